@@ -1,0 +1,88 @@
+// The agent interface: who chooses the next trial, by ask and tell.
+//
+// An agent is one file ending in one `const struct msc_agent_def`. The core allocates `state_size`
+// zeroed bytes, applies parameter defaults and calls `init`. A plug-in is a shared library that
+// exports `msc_agent_plugin`, a pointer to its definition.
+//
+// An agent is a deterministic function of its parameters, space, goal, seed and what it was told:
+// asked the same way and told the same outcomes it proposes the same points. It never sees a
+// budget, a clock or a thread count. Replay and resume rest on this, and the conformance tests
+// (tests/agents/test_conformance.c) check it for every registered agent.
+//
+//     struct msc_agent *agent;
+//     MSC_TRY(msc_agent_create(&agent, def, config, space, goal, seed));
+//     while (!msc_agent_is_done(agent)) {
+//         MSC_TRY(msc_agent_ask(agent, proposals, 8, &n));     // n = 0: nothing left to try
+//         ... evaluate ...
+//         MSC_TRY(msc_agent_tell(agent, &trial, &outcome));    // each, in id order
+//     }
+//     msc_agent_destroy(agent);
+#ifndef MSC_AGENTS_AGENT_H
+#define MSC_AGENTS_AGENT_H
+
+#include "base/log.h"
+#include "base/param.h"
+#include "base/rng.h"
+#include "env/api/trial.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MSC_AGENT_ABI 1u
+
+struct cJSON;
+struct msc_agent;
+
+struct msc_agent_def {
+    unsigned abi; // MSC_AGENT_ABI
+    const char *name;    // [a-z0-9_]
+    const char *summary; // one line for `mscgym agents`
+    unsigned version;    // changes when proposals change; part of the record's identity
+    size_t state_size;
+    const struct msc_param *params; // ends with {0}; offsets are into the state
+
+    // Space and goal are borrowed until finish (msc_agent_space, msc_agent_goal).
+    enum msc_status (*init)(struct msc_agent *agent);
+    // Fills out[0 … *n) with at most `max` proposals, each with its own choices buffer to write.
+    // Fewer is fine; 0 means that nothing is left to try.
+    enum msc_status (*ask)(struct msc_agent *agent, struct msc_proposal out[], size_t max,
+                           size_t *n);
+    // Every outcome, also of baselines (before the first ask), failed, pruned and repeated trials,
+    // in id order.
+    enum msc_status (*tell)(struct msc_agent *agent, const struct msc_trial *trial,
+                            const struct msc_outcome *outcome);
+    // Optional: true when the agent has nothing more to ask. Default: only an ask of 0 ends it.
+    bool (*done)(const struct msc_agent *agent);
+    // Accepts zeroed state.
+    void (*finish)(struct msc_agent *agent);
+};
+
+// For the definition's functions.
+void *msc_agent_state(const struct msc_agent *agent);
+const struct msc_space *msc_agent_space(const struct msc_agent *agent);
+const struct msc_goal *msc_agent_goal(const struct msc_agent *agent);
+struct msc_arena *msc_agent_arena(struct msc_agent *agent); // freed after finish
+struct msc_rng *msc_agent_rng(struct msc_agent *agent);     // seeded from the search's seed
+
+// For callers. `config` is the agent's JSON object ("type" is passed over); may be NULL.
+enum msc_status msc_agent_create(struct msc_agent **out, const struct msc_agent_def *def,
+                                 const struct cJSON *config, const struct msc_space *space,
+                                 const struct msc_goal *goal, uint64_t seed);
+enum msc_status msc_agent_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
+                              size_t *n); // checks every choice's range and finite bounds
+enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *trial,
+                               const struct msc_outcome *outcome);
+bool msc_agent_is_done(const struct msc_agent *agent);
+const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent);
+void msc_agent_destroy(struct msc_agent *agent); // accepts NULL
+
+// The built-in agents, NULL-terminated, in the order users see; and one by name, or NULL.
+const struct msc_agent_def *const *msc_agent_list(void);
+const struct msc_agent_def *msc_agent_find(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,116 @@
+// The environment interface: what can be chosen, and what a choice is worth.
+//
+// An environment is one file ending in one `const struct msc_env_def`. The core allocates
+// `state_size` zeroed bytes, applies parameter defaults, reads the parameters and calls `init`.
+// A plug-in is a shared library that exports `msc_env_plugin`, a pointer to its definition.
+//
+//     static enum msc_status toy_init(struct msc_env *env) { struct toy *t = msc_env_state(env); ...
+//     const struct msc_env_def msc_env_toy = {
+//         .abi = MSC_ENV_ABI, .name = "toy", .summary = "...", .version = 1,
+//         .state_size = sizeof(struct toy), .params = toy_params,
+//         .init = toy_init, .space = toy_space, .evaluate = toy_evaluate, ... };
+//
+// Callers use the wrappers of env/env.h, never the definition's pointers.
+#ifndef MSC_ENV_API_ENV_H
+#define MSC_ENV_API_ENV_H
+
+#include "base/cancel.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "env/api/trial.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MSC_ENV_ABI 1u
+
+struct cJSON;
+struct msc_graph;
+struct msc_dataset;
+struct msc_evaluator;
+struct msc_strategy;
+
+// What the program lends to an environment, valid until its finish. Members may be NULL where the
+// environment's definition does not ask for them (`needs`).
+struct msc_env_host {
+    unsigned abi;
+    const struct msc_graph *graph;        // fused, with its weights
+    const struct msc_dataset *dataset;    // calibration samples
+    const struct msc_dataset *validation; // held-out samples, or NULL
+    struct msc_evaluator *evaluator;      // of the graph over the calibration samples
+    struct msc_evaluator *validator;      // the same over the validation samples, or NULL
+    const struct msc_strategy *base;      // edits found by earlier entries, or NULL
+    const char *parameters_path;          // RECORD.params: what must not be computed twice, or NULL
+    // MSC_E_STATE when the file must exist already: the record was made under other numerics.
+    bool parameters_required;
+    const struct msc_log *log;
+    const struct msc_cancel *cancel;
+};
+
+enum {
+    MSC_ENV_NEEDS_GRAPH = 1 << 0,
+    MSC_ENV_NEEDS_DATASET = 1 << 1,
+    MSC_ENV_NEEDS_EVALUATOR = 1 << 2,
+};
+
+struct msc_env;
+
+// A set of trials to evaluate together.
+struct msc_evaluation {
+    const struct msc_trial *trials; // [n]
+    size_t n;
+    struct msc_outcome *outcomes; // [n], initialised by the core; metrics and state are filled
+    // Optional: called once for each trial as it is done, in any order, one call at a time.
+    void (*finished)(void *payload, size_t index);
+    void *payload;
+};
+
+struct msc_env_def {
+    unsigned abi; // MSC_ENV_ABI
+    const char *name;
+    const char *summary; // one line for `mscgym envs`
+    unsigned version;    // changes when results change; part of the record's identity
+    unsigned needs;      // MSC_ENV_NEEDS_*
+    size_t state_size;
+    const struct msc_param *params; // ends with {0}; offsets are into the state
+
+    // Builds the space. The host is msc_env_host(env).
+    enum msc_status (*init)(struct msc_env *env);
+    // Borrowed until finish.
+    const struct msc_space *(*space)(const struct msc_env *env);
+    // Fills metrics (exact costs are already there) and, for a trial that cannot be evaluated,
+    // state FAILED with reason and cause. Equal choices give equal metrics, whatever else is in the
+    // call. A status other than MSC_OK means that nothing could be evaluated at all.
+    enum msc_status (*evaluate)(struct msc_env *env, const struct msc_evaluation *e);
+    // Optional: the metrics of the uncompressed model. Default: none are known.
+    enum msc_status (*reference)(struct msc_env *env, double metrics[MSC_MAX_METRICS]);
+    // Optional: the edits of a point as a strategy (JSON of docs/strategy.md), owned by the caller.
+    enum msc_status (*edits)(struct msc_env *env, const uint32_t choices[], struct cJSON **out);
+    // Optional: measures a point once more for the report: validation metrics, noise, the sum of
+    // isolated losses. *out is a JSON object, owned by the caller.
+    enum msc_status (*examine)(struct msc_env *env, const uint32_t choices[], struct cJSON **out);
+    // Optional: hash of everything beyond the parameters that results depend on.
+    struct msc_hash (*identity)(const struct msc_env *env);
+    // Optional: hash members for the record's header ("graph", "weights", "dataset", "params").
+    enum msc_status (*describe)(const struct msc_env *env, struct cJSON *object);
+    // Optional: state beyond parameters as JSON and back, for the gym view's save and restore.
+    enum msc_status (*save)(const struct msc_env *env, struct cJSON **out);
+    enum msc_status (*restore)(struct msc_env *env, const struct cJSON *state);
+    // Accepts zeroed state.
+    void (*finish)(struct msc_env *env);
+};
+
+// For the definition's functions.
+void *msc_env_state(const struct msc_env *env);
+const struct msc_env_host *msc_env_host(const struct msc_env *env);
+// The configuration object the parameters were read from (may be NULL); borrowed.
+const struct cJSON *msc_env_config(const struct msc_env *env);
+struct msc_arena *msc_env_arena(struct msc_env *env); // freed after finish
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,114 @@
+// Proposals, trials and outcomes, and which of two outcomes is better. Plain data.
+#ifndef MSC_ENV_API_TRIAL_H
+#define MSC_ENV_API_TRIAL_H
+
+#include "base/status.h"
+#include "env/api/space.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// What an agent asks for. The caller owns `choices`.
+struct msc_proposal {
+    uint32_t *choices; // [n_tasks], filled by the agent
+    int64_t parent;    // id of the trial this one changes, or -1
+    double bound;      // stop when the loss is sure to exceed it; +inf: never
+    // Measure it even when its exact costs break a bound of the search: the agent needs the loss.
+    // The core clears it before ask.
+    bool probe;
+};
+
+// A proposal with its id, counted from 0 over the whole record.
+struct msc_trial {
+    int64_t id;
+    const uint32_t *choices; // [n_tasks]
+    int64_t parent;
+    double bound;
+    bool probe; // also set for baselines
+};
+
+enum msc_trial_state {
+    MSC_TRIAL_COMPLETE,   // evaluated over all samples
+    MSC_TRIAL_PRUNED,     // stopped because its bound was exceeded
+    MSC_TRIAL_INFEASIBLE, // breaks a bound of the search; metrics known without a run are there
+    MSC_TRIAL_FAILED,     // could not be evaluated; `reason` says why
+    MSC_TRIAL_STATE_COUNT
+};
+
+enum msc_trial_cause {
+    MSC_CAUSE_NONE,
+    MSC_CAUSE_TRIAL,       // the trial itself: NaN, a crash of its own
+    MSC_CAUSE_ENVIRONMENT, // memory, device, time limit: may succeed another time
+};
+
+#define MSC_MAX_METRICS 24
+#define MSC_MAX_OBJECTIVES 4
+#define MSC_MAX_BOUNDS 8
+#define MSC_REASON_BYTES 200
+
+struct msc_outcome {
+    enum msc_trial_state state;
+    enum msc_trial_cause cause;        // of a failure
+    double metrics[MSC_MAX_METRICS];   // by index in msc_space.metrics; NaN: not measured
+    double objectives[MSC_MAX_OBJECTIVES]; // smaller is better: maximised ones have their sign turned
+    double violation;                  // 0: feasible
+    char reason[MSC_REASON_BYTES];     // one line, empty unless failed or pruned
+    // May differ from run to run:
+    uint64_t time_us;   // evaluation time
+    double reuse_ratio; // work answered from earlier trials, 0…1
+};
+
+struct msc_objective {
+    int metric; // index in msc_space.metrics
+    bool is_maximised;
+};
+
+struct msc_bound {
+    int metric;
+    double min, max; // -inf, +inf: no limit
+};
+
+// What the search is after.
+struct msc_goal {
+    size_t n_objectives; // at least 1
+    struct msc_objective objectives[MSC_MAX_OBJECTIVES];
+    size_t n_bounds;
+    struct msc_bound bounds[MSC_MAX_BOUNDS];
+};
+
+const char *msc_trial_state_name(enum msc_trial_state state); // "complete", "pruned", ...
+bool msc_trial_state_parse(enum msc_trial_state *out, const char *name);
+
+// An outcome with state COMPLETE, all metrics NaN and everything else zero.
+void msc_outcome_init(struct msc_outcome *outcome);
+
+// Violation = sum over bounds of max(0, overshoot) / |limit| (limit 0: overshoot itself), over the
+// metrics that are not NaN.
+double msc_goal_violation(const struct msc_goal *goal, const double metrics[]);
+// The violation of a point by its exact costs alone.
+double msc_goal_exact_violation(const struct msc_goal *goal, const struct msc_space *space,
+                                const uint32_t choices[]);
+// Fills objectives and violation from the metrics; a COMPLETE outcome with a violation becomes
+// INFEASIBLE, one with a NaN objective becomes FAILED.
+void msc_goal_judge(const struct msc_goal *goal, const struct msc_space *space,
+                    struct msc_outcome *outcome);
+// MSC_E_INVALID naming the bound, its limit and the reachable value, when no point can meet it.
+enum msc_status msc_goal_check(const struct msc_goal *goal, const struct msc_space *space);
+
+// Total order for one objective: < 0 when a is better. Feasible before infeasible; feasible by
+// objective 0; infeasible by violation; pruned and failed last; then the lower id.
+int msc_outcome_compare(const struct msc_outcome *a, int64_t id_a, const struct msc_outcome *b,
+                        int64_t id_b);
+// True when a is at least as good in all n objectives and better in one.
+bool msc_outcome_dominates(const struct msc_outcome *a, const struct msc_outcome *b, size_t n);
+// Order for any goal: by feasibility and violation as above, then by Pareto rank (0 = front).
+// ranks [n] is filled for feasible complete outcomes, SIZE_MAX elsewhere. MSC_E_NOMEM.
+enum msc_status msc_pareto_rank(size_t ranks[], const struct msc_outcome *const outcomes[],
+                                size_t n, size_t n_objectives);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,88 @@
+// Environments as the program sees them: finding, opening and asking one. Nobody calls through a
+// definition's pointers; these wrappers check state, fill what is known without a run, and judge.
+//
+//     const struct msc_env_def *def;
+//     struct msc_env_library *library;
+//     MSC_TRY(msc_env_select(&def, &library, "toy", folder));
+//     MSC_TRY(msc_env_create(&env, def, config, &host));
+//     MSC_TRY(msc_env_read_goal(&goal, msc_env_space(env), config));
+//     MSC_TRY(msc_env_evaluate(env, &goal, &evaluation));
+//     msc_env_destroy(env);
+//     msc_env_library_close(library);     // after the last environment of it is gone
+#ifndef MSC_ENV_ENV_H
+#define MSC_ENV_ENV_H
+
+#include "env/api/env.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The built-in environments, NULL-terminated, in the order users see; and one by name, or NULL.
+const struct msc_env_def *const *msc_env_list(void);
+const struct msc_env_def *msc_env_find(const char *name);
+
+// A shared library that exports `msc_env_plugin`, a pointer to its definition.
+struct msc_env_library;
+// MSC_E_NOT_FOUND, MSC_E_FORMAT (no such symbol) or MSC_E_UNSUPPORTED (another ABI) with one line
+// naming the file.
+enum msc_status msc_env_library_open(struct msc_env_library **out, const char *path);
+const struct msc_env_def *msc_env_library_definition(const struct msc_env_library *library);
+void msc_env_library_close(struct msc_env_library *library); // accepts NULL
+
+// The definition that a config's `env.type` means: a built-in name, or the path of a shared library
+// (it contains '/' or ends in ".so"; relative to `folder`, which may be NULL). *library is owned by
+// the caller and NULL for a built-in one. MSC_E_NOT_FOUND suggests the nearest name.
+enum msc_status msc_env_select(const struct msc_env_def **def, struct msc_env_library **library,
+                               const char *type, const char *folder);
+
+// `config` is the environment's JSON object, borrowed until destroy; may be NULL. Its keys "type",
+// "objectives" and "bounds" are passed over, every other one must be a parameter. The host struct
+// is copied, what it points to is borrowed until destroy. MSC_E_INVALID when the host lacks what
+// the definition needs, or the space it built is not sound.
+enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *def,
+                               const struct cJSON *config, const struct msc_env_host *host);
+void msc_env_destroy(struct msc_env *env); // accepts NULL
+
+const struct msc_env_def *msc_env_definition(const struct msc_env *env);
+const struct msc_space *msc_env_space(const struct msc_env *env); // borrowed until destroy
+
+// Reads "objectives" (names of metrics; default: the space's first metric) and "bounds"
+// ({metric: {"min": …, "max": …}}) of the environment's JSON object (NULL: defaults), and refuses
+// what no point can meet. MSC_E_INVALID names the key.
+enum msc_status msc_env_read_goal(struct msc_goal *goal, const struct msc_space *space,
+                                  const struct cJSON *config);
+
+// Evaluates trials: initialises every outcome, fills its exact costs, lets the environment measure,
+// then judges it against the goal. A trial that breaks a bound by its exact costs becomes
+// INFEASIBLE without being measured, unless its `probe` is set (baselines; agents that need the
+// loss): then it is measured all the same and still is INFEASIBLE, with all metrics.
+// `e->finished` is called once for each trial, with its outcome already judged; such outcomes are
+// valid even when the call fails later. Outcomes depend on the choices alone.
+enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goal,
+                                 const struct msc_evaluation *e);
+
+// The metrics of the uncompressed model; NaN where the environment does not know.
+enum msc_status msc_env_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]);
+// True when the environment can say a point's edits (toy spaces have none).
+bool msc_env_has_edits(const struct msc_env *env);
+// The edits of a point as a strategy; *out is owned by the caller (cJSON_Delete).
+// MSC_E_UNSUPPORTED when it has none.
+enum msc_status msc_env_edits(struct msc_env *env, const uint32_t choices[], struct cJSON **out);
+// Measures a point once more for the report. *out is a JSON object owned by the caller, empty when
+// the environment has nothing to say.
+enum msc_status msc_env_examine(struct msc_env *env, const uint32_t choices[], struct cJSON **out);
+// Hash of name, version, parameters, space and whatever else results depend on.
+struct msc_hash msc_env_identity(const struct msc_env *env);
+// Adds the members that the record's header carries: "type", "version", "params" (resolved) and
+// those of the environment itself.
+enum msc_status msc_env_describe(const struct msc_env *env, struct cJSON *object);
+// State beyond parameters, for the gym view. *out is owned by the caller; JSON null when none.
+enum msc_status msc_env_save(const struct msc_env *env, struct cJSON **out);
+enum msc_status msc_env_restore(struct msc_env *env, const struct cJSON *state);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
