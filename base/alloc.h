@@ -1,0 +1,58 @@
+// Heap memory and arenas.
+//
+// No code outside base/ calls malloc. Small objects that live and die together come from an arena:
+//
+//     struct msc_arena arena = {0};
+//     char *name = msc_arena_printf(&arena, "%s:%d", joint, 0);   // NULL: out of memory
+//     msc_arena_finish(&arena);                                    // frees everything at once
+#ifndef MSC_BASE_ALLOC_H
+#define MSC_BASE_ALLOC_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// All return NULL when memory is short (or a size overflows); msc_free accepts NULL.
+void *msc_alloc(size_t n_bytes);
+void *msc_alloc_zero(size_t count, size_t element_bytes);
+void *msc_realloc(void *pointer, size_t count, size_t element_bytes);
+void msc_free(void *pointer);
+char *msc_strdup(const char *text);
+
+// Memory for tensor data, aligned to 64 bytes; freed with msc_free_aligned.
+void *msc_alloc_aligned(size_t n_bytes);
+void msc_free_aligned(void *pointer);
+
+// Makes room for `need` elements in *array (a pointer to a pointer), at least doubling. Contents
+// stay. MSC_E_NOMEM leaves the array as it was.
+enum msc_status msc_grow(void *array, size_t *capacity, size_t need, size_t element_bytes);
+
+struct msc_arena_block;
+
+// Zero-initialise; not thread-safe.
+struct msc_arena {
+    struct msc_arena_block *blocks;
+    size_t used_bytes; // handed out since init or the last reset
+};
+
+// Zeroed memory aligned to 16 bytes, owned by the arena. NULL when memory is short.
+void *msc_arena_alloc(struct msc_arena *arena, size_t n_bytes);
+void *msc_arena_array(struct msc_arena *arena, size_t count, size_t element_bytes);
+char *msc_arena_strdup(struct msc_arena *arena, const char *text);
+char *msc_arena_strndup(struct msc_arena *arena, const char *text, size_t length);
+char *msc_arena_printf(struct msc_arena *arena, const char *format, ...) MSC_PRINTF(2, 3);
+
+// Forgets all objects but keeps the largest block for reuse.
+void msc_arena_reset(struct msc_arena *arena);
+// Frees everything; the arena can be used again. Accepts a zeroed arena.
+void msc_arena_finish(struct msc_arena *arena);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

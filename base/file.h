@@ -1,0 +1,63 @@
+// Files: whole-file reads, writes that are complete or absent, locks, paths.
+#ifndef MSC_BASE_FILE_H
+#define MSC_BASE_FILE_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_str;
+struct msc_arena;
+
+// The whole file with a NUL after its end; owned by the caller (msc_free).
+enum msc_status msc_file_read(char **out, size_t *n_bytes, const char *path);
+// Read-only mapping of a whole file; close with msc_file_unmap. An empty file maps to NULL, 0.
+enum msc_status msc_file_map(const void **out, size_t *n_bytes, const char *path);
+void msc_file_unmap(const void *data, size_t n_bytes);
+
+// Writes PATH.tmp.<pid>, syncs it, renames it over PATH and syncs the folder. On failure PATH is
+// untouched and the temporary file is gone.
+enum msc_status msc_file_write(const char *path, const void *data, size_t n_bytes);
+
+// The same in pieces. Begin, write any number of times, then commit or abort; abort after a
+// failure and on any early exit; it accepts a zeroed writer and one that was committed.
+struct msc_file_writer {
+    char *path;
+    char *temporary;
+    int descriptor; // valid while path is not NULL
+    uint64_t n_bytes;
+};
+enum msc_status msc_file_writer_begin(struct msc_file_writer *w, const char *path);
+enum msc_status msc_file_writer_write(struct msc_file_writer *w, const void *data, size_t n_bytes);
+enum msc_status msc_file_writer_commit(struct msc_file_writer *w);
+void msc_file_writer_abort(struct msc_file_writer *w);
+
+bool msc_file_exists(const char *path);
+enum msc_status msc_file_make_folders(const char *path); // like mkdir -p
+enum msc_status msc_file_remove(const char *path);       // absent is no error
+// Bytes free to this user on the file system that holds `path` (or its nearest existing parent).
+enum msc_status msc_file_free_bytes(uint64_t *out, const char *path);
+
+// Paths in the arena; NULL when memory is short. `join` returns `path` alone when it is absolute.
+char *msc_path_join(struct msc_arena *arena, const char *folder, const char *path);
+char *msc_path_folder(struct msc_arena *arena, const char *path); // "." when there is none
+const char *msc_path_name(const char *path);                      // after the last '/'; borrowed
+// True for a relative path that stays inside its folder: no "..", not absolute, not empty.
+bool msc_path_is_inside(const char *path);
+// Absolute form with symbolic links resolved (of the folder, when the file does not exist yet).
+enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const char *path);
+// `path` as seen from `folder`, with "../" where needed; both made absolute first.
+enum msc_status msc_path_relative(char **out, struct msc_arena *arena, const char *path,
+                                  const char *folder);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,69 @@
+// JSON over cJSON: loading with the place of a syntax error, typed members with errors that name
+// the path, and a writer for lines that must be byte-stable.
+//
+// Reading and trees are cJSON's; use its own functions for walking. Writing goes through
+// msc_json_write, never cJSON_Print: numbers come out in their shortest round-trip form whatever
+// the locale, keys in the tree's order.
+#ifndef MSC_BASE_JSON_H
+#define MSC_BASE_JSON_H
+
+#include "base/status.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_str;
+
+// *out is owned by the caller (cJSON_Delete). `name` stands in the error text: "name:line:column:
+// ...". Duplicate keys, trailing text and nesting beyond 200 are errors.
+enum msc_status msc_json_parse(cJSON **out, const char *text, size_t length, const char *name);
+enum msc_status msc_json_load(cJSON **out, const char *path);
+
+// Appends compact JSON (no spaces, no newline). Numbers that are whole and below 2^53 print as
+// integers; others shortest round-trip; nan and infinities print as null.
+void msc_json_write(struct msc_str *out, const cJSON *value);
+// The same with line breaks and two-space indentation, for files people edit.
+void msc_json_write_pretty(struct msc_str *out, const cJSON *value);
+// Appends a JSON string literal with quotes and escapes.
+void msc_json_write_text(struct msc_str *out, const char *text);
+// Appends a JSON number, shortest round trip; not finite: null.
+void msc_json_write_number(struct msc_str *out, double value);
+
+// Members of an object. `where` begins the error text. The required forms fail with MSC_E_FORMAT
+// when the member is absent or of another type; the _or forms take the default when it is absent.
+enum msc_status msc_json_get_text(const char **out, const cJSON *object, const char *key,
+                                  const char *where); // borrowed from the tree
+enum msc_status msc_json_get_double(double *out, const cJSON *object, const char *key,
+                                    const char *where);
+enum msc_status msc_json_get_i64(int64_t *out, const cJSON *object, const char *key,
+                                 const char *where); // a whole number, or text of one
+enum msc_status msc_json_get_bool(bool *out, const cJSON *object, const char *key,
+                                  const char *where);
+enum msc_status msc_json_get_object(const cJSON **out, const cJSON *object, const char *key,
+                                    const char *where);
+enum msc_status msc_json_get_array(const cJSON **out, const cJSON *object, const char *key,
+                                   const char *where);
+// Every key of `object` must be in `known`; else MSC_E_INVALID with a suggestion.
+enum msc_status msc_json_check_keys(const cJSON *object, const char *const known[], size_t n,
+                                    const char *where);
+
+// Adds members; MSC_E_NOMEM when memory is short. 64-bit numbers go in as text.
+enum msc_status msc_json_add_text(cJSON *object, const char *key, const char *value);
+enum msc_status msc_json_add_number(cJSON *object, const char *key, double value);
+enum msc_status msc_json_add_bool(cJSON *object, const char *key, bool value);
+enum msc_status msc_json_add_u64_text(cJSON *object, const char *key, uint64_t value);
+// Takes ownership of `value` (freed on failure; NULL value means out of memory).
+enum msc_status msc_json_add(cJSON *object, const char *key, cJSON *value);
+enum msc_status msc_json_push(cJSON *array, cJSON *value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

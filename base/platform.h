@@ -1,0 +1,23 @@
+// What differs between compilers and machines; the only place for such #ifdefs outside
+// kernels/vulkan/.
+#ifndef MSC_BASE_PLATFORM_H
+#define MSC_BASE_PLATFORM_H
+
+// Sanitizers intercept calls before the resolvers of function clones can run.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MSC_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MSC_SANITIZED 1
+#endif
+#endif
+
+// A function so marked is compiled once for each instruction set and picked when the program
+// loads. All clones give the same bits: the build forbids contraction of a*b+c.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MSC_SANITIZED)
+#define MSC_SIMD __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define MSC_SIMD
+#endif
+
+#endif

@@ -1,0 +1,67 @@
+// Growing text, and text helpers that do not depend on the locale.
+//
+// Appends never fail one by one: a string that could not grow remembers it, and msc_str_status
+// says so once at the end.
+//
+//     struct msc_str text = {0};
+//     msc_str_printf(&text, "%d joints", n);
+//     msc_str_double(&text, loss);                 // shortest form that reads back to the same bits
+//     MSC_TRY_OUT(msc_str_status(&text));
+//     out: msc_str_finish(&text);
+#ifndef MSC_BASE_STR_H
+#define MSC_BASE_STR_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_str {
+    char *data; // always ends in NUL once something was appended; NULL before
+    size_t length;
+    size_t capacity;
+    bool failed;
+};
+
+void msc_str_append(struct msc_str *s, const char *text);
+void msc_str_append_n(struct msc_str *s, const char *text, size_t length);
+void msc_str_char(struct msc_str *s, char c);
+void msc_str_printf(struct msc_str *s, const char *format, ...) MSC_PRINTF(2, 3);
+void msc_str_i64(struct msc_str *s, int64_t value);
+void msc_str_u64(struct msc_str *s, uint64_t value);
+// Shortest decimal that strtod reads back to the same double ("1e-05" style as %g, never locale
+// dependent). Not finite: "nan", "inf", "-inf".
+void msc_str_double(struct msc_str *s, double value);
+// The same for a float: shortest decimal that reads back to the same float.
+void msc_str_float(struct msc_str *s, float value);
+void msc_str_clear(struct msc_str *s); // length 0, memory and failure kept
+void msc_str_finish(struct msc_str *s);
+// The text, "" when empty. Borrowed until the next append.
+const char *msc_str_text(const struct msc_str *s);
+enum msc_status msc_str_status(const struct msc_str *s);
+// Hands the memory to the caller (msc_free) and leaves `s` empty. Never NULL when MSC_OK.
+enum msc_status msc_str_take(char **out, struct msc_str *s);
+
+// Reads a whole number or a real that fills all of `text`. False when it does not, or overflows.
+bool msc_parse_i64(int64_t *out, const char *text);
+bool msc_parse_u64(uint64_t *out, const char *text);
+bool msc_parse_double(double *out, const char *text);
+// "8h", "90m", "30s", "1h30m", "45" (seconds) -> seconds. False when malformed or negative.
+bool msc_parse_duration(double *out_s, const char *text);
+// "512", "256K", "64M", "4G" (powers of 1024; an ending B or iB is allowed) -> bytes.
+bool msc_parse_bytes(uint64_t *out, const char *text);
+// "*" and "?" wildcards over the whole of `text`.
+bool msc_glob_match(const char *pattern, const char *text);
+// The candidate nearest to `word` by edit distance, or NULL when none is near enough to suggest.
+const char *msc_suggest(const char *word, const char *const candidates[], size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

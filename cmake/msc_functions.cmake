@@ -1,0 +1,40 @@
+# msc_add_library(msc_graph SOURCES graph.c ... LIBS msc_data ...)
+#
+# One static library a folder. Libraries and the outside libraries they need are noted, so that
+# libmscgym can be put together from them.
+function(msc_add_library name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "msc_add_library(${name}): unknown ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    add_library(${name} STATIC ${arg_SOURCES})
+    target_link_libraries(${name} PUBLIC msc_options ${arg_LIBS})
+    set_property(GLOBAL APPEND PROPERTY MSC_LIBRARIES ${name})
+    foreach(lib IN LISTS arg_LIBS)
+        if(NOT lib MATCHES "^msc_")
+            set_property(GLOBAL APPEND PROPERTY MSC_OUTSIDE_LIBRARIES ${lib})
+        endif()
+    endforeach()
+endfunction()
+
+# msc_add_test(graph_names SOURCES test_names.c LIBS msc_graph LABELS quick ENV NAME=value)
+#
+# A cmocka program test_<name> and the ctest of that name. LABELS defaults to quick.
+function(msc_add_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS;LABELS;ENV")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "msc_add_test(${name}): unknown ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(NOT arg_LABELS)
+        set(arg_LABELS quick)
+    endif()
+    add_executable(test_${name} ${arg_SOURCES})
+    target_link_libraries(test_${name} PRIVATE msc_options ${arg_LIBS} cmocka)
+    target_compile_definitions(test_${name} PRIVATE
+        MSC_TESTS_FOLDER="${PROJECT_SOURCE_DIR}/tests")
+    add_test(NAME ${name} COMMAND test_${name})
+    set_tests_properties(${name} PROPERTIES
+        LABELS "${arg_LABELS}"
+        TIMEOUT 300
+        ENVIRONMENT "OMP_WAIT_POLICY=passive;${MSC_SANITIZE_ENV};${arg_ENV}")
+endfunction()

@@ -1,0 +1,83 @@
+# What the user can choose, and the interface target `msc_options` that carries every flag.
+
+set(MSC_SANITIZE "" CACHE STRING "Sanitizer: empty, address (with undefined) or thread")
+set_property(CACHE MSC_SANITIZE PROPERTY STRINGS "" address thread)
+set(MSC_VULKAN AUTO CACHE STRING "Vulkan backend: AUTO (when found), ON or OFF")
+set_property(CACHE MSC_VULKAN PROPERTY STRINGS AUTO ON OFF)
+option(MSC_ONEDNN "Use oneDNN in the cpu backend" ON)
+option(MSC_TESTS "Build the tests" ON)
+option(MSC_WERROR "Treat warnings as errors" OFF)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+# Asserts stay on in releases: after hours of search a wrong result costs more than a restart.
+set(CMAKE_C_FLAGS_RELEASE "-O3 -g")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_package(OpenMP REQUIRED COMPONENTS C)
+find_package(Threads REQUIRED)
+
+add_library(msc_options INTERFACE)
+target_include_directories(msc_options INTERFACE "${PROJECT_SOURCE_DIR}")
+# X/Open 7 includes POSIX.1-2008.
+target_compile_definitions(msc_options INTERFACE _XOPEN_SOURCE=700)
+# The first flag keeps a*b+c two roundings on every machine. The others change no result: nothing
+# here reads errno after a maths function or floating-point exception flags.
+target_compile_options(msc_options INTERFACE
+    -ffp-contract=off -fno-math-errno -fno-trapping-math
+    -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
+target_link_libraries(msc_options INTERFACE OpenMP::OpenMP_C Threads::Threads m)
+if(MSC_WERROR)
+    target_compile_options(msc_options INTERFACE -Werror)
+endif()
+
+# Environment that every test needs under the chosen sanitizer.
+set(MSC_SANITIZE_ENV "")
+if(MSC_SANITIZE STREQUAL "address")
+    set(MSC_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=all
+        -fno-omit-frame-pointer)
+    set(MSC_SANITIZE_ENV "UBSAN_OPTIONS=print_stacktrace=1")
+elseif(MSC_SANITIZE STREQUAL "thread")
+    set(MSC_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer)
+    # The OpenMP runtime of the distribution is not instrumented; its own locks look like races.
+    set(MSC_SANITIZE_ENV "TSAN_OPTIONS=ignore_noninstrumented_modules=1")
+elseif(NOT MSC_SANITIZE STREQUAL "")
+    message(FATAL_ERROR "MSC_SANITIZE is '${MSC_SANITIZE}', expected '', 'address' or 'thread'")
+endif()
+if(MSC_SANITIZE)
+    target_compile_options(msc_options INTERFACE ${MSC_SANITIZE_FLAGS})
+    target_link_options(msc_options INTERFACE ${MSC_SANITIZE_FLAGS})
+endif()
+
+# MSC_WITH_VULKAN and MSC_WITH_ONEDNN: what this build really has.
+set(MSC_WITH_VULKAN OFF)
+if(MSC_VULKAN STREQUAL "AUTO" OR MSC_VULKAN)
+    find_package(Vulkan 1.2 COMPONENTS glslc QUIET)
+    if(Vulkan_FOUND AND Vulkan_GLSLC_EXECUTABLE)
+        set(MSC_WITH_VULKAN ON)
+    elseif(NOT MSC_VULKAN STREQUAL "AUTO")
+        message(FATAL_ERROR "MSC_VULKAN=ON, but the Vulkan headers, loader or glslc are missing")
+    endif()
+endif()
+
+set(MSC_WITH_ONEDNN OFF)
+if(MSC_ONEDNN)
+    find_path(MSC_ONEDNN_INCLUDE_DIR dnnl.h)
+    find_library(MSC_ONEDNN_LIBRARY dnnl)
+    if(NOT MSC_ONEDNN_INCLUDE_DIR OR NOT MSC_ONEDNN_LIBRARY)
+        message(FATAL_ERROR "oneDNN is missing: install libdnnl-dev or set -DMSC_ONEDNN=OFF")
+    endif()
+    set(MSC_WITH_ONEDNN ON)
+    add_library(dnnl UNKNOWN IMPORTED)
+    set_target_properties(dnnl PROPERTIES
+        IMPORTED_LOCATION "${MSC_ONEDNN_LIBRARY}"
+        INTERFACE_INCLUDE_DIRECTORIES "${MSC_ONEDNN_INCLUDE_DIR}")
+endif()
+message(STATUS "mscgym: oneDNN ${MSC_WITH_ONEDNN}, Vulkan ${MSC_WITH_VULKAN}")

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Checks that every header compiles alone, as C11 and as C++.
+
+usage: check_headers.py REPOSITORY --cc CC --cxx CXX [--include FOLDER]... [--skip FOLDER]...
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+FOLDERS = ["base", "data", "graph", "kernels", "tools", "env", "agents", "records", "search",
+           "pipeline", "cli"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-D_XOPEN_SOURCE=700"]
+
+
+def compile_alone(command, header):
+    """The compiler's complaint about a file that only includes `header`, or None."""
+    # The declaration keeps a header of macros alone from being an empty translation unit.
+    source = f'#include "{header}"\nextern int nothing;\n'
+    done = subprocess.run(command + ["-"], input=source, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    return None if done.returncode == 0 else f"{header}: {' '.join(command)}\n{done.stdout}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("root", type=Path)
+    parser.add_argument("--cc", required=True)
+    parser.add_argument("--cxx", required=True)
+    parser.add_argument("--include", action="append", default=[])
+    parser.add_argument("--skip", action="append", default=[])
+    arguments = parser.parse_args()
+
+    headers = sorted(path.relative_to(arguments.root).as_posix()
+                     for folder in FOLDERS for path in (arguments.root / folder).rglob("*.h"))
+    headers = [header for header in headers
+               if not any(header.startswith(skip.rstrip("/") + "/") for skip in arguments.skip)]
+    places = [f"-I{place}" for place in [arguments.root] + arguments.include]
+    common = WARNINGS + places + ["-fsyntax-only"]
+    jobs = [([arguments.cc, "-std=c11", "-x", "c"] + common, header) for header in headers]
+    jobs += [([arguments.cxx, "-std=c++17", "-x", "c++"] + common, header) for header in headers]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        complaints = [text for text in pool.map(lambda job: compile_alone(*job), jobs) if text]
+    print("\n".join(complaints + [f"{len(headers)} headers, {len(complaints)} complaints"]))
+    return 1 if complaints or not headers else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
