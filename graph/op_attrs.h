@@ -1,0 +1,68 @@
+// Attributes of operators: which keys each operator has, of what form, with what default, and how
+// values are written as text.
+//
+// Every attribute is text, encoded as MSC did: whole numbers in decimal, booleans "0" and "1",
+// lists joined with commas ("1,1"; one element "2,"; none ""), floats in the shortest form that
+// reads back to the same float, "" for none. A list also reads from "2", without the comma.
+//
+//     struct msc_str text = {0};
+//     msc_attr_write_ints(&text, strides, 2);                       // "2,2"
+//     struct msc_attr attr = {"strides", msc_str_text(&text)};
+//
+// The table in op_attrs.c is what importers write and kernels read; msc_graph_add_joint fills in
+// the defaults, so a joint in a graph always has every key of its operator (but for a parameter
+// that is given as an input).
+#ifndef MSC_GRAPH_OP_ATTRS_H
+#define MSC_GRAPH_OP_ATTRS_H
+
+#include "graph/op.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_str;
+
+enum msc_attr_type {
+    MSC_ATTR_INT,
+    MSC_ATTR_FLOAT,
+    MSC_ATTR_BOOL,
+    MSC_ATTR_INTS,
+    MSC_ATTR_FLOATS,
+    MSC_ATTR_TEXT,
+};
+
+struct msc_op_attr {
+    enum msc_op op;
+    const char *key;
+    enum msc_attr_type type;
+    const char *value; // the default; NULL: must be given
+};
+
+// The operator's rows, sorted by key; *n is their number. Borrowed for ever.
+const struct msc_op_attr *msc_op_attrs(enum msc_op op, int *n);
+// The row of one key, or NULL.
+const struct msc_op_attr *msc_op_attr_find(enum msc_op op, const char *key);
+// True when `value` is of the form; "" always is.
+bool msc_attr_is_valid(enum msc_attr_type type, const char *value);
+const char *msc_attr_type_name(enum msc_attr_type type); // "a whole number", ...
+
+void msc_attr_write_ints(struct msc_str *out, const int64_t values[], size_t n);
+void msc_attr_write_floats(struct msc_str *out, const float values[], size_t n);
+
+// Readers of one value's text; false (or -1) when it is not of that form or "".
+bool msc_attr_read_int(int64_t *out, const char *value);
+bool msc_attr_read_float(float *out, const char *value);
+bool msc_attr_read_bool(bool *out, const char *value);
+// At most `max` elements; returns how many the list holds ("" holds none), or -1.
+int msc_attr_read_ints(int64_t out[], int max, const char *value);
+int msc_attr_read_floats(float out[], int max, const char *value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
