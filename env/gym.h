@@ -48,8 +48,8 @@ enum msc_status msc_gym_step(struct msc_gym *gym, uint32_t choice, struct msc_gy
 
 // The whole state, also in the middle of an episode. *out is owned by the caller (cJSON_Delete).
 enum msc_status msc_gym_save(const struct msc_gym *gym, struct cJSON **out);
-// Goes on where a saved one stood; `step` is what its last call had returned, less the outcome.
-// MSC_E_FORMAT leaves the state as it was.
+// Goes on where a saved one stood; `step` says what the next step chooses for (n_choices 0: call
+// reset). MSC_E_FORMAT leaves the state as it was.
 enum msc_status msc_gym_restore(struct msc_gym *gym, const struct cJSON *state,
                                 struct msc_gym_step *step);
 

@@ -13,6 +13,7 @@
 #ifndef MSC_ENV_API_SPACE_H
 #define MSC_ENV_API_SPACE_H
 
+#include "base/hash.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -89,11 +90,17 @@ double msc_cost_min(const struct msc_space *space, const struct msc_cost *cost, 
                     uint32_t choices[]);
 double msc_cost_max(const struct msc_space *space, const struct msc_cost *cost, bool *is_exact,
                     uint32_t choices[]);
+// An outer bound of what any point can cost whose first `n_fixed` choices are these; the others are
+// not read. The narrower, the more is fixed; equal to the value (but for rounding) at n_tasks.
+void msc_cost_range(const struct msc_space *space, const struct msc_cost *cost,
+                    const uint32_t choices[], size_t n_fixed, double *low, double *high);
 // Number of points; +inf when it overflows a double's whole numbers (2^53).
 double msc_space_n_points(const struct msc_space *space);
 // MSC_E_INVALID with a text when a task has no choices, a name repeats, an order is no
 // permutation, a cost refers to a task or metric that does not exist, or a number is not finite.
 enum msc_status msc_space_check(const struct msc_space *space);
+// Hash of everything in it: equal spaces mean equal points and equal costs.
+struct msc_hash msc_space_hash(const struct msc_space *space);
 
 #ifdef __cplusplus
 }

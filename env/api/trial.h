@@ -89,8 +89,8 @@ double msc_goal_violation(const struct msc_goal *goal, const double metrics[]);
 // The violation of a point by its exact costs alone.
 double msc_goal_exact_violation(const struct msc_goal *goal, const struct msc_space *space,
                                 const uint32_t choices[]);
-// Fills objectives and violation from the metrics; a COMPLETE outcome with a violation becomes
-// INFEASIBLE, one with a NaN objective becomes FAILED.
+// Fills objectives and violation from the metrics. A COMPLETE outcome becomes FAILED when an
+// objective or a bounded metric is not finite, else INFEASIBLE when it has a violation.
 void msc_goal_judge(const struct msc_goal *goal, const struct msc_space *space,
                     struct msc_outcome *outcome);
 // MSC_E_INVALID naming the bound, its limit and the reachable value, when no point can meet it.
@@ -106,6 +106,10 @@ bool msc_outcome_dominates(const struct msc_outcome *a, const struct msc_outcome
 // ranks [n] is filled for feasible complete outcomes, SIZE_MAX elsewhere. MSC_E_NOMEM.
 enum msc_status msc_pareto_rank(size_t ranks[], const struct msc_outcome *const outcomes[],
                                 size_t n, size_t n_objectives);
+// The same in the caller's memory: `scratch` [3 * n].
+void msc_pareto_rank_with(size_t ranks[], size_t scratch[],
+                          const struct msc_outcome *const outcomes[], size_t n,
+                          size_t n_objectives);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,50 @@
+#include "env/api/library.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+static enum msc_status open_at(void **library, const void **definition, const char *path,
+                               const char *symbol) {
+    if (!msc_file_exists(path)) {
+        return MSC_FAIL(MSC_E_NOT_FOUND, "%s: there is no such library", path);
+    }
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        const char *reason = dlerror();
+        return MSC_FAIL(MSC_E_FORMAT, "%s: cannot be loaded: %s", path,
+                        reason ? reason : "no reason given");
+    }
+    const void *const *exported = dlsym(handle, symbol);
+    if (!exported || !*exported) {
+        dlclose(handle);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: it does not export %s", path, symbol);
+    }
+    *library = handle;
+    *definition = *exported;
+    return MSC_OK;
+}
+
+enum msc_status msc_library_open(void **library, const void **definition, const char *path,
+                                 const char *folder, const char *symbol) {
+    struct msc_arena arena = {0};
+    // A name without '/' would make dlopen search the system's folders.
+    const char *joined = msc_path_join(&arena, folder ? folder : ".", path);
+    enum msc_status status = joined ? open_at(library, definition, joined, symbol)
+                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory opening %s", path);
+    msc_arena_finish(&arena);
+    return status;
+}
+
+void msc_library_close(void *library) {
+    if (library) {
+        dlclose(library);
+    }
+}
+
+bool msc_library_is_path(const char *text) {
+    size_t length = strlen(text);
+    return strchr(text, '/') || (length > 3 && strcmp(text + length - 3, ".so") == 0);
+}

@@ -1,0 +1,155 @@
+#include "env/api/space.h"
+
+#include "env/api/trial.h"
+
+#include <math.h>
+#include <string.h>
+
+static enum msc_status check_order(const struct msc_task *task) {
+    for (uint32_t c = 0; c < task->n_choices; c++) {
+        uint32_t n_found = 0;
+        for (uint32_t i = 0; i < task->n_choices; i++) {
+            n_found += task->dearest_first[i] == c;
+        }
+        if (n_found != 1) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "task %s: its order lists choice %u %u times, expected once",
+                            task->name, c, n_found);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_task(const struct msc_space *space, size_t t) {
+    const struct msc_task *task = &space->tasks[t];
+    if (!task->name || !task->name[0]) {
+        return MSC_FAIL(MSC_E_INVALID, "task %zu has no name", t);
+    }
+    if (task->n_choices == 0 || !task->labels || !task->dearest_first) {
+        return MSC_FAIL(MSC_E_INVALID, "task %s has no choices", task->name);
+    }
+    for (size_t i = 0; i < t; i++) {
+        if (strcmp(space->tasks[i].name, task->name) == 0) {
+            return MSC_FAIL(MSC_E_INVALID, "tasks %zu and %zu are both named %s", i, t, task->name);
+        }
+    }
+    for (uint32_t c = 0; c < task->n_choices; c++) {
+        if (!task->labels[c]) {
+            return MSC_FAIL(MSC_E_INVALID, "task %s: choice %u has no label", task->name, c);
+        }
+    }
+    for (size_t f = 0; f < space->n_features; f++) {
+        if (!task->features || !isfinite(task->features[f])) {
+            return MSC_FAIL(MSC_E_INVALID, "task %s: feature %s is not a finite number",
+                            task->name, space->feature_names[f]);
+        }
+    }
+    return check_order(task);
+}
+
+static enum msc_status check_metric(const struct msc_space *space, size_t i) {
+    const struct msc_metric *metric = &space->metrics[i];
+    if (!metric->name || !metric->name[0]) {
+        return MSC_FAIL(MSC_E_INVALID, "metric %zu has no name", i);
+    }
+    for (size_t j = 0; j < i; j++) {
+        if (strcmp(space->metrics[j].name, metric->name) == 0) {
+            return MSC_FAIL(MSC_E_INVALID, "metrics %zu and %zu are both named %s", j, i,
+                            metric->name);
+        }
+    }
+    if (metric->is_exact != (msc_space_find_cost(space, metric->name) != NULL)) {
+        return MSC_FAIL(MSC_E_INVALID, "metric %s: it must be marked exact if and only if a cost "
+                                       "has its name",
+                        metric->name);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_factor(const struct msc_space *space, const struct msc_cost *cost,
+                                    size_t term, const struct msc_cost_factor *factor) {
+    if (factor->task >= space->n_tasks) {
+        return MSC_FAIL(MSC_E_INVALID, "cost %s, term %zu: task %u of %zu does not exist",
+                        cost->metric, term, factor->task, space->n_tasks);
+    }
+    for (uint32_t c = 0; c < space->tasks[factor->task].n_choices; c++) {
+        if (!isfinite(factor->by_choice[c])) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "cost %s, term %zu: the factor of %s at choice %u is not finite",
+                            cost->metric, term, space->tasks[factor->task].name, c);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_cost(const struct msc_space *space, size_t i) {
+    const struct msc_cost *cost = &space->costs[i];
+    if (!cost->metric || msc_space_find_metric(space, cost->metric) < 0) {
+        return MSC_FAIL(MSC_E_INVALID, "cost %zu: there is no metric %s", i,
+                        cost->metric ? cost->metric : "(unnamed)");
+    }
+    for (size_t j = 0; j < i; j++) {
+        if (strcmp(space->costs[j].metric, cost->metric) == 0) {
+            return MSC_FAIL(MSC_E_INVALID, "costs %zu and %zu are both named %s", j, i,
+                            cost->metric);
+        }
+    }
+    if (!isfinite(cost->constant)) {
+        return MSC_FAIL(MSC_E_INVALID, "cost %s: its constant is not finite", cost->metric);
+    }
+    for (size_t t = 0; t < cost->n_terms; t++) {
+        const struct msc_cost_term *term = &cost->terms[t];
+        if (!isfinite(term->scale)) {
+            return MSC_FAIL(MSC_E_INVALID, "cost %s, term %zu: its scale is not finite",
+                            cost->metric, t);
+        }
+        for (uint32_t j = 0; j < term->n_factors; j++) {
+            MSC_TRY(check_factor(space, cost, t, &term->factors[j]));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_baseline(const struct msc_space *space, size_t i) {
+    const struct msc_baseline *baseline = &space->baselines[i];
+    if (!baseline->label) {
+        return MSC_FAIL(MSC_E_INVALID, "baseline %zu has no label", i);
+    }
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        if (baseline->choices[t] >= space->tasks[t].n_choices) {
+            return MSC_FAIL(MSC_E_INVALID, "baseline %s: task %s has no choice %u of %u",
+                            baseline->label, space->tasks[t].name, baseline->choices[t],
+                            space->tasks[t].n_choices);
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_space_check(const struct msc_space *space) {
+    if (space->n_tasks == 0 || space->n_tasks > UINT32_MAX) {
+        return MSC_FAIL(MSC_E_INVALID, "the space has %zu tasks, expected at least 1",
+                        space->n_tasks);
+    }
+    if (space->n_metrics == 0 || space->n_metrics > MSC_MAX_METRICS) {
+        return MSC_FAIL(MSC_E_INVALID, "the space has %zu metrics, expected 1 to %d",
+                        space->n_metrics, MSC_MAX_METRICS);
+    }
+    for (size_t f = 0; f < space->n_features; f++) {
+        if (!space->feature_names[f]) {
+            return MSC_FAIL(MSC_E_INVALID, "feature %zu has no name", f);
+        }
+    }
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        MSC_TRY(check_task(space, t));
+    }
+    for (size_t i = 0; i < space->n_metrics; i++) {
+        MSC_TRY(check_metric(space, i));
+    }
+    for (size_t i = 0; i < space->n_costs; i++) {
+        MSC_TRY(check_cost(space, i));
+    }
+    for (size_t i = 0; i < space->n_baselines; i++) {
+        MSC_TRY(check_baseline(space, i));
+    }
+    return MSC_OK;
+}

@@ -1,0 +1,211 @@
+#include "env/api/trial.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const state_names[MSC_TRIAL_STATE_COUNT] = {
+    [MSC_TRIAL_COMPLETE] = "complete",
+    [MSC_TRIAL_PRUNED] = "pruned",
+    [MSC_TRIAL_INFEASIBLE] = "infeasible",
+    [MSC_TRIAL_FAILED] = "failed",
+};
+
+const char *msc_trial_state_name(enum msc_trial_state state) {
+    return state_names[state];
+}
+
+bool msc_trial_state_parse(enum msc_trial_state *out, const char *name) {
+    for (int i = 0; i < MSC_TRIAL_STATE_COUNT; i++) {
+        if (strcmp(state_names[i], name) == 0) {
+            *out = (enum msc_trial_state)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void msc_outcome_init(struct msc_outcome *outcome) {
+    memset(outcome, 0, sizeof *outcome);
+    outcome->state = MSC_TRIAL_COMPLETE;
+    for (size_t i = 0; i < MSC_MAX_METRICS; i++) {
+        outcome->metrics[i] = NAN;
+    }
+}
+
+static double bound_violation(const struct msc_bound *bound, double value) {
+    double overshoot = 0.0;
+    double limit = 1.0;
+    if (value > bound->max) {
+        overshoot = value - bound->max;
+        limit = fabs(bound->max);
+    } else if (value < bound->min) {
+        overshoot = bound->min - value;
+        limit = fabs(bound->min);
+    }
+    return limit > 0.0 ? overshoot / limit : overshoot;
+}
+
+double msc_goal_violation(const struct msc_goal *goal, const double metrics[]) {
+    double sum = 0.0;
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        sum += bound_violation(&goal->bounds[i], metrics[goal->bounds[i].metric]);
+    }
+    return sum;
+}
+
+double msc_goal_exact_violation(const struct msc_goal *goal, const struct msc_space *space,
+                                const uint32_t choices[]) {
+    double sum = 0.0;
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        const struct msc_metric *metric = &space->metrics[goal->bounds[i].metric];
+        if (metric->is_exact) {
+            const struct msc_cost *cost = msc_space_find_cost(space, metric->name);
+            sum += bound_violation(&goal->bounds[i], msc_cost_value(cost, choices));
+        }
+    }
+    return sum;
+}
+
+static void fail_outcome(struct msc_outcome *outcome, const struct msc_metric *metric,
+                         double value) {
+    const char *found = isnan(value) ? "not a number" : "infinite";
+    outcome->state = MSC_TRIAL_FAILED;
+    outcome->cause = MSC_CAUSE_TRIAL;
+    snprintf(outcome->reason, sizeof outcome->reason, "%s is %s", metric->name, found);
+}
+
+// The first metric of the goal without a usable value, or -1.
+static int missing_metric(const struct msc_goal *goal, const double metrics[]) {
+    for (size_t i = 0; i < goal->n_objectives; i++) {
+        if (!isfinite(metrics[goal->objectives[i].metric])) {
+            return goal->objectives[i].metric;
+        }
+    }
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        if (!isfinite(metrics[goal->bounds[i].metric])) {
+            return goal->bounds[i].metric;
+        }
+    }
+    return -1;
+}
+
+void msc_goal_judge(const struct msc_goal *goal, const struct msc_space *space,
+                    struct msc_outcome *outcome) {
+    for (size_t i = 0; i < goal->n_objectives; i++) {
+        double value = outcome->metrics[goal->objectives[i].metric];
+        outcome->objectives[i] = goal->objectives[i].is_maximised ? -value : value;
+    }
+    outcome->violation = msc_goal_violation(goal, outcome->metrics);
+    if (outcome->state != MSC_TRIAL_COMPLETE) {
+        return;
+    }
+    int missing = missing_metric(goal, outcome->metrics);
+    if (missing >= 0) {
+        fail_outcome(outcome, &space->metrics[missing], outcome->metrics[missing]);
+    } else if (outcome->violation > 0.0) {
+        outcome->state = MSC_TRIAL_INFEASIBLE;
+    }
+}
+
+static enum msc_status check_bound(const struct msc_bound *bound, const struct msc_space *space) {
+    if (bound->metric < 0 || (size_t)bound->metric >= space->n_metrics) {
+        return MSC_FAIL(MSC_E_INVALID, "a bound names metric %d of %zu", bound->metric,
+                        space->n_metrics);
+    }
+    const struct msc_metric *metric = &space->metrics[bound->metric];
+    if (isnan(bound->min) || isnan(bound->max) || bound->min > bound->max) {
+        return MSC_FAIL(MSC_E_INVALID, "bound %s: min %g is above max %g", metric->name, bound->min,
+                        bound->max);
+    }
+    const struct msc_cost *cost = msc_space_find_cost(space, metric->name);
+    if (!cost) {
+        return MSC_OK;
+    }
+    bool is_exact;
+    struct msc_str text = {0};
+    double low = msc_cost_min(space, cost, &is_exact, NULL);
+    if (low > bound->max) {
+        msc_str_printf(&text, "bound %s: no choice can meet max ", metric->name);
+        msc_str_double(&text, bound->max);
+        msc_str_append(&text, is_exact ? "; the reachable minimum is "
+                                       : "; every choice is at least ");
+        msc_str_double(&text, low);
+    }
+    double high = msc_cost_max(space, cost, &is_exact, NULL);
+    if (high < bound->min) {
+        msc_str_printf(&text, "bound %s: no choice can meet min ", metric->name);
+        msc_str_double(&text, bound->min);
+        msc_str_append(&text, is_exact ? "; the reachable maximum is "
+                                       : "; every choice is at most ");
+        msc_str_double(&text, high);
+    }
+    enum msc_status status = msc_str_status(&text);
+    if (status == MSC_OK && text.length > 0) {
+        status = MSC_FAIL(MSC_E_INVALID, "%s", msc_str_text(&text));
+    }
+    msc_str_finish(&text);
+    return status;
+}
+
+enum msc_status msc_goal_check(const struct msc_goal *goal, const struct msc_space *space) {
+    if (goal->n_objectives == 0 || goal->n_objectives > MSC_MAX_OBJECTIVES) {
+        return MSC_FAIL(MSC_E_INVALID, "there are %zu objectives, expected 1 to %d",
+                        goal->n_objectives, MSC_MAX_OBJECTIVES);
+    }
+    if (goal->n_bounds > MSC_MAX_BOUNDS) {
+        return MSC_FAIL(MSC_E_INVALID, "there are %zu bounds, expected at most %d", goal->n_bounds,
+                        MSC_MAX_BOUNDS);
+    }
+    for (size_t i = 0; i < goal->n_objectives; i++) {
+        int metric = goal->objectives[i].metric;
+        if (metric < 0 || (size_t)metric >= space->n_metrics) {
+            return MSC_FAIL(MSC_E_INVALID, "objective %zu names metric %d of %zu", i, metric,
+                            space->n_metrics);
+        }
+    }
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        MSC_TRY(check_bound(&goal->bounds[i], space));
+    }
+    return MSC_OK;
+}
+
+// 0 feasible, 1 infeasible, 2 can never win.
+static int outcome_class(const struct msc_outcome *outcome) {
+    static const int classes[MSC_TRIAL_STATE_COUNT] = {
+        [MSC_TRIAL_COMPLETE] = 0,
+        [MSC_TRIAL_INFEASIBLE] = 1,
+        [MSC_TRIAL_PRUNED] = 2,
+        [MSC_TRIAL_FAILED] = 2,
+    };
+    return classes[outcome->state];
+}
+
+static int compare_doubles(double a, double b) {
+    return (a > b) - (a < b);
+}
+
+int msc_outcome_compare(const struct msc_outcome *a, int64_t id_a, const struct msc_outcome *b,
+                        int64_t id_b) {
+    int class_a = outcome_class(a);
+    int order = class_a - outcome_class(b);
+    if (order == 0 && class_a == 0) {
+        order = compare_doubles(a->objectives[0], b->objectives[0]);
+    } else if (order == 0 && class_a == 1) {
+        order = compare_doubles(a->violation, b->violation);
+    }
+    return order != 0 ? order : (id_a > id_b) - (id_a < id_b);
+}
+
+bool msc_outcome_dominates(const struct msc_outcome *a, const struct msc_outcome *b, size_t n) {
+    bool is_better = false;
+    for (size_t i = 0; i < n; i++) {
+        if (a->objectives[i] > b->objectives[i]) {
+            return false;
+        }
+        is_better = is_better || a->objectives[i] < b->objectives[i];
+    }
+    return is_better;
+}

@@ -1,0 +1,309 @@
+#include "env/env.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct msc_env {
+    const struct msc_env_def *def;
+    void *state;
+    struct msc_env_host host;
+    const struct cJSON *config;
+    struct msc_arena arena;
+    // What one evaluation needs, kept between calls: trials left to measure, where each stands in
+    // the caller's arrays, and whether it was reported.
+    struct msc_trial *trials;
+    size_t trials_capacity;
+    struct msc_outcome *outcomes;
+    size_t outcomes_capacity;
+    size_t *places;
+    size_t places_capacity;
+    bool *reported;
+    size_t reported_capacity;
+};
+
+void *msc_env_state(const struct msc_env *env) {
+    return env->state;
+}
+
+const struct msc_env_host *msc_env_host(const struct msc_env *env) {
+    return &env->host;
+}
+
+const struct cJSON *msc_env_config(const struct msc_env *env) {
+    return env->config;
+}
+
+struct msc_arena *msc_env_arena(struct msc_env *env) {
+    return &env->arena;
+}
+
+const struct msc_env_def *msc_env_definition(const struct msc_env *env) {
+    return env->def;
+}
+
+const struct msc_space *msc_env_space(const struct msc_env *env) {
+    return env->def->space(env);
+}
+
+static enum msc_status check_needs(const struct msc_env_def *def,
+                                   const struct msc_env_host *host) {
+    const struct {
+        unsigned need;
+        bool is_there;
+        const char *what;
+    } needs[] = {
+        {MSC_ENV_NEEDS_GRAPH, host->graph != NULL, "a model"},
+        {MSC_ENV_NEEDS_DATASET, host->dataset != NULL, "a dataset"},
+        {MSC_ENV_NEEDS_EVALUATOR, host->evaluator != NULL, "a model and a dataset"},
+    };
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
+        if ((def->needs & needs[i].need) && !needs[i].is_there) {
+            return MSC_FAIL(MSC_E_INVALID, "environment %s needs %s, and the config has none",
+                            def->name, needs[i].what);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status start(struct msc_env *env) {
+    static const char *const ignore[] = {"type", "objectives", "bounds", NULL};
+    const struct msc_env_def *def = env->def;
+    MSC_TRY(check_needs(def, &env->host));
+    env->state = msc_alloc_zero(1, def->state_size ? def->state_size : 1);
+    if (!env->state) {
+        return MSC_FAIL(MSC_E_NOMEM, "environment %s: out of memory for its state", def->name);
+    }
+    msc_param_defaults(def->params, env->state);
+    MSC_TRY(msc_param_read(def->params, env->state, env->config, "env", ignore, &env->arena));
+    MSC_TRY(def->init(env));
+    enum msc_status status = msc_space_check(def->space(env));
+    return status == MSC_OK ? MSC_OK : msc_status_prefix(status, "environment %s", def->name);
+}
+
+enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *def,
+                               const struct cJSON *config, const struct msc_env_host *host) {
+    if (def->abi != MSC_ENV_ABI) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "environment %s was built for ABI %u, expected %u",
+                        def->name, def->abi, MSC_ENV_ABI);
+    }
+    struct msc_env *env = msc_alloc_zero(1, sizeof *env);
+    if (!env) {
+        return MSC_FAIL(MSC_E_NOMEM, "environment %s: out of memory", def->name);
+    }
+    env->def = def;
+    env->config = config;
+    env->host = *host;
+    env->host.abi = MSC_ENV_ABI;
+    enum msc_status status = start(env);
+    if (status != MSC_OK) {
+        msc_env_destroy(env);
+        return status;
+    }
+    *out = env;
+    return MSC_OK;
+}
+
+void msc_env_destroy(struct msc_env *env) {
+    if (!env) {
+        return;
+    }
+    if (env->state && env->def->finish) {
+        env->def->finish(env);
+    }
+    msc_free(env->state);
+    msc_free(env->trials);
+    msc_free(env->outcomes);
+    msc_free(env->places);
+    msc_free(env->reported);
+    msc_arena_finish(&env->arena);
+    msc_free(env);
+}
+
+// One call of the definition's evaluate: trials that it measures and where their outcomes go.
+struct pass {
+    struct msc_env *env;
+    const struct msc_goal *goal;
+    const struct msc_evaluation *caller;
+    struct msc_outcome *outcomes; // of the measured trials
+};
+
+static void report(struct pass *pass, size_t index) {
+    struct msc_env *env = pass->env;
+    if (env->reported[index]) {
+        return;
+    }
+    env->reported[index] = true;
+    size_t place = env->places[index];
+    struct msc_outcome *outcome = &pass->caller->outcomes[place];
+    if (outcome != &pass->outcomes[index]) {
+        *outcome = pass->outcomes[index];
+    }
+    msc_goal_judge(pass->goal, msc_env_space(env), outcome);
+    if (pass->caller->finished) {
+        pass->caller->finished(pass->caller->payload, place);
+    }
+}
+
+static void report_finished(void *payload, size_t index) {
+    report(payload, index);
+}
+
+static enum msc_status check_choices(const struct msc_space *space, const struct msc_trial *trial) {
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        if (trial->choices[t] >= space->tasks[t].n_choices) {
+            return MSC_FAIL(MSC_E_INVALID, "trial %lld: task %s has no choice %u of %u",
+                            (long long)trial->id, space->tasks[t].name, trial->choices[t],
+                            space->tasks[t].n_choices);
+        }
+    }
+    return MSC_OK;
+}
+
+static void fill_exact(const struct msc_space *space, const struct msc_trial *trial,
+                       struct msc_outcome *outcome) {
+    for (size_t i = 0; i < space->n_costs; i++) {
+        int metric = msc_space_find_metric(space, space->costs[i].metric);
+        outcome->metrics[metric] = msc_cost_value(&space->costs[i], trial->choices);
+    }
+}
+
+static enum msc_status reserve(struct msc_env *env, size_t n) {
+    MSC_TRY(msc_grow(&env->trials, &env->trials_capacity, n, sizeof *env->trials));
+    MSC_TRY(msc_grow(&env->outcomes, &env->outcomes_capacity, n, sizeof *env->outcomes));
+    MSC_TRY(msc_grow(&env->places, &env->places_capacity, n, sizeof *env->places));
+    return msc_grow(&env->reported, &env->reported_capacity, n, sizeof *env->reported);
+}
+
+// Initialises every outcome and reports what needs no measuring. Returns the number of trials left,
+// gathered in env->trials.
+static size_t sort_out(struct pass *pass) {
+    struct msc_env *env = pass->env;
+    const struct msc_evaluation *e = pass->caller;
+    const struct msc_space *space = msc_env_space(env);
+    size_t n_left = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        struct msc_outcome *outcome = &e->outcomes[i];
+        msc_outcome_init(outcome);
+        fill_exact(space, &e->trials[i], outcome);
+        if (!e->trials[i].probe && msc_goal_violation(pass->goal, outcome->metrics) > 0.0) {
+            outcome->state = MSC_TRIAL_INFEASIBLE;
+            msc_goal_judge(pass->goal, space, outcome);
+            if (e->finished) {
+                e->finished(e->payload, i);
+            }
+            continue;
+        }
+        env->trials[n_left] = e->trials[i];
+        env->places[n_left] = i;
+        env->reported[n_left] = false;
+        n_left++;
+    }
+    return n_left;
+}
+
+enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goal,
+                                 const struct msc_evaluation *e) {
+    const struct msc_space *space = msc_env_space(env);
+    for (size_t i = 0; i < e->n; i++) {
+        MSC_TRY(check_choices(space, &e->trials[i]));
+    }
+    MSC_TRY(reserve(env, e->n));
+    struct pass pass = {.env = env, .goal = goal, .caller = e, .outcomes = e->outcomes};
+    size_t n_left = sort_out(&pass);
+    if (n_left == 0) {
+        return MSC_OK;
+    }
+    if (n_left < e->n) {
+        pass.outcomes = env->outcomes;
+        for (size_t i = 0; i < n_left; i++) {
+            pass.outcomes[i] = e->outcomes[env->places[i]];
+        }
+    }
+    struct msc_evaluation measured = {
+        .trials = env->trials,
+        .n = n_left,
+        .outcomes = pass.outcomes,
+        .finished = report_finished,
+        .payload = &pass,
+    };
+    MSC_TRY(env->def->evaluate(env, &measured));
+    for (size_t i = 0; i < n_left; i++) {
+        report(&pass, i);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_env_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {
+    for (size_t i = 0; i < MSC_MAX_METRICS; i++) {
+        metrics[i] = NAN;
+    }
+    return env->def->reference ? env->def->reference(env, metrics) : MSC_OK;
+}
+
+bool msc_env_has_edits(const struct msc_env *env) {
+    return env->def->edits != NULL;
+}
+
+enum msc_status msc_env_edits(struct msc_env *env, const uint32_t choices[], struct cJSON **out) {
+    if (!env->def->edits) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "environment %s has no model to edit", env->def->name);
+    }
+    return env->def->edits(env, choices, out);
+}
+
+enum msc_status msc_env_examine(struct msc_env *env, const uint32_t choices[],
+                                struct cJSON **out) {
+    if (env->def->examine) {
+        return env->def->examine(env, choices, out);
+    }
+    *out = cJSON_CreateObject();
+    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory examining a point");
+}
+
+struct msc_hash msc_env_identity(const struct msc_env *env) {
+    struct msc_hash h = msc_hash_bytes("msc_env", 7);
+    h = msc_hash_add_text(h, env->def->name);
+    h = msc_hash_add_u64(h, env->def->version);
+    h = msc_hash_combine(h, msc_space_hash(msc_env_space(env)));
+    struct cJSON *params = cJSON_CreateObject();
+    struct msc_str text = {0};
+    if (params && msc_param_write(env->def->params, env->state, params) == MSC_OK) {
+        msc_json_write(&text, params);
+        h = msc_hash_add_text(h, msc_str_text(&text));
+    }
+    msc_str_finish(&text);
+    cJSON_Delete(params);
+    return env->def->identity ? msc_hash_combine(h, env->def->identity(env)) : h;
+}
+
+enum msc_status msc_env_describe(const struct msc_env *env, struct cJSON *object) {
+    MSC_TRY(msc_json_add_text(object, "type", env->def->name));
+    MSC_TRY(msc_json_add_number(object, "version", env->def->version));
+    struct cJSON *params = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(object, "params", params));
+    MSC_TRY(msc_param_write(env->def->params, env->state, params));
+    return env->def->describe ? env->def->describe(env, object) : MSC_OK;
+}
+
+enum msc_status msc_env_save(const struct msc_env *env, struct cJSON **out) {
+    if (env->def->save) {
+        return env->def->save(env, out);
+    }
+    *out = cJSON_CreateNull();
+    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory saving an environment");
+}
+
+enum msc_status msc_env_restore(struct msc_env *env, const struct cJSON *state) {
+    if (env->def->restore) {
+        return env->def->restore(env, state);
+    }
+    return cJSON_IsNull(state) ? MSC_OK
+                               : MSC_FAIL(MSC_E_FORMAT, "environment %s keeps no state, found some",
+                                          env->def->name);
+}

@@ -1,0 +1,27 @@
+// The built-in environments.
+//
+// To add one: 1. write env/env_<name>.c ending in its definition, 2. declare it below and add it to
+// the list, in the order users see, and to env/CMakeLists.txt, 3. run `ctest -R conformance`.
+#include "env/env.h"
+
+#include <string.h>
+
+extern const struct msc_env_def msc_env_toy;
+
+static const struct msc_env_def *const definitions[] = {
+    &msc_env_toy,
+    NULL,
+};
+
+const struct msc_env_def *const *msc_env_list(void) {
+    return definitions;
+}
+
+const struct msc_env_def *msc_env_find(const char *name) {
+    for (size_t i = 0; definitions[i]; i++) {
+        if (strcmp(definitions[i]->name, name) == 0) {
+            return definitions[i];
+        }
+    }
+    return NULL;
+}

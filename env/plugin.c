@@ -1,0 +1,93 @@
+// Environments from shared libraries, and what a config's `env.type` means.
+#include "env/env.h"
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "env/api/library.h"
+
+struct msc_env_library {
+    void *library;
+    const struct msc_env_def *def;
+};
+
+static enum msc_status check_definition(const struct msc_env_def *def, const char *path) {
+    if (def->abi != MSC_ENV_ABI) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: built for environment ABI %u, expected %u", path,
+                        def->abi, MSC_ENV_ABI);
+    }
+    if (!def->name || !def->summary || !def->params || !def->init || !def->space ||
+        !def->evaluate) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: its definition lacks name, summary, params, init, space "
+                                      "or evaluate",
+                        path);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status open_in_folder(struct msc_env_library **out, const char *path,
+                                      const char *folder) {
+    struct msc_env_library *library = msc_alloc_zero(1, sizeof *library);
+    if (!library) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory opening %s", path);
+    }
+    const void *definition = NULL;
+    enum msc_status status =
+        msc_library_open(&library->library, &definition, path, folder, "msc_env_plugin");
+    if (status == MSC_OK) {
+        library->def = definition;
+        status = check_definition(library->def, path);
+    }
+    if (status != MSC_OK) {
+        msc_env_library_close(library);
+        return status;
+    }
+    *out = library;
+    return MSC_OK;
+}
+
+enum msc_status msc_env_library_open(struct msc_env_library **out, const char *path) {
+    return open_in_folder(out, path, NULL);
+}
+
+const struct msc_env_def *msc_env_library_definition(const struct msc_env_library *library) {
+    return library->def;
+}
+
+void msc_env_library_close(struct msc_env_library *library) {
+    if (library) {
+        msc_library_close(library->library);
+        msc_free(library);
+    }
+}
+
+static enum msc_status fail_unknown(const char *type) {
+    const char *names[64];
+    size_t n = 0;
+    const struct msc_env_def *const *list = msc_env_list();
+    while (list[n] && n < sizeof names / sizeof names[0]) {
+        names[n] = list[n]->name;
+        n++;
+    }
+    const char *nearest = msc_suggest(type, names, n);
+    return nearest ? MSC_FAIL(MSC_E_NOT_FOUND, "env: there is no environment \"%s\"; did you mean "
+                                               "\"%s\"?",
+                              type, nearest)
+                   : MSC_FAIL(MSC_E_NOT_FOUND, "env: there is no environment \"%s\"; `mscgym envs` "
+                                               "lists them",
+                              type);
+}
+
+enum msc_status msc_env_select(const struct msc_env_def **def, struct msc_env_library **library,
+                               const char *type, const char *folder) {
+    *library = NULL;
+    *def = msc_env_find(type);
+    if (*def) {
+        return MSC_OK;
+    }
+    if (!msc_library_is_path(type)) {
+        return fail_unknown(type);
+    }
+    MSC_TRY(open_in_folder(library, type, folder));
+    *def = (*library)->def;
+    return MSC_OK;
+}
