@@ -28,15 +28,15 @@ enum msc_status msc_json_load(cJSON **out, const char *path);
 // Appends compact JSON (no spaces, no newline). Numbers that are whole and below 2^53 print as
 // integers; others shortest round-trip; nan and infinities print as null.
 void msc_json_write(struct msc_str *out, const cJSON *value);
-// The same with line breaks and two-space indentation, for files people edit.
+// The same with line breaks, two-space indentation and a newline at the end, for files people edit.
 void msc_json_write_pretty(struct msc_str *out, const cJSON *value);
 // Appends a JSON string literal with quotes and escapes.
 void msc_json_write_text(struct msc_str *out, const char *text);
 // Appends a JSON number, shortest round trip; not finite: null.
 void msc_json_write_number(struct msc_str *out, double value);
 
-// Members of an object. `where` begins the error text. The required forms fail with MSC_E_FORMAT
-// when the member is absent or of another type; the _or forms take the default when it is absent.
+// Members of an object. `where` begins the error text. MSC_E_FORMAT when the member is absent or of
+// another type.
 enum msc_status msc_json_get_text(const char **out, const cJSON *object, const char *key,
                                   const char *where); // borrowed from the tree
 enum msc_status msc_json_get_double(double *out, const cJSON *object, const char *key,

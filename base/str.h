@@ -35,7 +35,7 @@ void msc_str_printf(struct msc_str *s, const char *format, ...) MSC_PRINTF(2, 3)
 void msc_str_i64(struct msc_str *s, int64_t value);
 void msc_str_u64(struct msc_str *s, uint64_t value);
 // Shortest decimal that strtod reads back to the same double ("1e-05" style as %g, never locale
-// dependent). Not finite: "nan", "inf", "-inf".
+// dependent; at some powers of two one digit longer). Not finite: "nan", "inf", "-inf".
 void msc_str_double(struct msc_str *s, double value);
 // The same for a float: shortest decimal that reads back to the same float.
 void msc_str_float(struct msc_str *s, float value);

@@ -1,0 +1,72 @@
+#include "base/alloc.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TENSOR_ALIGNMENT 64
+
+// Zero bytes are asked for as one, so that NULL always means that memory is short.
+void *msc_alloc(size_t n_bytes) {
+    return malloc(n_bytes > 0 ? n_bytes : 1);
+}
+
+void *msc_alloc_zero(size_t count, size_t element_bytes) {
+    if (count == 0 || element_bytes == 0) {
+        return calloc(1, 1);
+    }
+    return calloc(count, element_bytes);
+}
+
+void *msc_realloc(void *pointer, size_t count, size_t element_bytes) {
+    if (element_bytes != 0 && count > SIZE_MAX / element_bytes) {
+        return NULL;
+    }
+    size_t n_bytes = count * element_bytes;
+    return realloc(pointer, n_bytes > 0 ? n_bytes : 1);
+}
+
+void msc_free(void *pointer) {
+    free(pointer);
+}
+
+char *msc_strdup(const char *text) {
+    size_t n_bytes = strlen(text) + 1;
+    char *copy = msc_alloc(n_bytes);
+    return copy ? memcpy(copy, text, n_bytes) : NULL;
+}
+
+void *msc_alloc_aligned(size_t n_bytes) {
+    if (n_bytes > SIZE_MAX - TENSOR_ALIGNMENT) {
+        return NULL;
+    }
+    size_t n_lines = n_bytes / TENSOR_ALIGNMENT + 1;
+    if (n_bytes > 0 && n_bytes % TENSOR_ALIGNMENT == 0) {
+        n_lines--;
+    }
+    return aligned_alloc(TENSOR_ALIGNMENT, n_lines * TENSOR_ALIGNMENT);
+}
+
+void msc_free_aligned(void *pointer) {
+    free(pointer);
+}
+
+enum msc_status msc_grow(void *array, size_t *capacity, size_t need, size_t element_bytes) {
+    if (need <= *capacity) {
+        return MSC_OK;
+    }
+    size_t count = *capacity <= SIZE_MAX / 2 ? *capacity * 2 : need;
+    count = count < 8 ? 8 : count;
+    count = count < need ? need : count;
+    // A pointer to any object pointer is read and written as bytes, for its type is unknown here.
+    void *elements = NULL;
+    memcpy(&elements, array, sizeof elements);
+    void *grown = msc_realloc(elements, count, element_bytes);
+    if (!grown) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu elements of %zu bytes", need,
+                        element_bytes);
+    }
+    memcpy(array, &grown, sizeof grown);
+    *capacity = count;
+    return MSC_OK;
+}

@@ -1,0 +1,147 @@
+#include "base/file.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *msc_path_join(struct msc_arena *arena, const char *folder, const char *path) {
+    if (path[0] == '/' || !folder || folder[0] == '\0') {
+        return msc_arena_strdup(arena, path);
+    }
+    const char *between = folder[strlen(folder) - 1] == '/' ? "" : "/";
+    return msc_arena_printf(arena, "%s%s%s", folder, between, path);
+}
+
+char *msc_path_folder(struct msc_arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (!slash) {
+        return msc_arena_strdup(arena, ".");
+    }
+    while (slash > path && slash[-1] == '/') {
+        slash--;
+    }
+    return slash == path ? msc_arena_strdup(arena, "/")
+                         : msc_arena_strndup(arena, path, (size_t)(slash - path));
+}
+
+const char *msc_path_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool msc_path_is_inside(const char *path) {
+    if (path[0] == '\0' || path[0] == '/') {
+        return false;
+    }
+    for (const char *part = path; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        size_t length = strcspn(part, "/");
+        if (length == 2 && part[0] == '.' && part[1] == '.') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum msc_status fail_memory(const char *path) {
+    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+}
+
+// Appends the parts of a path of which nothing exists yet, where ".." could lead anywhere later.
+static enum msc_status append_absent(char **out, struct msc_arena *arena, const char *folder,
+                                     const char *absent, const char *path) {
+    char *joined = msc_arena_strdup(arena, folder);
+    for (const char *part = absent; joined && *part;) {
+        size_t length = strcspn(part, "/");
+        if (length == 2 && memcmp(part, "..", 2) == 0) {
+            return MSC_FAIL(MSC_E_NOT_FOUND, "%s: the folder before \"..\" does not exist", path);
+        }
+        if (length > 0 && !(length == 1 && part[0] == '.')) {
+            const char *between = strcmp(joined, "/") == 0 ? "" : "/";
+            joined = msc_arena_printf(arena, "%s%s%.*s", joined, between, (int)length, part);
+        }
+        part += length;
+        part += strspn(part, "/");
+    }
+    if (!joined) {
+        return fail_memory(path);
+    }
+    *out = joined;
+    return MSC_OK;
+}
+
+enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const char *path) {
+    if (path[0] == '\0') {
+        return MSC_FAIL(MSC_E_INVALID, "an empty text is no path");
+    }
+    char *existing = msc_arena_strdup(arena, path);
+    if (!existing) {
+        return fail_memory(path);
+    }
+    // Parts are cut off the end until the rest exists.
+    size_t length = strlen(path);
+    for (;;) {
+        char *resolved = realpath(length > 0 ? existing : ".", NULL);
+        if (resolved) {
+            enum msc_status status = append_absent(out, arena, resolved, path + length, path);
+            msc_free(resolved);
+            return status;
+        }
+        if (errno == ENOMEM) {
+            return fail_memory(path);
+        }
+        if (errno != ENOENT || length == 0) {
+            return MSC_FAIL(MSC_E_IO, "%s: cannot follow this path", path);
+        }
+        while (length > 0 && existing[length - 1] == '/') {
+            length--;
+        }
+        while (length > 0 && existing[length - 1] != '/') {
+            length--;
+        }
+        existing[length] = '\0';
+    }
+}
+
+// The length of the folders that both absolute paths begin with, without the slash after them.
+static size_t common_length(const char *a, const char *b) {
+    size_t common = 0;
+    size_t i = 0;
+    for (; a[i] && a[i] == b[i]; i++) {
+        common = a[i] == '/' ? i : common;
+    }
+    bool a_ends = a[i] == '\0' || a[i] == '/';
+    bool b_ends = b[i] == '\0' || b[i] == '/';
+    return a_ends && b_ends ? i : common;
+}
+
+enum msc_status msc_path_relative(char **out, struct msc_arena *arena, const char *path,
+                                  const char *folder) {
+    char *to = NULL;
+    char *from = NULL;
+    MSC_TRY(msc_path_absolute(&to, arena, path));
+    MSC_TRY(msc_path_absolute(&from, arena, folder));
+    // The root counts as no folder at all, so that every path is a row of "/name".
+    to = strcmp(to, "/") == 0 ? to + 1 : to;
+    from = strcmp(from, "/") == 0 ? from + 1 : from;
+    size_t common = common_length(to, from);
+    char *relative = msc_arena_strdup(arena, "");
+    for (const char *c = from + common; relative && *c; c++) {
+        if (*c == '/') {
+            relative = msc_arena_printf(arena, "%s../", relative);
+        }
+    }
+    const char *rest = to + common + (to[common] == '/');
+    relative = relative ? msc_arena_printf(arena, "%s%s", relative, rest) : NULL;
+    if (!relative) {
+        return fail_memory(path);
+    }
+    size_t length = strlen(relative);
+    if (length > 0 && relative[length - 1] == '/') {
+        relative[length - 1] = '\0';
+    }
+    *out = length > 0 ? relative : msc_arena_strdup(arena, ".");
+    return *out ? MSC_OK : fail_memory(path);
+}

@@ -1,0 +1,147 @@
+#include "base/json.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WHOLE_LIMIT 9007199254740992.0 // 2^53, beyond which doubles skip whole numbers
+
+static const char *kind_of(const cJSON *value) {
+    static const struct {
+        int type;
+        const char *name;
+    } kinds[] = {
+        {cJSON_False, "false"},   {cJSON_True, "true"},         {cJSON_NULL, "null"},
+        {cJSON_Number, "number"}, {cJSON_String, "text"}, {cJSON_Array, "array"},
+        {cJSON_Object, "object"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if ((value->type & 0xff) == kinds[i].type) {
+            return kinds[i].name;
+        }
+    }
+    return "unknown value";
+}
+
+static enum msc_status fail_kind(const cJSON *value, const char *key, const char *where,
+                                 const char *expected) {
+    return MSC_FAIL(MSC_E_FORMAT, "%s: \"%s\" is %s%s, expected %s", where, key,
+                    cJSON_IsNull(value) || cJSON_IsBool(value) ? "" : "of type ", kind_of(value),
+                    expected);
+}
+
+static enum msc_status find(const cJSON **out, const cJSON *object, const char *key,
+                            const char *where, const char *expected) {
+    *out = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (!*out) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: \"%s\" is missing, expected %s", where, key, expected);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_json_get_text(const char **out, const cJSON *object, const char *key,
+                                  const char *where) {
+    const cJSON *value = NULL;
+    MSC_TRY(find(&value, object, key, where, "text"));
+    if (!cJSON_IsString(value)) {
+        return fail_kind(value, key, where, "text");
+    }
+    *out = value->valuestring;
+    return MSC_OK;
+}
+
+enum msc_status msc_json_get_double(double *out, const cJSON *object, const char *key,
+                                    const char *where) {
+    const cJSON *value = NULL;
+    MSC_TRY(find(&value, object, key, where, "a number"));
+    if (!cJSON_IsNumber(value)) {
+        return fail_kind(value, key, where, "a number");
+    }
+    *out = value->valuedouble;
+    return MSC_OK;
+}
+
+enum msc_status msc_json_get_i64(int64_t *out, const cJSON *object, const char *key,
+                                 const char *where) {
+    const cJSON *value = NULL;
+    MSC_TRY(find(&value, object, key, where, "a whole number"));
+    if (cJSON_IsString(value)) {
+        if (!msc_parse_i64(out, value->valuestring)) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: \"%s\" is \"%s\", expected a whole number of 64 bits",
+                            where, key, value->valuestring);
+        }
+        return MSC_OK;
+    }
+    if (!cJSON_IsNumber(value)) {
+        return fail_kind(value, key, where, "a whole number");
+    }
+    double number = value->valuedouble;
+    if (!(fabs(number) <= WHOLE_LIMIT) || number != floor(number)) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: \"%s\" is %.17g, expected a whole number (beyond 2^53 as text)", where,
+                        key, number);
+    }
+    *out = (int64_t)number;
+    return MSC_OK;
+}
+
+enum msc_status msc_json_get_bool(bool *out, const cJSON *object, const char *key,
+                                  const char *where) {
+    const cJSON *value = NULL;
+    MSC_TRY(find(&value, object, key, where, "true or false"));
+    if (!cJSON_IsBool(value)) {
+        return fail_kind(value, key, where, "true or false");
+    }
+    *out = cJSON_IsTrue(value);
+    return MSC_OK;
+}
+
+enum msc_status msc_json_get_object(const cJSON **out, const cJSON *object, const char *key,
+                                    const char *where) {
+    const cJSON *value = NULL;
+    MSC_TRY(find(&value, object, key, where, "an object"));
+    if (!cJSON_IsObject(value)) {
+        return fail_kind(value, key, where, "an object");
+    }
+    *out = value;
+    return MSC_OK;
+}
+
+enum msc_status msc_json_get_array(const cJSON **out, const cJSON *object, const char *key,
+                                   const char *where) {
+    const cJSON *value = NULL;
+    MSC_TRY(find(&value, object, key, where, "an array"));
+    if (!cJSON_IsArray(value)) {
+        return fail_kind(value, key, where, "an array");
+    }
+    *out = value;
+    return MSC_OK;
+}
+
+static bool is_known(const char *key, const char *const known[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(key, known[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum msc_status msc_json_check_keys(const cJSON *object, const char *const known[], size_t n,
+                                    const char *where) {
+    const cJSON *member = NULL;
+    cJSON_ArrayForEach(member, object) {
+        const char *key = member->string ? member->string : "";
+        if (is_known(key, known, n)) {
+            continue;
+        }
+        const char *near = msc_suggest(key, known, n);
+        if (near) {
+            return MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\", did you mean \"%s\"?", where, key,
+                            near);
+        }
+        return MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\"", where, key);
+    }
+    return MSC_OK;
+}

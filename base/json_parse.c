@@ -1,0 +1,389 @@
+// A strict reader of RFC 8259 that builds cJSON trees. cJSON's own reader says neither line nor
+// reason, and takes duplicate keys, control characters and numbers such as 01.
+#include "base/json.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEEPEST 200
+
+// One key of an object that is still open, or just closed.
+struct key_place {
+    const char *key; // borrowed from the tree
+    size_t offset;
+};
+
+struct parser {
+    const char *text;
+    size_t length;
+    size_t at;
+    int depth;
+    const char *name;
+    struct msc_str scratch;  // the string being decoded
+    struct key_place *keys;  // of all open objects, inner ones last
+    size_t n_keys;
+    size_t key_capacity;
+};
+
+static enum msc_status parse_value(struct parser *p, cJSON **out);
+
+static enum msc_status fail_at(const struct parser *p, size_t offset, const char *what,
+                               const char *detail) {
+    size_t line = 1;
+    size_t column = 1;
+    for (size_t i = 0; i < offset && i < p->length; i++) {
+        if (p->text[i] == '\n') {
+            line++;
+            column = 1;
+        } else if (((unsigned char)p->text[i] & 0xc0) != 0x80) {
+            column++; // continuation bytes of UTF-8 belong to the character before
+        }
+    }
+    return MSC_FAIL(MSC_E_FORMAT, "%s:%zu:%zu: %s%s", p->name, line, column, what, detail);
+}
+
+static enum msc_status fail_memory(const struct parser *p) {
+    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", p->name);
+}
+
+static int peek(const struct parser *p) {
+    return p->at < p->length ? (unsigned char)p->text[p->at] : -1;
+}
+
+static void skip_space(struct parser *p) {
+    while (p->at < p->length && strchr(" \t\r\n", p->text[p->at]) && p->text[p->at] != '\0') {
+        p->at++;
+    }
+}
+
+static enum msc_status fail_expected(const struct parser *p, const char *expected) {
+    const char *found = p->at < p->length ? "expected " : "the text ends here, expected ";
+    return fail_at(p, p->at, found, expected);
+}
+
+static enum msc_status parse_hex4(struct parser *p, unsigned *out) {
+    unsigned value = 0;
+    for (int i = 0; i < 4; i++, p->at++) {
+        int c = peek(p);
+        if (c >= '0' && c <= '9') {
+            value = value * 16 + (unsigned)(c - '0');
+        } else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') {
+            value = value * 16 + (unsigned)((c | 0x20) - 'a') + 10;
+        } else {
+            return fail_expected(p, "four hexadecimal digits after \\u");
+        }
+    }
+    *out = value;
+    return MSC_OK;
+}
+
+static void append_utf8(struct msc_str *out, unsigned code) {
+    if (code < 0x80) {
+        msc_str_char(out, (char)code);
+    } else if (code < 0x800) {
+        msc_str_char(out, (char)(0xc0 | code >> 6));
+        msc_str_char(out, (char)(0x80 | (code & 0x3f)));
+    } else if (code < 0x10000) {
+        msc_str_char(out, (char)(0xe0 | code >> 12));
+        msc_str_char(out, (char)(0x80 | (code >> 6 & 0x3f)));
+        msc_str_char(out, (char)(0x80 | (code & 0x3f)));
+    } else {
+        msc_str_char(out, (char)(0xf0 | code >> 18));
+        msc_str_char(out, (char)(0x80 | (code >> 12 & 0x3f)));
+        msc_str_char(out, (char)(0x80 | (code >> 6 & 0x3f)));
+        msc_str_char(out, (char)(0x80 | (code & 0x3f)));
+    }
+}
+
+// The part of an escape after "\u"; a high surrogate must be followed by a low one.
+static enum msc_status parse_unicode(struct parser *p) {
+    size_t start = p->at;
+    unsigned code = 0;
+    MSC_TRY(parse_hex4(p, &code));
+    if (code >= 0xd800 && code < 0xdc00) {
+        unsigned low = 0;
+        if (p->length - p->at >= 2 && memcmp(p->text + p->at, "\\u", 2) == 0) {
+            p->at += 2;
+            MSC_TRY(parse_hex4(p, &low));
+        }
+        if (low < 0xdc00 || low > 0xdfff) {
+            return fail_at(p, start, "half of a surrogate pair", "");
+        }
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    } else if (code >= 0xdc00 && code <= 0xdfff) {
+        return fail_at(p, start, "half of a surrogate pair", "");
+    } else if (code == 0) {
+        return fail_at(p, start, "a text may not hold the character \\u0000", "");
+    }
+    append_utf8(&p->scratch, code);
+    return MSC_OK;
+}
+
+static enum msc_status parse_escape(struct parser *p) {
+    static const char letters[] = "\"\\/bfnrt";
+    static const char meanings[] = "\"\\/\b\f\n\r\t";
+    int c = peek(p);
+    const char *letter = c > 0 ? strchr(letters, c) : NULL;
+    if (c == 'u') {
+        p->at++;
+        return parse_unicode(p);
+    }
+    if (!letter) {
+        return fail_expected(p, "one of \" \\ / b f n r t u after a backslash");
+    }
+    p->at++;
+    msc_str_char(&p->scratch, meanings[letter - letters]);
+    return MSC_OK;
+}
+
+// Decodes the string that begins here into the scratch text.
+static enum msc_status parse_text(struct parser *p) {
+    size_t start = p->at++;
+    msc_str_clear(&p->scratch);
+    for (;;) {
+        size_t plain = p->at;
+        while (peek(p) >= 0x20 && peek(p) != '"' && peek(p) != '\\') {
+            p->at++;
+        }
+        msc_str_append_n(&p->scratch, p->text + plain, p->at - plain);
+        int c = peek(p);
+        if (c == '"') {
+            p->at++;
+            return p->scratch.failed ? fail_memory(p) : MSC_OK;
+        }
+        if (c != '\\') {
+            return c < 0 ? fail_at(p, start, "this text has no closing quote", "")
+                         : fail_at(p, p->at, "control character inside a text", "");
+        }
+        p->at++;
+        MSC_TRY(parse_escape(p));
+    }
+}
+
+static size_t skip_digits(struct parser *p) {
+    size_t start = p->at;
+    while (peek(p) >= '0' && peek(p) <= '9') {
+        p->at++;
+    }
+    return p->at - start;
+}
+
+static enum msc_status parse_number(struct parser *p, cJSON **out) {
+    size_t start = p->at;
+    p->at += peek(p) == '-';
+    bool leading_zero = peek(p) == '0';
+    size_t n_digits = skip_digits(p);
+    if (n_digits == 0 || (leading_zero && n_digits > 1)) {
+        return fail_at(p, start, "malformed number", "");
+    }
+    if (peek(p) == '.') {
+        p->at++;
+        if (skip_digits(p) == 0) {
+            return fail_at(p, start, "malformed number", "");
+        }
+    }
+    if (peek(p) == 'e' || peek(p) == 'E') {
+        p->at++;
+        p->at += peek(p) == '+' || peek(p) == '-';
+        if (skip_digits(p) == 0) {
+            return fail_at(p, start, "malformed number", "");
+        }
+    }
+    msc_str_clear(&p->scratch);
+    msc_str_append_n(&p->scratch, p->text + start, p->at - start);
+    double value = 0;
+    if (p->scratch.failed) {
+        return fail_memory(p);
+    }
+    if (!msc_parse_double(&value, msc_str_text(&p->scratch))) {
+        return fail_at(p, start, "this number is too large", "");
+    }
+    *out = cJSON_CreateNumber(value);
+    return *out ? MSC_OK : fail_memory(p);
+}
+
+static enum msc_status parse_word(struct parser *p, cJSON **out) {
+    static const struct {
+        const char *word;
+        cJSON *(*create)(void);
+    } words[] = {{"true", cJSON_CreateTrue}, {"false", cJSON_CreateFalse}, {"null", cJSON_CreateNull}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        size_t length = strlen(words[i].word);
+        if (p->length - p->at >= length &&
+            memcmp(p->text + p->at, words[i].word, length) == 0) {
+            p->at += length;
+            *out = words[i].create();
+            return *out ? MSC_OK : fail_memory(p);
+        }
+    }
+    return fail_expected(p, "a value");
+}
+
+// After an element: true when a comma says that another follows, false when `close` ends the list.
+static enum msc_status parse_separator(struct parser *p, char close, bool *more) {
+    skip_space(p);
+    int c = peek(p);
+    if (c != ',' && c != close) {
+        return fail_expected(p, close == ']' ? "',' or ']'" : "',' or '}'");
+    }
+    p->at++;
+    *more = c == ',';
+    return MSC_OK;
+}
+
+static enum msc_status parse_array(struct parser *p, cJSON *array) {
+    bool more = true;
+    p->at++;
+    skip_space(p);
+    if (peek(p) == ']') {
+        p->at++;
+        return MSC_OK;
+    }
+    while (more) {
+        cJSON *item = NULL;
+        MSC_TRY(parse_value(p, &item));
+        cJSON_AddItemToArray(array, item);
+        MSC_TRY(parse_separator(p, ']', &more));
+    }
+    return MSC_OK;
+}
+
+static int compare_keys(const void *a, const void *b) {
+    const struct key_place *left = a;
+    const struct key_place *right = b;
+    int order = strcmp(left->key, right->key);
+    return order != 0 ? order : (left->offset > right->offset) - (left->offset < right->offset);
+}
+
+// Sorting finds duplicates among thousands of tensor names without comparing all pairs.
+static enum msc_status check_duplicates(struct parser *p, size_t first_key) {
+    struct key_place *keys = p->keys + first_key;
+    size_t n = p->n_keys - first_key;
+    const struct key_place *duplicate = NULL;
+    if (n > 1) {
+        qsort(keys, n, sizeof *keys, compare_keys);
+    }
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(keys[i - 1].key, keys[i].key) == 0 &&
+            (!duplicate || keys[i].offset < duplicate->offset)) {
+            duplicate = &keys[i];
+        }
+    }
+    p->n_keys = first_key;
+    return duplicate ? fail_at(p, duplicate->offset, "duplicate key ", duplicate->key) : MSC_OK;
+}
+
+static enum msc_status parse_member(struct parser *p, cJSON *object) {
+    skip_space(p);
+    size_t offset = p->at;
+    if (peek(p) != '"') {
+        return fail_expected(p, "a key in double quotes");
+    }
+    MSC_TRY(parse_text(p));
+    // The value is decoded into the same scratch text, so the key is put into the tree first, with
+    // null for a value.
+    cJSON *member = cJSON_AddNullToObject(object, msc_str_text(&p->scratch));
+    if (!member || msc_grow(&p->keys, &p->key_capacity, p->n_keys + 1, sizeof *p->keys) != MSC_OK) {
+        return fail_memory(p);
+    }
+    p->keys[p->n_keys++] = (struct key_place){.key = member->string, .offset = offset};
+    skip_space(p);
+    if (peek(p) != ':') {
+        return fail_expected(p, "':' after a key");
+    }
+    p->at++;
+    cJSON *value = NULL;
+    MSC_TRY(parse_value(p, &value));
+    value->string = member->string;
+    member->string = NULL;
+    cJSON_ReplaceItemViaPointer(object, member, value);
+    return MSC_OK;
+}
+
+static enum msc_status parse_object(struct parser *p, cJSON *object) {
+    bool more = true;
+    size_t first_key = p->n_keys;
+    p->at++;
+    skip_space(p);
+    if (peek(p) == '}') {
+        p->at++;
+        return MSC_OK;
+    }
+    while (more) {
+        MSC_TRY(parse_member(p, object));
+        MSC_TRY(parse_separator(p, '}', &more));
+    }
+    return check_duplicates(p, first_key);
+}
+
+static enum msc_status parse_container(struct parser *p, cJSON **out) {
+    bool is_array = peek(p) == '[';
+    if (p->depth >= DEEPEST) {
+        return fail_at(p, p->at, "nested deeper than 200 levels", "");
+    }
+    cJSON *container = is_array ? cJSON_CreateArray() : cJSON_CreateObject();
+    if (!container) {
+        return fail_memory(p);
+    }
+    p->depth++;
+    enum msc_status status = is_array ? parse_array(p, container) : parse_object(p, container);
+    p->depth--;
+    if (status != MSC_OK) {
+        cJSON_Delete(container);
+        return status;
+    }
+    *out = container;
+    return MSC_OK;
+}
+
+static enum msc_status parse_value(struct parser *p, cJSON **out) {
+    skip_space(p);
+    int c = peek(p);
+    if (c == '{' || c == '[') {
+        return parse_container(p, out);
+    }
+    if (c == '"') {
+        MSC_TRY(parse_text(p));
+        *out = cJSON_CreateString(msc_str_text(&p->scratch));
+        return *out ? MSC_OK : fail_memory(p);
+    }
+    if (c == '-' || (c >= '0' && c <= '9')) {
+        return parse_number(p, out);
+    }
+    return parse_word(p, out);
+}
+
+enum msc_status msc_json_parse(cJSON **out, const char *text, size_t length, const char *name) {
+    struct parser p = {.text = text, .length = length, .name = name};
+    cJSON *tree = NULL;
+    enum msc_status status = parse_value(&p, &tree);
+    if (status == MSC_OK) {
+        skip_space(&p);
+        if (p.at < p.length) {
+            status = fail_at(&p, p.at, "text after the end of the value", "");
+        }
+    }
+    msc_str_finish(&p.scratch);
+    msc_free(p.keys);
+    if (status != MSC_OK) {
+        cJSON_Delete(tree);
+        return status;
+    }
+    *out = tree;
+    return MSC_OK;
+}
+
+enum msc_status msc_json_load(cJSON **out, const char *path) {
+    char *text = NULL;
+    size_t n_bytes = 0;
+    MSC_TRY(msc_file_read(&text, &n_bytes, path));
+    // Some editors begin UTF-8 files with a byte-order mark.
+    size_t skip = n_bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    enum msc_status status = msc_json_parse(out, text + skip, n_bytes - skip, path);
+    msc_free(text);
+    return status;
+}

@@ -1,0 +1,180 @@
+#include "base/param.h"
+
+#include "base/json.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#define WHOLE_LIMIT 9007199254740992.0 // 2^53, beyond which doubles skip whole numbers
+
+// The index of `text` among "first|second|...", or -1.
+static int enum_index(const char *names, const char *text) {
+    size_t length = strlen(text);
+    int index = 0;
+    for (const char *name = names; name; index++) {
+        size_t name_length = strcspn(name, "|");
+        if (name_length == length && memcmp(name, text, length) == 0) {
+            return index;
+        }
+        name = name[name_length] == '|' ? name + name_length + 1 : NULL;
+    }
+    return -1;
+}
+
+void msc_param_defaults(const struct msc_param params[], void *target) {
+    for (const struct msc_param *p = params; p->name; p++) {
+        void *member = (char *)target + p->offset;
+        switch (p->type) {
+        case MSC_PARAM_BOOL:
+            *(bool *)member = p->number != 0;
+            break;
+        case MSC_PARAM_I64:
+            *(int64_t *)member = (int64_t)p->number;
+            break;
+        case MSC_PARAM_F64:
+        case MSC_PARAM_DURATION:
+            *(double *)member = p->number;
+            break;
+        case MSC_PARAM_TEXT:
+            *(const char **)member = p->text;
+            break;
+        case MSC_PARAM_ENUM:
+            assert(p->text && enum_index(p->names, p->text) >= 0);
+            *(int *)member = enum_index(p->names, p->text);
+            break;
+        case MSC_PARAM_JSON:
+            *(const cJSON **)member = NULL;
+            break;
+        }
+    }
+}
+
+static enum msc_status write_i64(cJSON *object, const char *key, int64_t value) {
+    if (fabs((double)value) <= WHOLE_LIMIT) {
+        return msc_json_add_number(object, key, (double)value);
+    }
+    enum msc_status status = MSC_OK;
+    struct msc_str text = {0};
+    msc_str_i64(&text, value);
+    MSC_TRY_OUT(msc_str_status(&text));
+    MSC_TRY_OUT(msc_json_add_text(object, key, msc_str_text(&text)));
+out:
+    msc_str_finish(&text);
+    return status;
+}
+
+// JSON has no infinity. A limit that is none is left out and comes back as the default.
+static enum msc_status write_f64(cJSON *object, const char *key, double value) {
+    return isfinite(value) ? msc_json_add_number(object, key, value) : MSC_OK;
+}
+
+static enum msc_status write_text(cJSON *object, const char *key, const char *value) {
+    return value ? msc_json_add_text(object, key, value)
+                 : msc_json_add(object, key, cJSON_CreateNull());
+}
+
+static enum msc_status write_enum(cJSON *object, const struct msc_param *p, int index) {
+    enum msc_status status = MSC_OK;
+    struct msc_str name = {0};
+    const char *place = p->names;
+    for (int i = 0; i < index; i++) {
+        place = strchr(place, '|') + 1;
+    }
+    msc_str_append_n(&name, place, strcspn(place, "|"));
+    MSC_TRY_OUT(msc_str_status(&name));
+    MSC_TRY_OUT(msc_json_add_text(object, p->name, msc_str_text(&name)));
+out:
+    msc_str_finish(&name);
+    return status;
+}
+
+static enum msc_status write_param(cJSON *object, const struct msc_param *p, const void *target) {
+    const void *member = (const char *)target + p->offset;
+    const cJSON *json = NULL;
+    switch (p->type) {
+    case MSC_PARAM_BOOL:
+        return msc_json_add_bool(object, p->name, *(const bool *)member);
+    case MSC_PARAM_I64:
+        return write_i64(object, p->name, *(const int64_t *)member);
+    case MSC_PARAM_F64:
+    case MSC_PARAM_DURATION:
+        return write_f64(object, p->name, *(const double *)member);
+    case MSC_PARAM_TEXT:
+        return write_text(object, p->name, *(const char *const *)member);
+    case MSC_PARAM_ENUM:
+        return write_enum(object, p, *(const int *)member);
+    case MSC_PARAM_JSON:
+        json = *(const cJSON *const *)member;
+        return msc_json_add(object, p->name, json ? cJSON_Duplicate(json, 1) : cJSON_CreateNull());
+    }
+    return MSC_FAIL(MSC_E_INVALID, "parameter %s has no known type", p->name);
+}
+
+enum msc_status msc_param_write(const struct msc_param params[], const void *target,
+                                struct cJSON *object) {
+    for (const struct msc_param *p = params; p->name; p++) {
+        MSC_TRY(write_param(object, p, target));
+    }
+    return MSC_OK;
+}
+
+static void help_default(const struct msc_param *p, struct msc_str *out) {
+    switch (p->type) {
+    case MSC_PARAM_BOOL:
+        msc_str_append(out, p->number != 0 ? "default true" : "default false");
+        break;
+    case MSC_PARAM_I64:
+    case MSC_PARAM_F64:
+        msc_str_append(out, "default ");
+        msc_str_double(out, p->number);
+        break;
+    case MSC_PARAM_DURATION:
+        msc_str_append(out, "default ");
+        msc_str_double(out, p->number);
+        msc_str_append(out, isfinite(p->number) ? " s" : "");
+        break;
+    case MSC_PARAM_TEXT:
+    case MSC_PARAM_ENUM:
+        msc_str_append(out, p->text ? "default " : "no default");
+        msc_str_append(out, p->text ? p->text : "");
+        break;
+    case MSC_PARAM_JSON:
+        msc_str_append(out, "no default");
+        break;
+    }
+}
+
+static void help_range(const struct msc_param *p, struct msc_str *out) {
+    bool is_number = p->type == MSC_PARAM_I64 || p->type == MSC_PARAM_F64 ||
+                     p->type == MSC_PARAM_DURATION;
+    if (p->type == MSC_PARAM_ENUM) {
+        msc_str_append(out, ", one of ");
+        msc_str_append(out, p->names);
+    }
+    if (is_number && (p->min != 0 || p->max != 0)) {
+        msc_str_append(out, ", ");
+        msc_str_double(out, p->min);
+        msc_str_append(out, " to ");
+        msc_str_double(out, p->max);
+    }
+    if (p->unit) {
+        msc_str_append(out, ", in ");
+        msc_str_append(out, p->unit);
+    }
+}
+
+void msc_param_help(const struct msc_param params[], struct msc_str *out) {
+    size_t widest = 0;
+    for (const struct msc_param *p = params; p->name; p++) {
+        size_t width = strlen(p->name);
+        widest = width > widest ? width : widest;
+    }
+    for (const struct msc_param *p = params; p->name; p++) {
+        msc_str_printf(out, "  %-*s  %s (", (int)widest, p->name, p->help ? p->help : "");
+        help_default(p, out);
+        help_range(p, out);
+        msc_str_append(out, ")\n");
+    }
+}

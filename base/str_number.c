@@ -1,0 +1,233 @@
+// Everything that goes through the C library's number formatting. The decimal point there follows
+// the thread's locale, which a host program may have set; so each entry point switches to "C" and
+// back. (In glibc the "C" locale is a constant: asking for it costs nothing and cannot fail.)
+#include "base/str.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct locale_scope {
+    locale_t c;
+    locale_t before;
+};
+
+static bool enter_c_locale(struct locale_scope *scope) {
+    scope->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!scope->c) {
+        return false;
+    }
+    scope->before = uselocale(scope->c);
+    return true;
+}
+
+static void leave_c_locale(const struct locale_scope *scope) {
+    uselocale(scope->before);
+    freelocale(scope->c);
+}
+
+void msc_str_printf(struct msc_str *s, const char *format, ...) {
+    struct locale_scope scope;
+    if (s->failed) {
+        return;
+    }
+    if (!enter_c_locale(&scope)) {
+        s->failed = true;
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (n < 0 || msc_grow(&s->data, &s->capacity, s->length + (size_t)n + 1, 1) != MSC_OK) {
+        s->failed = true;
+    } else {
+        va_start(arguments, format);
+        vsnprintf(s->data + s->length, (size_t)n + 1, format, arguments);
+        va_end(arguments);
+        s->length += (size_t)n;
+    }
+    leave_c_locale(&scope);
+}
+
+static bool append_not_finite(struct msc_str *s, double value) {
+    if (isfinite(value)) {
+        return false;
+    }
+    msc_str_append(s, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+    return true;
+}
+
+// Any double of normal size survives 17 digits and none that has a form of at most 15 needs more;
+// %g drops trailing zeros. Subnormal numbers carry fewer digits, so there the search starts at 1.
+void msc_str_double(struct msc_str *s, double value) {
+    struct locale_scope scope;
+    if (append_not_finite(s, value)) {
+        return;
+    }
+    if (!enter_c_locale(&scope)) {
+        s->failed = true;
+        return;
+    }
+    char text[40] = "";
+    for (int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG; digits <= DBL_DECIMAL_DIG; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) {
+            break;
+        }
+    }
+    leave_c_locale(&scope);
+    msc_str_append(s, text);
+}
+
+void msc_str_float(struct msc_str *s, float value) {
+    struct locale_scope scope;
+    if (append_not_finite(s, (double)value)) {
+        return;
+    }
+    if (!enter_c_locale(&scope)) {
+        s->failed = true;
+        return;
+    }
+    char text[40] = "";
+    for (int digits = fabsf(value) < FLT_MIN ? 1 : FLT_DIG; digits <= FLT_DECIMAL_DIG; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value) {
+            break;
+        }
+    }
+    leave_c_locale(&scope);
+    msc_str_append(s, text);
+}
+
+bool msc_parse_double(double *out, const char *text) {
+    // strtod would also take spaces, hexadecimal, "inf" and "nan".
+    if (text[0] == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0') {
+        return false;
+    }
+    struct locale_scope scope;
+    if (!enter_c_locale(&scope)) {
+        return false;
+    }
+    char *end = NULL;
+    double value = strtod(text, &end);
+    leave_c_locale(&scope);
+    if (end == text || *end != '\0' || !isfinite(value)) {
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+bool msc_parse_u64(uint64_t *out, const char *text) {
+    uint64_t value = 0;
+    if (text[0] == '\0') {
+        return false;
+    }
+    for (const char *c = text; *c; c++) {
+        if (*c < '0' || *c > '9') {
+            return false;
+        }
+        uint64_t digit = (uint64_t)(*c - '0');
+        if (value > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return true;
+}
+
+bool msc_parse_i64(int64_t *out, const char *text) {
+    bool negative = text[0] == '-';
+    uint64_t magnitude = 0;
+    if (!msc_parse_u64(&magnitude, text + negative) ||
+        magnitude > (uint64_t)INT64_MAX + (negative ? 1 : 0)) {
+        return false;
+    }
+    if (negative) {
+        *out = magnitude > (uint64_t)INT64_MAX ? INT64_MIN : -(int64_t)magnitude;
+    } else {
+        *out = (int64_t)magnitude;
+    }
+    return true;
+}
+
+// Reads one "<number><unit>" at *text and moves past it. `units` are allowed from *unit on, largest
+// first, so that "1h30m" reads and "30m1h" does not.
+static bool parse_duration_part(double *sum, const char **text, const char **unit) {
+    static const char units[] = "dhms";
+    static const double seconds[] = {86400, 3600, 60, 1};
+    char number[32];
+    size_t length = strspn(*text, ".0123456789");
+    if (length == 0 || length >= sizeof number) {
+        return false;
+    }
+    memcpy(number, *text, length);
+    number[length] = '\0';
+    const char *from = *unit ? *unit + 1 : units;
+    const char *found = (*text)[length] ? strchr(from, (*text)[length]) : NULL;
+    double value = 0;
+    if (!found || !msc_parse_double(&value, number)) {
+        return false;
+    }
+    *sum += value * seconds[found - units];
+    *unit = found;
+    *text += length + 1;
+    return true;
+}
+
+bool msc_parse_duration(double *out_s, const char *text) {
+    double sum = 0;
+    if (msc_parse_double(&sum, text)) {
+        if (sum < 0) {
+            return false;
+        }
+        *out_s = sum;
+        return true;
+    }
+    sum = 0;
+    const char *unit = NULL;
+    do {
+        if (!parse_duration_part(&sum, &text, &unit)) {
+            return false;
+        }
+    } while (*text);
+    *out_s = sum;
+    return true;
+}
+
+bool msc_parse_bytes(uint64_t *out, const char *text) {
+    static const char units[] = "KMGT";
+    char number[24];
+    size_t length = strspn(text, "0123456789");
+    if (length == 0 || length >= sizeof number) {
+        return false;
+    }
+    memcpy(number, text, length);
+    number[length] = '\0';
+    uint64_t value = 0;
+    if (!msc_parse_u64(&value, number)) {
+        return false;
+    }
+    const char *rest = text + length;
+    const char *unit = *rest ? strchr(units, *rest) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    if (unit) {
+        rest++;
+        rest += rest[0] == 'i' && rest[1] == 'B';
+    }
+    rest += *rest == 'B';
+    if (*rest != '\0' || value > UINT64_MAX >> shift) {
+        return false;
+    }
+    *out = value << shift;
+    return true;
+}
