@@ -1,0 +1,46 @@
+#include "graph/cost.h"
+
+static double dim_product(const struct msc_tensor *t, int first, int end) {
+    double product = 1;
+    for (int i = first; i < end; i++) {
+        product *= (double)t->dims[i];
+    }
+    return product;
+}
+
+// Each output element of a convolution reads every input channel of its group under the kernel,
+// which is what the weight holds besides its output channels. A transposed one turns this round.
+static double conv_macs(const struct msc_graph *g, const struct msc_joint *j) {
+    const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
+    const struct msc_tensor *w = msc_graph_tensor(g, j->operands[1]);
+    const struct msc_tensor *y = msc_graph_tensor(g, j->outputs[0]);
+    const struct msc_tensor *walked = j->op == MSC_OP_CONV2D_TRANSPOSE ? x : y;
+    return dim_product(walked, 0, walked->n_dims) * dim_product(w, 1, w->n_dims);
+}
+
+static double product_macs(const struct msc_graph *g, const struct msc_joint *j) {
+    const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
+    const struct msc_tensor *y = msc_graph_tensor(g, j->outputs[0]);
+    bool trans_a = false;
+    if (x->n_dims == 0) {
+        return 0;
+    }
+    (void)msc_joint_attr_bool(j, "trans_a", &trans_a);
+    int64_t depth = x->dims[trans_a ? x->n_dims - 2 : x->n_dims - 1];
+    return dim_product(y, 0, y->n_dims) * (double)depth;
+}
+
+double msc_joint_macs(const struct msc_graph *g, const struct msc_joint *j) {
+    if (msc_op_is_conv(j->op) || j->op == MSC_OP_CONV2D_TRANSPOSE) {
+        return conv_macs(g, j);
+    }
+    switch (j->op) {
+    case MSC_OP_LINEAR:
+    case MSC_OP_LINEAR_BIAS:
+    case MSC_OP_MATMUL:
+    case MSC_OP_GEMM:
+        return product_macs(g, j);
+    default:
+        return 0;
+    }
+}

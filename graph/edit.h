@@ -1,0 +1,46 @@
+// Edits: what a trial does at a site, as plain data.
+//
+// Fake quantisation (ONNX convention): q = clamp(rint(x / scale) + zero_point, low, high), then
+// x' = (q - zero_point) * scale, in float32, rounding half to even.
+#ifndef MSC_GRAPH_EDIT_H
+#define MSC_GRAPH_EDIT_H
+
+#include "base/hash.h"
+#include "data/array.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Constant once made; equal content has equal `hash`.
+struct msc_quant {
+    int32_t bits;      // 2 … 16
+    int32_t low, high; // inclusive range of q
+    int32_t axis;      // channel axis of per-channel parameters in the tensor's shape; -1: one pair
+    int32_t n;         // number of scales: 1, or the length of that axis
+    const float *scales;        // [n], positive
+    const int32_t *zero_points; // [n]
+    struct msc_hash hash;
+};
+
+// Fills `hash` from the other members.
+void msc_quant_seal(struct msc_quant *q);
+
+// The formula, for one value and for a contiguous run with one scale and zero point.
+int32_t msc_quantize_value(float x, float scale, int32_t zero_point, int32_t low, int32_t high);
+void msc_quantize_run(int32_t out[], const float x[], int64_t n, float scale, int32_t zero_point,
+                      int32_t low, int32_t high);
+void msc_fake_quantize_run(float out[], const float x[], int64_t n, float scale, int32_t zero_point,
+                           int32_t low, int32_t high);
+// A whole array, per channel where q says so. *out is float32 of the same shape.
+enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc_array *x,
+                                        const struct msc_quant *q);
+// The integers themselves (int32) for export and integer kernels.
+enum msc_status msc_quantize_array(struct msc_array **out, const struct msc_array *x,
+                                   const struct msc_quant *q);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,51 @@
+// ONNX in and out.
+//
+// In: opsets 6 to 21, initialisers, Constant nodes and external data (only inside the model's own
+// folder), float32 networks. Constants that feed only an operator's parameters become attributes,
+// BatchNormalization is folded into the convolution before it, chains of shape arithmetic over
+// fixed shapes are folded. Names: a joint has its node's name when that is not empty and unique,
+// an activation's alias is its ONNX value name, a weight keeps its initialiser's name.
+//
+// Out: always opset 21, from our own operator table.
+#ifndef MSC_GRAPH_ONNX_H
+#define MSC_GRAPH_ONNX_H
+
+#include "graph/edit.h"
+#include "graph/site.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_onnx_import_options {
+    const struct msc_binding *bindings; // symbols bound at import; may be NULL
+    size_t n_bindings;
+    bool keep_batch_norm; // do not fold
+};
+
+// *out is finalized and owned by the caller. `options` may be NULL. Errors name the file, the node
+// (by name or index and operator) and what is wrong: MSC_E_FORMAT damaged, MSC_E_UNSUPPORTED an
+// operator, attribute value or type outside the table, MSC_E_INVALID weights with NaN or infinity.
+enum msc_status msc_onnx_load(struct msc_graph **out, const char *path,
+                              const struct msc_onnx_import_options *options);
+
+struct msc_onnx_export_options {
+    const struct msc_sites *sites;
+    const struct msc_quant *const *slot_edits; // [sites->n_slots], NULL entries stay float; or NULL
+    const char *const (*metadata)[2];          // n_metadata pairs
+    size_t n_metadata;
+};
+
+// Writes the graph, with QuantizeLinear/DequantizeLinear pairs around the edited slots: weights as
+// stored integers with DequantizeLinear, activations as a pair shared by the slots of equal edits.
+// 2-8 bits use (u)int8, 9-16 bits (u)int16, exactly 4 bits (u)int4 where ONNX Runtime takes it;
+// ranges narrower than the type are kept by a Clip before the pair (activations) or by the stored
+// integers (weights). Complete or absent. Values keep their ONNX names.
+enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
+                              const struct msc_onnx_export_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

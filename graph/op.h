@@ -1,0 +1,58 @@
+// The operator table: one row of ops.def for each operator that a joint can have.
+#ifndef MSC_GRAPH_OP_H
+#define MSC_GRAPH_OP_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum msc_op {
+#define MSC_OP(id, name, onnx, hint, roles, channels) MSC_OP_##id,
+#include "graph/ops.def"
+#undef MSC_OP
+    MSC_OP_COUNT
+};
+
+enum msc_channels {
+    MSC_CHANNELS_PASS,
+    MSC_CHANNELS_MIX,
+    MSC_CHANNELS_JOIN,
+    MSC_CHANNELS_BARRIER,
+};
+
+struct msc_op_info {
+    const char *name; // MSC's: "nn.conv2d"
+    const char *onnx; // ONNX operator it is exported as; "" for none
+    const char *hint; // joint names begin with it when the model gives none
+    const char *roles;
+    enum msc_channels channels;
+};
+
+const struct msc_op_info *msc_op_info(enum msc_op op);
+// By MSC name; false when there is none.
+bool msc_op_find(enum msc_op *out, const char *name);
+
+// One operand position, parsed from the roles.
+struct msc_op_role {
+    const char *name; // not NUL-terminated: `length` characters
+    int length;
+    bool is_optional;
+    bool is_repeated;
+    bool is_attribute; // becomes an attribute when constant
+};
+// The role of operand `position` (repeated roles go on for ever); false past the last.
+bool msc_op_role(enum msc_op op, int position, struct msc_op_role *out);
+
+// Kinds that many places ask for.
+bool msc_op_is_conv(enum msc_op op);        // all convolutions, not transposed
+bool msc_op_is_elementwise(enum msc_op op); // unary or binary arithmetic on equal or broadcast shapes
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,59 @@
+// Sites: the places of a graph where quantisation can act, named and numbered once.
+//
+// A slot is one use: an operand of one joint that the operator table marks as quantisable (the
+// activation and the weight of convolutions, linear layers and matrix products, embeddings).
+// A site is what an edit addresses: a weight with all its uses, an activation with all its
+// quantisable uses, or, when grouped by site, one use of an activation.
+#ifndef MSC_GRAPH_SITE_H
+#define MSC_GRAPH_SITE_H
+
+#include "graph/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum msc_site_kind {
+    MSC_SITE_WEIGHT,
+    MSC_SITE_ACTIVATION,
+};
+
+struct msc_slot {
+    int32_t joint;   // joint id
+    int32_t operand; // position in msc_joint.operands
+    int32_t tensor;
+    enum msc_site_kind kind;
+    int32_t channel_axis; // weights: axis of output channels in the tensor's own shape; else -1
+};
+
+struct msc_site {
+    const char *name; // the tensor's name; "<tensor>-c-<joint>" when grouped by site
+    enum msc_site_kind kind;
+    int32_t tensor;
+    int32_t channel_axis;
+    int32_t n_slots;
+    const int32_t *slots; // indices into msc_sites.slots
+};
+
+struct msc_sites {
+    int32_t n_slots;
+    struct msc_slot *slots; // in topological order of joints, then operand order
+    int32_t n_sites;
+    struct msc_site *sites; // in order of their first slot
+    void *storage;
+};
+
+// `by_use` gives every use of an activation a site of its own. *out is owned by the caller.
+// Joint names, not ids, are what stays when a graph is bound: bound copies have the same slots in
+// the same order.
+enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g, bool by_use);
+void msc_sites_finish(struct msc_sites *sites); // accepts zeroed
+int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name); // or MSC_NO_ID
+// Index of the slot of (joint, operand), or MSC_NO_ID.
+int32_t msc_sites_find_slot(const struct msc_sites *sites, int32_t joint, int32_t operand);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,113 @@
+// The backend interface: what computes. `cpu` (oneDNN and own C kernels) and `vulkan` are the two.
+//
+// A backend is one `const struct msc_backend_def`. The plan asks it how to group joints and which
+// layouts to use, then prepares each step once; the evaluator makes weight variants, allocates
+// buffers and runs steps. Results depend on a step, its inputs and its weight variant only, never
+// on threads, on what else is in a call, or on earlier calls.
+#ifndef MSC_KERNELS_BACKEND_H
+#define MSC_KERNELS_BACKEND_H
+
+#include "base/log.h"
+#include "kernels/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_backend; // begins with `const struct msc_backend_def *def`
+
+struct msc_backend_options {
+    int device;         // index among the backend's devices
+    int n_threads;      // callers of run, numbered 0 … n_threads - 1; at least 1
+    int kernel_threads; // threads inside one kernel; 1 wherever results are recorded
+    bool allow_int8;    // integer units where they exist
+    const char *cache_folder; // for compiled kernels; may be NULL
+    const struct msc_log *log;
+};
+
+#define MSC_BACKEND_OPTIONS_INIT {.n_threads = 1, .kernel_threads = 1, .allow_int8 = true}
+
+// One run of a prepared step. Inputs carry their format: an input read through a slot may be
+// integers (view.quant) or float32. Outputs are allocated by the caller as the plan's values say.
+struct msc_call {
+    const struct msc_view *inputs;  // [step.n_inputs]
+    const struct msc_view *outputs; // [step.n_outputs]
+    const void *weights;            // variant made by `weights`; NULL when the step has none
+};
+
+// How a step wants its values.
+struct msc_step_layouts {
+    enum msc_layout inputs[MSC_MAX_DIMS * 8]; // [step.n_inputs], at most 64
+    enum msc_layout outputs;
+    bool is_alias; // output 0 has the bytes of input 0
+};
+#define MSC_STEP_MAX_INPUTS 64
+
+struct msc_backend_def {
+    const char *name;
+    enum msc_status (*open)(struct msc_backend **out, const struct msc_backend_options *options);
+    void (*close)(struct msc_backend *b);
+    // Everything that can change a bit of a result, one line: "cpu/1 onednn-2.6.3 avx512 ...".
+    const char *(*numerics)(const struct msc_backend *b);
+
+    // Planning. May `joint` be computed inside a step anchored at `anchor` (its first joint)? It
+    // reads at least one of the step's tensors, has one output of the same shape as the anchor's,
+    // and its other operands are inputs or weights.
+    bool (*fuses)(const struct msc_backend *b, const struct msc_graph *g,
+                  const struct msc_joint *anchor, const struct msc_joint *joint);
+    // Layouts for a step, given those its inputs come in.
+    void (*layouts)(const struct msc_backend *b, const struct msc_graph *g,
+                    const struct msc_step *step, const enum msc_layout coming[],
+                    struct msc_step_layouts *out);
+    // Makes step->kernel. Every step but aliases is prepared. Called once, from one thread.
+    enum msc_status (*prepare)(struct msc_backend *b, const struct msc_plan *plan,
+                               struct msc_step *step);
+    void (*release)(struct msc_backend *b, struct msc_step *step);
+
+    // The step's weights packed for its kernel, under `edit` of its weight slot (NULL: float).
+    // *out is NULL and *n_bytes 0 when the step needs none. From any thread.
+    enum msc_status (*weights)(struct msc_backend *b, const struct msc_step *step,
+                               const struct msc_quant *edit, void **out, size_t *n_bytes);
+    void (*release_weights)(struct msc_backend *b, const struct msc_step *step, void *weights);
+
+    // Runs n calls of one step. `thread` < n_threads; calls with different threads may overlap.
+    enum msc_status (*run)(struct msc_backend *b, const struct msc_step *step,
+                           const struct msc_call calls[], size_t n, int thread);
+    // float32 in to integers (out->quant set, uint8 or int8) or to fake-quantised float32.
+    enum msc_status (*quantize)(struct msc_backend *b, const struct msc_view *in,
+                                const struct msc_view *out, const struct msc_quant *q, int thread);
+
+    // Memory of the backend. NULL when short.
+    bool memory_is_host; // its addresses are host pointers: no download needed to read them
+    void *(*allocate)(struct msc_backend *b, size_t n_bytes);
+    void (*release_memory)(struct msc_backend *b, void *memory, size_t n_bytes);
+    enum msc_status (*upload)(struct msc_backend *b, void *memory, const void *host,
+                              size_t n_bytes);
+    enum msc_status (*download)(struct msc_backend *b, void *host, const void *memory,
+                                size_t n_bytes);
+};
+
+// What a backend's own structure begins with.
+struct msc_backend {
+    const struct msc_backend_def *def;
+    struct msc_backend_options options;
+};
+
+// Is an activation edit stored as integers? (8 bits or fewer.)
+bool msc_quant_is_integer(const struct msc_quant *q);
+// uint8 or int8 by its range; MSC_DTYPE_F32 for wider ones.
+enum msc_dtype msc_quant_dtype(const struct msc_quant *q);
+
+// The backends of this build, NULL-terminated; one by name, or NULL.
+const struct msc_backend_def *const *msc_backend_list(void);
+const struct msc_backend_def *msc_backend_find(const char *name);
+// "auto", "cpu", "vulkan", "vulkan:1". *out is owned by the caller (msc_backend_close).
+enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
+                                 const struct msc_backend_options *options);
+void msc_backend_close(struct msc_backend *b); // accepts NULL
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,67 @@
+// Classes of one call: what several trials have in common, found by hashing.
+//
+// A class is a piece of work on any batch of one plan: the input batch, a step over given input
+// classes with given packed weights, a step's packed weights under an edit, or a value under a
+// quantisation. Trials that agree on everything a step depends on share its class.
+#ifndef MSC_KERNELS_CLASSES_H
+#define MSC_KERNELS_CLASSES_H
+
+#include "kernels/evaluator.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum msc_class_kind {
+    MSC_CLASS_INPUT,
+    MSC_CLASS_WEIGHTS,
+    MSC_CLASS_QUANTIZE,
+    MSC_CLASS_STEP,
+};
+
+struct msc_class_ref { // one output of a class
+    int32_t id;
+    int32_t output;
+};
+
+struct msc_class {
+    struct msc_hash hash;
+    enum msc_class_kind kind;
+    int32_t index;   // graph input, or step; for QUANTIZE the value
+    int32_t n_inputs;
+    int32_t first_input; // in msc_classes.inputs
+    int32_t weights;     // class id, or MSC_NO_ID
+    const struct msc_quant *edit; // of WEIGHTS and QUANTIZE; borrowed for the call
+};
+
+struct msc_classes {
+    const struct msc_plan *plan;
+    struct msc_class *items;
+    size_t n, capacity;
+    struct msc_class_ref *inputs;
+    size_t n_inputs, inputs_capacity;
+    int32_t *table; // open addressing over hashes: class id + 1, 0 empty
+    size_t table_size;
+    struct msc_class_ref *values; // [n_values] of the trial at hand
+};
+
+enum msc_status msc_classes_init(struct msc_classes *c, const struct msc_plan *plan);
+void msc_classes_finish(struct msc_classes *c);
+void msc_classes_clear(struct msc_classes *c); // for the next call
+
+// Finds or makes the classes of one trial; afterwards c->values says what each value of the plan is
+// for it. `edits` [n_slots], or NULL for the float model.
+enum msc_status msc_classes_add_trial(struct msc_classes *c, const struct msc_quant *const edits[]);
+
+// The edit under which a step's input class is read: its own when the class quantises, else NULL.
+static inline const struct msc_quant *msc_class_integers(const struct msc_classes *c,
+                                                         struct msc_class_ref ref) {
+    const struct msc_class *k = &c->items[ref.id];
+    return k->kind == MSC_CLASS_QUANTIZE && msc_quant_is_integer(k->edit) ? k->edit : NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,281 @@
+#include "kernels/evaluator.h"
+
+#include "base/alloc.h"
+#include "kernels/schedule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct msc_evaluator {
+    struct msc_evaluator_options options;
+    const struct msc_graph *graph;
+    const struct msc_dataset *dataset;
+    struct msc_sites sites;
+    struct msc_cache cache;
+    struct msc_schedule schedule; // its arrays are kept from call to call
+    int n_plans;
+    struct msc_plan **plans; // one for each run of batches of one shape
+    int32_t n_slots;
+};
+
+// ---- Creation ---------------------------------------------------------------------------------
+
+static bool same_shapes(const struct msc_dataset *d, size_t a, size_t b) {
+    for (size_t i = 0; i < msc_dataset_n_inputs(d); i++) {
+        const struct msc_array *x = msc_dataset_batch(d, a, i);
+        const struct msc_array *y = msc_dataset_batch(d, b, i);
+        int n = msc_array_n_dims(x);
+        if (n != msc_array_n_dims(y) || memcmp(msc_array_dims(x), msc_array_dims(y),
+                                               sizeof(int64_t) * (size_t)n) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static size_t count_shapes(const struct msc_dataset *d) {
+    size_t n = 1;
+    for (size_t b = 1; b < msc_dataset_n_batches(d); b++) {
+        n += !same_shapes(d, b - 1, b);
+    }
+    return n;
+}
+
+// Joint and tensor names survive binding, ids may not: wanted tensors are found again by name.
+static enum msc_status create_plan(struct msc_evaluator *ev, size_t batch, const int32_t wanted[],
+                                   size_t n_wanted, struct msc_plan **out) {
+    size_t n_inputs = msc_dataset_n_inputs(ev->dataset);
+    struct msc_input_shape *shapes = msc_alloc_zero(n_inputs + 1, sizeof(shapes[0]));
+    int32_t *bound_wanted = msc_alloc_zero(n_wanted + 1, sizeof(bound_wanted[0]));
+    struct msc_graph *bound = NULL;
+    enum msc_status status = MSC_OK;
+    if (!shapes || !bound_wanted) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
+        goto out;
+    }
+    for (size_t i = 0; i < n_inputs; i++) {
+        const struct msc_array *x = msc_dataset_batch(ev->dataset, batch, i);
+        shapes[i].n_dims = msc_array_n_dims(x);
+        memcpy(shapes[i].dims, msc_array_dims(x), sizeof(int64_t) * (size_t)shapes[i].n_dims);
+    }
+    MSC_TRY_OUT(msc_graph_bind_shapes(&bound, ev->graph, shapes, n_inputs));
+    for (size_t i = 0; i < n_wanted; i++) {
+        const char *name = msc_graph_tensor(ev->graph, wanted[i])->name;
+        bound_wanted[i] = msc_graph_find_tensor(bound, name);
+        if (bound_wanted[i] == MSC_NO_ID) {
+            status = MSC_FAIL(MSC_E_UNSUPPORTED,
+                              "tensor %s is a constant for these input shapes: nothing to evaluate",
+                              name);
+            goto out;
+        }
+    }
+    status = msc_plan_create(out, bound, ev->options.backend, bound_wanted, n_wanted);
+    bound = NULL;
+    if (status == MSC_OK && (*out)->sites.n_slots != ev->n_slots) {
+        status = MSC_FAIL(MSC_E_STATE, "graph %s: %d slots when bound, %d before",
+                          msc_graph_name(ev->graph), (*out)->sites.n_slots, ev->n_slots);
+    }
+out:
+    msc_graph_destroy(bound);
+    msc_free(shapes);
+    msc_free(bound_wanted);
+    return status;
+}
+
+static enum msc_status create_plans(struct msc_evaluator *ev, const int32_t wanted[],
+                                    size_t n_wanted) {
+    struct msc_schedule *s = &ev->schedule;
+    size_t n_plans = count_shapes(ev->dataset);
+    ev->plans = msc_alloc_zero(n_plans, sizeof(ev->plans[0]));
+    s->groups = msc_alloc_zero(n_plans, sizeof(s->groups[0]));
+    if (!ev->plans || !s->groups) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
+    }
+    for (size_t b = 0; b < msc_dataset_n_batches(ev->dataset); b++) {
+        if (b > 0 && same_shapes(ev->dataset, b - 1, b)) {
+            s->groups[ev->n_plans - 1].n_batches++;
+            continue;
+        }
+        struct msc_group *g = &s->groups[ev->n_plans];
+        ev->n_plans++;
+        s->n_groups = ev->n_plans;
+        MSC_TRY(create_plan(ev, b, wanted, n_wanted, &ev->plans[ev->n_plans - 1]));
+        MSC_TRY(msc_classes_init(&g->classes, ev->plans[ev->n_plans - 1]));
+        g->first_batch = (int32_t)b;
+        g->n_batches = 1;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status init(struct msc_evaluator *ev, const int32_t wanted[], size_t n_wanted) {
+    struct msc_schedule *s = &ev->schedule;
+    if (msc_dataset_n_batches(ev->dataset) == 0) {
+        return MSC_FAIL(MSC_E_INVALID, "the dataset has no samples");
+    }
+    MSC_TRY(msc_sites_find(&ev->sites, ev->graph, false));
+    ev->n_slots = ev->sites.n_slots;
+    MSC_TRY(msc_cache_init(&ev->cache, ev->options.backend, ev->options.memory_bytes));
+    s->backend = ev->options.backend;
+    s->dataset = ev->dataset;
+    s->cache = &ev->cache;
+    s->cancel = ev->options.cancel;
+    s->n_threads = ev->options.n_threads;
+    return create_plans(ev, wanted, n_wanted);
+}
+
+enum msc_status msc_evaluator_create(struct msc_evaluator **out, const struct msc_graph *graph,
+                                     const struct msc_dataset *dataset, const int32_t wanted[],
+                                     size_t n_wanted, const struct msc_evaluator_options *options) {
+    struct msc_evaluator *ev = msc_alloc_zero(1, sizeof(*ev));
+    if (!ev) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
+    }
+    ev->options = *options;
+    ev->graph = graph;
+    ev->dataset = dataset;
+    pthread_mutex_init(&ev->schedule.lock, NULL);
+    pthread_mutex_init(&ev->schedule.end_lock, NULL);
+    pthread_cond_init(&ev->schedule.wake, NULL);
+    enum msc_status status = init(ev, wanted, n_wanted);
+    if (status != MSC_OK) {
+        msc_evaluator_destroy(ev);
+        return status;
+    }
+    *out = ev;
+    return MSC_OK;
+}
+
+void msc_evaluator_destroy(struct msc_evaluator *ev) {
+    if (!ev) {
+        return;
+    }
+    struct msc_schedule *s = &ev->schedule;
+    msc_cache_finish(&ev->cache);
+    for (int i = 0; i < ev->n_plans; i++) {
+        struct msc_group *g = &s->groups[i];
+        msc_classes_finish(&g->classes);
+        msc_free(g->nodes);
+        msc_free(g->targets);
+        msc_free(g->is_needed);
+        msc_plan_destroy(ev->plans[i]);
+    }
+    msc_free(s->groups);
+    msc_free(ev->plans);
+    msc_free(s->nodes);
+    msc_free(s->edges);
+    msc_free(s->ready);
+    msc_free(s->roots);
+    msc_free(s->failures);
+    msc_free(s->batches_left);
+    msc_free(s->failed_batch);
+    pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->end_lock);
+    pthread_cond_destroy(&s->wake);
+    msc_sites_finish(&ev->sites);
+    msc_free(ev);
+}
+
+// ---- Running ----------------------------------------------------------------------------------
+
+// The classes of every trial under one plan, and which of them the sink reads.
+static enum msc_status classify(struct msc_schedule *s, struct msc_group *g) {
+    const struct msc_plan *plan = g->classes.plan;
+    msc_classes_clear(&g->classes);
+    MSC_TRY(msc_grow(&g->targets, &g->targets_capacity, s->n_trials * (size_t)s->n_targets + 1,
+                     sizeof(g->targets[0])));
+    for (size_t t = 0; t < s->n_trials; t++) {
+        struct msc_class_ref *targets = &g->targets[t * (size_t)s->n_targets];
+        MSC_TRY(msc_classes_add_trial(&g->classes, s->trials[t].edits));
+        for (int32_t i = 0; i < s->n_targets; i++) {
+            int32_t value =
+                i < plan->n_wanted ? plan->wanted[i] : plan->slot_values[i - plan->n_wanted];
+            targets[i] = value == MSC_NO_ID ? (struct msc_class_ref){MSC_NO_ID, 0}
+                                            : g->classes.values[value];
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_trial trials[],
+                                    size_t n, const struct msc_sink *sink, unsigned flags,
+                                    bool is_last_attempt) {
+    struct msc_schedule *s = &ev->schedule;
+    s->is_last_attempt = is_last_attempt;
+    s->trials = trials;
+    s->n_trials = n;
+    s->sink = sink;
+    s->n_targets = ev->plans[0]->n_wanted + (flags & MSC_EVAL_SLOTS ? ev->n_slots : 0);
+    for (int i = 0; i < s->n_groups; i++) {
+        MSC_TRY(classify(s, &s->groups[i]));
+    }
+    MSC_TRY(msc_schedule_build(s));
+    return msc_schedule_run(s);
+}
+
+// Passes the one trial of a retry on under its own number.
+struct retry {
+    const struct msc_sink *sink;
+    size_t trial;
+};
+
+static enum msc_status retry_batch(void *payload, size_t trial, size_t batch,
+                                   const struct msc_view values[]) {
+    const struct retry *r = payload;
+    (void)trial;
+    return r->sink->batch(r->sink->payload, r->trial, batch, values);
+}
+
+static void retry_end(void *payload, size_t trial) {
+    const struct retry *r = payload;
+    (void)trial;
+    if (r->sink->end) {
+        r->sink->end(r->sink->payload, r->trial);
+    }
+}
+
+enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_trial trials[],
+                                  size_t n, const struct msc_sink *sink, unsigned flags) {
+    if (n == 0) {
+        return MSC_OK;
+    }
+    MSC_TRY(run_together(ev, trials, n, sink, flags, false));
+    for (size_t t = 0; t < n; t++) {
+        if (trials[t].status == MSC_E_NOMEM) {
+            struct retry r = {sink, t};
+            struct msc_sink alone = {retry_batch, retry_end, &r};
+            msc_cache_drop(&ev->cache);
+            MSC_TRY(run_together(ev, &trials[t], 1, &alone, flags, true));
+        }
+    }
+    return MSC_OK;
+}
+
+const struct msc_sites *msc_evaluator_sites(const struct msc_evaluator *ev) {
+    return &ev->sites;
+}
+
+const struct msc_plan *msc_evaluator_plan(const struct msc_evaluator *ev, size_t batch) {
+    int i = 0;
+    while (i + 1 < ev->n_plans && (size_t)ev->schedule.groups[i + 1].first_batch <= batch) {
+        i++;
+    }
+    return ev->plans[i];
+}
+
+const struct msc_dataset *msc_evaluator_dataset(const struct msc_evaluator *ev) {
+    return ev->dataset;
+}
+
+void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluator_stats *out) {
+    const struct msc_schedule *s = &ev->schedule;
+    *out = (struct msc_evaluator_stats){.steps_run = s->steps_run,
+                                        .steps_reused = s->steps_reused,
+                                        .bytes_held = ev->cache.pool.held_bytes,
+                                        .bytes_peak = ev->cache.pool.peak_bytes,
+                                        .macs_run = s->macs_run,
+                                        .macs_asked = s->macs_asked};
+}
+
+void msc_evaluator_drop_cache(struct msc_evaluator *ev) {
+    msc_cache_drop(&ev->cache);
+}

@@ -1,0 +1,96 @@
+// The evaluator: runs many trials over a dataset at once and hands tensors to a sink.
+//
+// Going through a plan's steps, each (step, batch, trial) has a class: the hash of the step, of the
+// classes of its inputs and of the edits that apply to them. Equal classes run once, whatever trial
+// asks for them, and finished ones stay in a cache with a byte budget, across calls too; so a trial
+// pays only for what it changes. Classes are independent: threads take them as their inputs get
+// ready, each kernel on one thread. The bits of a result depend on the plan, the batch and the
+// edits alone.
+//
+//     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
+//     o.backend = backend;
+//     MSC_TRY(msc_evaluator_create(&ev, graph, dataset, wanted, n_wanted, &o));
+//     struct msc_eval_trial trials[2] = {{.edits = none}, {.edits = all_8_bit}};
+//     MSC_TRY(msc_evaluator_run(ev, trials, 2, &sink, 0));
+#ifndef MSC_KERNELS_EVALUATOR_H
+#define MSC_KERNELS_EVALUATOR_H
+
+#include "base/cancel.h"
+#include "data/dataset.h"
+#include "kernels/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_evaluator;
+
+struct msc_evaluator_options {
+    struct msc_backend *backend; // borrowed until the evaluator is destroyed
+    int n_threads;               // at most the backend's n_threads
+    uint64_t memory_bytes;       // for activations and packed weights together
+    const struct msc_cancel *cancel;
+    const struct msc_log *log;
+};
+
+#define MSC_EVALUATOR_OPTIONS_INIT {.n_threads = 1, .memory_bytes = (uint64_t)1 << 30}
+
+struct msc_eval_trial {
+    // [n_slots] in the order of msc_sites; NULL entries stay float. Quants are borrowed for the call.
+    const struct msc_quant *const *edits;
+    // Results. `status` tells why a trial could not be evaluated, `message` in one line.
+    enum msc_status status;
+    char message[200];
+    double reuse_ratio; // multiply-accumulates answered from other trials or the cache, 0 … 1
+};
+
+// Called from the evaluator's threads. Calls for different (trial, batch) may overlap.
+struct msc_sink {
+    // Values of the wanted tensors for one batch, plain, in host memory, borrowed for the call.
+    // With MSC_EVAL_SLOTS the values that slots read follow, [n_wanted + n_slots], in the plan's
+    // layout; data is NULL for slots of weights. A failure fails the trial.
+    enum msc_status (*batch)(void *payload, size_t trial, size_t batch,
+                             const struct msc_view values[]);
+    // Optional: after the last batch of a trial, also of one that failed; one call at a time.
+    void (*end)(void *payload, size_t trial);
+    void *payload;
+};
+
+enum {
+    MSC_EVAL_SLOTS = 1 << 0, // hand over slot values, before quantisation
+};
+
+// `graph` and `dataset` are borrowed until the evaluator is destroyed; `wanted` are tensor ids of
+// the graph. Batches of different shapes get a plan each. *out is owned by the caller.
+enum msc_status msc_evaluator_create(struct msc_evaluator **out, const struct msc_graph *graph,
+                                     const struct msc_dataset *dataset, const int32_t wanted[],
+                                     size_t n_wanted, const struct msc_evaluator_options *options);
+void msc_evaluator_destroy(struct msc_evaluator *ev); // accepts NULL
+
+// Evaluates n trials over all batches. MSC_OK also when trials failed one by one; MSC_E_CANCELLED
+// when stopped. A trial that ran out of memory is tried once more alone with an empty cache.
+enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_trial trials[],
+                                  size_t n, const struct msc_sink *sink, unsigned flags);
+
+// The slots that edits refer to: those of the graph, the same for every plan.
+const struct msc_sites *msc_evaluator_sites(const struct msc_evaluator *ev);
+// The plan that batch `b` runs by.
+const struct msc_plan *msc_evaluator_plan(const struct msc_evaluator *ev, size_t batch);
+const struct msc_dataset *msc_evaluator_dataset(const struct msc_evaluator *ev);
+
+struct msc_evaluator_stats {
+    uint64_t steps_run;      // since creation
+    uint64_t steps_reused;   // answered from the cache or by another trial of the same call
+    uint64_t bytes_held;     // now, with free buffers kept for reuse
+    uint64_t bytes_peak;
+    double macs_run, macs_asked;
+};
+void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluator_stats *out);
+// Frees everything cached.
+void msc_evaluator_drop_cache(struct msc_evaluator *ev);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,512 @@
+#include "kernels/plan.h"
+
+#include "base/alloc.h"
+#include "graph/cost.h"
+#include "kernels/backend.h"
+
+#include <string.h>
+
+enum { MAX_FUSED = 32 }; // joints in one step
+
+// What planning keeps by the side until the plan is done.
+struct planner {
+    struct msc_plan *plan;
+    const struct msc_graph *graph;
+    struct msc_backend *backend;
+    struct msc_arena *arena;  // the plan's
+    struct msc_arena scratch; // until planning ends
+    bool *is_kept;            // [n_tensors] read by slots, sinks or as graph outputs
+    bool *is_planned;         // [n_joints] in a step already
+    int32_t (*value_of)[2];   // [n_tensors][layout] value id or MSC_NO_ID
+    int32_t **members;        // [n_joints] joints of the step that this joint ends
+    int32_t *n_members;       // [n_joints]
+    size_t values_capacity, steps_capacity;
+};
+
+static bool is_source(const struct msc_joint *j) {
+    return j->op == MSC_OP_INPUT || j->op == MSC_OP_CONSTANT;
+}
+
+// The elements an operand has before anything runs: a weight, or what a constant joint holds.
+static int32_t constant_weight(const struct msc_graph *g, int32_t tensor) {
+    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
+    if (t->producer == MSC_NO_ID) {
+        return tensor;
+    }
+    const struct msc_joint *producer = msc_graph_joint(g, t->producer);
+    return producer->op == MSC_OP_CONSTANT ? producer->weights[0].tensor : MSC_NO_ID;
+}
+
+// ---- Grouping ---------------------------------------------------------------------------------
+
+static bool in_group(const int32_t group[], int n, int32_t joint) {
+    for (int i = 0; i < n; i++) {
+        if (group[i] == joint) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The earliest joint outside the group that reads a tensor of it; MSC_NO_ID when there is none.
+static int32_t next_reader(const struct planner *p, const int32_t group[], int n) {
+    int32_t best = MSC_NO_ID;
+    for (int i = 0; i < n; i++) {
+        const int32_t *readers;
+        int32_t output = msc_graph_joint(p->graph, group[i])->outputs[0];
+        int32_t n_readers = msc_graph_consumers(p->graph, output, &readers);
+        for (int32_t r = 0; r < n_readers; r++) {
+            if (!in_group(group, n, readers[r]) && (best == MSC_NO_ID || readers[r] < best)) {
+                best = readers[r];
+            }
+        }
+    }
+    return best;
+}
+
+// Nothing of the group but its last output is needed outside.
+static bool is_closed(const struct planner *p, const int32_t group[], int n) {
+    for (int i = 0; i + 1 < n; i++) {
+        const int32_t *readers;
+        int32_t output = msc_graph_joint(p->graph, group[i])->outputs[0];
+        int32_t n_readers = msc_graph_consumers(p->graph, output, &readers);
+        if (p->is_kept[output]) {
+            return false;
+        }
+        for (int32_t r = 0; r < n_readers; r++) {
+            if (!in_group(group, n, readers[r])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool has_shape_of(const struct planner *p, const struct msc_joint *anchor,
+                         const struct msc_joint *joint) {
+    const struct msc_tensor *a = msc_graph_tensor(p->graph, anchor->outputs[0]);
+    const struct msc_tensor *b = msc_graph_tensor(p->graph, joint->outputs[0]);
+    return a->n_dims == b->n_dims && a->dtype == b->dtype &&
+           memcmp(a->dims, b->dims, sizeof(a->dims[0]) * (size_t)a->n_dims) == 0;
+}
+
+// Grows a group from its anchor, joint by joint in topological order, and returns the length of the
+// longest prefix that is closed. Since only the last output of a closed group leaves it, no path
+// from the group can come back in through another operand.
+static int grow_group(const struct planner *p, int32_t group[MAX_FUSED]) {
+    const struct msc_joint *anchor = msc_graph_joint(p->graph, group[0]);
+    int n = 1;
+    int closed = 1;
+    while (n < MAX_FUSED && anchor->n_outputs == 1) {
+        int32_t next = next_reader(p, group, n);
+        if (next == MSC_NO_ID || p->is_planned[next]) {
+            break;
+        }
+        const struct msc_joint *joint = msc_graph_joint(p->graph, next);
+        if (joint->n_outputs != 1 || joint->n_operands > MSC_MAX_DIMS ||
+            !has_shape_of(p, anchor, joint) ||
+            !p->backend->def->fuses(p->backend, p->graph, anchor, joint)) {
+            break;
+        }
+        group[n++] = next;
+        closed = is_closed(p, group, n) ? n : closed;
+    }
+    return closed;
+}
+
+static enum msc_status group_joints(struct planner *p) {
+    int32_t n = msc_graph_n_joints(p->graph);
+    for (int32_t i = 0; i < n; i++) {
+        if (p->is_planned[i] || is_source(msc_graph_joint(p->graph, i))) {
+            continue;
+        }
+        int32_t group[MAX_FUSED] = {i};
+        int length = grow_group(p, group);
+        int32_t last = group[length - 1];
+        p->members[last] = msc_arena_array(&p->scratch, (size_t)length, sizeof(int32_t));
+        if (!p->members[last]) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+        }
+        p->n_members[last] = length;
+        for (int k = 0; k < length; k++) {
+            p->members[last][k] = group[k];
+            p->is_planned[group[k]] = true;
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- Values and steps -------------------------------------------------------------------------
+
+static enum msc_status add_value(struct planner *p, int32_t tensor, enum msc_layout layout,
+                                 int32_t step, int32_t output, int32_t *out) {
+    struct msc_plan *plan = p->plan;
+    MSC_TRY(msc_grow(&plan->values, &p->values_capacity, (size_t)plan->n_values + 1,
+                     sizeof(plan->values[0])));
+    const struct msc_tensor *t = msc_graph_tensor(p->graph, tensor);
+    struct msc_value *v = &plan->values[plan->n_values];
+    *v = (struct msc_value){.tensor = tensor,
+                            .layout = layout,
+                            .dtype = t->dtype,
+                            .n_dims = t->n_dims,
+                            .step = step,
+                            .output = output,
+                            .input = MSC_NO_ID};
+    memcpy(v->dims, t->dims, sizeof(v->dims));
+    v->n_bytes = (size_t)msc_dims_product(t->n_dims, t->dims) * msc_dtype_bytes(t->dtype);
+    p->value_of[tensor][layout] = plan->n_values;
+    *out = plan->n_values++;
+    return MSC_OK;
+}
+
+static enum msc_status add_step(struct planner *p, enum msc_step_kind kind, int32_t n_inputs,
+                                int32_t n_outputs, struct msc_step **out) {
+    struct msc_plan *plan = p->plan;
+    MSC_TRY(msc_grow(&plan->steps, &p->steps_capacity, (size_t)plan->n_steps + 1,
+                     sizeof(plan->steps[0])));
+    struct msc_step *s = &plan->steps[plan->n_steps];
+    int32_t *ids =
+        msc_arena_array(p->arena, (size_t)(2 * n_inputs + n_outputs) + 1, sizeof(int32_t));
+    if (!ids) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+    }
+    *s = (struct msc_step){.kind = kind,
+                           .n_inputs = n_inputs,
+                           .inputs = ids,
+                           .slots = ids + n_inputs,
+                           .n_outputs = n_outputs,
+                           .outputs = ids + 2 * n_inputs,
+                           .weight_slot = MSC_NO_ID};
+    memset(ids, 0xff, sizeof(int32_t) * (size_t)(2 * n_inputs + n_outputs));
+    plan->n_steps++;
+    *out = s;
+    return MSC_OK;
+}
+
+static int32_t *step_inputs(const struct msc_step *s) {
+    return (int32_t *)s->inputs; // the arena's, written while the plan is made
+}
+
+// The value of a tensor in a layout, by a reorder step when it only exists in the other one.
+static enum msc_status value_in(struct planner *p, int32_t tensor, enum msc_layout layout,
+                                int32_t *out) {
+    enum msc_layout other = layout == MSC_LAYOUT_PLAIN ? MSC_LAYOUT_LAST : MSC_LAYOUT_PLAIN;
+    struct msc_step *s;
+    if (p->value_of[tensor][layout] != MSC_NO_ID) {
+        *out = p->value_of[tensor][layout];
+        return MSC_OK;
+    }
+    int32_t from = p->value_of[tensor][other];
+    MSC_TRY(add_step(p, MSC_STEP_REORDER, 1, 1, &s));
+    int32_t step = p->plan->n_steps - 1;
+    MSC_TRY(add_value(p, tensor, layout, step, 0, out));
+    s = &p->plan->steps[step];
+    step_inputs(s)[0] = from;
+    ((int32_t *)s->outputs)[0] = *out;
+    return MSC_OK;
+}
+
+struct gathered {
+    struct msc_step_joint *joints;
+    int32_t tensors[MSC_STEP_MAX_INPUTS]; // step inputs
+    int32_t slots[MSC_STEP_MAX_INPUTS];
+    int32_t n;
+    int32_t weight_slot;
+};
+
+// An input is shared by operands that read the same tensor through the same slot.
+static enum msc_status gather_input(struct gathered *g, const struct msc_joint *j, int32_t tensor,
+                                    int32_t slot, int32_t *index) {
+    for (int32_t i = 0; i < g->n; i++) {
+        if (g->tensors[i] == tensor && g->slots[i] == slot) {
+            *index = i;
+            return MSC_OK;
+        }
+    }
+    if (g->n == MSC_STEP_MAX_INPUTS) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: more than %d inputs", j->name,
+                        MSC_STEP_MAX_INPUTS);
+    }
+    g->tensors[g->n] = tensor;
+    g->slots[g->n] = slot;
+    *index = g->n++;
+    return MSC_OK;
+}
+
+static enum msc_status gather_operand(struct planner *p, struct gathered *g,
+                                      const int32_t members[], int k, int32_t position,
+                                      struct msc_operand *out) {
+    const struct msc_joint *j = msc_graph_joint(p->graph, members[k]);
+    int32_t tensor = j->operands[position];
+    if (tensor == MSC_NO_ID) {
+        out->kind = MSC_OPERAND_NONE;
+        return MSC_OK;
+    }
+    int32_t slot = msc_sites_find_slot(&p->plan->sites, members[k], position);
+    int32_t weight = constant_weight(p->graph, tensor);
+    if (weight != MSC_NO_ID) {
+        *out = (struct msc_operand){MSC_OPERAND_WEIGHT, weight};
+        g->weight_slot = slot != MSC_NO_ID ? slot : g->weight_slot;
+        return MSC_OK;
+    }
+    for (int inner = 0; inner < k; inner++) {
+        if (msc_graph_joint(p->graph, members[inner])->outputs[0] == tensor) {
+            *out = (struct msc_operand){MSC_OPERAND_INNER, inner};
+            return MSC_OK;
+        }
+    }
+    out->kind = MSC_OPERAND_INPUT;
+    return gather_input(g, j, tensor, slot, &out->index);
+}
+
+static enum msc_status gather_step(struct planner *p, const int32_t members[], int n,
+                                   struct gathered *g) {
+    *g = (struct gathered){.weight_slot = MSC_NO_ID};
+    g->joints = msc_arena_array(p->arena, (size_t)n, sizeof(g->joints[0]));
+    for (int k = 0; g->joints && k < n; k++) {
+        const struct msc_joint *j = msc_graph_joint(p->graph, members[k]);
+        struct msc_operand *operands =
+            msc_arena_array(p->arena, (size_t)j->n_operands + 1, sizeof(operands[0]));
+        if (!operands) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+        }
+        for (int32_t i = 0; i < j->n_operands; i++) {
+            MSC_TRY(gather_operand(p, g, members, k, i, &operands[i]));
+        }
+        g->joints[k] = (struct msc_step_joint){j, j->n_operands, operands};
+    }
+    return g->joints ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+}
+
+// The layout a tensor comes in: channels last where it was made so.
+static enum msc_layout coming_layout(const struct planner *p, int32_t tensor) {
+    return p->value_of[tensor][MSC_LAYOUT_LAST] != MSC_NO_ID &&
+                   p->value_of[tensor][MSC_LAYOUT_PLAIN] == MSC_NO_ID
+               ? MSC_LAYOUT_LAST
+               : MSC_LAYOUT_PLAIN;
+}
+
+static enum msc_status plan_group(struct planner *p, const int32_t members[], int n) {
+    struct gathered g;
+    struct msc_step_layouts layouts = {.is_alias = false};
+    enum msc_layout coming[MSC_STEP_MAX_INPUTS];
+    int32_t inputs[MSC_STEP_MAX_INPUTS];
+    struct msc_step *s;
+    MSC_TRY(gather_step(p, members, n, &g));
+    const struct msc_joint *last = msc_graph_joint(p->graph, members[n - 1]);
+    struct msc_step asked = {.kind = MSC_STEP_RUN,
+                             .n_joints = n,
+                             .joints = g.joints,
+                             .n_inputs = g.n,
+                             .inputs = g.tensors,
+                             .slots = g.slots,
+                             .n_outputs = last->n_outputs,
+                             .outputs = last->outputs,
+                             .weight_slot = g.weight_slot};
+    for (int32_t i = 0; i < g.n; i++) {
+        coming[i] = coming_layout(p, g.tensors[i]);
+        layouts.inputs[i] = coming[i];
+    }
+    p->backend->def->layouts(p->backend, p->graph, &asked, coming, &layouts);
+    for (int32_t i = 0; i < g.n; i++) {
+        MSC_TRY(value_in(p, g.tensors[i], layouts.inputs[i], &inputs[i]));
+    }
+    MSC_TRY(add_step(p, layouts.is_alias ? MSC_STEP_ALIAS : MSC_STEP_RUN, g.n, last->n_outputs,
+                     &s));
+    int32_t step = p->plan->n_steps - 1;
+    s->n_joints = n;
+    s->joints = g.joints;
+    s->weight_slot = g.weight_slot;
+    memcpy(step_inputs(s), inputs, sizeof(int32_t) * (size_t)g.n);
+    memcpy((int32_t *)s->slots, g.slots, sizeof(int32_t) * (size_t)g.n);
+    for (int32_t i = 0; i < g.n; i++) {
+        if (g.slots[i] != MSC_NO_ID) {
+            p->plan->slot_values[g.slots[i]] = inputs[i];
+        }
+    }
+    for (int k = 0; k < n; k++) {
+        s->macs += msc_joint_macs(p->graph, msc_graph_joint(p->graph, members[k]));
+    }
+    for (int32_t i = 0; i < last->n_outputs; i++) {
+        int32_t value;
+        MSC_TRY(add_value(p, last->outputs[i], layouts.outputs, step, i, &value));
+        ((int32_t *)p->plan->steps[step].outputs)[i] = value;
+    }
+    return MSC_OK;
+}
+
+// A constant that a sink or graph output wants is no step's output: it has no value here.
+static enum msc_status plan_inputs(struct planner *p) {
+    for (int32_t i = 0; i < msc_graph_n_inputs(p->graph); i++) {
+        int32_t value;
+        MSC_TRY(add_value(p, msc_graph_input(p->graph, i), MSC_LAYOUT_PLAIN, MSC_NO_ID, MSC_NO_ID,
+                          &value));
+        p->plan->values[value].input = i;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status plan_wanted(struct planner *p, const int32_t wanted[], size_t n) {
+    p->plan->wanted = msc_arena_array(p->arena, n + 1, sizeof(int32_t));
+    if (!p->plan->wanted) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(p->graph, wanted[i]);
+        if (constant_weight(p->graph, wanted[i]) != MSC_NO_ID) {
+            return MSC_FAIL(MSC_E_UNSUPPORTED, "tensor %s is a constant: nothing to evaluate",
+                            t->name);
+        }
+        MSC_TRY(value_in(p, wanted[i], MSC_LAYOUT_PLAIN, &p->plan->wanted[i]));
+    }
+    p->plan->n_wanted = (int32_t)n;
+    return MSC_OK;
+}
+
+// ---- Hashes -----------------------------------------------------------------------------------
+
+static struct msc_hash hash_value(struct msc_hash h, const struct msc_value *v) {
+    h = msc_hash_add_u64(h, (uint64_t)v->dtype << 16 | (uint64_t)v->layout << 8 |
+                                (uint64_t)v->n_dims);
+    return msc_hash_add_bytes(h, v->dims, sizeof(v->dims[0]) * (size_t)v->n_dims);
+}
+
+static struct msc_hash hash_joint(const struct planner *p, struct msc_hash h,
+                                  const struct msc_step_joint *j) {
+    h = msc_hash_add_text(h, msc_op_info(j->joint->op)->name);
+    for (int32_t i = 0; i < j->joint->n_attrs; i++) {
+        h = msc_hash_add_text(h, j->joint->attrs[i].key);
+        h = msc_hash_add_text(h, j->joint->attrs[i].value);
+    }
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        h = msc_hash_add_u64(h, (uint64_t)j->operands[i].kind);
+        if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {
+            const struct msc_tensor *w = msc_graph_tensor(p->graph, j->operands[i].index);
+            h = msc_hash_combine(h, msc_array_hash(w->data));
+        } else {
+            h = msc_hash_add_u64(h, (uint64_t)(uint32_t)j->operands[i].index);
+        }
+    }
+    return h;
+}
+
+static void hash_steps(struct planner *p) {
+    for (int32_t i = 0; i < p->plan->n_steps; i++) {
+        struct msc_step *s = &p->plan->steps[i];
+        struct msc_hash h = msc_hash_bytes(&s->kind, sizeof(s->kind));
+        for (int32_t k = 0; k < s->n_inputs; k++) {
+            h = hash_value(h, &p->plan->values[s->inputs[k]]);
+        }
+        for (int32_t k = 0; k < s->n_outputs; k++) {
+            h = hash_value(h, &p->plan->values[s->outputs[k]]);
+        }
+        for (int32_t k = 0; k < s->n_joints; k++) {
+            h = hash_joint(p, h, &s->joints[k]);
+        }
+        s->hash = h;
+    }
+}
+
+// ---- Creation ---------------------------------------------------------------------------------
+
+static enum msc_status planner_init(struct planner *p, const int32_t wanted[], size_t n_wanted) {
+    size_t n_tensors = (size_t)msc_graph_n_tensors(p->graph);
+    size_t n_joints = (size_t)msc_graph_n_joints(p->graph);
+    MSC_TRY(msc_sites_find(&p->plan->sites, p->graph, false));
+    size_t n_slots = (size_t)p->plan->sites.n_slots;
+    p->is_kept = msc_arena_array(&p->scratch, n_tensors + 1, sizeof(bool));
+    p->is_planned = msc_arena_array(&p->scratch, n_joints + 1, sizeof(bool));
+    p->value_of = msc_arena_array(&p->scratch, n_tensors + 1, sizeof(p->value_of[0]));
+    p->members = msc_arena_array(&p->scratch, n_joints + 1, sizeof(p->members[0]));
+    p->n_members = msc_arena_array(&p->scratch, n_joints + 1, sizeof(int32_t));
+    p->plan->slot_values = msc_arena_array(p->arena, n_slots + 1, sizeof(int32_t));
+    if (!p->is_kept || !p->is_planned || !p->value_of || !p->members || !p->n_members ||
+        !p->plan->slot_values) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+    }
+    memset(p->value_of, 0xff, n_tensors * sizeof(p->value_of[0]));
+    memset(p->plan->slot_values, 0xff, n_slots * sizeof(int32_t));
+    for (size_t i = 0; i < n_wanted; i++) {
+        p->is_kept[wanted[i]] = true;
+    }
+    for (size_t i = 0; i < n_slots; i++) {
+        p->is_kept[p->plan->sites.slots[i].tensor] = true;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status make_plan(struct planner *p, const int32_t wanted[], size_t n_wanted) {
+    MSC_TRY(planner_init(p, wanted, n_wanted));
+    MSC_TRY(group_joints(p));
+    MSC_TRY(plan_inputs(p));
+    for (int32_t i = 0; i < msc_graph_n_joints(p->graph); i++) {
+        if (p->n_members[i] > 0) {
+            MSC_TRY(plan_group(p, p->members[i], p->n_members[i]));
+        }
+    }
+    MSC_TRY(plan_wanted(p, wanted, n_wanted));
+    hash_steps(p);
+    for (int32_t i = 0; i < p->plan->n_steps; i++) {
+        if (p->plan->steps[i].kind != MSC_STEP_ALIAS) {
+            MSC_TRY(p->backend->def->prepare(p->backend, p->plan, &p->plan->steps[i]));
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
+                                struct msc_backend *backend, const int32_t wanted[],
+                                size_t n_wanted) {
+    struct planner p = {.graph = graph, .backend = backend};
+    struct msc_plan *plan = msc_alloc_zero(1, sizeof(*plan));
+    struct msc_arena *arena = msc_alloc_zero(1, sizeof(*arena));
+    if (!plan || !arena) {
+        msc_free(plan);
+        msc_free(arena);
+        msc_graph_destroy(graph);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+    }
+    plan->graph = graph;
+    plan->backend = backend;
+    plan->storage = arena;
+    p.plan = plan;
+    p.arena = arena;
+    enum msc_status status =
+        msc_graph_is_bound(graph)
+            ? make_plan(&p, wanted, n_wanted)
+            : MSC_FAIL(MSC_E_INVALID, "graph %s has symbolic dims: bind them before planning",
+                       msc_graph_name(graph));
+    msc_arena_finish(&p.scratch);
+    if (status != MSC_OK) {
+        msc_plan_destroy(plan);
+        return status;
+    }
+    *out = plan;
+    return MSC_OK;
+}
+
+void msc_plan_destroy(struct msc_plan *plan) {
+    if (!plan) {
+        return;
+    }
+    for (int32_t i = 0; i < plan->n_steps; i++) {
+        if (plan->steps[i].kernel) {
+            plan->backend->def->release(plan->backend, &plan->steps[i]);
+        }
+    }
+    msc_sites_finish(&plan->sites);
+    msc_free(plan->values);
+    msc_free(plan->steps);
+    msc_graph_destroy((struct msc_graph *)plan->graph);
+    msc_arena_finish(plan->storage);
+    msc_free(plan->storage);
+    msc_free(plan);
+}
+
+struct msc_view msc_plan_view(const struct msc_plan *plan, int32_t value, void *data) {
+    const struct msc_value *v = &plan->values[value];
+    struct msc_view view = {.data = data, .dtype = v->dtype, .layout = v->layout,
+                            .n_dims = v->n_dims};
+    memcpy(view.dims, v->dims, sizeof(view.dims));
+    return view;
+}

@@ -1,0 +1,107 @@
+// A plan: how a bound graph runs on a backend, made once for each input-shape signature and never
+// changed by a trial.
+//
+// Joints are grouped into steps: an anchor (convolution, linear layer, pooling, …) with the
+// element-wise joints that follow it, or a chain of element-wise joints alone. Inside a step
+// nothing is kept; between steps are values: a tensor in one layout. Where a step wants another
+// layout than a value has, the plan holds a reorder step; where a joint only renames (reshape of a
+// plain value) it holds an alias step.
+//
+//     values:  x(plain) --reorder--> x(last) --conv+relu--> y(last) --conv--> ...
+//
+// Quantising is not in the plan: an input of a step with a slot is quantised when a trial has an
+// edit there (kernels/evaluator.h).
+#ifndef MSC_KERNELS_PLAN_H
+#define MSC_KERNELS_PLAN_H
+
+#include "base/hash.h"
+#include "graph/graph.h"
+#include "graph/site.h"
+#include "kernels/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_backend;
+
+struct msc_value {
+    int32_t tensor; // id in the plan's graph
+    enum msc_layout layout;
+    enum msc_dtype dtype;
+    int n_dims;
+    int64_t dims[MSC_MAX_DIMS];
+    size_t n_bytes;
+    int32_t step; // that makes it; MSC_NO_ID for graph inputs
+    int32_t output;
+    int32_t input; // index of the graph input it is, or MSC_NO_ID
+};
+
+enum msc_step_kind {
+    MSC_STEP_RUN,
+    MSC_STEP_ALIAS,   // output 0 is the bytes of input 0 under other dims
+    MSC_STEP_REORDER, // input 0 in another layout
+};
+
+enum msc_operand_kind {
+    MSC_OPERAND_NONE,   // absent
+    MSC_OPERAND_INPUT,  // index of a step input
+    MSC_OPERAND_INNER,  // output 0 of the step's joint number `index`
+    MSC_OPERAND_WEIGHT, // tensor id of a weight or of a constant's elements
+};
+
+struct msc_operand {
+    enum msc_operand_kind kind;
+    int32_t index;
+};
+
+struct msc_step_joint {
+    const struct msc_joint *joint; // borrowed from the plan's graph
+    int32_t n_operands;
+    const struct msc_operand *operands; // in the operator's order
+};
+
+struct msc_step {
+    enum msc_step_kind kind;
+    int32_t n_joints; // 0 for a reorder; the first is the anchor, the last makes the outputs
+    const struct msc_step_joint *joints;
+    int32_t n_inputs;
+    const int32_t *inputs; // value ids
+    const int32_t *slots;  // [n_inputs] slot read through that input, or MSC_NO_ID
+    int32_t n_outputs;
+    const int32_t *outputs; // value ids
+    int32_t weight_slot;    // slot of the anchor's weight, or MSC_NO_ID
+    struct msc_hash hash;   // of everything above that changes a bit of the outputs
+    double macs;            // multiply-accumulates, 0 for data movement
+    void *kernel;           // the backend's, made by prepare
+};
+
+struct msc_plan {
+    const struct msc_graph *graph; // bound; owned by the plan
+    struct msc_backend *backend;   // borrowed
+    struct msc_sites sites;        // slots of the graph
+    int32_t n_values;
+    struct msc_value *values;
+    int32_t n_steps;
+    struct msc_step *steps; // topological order
+    int32_t n_wanted;
+    int32_t *wanted;        // value ids of the tensors asked for, plain, in the order asked
+    int32_t *slot_values;   // [sites.n_slots] value read by an activation slot, MSC_NO_ID for weights
+    void *storage;
+};
+
+// Takes ownership of `graph` (also on failure). `wanted` are tensor ids that sinks will read, made
+// available in plain layout. *out is owned by the caller.
+enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
+                                struct msc_backend *backend, const int32_t wanted[],
+                                size_t n_wanted);
+void msc_plan_destroy(struct msc_plan *plan); // accepts NULL
+
+// A view of a value over given memory.
+struct msc_view msc_plan_view(const struct msc_plan *plan, int32_t value, void *data);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

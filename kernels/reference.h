@@ -1,0 +1,51 @@
+// Reference kernels: one plain C function for each operator, the meaning of the operator for every
+// other kernel. Straight loops in the order of the ONNX specification's formula, single-threaded,
+// plain layout, all data types the operator table admits. They are the fallback of the `cpu`
+// backend and the truth in tests.
+//
+// Order of float32 arithmetic, each step rounded: a sum starts at 0 and adds product after product,
+// over input channels, then kernel planes, rows, columns; then the bias is added. A mean divides
+// the sum. Batch normalisation is (x - mean) * (gamma / sqrt(var + epsilon)) + beta. Softmax is
+// e / sum(e) with e = exp(x - max). Functions are those of kernels/numeric.h.
+//
+//     struct msc_reference_call call = {graph, joint, 3, operands, 1, &output};
+//     MSC_TRY(msc_reference_find(joint->op)(&call));
+#ifndef MSC_KERNELS_REFERENCE_H
+#define MSC_KERNELS_REFERENCE_H
+
+#include "graph/graph.h"
+#include "kernels/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// One run of one joint. Operands in the operator's order; an absent one has data NULL and dtype
+// MSC_DTYPE_NONE. Outputs are allocated by the caller with the shapes the graph inferred and do not
+// overlap operands. All views are plain, none is quantised.
+struct msc_reference_call {
+    const struct msc_graph *graph; // of the joint: names the axes of its weights
+    const struct msc_joint *joint;
+    int n_operands;
+    const struct msc_view *operands;
+    int n_outputs;
+    const struct msc_view *outputs;
+};
+
+typedef enum msc_status (*msc_reference_fn)(const struct msc_reference_call *call);
+
+// NULL when the operator has no kernel (sources: input, constant).
+msc_reference_fn msc_reference_find(enum msc_op op);
+
+// Runs a whole bound graph in float32, for tests, constant folding and the baseline check.
+// `inputs` [n_inputs] are borrowed; every tensor in `wanted` (ids, [n]) is returned in out [n],
+// each owned by the caller.
+enum msc_status msc_reference_run_graph(struct msc_array *out[], const struct msc_graph *g,
+                                        const struct msc_array *const inputs[],
+                                        const int32_t wanted[], size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

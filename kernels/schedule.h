@@ -1,0 +1,102 @@
+// The work of one call as a graph of nodes, and the threads that walk it.
+//
+// A node is a class on one batch (or a class of packed weights, on none), or the hand-over of one
+// (trial, batch) to the sink. Nodes are made backwards from what the sink wants, so what only leads
+// to cached results is never touched. Threads take ready nodes last in, first out, which follows a
+// batch down the network while its data is in cache and frees it soonest; new batches are begun
+// only when nothing else is ready.
+#ifndef MSC_KERNELS_SCHEDULE_H
+#define MSC_KERNELS_SCHEDULE_H
+
+#include "kernels/cache.h"
+#include "kernels/classes.h"
+
+#include <pthread.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_node {
+    int32_t class_id; // MSC_NO_ID: a sink node
+    int32_t group;    // which plan's classes
+    int32_t batch;    // MSC_NO_ID for weights
+    int32_t trial;    // of a sink node
+    int32_t n_pending;  // inputs not ready yet
+    int32_t first_edge; // to the nodes that wait for this one, or MSC_NO_ID
+    int32_t n_users;    // nodes that have still to read it
+    int32_t failure;    // node whose failure reached this one, or MSC_NO_ID
+    struct msc_entry *entry; // once ready and until the last user has read it
+};
+
+struct msc_edge {
+    int32_t node, next;
+};
+
+// The classes of one plan and where their nodes are.
+struct msc_group {
+    struct msc_classes classes;
+    int32_t first_batch, n_batches; // batches that run by this plan
+    int32_t *nodes;                 // [n_classes][n_batches] node id or MSC_NO_ID
+    size_t nodes_capacity;
+    struct msc_class_ref *targets; // [n_trials][n_targets]; id MSC_NO_ID: nothing to read
+    size_t targets_capacity;
+    bool *is_needed; // [n_classes] while one trial's nodes are made
+    size_t needed_capacity;
+};
+
+// Where the id of a class's node for a batch is kept.
+int32_t *msc_group_node(const struct msc_group *g, int32_t class_id, int32_t batch);
+
+struct msc_failure {
+    enum msc_status status;
+    char message[200];
+};
+
+struct msc_schedule {
+    struct msc_backend *backend;
+    const struct msc_dataset *dataset;
+    struct msc_cache *cache;
+    const struct msc_cancel *cancel;
+    int n_threads;
+    int n_groups;
+    struct msc_group *groups;
+    int32_t n_targets; // of each trial: wanted values, then slot values
+    struct msc_eval_trial *trials;
+    size_t n_trials;
+    const struct msc_sink *sink;
+
+    struct msc_node *nodes;
+    size_t n_nodes, nodes_capacity;
+    struct msc_edge *edges;
+    size_t n_edges, edges_capacity;
+    int32_t *ready, *roots; // a stack of ready nodes; nodes ready from the start, in order
+    size_t n_ready, ready_capacity, n_roots, roots_capacity, next_root;
+    struct msc_failure *failures; // [n_nodes], of nodes that failed themselves
+    size_t failures_capacity;
+    int32_t *batches_left; // [n_trials]
+    size_t batches_capacity;
+    int32_t *failed_batch; // [n_trials] lowest batch that failed, or MSC_NO_ID
+    size_t failed_capacity;
+
+    pthread_mutex_t lock; // guards everything but the trials' own sink calls
+    pthread_cond_t wake;
+    pthread_mutex_t end_lock; // one `end` at a time
+    size_t n_done;
+    int n_waiting;
+    bool is_cancelled;
+    bool is_last_attempt; // trials out of memory end now, else they are tried again
+    uint64_t steps_run, steps_reused;
+    double macs_run, macs_asked;
+};
+
+// Makes the nodes of all trials; groups hold their classes and targets already.
+enum msc_status msc_schedule_build(struct msc_schedule *s);
+// Walks them to the end. Trials receive their status; MSC_E_CANCELLED when stopped.
+enum msc_status msc_schedule_run(struct msc_schedule *s);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,242 @@
+#include "kernels/schedule.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+static struct msc_hash entry_key(const struct msc_class *k, int32_t batch) {
+    return k->kind == MSC_CLASS_WEIGHTS ? k->hash : msc_hash_add_u64(k->hash, (uint64_t)batch + 1);
+}
+
+int32_t *msc_group_node(const struct msc_group *g, int32_t class_id, int32_t batch) {
+    // Packed weights serve every batch: their node stands under the group's first.
+    bool is_shared = g->classes.items[class_id].kind == MSC_CLASS_WEIGHTS;
+    int32_t column = is_shared ? 0 : batch - g->first_batch;
+    return &g->nodes[(size_t)class_id * (size_t)g->n_batches + (size_t)column];
+}
+
+static enum msc_status add_node(struct msc_schedule *s, struct msc_node model, int32_t *id) {
+    MSC_TRY(msc_grow(&s->nodes, &s->nodes_capacity, s->n_nodes + 1, sizeof(s->nodes[0])));
+    model.first_edge = MSC_NO_ID;
+    model.failure = MSC_NO_ID;
+    s->nodes[s->n_nodes] = model;
+    *id = (int32_t)s->n_nodes++;
+    return MSC_OK;
+}
+
+// `user` reads `id`: it keeps the entry, and waits for it unless it is there already.
+static enum msc_status add_use(struct msc_schedule *s, int32_t id, int32_t user) {
+    struct msc_node *node = &s->nodes[id];
+    node->n_users++;
+    if (node->entry) {
+        msc_cache_pin(node->entry, 1);
+        return MSC_OK;
+    }
+    MSC_TRY(msc_grow(&s->edges, &s->edges_capacity, s->n_edges + 1, sizeof(s->edges[0])));
+    s->edges[s->n_edges] = (struct msc_edge){user, s->nodes[id].first_edge};
+    s->nodes[id].first_edge = (int32_t)s->n_edges++;
+    s->nodes[user].n_pending++;
+    return MSC_OK;
+}
+
+static enum msc_status add_root(struct msc_schedule *s, int32_t id) {
+    MSC_TRY(msc_grow(&s->roots, &s->roots_capacity, s->n_roots + 1, sizeof(s->roots[0])));
+    s->roots[s->n_roots++] = id;
+    return MSC_OK;
+}
+
+static const struct msc_step *step_of(const struct msc_group *g, const struct msc_class *k) {
+    return k->kind == MSC_CLASS_STEP ? &g->classes.plan->steps[k->index] : NULL;
+}
+
+// Marks what the targets of a trial need, backwards. What is in the cache needs nothing: it gets a
+// node that holds its entry at once.
+static enum msc_status mark_class(struct msc_schedule *s, int32_t group, int32_t id,
+                                  int32_t batch) {
+    struct msc_group *g = &s->groups[group];
+    const struct msc_class *k = &g->classes.items[id];
+    int32_t *at = msc_group_node(g, id, batch);
+    struct msc_node model = {.class_id = id, .group = group, .batch = batch, .trial = MSC_NO_ID};
+    if (*at != MSC_NO_ID) {
+        g->is_needed[id] = false;
+        return MSC_OK;
+    }
+    model.entry = msc_cache_find(s->cache, entry_key(k, batch));
+    if (model.entry) {
+        enum msc_status status = add_node(s, model, at);
+        if (status != MSC_OK) {
+            msc_cache_unpin(s->cache, model.entry);
+            return status;
+        }
+        g->is_needed[id] = false;
+        return MSC_OK;
+    }
+    for (int32_t i = 0; i < k->n_inputs; i++) {
+        g->is_needed[g->classes.inputs[k->first_input + i].id] = true;
+    }
+    if (k->weights != MSC_NO_ID) {
+        g->is_needed[k->weights] = true;
+    }
+    return MSC_OK;
+}
+
+// Makes the node of a class whose inputs have nodes already.
+static enum msc_status make_node(struct msc_schedule *s, int32_t group, int32_t id,
+                                 int32_t batch) {
+    struct msc_group *g = &s->groups[group];
+    const struct msc_class *k = &g->classes.items[id];
+    struct msc_node model = {.class_id = id, .group = group, .batch = batch, .trial = MSC_NO_ID};
+    int32_t node;
+    MSC_TRY(add_node(s, model, &node));
+    *msc_group_node(g, id, batch) = node;
+    for (int32_t i = 0; i < k->n_inputs; i++) {
+        int32_t input = g->classes.inputs[k->first_input + i].id;
+        MSC_TRY(add_use(s, *msc_group_node(g, input, batch), node));
+    }
+    if (k->weights != MSC_NO_ID) {
+        MSC_TRY(add_use(s, *msc_group_node(g, k->weights, batch), node));
+    }
+    const struct msc_step *step = step_of(g, k);
+    s->steps_run += step != NULL;
+    s->macs_run += step ? step->macs : 0;
+    return s->nodes[node].n_pending == 0 ? add_root(s, node) : MSC_OK;
+}
+
+static enum msc_status make_sink_node(struct msc_schedule *s, int32_t group, size_t trial,
+                                      int32_t batch) {
+    struct msc_group *g = &s->groups[group];
+    const struct msc_class_ref *targets = &g->targets[trial * (size_t)s->n_targets];
+    struct msc_node model = {
+        .class_id = MSC_NO_ID, .group = group, .batch = batch, .trial = (int32_t)trial};
+    int32_t node;
+    MSC_TRY(add_node(s, model, &node));
+    for (int32_t i = 0; i < s->n_targets; i++) {
+        if (targets[i].id != MSC_NO_ID) {
+            MSC_TRY(add_use(s, *msc_group_node(g, targets[i].id, batch), node));
+        }
+    }
+    return s->nodes[node].n_pending == 0 ? add_root(s, node) : MSC_OK;
+}
+
+// One trial on one batch: backwards over the classes in the order they were made, which is
+// topological, to find what is needed; then forwards to make it.
+static enum msc_status build_trial(struct msc_schedule *s, int32_t group, size_t trial,
+                                   int32_t batch) {
+    struct msc_group *g = &s->groups[group];
+    const struct msc_class_ref *targets = &g->targets[trial * (size_t)s->n_targets];
+    int32_t top = MSC_NO_ID;
+    for (int32_t i = 0; i < s->n_targets; i++) {
+        if (targets[i].id != MSC_NO_ID) {
+            g->is_needed[targets[i].id] = true;
+            top = targets[i].id > top ? targets[i].id : top;
+        }
+    }
+    for (int32_t id = top; id >= 0; id--) {
+        if (g->is_needed[id]) {
+            MSC_TRY(mark_class(s, group, id, batch));
+        }
+    }
+    for (int32_t id = 0; id <= top; id++) {
+        if (g->is_needed[id]) {
+            g->is_needed[id] = false;
+            MSC_TRY(make_node(s, group, id, batch));
+        }
+    }
+    return make_sink_node(s, group, trial, batch);
+}
+
+static double plan_macs(const struct msc_plan *plan, int32_t *n_steps) {
+    double macs = 0;
+    *n_steps = 0;
+    for (int32_t i = 0; i < plan->n_steps; i++) {
+        macs += plan->steps[i].macs;
+        *n_steps += plan->steps[i].kind != MSC_STEP_ALIAS;
+    }
+    return macs;
+}
+
+static enum msc_status prepare_group(struct msc_group *g) {
+    size_t n = g->classes.n * (size_t)g->n_batches;
+    MSC_TRY(msc_grow(&g->nodes, &g->nodes_capacity, n + 1, sizeof(g->nodes[0])));
+    memset(g->nodes, 0xff, n * sizeof(g->nodes[0]));
+    MSC_TRY(msc_grow(&g->is_needed, &g->needed_capacity, g->classes.n + 1, sizeof(bool)));
+    memset(g->is_needed, 0, g->classes.n);
+    return MSC_OK;
+}
+
+static enum msc_status prepare(struct msc_schedule *s) {
+    s->n_nodes = s->n_edges = s->n_ready = s->n_roots = s->next_root = s->n_done = 0;
+    MSC_TRY(msc_grow(&s->batches_left, &s->batches_capacity, s->n_trials + 1, sizeof(int32_t)));
+    MSC_TRY(msc_grow(&s->failed_batch, &s->failed_capacity, s->n_trials + 1, sizeof(int32_t)));
+    for (size_t t = 0; t < s->n_trials; t++) {
+        s->batches_left[t] = (int32_t)msc_dataset_n_batches(s->dataset);
+        s->failed_batch[t] = MSC_NO_ID;
+        s->trials[t].status = MSC_OK;
+        s->trials[t].message[0] = '\0';
+        s->trials[t].reuse_ratio = 0;
+    }
+    for (int i = 0; i < s->n_groups; i++) {
+        MSC_TRY(prepare_group(&s->groups[i]));
+    }
+    return MSC_OK;
+}
+
+// Lets go of what the nodes of a build that failed have pinned.
+static void abandon(struct msc_schedule *s) {
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        struct msc_node *node = &s->nodes[i];
+        for (int32_t pins = node->entry ? node->n_users + 1 : 0; pins > 0; pins--) {
+            msc_cache_unpin(s->cache, node->entry);
+        }
+    }
+    s->n_nodes = 0;
+}
+
+static enum msc_status build_group(struct msc_schedule *s, int32_t group, double *all_macs) {
+    struct msc_group *g = &s->groups[group];
+    int32_t n_steps;
+    double macs = plan_macs(g->classes.plan, &n_steps);
+    *all_macs += macs * (double)g->n_batches;
+    for (int32_t b = g->first_batch; b < g->first_batch + g->n_batches; b++) {
+        for (size_t t = 0; t < s->n_trials; t++) {
+            double macs_before = s->macs_run;
+            uint64_t steps_before = s->steps_run;
+            MSC_TRY(build_trial(s, group, t, b));
+            s->trials[t].reuse_ratio += s->macs_run - macs_before;
+            s->macs_asked += macs;
+            s->steps_reused += (uint64_t)n_steps - (s->steps_run - steps_before);
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_schedule_build(struct msc_schedule *s) {
+    double all_macs = 0;
+    enum msc_status status = prepare(s);
+    for (int32_t i = 0; status == MSC_OK && i < s->n_groups; i++) {
+        status = build_group(s, i, &all_macs);
+    }
+    if (status == MSC_OK) {
+        status = msc_grow(&s->ready, &s->ready_capacity, s->n_nodes + 1, sizeof(s->ready[0]));
+    }
+    if (status == MSC_OK) {
+        status =
+            msc_grow(&s->failures, &s->failures_capacity, s->n_nodes + 1, sizeof(s->failures[0]));
+    }
+    if (status != MSC_OK) {
+        abandon(s);
+        return status;
+    }
+    for (size_t t = 0; t < s->n_trials; t++) {
+        double run = s->trials[t].reuse_ratio;
+        s->trials[t].reuse_ratio = all_macs > 0 ? 1.0 - run / all_macs : 0.0;
+    }
+    // From here on the readers' pins alone hold what was found in the cache.
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        if (s->nodes[i].entry) {
+            msc_cache_unpin(s->cache, s->nodes[i].entry);
+            s->n_done++;
+        }
+    }
+    return MSC_OK;
+}

@@ -1,0 +1,266 @@
+#include "tools/quantizer_internal.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+static bool matches_any(const char *const patterns[], size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++) {
+        if (msc_glob_match(patterns[i], name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int32_t find_label(const struct msc_quantizer *q, const char *label) {
+    for (size_t i = 0; i < q->n_choices; i++) {
+        if (strcmp(q->choices[i].label, label) == 0) {
+            return (int32_t)i;
+        }
+    }
+    return MSC_NO_ID;
+}
+
+static bool site_matches(const struct msc_quantizer *q, int32_t site, const char *const patterns[],
+                         size_t n) {
+    const struct msc_site *s = &q->sites.sites[site];
+    const struct msc_tensor *t = msc_graph_tensor(q->graph, s->tensor);
+    return matches_any(patterns, n, s->name) || (t->alias[0] && matches_any(patterns, n, t->alias));
+}
+
+static enum msc_status select_sites(struct msc_quantizer *q,
+                                    const struct msc_quantizer_options *o) {
+    size_t n_used = 0;
+    for (int32_t i = 0; i < q->sites.n_sites; i++) {
+        q->included[i] = (o->n_include == 0 || site_matches(q, i, o->include, o->n_include)) &&
+                         !site_matches(q, i, o->exclude, o->n_exclude);
+        q->fixed[i] = MSC_NO_ID;
+        n_used += q->included[i];
+        for (size_t f = 0; f < o->n_fixed; f++) {
+            if (site_matches(q, i, &o->fixed[f].pattern, 1)) {
+                q->fixed[i] = find_label(q, o->fixed[f].label);
+                // A site fixed to float where no choice is float is out altogether.
+                q->included[i] = q->included[i] && q->fixed[i] != MSC_NO_ID;
+            }
+        }
+    }
+    if (n_used == 0) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "no site is left to quantise: the graph has %d, include and exclude drop "
+                        "all of them",
+                        q->sites.n_sites);
+    }
+    return MSC_OK;
+}
+
+// Every pattern must match something: a misspelt name would otherwise pass unseen.
+static enum msc_status check_patterns(const struct msc_quantizer *q, const char *const patterns[],
+                                      size_t n, const char *key) {
+    for (size_t p = 0; p < n; p++) {
+        bool found = false;
+        for (int32_t i = 0; i < q->sites.n_sites && !found; i++) {
+            found = site_matches(q, i, &patterns[p], 1);
+        }
+        if (!found) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "env.%s: \"%s\" matches no site; `mscgym graph MODEL --sites` lists "
+                            "them",
+                            key, patterns[p]);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status init(struct msc_quantizer *q, const struct msc_quantizer_options *o) {
+    MSC_TRY(msc_sites_find(&q->sites, q->graph, o->group == MSC_GROUP_SITE));
+    size_t n_sites = (size_t)q->sites.n_sites;
+    q->n_choices = o->n_choices;
+    q->choices = msc_arena_array(&q->arena, o->n_choices + 1, sizeof(q->choices[0]));
+    q->included = msc_arena_array(&q->arena, n_sites + 1, sizeof(bool));
+    q->fixed = msc_arena_array(&q->arena, n_sites + 1, sizeof(int32_t));
+    q->quants = msc_arena_array(&q->arena, n_sites * o->n_choices + 1, sizeof(q->quants[0]));
+    if (!q->choices || !q->included || !q->fixed || !q->quants) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quantizer");
+    }
+    memcpy(q->choices, o->choices, o->n_choices * sizeof(q->choices[0]));
+    q->weights = o->weights;
+    q->activations = o->activations;
+    if (n_sites == 0) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "graph %s has nothing to quantise: no convolution, linear layer, matrix "
+                        "product or embedding",
+                        msc_graph_name(q->graph));
+    }
+    MSC_TRY(check_patterns(q, o->include, o->n_include, "include"));
+    MSC_TRY(check_patterns(q, o->exclude, o->n_exclude, "exclude"));
+    for (size_t i = 0; i < o->n_fixed; i++) {
+        MSC_TRY(check_patterns(q, &o->fixed[i].pattern, 1, "fix"));
+    }
+    return select_sites(q, o);
+}
+
+enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct msc_graph *graph,
+                                     const struct msc_quantizer_options *options) {
+    struct msc_quantizer *q = msc_alloc_zero(1, sizeof(*q));
+    if (!q) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quantizer");
+    }
+    q->graph = graph;
+    enum msc_status status = init(q, options);
+    if (status != MSC_OK) {
+        msc_quantizer_destroy(q);
+        return status;
+    }
+    *out = q;
+    return MSC_OK;
+}
+
+void msc_quantizer_destroy(struct msc_quantizer *q) {
+    if (q) {
+        msc_sites_finish(&q->sites);
+        msc_arena_finish(&q->arena);
+        msc_free(q);
+    }
+}
+
+const struct msc_sites *msc_quantizer_sites(const struct msc_quantizer *q) {
+    return &q->sites;
+}
+
+size_t msc_quantizer_n_choices(const struct msc_quantizer *q) {
+    return q->n_choices;
+}
+
+const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, size_t choice) {
+    return &q->choices[choice];
+}
+
+bool msc_quantizer_is_included(const struct msc_quantizer *q, int32_t site) {
+    return q->included[site];
+}
+
+int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site) {
+    return q->fixed[site];
+}
+
+bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site) {
+    return q->included[site];
+}
+
+struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
+                                                  int32_t choice) {
+    bool is_weight = q->sites.sites[site].kind == MSC_SITE_WEIGHT;
+    const struct msc_operand_scheme *scheme = is_weight ? &q->weights : &q->activations;
+    const struct msc_choice *c = &q->choices[choice];
+    return (struct msc_observation){.observer = c->observer,
+                                    .percentile = c->percentile,
+                                    .scheme = {.bits = c->bits,
+                                               .is_symmetric = scheme->is_symmetric,
+                                               .is_weight = is_weight}};
+}
+
+enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
+                                   int32_t axis, int32_t n, const float scales[],
+                                   const int32_t zero_points[]) {
+    struct msc_observation o = msc_quantizer__observation(q, site, choice);
+    struct msc_quant *quant = &q->quants[(size_t)site * q->n_choices + (size_t)choice];
+    float *s = msc_arena_array(&q->arena, (size_t)n, sizeof(s[0]));
+    int32_t *z = msc_arena_array(&q->arena, (size_t)n, sizeof(z[0]));
+    if (!s || !z) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for scales");
+    }
+    memcpy(s, scales, (size_t)n * sizeof(s[0]));
+    memcpy(z, zero_points, (size_t)n * sizeof(z[0]));
+    *quant = (struct msc_quant){
+        .bits = o.scheme.bits, .axis = axis, .n = n, .scales = s, .zero_points = z};
+    msc_scheme_limits(&o.scheme, &quant->low, &quant->high);
+    msc_quant_seal(quant);
+    return MSC_OK;
+}
+
+const struct msc_quant *msc_quantizer_quant(const struct msc_quantizer *q, int32_t site,
+                                            int32_t choice) {
+    const struct msc_quant *quant = &q->quants[(size_t)site * q->n_choices + (size_t)choice];
+    return quant->bits > 0 ? quant : NULL;
+}
+
+// ---- Saving and loading -----------------------------------------------------------------------
+
+static enum msc_status entry_name(struct msc_str *out, const struct msc_quantizer *q, int32_t site,
+                                  size_t choice, const char *what) {
+    msc_str_clear(out);
+    msc_str_printf(out, "%s/%s/%s", q->sites.sites[site].name, q->choices[choice].label, what);
+    return msc_str_status(out);
+}
+
+static enum msc_status save_array(struct msc_array_list *list, const char *name,
+                                  enum msc_dtype dtype, int64_t n, const void *data) {
+    struct msc_array *array;
+    MSC_TRY(msc_array_create_from(&array, dtype, 1, &n, data));
+    enum msc_status status = msc_array_list_add(list, name, array);
+    msc_array_release(array);
+    return status;
+}
+
+enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_array_list *list) {
+    struct msc_str name = {0};
+    enum msc_status status = MSC_OK;
+    for (int32_t i = 0; i < q->sites.n_sites; i++) {
+        for (size_t c = 0; c < q->n_choices; c++) {
+            const struct msc_quant *quant = msc_quantizer_quant(q, i, (int32_t)c);
+            if (!quant) {
+                continue;
+            }
+            MSC_TRY_OUT(entry_name(&name, q, i, c, "scale"));
+            MSC_TRY_OUT(save_array(list, msc_str_text(&name), MSC_DTYPE_F32, quant->n,
+                                   quant->scales));
+            MSC_TRY_OUT(entry_name(&name, q, i, c, "zero_point"));
+            MSC_TRY_OUT(save_array(list, msc_str_text(&name), MSC_DTYPE_I32, quant->n,
+                                   quant->zero_points));
+        }
+    }
+out:
+    msc_str_finish(&name);
+    return status;
+}
+
+static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_array_list *list,
+                                  int32_t site, size_t choice, struct msc_str *name) {
+    const struct msc_site *s = &q->sites.sites[site];
+    const struct msc_tensor *t = msc_graph_tensor(q->graph, s->tensor);
+    MSC_TRY(entry_name(name, q, site, choice, "scale"));
+    const struct msc_array *scales = msc_array_list_find(list, msc_str_text(name));
+    MSC_TRY(entry_name(name, q, site, choice, "zero_point"));
+    const struct msc_array *zeros = msc_array_list_find(list, msc_str_text(name));
+    if (!scales || !zeros) {
+        return MSC_FAIL(MSC_E_STATE, "no parameters for %s, choice \"%s\"", s->name,
+                        q->choices[choice].label);
+    }
+    int64_t n = msc_array_n_elements(scales);
+    bool per_channel = s->kind == MSC_SITE_WEIGHT && q->weights.is_per_channel &&
+                       s->channel_axis >= 0;
+    int64_t expected = per_channel ? t->dims[s->channel_axis] : 1;
+    if (n != expected || msc_array_n_elements(zeros) != n ||
+        msc_array_dtype(scales) != MSC_DTYPE_F32 || msc_array_dtype(zeros) != MSC_DTYPE_I32) {
+        return MSC_FAIL(MSC_E_STATE, "parameters of %s, choice \"%s\": %lld scales, expected %lld",
+                        s->name, q->choices[choice].label, (long long)n, (long long)expected);
+    }
+    return msc_quantizer__set(q, site, (int32_t)choice, per_channel ? s->channel_axis : -1,
+                              (int32_t)n, msc_array_data(scales), msc_array_data(zeros));
+}
+
+enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list) {
+    struct msc_str name = {0};
+    enum msc_status status = MSC_OK;
+    for (int32_t i = 0; i < q->sites.n_sites; i++) {
+        for (size_t c = 0; c < q->n_choices && msc_quantizer__is_used(q, i); c++) {
+            if (!q->choices[c].is_float) {
+                MSC_TRY_OUT(load_quant(q, list, i, c, &name));
+            }
+        }
+    }
+out:
+    msc_str_finish(&name);
+    return status;
+}

@@ -1,0 +1,104 @@
+// The quantizer: which sites there are to quantise, what choices each has, and the scale and zero
+// point of every (site, choice), computed once from the float model.
+//
+//     MSC_TRY(msc_quantizer_create(&q, graph, &options));           // sites and choices
+//     MSC_TRY(msc_quantizer_calibrate(q, evaluator, progress));     // or msc_quantizer_load
+//     edits[slot] = msc_quantizer_quant(q, site, choice);           // NULL: stays float
+#ifndef MSC_TOOLS_QUANTIZER_H
+#define MSC_TOOLS_QUANTIZER_H
+
+#include "base/json.h"
+#include "data/npy.h"
+#include "kernels/evaluator.h"
+#include "tools/range.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_quantizer;
+
+enum msc_site_group {
+    MSC_GROUP_TENSOR, // one decision for each weight and each activation tensor
+    MSC_GROUP_SITE,   // one for each use of an activation
+    MSC_GROUP_JOINT,  // one for a joint's activation and weight together
+};
+
+#define MSC_LABEL_BYTES 40
+
+// One row of "choices".
+struct msc_choice {
+    bool is_float;
+    int32_t bits;
+    enum msc_observer observer;
+    double percentile;
+    double range_scale; // the observed range times this
+    char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "float"
+};
+
+struct msc_operand_scheme {
+    bool is_symmetric;
+    bool is_per_channel; // weights only
+};
+
+struct msc_fixed_site {
+    const char *pattern, *label;
+};
+
+struct msc_quantizer_options {
+    enum msc_site_group group;
+    size_t n_choices;
+    const struct msc_choice *choices; // [n_choices], copied
+    struct msc_operand_scheme weights, activations;
+    // Name patterns with * and ?; a site is in when one of `include` (or none is given) and none of
+    // `exclude` matches its name.
+    const char *const *include, *const *exclude;
+    size_t n_include, n_exclude;
+    // A site whose name matches is no task: it takes the choice with that label. "float" is always
+    // allowed.
+    const struct msc_fixed_site *fixed;
+    size_t n_fixed;
+};
+
+// Reads the keys of an environment's configuration that belong to the quantizer ("target", "group",
+// "choices", "weights", "activations", "include", "exclude", "fix"); text and lists are in the
+// arena. Presets by target: "onnx" leaves the schemes as given; "tensorrt" makes activations
+// symmetric and weights symmetric per channel. `target` is used when the object names none.
+enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
+                                           const char *target, struct msc_arena *arena);
+
+// Names of the keys above, NULL-terminated.
+extern const char *const msc_quantizer_keys[];
+
+// `graph` is borrowed until the quantizer is destroyed. *out is owned by the caller.
+enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct msc_graph *graph,
+                                     const struct msc_quantizer_options *options);
+void msc_quantizer_destroy(struct msc_quantizer *q); // accepts NULL
+
+// Sites in order; those that are fixed have a choice already.
+const struct msc_sites *msc_quantizer_sites(const struct msc_quantizer *q);
+size_t msc_quantizer_n_choices(const struct msc_quantizer *q);
+const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, size_t choice);
+bool msc_quantizer_is_included(const struct msc_quantizer *q, int32_t site);
+int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site); // or MSC_NO_ID
+
+// Observes the float model over the evaluator's dataset (of the same graph) and computes every
+// quant. `progress` (may be NULL) is told sites done of all.
+typedef void (*msc_quantizer_progress)(void *payload, size_t done, size_t all);
+enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_evaluator *ev,
+                                        msc_quantizer_progress progress, void *payload);
+
+// Appends "<site>/<choice>/scale" and "…/zero_point" arrays to a list, and reads them back.
+// MSC_E_STATE when the list lacks one of them: it belongs to another configuration.
+enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_array_list *list);
+enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list);
+
+// Borrowed from the quantizer; NULL for a float choice.
+const struct msc_quant *msc_quantizer_quant(const struct msc_quantizer *q, int32_t site,
+                                            int32_t choice);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,306 @@
+#include "tools/quantizer_internal.h"
+
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+enum { KEPT_VALUES = 2048 }; // of each batch, to see whether a scale puts values on ties
+
+// What is gathered of one activation tensor. Everything added up is exact (extrema and counts), so
+// the order in which batches come does not matter; kept values go to their batch's own place.
+struct seen {
+    int32_t slot; // whose value is looked at
+    float low, high;
+    bool has_nan;
+    struct msc_histogram *histogram;
+    float *kept;      // [n_batches][KEPT_VALUES]
+    int32_t *n_kept;  // [n_batches]
+};
+
+struct calibration {
+    struct msc_quantizer *q;
+    int32_t n_wanted; // values of the evaluator's own before those of slots
+    size_t n_batches;
+    struct seen *seen; // [n_sites]; slot MSC_NO_ID for weights and sites that are out
+    bool is_counting;  // second pass
+    pthread_mutex_t lock;
+};
+
+static void keep_values(struct seen *s, size_t batch, const float x[], int64_t n) {
+    int64_t stride = n / KEPT_VALUES > 0 ? n / KEPT_VALUES : 1;
+    float *kept = s->kept + batch * KEPT_VALUES;
+    int32_t count = 0;
+    for (int64_t i = 0; i < n && count < KEPT_VALUES; i += stride) {
+        kept[count++] = x[i];
+    }
+    s->n_kept[batch] = count;
+}
+
+static void find_extrema(struct calibration *c, struct seen *s, size_t batch, const float x[],
+                         int64_t n) {
+    float low = 0;
+    float high = 0;
+    bool has_nan = false;
+    for (int64_t i = 0; i < n; i++) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+        has_nan = has_nan || !isfinite(x[i]);
+    }
+    keep_values(s, batch, x, n);
+    pthread_mutex_lock(&c->lock);
+    s->low = low < s->low ? low : s->low;
+    s->high = high > s->high ? high : s->high;
+    s->has_nan = s->has_nan || has_nan;
+    pthread_mutex_unlock(&c->lock);
+}
+
+static enum msc_status count_values(struct calibration *c, struct seen *s, const float x[],
+                                    int64_t n) {
+    struct msc_histogram *h = msc_alloc_zero(1, sizeof(*h));
+    if (!h) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a histogram");
+    }
+    h->low = s->low;
+    h->high = s->high;
+    msc_histogram_add(h, x, n);
+    pthread_mutex_lock(&c->lock);
+    for (int i = 0; i < MSC_HISTOGRAM_BINS; i++) {
+        s->histogram->counts[i] += h->counts[i];
+    }
+    pthread_mutex_unlock(&c->lock);
+    msc_free(h);
+    return MSC_OK;
+}
+
+static enum msc_status observe(void *payload, size_t trial, size_t batch,
+                               const struct msc_view values[]) {
+    struct calibration *c = payload;
+    (void)trial;
+    for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
+        struct seen *s = &c->seen[i];
+        if (s->slot == MSC_NO_ID) {
+            continue;
+        }
+        const struct msc_view *v = &values[c->n_wanted + s->slot];
+        int64_t n = msc_view_n_elements(v);
+        if (c->is_counting) {
+            MSC_TRY(count_values(c, s, v->data, n));
+        } else {
+            find_extrema(c, s, batch, v->data, n);
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- From what was seen to scales -------------------------------------------------------------
+
+// Share of the kept values that lie within a thousandth of a step of a rounding tie.
+static double share_on_ties(const struct seen *s, size_t n_batches, float scale) {
+    size_t on_ties = 0;
+    size_t n = 0;
+    for (size_t b = 0; b < n_batches; b++) {
+        for (int32_t i = 0; i < s->n_kept[b]; i++) {
+            double x = (double)s->kept[b * KEPT_VALUES + (size_t)i] / (double)scale;
+            double distance = fabs(x - floor(x) - 0.5);
+            on_ties += distance < 1e-3;
+            n++;
+        }
+    }
+    return n > 0 ? (double)on_ties / (double)n : 0;
+}
+
+// Inputs on a regular grid (images normalised to [-1, 1]) can fall on rounding ties all at once, so
+// that the last bit of an earlier sum decides. The range is widened a little until few do.
+static void nudge_off_ties(const struct seen *s, size_t n_batches, const struct msc_scheme *scheme,
+                           struct msc_range range, float *scale, int32_t *zero_point) {
+    for (int i = 0; i < 8; i++) {
+        float factor = 1 + (float)i / 512;
+        struct msc_range wider = {range.low * factor, range.high * factor};
+        msc_scheme_fit(scheme, wider, scale, zero_point);
+        if (share_on_ties(s, n_batches, *scale) < 0.05) {
+            return;
+        }
+    }
+    msc_scheme_fit(scheme, range, scale, zero_point);
+}
+
+static enum msc_status fit_activation(struct calibration *c, int32_t site, int32_t choice) {
+    struct msc_quantizer *q = c->q;
+    const struct seen *s = &c->seen[site];
+    struct msc_observation o = msc_quantizer__observation(q, site, choice);
+    float factor = (float)q->choices[choice].range_scale;
+    struct msc_range range = {s->low, s->high};
+    float scale;
+    int32_t zero_point;
+    if (o.observer != MSC_OBSERVER_MINMAX) {
+        range = msc_range_of_histogram(s->histogram, &o);
+    }
+    range.low *= factor;
+    range.high *= factor;
+    nudge_off_ties(s, c->n_batches, &o.scheme, range, &scale, &zero_point);
+    return msc_quantizer__set(q, site, choice, -1, 1, &scale, &zero_point);
+}
+
+// One channel's values side by side.
+static void gather_channel(float out[], const struct msc_array *w, int axis, int64_t channel) {
+    const int64_t *dims = msc_array_dims(w);
+    const float *x = msc_array_data(w);
+    int64_t inner = 1;
+    for (int i = axis + 1; i < msc_array_n_dims(w); i++) {
+        inner *= dims[i];
+    }
+    int64_t outer = msc_array_n_elements(w) / (inner * dims[axis]);
+    for (int64_t i = 0; i < outer; i++) {
+        memcpy(out + i * inner, x + (i * dims[axis] + channel) * inner,
+               (size_t)inner * sizeof(float));
+    }
+}
+
+static enum msc_status fit_values(const float x[], int64_t n, const struct msc_observation *o,
+                                  float factor, float *scale, int32_t *zero_point) {
+    struct msc_range range;
+    MSC_TRY(msc_range_of_values(&range, x, n, o));
+    range.low *= factor;
+    range.high *= factor;
+    msc_scheme_fit(&o->scheme, range, scale, zero_point);
+    return MSC_OK;
+}
+
+static enum msc_status fit_weight(struct msc_quantizer *q, int32_t site, int32_t choice) {
+    const struct msc_site *s = &q->sites.sites[site];
+    const struct msc_array *w = msc_graph_tensor(q->graph, s->tensor)->data;
+    struct msc_observation o = msc_quantizer__observation(q, site, choice);
+    float factor = (float)q->choices[choice].range_scale;
+    bool per_channel = q->weights.is_per_channel && s->channel_axis >= 0;
+    int64_t n = per_channel ? msc_array_dim(w, s->channel_axis) : 1;
+    int64_t length = msc_array_n_elements(w) / (n > 0 ? n : 1);
+    float *channel = msc_alloc((size_t)length * sizeof(float) + 1);
+    float *scales = msc_alloc((size_t)n * sizeof(float) + 1);
+    int32_t *zeros = msc_alloc((size_t)n * sizeof(int32_t) + 1);
+    enum msc_status status = MSC_OK;
+    if (!channel || !scales || !zeros) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for scales of %s", s->name);
+        goto out;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const float *x = msc_array_data(w);
+        if (per_channel) {
+            gather_channel(channel, w, s->channel_axis, i);
+            x = channel;
+        }
+        MSC_TRY_OUT(fit_values(x, length, &o, factor, &scales[i], &zeros[i]));
+    }
+    status = msc_quantizer__set(q, site, choice, per_channel ? s->channel_axis : -1, (int32_t)n,
+                                scales, zeros);
+out:
+    msc_free(channel);
+    msc_free(scales);
+    msc_free(zeros);
+    return status;
+}
+
+static enum msc_status fit_site(struct calibration *c, int32_t site) {
+    struct msc_quantizer *q = c->q;
+    for (size_t i = 0; i < q->n_choices; i++) {
+        if (q->choices[i].is_float) {
+            continue;
+        }
+        if (q->sites.sites[site].kind == MSC_SITE_WEIGHT) {
+            MSC_TRY(fit_weight(q, site, (int32_t)i));
+        } else {
+            MSC_TRY(fit_activation(c, site, (int32_t)i));
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- The two passes ---------------------------------------------------------------------------
+
+static enum msc_status init(struct calibration *c, struct msc_arena *arena) {
+    struct msc_quantizer *q = c->q;
+    c->seen = msc_arena_array(arena, (size_t)q->sites.n_sites + 1, sizeof(c->seen[0]));
+    if (!c->seen) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
+    }
+    for (int32_t i = 0; i < q->sites.n_sites; i++) {
+        struct seen *s = &c->seen[i];
+        const struct msc_site *site = &q->sites.sites[i];
+        s->slot = MSC_NO_ID;
+        if (site->kind == MSC_SITE_WEIGHT || !msc_quantizer__is_used(q, i)) {
+            continue;
+        }
+        s->slot = site->slots[0];
+        s->kept = msc_arena_array(arena, c->n_batches * KEPT_VALUES, sizeof(float));
+        s->n_kept = msc_arena_array(arena, c->n_batches, sizeof(int32_t));
+        s->histogram = msc_arena_alloc(arena, sizeof(*s->histogram));
+        if (!s->kept || !s->n_kept || !s->histogram) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status run_pass(struct calibration *c, struct msc_evaluator *ev) {
+    struct msc_sink sink = {.batch = observe, .payload = c};
+    struct msc_eval_trial trial = {.edits = NULL};
+    MSC_TRY(msc_evaluator_run(ev, &trial, 1, &sink, MSC_EVAL_SLOTS));
+    if (trial.status != MSC_OK) {
+        return msc_status_restore(trial.status, trial.message);
+    }
+    return MSC_OK;
+}
+
+static bool needs_histograms(const struct msc_quantizer *q) {
+    for (size_t i = 0; i < q->n_choices; i++) {
+        if (!q->choices[i].is_float && q->choices[i].observer != MSC_OBSERVER_MINMAX) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *ev) {
+    MSC_TRY(run_pass(c, ev));
+    for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
+        struct seen *s = &c->seen[i];
+        if (s->slot == MSC_NO_ID) {
+            continue;
+        }
+        if (s->has_nan) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "tensor %s holds NaN or infinity when the float model runs on the "
+                            "dataset: nothing can be calibrated from it",
+                            c->q->sites.sites[i].name);
+        }
+        s->histogram->low = s->low;
+        s->histogram->high = s->high;
+    }
+    c->is_counting = true;
+    return needs_histograms(c->q) ? run_pass(c, ev) : MSC_OK;
+}
+
+enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_evaluator *ev,
+                                        msc_quantizer_progress progress, void *payload) {
+    struct msc_arena arena = {0};
+    struct calibration c = {.q = q,
+                            .n_wanted = msc_evaluator_plan(ev, 0)->n_wanted,
+                            .n_batches = msc_dataset_n_batches(msc_evaluator_dataset(ev))};
+    size_t done = 0;
+    enum msc_status status = init(&c, &arena);
+    pthread_mutex_init(&c.lock, NULL);
+    if (status == MSC_OK) {
+        status = observe_all(&c, ev);
+    }
+    for (int32_t i = 0; status == MSC_OK && i < q->sites.n_sites; i++) {
+        if (msc_quantizer__is_used(q, i)) {
+            status = fit_site(&c, i);
+        }
+        if (progress) {
+            progress(payload, ++done, (size_t)q->sites.n_sites);
+        }
+    }
+    pthread_mutex_destroy(&c.lock);
+    msc_arena_finish(&arena);
+    return status;
+}

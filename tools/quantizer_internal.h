@@ -1,0 +1,30 @@
+// What the quantizer's sources share.
+#ifndef MSC_TOOLS_QUANTIZER_INTERNAL_H
+#define MSC_TOOLS_QUANTIZER_INTERNAL_H
+
+#include "base/alloc.h"
+#include "tools/quantizer.h"
+
+struct msc_quantizer {
+    const struct msc_graph *graph;
+    struct msc_arena arena;
+    struct msc_sites sites;
+    size_t n_choices;
+    struct msc_choice *choices;
+    struct msc_operand_scheme weights, activations;
+    bool *included;  // [n_sites]
+    int32_t *fixed;  // [n_sites] choice or MSC_NO_ID
+    struct msc_quant *quants; // [n_sites][n_choices]; bits 0: not computed
+};
+
+// How a site's choice is observed and rounded.
+struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
+                                                  int32_t choice);
+// True when quants of the site are needed: it is a task or fixed to a choice of integers.
+bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site);
+// Sets a quant from `n` scales and zero points, copied into the arena.
+enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
+                                   int32_t axis, int32_t n, const float scales[],
+                                   const int32_t zero_points[]);
+
+#endif

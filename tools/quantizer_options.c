@@ -1,0 +1,272 @@
+#include "base/alloc.h"
+#include "base/str.h"
+#include "tools/quantizer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_CHOICES = 64 };
+
+const char *const msc_quantizer_keys[] = {"target",  "group",   "choices", "weights", "activations",
+                                          "include", "exclude", "fix",     NULL};
+
+static const char *const choice_keys[] = {"bits", "observer", "percentile", "scale", "float"};
+static const char *const scheme_keys[] = {"per_channel", "symmetric"};
+
+struct target {
+    const char *name;
+    bool weights_symmetric, weights_per_channel, activations_symmetric; // what it insists on
+};
+
+static const struct target targets[] = {
+    {"onnx", false, false, false},
+    {"tensorrt", true, true, true},
+};
+
+static const char *const group_names[] = {"tensor", "site", "joint"};
+
+static void label_choice(struct msc_choice *c) {
+    struct msc_str text = {0};
+    if (c->is_float) {
+        msc_str_append(&text, "float");
+    } else {
+        msc_str_i64(&text, c->bits);
+        if (c->observer != MSC_OBSERVER_MINMAX) {
+            msc_str_printf(&text, " %s", msc_observer_name(c->observer));
+        }
+        if (c->observer == MSC_OBSERVER_PERCENTILE) {
+            msc_str_double(&text, c->percentile);
+        }
+        if (c->range_scale != 1) {
+            msc_str_append(&text, " x");
+            msc_str_double(&text, c->range_scale);
+        }
+    }
+    snprintf(c->label, sizeof(c->label), "%s", msc_str_text(&text));
+    msc_str_finish(&text);
+}
+
+static enum msc_status get_optional_double(double *out, const cJSON *object, const char *key,
+                                           double low, double high, const char *where) {
+    if (!cJSON_GetObjectItemCaseSensitive(object, key)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_double(out, object, key, where));
+    if (!(*out >= low && *out <= high)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: %s is %g, expected %g to %g", where, key, *out, low,
+                        high);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_choice(struct msc_choice *c, const cJSON *object, const char *where) {
+    double bits = 8;
+    const char *observer = "minmax";
+    *c = (struct msc_choice){.percentile = 99.99, .range_scale = 1};
+    if (!cJSON_IsObject(object)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: expected an object such as {\"bits\": 8}", where);
+    }
+    MSC_TRY(msc_json_check_keys(object, choice_keys, 5, where));
+    if (cJSON_GetObjectItemCaseSensitive(object, "float")) {
+        MSC_TRY(msc_json_get_bool(&c->is_float, object, "float", where));
+    }
+    if (cJSON_GetObjectItemCaseSensitive(object, "observer")) {
+        MSC_TRY(msc_json_get_text(&observer, object, "observer", where));
+    }
+    if (!msc_observer_find(&c->observer, observer)) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: observer \"%s\" is not known; there are minmax, percentile, kl, mse",
+                        where, observer);
+    }
+    MSC_TRY(get_optional_double(&bits, object, "bits", 2, 16, where));
+    MSC_TRY(get_optional_double(&c->percentile, object, "percentile", 50.0001, 100, where));
+    MSC_TRY(get_optional_double(&c->range_scale, object, "scale", 0.01, 100, where));
+    if (bits != floor(bits)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: bits is %g, expected a whole number", where, bits);
+    }
+    c->bits = (int32_t)bits;
+    label_choice(c);
+    return MSC_OK;
+}
+
+// MSC's own: 8 bits with the range scaled by 0.8 to 1.2.
+static size_t default_choices(struct msc_choice choices[]) {
+    static const double scales[] = {0.8, 0.9, 1.0, 1.1, 1.2};
+    for (size_t i = 0; i < 5; i++) {
+        choices[i] = (struct msc_choice){.bits = 8, .percentile = 99.99, .range_scale = scales[i]};
+        label_choice(&choices[i]);
+    }
+    return 5;
+}
+
+static enum msc_status read_choices(struct msc_quantizer_options *out, const cJSON *config,
+                                    struct msc_arena *arena) {
+    struct msc_choice *choices = msc_arena_array(arena, MAX_CHOICES, sizeof(choices[0]));
+    const cJSON *list;
+    if (!choices) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for choices");
+    }
+    out->choices = choices;
+    if (!cJSON_GetObjectItemCaseSensitive(config, "choices")) {
+        out->n_choices = default_choices(choices);
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_array(&list, config, "choices", "env"));
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list) {
+        char where[48];
+        snprintf(where, sizeof(where), "env.choices[%zu]", out->n_choices);
+        if (out->n_choices == MAX_CHOICES) {
+            return MSC_FAIL(MSC_E_INVALID, "env.choices: more than %d", MAX_CHOICES);
+        }
+        struct msc_choice *c = &choices[out->n_choices];
+        MSC_TRY(read_choice(c, item, where));
+        for (size_t i = 0; i < out->n_choices; i++) {
+            if (strcmp(choices[i].label, c->label) == 0) {
+                return MSC_FAIL(MSC_E_INVALID, "%s: the same as env.choices[%zu] (\"%s\")", where,
+                                i, c->label);
+            }
+        }
+        out->n_choices++;
+    }
+    return out->n_choices > 0 ? MSC_OK : MSC_FAIL(MSC_E_INVALID, "env.choices: the list is empty");
+}
+
+static enum msc_status read_scheme(struct msc_operand_scheme *out, const cJSON *config,
+                                   const char *key, bool has_channels) {
+    const cJSON *object;
+    char where[32];
+    if (!cJSON_GetObjectItemCaseSensitive(config, key)) {
+        return MSC_OK;
+    }
+    snprintf(where, sizeof(where), "env.%s", key);
+    MSC_TRY(msc_json_get_object(&object, config, key, "env"));
+    MSC_TRY(msc_json_check_keys(object, scheme_keys + !has_channels, 1 + has_channels, where));
+    if (has_channels && cJSON_GetObjectItemCaseSensitive(object, "per_channel")) {
+        MSC_TRY(msc_json_get_bool(&out->is_per_channel, object, "per_channel", where));
+    }
+    if (cJSON_GetObjectItemCaseSensitive(object, "symmetric")) {
+        MSC_TRY(msc_json_get_bool(&out->is_symmetric, object, "symmetric", where));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_patterns(const char *const **out, size_t *n, const cJSON *config,
+                                     const char *key, struct msc_arena *arena) {
+    const cJSON *list;
+    const cJSON *item;
+    if (!cJSON_GetObjectItemCaseSensitive(config, key)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_array(&list, config, key, "env"));
+    const char **patterns =
+        msc_arena_array(arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(patterns[0]));
+    cJSON_ArrayForEach(item, list) {
+        if (!cJSON_IsString(item)) {
+            return MSC_FAIL(MSC_E_INVALID, "env.%s: expected a list of name patterns", key);
+        }
+        char *copy = msc_arena_strdup(arena, item->valuestring);
+        if (!patterns || !copy) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for name patterns");
+        }
+        patterns[(*n)++] = copy;
+    }
+    *out = patterns;
+    return MSC_OK;
+}
+
+static bool is_label(const struct msc_quantizer_options *o, const char *label) {
+    for (size_t i = 0; i < o->n_choices; i++) {
+        if (strcmp(o->choices[i].label, label) == 0) {
+            return true;
+        }
+    }
+    return strcmp(label, "float") == 0;
+}
+
+static enum msc_status read_fixed(struct msc_quantizer_options *out, const cJSON *config,
+                                  struct msc_arena *arena) {
+    const cJSON *object;
+    const cJSON *item;
+    if (!cJSON_GetObjectItemCaseSensitive(config, "fix")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_object(&object, config, "fix", "env"));
+    struct msc_fixed_site *fixed =
+        msc_arena_array(arena, (size_t)cJSON_GetArraySize(object) + 1, sizeof(fixed[0]));
+    out->fixed = fixed;
+    if (!fixed) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for fixed sites");
+    }
+    cJSON_ArrayForEach(item, object) {
+        if (!cJSON_IsString(item) || !is_label(out, item->valuestring)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "env.fix[\"%s\"]: expected the label of a choice (\"%s\") or \"float\"",
+                            item->string, out->choices[0].label);
+        }
+        struct msc_fixed_site *f = &fixed[out->n_fixed++];
+        f->pattern = msc_arena_strdup(arena, item->string);
+        f->label = msc_arena_strdup(arena, item->valuestring);
+        if (!f->pattern || !f->label) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for fixed sites");
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_group(struct msc_quantizer_options *out, const cJSON *config) {
+    const char *name = "tensor";
+    if (cJSON_GetObjectItemCaseSensitive(config, "group")) {
+        MSC_TRY(msc_json_get_text(&name, config, "group", "env"));
+    }
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(name, group_names[i]) == 0) {
+            out->group = (enum msc_site_group)i;
+            return MSC_OK;
+        }
+    }
+    return MSC_FAIL(MSC_E_INVALID, "env.group: \"%s\" is not known; there are tensor, site, joint",
+                    name);
+}
+
+// A preset fixes what its runtime cannot do otherwise; asking for the contrary is refused.
+static enum msc_status apply_target(struct msc_quantizer_options *out, const cJSON *config,
+                                    const char *name) {
+    const struct target *t = NULL;
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        t = strcmp(targets[i].name, name) == 0 ? &targets[i] : t;
+    }
+    if (!t) {
+        return MSC_FAIL(MSC_E_INVALID, "target: \"%s\" is not known; there are onnx, tensorrt",
+                        name);
+    }
+    out->weights =
+        (struct msc_operand_scheme){.is_symmetric = true, .is_per_channel = true};
+    out->activations = (struct msc_operand_scheme){.is_symmetric = t->activations_symmetric};
+    MSC_TRY(read_scheme(&out->weights, config, "weights", true));
+    MSC_TRY(read_scheme(&out->activations, config, "activations", false));
+    if ((t->weights_symmetric && !out->weights.is_symmetric) ||
+        (t->weights_per_channel && !out->weights.is_per_channel) ||
+        (t->activations_symmetric && !out->activations.is_symmetric)) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "target %s takes symmetric weights per channel and symmetric activations: "
+                        "remove the contrary from env.weights or env.activations",
+                        t->name);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
+                                           const char *target, struct msc_arena *arena) {
+    *out = (struct msc_quantizer_options){0};
+    if (cJSON_GetObjectItemCaseSensitive(config, "target")) {
+        MSC_TRY(msc_json_get_text(&target, config, "target", "env"));
+    }
+    MSC_TRY(read_group(out, config));
+    MSC_TRY(read_choices(out, config, arena));
+    MSC_TRY(apply_target(out, config, target ? target : "onnx"));
+    MSC_TRY(read_patterns(&out->include, &out->n_include, config, "include", arena));
+    MSC_TRY(read_patterns(&out->exclude, &out->n_exclude, config, "exclude", arena));
+    return read_fixed(out, config, arena);
+}

@@ -1,0 +1,74 @@
+// Observers: from what was seen of a tensor to the range that its integers should cover.
+//
+//   minmax      the smallest and greatest value
+//   percentile  the central part of the values, `percentile` percent on either side
+//   mse         the range, of CANDIDATES shrunken ones, with the least squared rounding error
+//   kl          the one whose rounded histogram diverges least from the histogram itself
+//               (S. Migacz, "8-bit Inference with TensorRT", GTC 2017)
+//
+// Every range includes 0. Symmetric quantisation uses the greater of its ends on both sides.
+#ifndef MSC_TOOLS_RANGE_H
+#define MSC_TOOLS_RANGE_H
+
+#include "graph/edit.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MSC_HISTOGRAM_BINS 4096
+
+enum msc_observer {
+    MSC_OBSERVER_MINMAX,
+    MSC_OBSERVER_PERCENTILE,
+    MSC_OBSERVER_KL,
+    MSC_OBSERVER_MSE,
+    MSC_OBSERVER_COUNT
+};
+
+const char *msc_observer_name(enum msc_observer observer);
+bool msc_observer_find(enum msc_observer *out, const char *name);
+
+struct msc_range {
+    float low, high; // low <= 0 <= high
+};
+
+// Counts of values in equal bins from low to high; values at `high` fall in the last bin.
+struct msc_histogram {
+    float low, high;
+    double counts[MSC_HISTOGRAM_BINS];
+};
+
+void msc_histogram_add(struct msc_histogram *h, const float x[], int64_t n);
+
+// How the range becomes integers.
+struct msc_scheme {
+    int32_t bits;      // 2 … 16
+    bool is_symmetric; // zero point 0
+    bool is_weight;    // symmetric weights leave out the lowest integer
+};
+
+// low and high integers of a scheme.
+void msc_scheme_limits(const struct msc_scheme *scheme, int32_t *low, int32_t *high);
+// Scale and zero point for a range; an empty range gives scale 1.
+void msc_scheme_fit(const struct msc_scheme *scheme, struct msc_range range, float *scale,
+                    int32_t *zero_point);
+
+struct msc_observation {
+    enum msc_observer observer;
+    double percentile; // of MSC_OBSERVER_PERCENTILE: 50 < p <= 100
+    struct msc_scheme scheme;
+};
+
+// The range of a tensor known by its histogram (whose ends are the exact minimum and maximum).
+struct msc_range msc_range_of_histogram(const struct msc_histogram *h,
+                                        const struct msc_observation *o);
+// The range of n values. MSC_E_NOMEM for percentiles, which sort a copy.
+enum msc_status msc_range_of_values(struct msc_range *out, const float x[], int64_t n,
+                                    const struct msc_observation *o);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
