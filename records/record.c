@@ -1,0 +1,495 @@
+// flock is no part of POSIX.
+#define _DEFAULT_SOURCE
+
+#include "records/record_internal.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "records/record_header.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum msc_status msc_record__fail_system(const char *what, const char *path, int error) {
+    char reason[128];
+    if (strerror_r(error, reason, sizeof reason) != 0) {
+        snprintf(reason, sizeof reason, "error %d", error);
+    }
+    return MSC_FAIL(error == ENOENT ? MSC_E_NOT_FOUND : MSC_E_IO, "%s: cannot %s: %s", path, what,
+                    reason);
+}
+
+// Opens and locks. A file that was renamed while we waited for the lock is not the one we want.
+static enum msc_status open_locked(int *out, const char *path, int flags) {
+    for (;;) {
+        struct stat held;
+        struct stat named;
+        int descriptor = open(path, O_RDWR | O_CLOEXEC | flags, 0666);
+        if (descriptor < 0) {
+            return msc_record__fail_system("open the record for writing", path, errno);
+        }
+        if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+            int error = errno;
+            close(descriptor);
+            if (error == EWOULDBLOCK) {
+                return MSC_FAIL(MSC_E_STATE,
+                                "%s: another process is writing this record (it holds the lock); "
+                                "wait for it or stop it", path);
+            }
+            return msc_record__fail_system("lock the record", path, error);
+        }
+        if (fstat(descriptor, &held) == 0 && stat(path, &named) == 0 &&
+            held.st_dev == named.st_dev && held.st_ino == named.st_ino) {
+            if (!S_ISREG(held.st_mode)) {
+                close(descriptor);
+                return MSC_FAIL(MSC_E_IO, "%s: a record must be a regular file", path);
+            }
+            *out = descriptor;
+            return MSC_OK;
+        }
+        close(descriptor);
+    }
+}
+
+static enum msc_status new_record(struct msc_record **out, const char *path,
+                                  const struct msc_log *log) {
+    struct msc_record *record = msc_alloc_zero(1, sizeof *record);
+    if (record) {
+        record->descriptor = -1;
+        record->log = log;
+        record->path = msc_strdup(path);
+    }
+    if (!record || !record->path) {
+        msc_free(record);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
+    *out = record;
+    return MSC_OK;
+}
+
+static enum msc_status make_key(struct msc_record_key *out, struct msc_arena *arena,
+                                const char *name, const char *after) {
+    enum msc_status status = MSC_OK;
+    struct msc_str text = {0};
+    msc_json_write_text(&text, name);
+    msc_str_append(&text, after);
+    MSC_TRY_OUT(msc_str_status(&text));
+    out->length = text.length;
+    out->text = msc_arena_strndup(arena, msc_str_text(&text), text.length);
+    if (!out->text) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for the names of a record");
+    }
+out:
+    msc_str_finish(&text);
+    return status;
+}
+
+static enum msc_status make_keys(struct msc_record *record) {
+    const struct msc_space *space = record->space;
+    struct msc_arena *arena = &record->arena;
+    struct msc_record_key *keys = msc_arena_array(arena, space->n_metrics, sizeof *keys);
+    struct msc_record_key *labels = msc_arena_array(arena, space->n_baselines, sizeof *labels);
+    record->scratch = msc_arena_array(arena, space->n_tasks, sizeof *record->scratch);
+    if (!keys || !labels || !record->scratch) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", record->path);
+    }
+    for (size_t i = 0; i < space->n_metrics; i++) {
+        MSC_TRY(make_key(&keys[i], arena, space->metrics[i].name, ":"));
+    }
+    for (size_t i = 0; i < space->n_baselines; i++) {
+        MSC_TRY(make_key(&labels[i], arena, space->baselines[i].label, ""));
+    }
+    record->keys = keys;
+    record->labels = labels;
+    return MSC_OK;
+}
+
+enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON *header) {
+    const char *path = record->path;
+    int64_t schema = 0;
+    int64_t parallel = 0;
+    const char *seed = NULL;
+    record->header = header;
+    MSC_TRY(msc_json_get_i64(&schema, header, "schema", path));
+    if (schema != MSC_RECORD_SCHEMA) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its schema is %lld, this program knows %d", path,
+                        (long long)schema, MSC_RECORD_SCHEMA);
+    }
+    MSC_TRY(msc_json_get_text(&record->numerics, header, "numerics", path));
+    MSC_TRY(msc_json_get_text(&seed, header, "seed", path));
+    MSC_TRY(msc_json_get_i64(&parallel, header, "parallel", path));
+    if (!msc_parse_u64(&record->seed, seed) || parallel < 1 || parallel > UINT32_MAX) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: seed or parallel of the header is out of range", path);
+    }
+    record->parallel = (uint32_t)parallel;
+    MSC_TRY(msc_record_header_space(&record->space, &record->arena, header, path));
+    MSC_TRY(msc_record_header_goal(&record->goal, record->space, header, path));
+    return make_keys(record);
+}
+
+// One block holds metrics, choices and reason, in this order.
+enum msc_status msc_record__add_trial(struct msc_record *record,
+                                      const struct msc_record_trial *trial) {
+    size_t metrics_bytes = record->space->n_metrics * sizeof(double);
+    size_t choices_bytes = record->space->n_tasks * sizeof(uint32_t);
+    size_t reason_bytes = trial->reason[0] != '\0' ? strlen(trial->reason) + 1 : 0;
+    MSC_TRY(msc_grow(&record->trials, &record->trials_capacity, record->n_trials + 1,
+                     sizeof *record->trials));
+    char *block = msc_arena_alloc(&record->trial_arena,
+                                  metrics_bytes + choices_bytes + reason_bytes);
+    if (!block) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %zu trials", record->path,
+                        record->n_trials + 1);
+    }
+    struct msc_record_trial *copy = &record->trials[record->n_trials];
+    *copy = *trial;
+    copy->metrics = memcpy(block, trial->metrics, metrics_bytes);
+    copy->choices = memcpy(block + metrics_bytes, trial->choices, choices_bytes);
+    copy->reason = "";
+    if (reason_bytes > 0) {
+        copy->reason = memcpy(block + metrics_bytes + choices_bytes, trial->reason, reason_bytes);
+    }
+    record->n_trials++;
+    return MSC_OK;
+}
+
+enum msc_status msc_record__add_segment(struct msc_record *record,
+                                        const struct msc_record_segment *segment) {
+    MSC_TRY(msc_grow(&record->segments, &record->segments_capacity, record->n_segments + 1,
+                     sizeof *record->segments));
+    struct msc_record_segment copy = *segment;
+    copy.numerics = msc_arena_strdup(&record->arena, segment->numerics);
+    if (!copy.numerics) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for a segment", record->path);
+    }
+    record->segments[record->n_segments++] = copy;
+    return MSC_OK;
+}
+
+static enum msc_status write_at(int descriptor, const char *data, size_t n_bytes,
+                                uint64_t offset, const char *path) {
+    while (n_bytes > 0) {
+        ssize_t n = pwrite(descriptor, data, n_bytes, (off_t)offset);
+        if (n < 0 && errno != EINTR) {
+            return msc_record__fail_system("write the record", path, errno);
+        }
+        if (n > 0) {
+            data += n;
+            n_bytes -= (size_t)n;
+            offset += (uint64_t)n;
+        }
+    }
+    if (fdatasync(descriptor) != 0) {
+        return msc_record__fail_system("write the record to its disk", path, errno);
+    }
+    return MSC_OK;
+}
+
+static void forget_uncommitted(struct msc_record *record) {
+    record->n_trials = record->n_committed;
+    record->n_segments = record->n_committed_segments;
+    msc_str_clear(&record->buffer);
+}
+
+enum msc_status msc_record_commit(struct msc_record *record) {
+    struct msc_str *buffer = &record->buffer;
+    if (record->is_broken || record->descriptor < 0) {
+        return MSC_FAIL(MSC_E_STATE, "%s: the record takes no more lines", record->path);
+    }
+    if (buffer->length == 0) {
+        return MSC_OK;
+    }
+    enum msc_status status = msc_str_status(buffer);
+    if (status == MSC_OK) {
+        status = write_at(record->descriptor, buffer->data, buffer->length, record->n_bytes,
+                          record->path);
+    }
+    if (status != MSC_OK) {
+        // What a failed truncation leaves is a bad tail, which the next reader passes over.
+        if (ftruncate(record->descriptor, (off_t)record->n_bytes) != 0) {
+            record->was_cut = true;
+        }
+        record->is_broken = true;
+        forget_uncommitted(record);
+        return msc_status_prefix(status, "%zu trials are safe; make room and resume",
+                                 record->n_committed);
+    }
+    record->n_bytes += buffer->length;
+    record->n_committed = record->n_trials;
+    record->n_committed_segments = record->n_segments;
+    msc_str_clear(buffer);
+    return MSC_OK;
+}
+
+static enum msc_status sync_folder(const char *path) {
+    struct msc_arena arena = {0};
+    char *folder = msc_path_folder(&arena, path);
+    int descriptor = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    // Some file systems cannot sync a folder; the file itself is there.
+    if (descriptor >= 0) {
+        fsync(descriptor);
+        close(descriptor);
+    }
+    msc_arena_finish(&arena);
+    return MSC_OK;
+}
+
+static enum msc_status check_is_free(struct msc_record *record) {
+    enum msc_status status = MSC_OK;
+    char *text = NULL;
+    size_t length = 0;
+    MSC_TRY(msc_file_read(&text, &length, record->path));
+    if (!msc_record__is_torn_header(text, length)) {
+        bool is_record = strncmp(text, MSC_RECORD_MAGIC, strlen(MSC_RECORD_MAGIC)) == 0;
+        status = is_record ? MSC_FAIL(MSC_E_STATE, "%s: there is a record already", record->path)
+                           : MSC_FAIL(MSC_E_FORMAT, "%s: the file is there and is no record; "
+                                      "name another one", record->path);
+    }
+    msc_free(text);
+    return status;
+}
+
+static enum msc_status begin_record(struct msc_record *record, const struct cJSON *header) {
+    MSC_TRY(check_is_free(record));
+    if (ftruncate(record->descriptor, 0) != 0) {
+        return msc_record__fail_system("write the record", record->path, errno);
+    }
+    msc_record__write_header(&record->buffer, header);
+    MSC_TRY(msc_str_status(&record->buffer));
+    cJSON *copy = NULL;
+    // Read back what is written, so that a fresh record and a resumed one know the same.
+    MSC_TRY(msc_json_parse(&copy, record->buffer.data, record->buffer.length - 1, record->path));
+    MSC_TRY(msc_record__take_header(record, copy));
+    MSC_TRY(msc_record_commit(record));
+    return sync_folder(record->path);
+}
+
+enum msc_status msc_record_create(struct msc_record **out, const char *path,
+                                  const struct cJSON *header, const struct msc_log *log) {
+    struct msc_record *record = NULL;
+    MSC_TRY(new_record(&record, path, log));
+    bool was_there = msc_file_exists(path);
+    enum msc_status status = open_locked(&record->descriptor, path, O_CREAT);
+    if (status == MSC_OK) {
+        status = begin_record(record, header);
+        if (status != MSC_OK && !was_there) {
+            unlink(path);
+        }
+    }
+    if (status != MSC_OK) {
+        msc_record_close(record);
+        return status;
+    }
+    *out = record;
+    return MSC_OK;
+}
+
+static enum msc_status open_record(struct msc_record *record, enum msc_record_mode mode) {
+    if (mode == MSC_RECORD_APPEND) {
+        MSC_TRY(open_locked(&record->descriptor, record->path, 0));
+    }
+    MSC_TRY(msc_record__load(record));
+    if (!record->was_cut) {
+        return MSC_OK;
+    }
+    msc_log(record->log, MSC_LOG_WARNING,
+            "%s: the last write was cut off; %zu complete trials are kept", record->path,
+            record->n_trials);
+    if (mode == MSC_RECORD_APPEND &&
+        ftruncate(record->descriptor, (off_t)record->n_bytes) != 0) {
+        return msc_record__fail_system("cut the damaged end of the record", record->path, errno);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_record_open(struct msc_record **out, const char *path,
+                                enum msc_record_mode mode, const struct msc_log *log) {
+    struct msc_record *record = NULL;
+    MSC_TRY(new_record(&record, path, log));
+    enum msc_status status = open_record(record, mode);
+    if (status != MSC_OK) {
+        msc_record_close(record);
+        return status;
+    }
+    *out = record;
+    return MSC_OK;
+}
+
+void msc_record_release(struct msc_record *record) {
+    forget_uncommitted(record);
+    if (record->descriptor >= 0) {
+        close(record->descriptor);
+        record->descriptor = -1;
+    }
+}
+
+void msc_record_close(struct msc_record *record) {
+    if (!record) {
+        return;
+    }
+    msc_record_release(record);
+    cJSON_Delete(record->header);
+    msc_arena_finish(&record->arena);
+    msc_arena_finish(&record->trial_arena);
+    msc_free(record->trials);
+    msc_free(record->segments);
+    msc_str_finish(&record->buffer);
+    msc_free(record->path);
+    msc_free(record);
+}
+
+static enum msc_status move_aside(char **new_path, struct msc_arena *arena, const char *path) {
+    for (int i = 1;; i++) {
+        const char *target = msc_arena_printf(arena, "%s.%d", path, i);
+        const char *params = msc_arena_printf(arena, "%s.params", path);
+        const char *params_target = msc_arena_printf(arena, "%s.%d.params", path, i);
+        const char *attempt = msc_arena_printf(arena, "%s.attempt", path);
+        if (!target || !params || !params_target || !attempt) {
+            return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+        }
+        if (msc_file_exists(target) || msc_file_exists(params_target)) {
+            continue;
+        }
+        if (msc_file_exists(params) && rename(params, params_target) != 0) {
+            return msc_record__fail_system("set the old record aside", params, errno);
+        }
+        if (rename(path, target) != 0) {
+            return msc_record__fail_system("set the old record aside", path, errno);
+        }
+        MSC_TRY(msc_file_remove(attempt));
+        *new_path = msc_strdup(target);
+        return *new_path ? sync_folder(path) : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
+}
+
+enum msc_status msc_record_set_aside(char **new_path, const char *path) {
+    struct msc_arena arena = {0};
+    int descriptor = -1;
+    *new_path = NULL;
+    if (!msc_file_exists(path)) {
+        return MSC_OK;
+    }
+    MSC_TRY(open_locked(&descriptor, path, 0));
+    enum msc_status status = move_aside(new_path, &arena, path);
+    close(descriptor);
+    msc_arena_finish(&arena);
+    return status;
+}
+
+enum msc_status msc_record_append_trial(struct msc_record *record,
+                                        const struct msc_record_trial *trial) {
+    if (record->is_broken || record->descriptor < 0) {
+        return MSC_FAIL(MSC_E_STATE, "%s: the record takes no more lines", record->path);
+    }
+    assert(trial->id == (int64_t)record->n_trials);
+    MSC_TRY(msc_record__add_trial(record, trial));
+    msc_record__write_trial(&record->buffer, record, trial);
+    return MSC_OK;
+}
+
+enum msc_status msc_record_append_segment(struct msc_record *record, const char *numerics,
+                                          bool is_warm_start) {
+    if (record->is_broken || record->descriptor < 0) {
+        return MSC_FAIL(MSC_E_STATE, "%s: the record takes no more lines", record->path);
+    }
+    const struct msc_record_segment segment = {
+        .first = (int64_t)record->n_trials,
+        .numerics = numerics,
+        .is_warm_start = is_warm_start,
+    };
+    MSC_TRY(msc_record__add_segment(record, &segment));
+    msc_record__write_segment(&record->buffer, &segment);
+    return MSC_OK;
+}
+
+const char *msc_record_path(const struct msc_record *record) {
+    return record->path;
+}
+
+const struct cJSON *msc_record_header(const struct msc_record *record) {
+    return record->header;
+}
+
+const struct msc_space *msc_record_space(const struct msc_record *record) {
+    return record->space;
+}
+
+const struct msc_goal *msc_record_goal(const struct msc_record *record) {
+    return &record->goal;
+}
+
+uint64_t msc_record_seed(const struct msc_record *record) {
+    return record->seed;
+}
+
+uint32_t msc_record_parallel(const struct msc_record *record) {
+    return record->parallel;
+}
+
+size_t msc_record_n_trials(const struct msc_record *record) {
+    return record->n_trials;
+}
+
+const struct msc_record_trial *msc_record_trial(const struct msc_record *record, size_t id) {
+    assert(id < record->n_trials);
+    return &record->trials[id];
+}
+
+size_t msc_record_n_segments(const struct msc_record *record) {
+    return record->n_segments;
+}
+
+const struct msc_record_segment *msc_record_segment(const struct msc_record *record, size_t i) {
+    assert(i < record->n_segments);
+    return &record->segments[i];
+}
+
+const char *msc_record_numerics(const struct msc_record *record, int64_t id) {
+    const char *numerics = record->numerics;
+    for (size_t i = 0; i < record->n_segments && record->segments[i].first <= id; i++) {
+        numerics = record->segments[i].numerics;
+    }
+    return numerics;
+}
+
+uint64_t msc_record_n_bytes(const struct msc_record *record) {
+    return record->n_bytes;
+}
+
+bool msc_record_was_cut(const struct msc_record *record) {
+    return record->was_cut;
+}
+
+struct msc_trial msc_record_as_trial(const struct msc_record_trial *trial) {
+    return (struct msc_trial){
+        .id = trial->id,
+        .choices = trial->choices,
+        .parent = trial->parent,
+        .bound = trial->bound,
+        .probe = trial->probe || trial->baseline >= 0,
+    };
+}
+
+void msc_record_as_outcome(struct msc_outcome *out, const struct msc_record *record,
+                           const struct msc_record_trial *trial) {
+    const struct msc_goal *goal = &record->goal;
+    msc_outcome_init(out);
+    out->state = trial->state;
+    out->cause = trial->cause;
+    memcpy(out->metrics, trial->metrics, record->space->n_metrics * sizeof(double));
+    for (size_t i = 0; i < goal->n_objectives; i++) {
+        double value = out->metrics[goal->objectives[i].metric];
+        out->objectives[i] = goal->objectives[i].is_maximised ? -value : value;
+    }
+    out->violation = trial->violation;
+    snprintf(out->reason, sizeof out->reason, "%s", trial->reason);
+    out->time_us = trial->time_us;
+    out->reuse_ratio = trial->reuse_ratio;
+}

@@ -1,0 +1,122 @@
+// The record of one search: a JSON-lines file with one header line, one line for each trial, and a
+// segment line wherever the numerics changed or an agent was started warm. docs/record.md has
+// every field.
+//
+//     struct msc_record *record;
+//     MSC_TRY(msc_record_create(&record, "a.jsonl", header, log));     // or msc_record_open
+//     MSC_TRY(msc_record_append_trial(record, &trial));               // buffered
+//     MSC_TRY(msc_record_commit(record));                             // one write, one sync
+//     msc_record_close(record);
+//
+// A line counts when it ends in a newline and its checksum fits. A bad tail (what a crash in the
+// middle of a write leaves) is passed over when reading and cut off when opened for appending; a
+// bad line before good ones is an error that names its number. There is one writer at a time, by a
+// lock on the open file. All trials are held in memory, so that queries need no file.
+#ifndef MSC_RECORDS_RECORD_H
+#define MSC_RECORDS_RECORD_H
+
+#include "base/log.h"
+#include "env/api/space.h"
+#include "env/api/trial.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MSC_RECORD_SCHEMA 1
+
+struct cJSON;
+struct msc_record;
+
+// One trial line.
+struct msc_record_trial {
+    int64_t id;
+    const uint32_t *choices; // [n_tasks]
+    int64_t parent;          // -1: none
+    double bound;            // +inf: none
+    bool probe;              // measured even if its exact costs break a bound
+    int64_t repeat_of;       // id of the trial whose result this is, or -1
+    int64_t retry_of;        // id of the failed trial that this one does again, or -1
+    int64_t baseline;        // index in msc_space.baselines, or -1
+    enum msc_trial_state state;
+    enum msc_trial_cause cause;
+    const double *metrics; // [n_metrics], NaN: not measured
+    double violation;
+    const char *reason; // one line, never NULL; empty unless failed or pruned
+    // The line's `measured`: may differ from run to run.
+    uint64_t time_us;
+    double reuse_ratio;
+    double elapsed_s;   // search time over all launches when the line was written
+};
+
+// From trial `first` on, other numerics hold or an agent was started warm.
+struct msc_record_segment {
+    int64_t first;
+    const char *numerics; // never NULL
+    bool is_warm_start;   // the agent was told all trials before `first` and never asked for them
+};
+
+enum msc_record_mode {
+    MSC_RECORD_READ,   // no lock; sees what is complete on disk
+    MSC_RECORD_APPEND, // holds the lock, cuts a bad tail
+};
+
+// Writes a new record: the header line, synced, lock held. `header` is copied. MSC_E_STATE when
+// there is a record already or the lock is held; MSC_E_FORMAT when the file is something else (it
+// is left alone). A file that holds nothing but the beginning of a header is written over.
+enum msc_status msc_record_create(struct msc_record **out, const char *path,
+                                  const struct cJSON *header, const struct msc_log *log);
+// MSC_E_NOT_FOUND: no file, or one without a complete header. MSC_E_STATE: another process holds
+// the lock. MSC_E_FORMAT: damaged before its tail, or no record. *out is owned by the caller.
+enum msc_status msc_record_open(struct msc_record **out, const char *path,
+                                enum msc_record_mode mode, const struct msc_log *log);
+// Gives the lock back; what was read or appended stays readable. Uncommitted lines are dropped.
+void msc_record_release(struct msc_record *record);
+void msc_record_close(struct msc_record *record); // accepts NULL
+
+// Renames a record, with its RECORD.params, to the first free of PATH.1, PATH.2, ... and removes
+// its RECORD.attempt. Takes the lock for it (MSC_E_STATE when held). *new_path is owned by the
+// caller (msc_free), NULL when there was no file. The name is free when this returns MSC_OK.
+enum msc_status msc_record_set_aside(char **new_path, const char *path);
+
+// Adds a line to the buffer and to the trials in memory. The id must be msc_record_n_trials.
+// Choices, metrics and reason are copied.
+enum msc_status msc_record_append_trial(struct msc_record *record,
+                                        const struct msc_record_trial *trial);
+// Adds a segment line that begins at the next trial.
+enum msc_status msc_record_append_segment(struct msc_record *record, const char *numerics,
+                                          bool is_warm_start);
+// Writes and syncs the buffered lines. On MSC_E_IO (a full disk, say) the file is cut back to its
+// last complete commit and the record takes no more lines.
+enum msc_status msc_record_commit(struct msc_record *record);
+
+// All borrowed until close; an append may move trials (not their choices and metrics).
+const char *msc_record_path(const struct msc_record *record);
+const struct cJSON *msc_record_header(const struct msc_record *record);
+const struct msc_space *msc_record_space(const struct msc_record *record); // no costs, no features
+const struct msc_goal *msc_record_goal(const struct msc_record *record);
+uint64_t msc_record_seed(const struct msc_record *record);
+uint32_t msc_record_parallel(const struct msc_record *record); // proposals asked in one round
+size_t msc_record_n_trials(const struct msc_record *record);
+const struct msc_record_trial *msc_record_trial(const struct msc_record *record, size_t id);
+size_t msc_record_n_segments(const struct msc_record *record); // without the header's own
+const struct msc_record_segment *msc_record_segment(const struct msc_record *record, size_t i);
+// The numerics id under which a trial was (or the next one will be) evaluated.
+const char *msc_record_numerics(const struct msc_record *record, int64_t id);
+uint64_t msc_record_n_bytes(const struct msc_record *record); // committed
+bool msc_record_was_cut(const struct msc_record *record);     // a bad tail was found
+
+// A trial line as trial and outcome, objectives filled for the record's goal.
+struct msc_trial msc_record_as_trial(const struct msc_record_trial *trial);
+void msc_record_as_outcome(struct msc_outcome *out, const struct msc_record *record,
+                           const struct msc_record_trial *trial);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,92 @@
+// The canonical text of a record: what may differ from run to run taken out.
+#include "base/file.h"
+#include "base/json.h"
+#include "records/record_internal.h"
+#include "records/record_query.h"
+
+#include <string.h>
+
+struct canonical {
+    enum msc_status (*write)(void *payload, const char *line, size_t length);
+    void *payload;
+    struct msc_str line;
+};
+
+// Objects called `budget` may differ between launches, wherever they are.
+static void strip_budgets(cJSON *value) {
+    cJSON *next = NULL;
+    for (cJSON *item = value->child; item; item = next) {
+        next = item->next;
+        if (item->string && strcmp(item->string, "budget") == 0 && cJSON_IsObject(item)) {
+            cJSON_Delete(cJSON_DetachItemViaPointer(value, item));
+        } else {
+            strip_budgets(item);
+        }
+    }
+}
+
+static enum msc_status write_body(struct canonical *c, const char *body, size_t n_body) {
+    msc_str_clear(&c->line);
+    msc_str_append_n(&c->line, body, n_body);
+    msc_record__write_checksum(&c->line, 0);
+    msc_str_char(&c->line, '}');
+    MSC_TRY(msc_str_status(&c->line));
+    return c->write(c->payload, c->line.data, c->line.length);
+}
+
+static enum msc_status write_header(struct canonical *c, const char *line, size_t length,
+                                    const char *path) {
+    cJSON *header = NULL;
+    struct msc_str text = {0};
+    MSC_TRY(msc_json_parse(&header, line, length, path));
+    cJSON_DeleteItemFromObjectCaseSensitive(header, "checksum");
+    cJSON_DeleteItemFromObjectCaseSensitive(header, "measured");
+    strip_budgets(header);
+    msc_json_write(&text, header);
+    enum msc_status status = msc_str_status(&text);
+    if (status == MSC_OK) {
+        status = write_body(c, text.data, text.length - 1);
+    }
+    msc_str_finish(&text);
+    cJSON_Delete(header);
+    return status;
+}
+
+// `length` is that of the good lines.
+static enum msc_status write_lines(struct canonical *c, const char *text, size_t length,
+                                   const char *path) {
+    size_t at = 0;
+    while (at < length) {
+        const char *line = text + at;
+        const char *end = memchr(line, '\n', length - at);
+        size_t n_body = 0;
+        if (!end || !msc_record__check_line(&n_body, line, (size_t)(end - line))) {
+            return MSC_FAIL(MSC_E_IO, "%s: it changed while it was read", path);
+        }
+        MSC_TRY(at == 0 ? write_header(c, line, (size_t)(end - line), path)
+                        : write_body(c, line, n_body));
+        at = (size_t)(end - text) + 1;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_record_canonical(const char *path,
+                                     enum msc_status (*write)(void *payload, const char *line,
+                                                              size_t length),
+                                     void *payload) {
+    enum msc_status status = MSC_OK;
+    struct canonical c = {.write = write, .payload = payload};
+    struct msc_record *record = NULL;
+    char *text = NULL;
+    size_t length = 0;
+    // Loading checks every line and finds where the good part ends.
+    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_READ, NULL));
+    MSC_TRY_OUT(msc_file_read(&text, &length, path));
+    uint64_t n_good = msc_record_n_bytes(record);
+    status = write_lines(&c, text, n_good < length ? (size_t)n_good : length, path);
+out:
+    msc_str_finish(&c.line);
+    msc_free(text);
+    msc_record_close(record);
+    return status;
+}

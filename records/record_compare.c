@@ -1,0 +1,134 @@
+// Whether a record was made by the same configuration: two JSON trees walked side by side.
+#include "base/json.h"
+#include "base/str.h"
+#include "records/record_header.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_PATH_TEXT 512
+// Longer values are cut in the error text.
+#define MAX_VALUE_TEXT 60
+
+struct comparison {
+    const char *file;
+    const char *const *free_keys; // of config
+    char path[MAX_PATH_TEXT];
+};
+
+// A short text of a value; "nothing" for NULL.
+static void describe(char out[MAX_VALUE_TEXT + 4], const cJSON *value) {
+    struct msc_str text = {0};
+    if (value) {
+        msc_json_write(&text, value);
+    } else {
+        msc_str_append(&text, "nothing");
+    }
+    snprintf(out, MAX_VALUE_TEXT + 4, "%.*s%s", MAX_VALUE_TEXT, msc_str_text(&text),
+             text.length > MAX_VALUE_TEXT ? "..." : "");
+    msc_str_finish(&text);
+}
+
+static enum msc_status fail_different(const struct comparison *c, const cJSON *stored,
+                                      const cJSON *wanted) {
+    char old_text[MAX_VALUE_TEXT + 4];
+    char new_text[MAX_VALUE_TEXT + 4];
+    describe(old_text, stored);
+    describe(new_text, wanted);
+    return MSC_FAIL(MSC_E_STATE,
+                    "%s: it is the record of another search: %s is %s there and %s here; set it "
+                    "back, name another record, or start afresh with --restart",
+                    c->file, c->path, old_text, new_text);
+}
+
+static bool is_listed(const char *const list[], const char *key) {
+    for (size_t i = 0; list && list[i]; i++) {
+        if (strcmp(list[i], key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Members that may differ between launches of one search. `stored` or `wanted` may be NULL.
+static bool is_free(const struct comparison *c, const char *key, const cJSON *stored,
+                    const cJSON *wanted) {
+    static const char *const top[] = {"program", "numerics", "measured", "checksum", NULL};
+    if (strcmp(key, "budget") == 0 &&
+        (cJSON_IsObject(stored) || cJSON_IsObject(wanted))) {
+        return true;
+    }
+    if (c->path[0] == '\0') {
+        return is_listed(top, key);
+    }
+    if (strcmp(c->path, "hashes") == 0) {
+        return !stored || !wanted;
+    }
+    return strcmp(c->path, "config") == 0 && is_listed(c->free_keys, key);
+}
+
+static enum msc_status compare(struct comparison *c, const cJSON *stored, const cJSON *wanted);
+
+static enum msc_status compare_member(struct comparison *c, const char *key, const cJSON *stored,
+                                      const cJSON *wanted) {
+    size_t length = strlen(c->path);
+    snprintf(c->path + length, sizeof c->path - length, "%s%s", length > 0 ? "." : "", key);
+    MSC_TRY(compare(c, stored, wanted));
+    c->path[length] = '\0';
+    return MSC_OK;
+}
+
+static enum msc_status compare_objects(struct comparison *c, const cJSON *stored,
+                                       const cJSON *wanted) {
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, stored) {
+        const cJSON *other = cJSON_GetObjectItemCaseSensitive(wanted, item->string);
+        if (!is_free(c, item->string, item, other)) {
+            MSC_TRY(compare_member(c, item->string, item, other));
+        }
+    }
+    cJSON_ArrayForEach(item, wanted) {
+        if (!cJSON_GetObjectItemCaseSensitive(stored, item->string) &&
+            !is_free(c, item->string, NULL, item)) {
+            MSC_TRY(compare_member(c, item->string, NULL, item));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status compare_arrays(struct comparison *c, const cJSON *stored,
+                                      const cJSON *wanted) {
+    const cJSON *a = stored->child;
+    const cJSON *b = wanted->child;
+    for (size_t i = 0; a || b; i++) {
+        size_t length = strlen(c->path);
+        snprintf(c->path + length, sizeof c->path - length, "[%zu]", i);
+        MSC_TRY(compare(c, a, b));
+        c->path[length] = '\0';
+        a = a ? a->next : NULL;
+        b = b ? b->next : NULL;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status compare(struct comparison *c, const cJSON *stored, const cJSON *wanted) {
+    if (cJSON_IsObject(stored) && cJSON_IsObject(wanted)) {
+        return compare_objects(c, stored, wanted);
+    }
+    if (cJSON_IsArray(stored) && cJSON_IsArray(wanted)) {
+        return compare_arrays(c, stored, wanted);
+    }
+    bool is_equal = stored && wanted && (stored->type & 0xff) == (wanted->type & 0xff);
+    if (is_equal && cJSON_IsString(stored)) {
+        is_equal = strcmp(stored->valuestring, wanted->valuestring) == 0;
+    } else if (is_equal && cJSON_IsNumber(stored)) {
+        is_equal = stored->valuedouble == wanted->valuedouble;
+    }
+    return is_equal ? MSC_OK : fail_different(c, stored, wanted);
+}
+
+enum msc_status msc_record_header_compare(const struct cJSON *stored, const struct cJSON *wanted,
+                                          const char *const free_keys[], const char *path) {
+    struct comparison c = {.file = path, .free_keys = free_keys};
+    return compare(&c, stored, wanted);
+}

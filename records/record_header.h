@@ -1,0 +1,50 @@
+// The header line: what it says of the space and the goal, and whether it fits a configuration.
+#ifndef MSC_RECORDS_RECORD_HEADER_H
+#define MSC_RECORDS_RECORD_HEADER_H
+
+#include "base/alloc.h"
+#include "env/api/space.h"
+#include "env/api/trial.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cJSON;
+
+struct msc_record_header {
+    const char *program;         // "mscgym 0.1.0"
+    const char *numerics;        // numerics id
+    const struct cJSON *config;  // resolved configuration, or NULL
+    const struct cJSON *budget;  // object, or NULL; may differ between launches
+    const struct cJSON *env;     // object: type, version, ...
+    const struct cJSON *agent;   // object: type, version, ...
+    const struct cJSON *hashes;  // object: graph, weights, dataset, base, params, ...
+    const struct cJSON *more;    // further members, or NULL
+    const struct msc_space *space;
+    const struct msc_goal *goal;
+    uint64_t seed;
+    uint32_t parallel;
+};
+
+// *out is owned by the caller (cJSON_Delete); everything in it is a copy.
+enum msc_status msc_record_header_create(struct cJSON **out, const struct msc_record_header *from);
+
+// MSC_E_STATE, naming the first field that differs and both values. `program`, `numerics`,
+// `measured`, every object called `budget`, and the members of `config` listed in `free_keys`
+// (NULL-terminated, may be NULL) may differ; so may hashes known to one side only.
+enum msc_status msc_record_header_compare(const struct cJSON *stored, const struct cJSON *wanted,
+                                          const char *const free_keys[], const char *path);
+
+// Space (without costs and features) and goal as the header tells them, in the arena. `where`
+// begins the error text (MSC_E_FORMAT).
+enum msc_status msc_record_header_space(struct msc_space **out, struct msc_arena *arena,
+                                        const struct cJSON *header, const char *where);
+enum msc_status msc_record_header_goal(struct msc_goal *out, const struct msc_space *space,
+                                       const struct cJSON *header, const char *where);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

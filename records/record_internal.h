@@ -1,0 +1,83 @@
+// The inside of a record, shared by the files of this folder.
+#ifndef MSC_RECORDS_RECORD_INTERNAL_H
+#define MSC_RECORDS_RECORD_INTERNAL_H
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "records/record.h"
+
+// What makes a file a record: its first line begins with this.
+#define MSC_RECORD_MAGIC "{\"kind\":\"header\""
+
+struct msc_record_key { // "name": with quotes, escapes and colon
+    const char *text;
+    size_t length;
+};
+
+struct msc_record {
+    char *path;
+    int descriptor; // of the locked file; -1 when reading or released
+    const struct msc_log *log;
+    struct cJSON *header;
+    struct msc_arena arena; // of everything the header tells
+    struct msc_space *space;
+    struct msc_goal goal;
+    const struct msc_record_key *keys;   // [n_metrics]
+    const struct msc_record_key *labels; // [n_baselines], JSON texts without colon
+    uint32_t *scratch;                   // [n_tasks]
+    const char *numerics;                // of the header
+    uint64_t seed;
+    uint32_t parallel;
+    struct msc_record_trial *trials;
+    size_t n_trials;
+    size_t n_committed;
+    size_t trials_capacity;
+    struct msc_arena trial_arena; // of choices, metrics and reasons
+    struct msc_record_segment *segments;
+    size_t n_segments;
+    size_t n_committed_segments;
+    size_t segments_capacity;
+    struct msc_str buffer; // lines not yet written
+    uint64_t n_bytes;      // written and synced
+    bool is_broken;        // a write failed
+    bool was_cut;
+};
+
+enum msc_record_line_kind {
+    MSC_RECORD_LINE_HEADER,
+    MSC_RECORD_LINE_TRIAL,
+    MSC_RECORD_LINE_SEGMENT,
+    MSC_RECORD_LINE_UNKNOWN,
+};
+
+// Appends a line with its newline.
+void msc_record__write_header(struct msc_str *out, const struct cJSON *header);
+void msc_record__write_trial(struct msc_str *out, const struct msc_record *record,
+                             const struct msc_record_trial *trial);
+void msc_record__write_segment(struct msc_str *out, const struct msc_record_segment *segment);
+// Appends the checksum of what stands in `out` from `begin` on.
+void msc_record__write_checksum(struct msc_str *out, size_t begin);
+
+// True when the checksum fits; *n_body is the length of what it covers. `line` has no newline.
+bool msc_record__check_line(size_t *n_body, const char *line, size_t length);
+enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length);
+// Reads a trial line whose checksum fits into record->trials. MSC_E_FORMAT without a place.
+enum msc_status msc_record__read_trial(struct msc_record *record, const char *line,
+                                       size_t n_body, size_t length);
+enum msc_status msc_record__read_segment(struct msc_record *record, const char *line,
+                                         size_t length);
+
+// Takes the header over and derives space, goal and the rest from it.
+enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON *header);
+// Copies a trial to the end of record->trials.
+enum msc_status msc_record__add_trial(struct msc_record *record,
+                                      const struct msc_record_trial *trial);
+enum msc_status msc_record__add_segment(struct msc_record *record,
+                                        const struct msc_record_segment *segment);
+// Reads the whole file; sets n_bytes to the length of its good part, and was_cut.
+enum msc_status msc_record__load(struct msc_record *record);
+// True when a file holds nothing but the beginning of a header line.
+bool msc_record__is_torn_header(const char *text, size_t length);
+enum msc_status msc_record__fail_system(const char *what, const char *path, int error);
+
+#endif

@@ -1,0 +1,466 @@
+// Trial, segment and header lines as text and back. Lines are put together by hand: a search may
+// write a hundred thousand in a second.
+//
+// Every line ends in ,"checksum":"<32 digits>","measured":{...}} and a newline. The checksum is
+// XXH3-128 of the bytes before the comma.
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "records/record_internal.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static const char checksum_key[] = ",\"checksum\":\"";
+#define CHECKSUM_KEY_LENGTH (sizeof checksum_key - 1)
+#define CHECKSUM_DIGITS (MSC_HASH_TEXT_BYTES - 1)
+// Whole numbers below it are exact in a double.
+#define EXACT_LIMIT 9007199254740992.0
+#define EXACT_DIGITS 15
+
+static const char *const cause_names[] = {
+    [MSC_CAUSE_NONE] = "none",
+    [MSC_CAUSE_TRIAL] = "trial",
+    [MSC_CAUSE_ENVIRONMENT] = "environment",
+};
+
+static void write_number(struct msc_str *out, double value) {
+    if (isinf(value)) {
+        msc_str_append(out, value > 0 ? "\"inf\"" : "\"-inf\"");
+    } else if (fabs(value) < EXACT_LIMIT && value == floor(value) &&
+               !(value == 0.0 && signbit(value))) {
+        msc_str_i64(out, (int64_t)value);
+    } else {
+        assert(!isnan(value));
+        msc_str_double(out, value);
+    }
+}
+
+// Room for all choices is made once; most have one digit.
+static void write_choices(struct msc_str *out, const uint32_t choices[], size_t n) {
+    const size_t longest = sizeof "4294967295,";
+    if (out->failed ||
+        msc_grow(&out->data, &out->capacity, out->length + n * longest + 2, 1) != MSC_OK) {
+        out->failed = true;
+        return;
+    }
+    char *end = out->data + out->length;
+    for (size_t i = 0; i < n; i++) {
+        char digits[10];
+        size_t first = sizeof digits;
+        uint32_t value = choices[i];
+        do {
+            digits[--first] = (char)('0' + value % 10);
+            value /= 10;
+        } while (value > 0);
+        *end++ = i > 0 ? ',' : '[';
+        memcpy(end, digits + first, sizeof digits - first);
+        end += sizeof digits - first;
+    }
+    *end = '\0';
+    out->length = (size_t)(end - out->data);
+    msc_str_append(out, n > 0 ? "]" : "[]");
+}
+
+void msc_record__write_checksum(struct msc_str *out, size_t begin) {
+    static const char hexadecimal[] = "0123456789abcdef";
+    if (out->failed) {
+        return;
+    }
+    struct msc_hash h = msc_hash_bytes(out->data + begin, out->length - begin);
+    char digits[CHECKSUM_DIGITS];
+    for (size_t i = 0; i < CHECKSUM_DIGITS; i++) {
+        uint64_t half = i < 16 ? h.high : h.low;
+        digits[i] = hexadecimal[half >> (60 - 4 * (i % 16)) & 15];
+    }
+    msc_str_append_n(out, checksum_key, CHECKSUM_KEY_LENGTH);
+    msc_str_append_n(out, digits, CHECKSUM_DIGITS);
+    msc_str_char(out, '"');
+}
+
+static void write_id(struct msc_str *out, const char *key, int64_t id) {
+    if (id >= 0) {
+        msc_str_append(out, key);
+        msc_str_i64(out, id);
+    }
+}
+
+static void write_metrics(struct msc_str *out, const struct msc_record *record,
+                          const double metrics[]) {
+    char before = '{';
+    msc_str_append(out, ",\"metrics\":");
+    for (size_t i = 0; i < record->space->n_metrics; i++) {
+        if (!isnan(metrics[i])) {
+            msc_str_char(out, before);
+            msc_str_append_n(out, record->keys[i].text, record->keys[i].length);
+            write_number(out, metrics[i]);
+            before = ',';
+        }
+    }
+    msc_str_append(out, before == '{' ? "{}" : "}");
+}
+
+// Three decimal places are plenty for what is measured, and cheap to print.
+static void write_thousandths(struct msc_str *out, double value) {
+    uint64_t n = value > 0.0 && value < 1e12 ? (uint64_t)(value * 1e3 + 0.5) : 0;
+    char places[4] = {'.', (char)('0' + n / 100 % 10), (char)('0' + n / 10 % 10),
+                      (char)('0' + n % 10)};
+    msc_str_u64(out, n / 1000);
+    msc_str_append_n(out, places, n % 1000 == 0 ? 0 : sizeof places);
+}
+
+static void write_measured(struct msc_str *out, const struct msc_record_trial *trial) {
+    msc_str_append(out, ",\"measured\":{\"us\":");
+    msc_str_u64(out, trial->time_us);
+    msc_str_append(out, ",\"reuse\":");
+    write_thousandths(out, trial->reuse_ratio);
+    msc_str_append(out, ",\"elapsed_s\":");
+    write_thousandths(out, trial->elapsed_s);
+    msc_str_append(out, "}}\n");
+}
+
+void msc_record__write_trial(struct msc_str *out, const struct msc_record *record,
+                             const struct msc_record_trial *trial) {
+    size_t begin = out->length;
+    msc_str_append(out, "{\"kind\":\"trial\",\"id\":");
+    msc_str_i64(out, trial->id);
+    msc_str_append(out, ",\"choices\":");
+    write_choices(out, trial->choices, record->space->n_tasks);
+    msc_str_append(out, ",\"parent\":");
+    msc_str_i64(out, trial->parent);
+    msc_str_append(out, ",\"bound\":");
+    if (isinf(trial->bound) && trial->bound > 0) {
+        msc_str_append(out, "null");
+    } else {
+        write_number(out, trial->bound);
+    }
+    if (trial->probe) {
+        msc_str_append(out, ",\"probe\":true");
+    }
+    if (trial->baseline >= 0) {
+        msc_str_append(out, ",\"baseline\":");
+        msc_str_append_n(out, record->labels[trial->baseline].text,
+                         record->labels[trial->baseline].length);
+    }
+    write_id(out, ",\"repeat_of\":", trial->repeat_of);
+    write_id(out, ",\"retry_of\":", trial->retry_of);
+    msc_str_append(out, ",\"state\":\"");
+    msc_str_append(out, msc_trial_state_name(trial->state));
+    msc_str_char(out, '"');
+    if (trial->cause != MSC_CAUSE_NONE) {
+        msc_str_append(out, ",\"cause\":\"");
+        msc_str_append(out, cause_names[trial->cause]);
+        msc_str_char(out, '"');
+    }
+    if (trial->reason[0] != '\0') {
+        msc_str_append(out, ",\"reason\":");
+        msc_json_write_text(out, trial->reason);
+    }
+    write_metrics(out, record, trial->metrics);
+    msc_str_append(out, ",\"violation\":");
+    write_number(out, trial->violation);
+    msc_record__write_checksum(out, begin);
+    write_measured(out, trial);
+}
+
+static void write_measured_time(struct msc_str *out) {
+    char text[MSC_CLOCK_TEXT_BYTES];
+    msc_str_append(out, ",\"measured\":{\"time\":\"");
+    msc_str_append(out, msc_clock_format(text, msc_clock_wall_seconds()));
+    msc_str_append(out, "\"}}\n");
+}
+
+void msc_record__write_segment(struct msc_str *out, const struct msc_record_segment *segment) {
+    size_t begin = out->length;
+    msc_str_append(out, "{\"kind\":\"segment\",\"first\":");
+    msc_str_i64(out, segment->first);
+    msc_str_append(out, ",\"numerics\":");
+    msc_json_write_text(out, segment->numerics);
+    msc_str_append(out, segment->is_warm_start ? ",\"warm_start\":true" : ",\"warm_start\":false");
+    msc_record__write_checksum(out, begin);
+    write_measured_time(out);
+}
+
+void msc_record__write_header(struct msc_str *out, const struct cJSON *header) {
+    size_t begin = out->length;
+    msc_json_write(out, header);
+    if (out->failed) {
+        return;
+    }
+    assert(out->data[out->length - 1] == '}');
+    out->length--; // the object stays open for its last two members
+    msc_record__write_checksum(out, begin);
+    write_measured_time(out);
+}
+
+bool msc_record__check_line(size_t *n_body, const char *line, size_t length) {
+    const size_t tail = CHECKSUM_KEY_LENGTH + CHECKSUM_DIGITS + 1;
+    if (length < tail + 2 || line[0] != '{' || line[length - 1] != '}') {
+        return false;
+    }
+    for (size_t at = length - tail; at > 0; at--) {
+        if (line[at] != ',' || memcmp(line + at, checksum_key, CHECKSUM_KEY_LENGTH) != 0) {
+            continue;
+        }
+        char digits[MSC_HASH_TEXT_BYTES] = "";
+        struct msc_hash stored;
+        memcpy(digits, line + at + CHECKSUM_KEY_LENGTH, CHECKSUM_DIGITS);
+        *n_body = at;
+        return msc_hash_parse(&stored, digits) &&
+               msc_hash_equal(stored, msc_hash_bytes(line, at));
+    }
+    return false;
+}
+
+enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length) {
+    static const char *const begins[] = {
+        [MSC_RECORD_LINE_HEADER] = MSC_RECORD_MAGIC,
+        [MSC_RECORD_LINE_TRIAL] = "{\"kind\":\"trial\"",
+        [MSC_RECORD_LINE_SEGMENT] = "{\"kind\":\"segment\"",
+    };
+    for (size_t i = 0; i < MSC_RECORD_LINE_UNKNOWN; i++) {
+        size_t n = strlen(begins[i]);
+        if (length > n && memcmp(line, begins[i], n) == 0) {
+            return (enum msc_record_line_kind)i;
+        }
+    }
+    return MSC_RECORD_LINE_UNKNOWN;
+}
+
+// A reader of the one form that the writer above produces. A checksum that fits makes any other
+// form the work of another program or schema.
+struct cursor {
+    const char *at;
+    const char *end;
+    bool is_good;
+};
+
+static bool accept(struct cursor *c, const char *text, size_t length) {
+    if ((size_t)(c->end - c->at) < length || memcmp(c->at, text, length) != 0) {
+        return false;
+    }
+    c->at += length;
+    return true;
+}
+
+static bool accept_text(struct cursor *c, const char *text) {
+    return accept(c, text, strlen(text));
+}
+
+static void expect(struct cursor *c, const char *text) {
+    c->is_good = c->is_good && accept_text(c, text);
+}
+
+static double read_number(struct cursor *c) {
+    char text[40];
+    size_t length = 0;
+    bool is_whole = true;
+    if (accept_text(c, "\"inf\"")) {
+        return INFINITY;
+    }
+    if (accept_text(c, "\"-inf\"")) {
+        return -INFINITY;
+    }
+    int64_t whole = 0;
+    while (c->at < c->end && length < sizeof text - 1) {
+        char d = *c->at;
+        bool is_digit = d >= '0' && d <= '9';
+        if (!is_digit && d != '-' && d != '+' && d != '.' && d != 'e' && d != 'E') {
+            break;
+        }
+        if (is_digit && length < EXACT_DIGITS) {
+            whole = whole * 10 + (d - '0');
+        }
+        is_whole = is_whole && is_digit;
+        text[length++] = d;
+        c->at++;
+    }
+    text[length] = '\0';
+    if (is_whole && length > 0 && length <= EXACT_DIGITS) {
+        return (double)whole;
+    }
+    double value = 0.0;
+    c->is_good = c->is_good && msc_parse_double(&value, text);
+    return value;
+}
+
+static int64_t read_i64(struct cursor *c) {
+    bool is_negative = accept_text(c, "-");
+    int64_t value = 0;
+    const char *first = c->at;
+    while (c->at < c->end && *c->at >= '0' && *c->at <= '9' && c->at - first < 18) {
+        value = value * 10 + (*c->at++ - '0');
+    }
+    c->is_good = c->is_good && c->at > first;
+    return is_negative ? -value : value;
+}
+
+static int64_t read_optional_id(struct cursor *c, const char *key) {
+    return accept_text(c, key) ? read_i64(c) : -1;
+}
+
+// A JSON text, decoded into `out` of `capacity` bytes; what does not fit is cut.
+static void read_text(struct cursor *c, char *out, size_t capacity) {
+    const char *first = c->at;
+    bool has_escape = false;
+    expect(c, "\"");
+    while (c->at < c->end && *c->at != '"') {
+        has_escape = has_escape || *c->at == '\\';
+        c->at += *c->at == '\\' && c->end - c->at > 1 ? 2 : 1;
+    }
+    expect(c, "\"");
+    if (!c->is_good) {
+        return;
+    }
+    cJSON *value = NULL;
+    const char *text = first + 1;
+    size_t length = (size_t)(c->at - first) - 2;
+    if (has_escape) {
+        c->is_good = msc_json_parse(&value, first, (size_t)(c->at - first), "text") == MSC_OK;
+        text = c->is_good ? value->valuestring : "";
+        length = strlen(text);
+    }
+    length = length < capacity ? length : capacity - 1;
+    memcpy(out, text, length);
+    out[length] = '\0';
+    cJSON_Delete(value);
+}
+
+static void read_choices(struct cursor *c, const struct msc_space *space, uint32_t choices[]) {
+    expect(c, "[");
+    for (size_t t = 0; t < space->n_tasks && c->is_good; t++) {
+        if (t > 0) {
+            expect(c, ",");
+        }
+        int64_t choice = read_i64(c);
+        c->is_good = c->is_good && choice >= 0 && choice < space->tasks[t].n_choices;
+        choices[t] = (uint32_t)choice;
+    }
+    expect(c, "]");
+}
+
+static void read_metrics(struct cursor *c, const struct msc_record *record, double metrics[]) {
+    const char *before = "{";
+    expect(c, ",\"metrics\":");
+    for (size_t i = 0; i < record->space->n_metrics; i++) {
+        const char *place = c->at;
+        metrics[i] = NAN;
+        if (accept_text(c, before) && accept(c, record->keys[i].text, record->keys[i].length)) {
+            metrics[i] = read_number(c);
+            before = ",";
+        } else {
+            c->at = place;
+        }
+    }
+    expect(c, before[0] == '{' ? "{}" : "}");
+}
+
+static void read_state(struct cursor *c, struct msc_record_trial *trial) {
+    char name[32] = "";
+    expect(c, ",\"state\":");
+    read_text(c, name, sizeof name);
+    c->is_good = c->is_good && msc_trial_state_parse(&trial->state, name);
+    if (accept_text(c, ",\"cause\":")) {
+        read_text(c, name, sizeof name);
+        for (int i = 0; i <= MSC_CAUSE_ENVIRONMENT; i++) {
+            if (strcmp(name, cause_names[i]) == 0) {
+                trial->cause = (enum msc_trial_cause)i;
+            }
+        }
+    }
+}
+
+static void read_measured(struct cursor *c, struct msc_record_trial *trial) {
+    expect(c, ",\"measured\":{\"us\":");
+    trial->time_us = (uint64_t)read_i64(c);
+    expect(c, ",\"reuse\":");
+    trial->reuse_ratio = read_number(c);
+    expect(c, ",\"elapsed_s\":");
+    trial->elapsed_s = read_number(c);
+    expect(c, "}}");
+}
+
+// The label in the line is for people: which baseline it is follows from the ids.
+static int64_t baseline_of(const struct msc_space *space, const struct msc_record_trial *trial) {
+    int64_t first = trial->retry_of >= 0 ? trial->retry_of : trial->id;
+    return first < (int64_t)space->n_baselines ? first : -1;
+}
+
+static enum msc_status check_ids(const struct msc_record *record,
+                                 const struct msc_record_trial *trial) {
+    if (trial->id != (int64_t)record->n_trials) {
+        return MSC_FAIL(MSC_E_FORMAT, "trial id %lld, expected %zu", (long long)trial->id,
+                        record->n_trials);
+    }
+    if (trial->repeat_of >= trial->id || trial->retry_of >= trial->id ||
+        trial->parent >= trial->id) {
+        return MSC_FAIL(MSC_E_FORMAT, "trial %lld refers to a later one", (long long)trial->id);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_record__read_trial(struct msc_record *record, const char *line,
+                                       size_t n_body, size_t length) {
+    const struct msc_space *space = record->space;
+    struct cursor c = {.at = line, .end = line + n_body, .is_good = true};
+    struct msc_record_trial trial = {.cause = MSC_CAUSE_NONE};
+    double metrics[MSC_MAX_METRICS];
+    char reason[MSC_REASON_BYTES] = "";
+    expect(&c, "{\"kind\":\"trial\",\"id\":");
+    trial.id = read_i64(&c);
+    expect(&c, ",\"choices\":");
+    read_choices(&c, space, record->scratch);
+    expect(&c, ",\"parent\":");
+    trial.parent = read_i64(&c);
+    expect(&c, ",\"bound\":");
+    trial.bound = accept_text(&c, "null") ? INFINITY : read_number(&c);
+    trial.probe = accept_text(&c, ",\"probe\":true");
+    if (accept_text(&c, ",\"baseline\":")) {
+        read_text(&c, reason, sizeof reason);
+    }
+    trial.repeat_of = read_optional_id(&c, ",\"repeat_of\":");
+    trial.retry_of = read_optional_id(&c, ",\"retry_of\":");
+    read_state(&c, &trial);
+    reason[0] = '\0';
+    if (accept_text(&c, ",\"reason\":")) {
+        read_text(&c, reason, sizeof reason);
+    }
+    read_metrics(&c, record, metrics);
+    expect(&c, ",\"violation\":");
+    trial.violation = read_number(&c);
+    c.is_good = c.is_good && c.at == c.end;
+    c.at += CHECKSUM_KEY_LENGTH + CHECKSUM_DIGITS + 1;
+    c.end = line + length;
+    read_measured(&c, &trial);
+    if (!c.is_good || c.at != c.end) {
+        return MSC_FAIL(MSC_E_FORMAT, "a trial line of another form (at column %zu)",
+                        (size_t)(c.at - line) + 1);
+    }
+    MSC_TRY(check_ids(record, &trial));
+    trial.baseline = baseline_of(space, &trial);
+    trial.choices = record->scratch;
+    trial.metrics = metrics;
+    trial.reason = reason;
+    return msc_record__add_trial(record, &trial);
+}
+
+enum msc_status msc_record__read_segment(struct msc_record *record, const char *line,
+                                         size_t length) {
+    enum msc_status status = MSC_OK;
+    struct msc_record_segment segment = {0};
+    cJSON *object = NULL;
+    MSC_TRY(msc_json_parse(&object, line, length, "segment"));
+    MSC_TRY_OUT(msc_json_get_i64(&segment.first, object, "first", "segment"));
+    MSC_TRY_OUT(msc_json_get_text(&segment.numerics, object, "numerics", "segment"));
+    MSC_TRY_OUT(msc_json_get_bool(&segment.is_warm_start, object, "warm_start", "segment"));
+    if (segment.first != (int64_t)record->n_trials) {
+        status = MSC_FAIL(MSC_E_FORMAT, "a segment that begins at trial %lld, expected %zu",
+                          (long long)segment.first, record->n_trials);
+        goto out;
+    }
+    status = msc_record__add_segment(record, &segment);
+out:
+    cJSON_Delete(object);
+    return status;
+}

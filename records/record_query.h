@@ -1,0 +1,51 @@
+// Questions to a record: the best trial, the top N, the Pareto front, the baselines, counts. And
+// its canonical text, for comparing two records.
+#ifndef MSC_RECORDS_RECORD_QUERY_H
+#define MSC_RECORDS_RECORD_QUERY_H
+
+#include "records/record.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The winner in the order of msc_outcome_compare: feasible before infeasible, then by the first
+// objective, then by the lower id. NULL when no trial was complete or infeasible. Borrowed.
+const struct msc_record_trial *msc_record_best(const struct msc_record *record);
+
+// Ids of the best `max` trials, best first, repeats left out; *n is how many there are.
+enum msc_status msc_record_top(int64_t ids[], size_t *n, size_t max,
+                               const struct msc_record *record);
+
+// Ids of the Pareto front among feasible trials, by the first objective; repeats and later trials
+// with equal objectives left out. *ids is owned by the caller (msc_free), NULL when empty.
+enum msc_status msc_record_front(int64_t **ids, size_t *n, const struct msc_record *record);
+
+// The trial of a baseline, the latest one when it was done again; NULL before it was evaluated.
+const struct msc_record_trial *msc_record_baseline(const struct msc_record *record, size_t index);
+
+struct msc_record_counts {
+    size_t n_trials;
+    size_t n_by_state[MSC_TRIAL_STATE_COUNT];
+    size_t n_baselines;
+    size_t n_repeats;
+    size_t n_retries;
+    size_t n_budgeted; // trials that count against budget.trials: no baselines, no retries
+    double elapsed_s;
+    double reuse_ratio; // mean over evaluated trials
+};
+void msc_record_count(struct msc_record_counts *out, const struct msc_record *record);
+
+// Calls `write` with each line of a record file without `measured` and, in the header, without
+// objects called `budget`; the checksum is that of what is printed. Two searches that agree give
+// equal text. `line` has no newline.
+enum msc_status msc_record_canonical(const char *path,
+                                     enum msc_status (*write)(void *payload, const char *line,
+                                                              size_t length),
+                                     void *payload);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,42 @@
+// The result of a search as JSON and as a table: the winner beside the uniform baselines and the
+// uncompressed model, what was tried, and why it ended.
+//
+//     cJSON *report;
+//     MSC_TRY(msc_report_create(&report, &(struct msc_report_options){.record = r, .env = env}));
+//     msc_report_text(&text, report);                 // or msc_json_write_pretty(&text, report)
+//     cJSON_Delete(report);
+#ifndef MSC_SEARCH_REPORT_H
+#define MSC_SEARCH_REPORT_H
+
+#include "env/api/env.h"
+#include "records/record.h"
+#include "search/search.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cJSON;
+struct msc_str;
+
+struct msc_report_options {
+    const struct msc_record *record;
+    // Measures winner and baselines once more (msc_env_examine: validation metrics, noise, sum of
+    // isolated losses) and gives the uncompressed model's metrics. NULL: only what is recorded.
+    struct msc_env *env;
+    const struct msc_search_result *result; // how this launch ended; may be NULL
+    size_t n_top;                           // trials listed after the winner; 0: none
+    bool has_front;                         // list the Pareto front
+};
+
+// *out is owned by the caller. Members: record, end, counts, objectives, winner, reference,
+// baselines, top, front (docs/record.md).
+enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_options *options);
+// Appends the report as text for people, ending in a newline.
+enum msc_status msc_report_text(struct msc_str *out, const struct cJSON *report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,131 @@
+// The search: asks an agent for points, evaluates them in an environment, writes each to the
+// record, tells the agent; goes on where the record ends.
+//
+//     struct msc_search_options options = {.env = env, .agent_config = agent, .goal = &goal,
+//         .record_path = "a.jsonl", .numerics = "...", .parallel = 32, .budget = {.trials = 2000}};
+//     struct msc_search_result result;
+//     MSC_TRY(msc_search_run(&result, &options));
+//     const struct msc_record_trial *best = msc_record_best(result.record);
+//     msc_search_result_finish(&result);
+//
+// A search is one sequence of trials, fixed by configuration, seed and numerics id. It runs in
+// rounds: the agent is asked for `parallel` points, they are evaluated, committed in id order, and
+// told in id order. The record is at any time a beginning of that sequence, whatever the timing,
+// the threads, kills and budgets: the budget only stops evaluation. To resume, the agent is built
+// anew and asked again; what the record already holds is answered from it.
+#ifndef MSC_SEARCH_SEARCH_H
+#define MSC_SEARCH_SEARCH_H
+
+#include "base/cancel.h"
+#include "base/log.h"
+#include "env/api/env.h"
+#include "records/record.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Most proposals in one round.
+#define MSC_SEARCH_MAX_PARALLEL 1024
+// So many repeats in a row, and the search ends as exhausted.
+#define MSC_SEARCH_MAX_REPEATS 1000
+
+struct msc_worker;
+
+// What ends a search that has not come to its own end. Checked between rounds; trials also within.
+struct msc_budget {
+    int64_t trials;   // total without baselines and retries; < 0: no limit
+    double seconds;   // over all launches; <= 0: no limit
+    bool has_target;
+    double target;    // in the first objective's own direction: reached by a feasible trial
+};
+#define MSC_BUDGET_NONE {.trials = -1}
+
+struct msc_search_progress {
+    size_t n_trials;    // lines in the record
+    size_t n_budgeted;  // those that count against budget.trials
+    int64_t max_trials; // budget.trials, or -1
+    size_t n_evaluated; // in this launch
+    size_t n_repeats;
+    const struct msc_record_trial *best; // NULL: none yet
+    size_t n_front;                      // size of the Pareto front; 0 with one objective
+    double reuse_ratio;                  // mean over the trials evaluated in this launch
+    double trials_per_s;                 // in this launch
+    double elapsed_s;                    // over all launches
+    double left_s;                       // by the budget that ends first; NaN: unknown
+};
+
+// Called from the thread that runs the search, after a commit.
+struct msc_search_callbacks {
+    void *payload;
+    void (*progress)(void *payload, const struct msc_search_progress *progress);
+    // The best trial changed (by the first objective). Also once after resuming. The outcome has
+    // its metrics. A status other than MSC_OK ends the search.
+    enum msc_status (*best)(void *payload, const struct msc_trial *trial,
+                            const struct msc_outcome *outcome);
+};
+
+struct msc_search_options {
+    struct msc_env *env;
+    const struct cJSON *agent_config; // the `agent` object: type and parameters
+    const char *agent_folder;         // relative paths of external agents start here; NULL: "."
+    const struct msc_goal *goal;
+    const char *record_path;
+    // For the header. `config` is the resolved configuration; `hashes` and `more` add members
+    // (the environment's own hashes are added by the search). All may be NULL.
+    const char *program;
+    const char *numerics;
+    const struct cJSON *config;
+    const struct cJSON *hashes;
+    const struct cJSON *more;
+    const char *const *free_keys; // members of config that may differ on resume
+    uint64_t seed;
+    uint32_t parallel; // proposals in a round, 1…MSC_SEARCH_MAX_PARALLEL
+    struct msc_budget budget;
+    double trial_seconds; // time limit of one trial, kept by the supervisor; <= 0: none
+    bool restart;             // set an existing record aside first
+    bool resume_only;         // MSC_E_NOT_FOUND when there is no record
+    bool accept_new_numerics; // go on under another numerics id, after a segment line
+    bool warm_start;  // tell a fresh agent all old trials instead of asking it for them again
+    bool retry_failed;        // do trials that failed for the environment's sake again
+    const struct msc_log *log;
+    const struct msc_cancel *cancel;
+    struct msc_worker *worker; // the supervised process's end of the shared page, or NULL
+    struct msc_search_callbacks callbacks;
+};
+
+enum msc_search_end {
+    MSC_SEARCH_END_AGENT,     // the agent has nothing left to try
+    MSC_SEARCH_END_EXHAUSTED, // all points were told, or it only repeats itself
+    MSC_SEARCH_END_TRIALS,    // budget.trials is used up
+    MSC_SEARCH_END_TIME,      // budget.seconds is used up
+    MSC_SEARCH_END_TARGET,    // budget.target is reached
+    MSC_SEARCH_END_CANCELLED, // stopped on request; resume goes on
+    MSC_SEARCH_END_COUNT
+};
+const char *msc_search_end_name(enum msc_search_end end); // "agent", "exhausted", "trials", ...
+
+struct msc_search_result {
+    enum msc_search_end end;
+    bool was_resumed;         // the record had lines before
+    size_t n_new;             // lines written in this launch
+    size_t n_evaluated;       // of them, not answered from earlier ones
+    double elapsed_s;         // search time over all launches
+    struct msc_record *record; // released, readable: best, front, baselines, counts
+};
+
+// Runs until the budget, the agent or a cancel ends it. A failed trial does not end it. On an error
+// the record holds everything committed so far and *result is zero. MSC_E_STATE: the record is of
+// another search (names the field), is locked, or does not replay (names the trial).
+enum msc_status msc_search_run(struct msc_search_result *result,
+                               const struct msc_search_options *options);
+void msc_search_result_finish(struct msc_search_result *result); // accepts a zeroed one
+
+// The record's header for these options; owned by the caller.
+enum msc_status msc_search_header(struct cJSON **out, const struct msc_search_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,90 @@
+// Parent and worker: a search survives the crash or hang of one trial.
+//
+// The program starts as parent, which starts itself again as worker, waits for it, passes signals
+// on, starts it anew after a crash, and kills it when a trial runs over its time limit. What was
+// in flight then is in RECORD.attempt (search/attempt.h), so that the next worker runs those trials
+// alone and records the one that crashes alone as failed.
+//
+//     int main(int argc, char **argv) {
+//         if (!msc_worker_is_wanted()) {
+//             struct msc_supervise_options options = {.argv = argv, .log = &log};
+//             MSC_TRY(msc_supervise(&exit_code, &options));
+//             return exit_code;
+//         }
+//         struct msc_worker worker;
+//         static struct msc_cancel cancel;
+//         MSC_TRY(msc_worker_open(&worker, &cancel));
+//         ... msc_search_run with .cancel = &cancel, .worker = &worker ...
+//         msc_worker_close(&worker);
+//
+// The worker is in a process group of its own: only the parent hears the terminal, and it hands
+// on each SIGINT, SIGTERM and SIGHUP once. The first sets the cancel level to 1 (the round is
+// finished and written), the second to 2 (stop at once); a worker that is still there some seconds
+// after the second is killed. If the parent dies, the worker is killed.
+#ifndef MSC_SEARCH_SUPERVISE_H
+#define MSC_SEARCH_SUPERVISE_H
+
+#include "base/cancel.h"
+#include "base/hash.h"
+#include "base/log.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Restarts without a new line in the record, after which the parent gives up.
+#define MSC_SUPERVISE_MAX_RESTARTS 3
+
+struct msc_supervise_options {
+    char *const *argv;   // of the worker, NULL-terminated
+    const char *program; // file to execute; NULL: the running program
+    const struct msc_log *log;
+    double kill_after_s; // after a second signal; <= 0: 5 seconds
+};
+
+// Runs a worker to its end, through restarts. Call it early, from a process with one thread.
+// *exit_code is the worker's own. MSC_E_STATE when restarts brought no new line, or when the
+// worker had to be killed. OMP_WAIT_POLICY=passive is set for the worker unless it is set already.
+enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options *options);
+
+// How the worker before this one ended.
+enum msc_worker_death {
+    MSC_WORKER_DEATH_NONE,
+    MSC_WORKER_DEATH_CRASH, // its own signal, or an exit in the middle of a trial
+    MSC_WORKER_DEATH_KILLED, // SIGKILL from outside: out of memory, most often
+    MSC_WORKER_DEATH_LIMIT, // the parent, at a trial's time limit
+};
+
+struct msc_worker_page;
+
+// The worker's end. Plain data, init by msc_worker_open.
+struct msc_worker {
+    struct msc_worker_page *page; // NULL: not supervised
+};
+
+// True in a process that msc_supervise started and that has not called msc_worker_open yet.
+bool msc_worker_is_wanted(void);
+// Takes the shared page over and lets SIGINT, SIGTERM and SIGHUP raise the cancel level; SIGPIPE
+// and SIGXFSZ become errors of the call. `cancel` must outlive the process. Works in a process
+// that is not supervised, too: then there is no page.
+enum msc_status msc_worker_open(struct msc_worker *worker, struct msc_cancel *cancel);
+void msc_worker_close(struct msc_worker *worker); // accepts a zeroed one
+
+// For the search. All accept NULL and a worker without a page.
+// Between begin and end, trials are in flight; the parent kills after `seconds` (<= 0: never).
+void msc_worker_begin(struct msc_worker *worker, double seconds);
+void msc_worker_end(struct msc_worker *worker);
+void msc_worker_add_lines(struct msc_worker *worker, uint64_t n); // committed: progress was made
+// Names the record being written; returns how the last worker died while writing that record, and
+// its signal. Later calls return MSC_WORKER_DEATH_NONE.
+enum msc_worker_death msc_worker_take_death(int *signal_number, struct msc_worker *worker,
+                                            struct msc_hash record);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
