@@ -12,7 +12,7 @@ static const char *kind_of(const cJSON *value) {
         int type;
         const char *name;
     } kinds[] = {
-        {cJSON_False, "false"},   {cJSON_True, "true"},         {cJSON_NULL, "null"},
+        {cJSON_False, "false"},   {cJSON_True, "true"},   {cJSON_NULL, "null"},
         {cJSON_Number, "number"}, {cJSON_String, "text"}, {cJSON_Array, "array"},
         {cJSON_Object, "object"},
     };
@@ -68,8 +68,9 @@ enum msc_status msc_json_get_i64(int64_t *out, const cJSON *object, const char *
     MSC_TRY(find(&value, object, key, where, "a whole number"));
     if (cJSON_IsString(value)) {
         if (!msc_parse_i64(out, value->valuestring)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: \"%s\" is \"%s\", expected a whole number of 64 bits",
-                            where, key, value->valuestring);
+            return MSC_FAIL(MSC_E_FORMAT,
+                            "%s: \"%s\" is \"%s\", expected a whole number of 64 bits", where, key,
+                            value->valuestring);
         }
         return MSC_OK;
     }
@@ -138,8 +139,8 @@ enum msc_status msc_json_check_keys(const cJSON *object, const char *const known
         }
         const char *near = msc_suggest(key, known, n);
         if (near) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\", did you mean \"%s\"?", where, key,
-                            near);
+            return MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\", did you mean \"%s\"?", where,
+                            key, near);
         }
         return MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\"", where, key);
     }

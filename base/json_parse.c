@@ -23,8 +23,8 @@ struct parser {
     size_t at;
     int depth;
     const char *name;
-    struct msc_str scratch;  // the string being decoded
-    struct key_place *keys;  // of all open objects, inner ones last
+    struct msc_str scratch; // the string being decoded
+    struct key_place *keys; // of all open objects, inner ones last
     size_t n_keys;
     size_t key_capacity;
 };
@@ -210,11 +210,11 @@ static enum msc_status parse_word(struct parser *p, cJSON **out) {
     static const struct {
         const char *word;
         cJSON *(*create)(void);
-    } words[] = {{"true", cJSON_CreateTrue}, {"false", cJSON_CreateFalse}, {"null", cJSON_CreateNull}};
+    } words[] = {
+        {"true", cJSON_CreateTrue}, {"false", cJSON_CreateFalse}, {"null", cJSON_CreateNull}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         size_t length = strlen(words[i].word);
-        if (p->length - p->at >= length &&
-            memcmp(p->text + p->at, words[i].word, length) == 0) {
+        if (p->length - p->at >= length && memcmp(p->text + p->at, words[i].word, length) == 0) {
             p->at += length;
             *out = words[i].create();
             return *out ? MSC_OK : fail_memory(p);

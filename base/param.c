@@ -120,44 +120,50 @@ enum msc_status msc_param_write(const struct msc_param params[], const void *tar
     return MSC_OK;
 }
 
+// "4" or "1.5"; whole numbers never in exponent form.
+static void help_number(struct msc_str *out, double number) {
+    if (isfinite(number)) {
+        msc_json_write_number(out, number);
+    } else {
+        msc_str_append(out, number > 0 ? "no limit" : "none");
+    }
+}
+
 static void help_default(const struct msc_param *p, struct msc_str *out) {
-    switch (p->type) {
-    case MSC_PARAM_BOOL:
-        msc_str_append(out, p->number != 0 ? "default true" : "default false");
-        break;
-    case MSC_PARAM_I64:
-    case MSC_PARAM_F64:
-        msc_str_append(out, "default ");
-        msc_str_double(out, p->number);
-        break;
-    case MSC_PARAM_DURATION:
-        msc_str_append(out, "default ");
-        msc_str_double(out, p->number);
-        msc_str_append(out, isfinite(p->number) ? " s" : "");
-        break;
-    case MSC_PARAM_TEXT:
-    case MSC_PARAM_ENUM:
-        msc_str_append(out, p->text ? "default " : "no default");
-        msc_str_append(out, p->text ? p->text : "");
-        break;
-    case MSC_PARAM_JSON:
+    bool is_text = p->type == MSC_PARAM_TEXT || p->type == MSC_PARAM_ENUM;
+    if (p->type == MSC_PARAM_JSON || (is_text && !p->text)) {
         msc_str_append(out, "no default");
-        break;
+        return;
+    }
+    msc_str_append(out, "default ");
+    if (is_text) {
+        msc_str_append(out, p->text);
+    } else if (p->type == MSC_PARAM_BOOL) {
+        msc_str_append(out, p->number != 0 ? "true" : "false");
+    } else {
+        help_number(out, p->number);
+        msc_str_append(out, p->type == MSC_PARAM_DURATION && isfinite(p->number) ? " s" : "");
     }
 }
 
 static void help_range(const struct msc_param *p, struct msc_str *out) {
-    bool is_number = p->type == MSC_PARAM_I64 || p->type == MSC_PARAM_F64 ||
-                     p->type == MSC_PARAM_DURATION;
+    bool is_number =
+        p->type == MSC_PARAM_I64 || p->type == MSC_PARAM_F64 || p->type == MSC_PARAM_DURATION;
     if (p->type == MSC_PARAM_ENUM) {
         msc_str_append(out, ", one of ");
-        msc_str_append(out, p->names);
+        for (const char *c = p->names; *c; c++) {
+            msc_str_append_n(out, *c == '|' ? ", " : c, *c == '|' ? 2 : 1);
+        }
     }
     if (is_number && (p->min != 0 || p->max != 0)) {
-        msc_str_append(out, ", ");
-        msc_str_double(out, p->min);
-        msc_str_append(out, " to ");
-        msc_str_double(out, p->max);
+        msc_str_append(out, isinf(p->max) ? ", at least " : isinf(p->min) ? ", at most " : ", ");
+        if (!isinf(p->min)) {
+            help_number(out, p->min);
+        }
+        msc_str_append(out, isinf(p->min) || isinf(p->max) ? "" : " to ");
+        if (!isinf(p->max)) {
+            help_number(out, p->max);
+        }
     }
     if (p->unit) {
         msc_str_append(out, ", in ");

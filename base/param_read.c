@@ -30,24 +30,20 @@ static enum msc_status check_range(const struct reading *r, double number) {
     if ((p->min == 0 && p->max == 0) || (number >= p->min && number <= p->max)) {
         return MSC_OK;
     }
-    enum msc_status status = MSC_OK;
     struct msc_str range = {0};
-    if (isinf(p->max)) {
-        msc_str_append(&range, "at least ");
-        msc_str_double(&range, p->min);
-    } else if (isinf(p->min)) {
-        msc_str_append(&range, "at most ");
-        msc_str_double(&range, p->max);
-    } else {
-        msc_str_double(&range, p->min);
-        msc_str_append(&range, " to ");
-        msc_str_double(&range, p->max);
+    msc_str_append(&range, isinf(p->max) ? "at least " : isinf(p->min) ? "at most " : "");
+    if (!isinf(p->min)) {
+        msc_json_write_number(&range, p->min);
+    }
+    msc_str_append(&range, isinf(p->min) || isinf(p->max) ? "" : " to ");
+    if (!isinf(p->max)) {
+        msc_json_write_number(&range, p->max);
     }
     if (p->unit) {
         msc_str_char(&range, ' ');
         msc_str_append(&range, p->unit);
     }
-    status = fail_value(r, msc_str_text(&range));
+    enum msc_status status = fail_value(r, msc_str_text(&range));
     msc_str_finish(&range);
     return status;
 }

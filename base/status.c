@@ -58,8 +58,8 @@ enum msc_status msc_status_restore(enum msc_status status, const char *message) 
 
 const char *msc_status_name(enum msc_status status) {
     static const char *const names[] = {
-        "ok",           "invalid", "out of memory", "input/output", "format", "unsupported",
-        "device error", "state",   "not found",     "cancelled",
+        "ok",          "invalid",      "out of memory", "input/output", "format",
+        "unsupported", "device error", "state",         "not found",    "cancelled",
     };
     int index = -(int)status;
     if (index < 0 || (size_t)index >= sizeof names / sizeof names[0]) {

@@ -1,0 +1,271 @@
+#include "base/json.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "tests/msc_test.h"
+
+#include <math.h>
+
+static cJSON *parse(const char *text) {
+    cJSON *tree = NULL;
+    assert_ok(msc_json_parse(&tree, text, strlen(text), "t.json"));
+    assert_non_null(tree);
+    return tree;
+}
+
+static void expect_written(const char *text, const char *expected) {
+    cJSON *tree = parse(text);
+    struct msc_str s = {0};
+    msc_json_write(&s, tree);
+    assert_string_equal(msc_str_text(&s), expected);
+    msc_str_finish(&s);
+    cJSON_Delete(tree);
+}
+
+// Expected forms: json.dumps(json.loads(text), separators=(",", ":")) of Python, but for exponents.
+static void test_base_json__round_trips(void **state) {
+    (void)state;
+    expect_written(" { \"b\" : [ 1 , 2.50 , -3e2 ] , \"a\" : { } , \"\" : [ ] }\n",
+                   "{\"b\":[1,2.5,-300],\"a\":{},\"\":[]}");
+    expect_written("[true,false,null,\"\"]", "[true,false,null,\"\"]");
+    expect_written("\"\\u0041\\u00e9\\u20ac\\ud83d\\ude00\\/\\b\\f\\n\\r\\t\\\"\\\\\\u001f\"",
+                   "\"A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80/\\b\\f\\n\\r\\t\\\"\\\\\\u001f\"");
+    expect_written("[0,-0.0,0.1,1E5,1e+2]", "[0,-0,0.1,100000,100]");
+    expect_written("[9007199254740991,-9007199254740991,1e300,123456789.125]",
+                   "[9007199254740991,-9007199254740991,1e+300,123456789.125]");
+    expect_written("7", "7");
+}
+
+static void test_base_json__errors_name_the_place(void **state) {
+    static const struct {
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {"", "t.json:1:1: the text ends here, expected a value"},
+        {"{\"a\": 1,\n \"b\" 2}", "t.json:2:6: expected ':' after a key"},
+        {"{\"a\": 1,\n\n  }", "t.json:3:3: expected a key in double quotes"},
+        {"[1 2]", "t.json:1:4: expected ',' or ']'"},
+        {"[1,]", "t.json:1:4: expected a value"},
+        {"{\"a\":1", "t.json:1:7: the text ends here, expected ',' or '}'"},
+        {"[1]x", "t.json:1:4: text after the end"},
+        {"[01]", "t.json:1:2: malformed number"},
+        {"[1.]", "t.json:1:2: malformed number"},
+        {"[-]", "t.json:1:2: malformed number"},
+        {"[1e+]", "t.json:1:2: malformed number"},
+        {"[+1]", "t.json:1:2: expected a value"},
+        {"[NaN]", "t.json:1:2: expected a value"},
+        {"[1e999]", "t.json:1:2: this number is too large"},
+        {"[truE]", "t.json:1:2: expected a value"},
+        {"\n\n \"abc", "t.json:3:2: this text has no closing quote"},
+        {"\"a\nb\"", "t.json:1:3: control character"},
+        {"\"\xc3\xa9\xc3\xa9\\x\"", "t.json:1:5: expected one of"},
+        {"\"\\u12g4\"", "t.json:1:6: expected four hexadecimal digits"},
+        {"\"\\ud800\"", "t.json:1:4: half of a surrogate pair"},
+        {"\"\\udc00\"", "t.json:1:4: half of a surrogate pair"},
+        {"\"\\ud800\\u0041\"", "t.json:1:4: half of a surrogate pair"},
+        {"\"\\u0000\"", "\\u0000"},
+        {"{\"a\":1,\n\"c\":{\"a\":2},\n\"b\":3,\"a\":4,\"b\":5}", "t.json:3:7: duplicate key a"},
+        {"// comment\n1", "t.json:1:1: expected a value"},
+        {"{'a':1}", "t.json:1:2: expected a key in double quotes"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cJSON *tree = NULL;
+        enum msc_status status =
+            msc_json_parse(&tree, cases[i].text, strlen(cases[i].text), "t.json");
+        assert_null(tree);
+        if (status != MSC_E_FORMAT) {
+            fail_msg("accepted: %s", cases[i].text);
+        }
+        assert_message(cases[i].message);
+    }
+}
+
+// The length counts, not a NUL: a cut text is an error at its end, never read beyond.
+static void test_base_json__cut_anywhere(void **state) {
+    static const char text[] = "{\"key\":[1.5e3,true,null,\"\\u00e9\\ud83d\\ude00x\",{\"z\":-2}]}";
+    (void)state;
+    for (size_t length = 0; length < sizeof text - 1; length++) {
+        char *exact = msc_alloc(length);
+        memcpy(exact, text, length);
+        cJSON *tree = NULL;
+        assert_int_equal(msc_json_parse(&tree, exact, length, "cut"), MSC_E_FORMAT);
+        msc_free(exact);
+    }
+    cJSON *tree = NULL;
+    assert_int_equal(msc_json_parse(&tree, "1\0 2", 4, "nul"), MSC_E_FORMAT);
+}
+
+static void test_base_json__depth(void **state) {
+    (void)state;
+    char text[402];
+    for (int depth = 200; depth <= 201; depth++) {
+        memset(text, '[', (size_t)depth);
+        memset(text + depth, ']', (size_t)depth);
+        cJSON *tree = NULL;
+        enum msc_status status = msc_json_parse(&tree, text, (size_t)depth * 2, "deep");
+        assert_int_equal(status, depth == 200 ? MSC_OK : MSC_E_FORMAT);
+        cJSON_Delete(tree);
+    }
+    assert_message("deep:1:201: nested deeper than 200");
+}
+
+static void test_base_json__many_keys(void **state) {
+    (void)state;
+    struct msc_str s = {0};
+    msc_str_char(&s, '{');
+    for (int i = 0; i < 20000; i++) {
+        msc_str_printf(&s, "%s\"k%d\":%d", i ? "," : "", i, i);
+    }
+    msc_str_char(&s, '}');
+    cJSON *tree = parse(msc_str_text(&s));
+    assert_int_equal(cJSON_GetArraySize(tree), 20000);
+    struct msc_str again = {0};
+    msc_json_write(&again, tree);
+    assert_string_equal(msc_str_text(&again), msc_str_text(&s));
+    cJSON_Delete(tree);
+    msc_str_finish(&again);
+    msc_str_finish(&s);
+}
+
+// Expected text: json.dumps(value, indent=2) of Python.
+static void test_base_json__pretty(void **state) {
+    (void)state;
+    cJSON *tree = parse("{\"a\":[1,{\"b\":null}],\"c\":{},\"d\":[]}");
+    struct msc_str s = {0};
+    msc_json_write_pretty(&s, tree);
+    assert_string_equal(msc_str_text(&s), "{\n"
+                                          "  \"a\": [\n"
+                                          "    1,\n"
+                                          "    {\n"
+                                          "      \"b\": null\n"
+                                          "    }\n"
+                                          "  ],\n"
+                                          "  \"c\": {},\n"
+                                          "  \"d\": []\n"
+                                          "}\n");
+    msc_str_finish(&s);
+    cJSON_Delete(tree);
+}
+
+static void test_base_json__not_finite_is_null(void **state) {
+    (void)state;
+    struct msc_str s = {0};
+    msc_json_write_number(&s, NAN);
+    msc_json_write_number(&s, INFINITY);
+    msc_json_write_number(&s, 9007199254740992.0);
+    assert_string_equal(msc_str_text(&s), "nullnull9007199254740992");
+    msc_str_finish(&s);
+}
+
+static void test_base_json__load(void **state) {
+    (void)state;
+    cJSON *tree = NULL;
+    assert_int_equal(msc_json_load(&tree, "absent.json"), MSC_E_NOT_FOUND);
+    assert_message("absent.json");
+    assert_ok(msc_file_write("loaded.json", "\xef\xbb\xbf{\"a\": 2}\n", 12));
+    assert_ok(msc_json_load(&tree, "loaded.json"));
+    assert_int_equal(cJSON_GetObjectItem(tree, "a")->valueint, 2);
+    cJSON_Delete(tree);
+    tree = NULL;
+    assert_ok(msc_file_write("loaded.json", "{\n\"a\" 2}\n", 9));
+    assert_int_equal(msc_json_load(&tree, "loaded.json"), MSC_E_FORMAT);
+    assert_message("loaded.json:2:5:");
+    assert_ok(msc_file_remove("loaded.json"));
+}
+
+static void test_base_json__get(void **state) {
+    (void)state;
+    cJSON *tree =
+        parse("{\"t\":\"x\",\"d\":1.5,\"i\":-7,\"big\":\"9223372036854775807\",\"huge\":1e17,"
+              "\"b\":true,\"o\":{},\"l\":[],\"n\":null}");
+    const char *text = NULL;
+    double number = 0;
+    int64_t whole = 0;
+    bool flag = false;
+    const cJSON *part = NULL;
+    assert_ok(msc_json_get_text(&text, tree, "t", "cfg"));
+    assert_string_equal(text, "x");
+    assert_ok(msc_json_get_double(&number, tree, "d", "cfg"));
+    assert_true(number == 1.5);
+    assert_ok(msc_json_get_i64(&whole, tree, "i", "cfg"));
+    assert_int_equal(whole, -7);
+    assert_ok(msc_json_get_i64(&whole, tree, "big", "cfg"));
+    assert_true(whole == INT64_MAX);
+    assert_ok(msc_json_get_bool(&flag, tree, "b", "cfg"));
+    assert_true(flag);
+    assert_ok(msc_json_get_object(&part, tree, "o", "cfg"));
+    assert_ok(msc_json_get_array(&part, tree, "l", "cfg"));
+
+    assert_int_equal(msc_json_get_text(&text, tree, "T", "cfg"), MSC_E_FORMAT);
+    assert_message("cfg: \"T\" is missing, expected text");
+    assert_int_equal(msc_json_get_text(&text, tree, "d", "cfg"), MSC_E_FORMAT);
+    assert_message("cfg: \"d\" is of type number, expected text");
+    assert_int_equal(msc_json_get_double(&number, tree, "t", "cfg"), MSC_E_FORMAT);
+    assert_int_equal(msc_json_get_i64(&whole, tree, "d", "cfg"), MSC_E_FORMAT);
+    assert_message("cfg: \"d\" is 1.5, expected a whole number");
+    assert_int_equal(msc_json_get_i64(&whole, tree, "huge", "cfg"), MSC_E_FORMAT);
+    assert_int_equal(msc_json_get_i64(&whole, tree, "t", "cfg"), MSC_E_FORMAT);
+    assert_int_equal(msc_json_get_i64(&whole, tree, "b", "cfg"), MSC_E_FORMAT);
+    assert_int_equal(msc_json_get_bool(&flag, tree, "n", "cfg"), MSC_E_FORMAT);
+    assert_message("cfg: \"n\" is null, expected true or false");
+    assert_int_equal(msc_json_get_object(&part, tree, "l", "cfg"), MSC_E_FORMAT);
+    assert_message("cfg: \"l\" is of type array, expected an object");
+    assert_int_equal(msc_json_get_array(&part, tree, "o", "cfg"), MSC_E_FORMAT);
+    assert_int_equal(msc_json_get_array(&part, NULL, "o", "cfg"), MSC_E_FORMAT);
+    cJSON_Delete(tree);
+}
+
+static void test_base_json__check_keys(void **state) {
+    static const char *const known[] = {"bits", "observer"};
+    (void)state;
+    cJSON *tree = parse("{\"bits\":8,\"observr\":1}");
+    assert_int_equal(msc_json_check_keys(tree, known, 2, "choices[0]"), MSC_E_INVALID);
+    assert_message("choices[0]: unknown key \"observr\", did you mean \"observer\"?");
+    assert_int_equal(msc_json_check_keys(tree, known, 1, "choices[0]"), MSC_E_INVALID);
+    assert_string_equal(msc_status_message(), "choices[0]: unknown key \"observr\"");
+    cJSON_DeleteItemFromObject(tree, "observr");
+    assert_ok(msc_json_check_keys(tree, known, 2, "choices[0]"));
+    cJSON_Delete(tree);
+}
+
+static void test_base_json__add(void **state) {
+    (void)state;
+    cJSON *tree = cJSON_CreateObject();
+    assert_ok(msc_json_add_text(tree, "t", "x\"y"));
+    assert_ok(msc_json_add_number(tree, "n", 0.1));
+    assert_ok(msc_json_add_bool(tree, "b", false));
+    assert_ok(msc_json_add_u64_text(tree, "u", UINT64_MAX));
+    cJSON *list = cJSON_CreateArray();
+    assert_ok(msc_json_push(list, cJSON_CreateNumber(1)));
+    assert_ok(msc_json_add(tree, "l", list));
+    assert_int_equal(msc_json_add(tree, "none", NULL), MSC_E_NOMEM);
+    assert_int_equal(msc_json_add(NULL, "none", cJSON_CreateNull()), MSC_E_NOMEM);
+    assert_int_equal(msc_json_push(list, NULL), MSC_E_NOMEM);
+    struct msc_str s = {0};
+    msc_json_write(&s, tree);
+    assert_string_equal(
+        msc_str_text(&s),
+        "{\"t\":\"x\\\"y\",\"n\":0.1,\"b\":false,\"u\":\"18446744073709551615\",\"l\":[1]}");
+    msc_str_finish(&s);
+    cJSON_Delete(tree);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_base_json__round_trips),
+        cmocka_unit_test(test_base_json__errors_name_the_place),
+        cmocka_unit_test(test_base_json__cut_anywhere),
+        cmocka_unit_test(test_base_json__depth),
+        cmocka_unit_test(test_base_json__many_keys),
+        cmocka_unit_test(test_base_json__pretty),
+        cmocka_unit_test(test_base_json__not_finite_is_null),
+        cmocka_unit_test(test_base_json__load),
+        cmocka_unit_test(test_base_json__get),
+        cmocka_unit_test(test_base_json__check_keys),
+        cmocka_unit_test(test_base_json__add),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

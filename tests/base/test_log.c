@@ -1,0 +1,58 @@
+#include "base/log.h"
+
+#include "tests/msc_test.h"
+
+struct captured {
+    int n_lines;
+    enum msc_log_level level;
+    char line[4096];
+};
+
+static void capture(void *payload, enum msc_log_level level, const char *line) {
+    struct captured *c = payload;
+    c->n_lines++;
+    c->level = level;
+    assert_true(strlen(line) < sizeof c->line);
+    strcpy(c->line, line);
+}
+
+static void test_base_log__levels(void **state) {
+    (void)state;
+    struct captured c = {0};
+    struct msc_log log = {.level = MSC_LOG_INFO, .write = capture, .payload = &c};
+    msc_log(&log, MSC_LOG_INFO, "%d sites, %s", 3, "8 tasks");
+    assert_int_equal(c.n_lines, 1);
+    assert_int_equal(c.level, MSC_LOG_INFO);
+    assert_string_equal(c.line, "3 sites, 8 tasks");
+    msc_log(&log, MSC_LOG_DEBUG, "hidden");
+    assert_int_equal(c.n_lines, 1);
+    msc_log(&log, MSC_LOG_ERROR, "shown");
+    assert_int_equal(c.n_lines, 2);
+    msc_log(NULL, MSC_LOG_ERROR, "silent");
+    log.write = NULL;
+    msc_log(&log, MSC_LOG_ERROR, "silent");
+}
+
+static void test_base_log__one_line(void **state) {
+    (void)state;
+    struct captured c = {0};
+    struct msc_log log = {.level = MSC_LOG_INFO, .write = capture, .payload = &c};
+    msc_log(&log, MSC_LOG_INFO, "first\nsecond\n");
+    assert_string_equal(c.line, "first second");
+    for (size_t length = 500; length < 3000; length += length < 530 ? 1 : 400) {
+        char text[3001];
+        memset(text, 'y', length);
+        text[length] = '\0';
+        msc_log(&log, MSC_LOG_INFO, "%s\n", text);
+        assert_string_equal(c.line, text);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_base_log__levels),
+        cmocka_unit_test(test_base_log__one_line),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
