@@ -140,7 +140,8 @@ enum msc_status msc_graph_add_joint(int32_t *joint, struct msc_graph *g,
 enum msc_status msc_graph_set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
 enum msc_status msc_graph_set_alias(struct msc_graph *g, int32_t tensor, const char *alias);
 
-// Rewriting, between finalizes. Readers of `from` (and graph outputs) read `to` instead.
+// Rewriting, between finalizes. Readers of `from` (and graph outputs) read `to` instead, but for the
+// joint that makes `to`. An output hands its alias on. Types and known dimensions must be equal.
 enum msc_status msc_graph_replace_tensor(struct msc_graph *g, int32_t from, int32_t to);
 // A removed joint's outputs must have no reader left when the graph is finalized.
 enum msc_status msc_graph_remove_joint(struct msc_graph *g, int32_t joint);

@@ -1,0 +1,273 @@
+// Creating a graph and adding what has no operands: symbols, inputs, weights, outputs.
+#include "graph/graph_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum msc_status msc_graph_create(struct msc_graph **out, const char *name) {
+    struct msc_graph *g = msc_alloc_zero(1, sizeof(*g));
+    if (g == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "graph '%s': out of memory", name);
+    }
+    g->name = msc_arena_strdup(&g->arena, name);
+    if (g->name == NULL) {
+        msc_graph_destroy(g);
+        return MSC_FAIL(MSC_E_NOMEM, "graph '%s': out of memory", name);
+    }
+    *out = g;
+    return MSC_OK;
+}
+
+void msc_graph_destroy(struct msc_graph *g) {
+    if (g == NULL) {
+        return;
+    }
+    for (int32_t i = 0; i < g->n_tensors; i++) {
+        msc_array_release((struct msc_array *)g->tensors[i]->tensor.data);
+    }
+    msc_graph__names_finish(&g->joint_names);
+    msc_graph__names_finish(&g->tensor_names);
+    msc_graph__names_finish(&g->aliases);
+    msc_graph__names_finish(&g->prim_names);
+    msc_free(g->joints);
+    msc_free(g->tensors);
+    msc_free(g->prims);
+    msc_free(g->inputs);
+    msc_free(g->outputs);
+    msc_arena_finish(&g->arena);
+    msc_free(g);
+}
+
+static enum msc_status check_tensor(const struct msc_graph *g, const struct msc_tensor *t) {
+    if (t->n_dims < 0 || t->n_dims > MSC_MAX_DIMS) {
+        return MSC_FAIL(MSC_E_INVALID, "tensor '%s' has %d dimensions, expected 0 to %d", t->name,
+                        t->n_dims, MSC_MAX_DIMS);
+    }
+    if (t->layout[0] != '\0' && strlen(t->layout) != (size_t)t->n_dims) {
+        return MSC_FAIL(MSC_E_INVALID, "tensor '%s': layout '%s' does not name %d axes", t->name,
+                        t->layout, t->n_dims);
+    }
+    if (t->dtype <= MSC_DTYPE_NONE || t->dtype >= MSC_DTYPE_COUNT) {
+        return MSC_FAIL(MSC_E_INVALID, "tensor '%s' has no element type", t->name);
+    }
+    for (int i = 0; i < t->n_dims; i++) {
+        bool is_symbolic = t->prims[i] != MSC_NO_ID;
+        if (t->prims[i] >= g->n_prims || t->prims[i] < MSC_NO_ID) {
+            return MSC_FAIL(MSC_E_INVALID, "tensor '%s': dimension %d has an unknown prim", t->name,
+                            i);
+        }
+        if (t->dims[i] < -1 || is_symbolic != (t->dims[i] == -1)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "tensor '%s': dimension %d is %lld%s, expected a number from 0 up, or "
+                            "-1 with a symbol",
+                            t->name, i, (long long)t->dims[i], is_symbolic ? " with a symbol" : "");
+        }
+    }
+    if (msc_graph__live_tensor(g, t->name) != MSC_NO_ID) {
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has a tensor '%s' already", g->name, t->name);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status put_alias(struct msc_graph *g, const char *alias, int32_t tensor) {
+    int32_t holder = msc_graph__names_find(&g->aliases, alias);
+    bool is_held = holder != MSC_NO_ID && !g->tensors[holder]->is_dead &&
+                   strcmp(g->tensors[holder]->tensor.alias, alias) == 0;
+    if (alias[0] == '\0' || is_held) {
+        return MSC_OK;
+    }
+    return msc_graph__names_put(&g->aliases, alias, tensor);
+}
+
+enum msc_status msc_graph__add_tensor(int32_t *out, struct msc_graph *g,
+                                      const struct msc_tensor *tensor) {
+    MSC_TRY(check_tensor(g, tensor));
+    struct msc_graph_tensor *t = msc_arena_alloc(&g->arena, sizeof(*t));
+    if (t == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    t->tensor = *tensor;
+    t->tensor.data = NULL;
+    t->tensor.name = msc_arena_strdup(&g->arena, tensor->name);
+    t->tensor.alias = msc_arena_strdup(&g->arena, tensor->alias);
+    t->tensor.layout = msc_arena_strdup(&g->arena, tensor->layout);
+    t->n_values = -1;
+    if (t->tensor.name == NULL || t->tensor.alias == NULL || t->tensor.layout == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    for (int i = t->tensor.n_dims; i < MSC_MAX_DIMS; i++) {
+        t->tensor.dims[i] = 0;
+        t->tensor.prims[i] = MSC_NO_ID;
+    }
+    int32_t id = g->n_tensors;
+    MSC_TRY(msc_grow(&g->tensors, &g->tensors_capacity, (size_t)id + 1, sizeof(g->tensors[0])));
+    MSC_TRY(msc_graph__names_put(&g->tensor_names, t->tensor.name, id));
+    g->tensors[id] = t;
+    g->n_tensors = id + 1;
+    g->is_final = false;
+    *out = id;
+    return put_alias(g, t->tensor.alias, id);
+}
+
+enum msc_status msc_graph_add_input(int32_t *tensor, struct msc_graph *g, const char *name,
+                                    const char *alias, enum msc_dtype dtype, const char *layout,
+                                    int n_dims, const int64_t dims[]) {
+    int32_t prims[MSC_MAX_DIMS];
+    for (int i = 0; i < MSC_MAX_DIMS; i++) {
+        prims[i] = MSC_NO_ID;
+    }
+    return msc_graph_add_symbolic_input(tensor, g, name, alias, dtype, layout, n_dims, dims, prims);
+}
+
+// A symbol remembers the first input dimension that it stands for.
+static enum msc_status set_symbol_source(struct msc_graph *g, int32_t prim, const char *input,
+                                         int dim) {
+    struct msc_prim *p = g->prims[prim];
+    if (strcmp(p->optype, "shape") != 0 || p->n_attrs != 0) {
+        return MSC_OK;
+    }
+    struct msc_attr *attrs = msc_arena_array(&g->arena, 3, sizeof(attrs[0]));
+    if (attrs == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    attrs[0] = (struct msc_attr){"dim", msc_arena_printf(&g->arena, "%d", dim)};
+    attrs[1] = (struct msc_attr){"out_idx", "0"};
+    attrs[2] = (struct msc_attr){"producer", input};
+    if (attrs[0].value == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    p->attrs = attrs;
+    p->n_attrs = 3;
+    return MSC_OK;
+}
+
+enum msc_status msc_graph_add_symbolic_input(int32_t *tensor, struct msc_graph *g, const char *name,
+                                             const char *alias, enum msc_dtype dtype,
+                                             const char *layout, int n_dims, const int64_t dims[],
+                                             const int32_t prims[]) {
+    if (name == NULL || name[0] == '\0') {
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s': an input has no name", g->name);
+    }
+    if (msc_graph__live_joint(g, name) != MSC_NO_ID) {
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has a joint '%s' already", g->name, name);
+    }
+    struct msc_joint_spec spec = {.op = MSC_OP_INPUT, .name = name};
+    struct msc_graph_joint *joint;
+    MSC_TRY(msc_graph__new_joint(&joint, g, &spec, 0, 1));
+    struct msc_tensor t = {
+        .name = msc_arena_printf(&g->arena, "%s:0", name),
+        .alias = alias == NULL ? name : alias,
+        .layout = layout == NULL ? "" : layout,
+        .dtype = dtype,
+        .n_dims = n_dims,
+        .producer = g->n_joints,
+    };
+    if (t.name == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    for (int i = 0; i < n_dims && i < MSC_MAX_DIMS; i++) {
+        t.dims[i] = dims[i];
+        t.prims[i] = prims[i];
+    }
+    MSC_TRY(msc_grow(&g->inputs, &g->inputs_capacity, (size_t)g->n_inputs + 1, sizeof(int32_t)));
+    MSC_TRY(msc_graph__add_tensor(tensor, g, &t));
+    for (int i = 0; i < n_dims; i++) {
+        if (prims[i] != MSC_NO_ID) {
+            MSC_TRY(set_symbol_source(g, prims[i], joint->joint.name, i));
+        }
+    }
+    joint->outputs[0] = *tensor;
+    MSC_TRY(msc_graph__push_joint(g, joint));
+    g->inputs[g->n_inputs++] = *tensor;
+    return MSC_OK;
+}
+
+enum msc_status msc_graph__add_empty_weight(int32_t *out, struct msc_graph *g,
+                                            const struct msc_tensor *tensor) {
+    if (tensor->name[0] == '\0') {
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s': a weight has no name", g->name);
+    }
+    struct msc_tensor t = *tensor;
+    t.producer = MSC_NO_ID;
+    t.output = MSC_NO_ID;
+    return msc_graph__add_tensor(out, g, &t);
+}
+
+enum msc_status msc_graph_add_weight(int32_t *tensor, struct msc_graph *g, const char *name,
+                                     const char *alias, const char *layout,
+                                     const struct msc_array *data) {
+    struct msc_tensor t = {
+        .name = name,
+        .alias = alias == NULL ? "" : alias,
+        .layout = layout == NULL ? "" : layout,
+        .dtype = msc_array_dtype(data),
+        .n_dims = msc_array_n_dims(data),
+    };
+    for (int i = 0; i < t.n_dims; i++) {
+        t.dims[i] = msc_array_dims(data)[i];
+        t.prims[i] = MSC_NO_ID;
+    }
+    MSC_TRY(msc_graph__add_empty_weight(tensor, g, &t));
+    g->tensors[*tensor]->tensor.data = msc_array_retain(data);
+    return MSC_OK;
+}
+
+enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]) {
+    if (n < 1) {
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s': no outputs given", g->name);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        if (tensors[i] < 0 || tensors[i] >= g->n_tensors) {
+            return MSC_FAIL(MSC_E_INVALID, "graph '%s': output %d is no tensor of it", g->name, i);
+        }
+        const struct msc_tensor *t = &g->tensors[tensors[i]]->tensor;
+        if (t->producer == MSC_NO_ID) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "graph '%s': output '%s' is a weight, expected a joint's output",
+                            g->name, t->name);
+        }
+    }
+    MSC_TRY(msc_grow(&g->outputs, &g->outputs_capacity, (size_t)n, sizeof(int32_t)));
+    memcpy(g->outputs, tensors, (size_t)n * sizeof(int32_t));
+    g->n_outputs = n;
+    g->is_final = false;
+    return MSC_OK;
+}
+
+// An output without a name of its own is called as its joint when that has no other output, else
+// as the tensor with '_' for ':'.
+static enum msc_status default_alias(struct msc_graph *g, int32_t tensor) {
+    const struct msc_tensor *t = &g->tensors[tensor]->tensor;
+    const struct msc_joint *j = &g->joints[t->producer]->joint;
+    if (j->n_outputs == 1) {
+        return msc_graph_set_alias(g, tensor, j->name);
+    }
+    char *alias = msc_arena_strdup(&g->arena, t->name);
+    if (alias == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    for (char *c = strchr(alias, ':'); c != NULL; c = strchr(c, ':')) {
+        *c = '_';
+    }
+    return msc_graph_set_alias(g, tensor, alias);
+}
+
+enum msc_status msc_graph_set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]) {
+    MSC_TRY(msc_graph__set_outputs(g, n, tensors));
+    for (int32_t i = 0; i < n; i++) {
+        if (g->tensors[g->outputs[i]]->tensor.alias[0] == '\0') {
+            MSC_TRY(default_alias(g, g->outputs[i]));
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_graph_set_alias(struct msc_graph *g, int32_t tensor, const char *alias) {
+    assert(tensor >= 0 && tensor < g->n_tensors);
+    const char *copy = msc_arena_strdup(&g->arena, alias);
+    if (copy == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    g->tensors[tensor]->tensor.alias = copy;
+    return put_alias(g, copy, tensor);
+}

@@ -1,0 +1,229 @@
+// The JSON form. Its line breaks are those of the writer that MSC used: members and elements stand
+// on lines of their own, with ", " before the break, except for lists of numbers and for maps of at
+// most one entry, which stay on one line.
+#include "graph/graph_internal.h"
+
+#include "base/json.h"
+#include "base/str.h"
+
+#include <string.h>
+
+#define MAX_DEPTH 8
+
+struct writer {
+    struct msc_str *out;
+    int depth;
+    struct {
+        bool is_multi_line;
+        int n;
+    } scopes[MAX_DEPTH];
+};
+
+static void break_line(struct writer *w) {
+    if (w->depth == 0 || w->scopes[w->depth - 1].is_multi_line) {
+        msc_str_char(w->out, '\n');
+        for (int i = 0; i < w->depth; i++) {
+            msc_str_append(w->out, "  ");
+        }
+    }
+}
+
+static void begin(struct writer *w, char bracket, bool is_multi_line) {
+    msc_str_char(w->out, bracket);
+    w->scopes[w->depth].is_multi_line = is_multi_line;
+    w->scopes[w->depth].n = 0;
+    w->depth++;
+}
+
+static void end(struct writer *w, char bracket) {
+    w->depth--;
+    if (w->scopes[w->depth].is_multi_line && w->scopes[w->depth].n > 0) {
+        break_line(w);
+    }
+    msc_str_char(w->out, bracket);
+}
+
+static void next(struct writer *w) {
+    if (w->scopes[w->depth - 1].n++ > 0) {
+        msc_str_append(w->out, ", ");
+    }
+    break_line(w);
+}
+
+static void key(struct writer *w, const char *name) {
+    next(w);
+    msc_json_write_text(w->out, name);
+    msc_str_append(w->out, ": ");
+}
+
+static void text_member(struct writer *w, const char *name, const char *value) {
+    key(w, name);
+    msc_json_write_text(w->out, value);
+}
+
+static void int_member(struct writer *w, const char *name, int64_t value) {
+    key(w, name);
+    msc_str_i64(w->out, value);
+}
+
+static void element(struct writer *w, const char *value) {
+    next(w);
+    msc_json_write_text(w->out, value);
+}
+
+static void attrs_member(struct writer *w, const struct msc_attr attrs[], int32_t n) {
+    key(w, "attrs");
+    begin(w, '{', n > 1);
+    for (int32_t i = 0; i < n; i++) {
+        text_member(w, attrs[i].key, attrs[i].value);
+    }
+    end(w, '}');
+}
+
+static void prims_member(struct writer *w, const struct msc_graph *g, const struct msc_tensor *t) {
+    bool is_symbolic = false;
+    for (int i = 0; i < t->n_dims; i++) {
+        is_symbolic |= t->prims[i] != MSC_NO_ID;
+    }
+    if (!is_symbolic) {
+        return;
+    }
+    key(w, "prims");
+    begin(w, '[', true);
+    for (int i = 0; i < t->n_dims; i++) {
+        if (t->prims[i] != MSC_NO_ID) {
+            element(w, g->prims[t->prims[i]]->name);
+        } else {
+            next(w);
+            msc_str_char(w->out, '"');
+            msc_str_i64(w->out, t->dims[i]);
+            msc_str_char(w->out, '"');
+        }
+    }
+    end(w, ']');
+}
+
+static void write_tensor(struct writer *w, const struct msc_graph *g, int32_t tensor) {
+    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
+    begin(w, '{', true);
+    text_member(w, "name", t->name);
+    text_member(w, "alias", t->alias);
+    text_member(w, "dtype", msc_dtype_name(t->dtype));
+    text_member(w, "layout", t->layout);
+    key(w, "shape");
+    begin(w, '[', false);
+    for (int i = 0; i < t->n_dims; i++) {
+        next(w);
+        msc_str_i64(w->out, t->dims[i]);
+    }
+    end(w, ']');
+    prims_member(w, g, t);
+    end(w, '}');
+}
+
+// Inputs are dealt to roles in order when they are read back, so that an absent operand before a
+// present one is written as an empty name.
+static void inputs_member(struct writer *w, const struct msc_graph *g, const struct msc_joint *j) {
+    key(w, "inputs");
+    begin(w, '[', true);
+    int n_absent = 0;
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        int32_t tensor = j->operands[i];
+        struct msc_op_role role;
+        msc_op_role(j->op, i, &role);
+        if (tensor == MSC_NO_ID) {
+            n_absent += !msc_graph__is_given_as_attr(j->attrs, j->n_attrs, &role);
+        } else if (g->tensors[tensor]->tensor.producer != MSC_NO_ID) {
+            for (; n_absent > 0; n_absent--) {
+                element(w, "");
+            }
+            element(w, g->tensors[tensor]->tensor.name);
+        }
+    }
+    end(w, ']');
+}
+
+static void write_joint(struct writer *w, const struct msc_graph *g, const struct msc_joint *j) {
+    begin(w, '{', true);
+    int_member(w, "index", j->id);
+    text_member(w, "name", j->name);
+    text_member(w, "shared_ref", j->shared_ref);
+    text_member(w, "optype", msc_op_info(j->op)->name);
+    key(w, "parents");
+    begin(w, '[', true);
+    for (int32_t i = 0; i < j->n_parents; i++) {
+        element(w, g->joints[j->parents[i]]->joint.name);
+    }
+    end(w, ']');
+    inputs_member(w, g, j);
+    key(w, "outputs");
+    begin(w, '[', true);
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        next(w);
+        write_tensor(w, g, j->outputs[i]);
+    }
+    end(w, ']');
+    attrs_member(w, j->attrs, j->n_attrs);
+    key(w, "weights");
+    begin(w, '{', j->n_weights > 1);
+    for (int32_t i = 0; i < j->n_weights; i++) {
+        key(w, j->weights[i].role);
+        write_tensor(w, g, j->weights[i].tensor);
+    }
+    end(w, '}');
+    if (strcmp(j->scope, msc_graph__default_scope(j->op)) != 0) {
+        text_member(w, "scope", j->scope);
+    }
+    end(w, '}');
+}
+
+static void write_prim(struct writer *w, const struct msc_graph *g, int32_t prim) {
+    const struct msc_prim *p = g->prims[prim];
+    begin(w, '{', true);
+    int_member(w, "index", prim);
+    text_member(w, "name", p->name);
+    text_member(w, "optype", p->optype);
+    key(w, "parents");
+    begin(w, '[', true);
+    for (int32_t i = 0; i < p->n_parents; i++) {
+        element(w, g->prims[p->parents[i]]->name);
+    }
+    end(w, ']');
+    attrs_member(w, p->attrs, p->n_attrs);
+    end(w, '}');
+}
+
+static void tensor_names_member(struct writer *w, const char *name, const struct msc_graph *g,
+                                const int32_t tensors[], int32_t n) {
+    key(w, name);
+    begin(w, '[', true);
+    for (int32_t i = 0; i < n; i++) {
+        element(w, g->tensors[tensors[i]]->tensor.name);
+    }
+    end(w, ']');
+}
+
+void msc_graph_write_json(const struct msc_graph *g, struct msc_str *out) {
+    struct writer w = {.out = out};
+    begin(&w, '{', true);
+    text_member(&w, "name", g->name);
+    tensor_names_member(&w, "inputs", g, g->inputs, g->n_inputs);
+    tensor_names_member(&w, "outputs", g, g->outputs, g->n_outputs);
+    key(&w, "nodes");
+    begin(&w, '[', true);
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        next(&w);
+        write_joint(&w, g, &g->joints[i]->joint);
+    }
+    end(&w, ']');
+    if (g->n_prims > 0) {
+        key(&w, "prims");
+        begin(&w, '[', true);
+        for (int32_t i = 0; i < g->n_prims; i++) {
+            next(&w);
+            write_prim(&w, g, i);
+        }
+        end(&w, ']');
+    }
+    end(&w, '}');
+}

@@ -1,0 +1,65 @@
+#include "graph/op.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+static const struct msc_op_info infos[MSC_OP_COUNT] = {
+#define MSC_OP(id, name, onnx, hint, roles, channels)                                              \
+    [MSC_OP_##id] = {name, onnx, hint, roles, MSC_CHANNELS_##channels},
+#include "graph/ops.def"
+#undef MSC_OP
+};
+
+const struct msc_op_info *msc_op_info(enum msc_op op) {
+    assert((unsigned)op < MSC_OP_COUNT);
+    return &infos[op];
+}
+
+bool msc_op_find(enum msc_op *out, const char *name) {
+    for (int op = 0; op < MSC_OP_COUNT; op++) {
+        if (strcmp(infos[op].name, name) == 0) {
+            *out = (enum msc_op)op;
+            return true;
+        }
+    }
+    return false;
+}
+
+// Splits the word at `text` into name and marks.
+static struct msc_op_role parse_role(const char *text, size_t length) {
+    struct msc_op_role role = {.name = text};
+    while (length > 0 && strchr("?*=", text[length - 1]) != NULL) {
+        length--;
+        role.is_optional |= text[length] == '?';
+        role.is_repeated |= text[length] == '*';
+        role.is_attribute |= text[length] == '=';
+    }
+    role.length = (int)length;
+    return role;
+}
+
+bool msc_op_role(enum msc_op op, int position, struct msc_op_role *out) {
+    const char *text = msc_op_info(op)->roles;
+    while (*text != '\0') {
+        size_t length = strcspn(text, " ");
+        struct msc_op_role role = parse_role(text, length);
+        if (position == 0 || role.is_repeated) {
+            *out = role;
+            return true;
+        }
+        position--;
+        text += length;
+        text += strspn(text, " ");
+    }
+    return false;
+}
+
+// The families of ops.def are contiguous, so a kind is a range.
+bool msc_op_is_conv(enum msc_op op) {
+    return op >= MSC_OP_CONV1D && op <= MSC_OP_CONV3D_BIAS;
+}
+
+bool msc_op_is_elementwise(enum msc_op op) {
+    return op >= MSC_OP_RELU && op <= MSC_OP_WHERE;
+}
