@@ -49,8 +49,9 @@ enum msc_status msc_file_read(char **out, size_t *n_bytes, const char *path) {
     struct stat info;
 
     MSC_TRY(open_for_reading(&descriptor, &info, path));
-    // The size is only a hint: pipes have none, and a file may grow while it is read.
-    size_t room = info.st_size > 0 ? (size_t)info.st_size : READ_BYTES;
+    // The size is only a hint: pipes have none, and a file may grow while it is read. One byte more
+    // lets the read that finds the end happen without growing.
+    size_t room = info.st_size > 0 ? (size_t)info.st_size + 1 : READ_BYTES;
     for (;;) {
         MSC_TRY_OUT(msc_grow(&data, &capacity, length + room + 1, 1));
         ssize_t n = read(descriptor, data + length, capacity - length - 1);
