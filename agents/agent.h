@@ -69,17 +69,30 @@ struct msc_rng *msc_agent_rng(struct msc_agent *agent);     // seeded from the s
 enum msc_status msc_agent_create(struct msc_agent **out, const struct msc_agent_def *def,
                                  const struct cJSON *config, const struct msc_space *space,
                                  const struct msc_goal *goal, uint64_t seed);
+// The agent that a config means by "type": a built-in name, "process" (a program, "command") or
+// "library" (a shared library, "path"). Relative paths start from `folder` (NULL: the current one),
+// which also is where a program runs. `config` NULL or without "type": MSC_E_INVALID.
+enum msc_status msc_agent_open(struct msc_agent **out, const struct cJSON *config,
+                               const struct msc_space *space, const struct msc_goal *goal,
+                               uint64_t seed, const char *folder);
+// Fills out[0 … *n); parent -1, bound +inf and probe false are set before the agent writes. A choice
+// out of range, a bound that is not a number or a parent below -1 is MSC_E_INVALID.
 enum msc_status msc_agent_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
-                              size_t *n); // checks every choice's range and finite bounds
+                              size_t *n);
 enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *trial,
                                const struct msc_outcome *outcome);
 bool msc_agent_is_done(const struct msc_agent *agent);
 const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent);
+// Adds the members that the record's header carries: "type", "version" and the resolved parameters.
+enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object);
 void msc_agent_destroy(struct msc_agent *agent); // accepts NULL
 
 // The built-in agents, NULL-terminated, in the order users see; and one by name, or NULL.
 const struct msc_agent_def *const *msc_agent_list(void);
 const struct msc_agent_def *msc_agent_find(const char *name);
+// The agent that runs a program and speaks JSON lines with it (docs/agents.md). Not in the list: it
+// cannot start without a command.
+extern const struct msc_agent_def msc_agent_process;
 
 #ifdef __cplusplus
 }

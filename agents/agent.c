@@ -1,0 +1,171 @@
+#include "agents/agent.h"
+
+#include "agents/agent_internal.h"
+#include "base/alloc.h"
+#include "base/json.h"
+#include "env/api/library.h"
+
+#include <assert.h>
+#include <math.h>
+
+// Stream of the agents' random numbers; environments draw from others of the same seed.
+#define AGENT_STREAM 0x6167656e74u
+
+struct msc_agent {
+    const struct msc_agent_def *def;
+    void *state;
+    const struct msc_space *space;
+    const struct msc_goal *goal;
+    uint64_t seed;
+    struct msc_rng rng;
+    struct msc_arena arena;
+    const char *folder;
+    void *library;
+};
+
+void *msc_agent_state(const struct msc_agent *agent) {
+    return agent->state;
+}
+
+const struct msc_space *msc_agent_space(const struct msc_agent *agent) {
+    return agent->space;
+}
+
+const struct msc_goal *msc_agent_goal(const struct msc_agent *agent) {
+    return agent->goal;
+}
+
+struct msc_arena *msc_agent_arena(struct msc_agent *agent) {
+    return &agent->arena;
+}
+
+struct msc_rng *msc_agent_rng(struct msc_agent *agent) {
+    return &agent->rng;
+}
+
+const char *msc_agent__folder(const struct msc_agent *agent) {
+    return agent->folder;
+}
+
+uint64_t msc_agent__seed(const struct msc_agent *agent) {
+    return agent->seed;
+}
+
+const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent) {
+    return agent->def;
+}
+
+static enum msc_status start(struct msc_agent *agent, const struct msc_agent_setup *setup) {
+    static const char *const ignore[] = {"type", "path", NULL};
+    static const char *const ignore_type[] = {"type", NULL};
+    const struct msc_agent_def *def = agent->def;
+    if (def->abi != MSC_AGENT_ABI) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "agent %s was built for ABI %u, expected %u", def->name,
+                        def->abi, MSC_AGENT_ABI);
+    }
+    if (setup->folder) {
+        agent->folder = msc_arena_strdup(&agent->arena, setup->folder);
+    }
+    agent->state = msc_alloc_zero(1, def->state_size ? def->state_size : 1);
+    if (!agent->state || (setup->folder && !agent->folder)) {
+        return MSC_FAIL(MSC_E_NOMEM, "agent %s: out of memory for its state", def->name);
+    }
+    msc_rng_seed(&agent->rng, setup->seed, AGENT_STREAM);
+    msc_param_defaults(def->params, agent->state);
+    MSC_TRY(msc_param_read(def->params, agent->state, setup->config, "agent",
+                           setup->library ? ignore : ignore_type, &agent->arena));
+    return def->init(agent);
+}
+
+enum msc_status msc_agent__create(struct msc_agent **out, const struct msc_agent_setup *setup) {
+    struct msc_agent *agent = msc_alloc_zero(1, sizeof *agent);
+    if (!agent) {
+        msc_library_close(setup->library);
+        return MSC_FAIL(MSC_E_NOMEM, "agent %s: out of memory", setup->def->name);
+    }
+    agent->def = setup->def;
+    agent->space = setup->space;
+    agent->goal = setup->goal;
+    agent->seed = setup->seed;
+    agent->library = setup->library;
+    enum msc_status status = start(agent, setup);
+    if (status != MSC_OK) {
+        msc_agent_destroy(agent);
+        return status;
+    }
+    *out = agent;
+    return MSC_OK;
+}
+
+enum msc_status msc_agent_create(struct msc_agent **out, const struct msc_agent_def *def,
+                                 const struct cJSON *config, const struct msc_space *space,
+                                 const struct msc_goal *goal, uint64_t seed) {
+    struct msc_agent_setup setup = {
+        .def = def, .config = config, .space = space, .goal = goal, .seed = seed};
+    return msc_agent__create(out, &setup);
+}
+
+void msc_agent_destroy(struct msc_agent *agent) {
+    if (!agent) {
+        return;
+    }
+    if (agent->state && agent->def->finish) {
+        agent->def->finish(agent);
+    }
+    msc_free(agent->state);
+    msc_arena_finish(&agent->arena);
+    msc_library_close(agent->library);
+    msc_free(agent);
+}
+
+static enum msc_status check_proposal(const struct msc_agent *agent,
+                                      const struct msc_proposal *proposal, size_t index) {
+    const struct msc_space *space = agent->space;
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        if (proposal->choices[t] >= space->tasks[t].n_choices) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "agent %s: proposal %zu has choice %u for task %s, expected 0 to %u",
+                            agent->def->name, index, proposal->choices[t], space->tasks[t].name,
+                            space->tasks[t].n_choices - 1);
+        }
+    }
+    if (isnan(proposal->bound) || proposal->parent < -1) {
+        return MSC_FAIL(MSC_E_INVALID, "agent %s: proposal %zu has bound %g and parent %lld",
+                        agent->def->name, index, proposal->bound, (long long)proposal->parent);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_agent_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
+                              size_t *n) {
+    for (size_t i = 0; i < max; i++) {
+        out[i].parent = -1;
+        out[i].bound = INFINITY;
+        out[i].probe = false;
+    }
+    *n = 0;
+    MSC_TRY(agent->def->ask(agent, out, max, n));
+    if (*n > max) {
+        return MSC_FAIL(MSC_E_INVALID, "agent %s: %zu proposals, asked for at most %zu",
+                        agent->def->name, *n, max);
+    }
+    for (size_t i = 0; i < *n; i++) {
+        MSC_TRY(check_proposal(agent, &out[i], i));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *trial,
+                               const struct msc_outcome *outcome) {
+    return agent->def->tell(agent, trial, outcome);
+}
+
+bool msc_agent_is_done(const struct msc_agent *agent) {
+    return agent->def->done && agent->def->done(agent);
+}
+
+enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object) {
+    MSC_TRY(msc_json_add_text(object, "type", agent->def->name));
+    MSC_TRY(msc_json_add_number(object, "version", agent->def->version));
+    return msc_param_write(agent->def->params, agent->state, object);
+}

@@ -1,0 +1,74 @@
+// What a config's agent means: a built-in one, a program, or a shared library.
+#include "agents/agent.h"
+#include "agents/agent_internal.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "env/api/library.h"
+
+#include <string.h>
+
+static enum msc_status check_definition(const struct msc_agent_def *def, const char *path) {
+    if (def->abi != MSC_AGENT_ABI) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: built for agent ABI %u, expected %u", path,
+                        def->abi, MSC_AGENT_ABI);
+    }
+    if (!def->name || !def->summary || !def->params || !def->init || !def->ask || !def->tell) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: its definition lacks name, summary, params, init, ask "
+                                      "or tell",
+                        path);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_agent__load_library(void **library, const struct msc_agent_def **def,
+                                        const char *path, const char *folder) {
+    const void *definition = NULL;
+    void *opened = NULL;
+    MSC_TRY(msc_library_open(&opened, &definition, path, folder, "msc_agent_plugin"));
+    enum msc_status status = check_definition(definition, path);
+    if (status != MSC_OK) {
+        msc_library_close(opened);
+        return status;
+    }
+    *library = opened;
+    *def = definition;
+    return MSC_OK;
+}
+
+static enum msc_status fail_unknown(const char *type) {
+    const char *names[64] = {"process", "library"};
+    size_t n = 2;
+    const struct msc_agent_def *const *list = msc_agent_list();
+    for (size_t i = 0; list[i] && n < sizeof names / sizeof names[0]; i++) {
+        names[n++] = list[i]->name;
+    }
+    const char *nearest = msc_suggest(type, names, n);
+    return nearest ? MSC_FAIL(MSC_E_NOT_FOUND, "agent: there is no agent \"%s\"; did you mean "
+                                               "\"%s\"?",
+                              type, nearest)
+                   : MSC_FAIL(MSC_E_NOT_FOUND, "agent: there is no agent \"%s\"; `mscgym agents` "
+                                               "lists them",
+                              type);
+}
+
+enum msc_status msc_agent_open(struct msc_agent **out, const struct cJSON *config,
+                               const struct msc_space *space, const struct msc_goal *goal,
+                               uint64_t seed, const char *folder) {
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(config, "type");
+    if (!cJSON_IsString(type)) {
+        return MSC_FAIL(MSC_E_INVALID, "agent: \"type\" is missing, expected a name such as "
+                                       "\"evolutionary\"");
+    }
+    struct msc_agent_setup setup = {
+        .config = config, .space = space, .goal = goal, .seed = seed, .folder = folder};
+    if (strcmp(type->valuestring, "library") == 0) {
+        const char *path;
+        MSC_TRY(msc_json_get_text(&path, config, "path", "agent"));
+        MSC_TRY(msc_agent__load_library(&setup.library, &setup.def, path, folder));
+    } else if (strcmp(type->valuestring, "process") == 0) {
+        setup.def = &msc_agent_process;
+    } else {
+        setup.def = msc_agent_find(type->valuestring);
+    }
+    return setup.def ? msc_agent__create(out, &setup) : fail_unknown(type->valuestring);
+}

@@ -1,0 +1,74 @@
+// Assembling one plan from what every choice costs and loses alone: the point of least summed loss
+// that meets the bounds.
+//
+// Branch and bound over the tasks. Lower bounds are Lagrangian: every bound, weighted by a
+// multiplier found by dual ascent, joins the objective, which then splits by task. Costs that are
+// sums over tasks enter exactly; products of several tasks enter by their tangent at the smallest
+// factors, which never overestimates them. Leaves are checked with the exact costs. When the node
+// limit ends it early the best plan found stands: at least as good as the greedy one that it
+// starts from (from the least loss, change by change, the least loss gained for the violation
+// removed). Nothing allocates after init.
+#ifndef MSC_AGENTS_ASSEMBLE_H
+#define MSC_AGENTS_ASSEMBLE_H
+
+#include "agents/limits.h"
+
+// One bound in the form: sum over tasks of weights[entry of its choice] <= limit.
+struct msc_resource {
+    double *weights; // [n_entries], scaled so that limits are comparable
+    double limit;
+    double *least;   // [n_tasks + 1], by depth: what the tasks not yet chosen take at least
+    double multiplier;
+    bool is_measured; // not covered by the exact check of leaves
+};
+
+#define MSC_ASSEMBLE_RESOURCES (2 * MSC_MAX_BOUNDS)
+
+struct msc_assembler {
+    struct msc_limits *limits; // borrowed
+    size_t n_resources;
+    struct msc_resource resources[MSC_ASSEMBLE_RESOURCES];
+    double *weight_rows; // [MSC_ASSEMBLE_RESOURCES, n_entries]
+    double *least_rows;  // [MSC_ASSEMBLE_RESOURCES, n_tasks + 1]
+    double *losses;      // [n_entries], unusable ones replaced by a large one
+    double *reduced;     // [n_entries], loss + multipliers * weights
+    double *rest;        // [n_tasks + 1], by depth: the least reduced sum of tasks not yet chosen
+    uint32_t *children;  // [n_entries], each task's choices by reduced loss
+    uint32_t *tasks;     // [n_tasks], by depth
+    uint32_t *depths;    // [n_tasks], by task
+    uint32_t *next;      // [n_tasks], by depth: the child to try next
+    double *spent;       // [n_tasks + 1, 1 + MSC_ASSEMBLE_RESOURCES], by depth
+    uint32_t *point;     // [n_tasks], being built
+    bool has_products; // some bounded cost multiplies factors
+    double best_loss;
+    uint64_t n_nodes;
+};
+
+// What the tasks' choices give alone. A loss that is not finite means: unusable.
+struct msc_isolated {
+    const double *losses; // [n_entries]
+    // For each bound of the goal on a metric that needs a run: that metric, which is taken to add up
+    // like the loss. Entries by bound, unused for bounds on exact costs. NULL: ignore such bounds.
+    const double *metrics[MSC_MAX_BOUNDS]; // [n_entries] or NULL
+    double dearest[MSC_MAX_BOUNDS];        // the same of the dearest plan
+};
+
+enum msc_status msc_assembler_init(struct msc_assembler *assembler, struct msc_arena *arena,
+                                   struct msc_limits *limits);
+// Writes the plan to `choices`. False when no plan within the bounds was found: `choices` then
+// holds the nearest. *is_proved (may be NULL): no plan within the bounds has a smaller sum.
+bool msc_assembler_solve(struct msc_assembler *assembler, const struct msc_isolated *isolated,
+                         uint32_t choices[], bool *is_proved);
+
+// Between assemble.c and assemble_dual.c.
+static inline uint32_t msc_assembler__n_choices(const struct msc_assembler *a, size_t task) {
+    return a->limits->space->tasks[task].n_choices;
+}
+void msc_assembler__set_losses(struct msc_assembler *a, const double losses[]);
+void msc_assembler__set_resources(struct msc_assembler *a, const struct msc_isolated *isolated);
+void msc_assembler__set_multipliers(struct msc_assembler *a);
+// The task's choice whose value [n_entries] is least; the dearest of equal ones.
+uint32_t msc_assembler__least_choice(const struct msc_assembler *a, const double values[],
+                                     size_t task);
+
+#endif

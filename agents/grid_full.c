@@ -1,0 +1,41 @@
+// Grid search, mode full: every point in order, the last task's choice changing fastest. Points
+// that break a bound by their exact costs are left out, whole subtrees at a time.
+#include "agents/grid_search.h"
+
+// Partial points looked at for one proposal. Where the costs' ranges say too little to leave out
+// more, an infeasible point is proposed; the search counts it without measuring it.
+#define NODE_LIMIT 1000000
+
+static enum msc_status full_init(struct msc_agent *agent, struct msc_grid *grid) {
+    return msc_walk_init(&grid->full.walk, msc_agent_arena(agent), &grid->limits, false);
+}
+
+static enum msc_status full_ask(struct msc_agent *agent, struct msc_grid *grid,
+                                struct msc_proposal out[], size_t max, size_t *n) {
+    (void)agent;
+    struct msc_walk *walk = &grid->full.walk;
+    while (*n < max && !walk->is_over) {
+        bool is_feasible = msc_walk_next(walk, out[*n].choices, NODE_LIMIT);
+        *n += is_feasible || !walk->is_over;
+    }
+    return MSC_OK;
+}
+
+static void full_tell(struct msc_agent *agent, struct msc_grid *grid,
+                      const struct msc_trial *trial, const struct msc_outcome *outcome) {
+    (void)agent;
+    (void)grid;
+    (void)trial;
+    (void)outcome;
+}
+
+static bool full_done(const struct msc_grid *grid) {
+    return grid->full.walk.is_over;
+}
+
+const struct msc_grid_mode msc_grid_mode_full = {
+    .init = full_init,
+    .ask = full_ask,
+    .tell = full_tell,
+    .done = full_done,
+};

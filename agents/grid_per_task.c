@@ -1,0 +1,108 @@
+// Grid search, mode per_task: as MSC's, each task's choices alone with every other task at its
+// dearest; then the plan of least summed loss within the bounds, proposed as the last trial. The
+// plans with one task changed usually break a bound on size: they are proposed as probes, so that
+// they are measured all the same.
+#include "agents/grid_search.h"
+
+#include <math.h>
+#include <string.h>
+
+static double *new_row(struct msc_arena *arena, size_t n) {
+    double *row = msc_arena_array(arena, n, sizeof *row);
+    for (size_t i = 0; row && i < n; i++) {
+        row[i] = NAN;
+    }
+    return row;
+}
+
+static enum msc_status per_task_init(struct msc_agent *agent, struct msc_grid *grid) {
+    struct msc_grid_per_task *p = &grid->per_task;
+    struct msc_arena *arena = msc_agent_arena(agent);
+    const struct msc_goal *goal = msc_agent_goal(agent);
+    size_t n_entries = grid->limits.n_entries;
+    MSC_TRY(msc_assembler_init(&p->assembler, arena, &grid->limits));
+    p->losses = new_row(arena, n_entries);
+    bool is_short = !p->losses;
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        if (!msc_agent_space(agent)->metrics[goal->bounds[i].metric].is_exact) {
+            p->metrics[i] = new_row(arena, n_entries);
+            is_short = is_short || !p->metrics[i];
+        }
+    }
+    return is_short ? MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n_entries) : MSC_OK;
+}
+
+// Writes the next isolated plan; false when all were proposed.
+static bool next_plan(const struct msc_space *space, struct msc_grid *grid, uint32_t choices[]) {
+    struct msc_grid_per_task *p = &grid->per_task;
+    while (p->task < space->n_tasks && p->position >= space->tasks[p->task].n_choices) {
+        p->task++;
+        p->position = 1;
+    }
+    if (p->task == space->n_tasks) {
+        return false;
+    }
+    memcpy(choices, grid->limits.dearest, space->n_tasks * sizeof *choices);
+    choices[p->task] = space->tasks[p->task].dearest_first[p->position++];
+    return true;
+}
+
+static enum msc_status per_task_ask(struct msc_agent *agent, struct msc_grid *grid,
+                                    struct msc_proposal out[], size_t max, size_t *n) {
+    struct msc_grid_per_task *p = &grid->per_task;
+    const struct msc_space *space = msc_agent_space(agent);
+    while (*n < max && next_plan(space, grid, out[*n].choices)) {
+        out[(*n)++].probe = true;
+    }
+    if (*n > 0 || p->is_assembled || max == 0) {
+        return MSC_OK;
+    }
+    struct msc_isolated isolated = {.losses = p->losses};
+    size_t dearest = msc_limits_entry(&grid->limits, 0, grid->limits.dearest[0]);
+    for (size_t i = 0; i < MSC_MAX_BOUNDS; i++) {
+        isolated.metrics[i] = p->metrics[i];
+        isolated.dearest[i] = p->metrics[i] ? p->metrics[i][dearest] : NAN;
+    }
+    msc_assembler_solve(&p->assembler, &isolated, out[0].choices, NULL);
+    p->is_assembled = true;
+    *n = 1;
+    return MSC_OK;
+}
+
+static void note(struct msc_agent *agent, struct msc_grid *grid, size_t entry,
+                 const struct msc_outcome *outcome) {
+    const struct msc_goal *goal = msc_agent_goal(agent);
+    grid->per_task.losses[entry] = msc_grid_loss(outcome);
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        if (grid->per_task.metrics[i]) {
+            grid->per_task.metrics[i][entry] = outcome->metrics[goal->bounds[i].metric];
+        }
+    }
+}
+
+static void per_task_tell(struct msc_agent *agent, struct msc_grid *grid,
+                          const struct msc_trial *trial, const struct msc_outcome *outcome) {
+    size_t n_tasks = msc_agent_space(agent)->n_tasks;
+    size_t changed = msc_grid_difference(n_tasks, grid->limits.dearest, trial->choices);
+    if (changed < n_tasks) {
+        note(agent, grid, msc_limits_entry(&grid->limits, changed, trial->choices[changed]),
+             outcome);
+    } else if (changed == n_tasks) {
+        // The dearest plan is what every task's dearest choice gives alone.
+        for (size_t t = 0; t < n_tasks; t++) {
+            note(agent, grid, msc_limits_entry(&grid->limits, t, grid->limits.dearest[t]),
+                 outcome);
+        }
+    }
+}
+
+static bool per_task_done(const struct msc_grid *grid) {
+    return grid->per_task.is_assembled;
+}
+
+const struct msc_grid_mode msc_grid_mode_per_task = {
+    .init = per_task_init,
+    .ask = per_task_ask,
+    .tell = per_task_tell,
+    .done = per_task_done,
+};
