@@ -1,0 +1,176 @@
+#include "kernels/reference.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+// The state of one run over a graph.
+struct run {
+    const struct msc_graph *g;
+    struct msc_array **arrays; // [n_tensors], one reference each; NULL when not there (any more)
+    int32_t *uses;             // [n_tensors] reads still to come; wanted tensors count one more
+    bool *is_needed;           // [n_joints]
+    struct msc_view *views;    // [most operands and outputs of a joint]
+};
+
+static enum msc_status run_init(struct run *r, const struct msc_graph *g) {
+    *r = (struct run){.g = g};
+    size_t n_views = 1;
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        const struct msc_joint *j = msc_graph_joint(g, i);
+        size_t n = (size_t)j->n_operands + (size_t)j->n_outputs;
+        n_views = n > n_views ? n : n_views;
+    }
+    size_t n_tensors = (size_t)msc_graph_n_tensors(g) + 1;
+    r->arrays = msc_alloc_zero(n_tensors, sizeof(*r->arrays));
+    r->uses = msc_alloc_zero(n_tensors, sizeof(*r->uses));
+    r->is_needed = msc_alloc_zero((size_t)msc_graph_n_joints(g) + 1, sizeof(*r->is_needed));
+    r->views = msc_alloc_zero(n_views, sizeof(*r->views));
+    if (!r->arrays || !r->uses || !r->is_needed || !r->views) {
+        return MSC_FAIL(MSC_E_NOMEM, "graph %s: out of memory", msc_graph_name(g));
+    }
+    return MSC_OK;
+}
+
+static void run_finish(struct run *r) {
+    for (int32_t i = 0; r->arrays && i < msc_graph_n_tensors(r->g); i++) {
+        msc_array_release(r->arrays[i]);
+    }
+    msc_free(r->arrays);
+    msc_free(r->uses);
+    msc_free(r->is_needed);
+    msc_free(r->views);
+}
+
+// Marks what the wanted tensors depend on, backwards, and counts who reads what.
+static void find_needed(struct run *r, const int32_t wanted[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(r->g, wanted[i]);
+        r->uses[wanted[i]]++;
+        if (t->producer != MSC_NO_ID) {
+            r->is_needed[t->producer] = true;
+        }
+    }
+    for (int32_t i = msc_graph_n_joints(r->g) - 1; i >= 0; i--) {
+        const struct msc_joint *j = msc_graph_joint(r->g, i);
+        for (int32_t k = 0; r->is_needed[i] && k < j->n_operands; k++) {
+            if (j->operands[k] == MSC_NO_ID) {
+                continue;
+            }
+            const struct msc_tensor *t = msc_graph_tensor(r->g, j->operands[k]);
+            r->uses[j->operands[k]]++;
+            if (t->producer != MSC_NO_ID) {
+                r->is_needed[t->producer] = true;
+            }
+        }
+    }
+}
+
+static void drop_use(struct run *r, int32_t tensor) {
+    if (--r->uses[tensor] == 0) {
+        msc_array_release(r->arrays[tensor]);
+        r->arrays[tensor] = NULL;
+    }
+}
+
+static enum msc_status check_input(const struct msc_tensor *t, const struct msc_array *array) {
+    bool fits = array && msc_array_dtype(array) == t->dtype && msc_array_n_dims(array) == t->n_dims;
+    for (int i = 0; fits && i < t->n_dims; i++) {
+        fits = msc_array_dims(array)[i] == t->dims[i];
+    }
+    if (!fits) {
+        char expected[MSC_DIMS_TEXT_BYTES], found[MSC_DIMS_TEXT_BYTES] = "nothing";
+        if (array) {
+            msc_dims_format(found, msc_array_n_dims(array), msc_array_dims(array));
+        }
+        return MSC_FAIL(MSC_E_INVALID, "input %s: expected %s %s, found %s %s", t->name,
+                        msc_dtype_name(t->dtype), msc_dims_format(expected, t->n_dims, t->dims),
+                        array ? msc_dtype_name(msc_array_dtype(array)) : "", found);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status run_joint(struct run *r, const struct msc_joint *j) {
+    msc_reference_fn kernel = msc_reference_find(j->op);
+    if (!kernel) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: %s has no kernel", j->name,
+                        msc_op_info(j->op)->name);
+    }
+    struct msc_view *views = r->views;
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        int32_t tensor = j->operands[i];
+        views[i] = tensor == MSC_NO_ID ? (struct msc_view){.dtype = MSC_DTYPE_NONE}
+                                       : msc_view_of_array(r->arrays[tensor]);
+    }
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(r->g, j->outputs[i]);
+        MSC_TRY(msc_array_create(&r->arrays[j->outputs[i]], t->dtype, t->n_dims, t->dims));
+        views[j->n_operands + i] = msc_view_of_array(r->arrays[j->outputs[i]]);
+    }
+    struct msc_reference_call call = {
+        .graph = r->g,
+        .joint = j,
+        .n_operands = j->n_operands,
+        .operands = views,
+        .n_outputs = j->n_outputs,
+        .outputs = views + j->n_operands,
+    };
+    return kernel(&call);
+}
+
+// Runs or, for sources, looks up one joint; then lets go of what nobody reads any more.
+static enum msc_status step(struct run *r, const struct msc_joint *j) {
+    if (j->op == MSC_OP_CONSTANT) {
+        r->arrays[j->outputs[0]] = msc_array_retain(r->arrays[j->operands[0]]);
+    } else if (j->op != MSC_OP_INPUT) {
+        MSC_TRY(run_joint(r, j));
+    }
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        if (j->operands[i] != MSC_NO_ID) {
+            drop_use(r, j->operands[i]);
+        }
+    }
+    for (int32_t i = 0; j->op != MSC_OP_INPUT && i < j->n_outputs; i++) {
+        r->uses[j->outputs[i]]++;
+        drop_use(r, j->outputs[i]);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_reference_run_graph(struct msc_array *out[], const struct msc_graph *g,
+                                        const struct msc_array *const inputs[],
+                                        const int32_t wanted[], size_t n) {
+    struct run r = {0};
+    enum msc_status status;
+    memset(out, 0, n * sizeof(*out));
+    if (!msc_graph_is_bound(g)) {
+        return MSC_FAIL(MSC_E_STATE, "graph %s: has unbound symbols", msc_graph_name(g));
+    }
+    MSC_TRY_OUT(run_init(&r, g));
+    find_needed(&r, wanted, n);
+    for (int32_t i = 0; i < msc_graph_n_inputs(g); i++) {
+        int32_t tensor = msc_graph_input(g, i);
+        if (r.uses[tensor] > 0) {
+            MSC_TRY_OUT(check_input(msc_graph_tensor(g, tensor), inputs[i]));
+            r.arrays[tensor] = msc_array_retain(inputs[i]);
+        }
+    }
+    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, i);
+        if (t->data && r.uses[i] > 0) {
+            r.arrays[i] = msc_array_retain(t->data);
+        }
+    }
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        if (r.is_needed[i]) {
+            MSC_TRY_OUT(step(&r, msc_graph_joint(g, i)));
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        out[i] = msc_array_retain(r.arrays[wanted[i]]);
+    }
+    status = MSC_OK;
+out:
+    run_finish(&r);
+    return status;
+}
