@@ -57,10 +57,10 @@ static inline float tanh_one(float x) {
     p = p * z + -5.3722013e-2f;
     p = p * z + 1.3331237e-1f;
     p = p * z + -3.3333275e-1f;
-    float small = p * z * x + x;
+    float small = p * z * a + a;
     float e = exp_one(2.0f * a);
-    float large = copysignf(1.0f - 2.0f / (e + 1.0f), x);
-    return a < 0.625f ? small : large;
+    float large = 1.0f - 2.0f / (e + 1.0f);
+    return copysignf(a < 0.625f ? small : large, x);
 }
 
 static inline float erf_one(float x) {
@@ -72,7 +72,7 @@ static inline float erf_one(float x) {
     p = p * z + 1.12818435e-1f;
     p = p * z + -3.7612498e-1f;
     p = p * z + 1.2837915e-1f;
-    float small = p * x + x;
+    float small = p * a + a;
     // -log(1 - erf(a)), fitted up to 4, where erf is 1 in float32.
     float b = a > 4.0f ? 4.0f : a;
     float q = 5.1962616e-7f;
@@ -84,8 +84,8 @@ static inline float erf_one(float x) {
     q = q * b + 6.335434e-1f;
     q = q * b + 1.1294341f;
     q = q * b + -1.6039683e-4f;
-    float large = copysignf(1.0f - exp_one(-q), x);
-    return a < 0.921875f ? small : large;
+    float large = 1.0f - exp_one(-q);
+    return copysignf(a < 0.921875f ? small : large, x);
 }
 
 static inline float sigmoid_one(float x) {
