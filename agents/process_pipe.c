@@ -1,0 +1,337 @@
+#include "agents/process_pipe.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+// A line longer than this is no answer.
+#define LINE_LIMIT ((size_t)64 << 20)
+// Descriptors that the child closes: what the program opened without close-on-exec, such as a lock,
+// must not outlive it in an orphan.
+#define DESCRIPTOR_LIMIT 4096
+
+struct msc_process {
+    pid_t pid; // -1 once it was waited for
+    int exit_status;
+    int input;  // we write
+    int output; // we read
+    char *name;
+    char *buffer;
+    size_t capacity;
+    size_t begin; // of what was read and not yet handed out
+    size_t end;
+};
+
+// What a child that could not become the program says of it.
+struct start_error {
+    bool in_folder;
+    int code;
+};
+
+enum {
+    CHILD_INPUT,
+    PARENT_INPUT,
+    PARENT_OUTPUT,
+    CHILD_OUTPUT,
+    PARENT_ERROR,
+    CHILD_ERROR,
+    PIPE_ENDS,
+};
+
+static void close_ends(int ends[PIPE_ENDS]) {
+    for (int i = 0; i < PIPE_ENDS; i++) {
+        if (ends[i] >= 0) {
+            close(ends[i]);
+            ends[i] = -1;
+        }
+    }
+}
+
+// Three pipes, closed on exec, none of them on a standard descriptor.
+static bool open_ends(int ends[PIPE_ENDS]) {
+    for (int i = 0; i < PIPE_ENDS; i++) {
+        ends[i] = -1;
+    }
+    for (int i = 0; i < PIPE_ENDS; i += 2) {
+        int pair[2];
+        if (pipe(pair) != 0) {
+            return false;
+        }
+        for (int j = 0; j < 2; j++) {
+            ends[i + j] = fcntl(pair[j], F_DUPFD_CLOEXEC, 3);
+            close(pair[j]);
+        }
+        if (ends[i] < 0 || ends[i + 1] < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void close_inherited(int kept) {
+    long limit = sysconf(_SC_OPEN_MAX);
+    int end = limit > 0 && limit < DESCRIPTOR_LIMIT ? (int)limit : DESCRIPTOR_LIMIT;
+    for (int i = 3; i < end; i++) {
+        if (i != kept) {
+            close(i);
+        }
+    }
+}
+
+// Between fork and exec only calls that are safe in a signal handler are allowed.
+static void become(const char *const argv[], const char *folder, const int ends[PIPE_ENDS]) {
+    struct start_error error = {0};
+    sigset_t none;
+    sigemptyset(&none);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setpgid(0, 0);
+    dup2(ends[CHILD_INPUT], STDIN_FILENO);
+    dup2(ends[CHILD_OUTPUT], STDOUT_FILENO);
+    close_inherited(ends[CHILD_ERROR]);
+    if (folder && chdir(folder) != 0) {
+        error.in_folder = true;
+    } else {
+        // exec does not change its arguments; only its declaration lacks the const.
+        union {
+            const char *const *given;
+            char *const *wanted;
+        } arguments = {.given = argv};
+        execvp(argv[0], arguments.wanted);
+    }
+    error.code = errno;
+    ssize_t written = write(ends[CHILD_ERROR], &error, sizeof error);
+    _exit(written == (ssize_t)sizeof error ? 127 : 126);
+}
+
+static void set_nonblocking(int descriptor) {
+    fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+}
+
+static enum msc_status read_start_error(int descriptor, const char *name, const char *folder) {
+    struct start_error error;
+    ssize_t n;
+    do {
+        n = read(descriptor, &error, sizeof error);
+    } while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof error) {
+        return MSC_OK; // closed on exec: the program runs
+    }
+    enum msc_status status = error.code == ENOENT ? MSC_E_NOT_FOUND : MSC_E_IO;
+    return error.in_folder ? MSC_FAIL(status, "%s: cannot start in folder %s: %s", name, folder,
+                                      strerror(error.code))
+                           : MSC_FAIL(status, "%s: cannot be started: %s", name,
+                                      strerror(error.code));
+}
+
+enum msc_status msc_process_start(struct msc_process **out, const char *const argv[],
+                                  const char *folder) {
+    enum msc_status status = MSC_OK;
+    int ends[PIPE_ENDS];
+    struct msc_process *process = msc_alloc_zero(1, sizeof *process);
+    if (!process) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", argv[0]);
+    }
+    process->pid = -1;
+    process->input = -1;
+    process->output = -1;
+    process->name = msc_strdup(argv[0]);
+    if (!open_ends(ends)) {
+        status = MSC_FAIL(MSC_E_IO, "%s: cannot open pipes: %s", argv[0], strerror(errno));
+        goto out;
+    }
+    if (!process->name) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", argv[0]);
+        goto out;
+    }
+    process->pid = fork();
+    if (process->pid == 0) {
+        become(argv, folder, ends);
+    }
+    if (process->pid < 0) {
+        status = MSC_FAIL(MSC_E_IO, "%s: cannot be started: %s", argv[0], strerror(errno));
+        goto out;
+    }
+    close(ends[CHILD_ERROR]);
+    ends[CHILD_ERROR] = -1;
+    MSC_TRY_OUT(read_start_error(ends[PARENT_ERROR], argv[0], folder));
+    process->input = ends[PARENT_INPUT];
+    process->output = ends[PARENT_OUTPUT];
+    ends[PARENT_INPUT] = -1;
+    ends[PARENT_OUTPUT] = -1;
+    set_nonblocking(process->input);
+    set_nonblocking(process->output);
+    *out = process;
+    process = NULL;
+out:
+    close_ends(ends);
+    msc_process_stop(process, 0.0);
+    return status;
+}
+
+// Waits until the descriptor is ready. False when the time is up.
+static bool wait_ready(int descriptor, short events, double deadline_s) {
+    for (;;) {
+        double left_s = deadline_s - msc_clock_seconds();
+        if (left_s <= 0.0) {
+            return false;
+        }
+        double left_ms = left_s * 1000.0 + 1.0;
+        struct pollfd ready = {.fd = descriptor, .events = events};
+        int n = poll(&ready, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
+        if (n > 0) {
+            return true;
+        }
+        if (n < 0 && errno != EINTR) {
+            return false;
+        }
+    }
+}
+
+static bool has_ended(struct msc_process *process, double deadline_s) {
+    while (process->pid > 0) {
+        pid_t pid = waitpid(process->pid, &process->exit_status, WNOHANG);
+        if (pid == process->pid || (pid < 0 && errno != EINTR)) {
+            process->pid = -1;
+            break;
+        }
+        if (msc_clock_seconds() >= deadline_s) {
+            return false;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return true;
+}
+
+static enum msc_status fail_ended(struct msc_process *process) {
+    if (!has_ended(process, msc_clock_seconds() + 1.0)) {
+        return MSC_FAIL(MSC_E_IO, "%s: closed its output, but still runs", process->name);
+    }
+    if (WIFSIGNALED(process->exit_status)) {
+        return MSC_FAIL(MSC_E_IO, "%s: ended by signal %d", process->name,
+                        WTERMSIG(process->exit_status));
+    }
+    return MSC_FAIL(MSC_E_IO, "%s: ended with exit status %d", process->name,
+                    WEXITSTATUS(process->exit_status));
+}
+
+// A write without the SIGPIPE that a closed pipe would raise.
+static ssize_t write_quietly(int descriptor, const char *text, size_t length) {
+    sigset_t pipe_signal;
+    sigset_t before;
+    sigset_t pending;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    ssize_t n = write(descriptor, text, length);
+    int code = errno;
+    if (n < 0 && code == EPIPE && !sigismember(&pending, SIGPIPE)) {
+        sigtimedwait(&pipe_signal, NULL, &(struct timespec){0});
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = code;
+    return n;
+}
+
+enum msc_status msc_process_send(struct msc_process *process, const char *text, size_t length,
+                                 double timeout_s) {
+    double deadline_s = msc_clock_seconds() + timeout_s;
+    while (length > 0) {
+        ssize_t n = write_quietly(process->input, text, length);
+        if (n > 0) {
+            text += n;
+            length -= (size_t)n;
+        } else if (errno == EPIPE) {
+            return fail_ended(process);
+        } else if (errno != EAGAIN && errno != EINTR) {
+            return MSC_FAIL(MSC_E_IO, "%s: cannot be written to: %s", process->name,
+                            strerror(errno));
+        } else if (!wait_ready(process->input, POLLOUT, deadline_s)) {
+            return MSC_FAIL(MSC_E_IO, "%s: does not read its input; waited %g s", process->name,
+                            timeout_s);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status make_room(struct msc_process *process) {
+    if (process->begin > 0) {
+        memmove(process->buffer, process->buffer + process->begin, process->end - process->begin);
+        process->end -= process->begin;
+        process->begin = 0;
+    }
+    if (process->end >= LINE_LIMIT) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: wrote a line of more than %zu bytes", process->name,
+                        LINE_LIMIT);
+    }
+    return msc_grow(&process->buffer, &process->capacity, process->end + 4096, 1);
+}
+
+enum msc_status msc_process_receive(struct msc_process *process, const char **line, size_t *length,
+                                    double timeout_s) {
+    double deadline_s = msc_clock_seconds() + timeout_s;
+    size_t n_seen = 0;
+    for (;;) {
+        char *start = process->buffer ? process->buffer + process->begin : NULL;
+        size_t n_held = process->end - process->begin;
+        char *newline = start ? memchr(start + n_seen, '\n', n_held - n_seen) : NULL;
+        if (newline) {
+            *newline = '\0';
+            *line = start;
+            *length = (size_t)(newline - start);
+            process->begin += *length + 1;
+            return MSC_OK;
+        }
+        n_seen = n_held;
+        MSC_TRY(make_room(process));
+        ssize_t n = read(process->output, process->buffer + process->end,
+                         process->capacity - process->end);
+        if (n > 0) {
+            process->end += (size_t)n;
+        } else if (n == 0) {
+            return fail_ended(process);
+        } else if (errno != EAGAIN && errno != EINTR) {
+            return MSC_FAIL(MSC_E_IO, "%s: cannot be read from: %s", process->name,
+                            strerror(errno));
+        } else if (!wait_ready(process->output, POLLIN, deadline_s)) {
+            return MSC_FAIL(MSC_E_IO, "%s: no answer; waited %g s", process->name, timeout_s);
+        }
+    }
+}
+
+void msc_process_stop(struct msc_process *process, double grace_s) {
+    if (!process) {
+        return;
+    }
+    if (process->input >= 0) {
+        close(process->input);
+    }
+    if (process->pid > 0 && !has_ended(process, msc_clock_seconds() + grace_s)) {
+        kill(-process->pid, SIGTERM); // with what it started itself
+        if (!has_ended(process, msc_clock_seconds() + 1.0)) {
+            kill(-process->pid, SIGKILL);
+            has_ended(process, msc_clock_seconds() + 10.0);
+        }
+    }
+    if (process->output >= 0) {
+        close(process->output);
+    }
+    msc_free(process->buffer);
+    msc_free(process->name);
+    msc_free(process);
+}

@@ -1,0 +1,28 @@
+// A program run as a child, spoken to line by line over its standard input and output. Its standard
+// error is the caller's. Started without a shell; it runs in a process group of its own, so that a
+// Ctrl-C meant for the search does not end it.
+#ifndef MSC_AGENTS_PROCESS_PIPE_H
+#define MSC_AGENTS_PROCESS_PIPE_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+
+struct msc_process;
+
+// Starts argv[0] (searched in PATH) with the NULL-terminated `argv` in `folder` (NULL: the current
+// one). *out is owned by the caller (msc_process_stop). MSC_E_NOT_FOUND or MSC_E_IO when it cannot
+// be started; the text begins with the program's name.
+enum msc_status msc_process_start(struct msc_process **out, const char *const argv[],
+                                  const char *folder);
+// Writes all bytes. MSC_E_IO when the program is gone or does not read for `timeout_s`.
+enum msc_status msc_process_send(struct msc_process *process, const char *text, size_t length,
+                                 double timeout_s);
+// The next line without its newline, borrowed until the next call. MSC_E_IO when the program ended
+// (the text says how) or wrote no line for `timeout_s`; MSC_E_FORMAT for a line without end.
+enum msc_status msc_process_receive(struct msc_process *process, const char **line, size_t *length,
+                                    double timeout_s);
+// Closes its input, waits `grace_s` for its end, then ends it by signals. Accepts NULL.
+void msc_process_stop(struct msc_process *process, double grace_s);
+
+#endif
