@@ -60,7 +60,7 @@ static enum msc_status check_needs(const struct msc_env_def *def,
     } needs[] = {
         {MSC_ENV_NEEDS_GRAPH, host->graph != NULL, "a model"},
         {MSC_ENV_NEEDS_DATASET, host->dataset != NULL, "a dataset"},
-        {MSC_ENV_NEEDS_EVALUATOR, host->evaluator != NULL, "a model and a dataset"},
+        {MSC_ENV_NEEDS_BACKEND, host->backend != NULL, "a model and a dataset"},
     };
     for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
         if ((def->needs & needs[i].need) && !needs[i].is_there) {

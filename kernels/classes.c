@@ -97,14 +97,17 @@ static enum msc_status add_inputs(struct msc_classes *c) {
 }
 
 static enum msc_status add_quantize(struct msc_classes *c, int32_t value,
-                                    const struct msc_quant *edit, struct msc_class_ref *ref) {
+                                    const struct msc_quant *edit, uint64_t noise_seed,
+                                    struct msc_class_ref *ref) {
     struct msc_class k = {.kind = MSC_CLASS_QUANTIZE,
+                          .noise_seed = noise_seed,
                           .index = value,
                           .n_inputs = 1,
                           .weights = MSC_NO_ID,
                           .edit = edit};
     struct msc_class_ref from = *ref;
     k.hash = hash_ref(c, msc_hash_combine(msc_hash_bytes("quantize", 8), edit->hash), from);
+    k.hash = noise_seed ? msc_hash_add_u64(k.hash, noise_seed) : k.hash;
     ref->output = 0;
     return intern(c, &k, &from, &ref->id);
 }
@@ -134,7 +137,7 @@ static bool has_weights(const struct msc_step *s) {
 }
 
 static enum msc_status add_step(struct msc_classes *c, int32_t index,
-                                const struct msc_quant *const edits[]) {
+                                const struct msc_quant *const edits[], uint64_t noise_seed) {
     const struct msc_step *s = &c->plan->steps[index];
     struct msc_class_ref inputs[MSC_STEP_MAX_INPUTS];
     struct msc_class k = {.kind = MSC_CLASS_STEP,
@@ -151,7 +154,7 @@ static enum msc_status add_step(struct msc_classes *c, int32_t index,
         const struct msc_quant *edit =
             edits && s->slots[i] != MSC_NO_ID ? edits[s->slots[i]] : NULL;
         if (edit) {
-            MSC_TRY(add_quantize(c, s->inputs[i], edit, &inputs[i]));
+            MSC_TRY(add_quantize(c, s->inputs[i], edit, noise_seed, &inputs[i]));
         }
         k.hash = hash_ref(c, k.hash, inputs[i]);
     }
@@ -170,10 +173,10 @@ static enum msc_status add_step(struct msc_classes *c, int32_t index,
 }
 
 enum msc_status msc_classes_add_trial(struct msc_classes *c,
-                                      const struct msc_quant *const edits[]) {
+                                      const struct msc_quant *const edits[], uint64_t noise_seed) {
     MSC_TRY(add_inputs(c));
     for (int32_t i = 0; i < c->plan->n_steps; i++) {
-        MSC_TRY(add_step(c, i, edits));
+        MSC_TRY(add_step(c, i, edits, noise_seed));
     }
     return MSC_OK;
 }

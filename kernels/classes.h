@@ -32,6 +32,7 @@ struct msc_class {
     int32_t first_input; // in msc_classes.inputs
     int32_t weights;     // class id, or MSC_NO_ID
     const struct msc_quant *edit; // of WEIGHTS and QUANTIZE; borrowed for the call
+    uint64_t noise_seed;          // of QUANTIZE
 };
 
 struct msc_classes {
@@ -50,8 +51,9 @@ void msc_classes_finish(struct msc_classes *c);
 void msc_classes_clear(struct msc_classes *c); // for the next call
 
 // Finds or makes the classes of one trial; afterwards c->values says what each value of the plan is
-// for it. `edits` [n_slots], or NULL for the float model.
-enum msc_status msc_classes_add_trial(struct msc_classes *c, const struct msc_quant *const edits[]);
+// for it. `edits` [n_slots], or NULL for the float model; noise_seed as in msc_eval_trial.
+enum msc_status msc_classes_add_trial(struct msc_classes *c, const struct msc_quant *const edits[],
+                                      uint64_t noise_seed);
 
 // The edit under which a step's input class is read: its own when the class quantises, else NULL.
 static inline const struct msc_quant *msc_class_integers(const struct msc_classes *c,

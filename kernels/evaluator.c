@@ -185,7 +185,7 @@ static enum msc_status classify(struct msc_schedule *s, struct msc_group *g) {
                      sizeof(g->targets[0])));
     for (size_t t = 0; t < s->n_trials; t++) {
         struct msc_class_ref *targets = &g->targets[t * (size_t)s->n_targets];
-        MSC_TRY(msc_classes_add_trial(&g->classes, s->trials[t].edits));
+        MSC_TRY(msc_classes_add_trial(&g->classes, s->trials[t].edits, s->trials[t].noise_seed));
         for (int32_t i = 0; i < s->n_targets; i++) {
             int32_t value =
                 i < plan->n_wanted ? plan->wanted[i] : plan->slot_values[i - plan->n_wanted];

@@ -38,6 +38,9 @@ struct msc_evaluator_options {
 struct msc_eval_trial {
     // [n_slots] in the order of msc_sites; NULL entries stay float. Quants are borrowed for the call.
     const struct msc_quant *const *edits;
+    // Not 0: the float32 input of every activation quantisation is multiplied element by element by
+    // 1 + 2^-22 or 1 - 2^-22, at random from this seed: how far rounding alone moves the loss.
+    uint64_t noise_seed;
     // Results. `status` tells why a trial could not be evaluated, `message` in one line.
     enum msc_status status;
     char message[200];

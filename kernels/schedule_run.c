@@ -1,6 +1,7 @@
 #include "kernels/schedule.h"
 
 #include "base/alloc.h"
+#include "base/rng.h"
 
 #include <omp.h>
 #include <stdio.h>
@@ -56,6 +57,46 @@ static enum msc_status run_step(struct msc_schedule *s, const struct msc_node *n
     return status;
 }
 
+// The elements in host memory, each moved by one part in 2^22 up or down. The seed takes in the
+// value and the batch, so that no two tensors move alike.
+static void add_noise(float x[], int64_t n, uint64_t seed, uint64_t value, uint64_t batch) {
+    const float step = 1.0f / (1 << 22);
+    struct msc_rng rng;
+    uint64_t bits = 0;
+    msc_rng_seed(&rng, seed, value << 32 | batch);
+    for (int64_t i = 0; i < n; i++) {
+        bits = i % 64 == 0 ? msc_rng_u64(&rng) : bits >> 1;
+        x[i] *= bits & 1 ? 1.0f + step : 1.0f - step;
+    }
+}
+
+// Quantises a perturbed copy of `in`, made in memory of the backend.
+static enum msc_status quantize_noisy(struct msc_schedule *s, const struct msc_node *node,
+                                      const struct msc_class *k, struct msc_view in,
+                                      const struct msc_view *out, int thread) {
+    const struct msc_backend_def *def = s->backend->def;
+    size_t n_bytes = msc_view_n_bytes(&in);
+    float *host = msc_alloc_aligned(n_bytes + 1);
+    void *copy = def->allocate(s->backend, n_bytes);
+    enum msc_status status = MSC_OK;
+    if (!host || !copy) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for the noise of a loss");
+        goto out;
+    }
+    MSC_TRY_OUT(def->download(s->backend, host, in.data, n_bytes));
+    add_noise(host, msc_view_n_elements(&in), k->noise_seed, (uint64_t)k->index,
+              (uint64_t)node->batch);
+    MSC_TRY_OUT(def->upload(s->backend, copy, host, n_bytes));
+    in.data = copy;
+    status = def->quantize(s->backend, &in, out, k->edit, thread);
+out:
+    if (copy) {
+        def->release_memory(s->backend, copy, n_bytes);
+    }
+    msc_free_aligned(host);
+    return status;
+}
+
 static enum msc_status run_quantize(struct msc_schedule *s, const struct msc_node *node,
                                     const struct msc_class *k, int thread) {
     const struct msc_classes *c = &s->groups[node->group].classes;
@@ -64,6 +105,9 @@ static enum msc_status run_quantize(struct msc_schedule *s, const struct msc_nod
     out.data = node->entry->outputs[0].data;
     out.quant = msc_quant_is_integer(k->edit) ? k->edit : NULL;
     out.dtype = msc_quant_dtype(k->edit);
+    if (k->noise_seed) {
+        return quantize_noisy(s, node, k, in, &out, thread);
+    }
     return s->backend->def->quantize(s->backend, &in, &out, k->edit, thread);
 }
 

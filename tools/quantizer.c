@@ -73,7 +73,7 @@ static enum msc_status check_patterns(const struct msc_quantizer *q, const char 
 }
 
 static enum msc_status init(struct msc_quantizer *q, const struct msc_quantizer_options *o) {
-    MSC_TRY(msc_sites_find(&q->sites, q->graph, o->group == MSC_GROUP_SITE));
+    MSC_TRY(msc_sites_find(&q->sites, q->graph, o->group != MSC_GROUP_TENSOR));
     size_t n_sites = (size_t)q->sites.n_sites;
     q->n_choices = o->n_choices;
     q->choices = msc_arena_array(&q->arena, o->n_choices + 1, sizeof(q->choices[0]));
@@ -84,6 +84,7 @@ static enum msc_status init(struct msc_quantizer *q, const struct msc_quantizer_
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quantizer");
     }
     memcpy(q->choices, o->choices, o->n_choices * sizeof(q->choices[0]));
+    q->group = o->group;
     q->weights = o->weights;
     q->activations = o->activations;
     if (n_sites == 0) {
@@ -134,6 +135,10 @@ size_t msc_quantizer_n_choices(const struct msc_quantizer *q) {
 
 const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, size_t choice) {
     return &q->choices[choice];
+}
+
+enum msc_site_group msc_quantizer_group(const struct msc_quantizer *q) {
+    return q->group;
 }
 
 bool msc_quantizer_is_included(const struct msc_quantizer *q, int32_t site) {

@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+struct msc_arena;
 struct msc_quantizer;
 
 enum msc_site_group {
@@ -75,10 +76,11 @@ enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct ms
                                      const struct msc_quantizer_options *options);
 void msc_quantizer_destroy(struct msc_quantizer *q); // accepts NULL
 
-// Sites in order; those that are fixed have a choice already.
+// Sites in order: by use where the group is not `tensor`. Fixed ones have a choice already.
 const struct msc_sites *msc_quantizer_sites(const struct msc_quantizer *q);
 size_t msc_quantizer_n_choices(const struct msc_quantizer *q);
 const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, size_t choice);
+enum msc_site_group msc_quantizer_group(const struct msc_quantizer *q);
 bool msc_quantizer_is_included(const struct msc_quantizer *q, int32_t site);
 int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site); // or MSC_NO_ID
 

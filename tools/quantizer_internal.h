@@ -9,6 +9,7 @@ struct msc_quantizer {
     const struct msc_graph *graph;
     struct msc_arena arena;
     struct msc_sites sites;
+    enum msc_site_group group;
     size_t n_choices;
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;

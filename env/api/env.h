@@ -29,7 +29,7 @@ extern "C" {
 struct cJSON;
 struct msc_graph;
 struct msc_dataset;
-struct msc_evaluator;
+struct msc_backend;
 struct msc_strategy;
 
 // What the program lends to an environment, valid until its finish. Members may be NULL where the
@@ -39,8 +39,9 @@ struct msc_env_host {
     const struct msc_graph *graph;        // fused, with its weights
     const struct msc_dataset *dataset;    // calibration samples
     const struct msc_dataset *validation; // held-out samples, or NULL
-    struct msc_evaluator *evaluator;      // of the graph over the calibration samples
-    struct msc_evaluator *validator;      // the same over the validation samples, or NULL
+    struct msc_backend *backend;          // what computes
+    int n_threads;                        // to evaluate with; at most the backend's
+    uint64_t memory_bytes;                // for activations and packed weights
     const struct msc_strategy *base;      // edits found by earlier entries, or NULL
     const char *parameters_path;          // RECORD.params: what must not be computed twice, or NULL
     // MSC_E_STATE when the file must exist already: the record was made under other numerics.
@@ -52,7 +53,7 @@ struct msc_env_host {
 enum {
     MSC_ENV_NEEDS_GRAPH = 1 << 0,
     MSC_ENV_NEEDS_DATASET = 1 << 1,
-    MSC_ENV_NEEDS_EVALUATOR = 1 << 2,
+    MSC_ENV_NEEDS_BACKEND = 1 << 2,
 };
 
 struct msc_env;

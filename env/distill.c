@@ -1,0 +1,457 @@
+#include "env/distill.h"
+
+#include "base/alloc.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct compared {
+    int32_t tensor;
+    const char *name;
+    double weight;
+    double mean_square;       // of the reference, over all samples
+    struct msc_array *reference; // [n_samples, sample_elements]
+    int64_t sample_elements;
+    struct msc_loss_shape shape; // of one sample
+};
+
+struct msc_distill {
+    const struct msc_env_host *host;
+    const struct msc_dataset *dataset;
+    struct msc_distill_options options;
+    struct msc_arena arena;
+    struct msc_evaluator *evaluator;
+    size_t n_compared;
+    struct compared *compared;
+    size_t class_scores; // index in compared, SIZE_MAX without labels
+    int64_t n_samples;
+    bool has_reference;
+    // Of the call at hand.
+    struct msc_distill_run *runs;
+    struct msc_eval_trial *trials;
+    double *losses;  // [n_runs][n_samples]
+    uint8_t *correct; // [n_runs][n_samples]
+    size_t runs_capacity;
+    void (*done)(void *payload, size_t run);
+    void *payload;
+};
+
+// ---- What is compared -------------------------------------------------------------------------
+
+static bool is_discontinuous(enum msc_op op) {
+    return op == MSC_OP_EQUAL || op == MSC_OP_GREATER || op == MSC_OP_LESS || op == MSC_OP_ARGMAX ||
+           op == MSC_OP_ROUND || op == MSC_OP_FLOOR || op == MSC_OP_CEIL;
+}
+
+// The nearest joint above a tensor whose result jumps; MSC_NO_ID when there is none.
+static int32_t jump_above(const struct msc_graph *g, int32_t tensor, bool seen[]) {
+    int32_t joint = msc_graph_tensor(g, tensor)->producer;
+    if (joint == MSC_NO_ID || seen[joint]) {
+        return MSC_NO_ID;
+    }
+    seen[joint] = true;
+    const struct msc_joint *j = msc_graph_joint(g, joint);
+    if (is_discontinuous(j->op)) {
+        return joint;
+    }
+    for (int32_t i = 0; i < j->n_inputs; i++) {
+        int32_t found = jump_above(g, j->inputs[i], seen);
+        if (found != MSC_NO_ID) {
+            return found;
+        }
+    }
+    return MSC_NO_ID;
+}
+
+static enum msc_status warn_of_jump(struct msc_distill *d, const struct compared *c) {
+    const struct msc_graph *g = d->host->graph;
+    bool *seen = msc_alloc_zero((size_t)msc_graph_n_joints(g) + 1, sizeof(bool));
+    if (!seen) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+    }
+    int32_t jump = jump_above(g, c->tensor, seen);
+    msc_free(seen);
+    if (jump != MSC_NO_ID) {
+        const struct msc_joint *j = msc_graph_joint(g, jump);
+        msc_log(d->host->log, MSC_LOG_WARNING,
+                "output %s lies behind joint %s (%s), where the smallest change can jump: name a "
+                "tensor before it in env.loss_tensors, such as %s",
+                c->name, j->name, msc_op_info(j->op)->name,
+                msc_graph_tensor(g, j->inputs[0])->name);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_compared(struct msc_distill *d, int32_t tensor, double weight) {
+    const struct msc_tensor *t = msc_graph_tensor(d->host->graph, tensor);
+    struct compared *c = &d->compared[d->n_compared++];
+    *c = (struct compared){.tensor = tensor, .weight = weight};
+    c->name = t->alias[0] ? t->alias : t->name;
+    return warn_of_jump(d, c);
+}
+
+static enum msc_status compare_named(struct msc_distill *d) {
+    const struct msc_distill_options *o = &d->options;
+    for (size_t i = 0; i < o->n_tensors; i++) {
+        int32_t tensor = msc_graph_find_tensor(d->host->graph, o->tensors[i]);
+        if (tensor == MSC_NO_ID) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "env.loss_tensors: the model has no tensor \"%s\"; `mscgym graph MODEL` "
+                            "lists them",
+                            o->tensors[i]);
+        }
+        if (msc_graph_tensor(d->host->graph, tensor)->dtype != MSC_DTYPE_F32) {
+            return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: %s is not float32", o->tensors[i]);
+        }
+        MSC_TRY(add_compared(d, tensor, o->weights ? o->weights[i] : 1));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status compare_outputs(struct msc_distill *d) {
+    const struct msc_graph *g = d->host->graph;
+    for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
+        int32_t tensor = msc_graph_output(g, i);
+        if (msc_graph_tensor(g, tensor)->dtype == MSC_DTYPE_F32) {
+            MSC_TRY(add_compared(d, tensor, 1));
+        } else {
+            msc_log(d->host->log, MSC_LOG_WARNING, "output %s is %s: left out of the loss",
+                    msc_graph_tensor(g, tensor)->name,
+                    msc_dtype_name(msc_graph_tensor(g, tensor)->dtype));
+        }
+    }
+    return d->n_compared > 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "graph %s has no float32 output: name what to compare in "
+                                         "env.loss_tensors",
+                          msc_graph_name(g));
+}
+
+static enum msc_status find_class_scores(struct msc_distill *d) {
+    d->class_scores = SIZE_MAX;
+    if (!msc_dataset_has_labels(d->dataset)) {
+        return MSC_OK;
+    }
+    d->class_scores = 0;
+    for (size_t i = 0; d->options.class_scores && i < d->n_compared; i++) {
+        if (strcmp(d->compared[i].name, d->options.class_scores) == 0) {
+            d->class_scores = i;
+            return MSC_OK;
+        }
+    }
+    if (d->options.class_scores) {
+        return MSC_FAIL(MSC_E_INVALID, "env.class_scores: %s is not among the compared tensors",
+                        d->options.class_scores);
+    }
+    return MSC_OK;
+}
+
+// Splits one sample of a compared tensor at the axis that kl runs along.
+static enum msc_status shape_sample(struct msc_distill *d, struct compared *c,
+                                    const struct msc_value *v) {
+    int64_t in_batch = msc_dataset_batch_samples(d->dataset, 0);
+    bool has_batch_axis = v->n_dims > 0 && v->dims[0] == in_batch;
+    int first = has_batch_axis ? 1 : 0;
+    int axis = d->options.kl_axis < 0 ? d->options.kl_axis + v->n_dims : d->options.kl_axis;
+    if (!has_batch_axis && in_batch != 1) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "tensor %s has %lld entries on its first axis for a batch of %lld samples: "
+                        "its loss has no samples; set dataset.batch to 1",
+                        c->name, v->n_dims > 0 ? (long long)v->dims[0] : 1, (long long)in_batch);
+    }
+    if (d->options.kind == MSC_LOSS_KL && (axis < first || axis >= v->n_dims)) {
+        return MSC_FAIL(MSC_E_INVALID, "env.kl_axis: %d is no axis of a sample of %s",
+                        d->options.kl_axis, c->name);
+    }
+    c->shape = (struct msc_loss_shape){1, 1, 1};
+    for (int i = first; i < v->n_dims; i++) {
+        *(i < axis ? &c->shape.outer : i > axis ? &c->shape.inner : &c->shape.axis) *= v->dims[i];
+    }
+    c->sample_elements = c->shape.outer * c->shape.axis * c->shape.inner;
+    return MSC_OK;
+}
+
+// ---- Creation ---------------------------------------------------------------------------------
+
+static enum msc_status make_evaluator(struct msc_distill *d) {
+    struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
+    int32_t *wanted = msc_arena_array(&d->arena, d->n_compared, sizeof(wanted[0]));
+    if (!wanted) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+    }
+    for (size_t i = 0; i < d->n_compared; i++) {
+        wanted[i] = d->compared[i].tensor;
+    }
+    o.backend = d->host->backend;
+    o.n_threads = d->host->n_threads;
+    o.memory_bytes = d->host->memory_bytes;
+    o.cancel = d->host->cancel;
+    o.log = d->host->log;
+    return msc_evaluator_create(&d->evaluator, d->host->graph, d->dataset, wanted, d->n_compared,
+                                &o);
+}
+
+static enum msc_status init(struct msc_distill *d) {
+    const struct msc_distill_options *o = &d->options;
+    size_t room = o->n_tensors + (size_t)msc_graph_n_outputs(d->host->graph) + 1;
+    d->compared = msc_arena_array(&d->arena, room, sizeof(d->compared[0]));
+    if (!d->compared) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+    }
+    d->n_samples = msc_dataset_n_samples(d->dataset);
+    MSC_TRY(o->n_tensors > 0 ? compare_named(d) : compare_outputs(d));
+    MSC_TRY(find_class_scores(d));
+    MSC_TRY(make_evaluator(d));
+    const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, 0);
+    for (size_t i = 0; i < d->n_compared; i++) {
+        MSC_TRY(shape_sample(d, &d->compared[i], &plan->values[plan->wanted[i]]));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_distill_create(struct msc_distill **out, const struct msc_env_host *host,
+                                   const struct msc_dataset *dataset,
+                                   const struct msc_distill_options *options) {
+    struct msc_distill *d = msc_alloc_zero(1, sizeof(*d));
+    if (!d) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+    }
+    d->host = host;
+    d->dataset = dataset;
+    d->options = *options;
+    enum msc_status status = init(d);
+    if (status != MSC_OK) {
+        msc_distill_destroy(d);
+        return status;
+    }
+    *out = d;
+    return MSC_OK;
+}
+
+void msc_distill_destroy(struct msc_distill *d) {
+    if (!d) {
+        return;
+    }
+    for (size_t i = 0; i < d->n_compared; i++) {
+        msc_array_release(d->compared[i].reference);
+    }
+    msc_evaluator_destroy(d->evaluator);
+    msc_free(d->trials);
+    msc_free(d->losses);
+    msc_free(d->correct);
+    msc_arena_finish(&d->arena);
+    msc_free(d);
+}
+
+struct msc_evaluator *msc_distill_evaluator(struct msc_distill *d) {
+    return d->evaluator;
+}
+
+// ---- Reference --------------------------------------------------------------------------------
+
+static float *reference_at(const struct compared *c, int64_t sample) {
+    return (float *)msc_array_data(c->reference) + sample * c->sample_elements;
+}
+
+static int64_t first_sample(const struct msc_distill *d, size_t batch) {
+    return (int64_t)batch * msc_dataset_batch_size(d->dataset);
+}
+
+static enum msc_status keep_reference(void *payload, size_t trial, size_t batch,
+                                      const struct msc_view values[]) {
+    struct msc_distill *d = payload;
+    (void)trial;
+    int64_t n = msc_dataset_batch_samples(d->dataset, batch);
+    for (size_t i = 0; i < d->n_compared; i++) {
+        const struct compared *c = &d->compared[i];
+        memcpy(reference_at(c, first_sample(d, batch)), values[i].data,
+               (size_t)(n * c->sample_elements) * sizeof(float));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status create_reference(struct msc_distill *d, struct compared *c) {
+    const int64_t dims[2] = {d->n_samples, c->sample_elements};
+    return msc_array_create(&c->reference, MSC_DTYPE_F32, 2, dims);
+}
+
+// What normalises the loss; and a float model that gives NaN is no reference.
+static enum msc_status finish_reference(struct msc_distill *d) {
+    for (size_t i = 0; i < d->n_compared; i++) {
+        struct compared *c = &d->compared[i];
+        double sum = 0;
+        for (int64_t s = 0; s < d->n_samples; s++) {
+            sum += msc_loss_sum_squares(reference_at(c, s), c->sample_elements);
+        }
+        c->mean_square = sum / ((double)d->n_samples * (double)c->sample_elements);
+        if (!isfinite(c->mean_square)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "the float model's output %s holds NaN or infinity on this dataset",
+                            c->name);
+        }
+    }
+    d->has_reference = true;
+    return MSC_OK;
+}
+
+enum msc_status msc_distill_compute_reference(struct msc_distill *d) {
+    struct msc_sink sink = {.batch = keep_reference, .payload = d};
+    struct msc_eval_trial trial = {.edits = NULL};
+    for (size_t i = 0; i < d->n_compared; i++) {
+        MSC_TRY(create_reference(d, &d->compared[i]));
+    }
+    MSC_TRY(msc_evaluator_run(d->evaluator, &trial, 1, &sink, 0));
+    if (trial.status != MSC_OK) {
+        return msc_status_restore(trial.status, trial.message);
+    }
+    return finish_reference(d);
+}
+
+enum msc_status msc_distill_save_reference(const struct msc_distill *d,
+                                           struct msc_array_list *list) {
+    struct msc_str name = {0};
+    enum msc_status status = MSC_OK;
+    for (size_t i = 0; status == MSC_OK && i < d->n_compared; i++) {
+        msc_str_clear(&name);
+        msc_str_printf(&name, "reference/%s", d->compared[i].name);
+        status = msc_str_status(&name);
+        if (status == MSC_OK) {
+            status = msc_array_list_add(list, msc_str_text(&name), d->compared[i].reference);
+        }
+    }
+    msc_str_finish(&name);
+    return status;
+}
+
+static enum msc_status load_one(struct msc_distill *d, struct compared *c,
+                                const struct msc_array *array) {
+    if (!array || msc_array_dtype(array) != MSC_DTYPE_F32 || msc_array_n_dims(array) != 2 ||
+        msc_array_dim(array, 0) != d->n_samples || msc_array_dim(array, 1) != c->sample_elements) {
+        return MSC_FAIL(MSC_E_STATE, "no reference output of %s for %lld samples", c->name,
+                        (long long)d->n_samples);
+    }
+    c->reference = msc_array_retain(array);
+    return MSC_OK;
+}
+
+enum msc_status msc_distill_load_reference(struct msc_distill *d,
+                                           const struct msc_array_list *list) {
+    struct msc_str name = {0};
+    enum msc_status status = MSC_OK;
+    for (size_t i = 0; status == MSC_OK && i < d->n_compared; i++) {
+        msc_str_clear(&name);
+        msc_str_printf(&name, "reference/%s", d->compared[i].name);
+        status = msc_str_status(&name);
+        if (status == MSC_OK) {
+            status = load_one(d, &d->compared[i], msc_array_list_find(list, msc_str_text(&name)));
+        }
+    }
+    msc_str_finish(&name);
+    return status == MSC_OK ? finish_reference(d) : status;
+}
+
+// ---- Runs -------------------------------------------------------------------------------------
+
+static int64_t greatest(const float x[], int64_t n) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++) {
+        best = x[i] > x[best] ? i : best;
+    }
+    return best;
+}
+
+// Weighted mean over what is compared, of one sample.
+static double sample_loss(const struct msc_distill *d, const struct msc_view values[],
+                          int64_t row, int64_t sample) {
+    double sum = 0;
+    double weights = 0;
+    for (size_t i = 0; i < d->n_compared; i++) {
+        const struct compared *c = &d->compared[i];
+        const float *z = (const float *)values[i].data + row * c->sample_elements;
+        sum += c->weight * msc_loss_sample(d->options.kind, d->options.kl_is_logits,
+                                           reference_at(c, sample), z, c->shape, c->mean_square);
+        weights += c->weight;
+    }
+    return sum / weights;
+}
+
+static enum msc_status compare_batch(void *payload, size_t trial, size_t batch,
+                                     const struct msc_view values[]) {
+    struct msc_distill *d = payload;
+    int64_t n = msc_dataset_batch_samples(d->dataset, batch);
+    for (int64_t row = 0; row < n; row++) {
+        int64_t sample = first_sample(d, batch) + row;
+        size_t at = trial * (size_t)d->n_samples + (size_t)sample;
+        d->losses[at] = sample_loss(d, values, row, sample);
+        if (d->class_scores != SIZE_MAX) {
+            const struct compared *c = &d->compared[d->class_scores];
+            const float *scores =
+                (const float *)values[d->class_scores].data + row * c->sample_elements;
+            d->correct[at] =
+                greatest(scores, c->sample_elements) == msc_dataset_label(d->dataset, sample);
+        }
+    }
+    return MSC_OK;
+}
+
+static void finish_run(void *payload, size_t index) {
+    struct msc_distill *d = payload;
+    struct msc_distill_run *run = &d->runs[index];
+    const struct msc_eval_trial *trial = &d->trials[index];
+    size_t n = (size_t)d->n_samples;
+    double loss = 0;
+    size_t n_correct = 0;
+    run->status = trial->status;
+    run->reuse_ratio = trial->reuse_ratio;
+    snprintf(run->message, sizeof(run->message), "%s", trial->message);
+    for (size_t s = 0; s < n && run->status == MSC_OK; s++) {
+        loss += d->losses[index * n + s];
+        n_correct += d->correct[index * n + s];
+    }
+    run->loss = run->status == MSC_OK ? loss / (double)n : NAN;
+    run->accuracy = run->status == MSC_OK && d->class_scores != SIZE_MAX
+                        ? (double)n_correct / (double)n
+                        : NAN;
+    if (d->done) {
+        d->done(d->payload, index);
+    }
+}
+
+// Room for n runs, kept from call to call.
+static enum msc_status make_room(struct msc_distill *d, size_t n) {
+    size_t samples = (size_t)d->n_samples;
+    if (n <= d->runs_capacity) {
+        return MSC_OK;
+    }
+    msc_free(d->trials);
+    msc_free(d->losses);
+    msc_free(d->correct);
+    d->runs_capacity = 0;
+    d->trials = msc_alloc_zero(n, sizeof(d->trials[0]));
+    d->losses = msc_alloc_zero(n * samples, sizeof(d->losses[0]));
+    d->correct = msc_alloc_zero(n * samples, sizeof(d->correct[0]));
+    if (!d->trials || !d->losses || !d->correct) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
+    }
+    d->runs_capacity = n;
+    return MSC_OK;
+}
+
+enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
+                                void (*done)(void *payload, size_t run), void *payload) {
+    struct msc_sink sink = {.batch = compare_batch, .end = finish_run, .payload = d};
+    if (!d->has_reference) {
+        return MSC_FAIL(MSC_E_STATE, "the float model's outputs are not there yet");
+    }
+    MSC_TRY(make_room(d, n));
+    d->runs = runs;
+    d->done = done;
+    d->payload = payload;
+    for (size_t i = 0; i < n; i++) {
+        d->trials[i] = (struct msc_eval_trial){.edits = runs[i].edits,
+                                               .noise_seed = runs[i].noise_seed};
+    }
+    return msc_evaluator_run(d->evaluator, d->trials, n, &sink, 0);
+}

@@ -1,0 +1,68 @@
+// The distill loss of trials on one dataset: the float model's outputs are kept, and every trial's
+// outputs are compared with them, sample by sample.
+//
+//     struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
+//     MSC_TRY(msc_distill_create(&d, host, dataset, &o));
+//     MSC_TRY(msc_distill_compute_reference(d));
+//     MSC_TRY(msc_distill_run(d, runs, n, done, payload));
+#ifndef MSC_ENV_DISTILL_H
+#define MSC_ENV_DISTILL_H
+
+#include "data/npy.h"
+#include "env/api/env.h"
+#include "env/loss.h"
+#include "kernels/evaluator.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_distill;
+
+struct msc_distill_options {
+    enum msc_loss_kind kind;
+    int kl_axis;            // of the whole output; negative counts from the end
+    bool kl_is_logits;
+    const char *const *tensors; // names or aliases of what is compared; n_tensors 0: the outputs
+    size_t n_tensors;
+    const double *weights;  // [n_tensors], or NULL: equal
+    const char *class_scores; // output whose greatest entry is the class; NULL: the first compared
+};
+
+struct msc_distill_run {
+    const struct msc_quant *const *edits; // [n_slots]
+    uint64_t noise_seed;                  // 0: none; else inputs of quantisations are perturbed
+    // Results
+    enum msc_status status;
+    char message[200];
+    double loss;
+    double accuracy; // NaN without labels
+    double reuse_ratio;
+};
+
+// Everything given is borrowed until destroy. Logs a warning for each output that is left out
+// (integers) or that lies behind a discontinuous operator. *out is owned by the caller.
+enum msc_status msc_distill_create(struct msc_distill **out, const struct msc_env_host *host,
+                                   const struct msc_dataset *dataset,
+                                   const struct msc_distill_options *options);
+void msc_distill_destroy(struct msc_distill *d); // accepts NULL
+
+struct msc_evaluator *msc_distill_evaluator(struct msc_distill *d);
+
+// Runs the float model and keeps what it gives.
+enum msc_status msc_distill_compute_reference(struct msc_distill *d);
+// Appends the kept outputs as "reference/<tensor>" arrays, and takes them from such a list.
+// MSC_E_STATE when the list does not fit.
+enum msc_status msc_distill_save_reference(const struct msc_distill *d, struct msc_array_list *list);
+enum msc_status msc_distill_load_reference(struct msc_distill *d,
+                                           const struct msc_array_list *list);
+
+// Evaluates n runs together. `done` (may be NULL) is told each as it ends, one call at a time.
+enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
+                                void (*done)(void *payload, size_t run), void *payload);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

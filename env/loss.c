@@ -1,0 +1,125 @@
+#include "env/loss.h"
+
+#include <math.h>
+
+enum { LANES = 8 }; // independent sums, so that the additions can overlap; always added up alike
+
+static double add_up(const double lanes[LANES]) {
+    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+           ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
+double msc_loss_sum_squares(const float y[], int64_t n) {
+    double lanes[LANES] = {0};
+    for (int64_t i = 0; i < n; i++) {
+        lanes[i % LANES] += (double)y[i] * (double)y[i];
+    }
+    return add_up(lanes);
+}
+
+static double sum_squared_differences(const float y[], const float z[], int64_t n) {
+    double lanes[LANES] = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (int k = 0; k < LANES; k++) {
+            double d = (double)y[i + k] - (double)z[i + k];
+            lanes[k] += d * d;
+        }
+    }
+    for (; i < n; i++) {
+        double d = (double)y[i] - (double)z[i];
+        lanes[i % LANES] += d * d;
+    }
+    return add_up(lanes);
+}
+
+static double cosine_distance(const float y[], const float z[], int64_t n) {
+    double dots[LANES] = {0};
+    for (int64_t i = 0; i < n; i++) {
+        dots[i % LANES] += (double)y[i] * (double)z[i];
+    }
+    double norm = sqrt(msc_loss_sum_squares(y, n)) * sqrt(msc_loss_sum_squares(z, n));
+    if (norm == 0) {
+        return sum_squared_differences(y, z, n) == 0 ? 0.0 : 1.0;
+    }
+    double distance = 1.0 - add_up(dots) / norm;
+    return distance > 0 || isnan(distance) ? distance : 0.0;
+}
+
+// log of the sum of exponentials of n values `stride` apart.
+static double log_sum_exp(const float x[], int64_t n, int64_t stride) {
+    double top = -INFINITY;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        top = (double)x[i * stride] > top ? (double)x[i * stride] : top;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        sum += exp((double)x[i * stride] - top);
+    }
+    return top + log(sum);
+}
+
+static double divergence_of_logits(const float y[], const float z[], int64_t n, int64_t stride) {
+    double norm_y = log_sum_exp(y, n, stride);
+    double norm_z = log_sum_exp(z, n, stride);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double log_p = (double)y[i * stride] - norm_y;
+        double log_q = (double)z[i * stride] - norm_z;
+        sum += exp(log_p) * (log_p - log_q);
+    }
+    return sum;
+}
+
+// Probabilities below the smallest normal float count as it: a network that rounds one to 0 is far
+// off, not infinitely far.
+static double divergence_of_probabilities(const float y[], const float z[], int64_t n,
+                                          int64_t stride) {
+    const double least = 1.1754943508222875e-38;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double p = (double)y[i * stride];
+        double q = (double)z[i * stride];
+        if (isnan(p) || isnan(q)) {
+            return NAN;
+        }
+        if (p > 0) {
+            sum += p * log(p / (q > least ? q : least));
+        }
+    }
+    return sum;
+}
+
+static double divergence(bool is_logits, const float y[], const float z[],
+                         struct msc_loss_shape s) {
+    double sum = 0;
+    for (int64_t o = 0; o < s.outer; o++) {
+        for (int64_t i = 0; i < s.inner; i++) {
+            int64_t at = o * s.axis * s.inner + i;
+            double d = is_logits ? divergence_of_logits(y + at, z + at, s.axis, s.inner)
+                                 : divergence_of_probabilities(y + at, z + at, s.axis, s.inner);
+            // Rounding can leave a hair below zero, which no divergence is.
+            sum += d > 0 || isnan(d) ? d : 0;
+        }
+    }
+    return sum / (double)(s.outer * s.inner);
+}
+
+double msc_loss_sample(enum msc_loss_kind kind, bool is_logits, const float y[], const float z[],
+                       struct msc_loss_shape shape, double mean_square) {
+    int64_t n = shape.outer * shape.axis * shape.inner;
+    if (n == 0) {
+        return 0;
+    }
+    switch (kind) {
+    case MSC_LOSS_KL:
+        return divergence(is_logits, y, z, shape);
+    case MSC_LOSS_COSINE:
+        return cosine_distance(y, z, n);
+    default: {
+        double error = sum_squared_differences(y, z, n) / (double)n;
+        // A float output that is zero throughout has no scale of its own.
+        return mean_square > 0 ? error / mean_square : error;
+    }
+    }
+}

@@ -1,0 +1,43 @@
+// Distillation losses: how far one sample's output of the compressed model is from the float
+// model's.
+//
+//   mse     mean over elements of (y - z)^2, over the mean of y^2 over all samples
+//   kl      sum of p log(p / q) along an axis, p and q the softmax of y and z (or y and z
+//           themselves when they are probabilities), mean over the other axes
+//   cosine  1 - (y . z) / (|y| |z|)
+//
+// y is the float model's output, z the compressed one's. All sums are in double, in the order of
+// elements; 0 where both are equal.
+#ifndef MSC_ENV_LOSS_H
+#define MSC_ENV_LOSS_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum msc_loss_kind {
+    MSC_LOSS_MSE,
+    MSC_LOSS_KL,
+    MSC_LOSS_COSINE,
+};
+
+// One output of one sample, in C order.
+struct msc_loss_shape {
+    int64_t outer, axis, inner; // elements before, along and after the axis of kl
+};
+
+double msc_loss_sample(enum msc_loss_kind kind, bool is_logits, const float y[], const float z[],
+                       struct msc_loss_shape shape, double mean_square);
+// Sum of squares, for the mean that normalises mse.
+double msc_loss_sum_squares(const float y[], int64_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
