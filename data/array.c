@@ -1,0 +1,218 @@
+#include "data/array.h"
+
+#include "base/alloc.h"
+#include "data/number.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+struct msc_array {
+    atomic_int n_references;
+    enum msc_dtype dtype;
+    int n_dims;
+    int64_t dims[MSC_MAX_DIMS];
+    int64_t n_elements;
+    size_t n_bytes;
+    void *data;
+};
+
+int64_t msc_dims_product(int n_dims, const int64_t dims[]) {
+    bool is_empty = false;
+    for (int i = 0; i < n_dims; i++) {
+        if (dims[i] < 0) {
+            return -1;
+        }
+        is_empty = is_empty || dims[i] == 0;
+    }
+    if (is_empty) {
+        return 0;
+    }
+    int64_t product = 1;
+    for (int i = 0; i < n_dims; i++) {
+        if (product > INT64_MAX / dims[i]) {
+            return -1;
+        }
+        product *= dims[i];
+    }
+    return product;
+}
+
+const char *msc_dims_format(char text[MSC_DIMS_TEXT_BYTES], int n_dims, const int64_t dims[]) {
+    size_t at = 0;
+    text[at++] = '[';
+    for (int i = 0; i < n_dims && i < MSC_MAX_DIMS; i++) {
+        at += (size_t)snprintf(text + at, MSC_DIMS_TEXT_BYTES - at, "%s%" PRId64, i ? "," : "",
+                               dims[i]);
+    }
+    snprintf(text + at, MSC_DIMS_TEXT_BYTES - at, "]");
+    return text;
+}
+
+static enum msc_status check_shape(size_t *out_bytes, int64_t *out_elements, enum msc_dtype dtype,
+                                   int n_dims, const int64_t dims[]) {
+    if (dtype <= MSC_DTYPE_NONE || dtype >= MSC_DTYPE_COUNT) {
+        return MSC_FAIL(MSC_E_INVALID, "array: element type %d does not exist", (int)dtype);
+    }
+    if (n_dims < 0 || n_dims > MSC_MAX_DIMS) {
+        return MSC_FAIL(MSC_E_INVALID, "array: %d dims, at most %d are possible", n_dims,
+                        MSC_MAX_DIMS);
+    }
+    int64_t n_elements = msc_dims_product(n_dims, dims);
+    size_t element_bytes = msc_dtype_bytes(dtype);
+    if (n_elements < 0 || (uint64_t)n_elements > (uint64_t)PTRDIFF_MAX / element_bytes) {
+        char text[MSC_DIMS_TEXT_BYTES];
+        return MSC_FAIL(MSC_E_INVALID, "array: shape %s of %s has a negative dim or overflows",
+                        msc_dims_format(text, n_dims, dims), msc_dtype_name(dtype));
+    }
+    *out_elements = n_elements;
+    *out_bytes = (size_t)n_elements * element_bytes;
+    return MSC_OK;
+}
+
+// The elements are not set.
+static enum msc_status create_unset(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                    const int64_t dims[]) {
+    size_t n_bytes = 0;
+    int64_t n_elements = 0;
+    MSC_TRY(check_shape(&n_bytes, &n_elements, dtype, n_dims, dims));
+    struct msc_array *array = msc_alloc_zero(1, sizeof *array);
+    void *data = n_bytes > 0 ? msc_alloc_aligned(n_bytes) : NULL;
+    if (!array || (n_bytes > 0 && !data)) {
+        msc_free(array);
+        msc_free_aligned(data);
+        char text[MSC_DIMS_TEXT_BYTES];
+        return MSC_FAIL(MSC_E_NOMEM, "no memory for an array %s of %s (%zu bytes)",
+                        msc_dims_format(text, n_dims, dims), msc_dtype_name(dtype), n_bytes);
+    }
+    atomic_init(&array->n_references, 1);
+    array->dtype = dtype;
+    array->n_dims = n_dims;
+    if (n_dims > 0) {
+        memcpy(array->dims, dims, (size_t)n_dims * sizeof dims[0]);
+    }
+    array->n_elements = n_elements;
+    array->n_bytes = n_bytes;
+    array->data = data;
+    *out = array;
+    return MSC_OK;
+}
+
+enum msc_status msc_array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                 const int64_t dims[]) {
+    return msc_array_create_from(out, dtype, n_dims, dims, NULL);
+}
+
+enum msc_status msc_array_create_from(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                      const int64_t dims[], const void *data) {
+    MSC_TRY(create_unset(out, dtype, n_dims, dims));
+    struct msc_array *array = *out;
+    if (array->n_bytes == 0) {
+        return MSC_OK;
+    }
+    if (data) {
+        memcpy(array->data, data, array->n_bytes);
+    } else {
+        memset(array->data, 0, array->n_bytes);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_array_convert(struct msc_array **out, const struct msc_array *array,
+                                  enum msc_dtype dtype) {
+    if (dtype == array->dtype) {
+        return msc_array_create_from(out, dtype, array->n_dims, array->dims, array->data);
+    }
+    MSC_TRY(create_unset(out, dtype, array->n_dims, array->dims));
+    for (int64_t i = 0; i < array->n_elements; i++) {
+        msc_number__store((*out)->data, dtype, i, msc_number__load(array->data, array->dtype, i));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_array_rows(struct msc_array **out, const struct msc_array *array, int64_t first,
+                               int64_t count) {
+    if (array->n_dims == 0) {
+        return MSC_FAIL(MSC_E_INVALID, "array: a scalar has no rows");
+    }
+    if (first < 0 || count < 0 || first > array->dims[0] || count > array->dims[0] - first) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "array: %" PRId64 " rows from row %" PRId64 " on, there are only %" PRId64,
+                        count, first, array->dims[0]);
+    }
+    int64_t dims[MSC_MAX_DIMS];
+    memcpy(dims, array->dims, sizeof dims);
+    dims[0] = count;
+    size_t row_bytes = array->dims[0] > 0 ? array->n_bytes / (size_t)array->dims[0] : 0;
+    const char *rows = array->data ? (const char *)array->data + (size_t)first * row_bytes : NULL;
+    return msc_array_create_from(out, array->dtype, array->n_dims, dims, rows);
+}
+
+struct msc_array *msc_array_retain(const struct msc_array *array) {
+    struct msc_array *shared = (struct msc_array *)(uintptr_t)array;
+    atomic_fetch_add_explicit(&shared->n_references, 1, memory_order_relaxed);
+    return shared;
+}
+
+void msc_array_release(struct msc_array *array) {
+    if (!array) {
+        return;
+    }
+    if (atomic_fetch_sub_explicit(&array->n_references, 1, memory_order_acq_rel) == 1) {
+        msc_free_aligned(array->data);
+        msc_free(array);
+    }
+}
+
+enum msc_dtype msc_array_dtype(const struct msc_array *array) {
+    return array->dtype;
+}
+
+int msc_array_n_dims(const struct msc_array *array) {
+    return array->n_dims;
+}
+
+const int64_t *msc_array_dims(const struct msc_array *array) {
+    return array->dims;
+}
+
+int64_t msc_array_dim(const struct msc_array *array, int axis) {
+    int index = axis < 0 ? axis + array->n_dims : axis;
+    assert(index >= 0 && index < array->n_dims);
+    return array->dims[index];
+}
+
+int64_t msc_array_n_elements(const struct msc_array *array) {
+    return array->n_elements;
+}
+
+size_t msc_array_n_bytes(const struct msc_array *array) {
+    return array->n_bytes;
+}
+
+void *msc_array_data(const struct msc_array *array) {
+    return array->data;
+}
+
+double msc_array_get_double(const struct msc_array *array, int64_t index) {
+    assert(index >= 0 && index < array->n_elements);
+    return msc_number__to_double(msc_number__load(array->data, array->dtype, index));
+}
+
+int64_t msc_array_get_i64(const struct msc_array *array, int64_t index) {
+    assert(index >= 0 && index < array->n_elements);
+    return msc_number__to_i64(msc_number__load(array->data, array->dtype, index), INT64_MIN,
+                              INT64_MAX);
+}
+
+struct msc_hash msc_array_hash(const struct msc_array *array) {
+    struct msc_hash h = msc_hash_bytes(array->data, array->n_bytes);
+    h = msc_hash_add_text(h, msc_dtype_name(array->dtype));
+    h = msc_hash_add_u64(h, (uint64_t)array->n_dims);
+    for (int i = 0; i < array->n_dims; i++) {
+        h = msc_hash_add_u64(h, (uint64_t)array->dims[i]);
+    }
+    return h;
+}

@@ -1,0 +1,64 @@
+// A dense array in memory: type, shape, contiguous elements in C order (last axis fastest).
+//
+// Arrays are shared by reference count and their elements are constant once somebody else may
+// hold them: whoever creates one fills it before handing it on.
+//
+//     struct msc_array *a;
+//     MSC_TRY(msc_array_create(&a, MSC_DTYPE_F32, 2, (const int64_t[]){3, 4}));
+//     float *x = msc_array_data(a);              // [3, 4]
+//     msc_array_release(a);
+#ifndef MSC_DATA_ARRAY_H
+#define MSC_DATA_ARRAY_H
+
+#include "base/hash.h"
+#include "data/dtype.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MSC_MAX_DIMS 8
+
+struct msc_array;
+
+// Elements are zero. MSC_E_INVALID: more than MSC_MAX_DIMS dims, a negative one, or a size that
+// overflows. *out has one reference, owned by the caller.
+enum msc_status msc_array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                 const int64_t dims[]);
+// Copies `data` (NULL: zeros).
+enum msc_status msc_array_create_from(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                      const int64_t dims[], const void *data);
+// Copies with every element converted (float to integer truncates, as C does; saturating).
+enum msc_status msc_array_convert(struct msc_array **out, const struct msc_array *array,
+                                  enum msc_dtype dtype);
+// Copies rows [first, first + count) of the first axis.
+enum msc_status msc_array_rows(struct msc_array **out, const struct msc_array *array, int64_t first,
+                               int64_t count);
+// One more reference to the same array; safe from several threads. Returns `array`.
+struct msc_array *msc_array_retain(const struct msc_array *array);
+void msc_array_release(struct msc_array *array); // accepts NULL
+
+enum msc_dtype msc_array_dtype(const struct msc_array *array);
+int msc_array_n_dims(const struct msc_array *array);
+const int64_t *msc_array_dims(const struct msc_array *array);
+int64_t msc_array_dim(const struct msc_array *array, int axis); // negative counts from the end
+int64_t msc_array_n_elements(const struct msc_array *array);    // 1 for a scalar
+size_t msc_array_n_bytes(const struct msc_array *array);
+void *msc_array_data(const struct msc_array *array); // 64-byte aligned; NULL when empty
+// Element `index` in C order as a double or an integer, whatever the type.
+double msc_array_get_double(const struct msc_array *array, int64_t index);
+int64_t msc_array_get_i64(const struct msc_array *array, int64_t index);
+// Hash of type, shape and elements.
+struct msc_hash msc_array_hash(const struct msc_array *array);
+
+// Product of dims; -1 when a dim is negative or the product overflows.
+int64_t msc_dims_product(int n_dims, const int64_t dims[]);
+// "[1,3,224,224]" into `text`; returns `text`.
+#define MSC_DIMS_TEXT_BYTES 192
+const char *msc_dims_format(char text[MSC_DIMS_TEXT_BYTES], int n_dims, const int64_t dims[]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

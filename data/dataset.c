@@ -1,0 +1,279 @@
+#include "data/dataset.h"
+
+#include "base/alloc.h"
+#include "data/mismatch.h"
+#include "data/npy.h"
+#include "data/source.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+struct input {
+    char *name;
+    bool is_batched;
+    struct msc_array **batches; // [n_batches]
+};
+
+struct msc_dataset {
+    int64_t n_samples;
+    int64_t batch;
+    size_t n_batches;
+    size_t n_inputs;
+    struct input *inputs;
+    struct msc_array *labels; // int64 [n_samples], or NULL
+    struct msc_hash hash;
+};
+
+void msc_dataset_destroy(struct msc_dataset *dataset) {
+    if (!dataset) {
+        return;
+    }
+    for (size_t i = 0; i < dataset->n_inputs; i++) {
+        struct input *input = &dataset->inputs[i];
+        for (size_t b = 0; input->batches && b < dataset->n_batches; b++) {
+            msc_array_release(input->batches[b]);
+        }
+        msc_free(input->batches);
+        msc_free(input->name);
+    }
+    msc_free(dataset->inputs);
+    msc_array_release(dataset->labels);
+    msc_free(dataset);
+}
+
+static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
+                                   const struct msc_source *source, int64_t first) {
+    struct input *input = &dataset->inputs[i];
+    input->is_batched = source->specs[i].is_batched;
+    input->name = msc_strdup(source->specs[i].name);
+    input->batches = msc_alloc_zero(dataset->n_batches, sizeof input->batches[0]);
+    if (!input->name || !input->batches) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu batches", source->path,
+                        dataset->n_batches);
+    }
+    for (size_t b = 0; b < dataset->n_batches; b++) {
+        MSC_TRY(msc_source__batch(&input->batches[b], source, i,
+                                  first + (int64_t)b * dataset->batch,
+                                  msc_dataset_batch_samples(dataset, b)));
+    }
+    return MSC_OK;
+}
+
+// Samples one by one, so that the cut into batches leaves no trace.
+static struct msc_hash hash_input(const struct msc_dataset *dataset, const struct input *input,
+                                  struct msc_hash h) {
+    h = msc_hash_add_text(h, input->name);
+    h = msc_hash_add_text(h, msc_dtype_name(msc_array_dtype(input->batches[0])));
+    for (size_t b = 0; b < dataset->n_batches; b++) {
+        const struct msc_array *batch = input->batches[b];
+        int skip = input->is_batched ? 1 : 0;
+        int64_t n = input->is_batched ? msc_array_dim(batch, 0) : 1;
+        size_t row_bytes = msc_array_n_bytes(batch) / (size_t)n;
+        const char *row = msc_array_data(batch);
+        for (int64_t i = 0; i < n; i++) {
+            for (int axis = skip; axis < msc_array_n_dims(batch); axis++) {
+                h = msc_hash_add_u64(h, (uint64_t)msc_array_dim(batch, axis));
+            }
+            h = msc_hash_add_bytes(h, row ? row + (size_t)i * row_bytes : NULL, row_bytes);
+        }
+    }
+    return h;
+}
+
+static struct msc_hash hash_dataset(const struct msc_dataset *dataset) {
+    struct msc_hash h = msc_hash_bytes(NULL, 0);
+    h = msc_hash_add_u64(h, (uint64_t)dataset->n_samples);
+    h = msc_hash_add_u64(h, dataset->n_inputs);
+    for (size_t i = 0; i < dataset->n_inputs; i++) {
+        h = hash_input(dataset, &dataset->inputs[i], h);
+    }
+    return dataset->labels ? msc_hash_combine(h, msc_array_hash(dataset->labels)) : h;
+}
+
+static bool is_one_by_one(const struct msc_input_spec specs[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (!specs[i].is_batched) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Labels of samples [first, first + count); `labels` has one for each sample of the source.
+static enum msc_status take_labels(struct msc_dataset *dataset, const struct msc_array *labels,
+                                   const struct msc_source *source, int64_t first,
+                                   const char *place) {
+    if (!msc_dtype_is_integer(msc_array_dtype(labels)) || msc_array_n_dims(labels) != 1 ||
+        msc_array_dim(labels, 0) != source->n) {
+        char text[MSC_DIMS_TEXT_BYTES];
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: labels: expected integers [%" PRId64 "], one for each sample of %s, "
+                        "found %s %s; save them as int64 in that shape",
+                        place, source->n, source->path,
+                        msc_dims_format(text, msc_array_n_dims(labels), msc_array_dims(labels)),
+                        msc_dtype_name(msc_array_dtype(labels)));
+    }
+    struct msc_array *taken = NULL;
+    MSC_TRY(msc_array_rows(&taken, labels, first, dataset->n_samples));
+    enum msc_status status = msc_array_convert(&dataset->labels, taken, MSC_DTYPE_I64);
+    msc_array_release(taken);
+    return status;
+}
+
+static enum msc_status build(struct msc_dataset **out, struct msc_source *source, int64_t first,
+                             int64_t count, int64_t batch, const struct msc_array *labels,
+                             const char *labels_place) {
+    if (batch < 1) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: batch is %" PRId64 ", expected 1 or more", source->path,
+                        batch);
+    }
+    struct msc_dataset *dataset = msc_alloc_zero(1, sizeof *dataset);
+    if (!dataset) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for a dataset", source->path);
+    }
+    enum msc_status status = MSC_OK;
+    dataset->n_samples = count;
+    dataset->batch = is_one_by_one(source->specs, source->n_specs) ? 1 : batch;
+    dataset->n_batches = (size_t)((count - 1) / dataset->batch + 1);
+    dataset->inputs = msc_alloc_zero(source->n_specs, sizeof dataset->inputs[0]);
+    if (!dataset->inputs) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for a dataset", source->path);
+        goto out;
+    }
+    dataset->n_inputs = source->n_specs;
+    if (labels) {
+        MSC_TRY_OUT(take_labels(dataset, labels, source, first, labels_place));
+    }
+    MSC_TRY_OUT(msc_source__prepare(source, first, count));
+    for (size_t i = 0; i < dataset->n_inputs; i++) {
+        MSC_TRY_OUT(build_input(dataset, i, source, first));
+    }
+    dataset->hash = hash_dataset(dataset);
+    *out = dataset;
+    dataset = NULL;
+out:
+    msc_dataset_destroy(dataset);
+    return status;
+}
+
+// The samples that the options ask for, out of n.
+static enum msc_status select_samples(int64_t *first, int64_t *count,
+                                      const struct msc_dataset_options *o, int64_t n) {
+    if (o->samples < 0 || o->skip_last < 0 || o->take_last < 0) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: a number of samples is negative", o->inputs);
+    }
+    if (o->skip_last > 0 && o->take_last > 0) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: samples are either skipped or taken at the end",
+                        o->inputs);
+    }
+    if (o->skip_last >= n || o->take_last > n) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: %" PRId64 " samples cannot be %s the end, there are only %" PRId64
+                        "; add samples or make the validation part smaller",
+                        o->inputs, o->skip_last > 0 ? o->skip_last : o->take_last,
+                        o->skip_last > 0 ? "set aside at" : "taken from", n);
+    }
+    *first = o->take_last > 0 ? n - o->take_last : 0;
+    *count = o->take_last > 0 ? o->take_last : n - o->skip_last;
+    if (o->samples > 0 && o->samples < *count) {
+        *count = o->samples;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_dataset_count(int64_t *out, const struct msc_dataset_options *options,
+                                  const struct msc_input_spec specs[], size_t n_specs) {
+    struct msc_source source;
+    enum msc_status status = msc_source__open(&source, options, specs, n_specs);
+    *out = source.n;
+    msc_source__finish(&source);
+    return status;
+}
+
+enum msc_status msc_dataset_load(struct msc_dataset **out,
+                                 const struct msc_dataset_options *options,
+                                 const struct msc_input_spec specs[], size_t n_specs) {
+    struct msc_array *labels = NULL;
+    struct msc_source source;
+    int64_t first = 0, count = 0;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_source__open(&source, options, specs, n_specs));
+    MSC_TRY_OUT(select_samples(&first, &count, options, source.n));
+    if (options->labels) {
+        MSC_TRY_OUT(msc_npy_load(&labels, options->labels));
+    }
+    MSC_TRY_OUT(build(out, &source, first, count, options->batch, labels, options->labels));
+out:
+    msc_array_release(labels);
+    msc_source__finish(&source);
+    return status;
+}
+
+enum msc_status msc_dataset_create(struct msc_dataset **out, const struct msc_input_spec specs[],
+                                   struct msc_array *const arrays[], size_t n_specs,
+                                   const struct msc_array *labels, int64_t batch) {
+    struct msc_source source;
+    enum msc_status status = msc_source__from_arrays(&source, specs, arrays, n_specs);
+    if (status == MSC_OK) {
+        status = build(out, &source, 0, source.n, batch, labels, source.path);
+    }
+    msc_source__finish(&source);
+    return status;
+}
+
+int64_t msc_dataset_n_samples(const struct msc_dataset *dataset) {
+    return dataset->n_samples;
+}
+
+int64_t msc_dataset_batch_size(const struct msc_dataset *dataset) {
+    return dataset->batch;
+}
+
+size_t msc_dataset_n_inputs(const struct msc_dataset *dataset) {
+    return dataset->n_inputs;
+}
+
+size_t msc_dataset_n_batches(const struct msc_dataset *dataset) {
+    return dataset->n_batches;
+}
+
+int64_t msc_dataset_batch_samples(const struct msc_dataset *dataset, size_t b) {
+    assert(b < dataset->n_batches);
+    int64_t left = dataset->n_samples - (int64_t)b * dataset->batch;
+    return left < dataset->batch ? left : dataset->batch;
+}
+
+const struct msc_array *msc_dataset_batch(const struct msc_dataset *dataset, size_t b,
+                                          size_t input) {
+    assert(b < dataset->n_batches && input < dataset->n_inputs);
+    return dataset->inputs[input].batches[b];
+}
+
+void msc_dataset_range(double *min, double *max, const struct msc_dataset *dataset, size_t input) {
+    assert(input < dataset->n_inputs);
+    bool is_first = true;
+    *min = 0.0;
+    *max = 0.0;
+    for (size_t b = 0; b < dataset->n_batches; b++) {
+        struct msc_range range;
+        msc_range__scan(&range, dataset->inputs[input].batches[b]);
+        if (range.n_finite > 0) {
+            *min = is_first || range.min < *min ? range.min : *min;
+            *max = is_first || range.max > *max ? range.max : *max;
+            is_first = false;
+        }
+    }
+}
+
+bool msc_dataset_has_labels(const struct msc_dataset *dataset) {
+    return dataset->labels != NULL;
+}
+
+int64_t msc_dataset_label(const struct msc_dataset *dataset, int64_t sample) {
+    assert(dataset->labels);
+    return msc_array_get_i64(dataset->labels, sample);
+}
+
+struct msc_hash msc_dataset_hash(const struct msc_dataset *dataset) {
+    return dataset->hash;
+}

@@ -1,0 +1,117 @@
+#include "data/dtype.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct dtype_row {
+    const char *name;
+    size_t n_bytes;
+    bool is_float;
+    bool is_integer;
+};
+
+static const struct dtype_row dtypes[MSC_DTYPE_COUNT] = {
+    [MSC_DTYPE_NONE] = {"none", 0, false, false},  [MSC_DTYPE_F32] = {"float32", 4, true, false},
+    [MSC_DTYPE_F16] = {"float16", 2, true, false}, [MSC_DTYPE_BF16] = {"bfloat16", 2, true, false},
+    [MSC_DTYPE_F64] = {"float64", 8, true, false}, [MSC_DTYPE_I8] = {"int8", 1, false, true},
+    [MSC_DTYPE_I16] = {"int16", 2, false, true},   [MSC_DTYPE_I32] = {"int32", 4, false, true},
+    [MSC_DTYPE_I64] = {"int64", 8, false, true},   [MSC_DTYPE_U8] = {"uint8", 1, false, true},
+    [MSC_DTYPE_U16] = {"uint16", 2, false, true},  [MSC_DTYPE_U32] = {"uint32", 4, false, true},
+    [MSC_DTYPE_U64] = {"uint64", 8, false, true},  [MSC_DTYPE_BOOL] = {"bool", 1, false, false},
+};
+
+static const struct dtype_row *row_of(enum msc_dtype dtype) {
+    assert((unsigned)dtype < MSC_DTYPE_COUNT);
+    return &dtypes[dtype];
+}
+
+size_t msc_dtype_bytes(enum msc_dtype dtype) {
+    return row_of(dtype)->n_bytes;
+}
+
+const char *msc_dtype_name(enum msc_dtype dtype) {
+    return row_of(dtype)->name;
+}
+
+enum msc_dtype msc_dtype_find(const char *name) {
+    for (int i = MSC_DTYPE_NONE + 1; i < MSC_DTYPE_COUNT; i++) {
+        if (strcmp(dtypes[i].name, name) == 0) {
+            return (enum msc_dtype)i;
+        }
+    }
+    return MSC_DTYPE_NONE;
+}
+
+bool msc_dtype_is_float(enum msc_dtype dtype) {
+    return row_of(dtype)->is_float;
+}
+
+bool msc_dtype_is_integer(enum msc_dtype dtype) {
+    return row_of(dtype)->is_integer;
+}
+
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+float msc_f16_to_f32(uint16_t bits) {
+    uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
+    uint32_t exponent = (bits >> 10) & 0x1fu;
+    uint32_t fraction = bits & 0x3ffu;
+    if (exponent == 0) {
+        float value = (float)fraction * 0x1p-24f;
+        return sign ? -value : value;
+    }
+    if (exponent == 31) {
+        return float_of(sign | 0x7f800000u | fraction << 13);
+    }
+    return float_of(sign | (exponent + 127 - 15) << 23 | fraction << 13);
+}
+
+uint16_t msc_f32_to_f16(float value) {
+    uint32_t bits = bits_of(value);
+    uint32_t sign = bits >> 16 & 0x8000u;
+    uint32_t magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) {
+        return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
+    }
+    if (magnitude >= 0x477ff000u) { // 65520 lies half way between 65504 and the next step
+        return (uint16_t)(sign | 0x7c00u);
+    }
+    if (magnitude >= 0x38800000u) { // 2^-14, the smallest normal half
+        uint32_t rebiased = magnitude - ((127u - 15u) << 23);
+        return (uint16_t)(sign | (rebiased + 0xfffu + (rebiased >> 13 & 1u)) >> 13);
+    }
+    if (magnitude <= 0x33000000u) { // 2^-25, half of the smallest subnormal, goes to even: zero
+        return (uint16_t)sign;
+    }
+    uint32_t shift = 126u - (magnitude >> 23);
+    uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
+    uint32_t quotient = significand >> shift;
+    uint32_t rest = significand & ((1u << shift) - 1u);
+    uint32_t half = 1u << (shift - 1u);
+    if (rest > half || (rest == half && (quotient & 1u))) {
+        quotient++;
+    }
+    return (uint16_t)(sign | quotient);
+}
+
+float msc_bf16_to_f32(uint16_t bits) {
+    return float_of((uint32_t)bits << 16);
+}
+
+uint16_t msc_f32_to_bf16(float value) {
+    uint32_t bits = bits_of(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) {
+        return (uint16_t)(bits >> 16 | 0x40u);
+    }
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}

@@ -1,0 +1,51 @@
+// Folders of images as samples: PNG, JPEG and BMP files (read with stb_image), resized with a
+// triangle filter that widens when shrinking, then normalised. An image is stretched to the size
+// wanted, never cropped. Internal to data/.
+//
+//     struct msc_image_list list = {0};
+//     MSC_TRY_OUT(msc_image__list(&list, "photos"));
+//     MSC_TRY_OUT(msc_image__check(&options, &spec, "photos"));
+//     MSC_TRY_OUT(msc_image__load(&array, list.paths[0], &options, &spec));   // [1, 3, 224, 224]
+#ifndef MSC_DATA_IMAGE_H
+#define MSC_DATA_IMAGE_H
+
+#include "data/dataset.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Zero-initialise.
+struct msc_image_list {
+    char **paths; // sorted by name, byte by byte
+    size_t n, capacity;
+};
+
+// Images directly in `folder`. Hidden files, folders and files of other kinds are passed over;
+// images of kinds that cannot be read, and a folder without any image, are errors.
+enum msc_status msc_image__list(struct msc_image_list *out, const char *folder);
+void msc_image__list_finish(struct msc_image_list *list);
+
+// Whether images can be made to fit the input; once before loading.
+enum msc_status msc_image__check(const struct msc_image_options *options,
+                                 const struct msc_input_spec *spec, const char *folder);
+// One sample [1, c, h, w] or [1, h, w, c]: (pixel * scale - mean) / std for a float input, the
+// pixels themselves for a uint8 input.
+enum msc_status msc_image__load(struct msc_array **out, const char *path,
+                                const struct msc_image_options *options,
+                                const struct msc_input_spec *spec);
+
+// Pixels [h, w, channels] of uint8, channels 1, 3 or 4.
+enum msc_status msc_image__decode(struct msc_array **out, const char *path, int channels);
+// Walks a JPEG's segments from start to end mark, so that a damaged one is named by its place and
+// no table reaches the decoder that is larger than the decoder's own.
+enum msc_status msc_image__check_jpeg(const void *bytes, size_t n_bytes, const char *path);
+// To [height, width, channels], rounded to uint8 after each axis, as PIL's BILINEAR.
+enum msc_status msc_image__resize(struct msc_array **out, const struct msc_array *pixels,
+                                  int64_t height, int64_t width);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,97 @@
+#include "data/image.h"
+
+// Markers, by the second of their two bytes.
+enum {
+    MARKER_START = 0xd8,
+    MARKER_END = 0xd9,
+    MARKER_FIRST_RESTART = 0xd0,
+    MARKER_LAST_RESTART = 0xd7,
+    MARKER_HUFFMAN = 0xc4,
+    MARKER_SCAN = 0xda,
+};
+
+struct walk {
+    const uint8_t *bytes;
+    size_t n_bytes;
+    size_t at;
+    const char *path;
+};
+
+static enum msc_status fail_damaged(const struct walk *w, const char *what) {
+    return MSC_FAIL(MSC_E_FORMAT,
+                    "%s: byte %zu: %s; the image is damaged, copy it again or save it "
+                    "as PNG",
+                    w->path, w->at, what);
+}
+
+static enum msc_status fail_cut(const struct walk *w) {
+    return MSC_FAIL(MSC_E_FORMAT,
+                    "%s: byte %zu: the image ends too early; it is cut off, copy it "
+                    "again",
+                    w->path, w->n_bytes);
+}
+
+// Moves behind the next marker. Entropy-coded bytes and padding are passed over; in both, 0xff 0x00
+// and restarts belong to the data.
+static enum msc_status find_marker(uint8_t *marker, struct walk *w) {
+    while (w->at + 1 < w->n_bytes) {
+        uint8_t next = w->bytes[w->at + 1];
+        bool is_data = w->bytes[w->at] != 0xff || next == 0x00 || next == 0xff ||
+                       (next >= MARKER_FIRST_RESTART && next <= MARKER_LAST_RESTART);
+        if (!is_data) {
+            w->at += 2;
+            *marker = next;
+            return MSC_OK;
+        }
+        w->at++;
+    }
+    return fail_cut(w);
+}
+
+// A table is 1 byte of class and number, 16 of counts by code length, then that many values. The
+// decoder keeps 256 of them.
+static enum msc_status check_huffman(struct walk *w, size_t end) {
+    enum { COUNTS = 16, MOST_VALUES = 256 };
+    while (w->at < end) {
+        if (end - w->at < 1 + COUNTS) {
+            return fail_damaged(w, "a Huffman table is shorter than its counts");
+        }
+        size_t n = 0;
+        for (size_t i = 1; i <= COUNTS; i++) {
+            n += w->bytes[w->at + i];
+        }
+        if (n > MOST_VALUES || n > end - w->at - 1 - COUNTS) {
+            return fail_damaged(w, "a Huffman table has more values than fit");
+        }
+        w->at += 1 + COUNTS + n;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_image__check_jpeg(const void *bytes, size_t n_bytes, const char *path) {
+    struct walk w = {.bytes = bytes, .n_bytes = n_bytes, .path = path};
+    uint8_t marker = 0;
+    while (marker != MARKER_END) {
+        MSC_TRY(find_marker(&marker, &w));
+        if (marker == MARKER_START || marker == MARKER_END) {
+            continue;
+        }
+        if (n_bytes - w.at < 2) {
+            return fail_cut(&w);
+        }
+        size_t length = (size_t)w.bytes[w.at] << 8 | w.bytes[w.at + 1];
+        if (length < 2) {
+            return fail_damaged(&w, "a segment is shorter than its own length");
+        }
+        if (length > n_bytes - w.at) {
+            return fail_cut(&w);
+        }
+        size_t end = w.at + length;
+        w.at += 2;
+        if (marker == MARKER_HUFFMAN) {
+            MSC_TRY(check_huffman(&w, end));
+        }
+        w.at = end;
+    }
+    return MSC_OK;
+}

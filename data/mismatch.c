@@ -1,0 +1,119 @@
+#include "data/mismatch.h"
+
+#include "base/str.h"
+#include "data/number.h"
+
+#include <math.h>
+
+void msc_range__scan(struct msc_range *out, const struct msc_array *array) {
+    *out = (struct msc_range){0};
+    enum msc_dtype dtype = msc_array_dtype(array);
+    const void *data = msc_array_data(array);
+    int64_t n = msc_array_n_elements(array);
+    for (int64_t i = 0; i < n; i++) {
+        double value = msc_number__to_double(msc_number__load(data, dtype, i));
+        if (isnan(value)) {
+            out->n_nan++;
+        } else if (isinf(value)) {
+            out->n_infinite++;
+        } else {
+            out->min = out->n_finite == 0 || value < out->min ? value : out->min;
+            out->max = out->n_finite == 0 || value > out->max ? value : out->max;
+            out->n_finite++;
+        }
+    }
+}
+
+static void write_dims(struct msc_str *text, int n_dims, const int64_t dims[],
+                       const char *samples_axis) {
+    msc_str_char(text, '[');
+    msc_str_append(text, samples_axis);
+    for (int i = 0; i < n_dims; i++) {
+        msc_str_append(text, i > 0 || samples_axis[0] ? "," : "");
+        if (dims[i] < 0) {
+            msc_str_append(text, "any");
+        } else {
+            msc_str_i64(text, dims[i]);
+        }
+    }
+    msc_str_char(text, ']');
+}
+
+static void write_expected(struct msc_str *text, const struct msc_input_spec *spec) {
+    if (spec->n_dims > 0 && (spec->is_batched || spec->dims[0] == 1)) {
+        write_dims(text, spec->n_dims - 1, spec->dims + 1, "N");
+    } else {
+        write_dims(text, spec->n_dims, spec->dims, "N");
+    }
+    msc_str_printf(text, " %s", msc_dtype_name(spec->dtype));
+}
+
+static void write_found(struct msc_str *text, const struct msc_array *array) {
+    write_dims(text, msc_array_n_dims(array), msc_array_dims(array), "");
+    msc_str_printf(text, " %s, ", msc_dtype_name(msc_array_dtype(array)));
+    struct msc_range range;
+    msc_range__scan(&range, array);
+    if (range.n_finite > 0) {
+        msc_str_append(text, "values ");
+        msc_str_float(text, (float)range.min);
+        msc_str_append(text, " to ");
+        msc_str_float(text, (float)range.max);
+    } else {
+        msc_str_append(text, "no finite values");
+    }
+    if (range.n_nan > 0) {
+        msc_str_append(text, " and ");
+        msc_str_i64(text, range.n_nan);
+        msc_str_append(text, " NaN");
+    }
+}
+
+// True when the array would fit after its axes were put into this order.
+static bool fits_transposed(const struct msc_input_spec *spec, const struct msc_array *array,
+                            const int order[4]) {
+    if (spec->n_dims != 4 || msc_array_n_dims(array) != 4) {
+        return false;
+    }
+    for (int i = 1; i < 4; i++) {
+        if (spec->dims[i] >= 0 && spec->dims[i] != msc_array_dim(array, order[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char *find_fix(const struct msc_input_spec *spec, const struct msc_array *array) {
+    enum msc_dtype found = msc_array_dtype(array);
+    bool fits = fits_transposed(spec, array, (const int[]){0, 1, 2, 3});
+    if (!fits && fits_transposed(spec, array, (const int[]){0, 3, 1, 2})) {
+        return "put the channels first with array.transpose(0, 3, 1, 2), and type and scale as in "
+               "training";
+    }
+    if (!fits && fits_transposed(spec, array, (const int[]){0, 2, 3, 1})) {
+        return "put the channels last with array.transpose(0, 2, 3, 1), and type and scale as in "
+               "training";
+    }
+    if (msc_array_n_dims(array) + 1 == spec->n_dims) {
+        return "add a first axis that counts the samples";
+    }
+    if (msc_dtype_is_float(spec->dtype) && !msc_dtype_is_float(found)) {
+        return "save it as floats, scaled as in training";
+    }
+    if (found != spec->dtype && !(msc_dtype_is_float(spec->dtype) && msc_dtype_is_float(found))) {
+        return "save it in the input's shape and type with array.astype";
+    }
+    return "save it in the input's shape";
+}
+
+enum msc_status msc_mismatch__fail(const struct msc_input_spec *spec, const struct msc_array *array,
+                                   const char *place, const char *fix) {
+    struct msc_str expected = {0}, found = {0};
+    write_expected(&expected, spec);
+    write_found(&found, array);
+    enum msc_status status =
+        MSC_FAIL(MSC_E_INVALID, "%s: input \"%s\": expected %s, found %s; %s", place, spec->name,
+                 msc_str_text(&expected), msc_str_text(&found), fix ? fix : find_fix(spec, array));
+    msc_str_finish(&expected);
+    msc_str_finish(&found);
+    return status;
+}

@@ -1,0 +1,28 @@
+// Value ranges, and the one line that tells how an array differs from what an input expects.
+// Internal to data/.
+#ifndef MSC_DATA_MISMATCH_H
+#define MSC_DATA_MISMATCH_H
+
+#include "data/dataset.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_range {
+    double min, max; // over the finite values; 0 when there is none
+    int64_t n_finite, n_infinite, n_nan;
+};
+
+void msc_range__scan(struct msc_range *out, const struct msc_array *array);
+
+// MSC_E_INVALID: "PLACE: input "x": expected [N,3,8,8] float32, found [4,8,8,3] uint8, values 0 to
+// 255; FIX". A NULL `fix` is found by comparing.
+enum msc_status msc_mismatch__fail(const struct msc_input_spec *spec, const struct msc_array *array,
+                                   const char *place, const char *fix);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

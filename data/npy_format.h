@@ -1,0 +1,41 @@
+// The bytes of one .npy, wherever they lie: in a file or in a member of a .npz. Internal to data/.
+#ifndef MSC_DATA_NPY_FORMAT_H
+#define MSC_DATA_NPY_FORMAT_H
+
+#include "data/array.h"
+#include "data/stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_npy_header {
+    enum msc_dtype dtype;
+    bool is_big_endian;
+    bool is_fortran_order;
+    int n_dims;
+    int64_t dims[MSC_MAX_DIMS];
+    size_t n_bytes; // that the elements need
+};
+
+// Parses the dict literal `text`, which begins at byte `offset` of the file `name`.
+enum msc_status msc_npy__parse_dict(struct msc_npy_header *header, const char *text, size_t length,
+                                    size_t offset, const char *name);
+// Reads header and elements; the stream must hold them and nothing else. No more memory is taken
+// than the stream promises bytes.
+enum msc_status msc_npy__read(struct msc_array **out, struct msc_stream *stream);
+
+// "<f4", "|u1", ...; NULL for a type that numpy lacks.
+const char *msc_npy__code(enum msc_dtype dtype);
+
+#define MSC_NPY_HEADER_BYTES 512
+// Magic, version, length and dict, padded to 64 bytes. Returns the number of bytes.
+size_t msc_npy__format_header(char text[MSC_NPY_HEADER_BYTES], const struct msc_array *array);
+// The array in a type that numpy knows: itself with one more reference, or bfloat16 as float32.
+enum msc_status msc_npy__known_to_numpy(struct msc_array **out, const struct msc_array *array);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,263 @@
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "data/npy.h"
+#include "data/npy_format.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <zip.h>
+
+#define SUFFIX ".npy"
+#define SUFFIX_BYTES (sizeof SUFFIX - 1)
+// Deflate never packs more than this many bytes into one.
+#define MAX_DEFLATE_RATIO 1032u
+
+static int64_t read_member(void *source, void *to, size_t n_bytes) {
+    return zip_fread(source, to, n_bytes);
+}
+
+// Opens the archive and finds its size; neither is kept open on failure.
+static enum msc_status open_archive(zip_t **out, uint64_t *n_bytes, const char *path) {
+    struct msc_stream stream;
+    MSC_TRY(msc_stream__open(&stream, path));
+    *n_bytes = stream.n_bytes;
+    msc_stream__close(&stream);
+    int code = ZIP_ER_NOZIP;
+    // An empty file is an empty archive to libzip, to us it is one cut off at its start.
+    *out = *n_bytes > 0 ? zip_open(path, ZIP_RDONLY, &code) : NULL;
+    if (*out) {
+        return MSC_OK;
+    }
+    zip_error_t error;
+    zip_error_init_with_code(&error, code);
+    enum msc_status status =
+        MSC_FAIL(code == ZIP_ER_OPEN || code == ZIP_ER_READ ? MSC_E_IO : MSC_E_FORMAT,
+                 "%s: the zip directory at its end cannot be read (%s); the file is cut off or no "
+                 ".npz, copy it or write it again with numpy.savez",
+                 path, zip_error_strerror(&error));
+    zip_error_fini(&error);
+    return status;
+}
+
+// A member that numpy could have written, with sizes that the archive can hold.
+static enum msc_status check_member(const zip_stat_t *info, uint64_t archive_bytes,
+                                    const char *path) {
+    size_t n = strlen(info->name);
+    if (n <= SUFFIX_BYTES || strcmp(info->name + n - SUFFIX_BYTES, SUFFIX) != 0) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: member \"%s\" is no .npy array; remove it, or write the file again "
+                        "with numpy.savez",
+                        path, info->name);
+    }
+    if (info->encryption_method != ZIP_EM_NONE) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "%s: member \"%s\" is encrypted; write the file again with numpy.savez",
+                        path, info->name);
+    }
+    if (info->comp_method != ZIP_CM_STORE && info->comp_method != ZIP_CM_DEFLATE) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "%s: member \"%s\" is packed with method %d, expected stored or deflated; "
+                        "write the file again with numpy.savez",
+                        path, info->name, (int)info->comp_method);
+    }
+    uint64_t ratio = info->comp_method == ZIP_CM_STORE ? 1 : MAX_DEFLATE_RATIO;
+    if (info->comp_size > archive_bytes || info->size / ratio > info->comp_size) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: member \"%s\" claims %" PRIu64 " bytes packed into %" PRIu64
+                        ", which cannot be; the file is damaged, write it again",
+                        path, info->name, (uint64_t)info->size, (uint64_t)info->comp_size);
+    }
+    return MSC_OK;
+}
+
+// The checksum of a member is compared when reading comes to its end.
+static enum msc_status check_end(zip_file_t *file, const char *place) {
+    char byte;
+    int64_t n = zip_fread(file, &byte, 1);
+    if (n == 0) {
+        return MSC_OK;
+    }
+    return MSC_FAIL(MSC_E_FORMAT, "%s: %s; the file is damaged, copy or write it again", place,
+                    n < 0 ? "the checksum does not fit its bytes" : "it is longer than its size");
+}
+
+static enum msc_status load_member(struct msc_array_list *out, zip_t *archive, uint64_t index,
+                                   uint64_t archive_bytes, const char *path) {
+    enum msc_status status = MSC_OK;
+    struct msc_str place = {0}, name = {0};
+    zip_file_t *file = NULL;
+    struct msc_array *array = NULL;
+    const uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
+                            ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    zip_stat_t info;
+    zip_stat_init(&info);
+    if (zip_stat_index(archive, index, 0, &info) != 0 || (info.valid & needed) != needed) {
+        status = MSC_FAIL(MSC_E_FORMAT,
+                          "%s: member %" PRIu64 " of the zip directory cannot be "
+                          "read (%s); write the file again",
+                          path, index, zip_strerror(archive));
+        goto out;
+    }
+    MSC_TRY_OUT(check_member(&info, archive_bytes, path));
+    msc_str_printf(&place, "%s: member \"%s\"", path, info.name);
+    msc_str_append_n(&name, info.name, strlen(info.name) - SUFFIX_BYTES);
+    MSC_TRY_OUT(msc_str_status(&place));
+    MSC_TRY_OUT(msc_str_status(&name));
+    file = zip_fopen_index(archive, index, 0);
+    if (!file) {
+        status = MSC_FAIL(MSC_E_FORMAT,
+                          "%s: cannot be opened (%s); the file is damaged, copy or "
+                          "write it again",
+                          msc_str_text(&place), zip_strerror(archive));
+        goto out;
+    }
+    struct msc_stream stream = {
+        .name = msc_str_text(&place), .n_bytes = info.size, .read = read_member, .source = file};
+    MSC_TRY_OUT(msc_npy__read(&array, &stream));
+    MSC_TRY_OUT(check_end(file, msc_str_text(&place)));
+    status = msc_array_list_add(out, msc_str_text(&name), array);
+    if (status != MSC_OK) {
+        status = msc_status_prefix(status == MSC_E_INVALID ? MSC_E_FORMAT : status, "%s", path);
+    }
+out:
+    msc_array_release(array);
+    if (file) {
+        zip_fclose(file);
+    }
+    msc_str_finish(&name);
+    msc_str_finish(&place);
+    return status;
+}
+
+enum msc_status msc_npz_load(struct msc_array_list *out, const char *path) {
+    zip_t *archive;
+    uint64_t n_bytes;
+    MSC_TRY(open_archive(&archive, &n_bytes, path));
+    enum msc_status status = MSC_OK;
+    zip_int64_t n = zip_get_num_entries(archive, 0);
+    for (zip_int64_t i = 0; i < n && status == MSC_OK; i++) {
+        status = load_member(out, archive, (uint64_t)i, n_bytes, path);
+    }
+    zip_discard(archive);
+    if (status != MSC_OK) {
+        msc_array_list_finish(out);
+    }
+    return status;
+}
+
+// What must stay in memory until the archive is closed.
+struct member {
+    struct msc_array *array;
+    char header[MSC_NPY_HEADER_BYTES];
+};
+
+static enum msc_status fail_archive(zip_t *archive, const char *path) {
+    return MSC_FAIL(MSC_E_IO, "%s: the archive cannot be made: %s", path, zip_strerror(archive));
+}
+
+static enum msc_status add_member(zip_t *archive, struct member *member, const char *name,
+                                  const struct msc_array *array, const char *path) {
+    MSC_TRY(msc_npy__known_to_numpy(&member->array, array));
+    zip_buffer_fragment_t parts[2] = {
+        {(zip_uint8_t *)member->header, msc_npy__format_header(member->header, member->array)},
+        {msc_array_data(member->array), msc_array_n_bytes(member->array)},
+    };
+    struct msc_str file_name = {0};
+    msc_str_printf(&file_name, "%s" SUFFIX, name);
+    enum msc_status status = msc_str_status(&file_name);
+    if (status != MSC_OK) {
+        goto out;
+    }
+    zip_source_t *source = zip_source_buffer_fragment(archive, parts, parts[1].length ? 2 : 1, 0);
+    zip_int64_t index =
+        source ? zip_file_add(archive, msc_str_text(&file_name), source, ZIP_FL_ENC_UTF_8) : -1;
+    if (index < 0) {
+        zip_source_free(source);
+        status = fail_archive(archive, path);
+        goto out;
+    }
+    // The first date that zip knows, so that equal arrays give equal files.
+    const uint16_t first_date = 1 << 5 | 1;
+    if (zip_set_file_compression(archive, (zip_uint64_t)index, ZIP_CM_STORE, 0) != 0 ||
+        zip_file_set_dostime(archive, (zip_uint64_t)index, 0, first_date, 0) != 0) {
+        status = fail_archive(archive, path);
+    }
+out:
+    msc_str_finish(&file_name);
+    return status;
+}
+
+static enum msc_status write_source(zip_source_t *source, const char *path) {
+    enum msc_status status = MSC_OK;
+    struct msc_file_writer writer = {0};
+    enum { CHUNK_BYTES = 1 << 16 };
+    char *chunk = msc_alloc(CHUNK_BYTES);
+    if (!chunk || zip_source_open(source) != 0) {
+        msc_free(chunk);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory to write the archive", path);
+    }
+    MSC_TRY_OUT(msc_file_writer_begin(&writer, path));
+    for (;;) {
+        zip_int64_t n = zip_source_read(source, chunk, CHUNK_BYTES);
+        if (n < 0) {
+            status = MSC_FAIL(MSC_E_IO, "%s: the archive cannot be read back: %s", path,
+                              zip_error_strerror(zip_source_error(source)));
+            goto out;
+        }
+        if (n == 0) {
+            break;
+        }
+        MSC_TRY_OUT(msc_file_writer_write(&writer, chunk, (size_t)n));
+    }
+    MSC_TRY_OUT(msc_file_writer_commit(&writer));
+out:
+    msc_file_writer_abort(&writer);
+    zip_source_close(source);
+    msc_free(chunk);
+    return status;
+}
+
+enum msc_status msc_npz_save(const char *path, const struct msc_array_list *list) {
+    if (list->n == 0) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: there is no array to save", path);
+    }
+    enum msc_status status = MSC_OK;
+    zip_t *archive = NULL;
+    zip_error_t error;
+    zip_error_init(&error);
+    struct member *members = msc_alloc_zero(list->n, sizeof *members);
+    // The archive grows in memory, so that only a complete one reaches the disk.
+    zip_source_t *buffer = zip_source_buffer_create(NULL, 0, 0, &error);
+    if (!members || !buffer) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for an archive of %zu arrays", path, list->n);
+        goto out;
+    }
+    archive = zip_open_from_source(buffer, ZIP_CREATE | ZIP_TRUNCATE, &error);
+    if (!archive) {
+        status = MSC_FAIL(MSC_E_IO, "%s: the archive cannot be made: %s", path,
+                          zip_error_strerror(&error));
+        goto out;
+    }
+    zip_source_keep(buffer); // the archive takes the first reference, writing the second
+    for (size_t i = 0; i < list->n; i++) {
+        MSC_TRY_OUT(add_member(archive, &members[i], list->names[i], list->arrays[i], path));
+    }
+    if (zip_close(archive) != 0) {
+        status = fail_archive(archive, path);
+        goto out;
+    }
+    archive = NULL;
+    MSC_TRY_OUT(write_source(buffer, path));
+out:
+    if (archive) {
+        zip_discard(archive);
+    }
+    zip_source_free(buffer);
+    for (size_t i = 0; members && i < list->n; i++) {
+        msc_array_release(members[i].array);
+    }
+    msc_free(members);
+    zip_error_fini(&error);
+    return status;
+}

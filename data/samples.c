@@ -1,0 +1,199 @@
+#include "data/samples.h"
+
+#include "base/alloc.h"
+#include "data/mismatch.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+static bool dims_fit(int n_dims, const int64_t expected[], const int64_t found[]) {
+    for (int i = 0; i < n_dims; i++) {
+        if (expected[i] >= 0 && expected[i] != found[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// False when the shape does not fit.
+static bool find_form(enum msc_samples_form *out, const struct msc_input_spec *spec,
+                      const struct msc_array *array) {
+    int n_dims = msc_array_n_dims(array);
+    const int64_t *dims = msc_array_dims(array);
+    bool has_rows = spec->n_dims > 0 && (spec->is_batched || spec->dims[0] == 1);
+    if (n_dims == spec->n_dims && has_rows) {
+        *out = MSC_SAMPLES_ROWS;
+        return dims_fit(n_dims - 1, spec->dims + 1, dims + 1);
+    }
+    if (n_dims == spec->n_dims && !spec->is_batched) {
+        *out = MSC_SAMPLES_SHARED;
+        return dims_fit(n_dims, spec->dims, dims);
+    }
+    if (n_dims == spec->n_dims + 1 && !spec->is_batched) {
+        *out = MSC_SAMPLES_STACKED;
+        return dims_fit(spec->n_dims, spec->dims, dims + 1);
+    }
+    return false;
+}
+
+static bool part_fits(const struct msc_input_spec *spec, const struct msc_array *array) {
+    if (msc_array_n_dims(array) != spec->n_dims) {
+        return false;
+    }
+    const int64_t *dims = msc_array_dims(array);
+    if (!spec->is_batched) {
+        return dims_fit(spec->n_dims, spec->dims, dims);
+    }
+    return spec->n_dims > 0 && dims[0] == 1 && dims_fit(spec->n_dims - 1, spec->dims + 1, dims + 1);
+}
+
+// True when every value of `from` is one of `to`, or rounds to one that a model takes for it.
+static bool can_convert(enum msc_dtype from, enum msc_dtype to) {
+    if (msc_dtype_is_float(from)) {
+        return msc_dtype_is_float(to);
+    }
+    if (!msc_dtype_is_integer(from) || !msc_dtype_is_integer(to)) {
+        return from == to;
+    }
+    bool from_unsigned = from >= MSC_DTYPE_U8, to_unsigned = to >= MSC_DTYPE_U8;
+    if (from_unsigned == to_unsigned) {
+        return msc_dtype_bytes(to) >= msc_dtype_bytes(from);
+    }
+    return from_unsigned && msc_dtype_bytes(to) > msc_dtype_bytes(from);
+}
+
+static enum msc_status check_values(const struct msc_array *converted,
+                                    const struct msc_array *array,
+                                    const struct msc_input_spec *spec, const char *place) {
+    if (!msc_dtype_is_float(spec->dtype)) {
+        return MSC_OK;
+    }
+    struct msc_range range, before;
+    msc_range__scan(&range, converted);
+    if (range.n_nan > 0) {
+        return msc_mismatch__fail(spec, array, place, "some values are NaN; repair the samples");
+    }
+    if (converted != array && range.n_infinite > 0) {
+        msc_range__scan(&before, array);
+        if (before.n_infinite != range.n_infinite) {
+            return msc_mismatch__fail(spec, array, place,
+                                      "some values are too large for the input; scale them as in "
+                                      "training");
+        }
+    }
+    return MSC_OK;
+}
+
+// Converts `array` to the input's element type and keeps it.
+static enum msc_status add_array(struct msc_samples *samples, const struct msc_input_spec *spec,
+                                 const struct msc_array *array, const char *place) {
+    if (!can_convert(msc_array_dtype(array), spec->dtype)) {
+        return msc_mismatch__fail(spec, array, place, NULL);
+    }
+    struct msc_array *converted = NULL;
+    if (msc_array_dtype(array) == spec->dtype) {
+        converted = msc_array_retain(array);
+    } else {
+        MSC_TRY(msc_array_convert(&converted, array, spec->dtype));
+    }
+    enum msc_status status = check_values(converted, array, spec, place);
+    if (status == MSC_OK) {
+        status = msc_grow(&samples->arrays, &samples->capacity, samples->n_arrays + 1,
+                          sizeof samples->arrays[0]);
+    }
+    if (status != MSC_OK) {
+        msc_array_release(converted);
+        return status;
+    }
+    samples->arrays[samples->n_arrays++] = converted;
+    return MSC_OK;
+}
+
+enum msc_status msc_samples__from_array(struct msc_samples *out, const struct msc_input_spec *spec,
+                                        const struct msc_array *array, const char *place) {
+    if (!find_form(&out->form, spec, array)) {
+        return msc_mismatch__fail(spec, array, place, NULL);
+    }
+    MSC_TRY(add_array(out, spec, array, place));
+    out->n = out->form == MSC_SAMPLES_SHARED ? 1 : msc_array_dim(array, 0);
+    return MSC_OK;
+}
+
+enum msc_status msc_samples__add_part(struct msc_samples *samples,
+                                      const struct msc_input_spec *spec,
+                                      const struct msc_array *array, const char *place) {
+    samples->form = MSC_SAMPLES_PARTS;
+    if (!part_fits(spec, array)) {
+        return msc_mismatch__fail(spec, array, place, NULL);
+    }
+    MSC_TRY(add_array(samples, spec, array, place));
+    samples->n++;
+    return MSC_OK;
+}
+
+void msc_samples__finish(struct msc_samples *samples) {
+    for (size_t i = 0; i < samples->n_arrays; i++) {
+        msc_array_release(samples->arrays[i]);
+    }
+    msc_free(samples->arrays);
+    *samples = (struct msc_samples){0};
+}
+
+static enum msc_status unstack(struct msc_array **out, const struct msc_array *array, int64_t i) {
+    size_t sample_bytes = msc_array_n_bytes(array) / (size_t)msc_array_dim(array, 0);
+    const char *data = msc_array_data(array);
+    return msc_array_create_from(out, msc_array_dtype(array), msc_array_n_dims(array) - 1,
+                                 msc_array_dims(array) + 1,
+                                 data ? data + (size_t)i * sample_bytes : NULL);
+}
+
+// Parts of one shape, one after the other along the first axis.
+static enum msc_status join(struct msc_array **out, struct msc_array *const parts[], int64_t first,
+                            int64_t count, const struct msc_input_spec *spec, const char *place) {
+    const struct msc_array *model = parts[first];
+    int n_dims = msc_array_n_dims(model);
+    int64_t dims[MSC_MAX_DIMS];
+    memcpy(dims, msc_array_dims(model), sizeof dims);
+    for (int64_t i = first + 1; i < first + count; i++) {
+        if (memcmp(msc_array_dims(parts[i]), dims, (size_t)n_dims * sizeof dims[0]) != 0) {
+            char a[MSC_DIMS_TEXT_BYTES], b[MSC_DIMS_TEXT_BYTES];
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: input \"%s\": sample %" PRId64 " is %s, sample %" PRId64 " is %s; "
+                            "set \"batch\" to 1 for samples of different shapes, or give them one "
+                            "size",
+                            place, spec->name, first, msc_dims_format(a, n_dims, dims), i,
+                            msc_dims_format(b, n_dims, msc_array_dims(parts[i])));
+        }
+    }
+    dims[0] = count;
+    MSC_TRY(msc_array_create(out, msc_array_dtype(model), n_dims, dims));
+    size_t part_bytes = msc_array_n_bytes(model);
+    for (int64_t i = 0; i < count && part_bytes > 0; i++) {
+        memcpy((char *)msc_array_data(*out) + (size_t)i * part_bytes,
+               msc_array_data(parts[first + i]), part_bytes);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_samples__batch(struct msc_array **out, const struct msc_samples *samples,
+                                   int64_t first, int64_t count, const struct msc_input_spec *spec,
+                                   const char *place) {
+    switch (samples->form) {
+    case MSC_SAMPLES_ROWS:
+        return msc_array_rows(out, samples->arrays[0], first, count);
+    case MSC_SAMPLES_STACKED:
+        assert(count == 1);
+        return unstack(out, samples->arrays[0], first);
+    case MSC_SAMPLES_SHARED:
+        *out = msc_array_retain(samples->arrays[0]);
+        return MSC_OK;
+    case MSC_SAMPLES_PARTS:
+        break;
+    }
+    if (count == 1) {
+        *out = msc_array_retain(samples->arrays[first]);
+        return MSC_OK;
+    }
+    return join(out, samples->arrays, first, count, spec, place);
+}

@@ -1,0 +1,46 @@
+// The samples of one model input as they came from a file, checked against what the model expects.
+// Internal to data/.
+#ifndef MSC_DATA_SAMPLES_H
+#define MSC_DATA_SAMPLES_H
+
+#include "data/dataset.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum msc_samples_form {
+    MSC_SAMPLES_ROWS,    // one array; sample i is row i and keeps a first axis of 1
+    MSC_SAMPLES_STACKED, // one array; sample i is row i without the first axis
+    MSC_SAMPLES_SHARED,  // one array that every sample has in common
+    MSC_SAMPLES_PARTS,   // an array for each sample; shapes may differ
+};
+
+struct msc_samples {
+    enum msc_samples_form form;
+    int64_t n; // 1 when shared
+    struct msc_array **arrays;
+    size_t n_arrays, capacity;
+};
+
+// Checks and converts `array` (borrowed) for `spec`, into a zeroed *out. `place` begins the error
+// text; it is the file's name. The caller finishes *out, also on failure.
+enum msc_status msc_samples__from_array(struct msc_samples *out, const struct msc_input_spec *spec,
+                                        const struct msc_array *array, const char *place);
+// One more sample of form MSC_SAMPLES_PARTS; its shape is the input's own, with 1 sample.
+enum msc_status msc_samples__add_part(struct msc_samples *samples,
+                                      const struct msc_input_spec *spec,
+                                      const struct msc_array *array, const char *place);
+void msc_samples__finish(struct msc_samples *samples);
+
+// Samples [first, first + count) as the input reads them. Parts of one batch must be of one shape;
+// `place` and `spec` are for the error text.
+enum msc_status msc_samples__batch(struct msc_array **out, const struct msc_samples *samples,
+                                   int64_t first, int64_t count, const struct msc_input_spec *spec,
+                                   const char *place);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

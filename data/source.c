@@ -1,0 +1,249 @@
+#include "data/source.h"
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "data/safetensors.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// Samples of different shapes: arrays NAME/0, NAME/1, ... Sets *found when there is a first one.
+static enum msc_status take_parts(bool *found, struct msc_samples *out,
+                                  const struct msc_input_spec *spec,
+                                  const struct msc_array_list *list, const char *path) {
+    struct msc_str name = {0};
+    enum msc_status status = MSC_OK;
+    *found = false;
+    for (int64_t i = 0; status == MSC_OK; i++) {
+        msc_str_clear(&name);
+        msc_str_printf(&name, "%s/%" PRId64, spec->name, i);
+        MSC_TRY_OUT(msc_str_status(&name));
+        const struct msc_array *array = msc_array_list_find(list, msc_str_text(&name));
+        if (!array) {
+            break;
+        }
+        *found = true;
+        status = msc_samples__add_part(out, spec, array, path);
+    }
+out:
+    msc_str_finish(&name);
+    return status;
+}
+
+static enum msc_status fail_missing(const struct msc_input_spec *spec,
+                                    const struct msc_array_list *list, const char *path) {
+    const char *near = msc_suggest(spec->name, (const char *const *)list->names, list->n);
+    struct msc_str names = {0};
+    for (size_t i = 0; i < list->n && i < 8; i++) {
+        msc_str_printf(&names, "%s\"%s\"", i ? ", " : "", list->names[i]);
+    }
+    msc_str_append(&names, list->n > 8 ? ", ..." : "");
+    enum msc_status status =
+        MSC_FAIL(MSC_E_NOT_FOUND,
+                 "%s: no array for input \"%s\"; found %s%s%s%s; name each array as its "
+                 "input",
+                 path, spec->name, list->n ? msc_str_text(&names) : "none",
+                 near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+    msc_str_finish(&names);
+    return status;
+}
+
+static enum msc_status take_list(struct msc_source *source, const struct msc_array_list *list) {
+    for (size_t i = 0; i < source->n_specs; i++) {
+        const struct msc_input_spec *spec = &source->specs[i];
+        const struct msc_array *array = msc_array_list_find(list, spec->name);
+        if (!array) {
+            bool found;
+            MSC_TRY(take_parts(&found, &source->samples[i], spec, list, source->path));
+            if (found) {
+                continue;
+            }
+            if (source->n_specs == 1 && list->n == 1) {
+                array = list->arrays[0];
+            }
+        }
+        if (!array) {
+            return fail_missing(spec, list, source->path);
+        }
+        MSC_TRY(msc_samples__from_array(&source->samples[i], spec, array, source->path));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status open_npz(struct msc_source *source) {
+    struct msc_array_list list = {0};
+    MSC_TRY(msc_npz_load(&list, source->path));
+    enum msc_status status = take_list(source, &list);
+    msc_array_list_finish(&list);
+    return status;
+}
+
+static enum msc_status open_safetensors(struct msc_source *source) {
+    struct msc_array_list list = {0};
+    MSC_TRY(msc_safetensors_load(&list, source->path));
+    enum msc_status status = take_list(source, &list);
+    msc_array_list_finish(&list);
+    return status;
+}
+
+static enum msc_status fail_single(const struct msc_source *source, const char *what) {
+    return MSC_FAIL(MSC_E_INVALID,
+                    "%s: the model has %zu inputs (\"%s\", \"%s\"%s), %s serves one; save a .npz "
+                    "with an array for each, named as the input",
+                    source->path, source->n_specs, source->specs[0].name, source->specs[1].name,
+                    source->n_specs > 2 ? ", ..." : "", what);
+}
+
+static enum msc_status open_npy(struct msc_source *source) {
+    if (source->n_specs != 1) {
+        return fail_single(source, "a .npy");
+    }
+    struct msc_array *array = NULL;
+    MSC_TRY(msc_npy_load(&array, source->path));
+    enum msc_status status =
+        msc_samples__from_array(&source->samples[0], &source->specs[0], array, source->path);
+    msc_array_release(array);
+    return status;
+}
+
+static enum msc_status open_images(struct msc_source *source) {
+    if (source->n_specs != 1) {
+        return fail_single(source, "a folder of images");
+    }
+    MSC_TRY(msc_image__check(source->image, &source->specs[0], source->path));
+    MSC_TRY(msc_image__list(&source->images, source->path));
+    source->n = (int64_t)source->images.n;
+    return MSC_OK;
+}
+
+struct format_row {
+    const char *suffix;
+    enum msc_status (*open)(struct msc_source *source);
+};
+
+static const struct format_row formats[] = {
+    {".npz", open_npz},
+    {".npy", open_npy},
+    {".safetensors", open_safetensors},
+};
+
+static enum msc_status open_any(struct msc_source *source) {
+    struct stat info;
+    if (stat(source->path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        return open_images(source);
+    }
+    size_t n = strlen(source->path);
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        size_t n_suffix = strlen(formats[i].suffix);
+        if (n > n_suffix && strcmp(source->path + n - n_suffix, formats[i].suffix) == 0) {
+            return formats[i].open(source);
+        }
+    }
+    return MSC_FAIL(MSC_E_INVALID,
+                    "%s: expected a .npz, .npy or .safetensors file or a folder of images",
+                    source->path);
+}
+
+// Inputs agree on the number of samples; an array that all samples share goes with any number.
+static enum msc_status count_samples(struct msc_source *source) {
+    const struct msc_input_spec *counted = NULL;
+    source->n = 1;
+    for (size_t i = 0; i < source->n_specs; i++) {
+        const struct msc_samples *samples = &source->samples[i];
+        if (samples->form == MSC_SAMPLES_SHARED) {
+            continue;
+        }
+        if (counted && samples->n != source->n) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: input \"%s\": expected %" PRId64 " samples as for \"%s\", found "
+                            "%" PRId64 "; give every input the same samples",
+                            source->path, source->specs[i].name, source->n, counted->name,
+                            samples->n);
+        }
+        counted = &source->specs[i];
+        source->n = samples->n;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status init(struct msc_source *source, const char *path,
+                            const struct msc_input_spec specs[], size_t n_specs) {
+    *source = (struct msc_source){.path = path, .specs = specs};
+    if (n_specs == 0) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: the model has no input to read samples for", path);
+    }
+    for (size_t i = 0; i < n_specs; i++) {
+        if (specs[i].n_dims < 0 || specs[i].n_dims >= MSC_MAX_DIMS ||
+            (specs[i].is_batched && specs[i].n_dims == 0)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: input \"%s\" has %d dims, expected fewer than %d, "
+                            "and at least one to hold samples",
+                            path, specs[i].name, specs[i].n_dims, MSC_MAX_DIMS);
+        }
+    }
+    source->samples = msc_alloc_zero(n_specs, sizeof source->samples[0]);
+    if (!source->samples) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu inputs", path, n_specs);
+    }
+    source->n_specs = n_specs;
+    return MSC_OK;
+}
+
+static enum msc_status check_count(struct msc_source *source) {
+    if (source->images.n == 0) {
+        MSC_TRY(count_samples(source));
+    }
+    return source->n > 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "%s: there is no sample; save at least one", source->path);
+}
+
+enum msc_status msc_source__open(struct msc_source *out, const struct msc_dataset_options *options,
+                                 const struct msc_input_spec specs[], size_t n_specs) {
+    MSC_TRY(init(out, options->inputs, specs, n_specs));
+    out->image = &options->image;
+    MSC_TRY(open_any(out));
+    return check_count(out);
+}
+
+enum msc_status msc_source__from_arrays(struct msc_source *out, const struct msc_input_spec specs[],
+                                        struct msc_array *const arrays[], size_t n_specs) {
+    MSC_TRY(init(out, "dataset", specs, n_specs));
+    for (size_t i = 0; i < n_specs; i++) {
+        MSC_TRY(msc_samples__from_array(&out->samples[i], &specs[i], arrays[i], out->path));
+    }
+    return check_count(out);
+}
+
+enum msc_status msc_source__prepare(struct msc_source *source, int64_t first, int64_t count) {
+    if (source->images.n == 0) {
+        return MSC_OK;
+    }
+    source->first = first;
+    for (int64_t i = first; i < first + count; i++) {
+        const char *path = source->images.paths[i];
+        struct msc_array *image = NULL;
+        MSC_TRY(msc_image__load(&image, path, source->image, &source->specs[0]));
+        enum msc_status status =
+            msc_samples__add_part(&source->samples[0], &source->specs[0], image, path);
+        msc_array_release(image);
+        MSC_TRY(status);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_source__batch(struct msc_array **out, const struct msc_source *source,
+                                  size_t input, int64_t first, int64_t count) {
+    return msc_samples__batch(out, &source->samples[input], first - source->first, count,
+                              &source->specs[input], source->path);
+}
+
+void msc_source__finish(struct msc_source *source) {
+    for (size_t i = 0; i < source->n_specs; i++) {
+        msc_samples__finish(&source->samples[i]);
+    }
+    msc_free(source->samples);
+    msc_image__list_finish(&source->images);
+    *source = (struct msc_source){0};
+}

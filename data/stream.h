@@ -1,0 +1,46 @@
+// Bytes of a known number read in order, from a file or from a member of an archive. Nothing is
+// read beyond the end, and everything that is missing is one line that names file and place.
+// Internal to data/.
+//
+//     struct msc_stream stream;
+//     MSC_TRY(msc_stream__open(&stream, "weights.npy"));
+//     MSC_TRY_OUT(msc_stream__read(&stream, magic, 6, "the magic number"));
+//     out: msc_stream__close(&stream);
+#ifndef MSC_DATA_STREAM_H
+#define MSC_DATA_STREAM_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_stream {
+    const char *name;  // begins every error text; borrowed
+    uint64_t n_bytes;  // from first to last byte
+    uint64_t position; // of the next byte
+    // Reads up to n_bytes; 0 at the end, negative when the source cannot be read.
+    int64_t (*read)(void *source, void *to, size_t n_bytes);
+    void *source;
+};
+
+// `path` is borrowed until the stream is closed. MSC_E_NOT_FOUND, MSC_E_IO (also for anything but a
+// regular file).
+enum msc_status msc_stream__open(struct msc_stream *stream, const char *path);
+// Accepts a zeroed stream. Only for streams from msc_stream__open.
+void msc_stream__close(struct msc_stream *stream);
+
+// Exactly n_bytes, or MSC_E_FORMAT with "NAME: byte N: the file ends in WHAT ...".
+enum msc_status msc_stream__read(struct msc_stream *stream, void *to, size_t n_bytes,
+                                 const char *what);
+// Only for streams from msc_stream__open; position <= n_bytes.
+enum msc_status msc_stream__seek(struct msc_stream *stream, uint64_t position);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,134 @@
+#include "data/npy.h"
+
+#include "data_test.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+#include <string.h>
+
+static enum msc_status load(const char *path) {
+    struct msc_array_list list = {0};
+    enum msc_status status = msc_npz_load(&list, path);
+    if (status != MSC_OK) {
+        assert_int_equal(list.n, 0);
+    }
+    msc_array_list_finish(&list);
+    return status;
+}
+
+static void test_data_npz__stored_and_deflated(void **state) {
+    (void)state;
+    char path[PATH_BYTES];
+    struct msc_array_list list = {0};
+    assert_int_equal(msc_npz_load(&list, test_file(path, "stored.npz")), MSC_OK);
+    assert_int_equal(list.n, 2);
+    assert_string_equal(list.names[0], "x");
+    test_is_ramp(list.arrays[0], MSC_DTYPE_F32, 2, (const int64_t[]){3, 4}, -1.5, 0.5);
+    test_is_ramp(msc_array_list_find(&list, "ids"), MSC_DTYPE_I64, 1, (const int64_t[]){3}, -3, 1);
+    msc_array_list_finish(&list);
+    assert_int_equal(msc_npz_load(&list, test_file(path, "deflated.npz")), MSC_OK);
+    test_is_ramp(list.arrays[0], MSC_DTYPE_F32, 2, (const int64_t[]){3, 4}, -1.5, 0.5);
+    test_is_ramp(list.arrays[1], MSC_DTYPE_F32, 2, (const int64_t[]){100, 10}, 0.0, 0.0);
+    msc_array_list_finish(&list);
+}
+
+static void test_data_npz__bad_members(void **state) {
+    (void)state;
+    char path[PATH_BYTES];
+    test_fails(load(test_file(path, "bad_member.npz")), MSC_E_FORMAT, "bad_member.npz",
+               "\"readme.txt\" is no .npy array", NULL);
+    test_fails(load(test_file(path, "bad_content.npz")), MSC_E_FORMAT, "bad_content.npz",
+               "member \"x.npy\": byte 0: not a .npy array", NULL);
+    test_fails(load(test_file(path, "bad_method.npz")), MSC_E_UNSUPPORTED, "bad_method.npz",
+               "\"x.npy\"", "method 12", NULL);
+    test_fails(load(test_file(path, "bad_twice.npz")), MSC_E_FORMAT, "bad_twice.npz", "\"x\"",
+               NULL);
+    test_fails(load(test_file(path, "float32.npy")), MSC_E_FORMAT, "float32.npy", "zip", NULL);
+}
+
+static void test_data_npz__truncated(void **state) {
+    test_truncations(state, "stored.npz", "cut.npz", load);
+    test_truncations(state, "deflated.npz", "cut.npz", load);
+}
+
+static void test_data_npz__changed_bytes(void **state) {
+    test_changed_bytes(state, "stored.npz", "changed.npz", load);
+    test_changed_bytes(state, "deflated.npz", "changed.npz", load);
+}
+
+static void test_data_npz__changed_elements_are_found(void **state) {
+    char path[PATH_BYTES];
+    char *bytes = NULL;
+    size_t n_bytes = 0;
+    assert_int_equal(msc_file_read(&bytes, &n_bytes, test_file(path, "stored.npz")), MSC_OK);
+    const float marked = 3.5f; // an element of x
+    char *place = NULL;
+    for (size_t i = 0; i + 4 <= n_bytes && !place; i++) {
+        place = memcmp(bytes + i, &marked, 4) == 0 ? bytes + i : NULL;
+    }
+    assert_non_null(place);
+    place[1] ^= 1;
+    assert_int_equal(msc_file_write(test_path(path, state, "element.npz"), bytes, n_bytes), MSC_OK);
+    test_fails(load(path), MSC_E_FORMAT, "checksum", "\"x.npy\"", NULL);
+    msc_free(bytes);
+}
+
+// A member that says it unpacks to more than its bytes can hold takes no memory.
+static void test_data_npz__sizes_are_not_trusted(void **state) {
+    char path[PATH_BYTES];
+    char *bytes = NULL;
+    size_t n_bytes = 0;
+    assert_int_equal(msc_file_read(&bytes, &n_bytes, test_file(path, "deflated.npz")), MSC_OK);
+    for (size_t i = 0; i + 46 < n_bytes; i++) {
+        if (memcmp(bytes + i, "PK\x01\x02", 4) == 0) { // the directory's entry: size at 24
+            memcpy(bytes + i + 24, "\xf0\xff\xff\xff", 4);
+        }
+    }
+    assert_int_equal(msc_file_write(test_path(path, state, "size.npz"), bytes, n_bytes), MSC_OK);
+    test_fails(load(path), MSC_E_FORMAT, path, "4294967280 bytes", NULL);
+    msc_free(bytes);
+}
+
+static void test_data_npz__save_and_load(void **state) {
+    char path[PATH_BYTES], again[PATH_BYTES];
+    struct msc_array_list list = {0}, back = {0};
+    assert_int_equal(msc_npz_load(&list, test_file(path, "stored.npz")), MSC_OK);
+    struct msc_array *a = NULL;
+    assert_int_equal(msc_npy_load(&a, test_file(path, "empty.npy")), MSC_OK);
+    assert_int_equal(msc_array_list_add(&list, "empty", a), MSC_OK);
+    msc_array_release(a);
+    assert_int_equal(msc_npz_save(test_path(path, state, "saved.npz"), &list), MSC_OK);
+    assert_int_equal(msc_npz_load(&back, path), MSC_OK);
+    assert_int_equal(back.n, list.n);
+    for (size_t i = 0; i < list.n; i++) {
+        assert_string_equal(back.names[i], list.names[i]);
+        assert_true(msc_hash_equal(msc_array_hash(list.arrays[i]), msc_array_hash(back.arrays[i])));
+    }
+    // Equal lists give equal bytes.
+    assert_int_equal(msc_npz_save(test_path(again, state, "again.npz"), &back), MSC_OK);
+    char *bytes[2] = {NULL, NULL};
+    size_t n_bytes[2] = {0, 0};
+    assert_int_equal(msc_file_read(&bytes[0], &n_bytes[0], path), MSC_OK);
+    assert_int_equal(msc_file_read(&bytes[1], &n_bytes[1], again), MSC_OK);
+    assert_int_equal(n_bytes[0], n_bytes[1]);
+    assert_memory_equal(bytes[0], bytes[1], n_bytes[0]);
+    msc_free(bytes[0]);
+    msc_free(bytes[1]);
+    msc_array_list_finish(&list);
+    msc_array_list_finish(&back);
+    test_fails(msc_npz_save(path, &list), MSC_E_INVALID, path, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_data_npz__stored_and_deflated),
+        cmocka_unit_test(test_data_npz__bad_members),
+        cmocka_unit_test(test_data_npz__truncated),
+        cmocka_unit_test(test_data_npz__changed_bytes),
+        cmocka_unit_test(test_data_npz__changed_elements_are_found),
+        cmocka_unit_test(test_data_npz__sizes_are_not_trusted),
+        cmocka_unit_test(test_data_npz__save_and_load),
+    };
+    return cmocka_run_group_tests(tests, test_folder_setup, test_folder_teardown);
+}
