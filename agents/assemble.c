@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#define NODE_LIMIT 2000000
+#define NODE_LIMIT 5000000
 // Sums taken in different orders differ by rounding.
 #define SLACK 1e-12
 

@@ -1,0 +1,97 @@
+// A search agent as a shared library: from the best point known, change one task at random.
+//
+//     cc -std=c11 -shared -fPIC -I<include>/mscgym -o hill_climb_agent.so hill_climb_agent.c
+//     "agent": {"type": "library", "path": "hill_climb_agent.so", "restart": 200}
+//
+// The functions it calls are those of the program that loads it: there is nothing to link.
+#include "agents/agent.h"
+#include "base/alloc.h"
+
+#include <string.h>
+
+struct hill_climb {
+    int64_t restart; // the parameter
+
+    uint32_t *best; // [n_tasks]
+    struct msc_outcome best_outcome;
+    int64_t best_id; // -1: none yet
+    int64_t n_in_vain;
+};
+
+static const struct msc_param hill_climb_params[] = {
+    {.name = "restart", .help = "trials in vain before it starts from a random point",
+     .offset = offsetof(struct hill_climb, restart), .type = MSC_PARAM_I64, .number = 100,
+     .min = 1, .max = 1e9},
+    {0},
+};
+
+static enum msc_status hill_climb_init(struct msc_agent *agent) {
+    struct hill_climb *h = msc_agent_state(agent);
+    h->best = msc_arena_array(msc_agent_arena(agent), msc_agent_space(agent)->n_tasks,
+                              sizeof *h->best);
+    if (!h->best) {
+        return MSC_FAIL(MSC_E_NOMEM, "hill_climb: out of memory");
+    }
+    h->best_id = -1;
+    return MSC_OK;
+}
+
+static void propose(struct msc_agent *agent, struct msc_proposal *out) {
+    struct hill_climb *h = msc_agent_state(agent);
+    const struct msc_space *space = msc_agent_space(agent);
+    struct msc_rng *rng = msc_agent_rng(agent);
+    if (h->best_id < 0) {
+        for (size_t t = 0; t < space->n_tasks; t++) {
+            out->choices[t] = (uint32_t)msc_rng_below(rng, space->tasks[t].n_choices);
+        }
+        return;
+    }
+    size_t changed = (size_t)msc_rng_below(rng, space->n_tasks);
+    memcpy(out->choices, h->best, space->n_tasks * sizeof *h->best);
+    out->choices[changed] = (uint32_t)msc_rng_below(rng, space->tasks[changed].n_choices);
+    out->parent = h->best_id;
+}
+
+static enum msc_status hill_climb_ask(struct msc_agent *agent, struct msc_proposal out[],
+                                      size_t max, size_t *n) {
+    for (; *n < max; (*n)++) {
+        propose(agent, &out[*n]);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status hill_climb_tell(struct msc_agent *agent, const struct msc_trial *trial,
+                                       const struct msc_outcome *outcome) {
+    struct hill_climb *h = msc_agent_state(agent);
+    bool is_usable =
+        outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    bool is_better = is_usable && (h->best_id < 0 || msc_outcome_compare(outcome, trial->id,
+                                                                        &h->best_outcome,
+                                                                        h->best_id) < 0);
+    if (is_better) {
+        memcpy(h->best, trial->choices, msc_agent_space(agent)->n_tasks * sizeof *h->best);
+        h->best_outcome = *outcome;
+        h->best_id = trial->id;
+        h->n_in_vain = 0;
+    } else if (++h->n_in_vain >= h->restart) {
+        h->best_id = -1;
+        h->n_in_vain = 0;
+    }
+    return MSC_OK;
+}
+
+static const struct msc_agent_def hill_climb = {
+    .abi = MSC_AGENT_ABI,
+    .name = "hill_climb",
+    .summary = "from the best point known, one random change at a time",
+    .version = 1,
+    .state_size = sizeof(struct hill_climb),
+    .params = hill_climb_params,
+    .init = hill_climb_init,
+    .ask = hill_climb_ask,
+    .tell = hill_climb_tell,
+};
+
+// The one symbol that mscgym looks for.
+extern const struct msc_agent_def *const msc_agent_plugin;
+const struct msc_agent_def *const msc_agent_plugin = &hill_climb;

@@ -1,0 +1,163 @@
+#include "tests/agents/trace.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "tests/msc_test.h"
+
+#include <math.h>
+#include <string.h>
+
+struct msc_env *trace_open_env(const char *json, struct msc_goal *goal, struct cJSON **config) {
+    struct msc_env *env = NULL;
+    struct msc_env_host host = {0};
+    assert_ok(msc_json_parse(config, json, strlen(json), "env"));
+    assert_ok(msc_env_create(&env, msc_env_find("toy"), *config, &host));
+    assert_ok(msc_env_read_goal(goal, msc_env_space(env), *config));
+    assert_true(msc_env_space(env)->n_tasks <= TRACE_TASKS);
+    return env;
+}
+
+struct runner {
+    const struct trace_run *run;
+    struct trace *trace;
+    struct msc_env *env;
+    struct msc_goal goal;
+    struct msc_agent *agent;
+    size_t n_tasks;
+};
+
+static void note_best(struct trace *trace, int64_t id, const struct msc_outcome *outcome) {
+    bool is_first = trace->best_id < 0 && outcome->state == MSC_TRIAL_COMPLETE;
+    if (is_first || (trace->best_id >= 0 &&
+                     msc_outcome_compare(outcome, id, &trace->best, trace->best_id) < 0)) {
+        trace->best_id = id;
+        trace->best = *outcome;
+    }
+}
+
+static void evaluate(struct runner *r, struct msc_trial *trial, struct msc_outcome *outcome) {
+    struct msc_evaluation evaluation = {.trials = trial, .n = 1, .outcomes = outcome};
+    assert_ok(msc_env_evaluate(r->env, &r->goal, &evaluation));
+    if (r->run->disturb) {
+        r->run->disturb(trial->id, outcome);
+    }
+}
+
+static void tell(struct runner *r, const struct msc_trial *trial,
+                 const struct msc_outcome *outcome) {
+    assert_ok(msc_agent_tell(r->agent, trial, outcome));
+    if (r->run->tell_twice) {
+        assert_ok(msc_agent_tell(r->agent, trial, outcome));
+    }
+}
+
+static void run_baselines(struct runner *r) {
+    const struct msc_space *space = msc_env_space(r->env);
+    for (size_t i = 0; i < space->n_baselines; i++) {
+        struct msc_trial trial = {.id = (int64_t)i,
+                                  .choices = space->baselines[i].choices,
+                                  .parent = -1,
+                                  .bound = INFINITY,
+                                  .probe = true};
+        struct msc_outcome outcome;
+        evaluate(r, &trial, &outcome);
+        note_best(r->trace, trial.id, &outcome);
+        tell(r, &trial, &outcome);
+    }
+    r->trace->n_baselines = space->n_baselines;
+}
+
+static struct trace_entry *add_entry(struct runner *r, const struct msc_proposal *proposal) {
+    struct trace *trace = r->trace;
+    assert_ok(msc_grow(&trace->entries, &trace->capacity, trace->n + 1, sizeof *trace->entries));
+    struct trace_entry *entry = &trace->entries[trace->n++];
+    memset(entry, 0, sizeof *entry);
+    memcpy(entry->choices, proposal->choices, r->n_tasks * sizeof *proposal->choices);
+    entry->probe = proposal->probe;
+    entry->exact_violation =
+        msc_goal_exact_violation(&r->goal, msc_env_space(r->env), entry->choices);
+    return entry;
+}
+
+static void evaluate_entry(struct runner *r, struct trace_entry *entry, size_t index) {
+    const struct trace_run *run = r->run;
+    struct msc_trial trial = {.id = (int64_t)(r->trace->n_baselines + index),
+                              .choices = entry->choices,
+                              .parent = -1,
+                              .bound = INFINITY,
+                              .probe = entry->probe};
+    if (run->replayed && index < run->n_replayed) {
+        const struct trace_entry *old = &run->replayed->entries[index];
+        assert_memory_equal(entry->choices, old->choices, sizeof entry->choices);
+        assert_int_equal(entry->probe, old->probe);
+        entry->outcome = old->outcome;
+    } else {
+        evaluate(r, &trial, &entry->outcome);
+    }
+    note_best(r->trace, trial.id, &entry->outcome);
+}
+
+static bool run_round(struct runner *r) {
+    static uint32_t choices[256][TRACE_TASKS];
+    struct msc_proposal proposals[256];
+    struct trace *trace = r->trace;
+    size_t n;
+    assert_true(r->run->round <= 256);
+    for (size_t i = 0; i < r->run->round; i++) {
+        proposals[i].choices = choices[i];
+    }
+    assert_ok(msc_agent_ask(r->agent, proposals, r->run->round, &n));
+    assert_true(n <= r->run->round);
+    size_t first = trace->n;
+    for (size_t i = 0; i < n; i++) {
+        add_entry(r, &proposals[i]);
+    }
+    for (size_t i = first; i < trace->n; i++) {
+        evaluate_entry(r, &trace->entries[i], i);
+    }
+    for (size_t i = first; i < trace->n; i++) {
+        struct msc_trial trial = {.id = (int64_t)(trace->n_baselines + i),
+                                  .choices = trace->entries[i].choices,
+                                  .parent = -1,
+                                  .bound = INFINITY,
+                                  .probe = trace->entries[i].probe};
+        tell(r, &trial, &trace->entries[i].outcome);
+    }
+    return n > 0 && !msc_agent_is_done(r->agent);
+}
+
+void trace_make(struct trace *trace, const struct trace_run *run) {
+    struct runner r = {.run = run, .trace = trace};
+    struct cJSON *env_config = NULL;
+    struct cJSON *agent_config = NULL;
+    memset(trace, 0, sizeof *trace);
+    trace->best_id = -1;
+    r.env = trace_open_env(run->env, &r.goal, &env_config);
+    r.n_tasks = msc_env_space(r.env)->n_tasks;
+    assert_ok(msc_json_parse(&agent_config, run->agent, strlen(run->agent), "agent"));
+    assert_ok(msc_agent_open(&r.agent, agent_config, msc_env_space(r.env), &r.goal, run->seed,
+                             MSC_TESTS_FOLDER));
+    if (run->tell_baselines) {
+        run_baselines(&r);
+    }
+    while (trace->n < run->max_trials && !trace->is_over) {
+        trace->is_over = !run_round(&r);
+    }
+    msc_agent_destroy(r.agent);
+    msc_env_destroy(r.env);
+    cJSON_Delete(agent_config);
+    cJSON_Delete(env_config);
+}
+
+void trace_finish(struct trace *trace) {
+    msc_free(trace->entries);
+}
+
+void trace_assert_same(const struct trace *a, const struct trace *b) {
+    assert_int_equal(a->n, b->n);
+    for (size_t i = 0; i < a->n; i++) {
+        assert_memory_equal(a->entries[i].choices, b->entries[i].choices,
+                            sizeof a->entries[i].choices);
+        assert_int_equal(a->entries[i].probe, b->entries[i].probe);
+    }
+}
