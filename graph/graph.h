@@ -89,7 +89,8 @@ struct msc_joint {
 
 struct msc_prim { // a symbolic dimension or an expression over such
     const char *name;  // "bz", "MUL_2"
-    const char *optype; // "shape", "Int", "Add", "Sub", "Mul", "FloorDiv", "FloorMod", "Max", "Min", ...
+    // "shape", "Int", "Add", "Sub", "Mul", "FloorDiv", "FloorMod", "Max", "Min"
+    const char *optype;
     int32_t n_parents;
     int32_t parents[3];
     int32_t n_attrs;
@@ -140,8 +141,8 @@ enum msc_status msc_graph_add_joint(int32_t *joint, struct msc_graph *g,
 enum msc_status msc_graph_set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
 enum msc_status msc_graph_set_alias(struct msc_graph *g, int32_t tensor, const char *alias);
 
-// Rewriting, between finalizes. Readers of `from` (and graph outputs) read `to` instead, but for the
-// joint that makes `to`. An output hands its alias on. Types and known dimensions must be equal.
+// Rewriting, between finalizes. Readers of `from` (and graph outputs) read `to` instead, but for
+// the joint that makes `to`. An output hands its alias on. Types and known dimensions must agree.
 enum msc_status msc_graph_replace_tensor(struct msc_graph *g, int32_t from, int32_t to);
 // A removed joint's outputs must have no reader left when the graph is finalized.
 enum msc_status msc_graph_remove_joint(struct msc_graph *g, int32_t joint);
@@ -184,8 +185,9 @@ int32_t msc_graph_n_inputs(const struct msc_graph *g);
 int32_t msc_graph_input(const struct msc_graph *g, int32_t i); // tensor id; negative from the end
 int32_t msc_graph_n_outputs(const struct msc_graph *g);
 int32_t msc_graph_output(const struct msc_graph *g, int32_t i);
-int32_t msc_graph_find_joint(const struct msc_graph *g, const char *name);   // or MSC_NO_ID
-int32_t msc_graph_find_tensor(const struct msc_graph *g, const char *name);  // name, alias or weight
+// MSC_NO_ID when there is none. A tensor's own name comes before an alias.
+int32_t msc_graph_find_joint(const struct msc_graph *g, const char *name);
+int32_t msc_graph_find_tensor(const struct msc_graph *g, const char *name_or_alias);
 int32_t msc_graph_find_prim(const struct msc_graph *g, const char *name);
 // Joints that read this tensor (weights: their holders), exactly those, in topological order.
 int32_t msc_graph_consumers(const struct msc_graph *g, int32_t tensor, const int32_t **joints);
@@ -218,7 +220,8 @@ bool msc_joint_attr_bool(const struct msc_joint *j, const char *key, bool *out);
 int msc_joint_attr_list(const struct msc_joint *j, const char *key, int64_t out[], int max);
 int msc_joint_attr_floats(const struct msc_joint *j, const char *key, float out[], int max);
 int32_t msc_joint_weight(const struct msc_joint *j, const char *role); // tensor id or MSC_NO_ID
-// Position of an operand by role ("weight"), or -1 when it is absent; the first where a role repeats.
+// Position of an operand by role ("weight"), or -1 when it is absent; the first where a role
+// repeats.
 int msc_joint_operand(const struct msc_joint *j, const char *role);
 
 // Equality of structure: names, types, shapes, attributes, wiring and (when asked) weight data.

@@ -31,8 +31,7 @@ bool msc_tensor_equal(const struct msc_graph *g, const struct msc_tensor *a,
         if (a->dims[i] != b->dims[i] || is_symbolic != (b->prims[i] != MSC_NO_ID)) {
             return false;
         }
-        if (is_symbolic &&
-            strcmp(g->prims[a->prims[i]]->name, h->prims[b->prims[i]]->name) != 0) {
+        if (is_symbolic && strcmp(g->prims[a->prims[i]]->name, h->prims[b->prims[i]]->name) != 0) {
             return false;
         }
     }

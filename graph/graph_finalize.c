@@ -35,10 +35,10 @@ static enum msc_status make_scratch(struct finalize *f) {
     size_t most = n_joints > n_tensors ? n_joints : n_tensors;
     f->visits = msc_arena_array(&f->arena, n_joints, sizeof(f->visits[0]));
     f->is_needed = msc_arena_array(&f->arena, n_joints, sizeof(f->is_needed[0]));
-    int32_t **lists[] = {&f->stack, &f->positions, &f->order, &f->new_joint, &f->list,
+    int32_t **lists[] = {&f->stack,        &f->positions,  &f->order,    &f->new_joint, &f->list,
                          &f->tensor_order, &f->new_tensor, &f->new_prim, &f->seen};
-    size_t sizes[] = {n_joints, n_joints, n_joints, n_joints, n_joints,
-                      n_tensors, n_tensors, n_prims, most};
+    size_t sizes[] = {n_joints,  n_joints,  n_joints, n_joints, n_joints,
+                      n_tensors, n_tensors, n_prims,  most};
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         *lists[i] = msc_arena_array(&f->arena, sizes[i], sizeof(int32_t));
         if (*lists[i] == NULL) {

@@ -19,7 +19,7 @@ struct msc_graph_names {
     struct msc_graph_name {
         const char *key; // NULL: free
         int32_t id;
-    } *entries;
+    } * entries;
     size_t capacity; // a power of two, or 0
     size_t n;
 };

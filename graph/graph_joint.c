@@ -221,7 +221,8 @@ static enum msc_status add_output(struct msc_graph *g, struct msc_graph_joint *j
     return MSC_OK;
 }
 
-// A failure leaves outputs without a joint behind; they are marked dead, so that nothing finds them.
+// A failure leaves outputs without a joint behind; they are marked dead so that nothing finds
+// them.
 static enum msc_status add_outputs(struct msc_graph *g, struct msc_graph_joint *j,
                                    const struct msc_joint_spec *spec,
                                    const struct msc_infer_tensor outputs[]) {

@@ -17,8 +17,7 @@ const struct msc_attr *msc_graph__find_attr(const struct msc_attr attrs[], int32
 
 bool msc_graph__is_given_as_attr(const struct msc_attr attrs[], int32_t n,
                                  const struct msc_op_role *role) {
-    const struct msc_attr *attr =
-        msc_graph__find_attr(attrs, n, role->name, (size_t)role->length);
+    const struct msc_attr *attr = msc_graph__find_attr(attrs, n, role->name, (size_t)role->length);
     return role->is_attribute && attr != NULL && (!role->is_optional || attr->value[0] != '\0');
 }
 

@@ -16,8 +16,9 @@ static enum msc_status check_replacement(const struct msc_tensor *from,
     }
     if (!fits) {
         char expected[MSC_DIMS_TEXT_BYTES], found[MSC_DIMS_TEXT_BYTES];
-        return MSC_FAIL(MSC_E_INVALID, "tensor '%s' cannot stand for '%s': expected %s%s, found %s%s",
-                        to->name, from->name, msc_dtype_name(from->dtype),
+        return MSC_FAIL(MSC_E_INVALID,
+                        "tensor '%s' cannot stand for '%s': expected %s%s, found %s%s", to->name,
+                        from->name, msc_dtype_name(from->dtype),
                         msc_dims_format(expected, from->n_dims, from->dims),
                         msc_dtype_name(to->dtype), msc_dims_format(found, to->n_dims, to->dims));
     }
@@ -92,8 +93,8 @@ enum msc_status msc_graph_set_weight_data(struct msc_graph *g, int32_t tensor,
     struct msc_tensor *t = &g->tensors[tensor]->tensor;
     int n_dims = msc_array_n_dims(data);
     const int64_t *dims = msc_array_dims(data);
-    bool fits = t->producer == MSC_NO_ID && t->dtype == msc_array_dtype(data) &&
-                t->n_dims == n_dims;
+    bool fits =
+        t->producer == MSC_NO_ID && t->dtype == msc_array_dtype(data) && t->n_dims == n_dims;
     for (int i = 0; fits && i < n_dims; i++) {
         fits = t->dims[i] == dims[i];
     }
@@ -102,7 +103,8 @@ enum msc_status msc_graph_set_weight_data(struct msc_graph *g, int32_t tensor,
         return MSC_FAIL(MSC_E_INVALID, "%s '%s' is %s%s, found elements of %s%s",
                         t->producer == MSC_NO_ID ? "weight" : "activation", t->name,
                         msc_dtype_name(t->dtype), msc_dims_format(expected, t->n_dims, t->dims),
-                        msc_dtype_name(msc_array_dtype(data)), msc_dims_format(found, n_dims, dims));
+                        msc_dtype_name(msc_array_dtype(data)),
+                        msc_dims_format(found, n_dims, dims));
     }
     const struct msc_array *old = t->data;
     t->data = msc_array_retain(data);
@@ -186,8 +188,8 @@ static enum msc_status clone_parts(struct msc_graph *copy, const struct msc_grap
     for (int32_t i = 0; i < g->n_joints; i++) {
         MSC_TRY(clone_joint(copy, g->joints[i]));
     }
-    MSC_TRY(copy_ids(&copy->inputs, &copy->n_inputs, &copy->inputs_capacity, g->inputs,
-                     g->n_inputs));
+    MSC_TRY(
+        copy_ids(&copy->inputs, &copy->n_inputs, &copy->inputs_capacity, g->inputs, g->n_inputs));
     MSC_TRY(copy_ids(&copy->outputs, &copy->n_outputs, &copy->outputs_capacity, g->outputs,
                      g->n_outputs));
     return msc_graph_finalize(copy);

@@ -49,7 +49,7 @@ bool msc_op_role(enum msc_op op, int position, struct msc_op_role *out);
 
 // Kinds that many places ask for.
 bool msc_op_is_conv(enum msc_op op);        // all convolutions, not transposed
-bool msc_op_is_elementwise(enum msc_op op); // unary or binary arithmetic on equal or broadcast shapes
+bool msc_op_is_elementwise(enum msc_op op); // arithmetic on one shape or on broadcast ones
 
 #ifdef __cplusplus
 }

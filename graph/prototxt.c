@@ -83,8 +83,7 @@ static void write_text(struct msc_str *out, const char *text) {
     msc_str_char(out, '"');
 }
 
-static void write_line(struct msc_str *out, const char *indent, const char *key,
-                       const char *text) {
+static void write_line(struct msc_str *out, const char *indent, const char *key, const char *text) {
     msc_str_append(out, indent);
     msc_str_append(out, key);
     msc_str_append(out, ": ");

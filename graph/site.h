@@ -21,16 +21,19 @@ enum msc_site_kind {
 struct msc_slot {
     int32_t joint;   // joint id
     int32_t operand; // position in msc_joint.operands
+    // The operand's tensor; where a `constant` joint makes that, the weight which it holds.
     int32_t tensor;
     enum msc_site_kind kind;
-    int32_t channel_axis; // weights: axis of output channels in the tensor's own shape; else -1
+    // Weights: axis of output channels in the tensor's own shape. -1: the layout names none, or a
+    // transposed convolution has groups (one scale for all then), or it is an activation.
+    int32_t channel_axis;
 };
 
 struct msc_site {
     const char *name; // the tensor's name; "<tensor>-c-<joint>" when grouped by site
     enum msc_site_kind kind;
     int32_t tensor;
-    int32_t channel_axis;
+    int32_t channel_axis; // that of all its slots, or -1 when they differ
     int32_t n_slots;
     const int32_t *slots; // indices into msc_sites.slots
 };
@@ -43,7 +46,8 @@ struct msc_sites {
     void *storage;
 };
 
-// `by_use` gives every use of an activation a site of its own. *out is owned by the caller.
+// `by_use` gives every joint that uses an activation a site of its own. *out is owned by the
+// caller.
 // Joint names, not ids, are what stays when a graph is bound: bound copies have the same slots in
 // the same order.
 enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g, bool by_use);

@@ -1,0 +1,144 @@
+#include "graph/edit.h"
+
+#include "base/platform.h"
+
+#include <math.h>
+#include <stddef.h>
+
+// Everything between the division and the result is exact in float32: q and the zero point have at
+// most 16 bits, and what lies outside of that is clamped away. A NaN passes every comparison
+// untouched, so that fake quantisation hands it on.
+static inline float quantize(float x, float scale, float zero_point, float low, float high) {
+    float q = rintf(x / scale) + zero_point;
+    q = q < low ? low : q;
+    return q > high ? high : q;
+}
+
+static inline int32_t to_integer(float q, int32_t low) {
+    return isnan(q) ? low : (int32_t)q;
+}
+
+void msc_quant_seal(struct msc_quant *q) {
+    struct msc_hash h = msc_hash_bytes("quant", 5);
+    const int32_t numbers[] = {q->bits, q->low, q->high, q->axis, q->n};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        h = msc_hash_add_u64(h, (uint64_t)(int64_t)numbers[i]);
+    }
+    size_t n = (size_t)q->n;
+    h = msc_hash_add_bytes(h, q->scales, n * sizeof(q->scales[0]));
+    q->hash = msc_hash_add_bytes(h, q->zero_points, n * sizeof(q->zero_points[0]));
+}
+
+int32_t msc_quantize_value(float x, float scale, int32_t zero_point, int32_t low, int32_t high) {
+    return to_integer(quantize(x, scale, (float)zero_point, (float)low, (float)high), low);
+}
+
+MSC_SIMD void msc_quantize_run(int32_t out[], const float x[], int64_t n, float scale,
+                               int32_t zero_point, int32_t low, int32_t high) {
+    float zero = (float)zero_point, least = (float)low, most = (float)high;
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = to_integer(quantize(x[i], scale, zero, least, most), low);
+    }
+}
+
+MSC_SIMD void msc_fake_quantize_run(float out[], const float x[], int64_t n, float scale,
+                                    int32_t zero_point, int32_t low, int32_t high) {
+    float zero = (float)zero_point, least = (float)low, most = (float)high;
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = (quantize(x[i], scale, zero, least, most) - zero) * scale;
+    }
+}
+
+// One row whose elements are of different channels: element i has scales[i].
+MSC_SIMD static void quantize_row(int32_t out[], const float x[], int64_t n, const float scales[],
+                                  const int32_t zero_points[], int32_t low, int32_t high) {
+    for (int64_t i = 0; i < n; i++) {
+        float q = quantize(x[i], scales[i], (float)zero_points[i], (float)low, (float)high);
+        out[i] = to_integer(q, low);
+    }
+}
+
+MSC_SIMD static void fake_quantize_row(float out[], const float x[], int64_t n,
+                                       const float scales[], const int32_t zero_points[],
+                                       int32_t low, int32_t high) {
+    for (int64_t i = 0; i < n; i++) {
+        float zero = (float)zero_points[i];
+        float q = quantize(x[i], scales[i], zero, (float)low, (float)high);
+        out[i] = (q - zero) * scales[i];
+    }
+}
+
+// How an array falls into runs of one scale: [n_outer, q->n, n_inner].
+struct split {
+    int64_t n_outer;
+    int64_t n_inner;
+};
+
+static enum msc_status split_array(struct split *out, const struct msc_array *x,
+                                   const struct msc_quant *q) {
+    int n_dims = msc_array_n_dims(x);
+    const int64_t *dims = msc_array_dims(x);
+    char text[MSC_DIMS_TEXT_BYTES];
+    if (msc_array_dtype(x) != MSC_DTYPE_F32) {
+        return MSC_FAIL(MSC_E_INVALID, "cannot quantise %s%s, expected float32",
+                        msc_dtype_name(msc_array_dtype(x)), msc_dims_format(text, n_dims, dims));
+    }
+    *out = (struct split){1, 1};
+    if (q->axis < 0 && q->n == 1) {
+        out->n_inner = msc_array_n_elements(x);
+        return MSC_OK;
+    }
+    if (q->axis < 0 || q->axis >= n_dims || dims[q->axis] != q->n) {
+        return MSC_FAIL(MSC_E_INVALID, "%d scales along axis %d do not fit a tensor of %s",
+                        (int)q->n, (int)q->axis, msc_dims_format(text, n_dims, dims));
+    }
+    for (int i = 0; i < n_dims; i++) {
+        out->n_outer *= i < q->axis ? dims[i] : 1;
+        out->n_inner *= i > q->axis ? dims[i] : 1;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc_array *x,
+                                        const struct msc_quant *q) {
+    struct split split;
+    MSC_TRY(split_array(&split, x, q));
+    MSC_TRY(msc_array_create(out, MSC_DTYPE_F32, msc_array_n_dims(x), msc_array_dims(x)));
+    const float *from = msc_array_data(x);
+    float *to = msc_array_data(*out);
+    for (int64_t o = 0; o < split.n_outer; o++) {
+        if (split.n_inner == 1) {
+            int64_t at = o * q->n;
+            fake_quantize_row(to + at, from + at, q->n, q->scales, q->zero_points, q->low, q->high);
+            continue;
+        }
+        for (int64_t c = 0; c < q->n; c++) {
+            int64_t at = (o * q->n + c) * split.n_inner;
+            msc_fake_quantize_run(to + at, from + at, split.n_inner, q->scales[c],
+                                  q->zero_points[c], q->low, q->high);
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_quantize_array(struct msc_array **out, const struct msc_array *x,
+                                   const struct msc_quant *q) {
+    struct split split;
+    MSC_TRY(split_array(&split, x, q));
+    MSC_TRY(msc_array_create(out, MSC_DTYPE_I32, msc_array_n_dims(x), msc_array_dims(x)));
+    const float *from = msc_array_data(x);
+    int32_t *to = msc_array_data(*out);
+    for (int64_t o = 0; o < split.n_outer; o++) {
+        if (split.n_inner == 1) {
+            int64_t at = o * q->n;
+            quantize_row(to + at, from + at, q->n, q->scales, q->zero_points, q->low, q->high);
+            continue;
+        }
+        for (int64_t c = 0; c < q->n; c++) {
+            int64_t at = (o * q->n + c) * split.n_inner;
+            msc_quantize_run(to + at, from + at, split.n_inner, q->scales[c], q->zero_points[c],
+                             q->low, q->high);
+        }
+    }
+    return MSC_OK;
+}

@@ -1,0 +1,96 @@
+// Graphs on disk: ONNX, or the JSON form beside a .safetensors of the same name.
+#include "graph/graph_internal.h"
+
+#include "base/file.h"
+#include "base/str.h"
+#include "data/safetensors.h"
+#include "graph/onnx.h"
+
+#include <string.h>
+
+static bool has_ending(const char *path, const char *ending) {
+    size_t n = strlen(path), n_ending = strlen(ending);
+    return n >= n_ending && strcmp(path + n - n_ending, ending) == 0;
+}
+
+static enum msc_status load_json(struct msc_graph **out, const char *path) {
+    struct msc_arena arena = {0};
+    struct msc_array_list weights = {0};
+    char *text = NULL;
+    size_t n_bytes;
+    enum msc_status status = MSC_OK;
+    int n_stem = (int)(strlen(path) - strlen(".json"));
+    char *weights_path = msc_arena_printf(&arena, "%.*s.safetensors", n_stem, path);
+    if (weights_path == NULL) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+        goto out;
+    }
+    MSC_TRY_OUT(msc_file_read(&text, &n_bytes, path));
+    MSC_TRY_OUT(msc_safetensors_load(&weights, weights_path));
+    MSC_TRY_OUT(msc_graph_read_json(out, text, n_bytes, path, &weights));
+out:
+    msc_free(text);
+    msc_array_list_finish(&weights);
+    msc_arena_finish(&arena);
+    return status;
+}
+
+static enum msc_status load_onnx(struct msc_graph **out, const char *path) {
+    return msc_onnx_load(out, path, NULL);
+}
+
+static const struct format {
+    const char *ending;
+    enum msc_status (*load)(struct msc_graph **out, const char *path);
+} formats[] = {
+    {".onnx", load_onnx},
+    {".json", load_json},
+};
+
+enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        if (has_ending(path, formats[i].ending)) {
+            return formats[i].load(out, path);
+        }
+    }
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: expected a model that ends in .onnx or .json", path);
+}
+
+static enum msc_status list_weights(struct msc_array_list *list, const struct msc_graph *g) {
+    for (int32_t i = 0; i < g->n_tensors; i++) {
+        const struct msc_tensor *t = &g->tensors[i]->tensor;
+        if (t->producer != MSC_NO_ID) {
+            continue;
+        }
+        if (t->data == NULL) {
+            return MSC_FAIL(MSC_E_STATE, "graph '%s': weight '%s' has no elements to save", g->name,
+                            t->name);
+        }
+        MSC_TRY(msc_array_list_add(list, t->name, t->data));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_graph_save(const struct msc_graph *g, const char *path) {
+    struct msc_arena arena = {0};
+    struct msc_array_list weights = {0};
+    struct msc_str json = {0};
+    enum msc_status status = MSC_OK;
+    char *weights_path = msc_arena_printf(&arena, "%s.safetensors", path);
+    char *json_path = msc_arena_printf(&arena, "%s.json", path);
+    if (weights_path == NULL || json_path == NULL) {
+        status = msc_graph__no_memory(g);
+        goto out;
+    }
+    MSC_TRY_OUT(list_weights(&weights, g));
+    msc_graph_write_json(g, &json);
+    msc_str_char(&json, '\n');
+    MSC_TRY_OUT(msc_str_status(&json));
+    MSC_TRY_OUT(msc_safetensors_save(weights_path, &weights, NULL, 0));
+    MSC_TRY_OUT(msc_file_write(json_path, json.data, json.length));
+out:
+    msc_str_finish(&json);
+    msc_array_list_finish(&weights);
+    msc_arena_finish(&arena);
+    return status;
+}

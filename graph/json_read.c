@@ -1,0 +1,206 @@
+// Reading the JSON form. Nodes stand parents first; unknown keys are passed over. With weights at
+// hand every joint is inferred anew and has to agree with what the file says; without, the file's
+// word is taken, for such a graph has nothing to compute with.
+#include "graph/json_reader.h"
+
+#include <string.h>
+
+// "file.json: nodes[3]" for error texts.
+static const char *place(struct msc_graph_reader *r, const char *list, int index) {
+    const char *text = msc_arena_printf(&r->scratch, "%s: %s[%d]", r->name, list, index);
+    return text == NULL ? r->name : text;
+}
+
+enum msc_status msc_graph__read_text(const char **out, const cJSON *object, const char *key,
+                                     const char *where) {
+    *out = "";
+    return cJSON_HasObjectItem(object, key) ? msc_json_get_text(out, object, key, where) : MSC_OK;
+}
+
+enum msc_status msc_graph__read_array(const cJSON **out, const cJSON *object, const char *key,
+                                      const char *where) {
+    *out = NULL;
+    return cJSON_HasObjectItem(object, key) ? msc_json_get_array(out, object, key, where) : MSC_OK;
+}
+
+enum msc_status msc_graph__read_element(const char **out, const cJSON *element, const char *key,
+                                        const char *where) {
+    if (!cJSON_IsString(element)) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %s holds something that is no text", where, key);
+    }
+    *out = element->valuestring;
+    return MSC_OK;
+}
+
+enum msc_status msc_graph__read_attrs(struct msc_attr **out, int32_t *n, struct msc_graph_reader *r,
+                                      const cJSON *object, const char *where) {
+    *out = NULL;
+    *n = 0;
+    if (!cJSON_HasObjectItem(object, "attrs")) {
+        return MSC_OK;
+    }
+    const cJSON *map;
+    MSC_TRY(msc_json_get_object(&map, object, "attrs", where));
+    *out = msc_arena_array(&r->scratch, (size_t)cJSON_GetArraySize(map), sizeof(**out));
+    if (*out == NULL) {
+        return msc_graph__no_memory(r->g);
+    }
+    const cJSON *item;
+    cJSON_ArrayForEach(item, map) {
+        struct msc_attr *attr = &(*out)[(*n)++];
+        attr->key = item->string;
+        MSC_TRY(msc_graph__read_element(&attr->value, item, "attrs", where));
+    }
+    return MSC_OK;
+}
+
+static const struct prim_kind {
+    const char *optype;
+    int n_parents;
+} prim_kinds[] = {
+    {"shape", 0},    {"Int", 0},      {"Add", 2}, {"Sub", 2}, {"Mul", 2},
+    {"FloorDiv", 2}, {"FloorMod", 2}, {"Max", 2}, {"Min", 2},
+};
+
+static enum msc_status check_prim(const char *optype, int n_parents, const char *where) {
+    for (size_t i = 0; i < sizeof(prim_kinds) / sizeof(prim_kinds[0]); i++) {
+        if (strcmp(prim_kinds[i].optype, optype) != 0) {
+            continue;
+        }
+        if (prim_kinds[i].n_parents != n_parents) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: %s takes %d parents, found %d", where, optype,
+                            prim_kinds[i].n_parents, n_parents);
+        }
+        return MSC_OK;
+    }
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: unknown operator '%s' of a prim", where, optype);
+}
+
+static enum msc_status read_prim(struct msc_graph_reader *r, const cJSON *object,
+                                 const char *where) {
+    const char *name, *optype;
+    const cJSON *list;
+    MSC_TRY(msc_json_get_text(&name, object, "name", where));
+    MSC_TRY(msc_json_get_text(&optype, object, "optype", where));
+    MSC_TRY(msc_graph__read_array(&list, object, "parents", where));
+    MSC_TRY(check_prim(optype, cJSON_GetArraySize(list), where));
+    int32_t parents[3];
+    int n_parents = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list) {
+        const char *parent;
+        MSC_TRY(msc_graph__read_element(&parent, item, "parents", where));
+        parents[n_parents] = msc_graph_find_prim(r->g, parent);
+        if (parents[n_parents++] == MSC_NO_ID) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: cannot find parent '%s'", where, parent);
+        }
+    }
+    struct msc_attr *attrs;
+    int32_t n_attrs;
+    MSC_TRY(msc_graph__read_attrs(&attrs, &n_attrs, r, object, where));
+    int32_t prim;
+    if (msc_graph_find_prim(r->g, name) != MSC_NO_ID) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: the prim '%s' is there twice", where, name);
+    }
+    MSC_TRY(msc_graph__add_prim(&prim, r->g, name, optype, n_parents, parents, n_attrs, attrs));
+    if (strcmp(r->g->prims[prim]->name, name) != 0) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: the prim '%s' says the same as '%s'", where, name,
+                        r->g->prims[prim]->name);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_prims(struct msc_graph_reader *r, const cJSON *root) {
+    const cJSON *list, *item;
+    MSC_TRY(msc_graph__read_array(&list, root, "prims", r->name));
+    int i = 0;
+    cJSON_ArrayForEach(item, list) {
+        MSC_TRY(read_prim(r, item, place(r, "prims", i++)));
+    }
+    return MSC_OK;
+}
+
+// Tensor ids of a list of names.
+static enum msc_status read_names(int32_t **out, int32_t *n, struct msc_graph_reader *r,
+                                  const cJSON *root, const char *key) {
+    const cJSON *list, *item;
+    MSC_TRY(msc_json_get_array(&list, root, key, r->name));
+    *n = 0;
+    *out = msc_arena_array(&r->scratch, (size_t)cJSON_GetArraySize(list), sizeof(**out));
+    if (*out == NULL) {
+        return msc_graph__no_memory(r->g);
+    }
+    cJSON_ArrayForEach(item, list) {
+        const char *name;
+        MSC_TRY(msc_graph__read_element(&name, item, key, r->name));
+        int32_t tensor = msc_graph__live_tensor(r->g, name);
+        if (tensor == MSC_NO_ID) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: %s names the unknown tensor '%s'", r->name, key,
+                            name);
+        }
+        (*out)[(*n)++] = tensor;
+    }
+    return MSC_OK;
+}
+
+// The file's order of inputs stands; they have to be those that its nodes are.
+static enum msc_status order_inputs(struct msc_graph_reader *r, const cJSON *root) {
+    int32_t *inputs;
+    int32_t n;
+    MSC_TRY(read_names(&inputs, &n, r, root, "inputs"));
+    bool fits = n == r->g->n_inputs;
+    for (int32_t i = 0; fits && i < n; i++) {
+        int32_t producer = r->g->tensors[inputs[i]]->tensor.producer;
+        fits = producer != MSC_NO_ID && r->g->joints[producer]->joint.op == MSC_OP_INPUT;
+        for (int32_t k = 0; k < i; k++) {
+            fits &= inputs[k] != inputs[i];
+        }
+    }
+    if (!fits) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: inputs does not list the %d input nodes once each",
+                        r->name, (int)r->g->n_inputs);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        r->g->inputs[i] = inputs[i];
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_graph(struct msc_graph_reader *r, const cJSON *root) {
+    const cJSON *list, *item;
+    MSC_TRY(read_prims(r, root));
+    MSC_TRY(msc_json_get_array(&list, root, "nodes", r->name));
+    int i = 0;
+    cJSON_ArrayForEach(item, list) {
+        MSC_TRY(msc_graph__read_node(r, item, place(r, "nodes", i++)));
+    }
+    MSC_TRY(order_inputs(r, root));
+    int32_t *outputs;
+    int32_t n;
+    MSC_TRY(read_names(&outputs, &n, r, root, "outputs"));
+    MSC_TRY(msc_graph__set_outputs(r->g, n, outputs));
+    return msc_graph_finalize(r->g);
+}
+
+enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
+                                    const char *name, const struct msc_array_list *weights) {
+    cJSON *root = NULL;
+    struct msc_graph_reader r = {.name = name, .weights = weights};
+    enum msc_status status = MSC_OK;
+    const char *graph_name;
+    MSC_TRY_OUT(msc_json_parse(&root, text, length, name));
+    if (!cJSON_IsObject(root)) {
+        status = MSC_FAIL(MSC_E_FORMAT, "%s: expected an object", name);
+        goto out;
+    }
+    MSC_TRY_OUT(msc_json_get_text(&graph_name, root, "name", name));
+    MSC_TRY_OUT(msc_graph_create(&r.g, graph_name));
+    MSC_TRY_OUT(read_graph(&r, root));
+    *out = r.g;
+    r.g = NULL;
+out:
+    msc_graph_destroy(r.g);
+    msc_arena_finish(&r.scratch);
+    cJSON_Delete(root);
+    return status;
+}

@@ -1,0 +1,31 @@
+// What the files that read the JSON form share.
+#ifndef MSC_GRAPH_JSON_READER_H
+#define MSC_GRAPH_JSON_READER_H
+
+#include "base/json.h"
+#include "data/npy.h"
+#include "graph/graph_internal.h"
+
+struct msc_graph_reader {
+    struct msc_graph *g;
+    struct msc_arena scratch;
+    const char *name;                     // of the file, for error texts
+    const struct msc_array_list *weights; // NULL: none are at hand
+};
+
+// Members that may be absent: "" or NULL then.
+enum msc_status msc_graph__read_text(const char **out, const cJSON *object, const char *key,
+                                     const char *where);
+enum msc_status msc_graph__read_array(const cJSON **out, const cJSON *object, const char *key,
+                                      const char *where);
+// The text of a list's element; `key` is the list's.
+enum msc_status msc_graph__read_element(const char **out, const cJSON *element, const char *key,
+                                        const char *where);
+// The member "attrs", in the reader's scratch.
+enum msc_status msc_graph__read_attrs(struct msc_attr **out, int32_t *n, struct msc_graph_reader *r,
+                                      const cJSON *object, const char *where);
+// Reads one node and adds it to the graph.
+enum msc_status msc_graph__read_node(struct msc_graph_reader *r, const cJSON *object,
+                                     const char *where);
+
+#endif

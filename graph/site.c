@@ -1,0 +1,214 @@
+#include "graph/site.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+// Which operands of an operator are quantised; a row for each position.
+static const struct site_rule {
+    enum msc_op op;
+    int operand;
+    bool constants_only; // nothing but a constant tensor makes a slot
+} rules[] = {
+    {MSC_OP_CONV1D, 0, false},
+    {MSC_OP_CONV1D, 1, false},
+    {MSC_OP_CONV2D, 0, false},
+    {MSC_OP_CONV2D, 1, false},
+    {MSC_OP_CONV3D, 0, false},
+    {MSC_OP_CONV3D, 1, false},
+    {MSC_OP_CONV1D_BIAS, 0, false},
+    {MSC_OP_CONV1D_BIAS, 1, false},
+    {MSC_OP_CONV2D_BIAS, 0, false},
+    {MSC_OP_CONV2D_BIAS, 1, false},
+    {MSC_OP_CONV3D_BIAS, 0, false},
+    {MSC_OP_CONV3D_BIAS, 1, false},
+    {MSC_OP_CONV2D_TRANSPOSE, 0, false},
+    {MSC_OP_CONV2D_TRANSPOSE, 1, false},
+    {MSC_OP_LINEAR, 0, false},
+    {MSC_OP_LINEAR, 1, false},
+    {MSC_OP_LINEAR_BIAS, 0, false},
+    {MSC_OP_LINEAR_BIAS, 1, false},
+    {MSC_OP_MATMUL, 0, false},
+    {MSC_OP_MATMUL, 1, false},
+    {MSC_OP_GEMM, 0, false},
+    {MSC_OP_GEMM, 1, false},
+    {MSC_OP_TAKE, 0, true},
+};
+
+static const struct site_rule *find_rule(enum msc_op op, int operand) {
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        if (rules[i].op == op && rules[i].operand == operand) {
+            return &rules[i];
+        }
+    }
+    return NULL;
+}
+
+// The weight behind an operand: itself, or what a `constant` joint holds; else MSC_NO_ID.
+static int32_t constant_behind(const struct msc_graph *g, int32_t tensor) {
+    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
+    if (t->producer == MSC_NO_ID) {
+        return tensor;
+    }
+    const struct msc_joint *producer = msc_graph_joint(g, t->producer);
+    bool is_constant = producer->op == MSC_OP_CONSTANT && producer->n_weights == 1;
+    return is_constant ? producer->weights[0].tensor : MSC_NO_ID;
+}
+
+// With groups, axis O of a transposed convolution's weight counts the channels of one group only,
+// and the scales of the others would be needed along I as well: such a weight has one scale.
+static int32_t channel_axis(const struct msc_joint *j, const struct msc_tensor *weight) {
+    int64_t groups = 1;
+    if (j->op == MSC_OP_CONV2D_TRANSPOSE && msc_joint_attr_i64(j, "groups", &groups) &&
+        groups != 1) {
+        return -1;
+    }
+    return msc_tensor_axis(weight, 'O');
+}
+
+static bool make_slot(struct msc_slot *slot, const struct msc_graph *g, const struct msc_joint *j,
+                      int32_t operand) {
+    const struct site_rule *rule = find_rule(j->op, operand);
+    if (rule == NULL || j->operands[operand] == MSC_NO_ID) {
+        return false;
+    }
+    int32_t weight = constant_behind(g, j->operands[operand]);
+    int32_t tensor = weight == MSC_NO_ID ? j->operands[operand] : weight;
+    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
+    if (!msc_dtype_is_float(t->dtype) || (weight == MSC_NO_ID && rule->constants_only)) {
+        return false;
+    }
+    *slot = (struct msc_slot){
+        .joint = j->id,
+        .operand = operand,
+        .tensor = tensor,
+        .kind = weight == MSC_NO_ID ? MSC_SITE_ACTIVATION : MSC_SITE_WEIGHT,
+        .channel_axis = weight == MSC_NO_ID ? -1 : channel_axis(j, t),
+    };
+    return true;
+}
+
+// Counts the slots, or (with `slots`) lists them.
+static int32_t list_slots(struct msc_slot *slots, const struct msc_graph *g) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        const struct msc_joint *j = msc_graph_joint(g, i);
+        for (int32_t k = 0; k < j->n_operands; k++) {
+            struct msc_slot slot;
+            if (make_slot(&slot, g, j, k)) {
+                if (slots != NULL) {
+                    slots[n] = slot;
+                }
+                n++;
+            }
+        }
+    }
+    return n;
+}
+
+// True when both slots belong to one site. The uses by one joint always do, as they have one name.
+static bool is_same_site(const struct msc_slot *a, const struct msc_slot *b, bool by_use) {
+    bool is_shared = a->kind == MSC_SITE_WEIGHT || !by_use || a->joint == b->joint;
+    return a->tensor == b->tensor && is_shared;
+}
+
+static enum msc_status name_site(struct msc_site *site, const struct msc_slot *slot,
+                                 const struct msc_graph *g, bool by_use, struct msc_arena *arena) {
+    const char *tensor = msc_graph_tensor(g, slot->tensor)->name;
+    if (by_use && slot->kind == MSC_SITE_ACTIVATION) {
+        const char *joint = msc_graph_joint(g, slot->joint)->name;
+        site->name = msc_arena_printf(arena, "%s-c-%s", tensor, joint);
+    } else {
+        site->name = msc_arena_strdup(arena, tensor);
+    }
+    return site->name == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory for sites") : MSC_OK;
+}
+
+static enum msc_status group_slots(struct msc_sites *sites, const struct msc_graph *g, bool by_use,
+                                   struct msc_arena *arena) {
+    size_t n = (size_t)sites->n_slots;
+    sites->sites = msc_arena_array(arena, n, sizeof(sites->sites[0]));
+    bool *is_taken = msc_arena_array(arena, n, sizeof(is_taken[0]));
+    int32_t *indices = msc_arena_array(arena, n, sizeof(indices[0]));
+    if (sites->sites == NULL || is_taken == NULL || indices == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for sites");
+    }
+    for (int32_t i = 0; i < sites->n_slots; i++) {
+        if (is_taken[i]) {
+            continue;
+        }
+        const struct msc_slot *first = &sites->slots[i];
+        struct msc_site *site = &sites->sites[sites->n_sites++];
+        site->kind = first->kind;
+        site->tensor = first->tensor;
+        site->channel_axis = first->channel_axis;
+        site->slots = indices;
+        MSC_TRY(name_site(site, first, g, by_use, arena));
+        for (int32_t k = i; k < sites->n_slots; k++) {
+            const struct msc_slot *slot = &sites->slots[k];
+            if (is_taken[k] || !is_same_site(first, slot, by_use)) {
+                continue;
+            }
+            is_taken[k] = true;
+            *indices++ = k;
+            site->n_slots++;
+            // Uses that see the output channels on different axes leave no axis for all.
+            site->channel_axis = slot->channel_axis == site->channel_axis ? site->channel_axis : -1;
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status find_sites(struct msc_sites *out, const struct msc_graph *g, bool by_use) {
+    struct msc_arena *arena = out->storage;
+    out->n_slots = list_slots(NULL, g);
+    out->slots = msc_arena_array(arena, (size_t)out->n_slots, sizeof(out->slots[0]));
+    if (out->slots == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for sites");
+    }
+    list_slots(out->slots, g);
+    return group_slots(out, g, by_use, arena);
+}
+
+enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g, bool by_use) {
+    *out = (struct msc_sites){.storage = msc_alloc_zero(1, sizeof(struct msc_arena))};
+    if (out->storage == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for sites");
+    }
+    enum msc_status status = find_sites(out, g, by_use);
+    if (status != MSC_OK) {
+        msc_sites_finish(out);
+    }
+    return status;
+}
+
+void msc_sites_finish(struct msc_sites *sites) {
+    if (sites->storage != NULL) {
+        msc_arena_finish(sites->storage);
+        msc_free(sites->storage);
+    }
+    *sites = (struct msc_sites){0};
+}
+
+int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name) {
+    for (int32_t i = 0; i < sites->n_sites; i++) {
+        if (strcmp(sites->sites[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return MSC_NO_ID;
+}
+
+int32_t msc_sites_find_slot(const struct msc_sites *sites, int32_t joint, int32_t operand) {
+    int32_t low = 0, high = sites->n_slots;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        const struct msc_slot *slot = &sites->slots[middle];
+        bool is_before = slot->joint < joint || (slot->joint == joint && slot->operand < operand);
+        low = is_before ? middle + 1 : low;
+        high = is_before ? high : middle;
+    }
+    bool is_found = low < sites->n_slots && sites->slots[low].joint == joint &&
+                    sites->slots[low].operand == operand;
+    return is_found ? low : MSC_NO_ID;
+}

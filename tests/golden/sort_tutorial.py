@@ -1,0 +1,51 @@
+"""Cuts the three forms of the graph out of the text of MSC's tutorial on graphs and sorts attributes.
+
+    python3 sort_tutorial.py TUTORIAL.txt
+
+writes conv_relu.txt, conv_relu.json and conv_relu.prototxt beside this file. The tutorial shows
+attributes in the order of a hash table; ours are sorted by key, and in prototxt all of layer_param
+counts as attributes. Blank lines at the end of an output are lost in the tutorial's text; its other
+outputs show that the printed form of a node ends in a line break, and that of a graph in one more.
+"""
+
+import pathlib
+import re
+import sys
+
+
+def cut(text, begin, end):
+    start = text.index(begin)
+    return text[start:text.index(end, start)].rstrip("\n")
+
+
+def sort_printed(text):
+    def sort_line(match):
+        return "  ATTRS: " + " ".join(sorted(match[1].split())) + " \n"
+    return re.sub(r"  ATTRS: (.*) \n", sort_line, text) + "\n\n"
+
+
+def sort_json(text):
+    def sort_map(match):
+        entries = sorted(line.strip().rstrip(",") for line in match[1].splitlines() if line.strip())
+        return '"attrs": {\n' + ", \n".join("        " + e for e in entries) + "\n      }"
+    return re.sub(r'"attrs": \{\n(.*?)\n      \}', sort_map, text, flags=re.S)
+
+
+def sort_prototxt(text):
+    def sort_block(match):
+        return "  layer_param {\n" + "\n".join(sorted(match[1].splitlines())) + "\n  }"
+    return re.sub(r"  layer_param \{\n(.*?)\n  \}", sort_block, text, flags=re.S)
+
+
+def main():
+    text = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
+    folder = pathlib.Path(__file__).parent
+    printed = cut(text, "main <INPUTS", "type(graph)")
+    json = cut(text, '{\n  "name": "main"', "\n\n")
+    prototxt = cut(text, 'name: "main"', "\n\n")
+    (folder / "conv_relu.txt").write_text(sort_printed(printed), encoding="utf-8")
+    (folder / "conv_relu.json").write_text(sort_json(json), encoding="utf-8")
+    (folder / "conv_relu.prototxt").write_text(sort_prototxt(prototxt), encoding="utf-8")
+
+
+main()
