@@ -257,7 +257,7 @@ enum msc_status msc_process_send(struct msc_process *process, const char *text, 
             text += n;
             length -= (size_t)n;
         } else if (errno == EPIPE) {
-            return fail_ended(process);
+            return MSC_OK; // its last words may still wait to be read
         } else if (errno != EAGAIN && errno != EINTR) {
             return MSC_FAIL(MSC_E_IO, "%s: cannot be written to: %s", process->name,
                             strerror(errno));

@@ -15,7 +15,8 @@ struct msc_process;
 // be started; the text begins with the program's name.
 enum msc_status msc_process_start(struct msc_process **out, const char *const argv[],
                                   const char *folder);
-// Writes all bytes. MSC_E_IO when the program is gone or does not read for `timeout_s`.
+// Writes all bytes. MSC_E_IO when the program does not read for `timeout_s`; one that is gone shows
+// at the next receive.
 enum msc_status msc_process_send(struct msc_process *process, const char *text, size_t length,
                                  double timeout_s);
 // The next line without its newline, borrowed until the next call. MSC_E_IO when the program ended

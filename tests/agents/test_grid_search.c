@@ -1,0 +1,220 @@
+#include "tests/agents/trace.h"
+
+#include "base/json.h"
+#include "env/env_toy.h"
+#include "tests/msc_test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// Two tasks of three widths, 3, 2 and 1, ten bytes a width.
+static const char *const labels[] = {"3", "2", "1"};
+static const uint32_t order[] = {0, 1, 2};
+static const double widths[] = {3, 2, 1};
+static const struct msc_task tasks[] = {
+    {.name = "a", .n_choices = 3, .labels = labels, .dearest_first = order},
+    {.name = "b", .n_choices = 3, .labels = labels, .dearest_first = order},
+};
+static const struct msc_cost_factor factors[] = {
+    {.task = 0, .by_choice = widths},
+    {.task = 1, .by_choice = widths},
+};
+static const struct msc_cost_term terms[] = {
+    {.scale = 10, .n_factors = 1, .factors = &factors[0]},
+    {.scale = 10, .n_factors = 1, .factors = &factors[1]},
+};
+static const struct msc_cost costs[] = {{.metric = "size", .n_terms = 2, .terms = terms}};
+static const struct msc_metric metrics[] = {
+    {.name = "loss", .unit = ""},
+    {.name = "size", .unit = "bytes", .is_exact = true},
+};
+static const struct msc_space space = {
+    .n_tasks = 2, .tasks = tasks, .n_metrics = 2, .metrics = metrics, .n_costs = 1,
+    .costs = costs,
+};
+static const struct msc_goal goal = {
+    .n_objectives = 1,
+    .objectives = {{.metric = 0}},
+    .n_bounds = 1,
+    .bounds = {{.metric = 1, .min = -INFINITY, .max = 40}},
+};
+
+// Asks in rounds of `round`, answers from a table of losses, and compares what is proposed.
+static void expect_sequence(const char *config, size_t round, const double losses[3][3],
+                            const uint32_t expected[][2], size_t n_expected) {
+    struct msc_agent *agent = NULL;
+    struct cJSON *json = NULL;
+    size_t n_seen = 0;
+    size_t n = 1;
+    uint32_t choices[8][2];
+    struct msc_proposal proposals[8];
+    assert_ok(msc_json_parse(&json, config, strlen(config), "agent"));
+    assert_ok(msc_agent_open(&agent, json, &space, &goal, 0, NULL));
+    while (n > 0 && !msc_agent_is_done(agent)) {
+        for (size_t i = 0; i < round; i++) {
+            proposals[i].choices = choices[i];
+        }
+        assert_ok(msc_agent_ask(agent, proposals, round, &n));
+        for (size_t i = 0; i < n; i++) {
+            assert_true(n_seen + i < n_expected);
+            assert_memory_equal(choices[i], expected[n_seen + i], sizeof choices[i]);
+        }
+        for (size_t i = 0; i < n; i++) {
+            struct msc_outcome outcome;
+            struct msc_trial trial = {.id = (int64_t)n_seen++, .choices = choices[i],
+                                      .parent = -1, .bound = INFINITY};
+            msc_outcome_init(&outcome);
+            outcome.metrics[0] = losses[choices[i][0]][choices[i][1]];
+            outcome.metrics[1] = msc_cost_value(costs, choices[i]);
+            msc_goal_judge(&goal, &space, &outcome);
+            assert_ok(msc_agent_tell(agent, &trial, &outcome));
+        }
+    }
+    assert_int_equal(n_seen, n_expected);
+    msc_agent_destroy(agent);
+    cJSON_Delete(json);
+}
+
+// Followed by hand. 60 bytes at the dearest, 40 allowed. Each cheaper step removes 10/40.
+// Step 1: b's costs 0.5, a's 1.0: (0, 1). Step 2: (1, 1) gains 0.7, (0, 2) gains 1.5: (1, 1),
+// 40 bytes. Step 3: what is dearer does not fit; (1, 2) lowers the loss to 1.1. Step 4: nothing is
+// lower than that.
+static void test_agents_grid_search__greedy_by_hand(void **state) {
+    (void)state;
+    static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 1.2, 1.1}, {9.0, 1.5, 3.0}};
+    static const uint32_t expected[][2] = {
+        {0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {2, 1}, {1, 2}, {0, 2}, {2, 2}, {1, 1},
+    };
+    for (size_t round = 1; round <= 8; round++) {
+        expect_sequence("{\"type\":\"grid_search\",\"mode\":\"greedy\"}", round, losses, expected,
+                        10);
+    }
+}
+
+// Alone a's choices lose 0, 1, 9 and b's 0, 0.5, 2. Within 40 bytes (0, 2) sums to 2, (1, 1) to
+// 1.5, (2, 0) to 9: (1, 1), whatever it really gives.
+static void test_agents_grid_search__per_task_by_hand(void **state) {
+    (void)state;
+    static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 7.0, 7.0}, {9.0, 7.0, 7.0}};
+    static const uint32_t expected[][2] = {{0, 0}, {1, 0}, {2, 0}, {0, 1}, {0, 2}, {1, 1}};
+    for (size_t round = 1; round <= 8; round++) {
+        expect_sequence("{\"type\":\"grid_search\"}", round, losses, expected, 6);
+    }
+}
+
+// (0, 0), (0, 1) and (1, 0) have more than 40 bytes.
+static void test_agents_grid_search__full_skips_infeasible(void **state) {
+    (void)state;
+    static const double losses[3][3] = {{0.0}};
+    static const uint32_t expected[][2] = {{0, 2}, {1, 1}, {1, 2}, {2, 0}, {2, 1}, {2, 2}};
+    for (size_t round = 1; round <= 8; round++) {
+        expect_sequence("{\"type\":\"grid_search\",\"mode\":\"full\"}", round, losses, expected,
+                        6);
+    }
+}
+
+static double toy_optimum(const char *json) {
+    struct msc_goal toy_goal;
+    struct cJSON *config = NULL;
+    uint32_t choices[TRACE_TASKS];
+    double loss = NAN;
+    struct msc_env *env = trace_open_env(json, &toy_goal, &config);
+    double limit = toy_goal.n_bounds > 0 ? toy_goal.bounds[0].max : INFINITY;
+    assert_ok(msc_env_toy_optimum(env, limit, choices, &loss));
+    msc_env_destroy(env);
+    cJSON_Delete(config);
+    return loss;
+}
+
+static void test_agents_grid_search__per_task_is_optimal_on_sums(void **state) {
+    (void)state;
+    for (int seed = 0; seed < 20; seed++) {
+        char env[200];
+        snprintf(env, sizeof env,
+                 "{\"tasks\":24,\"choices\":5,\"seed\":%d,\"bounds\":{\"size_bytes\":{\"max\":%d}}}",
+                 seed, 1000 + 30 * seed);
+        struct trace trace;
+        struct trace_run run = {.env = env, .agent = "{\"type\":\"grid_search\"}", .round = 16,
+                                .max_trials = 1000};
+        trace_make(&trace, &run);
+        assert_true(trace.is_over);
+        assert_int_equal(trace.n, 1 + 24 * 4 + 1);
+        assert_int_equal(trace.best_id, trace.n - 1);
+        assert_float_equal(trace.best.objectives[0], toy_optimum(env), 1e-9);
+        trace_finish(&trace);
+    }
+}
+
+// With the roles turned, the bound is on what needs a run: it is taken to add up.
+static void test_agents_grid_search__per_task_keeps_measured_bounds(void **state) {
+    (void)state;
+    static const char env[] = "{\"tasks\":5,\"choices\":4,\"objectives\":[\"size_bytes\"],"
+                              "\"bounds\":{\"distill_loss\":{\"max\":1.0}}}";
+    struct trace part;
+    struct trace full;
+    struct trace_run run = {.env = env, .agent = "{\"type\":\"grid_search\"}", .round = 8,
+                            .max_trials = 2000};
+    trace_make(&part, &run);
+    run.agent = "{\"type\":\"grid_search\",\"mode\":\"full\"}";
+    trace_make(&full, &run);
+    assert_int_equal(full.n, 1024);
+    assert_int_equal(part.entries[part.n - 1].outcome.state, MSC_TRIAL_COMPLETE);
+    assert_true(part.entries[part.n - 1].outcome.objectives[0] == full.best.objectives[0]);
+    trace_finish(&part);
+    trace_finish(&full);
+}
+
+static void test_agents_grid_search__full_finds_the_optimum(void **state) {
+    (void)state;
+    static const char *const envs[] = {
+        "{\"tasks\":6,\"choices\":3,\"interaction\":1,\"seed\":4}",
+        "{\"tasks\":6,\"choices\":3,\"interaction\":1,\"bounds\":{\"size_bytes\":{\"max\":300}}}",
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct trace trace;
+        struct trace_run run = {.env = envs[i],
+                                .agent = "{\"type\":\"grid_search\",\"mode\":\"full\"}",
+                                .round = 7, .max_trials = 2000};
+        trace_make(&trace, &run);
+        assert_true(trace.is_over);
+        assert_true(i > 0 ? trace.n < 729 : trace.n == 729);
+        assert_float_equal(trace.best.objectives[0], toy_optimum(envs[i]), 1e-12);
+        trace_finish(&trace);
+    }
+}
+
+static void test_agents_grid_search__greedy_comes_near_the_optimum(void **state) {
+    (void)state;
+    for (int seed = 0; seed < 10; seed++) {
+        char env[200];
+        snprintf(env, sizeof env,
+                 "{\"tasks\":24,\"choices\":4,\"seed\":%d,\"bounds\":{\"size_bytes\":"
+                 "{\"max\":1500}}}",
+                 seed);
+        struct trace trace;
+        struct trace_run run = {.env = env,
+                                .agent = "{\"type\":\"grid_search\",\"mode\":\"greedy\"}",
+                                .round = 16, .max_trials = 5000};
+        trace_make(&trace, &run);
+        assert_true(trace.is_over);
+        double best = toy_optimum(env);
+        assert_true(trace.best.objectives[0] >= best - 1e-9);
+        assert_true(trace.best.objectives[0] <= best * 1.1);
+        trace_finish(&trace);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_agents_grid_search__greedy_by_hand),
+        cmocka_unit_test(test_agents_grid_search__per_task_by_hand),
+        cmocka_unit_test(test_agents_grid_search__full_skips_infeasible),
+        cmocka_unit_test(test_agents_grid_search__per_task_is_optimal_on_sums),
+        cmocka_unit_test(test_agents_grid_search__per_task_keeps_measured_bounds),
+        cmocka_unit_test(test_agents_grid_search__full_finds_the_optimum),
+        cmocka_unit_test(test_agents_grid_search__greedy_comes_near_the_optimum),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+// What an agent that is a program may do wrong, and what is said of it. The programs are one-line
+// shell scripts, which is why these cases name /bin/sh as the command.
+#include "agents/agent.h"
+#include "tests/agents/trace.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "tests/msc_test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct fixture {
+    struct msc_env *env;
+    struct msc_goal goal;
+    struct cJSON *env_config;
+    struct cJSON *config;
+    struct msc_agent *agent;
+};
+
+static enum msc_status open_json(struct fixture *f, const char *json) {
+    memset(f, 0, sizeof *f);
+    f->env = trace_open_env("{\"tasks\":3,\"choices\":2}", &f->goal, &f->env_config);
+    assert_ok(msc_json_parse(&f->config, json, strlen(json), "agent"));
+    return msc_agent_open(&f->agent, f->config, msc_env_space(f->env), &f->goal, 5, "/");
+}
+
+// An agent that runs `script` with a timeout of half a second.
+static enum msc_status open_script(struct fixture *f, const char *script) {
+    struct msc_str json = {0};
+    msc_str_append(&json, "{\"type\":\"process\",\"timeout\":0.5,\"command\":[\"/bin/sh\",\"-c\",");
+    msc_json_write_text(&json, script);
+    msc_str_append(&json, "]}");
+    assert_ok(msc_str_status(&json));
+    enum msc_status status = open_json(f, msc_str_text(&json));
+    msc_str_finish(&json);
+    return status;
+}
+
+static void close_fixture(struct fixture *f) {
+    msc_agent_destroy(f->agent);
+    msc_env_destroy(f->env);
+    cJSON_Delete(f->config);
+    cJSON_Delete(f->env_config);
+}
+
+static enum msc_status ask(struct fixture *f, size_t *n) {
+    uint32_t choices[2][3];
+    struct msc_proposal proposals[2] = {{.choices = choices[0]}, {.choices = choices[1]}};
+    return msc_agent_ask(f->agent, proposals, 2, n);
+}
+
+static void test_agents_process__cannot_start(void **state) {
+    (void)state;
+    struct fixture f;
+    assert_int_equal(open_json(&f, "{\"type\":\"process\",\"command\":[\"no-such-program\"]}"),
+                     MSC_E_NOT_FOUND);
+    assert_message("agent process \"no-such-program\", init");
+    assert_message("cannot be started");
+    close_fixture(&f);
+    assert_int_equal(open_json(&f, "{\"type\":\"process\"}"), MSC_E_INVALID);
+    assert_message("agent.command");
+    close_fixture(&f);
+    assert_int_equal(open_json(&f, "{\"type\":\"process\",\"command\":[\"sh\",3]}"),
+                     MSC_E_INVALID);
+    assert_message("item 1 is no text");
+    close_fixture(&f);
+    assert_int_equal(open_json(&f, "{\"type\":\"process\",\"comand\":[\"sh\"]}"), MSC_E_INVALID);
+    assert_message("command");
+    close_fixture(&f);
+}
+
+static void test_agents_process__dies(void **state) {
+    (void)state;
+    struct fixture f;
+    assert_int_equal(open_script(&f, "exit 3"), MSC_E_IO);
+    assert_message("ended with exit status 3");
+    close_fixture(&f);
+    assert_int_equal(open_script(&f, "kill -9 $$"), MSC_E_IO);
+    assert_message("ended by signal 9");
+    close_fixture(&f);
+    size_t n;
+    assert_ok(open_script(&f, "read a; echo '{}'; read b; exit 4"));
+    assert_int_equal(ask(&f, &n), MSC_E_IO);
+    assert_message("ask: /bin/sh: ended with exit status 4");
+    close_fixture(&f);
+}
+
+static void test_agents_process__does_not_answer(void **state) {
+    (void)state;
+    struct fixture f;
+    assert_int_equal(open_script(&f, "sleep 60"), MSC_E_IO);
+    assert_message("no answer; waited 0.5 s");
+    close_fixture(&f);
+}
+
+static void test_agents_process__answers_nonsense(void **state) {
+    (void)state;
+    static const struct {
+        const char *answer, *message;
+    } cases[] = {
+        {"what?", "answer:1:1"},
+        {"[]", "expected a JSON object"},
+        {"{\"error\":\"no licence\"}", "it says: no licence"},
+        {"{}", "proposals"},
+        {"{\"proposals\":[[0,0,0]]}", "proposal 0 is no object"},
+        {"{\"proposals\":[{\"choices\":[0,0]}]}", "proposal 0 has 2 choices, expected 3"},
+        {"{\"proposals\":[{\"choices\":[0,0,0]},{\"choices\":[0,2,0]}]}",
+         "proposal 1 has choice 2 for task task_1, expected 0 to 1"},
+        {"{\"proposals\":[{\"choices\":[0,-1,0]}]}", "has choice -1"},
+        {"{\"proposals\":[{\"choices\":[0,0.5,0]}]}", "has choice 0.5"},
+        {"{\"proposals\":[{\"choices\":[0,1,0],\"parents\":1}]}", "parent"},
+        {"{\"proposals\":[{\"choices\":[0,1,0],\"parent\":-2}]}", "parent -2"},
+        {"{\"proposals\":[{\"choices\":[0,0,0]},{\"choices\":[0,0,0]},{\"choices\":[0,0,0]}]}",
+         "it has 3 proposals, asked for at most 2"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture f;
+        char script[400];
+        size_t n;
+        snprintf(script, sizeof script, "read a; echo '{}'; read b; echo '%s'; read c",
+                 cases[i].answer);
+        assert_ok(open_script(&f, script));
+        assert_true(ask(&f, &n) != MSC_OK);
+        assert_message(cases[i].message);
+        assert_message("agent");
+        close_fixture(&f);
+    }
+}
+
+static void test_agents_process__takes_parent_bound_and_probe(void **state) {
+    (void)state;
+    struct fixture f;
+    uint32_t choices[3];
+    size_t n;
+    struct msc_proposal proposal = {.choices = choices};
+    assert_ok(open_script(&f, "read a; echo '{}'; read b; echo '{\"proposals\":[{\"choices\":"
+                              "[1,0,1],\"parent\":4,\"bound\":0.25,\"probe\":true}],\"done\":true}'"
+                              "; read c"));
+    assert_ok(msc_agent_ask(f.agent, &proposal, 1, &n));
+    const uint32_t expected[] = {1, 0, 1};
+    assert_int_equal(n, 1);
+    assert_memory_equal(choices, expected, sizeof choices);
+    assert_int_equal(proposal.parent, 4);
+    assert_true(proposal.bound == 0.25 && proposal.probe);
+    assert_true(msc_agent_is_done(f.agent));
+    close_fixture(&f);
+}
+
+// The script answers with what it was sent, wrapped so that it comes back as an error text.
+static void test_agents_process__sends_what_is_documented(void **state) {
+    (void)state;
+    struct fixture f;
+    static const char echo[] = "read -r a; echo '{}'; read -r b; printf '%s\\n' \"$b\" | "
+                               "sed 's/\"/`/g; s/^/{\"error\":\"/; s/$/\"}/'; read c";
+    uint32_t choices[] = {1, 0, 1};
+    struct msc_trial trial = {.id = 9, .choices = choices, .parent = -1, .bound = INFINITY};
+    struct msc_outcome outcome;
+    msc_outcome_init(&outcome);
+    outcome.metrics[0] = 0.1;
+    outcome.objectives[0] = 0.1;
+    assert_ok(open_script(&f, echo));
+    assert_int_equal(msc_agent_tell(f.agent, &trial, &outcome), MSC_E_STATE);
+    assert_message("{`method`:`tell`,`trial`:{`id`:9,`choices`:[1,0,1],`parent`:-1,`bound`:null},"
+                   "`outcome`:{`state`:`complete`,`metrics`:{`distill_loss`:0.1},"
+                   "`objectives`:[0.1],`violation`:0,`reason`:``}}");
+    close_fixture(&f);
+    size_t n;
+    assert_ok(open_script(&f, echo));
+    assert_int_equal(ask(&f, &n), MSC_E_STATE);
+    assert_message("{`method`:`ask`,`max`:2}");
+    close_fixture(&f);
+}
+
+// The folder that relative paths start from is where the program runs; shells are not asked.
+static void test_agents_process__runs_in_its_folder(void **state) {
+    (void)state;
+    struct fixture f;
+    assert_int_equal(open_script(&f, "printf '{\"error\":\"%s\"}\\n' \"$PWD\""), MSC_E_STATE);
+    assert_message("it says: /");
+    close_fixture(&f);
+    assert_int_equal(open_json(&f, "{\"type\":\"process\",\"command\":[\"echo\",\"$HOME\"]}"),
+                     MSC_E_FORMAT);
+    assert_message("echo $HOME");
+    close_fixture(&f);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_agents_process__cannot_start),
+        cmocka_unit_test(test_agents_process__dies),
+        cmocka_unit_test(test_agents_process__does_not_answer),
+        cmocka_unit_test(test_agents_process__answers_nonsense),
+        cmocka_unit_test(test_agents_process__takes_parent_bound_and_probe),
+        cmocka_unit_test(test_agents_process__sends_what_is_documented),
+        cmocka_unit_test(test_agents_process__runs_in_its_folder),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
