@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Compares `mscgym run` with onnxruntime on the models of scripts/fetch-models.
+
+    check_fp32.py MSCGYM [--device cpu|vulkan] [--models FOLDER] [MODEL ...]
+
+For each model: seeded inputs, outputs of both, and max |difference| / max |output|, which must be at
+most 1e-4 on cpu and 1e-3 on vulkan. Where an output lies behind a discontinuous operator, the tensor
+before that operator is compared instead. Needs onnx and onnxruntime. Ends with a table; exit code 1
+when a model fails, 77 when none was there.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import onnx
+import onnxruntime
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DIGITS = os.path.join(HERE, "..", "..", "examples", "digits", "digits.onnx")
+LIMITS = {"cpu": 1e-4, "vulkan": 1e-3}
+IMAGE = (0, 1)          # range of the inputs
+CENTRED = (-1, 1)
+CASES = {               # model: (shape of its input, range of values)
+    "digits": ((16, 1, 8, 8), IMAGE),
+    "fashion": ((4, 1, 28, 28), IMAGE),
+    "mlsd-tiny": ((1, 320, 320, 4), (0, 255)),
+    "ocr-det": ((1, 3, 640, 640), CENTRED),
+    "ocr-rec": ((2, 3, 48, 320), CENTRED),
+    "resnet18": ((2, 3, 224, 224), CENTRED),
+    "mobilenet_v2": ((2, 3, 224, 224), CENTRED),
+    "squeezenet1_1": ((2, 3, 224, 224), CENTRED),
+}
+DISCONTINUOUS = {"Equal", "ArgMax", "TopK", "NonMaxSuppression"}
+
+
+def compared_tensors(model):
+    """Outputs, and in place of those behind a discontinuous node the data that node reads."""
+    producers = {o: n for n in model.graph.node for o in n.output}
+    constants = {i.name for i in model.graph.initializer}
+
+    def jump(name, seen):
+        node = producers.get(name)
+        if node is None or name in seen:
+            return None
+        seen.add(name)
+        if node.op_type in DISCONTINUOUS:
+            return next(i for i in node.input if i not in constants)
+        return next(filter(None, (jump(i, seen) for i in node.input if i)), None)
+
+    names = [jump(o.name, set()) or o.name for o in model.graph.output]
+    return list(dict.fromkeys(names))
+
+
+def peer_outputs(path, feeds, names):
+    model = onnx.load(path)
+    known = {o.name for o in model.graph.output}
+    for name in names:
+        if name not in known:
+            model.graph.output.append(onnx.ValueInfoProto(name=name))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    return session.run(names, feeds)
+
+
+def our_outputs(mscgym, path, device, feeds, names, folder):
+    command = [mscgym, "run", path, "--device", device, "--output", folder, "--quiet"]
+    for name, value in feeds.items():
+        file = os.path.join(folder, "input.npy")
+        numpy.save(file, value)
+        command += ["--input", f"{name}={file}"]
+    for name in names:
+        command += ["--tensor", name]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    safe = [name.replace("/", "_").replace(":", "_") for name in names]
+    return [numpy.load(os.path.join(folder, name + ".npy")) for name in safe]
+
+
+def check(mscgym, name, path, device):
+    shape, (low, high) = CASES[name]
+    model = onnx.load(path)
+    constants = {i.name for i in model.graph.initializer}
+    feed = next(i.name for i in model.graph.input if i.name not in constants)
+    values = numpy.random.RandomState(1).uniform(low, high, shape).astype(numpy.float32)
+    names = compared_tensors(model)
+    with tempfile.TemporaryDirectory() as folder:
+        ours = our_outputs(mscgym, path, device, {feed: values}, names, folder)
+    worst = 0
+    for theirs, mine in zip(peer_outputs(path, {feed: values}, names), ours):
+        assert theirs.shape == mine.shape, (name, theirs.shape, mine.shape)
+        difference = numpy.abs(theirs.astype(numpy.float64) - mine).max()
+        worst = max(worst, difference / numpy.abs(theirs).max())
+    return worst
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mscgym")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--models", default=os.environ.get(
+        "MSC_MODELS", os.path.expanduser("~/.cache/mscgym/models")))
+    options = parser.parse_args()
+    rows = []
+    for name in options.names or CASES:
+        path = DIGITS if name == "digits" else os.path.join(options.models, name + ".onnx")
+        if not os.path.exists(path):
+            print(f"{name}: skipped: run scripts/fetch-models", file=sys.stderr)
+            continue
+        rows.append((name, check(options.mscgym, name, path, options.device)))
+        print(f"{name:15} {rows[-1][1]:.2e}", flush=True)
+    limit = LIMITS[options.device.split(":")[0]]
+    print(f"\n| model | max difference / max output on {options.device} |\n|---|---|")
+    for name, worst in rows:
+        print(f"| {name} | {worst:.1e} {'' if worst <= limit else 'FAILS'} |")
+    sys.exit(77 if not rows else int(any(worst > limit for _, worst in rows)))
+
+
+main()
