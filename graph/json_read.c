@@ -195,7 +195,13 @@ enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, si
     }
     MSC_TRY_OUT(msc_json_get_text(&graph_name, root, "name", name));
     MSC_TRY_OUT(msc_graph_create(&r.g, graph_name));
-    MSC_TRY_OUT(read_graph(&r, root));
+    status = read_graph(&r, root);
+    if (status == MSC_E_INVALID) {
+        status = msc_status_prefix(MSC_E_FORMAT, "%s", name);
+    }
+    if (status != MSC_OK) {
+        goto out;
+    }
     *out = r.g;
     r.g = NULL;
 out:

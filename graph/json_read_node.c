@@ -314,7 +314,9 @@ static enum msc_status add_node(struct msc_graph_reader *r, const struct node *n
 enum msc_status msc_graph__read_node(struct msc_graph_reader *r, const cJSON *object,
                                      const char *where) {
     struct node node = {.where = where};
-    MSC_TRY(read_node(&node, r, object));
-    enum msc_status status = add_node(r, &node);
+    enum msc_status status = read_node(&node, r, object);
+    if (status == MSC_OK) {
+        status = add_node(r, &node);
+    }
     return status == MSC_E_INVALID ? msc_status_prefix(MSC_E_FORMAT, "%s", where) : status;
 }

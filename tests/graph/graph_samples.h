@@ -7,8 +7,14 @@
 
 #include "tests/msc_test.h"
 
-#define IDS(...) (const int32_t[]){__VA_ARGS__}
-#define DIMS(...) (const int64_t[]){__VA_ARGS__}
+#define IDS(...)                                                                                   \
+    (const int32_t[]) {                                                                            \
+        __VA_ARGS__                                                                                \
+    }
+#define DIMS(...)                                                                                  \
+    (const int64_t[]) {                                                                            \
+        __VA_ARGS__                                                                                \
+    }
 
 // A float32 weight with elements 0, 1, 2, ...
 static inline int32_t add_weight(struct msc_graph *g, const char *name, const char *layout,
@@ -41,8 +47,8 @@ static inline int32_t add_joint(struct msc_graph *g, const struct msc_joint_spec
 
 static inline int32_t add_unary(struct msc_graph *g, enum msc_op op, const char *name,
                                 int32_t input) {
-    return add_joint(g, &(struct msc_joint_spec){
-                            .op = op, .name = name, .n_inputs = 1, .inputs = &input});
+    return add_joint(
+        g, &(struct msc_joint_spec){.op = op, .name = name, .n_inputs = 1, .inputs = &input});
 }
 
 static inline int32_t add_conv(struct msc_graph *g, const char *name, int32_t input,

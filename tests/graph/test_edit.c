@@ -1,0 +1,233 @@
+#include "graph/edit.h"
+
+#include "base/alloc.h"
+
+#include "tests/msc_test.h"
+
+#include <math.h>
+
+// Expected values by numpy 1.24 in float32: q = clip(rint(x / s) + z, low, high), y = (q - z) * s.
+// Among them ties, values whose quotient differs from x * (1 / s), and quotients that overflow.
+static const struct {
+    float x, scale;
+    int32_t zero_point, low, high;
+    int32_t q;
+    float y;
+} cases[] = {
+    {-0x1.000000p-2f, 0x1.99999ap-4f, 0, -127, 127, -2, -0x1.99999ap-3f},
+    {-0x1.333334p-3f, 0x1.99999ap-4f, 0, -127, 127, -2, -0x1.99999ap-3f},
+    {-0x1.99999ap-5f, 0x1.99999ap-4f, 0, -127, 127, 0, 0x0.0p+0f},
+    {0x1.99999ap-5f, 0x1.99999ap-4f, 0, -127, 127, 0, 0x0.0p+0f},
+    {0x1.333334p-3f, 0x1.99999ap-4f, 0, -127, 127, 2, 0x1.99999ap-3f},
+    {0x1.000000p-2f, 0x1.99999ap-4f, 0, -127, 127, 2, 0x1.99999ap-3f},
+    {0x1.666666p-2f, 0x1.99999ap-4f, 0, -127, 127, 4, 0x1.99999ap-2f},
+    {-0x1.400000p-1f, 0x1.000000p-2f, 3, 0, 15, 1, -0x1.000000p-1f},
+    {-0x1.800000p-2f, 0x1.000000p-2f, 3, 0, 15, 1, -0x1.000000p-1f},
+    {-0x1.000000p-3f, 0x1.000000p-2f, 3, 0, 15, 3, 0x0.0p+0f},
+    {0x1.000000p-3f, 0x1.000000p-2f, 3, 0, 15, 3, 0x0.0p+0f},
+    {0x1.800000p-2f, 0x1.000000p-2f, 3, 0, 15, 5, 0x1.000000p-1f},
+    {0x1.400000p-1f, 0x1.000000p-2f, 3, 0, 15, 5, 0x1.000000p-1f},
+    {0x1.f7c07ap+2f, 0x1.474f94p-4f, 0, -127, 127, 98, 0x1.f531dap+2f},
+    {0x1.92ae8ep-2f, 0x1.5ea272p-8f, 0, -127, 127, 74, 0x1.956bd4p-2f},
+    {0x1.05ea9ep-4f, 0x1.1c1ce0p-9f, 0, -127, 127, 30, 0x1.0a5b12p-4f},
+    {0x1.a1e692p+2f, 0x1.0780fep-4f, 0, -127, 127, 102, 0x1.a3f594p+2f},
+    {0x1.0d287cp+2f, 0x1.30e318p-4f, 0, -127, 127, 57, 0x1.0f8a42p+2f},
+    {0x1.2562c0p-1f, 0x1.bf1060p-5f, 0, -127, 127, 11, 0x1.335b42p-1f},
+    {0x1.93e594p+99f, 0x1.000000p-1f, 7, 0, 255, 255, 0x1.f00000p+6f},
+    {-0x1.93e594p+99f, 0x1.000000p-1f, 7, 0, 255, 0, -0x1.c00000p+1f},
+    {0x0.0p+0f, 0x1.333334p-2f, 128, 0, 255, 128, 0x0.0p+0f},
+    {-0x0.0p+0f, 0x1.333334p-2f, 0, -7, 7, 0, 0x0.0p+0f},
+    {-0x1.99999ap-4f, 0x1.000000p-1f, 0, -7, 7, 0, 0x0.0p+0f},
+    {0x1.16c200p-133f, 0x1.be0000p-137f, 0, -127, 127, 10, 0x1.16c000p-133f},
+    {0x1.ff933cp+127f, 0x1.b38fb8p-127f, 0, -32767, 32767, 32767, 0x1.b38c50p-112f},
+    {0x1.388134p+14f, 0x1.666666p-1f, 32768, 0, 65535, 61340, 0x1.38819ap+14f},
+    {0x1.400000p+2f, 0x1.0624dep-10f, -4, -8, 7, 7, 0x1.6872b2p-7f},
+    {0x1.ccccccp-1f, 0x1.333334p-1f, 1, 0, 3, 2, 0x1.333334p-1f},
+};
+#define N_CASES ((int)(sizeof(cases) / sizeof(cases[0])))
+
+// Equal bits, so that -0 and 0 differ.
+static void check_floats(const float found[], const float expected[], int n) {
+    assert_memory_equal(found, expected, (size_t)n * sizeof(float));
+}
+
+static void test_graph_edit__values(void **state) {
+    (void)state;
+    for (int i = 0; i < N_CASES; i++) {
+        int32_t q = msc_quantize_value(cases[i].x, cases[i].scale, cases[i].zero_point,
+                                       cases[i].low, cases[i].high);
+        assert_int_equal(q, cases[i].q);
+    }
+}
+
+// Runs of many lengths, so that every lane of a vector loop and its rest are met.
+static void test_graph_edit__runs(void **state) {
+    (void)state;
+    enum { LONGEST = 67 };
+    for (int i = 0; i < N_CASES; i++) {
+        float x[LONGEST], y[LONGEST], expected[LONGEST];
+        int32_t q[LONGEST];
+        for (int k = 0; k < LONGEST; k++) {
+            x[k] = cases[i].x;
+            expected[k] = cases[i].y;
+        }
+        for (int n = 1; n <= LONGEST; n += 11) {
+            msc_fake_quantize_run(y, x, n, cases[i].scale, cases[i].zero_point, cases[i].low,
+                                  cases[i].high);
+            check_floats(y, expected, n);
+            msc_quantize_run(q, x, n, cases[i].scale, cases[i].zero_point, cases[i].low,
+                             cases[i].high);
+            for (int k = 0; k < n; k++) {
+                assert_int_equal(q[k], cases[i].q);
+            }
+        }
+    }
+}
+
+// In place, as evaluators do it.
+static void test_graph_edit__in_place(void **state) {
+    (void)state;
+    float x[] = {0.3f, -0.2f, 9.0f};
+    msc_fake_quantize_run(x, x, 3, 0.25f, 0, -7, 7);
+    check_floats(x, (const float[]){0.25f, -0.25f, 1.75f}, 3);
+}
+
+static void test_graph_edit__not_finite(void **state) {
+    (void)state;
+    float x[] = {NAN, INFINITY, -INFINITY}, y[3];
+    int32_t q[3];
+    msc_fake_quantize_run(y, x, 3, 0.5f, 2, 0, 15);
+    assert_true(isnan(y[0]));
+    assert_true(y[1] == 6.5f && y[2] == -1.0f);
+    msc_quantize_run(q, x, 3, 0.5f, 2, 0, 15);
+    assert_int_equal(q[0], 0);
+    assert_int_equal(q[1], 15);
+    assert_int_equal(q[2], 0);
+}
+
+// What is quantised already stays as it is, for every integer of 8 bits and many scales.
+static void test_graph_edit__round_trip(void **state) {
+    (void)state;
+    for (int k = 1; k <= 200; k++) {
+        float scale = 0.0007f * (float)(k * k);
+        for (int32_t zero_point = 0; zero_point <= 255; zero_point += 51) {
+            for (int32_t q = 0; q <= 255; q++) {
+                float y = (float)(q - zero_point) * scale, again;
+                assert_int_equal(msc_quantize_value(y, scale, zero_point, 0, 255), q);
+                msc_fake_quantize_run(&again, &y, 1, scale, zero_point, 0, 255);
+                check_floats(&again, &y, 1);
+            }
+        }
+    }
+}
+
+static const float matrix[] = {0.11f, -0.52f, 0.333f, 1.0f, -1.0f, 0.05f}; // [2, 3]
+
+static struct msc_array *make_matrix(void) {
+    struct msc_array *x;
+    assert_ok(msc_array_create_from(&x, MSC_DTYPE_F32, 2, (const int64_t[]){2, 3}, matrix));
+    return x;
+}
+
+static void check_array(const struct msc_quant *quant, const int32_t q[6], const float y[6]) {
+    struct msc_array *x = make_matrix(), *fake, *whole;
+    assert_ok(msc_fake_quantize_array(&fake, x, quant));
+    assert_ok(msc_quantize_array(&whole, x, quant));
+    assert_int_equal(msc_array_dtype(fake), MSC_DTYPE_F32);
+    assert_int_equal(msc_array_dtype(whole), MSC_DTYPE_I32);
+    assert_int_equal(msc_array_dim(whole, 1), 3);
+    check_floats(msc_array_data(fake), y, 6);
+    assert_memory_equal(msc_array_data(whole), q, 6 * sizeof(q[0]));
+    msc_array_release(fake);
+    msc_array_release(whole);
+    msc_array_release(x);
+}
+
+// Expected values by numpy in float32, with the parameters broadcast along their axis.
+static void test_graph_edit__per_channel(void **state) {
+    (void)state;
+    struct msc_quant quant = {.bits = 8,
+                              .low = -127,
+                              .high = 127,
+                              .axis = 1,
+                              .n = 3,
+                              .scales = (const float[]){0.01f, 0.02f, 0.003f},
+                              .zero_points = (const int32_t[]){0, 1, -2}};
+    check_array(&quant, (const int32_t[]){11, -25, 109, 100, -49, 15},
+                (const float[]){0x1.c28f5cp-4f, -0x1.0a3d70p-1f, 0x1.54fdf4p-2f, 1.0f, -1.0f,
+                                0x1.a1cac0p-5f});
+    quant = (struct msc_quant){.bits = 4,
+                               .low = -7,
+                               .high = 7,
+                               .axis = 0,
+                               .n = 2,
+                               .scales = (const float[]){0.01f, 0.02f},
+                               .zero_points = (const int32_t[]){0, 1}};
+    check_array(&quant, (const int32_t[]){7, -7, 7, 7, -7, 3},
+                (const float[]){0x1.1eb852p-4f, -0x1.1eb852p-4f, 0x1.1eb852p-4f, 0x1.eb851ep-4f,
+                                -0x1.47ae14p-3f, 0x1.47ae14p-5f});
+}
+
+static void test_graph_edit__refuses(void **state) {
+    (void)state;
+    struct msc_array *x = make_matrix(), *whole, *out;
+    struct msc_quant quant = {.bits = 8,
+                              .low = -127,
+                              .high = 127,
+                              .axis = 0,
+                              .n = 3,
+                              .scales = (const float[]){1, 1, 1},
+                              .zero_points = (const int32_t[]){0, 0, 0}};
+    assert_int_equal(msc_fake_quantize_array(&out, x, &quant), MSC_E_INVALID);
+    assert_message("3 scales along axis 0 do not fit a tensor of [2,3]");
+    quant.axis = 2;
+    assert_int_equal(msc_quantize_array(&out, x, &quant), MSC_E_INVALID);
+    quant.axis = -1;
+    assert_int_equal(msc_quantize_array(&out, x, &quant), MSC_E_INVALID);
+    quant.n = 1;
+    assert_ok(msc_array_create(&whole, MSC_DTYPE_I64, 1, (const int64_t[]){2}));
+    assert_int_equal(msc_fake_quantize_array(&out, whole, &quant), MSC_E_INVALID);
+    assert_message("expected float32");
+    msc_array_release(whole);
+    msc_array_release(x);
+}
+
+static void test_graph_edit__hash(void **state) {
+    (void)state;
+    float scales[] = {0.5f, 0.25f};
+    int32_t zero_points[] = {0, 1};
+    struct msc_quant a = {8, -127, 127, 0, 2, scales, zero_points, {0, 0}};
+    struct msc_quant b = a;
+    const float copy[] = {0.5f, 0.25f};
+    b.scales = copy;
+    msc_quant_seal(&a);
+    msc_quant_seal(&b);
+    assert_true(msc_hash_equal(a.hash, b.hash));
+    int32_t *const members[] = {&b.bits, &b.low, &b.high, &b.axis, &zero_points[1]};
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        *members[i] += 1;
+        msc_quant_seal(&b);
+        assert_false(msc_hash_equal(a.hash, b.hash));
+        *members[i] -= 1;
+    }
+    scales[1] = 0.125f;
+    msc_quant_seal(&b);
+    assert_true(msc_hash_equal(a.hash, b.hash));
+    msc_quant_seal(&a);
+    assert_false(msc_hash_equal(a.hash, b.hash));
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graph_edit__values),
+        cmocka_unit_test(test_graph_edit__runs),
+        cmocka_unit_test(test_graph_edit__in_place),
+        cmocka_unit_test(test_graph_edit__not_finite),
+        cmocka_unit_test(test_graph_edit__round_trip),
+        cmocka_unit_test(test_graph_edit__per_channel),
+        cmocka_unit_test(test_graph_edit__refuses),
+        cmocka_unit_test(test_graph_edit__hash),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+#include "graph/site.h"
+
+#include "tests/graph/graph_samples.h"
+
+// "name:axis*slots" for weights, "name*slots" for activations, in order.
+static void check_sites(const struct msc_graph *g, bool by_use, const char *expected) {
+    struct msc_sites sites;
+    struct msc_str text = {0};
+    assert_ok(msc_sites_find(&sites, g, by_use));
+    for (int32_t i = 0; i < sites.n_sites; i++) {
+        const struct msc_site *site = &sites.sites[i];
+        msc_str_append(&text, i > 0 ? " " : "");
+        msc_str_append(&text, site->name);
+        if (site->kind == MSC_SITE_WEIGHT) {
+            msc_str_printf(&text, "@%d", (int)site->channel_axis);
+        }
+        msc_str_printf(&text, "*%d", (int)site->n_slots);
+        assert_int_equal(msc_sites_find_name(&sites, site->name), i);
+    }
+    assert_string_equal(msc_str_text(&text), expected);
+    msc_str_finish(&text);
+    msc_sites_finish(&sites);
+}
+
+static void test_graph_site__convolutions(void **state) {
+    (void)state;
+    struct msc_graph *g = make_branches();
+    check_sites(g, false, "x:0*1 shared.weight@0*2 conv_a:0*1");
+    check_sites(g, true, "x:0-c-conv_a*1 shared.weight@0*2 conv_a:0-c-conv_b*1");
+    msc_graph_destroy(g);
+}
+
+static void test_graph_site__slots(void **state) {
+    (void)state;
+    struct msc_graph *g = make_branches();
+    struct msc_sites sites;
+    assert_ok(msc_sites_find(&sites, g, false));
+    assert_int_equal(sites.n_slots, 4);
+    int32_t slot = msc_sites_find_slot(&sites, find(g, "conv_b"), 1);
+    assert_int_equal(slot, 3);
+    assert_int_equal(sites.slots[slot].tensor, msc_graph_find_tensor(g, "shared.weight"));
+    assert_int_equal(sites.slots[slot].kind, MSC_SITE_WEIGHT);
+    assert_int_equal(sites.slots[slot].channel_axis, 0);
+    assert_int_equal(msc_sites_find_slot(&sites, find(g, "conv_b"), 0), 2);
+    assert_int_equal(sites.slots[2].channel_axis, -1);
+    assert_int_equal(msc_sites_find_slot(&sites, find(g, "conv_b"), 2), MSC_NO_ID);
+    assert_int_equal(msc_sites_find_slot(&sites, find(g, "relu"), 0), MSC_NO_ID);
+    assert_int_equal(msc_sites_find_name(&sites, "relu:0"), MSC_NO_ID);
+    const struct msc_site *shared = &sites.sites[1];
+    assert_int_equal(shared->slots[0], 1);
+    assert_int_equal(shared->slots[1], 3);
+    msc_sites_finish(&sites);
+    msc_sites_finish(&sites);
+    msc_graph_destroy(g);
+}
+
+static int32_t add_constant(struct msc_graph *g, const char *name, int32_t weight) {
+    return add_joint(g, &(struct msc_joint_spec){
+                            .op = MSC_OP_CONSTANT,
+                            .name = name,
+                            .n_weights = 1,
+                            .weights = &(struct msc_weight_spec){"const", weight},
+                        });
+}
+
+static int32_t add_matmul(struct msc_graph *g, const char *name, int32_t a, int32_t b) {
+    return add_joint(g, &(struct msc_joint_spec){
+                            .op = MSC_OP_MATMUL, .name = name, .n_inputs = 2, .inputs = IDS(a, b)});
+}
+
+static void test_graph_site__products(void **state) {
+    (void)state;
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "products"));
+    int32_t x = add_input(g, "x", "", 2, DIMS(4, 4));
+    int32_t square = add_matmul(g, "square", x, x);
+    int32_t named = add_constant(g, "c1", add_weight(g, "table", "IO", 2, DIMS(4, 4)));
+    int32_t plain = add_constant(g, "c2", add_weight(g, "plain", "", 2, DIMS(4, 4)));
+    int32_t a = add_matmul(g, "a", square, named);
+    int32_t b = add_matmul(g, "b", plain, a);
+    int32_t y = add_joint(
+        g, &(struct msc_joint_spec){.op = MSC_OP_LINEAR,
+                                    .name = "fc",
+                                    .n_inputs = 1,
+                                    .inputs = &b,
+                                    .n_weights = 1,
+                                    .weights = &(struct msc_weight_spec){
+                                        "weight", add_weight(g, "fc.w", "OI", 2, DIMS(3, 4))}});
+    assert_ok(msc_graph_set_outputs(g, 1, &y));
+    assert_ok(msc_graph_finalize(g));
+    check_sites(g, false, "x:0*2 square:0*1 table@1*1 plain@-1*1 a:0*1 b:0*1 fc.w@0*1");
+    check_sites(g, true,
+                "x:0-c-square*2 square:0-c-a*1 table@1*1 plain@-1*1 a:0-c-b*1 b:0-c-fc*1 fc.w@0*1");
+    msc_graph_destroy(g);
+}
+
+// A float table is a weight site; looking up in an activation, or in integers, is none.
+static void test_graph_site__embeddings(void **state) {
+    (void)state;
+    struct msc_graph *g;
+    int32_t ids;
+    struct msc_array *numbers;
+    assert_ok(msc_graph_create(&g, "embedding"));
+    assert_ok(msc_graph_add_input(&ids, g, "ids", NULL, MSC_DTYPE_I64, "", 1, DIMS(5)));
+    int32_t x = add_input(g, "x", "", 2, DIMS(9, 4));
+    int32_t table = add_constant(g, "c1", add_weight(g, "table", "", 2, DIMS(9, 4)));
+    int32_t weight;
+    assert_ok(msc_array_create(&numbers, MSC_DTYPE_I64, 2, DIMS(9, 4)));
+    assert_ok(msc_graph_add_weight(&weight, g, "numbers", NULL, "", numbers));
+    msc_array_release(numbers);
+    int32_t whole = add_constant(g, "c2", weight);
+    int32_t outputs[3];
+    const int32_t tables[] = {table, x, whole};
+    for (int i = 0; i < 3; i++) {
+        outputs[i] =
+            add_joint(g, &(struct msc_joint_spec){
+                             .op = MSC_OP_TAKE, .n_inputs = 2, .inputs = IDS(tables[i], ids)});
+    }
+    assert_ok(msc_graph_set_outputs(g, 3, outputs));
+    assert_ok(msc_graph_finalize(g));
+    check_sites(g, false, "table@-1*1");
+    msc_graph_destroy(g);
+}
+
+static void check_transposed(const char *groups, const int64_t dims[], const char *expected) {
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "transposed"));
+    int32_t x = add_input(g, "x", "NCHW", 4, DIMS(1, 4, 5, 5));
+    int32_t w = add_weight(g, "w", "IOHW", 4, dims);
+    int32_t y = add_joint(g, &(struct msc_joint_spec){
+                                 .op = MSC_OP_CONV2D_TRANSPOSE,
+                                 .n_inputs = 1,
+                                 .inputs = &x,
+                                 .n_weights = 1,
+                                 .weights = &(struct msc_weight_spec){"weight", w},
+                                 .n_attrs = 1,
+                                 .attrs = &(struct msc_attr){"groups", groups},
+                             });
+    assert_ok(msc_graph_set_outputs(g, 1, &y));
+    assert_ok(msc_graph_finalize(g));
+    check_sites(g, false, expected);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_site__transposed(void **state) {
+    (void)state;
+    check_transposed("1", DIMS(4, 6, 2, 2), "x:0*1 w@1*1");
+    check_transposed("2", DIMS(4, 3, 2, 2), "x:0*1 w@-1*1");
+}
+
+static void test_graph_site__none(void **state) {
+    (void)state;
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "none"));
+    int32_t y = add_unary(g, MSC_OP_RELU, NULL, add_input(g, "x", "", 1, DIMS(3)));
+    assert_ok(msc_graph_set_outputs(g, 1, &y));
+    assert_ok(msc_graph_finalize(g));
+    check_sites(g, false, "");
+    msc_graph_destroy(g);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graph_site__convolutions),
+        cmocka_unit_test(test_graph_site__slots),
+        cmocka_unit_test(test_graph_site__products),
+        cmocka_unit_test(test_graph_site__embeddings),
+        cmocka_unit_test(test_graph_site__transposed),
+        cmocka_unit_test(test_graph_site__none),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
