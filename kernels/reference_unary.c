@@ -143,7 +143,8 @@ static double one_double(const struct unary *u, double x) {
         return 1 / (1 + exp(-x));
     case MSC_OP_HARD_SIGMOID:
     case MSC_OP_HARD_SWISH:
-        y = fmin(fmax((double)u->alpha * x + (double)u->beta, 0), 1);
+        y = (double)u->alpha * x + (double)u->beta;
+        y = y < 0 ? 0 : y > 1 ? 1 : y;
         return u->op == MSC_OP_HARD_SWISH ? x * y : y;
     case MSC_OP_TANH:
         return tanh(x);
