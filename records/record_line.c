@@ -15,8 +15,7 @@
 static const char checksum_key[] = ",\"checksum\":\"";
 #define CHECKSUM_KEY_LENGTH (sizeof checksum_key - 1)
 #define CHECKSUM_DIGITS (MSC_HASH_TEXT_BYTES - 1)
-// Whole numbers below it are exact in a double.
-#define EXACT_LIMIT 9007199254740992.0
+// Whole numbers of so many digits are exact in a double.
 #define EXACT_DIGITS 15
 
 static const char *const cause_names[] = {
@@ -26,14 +25,11 @@ static const char *const cause_names[] = {
 };
 
 static void write_number(struct msc_str *out, double value) {
+    assert(!isnan(value));
     if (isinf(value)) {
         msc_str_append(out, value > 0 ? "\"inf\"" : "\"-inf\"");
-    } else if (fabs(value) < EXACT_LIMIT && value == floor(value) &&
-               !(value == 0.0 && signbit(value))) {
-        msc_str_i64(out, (int64_t)value);
     } else {
-        assert(!isnan(value));
-        msc_str_double(out, value);
+        msc_json_write_number(out, value);
     }
 }
 

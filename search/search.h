@@ -55,12 +55,13 @@ struct msc_search_progress {
     double left_s;                       // by the budget that ends first; NaN: unknown
 };
 
-// Called from the thread that runs the search, after a commit.
 struct msc_search_callbacks {
     void *payload;
+    // After every commit. In a long round it comes from the thread that evaluates: look only.
     void (*progress)(void *payload, const struct msc_search_progress *progress);
-    // The best trial changed (by the first objective). Also once after resuming. The outcome has
-    // its metrics. A status other than MSC_OK ends the search.
+    // The best trial (by the first objective) changed: after the evaluation, from the thread that
+    // runs the search, so that the environment may be asked for its edits. Also once when a record
+    // was read that has a best trial. A status other than MSC_OK ends the search.
     enum msc_status (*best)(void *payload, const struct msc_trial *trial,
                             const struct msc_outcome *outcome);
 };
@@ -82,7 +83,8 @@ struct msc_search_options {
     uint64_t seed;
     uint32_t parallel; // proposals in a round, 1…MSC_SEARCH_MAX_PARALLEL
     struct msc_budget budget;
-    double trial_seconds; // time limit of one trial, kept by the supervisor; <= 0: none
+    double trial_seconds;  // time limit of one trial, kept by the supervisor; <= 0: none
+    double commit_seconds; // between commits in a long round; <= 0: 10
     bool restart;             // set an existing record aside first
     bool resume_only;         // MSC_E_NOT_FOUND when there is no record
     bool accept_new_numerics; // go on under another numerics id, after a segment line

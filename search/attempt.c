@@ -1,0 +1,316 @@
+#include "search/attempt.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MAGIC "mscatt1"
+// Vanished so often, a round runs one by one and a trial alone has failed.
+#define ROUND_VANISHED_LIMIT 2
+#define TRIAL_VANISHED_LIMIT 3
+
+enum fate {
+    FATE_ALONE,       // run it alone
+    FATE_CRASHED,     // failed: crashed alone
+    FATE_KILLED,      // failed: killed from outside alone
+    FATE_TIMED_OUT,   // failed: over its limit alone
+    FATE_VANISHED,    // failed: vanished alone too often
+};
+
+struct suspect {
+    int64_t id;
+    uint8_t fate;
+    uint8_t n_vanished;
+    int16_t signal_number;
+    uint32_t padding;
+};
+
+// The file, in this machine's byte order: it never leaves the machine.
+struct page {
+    char magic[8];
+    struct msc_hash record_hash;
+    uint32_t n_in_flight; // 0 between evaluations
+    uint32_t is_alone;
+    int64_t round_first;  // first id of the round that vanished
+    uint32_t n_round_vanished;
+    uint32_t n_suspects;
+    int64_t ids[MSC_ATTEMPT_MAX_TRIALS]; // in flight
+    uint8_t is_finished[MSC_ATTEMPT_MAX_TRIALS];
+    struct suspect suspects[MSC_ATTEMPT_MAX_TRIALS];
+};
+
+struct msc_attempt {
+    char *path;
+    struct page *page; // mapped, or own memory when there is no file
+    bool is_mapped;
+    double trial_seconds;
+    struct msc_worker *worker;
+    const struct msc_log *log;
+};
+
+static bool is_sound(const struct page *page) {
+    return memcmp(page->magic, MAGIC, sizeof page->magic) == 0 &&
+           page->n_in_flight <= MSC_ATTEMPT_MAX_TRIALS &&
+           page->n_suspects <= MSC_ATTEMPT_MAX_TRIALS;
+}
+
+static struct page *map_page(const char *path) {
+    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0) {
+        return NULL;
+    }
+    // Room is taken now: a store into a hole of a full disk would end the process.
+    void *page = MAP_FAILED;
+    int error = posix_fallocate(descriptor, 0, sizeof(struct page));
+    if (error == 0) {
+        page = mmap(NULL, sizeof(struct page), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        error = errno;
+    }
+    close(descriptor);
+    if (page == MAP_FAILED) {
+        unlink(path);
+        errno = error;
+        return NULL;
+    }
+    return page;
+}
+
+static struct suspect *find_suspect(struct page *page, int64_t id) {
+    for (uint32_t i = 0; i < page->n_suspects; i++) {
+        if (page->suspects[i].id == id) {
+            return &page->suspects[i];
+        }
+    }
+    return NULL;
+}
+
+static struct suspect *add_suspect(struct page *page, int64_t id) {
+    struct suspect *suspect = find_suspect(page, id);
+    if (!suspect && page->n_suspects < MSC_ATTEMPT_MAX_TRIALS) {
+        suspect = &page->suspects[page->n_suspects++];
+        *suspect = (struct suspect){.id = id, .fate = FATE_ALONE};
+    }
+    return suspect;
+}
+
+// A crash or a time limit, seen by the parent.
+static void blame_trials(struct page *page, size_t n, enum msc_worker_death death,
+                         int signal_number) {
+    static const uint8_t fates[] = {
+        [MSC_WORKER_DEATH_CRASH] = FATE_CRASHED,
+        [MSC_WORKER_DEATH_KILLED] = FATE_KILLED,
+        [MSC_WORKER_DEATH_LIMIT] = FATE_TIMED_OUT,
+    };
+    for (size_t i = 0; i < n; i++) {
+        struct suspect *suspect = add_suspect(page, page->ids[i]);
+        if (suspect && n == 1) {
+            suspect->fate = fates[death];
+            suspect->signal_number = (int16_t)signal_number;
+        }
+    }
+}
+
+// Nobody saw the end.
+static void mark_round(struct page *page, size_t n) {
+    if (page->is_alone && n == 1) {
+        struct suspect *suspect = add_suspect(page, page->ids[0]);
+        if (suspect && ++suspect->n_vanished >= TRIAL_VANISHED_LIMIT) {
+            suspect->fate = FATE_VANISHED;
+        }
+        return;
+    }
+    if (page->n_round_vanished == 0 || page->round_first != page->ids[0]) {
+        page->round_first = page->ids[0];
+        page->n_round_vanished = 0;
+    }
+    page->n_round_vanished++;
+    for (size_t i = 0; i < n && page->n_round_vanished >= ROUND_VANISHED_LIMIT; i++) {
+        add_suspect(page, page->ids[i]);
+    }
+}
+
+static void take_leftovers(struct msc_attempt *attempt, int64_t next_id,
+                           enum msc_worker_death death, int signal_number) {
+    struct page *page = attempt->page;
+    size_t n = 0;
+    for (uint32_t i = 0; i < page->n_in_flight; i++) {
+        if (!page->is_finished[i] && page->ids[i] >= next_id) {
+            page->ids[n++] = page->ids[i];
+        }
+    }
+    page->n_in_flight = 0;
+    if (n == 0) {
+        return;
+    }
+    msc_log(attempt->log, MSC_LOG_WARNING, "%zu trials from %lld on were in flight when the %s", n,
+            (long long)page->ids[0],
+            death == MSC_WORKER_DEATH_NONE    ? "program vanished"
+            : death == MSC_WORKER_DEATH_LIMIT ? "time limit was reached"
+                                              : "search process died");
+    if (death == MSC_WORKER_DEATH_NONE) {
+        mark_round(page, n);
+    } else {
+        blame_trials(page, n, death, signal_number);
+    }
+}
+
+static enum msc_status open_page(struct msc_attempt *attempt, const char *record_path) {
+    struct msc_str path = {0};
+    msc_str_append(&path, record_path);
+    msc_str_append(&path, ".attempt");
+    MSC_TRY(msc_str_take(&attempt->path, &path));
+    attempt->page = map_page(attempt->path);
+    attempt->is_mapped = attempt->page != NULL;
+    if (!attempt->is_mapped) {
+        char reason[128] = "";
+        if (strerror_r(errno, reason, sizeof reason) != 0) {
+            snprintf(reason, sizeof reason, "error %d", errno);
+        }
+        msc_log(attempt->log, MSC_LOG_WARNING,
+                "%s: cannot be made (%s): a trial that crashes would crash again after resuming",
+                attempt->path, reason);
+        attempt->page = msc_alloc_zero(1, sizeof *attempt->page);
+    }
+    return attempt->page ? MSC_OK
+                         : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", attempt->path);
+}
+
+enum msc_status msc_attempt_open(struct msc_attempt **out,
+                                 const struct msc_attempt_options *options) {
+    struct msc_attempt *attempt = msc_alloc_zero(1, sizeof *attempt);
+    if (!attempt) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", options->record_path);
+    }
+    attempt->trial_seconds = options->trial_seconds;
+    attempt->worker = options->worker;
+    attempt->log = options->log;
+    enum msc_status status = open_page(attempt, options->record_path);
+    if (status != MSC_OK) {
+        msc_attempt_close(attempt);
+        return status;
+    }
+    struct page *page = attempt->page;
+    int signal_number = 0;
+    enum msc_worker_death death =
+        msc_worker_take_death(&signal_number, options->worker, options->record_hash);
+    if (!is_sound(page) || !msc_hash_equal(page->record_hash, options->record_hash)) {
+        memset(page, 0, sizeof *page);
+        memcpy(page->magic, MAGIC, sizeof page->magic);
+        page->record_hash = options->record_hash;
+    }
+    take_leftovers(attempt, options->next_id, death, signal_number);
+    msc_attempt_committed(attempt, options->next_id);
+    *out = attempt;
+    return MSC_OK;
+}
+
+void msc_attempt_close(struct msc_attempt *attempt) {
+    if (!attempt) {
+        return;
+    }
+    if (attempt->page) {
+        msc_attempt_end(attempt);
+        bool is_needed = attempt->page->n_suspects > 0 || attempt->page->n_round_vanished > 0;
+        if (attempt->is_mapped) {
+            munmap(attempt->page, sizeof *attempt->page);
+        } else {
+            msc_free(attempt->page);
+        }
+        if (attempt->is_mapped && !is_needed) {
+            unlink(attempt->path);
+        }
+    }
+    msc_free(attempt->path);
+    msc_free(attempt);
+}
+
+bool msc_attempt_has_suspects(const struct msc_attempt *attempt) {
+    return attempt->page->n_suspects > 0;
+}
+
+static void fail(struct msc_outcome *outcome, enum msc_trial_cause cause) {
+    outcome->state = MSC_TRIAL_FAILED;
+    outcome->cause = cause;
+}
+
+enum msc_attempt_verdict msc_attempt_judge(const struct msc_attempt *attempt, int64_t id,
+                                           struct msc_outcome *outcome) {
+    const struct suspect *suspect = find_suspect(attempt->page, id);
+    if (!suspect) {
+        return MSC_ATTEMPT_FREE;
+    }
+    switch ((enum fate)suspect->fate) {
+    case FATE_CRASHED:
+        fail(outcome, MSC_CAUSE_TRIAL);
+        snprintf(outcome->reason, sizeof outcome->reason,
+                 "the process crashed while it evaluated this trial alone (signal %d)",
+                 suspect->signal_number);
+        return MSC_ATTEMPT_FAILED;
+    case FATE_KILLED:
+        fail(outcome, MSC_CAUSE_ENVIRONMENT);
+        snprintf(outcome->reason, sizeof outcome->reason,
+                 "the process was killed while it evaluated this trial alone: out of memory, most "
+                 "likely");
+        return MSC_ATTEMPT_FAILED;
+    case FATE_TIMED_OUT:
+        fail(outcome, MSC_CAUSE_ENVIRONMENT);
+        snprintf(outcome->reason, sizeof outcome->reason, "alone, it took longer than %.0f ms",
+                 attempt->trial_seconds * 1e3);
+        return MSC_ATTEMPT_FAILED;
+    case FATE_VANISHED:
+        fail(outcome, MSC_CAUSE_ENVIRONMENT);
+        snprintf(outcome->reason, sizeof outcome->reason,
+                 "the program vanished %d times while it evaluated this trial alone",
+                 TRIAL_VANISHED_LIMIT);
+        return MSC_ATTEMPT_FAILED;
+    case FATE_ALONE:
+        break;
+    }
+    return MSC_ATTEMPT_ALONE;
+}
+
+void msc_attempt_begin(struct msc_attempt *attempt, const struct msc_trial trials[], size_t n,
+                       bool is_alone) {
+    struct page *page = attempt->page;
+    assert(n <= MSC_ATTEMPT_MAX_TRIALS);
+    for (size_t i = 0; i < n; i++) {
+        page->ids[i] = trials[i].id;
+    }
+    memset(page->is_finished, 0, n);
+    page->is_alone = is_alone;
+    atomic_signal_fence(memory_order_seq_cst);
+    page->n_in_flight = (uint32_t)n;
+    msc_worker_begin(attempt->worker, attempt->trial_seconds * (double)n);
+}
+
+void msc_attempt_finished(struct msc_attempt *attempt, size_t index) {
+    attempt->page->is_finished[index] = 1;
+}
+
+void msc_attempt_end(struct msc_attempt *attempt) {
+    msc_worker_end(attempt->worker);
+    attempt->page->n_in_flight = 0;
+}
+
+void msc_attempt_committed(struct msc_attempt *attempt, int64_t next_id) {
+    struct page *page = attempt->page;
+    if (page->n_round_vanished > 0 && page->round_first < next_id) {
+        page->n_round_vanished = 0;
+    }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < page->n_suspects; i++) {
+        if (page->suspects[i].id >= next_id) {
+            page->suspects[n++] = page->suspects[i];
+        }
+    }
+    page->n_suspects = n;
+}

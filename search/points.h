@@ -1,0 +1,31 @@
+// Which points of the space were tried, and by which trial: a hash table from choices to a trial id.
+#ifndef MSC_SEARCH_POINTS_H
+#define MSC_SEARCH_POINTS_H
+
+#include "base/hash.h"
+#include "base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_point_slot;
+
+struct msc_points { // zero-initialise
+    struct msc_point_slot *slots;
+    size_t capacity; // a power of two, or 0
+    size_t n;
+};
+
+// 128 bits name a point: no choices are compared.
+struct msc_hash msc_point_hash(const uint32_t choices[], size_t n_tasks);
+int64_t msc_points_find(const struct msc_points *points, struct msc_hash hash); // -1: none
+// Adds a point or gives it another trial. MSC_E_NOMEM leaves the table as it was.
+enum msc_status msc_points_set(struct msc_points *points, struct msc_hash hash, int64_t id);
+void msc_points_finish(struct msc_points *points);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

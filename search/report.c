@@ -1,0 +1,207 @@
+// The report as JSON; report_text.c prints it.
+#include "search/report.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "env/env.h"
+#include "records/record_query.h"
+
+#include <math.h>
+
+static enum msc_status add_metrics(cJSON *object, const struct msc_space *space,
+                                   const double metrics[]) {
+    cJSON *values = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(object, "metrics", values));
+    for (size_t i = 0; i < space->n_metrics; i++) {
+        if (!isnan(metrics[i])) {
+            MSC_TRY(msc_json_add_number(values, space->metrics[i].name, metrics[i]));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_choices(cJSON *object, const struct msc_space *space,
+                                   const uint32_t choices[]) {
+    cJSON *labels = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(object, "choices", labels));
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        const struct msc_task *task = &space->tasks[t];
+        MSC_TRY(msc_json_add_text(labels, task->name, task->labels[choices[t]]));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_trial(cJSON *object, const struct msc_report_options *o,
+                                 const struct msc_record_trial *trial) {
+    const struct msc_space *space = msc_record_space(o->record);
+    MSC_TRY(msc_json_add_number(object, "id", (double)trial->id));
+    MSC_TRY(msc_json_add_text(object, "state", msc_trial_state_name(trial->state)));
+    if (trial->baseline >= 0) {
+        MSC_TRY(msc_json_add_text(object, "label", space->baselines[trial->baseline].label));
+    }
+    MSC_TRY(msc_json_add_number(object, "violation", trial->violation));
+    if (trial->reason[0] != '\0') {
+        MSC_TRY(msc_json_add_text(object, "reason", trial->reason));
+    }
+    return add_metrics(object, space, trial->metrics);
+}
+
+// What only a run can tell; it may fail for a trial that failed, and then is left out.
+static enum msc_status add_examined(cJSON *object, const struct msc_report_options *o,
+                                    const struct msc_record_trial *trial) {
+    cJSON *examined = NULL;
+    if (!o->env || trial->state == MSC_TRIAL_FAILED) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_env_examine(o->env, trial->choices, &examined));
+    return msc_json_add(object, "examined", examined);
+}
+
+static enum msc_status add_winner(cJSON *report, const struct msc_report_options *o) {
+    const struct msc_record_trial *best = msc_record_best(o->record);
+    if (!best) {
+        return msc_json_add(report, "winner", cJSON_CreateNull());
+    }
+    cJSON *winner = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(report, "winner", winner));
+    MSC_TRY(add_trial(winner, o, best));
+    MSC_TRY(add_choices(winner, msc_record_space(o->record), best->choices));
+    return add_examined(winner, o, best);
+}
+
+static enum msc_status add_baselines(cJSON *report, const struct msc_report_options *o) {
+    cJSON *array = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(report, "baselines", array));
+    for (size_t i = 0; i < msc_record_space(o->record)->n_baselines; i++) {
+        const struct msc_record_trial *trial = msc_record_baseline(o->record, i);
+        if (!trial) {
+            break;
+        }
+        cJSON *object = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(array, object));
+        MSC_TRY(add_trial(object, o, trial));
+        MSC_TRY(add_examined(object, o, trial));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_reference(cJSON *report, const struct msc_report_options *o) {
+    double metrics[MSC_MAX_METRICS];
+    if (!o->env) {
+        return MSC_OK;
+    }
+    cJSON *reference = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(report, "reference", reference));
+    MSC_TRY(msc_env_reference(o->env, metrics));
+    return add_metrics(reference, msc_record_space(o->record), metrics);
+}
+
+static enum msc_status add_list(cJSON *report, const char *key,
+                                const struct msc_report_options *o, const int64_t ids[],
+                                size_t n) {
+    cJSON *array = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(report, key, array));
+    for (size_t i = 0; i < n; i++) {
+        cJSON *object = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(array, object));
+        MSC_TRY(add_trial(object, o, msc_record_trial(o->record, (size_t)ids[i])));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_top(cJSON *report, const struct msc_report_options *o) {
+    size_t n = 0;
+    if (o->n_top == 0) {
+        return MSC_OK;
+    }
+    int64_t *ids = msc_alloc_zero(o->n_top, sizeof *ids);
+    if (!ids) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the best %zu trials", o->n_top);
+    }
+    enum msc_status status = msc_record_top(ids, &n, o->n_top, o->record);
+    if (status == MSC_OK) {
+        status = add_list(report, "top", o, ids, n);
+    }
+    msc_free(ids);
+    return status;
+}
+
+static enum msc_status add_front(cJSON *report, const struct msc_report_options *o) {
+    int64_t *ids = NULL;
+    size_t n = 0;
+    if (!o->has_front) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_record_front(&ids, &n, o->record));
+    enum msc_status status = add_list(report, "front", o, ids, n);
+    msc_free(ids);
+    return status;
+}
+
+static enum msc_status add_counts(cJSON *report, const struct msc_record *record) {
+    struct msc_record_counts counts;
+    msc_record_count(&counts, record);
+    cJSON *object = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(report, "counts", object));
+    MSC_TRY(msc_json_add_number(object, "trials", (double)counts.n_trials));
+    for (int i = 0; i < MSC_TRIAL_STATE_COUNT; i++) {
+        MSC_TRY(msc_json_add_number(object, msc_trial_state_name((enum msc_trial_state)i),
+                                    (double)counts.n_by_state[i]));
+    }
+    MSC_TRY(msc_json_add_number(object, "baselines", (double)counts.n_baselines));
+    MSC_TRY(msc_json_add_number(object, "repeats", (double)counts.n_repeats));
+    MSC_TRY(msc_json_add_number(object, "retries", (double)counts.n_retries));
+    MSC_TRY(msc_json_add_number(object, "elapsed_s", counts.elapsed_s));
+    return msc_json_add_number(object, "reuse", counts.reuse_ratio);
+}
+
+static enum msc_status add_goal(cJSON *report, const struct msc_record *record) {
+    static const char *const members[] = {"numerics", "seed", "objectives", "bounds", "agent"};
+    const cJSON *header = msc_record_header(record);
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        const cJSON *member = cJSON_GetObjectItemCaseSensitive(header, members[i]);
+        if (member) {
+            MSC_TRY(msc_json_add(report, members[i], cJSON_Duplicate(member, true)));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_metric_names(cJSON *report, const struct msc_space *space) {
+    cJSON *names = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(report, "metrics", names));
+    for (size_t i = 0; i < space->n_metrics; i++) {
+        MSC_TRY(msc_json_push(names, cJSON_CreateString(space->metrics[i].name)));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status fill(cJSON *report, const struct msc_report_options *o) {
+    MSC_TRY(msc_json_add_text(report, "record", msc_record_path(o->record)));
+    if (o->result) {
+        MSC_TRY(msc_json_add_text(report, "end", msc_search_end_name(o->result->end)));
+    }
+    MSC_TRY(add_goal(report, o->record));
+    MSC_TRY(add_metric_names(report, msc_record_space(o->record)));
+    MSC_TRY(add_counts(report, o->record));
+    MSC_TRY(add_winner(report, o));
+    MSC_TRY(add_reference(report, o));
+    MSC_TRY(add_baselines(report, o));
+    MSC_TRY(add_top(report, o));
+    return add_front(report, o);
+}
+
+enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_options *options) {
+    cJSON *report = cJSON_CreateObject();
+    if (!report) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
+    }
+    enum msc_status status = fill(report, options);
+    if (status != MSC_OK) {
+        cJSON_Delete(report);
+        return status;
+    }
+    *out = report;
+    return MSC_OK;
+}

@@ -1,0 +1,278 @@
+// The report for people: a few sentences and one table.
+#include "search/report.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_COLUMNS 40
+#define CELL_BYTES 48
+
+struct table {
+    struct msc_arena arena;
+    const char *columns[MAX_COLUMNS]; // "distill_loss", "validation.accuracy"
+    size_t n_columns;
+    char (*cells)[CELL_BYTES]; // [n_rows, n_columns + 1]; the first of a row is its name
+    size_t n_rows;
+    size_t cells_capacity;
+};
+
+static void add_column(struct table *table, const char *name) {
+    for (size_t i = 0; i < table->n_columns; i++) {
+        if (strcmp(table->columns[i], name) == 0) {
+            return;
+        }
+    }
+    if (table->n_columns < MAX_COLUMNS) {
+        table->columns[table->n_columns++] = name;
+    }
+}
+
+static const cJSON *get(const cJSON *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+// Objectives and bounds first, then the other metrics that any row has, then what was examined.
+static void add_goal_columns(struct table *table, const cJSON *report) {
+    static const char *const keys[] = {"objectives", "bounds"};
+    const cJSON *item = NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        cJSON_ArrayForEach(item, get(report, keys[i])) {
+            add_column(table, get(item, "metric")->valuestring);
+        }
+    }
+    cJSON_ArrayForEach(item, get(report, "metrics")) {
+        add_column(table, item->valuestring);
+    }
+}
+
+static enum msc_status add_examined_columns(struct table *table, const cJSON *row) {
+    const cJSON *group = NULL;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(group, get(row, "examined")) {
+        if (cJSON_IsNumber(group)) {
+            add_column(table, group->string);
+        }
+        cJSON_ArrayForEach(item, group) {
+            if (!cJSON_IsNumber(item) || !item->string) {
+                continue;
+            }
+            const char *name =
+                msc_arena_printf(&table->arena, "%s.%s", group->string, item->string);
+            if (!name) {
+                return MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
+            }
+            add_column(table, name);
+        }
+    }
+    return MSC_OK;
+}
+
+// The number that stands in a row's column, or NULL.
+static const cJSON *find_value(const cJSON *row, const char *column) {
+    const cJSON *value = get(get(row, "metrics"), column);
+    const cJSON *examined = get(row, "examined");
+    const char *dot = strchr(column, '.');
+    if (value || !examined) {
+        return value;
+    }
+    if (!dot) {
+        return get(examined, column);
+    }
+    const cJSON *group = NULL;
+    cJSON_ArrayForEach(group, examined) {
+        size_t length = strlen(group->string);
+        if (length == (size_t)(dot - column) && memcmp(group->string, column, length) == 0) {
+            return get(group, dot + 1);
+        }
+    }
+    return NULL;
+}
+
+static void format_cell(char cell[CELL_BYTES], const cJSON *value) {
+    struct msc_str text = {0};
+    if (cJSON_IsNumber(value)) {
+        double number = value->valuedouble;
+        bool is_whole = number > -1e15 && number < 1e15 && number == (double)(int64_t)number;
+        msc_str_printf(&text, is_whole ? "%.0f" : "%.5g", number);
+    } else {
+        msc_str_append(&text, "-");
+    }
+    snprintf(cell, CELL_BYTES, "%s", msc_str_text(&text));
+    msc_str_finish(&text);
+}
+
+static enum msc_status add_row(struct table *table, const char *name, const cJSON *row) {
+    size_t width = table->n_columns + 1;
+    size_t first = table->n_rows * width;
+    MSC_TRY(msc_grow(&table->cells, &table->cells_capacity, first + width, CELL_BYTES));
+    snprintf(table->cells[first], CELL_BYTES, "%s", name);
+    for (size_t i = 0; i < table->n_columns; i++) {
+        format_cell(table->cells[first + 1 + i], find_value(row, table->columns[i]));
+    }
+    table->n_rows++;
+    return MSC_OK;
+}
+
+// "trial 17", "uniform 8", with a remark for what cannot win.
+static void name_row(char name[CELL_BYTES], const cJSON *row) {
+    const cJSON *label = get(row, "label");
+    const char *state = get(row, "state")->valuestring;
+    bool is_usual = strcmp(state, "complete") == 0;
+    if (label) {
+        snprintf(name, CELL_BYTES, "uniform %.20s%s%s", label->valuestring, is_usual ? "" : ", ",
+                 is_usual ? "" : state);
+    } else {
+        snprintf(name, CELL_BYTES, "trial %.0f%s%s", get(row, "id")->valuedouble,
+                 is_usual ? "" : ", ", is_usual ? "" : state);
+    }
+}
+
+static enum msc_status add_list(struct table *table, const cJSON *list, double winner_id) {
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, list) {
+        char name[CELL_BYTES];
+        if (get(row, "id")->valuedouble != winner_id) {
+            name_row(name, row);
+            MSC_TRY(add_row(table, name, row));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status fill_table(struct table *table, const cJSON *report) {
+    const cJSON *winner = get(report, "winner");
+    const cJSON *row = NULL;
+    double winner_id = -1.0;
+    add_goal_columns(table, report);
+    MSC_TRY(add_examined_columns(table, winner));
+    cJSON_ArrayForEach(row, get(report, "baselines")) {
+        MSC_TRY(add_examined_columns(table, row));
+    }
+    if (cJSON_IsObject(winner)) {
+        char name[CELL_BYTES];
+        char text[CELL_BYTES];
+        winner_id = get(winner, "id")->valuedouble;
+        name_row(name, winner);
+        snprintf(text, sizeof text, "winner: %.38s", name);
+        MSC_TRY(add_row(table, text, winner));
+    }
+    MSC_TRY(add_list(table, get(report, "top"), winner_id));
+    MSC_TRY(add_list(table, get(report, "front"), winner_id));
+    MSC_TRY(add_list(table, get(report, "baselines"), winner_id));
+    if (get(report, "reference")) {
+        MSC_TRY(add_row(table, "uncompressed", get(report, "reference")));
+    }
+    return MSC_OK;
+}
+
+static bool is_empty_column(const struct table *table, size_t column) {
+    for (size_t r = 0; r < table->n_rows; r++) {
+        if (strcmp(table->cells[r * (table->n_columns + 1) + 1 + column], "-") != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static size_t column_width(const struct table *table, size_t column) {
+    size_t width = column > 0 ? strlen(table->columns[column - 1]) : 0;
+    for (size_t r = 0; r < table->n_rows; r++) {
+        size_t length = strlen(table->cells[r * (table->n_columns + 1) + column]);
+        width = length > width ? length : width;
+    }
+    return width;
+}
+
+static void write_table(struct msc_str *out, const struct table *table) {
+    size_t name_width = column_width(table, 0);
+    for (size_t line = 0; line < table->n_rows + 1; line++) {
+        const char(*cells)[CELL_BYTES] =
+            line > 0 ? (const char(*)[CELL_BYTES])table->cells + (line - 1) * (table->n_columns + 1)
+                     : NULL;
+        msc_str_printf(out, "%-*s", (int)name_width, cells ? cells[0] : "");
+        for (size_t i = 0; i < table->n_columns; i++) {
+            if (!is_empty_column(table, i)) {
+                msc_str_printf(out, "  %*s", (int)column_width(table, i + 1),
+                               cells ? cells[i + 1] : table->columns[i]);
+            }
+        }
+        msc_str_char(out, '\n');
+    }
+}
+
+static void write_end(struct msc_str *out, const char *end) {
+    static const struct {
+        const char *end;
+        const char *text;
+    } texts[] = {
+        {"agent", "the agent has nothing left to try"},
+        {"exhausted", "every point was tried, or the agent only repeats itself"},
+        {"trials", "the budget of trials is used up"},
+        {"time", "the budget of time is used up"},
+        {"target", "the target is reached"},
+        {"cancelled", "stopped on request; resume goes on"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (strcmp(end, texts[i].end) == 0) {
+            msc_str_printf(out, "ended: %s\n", texts[i].text);
+        }
+    }
+}
+
+static void write_counts(struct msc_str *out, const cJSON *report) {
+    static const char *const states[] = {"complete", "pruned", "infeasible", "failed"};
+    static const char *const kinds[] = {"baselines", "repeats", "retries"};
+    const cJSON *counts = get(report, "counts");
+    msc_str_printf(out, "record: %s\n", get(report, "record")->valuestring);
+    msc_str_printf(out, "trials: %.0f", get(counts, "trials")->valuedouble);
+    const char *before = " (";
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        if (get(counts, states[i])->valuedouble > 0.0) {
+            msc_str_printf(out, "%s%.0f %s", before, get(counts, states[i])->valuedouble,
+                           states[i]);
+            before = ", ";
+        }
+    }
+    msc_str_append(out, before[0] == ',' ? ")" : "");
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (get(counts, kinds[i])->valuedouble > 0.0) {
+            msc_str_printf(out, ", %.0f %s", get(counts, kinds[i])->valuedouble, kinds[i]);
+        }
+    }
+    msc_str_char(out, '\n');
+    if (get(report, "end")) {
+        write_end(out, get(report, "end")->valuestring);
+    }
+}
+
+static void write_verdict(struct msc_str *out, const cJSON *report) {
+    const cJSON *winner = get(report, "winner");
+    if (!cJSON_IsObject(winner)) {
+        msc_str_append(out, "no trial has a result yet\n");
+    } else if (strcmp(get(winner, "state")->valuestring, "complete") != 0) {
+        msc_str_printf(out,
+                       "no trial meets every bound: the nearest one misses them by %.3g in all\n",
+                       get(winner, "violation")->valuedouble);
+    } else if (get(winner, "label")) {
+        msc_str_printf(out, "nothing found is better than the uniform plan %s\n",
+                       get(winner, "label")->valuestring);
+    }
+}
+
+enum msc_status msc_report_text(struct msc_str *out, const struct cJSON *report) {
+    struct table table = {0};
+    write_counts(out, report);
+    write_verdict(out, report);
+    enum msc_status status = fill_table(&table, report);
+    if (status == MSC_OK) {
+        write_table(out, &table);
+        status = msc_str_status(out);
+    }
+    msc_free(table.cells);
+    msc_arena_finish(&table.arena);
+    return status;
+}

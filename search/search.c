@@ -1,0 +1,418 @@
+#include "search/search_internal.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "search/estimate.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+const char *msc_search_end_name(enum msc_search_end end) {
+    static const char *const names[MSC_SEARCH_END_COUNT] = {
+        [MSC_SEARCH_END_AGENT] = "agent",         [MSC_SEARCH_END_EXHAUSTED] = "exhausted",
+        [MSC_SEARCH_END_TRIALS] = "trials",       [MSC_SEARCH_END_TIME] = "time",
+        [MSC_SEARCH_END_TARGET] = "target",       [MSC_SEARCH_END_CANCELLED] = "cancelled",
+    };
+    return names[end];
+}
+
+static bool is_replaying(const struct msc_search *s) {
+    return s->next_id < (int64_t)s->n_recorded;
+}
+
+static bool is_at_baselines(const struct msc_search *s) {
+    return s->next_id < (int64_t)s->space->n_baselines;
+}
+
+static void begin_round(struct msc_search *s) {
+    s->n_items = 0;
+    s->n_written = 0;
+    s->round_first = s->next_id;
+}
+
+// The agent hears nothing that may differ from run to run.
+static enum msc_status tell_round(struct msc_search *s) {
+    for (size_t i = 0; i < s->n_items; i++) {
+        struct msc_search_item *item = &s->items[i];
+        item->outcome.time_us = 0;
+        item->outcome.reuse_ratio = 0.0;
+        MSC_TRY(msc_agent_tell(s->agent, &item->trial, &item->outcome));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status take_recorded(struct msc_search *s) {
+    MSC_TRY(msc_search__note(s, msc_record_trial(s->record, (size_t)s->next_id)));
+    return msc_search__add_recorded(s);
+}
+
+// The last attempt at a trial that failed for the environment's sake, if it is the latest word on
+// it: a later retry that came out well settles it.
+static bool wants_retry(const struct msc_search *s, size_t id) {
+    const struct msc_record_trial *trial = msc_record_trial(s->record, id);
+    if (trial->state != MSC_TRIAL_FAILED || trial->cause != MSC_CAUSE_ENVIRONMENT ||
+        trial->repeat_of >= 0 || trial->retry_of >= 0) {
+        return false;
+    }
+    for (size_t i = id + 1; i < s->n_recorded; i++) {
+        const struct msc_record_trial *later = msc_record_trial(s->record, i);
+        if (later->retry_of == (int64_t)id &&
+            !(later->state == MSC_TRIAL_FAILED && later->cause == MSC_CAUSE_ENVIRONMENT)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Adds the failed trials to the round once more, as new lines, and evaluates them.
+static enum msc_status retry_failed(struct msc_search *s) {
+    s->is_retried = true;
+    for (size_t id = 0; s->options->retry_failed && id < s->n_recorded; id++) {
+        if (!wants_retry(s, id)) {
+            continue;
+        }
+        const struct msc_record_trial *failed = msc_record_trial(s->record, id);
+        struct msc_search_item item = {
+            .trial = msc_record_as_trial(failed),
+            .retry_of = (int64_t)id,
+            .baseline = failed->baseline,
+        };
+        item.trial.id = s->next_id;
+        MSC_TRY(msc_search__add_new(s, &item));
+    }
+    return msc_search__evaluate(s);
+}
+
+static enum msc_status fail_replay(const struct msc_search *s, const char *what) {
+    return MSC_FAIL(MSC_E_STATE,
+                    "%s: trial %lld does not replay: %s; --warm-start goes on with a fresh agent "
+                    "that is told all %zu trials", s->options->record_path,
+                    (long long)s->next_id, what, s->n_recorded);
+}
+
+static enum msc_status check_replay(const struct msc_search *s,
+                                    const struct msc_proposal *proposal) {
+    const struct msc_record_trial *line = msc_record_trial(s->record, (size_t)s->next_id);
+    size_t n_bytes = s->space->n_tasks * sizeof *proposal->choices;
+    if (memcmp(line->choices, proposal->choices, n_bytes) != 0) {
+        return fail_replay(s, "the agent proposes other choices than the record has");
+    }
+    if (line->parent != proposal->parent || line->bound != proposal->bound ||
+        line->probe != proposal->probe) {
+        return fail_replay(s, "the agent proposes another parent, bound or probe than the record "
+                              "has");
+    }
+    return MSC_OK;
+}
+
+// Where the record ends, this launch's own work begins.
+static enum msc_status go_live(struct msc_search *s) {
+    if (s->is_live) {
+        return MSC_OK;
+    }
+    s->is_live = true;
+    s->live_ns = msc_clock_ns();
+    s->last_commit_ns = s->live_ns;
+    if (s->n_recorded > 0) {
+        msc_log(s->options->log, MSC_LOG_INFO, "%s: going on after %zu trials",
+                s->options->record_path, s->n_recorded);
+    }
+    return msc_search__announce_best(s);
+}
+
+static bool is_time_over(const struct msc_search *s) {
+    double limit_s = s->options->budget.seconds;
+    return limit_s > 0.0 && msc_search__elapsed_s(s) >= limit_s;
+}
+
+static int64_t trials_allowed(const struct msc_search *s) {
+    int64_t limit = s->options->budget.trials;
+    return limit < 0 ? INT64_MAX : limit - (int64_t)s->n_budgeted;
+}
+
+static bool is_target_reached(const struct msc_search *s) {
+    const struct msc_budget *budget = &s->options->budget;
+    if (!budget->has_target || s->best_id < 0 || s->best.state != MSC_TRIAL_COMPLETE) {
+        return false;
+    }
+    double target = s->goal->objectives[0].is_maximised ? -budget->target : budget->target;
+    return s->best.objectives[0] <= target;
+}
+
+// Between rounds, with all told. Baselines are always completed.
+static bool is_at_end(const struct msc_search *s, enum msc_search_end *end) {
+    const struct {
+        bool is_reached;
+        enum msc_search_end end;
+    } checks[] = {
+        {is_target_reached(s), MSC_SEARCH_END_TARGET},
+        {s->n_repeats_in_row >= MSC_SEARCH_MAX_REPEATS ||
+             (double)s->points.n >= s->n_space_points, MSC_SEARCH_END_EXHAUSTED},
+        {msc_agent_is_done(s->agent), MSC_SEARCH_END_AGENT},
+        {trials_allowed(s) <= 0, MSC_SEARCH_END_TRIALS},
+        {is_time_over(s), MSC_SEARCH_END_TIME},
+    };
+    if (msc_cancel_soon(s->options->cancel)) {
+        *end = MSC_SEARCH_END_CANCELLED;
+        return true;
+    }
+    for (size_t i = 0; !is_at_baselines(s) && i < sizeof checks / sizeof checks[0]; i++) {
+        if (checks[i].is_reached) {
+            *end = checks[i].end;
+            return true;
+        }
+    }
+    return false;
+}
+
+// Baselines, `parallel` at a time.
+static enum msc_status run_baselines(struct msc_search *s) {
+    int64_t end = s->next_id + s->options->parallel;
+    int64_t n_baselines = (int64_t)s->space->n_baselines;
+    end = end < n_baselines ? end : n_baselines;
+    while (s->next_id < end) {
+        if (is_replaying(s)) {
+            MSC_TRY(take_recorded(s));
+            continue;
+        }
+        const struct msc_search_item item = {
+            .trial = {.id = s->next_id,
+                      .choices = s->space->baselines[s->next_id].choices,
+                      .parent = -1,
+                      .bound = INFINITY,
+                      .probe = true},
+            .retry_of = -1,
+            .baseline = s->next_id,
+        };
+        MSC_TRY(msc_search__add_new(s, &item));
+    }
+    return is_replaying(s) ? MSC_OK : msc_search__evaluate(s);
+}
+
+static enum msc_status ask(struct msc_search *s, size_t *n) {
+    for (size_t i = 0; i < s->options->parallel; i++) {
+        s->proposals[i].choices = s->choices + i * s->space->n_tasks;
+    }
+    *n = 0;
+    MSC_TRY(msc_agent_ask(s->agent, s->proposals, s->options->parallel, n));
+    assert(*n <= s->options->parallel);
+    for (size_t i = 0; i < *n; i++) {
+        if (s->proposals[i].parent >= s->next_id) {
+            return MSC_FAIL(MSC_E_INVALID, "the agent names trial %lld as a parent, there are %lld",
+                            (long long)s->proposals[i].parent, (long long)s->next_id);
+        }
+    }
+    if (*n == 0 && is_replaying(s)) {
+        return fail_replay(s, "the agent has nothing left to try");
+    }
+    return MSC_OK;
+}
+
+// Takes the record's lines of this round. *n_taken proposals are answered then.
+static enum msc_status replay_round(struct msc_search *s, size_t n, size_t *n_taken) {
+    *n_taken = 0;
+    while (*n_taken < n && is_replaying(s)) {
+        if (msc_record_trial(s->record, (size_t)s->next_id)->retry_of < 0) {
+            MSC_TRY(check_replay(s, &s->proposals[*n_taken]));
+            (*n_taken)++;
+        }
+        MSC_TRY(take_recorded(s));
+    }
+    s->n_written = s->n_items;
+    return MSC_OK;
+}
+
+static enum msc_status add_proposals(struct msc_search *s, size_t first, size_t n) {
+    for (size_t i = first; i < first + n; i++) {
+        const struct msc_proposal *proposal = &s->proposals[i];
+        const struct msc_search_item item = {
+            .trial = {.id = s->next_id,
+                      .choices = proposal->choices,
+                      .parent = proposal->parent,
+                      .bound = proposal->bound,
+                      .probe = proposal->probe},
+            .retry_of = -1,
+            .baseline = -1,
+        };
+        MSC_TRY(msc_search__add_new(s, &item));
+    }
+    return MSC_OK;
+}
+
+// *is_cut: it ended before its last proposal, *end says why.
+static enum msc_status run_proposals(struct msc_search *s, size_t n, bool *is_cut,
+                                     enum msc_search_end *end) {
+    size_t n_taken = 0;
+    MSC_TRY(replay_round(s, n, &n_taken));
+    if (n_taken == n) {
+        return MSC_OK;
+    }
+    MSC_TRY(go_live(s));
+    if (!s->is_retried) {
+        MSC_TRY(retry_failed(s));
+    }
+    *is_cut = true;
+    if (msc_cancel_soon(s->options->cancel)) {
+        *end = MSC_SEARCH_END_CANCELLED;
+        return MSC_OK;
+    }
+    if (is_time_over(s)) {
+        *end = MSC_SEARCH_END_TIME;
+        return MSC_OK;
+    }
+    int64_t n_allowed = trials_allowed(s);
+    size_t n_open = n - n_taken;
+    size_t n_run = n_allowed < 0 ? 0 : (uint64_t)n_allowed < n_open ? (size_t)n_allowed : n_open;
+    MSC_TRY(add_proposals(s, n_taken, n_run));
+    MSC_TRY(msc_search__evaluate(s));
+    *is_cut = n_run < n_open;
+    *end = MSC_SEARCH_END_TRIALS;
+    return MSC_OK;
+}
+
+// One round, told when it came to its end. *is_over: the search ends here.
+static enum msc_status run_round(struct msc_search *s, bool *is_over, enum msc_search_end *end) {
+    size_t n = 0;
+    begin_round(s);
+    if (is_at_baselines(s)) {
+        MSC_TRY(run_baselines(s));
+        return tell_round(s);
+    }
+    MSC_TRY(ask(s, &n));
+    if (n == 0) {
+        *is_over = true;
+        *end = MSC_SEARCH_END_AGENT;
+        return MSC_OK;
+    }
+    MSC_TRY(run_proposals(s, n, is_over, end));
+    return *is_over ? MSC_OK : tell_round(s);
+}
+
+// Trials done again between two rounds.
+static enum msc_status replay_retries(struct msc_search *s) {
+    begin_round(s);
+    while (is_replaying(s) && !is_at_baselines(s) &&
+           msc_record_trial(s->record, (size_t)s->next_id)->retry_of >= 0) {
+        MSC_TRY(take_recorded(s));
+    }
+    return tell_round(s);
+}
+
+// Once the baselines are known, it can be said what the search will cost.
+static enum msc_status say_estimate(struct msc_search *s) {
+    struct msc_estimate estimate;
+    struct msc_str text = {0};
+    MSC_TRY(msc_estimate_from_record(&estimate, s->record, s->options));
+    MSC_TRY(msc_estimate_check(&estimate, s->options->record_path));
+    msc_estimate_text(&text, &estimate);
+    char *line = text.data;
+    while (line && *line) {
+        char *end = strchr(line, '\n');
+        if (end) {
+            *end = '\0';
+        }
+        msc_log(s->options->log, MSC_LOG_INFO, "%s", line);
+        line = end ? end + 1 : NULL;
+    }
+    msc_str_finish(&text);
+    return MSC_OK;
+}
+
+static enum msc_status run_loop(struct msc_search *s, enum msc_search_end *end) {
+    bool is_over = false;
+    bool is_estimated = false;
+    while (!is_over) {
+        MSC_TRY(replay_retries(s));
+        if (!is_replaying(s)) {
+            MSC_TRY(go_live(s));
+            if (!s->is_retried && !is_at_baselines(s)) {
+                begin_round(s);
+                MSC_TRY(retry_failed(s));
+                MSC_TRY(tell_round(s));
+            }
+        }
+        if (!is_replaying(s) || msc_cancel_soon(s->options->cancel)) {
+            if (is_at_end(s, end)) {
+                return MSC_OK;
+            }
+        }
+        if (s->is_live && !is_estimated && !is_at_baselines(s)) {
+            MSC_TRY(say_estimate(s));
+            is_estimated = true;
+        }
+        MSC_TRY(run_round(s, &is_over, end));
+    }
+    return MSC_OK;
+}
+
+// Tells a fresh agent everything before `first` without asking it.
+static enum msc_status warm_start(struct msc_search *s, int64_t first) {
+    while (s->next_id < first) {
+        begin_round(s);
+        MSC_TRY(take_recorded(s));
+        MSC_TRY(tell_round(s));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status begin_segments(struct msc_search *s) {
+    const struct msc_search_options *o = s->options;
+    int64_t first = 0;
+    for (size_t i = 0; i < msc_record_n_segments(s->record); i++) {
+        const struct msc_record_segment *segment = msc_record_segment(s->record, i);
+        first = segment->is_warm_start ? segment->first : first;
+    }
+    const char *numerics = o->numerics ? o->numerics : "";
+    const char *recorded = msc_record_numerics(s->record, (int64_t)s->n_recorded);
+    bool is_new = strcmp(numerics, recorded) != 0;
+    if (is_new && !o->accept_new_numerics) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "%s: its results were computed by \"%s\", this would go on with \"%s\": "
+                        "results would differ in the last bits; --accept-new-numerics goes on",
+                        o->record_path, recorded, numerics);
+    }
+    bool is_warm = o->warm_start && s->n_recorded > 0 &&
+                   s->n_recorded >= s->space->n_baselines;
+    first = is_warm ? (int64_t)s->n_recorded : first;
+    if (is_new || is_warm) {
+        MSC_TRY(msc_record_append_segment(s->record, numerics, is_warm));
+        MSC_TRY(msc_record_commit(s->record));
+    }
+    return warm_start(s, first);
+}
+
+enum msc_status msc_search_run(struct msc_search_result *result,
+                               const struct msc_search_options *options) {
+    struct msc_search s = {.options = options, .best_id = -1, .announced_id = -1};
+    *result = (struct msc_search_result){0};
+    enum msc_status status = msc_search__open(&s);
+    if (status == MSC_OK) {
+        status = begin_segments(&s);
+    }
+    if (status == MSC_OK) {
+        status = run_loop(&s, &result->end);
+    }
+    if (status == MSC_E_CANCELLED && msc_cancel_soon(options->cancel)) {
+        result->end = MSC_SEARCH_END_CANCELLED;
+        status = MSC_OK;
+    }
+    if (status == MSC_OK) {
+        result->was_resumed = s.n_recorded > 0;
+        result->n_new = s.n_new;
+        result->n_evaluated = s.n_evaluated;
+        result->elapsed_s = msc_search__elapsed_s(&s);
+        msc_record_release(s.record);
+        result->record = s.record;
+        s.record = NULL;
+    } else {
+        *result = (struct msc_search_result){0};
+    }
+    msc_search__close(&s);
+    return status;
+}
+
+void msc_search_result_finish(struct msc_search_result *result) {
+    msc_record_close(result->record);
+    *result = (struct msc_search_result){0};
+}

@@ -1,0 +1,182 @@
+// Writing the round to the record, and what is known of the search so far.
+#include "search/search_internal.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include <math.h>
+#include <string.h>
+
+double msc_search__elapsed_s(const struct msc_search *s) {
+    double launch_s = s->live_ns > 0 ? (double)(msc_clock_ns() - s->live_ns) * 1e-9 : 0.0;
+    return s->elapsed_before_s + launch_s;
+}
+
+static bool is_covered(const double *a, const double *b, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (a[i] > b[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum msc_status add_to_front(struct msc_search *s, const double objectives[]) {
+    struct msc_search_front *front = &s->front;
+    size_t n = s->goal->n_objectives;
+    for (size_t i = 0; i < front->n; i++) {
+        if (is_covered(front->points + i * n, objectives, n)) {
+            return MSC_OK;
+        }
+    }
+    size_t n_kept = 0;
+    for (size_t i = 0; i < front->n; i++) {
+        if (!is_covered(objectives, front->points + i * n, n)) {
+            memmove(front->points + n_kept++ * n, front->points + i * n, n * sizeof(double));
+        }
+    }
+    front->n = n_kept;
+    MSC_TRY(msc_grow(&front->points, &front->capacity, (front->n + 1) * n, sizeof(double)));
+    memcpy(front->points + front->n++ * n, objectives, n * sizeof(double));
+    return MSC_OK;
+}
+
+enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_trial *trial) {
+    bool is_budgeted = trial->baseline < 0 && trial->retry_of < 0;
+    s->n_budgeted += is_budgeted;
+    s->n_repeats += trial->repeat_of >= 0;
+    if (is_budgeted) {
+        s->n_repeats_in_row = trial->repeat_of >= 0 ? s->n_repeats_in_row + 1 : 0;
+    }
+    if (trial->repeat_of >= 0 ||
+        (trial->state != MSC_TRIAL_COMPLETE && trial->state != MSC_TRIAL_INFEASIBLE)) {
+        return MSC_OK;
+    }
+    struct msc_outcome outcome;
+    msc_record_as_outcome(&outcome, s->record, trial);
+    if (s->best_id < 0 || msc_outcome_compare(&outcome, trial->id, &s->best, s->best_id) < 0) {
+        s->best_id = trial->id;
+        s->best = outcome;
+    }
+    if (s->goal->n_objectives > 1 && trial->state == MSC_TRIAL_COMPLETE) {
+        return add_to_front(s, outcome.objectives);
+    }
+    return MSC_OK;
+}
+
+static void copy_outcome(struct msc_search *s, struct msc_search_item *item) {
+    if (item->repeat_of >= s->round_first) {
+        item->outcome = s->items[item->repeat_of - s->round_first].outcome;
+    } else {
+        msc_record_as_outcome(&item->outcome, s->record,
+                              msc_record_trial(s->record, (size_t)item->repeat_of));
+    }
+    item->outcome.time_us = 0;
+    item->outcome.reuse_ratio = 0.0;
+    item->is_done = true;
+}
+
+static enum msc_status append(struct msc_search *s, struct msc_search_item *item,
+                              double elapsed_s) {
+    const struct msc_outcome *outcome = &item->outcome;
+    const struct msc_record_trial line = {
+        .id = item->trial.id,
+        .choices = item->trial.choices,
+        .parent = item->trial.parent,
+        .bound = item->trial.bound,
+        .probe = item->trial.probe && item->baseline < 0,
+        .repeat_of = item->repeat_of,
+        .retry_of = item->retry_of,
+        .baseline = item->baseline,
+        .state = outcome->state,
+        .cause = outcome->cause,
+        .metrics = outcome->metrics,
+        .violation = outcome->violation,
+        .reason = outcome->reason,
+        .time_us = outcome->time_us,
+        .reuse_ratio = outcome->reuse_ratio,
+        .elapsed_s = elapsed_s,
+    };
+    MSC_TRY(msc_record_append_trial(s->record, &line));
+    item->is_recorded = true;
+    s->n_new++;
+    s->n_new_budgeted += item->baseline < 0 && item->retry_of < 0;
+    if (item->repeat_of < 0) {
+        s->n_evaluated++;
+        s->reuse_sum += outcome->reuse_ratio;
+    }
+    return msc_search__note(s, msc_record_trial(s->record, (size_t)line.id));
+}
+
+static double seconds_left(const struct msc_search *s, double elapsed_s, double trials_per_s) {
+    const struct msc_budget *budget = &s->options->budget;
+    double left_s = NAN;
+    if (budget->trials >= 0 && trials_per_s > 0.0) {
+        double n_left = (double)budget->trials - (double)s->n_budgeted;
+        left_s = fmax(0.0, n_left) / trials_per_s;
+    }
+    if (budget->seconds > 0.0) {
+        left_s = fmin(left_s, fmax(0.0, budget->seconds - elapsed_s)); // fmin passes NaN over
+    }
+    return left_s;
+}
+
+static void report_progress(struct msc_search *s, double elapsed_s) {
+    const struct msc_search_callbacks *callbacks = &s->options->callbacks;
+    if (!callbacks->progress) {
+        return;
+    }
+    double launch_s = elapsed_s - s->elapsed_before_s;
+    double rate = launch_s > 0.0 ? (double)s->n_new_budgeted / launch_s : 0.0;
+    const struct msc_search_progress progress = {
+        .n_trials = msc_record_n_trials(s->record),
+        .n_budgeted = s->n_budgeted,
+        .max_trials = s->options->budget.trials,
+        .n_evaluated = s->n_evaluated,
+        .n_repeats = s->n_repeats,
+        .best = s->best_id >= 0 ? msc_record_trial(s->record, (size_t)s->best_id) : NULL,
+        .n_front = s->front.n,
+        .reuse_ratio = s->n_evaluated > 0 ? s->reuse_sum / (double)s->n_evaluated : 0.0,
+        .trials_per_s = launch_s > 0.0 ? (double)s->n_new / launch_s : 0.0,
+        .elapsed_s = elapsed_s,
+        .left_s = seconds_left(s, elapsed_s, rate),
+    };
+    callbacks->progress(callbacks->payload, &progress);
+}
+
+enum msc_status msc_search__announce_best(struct msc_search *s) {
+    const struct msc_search_callbacks *callbacks = &s->options->callbacks;
+    if (!callbacks->best || s->best_id < 0 || s->best_id == s->announced_id) {
+        return MSC_OK;
+    }
+    s->announced_id = s->best_id;
+    const struct msc_trial trial =
+        msc_record_as_trial(msc_record_trial(s->record, (size_t)s->best_id));
+    return callbacks->best(callbacks->payload, &trial, &s->best);
+}
+
+enum msc_status msc_search__commit(struct msc_search *s, bool is_inside) {
+    size_t n_before = s->n_new;
+    double elapsed_s = msc_search__elapsed_s(s);
+    while (s->n_written < s->n_items) {
+        struct msc_search_item *item = &s->items[s->n_written];
+        if (!item->is_done && item->repeat_of >= 0) {
+            copy_outcome(s, item); // of an earlier line, so it is there
+        }
+        if (!item->is_done) {
+            break;
+        }
+        if (!item->is_recorded) {
+            MSC_TRY(append(s, item, elapsed_s));
+        }
+        s->n_written++;
+    }
+    s->last_commit_ns = msc_clock_ns();
+    if (s->n_new > n_before) {
+        MSC_TRY(msc_record_commit(s->record));
+        msc_worker_add_lines(s->options->worker, s->n_new - n_before);
+        msc_attempt_committed(s->attempt, (int64_t)msc_record_n_trials(s->record));
+        report_progress(s, elapsed_s);
+    }
+    return is_inside ? MSC_OK : msc_search__announce_best(s);
+}

@@ -1,0 +1,184 @@
+// Evaluating the open items of a round, together where nothing speaks against it.
+#include "search/search_internal.h"
+
+#include "base/clock.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_COMMIT_S 10.0
+// So many trials in a row failed for want of memory or a device, and the search stops: it would
+// only burn its budget.
+#define MAX_ENVIRONMENT_FAILURES 32
+
+static double commit_seconds(const struct msc_search *s) {
+    return s->options->commit_seconds > 0.0 ? s->options->commit_seconds : DEFAULT_COMMIT_S;
+}
+
+static void finish_item(void *payload, size_t index) {
+    struct msc_search *s = payload;
+    struct msc_search_item *item = &s->items[s->batch_items[index]];
+    item->outcome = s->batch_outcomes[index];
+    item->is_done = true;
+    msc_attempt_finished(s->attempt, index);
+    double since_s = (double)(msc_clock_ns() - s->last_commit_ns) * 1e-9;
+    if (since_s >= commit_seconds(s) && s->batch_status == MSC_OK) {
+        s->batch_status = msc_search__commit(s, true);
+        // The text belongs to this thread, which may be another than the one that reports it.
+        snprintf(s->batch_message, sizeof s->batch_message, "%s", msc_status_message());
+    }
+}
+
+static enum msc_status run_batch(struct msc_search *s, size_t n, bool is_alone) {
+    const struct msc_evaluation evaluation = {
+        .trials = s->batch_trials,
+        .n = n,
+        .outcomes = s->batch_outcomes,
+        .finished = finish_item,
+        .payload = s,
+    };
+    s->batch_status = MSC_OK;
+    msc_attempt_begin(s->attempt, s->batch_trials, n, is_alone);
+    enum msc_status status = msc_env_evaluate(s->options->env, s->goal, &evaluation);
+    msc_attempt_end(s->attempt);
+    return s->batch_status != MSC_OK ? msc_status_restore(s->batch_status, s->batch_message)
+                                     : status;
+}
+
+static void add_to_batch(struct msc_search *s, size_t *n, size_t index) {
+    s->batch_trials[*n] = s->items[index].trial;
+    s->batch_items[*n] = index;
+    (*n)++;
+}
+
+static void fill_exact_costs(const struct msc_search *s, struct msc_search_item *item) {
+    for (size_t i = 0; i < s->space->n_costs; i++) {
+        int metric = msc_space_find_metric(s->space, s->space->costs[i].metric);
+        item->outcome.metrics[metric] =
+            msc_cost_value(&s->space->costs[i], item->trial.choices);
+    }
+    item->outcome.violation = msc_goal_violation(s->goal, item->outcome.metrics);
+}
+
+static bool is_environments_fault(enum msc_status status) {
+    return status == MSC_E_NOMEM || status == MSC_E_DEVICE;
+}
+
+// A trial that does not even run alone has failed; the search goes on.
+static enum msc_status run_alone(struct msc_search *s, size_t index) {
+    struct msc_search_item *item = &s->items[index];
+    size_t n = 0;
+    add_to_batch(s, &n, index);
+    enum msc_status status = run_batch(s, n, true);
+    if (!is_environments_fault(status) || s->batch_status != MSC_OK) {
+        return status;
+    }
+    if (++s->n_environment_failures > MAX_ENVIRONMENT_FAILURES) {
+        return msc_status_prefix(status, "%d trials in a row could not run",
+                                 s->n_environment_failures);
+    }
+    msc_outcome_init(&item->outcome);
+    fill_exact_costs(s, item);
+    item->outcome.state = MSC_TRIAL_FAILED;
+    item->outcome.cause = MSC_CAUSE_ENVIRONMENT;
+    snprintf(item->outcome.reason, sizeof item->outcome.reason, "%s", msc_status_message());
+    item->is_done = true;
+    return MSC_OK;
+}
+
+// Evaluates the gathered batch; if memory or the device did not suffice for it, one trial at a
+// time.
+static enum msc_status run_together(struct msc_search *s, size_t n) {
+    enum msc_status status = n > 0 ? run_batch(s, n, false) : MSC_OK;
+    if (status == MSC_OK) {
+        s->n_environment_failures = n > 0 ? 0 : s->n_environment_failures;
+        return MSC_OK;
+    }
+    if (!is_environments_fault(status) || s->batch_status != MSC_OK) {
+        return status;
+    }
+    msc_log(s->options->log, MSC_LOG_WARNING, "%s; trying %zu trials one by one",
+            msc_status_message(), n);
+    size_t open[MSC_ATTEMPT_MAX_TRIALS];
+    memcpy(open, s->batch_items, n * sizeof *open);
+    for (size_t i = 0; i < n; i++) {
+        if (s->items[open[i]].is_done) {
+            continue;
+        }
+        MSC_TRY(run_alone(s, open[i]));
+        s->n_environment_failures =
+            s->items[open[i]].outcome.cause == MSC_CAUSE_ENVIRONMENT ? s->n_environment_failures
+                                                                     : 0;
+    }
+    return MSC_OK;
+}
+
+static bool is_open(const struct msc_search_item *item) {
+    return !item->is_done && item->repeat_of < 0;
+}
+
+// The usual case: nothing is suspected.
+static enum msc_status evaluate_together(struct msc_search *s, size_t first) {
+    size_t n = 0;
+    for (size_t i = first; i < s->n_items; i++) {
+        if (is_open(&s->items[i])) {
+            add_to_batch(s, &n, i);
+        }
+        if (n == MSC_ATTEMPT_MAX_TRIALS || (i + 1 == s->n_items && n > 0)) {
+            MSC_TRY(run_together(s, n));
+            n = 0;
+        }
+    }
+    return MSC_OK;
+}
+
+// In id order, and committed as it goes, so that a crash costs no more than one trial.
+static enum msc_status evaluate_carefully(struct msc_search *s, size_t first) {
+    size_t n = 0;
+    for (size_t i = first; i < s->n_items; i++) {
+        struct msc_search_item *item = &s->items[i];
+        if (!is_open(item)) {
+            continue;
+        }
+        msc_outcome_init(&item->outcome);
+        enum msc_attempt_verdict verdict =
+            msc_attempt_judge(s->attempt, item->trial.id, &item->outcome);
+        if (verdict == MSC_ATTEMPT_FREE) {
+            add_to_batch(s, &n, i);
+            continue;
+        }
+        if (n > 0) {
+            MSC_TRY(run_together(s, n));
+            n = 0;
+        }
+        MSC_TRY(msc_search__commit(s, false));
+        if (msc_cancel_soon(s->options->cancel)) {
+            return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
+        }
+        if (verdict == MSC_ATTEMPT_FAILED) {
+            fill_exact_costs(s, item);
+            item->is_done = true;
+        } else {
+            MSC_TRY(run_alone(s, i));
+        }
+        MSC_TRY(msc_search__commit(s, false));
+    }
+    return n > 0 ? run_together(s, n) : MSC_OK;
+}
+
+enum msc_status msc_search__evaluate(struct msc_search *s) {
+    bool is_suspicious = msc_attempt_has_suspects(s->attempt);
+    char message[512];
+    enum msc_status status = is_suspicious ? evaluate_carefully(s, s->n_written)
+                                           : evaluate_together(s, s->n_written);
+    if (status == MSC_OK) {
+        return msc_search__commit(s, false);
+    }
+    // What was finished before the failure is kept; the failure is what gets reported.
+    snprintf(message, sizeof message, "%s", msc_status_message());
+    if (s->batch_status == MSC_OK) {
+        MSC_TRY(msc_search__commit(s, false));
+    }
+    return msc_status_restore(status, message);
+}

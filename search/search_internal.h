@@ -1,0 +1,103 @@
+// The inside of a running search, shared by the files of this folder.
+#ifndef MSC_SEARCH_SEARCH_INTERNAL_H
+#define MSC_SEARCH_SEARCH_INTERNAL_H
+
+#include "agents/agent.h"
+#include "env/env.h"
+#include "search/attempt.h"
+#include "search/points.h"
+#include "search/search.h"
+
+// One line of the round in work: a proposal, a baseline, or a failed trial done again.
+struct msc_search_item {
+    struct msc_trial trial; // choices are borrowed from the round, the space or the record
+    int64_t repeat_of;
+    int64_t retry_of;
+    int64_t baseline;
+    bool is_done;     // the outcome is there
+    bool is_recorded; // the line is in the record
+    struct msc_outcome outcome;
+};
+
+struct msc_search_front { // objectives of the Pareto front, [n, n_objectives]
+    double *points;
+    size_t n;
+    size_t capacity;
+};
+
+struct msc_search {
+    const struct msc_search_options *options;
+    const struct msc_space *space;
+    const struct msc_goal *goal;
+    struct msc_agent *agent;
+    struct msc_record *record;
+    struct msc_attempt *attempt;
+    struct msc_points points;
+    double n_space_points;
+
+    int64_t next_id;   // of the next line to be read from the record or made
+    size_t n_recorded; // lines that were there at the start
+    bool is_live;      // beyond them
+    bool is_retried;   // failed trials were done again, as far as was asked for
+
+    // The round. Proposals point into `choices`.
+    struct msc_proposal *proposals; // [parallel]
+    uint32_t *choices;              // [parallel, n_tasks]
+    struct msc_search_item *items;
+    size_t n_items;
+    size_t items_capacity;
+    size_t n_written; // items whose line is in the record's buffer or beyond
+    int64_t round_first;
+
+    // One evaluation.
+    struct msc_trial *batch_trials;     // [MSC_ATTEMPT_MAX_TRIALS]
+    struct msc_outcome *batch_outcomes; // the same
+    size_t *batch_items;                // index of the item
+    enum msc_status batch_status;       // of commits made while it runs
+    char batch_message[512];
+    uint64_t last_commit_ns;
+    int n_environment_failures; // in a row
+
+    // What was found.
+    int64_t best_id; // -1: none
+    struct msc_outcome best;
+    int64_t announced_id; // the best that the callback knows
+    struct msc_search_front front;
+    int64_t n_repeats_in_row;
+    size_t n_budgeted;
+    size_t n_repeats;
+
+    // This launch.
+    size_t n_new;
+    size_t n_new_budgeted;
+    size_t n_evaluated;
+    double reuse_sum;
+    double elapsed_before_s;
+    uint64_t live_ns; // when this launch went live; 0: not yet
+};
+
+// search_open.c
+enum msc_status msc_search__open(struct msc_search *s); // on failure too, close it
+void msc_search__close(struct msc_search *s);
+
+// search_item.c
+enum msc_status msc_search__reserve(struct msc_search *s);
+// Adds an item for the trial s->next_id. A line of the record is taken as it is; a new one becomes
+// a repeat when an earlier trial answers it.
+enum msc_status msc_search__add_recorded(struct msc_search *s);
+enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_search_item *item);
+
+// search_commit.c
+double msc_search__elapsed_s(const struct msc_search *s);
+// Notes a line of the record or a new one: best, front, counts.
+enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_trial *trial);
+// Writes the finished items at the head of the round. `is_inside`: an evaluation is running.
+enum msc_status msc_search__commit(struct msc_search *s, bool is_inside);
+enum msc_status msc_search__announce_best(struct msc_search *s);
+
+// search_evaluate.c
+// Evaluates the round's open items and commits them. MSC_E_CANCELLED when stopped before all were
+// done; what was finished is committed.
+enum msc_status msc_search__evaluate(struct msc_search *s);
+
+#endif

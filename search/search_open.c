@@ -1,0 +1,178 @@
+// Getting a search ready: agent, header, record, buffers.
+#include "search/search_internal.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "records/record_header.h"
+
+#include <math.h>
+
+static enum msc_status set_old_aside(const struct msc_search_options *o) {
+    char *new_path = NULL;
+    MSC_TRY(msc_record_set_aside(&new_path, o->record_path));
+    if (new_path) {
+        msc_log(o->log, MSC_LOG_INFO, "%s: the old record is now %s", o->record_path, new_path);
+    }
+    msc_free(new_path);
+    return MSC_OK;
+}
+
+// Opens the record or makes a new one; `wanted` is the header of this configuration.
+static enum msc_status open_record(struct msc_search *s, const struct cJSON *wanted) {
+    const struct msc_search_options *o = s->options;
+    enum msc_status status = MSC_E_NOT_FOUND;
+    if (msc_file_exists(o->record_path)) {
+        status = msc_record_open(&s->record, o->record_path, MSC_RECORD_APPEND, o->log);
+    } else if (o->resume_only) {
+        return MSC_FAIL(MSC_E_NOT_FOUND, "%s: there is no record to resume", o->record_path);
+    }
+    if (status == MSC_E_NOT_FOUND && !o->resume_only) {
+        return msc_record_create(&s->record, o->record_path, wanted, o->log);
+    }
+    MSC_TRY(status);
+    return msc_record_header_compare(msc_record_header(s->record), wanted, o->free_keys,
+                                     o->record_path);
+}
+
+static enum msc_status add_hashes(cJSON *hashes, const struct msc_env *env) {
+    char text[MSC_HASH_TEXT_BYTES];
+    return msc_json_add_text(hashes, "env", msc_hash_format(text, msc_env_identity(env)));
+}
+
+static enum msc_status add_budget(cJSON *budget, const struct msc_budget *from) {
+    if (from->trials >= 0) {
+        MSC_TRY(msc_json_add_number(budget, "trials", (double)from->trials));
+    }
+    if (from->seconds > 0.0) {
+        MSC_TRY(msc_json_add_number(budget, "time", from->seconds));
+    }
+    return from->has_target ? msc_json_add_number(budget, "target", from->target) : MSC_OK;
+}
+
+static enum msc_status make_header(struct cJSON **out, const struct msc_search_options *o,
+                                   const struct msc_agent *agent) {
+    enum msc_status status = MSC_OK;
+    cJSON *budget = cJSON_CreateObject();
+    cJSON *env = cJSON_CreateObject();
+    cJSON *agent_object = cJSON_CreateObject();
+    cJSON *hashes = o->hashes ? cJSON_Duplicate(o->hashes, true) : cJSON_CreateObject();
+    if (!budget || !env || !agent_object || !hashes) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for the record's header");
+        goto out;
+    }
+    MSC_TRY_OUT(add_budget(budget, &o->budget));
+    MSC_TRY_OUT(msc_env_describe(o->env, env));
+    MSC_TRY_OUT(msc_agent_describe(agent, agent_object));
+    MSC_TRY_OUT(add_hashes(hashes, o->env));
+    const struct msc_record_header from = {
+        .program = o->program,
+        .numerics = o->numerics,
+        .config = o->config,
+        .budget = budget,
+        .env = env,
+        .agent = agent_object,
+        .hashes = hashes,
+        .more = o->more,
+        .space = msc_env_space(o->env),
+        .goal = o->goal,
+        .seed = o->seed,
+        .parallel = o->parallel,
+    };
+    status = msc_record_header_create(out, &from);
+out:
+    cJSON_Delete(budget);
+    cJSON_Delete(env);
+    cJSON_Delete(agent_object);
+    cJSON_Delete(hashes);
+    return status;
+}
+
+static enum msc_status open_agent(struct msc_agent **out, const struct msc_search_options *o) {
+    return msc_agent_open(out, o->agent_config, msc_env_space(o->env), o->goal, o->seed,
+                          o->agent_folder);
+}
+
+enum msc_status msc_search_header(struct cJSON **out, const struct msc_search_options *options) {
+    struct msc_agent *agent = NULL;
+    MSC_TRY(open_agent(&agent, options));
+    enum msc_status status = make_header(out, options, agent);
+    msc_agent_destroy(agent);
+    return status;
+}
+
+static enum msc_status make_buffers(struct msc_search *s) {
+    size_t parallel = s->options->parallel;
+    s->proposals = msc_alloc_zero(parallel, sizeof *s->proposals);
+    s->choices = msc_alloc_zero(parallel * s->space->n_tasks + 1, sizeof *s->choices);
+    s->batch_trials = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_trials);
+    s->batch_outcomes = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_outcomes);
+    s->batch_items = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_items);
+    if (!s->proposals || !s->choices || !s->batch_trials || !s->batch_outcomes ||
+        !s->batch_items) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for rounds of %zu trials", parallel);
+    }
+    return MSC_OK;
+}
+
+// Which record an attempt file belongs to: a header says when it was made.
+static enum msc_status open_attempt(struct msc_search *s) {
+    const struct msc_search_options *o = s->options;
+    struct msc_str header = {0};
+    msc_json_write(&header, msc_record_header(s->record));
+    MSC_TRY(msc_str_status(&header));
+    const struct msc_attempt_options attempt = {
+        .record_path = o->record_path,
+        .record_hash = msc_hash_bytes(header.data, header.length),
+        .next_id = (int64_t)s->n_recorded,
+        .trial_seconds = o->trial_seconds,
+        .worker = o->worker,
+        .log = o->log,
+    };
+    msc_str_finish(&header);
+    return msc_attempt_open(&s->attempt, &attempt);
+}
+
+enum msc_status msc_search__open(struct msc_search *s) {
+    const struct msc_search_options *o = s->options;
+    cJSON *wanted = NULL;
+    if (o->parallel < 1 || o->parallel > MSC_SEARCH_MAX_PARALLEL) {
+        return MSC_FAIL(MSC_E_INVALID, "parallel is %u, expected 1 to %d", o->parallel,
+                        MSC_SEARCH_MAX_PARALLEL);
+    }
+    s->space = msc_env_space(o->env);
+    s->goal = o->goal;
+    s->n_space_points = msc_space_n_points(s->space);
+    MSC_TRY(msc_goal_check(o->goal, s->space));
+    MSC_TRY(make_buffers(s));
+    MSC_TRY(open_agent(&s->agent, o));
+    if (o->restart) {
+        MSC_TRY(set_old_aside(o));
+    }
+    MSC_TRY(make_header(&wanted, o, s->agent));
+    enum msc_status status = open_record(s, wanted);
+    cJSON_Delete(wanted);
+    MSC_TRY(status);
+    s->n_recorded = msc_record_n_trials(s->record);
+    for (size_t i = 0; i < s->n_recorded; i++) {
+        s->elapsed_before_s =
+            fmax(s->elapsed_before_s, msc_record_trial(s->record, i)->elapsed_s);
+    }
+    return open_attempt(s);
+}
+
+void msc_search__close(struct msc_search *s) {
+    msc_attempt_close(s->attempt);
+    msc_agent_destroy(s->agent);
+    msc_points_finish(&s->points);
+    msc_free(s->proposals);
+    msc_free(s->choices);
+    msc_free(s->items);
+    msc_free(s->batch_trials);
+    msc_free(s->batch_outcomes);
+    msc_free(s->batch_items);
+    msc_free(s->front.points);
+    msc_record_close(s->record);
+}
+

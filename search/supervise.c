@@ -1,0 +1,283 @@
+// The parent's end of supervision. It has one thread, blocks the signals it cares about, and waits
+// for them in one place; so it needs no handlers.
+
+// memfd_create is Linux's own.
+#define _GNU_SOURCE
+
+#include "search/supervise.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "search/worker_page.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define POLL_NS 100000000
+#define DEFAULT_KILL_AFTER_S 5.0
+// `timeout` and shells signal a process and its group: what comes so close together is one request.
+#define SAME_REQUEST_NS 50000000
+#define EXIT_NOT_STARTED 127
+
+struct supervisor {
+    const struct msc_supervise_options *options;
+    struct msc_worker_page *page;
+    int page_descriptor;
+    char **environment; // of the worker
+    struct msc_arena arena;
+    sigset_t heard;    // the signals waited for
+    sigset_t before;   // mask to give back
+    sigset_t starting; // mask of a worker that cannot hear requests to stop yet
+    struct sigaction child_before;
+    pid_t parent;
+    pid_t worker;
+    int n_requests;          // to stop, handed on
+    uint64_t last_request_ns;
+    bool was_limit;  // killed at a time limit
+    bool was_forced; // killed after requests to stop
+};
+
+static enum msc_status make_page(struct supervisor *s) {
+    s->page_descriptor = memfd_create("mscgym-worker", 0);
+    if (s->page_descriptor < 0 ||
+        ftruncate(s->page_descriptor, (off_t)sizeof *s->page) != 0) {
+        return MSC_FAIL(MSC_E_IO, "cannot make shared memory for the search process");
+    }
+    void *page = mmap(NULL, sizeof *s->page, PROT_READ | PROT_WRITE, MAP_SHARED,
+                      s->page_descriptor, 0);
+    if (page == MAP_FAILED) {
+        return MSC_FAIL(MSC_E_NOMEM, "cannot map shared memory for the search process");
+    }
+    s->page = page;
+    memcpy(s->page->magic, MSC_WORKER_MAGIC, sizeof s->page->magic);
+    return MSC_OK;
+}
+
+static enum msc_status make_environment(struct supervisor *s) {
+    size_t n = 0;
+    while (environ[n]) {
+        n++;
+    }
+    s->environment = msc_arena_array(&s->arena, n + 3, sizeof *s->environment);
+    char *variable =
+        msc_arena_printf(&s->arena, "%s=%d", MSC_WORKER_VARIABLE, s->page_descriptor);
+    if (!s->environment || !variable) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the search process");
+    }
+    memcpy(s->environment, environ, n * sizeof *environ);
+    s->environment[n++] = variable;
+    // Threads that wait must sleep: spinning loses a multiple on a machine that others use, too.
+    if (!getenv("OMP_WAIT_POLICY")) {
+        static char passive[] = "OMP_WAIT_POLICY=passive";
+        s->environment[n++] = passive;
+    }
+    return MSC_OK;
+}
+
+static void block_signals(struct supervisor *s) {
+    struct sigaction hangup;
+    sigemptyset(&s->heard);
+    sigaddset(&s->heard, SIGINT);
+    sigaddset(&s->heard, SIGTERM);
+    sigaddset(&s->heard, SIGTSTP);
+    sigaddset(&s->heard, SIGCHLD);
+    // Under nohup it stays ignored.
+    if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN) {
+        sigaddset(&s->heard, SIGHUP);
+    }
+    sigprocmask(SIG_BLOCK, &s->heard, &s->before);
+    // Requests that come while a worker starts wait for its handlers.
+    s->starting = s->before;
+    sigaddset(&s->starting, SIGINT);
+    sigaddset(&s->starting, SIGTERM);
+    sigaddset(&s->starting, SIGHUP);
+    // Where it is ignored, nobody could tell how the worker ended.
+    const struct sigaction normal = {.sa_handler = SIG_DFL};
+    sigaction(SIGCHLD, &normal, &s->child_before);
+}
+
+// Between fork and exec: only what a signal handler may call.
+static void become_worker(const struct supervisor *s) {
+    setpgid(0, 0);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != s->parent) {
+        _exit(EXIT_NOT_STARTED);
+    }
+    sigprocmask(SIG_SETMASK, &s->starting, NULL);
+    execve(s->options->program ? s->options->program : "/proc/self/exe", s->options->argv,
+           s->environment);
+    atomic_store(&s->page->start_error, errno);
+    _exit(EXIT_NOT_STARTED);
+}
+
+static enum msc_status start_worker(struct supervisor *s) {
+    atomic_store(&s->page->is_open, 0);
+    atomic_store(&s->page->is_busy, 0);
+    atomic_store(&s->page->deadline_ns, 0);
+    s->was_limit = false;
+    s->worker = fork();
+    if (s->worker == 0) {
+        become_worker(s);
+    }
+    if (s->worker < 0) {
+        return MSC_FAIL(MSC_E_IO, "cannot start the search process: no more processes or memory");
+    }
+    setpgid(s->worker, s->worker); // whoever comes first
+    return MSC_OK;
+}
+
+static void hand_on(struct supervisor *s, int signal_number) {
+    uint64_t now_ns = msc_clock_ns();
+    bool is_same = s->n_requests > 0 && now_ns - s->last_request_ns < SAME_REQUEST_NS;
+    s->last_request_ns = now_ns;
+    if (!is_same) {
+        s->n_requests++;
+        kill(s->worker, signal_number);
+    }
+}
+
+// Ctrl-Z stops the whole job; the time it sleeps does not count against a trial.
+static void stop_and_continue(struct supervisor *s) {
+    uint64_t begin_ns = msc_clock_ns();
+    kill(-s->worker, SIGSTOP);
+    raise(SIGSTOP);
+    uint64_t deadline_ns = atomic_load(&s->page->deadline_ns);
+    if (deadline_ns > 0) {
+        atomic_compare_exchange_strong(&s->page->deadline_ns, &deadline_ns,
+                                       deadline_ns + (msc_clock_ns() - begin_ns));
+    }
+    kill(-s->worker, SIGCONT);
+}
+
+static void check_deadlines(struct supervisor *s) {
+    uint64_t now_ns = msc_clock_ns();
+    uint64_t deadline_ns = atomic_load(&s->page->deadline_ns);
+    double kill_after_s = s->options->kill_after_s > 0.0 ? s->options->kill_after_s
+                                                         : DEFAULT_KILL_AFTER_S;
+    if (deadline_ns > 0 && now_ns > deadline_ns && !s->was_limit) {
+        s->was_limit = true;
+        kill(-s->worker, SIGKILL);
+    }
+    if (s->n_requests >= 2 &&
+        (double)(now_ns - s->last_request_ns) * 1e-9 > kill_after_s && !s->was_forced) {
+        s->was_forced = true;
+        kill(-s->worker, SIGKILL);
+    }
+}
+
+// Returns when the worker has ended.
+static int wait_for_worker(struct supervisor *s) {
+    const struct timespec poll = {.tv_nsec = POLL_NS};
+    int state = 0;
+    for (;;) {
+        pid_t ended = waitpid(s->worker, &state, WNOHANG);
+        if (ended == s->worker || (ended < 0 && errno == ECHILD)) {
+            return state;
+        }
+        int signal_number = sigtimedwait(&s->heard, NULL, &poll);
+        if (signal_number == SIGTSTP) {
+            stop_and_continue(s);
+        } else if (signal_number > 0 && signal_number != SIGCHLD) {
+            hand_on(s, signal_number);
+        }
+        check_deadlines(s);
+    }
+}
+
+static enum msc_worker_death classify(const struct supervisor *s, int state) {
+    if (s->was_limit) {
+        return MSC_WORKER_DEATH_LIMIT;
+    }
+    if (WIFSIGNALED(state)) {
+        return WTERMSIG(state) == SIGKILL ? MSC_WORKER_DEATH_KILLED : MSC_WORKER_DEATH_CRASH;
+    }
+    // An exit in the middle of a trial is none of ours.
+    return atomic_load(&s->page->is_busy) ? MSC_WORKER_DEATH_CRASH : MSC_WORKER_DEATH_NONE;
+}
+
+static enum msc_status check_started(const struct supervisor *s, int state) {
+    int error = atomic_load(&s->page->start_error);
+    if (WIFEXITED(state) && WEXITSTATUS(state) == EXIT_NOT_STARTED &&
+        !atomic_load(&s->page->is_open) && error != 0) {
+        return MSC_FAIL(MSC_E_IO, "cannot start the search process %s: %s",
+                        s->options->argv[0], strerror(error));
+    }
+    return MSC_OK;
+}
+
+static void describe_death(char *out, size_t n_bytes, enum msc_worker_death death, int state) {
+    if (death == MSC_WORKER_DEATH_LIMIT) {
+        snprintf(out, n_bytes, "ran over a trial's time limit");
+    } else if (WIFSIGNALED(state)) {
+        snprintf(out, n_bytes, "died of signal %d (%s)", WTERMSIG(state),
+                 strsignal(WTERMSIG(state)));
+    } else {
+        snprintf(out, n_bytes, "exited in the middle of a trial (code %d)", WEXITSTATUS(state));
+    }
+}
+
+static enum msc_status run(struct supervisor *s, int *exit_code) {
+    uint64_t n_lines = 0;
+    int n_restarts = 0; // since the last new line
+    for (;;) {
+        char what[128];
+        MSC_TRY(start_worker(s));
+        int state = wait_for_worker(s);
+        kill(-s->worker, SIGKILL); // what it may have left behind
+        MSC_TRY(check_started(s, state));
+        enum msc_worker_death death = classify(s, state);
+        if (death == MSC_WORKER_DEATH_NONE) {
+            *exit_code = WEXITSTATUS(state);
+            return MSC_OK;
+        }
+        describe_death(what, sizeof what, death, state);
+        if (s->n_requests > 0) {
+            return MSC_FAIL(MSC_E_STATE,
+                            "the search process %s after a request to stop; the record is whole",
+                            s->was_forced ? "was killed: it did not end by itself" : what);
+        }
+        uint64_t n_lines_now = atomic_load(&s->page->n_lines);
+        n_restarts = n_lines_now > n_lines ? 0 : n_restarts;
+        n_lines = n_lines_now;
+        if (n_restarts == MSC_SUPERVISE_MAX_RESTARTS) {
+            return MSC_FAIL(MSC_E_STATE,
+                            "the search process %s, and %d restarts brought no new trial; the "
+                            "record is whole", what, n_restarts);
+        }
+        n_restarts++;
+        msc_log(s->options->log, MSC_LOG_WARNING, "the search process %s and is started again",
+                what);
+        atomic_store(&s->page->signal_number, WIFSIGNALED(state) ? WTERMSIG(state) : 0);
+        atomic_store(&s->page->death, death);
+    }
+}
+
+enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options *options) {
+    enum msc_status status = MSC_OK;
+    struct supervisor s = {.options = options, .page_descriptor = -1, .parent = getpid()};
+    *exit_code = EXIT_FAILURE;
+    block_signals(&s);
+    MSC_TRY_OUT(make_page(&s));
+    MSC_TRY_OUT(make_environment(&s));
+    status = run(&s, exit_code);
+out:
+    if (s.page) {
+        munmap(s.page, sizeof *s.page);
+    }
+    if (s.page_descriptor >= 0) {
+        close(s.page_descriptor);
+    }
+    sigaction(SIGCHLD, &s.child_before, NULL);
+    sigprocmask(SIG_SETMASK, &s.before, NULL);
+    msc_arena_finish(&s.arena);
+    return status;
+}

@@ -1,0 +1,277 @@
+#include "search/verify.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "env/env.h"
+#include "records/record_query.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH 64
+#define DEFAULT_NOISE_RATIO 1e-3
+// Stream of the random numbers that draw a sample.
+#define SAMPLE_STREAM 0x766572696679
+
+const char *msc_verify_verdict_name(enum msc_verify_verdict verdict) {
+    static const char *const names[MSC_VERIFY_VERDICT_COUNT] = {
+        [MSC_VERIFY_EQUAL] = "equal",
+        [MSC_VERIFY_WITHIN_NOISE] = "within noise",
+        [MSC_VERIFY_DIFFERENT] = "different",
+        [MSC_VERIFY_SKIPPED] = "skipped",
+    };
+    return names[verdict];
+}
+
+static int compare_ids(const void *left, const void *right) {
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static size_t sort_unique(int64_t ids[], size_t n) {
+    size_t n_kept = 0;
+    qsort(ids, n, sizeof *ids, compare_ids);
+    for (size_t i = 0; i < n; i++) {
+        if (n_kept == 0 || ids[n_kept - 1] != ids[i]) {
+            ids[n_kept++] = ids[i];
+        }
+    }
+    return n_kept;
+}
+
+// Reads "7" or "7-9" of `length` characters.
+static bool parse_range(const char *text, size_t length, int64_t *first, int64_t *last) {
+    char copy[64];
+    if (length == 0 || length >= sizeof copy) {
+        return false;
+    }
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    char *dash = strchr(copy, '-');
+    if (dash) {
+        *dash = '\0';
+    }
+    if (!msc_parse_i64(first, copy) || !msc_parse_i64(last, dash ? dash + 1 : copy)) {
+        return false;
+    }
+    return *first >= 0 && *first <= *last && *last - *first < 100000000;
+}
+
+enum msc_status msc_verify_parse_ids(int64_t **ids, size_t *n, const char *text) {
+    size_t capacity = 0;
+    *ids = NULL;
+    *n = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        int64_t first = 0;
+        int64_t last = 0;
+        enum msc_status status = MSC_OK;
+        if (parse_range(at, length, &first, &last)) {
+            status = msc_grow(ids, &capacity, *n + (size_t)(last - first) + 1, sizeof **ids);
+        } else {
+            status = MSC_FAIL(MSC_E_INVALID, "\"%s\" is no list of trials such as 3,7-9", text);
+        }
+        if (status != MSC_OK) {
+            msc_free(*ids);
+            *ids = NULL;
+            *n = 0;
+            return status;
+        }
+        for (int64_t id = first; id <= last; id++) {
+            (*ids)[(*n)++] = id;
+        }
+        at += length;
+        if (*at == '\0') {
+            break;
+        }
+    }
+    *n = sort_unique(*ids, *n);
+    return MSC_OK;
+}
+
+static enum msc_status choose_lines(struct msc_verify_result *result,
+                                    const struct msc_verify_options *o) {
+    size_t n_trials = msc_record_n_trials(o->record);
+    size_t n = o->ids ? o->n_ids : n_trials;
+    enum msc_status status = MSC_OK;
+    int64_t *ids = msc_alloc_zero(n + 1, sizeof *ids);
+    if (!ids) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = o->ids ? o->ids[i] : (int64_t)i;
+        if (ids[i] < 0 || ids[i] >= (int64_t)n_trials) {
+            status = MSC_FAIL(MSC_E_INVALID, "%s: there is no trial %lld, it has %zu",
+                              msc_record_path(o->record), (long long)ids[i], n_trials);
+            goto out;
+        }
+    }
+    if (!o->ids && o->n_sample > 0 && o->n_sample < n) {
+        struct msc_rng rng;
+        msc_rng_seed(&rng, o->seed, SAMPLE_STREAM);
+        for (size_t i = 0; i < o->n_sample; i++) {
+            size_t other = i + (size_t)msc_rng_below(&rng, n - i);
+            int64_t swapped = ids[i];
+            ids[i] = ids[other];
+            ids[other] = swapped;
+        }
+        n = o->n_sample;
+    }
+    n = sort_unique(ids, n);
+    result->lines = msc_alloc_zero(n + 1, sizeof *result->lines);
+    if (!result->lines) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
+        goto out;
+    }
+    for (size_t i = 0; i < n; i++) {
+        result->lines[i].id = ids[i];
+    }
+    result->n_lines = n;
+out:
+    msc_free(ids);
+    return status;
+}
+
+// The trial whose evaluation a line stands for.
+static const struct msc_record_trial *origin_of(const struct msc_record *record, int64_t id) {
+    const struct msc_record_trial *trial = msc_record_trial(record, (size_t)id);
+    return trial->repeat_of >= 0 ? msc_record_trial(record, (size_t)trial->repeat_of) : trial;
+}
+
+static bool has_other_numerics(const struct msc_verify_options *o, int64_t id) {
+    const char *recorded = msc_record_numerics(o->record, origin_of(o->record, id)->id);
+    return strcmp(recorded, o->numerics ? o->numerics : "") != 0;
+}
+
+static enum msc_status find_noise(struct msc_verify_result *result,
+                                  const struct msc_verify_options *o) {
+    bool is_needed = false;
+    for (size_t i = 0; i < result->n_lines; i++) {
+        is_needed = is_needed || has_other_numerics(o, result->lines[i].id);
+    }
+    result->noise_ratio = is_needed ? o->noise_ratio : NAN;
+    const struct msc_record_trial *best = msc_record_best(o->record);
+    if (!is_needed || o->noise_ratio >= 0.0) {
+        return MSC_OK;
+    }
+    result->noise_ratio = DEFAULT_NOISE_RATIO;
+    if (best) {
+        cJSON *examined = NULL;
+        MSC_TRY(msc_env_examine(o->env, best->choices, &examined));
+        const cJSON *noise = cJSON_GetObjectItemCaseSensitive(examined, "noise");
+        if (cJSON_IsNumber(noise)) {
+            result->noise_ratio = noise->valuedouble;
+        }
+        cJSON_Delete(examined);
+    }
+    return MSC_OK;
+}
+
+static bool is_same_double(double a, double b) {
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+static bool is_near(double a, double b, double ratio) {
+    return fabs(a - b) <= ratio * fmax(fabs(a), fabs(b));
+}
+
+static void compare(struct msc_verify_line *line, const struct msc_verify_options *o,
+                    double noise_ratio, const struct msc_outcome *found) {
+    const struct msc_space *space = msc_record_space(o->record);
+    const struct msc_record_trial *recorded = msc_record_trial(o->record, (size_t)line->id);
+    bool may_differ = has_other_numerics(o, line->id);
+    line->verdict = MSC_VERIFY_EQUAL;
+    line->recorded_state = recorded->state;
+    line->found_state = found->state;
+    for (size_t i = 0; i < space->n_metrics; i++) {
+        double a = recorded->metrics[i];
+        double b = found->metrics[i];
+        if (is_same_double(a, b)) {
+            continue;
+        }
+        line->metric = space->metrics[i].name;
+        line->recorded = a;
+        line->found = b;
+        line->verdict = MSC_VERIFY_WITHIN_NOISE;
+        if (!may_differ || space->metrics[i].is_exact || !is_near(a, b, noise_ratio)) {
+            line->verdict = MSC_VERIFY_DIFFERENT;
+            return;
+        }
+    }
+    // A bound that is met by a hair under one numerics id may be missed under another.
+    if (recorded->state != found->state && line->verdict == MSC_VERIFY_EQUAL) {
+        line->metric = "state";
+        line->verdict = MSC_VERIFY_DIFFERENT;
+    }
+}
+
+static enum msc_status verify_batch(struct msc_verify_result *result,
+                                    const struct msc_verify_options *o, const size_t places[],
+                                    size_t n) {
+    struct msc_trial trials[BATCH];
+    struct msc_outcome *outcomes = msc_alloc_zero(BATCH, sizeof *outcomes);
+    if (!outcomes) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %d trials", BATCH);
+    }
+    for (size_t i = 0; i < n; i++) {
+        trials[i] = msc_record_as_trial(origin_of(o->record, result->lines[places[i]].id));
+    }
+    const struct msc_evaluation evaluation = {.trials = trials, .n = n, .outcomes = outcomes};
+    enum msc_status status =
+        msc_env_evaluate(o->env, msc_record_goal(o->record), &evaluation);
+    for (size_t i = 0; i < n && status == MSC_OK; i++) {
+        compare(&result->lines[places[i]], o, result->noise_ratio, &outcomes[i]);
+    }
+    msc_free(outcomes);
+    return status;
+}
+
+static enum msc_status verify_lines(struct msc_verify_result *result,
+                                    const struct msc_verify_options *o) {
+    size_t places[BATCH];
+    size_t n = 0;
+    for (size_t i = 0; i < result->n_lines; i++) {
+        struct msc_verify_line *line = &result->lines[i];
+        if (origin_of(o->record, line->id)->state == MSC_TRIAL_FAILED) {
+            line->verdict = MSC_VERIFY_SKIPPED;
+        } else {
+            places[n++] = i;
+        }
+        if (n == BATCH || (i + 1 == result->n_lines && n > 0)) {
+            if (msc_cancel_soon(o->cancel)) {
+                return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
+            }
+            MSC_TRY(verify_batch(result, o, places, n));
+            n = 0;
+        }
+    }
+    for (size_t i = 0; i < result->n_lines; i++) {
+        result->n_by_verdict[result->lines[i].verdict]++;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_verify_run(struct msc_verify_result *result,
+                               const struct msc_verify_options *options) {
+    *result = (struct msc_verify_result){0};
+    enum msc_status status = choose_lines(result, options);
+    if (status == MSC_OK) {
+        status = find_noise(result, options);
+    }
+    if (status == MSC_OK) {
+        status = verify_lines(result, options);
+    }
+    if (status != MSC_OK) {
+        msc_verify_result_finish(result);
+    }
+    return status;
+}
+
+void msc_verify_result_finish(struct msc_verify_result *result) {
+    msc_free(result->lines);
+    *result = (struct msc_verify_result){0};
+}

@@ -1,0 +1,135 @@
+// The worker's end of supervision.
+#include "search/supervise.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "search/worker_page.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// A signal handler gets no argument: the one place where a global is the only way.
+static struct msc_cancel *signalled_cancel;
+
+static void raise_level(int signal_number) {
+    (void)signal_number;
+    if (signalled_cancel->level < 2) {
+        signalled_cancel->level++;
+    }
+}
+
+bool msc_worker_is_wanted(void) {
+    return getenv(MSC_WORKER_VARIABLE) != NULL;
+}
+
+static enum msc_status listen_to_signals(struct msc_cancel *cancel) {
+    static const int heard[] = {SIGINT, SIGTERM, SIGHUP};
+    // What these would end the process for is reported by the call that failed. Writing to the
+    // terminal from a process group of its own is allowed.
+    static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGTTOU};
+    struct sigaction action = {.sa_handler = raise_level, .sa_flags = SA_RESTART};
+    sigset_t waiting; // the parent starts a worker with these blocked
+    sigemptyset(&waiting);
+    sigemptyset(&action.sa_mask);
+    signalled_cancel = cancel;
+    for (size_t i = 0; i < sizeof heard / sizeof heard[0]; i++) {
+        struct sigaction before;
+        bool is_hangup_ignored = heard[i] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 &&
+                                 before.sa_handler == SIG_IGN; // nohup
+        if (!is_hangup_ignored && sigaction(heard[i], &action, NULL) != 0) {
+            return MSC_FAIL(MSC_E_IO, "cannot listen to signal %d", heard[i]);
+        }
+        sigaddset(&waiting, heard[i]);
+    }
+    sigprocmask(SIG_UNBLOCK, &waiting, NULL);
+    action.sa_handler = SIG_IGN;
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
+        sigaction(ignored[i], &action, NULL);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status take_page(struct msc_worker *worker, const char *variable) {
+    int64_t descriptor = -1;
+    struct stat info;
+    bool is_good = msc_parse_i64(&descriptor, variable) && descriptor >= 0 &&
+                   fstat((int)descriptor, &info) == 0 &&
+                   info.st_size == (off_t)sizeof(struct msc_worker_page);
+    void *page = MAP_FAILED;
+    if (is_good) {
+        page = mmap(NULL, sizeof(struct msc_worker_page), PROT_READ | PROT_WRITE, MAP_SHARED,
+                    (int)descriptor, 0);
+    }
+    if (page == MAP_FAILED ||
+        memcmp(page, MSC_WORKER_MAGIC, sizeof worker->page->magic) != 0) {
+        return MSC_FAIL(MSC_E_STATE, "%s=%s is no page of a parent process",
+                        MSC_WORKER_VARIABLE, variable);
+    }
+    close((int)descriptor);
+    worker->page = page;
+    atomic_store(&worker->page->is_open, 1);
+    return MSC_OK;
+}
+
+enum msc_status msc_worker_open(struct msc_worker *worker, struct msc_cancel *cancel) {
+    *worker = (struct msc_worker){0};
+    MSC_TRY(listen_to_signals(cancel));
+    const char *variable = getenv(MSC_WORKER_VARIABLE);
+    if (variable) {
+        MSC_TRY(take_page(worker, variable));
+        // Programs that this one starts are not workers.
+        unsetenv(MSC_WORKER_VARIABLE);
+    }
+    return MSC_OK;
+}
+
+void msc_worker_close(struct msc_worker *worker) {
+    if (worker->page) {
+        munmap(worker->page, sizeof *worker->page);
+        worker->page = NULL;
+    }
+}
+
+void msc_worker_begin(struct msc_worker *worker, double seconds) {
+    if (worker && worker->page) {
+        uint64_t deadline_ns = seconds > 0.0 ? msc_clock_ns() + (uint64_t)(seconds * 1e9) : 0;
+        atomic_store(&worker->page->is_busy, 1);
+        atomic_store(&worker->page->deadline_ns, deadline_ns);
+    }
+}
+
+void msc_worker_end(struct msc_worker *worker) {
+    if (worker && worker->page) {
+        atomic_store(&worker->page->deadline_ns, 0);
+        atomic_store(&worker->page->is_busy, 0);
+    }
+}
+
+void msc_worker_add_lines(struct msc_worker *worker, uint64_t n) {
+    if (worker && worker->page) {
+        atomic_fetch_add(&worker->page->n_lines, n);
+    }
+}
+
+enum msc_worker_death msc_worker_take_death(int *signal_number, struct msc_worker *worker,
+                                            struct msc_hash record) {
+    *signal_number = 0;
+    if (!worker || !worker->page) {
+        return MSC_WORKER_DEATH_NONE;
+    }
+    struct msc_worker_page *page = worker->page;
+    bool is_same = atomic_load(&page->record_low) == record.low &&
+                   atomic_load(&page->record_high) == record.high;
+    atomic_store(&page->record_low, record.low);
+    atomic_store(&page->record_high, record.high);
+    if (!is_same) {
+        return MSC_WORKER_DEATH_NONE;
+    }
+    *signal_number = atomic_load(&page->signal_number);
+    return (enum msc_worker_death)atomic_exchange(&page->death, MSC_WORKER_DEATH_NONE);
+}
