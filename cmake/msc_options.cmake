@@ -6,6 +6,7 @@ set(MSC_VULKAN AUTO CACHE STRING "Vulkan backend: AUTO (when found), ON or OFF")
 set_property(CACHE MSC_VULKAN PROPERTY STRINGS AUTO ON OFF)
 option(MSC_ONEDNN "Use oneDNN in the cpu backend" ON)
 option(MSC_TESTS "Build the tests" ON)
+option(MSC_BENCH "Build the benchmarks" ON)
 option(MSC_WERROR "Treat warnings as errors" OFF)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

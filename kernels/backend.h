@@ -98,6 +98,8 @@ bool msc_quant_is_integer(const struct msc_quant *q);
 // uint8 or int8 by its range; MSC_DTYPE_F32 for wider ones.
 enum msc_dtype msc_quant_dtype(const struct msc_quant *q);
 
+extern const struct msc_backend_def msc_backend_cpu;
+
 // The backends of this build, NULL-terminated; one by name, or NULL.
 const struct msc_backend_def *const *msc_backend_list(void);
 const struct msc_backend_def *msc_backend_find(const char *name);
