@@ -6,9 +6,10 @@
 #include <string.h>
 
 // "file.json: nodes[3]" for error texts.
-static const char *place(struct msc_graph_reader *r, const char *list, int index) {
-    const char *text = msc_arena_printf(&r->scratch, "%s: %s[%d]", r->name, list, index);
-    return text == NULL ? r->name : text;
+static enum msc_status place(const char **out, struct msc_graph_reader *r, const char *list,
+                             int index) {
+    *out = msc_arena_printf(&r->scratch, "%s: %s[%d]", r->name, list, index);
+    return *out == NULL ? msc_graph__no_memory(r->g) : MSC_OK;
 }
 
 enum msc_status msc_graph__read_text(const char **out, const cJSON *object, const char *key,
@@ -115,7 +116,9 @@ static enum msc_status read_prims(struct msc_graph_reader *r, const cJSON *root)
     MSC_TRY(msc_graph__read_array(&list, root, "prims", r->name));
     int i = 0;
     cJSON_ArrayForEach(item, list) {
-        MSC_TRY(read_prim(r, item, place(r, "prims", i++)));
+        const char *where;
+        MSC_TRY(place(&where, r, "prims", i++));
+        MSC_TRY(read_prim(r, item, where));
     }
     return MSC_OK;
 }
@@ -172,7 +175,9 @@ static enum msc_status read_graph(struct msc_graph_reader *r, const cJSON *root)
     MSC_TRY(msc_json_get_array(&list, root, "nodes", r->name));
     int i = 0;
     cJSON_ArrayForEach(item, list) {
-        MSC_TRY(msc_graph__read_node(r, item, place(r, "nodes", i++)));
+        const char *where;
+        MSC_TRY(place(&where, r, "nodes", i++));
+        MSC_TRY(msc_graph__read_node(r, item, where));
     }
     MSC_TRY(order_inputs(r, root));
     int32_t *outputs;

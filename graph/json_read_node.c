@@ -219,9 +219,12 @@ static enum msc_status read_outputs(struct node *node, struct msc_graph_reader *
         struct entry *entry = &node->outputs[i];
         MSC_TRY(read_tensor(entry, r, item, node->where));
         const char *name = msc_arena_printf(&r->scratch, "%s:%d", node->spec.name, (int)i);
-        if (name == NULL || strcmp(entry->name, name) != 0) {
+        if (name == NULL) {
+            return msc_graph__no_memory(r->g);
+        }
+        if (strcmp(entry->name, name) != 0) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: output %d is called '%s', expected '%s'",
-                            node->where, (int)i, entry->name, name == NULL ? "" : name);
+                            node->where, (int)i, entry->name, name);
         }
         aliases[i] = entry->alias;
     }

@@ -1,0 +1,186 @@
+// Every allocation of each scenario fails once: the n-th call returns NULL, n = 1, 2, ... until the
+// scenario gets through. Each failure must come back as MSC_E_NOMEM and leave nothing allocated.
+// The linker sends the library's allocation functions here.
+#include "tests/graph/graph_samples.h"
+
+#include "data/npy.h"
+#include "graph/site.h"
+
+#include <limits.h>
+
+void *__real_malloc(size_t n_bytes);
+void *__real_calloc(size_t count, size_t element_bytes);
+void *__real_realloc(void *pointer, size_t n_bytes);
+void *__real_aligned_alloc(size_t alignment, size_t n_bytes);
+void __real_free(void *pointer);
+void *__wrap_malloc(size_t n_bytes);
+void *__wrap_calloc(size_t count, size_t element_bytes);
+void *__wrap_realloc(void *pointer, size_t n_bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes);
+void __wrap_free(void *pointer);
+
+static int n_until_failure = INT_MAX;
+static int n_live;
+
+static bool refused(void) {
+    return n_until_failure != INT_MAX && --n_until_failure == 0;
+}
+
+static void *counted(void *pointer) {
+    n_live += pointer != NULL;
+    return pointer;
+}
+
+void *__wrap_malloc(size_t n_bytes) {
+    return refused() ? NULL : counted(__real_malloc(n_bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t element_bytes) {
+    return refused() ? NULL : counted(__real_calloc(count, element_bytes));
+}
+
+void *__wrap_realloc(void *pointer, size_t n_bytes) {
+    if (refused()) {
+        return NULL;
+    }
+    void *moved = __real_realloc(pointer, n_bytes);
+    return pointer ? moved : counted(moved);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes) {
+    return refused() ? NULL : counted(__real_aligned_alloc(alignment, n_bytes));
+}
+
+void __wrap_free(void *pointer) {
+    n_live -= pointer != NULL;
+    __real_free(pointer);
+}
+
+// What the scenarios work on, made before memory is short.
+static struct msc_graph *sample;
+static struct msc_str sample_json;
+static struct msc_array_list sample_weights;
+
+static void run_failing(enum msc_status (*scenario)(void)) {
+    for (int n = 1; n < 10000; n++) {
+        int before = n_live;
+        n_until_failure = n;
+        enum msc_status status = scenario();
+        bool failed = n_until_failure <= 0;
+        n_until_failure = INT_MAX;
+        assert_int_equal(n_live, before);
+        if (!failed) {
+            assert_ok(status);
+            assert_true(n > 1);
+            return;
+        }
+        assert_int_equal(status, MSC_E_NOMEM);
+    }
+    fail_msg("the scenario never got through");
+}
+
+// Enough relu joints that every table has to grow.
+static enum msc_status add_chain(struct msc_graph *g) {
+    int32_t symbol, x, joint;
+    MSC_TRY(msc_graph_add_symbol(&symbol, g, "n"));
+    MSC_TRY(msc_graph_add_symbolic_input(&x, g, "x", NULL, MSC_DTYPE_F32, "NC", 2, DIMS(-1, 3),
+                                         IDS(symbol, -1)));
+    for (int i = 0; i < 70; i++) {
+        struct msc_joint_spec spec = {.op = MSC_OP_RELU, .n_inputs = 1, .inputs = &x};
+        MSC_TRY(msc_graph_add_joint(&joint, g, &spec));
+        x = msc_graph_joint(g, joint)->outputs[0];
+    }
+    MSC_TRY(msc_graph_set_outputs(g, 1, &x));
+    return msc_graph_finalize(g);
+}
+
+static enum msc_status build(void) {
+    struct msc_graph *g;
+    MSC_TRY(msc_graph_create(&g, "chain"));
+    enum msc_status status = add_chain(g);
+    msc_graph_destroy(g);
+    return status;
+}
+
+static enum msc_status clone(void) {
+    struct msc_graph *g;
+    MSC_TRY(msc_graph_clone(&g, sample));
+    msc_graph_destroy(g);
+    return MSC_OK;
+}
+
+static enum msc_status write_forms(void) {
+    struct msc_str text = {0};
+    msc_graph_print(sample, &text);
+    msc_graph_write_json(sample, &text);
+    msc_graph_write_prototxt(sample, &text);
+    enum msc_status status = msc_str_status(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+static enum msc_status find_sites(void) {
+    struct msc_sites sites;
+    MSC_TRY(msc_sites_find(&sites, sample, true));
+    msc_sites_finish(&sites);
+    return MSC_OK;
+}
+
+static enum msc_status read_json(void) {
+    struct msc_graph *g;
+    MSC_TRY(msc_graph_read_json(&g, sample_json.data, sample_json.length, "f", &sample_weights));
+    msc_graph_destroy(g);
+    return MSC_OK;
+}
+
+static void test_graph_memory__build(void **state) {
+    (void)state;
+    run_failing(build);
+}
+
+static void test_graph_memory__clone(void **state) {
+    (void)state;
+    run_failing(clone);
+}
+
+static void test_graph_memory__forms(void **state) {
+    (void)state;
+    run_failing(write_forms);
+}
+
+static void test_graph_memory__sites(void **state) {
+    (void)state;
+    run_failing(find_sites);
+}
+
+static void test_graph_memory__json(void **state) {
+    (void)state;
+    run_failing(read_json);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    sample = make_branches();
+    msc_graph_write_json(sample, &sample_json);
+    const struct msc_tensor *w =
+        msc_graph_tensor(sample, msc_graph_find_tensor(sample, "shared.weight"));
+    return msc_array_list_add(&sample_weights, w->name, w->data) == MSC_OK ? 0 : 1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    msc_graph_destroy(sample);
+    msc_str_finish(&sample_json);
+    msc_array_list_finish(&sample_weights);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graph_memory__build), cmocka_unit_test(test_graph_memory__clone),
+        cmocka_unit_test(test_graph_memory__forms), cmocka_unit_test(test_graph_memory__sites),
+        cmocka_unit_test(test_graph_memory__json),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
