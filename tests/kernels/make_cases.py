@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Writes the cases in cases/: small models of one operator with inputs and the outputs that ONNX
+Runtime gives (CPU, no graph optimisation), in the form of ONNX's own node cases.
+
+They cover what those leave out: groups, dilations and uneven padding, ceil_mode, newer resize
+modes, integer arithmetic, batched products. Needs onnx, onnxruntime and numpy:
+
+    python3 make_cases.py
+"""
+import os
+import shutil
+
+import numpy as np
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+from onnx.mapping import NP_TYPE_TO_TENSOR_TYPE as DTYPES
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases")
+rng = np.random.default_rng(7)
+
+
+def normal(*shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def whole(low, high, *shape, dtype=np.int64):
+    return rng.integers(low, high, shape).astype(dtype)
+
+
+def run_model(model, feeds):
+    """The outputs of a model whose outputs have no types yet: ONNX Runtime infers them."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(model.SerializeToString(), options,
+                                   providers=["CPUExecutionProvider"])
+    return [np.array(y, order="C") for y in session.run(None, feeds)]
+
+
+def write_tensor(folder, name, array, file_name):
+    with open(os.path.join(folder, file_name), "wb") as file:
+        file.write(numpy_helper.from_array(array, name).SerializeToString())
+
+
+def write_case(name, op, inputs, opset=17, constants=0, n_outputs=1, **attrs):
+    """The last `constants` inputs are initialisers; None is an absent input."""
+    inputs = [None if x is None else np.asarray(x) for x in inputs]
+    names = ["" if x is None else "x%d" % i for i, x in enumerate(inputs)]
+    out_names = ["y%d" % i for i in range(n_outputs)]
+    first_constant = len(inputs) - constants
+    fed = {names[i]: inputs[i] for i in range(first_constant) if names[i]}
+    initializers = [numpy_helper.from_array(inputs[i], names[i])
+                    for i in range(first_constant, len(inputs)) if names[i]]
+    graph = helper.make_graph(
+        [helper.make_node(op, names, out_names, name=op.lower(), **attrs)], name,
+        [helper.make_tensor_value_info(key, DTYPES[x.dtype], x.shape)
+         for key, x in fed.items()],
+        [helper.ValueInfoProto(name=key) for key in out_names], initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    results = run_model(model, fed)
+
+    for i, y in enumerate(results):
+        model.graph.output[i].CopyFrom(helper.make_tensor_value_info(
+            out_names[i], DTYPES[y.dtype], y.shape))
+    folder = os.path.join(FOLDER, "test_" + name)
+    data = os.path.join(folder, "test_data_set_0")
+    os.makedirs(data)
+    with open(os.path.join(folder, "model.onnx"), "wb") as file:
+        file.write(model.SerializeToString())
+    for i, key in enumerate(fed):
+        write_tensor(data, key, fed[key], "input_%d.pb" % i)
+    for i, y in enumerate(results):
+        write_tensor(data, out_names[i], y, "output_%d.pb" % i)
+
+
+def conv_cases():
+    write_case("conv_groups_dilation", "Conv", [normal(2, 6, 9, 8), normal(9, 2, 3, 2), normal(9)],
+               constants=2, group=3, dilations=[2, 1], strides=[1, 2], pads=[1, 0, 3, 1])
+    write_case("conv_depthwise", "Conv", [normal(1, 5, 7, 7), normal(5, 1, 3, 3)], constants=1,
+               group=5, strides=[2, 2], pads=[1, 1, 1, 1])
+    write_case("conv_1d", "Conv", [normal(2, 3, 17), normal(4, 3, 5), normal(4)], constants=2,
+               strides=[3], pads=[2, 4], dilations=[2])
+    write_case("conv_3d", "Conv", [normal(1, 2, 4, 5, 6), normal(3, 2, 2, 3, 1), normal(3)],
+               constants=2, pads=[0, 1, 0, 1, 0, 2], strides=[1, 2, 1])
+    write_case("conv_same_upper", "Conv", [normal(1, 2, 8, 7), normal(3, 2, 3, 4)], constants=1,
+               auto_pad="SAME_UPPER", strides=[2, 3])
+    write_case("convtranspose_groups", "ConvTranspose",
+               [normal(2, 6, 4, 5), normal(6, 2, 3, 2), normal(6)], constants=2, group=3,
+               strides=[2, 3], pads=[1, 0, 0, 1], output_padding=[1, 2], dilations=[2, 1])
+    write_case("gemm_transposed", "Gemm", [normal(5, 4), normal(3, 5), normal(1, 3)], constants=2,
+               transA=1, transB=1, alpha=0.5, beta=2.0)
+    write_case("gemm_weight", "Gemm", [normal(4, 5), normal(3, 5), normal(3)], constants=2,
+               transB=1)
+    write_case("matmul_weight", "MatMul", [normal(2, 3, 70), normal(70, 66)], constants=1)
+    write_case("matmul_broadcast", "MatMul", [normal(2, 1, 3, 4), normal(5, 4, 2)])
+    write_case("matmul_vector", "MatMul", [normal(4), normal(3, 4, 2)])
+    write_case("batchnorm_3d", "BatchNormalization",
+               [normal(2, 3, 4), normal(3), normal(3), normal(3), np.abs(normal(3))], constants=4,
+               epsilon=0.01)
+
+
+def pool_cases():
+    write_case("averagepool_ceil_include_pad", "AveragePool", [normal(1, 2, 9, 10)], opset=19,
+               kernel_shape=[3, 4], strides=[2, 3], pads=[1, 0, 1, 2], ceil_mode=1,
+               count_include_pad=1)
+    write_case("averagepool_ceil", "AveragePool", [normal(1, 2, 8, 8)], kernel_shape=[3, 3],
+               strides=[2, 2], pads=[0, 0, 0, 0], ceil_mode=1)
+    write_case("maxpool_dilation_ceil", "MaxPool", [normal(1, 2, 11, 10)], kernel_shape=[3, 2],
+               strides=[2, 3], dilations=[2, 2], pads=[1, 0, 1, 1], ceil_mode=1)
+    write_case("globalaveragepool_3d", "GlobalAveragePool", [normal(2, 3, 2, 3, 4)])
+    x = normal(1, 2, 4, 5)
+    scales = np.array([1, 1, 2.3, 1.7], np.float32)
+    for mode in ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                 "asymmetric"]:
+        write_case("resize_linear_" + mode, "Resize", [x, None, scales], opset=19, constants=2,
+                   mode="linear", coordinate_transformation_mode=mode)
+    write_case("resize_cubic_down", "Resize", [x, None, np.array([1, 1, 0.6, 0.7], np.float32)],
+               opset=19, constants=2, mode="cubic", cubic_coeff_a=-0.5, exclude_outside=1)
+    write_case("resize_nearest_sizes", "Resize", [x, None, None, np.array([1, 2, 7, 3])], opset=19,
+               constants=3, mode="nearest", nearest_mode="ceil",
+               coordinate_transformation_mode="half_pixel")
+    write_case("resize_nearest_legacy", "Resize", [x, np.array([1, 1, 2, 2], np.float32)],
+               opset=10, constants=1, mode="nearest")
+
+
+def value_cases():
+    integers = whole(-9, 10, 3, 4)
+    nonzero = whole(1, 5, 4) * np.array([1, -1, 1, -1])
+    for op in ["Add", "Sub", "Mul", "Div", "Equal", "Greater", "Less"]:
+        write_case(op.lower() + "_int64", op, [integers, nonzero])
+    write_case("max_broadcast", "Max", [normal(2, 1, 3), normal(4, 1), normal(1)])
+    write_case("where_int64", "Where", [whole(0, 2, 3, 1, dtype=bool), integers, nonzero])
+    write_case("cast_float_to_int64", "Cast", [normal(5) * 10], to=TensorProto.INT64)
+    write_case("cast_int64_to_bool", "Cast", [whole(-1, 2, 6)], to=TensorProto.BOOL)
+    write_case("gelu_erf", "Gelu", [normal(3, 5)], opset=20)
+    write_case("gelu_tanh", "Gelu", [normal(3, 5)], opset=20, approximate="tanh")
+    write_case("hardswish", "HardSwish", [normal(20) * 4], opset=14)
+    write_case("pow_float", "Pow", [np.abs(normal(6)), np.float32(1.7)], constants=1)
+    write_case("argmax_last", "ArgMax", [whole(0, 3, 3, 6, dtype=np.int32)], axis=1, keepdims=0,
+               select_last_index=1)
+    write_case("reducemean_axes", "ReduceMean", [normal(2, 3, 4, 5), np.array([1, -1])], opset=18,
+               constants=1)
+    write_case("reducesum_int64", "ReduceSum", [whole(-5, 5, 2, 3, 4), np.array([0, 2])],
+               opset=18, constants=1, keepdims=0)
+    write_case("reducemax_axis", "ReduceMax", [normal(2, 3, 4)], axes=[1])
+
+
+def move_cases():
+    write_case("slice_steps", "Slice", [whole(0, 99, 5, 6, 7), np.array([4, -1]),
+                                        np.array([-9, 1]), np.array([0, 2]), np.array([-2, -1])],
+               constants=4)
+    write_case("split_uneven", "Split", [normal(3, 7)], opset=18, n_outputs=3, axis=1,
+               num_outputs=3)
+    write_case("pad_wrap", "Pad", [normal(2, 5), np.array([1, 2, 0, 3])], opset=19, constants=1,
+               mode="wrap")
+    write_case("pad_negative", "Pad", [normal(4, 5), np.array([-1, 2, 1, -2]), np.float32(0.5)],
+               constants=2)
+    write_case("pad_axes", "Pad", [normal(3, 4, 5), np.array([1, 2, 0, 1]), None,
+                                   np.array([2, 0])], opset=18, constants=3, mode="reflect")
+    write_case("gather_axis1", "Gather", [normal(3, 5, 2), whole(-5, 5, 2, 2)], axis=1)
+    write_case("expand_rank", "Expand", [normal(3, 1), np.array([2, 1, 4])], constants=1)
+    write_case("tile_3d", "Tile", [whole(0, 99, 2, 3, 1), np.array([2, 1, 3])], constants=1)
+    write_case("transpose_int8", "Transpose", [whole(-9, 9, 2, 3, 4, dtype=np.int8)],
+               perm=[2, 0, 1])
+    write_case("concat_int64", "Concat", [whole(0, 9, 2, 3), whole(0, 9, 2, 1)], axis=-1)
+
+
+if __name__ == "__main__":
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    conv_cases()
+    pool_cases()
+    value_cases()
+    move_cases()
