@@ -1,0 +1,154 @@
+// What every environment must do. Those that need no model run here; a new one joins by standing in
+// the registry.
+#include "env/env.h"
+
+#include "base/rng.h"
+#include "tests/msc_test.h"
+
+#include <math.h>
+
+static const struct msc_env_host nothing = {0};
+
+static struct msc_env *create(const struct msc_env_def *def) {
+    struct msc_env *env = NULL;
+    assert_ok(msc_env_create(&env, def, NULL, &nothing));
+    return env;
+}
+
+static void for_each(void (*check)(const struct msc_env_def *def)) {
+    const struct msc_env_def *const *list = msc_env_list();
+    for (size_t i = 0; list[i]; i++) {
+        if (list[i]->needs == 0) {
+            check(list[i]);
+        }
+    }
+}
+
+static void check_definition(const struct msc_env_def *def) {
+    assert_int_equal(def->abi, MSC_ENV_ABI);
+    assert_true(def->version >= 1);
+    assert_true(def->summary[0] != '\0');
+    assert_ptr_equal(msc_env_find(def->name), def);
+}
+
+static void test_env_conformance__definitions(void **state) {
+    (void)state;
+    for (const struct msc_env_def *const *def = msc_env_list(); *def; def++) {
+        check_definition(*def);
+    }
+    assert_null(msc_env_find("nothing of that name"));
+}
+
+enum { N_TRIALS = 24, MOST_TASKS = 256 };
+
+struct batch {
+    uint32_t choices[N_TRIALS][MOST_TASKS];
+    struct msc_trial trials[N_TRIALS];
+    struct msc_outcome outcomes[N_TRIALS];
+};
+
+static void draw(struct batch *batch, const struct msc_space *space, uint64_t seed) {
+    struct msc_rng rng;
+    msc_rng_seed(&rng, seed, 3);
+    assert_true(space->n_tasks <= MOST_TASKS);
+    for (size_t i = 0; i < N_TRIALS; i++) {
+        for (size_t t = 0; t < space->n_tasks; t++) {
+            batch->choices[i][t] = (uint32_t)msc_rng_below(&rng, space->tasks[t].n_choices);
+        }
+        batch->trials[i] = (struct msc_trial){.id = (int64_t)i, .choices = batch->choices[i],
+                                              .parent = -1, .bound = INFINITY};
+    }
+}
+
+static void assert_equal_bits(const struct msc_space *space, const struct msc_outcome *a,
+                              const struct msc_outcome *b) {
+    assert_int_equal(a->state, b->state);
+    assert_memory_equal(a->metrics, b->metrics, space->n_metrics * sizeof a->metrics[0]);
+}
+
+// Outcomes depend on the choices alone: not on the company, the order, or what ran before.
+static void check_determinism(const struct msc_env_def *def) {
+    static struct batch together;
+    static struct batch alone;
+    struct msc_env *env = create(def);
+    struct msc_env *other = create(def);
+    const struct msc_space *space = msc_env_space(env);
+    struct msc_goal goal;
+    assert_ok(msc_env_read_goal(&goal, space, NULL));
+    draw(&together, space, 1);
+    draw(&alone, space, 1);
+    struct msc_evaluation e = {.trials = together.trials, .n = N_TRIALS,
+                               .outcomes = together.outcomes};
+    assert_ok(msc_env_evaluate(env, &goal, &e));
+    for (size_t i = N_TRIALS; i-- > 0;) {
+        struct msc_evaluation single = {.trials = &alone.trials[i], .n = 1,
+                                        .outcomes = &alone.outcomes[i]};
+        assert_ok(msc_env_evaluate(other, &goal, &single));
+        assert_equal_bits(space, &together.outcomes[i], &alone.outcomes[i]);
+        for (size_t k = 0; k < space->n_costs; k++) {
+            int metric = msc_space_find_metric(space, space->costs[k].metric);
+            assert_true(together.outcomes[i].metrics[metric] ==
+                        msc_cost_value(&space->costs[k], together.choices[i]));
+        }
+    }
+    msc_env_destroy(env);
+    msc_env_destroy(other);
+}
+
+static void test_env_conformance__outcomes_depend_on_choices_alone(void **state) {
+    (void)state;
+    for_each(check_determinism);
+}
+
+static void check_identity(const struct msc_env_def *def) {
+    struct msc_env *env = create(def);
+    struct msc_env *other = create(def);
+    assert_true(msc_hash_equal(msc_env_identity(env), msc_env_identity(other)));
+    assert_true(msc_hash_equal(msc_space_hash(msc_env_space(env)),
+                               msc_space_hash(msc_env_space(other))));
+    msc_env_destroy(env);
+    msc_env_destroy(other);
+}
+
+static void test_env_conformance__equal_configs_are_one(void **state) {
+    (void)state;
+    for_each(check_identity);
+}
+
+static void check_space(const struct msc_env_def *def) {
+    struct msc_env *env = create(def);
+    const struct msc_space *space = msc_env_space(env);
+    double reference[MSC_MAX_METRICS];
+    assert_ok(msc_space_check(space));
+    assert_ok(msc_env_reference(env, reference));
+    // The orders say the truth: by no cost at all is the whole dearest plan cheaper than the
+    // cheapest.
+    for (size_t k = 0; k < space->n_costs; k++) {
+        uint32_t dear[MOST_TASKS];
+        uint32_t cheap[MOST_TASKS];
+        for (size_t t = 0; t < space->n_tasks; t++) {
+            const struct msc_task *task = &space->tasks[t];
+            dear[t] = task->dearest_first[0];
+            cheap[t] = task->dearest_first[task->n_choices - 1];
+        }
+        assert_true(msc_cost_value(&space->costs[k], dear) >=
+                    msc_cost_value(&space->costs[k], cheap));
+    }
+    msc_env_destroy(env);
+}
+
+static void test_env_conformance__spaces_are_sound(void **state) {
+    (void)state;
+    for_each(check_space);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_env_conformance__definitions),
+        cmocka_unit_test(test_env_conformance__outcomes_depend_on_choices_alone),
+        cmocka_unit_test(test_env_conformance__equal_configs_are_one),
+        cmocka_unit_test(test_env_conformance__spaces_are_sound),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,253 @@
+#include "env/api/trial.h"
+
+#include "base/rng.h"
+#include "tests/msc_test.h"
+
+#include <math.h>
+
+enum { LOSS, SIZE, ACCURACY };
+
+static const struct msc_metric metrics[] = {
+    [LOSS] = {.name = "loss"},
+    [SIZE] = {.name = "size", .is_exact = true},
+    [ACCURACY] = {.name = "accuracy", .is_maximised = true},
+};
+static const char *const labels[] = {"8", "4"};
+static const uint32_t order[] = {0, 1};
+static const double bytes[] = {80, 40};
+static const struct msc_task tasks[] = {
+    {.name = "t", .n_choices = 2, .labels = labels, .dearest_first = order},
+};
+static const struct msc_cost_factor factors[] = {{.task = 0, .by_choice = bytes}};
+static const struct msc_cost_term terms[] = {{.scale = 1, .n_factors = 1, .factors = factors}};
+static const struct msc_cost costs[] = {{.metric = "size", .n_terms = 1, .terms = terms}};
+static const struct msc_space space = {
+    .n_tasks = 1, .tasks = tasks, .n_metrics = 3, .metrics = metrics, .n_costs = 1,
+    .costs = costs,
+};
+
+static struct msc_goal two_bounds(void) {
+    return (struct msc_goal){
+        .n_objectives = 2,
+        .objectives = {{.metric = LOSS}, {.metric = ACCURACY, .is_maximised = true}},
+        .n_bounds = 2,
+        .bounds = {{.metric = SIZE, .min = -INFINITY, .max = 50},
+                   {.metric = ACCURACY, .min = 0.8, .max = INFINITY}},
+    };
+}
+
+static void test_env_trial__state_names(void **state) {
+    (void)state;
+    for (int i = 0; i < MSC_TRIAL_STATE_COUNT; i++) {
+        enum msc_trial_state parsed;
+        assert_true(msc_trial_state_parse(&parsed, msc_trial_state_name((enum msc_trial_state)i)));
+        assert_int_equal(parsed, i);
+    }
+    enum msc_trial_state parsed;
+    assert_false(msc_trial_state_parse(&parsed, "done"));
+}
+
+// 80 of 50 bytes: 30/50. 0.6 of 0.8: 0.2/0.8. A limit of 0 counts the overshoot itself.
+static void test_env_trial__violation(void **state) {
+    (void)state;
+    struct msc_goal goal = two_bounds();
+    const double metrics_of_point[] = {0.5, 80, 0.6};
+    assert_float_equal(msc_goal_violation(&goal, metrics_of_point), 0.6 + 0.25, 1e-12);
+    const uint32_t dear[] = {0};
+    const uint32_t cheap[] = {1};
+    assert_float_equal(msc_goal_exact_violation(&goal, &space, dear), 0.6, 1e-12);
+    assert_true(msc_goal_exact_violation(&goal, &space, cheap) == 0.0);
+    const double at_the_limits[] = {0.5, 50, 0.8};
+    assert_true(msc_goal_violation(&goal, at_the_limits) == 0.0);
+    const double unknown[] = {NAN, NAN, NAN};
+    assert_true(msc_goal_violation(&goal, unknown) == 0.0);
+    goal.bounds[0].max = 0;
+    assert_float_equal(msc_goal_violation(&goal, metrics_of_point), 80 + 0.25, 1e-12);
+}
+
+static struct msc_outcome judged(const struct msc_goal *goal, double loss, double size,
+                                 double accuracy) {
+    struct msc_outcome outcome;
+    msc_outcome_init(&outcome);
+    assert_int_equal(outcome.state, MSC_TRIAL_COMPLETE);
+    assert_true(isnan(outcome.metrics[0]) && isnan(outcome.metrics[MSC_MAX_METRICS - 1]));
+    outcome.metrics[LOSS] = loss;
+    outcome.metrics[SIZE] = size;
+    outcome.metrics[ACCURACY] = accuracy;
+    msc_goal_judge(goal, &space, &outcome);
+    return outcome;
+}
+
+static void test_env_trial__judge(void **state) {
+    (void)state;
+    struct msc_goal goal = two_bounds();
+    struct msc_outcome good = judged(&goal, 0.5, 40, 0.9);
+    assert_int_equal(good.state, MSC_TRIAL_COMPLETE);
+    assert_true(good.objectives[0] == 0.5 && good.objectives[1] == -0.9 && good.violation == 0.0);
+    struct msc_outcome large = judged(&goal, 0.5, 75, 0.9);
+    assert_int_equal(large.state, MSC_TRIAL_INFEASIBLE);
+    assert_true(large.violation == 0.5);
+    struct msc_outcome broken = judged(&goal, NAN, 75, 0.9);
+    assert_int_equal(broken.state, MSC_TRIAL_FAILED);
+    assert_int_equal(broken.cause, MSC_CAUSE_TRIAL);
+    assert_string_equal(broken.reason, "loss is not a number");
+    assert_string_equal(judged(&goal, INFINITY, 40, 0.9).reason, "loss is infinite");
+    goal.n_objectives = 1;
+    assert_string_equal(judged(&goal, 0.5, 40, NAN).reason, "accuracy is not a number");
+}
+
+static void test_env_trial__judge_keeps_other_states(void **state) {
+    (void)state;
+    struct msc_goal goal = two_bounds();
+    struct msc_outcome outcome;
+    msc_outcome_init(&outcome);
+    outcome.state = MSC_TRIAL_INFEASIBLE;
+    outcome.metrics[SIZE] = 75;
+    msc_goal_judge(&goal, &space, &outcome);
+    assert_int_equal(outcome.state, MSC_TRIAL_INFEASIBLE);
+    assert_true(outcome.violation == 0.5 && isnan(outcome.objectives[0]));
+    outcome.state = MSC_TRIAL_PRUNED;
+    outcome.metrics[SIZE] = 40;
+    msc_goal_judge(&goal, &space, &outcome);
+    assert_int_equal(outcome.state, MSC_TRIAL_PRUNED);
+}
+
+static struct msc_outcome outcome_of(enum msc_trial_state state, double objective,
+                                     double violation) {
+    struct msc_outcome outcome;
+    msc_outcome_init(&outcome);
+    outcome.state = state;
+    outcome.objectives[0] = objective;
+    outcome.violation = violation;
+    return outcome;
+}
+
+static void test_env_trial__order(void **state) {
+    (void)state;
+    // From the best to the worst; ids as given.
+    const struct {
+        struct msc_outcome outcome;
+        int64_t id;
+    } sorted[] = {
+        {outcome_of(MSC_TRIAL_COMPLETE, 0.1, 0), 9},
+        {outcome_of(MSC_TRIAL_COMPLETE, 0.2, 0), 3},
+        {outcome_of(MSC_TRIAL_COMPLETE, 0.2, 0), 4},
+        {outcome_of(MSC_TRIAL_INFEASIBLE, 0.0, 0.1), 8},
+        {outcome_of(MSC_TRIAL_INFEASIBLE, NAN, 0.3), 1},
+        {outcome_of(MSC_TRIAL_PRUNED, 0.0, 0), 2},
+        {outcome_of(MSC_TRIAL_FAILED, NAN, 0), 5},
+    };
+    size_t n = sizeof sorted / sizeof sorted[0];
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++) {
+            int order_found = msc_outcome_compare(&sorted[i].outcome, sorted[i].id,
+                                                  &sorted[j].outcome, sorted[j].id);
+            assert_int_equal((order_found > 0) - (order_found < 0), (i > j) - (i < j));
+        }
+    }
+}
+
+static void test_env_trial__goal_check(void **state) {
+    (void)state;
+    struct msc_goal goal = two_bounds();
+    assert_ok(msc_goal_check(&goal, &space));
+    goal.bounds[0].max = 39;
+    assert_int_equal(msc_goal_check(&goal, &space), MSC_E_INVALID);
+    assert_message("bound size: no choice can meet max 39; the reachable minimum is 40");
+    goal.bounds[0] = (struct msc_bound){.metric = SIZE, .min = 81, .max = INFINITY};
+    assert_int_equal(msc_goal_check(&goal, &space), MSC_E_INVALID);
+    assert_message("bound size: no choice can meet min 81; the reachable maximum is 80");
+    goal.bounds[0] = (struct msc_bound){.metric = SIZE, .min = 60, .max = 50};
+    assert_int_equal(msc_goal_check(&goal, &space), MSC_E_INVALID);
+    assert_message("min 60 is above max 50");
+    goal.bounds[0] = (struct msc_bound){.metric = 3, .max = 1};
+    assert_int_equal(msc_goal_check(&goal, &space), MSC_E_INVALID);
+    goal = two_bounds();
+    goal.n_objectives = 0;
+    assert_int_equal(msc_goal_check(&goal, &space), MSC_E_INVALID);
+    assert_message("0 objectives");
+}
+
+// Fronts by hand: (1, 4), (2, 2), (4, 1); then (2, 5), (3, 3), (4, 2); then (5, 5). Equal points
+// share a front.
+static void test_env_trial__pareto_by_hand(void **state) {
+    (void)state;
+    static const double points[][2] = {{5, 5}, {2, 2}, {3, 3}, {1, 4}, {4, 1},
+                                       {4, 2}, {2, 5}, {2, 2}, {0, 0}};
+    static const size_t expected[] = {2, 0, 1, 0, 0, 1, 1, 0, SIZE_MAX};
+    struct msc_outcome outcomes[9];
+    const struct msc_outcome *pointers[9];
+    size_t ranks[9];
+    for (size_t i = 0; i < 9; i++) {
+        outcomes[i] = outcome_of(i < 8 ? MSC_TRIAL_COMPLETE : MSC_TRIAL_INFEASIBLE, points[i][0],
+                                 0);
+        outcomes[i].objectives[1] = points[i][1];
+        pointers[i] = &outcomes[i];
+    }
+    assert_ok(msc_pareto_rank(ranks, pointers, 9, 2));
+    assert_memory_equal(ranks, expected, sizeof expected);
+    assert_true(msc_outcome_dominates(&outcomes[1], &outcomes[2], 2));
+    assert_false(msc_outcome_dominates(&outcomes[1], &outcomes[7], 2));
+    assert_false(msc_outcome_dominates(&outcomes[3], &outcomes[4], 2));
+    assert_ok(msc_pareto_rank(ranks, pointers, 0, 2));
+}
+
+// By definition: a front is what nothing left dominates.
+static void peel(size_t ranks[], const struct msc_outcome *const outcomes[], size_t n, size_t m) {
+    size_t n_left = n;
+    for (size_t i = 0; i < n; i++) {
+        ranks[i] = SIZE_MAX;
+    }
+    for (size_t rank = 0; n_left > 0; rank++) {
+        for (size_t i = 0; i < n; i++) {
+            bool is_dominated = false;
+            for (size_t j = 0; j < n; j++) {
+                is_dominated = is_dominated || ((ranks[j] == SIZE_MAX || ranks[j] == rank) &&
+                                                msc_outcome_dominates(outcomes[j], outcomes[i], m));
+            }
+            if (ranks[i] == SIZE_MAX && !is_dominated) {
+                ranks[i] = rank;
+                n_left--;
+            }
+        }
+    }
+}
+
+static void test_env_trial__pareto_by_definition(void **state) {
+    (void)state;
+    enum { N = 60 };
+    static struct msc_outcome outcomes[N];
+    const struct msc_outcome *pointers[N];
+    size_t ranks[N];
+    size_t expected[N];
+    struct msc_rng rng;
+    msc_rng_seed(&rng, 1, 1);
+    for (int round = 0; round < 60; round++) {
+        size_t m = 1 + (size_t)round % MSC_MAX_OBJECTIVES;
+        for (size_t i = 0; i < N; i++) {
+            outcomes[i] = outcome_of(MSC_TRIAL_COMPLETE, 0, 0);
+            for (size_t k = 0; k < m; k++) {
+                outcomes[i].objectives[k] = (double)msc_rng_below(&rng, 9); // many ties
+            }
+            pointers[i] = &outcomes[i];
+        }
+        assert_ok(msc_pareto_rank(ranks, pointers, N, m));
+        peel(expected, pointers, N, m);
+        assert_memory_equal(ranks, expected, sizeof expected);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_env_trial__state_names),
+        cmocka_unit_test(test_env_trial__violation),
+        cmocka_unit_test(test_env_trial__judge),
+        cmocka_unit_test(test_env_trial__judge_keeps_other_states),
+        cmocka_unit_test(test_env_trial__order),
+        cmocka_unit_test(test_env_trial__goal_check),
+        cmocka_unit_test(test_env_trial__pareto_by_hand),
+        cmocka_unit_test(test_env_trial__pareto_by_definition),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

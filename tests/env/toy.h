@@ -1,0 +1,39 @@
+// Opens a toy environment from JSON, for the tests of this folder.
+#ifndef MSC_TESTS_ENV_TOY_H
+#define MSC_TESTS_ENV_TOY_H
+
+#include "base/json.h"
+#include "env/env.h"
+#include "tests/msc_test.h"
+
+#include <string.h>
+
+struct toy_fixture {
+    struct cJSON *config;
+    struct msc_env *env;
+    struct msc_goal goal;
+};
+
+static inline void toy_open(struct toy_fixture *f, const char *json) {
+    const struct msc_env_host host = {0};
+    memset(f, 0, sizeof *f);
+    assert_ok(msc_json_parse(&f->config, json, strlen(json), "toy"));
+    assert_ok(msc_env_create(&f->env, msc_env_find("toy"), f->config, &host));
+    assert_ok(msc_env_read_goal(&f->goal, msc_env_space(f->env), f->config));
+}
+
+static inline void toy_close(struct toy_fixture *f) {
+    msc_env_destroy(f->env);
+    cJSON_Delete(f->config);
+}
+
+static inline struct msc_outcome toy_measure(struct toy_fixture *f, int64_t id,
+                                             const uint32_t choices[]) {
+    struct msc_trial trial = {.id = id, .choices = choices, .parent = -1, .probe = true};
+    struct msc_outcome outcome;
+    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+    assert_ok(msc_env_evaluate(f->env, &f->goal, &e));
+    return outcome;
+}
+
+#endif
