@@ -1,0 +1,215 @@
+// Running graphs, what is refused, and layouts that ONNX models do not have.
+#include "kernels/reference.h"
+#include "tests/msc_test.h"
+
+static struct msc_array *f32_array(int n_dims, const int64_t dims[]) {
+    struct msc_array *array;
+    assert_ok(msc_array_create(&array, MSC_DTYPE_F32, n_dims, dims));
+    for (int64_t i = 0; i < msc_array_n_elements(array); i++) {
+        ((float *)msc_array_data(array))[i] = (float)((37 * i + 11) % 256) * 0.01f - 1.0f;
+    }
+    return array;
+}
+
+static int32_t add_joint(struct msc_graph *g, enum msc_op op, int32_t n_inputs,
+                         const int32_t inputs[], int32_t n_attrs, const struct msc_attr attrs[]) {
+    int32_t joint;
+    struct msc_joint_spec spec = {
+        .op = op,
+        .n_inputs = n_inputs,
+        .inputs = inputs,
+        .n_attrs = n_attrs,
+        .attrs = attrs,
+    };
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    return msc_graph_joint(g, joint)->outputs[0];
+}
+
+// relu(x) + x * x and relu(x) again as a result, for x of [2, 3].
+struct fixture {
+    struct msc_graph *g;
+    int32_t x, relu, square, sum;
+};
+
+static void set_up(struct fixture *f) {
+    assert_ok(msc_graph_create(&f->g, "run"));
+    assert_ok(
+        msc_graph_add_input(&f->x, f->g, "x", "x", MSC_DTYPE_F32, "", 2, (const int64_t[]){2, 3}));
+    f->relu = add_joint(f->g, MSC_OP_RELU, 1, &f->x, 0, NULL);
+    f->square = add_joint(f->g, MSC_OP_MULTIPLY, 2, (const int32_t[]){f->x, f->x}, 0, NULL);
+    f->sum = add_joint(f->g, MSC_OP_ADD, 2, (const int32_t[]){f->relu, f->square}, 0, NULL);
+    assert_ok(msc_graph_set_outputs(f->g, 1, &f->sum));
+    assert_ok(msc_graph_finalize(f->g));
+}
+
+static void test_kernels_reference_run__wanted(void **state) {
+    static const float x[] = {-2, -1, 0, 1, 2, 3};
+    static const float relu[] = {0, 0, 0, 1, 2, 3}, sum[] = {4, 1, 0, 2, 6, 12};
+    (void)state;
+    struct fixture f;
+    struct msc_array *input, *out[4];
+    set_up(&f);
+    assert_ok(msc_array_create_from(&input, MSC_DTYPE_F32, 2, (const int64_t[]){2, 3}, x));
+    const struct msc_array *inputs[] = {input};
+    // Inner tensors, inputs and repetitions may be asked for.
+    const int32_t wanted[] = {f.sum, f.relu, f.x, f.sum};
+    assert_ok(msc_reference_run_graph(out, f.g, inputs, wanted, 4));
+    assert_memory_equal(msc_array_data(out[0]), sum, sizeof(sum));
+    assert_memory_equal(msc_array_data(out[1]), relu, sizeof(relu));
+    assert_memory_equal(msc_array_data(out[2]), x, sizeof(x));
+    assert_memory_equal(msc_array_data(out[3]), sum, sizeof(sum));
+    for (int i = 0; i < 4; i++) {
+        msc_array_release(out[i]);
+    }
+    msc_array_release(input);
+    msc_graph_destroy(f.g);
+}
+
+static void test_kernels_reference_run__input_that_does_not_fit(void **state) {
+    (void)state;
+    struct fixture f;
+    struct msc_array *input, *out;
+    set_up(&f);
+    input = f32_array(2, (const int64_t[]){3, 2});
+    const struct msc_array *inputs[] = {input};
+    assert_int_equal(msc_reference_run_graph(&out, f.g, inputs, &f.sum, 1), MSC_E_INVALID);
+    assert_message("expected float32 [2,3], found float32 [3,2]");
+    assert_null(out);
+    inputs[0] = NULL;
+    assert_int_equal(msc_reference_run_graph(&out, f.g, inputs, &f.sum, 1), MSC_E_INVALID);
+    assert_message("found");
+    msc_array_release(input);
+    msc_graph_destroy(f.g);
+}
+
+// Two int64 inputs through one joint; the status of running it.
+static enum msc_status run_int_pair(struct msc_array **out, enum msc_op op, const int64_t a[2],
+                                    const int64_t b[2], int32_t n_attrs,
+                                    const struct msc_attr attrs[]) {
+    static const int64_t dims[] = {2};
+    struct msc_graph *g;
+    struct msc_array *arrays[2];
+    int32_t ids[2];
+    assert_ok(msc_graph_create(&g, "pair"));
+    assert_ok(msc_graph_add_input(&ids[0], g, "a", "a", MSC_DTYPE_I64, "", 1, dims));
+    assert_ok(msc_graph_add_input(&ids[1], g, "b", "b", MSC_DTYPE_I64, "", 1, dims));
+    int32_t result = add_joint(g, op, 2, ids, n_attrs, attrs);
+    assert_ok(msc_graph_set_outputs(g, 1, &result));
+    assert_ok(msc_graph_finalize(g));
+    assert_ok(msc_array_create_from(&arrays[0], MSC_DTYPE_I64, 1, dims, a));
+    assert_ok(msc_array_create_from(&arrays[1], MSC_DTYPE_I64, 1, dims, b));
+    int32_t wanted = msc_graph_output(g, 0);
+    enum msc_status status = msc_reference_run_graph(
+        out, g, (const struct msc_array *const[]){arrays[0], arrays[1]}, &wanted, 1);
+    msc_array_release(arrays[0]);
+    msc_array_release(arrays[1]);
+    msc_graph_destroy(g);
+    return status;
+}
+
+static void test_kernels_reference_run__integers(void **state) {
+    (void)state;
+    struct msc_array *out;
+    // Beyond 2^53, where doubles would round.
+    const int64_t a[] = {INT64_C(9007199254740993), -7}, b[] = {2, 2};
+    assert_ok(run_int_pair(&out, MSC_OP_MULTIPLY, a, b, 0, NULL));
+    assert_true(msc_array_get_i64(out, 0) == INT64_C(18014398509481986));
+    msc_array_release(out);
+    assert_ok(run_int_pair(&out, MSC_OP_DIVIDE, a, b, 0, NULL));
+    assert_true(msc_array_get_i64(out, 0) == INT64_C(4503599627370496));
+    assert_true(msc_array_get_i64(out, 1) == -3); // towards zero, as C
+    msc_array_release(out);
+}
+
+static void test_kernels_reference_run__refused_values(void **state) {
+    (void)state;
+    struct msc_array *out;
+    const int64_t a[] = {5, 6};
+    assert_int_equal(run_int_pair(&out, MSC_OP_DIVIDE, a, (const int64_t[]){1, 0}, 0, NULL),
+                     MSC_E_INVALID);
+    assert_message("division by zero");
+    assert_int_equal(run_int_pair(&out, MSC_OP_TAKE, a, (const int64_t[]){0, 2}, 1,
+                                  (const struct msc_attr[]){{"axis", "0"}}),
+                     MSC_E_INVALID);
+    assert_message("index 2 is outside axis 0 of 2");
+}
+
+// Input [1, 4, 5, 6], weight [6, 2, 3, 3] in two groups, plain in the layouts asked for; the result
+// as [1, 6, h, w].
+static struct msc_array *run_conv(bool is_last) {
+    struct msc_graph *g;
+    struct msc_array *x = f32_array(4, (const int64_t[]){1, 4, 5, 6}), *out;
+    struct msc_array *w = f32_array(4, (const int64_t[]){6, 2, 3, 3});
+    int32_t ids[3], result, joint;
+    assert_ok(msc_graph_create(&g, "layout"));
+    assert_ok(
+        msc_graph_add_input(&ids[0], g, "x", "x", MSC_DTYPE_F32, "NCHW", 4, msc_array_dims(x)));
+    assert_ok(
+        msc_graph_add_input(&ids[1], g, "w", "w", MSC_DTYPE_F32, "OIHW", 4, msc_array_dims(w)));
+    if (is_last) {
+        ids[0] = add_joint(g, MSC_OP_PERMUTE_DIMS, 1, &ids[0], 1,
+                           (const struct msc_attr[]){{"axes", "0,2,3,1"}});
+        ids[1] = add_joint(g, MSC_OP_PERMUTE_DIMS, 1, &ids[1], 1,
+                           (const struct msc_attr[]){{"axes", "2,3,1,0"}});
+    }
+    struct msc_joint_spec spec = {
+        .op = MSC_OP_CONV2D,
+        .n_inputs = 2,
+        .inputs = ids,
+        .n_attrs = 6,
+        .attrs = (const struct msc_attr[]){{"data_layout", is_last ? "NHWC" : "NCHW"},
+                                           {"groups", "2"},
+                                           {"kernel_layout", is_last ? "HWIO" : "OIHW"},
+                                           {"out_layout", is_last ? "NHWC" : "NCHW"},
+                                           {"padding", "1,0,2,1"},
+                                           {"strides", "2,1"}},
+    };
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    result = msc_graph_joint(g, joint)->outputs[0];
+    if (is_last) {
+        result = add_joint(g, MSC_OP_PERMUTE_DIMS, 1, &result, 1,
+                           (const struct msc_attr[]){{"axes", "0,3,1,2"}});
+    }
+    assert_ok(msc_graph_set_outputs(g, 1, &result));
+    assert_ok(msc_graph_finalize(g));
+    int32_t wanted = msc_graph_output(g, 0);
+    assert_ok(
+        msc_reference_run_graph(&out, g, (const struct msc_array *const[]){x, w}, &wanted, 1));
+    msc_array_release(x);
+    msc_array_release(w);
+    msc_graph_destroy(g);
+    return out;
+}
+
+// The order of a sum does not depend on where the elements lie.
+static void test_kernels_reference_run__channels_last(void **state) {
+    (void)state;
+    struct msc_array *first = run_conv(false), *last = run_conv(true);
+    assert_int_equal(msc_array_n_bytes(first), msc_array_n_bytes(last));
+    assert_memory_equal(msc_array_data(first), msc_array_data(last), msc_array_n_bytes(first));
+    msc_array_release(first);
+    msc_array_release(last);
+}
+
+static void test_kernels_reference_run__every_operator_has_a_kernel(void **state) {
+    (void)state;
+    for (int i = 0; i < MSC_OP_COUNT; i++) {
+        bool is_source = i == MSC_OP_INPUT || i == MSC_OP_CONSTANT;
+        if (!msc_reference_find((enum msc_op)i) != is_source) {
+            fail_msg("%s", msc_op_info((enum msc_op)i)->name);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_reference_run__wanted),
+        cmocka_unit_test(test_kernels_reference_run__input_that_does_not_fit),
+        cmocka_unit_test(test_kernels_reference_run__integers),
+        cmocka_unit_test(test_kernels_reference_run__refused_values),
+        cmocka_unit_test(test_kernels_reference_run__channels_last),
+        cmocka_unit_test(test_kernels_reference_run__every_operator_has_a_kernel),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
