@@ -2,9 +2,9 @@
 
 #include "base/alloc.h"
 
-// A convolution by tiles: for up to MSC_DOT_WIDTH output positions, gather what every tap reads into
-// columns (0 where the window sticks out), then each output channel is a sum of products down the
-// columns. Padding thus adds 0 * w, which changes no bit of a finite sum.
+// A convolution by tiles: for up to MSC_DOT_WIDTH output positions, gather what every tap reads
+// into columns (0 where the window sticks out), then each output channel is a sum of products down
+// the columns. Padding thus adds 0 * w, which changes no bit of a finite sum.
 
 // The output positions of one tile. Unused columns repeat no position: they read nothing.
 struct tile {
