@@ -203,7 +203,7 @@ bool msc_record__check_line(size_t *n_body, const char *line, size_t length) {
         struct msc_hash stored;
         memcpy(digits, line + at + CHECKSUM_KEY_LENGTH, CHECKSUM_DIGITS);
         *n_body = at;
-        return msc_hash_parse(&stored, digits) &&
+        return line[at + tail - 1] == '"' && msc_hash_parse(&stored, digits) &&
                msc_hash_equal(stored, msc_hash_bytes(line, at));
     }
     return false;
