@@ -3,8 +3,8 @@
 //
 // The population begins with the baselines told and random feasible points. A child is a uniform
 // crossover of two tournament winners, mutated task by task, repaired until its exact costs meet
-// the bounds, and never proposed twice. Whatever was told since the last ask joins the population,
-// which is then cut back to its size.
+// the bounds, half the time made dearer as far as these allow, and never proposed twice. Whatever
+// was told since the last ask joins the population, which is then cut back to its size.
 #include "agents/agent.h"
 #include "agents/nsga.h"
 #include "agents/sampler.h"
@@ -21,14 +21,15 @@ struct evolution {
 
     struct msc_sampler sampler;
     bool is_done;
+    bool spends;      // no objective is a cost: what the bounds leave may be spent
     uint64_t n_begun; // members told before, and random points proposed, for the first population
     // Members stand in slots; the first n_members of `order` name those in use.
     size_t n_members;
     size_t n_slots; // 2 * population
-    size_t *order;  // [n_slots]
-    uint32_t *points;              // [n_slots, n_tasks]
-    struct msc_outcome *outcomes;  // [n_slots]
-    int64_t *ids;                  // [n_slots]
+    size_t *order;                // [n_slots]
+    uint32_t *points;             // [n_slots, n_tasks]
+    struct msc_outcome *outcomes; // [n_slots]
+    int64_t *ids;                 // [n_slots]
     bool is_ranked;
     // By place in `order`:
     const struct msc_outcome **ranked; // [n_slots]
@@ -57,6 +58,11 @@ static enum msc_status evolutionary_init(struct msc_agent *agent) {
                              msc_agent_rng(agent)));
     if (e->mutation == 0.0) {
         e->mutation = 1.0 / (double)space->n_tasks;
+    }
+    const struct msc_goal *goal = msc_agent_goal(agent);
+    e->spends = e->sampler.limits.n_limits > 0;
+    for (size_t i = 0; i < goal->n_objectives; i++) {
+        e->spends = e->spends && !space->metrics[goal->objectives[i].metric].is_exact;
     }
     e->n_slots = 2 * (size_t)e->population;
     e->order = msc_arena_array(arena, e->n_slots, sizeof *e->order);
@@ -149,6 +155,19 @@ static uint32_t mutated_choice(const struct msc_limits *limits, struct msc_rng *
     return task->dearest_first[position - 1];
 }
 
+// Spends what the bounds leave: dearer choices of random tasks, as long as they fit.
+static void refill(struct msc_limits *limits, struct msc_rng *rng, uint32_t choices[]) {
+    for (size_t i = 0; i < limits->space->n_tasks; i++) {
+        size_t t = (size_t)msc_rng_below(rng, limits->space->n_tasks);
+        uint32_t before = choices[t];
+        uint32_t position = limits->positions[msc_limits_entry(limits, t, before)];
+        if (position > 0) {
+            choices[t] = limits->space->tasks[t].dearest_first[position - 1];
+            choices[t] = msc_limits_hold(limits, choices) ? choices[t] : before;
+        }
+    }
+}
+
 static void make_child(struct msc_agent *agent, struct evolution *e, struct msc_proposal *child,
                        double mutation) {
     struct msc_rng *rng = msc_agent_rng(agent);
@@ -167,6 +186,9 @@ static void make_child(struct msc_agent *agent, struct evolution *e, struct msc_
     }
     child->parent = e->ids[e->order[first]];
     msc_limits_repair(&e->sampler.limits, rng, child->choices);
+    if (e->spends && msc_rng_below(rng, 2) == 0) {
+        refill(&e->sampler.limits, rng, child->choices);
+    }
 }
 
 static bool propose_child(struct msc_agent *agent, struct evolution *e,

@@ -220,7 +220,7 @@ static void choose(const struct msc_walk *walk, uint32_t choices[], size_t t) {
     choices[t] = walk->cheapest_first ? task->dearest_first[task->n_choices - 1 - rank] : rank;
 }
 
-// Gives up on a walk's subtree: the next point is sought after the present one.
+// The first point of the present subtree, whatever it costs; the walk goes on after it.
 static void complete_point(struct msc_walk *walk, uint32_t choices[], size_t t) {
     for (size_t i = t + 1; i < walk->limits->space->n_tasks; i++) {
         walk->ranks[i] = 0;
@@ -246,7 +246,7 @@ bool msc_walk_next(struct msc_walk *walk, uint32_t choices[], uint64_t max_nodes
         choose(walk, choices, t);
         if (n_nodes >= max_nodes) {
             complete_point(walk, choices, t);
-            return false;
+            return msc_limits_hold(limits, choices);
         }
         if (!msc_limits_may_hold(limits, choices, NULL, t + 1)) {
             walk->ranks[t]++;

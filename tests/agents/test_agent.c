@@ -1,0 +1,218 @@
+// The wrapper around a definition, and which definition a config means.
+#include "agents/agent.h"
+#include "tests/agents/trace.h"
+
+#include "base/json.h"
+#include "tests/msc_test.h"
+
+#include <math.h>
+
+struct stubborn {
+    int64_t choice; // the parameter: proposed for every task
+    double bound;
+    int64_t parent;
+    bool says_more;
+};
+
+static enum msc_status stubborn_init(struct msc_agent *agent) {
+    const struct stubborn *s = msc_agent_state(agent);
+    return s->choice == 9 ? MSC_FAIL(MSC_E_INVALID, "not nine") : MSC_OK;
+}
+
+static enum msc_status stubborn_ask(struct msc_agent *agent, struct msc_proposal out[],
+                                    size_t max, size_t *n) {
+    const struct stubborn *s = msc_agent_state(agent);
+    for (; *n < max; (*n)++) {
+        assert_true(out[*n].parent == -1 && isinf(out[*n].bound) && !out[*n].probe);
+        for (size_t t = 0; t < msc_agent_space(agent)->n_tasks; t++) {
+            out[*n].choices[t] = (uint32_t)s->choice;
+        }
+        out[*n].bound = s->bound;
+        out[*n].parent = s->parent;
+    }
+    *n += s->says_more;
+    return MSC_OK;
+}
+
+static enum msc_status stubborn_tell(struct msc_agent *agent, const struct msc_trial *trial,
+                                     const struct msc_outcome *outcome) {
+    (void)agent;
+    (void)trial;
+    (void)outcome;
+    return MSC_OK;
+}
+
+static const struct msc_param stubborn_params[] = {
+    {.name = "choice", .help = "for every task", .offset = offsetof(struct stubborn, choice),
+     .type = MSC_PARAM_I64, .number = 1, .min = 0, .max = 10},
+    {.name = "bound", .help = "of every proposal", .offset = offsetof(struct stubborn, bound),
+     .type = MSC_PARAM_F64, .number = 0.5},
+    {.name = "parent", .help = "of every proposal", .offset = offsetof(struct stubborn, parent),
+     .type = MSC_PARAM_I64, .number = 3},
+    {.name = "says_more", .help = "count one too many",
+     .offset = offsetof(struct stubborn, says_more), .type = MSC_PARAM_BOOL},
+    {0},
+};
+
+static const struct msc_agent_def stubborn = {
+    .abi = MSC_AGENT_ABI,
+    .name = "stubborn",
+    .summary = "always the same",
+    .version = 1,
+    .state_size = sizeof(struct stubborn),
+    .params = stubborn_params,
+    .init = stubborn_init,
+    .ask = stubborn_ask,
+    .tell = stubborn_tell,
+};
+
+struct fixture {
+    struct msc_env *env;
+    struct msc_goal goal;
+    struct cJSON *env_config;
+    struct cJSON *config;
+    struct msc_agent *agent;
+};
+
+static void open_fixture(struct fixture *f, const char *json) {
+    memset(f, 0, sizeof *f);
+    f->env = trace_open_env("{\"tasks\":3,\"choices\":2}", &f->goal, &f->env_config);
+    assert_ok(msc_json_parse(&f->config, json, strlen(json), "agent"));
+}
+
+static enum msc_status create(struct fixture *f, const struct msc_agent_def *def,
+                              const char *json) {
+    open_fixture(f, json);
+    return msc_agent_create(&f->agent, def, f->config, msc_env_space(f->env), &f->goal, 0);
+}
+
+static enum msc_status open_type(struct fixture *f, const char *json) {
+    open_fixture(f, json);
+    return msc_agent_open(&f->agent, f->config, msc_env_space(f->env), &f->goal, 0,
+                          MSC_PLUGIN_FOLDER);
+}
+
+static void close_fixture(struct fixture *f) {
+    msc_agent_destroy(f->agent);
+    msc_env_destroy(f->env);
+    cJSON_Delete(f->config);
+    cJSON_Delete(f->env_config);
+}
+
+static enum msc_status ask(struct fixture *f, struct msc_proposal *first) {
+    static uint32_t choices[2][3];
+    struct msc_proposal proposals[2] = {{.choices = choices[0]}, {.choices = choices[1]}};
+    size_t n;
+    enum msc_status status = msc_agent_ask(f->agent, proposals, 2, &n);
+    *first = proposals[0];
+    return status;
+}
+
+static void test_agents_agent__ask_is_checked(void **state) {
+    (void)state;
+    struct fixture f;
+    struct msc_proposal first;
+    assert_ok(create(&f, &stubborn, "{\"type\":\"whatever\"}"));
+    assert_ok(ask(&f, &first));
+    assert_true(first.bound == 0.5 && first.parent == 3 && first.choices[2] == 1);
+    assert_false(msc_agent_is_done(f.agent));
+    assert_ptr_equal(msc_agent_definition(f.agent), &stubborn);
+    close_fixture(&f);
+    assert_ok(create(&f, &stubborn, "{\"choice\":2}"));
+    assert_int_equal(ask(&f, &first), MSC_E_INVALID);
+    assert_message("agent stubborn: proposal 0 has choice 2 for task task_0, expected 0 to 1");
+    close_fixture(&f);
+    assert_ok(create(&f, &stubborn, "{\"parent\":-2}"));
+    assert_int_equal(ask(&f, &first), MSC_E_INVALID);
+    close_fixture(&f);
+    assert_ok(create(&f, &stubborn, "{\"says_more\":true}"));
+    assert_int_equal(ask(&f, &first), MSC_E_INVALID);
+    assert_message("agent stubborn: 3 proposals, asked for at most 2");
+    close_fixture(&f);
+}
+
+static void test_agents_agent__create_refuses(void **state) {
+    (void)state;
+    struct fixture f;
+    assert_int_equal(create(&f, &stubborn, "{\"chioce\":1}"), MSC_E_INVALID);
+    assert_message("choice");
+    close_fixture(&f);
+    assert_int_equal(create(&f, &stubborn, "{\"choice\":9}"), MSC_E_INVALID);
+    assert_message("not nine");
+    close_fixture(&f);
+    struct msc_agent_def old = stubborn;
+    old.abi = 0;
+    assert_int_equal(create(&f, &old, "{}"), MSC_E_UNSUPPORTED);
+    assert_message("built for ABI 0, expected 1");
+    close_fixture(&f);
+}
+
+static void test_agents_agent__open_by_type(void **state) {
+    (void)state;
+    struct fixture f;
+    assert_ok(open_type(&f, "{\"type\":\"evolutionary\",\"population\":8}"));
+    assert_ptr_equal(msc_agent_definition(f.agent), msc_agent_find("evolutionary"));
+    struct cJSON *described = cJSON_CreateObject();
+    assert_ok(msc_agent_describe(f.agent, described));
+    assert_string_equal(cJSON_GetObjectItem(described, "type")->valuestring, "evolutionary");
+    assert_int_equal(cJSON_GetObjectItem(described, "population")->valueint, 8);
+    assert_true(cJSON_GetObjectItem(described, "crossover")->valuedouble == 0.9);
+    cJSON_Delete(described);
+    close_fixture(&f);
+    assert_int_equal(open_type(&f, "{\"type\":\"evolutionnary\"}"), MSC_E_NOT_FOUND);
+    assert_message("did you mean \"evolutionary\"?");
+    close_fixture(&f);
+    assert_int_equal(open_type(&f, "{\"population\":8}"), MSC_E_INVALID);
+    assert_message("\"type\" is missing");
+    close_fixture(&f);
+    assert_int_equal(open_type(&f, "{\"type\":\"random\",\"path\":\"x\"}"), MSC_E_INVALID);
+    close_fixture(&f);
+}
+
+static void test_agents_agent__open_library(void **state) {
+    (void)state;
+    struct fixture f;
+    struct msc_proposal first;
+    assert_ok(open_type(&f, "{\"type\":\"library\",\"path\":\"hill_climb_agent.so\"}"));
+    assert_string_equal(msc_agent_definition(f.agent)->name, "hill_climb");
+    assert_ok(ask(&f, &first));
+    close_fixture(&f);
+    assert_int_equal(open_type(&f, "{\"type\":\"library\",\"path\":\"hill_climb_agent.so\","
+                                   "\"restart\":0}"),
+                     MSC_E_INVALID);
+    assert_message("restart");
+    close_fixture(&f);
+    assert_int_equal(open_type(&f, "{\"type\":\"library\"}"), MSC_E_FORMAT);
+    assert_message("path");
+    close_fixture(&f);
+    assert_int_equal(open_type(&f, "{\"type\":\"library\",\"path\":\"nowhere.so\"}"),
+                     MSC_E_NOT_FOUND);
+    assert_message("nowhere.so");
+    close_fixture(&f);
+    assert_int_equal(open_type(&f, "{\"type\":\"library\",\"path\":\"CMakeFiles\"}"),
+                     MSC_E_FORMAT);
+    close_fixture(&f);
+}
+
+static void test_agents_agent__registry(void **state) {
+    (void)state;
+    for (const struct msc_agent_def *const *def = msc_agent_list(); *def; def++) {
+        assert_ptr_equal(msc_agent_find((*def)->name), *def);
+        assert_int_equal((*def)->abi, MSC_AGENT_ABI);
+        assert_true((*def)->version >= 1 && (*def)->summary[0] != '\0');
+    }
+    assert_null(msc_agent_find("process"));
+    msc_agent_destroy(NULL);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_agents_agent__ask_is_checked),
+        cmocka_unit_test(test_agents_agent__create_refuses),
+        cmocka_unit_test(test_agents_agent__open_by_type),
+        cmocka_unit_test(test_agents_agent__open_library),
+        cmocka_unit_test(test_agents_agent__registry),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
