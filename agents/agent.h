@@ -35,7 +35,7 @@ struct cJSON;
 struct msc_agent;
 
 struct msc_agent_def {
-    unsigned abi; // MSC_AGENT_ABI
+    unsigned abi;        // MSC_AGENT_ABI
     const char *name;    // [a-z0-9_]
     const char *summary; // one line for `mscgym agents`
     unsigned version;    // changes when proposals change; part of the record's identity
@@ -65,7 +65,8 @@ const struct msc_goal *msc_agent_goal(const struct msc_agent *agent);
 struct msc_arena *msc_agent_arena(struct msc_agent *agent); // freed after finish
 struct msc_rng *msc_agent_rng(struct msc_agent *agent);     // seeded from the search's seed
 
-// For callers. `config` is the agent's JSON object ("type" is passed over); may be NULL.
+// For callers. `config` is the agent's JSON object ("type" is passed over), borrowed until destroy;
+// may be NULL.
 enum msc_status msc_agent_create(struct msc_agent **out, const struct msc_agent_def *def,
                                  const struct cJSON *config, const struct msc_space *space,
                                  const struct msc_goal *goal, uint64_t seed);
@@ -75,8 +76,8 @@ enum msc_status msc_agent_create(struct msc_agent **out, const struct msc_agent_
 enum msc_status msc_agent_open(struct msc_agent **out, const struct cJSON *config,
                                const struct msc_space *space, const struct msc_goal *goal,
                                uint64_t seed, const char *folder);
-// Fills out[0 … *n); parent -1, bound +inf and probe false are set before the agent writes. A choice
-// out of range, a bound that is not a number or a parent below -1 is MSC_E_INVALID.
+// Fills out[0 … *n); parent -1, bound +inf and probe false are set before the agent writes. A
+// choice out of range, a bound that is not a number or a parent below -1 is MSC_E_INVALID.
 enum msc_status msc_agent_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
                               size_t *n);
 enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *trial,
@@ -90,8 +91,8 @@ void msc_agent_destroy(struct msc_agent *agent); // accepts NULL
 // The built-in agents, NULL-terminated, in the order users see; and one by name, or NULL.
 const struct msc_agent_def *const *msc_agent_list(void);
 const struct msc_agent_def *msc_agent_find(const char *name);
-// The agent that runs a program and speaks JSON lines with it (docs/agents.md). Not in the list: it
-// cannot start without a command.
+// The agent that runs a program and speaks JSON lines with it (agent_process.c says which). Not in
+// the list: it cannot start without a command.
 extern const struct msc_agent_def msc_agent_process;
 
 #ifdef __cplusplus

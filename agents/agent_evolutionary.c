@@ -25,7 +25,7 @@ struct evolution {
     uint64_t n_begun; // members told before, and random points proposed, for the first population
     // Members stand in slots; the first n_members of `order` name those in use.
     size_t n_members;
-    size_t n_slots; // 2 * population
+    size_t n_slots;               // 2 * population
     size_t *order;                // [n_slots]
     uint32_t *points;             // [n_slots, n_tasks]
     struct msc_outcome *outcomes; // [n_slots]
@@ -39,13 +39,26 @@ struct evolution {
 };
 
 static const struct msc_param evolutionary_params[] = {
-    {.name = "population", .help = "points kept", .offset = offsetof(struct evolution, population),
-     .type = MSC_PARAM_I64, .number = 32, .min = 2, .max = 4096},
-    {.name = "crossover", .help = "probability that a child has two parents",
-     .offset = offsetof(struct evolution, crossover), .type = MSC_PARAM_F64, .number = 0.9,
-     .min = 0, .max = 1},
-    {.name = "mutation", .help = "probability that a task's choice changes (0: one task on average)",
-     .offset = offsetof(struct evolution, mutation), .type = MSC_PARAM_F64, .number = 0, .min = 0,
+    {.name = "population",
+     .help = "points kept",
+     .offset = offsetof(struct evolution, population),
+     .type = MSC_PARAM_I64,
+     .number = 32,
+     .min = 2,
+     .max = 4096},
+    {.name = "crossover",
+     .help = "probability that a child has two parents",
+     .offset = offsetof(struct evolution, crossover),
+     .type = MSC_PARAM_F64,
+     .number = 0.9,
+     .min = 0,
+     .max = 1},
+    {.name = "mutation",
+     .help = "probability that a task's choice changes (0: one task on average)",
+     .offset = offsetof(struct evolution, mutation),
+     .type = MSC_PARAM_F64,
+     .number = 0,
+     .min = 0,
      .max = 1},
     {0},
 };
@@ -54,8 +67,8 @@ static enum msc_status evolutionary_init(struct msc_agent *agent) {
     struct evolution *e = msc_agent_state(agent);
     struct msc_arena *arena = msc_agent_arena(agent);
     const struct msc_space *space = msc_agent_space(agent);
-    MSC_TRY(msc_sampler_init(&e->sampler, arena, space, msc_agent_goal(agent),
-                             msc_agent_rng(agent)));
+    MSC_TRY(
+        msc_sampler_init(&e->sampler, arena, space, msc_agent_goal(agent), msc_agent_rng(agent)));
     if (e->mutation == 0.0) {
         e->mutation = 1.0 / (double)space->n_tasks;
     }
@@ -180,8 +193,7 @@ static void make_child(struct msc_agent *agent, struct evolution *e, struct msc_
     for (size_t t = 0; t < n_tasks; t++) {
         child->choices[t] = is_crossed && msc_rng_below(rng, 2) == 0 ? b[t] : a[t];
         if (msc_rng_double(rng) < mutation) {
-            child->choices[t] =
-                mutated_choice(&e->sampler.limits, rng, t, child->choices[t]);
+            child->choices[t] = mutated_choice(&e->sampler.limits, rng, t, child->choices[t]);
         }
     }
     child->parent = e->ids[e->order[first]];
@@ -238,8 +250,7 @@ static enum msc_status evolutionary_tell(struct msc_agent *agent, const struct m
                                          const struct msc_outcome *outcome) {
     struct evolution *e = msc_agent_state(agent);
     bool is_new = msc_sampler_note(&e->sampler, trial->choices);
-    bool is_usable =
-        outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
     if (!is_usable || is_member(agent, e, trial->choices)) {
         return MSC_OK;
     }

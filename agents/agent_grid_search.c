@@ -15,12 +15,16 @@ static const struct msc_param grid_params[] = {
     {.name = "mode",
      .help = "each task alone, then assembled; change by change from the dearest plan; or every "
              "point",
-     .offset = offsetof(struct msc_grid, mode), .type = MSC_PARAM_ENUM, .text = "per_task",
+     .offset = offsetof(struct msc_grid, mode),
+     .type = MSC_PARAM_ENUM,
+     .text = "per_task",
      .names = "per_task|greedy|full"},
     {.name = "changes",
      .help = "what greedy tries once within the bounds: the next dearer and cheaper choice of each "
              "task, or all its choices",
-     .offset = offsetof(struct msc_grid, changes), .type = MSC_PARAM_ENUM, .text = "neighbours",
+     .offset = offsetof(struct msc_grid, changes),
+     .type = MSC_PARAM_ENUM,
+     .text = "neighbours",
      .names = "neighbours|all"},
     {0},
 };

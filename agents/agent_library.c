@@ -13,8 +13,9 @@ static enum msc_status check_definition(const struct msc_agent_def *def, const c
                         def->abi, MSC_AGENT_ABI);
     }
     if (!def->name || !def->summary || !def->params || !def->init || !def->ask || !def->tell) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: its definition lacks name, summary, params, init, ask "
-                                      "or tell",
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: its definition lacks name, summary, params, init, ask "
+                        "or tell",
                         path);
     }
     return MSC_OK;
@@ -43,11 +44,13 @@ static enum msc_status fail_unknown(const char *type) {
         names[n++] = list[i]->name;
     }
     const char *nearest = msc_suggest(type, names, n);
-    return nearest ? MSC_FAIL(MSC_E_NOT_FOUND, "agent: there is no agent \"%s\"; did you mean "
-                                               "\"%s\"?",
+    return nearest ? MSC_FAIL(MSC_E_NOT_FOUND,
+                              "agent: there is no agent \"%s\"; did you mean "
+                              "\"%s\"?",
                               type, nearest)
-                   : MSC_FAIL(MSC_E_NOT_FOUND, "agent: there is no agent \"%s\"; `mscgym agents` "
-                                               "lists them",
+                   : MSC_FAIL(MSC_E_NOT_FOUND,
+                              "agent: there is no agent \"%s\"; `mscgym agents` "
+                              "lists them",
                               type);
 }
 

@@ -16,7 +16,6 @@
 #include "base/json.h"
 #include "base/str.h"
 
-
 #define STOP_GRACE_S 2.0
 
 struct process_agent {
@@ -31,13 +30,21 @@ struct process_agent {
 };
 
 static const struct msc_param process_params[] = {
-    {.name = "command", .help = "program and arguments, a list of texts; no shell is involved",
-     .offset = offsetof(struct process_agent, command), .type = MSC_PARAM_JSON},
-    {.name = "timeout", .help = "time that one answer may take",
-     .offset = offsetof(struct process_agent, timeout_s), .type = MSC_PARAM_DURATION, .number = 60,
-     .min = 0.001, .max = 1e9},
-    {.name = "params", .help = "handed to the program as it is",
-     .offset = offsetof(struct process_agent, params), .type = MSC_PARAM_JSON},
+    {.name = "command",
+     .help = "program and arguments, a list of texts; no shell is involved",
+     .offset = offsetof(struct process_agent, command),
+     .type = MSC_PARAM_JSON},
+    {.name = "timeout",
+     .help = "time that one answer may take",
+     .offset = offsetof(struct process_agent, timeout_s),
+     .type = MSC_PARAM_DURATION,
+     .number = 60,
+     .min = 0.001,
+     .max = 1e9},
+    {.name = "params",
+     .help = "handed to the program as it is",
+     .offset = offsetof(struct process_agent, params),
+     .type = MSC_PARAM_JSON},
     {0},
 };
 
@@ -69,9 +76,9 @@ static enum msc_status exchange(struct process_agent *p, cJSON **answer) {
 
 static enum msc_status name_error(const struct process_agent *p, enum msc_status status,
                                   const char *method) {
-    return status == MSC_OK ? MSC_OK
-                            : msc_status_prefix(status, "agent process \"%s\", %s", p->name,
-                                                method);
+    return status == MSC_OK
+               ? MSC_OK
+               : msc_status_prefix(status, "agent process \"%s\", %s", p->name, method);
 }
 
 // Copies the command into a NULL-terminated array of the arena.
@@ -128,8 +135,8 @@ static enum msc_status process_ask(struct msc_agent *agent, struct msc_proposal 
     msc_str_printf(&p->request, "{\"method\":\"ask\",\"max\":%zu}", max);
     enum msc_status status = exchange(p, &answer);
     if (status == MSC_OK) {
-        status = msc_process_read_proposals(answer, msc_agent_space(agent), out, max, n,
-                                            &p->is_done);
+        status =
+            msc_process_read_proposals(answer, msc_agent_space(agent), out, max, n, &p->is_done);
     }
     cJSON_Delete(answer);
     return name_error(p, status, "ask");

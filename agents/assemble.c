@@ -142,7 +142,8 @@ static void order_tasks(struct msc_assembler *a) {
             }
             children[j] = choice;
         }
-        gaps[t] = msc_assembler__n_choices(a, t) > 1 ? row[children[1]] - row[children[0]] : INFINITY;
+        gaps[t] =
+            msc_assembler__n_choices(a, t) > 1 ? row[children[1]] - row[children[0]] : INFINITY;
         size_t d = t;
         for (; d > 0 && gaps[a->tasks[d - 1]] < gaps[t]; d--) {
             a->tasks[d] = a->tasks[d - 1];
@@ -247,8 +248,9 @@ bool msc_assembler_solve(struct msc_assembler *a, const struct msc_isolated *iso
     msc_assembler__set_multipliers(a);
     a->best_loss = INFINITY;
     a->n_nodes = 0;
-    start_from(a, a->losses, choices);
-    start_from(a, a->reduced, choices);
+    if (!start_from(a, a->reduced, choices)) {
+        start_from(a, a->losses, choices);
+    }
     if (isinf(a->best_loss) && a->limits->anchor && violation_of(a, a->limits->anchor) == 0.0) {
         memcpy(a->point, a->limits->anchor, n_tasks * sizeof *a->point);
         lower_loss(a, a->point);

@@ -6,8 +6,8 @@
 // sums over tasks enter exactly; products of several tasks enter by their tangent at the smallest
 // factors, which never overestimates them. Leaves are checked with the exact costs. When the node
 // limit ends it early the best plan found stands: at least as good as the greedy one that it
-// starts from (from the least loss, change by change, the least loss gained for the violation
-// removed). Nothing allocates after init.
+// starts from (from the least reduced loss, change by change, the least loss gained for the
+// violation removed; then every single change that lowers the loss). Nothing allocates after init.
 #ifndef MSC_AGENTS_ASSEMBLE_H
 #define MSC_AGENTS_ASSEMBLE_H
 
@@ -17,7 +17,7 @@
 struct msc_resource {
     double *weights; // [n_entries], scaled so that limits are comparable
     double limit;
-    double *least;   // [n_tasks + 1], by depth: what the tasks not yet chosen take at least
+    double *least; // [n_tasks + 1], by depth: what the tasks not yet chosen take at least
     double multiplier;
     bool is_measured; // not covered by the exact check of leaves
 };
@@ -39,7 +39,7 @@ struct msc_assembler {
     uint32_t *next;      // [n_tasks], by depth: the child to try next
     double *spent;       // [n_tasks + 1, 1 + MSC_ASSEMBLE_RESOURCES], by depth
     uint32_t *point;     // [n_tasks], being built
-    bool has_products; // some bounded cost multiplies factors
+    bool has_products;   // some bounded cost multiplies factors
     double best_loss;
     uint64_t n_nodes;
 };
@@ -47,8 +47,8 @@ struct msc_assembler {
 // What the tasks' choices give alone. A loss that is not finite means: unusable.
 struct msc_isolated {
     const double *losses; // [n_entries]
-    // For each bound of the goal on a metric that needs a run: that metric, which is taken to add up
-    // like the loss. Entries by bound, unused for bounds on exact costs. NULL: ignore such bounds.
+    // For each bound of the goal on a metric that needs a run: that metric, which is taken to add
+    // up like the loss. Entries by bound; NULL: ignore the bound, or it is on an exact cost.
     const double *metrics[MSC_MAX_BOUNDS]; // [n_entries] or NULL
     double dearest[MSC_MAX_BOUNDS];        // the same of the dearest plan
 };

@@ -142,7 +142,8 @@ static void set_reduced(struct msc_assembler *a) {
     }
 }
 
-uint32_t msc_assembler__least_choice(const struct msc_assembler *a, const double values[], size_t t) {
+uint32_t msc_assembler__least_choice(const struct msc_assembler *a, const double values[],
+                                     size_t t) {
     const struct msc_task *task = &a->limits->space->tasks[t];
     const double *row = values + a->limits->offsets[t];
     uint32_t best = task->dearest_first[0];
@@ -157,7 +158,8 @@ uint32_t msc_assembler__least_choice(const struct msc_assembler *a, const double
 static double taken(const struct msc_assembler *a, const struct msc_resource *r) {
     double sum = 0.0;
     for (size_t t = 0; t < a->limits->space->n_tasks; t++) {
-        sum += r->weights[msc_limits_entry(a->limits, t, msc_assembler__least_choice(a, a->reduced, t))];
+        sum += r->weights[msc_limits_entry(a->limits, t,
+                                           msc_assembler__least_choice(a, a->reduced, t))];
     }
     return sum;
 }

@@ -179,8 +179,8 @@ static void greedy_tell(struct msc_agent *agent, struct msc_grid *grid,
         g->violation = isfinite(outcome->violation) ? outcome->violation : g->violation;
     } else if (changed < n_tasks) {
         size_t entry = msc_limits_entry(&grid->limits, changed, trial->choices[changed]);
-        bool is_usable = outcome->state == MSC_TRIAL_COMPLETE ||
-                         outcome->state == MSC_TRIAL_INFEASIBLE;
+        bool is_usable =
+            outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
         g->losses[entry] = is_usable ? msc_grid_loss(outcome) : NAN;
         g->violations[entry] = outcome->violation;
     }

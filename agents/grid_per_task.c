@@ -90,8 +90,7 @@ static void per_task_tell(struct msc_agent *agent, struct msc_grid *grid,
     } else if (changed == n_tasks) {
         // The dearest plan is what every task's dearest choice gives alone.
         for (size_t t = 0; t < n_tasks; t++) {
-            note(agent, grid, msc_limits_entry(&grid->limits, t, grid->limits.dearest[t]),
-                 outcome);
+            note(agent, grid, msc_limits_entry(&grid->limits, t, grid->limits.dearest[t]), outcome);
         }
     }
 }

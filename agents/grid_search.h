@@ -26,10 +26,10 @@ struct msc_grid_greedy {
     bool is_done;
     size_t n_candidates;
     size_t n_asked;
-    uint32_t *tasks;      // [n_entries], by candidate
-    uint32_t *changes;    // [n_entries], by candidate: the task's new choice
-    double *losses;       // [n_entries], by entry; NaN: not told, or failed
-    double *violations;   // [n_entries], by entry
+    uint32_t *tasks;    // [n_entries], by candidate
+    uint32_t *changes;  // [n_entries], by candidate: the task's new choice
+    double *losses;     // [n_entries], by entry; NaN: not told, or failed
+    double *violations; // [n_entries], by entry
 };
 
 struct msc_grid_full {
@@ -65,8 +65,8 @@ extern const struct msc_grid_mode msc_grid_mode_full;
 
 // The first objective of an outcome that can be used, else NaN.
 double msc_grid_loss(const struct msc_outcome *outcome);
-// The one task in which the point differs from `base`; n_tasks when none does, SIZE_MAX when several
-// do.
+// The one task in which the point differs from `base`; n_tasks when none does, SIZE_MAX when
+// several do.
 size_t msc_grid_difference(size_t n_tasks, const uint32_t base[], const uint32_t choices[]);
 
 #endif

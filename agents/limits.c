@@ -99,9 +99,8 @@ enum msc_status msc_limits_init(struct msc_limits *limits, struct msc_arena *are
 }
 
 double msc_limits_violation(const struct msc_limits *limits, const uint32_t choices[]) {
-    return limits->n_limits > 0
-               ? msc_goal_exact_violation(limits->goal, limits->space, choices)
-               : 0.0;
+    return limits->n_limits > 0 ? msc_goal_exact_violation(limits->goal, limits->space, choices)
+                                : 0.0;
 }
 
 bool msc_limits_hold(const struct msc_limits *limits, const uint32_t choices[]) {
@@ -209,9 +208,9 @@ enum msc_status msc_walk_init(struct msc_walk *walk, struct msc_arena *arena,
                               const struct msc_limits *limits, bool cheapest_first) {
     *walk = (struct msc_walk){.limits = limits, .cheapest_first = cheapest_first};
     walk->ranks = msc_arena_array(arena, limits->space->n_tasks, sizeof *walk->ranks);
-    return walk->ranks ? MSC_OK
-                       : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks",
-                                  limits->space->n_tasks);
+    return walk->ranks
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", limits->space->n_tasks);
 }
 
 static void choose(const struct msc_walk *walk, uint32_t choices[], size_t t) {

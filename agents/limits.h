@@ -62,9 +62,9 @@ struct msc_walk {
 
 enum msc_status msc_walk_init(struct msc_walk *walk, struct msc_arena *arena,
                               const struct msc_limits *limits, bool cheapest_first);
-// The next feasible point; false when there is none, and is_over is set, or when `max_nodes` partial
-// points were looked at in vain: then `choices` holds the point where the walk stands, which is not
-// feasible, and the next call goes on after it.
+// The next feasible point; false when there is none, and is_over is set, or when `max_nodes`
+// partial points were looked at in vain: then `choices` holds the point where the walk stands,
+// which is not feasible, and the next call goes on after it.
 bool msc_walk_next(struct msc_walk *walk, uint32_t choices[], uint64_t max_nodes);
 
 #endif

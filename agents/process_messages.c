@@ -227,8 +227,7 @@ static enum msc_status read_choices(struct msc_proposal *out, const cJSON *choic
                                     const struct msc_space *space, const char *where) {
     size_t n = (size_t)cJSON_GetArraySize(choices);
     if (n != space->n_tasks) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s has %zu choices, expected %zu", where, n,
-                        space->n_tasks);
+        return MSC_FAIL(MSC_E_FORMAT, "%s has %zu choices, expected %zu", where, n, space->n_tasks);
     }
     size_t t = 0;
     const cJSON *item;
@@ -273,9 +272,8 @@ static enum msc_status read_proposal(struct msc_proposal *out, const cJSON *item
 }
 
 enum msc_status msc_process_read_proposals(const struct cJSON *answer,
-                                           const struct msc_space *space,
-                                           struct msc_proposal out[], size_t max, size_t *n,
-                                           bool *is_done) {
+                                           const struct msc_space *space, struct msc_proposal out[],
+                                           size_t max, size_t *n, bool *is_done) {
     const cJSON *proposals = NULL;
     MSC_TRY(msc_json_get_array(&proposals, answer, "proposals", "answer"));
     *is_done = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "done"));

@@ -132,10 +132,10 @@ static enum msc_status read_start_error(int descriptor, const char *name, const 
         return MSC_OK; // closed on exec: the program runs
     }
     enum msc_status status = error.code == ENOENT ? MSC_E_NOT_FOUND : MSC_E_IO;
-    return error.in_folder ? MSC_FAIL(status, "%s: cannot start in folder %s: %s", name, folder,
-                                      strerror(error.code))
-                           : MSC_FAIL(status, "%s: cannot be started: %s", name,
-                                      strerror(error.code));
+    return error.in_folder
+               ? MSC_FAIL(status, "%s: cannot start in folder %s: %s", name, folder,
+                          strerror(error.code))
+               : MSC_FAIL(status, "%s: cannot be started: %s", name, strerror(error.code));
 }
 
 enum msc_status msc_process_start(struct msc_process **out, const char *const argv[],
@@ -299,8 +299,8 @@ enum msc_status msc_process_receive(struct msc_process *process, const char **li
         }
         n_seen = n_held;
         MSC_TRY(make_room(process));
-        ssize_t n = read(process->output, process->buffer + process->end,
-                         process->capacity - process->end);
+        ssize_t n =
+            read(process->output, process->buffer + process->end, process->capacity - process->end);
         if (n > 0) {
             process->end += (size_t)n;
         } else if (n == 0) {

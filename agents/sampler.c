@@ -36,8 +36,8 @@ enum msc_status msc_sampler_init(struct msc_sampler *sampler, struct msc_arena *
     for (size_t i = 0; i < MSC_SAMPLER_ROUNDS; i++) {
         sampler->keys[i] = msc_rng_u64(rng);
     }
-    size_t n_words = sampler->is_small ? (size_t)(sampler->n_points / 64 + 1)
-                                       : (size_t)1 << TABLE_BITS;
+    size_t n_words =
+        sampler->is_small ? (size_t)(sampler->n_points / 64 + 1) : (size_t)1 << TABLE_BITS;
     sampler->seen = msc_arena_array(arena, n_words, sizeof *sampler->seen);
     return sampler->seen ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for points seen");
 }

@@ -14,12 +14,12 @@
 struct msc_sampler {
     struct msc_limits limits;
     struct msc_rng *rng;
-    uint64_t n_points;  // 0: too many to count
+    uint64_t n_points; // 0: too many to count
     bool is_small;
     unsigned half_bits; // of the permutation's two halves
     uint64_t keys[MSC_SAMPLER_ROUNDS];
-    uint64_t cursor;    // place in the permutation
-    uint64_t *seen;     // small: one bit a point; else a table of hashes
+    uint64_t cursor; // place in the permutation
+    uint64_t *seen;  // small: one bit a point; else a table of hashes
 };
 
 // `rng` is borrowed: the agent's own.

@@ -51,8 +51,7 @@ const struct msc_space *msc_env_space(const struct msc_env *env) {
     return env->def->space(env);
 }
 
-static enum msc_status check_needs(const struct msc_env_def *def,
-                                   const struct msc_env_host *host) {
+static enum msc_status check_needs(const struct msc_env_def *def, const struct msc_env_host *host) {
     const struct {
         unsigned need;
         bool is_there;
@@ -257,8 +256,7 @@ enum msc_status msc_env_edits(struct msc_env *env, const uint32_t choices[], str
     return env->def->edits(env, choices, out);
 }
 
-enum msc_status msc_env_examine(struct msc_env *env, const uint32_t choices[],
-                                struct cJSON **out) {
+enum msc_status msc_env_examine(struct msc_env *env, const uint32_t choices[], struct cJSON **out) {
     if (env->def->examine) {
         return env->def->examine(env, choices, out);
     }

@@ -22,8 +22,9 @@ static enum msc_status find_metric(int *out, const struct msc_space *space, cons
     }
     const char *nearest = msc_suggest(name, names, space->n_metrics);
     enum msc_status status =
-        nearest ? MSC_FAIL(MSC_E_INVALID, "env.%s: there is no metric \"%s\"; did you mean "
-                                          "\"%s\"?",
+        nearest ? MSC_FAIL(MSC_E_INVALID,
+                           "env.%s: there is no metric \"%s\"; did you mean "
+                           "\"%s\"?",
                            key, name, nearest)
                 : MSC_FAIL(MSC_E_INVALID, "env.%s: there is no metric \"%s\", expected one of %s",
                            key, name, msc_str_text(&all));

@@ -14,11 +14,11 @@ struct msc_gym {
     uint64_t trial_budget;
     // What save writes:
     uint64_t seed;
-    uint64_t n_trials;  // evaluated so far
-    double worst;       // the worst first objective seen, NAN before the first
-    bool is_running;    // inside an episode
-    size_t task;        // the next step chooses for it
-    uint32_t *choices;  // [n_tasks], of the running episode
+    uint64_t n_trials; // evaluated so far
+    double worst;      // the worst first objective seen, NAN before the first
+    bool is_running;   // inside an episode
+    size_t task;       // the next step chooses for it
+    uint32_t *choices; // [n_tasks], of the running episode
     struct msc_outcome outcome;
 };
 
@@ -163,9 +163,9 @@ struct saved {
 static enum msc_status read_u64_text(uint64_t *out, const cJSON *state, const char *key) {
     const char *text;
     MSC_TRY(msc_json_get_text(&text, state, key, "gym state"));
-    return msc_parse_u64(out, text) ? MSC_OK
-                                    : MSC_FAIL(MSC_E_FORMAT, "gym state.%s: \"%s\" is no number",
-                                               key, text);
+    return msc_parse_u64(out, text)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, "gym state.%s: \"%s\" is no number", key, text);
 }
 
 static enum msc_status read_state(struct saved *saved, const struct msc_gym *gym,
@@ -187,8 +187,7 @@ static enum msc_status read_state(struct saved *saved, const struct msc_gym *gym
     cJSON_ArrayForEach(item, saved->choices) {
         const struct msc_task *task = &gym->space->tasks[t++];
         if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0.0) ||
-            item->valuedouble >= task->n_choices ||
-            item->valuedouble != floor(item->valuedouble)) {
+            item->valuedouble >= task->n_choices || item->valuedouble != floor(item->valuedouble)) {
             return MSC_FAIL(MSC_E_FORMAT, "gym state: task %s has no such choice", task->name);
         }
     }

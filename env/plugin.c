@@ -17,8 +17,9 @@ static enum msc_status check_definition(const struct msc_env_def *def, const cha
     }
     if (!def->name || !def->summary || !def->params || !def->init || !def->space ||
         !def->evaluate) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: its definition lacks name, summary, params, init, space "
-                                      "or evaluate",
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: its definition lacks name, summary, params, init, space "
+                        "or evaluate",
                         path);
     }
     return MSC_OK;
@@ -69,11 +70,13 @@ static enum msc_status fail_unknown(const char *type) {
         n++;
     }
     const char *nearest = msc_suggest(type, names, n);
-    return nearest ? MSC_FAIL(MSC_E_NOT_FOUND, "env: there is no environment \"%s\"; did you mean "
-                                               "\"%s\"?",
+    return nearest ? MSC_FAIL(MSC_E_NOT_FOUND,
+                              "env: there is no environment \"%s\"; did you mean "
+                              "\"%s\"?",
                               type, nearest)
-                   : MSC_FAIL(MSC_E_NOT_FOUND, "env: there is no environment \"%s\"; `mscgym envs` "
-                                               "lists them",
+                   : MSC_FAIL(MSC_E_NOT_FOUND,
+                              "env: there is no environment \"%s\"; `mscgym envs` "
+                              "lists them",
                               type);
 }
 

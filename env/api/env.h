@@ -4,7 +4,7 @@
 // `state_size` zeroed bytes, applies parameter defaults, reads the parameters and calls `init`.
 // A plug-in is a shared library that exports `msc_env_plugin`, a pointer to its definition.
 //
-//     static enum msc_status toy_init(struct msc_env *env) { struct toy *t = msc_env_state(env); ...
+//     static enum msc_status toy_init(struct msc_env *env) { struct toy *t = msc_env_state(env); …
 //     const struct msc_env_def msc_env_toy = {
 //         .abi = MSC_ENV_ABI, .name = "toy", .summary = "...", .version = 1,
 //         .state_size = sizeof(struct toy), .params = toy_params,

@@ -40,8 +40,8 @@ static enum msc_status check_task(const struct msc_space *space, size_t t) {
     }
     for (size_t f = 0; f < space->n_features; f++) {
         if (!task->features || !isfinite(task->features[f])) {
-            return MSC_FAIL(MSC_E_INVALID, "task %s: feature %s is not a finite number",
-                            task->name, space->feature_names[f]);
+            return MSC_FAIL(MSC_E_INVALID, "task %s: feature %s is not a finite number", task->name,
+                            space->feature_names[f]);
         }
     }
     return check_order(task);
@@ -59,8 +59,9 @@ static enum msc_status check_metric(const struct msc_space *space, size_t i) {
         }
     }
     if (metric->is_exact != (msc_space_find_cost(space, metric->name) != NULL)) {
-        return MSC_FAIL(MSC_E_INVALID, "metric %s: it must be marked exact if and only if a cost "
-                                       "has its name",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "metric %s: it must be marked exact if and only if a cost "
+                        "has its name",
                         metric->name);
     }
     return MSC_OK;

@@ -130,16 +130,16 @@ static enum msc_status check_bound(const struct msc_bound *bound, const struct m
     if (low > bound->max) {
         msc_str_printf(&text, "bound %s: no choice can meet max ", metric->name);
         msc_str_double(&text, bound->max);
-        msc_str_append(&text, is_exact ? "; the reachable minimum is "
-                                       : "; every choice is at least ");
+        msc_str_append(&text,
+                       is_exact ? "; the reachable minimum is " : "; every choice is at least ");
         msc_str_double(&text, low);
     }
     double high = msc_cost_max(space, cost, &is_exact, NULL);
     if (high < bound->min) {
         msc_str_printf(&text, "bound %s: no choice can meet min ", metric->name);
         msc_str_double(&text, bound->min);
-        msc_str_append(&text, is_exact ? "; the reachable maximum is "
-                                       : "; every choice is at most ");
+        msc_str_append(&text,
+                       is_exact ? "; the reachable maximum is " : "; every choice is at most ");
         msc_str_double(&text, high);
     }
     enum msc_status status = msc_str_status(&text);

@@ -49,11 +49,12 @@ enum msc_trial_cause {
 
 struct msc_outcome {
     enum msc_trial_state state;
-    enum msc_trial_cause cause;        // of a failure
-    double metrics[MSC_MAX_METRICS];   // by index in msc_space.metrics; NaN: not measured
-    double objectives[MSC_MAX_OBJECTIVES]; // smaller is better: maximised ones have their sign turned
-    double violation;                  // 0: feasible
-    char reason[MSC_REASON_BYTES];     // one line, empty unless failed or pruned
+    enum msc_trial_cause cause;      // of a failure
+    double metrics[MSC_MAX_METRICS]; // by index in msc_space.metrics; NaN: not measured
+    double
+        objectives[MSC_MAX_OBJECTIVES]; // smaller is better: maximised ones have their sign turned
+    double violation;                   // 0: feasible
+    char reason[MSC_REASON_BYTES];      // one line, empty unless failed or pruned
     // May differ from run to run:
     uint64_t time_us;   // evaluation time
     double reuse_ratio; // work answered from earlier trials, 0…1

@@ -19,16 +19,20 @@ struct hill_climb {
 };
 
 static const struct msc_param hill_climb_params[] = {
-    {.name = "restart", .help = "trials in vain before it starts from a random point",
-     .offset = offsetof(struct hill_climb, restart), .type = MSC_PARAM_I64, .number = 100,
-     .min = 1, .max = 1e9},
+    {.name = "restart",
+     .help = "trials in vain before it starts from a random point",
+     .offset = offsetof(struct hill_climb, restart),
+     .type = MSC_PARAM_I64,
+     .number = 100,
+     .min = 1,
+     .max = 1e9},
     {0},
 };
 
 static enum msc_status hill_climb_init(struct msc_agent *agent) {
     struct hill_climb *h = msc_agent_state(agent);
-    h->best = msc_arena_array(msc_agent_arena(agent), msc_agent_space(agent)->n_tasks,
-                              sizeof *h->best);
+    h->best =
+        msc_arena_array(msc_agent_arena(agent), msc_agent_space(agent)->n_tasks, sizeof *h->best);
     if (!h->best) {
         return MSC_FAIL(MSC_E_NOMEM, "hill_climb: out of memory");
     }
@@ -63,11 +67,10 @@ static enum msc_status hill_climb_ask(struct msc_agent *agent, struct msc_propos
 static enum msc_status hill_climb_tell(struct msc_agent *agent, const struct msc_trial *trial,
                                        const struct msc_outcome *outcome) {
     struct hill_climb *h = msc_agent_state(agent);
-    bool is_usable =
-        outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
-    bool is_better = is_usable && (h->best_id < 0 || msc_outcome_compare(outcome, trial->id,
-                                                                        &h->best_outcome,
-                                                                        h->best_id) < 0);
+    bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    bool is_better =
+        is_usable && (h->best_id < 0 ||
+                      msc_outcome_compare(outcome, trial->id, &h->best_outcome, h->best_id) < 0);
     if (is_better) {
         memcpy(h->best, trial->choices, msc_agent_space(agent)->n_tasks * sizeof *h->best);
         h->best_outcome = *outcome;

@@ -18,7 +18,9 @@ static void make_tasks(struct random_space *r, const struct random_space_options
             order[c] = c;
         }
         tasks[t] = (struct msc_task){.name = msc_arena_printf(&r->arena, "t%zu", t),
-                                     .n_choices = n, .labels = labels, .dearest_first = order};
+                                     .n_choices = n,
+                                     .labels = labels,
+                                     .dearest_first = order};
         r->n_entries += n;
     }
     r->space.n_tasks = o->n_tasks;
@@ -56,10 +58,11 @@ static void make_cost(struct random_space *r, const struct random_space_options 
             factors[1] = make_factor(r, t + 1, rng);
         }
         terms[t] = (struct msc_cost_term){.scale = 1.0 + (double)msc_rng_below(rng, 100),
-                                          .n_factors = is_product ? 2 : 1, .factors = factors};
+                                          .n_factors = is_product ? 2 : 1,
+                                          .factors = factors};
     }
-    *cost = (struct msc_cost){.metric = name, .constant = 3.0, .n_terms = o->n_tasks,
-                              .terms = terms};
+    *cost =
+        (struct msc_cost){.metric = name, .constant = 3.0, .n_terms = o->n_tasks, .terms = terms};
 }
 
 void random_space_init(struct random_space *r, const struct random_space_options *o) {
@@ -85,9 +88,8 @@ void random_space_init(struct random_space *r, const struct random_space_options
         make_cost(r, o, &rng, &costs[i], metrics[1 + i].name);
         double low = msc_cost_min(&r->space, &costs[i], &is_exact, NULL);
         double high = msc_cost_max(&r->space, &costs[i], &is_exact, NULL);
-        r->goal.bounds[r->goal.n_bounds++] =
-            (struct msc_bound){.metric = (int)i + 1, .min = -INFINITY,
-                               .max = low + o->tightness * (high - low)};
+        r->goal.bounds[r->goal.n_bounds++] = (struct msc_bound){
+            .metric = (int)i + 1, .min = -INFINITY, .max = low + o->tightness * (high - low)};
     }
     assert_ok(msc_space_check(&r->space));
 }

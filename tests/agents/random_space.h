@@ -1,5 +1,5 @@
-// Random small spaces whose costs are sums, or sums of products over two tasks, and what brute force
-// says of them.
+// Random small spaces whose costs are sums, or sums of products over two tasks, and what brute
+// force says of them.
 #ifndef MSC_TESTS_AGENTS_RANDOM_SPACE_H
 #define MSC_TESTS_AGENTS_RANDOM_SPACE_H
 

@@ -19,8 +19,8 @@ static enum msc_status stubborn_init(struct msc_agent *agent) {
     return s->choice == 9 ? MSC_FAIL(MSC_E_INVALID, "not nine") : MSC_OK;
 }
 
-static enum msc_status stubborn_ask(struct msc_agent *agent, struct msc_proposal out[],
-                                    size_t max, size_t *n) {
+static enum msc_status stubborn_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
+                                    size_t *n) {
     const struct stubborn *s = msc_agent_state(agent);
     for (; *n < max; (*n)++) {
         assert_true(out[*n].parent == -1 && isinf(out[*n].bound) && !out[*n].probe);
@@ -43,14 +43,27 @@ static enum msc_status stubborn_tell(struct msc_agent *agent, const struct msc_t
 }
 
 static const struct msc_param stubborn_params[] = {
-    {.name = "choice", .help = "for every task", .offset = offsetof(struct stubborn, choice),
-     .type = MSC_PARAM_I64, .number = 1, .min = 0, .max = 10},
-    {.name = "bound", .help = "of every proposal", .offset = offsetof(struct stubborn, bound),
-     .type = MSC_PARAM_F64, .number = 0.5},
-    {.name = "parent", .help = "of every proposal", .offset = offsetof(struct stubborn, parent),
-     .type = MSC_PARAM_I64, .number = 3},
-    {.name = "says_more", .help = "count one too many",
-     .offset = offsetof(struct stubborn, says_more), .type = MSC_PARAM_BOOL},
+    {.name = "choice",
+     .help = "for every task",
+     .offset = offsetof(struct stubborn, choice),
+     .type = MSC_PARAM_I64,
+     .number = 1,
+     .min = 0,
+     .max = 10},
+    {.name = "bound",
+     .help = "of every proposal",
+     .offset = offsetof(struct stubborn, bound),
+     .type = MSC_PARAM_F64,
+     .number = 0.5},
+    {.name = "parent",
+     .help = "of every proposal",
+     .offset = offsetof(struct stubborn, parent),
+     .type = MSC_PARAM_I64,
+     .number = 3},
+    {.name = "says_more",
+     .help = "count one too many",
+     .offset = offsetof(struct stubborn, says_more),
+     .type = MSC_PARAM_BOOL},
     {0},
 };
 
@@ -189,8 +202,7 @@ static void test_agents_agent__open_library(void **state) {
                      MSC_E_NOT_FOUND);
     assert_message("nowhere.so");
     close_fixture(&f);
-    assert_int_equal(open_type(&f, "{\"type\":\"library\",\"path\":\"CMakeFiles\"}"),
-                     MSC_E_FORMAT);
+    assert_int_equal(open_type(&f, "{\"type\":\"library\",\"path\":\"CMakeFiles\"}"), MSC_E_FORMAT);
     close_fixture(&f);
 }
 

@@ -53,8 +53,8 @@ static void test_agents_assemble__proves_large_sums(void **state) {
         struct msc_assembler assembler;
         uint32_t choices[200];
         bool is_proved;
-        struct random_space_options options = {.seed = seed, .n_tasks = 150, .max_choices = 8,
-                                               .n_costs = 1, .tightness = 0.3};
+        struct random_space_options options = {
+            .seed = seed, .n_tasks = 150, .max_choices = 8, .n_costs = 1, .tightness = 0.3};
         random_space_init(&r, &options);
         assert_ok(msc_limits_init(&limits, &r.arena, &r.space, &r.goal));
         assert_ok(msc_assembler_init(&assembler, &r.arena, &limits));

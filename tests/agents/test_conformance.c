@@ -81,8 +81,12 @@ static void for_each(void (*check)(const struct subject *subject)) {
 static void check_same_seed(const struct subject *subject) {
     struct trace first;
     struct trace second;
-    struct trace_run run = {.env = bounded_toy, .agent = subject->config, .seed = 7, .round = 8,
-                            .max_trials = 150, .tell_baselines = true};
+    struct trace_run run = {.env = bounded_toy,
+                            .agent = subject->config,
+                            .seed = 7,
+                            .round = 8,
+                            .max_trials = 150,
+                            .tell_baselines = true};
     trace_make(&first, &run);
     trace_make(&second, &run);
     assert_true(first.n > 0);
@@ -101,8 +105,12 @@ static void check_replay(const struct subject *subject) {
     for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++) {
         struct trace whole;
         struct trace resumed;
-        struct trace_run run = {.env = bounded_toy, .agent = subject->config, .seed = 3,
-                                .round = rounds[i], .max_trials = 130, .tell_baselines = true};
+        struct trace_run run = {.env = bounded_toy,
+                                .agent = subject->config,
+                                .seed = 3,
+                                .round = rounds[i],
+                                .max_trials = 130,
+                                .tell_baselines = true};
         trace_make(&whole, &run);
         run.replayed = &whole;
         run.n_replayed = whole.n * 2 / 5 + 1; // ends inside a round
@@ -146,9 +154,13 @@ static void check_bad_outcomes(const struct subject *subject) {
     const char *const envs[] = {small_toy, bounded_toy, pareto_toy};
     for (size_t i = 0; i < 6; i++) {
         struct trace trace;
-        struct trace_run run = {.env = envs[i / 2], .agent = subject->config, .round = 8,
-                                .max_trials = 150, .tell_baselines = i % 2 == 0,
-                                .disturb = disturbances[i % 2], .tell_twice = true};
+        struct trace_run run = {.env = envs[i / 2],
+                                .agent = subject->config,
+                                .round = 8,
+                                .max_trials = 150,
+                                .tell_baselines = i % 2 == 0,
+                                .disturb = disturbances[i % 2],
+                                .tell_twice = true};
         trace_make(&trace, &run);
         assert_true(trace.n > 0);
         trace_finish(&trace);
@@ -162,8 +174,11 @@ static void test_agents_conformance__survives_bad_outcomes(void **state) {
 
 static void check_feasible(const struct subject *subject) {
     struct trace trace;
-    struct trace_run run = {.env = bounded_toy, .agent = subject->config, .round = 8,
-                            .max_trials = 300, .tell_baselines = true};
+    struct trace_run run = {.env = bounded_toy,
+                            .agent = subject->config,
+                            .round = 8,
+                            .max_trials = 300,
+                            .tell_baselines = true};
     trace_make(&trace, &run);
     for (size_t i = 0; i < trace.n && subject->stays_feasible; i++) {
         assert_true(trace.entries[i].exact_violation == 0.0);
@@ -183,8 +198,8 @@ static void check_exhausts(const struct subject *subject) {
     if (!subject->is_exhaustive) {
         return;
     }
-    struct trace_run run = {.env = small_toy, .agent = subject->config, .round = 5,
-                            .max_trials = 1000};
+    struct trace_run run = {
+        .env = small_toy, .agent = subject->config, .round = 5, .max_trials = 1000};
     trace_make(&trace, &run);
     assert_true(trace.is_over);
     assert_int_equal(trace.n, 64);
@@ -204,8 +219,11 @@ static void test_agents_conformance__exhausts_small_spaces(void **state) {
 
 static void check_single_point(const struct subject *subject) {
     struct trace trace;
-    struct trace_run run = {.env = "{\"tasks\":1,\"choices\":1}", .agent = subject->config,
-                            .round = 4, .max_trials = 20, .tell_baselines = true};
+    struct trace_run run = {.env = "{\"tasks\":1,\"choices\":1}",
+                            .agent = subject->config,
+                            .round = 4,
+                            .max_trials = 20,
+                            .tell_baselines = true};
     trace_make(&trace, &run);
     trace_finish(&trace);
 }

@@ -31,8 +31,12 @@ static void test_agents_evolutionary__one_objective_under_a_bound(void **state) 
                  seed);
         for (size_t i = 0; i < 2; i++) {
             struct trace trace;
-            struct trace_run run = {.env = json, .agent = agents[i], .seed = (uint64_t)seed,
-                                    .round = 32, .max_trials = 2000, .tell_baselines = true};
+            struct trace_run run = {.env = json,
+                                    .agent = agents[i],
+                                    .seed = (uint64_t)seed,
+                                    .round = 32,
+                                    .max_trials = 2000,
+                                    .tell_baselines = true};
             trace_make(&trace, &run);
             assert_int_equal(trace.best.state, MSC_TRIAL_COMPLETE);
             found[i] = trace.best.objectives[0];
@@ -69,8 +73,11 @@ static void test_agents_evolutionary__front_of_two_objectives(void **state) {
     static double truth[MOST_SIZES];
     static double found[MOST_SIZES];
     struct trace trace;
-    struct trace_run run = {.env = json, .agent = "{\"type\":\"evolutionary\",\"population\":64}",
-                            .round = 32, .max_trials = 2000, .tell_baselines = true};
+    struct trace_run run = {.env = json,
+                            .agent = "{\"type\":\"evolutionary\",\"population\":64}",
+                            .round = 32,
+                            .max_trials = 2000,
+                            .tell_baselines = true};
     struct msc_goal goal;
     struct cJSON *config = NULL;
     struct msc_env *env = trace_open_env(json, &goal, &config);
@@ -101,8 +108,8 @@ static void test_agents_evolutionary__other_seed_other_trace(void **state) {
     for (size_t i = 0; i < 2; i++) {
         struct trace a;
         struct trace b;
-        struct trace_run run = {.env = json, .agent = agents[i], .seed = 1, .round = 8,
-                                .max_trials = 64};
+        struct trace_run run = {
+            .env = json, .agent = agents[i], .seed = 1, .round = 8, .max_trials = 64};
         trace_make(&a, &run);
         run.seed = 2;
         trace_make(&b, &run);

@@ -30,7 +30,11 @@ static const struct msc_metric metrics[] = {
     {.name = "size", .unit = "bytes", .is_exact = true},
 };
 static const struct msc_space space = {
-    .n_tasks = 2, .tasks = tasks, .n_metrics = 2, .metrics = metrics, .n_costs = 1,
+    .n_tasks = 2,
+    .tasks = tasks,
+    .n_metrics = 2,
+    .metrics = metrics,
+    .n_costs = 1,
     .costs = costs,
 };
 static const struct msc_goal goal = {
@@ -62,8 +66,8 @@ static void expect_sequence(const char *config, size_t round, const double losse
         }
         for (size_t i = 0; i < n; i++) {
             struct msc_outcome outcome;
-            struct msc_trial trial = {.id = (int64_t)n_seen++, .choices = choices[i],
-                                      .parent = -1, .bound = INFINITY};
+            struct msc_trial trial = {
+                .id = (int64_t)n_seen++, .choices = choices[i], .parent = -1, .bound = INFINITY};
             msc_outcome_init(&outcome);
             outcome.metrics[0] = losses[choices[i][0]][choices[i][1]];
             outcome.metrics[1] = msc_cost_value(costs, choices[i]);
@@ -109,8 +113,7 @@ static void test_agents_grid_search__full_skips_infeasible(void **state) {
     static const double losses[3][3] = {{0.0}};
     static const uint32_t expected[][2] = {{0, 2}, {1, 1}, {1, 2}, {2, 0}, {2, 1}, {2, 2}};
     for (size_t round = 1; round <= 8; round++) {
-        expect_sequence("{\"type\":\"grid_search\",\"mode\":\"full\"}", round, losses, expected,
-                        6);
+        expect_sequence("{\"type\":\"grid_search\",\"mode\":\"full\"}", round, losses, expected, 6);
     }
 }
 
@@ -131,12 +134,13 @@ static void test_agents_grid_search__per_task_is_optimal_on_sums(void **state) {
     (void)state;
     for (int seed = 0; seed < 20; seed++) {
         char env[200];
-        snprintf(env, sizeof env,
-                 "{\"tasks\":24,\"choices\":5,\"seed\":%d,\"bounds\":{\"size_bytes\":{\"max\":%d}}}",
-                 seed, 1000 + 30 * seed);
+        snprintf(
+            env, sizeof env,
+            "{\"tasks\":24,\"choices\":5,\"seed\":%d,\"bounds\":{\"size_bytes\":{\"max\":%d}}}",
+            seed, 1000 + 30 * seed);
         struct trace trace;
-        struct trace_run run = {.env = env, .agent = "{\"type\":\"grid_search\"}", .round = 16,
-                                .max_trials = 1000};
+        struct trace_run run = {
+            .env = env, .agent = "{\"type\":\"grid_search\"}", .round = 16, .max_trials = 1000};
         trace_make(&trace, &run);
         assert_true(trace.is_over);
         assert_int_equal(trace.n, 1 + 24 * 4 + 1);
@@ -153,8 +157,8 @@ static void test_agents_grid_search__per_task_keeps_measured_bounds(void **state
                               "\"bounds\":{\"distill_loss\":{\"max\":1.0}}}";
     struct trace part;
     struct trace full;
-    struct trace_run run = {.env = env, .agent = "{\"type\":\"grid_search\"}", .round = 8,
-                            .max_trials = 2000};
+    struct trace_run run = {
+        .env = env, .agent = "{\"type\":\"grid_search\"}", .round = 8, .max_trials = 2000};
     trace_make(&part, &run);
     run.agent = "{\"type\":\"grid_search\",\"mode\":\"full\"}";
     trace_make(&full, &run);
@@ -175,7 +179,8 @@ static void test_agents_grid_search__full_finds_the_optimum(void **state) {
         struct trace trace;
         struct trace_run run = {.env = envs[i],
                                 .agent = "{\"type\":\"grid_search\",\"mode\":\"full\"}",
-                                .round = 7, .max_trials = 2000};
+                                .round = 7,
+                                .max_trials = 2000};
         trace_make(&trace, &run);
         assert_true(trace.is_over);
         assert_true(i > 0 ? trace.n < 729 : trace.n == 729);
@@ -195,7 +200,8 @@ static void test_agents_grid_search__greedy_comes_near_the_optimum(void **state)
         struct trace trace;
         struct trace_run run = {.env = env,
                                 .agent = "{\"type\":\"grid_search\",\"mode\":\"greedy\"}",
-                                .round = 16, .max_trials = 5000};
+                                .round = 16,
+                                .max_trials = 5000};
         trace_make(&trace, &run);
         assert_true(trace.is_over);
         double best = toy_optimum(env);

@@ -66,8 +66,8 @@ static void test_agents_limits__walk_with_a_node_limit(void **state) {
     struct random_space r;
     struct msc_limits limits;
     struct msc_walk walk;
-    struct random_space_options options = {.seed = 5, .n_tasks = 6, .max_choices = 4,
-                                           .n_costs = 2, .tightness = 0.3};
+    struct random_space_options options = {
+        .seed = 5, .n_tasks = 6, .max_choices = 4, .n_costs = 2, .tightness = 0.3};
     random_space_init(&r, &options);
     assert_ok(msc_limits_init(&limits, &r.arena, &r.space, &r.goal));
     assert_ok(msc_walk_init(&walk, &r.arena, &limits, false));
@@ -102,9 +102,8 @@ static void test_agents_limits__partial_points(void **state) {
             for (size_t n = 0; n <= r.space.n_tasks && msc_limits_hold(&limits, choices); n++) {
                 assert_true(msc_limits_may_hold(&limits, choices, NULL, n));
             }
-            assert_int_equal(
-                msc_limits_may_hold(&limits, choices, NULL, r.space.n_tasks),
-                msc_limits_hold(&limits, choices));
+            assert_int_equal(msc_limits_may_hold(&limits, choices, NULL, r.space.n_tasks),
+                             msc_limits_hold(&limits, choices));
         } while (count_up(&r.space, choices));
         random_space_finish(&r);
     }
@@ -141,8 +140,8 @@ static void test_agents_limits__lower_bounds(void **state) {
     struct random_space r;
     struct msc_limits limits;
     struct msc_rng rng;
-    struct random_space_options options = {.seed = 11, .n_tasks = 6, .max_choices = 4,
-                                           .n_costs = 1, .tightness = 0.7};
+    struct random_space_options options = {
+        .seed = 11, .n_tasks = 6, .max_choices = 4, .n_costs = 1, .tightness = 0.7};
     random_space_init(&r, &options);
     r.goal.bounds[0].min = r.goal.bounds[0].max;
     r.goal.bounds[0].max = INFINITY;

@@ -100,8 +100,11 @@ static size_t run_round(struct fixture *f, struct msc_agent *agent, int64_t *id,
     assert_ok(msc_agent_ask(agent, proposals, ROUND, &n));
     *n_made += n_calls - before;
     for (size_t i = 0; i < n; i++) {
-        trials[i] = (struct msc_trial){.id = (*id)++, .choices = choices[i], .parent = -1,
-                                       .bound = INFINITY, .probe = proposals[i].probe};
+        trials[i] = (struct msc_trial){.id = (*id)++,
+                                       .choices = choices[i],
+                                       .parent = -1,
+                                       .bound = INFINITY,
+                                       .probe = proposals[i].probe};
     }
     struct msc_evaluation e = {.trials = trials, .n = n, .outcomes = outcomes};
     assert_ok(msc_env_evaluate(f->env, &f->goal, &e));

@@ -35,8 +35,11 @@ static enum msc_status coin_evaluate(struct msc_env *env, const struct msc_evalu
 }
 
 static const struct msc_param coin_params[] = {
-    {.name = "price", .help = "of tails", .offset = offsetof(struct coin, price),
-     .type = MSC_PARAM_F64, .number = 2},
+    {.name = "price",
+     .help = "of tails",
+     .offset = offsetof(struct coin, price),
+     .type = MSC_PARAM_F64,
+     .number = 2},
     {0},
 };
 

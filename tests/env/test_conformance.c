@@ -55,8 +55,8 @@ static void draw(struct batch *batch, const struct msc_space *space, uint64_t se
         for (size_t t = 0; t < space->n_tasks; t++) {
             batch->choices[i][t] = (uint32_t)msc_rng_below(&rng, space->tasks[t].n_choices);
         }
-        batch->trials[i] = (struct msc_trial){.id = (int64_t)i, .choices = batch->choices[i],
-                                              .parent = -1, .bound = INFINITY};
+        batch->trials[i] = (struct msc_trial){
+            .id = (int64_t)i, .choices = batch->choices[i], .parent = -1, .bound = INFINITY};
     }
 }
 
@@ -77,12 +77,12 @@ static void check_determinism(const struct msc_env_def *def) {
     assert_ok(msc_env_read_goal(&goal, space, NULL));
     draw(&together, space, 1);
     draw(&alone, space, 1);
-    struct msc_evaluation e = {.trials = together.trials, .n = N_TRIALS,
-                               .outcomes = together.outcomes};
+    struct msc_evaluation e = {
+        .trials = together.trials, .n = N_TRIALS, .outcomes = together.outcomes};
     assert_ok(msc_env_evaluate(env, &goal, &e));
     for (size_t i = N_TRIALS; i-- > 0;) {
-        struct msc_evaluation single = {.trials = &alone.trials[i], .n = 1,
-                                        .outcomes = &alone.outcomes[i]};
+        struct msc_evaluation single = {
+            .trials = &alone.trials[i], .n = 1, .outcomes = &alone.outcomes[i]};
         assert_ok(msc_env_evaluate(other, &goal, &single));
         assert_equal_bits(space, &together.outcomes[i], &alone.outcomes[i]);
         for (size_t k = 0; k < space->n_costs; k++) {
@@ -104,8 +104,8 @@ static void check_identity(const struct msc_env_def *def) {
     struct msc_env *env = create(def);
     struct msc_env *other = create(def);
     assert_true(msc_hash_equal(msc_env_identity(env), msc_env_identity(other)));
-    assert_true(msc_hash_equal(msc_space_hash(msc_env_space(env)),
-                               msc_space_hash(msc_env_space(other))));
+    assert_true(
+        msc_hash_equal(msc_space_hash(msc_env_space(env)), msc_space_hash(msc_env_space(other))));
     msc_env_destroy(env);
     msc_env_destroy(other);
 }

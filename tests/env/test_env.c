@@ -37,7 +37,11 @@ static const struct msc_metric metrics[] = {
     {.name = "size", .is_exact = true},
 };
 static const struct msc_space space = {
-    .n_tasks = 2, .tasks = tasks, .n_metrics = 2, .metrics = metrics, .n_costs = 1,
+    .n_tasks = 2,
+    .tasks = tasks,
+    .n_metrics = 2,
+    .metrics = metrics,
+    .n_costs = 1,
     .costs = costs,
 };
 static const struct msc_goal goal = {
@@ -82,8 +86,13 @@ static enum msc_status probe_evaluate(struct msc_env *env, const struct msc_eval
 }
 
 static const struct msc_param probe_params[] = {
-    {.name = "limit", .help = "a number", .offset = offsetof(struct probe, limit),
-     .type = MSC_PARAM_I64, .number = 4, .min = 0, .max = 20},
+    {.name = "limit",
+     .help = "a number",
+     .offset = offsetof(struct probe, limit),
+     .type = MSC_PARAM_I64,
+     .number = 4,
+     .min = 0,
+     .max = 20},
     {0},
 };
 
@@ -132,14 +141,16 @@ static void test_env_env__infeasible_trials_are_not_measured(void **state) {
     struct probe *probe;
     struct msc_env *env = open_probe(&probe);
     const struct msc_trial trials[] = {
-        {.id = 10, .choices = dear}, {.id = 11, .choices = mixed},
-        {.id = 12, .choices = dear}, {.id = 13, .choices = cheap},
+        {.id = 10, .choices = dear},
+        {.id = 11, .choices = mixed},
+        {.id = 12, .choices = dear},
+        {.id = 13, .choices = cheap},
         {.id = 14, .choices = dear, .probe = true},
     };
     struct msc_outcome outcomes[5];
     struct notes notes = {.outcomes = outcomes};
-    struct msc_evaluation e = {.trials = trials, .n = 5, .outcomes = outcomes, .finished = note,
-                               .payload = &notes};
+    struct msc_evaluation e = {
+        .trials = trials, .n = 5, .outcomes = outcomes, .finished = note, .payload = &notes};
     for (int round = 0; round < 2; round++) {
         probe->reports = round == 1;
         notes.n = 0;
@@ -182,8 +193,8 @@ static void test_env_env__a_late_failure_keeps_what_was_reported(void **state) {
     const struct msc_trial trials[] = {{.id = 1, .choices = cheap}, {.id = 2, .choices = mixed}};
     struct msc_outcome outcomes[2];
     struct notes notes = {.outcomes = outcomes};
-    struct msc_evaluation e = {.trials = trials, .n = 2, .outcomes = outcomes, .finished = note,
-                               .payload = &notes};
+    struct msc_evaluation e = {
+        .trials = trials, .n = 2, .outcomes = outcomes, .finished = note, .payload = &notes};
     probe->reports = true;
     probe->fails_late = true;
     assert_int_equal(msc_env_evaluate(env, &goal, &e), MSC_E_DEVICE);

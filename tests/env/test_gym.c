@@ -143,7 +143,8 @@ static void test_env_gym__restore_refuses_damage(void **state) {
     (void)state;
     static const char *const states[] = {
         "{}",
-        "{\"seed\":\"x\",\"trials\":\"0\",\"worst\":0,\"running\":true,\"choices\":[],\"env\":null}",
+        "{\"seed\":\"x\",\"trials\":\"0\",\"worst\":0,\"running\":true,\"choices\":[],\"env\":"
+        "null}",
         "{\"seed\":\"1\",\"trials\":\"0\",\"worst\":0,\"running\":true,\"choices\":[2],"
         "\"env\":null}",
         "{\"seed\":\"1\",\"trials\":\"0\",\"worst\":0,\"running\":true,\"choices\":[1,1,1],"

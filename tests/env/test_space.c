@@ -51,7 +51,11 @@ static const struct msc_metric metrics[] = {
     {.name = "mixed", .is_exact = true},
 };
 static const struct msc_space space = {
-    .n_tasks = 2, .tasks = tasks, .n_metrics = 5, .metrics = metrics, .n_costs = 4,
+    .n_tasks = 2,
+    .tasks = tasks,
+    .n_metrics = 5,
+    .metrics = metrics,
+    .n_costs = 4,
     .costs = costs,
 };
 

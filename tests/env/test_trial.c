@@ -22,7 +22,11 @@ static const struct msc_cost_factor factors[] = {{.task = 0, .by_choice = bytes}
 static const struct msc_cost_term terms[] = {{.scale = 1, .n_factors = 1, .factors = factors}};
 static const struct msc_cost costs[] = {{.metric = "size", .n_terms = 1, .terms = terms}};
 static const struct msc_space space = {
-    .n_tasks = 1, .tasks = tasks, .n_metrics = 3, .metrics = metrics, .n_costs = 1,
+    .n_tasks = 1,
+    .tasks = tasks,
+    .n_metrics = 3,
+    .metrics = metrics,
+    .n_costs = 1,
     .costs = costs,
 };
 
@@ -179,8 +183,8 @@ static void test_env_trial__pareto_by_hand(void **state) {
     const struct msc_outcome *pointers[9];
     size_t ranks[9];
     for (size_t i = 0; i < 9; i++) {
-        outcomes[i] = outcome_of(i < 8 ? MSC_TRIAL_COMPLETE : MSC_TRIAL_INFEASIBLE, points[i][0],
-                                 0);
+        outcomes[i] =
+            outcome_of(i < 8 ? MSC_TRIAL_COMPLETE : MSC_TRIAL_INFEASIBLE, points[i][0], 0);
         outcomes[i].objectives[1] = points[i][1];
         pointers[i] = &outcomes[i];
     }
