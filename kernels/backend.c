@@ -1,0 +1,65 @@
+#include "kernels/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// To add a backend: 1 write kernels/<name>/ with a `const struct msc_backend_def`, 2 declare it in
+// backend.h and name it here, in the order in which "auto" prefers them last.
+static const struct msc_backend_def *const backends[] = {&msc_backend_cpu, NULL};
+
+enum msc_dtype msc_quant_dtype(const struct msc_quant *q) {
+    if (q->low >= 0 && q->high <= UINT8_MAX) {
+        return MSC_DTYPE_U8;
+    }
+    return q->low >= INT8_MIN && q->high <= INT8_MAX ? MSC_DTYPE_I8 : MSC_DTYPE_F32;
+}
+
+bool msc_quant_is_integer(const struct msc_quant *q) {
+    return q->bits <= 8 && msc_quant_dtype(q) != MSC_DTYPE_F32;
+}
+
+const struct msc_backend_def *const *msc_backend_list(void) {
+    return backends;
+}
+
+static const struct msc_backend_def *find(const char *name, size_t length) {
+    for (size_t i = 0; backends[i]; i++) {
+        if (strlen(backends[i]->name) == length && strncmp(backends[i]->name, name, length) == 0) {
+            return backends[i];
+        }
+    }
+    return NULL;
+}
+
+const struct msc_backend_def *msc_backend_find(const char *name) {
+    return find(name, strlen(name));
+}
+
+enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
+                                 const struct msc_backend_options *options) {
+    struct msc_backend_options o = *options;
+    size_t length = strcspn(device, ":");
+    if (strcmp(device, "auto") == 0) {
+        return msc_backend_cpu.open(out, &o);
+    }
+    const struct msc_backend_def *def = find(device, length);
+    if (!def) {
+        return MSC_FAIL(MSC_E_NOT_FOUND, "device '%s': this build has no such backend", device);
+    }
+    if (device[length] == ':') {
+        char *end;
+        const char *number = device + length + 1;
+        long index = strtol(number, &end, 10);
+        if (*number < '0' || *number > '9' || *end != '\0' || index > 255) {
+            return MSC_FAIL(MSC_E_INVALID, "device '%s': expected a number after ':'", device);
+        }
+        o.device = (int)index;
+    }
+    return def->open(out, &o);
+}
+
+void msc_backend_close(struct msc_backend *b) {
+    if (b) {
+        b->def->close(b);
+    }
+}

@@ -1,0 +1,218 @@
+#include "kernels/cpu/cpu.h"
+
+#include "base/alloc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// On a cache line of its own: threads write theirs while others read.
+struct msc_cpu_scratch {
+    _Alignas(64) void *memory;
+    size_t n_bytes;
+};
+
+enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int thread,
+                                    size_t n_bytes) {
+    struct msc_cpu_scratch *s = &b->scratch[thread];
+    if (s->n_bytes < n_bytes || !s->memory) {
+        size_t larger = n_bytes + n_bytes / 4 + 4096;
+        msc_free_aligned(s->memory);
+        s->memory = msc_alloc_aligned(larger);
+        s->n_bytes = s->memory ? larger : 0;
+        if (!s->memory) {
+            return MSC_FAIL(MSC_E_NOMEM, "cpu: no memory for %zu bytes of scratch", n_bytes);
+        }
+    }
+    *out = s->memory;
+    return MSC_OK;
+}
+
+// ---- Life cycle -------------------------------------------------------------------------------
+
+static void cpu_close(struct msc_backend *base) {
+    struct msc_cpu_backend *b = msc_cpu_from(base);
+    for (int i = 0; b->scratch && i < b->base.options.n_threads; i++) {
+        msc_free_aligned(b->scratch[i].memory);
+    }
+    msc_free_aligned(b->scratch);
+    msc_dense_close(b->engine);
+    msc_free(b);
+}
+
+static enum msc_status cpu_init(struct msc_cpu_backend *b) {
+    const struct msc_backend_options *o = &b->base.options;
+    size_t scratch_bytes = (size_t)o->n_threads * sizeof(b->scratch[0]);
+    b->scratch = msc_alloc_aligned(scratch_bytes);
+    if (!b->scratch) {
+        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
+    }
+    memset(b->scratch, 0, scratch_bytes);
+    MSC_TRY(msc_dense_open(&b->engine, o->n_threads, o->kernel_threads));
+    int n = snprintf(b->numerics, sizeof(b->numerics), "cpu/%d %s int8-%s", MSC_CPU_KERNELS_VERSION,
+                     msc_dense_name(b->engine),
+                     o->allow_int8 && msc_dense_has_int8(b->engine) ? "on" : "off");
+    if (o->kernel_threads > 1) {
+        snprintf(b->numerics + n, sizeof(b->numerics) - (size_t)n, " threads-%d",
+                 o->kernel_threads);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status cpu_open(struct msc_backend **out,
+                                const struct msc_backend_options *options) {
+    if (options->n_threads < 1 || options->kernel_threads < 1) {
+        return MSC_FAIL(MSC_E_INVALID, "cpu: %d threads of %d kernel threads", options->n_threads,
+                        options->kernel_threads);
+    }
+    struct msc_cpu_backend *b = msc_alloc_zero(1, sizeof(*b));
+    if (!b) {
+        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
+    }
+    b->base.def = &msc_backend_cpu;
+    b->base.options = *options;
+    enum msc_status status = cpu_init(b);
+    if (status != MSC_OK) {
+        cpu_close(&b->base);
+        return status;
+    }
+    *out = &b->base;
+    return MSC_OK;
+}
+
+static const char *cpu_numerics(const struct msc_backend *b) {
+    return msc_cpu_from(b)->numerics;
+}
+
+// ---- Planning ---------------------------------------------------------------------------------
+
+static bool cpu_fuses(const struct msc_backend *b, const struct msc_graph *g,
+                      const struct msc_joint *anchor, const struct msc_joint *joint) {
+    (void)b;
+    return msc_cpu_family_of(g, anchor)->has_followers &&
+           msc_cpu_family_of(g, joint) == &msc_cpu_ewise;
+}
+
+static void cpu_layouts(const struct msc_backend *b, const struct msc_graph *g,
+                        const struct msc_step *step, const enum msc_layout coming[],
+                        struct msc_step_layouts *out) {
+    (void)b;
+    for (int32_t i = 0; i < step->n_inputs; i++) {
+        out->inputs[i] = MSC_LAYOUT_PLAIN;
+    }
+    out->outputs = MSC_LAYOUT_PLAIN;
+    out->is_alias = false;
+    const struct msc_cpu_family *family = msc_cpu_family_of(g, step->joints[0].joint);
+    if (family->layouts) {
+        family->layouts(g, step, coming, out);
+    }
+}
+
+// ---- Steps ------------------------------------------------------------------------------------
+
+struct prepared {
+    const struct msc_cpu_family *family;
+    void *kernel;
+};
+
+static enum msc_status cpu_prepare(struct msc_backend *base, const struct msc_plan *plan,
+                                   struct msc_step *step) {
+    const struct msc_cpu_family *family =
+        step->kind == MSC_STEP_REORDER ? &msc_cpu_permute
+                                       : msc_cpu_family_of(plan->graph, step->joints[0].joint);
+    struct prepared *p = msc_alloc_zero(1, sizeof(*p));
+    if (!p) {
+        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
+    }
+    p->family = family;
+    enum msc_status status = family->prepare(&p->kernel, msc_cpu_from(base), plan, step);
+    if (status != MSC_OK) {
+        msc_free(p);
+        return status;
+    }
+    step->kernel = p;
+    return MSC_OK;
+}
+
+static void cpu_release(struct msc_backend *base, struct msc_step *step) {
+    (void)base;
+    struct prepared *p = step->kernel;
+    if (p) {
+        p->family->release(p->kernel);
+        msc_free(p);
+        step->kernel = NULL;
+    }
+}
+
+static enum msc_status cpu_weights(struct msc_backend *base, const struct msc_step *step,
+                                   const struct msc_quant *edit, void **out, size_t *n_bytes) {
+    const struct prepared *p = step->kernel;
+    *out = NULL;
+    *n_bytes = 0;
+    return p->family->weights
+               ? p->family->weights(p->kernel, msc_cpu_from(base), edit, out, n_bytes)
+               : MSC_OK;
+}
+
+static void cpu_release_weights(struct msc_backend *base, const struct msc_step *step,
+                                void *weights) {
+    (void)base;
+    const struct prepared *p = step->kernel;
+    if (weights) {
+        p->family->release_weights(weights);
+    }
+}
+
+static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *step,
+                               const struct msc_call calls[], size_t n, int thread) {
+    const struct prepared *p = step->kernel;
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY(p->family->run(p->kernel, msc_cpu_from(base), &calls[i], thread));
+    }
+    return MSC_OK;
+}
+
+// ---- Memory -----------------------------------------------------------------------------------
+
+static void *cpu_allocate(struct msc_backend *b, size_t n_bytes) {
+    (void)b;
+    return msc_alloc_aligned(n_bytes);
+}
+
+static void cpu_release_memory(struct msc_backend *b, void *memory, size_t n_bytes) {
+    (void)b;
+    (void)n_bytes;
+    msc_free_aligned(memory);
+}
+
+static enum msc_status cpu_upload(struct msc_backend *b, void *memory, const void *host,
+                                  size_t n_bytes) {
+    (void)b;
+    memcpy(memory, host, n_bytes);
+    return MSC_OK;
+}
+
+static enum msc_status cpu_download(struct msc_backend *b, void *host, const void *memory,
+                                    size_t n_bytes) {
+    (void)b;
+    memcpy(host, memory, n_bytes);
+    return MSC_OK;
+}
+
+const struct msc_backend_def msc_backend_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .numerics = cpu_numerics,
+    .fuses = cpu_fuses,
+    .layouts = cpu_layouts,
+    .prepare = cpu_prepare,
+    .release = cpu_release,
+    .weights = cpu_weights,
+    .release_weights = cpu_release_weights,
+    .run = cpu_run,
+    .quantize = msc_cpu_quantize,
+    .allocate = cpu_allocate,
+    .release_memory = cpu_release_memory,
+    .upload = cpu_upload,
+    .download = cpu_download,
+};

@@ -1,0 +1,126 @@
+// The cpu backend: what its files share.
+//
+// A joint belongs to a family of kernels (convolution, element-wise chain, pooling, ...), picked by
+// its operator and by what the family accepts; the reference family accepts everything. A family
+// says which layouts its steps want, prepares them and runs them:
+//
+//     msc_cpu_family_of(g, joint) -> layouts (planning) -> prepare -> run, run, run ... -> release
+//
+// To add a family: 1 write kernels/cpu/cpu_<name>.c ending in its `const struct msc_cpu_family`,
+// 2 declare it below, 3 name it in the table of cpu_families.c, 4 add the file to
+// kernels/CMakeLists.txt and a test to tests/kernels/.
+#ifndef MSC_KERNELS_CPU_CPU_H
+#define MSC_KERNELS_CPU_CPU_H
+
+#include "kernels/backend.h"
+#include "kernels/cpu/cpu_graph.h"
+#include "kernels/cpu/dense.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Raised whenever a kernel of ours changes a bit of some result.
+#define MSC_CPU_KERNELS_VERSION 1
+
+// Working set, in bytes, that is meant to stay in a core's second-level cache. A constant and not
+// the machine's size: how a step is divided may change a bit of its result.
+#define MSC_CPU_CACHE_BYTES (768 * 1024)
+
+struct msc_cpu_scratch;
+
+struct msc_cpu_backend {
+    struct msc_backend base;
+    struct msc_dense_engine *engine;
+    struct msc_cpu_scratch *scratch; // [n_threads]
+    char numerics[160];
+};
+
+static inline struct msc_cpu_backend *msc_cpu_from(const struct msc_backend *b) {
+    return (struct msc_cpu_backend *)b;
+}
+
+// Memory of this thread, aligned to 64 bytes, until its next call of the same function.
+enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int thread,
+                                    size_t n_bytes);
+// Rounded up, so that what follows in scratch is aligned too.
+static inline size_t msc_cpu_round_up(size_t n_bytes) {
+    return (n_bytes + 63) / 64 * 64;
+}
+
+struct msc_cpu_family {
+    const char *name;
+    // Can a step be anchored at this joint?
+    bool (*accepts)(const struct msc_graph *g, const struct msc_joint *joint);
+    bool has_followers; // element-wise joints behind the anchor
+    // As msc_backend_def.layouts; everything is plain beforehand.
+    void (*layouts)(const struct msc_graph *g, const struct msc_step *step,
+                    const enum msc_layout coming[], struct msc_step_layouts *out);
+    enum msc_status (*prepare)(void **kernel, struct msc_cpu_backend *b,
+                               const struct msc_plan *plan, const struct msc_step *step);
+    void (*release)(void *kernel);
+    enum msc_status (*run)(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
+                           int thread);
+    // Optional: default none are needed.
+    enum msc_status (*weights)(void *kernel, struct msc_cpu_backend *b,
+                               const struct msc_quant *edit, void **out, size_t *n_bytes);
+    void (*release_weights)(void *weights);
+};
+
+const struct msc_cpu_family *msc_cpu_family_of(const struct msc_graph *g,
+                                               const struct msc_joint *joint);
+
+extern const struct msc_cpu_family msc_cpu_ewise; // element-wise chains, batch_norm
+extern const struct msc_cpu_family msc_cpu_conv;  // and transposed
+extern const struct msc_cpu_family msc_cpu_linear;
+extern const struct msc_cpu_family msc_cpu_matmul;
+extern const struct msc_cpu_family msc_cpu_pool;
+extern const struct msc_cpu_family msc_cpu_reduce; // and global pools
+extern const struct msc_cpu_family msc_cpu_softmax;
+extern const struct msc_cpu_family msc_cpu_resize;
+extern const struct msc_cpu_family msc_cpu_rename;  // reshape and its kin
+extern const struct msc_cpu_family msc_cpu_permute; // and reorders between layouts
+extern const struct msc_cpu_family msc_cpu_concat;
+extern const struct msc_cpu_family msc_cpu_split;
+extern const struct msc_cpu_family msc_cpu_slice;
+extern const struct msc_cpu_family msc_cpu_pad;
+extern const struct msc_cpu_family msc_cpu_reference; // everything else, in plain layout
+
+// cpu_quant.c: activations as integers, one scale and zero point.
+// q - zero point, or the digit ((q - zero point) >> shift) & mask of it, as floats.
+void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n, int32_t zero_point,
+                    int shift, int32_t mask);
+// (q - zero point) * scale.
+void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_t n,
+                        const struct msc_quant *quant);
+// The largest |q - zero point| that a quantisation can give.
+int32_t msc_cpu_largest(const struct msc_quant *quant);
+
+// Whole numbers cut into n digits of `shift` bits, lowest first, so that sums of products with each
+// digit stay exact in float32. n is 0 when there is no way.
+struct msc_cpu_digits {
+    int n;
+    int shift;
+    int32_t largest; // size of a digit
+};
+// `largest` is the size of the numbers, at most 255; `rest` the largest sum of sizes of what they
+// are multiplied with.
+struct msc_cpu_digits msc_cpu_cut(int32_t largest, int64_t rest);
+// The mask of msc_cpu_expand for a digit: the top one keeps the sign.
+int32_t msc_cpu_digit_mask(const struct msc_cpu_digits *d, int digit);
+// sums += product * 2^shift, modulo 2^32: the upper digits alone may leave int32.
+void msc_cpu_add_floats(int32_t sums[], const float product[], int64_t n, int shift);
+void msc_cpu_add_integers(int32_t sums[], const int32_t product[], int64_t n, int shift);
+void msc_cpu_to_floats(float out[], const int32_t sums[], int64_t n);
+// Bits shift, shift + 1, ... of q ^ flip as uint8.
+void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_t flip, int shift,
+                    uint8_t mask);
+
+enum msc_status msc_cpu_quantize(struct msc_backend *b, const struct msc_view *in,
+                                 const struct msc_view *out, const struct msc_quant *q, int thread);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

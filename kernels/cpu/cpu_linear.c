@@ -1,0 +1,69 @@
+// Linear layers: [..., in] times a weight [out, in] or [in, out].
+#include "kernels/cpu/weighted.h"
+
+#include <string.h>
+
+static bool describe(struct msc_weighted_spec *out, const struct msc_graph *g,
+                     const struct msc_joint *joint) {
+    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
+    const struct msc_tensor *w = msc_cpu_operand(g, joint, 1);
+    if (!msc_cpu_is_f32(g, joint) || !msc_cpu_is_computed(g, joint, 0) || x->n_dims < 1 ||
+        w->n_dims != 2 || !msc_cpu_constant(g, joint, 1) ||
+        (msc_cpu_operand(g, joint, 2) && !msc_cpu_constant(g, joint, 2))) {
+        return false;
+    }
+    bool is_input_first = strcmp(w->layout, "IO") == 0;
+    if (!is_input_first && strcmp(w->layout, "OI") != 0) {
+        return false;
+    }
+    *out = (struct msc_weighted_spec){
+        .desc = {.kind = MSC_DENSE_LINEAR,
+                 .batch = msc_dims_product(x->n_dims - 1, x->dims),
+                 .groups = 1,
+                 .in_channels = x->dims[x->n_dims - 1],
+                 .out_channels = w->dims[is_input_first ? 1 : 0],
+                 .is_input_first = is_input_first},
+        .out_axis = is_input_first ? 1 : 0,
+        .channel_axis = x->n_dims - 1,
+    };
+    const struct msc_array *bias = msc_cpu_constant(g, joint, 2);
+    return out->desc.batch > 0 && out->desc.in_channels > 0 && out->desc.out_channels > 0 &&
+           (!bias || msc_array_n_elements(bias) == out->desc.out_channels);
+}
+
+static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+    struct msc_weighted_spec spec;
+    return describe(&spec, g, joint);
+}
+
+static void layouts(const struct msc_graph *g, const struct msc_step *step,
+                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+    int32_t x = step->joints[0].operands[0].index;
+    msc_cpu_follow_layout(g, step, 1, MSC_LAYOUT_PLAIN, coming, out);
+    out->inputs[x] = msc_cpu_ask_layout(msc_cpu_operand(g, step->joints[0].joint, 0),
+                                        MSC_LAYOUT_PLAIN, coming[x]);
+}
+
+static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
+    struct msc_weighted_spec spec;
+    struct msc_weighted *kernel;
+    if (!describe(&spec, plan->graph, step->joints[0].joint)) {
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: no linear layer", step->joints[0].joint->name);
+    }
+    MSC_TRY(msc_weighted_create(&kernel, b, plan, step, &spec));
+    *out = kernel;
+    return MSC_OK;
+}
+
+const struct msc_cpu_family msc_cpu_linear = {
+    .name = "linear",
+    .accepts = accepts,
+    .has_followers = true,
+    .layouts = layouts,
+    .prepare = prepare,
+    .release = msc_weighted_release,
+    .run = msc_weighted_run,
+    .weights = msc_weighted_weights,
+    .release_weights = msc_weighted_release_weights,
+};

@@ -1,0 +1,355 @@
+// Matrix products of two operands of any leading axes, one of which may be constant. Over integers
+// when both come as such.
+#include "base/alloc.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/ewise.h"
+
+#include <string.h>
+
+struct kernel {
+    const char *name;
+    struct msc_operand operands[2];
+    struct msc_view constants[2]; // of operands that are weights
+    int edited;                   // operand that a weight edit replaces, or -1
+    struct msc_dense_desc desc;
+    struct msc_dense *dense;
+    // Products that one routine cannot take together run one by one.
+    int64_t n_products;
+    int64_t *offsets[2];       // [n_products] of each factor, in elements
+    int64_t n_out;             // elements of one product's result
+    struct msc_ewise *ends[2]; // behind float32, behind sums
+};
+
+// ---- Planning ---------------------------------------------------------------------------------
+
+// Describes the products and how many routines they take.
+static bool describe(struct msc_dense_desc *d, int64_t *n_products, const struct msc_graph *g,
+                     const struct msc_joint *joint) {
+    const struct msc_tensor *a = msc_cpu_operand(g, joint, 0);
+    const struct msc_tensor *b = msc_cpu_operand(g, joint, 1);
+    const struct msc_tensor *y = msc_cpu_output(g, joint);
+    if (!msc_cpu_is_f32(g, joint) || a->n_dims < 2 || b->n_dims < 2 ||
+        msc_dims_product(y->n_dims, y->dims) < 1 || a->dims[a->n_dims - 1] < 1 ||
+        (msc_cpu_constant(g, joint, 0) && msc_cpu_constant(g, joint, 1))) {
+        return false;
+    }
+    int64_t lead = msc_dims_product(y->n_dims - 2, y->dims);
+    int64_t lead_a = msc_dims_product(a->n_dims - 2, a->dims);
+    int64_t lead_b = msc_dims_product(b->n_dims - 2, b->dims);
+    *d = (struct msc_dense_desc){.kind = MSC_DENSE_MATMUL,
+                                 .batch = 1,
+                                 .rows = a->dims[a->n_dims - 2],
+                                 .groups = 1,
+                                 .in_channels = a->dims[a->n_dims - 1],
+                                 .out_channels = b->dims[b->n_dims - 1]};
+    *n_products = 1;
+    if (lead_b == 1 && lead_a == lead) {
+        d->rows *= lead;
+    } else if (lead_a == lead && lead_b == lead) {
+        d->batch = lead;
+    } else {
+        *n_products = lead;
+    }
+    return true;
+}
+
+static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+    struct msc_dense_desc d;
+    int64_t n_products;
+    return describe(&d, &n_products, g, joint);
+}
+
+static void layouts(const struct msc_graph *g, const struct msc_step *step,
+                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+    msc_cpu_follow_layout(g, step, 0, MSC_LAYOUT_PLAIN, coming, out);
+}
+
+// ---- Preparing --------------------------------------------------------------------------------
+
+static void release(void *kernel) {
+    struct kernel *k = kernel;
+    if (k) {
+        msc_dense_destroy(k->dense);
+        for (int i = 0; i < 2; i++) {
+            msc_free(k->offsets[i]);
+            msc_ewise_destroy(k->ends[i]);
+        }
+        msc_free(k);
+    }
+}
+
+// Where each product's factors begin: leading axes broadcast from the right.
+static enum msc_status set_offsets(struct kernel *k, const struct msc_graph *g,
+                                   const struct msc_joint *joint) {
+    const struct msc_tensor *y = msc_cpu_output(g, joint);
+    for (int i = 0; i < 2; i++) {
+        const struct msc_tensor *t = msc_cpu_operand(g, joint, i);
+        k->offsets[i] = msc_alloc_zero((size_t)k->n_products, sizeof(int64_t));
+        if (!k->offsets[i]) {
+            return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+        }
+        for (int64_t p = 0; k->n_products > 1 && p < k->n_products; p++) {
+            int64_t rest = p, stride = t->dims[t->n_dims - 1] * t->dims[t->n_dims - 2];
+            for (int d = 0; d < t->n_dims - 2; d++) {
+                int64_t length = t->dims[t->n_dims - 3 - d];
+                int64_t out_length = y->dims[y->n_dims - 3 - d];
+                k->offsets[i][p] += length == 1 ? 0 : rest % out_length * stride;
+                stride *= length;
+                rest /= out_length;
+            }
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
+                            const struct msc_plan *plan, const struct msc_step *step) {
+    const struct msc_step_joint *j = &step->joints[0];
+    k->name = j->joint->name;
+    k->edited = step->weight_slot == MSC_NO_ID ? -1 : plan->sites.slots[step->weight_slot].operand;
+    if (!describe(&k->desc, &k->n_products, plan->graph, j->joint)) {
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: no matrix product", k->name);
+    }
+    k->n_out = k->desc.batch * k->desc.rows * k->desc.out_channels;
+    for (int i = 0; i < 2; i++) {
+        k->operands[i] = j->operands[i];
+        if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {
+            const struct msc_tensor *t = msc_graph_tensor(plan->graph, j->operands[i].index);
+            k->constants[i] = msc_view_of_array(t->data);
+        }
+    }
+    MSC_TRY(set_offsets(k, plan->graph, j->joint));
+    MSC_TRY(msc_dense_create(&k->dense, b->engine, &k->desc));
+    struct msc_ewise_options options = {.start = MSC_EWISE_FLOAT, .first = 1};
+    MSC_TRY(msc_ewise_create(&k->ends[0], plan, step, &options));
+    options.start = MSC_EWISE_SUM_F32;
+    options.is_scalar_scale = true;
+    return msc_ewise_create(&k->ends[1], plan, step, &options);
+}
+
+static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
+    struct kernel *k = msc_alloc_zero(1, sizeof(*k));
+    if (!k) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
+    }
+    enum msc_status status = init(k, b, plan, step);
+    if (status != MSC_OK) {
+        release(k);
+        return status;
+    }
+    *out = k;
+    return MSC_OK;
+}
+
+// ---- A constant factor under an edit ----------------------------------------------------------
+
+// As an activation would come: integers of one scale, or fake-quantised floats.
+struct variant {
+    struct msc_array *array;
+    struct msc_quant quant; // bits is 0 for floats
+    float scale;
+    int32_t zero_point;
+};
+
+static void release_weights(void *weights) {
+    struct variant *v = weights;
+    if (v) {
+        msc_array_release(v->array);
+        msc_free(v);
+    }
+}
+
+static enum msc_status quantize_constant(struct variant *v, const struct msc_array *from,
+                                         const struct msc_quant *edit) {
+    if (!msc_quant_is_integer(edit) || edit->n != 1) {
+        return msc_fake_quantize_array(&v->array, from, edit);
+    }
+    struct msc_array *q;
+    MSC_TRY(msc_quantize_array(&q, from, edit));
+    enum msc_status status = msc_array_convert(&v->array, q, msc_quant_dtype(edit));
+    msc_array_release(q);
+    v->scale = edit->scales[0];
+    v->zero_point = edit->zero_points[0];
+    v->quant = *edit;
+    v->quant.scales = &v->scale;
+    v->quant.zero_points = &v->zero_point;
+    return status;
+}
+
+static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
+                               const struct msc_quant *edit, void **out, size_t *n_bytes) {
+    (void)b;
+    const struct kernel *k = kernel;
+    if (!edit || k->edited < 0) {
+        return MSC_OK;
+    }
+    struct variant *v = msc_alloc_zero(1, sizeof(*v));
+    struct msc_array *from = NULL;
+    const struct msc_view *c = &k->constants[k->edited];
+    if (!v) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+    }
+    enum msc_status status = msc_array_create_from(&from, c->dtype, c->n_dims, c->dims, c->data);
+    if (status == MSC_OK) {
+        status = quantize_constant(v, from, edit);
+    }
+    msc_array_release(from);
+    if (status != MSC_OK) {
+        release_weights(v);
+        return status;
+    }
+    *n_bytes = msc_array_n_bytes(v->array);
+    *out = v;
+    return MSC_OK;
+}
+
+// ---- Running ----------------------------------------------------------------------------------
+
+struct run {
+    const struct kernel *k;
+    struct msc_view factors[2];
+    int64_t n[2]; // elements of each factor
+    bool is_integer;
+    struct msc_cpu_digits digits; // of the first factor
+    void *dense_scratch, *ewise_scratch;
+    float *floats[2]; // factors that come as integers
+    int32_t *sums;
+};
+
+static struct msc_view factor(const struct kernel *k, const struct msc_call *call, int i) {
+    const struct variant *v = call->weights;
+    if (k->operands[i].kind == MSC_OPERAND_INPUT) {
+        return call->inputs[k->operands[i].index];
+    }
+    if (i != k->edited || !v) {
+        return k->constants[i];
+    }
+    struct msc_view view = msc_view_of_array(v->array);
+    view.quant = v->quant.bits > 0 ? &v->quant : NULL;
+    return view;
+}
+
+// Over integers when every sum fits into int32 and, cut into digits, each pass below 2^24.
+static void choose_arithmetic(struct run *r) {
+    const struct msc_quant *a = r->factors[0].quant, *b = r->factors[1].quant;
+    r->digits = (struct msc_cpu_digits){1, 0, 0};
+    if (!a || !b) {
+        return;
+    }
+    int32_t largest = msc_cpu_largest(a);
+    int64_t rest = r->k->desc.in_channels * msc_cpu_largest(b);
+    struct msc_cpu_digits digits = msc_cpu_cut(largest, rest);
+    if (digits.n > 0 && largest * rest < ((int64_t)1 << 31)) {
+        r->is_integer = true;
+        r->digits = digits;
+    }
+}
+
+static void *take(char *memory, size_t *used, size_t n_bytes) {
+    size_t at = *used;
+    *used += msc_cpu_round_up(n_bytes);
+    return memory ? memory + at : NULL;
+}
+
+static size_t place(struct run *r, char *memory) {
+    size_t used = 0;
+    r->dense_scratch = take(memory, &used, msc_dense_scratch_bytes(r->k->dense));
+    r->ewise_scratch = take(memory, &used, msc_ewise_scratch_bytes(r->k->ends[r->is_integer]));
+    for (int i = 0; i < 2; i++) {
+        r->floats[i] =
+            r->factors[i].quant ? take(memory, &used, (size_t)r->n[i] * sizeof(float)) : NULL;
+    }
+    size_t n_sums = (size_t)(r->k->n_out * r->k->n_products);
+    r->sums = r->digits.n > 1 ? take(memory, &used, n_sums * sizeof(int32_t)) : NULL;
+    return used;
+}
+
+static void spread_factor(const struct run *r, int i, int digit) {
+    const struct msc_view *v = &r->factors[i];
+    if (!v->quant) {
+        return;
+    }
+    if (!r->is_integer) {
+        msc_cpu_dequantize(r->floats[i], v->data, v->dtype, r->n[i], v->quant);
+        return;
+    }
+    msc_cpu_expand(r->floats[i], v->data, v->dtype, r->n[i], v->quant->zero_points[0],
+                   i == 0 ? r->digits.shift * digit : 0,
+                   i == 0 ? msc_cpu_digit_mask(&r->digits, digit) : -1);
+}
+
+static enum msc_status multiply_once(const struct run *r, float out[], int thread) {
+    const struct kernel *k = r->k;
+    const float *a = r->floats[0] ? r->floats[0] : r->factors[0].data;
+    const float *b = r->floats[1] ? r->floats[1] : r->factors[1].data;
+    for (int64_t p = 0; p < k->n_products; p++) {
+        struct msc_dense_call call = {.a = a + k->offsets[0][p],
+                                      .b = b + k->offsets[1][p],
+                                      .out = out + p * k->n_out,
+                                      .scratch = r->dense_scratch};
+        MSC_TRY(msc_dense_run(k->dense, &call, thread));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status multiply(const struct run *r, float out[], int thread) {
+    int64_t n = r->k->n_out * r->k->n_products;
+    spread_factor(r, 1, 0);
+    if (r->sums) {
+        memset(r->sums, 0, (size_t)n * sizeof(r->sums[0]));
+    }
+    for (int digit = 0; digit < r->digits.n; digit++) {
+        spread_factor(r, 0, digit);
+        MSC_TRY(multiply_once(r, out, thread));
+        if (r->sums) {
+            msc_cpu_add_floats(r->sums, out, n, r->digits.shift * digit);
+        }
+    }
+    if (r->sums) {
+        msc_cpu_to_floats(out, r->sums, n);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
+                           int thread) {
+    const struct kernel *k = kernel;
+    struct run r = {.k = k};
+    void *memory;
+    float scale = 1.0f;
+    float *out = call->outputs[0].data;
+    for (int i = 0; i < 2; i++) {
+        r.factors[i] = factor(k, call, i);
+        r.n[i] = msc_view_n_elements(&r.factors[i]);
+    }
+    choose_arithmetic(&r);
+    MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, place(&r, NULL)));
+    place(&r, memory);
+    MSC_TRY(multiply(&r, out, thread));
+    if (r.is_integer) {
+        scale = r.factors[0].quant->scales[0] * r.factors[1].quant->scales[0];
+    }
+    if (k->ends[r.is_integer]) {
+        struct msc_ewise_call end = {.inputs = call->inputs,
+                                     .anchor = out,
+                                     .scales = &scale,
+                                     .out = out,
+                                     .end = k->n_out * k->n_products,
+                                     .scratch = r.ewise_scratch};
+        msc_ewise_run(k->ends[r.is_integer], &end);
+    }
+    return MSC_OK;
+}
+
+const struct msc_cpu_family msc_cpu_matmul = {
+    .name = "matrix product",
+    .accepts = accepts,
+    .has_followers = true,
+    .layouts = layouts,
+    .prepare = prepare,
+    .release = release,
+    .run = run,
+    .weights = weights,
+    .release_weights = release_weights,
+};

@@ -1,0 +1,137 @@
+#include "base/platform.h"
+#include "kernels/cpu/cpu.h"
+
+#include <math.h>
+
+// One loop for each storage type: what differs is the pointer alone.
+
+MSC_SIMD static void expand_u8(float out[], const uint8_t q[], int64_t n, int32_t zero_point,
+                               int shift, int32_t mask) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = (float)(((int32_t)q[i] - zero_point) >> shift & mask);
+    }
+}
+
+MSC_SIMD static void expand_i8(float out[], const int8_t q[], int64_t n, int32_t zero_point,
+                               int shift, int32_t mask) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = (float)(((int32_t)q[i] - zero_point) >> shift & mask);
+    }
+}
+
+MSC_SIMD static void scale_run(float x[], int64_t n, float scale) {
+    for (int64_t i = 0; i < n; i++) {
+        x[i] *= scale;
+    }
+}
+
+// The number is limited before it becomes an integer: x / scale may be anything.
+MSC_SIMD static void quantize_u8(uint8_t out[], const float x[], int64_t n, float scale,
+                                 int32_t zero_point, float low, float high) {
+    for (int64_t i = 0; i < n; i++) {
+        float r = rintf(x[i] / scale);
+        r = r > low ? r : low;
+        r = r < high ? r : high;
+        out[i] = (uint8_t)((int32_t)r + zero_point);
+    }
+}
+
+MSC_SIMD static void quantize_i8(int8_t out[], const float x[], int64_t n, float scale,
+                                 int32_t zero_point, float low, float high) {
+    for (int64_t i = 0; i < n; i++) {
+        float r = rintf(x[i] / scale);
+        r = r > low ? r : low;
+        r = r < high ? r : high;
+        out[i] = (int8_t)((int32_t)r + zero_point);
+    }
+}
+
+void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n, int32_t zero_point,
+                    int shift, int32_t mask) {
+    if (dtype == MSC_DTYPE_U8) {
+        expand_u8(out, q, n, zero_point, shift, mask);
+    } else {
+        expand_i8(out, q, n, zero_point, shift, mask);
+    }
+}
+
+void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_t n,
+                        const struct msc_quant *quant) {
+    // In pieces that stay in the cache between the two loops.
+    const int64_t piece = 4096;
+    for (int64_t i = 0; i < n; i += piece) {
+        int64_t count = n - i < piece ? n - i : piece;
+        msc_cpu_expand(out + i, (const char *)q + i, dtype, count, quant->zero_points[0], 0, -1);
+        scale_run(out + i, count, quant->scales[0]);
+    }
+}
+
+int32_t msc_cpu_largest(const struct msc_quant *quant) {
+    int32_t below = quant->zero_points[0] - quant->low;
+    int32_t above = quant->high - quant->zero_points[0];
+    return below > above ? below : above;
+}
+
+struct msc_cpu_digits msc_cpu_cut(int32_t largest, int64_t rest) {
+    static const struct msc_cpu_digits ways[] = {{2, 4, 16}, {4, 2, 4}, {8, 1, 2}, {0, 0, 0}};
+    struct msc_cpu_digits d = {1, 0, largest};
+    for (int i = 0; d.largest * rest >= ((int64_t)1 << 24); i++) {
+        d = ways[i];
+    }
+    return d;
+}
+
+int32_t msc_cpu_digit_mask(const struct msc_cpu_digits *d, int digit) {
+    return digit == d->n - 1 ? -1 : (1 << d->shift) - 1;
+}
+
+MSC_SIMD void msc_cpu_add_floats(int32_t sums[], const float product[], int64_t n, int shift) {
+    for (int64_t i = 0; i < n; i++) {
+        sums[i] = (int32_t)((uint32_t)sums[i] + ((uint32_t)(int32_t)product[i] << shift));
+    }
+}
+
+MSC_SIMD void msc_cpu_add_integers(int32_t sums[], const int32_t product[], int64_t n, int shift) {
+    for (int64_t i = 0; i < n; i++) {
+        sums[i] = (int32_t)((uint32_t)sums[i] + ((uint32_t)product[i] << shift));
+    }
+}
+
+MSC_SIMD void msc_cpu_to_floats(float out[], const int32_t sums[], int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = (float)sums[i];
+    }
+}
+
+MSC_SIMD void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_t flip, int shift,
+                             uint8_t mask) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = (uint8_t)((uint8_t)(q[i] ^ flip) >> shift & mask);
+    }
+}
+
+enum msc_status msc_cpu_quantize(struct msc_backend *b, const struct msc_view *in,
+                                 const struct msc_view *out, const struct msc_quant *q,
+                                 int thread) {
+    (void)b;
+    (void)thread;
+    if (q->n != 1) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "an activation quantised by channels");
+    }
+    int64_t n = msc_view_n_elements(in);
+    int32_t zero_point = q->zero_points[0];
+    float low = (float)(q->low - zero_point), high = (float)(q->high - zero_point);
+    switch (out->dtype) {
+    case MSC_DTYPE_U8:
+        quantize_u8(out->data, in->data, n, q->scales[0], zero_point, low, high);
+        return MSC_OK;
+    case MSC_DTYPE_I8:
+        quantize_i8(out->data, in->data, n, q->scales[0], zero_point, low, high);
+        return MSC_OK;
+    case MSC_DTYPE_F32:
+        msc_fake_quantize_run(out->data, in->data, n, q->scales[0], zero_point, q->low, q->high);
+        return MSC_OK;
+    default:
+        return MSC_FAIL(MSC_E_INVALID, "quantising to %s", msc_dtype_name(out->dtype));
+    }
+}

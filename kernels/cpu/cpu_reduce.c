@@ -1,0 +1,303 @@
+// Sums, means, maxima and minima over any axes in either layout, and global pools.
+#include "base/alloc.h"
+#include "base/platform.h"
+#include "kernels/cpu/cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+enum kind {
+    SUM,
+    MAX,
+    MIN,
+};
+
+// Dims of the input in the order of memory, neighbours of one kind joined. `out` strides are 0
+// where the dim is reduced.
+struct kernel {
+    enum kind kind;
+    int n_dims; // at least 1
+    int64_t dims[MSC_MAX_DIMS];
+    int64_t out[MSC_MAX_DIMS];
+    int64_t n_out;
+    float divisor; // 1 but for means
+};
+
+// ---- Planning ---------------------------------------------------------------------------------
+
+static bool is_global(enum msc_op op) {
+    return op == MSC_OP_GLOBAL_AVG_POOL || op == MSC_OP_GLOBAL_MAX_POOL;
+}
+
+// Which axes go, and whether they stay with length 1.
+static bool read_axes(bool is_reduced[MSC_MAX_DIMS], bool *keeps, const struct msc_joint *joint,
+                      int n_dims) {
+    int64_t axes[MSC_MAX_DIMS];
+    if (is_global(joint->op)) {
+        const char *layout = msc_joint_attr(joint, "layout");
+        for (int i = 0; i < n_dims; i++) {
+            is_reduced[i] = i >= 2;
+        }
+        *keeps = true;
+        return layout && strncmp(layout, "NC", 2) == 0 && n_dims >= 3;
+    }
+    int n = msc_joint_attr_list(joint, "axis", axes, MSC_MAX_DIMS);
+    if (n < 0 || n > MSC_MAX_DIMS || !msc_joint_attr_bool(joint, "keepdims", keeps)) {
+        return false;
+    }
+    for (int i = 0; i < n_dims; i++) {
+        is_reduced[i] = n == 0;
+    }
+    for (int i = 0; i < n; i++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + n_dims : axes[i];
+        if (axis < 0 || axis >= n_dims) {
+            return false;
+        }
+        is_reduced[axis] = true;
+    }
+    return true;
+}
+
+static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+    bool is_reduced[MSC_MAX_DIMS], keeps;
+    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
+    return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) &&
+           !msc_cpu_operand(g, joint, 1) && msc_dims_product(x->n_dims, x->dims) > 0 &&
+           read_axes(is_reduced, &keeps, joint, x->n_dims);
+}
+
+// Axis of the output that an input axis becomes, or -1.
+static void map_axes(int to[MSC_MAX_DIMS], int n_dims, const bool is_reduced[], bool keeps) {
+    int next = 0;
+    for (int i = 0; i < n_dims; i++) {
+        to[i] = is_reduced[i] ? -1 : next;
+        next += !is_reduced[i] || keeps ? 1 : 0;
+    }
+}
+
+// Do the axes that stay lie in one order in the input and in the output?
+static bool is_same_order(const struct msc_tensor *x, enum msc_layout in, int n_out,
+                          enum msc_layout out, const int to[]) {
+    int at[MSC_MAX_DIMS], out_at[MSC_MAX_DIMS];
+    msc_cpu_positions(at, x->n_dims, in);
+    msc_cpu_positions(out_at, n_out, out);
+    for (int i = 0; i < x->n_dims; i++) {
+        for (int k = 0; k < x->n_dims; k++) {
+            bool both = to[i] >= 0 && to[k] >= 0 && x->dims[i] != 1 && x->dims[k] != 1;
+            if (both && at[i] < at[k] && out_at[to[i]] > out_at[to[k]]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void layouts(const struct msc_graph *g, const struct msc_step *step,
+                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+    const struct msc_joint *joint = step->joints[0].joint;
+    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
+    const struct msc_tensor *y = msc_cpu_output(g, joint);
+    int32_t input = step->joints[0].operands[0].index;
+    bool is_reduced[MSC_MAX_DIMS], keeps;
+    int to[MSC_MAX_DIMS];
+    read_axes(is_reduced, &keeps, joint, x->n_dims);
+    map_axes(to, x->n_dims, is_reduced, keeps);
+    for (int layout = MSC_LAYOUT_PLAIN; layout <= MSC_LAYOUT_LAST; layout++) {
+        if (layout == MSC_LAYOUT_LAST && y->n_dims < 3) {
+            return;
+        }
+        if (is_same_order(x, coming[input], y->n_dims, (enum msc_layout)layout, to)) {
+            out->inputs[input] = coming[input];
+            out->outputs = (enum msc_layout)layout;
+            return;
+        }
+    }
+}
+
+// ---- Preparing --------------------------------------------------------------------------------
+
+static void release(void *kernel) {
+    msc_free(kernel);
+}
+
+static void add_dim(struct kernel *k, int64_t length, int64_t out) {
+    int last = k->n_dims - 1;
+    if (length == 1) {
+        return;
+    }
+    if (last >= 0 && k->out[last] == out * length) {
+        k->dims[last] *= length;
+        k->out[last] = out;
+        return;
+    }
+    k->dims[k->n_dims] = length;
+    k->out[k->n_dims] = out;
+    k->n_dims++;
+}
+
+static enum kind kind_of(enum msc_op op) {
+    switch (op) {
+    case MSC_OP_MAX:
+    case MSC_OP_GLOBAL_MAX_POOL:
+        return MAX;
+    case MSC_OP_MIN:
+        return MIN;
+    default:
+        return SUM;
+    }
+}
+
+static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
+    (void)b;
+    const struct msc_joint *joint = step->joints[0].joint;
+    const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
+    const struct msc_value *y = &plan->values[step->outputs[0]];
+    bool is_reduced[MSC_MAX_DIMS], keeps = false;
+    int to[MSC_MAX_DIMS], at[MSC_MAX_DIMS], axes[MSC_MAX_DIMS];
+    int64_t strides[MSC_MAX_DIMS], count = 1;
+    struct kernel *k = msc_alloc_zero(1, sizeof(*k));
+    if (!k) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
+    }
+    read_axes(is_reduced, &keeps, joint, x->n_dims);
+    map_axes(to, x->n_dims, is_reduced, keeps);
+    msc_cpu_strides(strides, y->n_dims, y->dims, y->layout);
+    msc_cpu_positions(at, x->n_dims, x->layout);
+    for (int i = 0; i < x->n_dims; i++) {
+        axes[at[i]] = i;
+        count *= is_reduced[i] ? x->dims[i] : 1;
+    }
+    for (int i = 0; i < x->n_dims; i++) {
+        add_dim(k, x->dims[axes[i]], to[axes[i]] < 0 ? 0 : strides[to[axes[i]]]);
+    }
+    if (k->n_dims == 0) {
+        k->n_dims = 1;
+        k->dims[0] = 1;
+    }
+    bool is_mean = joint->op == MSC_OP_MEAN || joint->op == MSC_OP_GLOBAL_AVG_POOL;
+    k->kind = kind_of(joint->op);
+    k->n_out = msc_dims_product(y->n_dims, y->dims);
+    k->divisor = is_mean ? (float)count : 1.0f;
+    *out = k;
+    return MSC_OK;
+}
+
+// ---- Running ----------------------------------------------------------------------------------
+
+// Partial results of a row: as many as the widest vector has lanes, on every machine.
+enum { LANES = 16 };
+
+MSC_SIMD static void add_row(float *restrict out, const float *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] += x[i];
+    }
+}
+
+MSC_SIMD static void max_row(float *restrict out, const float *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = x[i] > out[i] || x[i] != x[i] ? x[i] : out[i];
+    }
+}
+
+MSC_SIMD static void min_row(float *restrict out, const float *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = x[i] < out[i] || x[i] != x[i] ? x[i] : out[i];
+    }
+}
+
+typedef void (*row_fn)(float *restrict out, const float *restrict x, int64_t n);
+
+static const struct {
+    row_fn run;
+    float first;
+} rows[] = {
+    [SUM] = {add_row, 0.0f},
+    [MAX] = {max_row, -INFINITY},
+    [MIN] = {min_row, INFINITY},
+};
+
+// A sum of whole vectors with four of them under way at a time.
+MSC_SIMD static void sum_lanes(float lanes[LANES], const float x[], int64_t n) {
+    float more[3][LANES] = {{0}};
+    int64_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        for (int k = 0; k < LANES; k++) {
+            lanes[k] += x[i + k];
+            more[0][k] += x[i + LANES + k];
+            more[1][k] += x[i + 2 * LANES + k];
+            more[2][k] += x[i + 3 * LANES + k];
+        }
+    }
+    for (; i < n; i += LANES) {
+        for (int k = 0; k < LANES && i + k < n; k++) {
+            lanes[k] += x[i + k];
+        }
+    }
+    for (int k = 0; k < LANES; k++) {
+        lanes[k] += more[0][k] + (more[1][k] + more[2][k]);
+    }
+}
+
+// The row's own reduction, taken together with *out.
+static void reduce_row(enum kind kind, float *out, const float x[], int64_t n) {
+    float lanes[LANES];
+    for (int k = 0; k < LANES; k++) {
+        lanes[k] = rows[kind].first;
+    }
+    if (kind == SUM) {
+        sum_lanes(lanes, x, n);
+    } else {
+        for (int64_t i = 0; i < n; i += LANES) {
+            rows[kind].run(lanes, x + i, n - i < LANES ? n - i : LANES);
+        }
+    }
+    for (int half = LANES / 2; half > 0; half /= 2) {
+        rows[kind].run(lanes, lanes + half, half);
+    }
+    rows[kind].run(out, lanes, 1);
+}
+
+static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
+                           int thread) {
+    (void)b;
+    (void)thread;
+    const struct kernel *k = kernel;
+    const float *x = call->inputs[0].data;
+    float *out = call->outputs[0].data;
+    int last = k->n_dims - 1;
+    int64_t index[MSC_MAX_DIMS] = {0};
+    int64_t to = 0;
+    for (int64_t i = 0; i < k->n_out; i++) {
+        out[i] = rows[k->kind].first;
+    }
+    for (int d = 0; d >= 0;) {
+        if (k->out[last] == 0) {
+            reduce_row(k->kind, out + to, x, k->dims[last]);
+        } else {
+            rows[k->kind].run(out + to, x, k->dims[last]);
+        }
+        x += k->dims[last];
+        for (d = last - 1; d >= 0; d--) {
+            to += k->out[d];
+            if (++index[d] < k->dims[d]) {
+                break;
+            }
+            to -= k->out[d] * k->dims[d];
+            index[d] = 0;
+        }
+    }
+    for (int64_t i = 0; k->divisor != 1.0f && i < k->n_out; i++) {
+        out[i] /= k->divisor;
+    }
+    return MSC_OK;
+}
+
+const struct msc_cpu_family msc_cpu_reduce = {
+    .name = "reduction",
+    .accepts = accepts,
+    .layouts = layouts,
+    .prepare = prepare,
+    .release = release,
+    .run = run,
+};

@@ -1,0 +1,164 @@
+// The fallback: one joint, plain, by its reference kernel. Integers that come in are dequantised
+// and an edited weight is fake-quantised first.
+#include "base/alloc.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/reference.h"
+
+#include <string.h>
+
+struct kernel {
+    const struct msc_graph *graph;
+    const struct msc_joint *joint;
+    msc_reference_fn fn;
+    int32_t n_operands;
+    const struct msc_operand *operands;
+    struct msc_view *constants; // [n_operands], of weights
+    int32_t edited;             // operand that a weight edit replaces, or MSC_NO_ID
+    int32_t n_inputs, n_outputs;
+};
+
+static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+    (void)g;
+    (void)joint;
+    return true;
+}
+
+static void release(void *kernel) {
+    struct kernel *k = kernel;
+    if (k) {
+        msc_free(k->constants);
+        msc_free(k);
+    }
+}
+
+static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
+    (void)b;
+    const struct msc_step_joint *j = &step->joints[0];
+    msc_reference_fn fn = msc_reference_find(j->joint->op);
+    if (!fn || j->n_operands > MSC_STEP_MAX_INPUTS) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no kernel for %s with %d operands",
+                        j->joint->name, msc_op_info(j->joint->op)->name, (int)j->n_operands);
+    }
+    struct kernel *k = msc_alloc_zero(1, sizeof(*k));
+    struct msc_view *constants = msc_alloc_zero((size_t)j->n_operands + 1, sizeof(*constants));
+    if (!k || !constants) {
+        msc_free(k);
+        msc_free(constants);
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", j->joint->name);
+    }
+    *k = (struct kernel){.graph = plan->graph,
+                         .joint = j->joint,
+                         .fn = fn,
+                         .n_operands = j->n_operands,
+                         .operands = j->operands,
+                         .constants = constants,
+                         .edited = MSC_NO_ID,
+                         .n_inputs = step->n_inputs,
+                         .n_outputs = step->n_outputs};
+    if (step->weight_slot != MSC_NO_ID) {
+        k->edited = plan->sites.slots[step->weight_slot].operand;
+    }
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {
+            const struct msc_tensor *t = msc_graph_tensor(plan->graph, j->operands[i].index);
+            constants[i] = msc_view_of_array(t->data);
+        }
+    }
+    *out = k;
+    return MSC_OK;
+}
+
+static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
+                               const struct msc_quant *edit, void **out, size_t *n_bytes) {
+    (void)b;
+    const struct kernel *k = kernel;
+    if (!edit || k->edited == MSC_NO_ID) {
+        return MSC_OK;
+    }
+    int32_t tensor = k->operands[k->edited].index;
+    struct msc_array *array;
+    MSC_TRY(msc_fake_quantize_array(&array, msc_graph_tensor(k->graph, tensor)->data, edit));
+    *out = array;
+    *n_bytes = msc_array_n_bytes(array);
+    return MSC_OK;
+}
+
+static void release_weights(void *memory) {
+    msc_array_release(memory);
+}
+
+// Bytes of scratch for the inputs that come as integers.
+static size_t integers_bytes(const struct kernel *k, const struct msc_call *call) {
+    size_t n_bytes = 0;
+    for (int32_t i = 0; i < k->n_inputs; i++) {
+        if (call->inputs[i].quant) {
+            n_bytes +=
+                msc_cpu_round_up((size_t)msc_view_n_elements(&call->inputs[i]) * sizeof(float));
+        }
+    }
+    return n_bytes;
+}
+
+static enum msc_status gather_inputs(struct msc_view inputs[], const struct kernel *k,
+                                     struct msc_cpu_backend *b, const struct msc_call *call,
+                                     int thread) {
+    char *scratch = NULL;
+    size_t n_bytes = integers_bytes(k, call);
+    if (n_bytes > 0) {
+        void *memory;
+        MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, n_bytes));
+        scratch = memory;
+    }
+    for (int32_t i = 0; i < k->n_inputs; i++) {
+        inputs[i] = call->inputs[i];
+        if (inputs[i].quant) {
+            int64_t n = msc_view_n_elements(&inputs[i]);
+            msc_cpu_dequantize((float *)(void *)scratch, inputs[i].data, inputs[i].dtype, n,
+                               inputs[i].quant);
+            inputs[i].data = scratch;
+            inputs[i].dtype = MSC_DTYPE_F32;
+            inputs[i].quant = NULL;
+            scratch += msc_cpu_round_up((size_t)n * sizeof(float));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
+                           int thread) {
+    const struct kernel *k = kernel;
+    struct msc_view inputs[MSC_STEP_MAX_INPUTS], operands[MSC_STEP_MAX_INPUTS];
+    MSC_TRY(gather_inputs(inputs, k, b, call, thread));
+    for (int32_t i = 0; i < k->n_operands; i++) {
+        switch (k->operands[i].kind) {
+        case MSC_OPERAND_INPUT:
+            operands[i] = inputs[k->operands[i].index];
+            break;
+        case MSC_OPERAND_WEIGHT:
+            operands[i] = i == k->edited && call->weights ? msc_view_of_array(call->weights)
+                                                          : k->constants[i];
+            break;
+        default:
+            operands[i] = (struct msc_view){.dtype = MSC_DTYPE_NONE};
+            break;
+        }
+    }
+    struct msc_reference_call reference = {.graph = k->graph,
+                                           .joint = k->joint,
+                                           .n_operands = k->n_operands,
+                                           .operands = operands,
+                                           .n_outputs = k->n_outputs,
+                                           .outputs = call->outputs};
+    return k->fn(&reference);
+}
+
+const struct msc_cpu_family msc_cpu_reference = {
+    .name = "reference",
+    .accepts = accepts,
+    .prepare = prepare,
+    .release = release,
+    .run = run,
+    .weights = weights,
+    .release_weights = release_weights,
+};

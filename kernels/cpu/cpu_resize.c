@@ -1,0 +1,218 @@
+// Resizing rows and columns with channels last, in the order of the reference kernel: along each
+// input row first, then across rows.
+#include "base/alloc.h"
+#include "base/platform.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/reference_resize.h"
+
+#include <string.h>
+
+struct kernel {
+    int64_t batch, channels;
+    int64_t in_rows, in_cols, out_rows, out_cols;
+    struct msc_resize_taps *taps;
+    const struct msc_resize_taps *by_axis[MSC_MAX_DIMS];
+    int64_t slots; // rows kept at a time: as many as an output row is made of
+};
+
+// The call that the taps are found by: shapes only.
+static enum msc_status find_taps(struct msc_resize_taps **out,
+                                 const struct msc_resize_taps *by_axis[MSC_MAX_DIMS],
+                                 const struct msc_graph *g, const struct msc_joint *joint) {
+    const struct msc_tensor *t[2] = {msc_cpu_operand(g, joint, 0), msc_cpu_output(g, joint)};
+    struct msc_view views[2];
+    float extrapolation;
+    for (int i = 0; i < 2; i++) {
+        views[i] = (struct msc_view){.dtype = t[i]->dtype, .n_dims = t[i]->n_dims};
+        memcpy(views[i].dims, t[i]->dims, sizeof(views[i].dims));
+    }
+    struct msc_reference_call call = {.graph = g,
+                                      .joint = joint,
+                                      .n_operands = 1,
+                                      .operands = &views[0],
+                                      .n_outputs = 1,
+                                      .outputs = &views[1]};
+    return msc_resize_find_taps(out, by_axis, &extrapolation, &call);
+}
+
+// Every coordinate has its own tap, and no other.
+static bool is_unchanged(const struct msc_resize_taps taps[], int64_t length) {
+    for (int64_t i = 0; i < length; i++) {
+        if (taps[i].n != 1 || taps[i].at[0] != i) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_inside(const struct msc_resize_taps taps[], int64_t length) {
+    for (int64_t i = 0; i < length; i++) {
+        if (taps[i].n == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
+    const struct msc_tensor *y = msc_cpu_output(g, joint);
+    const char *layout = msc_joint_attr(joint, "layout");
+    struct msc_resize_taps *taps = NULL;
+    const struct msc_resize_taps *by_axis[MSC_MAX_DIMS];
+    if (!msc_cpu_is_f32(g, joint) || !msc_cpu_is_computed(g, joint, 0) || x->n_dims != 4 ||
+        !layout || strcmp(layout, "NCHW") != 0 || x->dims[0] != y->dims[0] ||
+        x->dims[1] != y->dims[1] || msc_cpu_operand(g, joint, 1) || msc_cpu_operand(g, joint, 2) ||
+        msc_cpu_operand(g, joint, 3) || find_taps(&taps, by_axis, g, joint) != MSC_OK) {
+        return false;
+    }
+    bool accepts = is_unchanged(by_axis[0], y->dims[0]) && is_unchanged(by_axis[1], y->dims[1]) &&
+                   is_inside(by_axis[2], y->dims[2]) && is_inside(by_axis[3], y->dims[3]);
+    msc_free(taps);
+    return accepts;
+}
+
+static void layouts(const struct msc_graph *g, const struct msc_step *step,
+                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+    msc_cpu_follow_layout(g, step, 0, MSC_LAYOUT_LAST, coming, out);
+    out->outputs = MSC_LAYOUT_LAST;
+}
+
+static void release(void *kernel) {
+    struct kernel *k = kernel;
+    if (k) {
+        msc_free(k->taps);
+        msc_free(k);
+    }
+}
+
+static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
+    (void)b;
+    const struct msc_joint *joint = step->joints[0].joint;
+    const struct msc_tensor *x = msc_cpu_operand(plan->graph, joint, 0);
+    const struct msc_tensor *y = msc_cpu_output(plan->graph, joint);
+    struct kernel *k = msc_alloc_zero(1, sizeof(*k));
+    if (!k) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
+    }
+    enum msc_status status = find_taps(&k->taps, k->by_axis, plan->graph, joint);
+    if (status != MSC_OK) {
+        release(k);
+        return status;
+    }
+    k->batch = x->dims[0];
+    k->channels = x->dims[1];
+    k->in_rows = x->dims[2];
+    k->in_cols = x->dims[3];
+    k->out_rows = y->dims[2];
+    k->out_cols = y->dims[3];
+    for (int64_t i = 0; i < k->out_rows; i++) {
+        k->slots = k->by_axis[2][i].n > k->slots ? k->by_axis[2][i].n : k->slots;
+    }
+    *out = k;
+    return MSC_OK;
+}
+
+MSC_SIMD static void scale(float *restrict out, const float *restrict x, int64_t n, float weight) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = weight * x[i];
+    }
+}
+
+MSC_SIMD static void add_scaled(float *restrict out, const float *restrict x, int64_t n,
+                                float weight) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = out[i] + weight * x[i];
+    }
+}
+
+// One input row resized along its columns.
+static void resize_row(const struct kernel *k, float out[], const float row[]) {
+    size_t n_bytes = (size_t)k->channels * sizeof(float);
+    for (int64_t i = 0; i < k->out_cols; i++) {
+        const struct msc_resize_taps *t = &k->by_axis[3][i];
+        float *to = out + i * k->channels;
+        if (t->n == 1) {
+            memcpy(to, row + t->at[0] * k->channels, n_bytes);
+            continue;
+        }
+        scale(to, row + t->at[0] * k->channels, k->channels, t->weights[0]);
+        for (int n = 1; n < t->n; n++) {
+            add_scaled(to, row + t->at[n] * k->channels, k->channels, t->weights[n]);
+        }
+    }
+}
+
+// Rows resized along their columns, kept while later output rows may still need them.
+struct kept {
+    float *rows[4];
+    int64_t of[4]; // input row, or -1
+};
+
+static const float *resized_row(const struct kernel *k, struct kept *kept, const float image[],
+                                const struct msc_resize_taps *needed, int64_t row) {
+    int64_t free_slot = 0;
+    for (int64_t s = 0; s < k->slots; s++) {
+        if (kept->of[s] == row) {
+            return kept->rows[s];
+        }
+        bool is_needed = false;
+        for (int n = 0; n < needed->n; n++) {
+            is_needed = is_needed || needed->at[n] == kept->of[s];
+        }
+        free_slot = is_needed ? free_slot : s;
+    }
+    resize_row(k, kept->rows[free_slot], image + row * k->in_cols * k->channels);
+    kept->of[free_slot] = row;
+    return kept->rows[free_slot];
+}
+
+static void resize_image(const struct kernel *k, float out[], const float image[],
+                         struct kept *kept) {
+    int64_t n = k->out_cols * k->channels;
+    for (int64_t s = 0; s < k->slots; s++) {
+        kept->of[s] = -1;
+    }
+    for (int64_t i = 0; i < k->out_rows; i++) {
+        const struct msc_resize_taps *t = &k->by_axis[2][i];
+        float *to = out + i * n;
+        if (t->n == 1) {
+            memcpy(to, resized_row(k, kept, image, t, t->at[0]), (size_t)n * sizeof(float));
+            continue;
+        }
+        scale(to, resized_row(k, kept, image, t, t->at[0]), n, t->weights[0]);
+        for (int tap = 1; tap < t->n; tap++) {
+            add_scaled(to, resized_row(k, kept, image, t, t->at[tap]), n, t->weights[tap]);
+        }
+    }
+}
+
+static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
+                           int thread) {
+    const struct kernel *k = kernel;
+    const float *image = call->inputs[0].data;
+    float *out = call->outputs[0].data;
+    size_t row_bytes = msc_cpu_round_up((size_t)(k->out_cols * k->channels) * sizeof(float));
+    void *memory;
+    struct kept kept;
+    MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, row_bytes * (size_t)k->slots));
+    for (int64_t s = 0; s < k->slots; s++) {
+        kept.rows[s] = (float *)(void *)((char *)memory + (size_t)s * row_bytes);
+    }
+    for (int64_t n = 0; n < k->batch; n++) {
+        resize_image(k, out, image, &kept);
+        image += k->in_rows * k->in_cols * k->channels;
+        out += k->out_rows * k->out_cols * k->channels;
+    }
+    return MSC_OK;
+}
+
+const struct msc_cpu_family msc_cpu_resize = {
+    .name = "resize",
+    .accepts = accepts,
+    .layouts = layouts,
+    .prepare = prepare,
+    .release = release,
+    .run = run,
+};

@@ -1,0 +1,179 @@
+// Slices and constant padding: a copy out of, or into, the middle of an array, in either layout.
+#include "base/alloc.h"
+#include "base/platform.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/move.h"
+
+#include <string.h>
+
+struct kernel {
+    struct msc_move move;
+    int64_t in_first, out_first; // elements
+    size_t bytes;                // of an element
+    int64_t n_out;
+    bool fills; // the output beforehand
+    float value;
+};
+
+static void release(void *kernel) {
+    msc_free(kernel);
+}
+
+static enum msc_status create(struct kernel **out, const struct msc_value *y) {
+    struct kernel *k = msc_alloc_zero(1, sizeof(*k));
+    if (!k) {
+        return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
+    }
+    k->bytes = msc_dtype_bytes(y->dtype);
+    k->n_out = msc_dims_product(y->n_dims, y->dims);
+    *out = k;
+    return MSC_OK;
+}
+
+MSC_SIMD static void fill(float out[], int64_t n, float value) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = value;
+    }
+}
+
+static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
+                           int thread) {
+    (void)b;
+    (void)thread;
+    const struct kernel *k = kernel;
+    char *to = call->outputs[0].data;
+    if (k->fills) {
+        fill(call->outputs[0].data, k->n_out, k->value);
+    }
+    msc_move_run(&k->move, to + k->out_first * (int64_t)k->bytes,
+                 (const char *)call->inputs[0].data + k->in_first * (int64_t)k->bytes);
+    return MSC_OK;
+}
+
+// ---- Slice ------------------------------------------------------------------------------------
+
+struct slice {
+    int n;
+    int64_t begin[MSC_MAX_DIMS], axes[MSC_MAX_DIMS], steps[MSC_MAX_DIMS];
+};
+
+// False when something is computed or does not fit.
+static bool read_slice(struct slice *s, const struct msc_joint *joint, int n_dims) {
+    s->n = msc_joint_attr_list(joint, "begin", s->begin, MSC_MAX_DIMS);
+    int n_axes = msc_joint_attr_list(joint, "axes", s->axes, MSC_MAX_DIMS);
+    int n_steps = msc_joint_attr_list(joint, "strides", s->steps, MSC_MAX_DIMS);
+    if (s->n < 1 || s->n > n_dims || (n_axes > 0 && n_axes != s->n) ||
+        (n_steps > 0 && n_steps != s->n)) {
+        return false;
+    }
+    for (int i = 0; i < s->n; i++) {
+        s->axes[i] = n_axes > 0 ? s->axes[i] : i;
+        s->axes[i] += s->axes[i] < 0 ? n_dims : 0;
+        s->steps[i] = n_steps > 0 ? s->steps[i] : 1;
+        if (s->axes[i] < 0 || s->axes[i] >= n_dims || s->steps[i] == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool slice_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+    struct slice s;
+    for (int i = 1; i < joint->n_operands; i++) {
+        if (msc_cpu_is_computed(g, joint, i)) {
+            return false;
+        }
+    }
+    return msc_cpu_is_computed(g, joint, 0) &&
+           read_slice(&s, joint, msc_cpu_operand(g, joint, 0)->n_dims);
+}
+
+static enum msc_status slice_prepare(void **out, struct msc_cpu_backend *b,
+                                     const struct msc_plan *plan, const struct msc_step *step) {
+    (void)b;
+    const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
+    const struct msc_value *y = &plan->values[step->outputs[0]];
+    struct slice s;
+    struct kernel *k = NULL;
+    int64_t in[MSC_MAX_DIMS], to[MSC_MAX_DIMS];
+    MSC_TRY(create(&k, y));
+    read_slice(&s, step->joints[0].joint, x->n_dims);
+    msc_cpu_strides(in, x->n_dims, x->dims, x->layout);
+    msc_cpu_strides(to, y->n_dims, y->dims, y->layout);
+    for (int i = 0; i < s.n; i++) {
+        int64_t axis = s.axes[i], length = x->dims[axis];
+        int64_t last = s.steps[i] < 0 ? length - 1 : length;
+        int64_t begin = s.begin[i] < 0 ? s.begin[i] + length : s.begin[i];
+        begin = begin < 0 ? 0 : begin > last ? last : begin;
+        k->in_first += begin * in[axis];
+        in[axis] *= s.steps[i];
+    }
+    msc_move_set(&k->move, k->bytes, y->n_dims, y->dims, y->layout, in, to);
+    *out = k;
+    return MSC_OK;
+}
+
+const struct msc_cpu_family msc_cpu_slice = {
+    .name = "slice",
+    .accepts = slice_accepts,
+    .layouts = msc_cpu_keep_layout,
+    .prepare = slice_prepare,
+    .release = release,
+    .run = run,
+};
+
+// ---- Pad --------------------------------------------------------------------------------------
+
+// Widths of all axes, begins then ends, of float32 padding with one number.
+static bool read_pad(int64_t widths[2 * MSC_MAX_DIMS], float *value, const struct msc_joint *joint,
+                     int n_dims) {
+    const char *mode = msc_joint_attr(joint, "pad_mode");
+    if (!mode || strcmp(mode, "constant") != 0 ||
+        msc_joint_attr_list(joint, "pad_width", widths, 2 * MSC_MAX_DIMS) != 2 * n_dims ||
+        !msc_joint_attr_float(joint, "pad_value", value)) {
+        return false;
+    }
+    for (int i = 0; i < 2 * n_dims; i++) {
+        if (widths[i] < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool pad_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+    int64_t widths[2 * MSC_MAX_DIMS];
+    float value;
+    return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) &&
+           !msc_cpu_operand(g, joint, 1) && !msc_cpu_operand(g, joint, 2) &&
+           read_pad(widths, &value, joint, msc_cpu_operand(g, joint, 0)->n_dims);
+}
+
+static enum msc_status pad_prepare(void **out, struct msc_cpu_backend *b,
+                                   const struct msc_plan *plan, const struct msc_step *step) {
+    (void)b;
+    const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
+    const struct msc_value *y = &plan->values[step->outputs[0]];
+    int64_t widths[2 * MSC_MAX_DIMS], in[MSC_MAX_DIMS], to[MSC_MAX_DIMS];
+    struct kernel *k = NULL;
+    MSC_TRY(create(&k, y));
+    read_pad(widths, &k->value, step->joints[0].joint, x->n_dims);
+    k->fills = true;
+    msc_cpu_strides(in, x->n_dims, x->dims, x->layout);
+    msc_cpu_strides(to, y->n_dims, y->dims, y->layout);
+    for (int i = 0; i < x->n_dims; i++) {
+        k->out_first += widths[i] * to[i];
+    }
+    msc_move_set(&k->move, k->bytes, y->n_dims, x->dims, y->layout, in, to);
+    *out = k;
+    return MSC_OK;
+}
+
+const struct msc_cpu_family msc_cpu_pad = {
+    .name = "pad",
+    .accepts = pad_accepts,
+    .layouts = msc_cpu_keep_layout,
+    .prepare = pad_prepare,
+    .release = release,
+    .run = run,
+};

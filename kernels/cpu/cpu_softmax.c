@@ -1,0 +1,203 @@
+// Softmax and its logarithm along any axis, in either layout.
+#include "base/alloc.h"
+#include "base/platform.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/numeric.h"
+
+#include <math.h>
+#include <string.h>
+
+struct kernel {
+    bool is_log;
+    int64_t outer, n, inner; // the axis has n elements, `inner` apart
+};
+
+// Columns that are worked on together where the axis is not the innermost.
+enum { COLUMNS = 128, LANES = 16 };
+
+static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
+    return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) &&
+           msc_cpu_axis(joint, "axis", x->n_dims) >= 0;
+}
+
+static void release(void *kernel) {
+    msc_free(kernel);
+}
+
+static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
+    (void)b;
+    const struct msc_joint *joint = step->joints[0].joint;
+    struct msc_view x = msc_plan_view(plan, step->inputs[step->joints[0].operands[0].index], NULL);
+    int axis = msc_cpu_axis(joint, "axis", x.n_dims);
+    int64_t dims[MSC_MAX_DIMS];
+    int axes[MSC_MAX_DIMS];
+    struct kernel *k = msc_alloc_zero(1, sizeof(*k));
+    if (!k) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
+    }
+    *k = (struct kernel){
+        .is_log = joint->op == MSC_OP_LOG_SOFTMAX, .outer = 1, .n = x.dims[axis], .inner = 1};
+    msc_view_physical(&x, dims, axes);
+    bool is_behind = false;
+    for (int i = 0; i < x.n_dims; i++) {
+        if (axes[i] == axis) {
+            is_behind = true;
+        } else {
+            *(is_behind ? &k->inner : &k->outer) *= dims[i];
+        }
+    }
+    *out = k;
+    return MSC_OK;
+}
+
+// ---- Along rows -------------------------------------------------------------------------------
+
+// Lanes are added up in one order on every machine.
+MSC_SIMD static float row_max(const float x[], int64_t n) {
+    float lanes[LANES], max = -INFINITY;
+    for (int k = 0; k < LANES; k++) {
+        lanes[k] = -INFINITY;
+    }
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (int k = 0; k < LANES; k++) {
+            lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
+        }
+    }
+    for (; i < n; i++) {
+        max = x[i] > max ? x[i] : max;
+    }
+    for (int k = 0; k < LANES; k++) {
+        max = lanes[k] > max ? lanes[k] : max;
+    }
+    return max;
+}
+
+MSC_SIMD static float row_sum(const float x[], int64_t n) {
+    float lanes[LANES] = {0}, sum = 0.0f;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (int k = 0; k < LANES; k++) {
+            lanes[k] += x[i + k];
+        }
+    }
+    for (; i < n; i++) {
+        sum += x[i];
+    }
+    for (int k = 0; k < LANES; k++) {
+        sum += lanes[k];
+    }
+    return sum;
+}
+
+MSC_SIMD static void subtract(float out[], const float x[], int64_t n, float value) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = x[i] - value;
+    }
+}
+
+MSC_SIMD static void divide(float out[], int64_t n, float value) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] /= value;
+    }
+}
+
+static void run_row(const struct kernel *k, float out[], const float x[], float scratch[]) {
+    float max = row_max(x, k->n);
+    subtract(out, x, k->n, max);
+    if (k->is_log) {
+        msc_exp_run(scratch, out, k->n);
+        subtract(out, out, k->n, msc_logf(row_sum(scratch, k->n)));
+    } else {
+        msc_exp_run(out, out, k->n);
+        divide(out, k->n, row_sum(out, k->n));
+    }
+}
+
+// ---- Across rows ------------------------------------------------------------------------------
+
+MSC_SIMD static void max_into(float *restrict max, const float *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        max[i] = x[i] > max[i] ? x[i] : max[i];
+    }
+}
+
+MSC_SIMD static void add_into(float *restrict sum, const float *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        sum[i] += x[i];
+    }
+}
+
+// out may be x.
+MSC_SIMD static void subtract_each(float *out, const float *x, const float *value, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = x[i] - value[i];
+    }
+}
+
+MSC_SIMD static void divide_each(float *restrict out, const float *restrict value, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] /= value[i];
+    }
+}
+
+static void run_columns(const struct kernel *k, float out[], const float x[], int64_t width) {
+    float max[COLUMNS], sum[COLUMNS], exponentials[COLUMNS];
+    for (int64_t i = 0; i < width; i++) {
+        max[i] = -INFINITY;
+        sum[i] = 0.0f;
+    }
+    for (int64_t r = 0; r < k->n; r++) {
+        max_into(max, x + r * k->inner, width);
+    }
+    for (int64_t r = 0; r < k->n; r++) {
+        float *to = out + r * k->inner;
+        subtract_each(to, x + r * k->inner, max, width);
+        msc_exp_run(k->is_log ? exponentials : to, to, width);
+        add_into(sum, k->is_log ? exponentials : to, width);
+    }
+    for (int64_t i = 0; k->is_log && i < width; i++) {
+        sum[i] = msc_logf(sum[i]);
+    }
+    for (int64_t r = 0; r < k->n; r++) {
+        float *to = out + r * k->inner;
+        if (k->is_log) {
+            subtract_each(to, to, sum, width);
+        } else {
+            divide_each(to, sum, width);
+        }
+    }
+}
+
+static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
+                           int thread) {
+    const struct kernel *k = kernel;
+    const float *x = call->inputs[0].data;
+    float *out = call->outputs[0].data;
+    void *scratch;
+    MSC_TRY(msc_cpu_get_scratch(&scratch, b, thread, (size_t)k->n * sizeof(float)));
+    for (int64_t o = 0; o < k->outer; o++) {
+        int64_t at = o * k->n * k->inner;
+        if (k->inner == 1) {
+            run_row(k, out + at, x + at, scratch);
+            continue;
+        }
+        for (int64_t c = 0; c < k->inner; c += COLUMNS) {
+            int64_t width = k->inner - c < COLUMNS ? k->inner - c : COLUMNS;
+            run_columns(k, out + at + c, x + at + c, width);
+        }
+    }
+    return MSC_OK;
+}
+
+const struct msc_cpu_family msc_cpu_softmax = {
+    .name = "softmax",
+    .accepts = accepts,
+    .layouts = msc_cpu_keep_layout,
+    .prepare = prepare,
+    .release = release,
+    .run = run,
+};

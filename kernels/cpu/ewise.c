@@ -1,0 +1,192 @@
+#include "kernels/cpu/ewise.h"
+
+#include "kernels/cpu/ewise_internal.h"
+
+#include <string.h>
+
+static size_t round_up(size_t n_bytes) {
+    return (n_bytes + 63) / 64 * 64;
+}
+
+// Scratch holds the places, what each buffer was spread from, then registers and buffers.
+struct scratch {
+    const float **places;
+    const float **origins;
+    float *blocks;
+};
+
+static size_t block_bytes(const struct msc_ewise *e) {
+    return round_up((size_t)e->block_elements * sizeof(float));
+}
+
+static size_t places_bytes(const struct msc_ewise *e) {
+    return round_up((size_t)(e->n_operands + e->n_registers + 1) * sizeof(float *));
+}
+
+static size_t origins_bytes(const struct msc_ewise *e) {
+    return round_up((size_t)e->n_buffers * sizeof(float *));
+}
+
+size_t msc_ewise_scratch_bytes(const struct msc_ewise *e) {
+    return e == NULL ? 0
+                     : places_bytes(e) + origins_bytes(e) +
+                           (size_t)(e->n_registers + e->n_buffers) * block_bytes(e);
+}
+
+void msc_ewise_destroy(struct msc_ewise *e) {
+    if (e) {
+        msc_arena_finish(&e->arena);
+        msc_free(e);
+    }
+}
+
+// A row of equal or adjacent elements; any others go one by one.
+static void spread_row(float *out, const float *in, int64_t n, int64_t stride) {
+    if (stride == 1) {
+        memcpy(out, in, (size_t)n * sizeof(out[0]));
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(&out[i], &in[i * stride], sizeof(out[0]));
+    }
+}
+
+void msc_ewise__spread(float *out, const float *in, int64_t rows, int64_t row_stride, int64_t cols,
+                       int64_t stride) {
+    if (row_stride == 0 && rows > 1) {
+        // Every row is the same: double what is there.
+        int64_t have = cols, need = rows * cols;
+        spread_row(out, in, cols, stride);
+        while (have < need) {
+            int64_t n = have < need - have ? have : need - have;
+            memcpy(out + have, out, (size_t)n * sizeof(out[0]));
+            have += n;
+        }
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        spread_row(out + r * cols, in + r * row_stride, cols, stride);
+    }
+}
+
+static const float *base_of(const struct msc_ewise_operand *o, const struct msc_ewise_call *call) {
+    switch (o->source) {
+    case MSC_EWISE_FROM_INPUT:
+        return call->inputs[o->input].data;
+    case MSC_EWISE_FROM_MEMORY:
+        return o->memory;
+    case MSC_EWISE_FROM_ANCHOR:
+        return call->anchor;
+    case MSC_EWISE_FROM_SCALES:
+        return call->scales;
+    case MSC_EWISE_FROM_OFFSETS:
+        return (const float *)(const void *)call->offsets;
+    }
+    return NULL;
+}
+
+// Blocks are whole rows, not pieces of one.
+static bool is_by_rows(const struct msc_ewise *e) {
+    return e->n_dims > 1 && e->dims[e->n_dims - 1] <= MSC_EWISE_BLOCK;
+}
+
+struct block {
+    int64_t begin; // elements
+    int64_t row;   // index over all dims but the innermost
+    int64_t col;
+    int64_t rows, cols;
+};
+
+// Where the block begins in an operand, in elements.
+static int64_t offset_in(const struct msc_ewise *e, const struct msc_ewise_operand *o,
+                         const struct block *k) {
+    int64_t offset = k->col * o->strides[e->n_dims - 1];
+    int64_t row = k->row;
+    for (int d = e->n_dims - 2; d > 0; d--) {
+        offset += row % e->dims[d] * o->strides[d];
+        row /= e->dims[d];
+    }
+    return e->n_dims > 1 ? offset + row * o->strides[0] : offset;
+}
+
+// The next block may begin at the same element and be longer. Then rows (or, in pieces of one row,
+// elements) are all the same, and as many are written as any block holds.
+static void refill(const struct msc_ewise *e, const struct msc_ewise_operand *o,
+                   const struct block *k, float *buffer, const float *at) {
+    int64_t stride = o->strides[e->n_dims - 1];
+    int64_t row_stride = is_by_rows(e) ? o->strides[e->n_dims - 2] : 0;
+    int64_t rows = is_by_rows(e) && row_stride == 0 ? e->block_rows : k->rows;
+    int64_t cols = !is_by_rows(e) && stride == 0 ? e->block_elements : k->cols;
+    msc_ewise__spread(buffer, at, rows, row_stride, cols, stride);
+}
+
+static void locate(const struct msc_ewise *e, const struct msc_ewise_call *call,
+                   const struct block *k, const struct scratch *s) {
+    size_t stride = block_bytes(e) / sizeof(float);
+    for (int32_t i = 0; i < e->n_operands; i++) {
+        const struct msc_ewise_operand *o = &e->operands[i];
+        if (o->mode == MSC_EWISE_READY) {
+            continue;
+        }
+        if (o->source == MSC_EWISE_FROM_ANCHOR) {
+            s->places[i] = (const float *)call->anchor + (k->begin - call->begin);
+            continue;
+        }
+        const float *at = base_of(o, call) + offset_in(e, o, k);
+        if (o->mode == MSC_EWISE_DIRECT) {
+            s->places[i] = at;
+            continue;
+        }
+        float *buffer = s->blocks + (size_t)(e->n_registers + o->buffer) * stride;
+        s->places[i] = buffer;
+        if (s->origins[o->buffer] != at) {
+            refill(e, o, k, buffer, at);
+            s->origins[o->buffer] = at;
+        }
+    }
+}
+
+// The longest block from element `at` on that does not cross the last dim but one.
+static struct block next_block(const struct msc_ewise *e, int64_t at, int64_t end) {
+    int64_t inner = e->dims[e->n_dims - 1];
+    struct block k = {.begin = at, .row = at / inner, .col = at % inner, .rows = 1};
+    if (!is_by_rows(e)) {
+        k.cols = inner - k.col < MSC_EWISE_BLOCK ? inner - k.col : MSC_EWISE_BLOCK;
+        k.cols = k.cols < end - at ? k.cols : end - at;
+        return k;
+    }
+    int64_t left = e->dims[e->n_dims - 2] - k.row % e->dims[e->n_dims - 2];
+    k.cols = inner;
+    k.rows = e->block_rows < left ? e->block_rows : left;
+    k.rows = k.rows < (end - at) / inner ? k.rows : (end - at) / inner;
+    return k;
+}
+
+void msc_ewise_run(const struct msc_ewise *e, const struct msc_ewise_call *call) {
+    char *memory = call->scratch;
+    struct scratch s = {.places = (const float **)(void *)memory,
+                        .origins = (const float **)(void *)(memory + places_bytes(e)),
+                        .blocks = (float *)(void *)(memory + places_bytes(e) + origins_bytes(e))};
+    size_t stride = block_bytes(e) / sizeof(float);
+    for (int32_t i = 0; i < e->n_operands; i++) {
+        s.places[i] = e->operands[i].memory;
+    }
+    for (int32_t i = 0; i < e->n_registers; i++) {
+        s.places[e->n_operands + i] = s.blocks + (size_t)i * stride;
+    }
+    for (int32_t i = 0; i < e->n_buffers; i++) {
+        s.origins[i] = NULL;
+    }
+    for (int64_t at = call->begin; at < call->end;) {
+        struct block k = next_block(e, at, call->end);
+        int64_t n = k.rows * k.cols;
+        locate(e, call, &k, &s);
+        s.places[e->n_operands + e->n_registers] = call->out + (at - call->begin);
+        for (int32_t i = 0; i < e->n_instrs; i++) {
+            const struct msc_ewise_instr *x = &e->instrs[i];
+            x->fn((float *)s.places[x->out], s.places[x->a], x->b < 0 ? NULL : s.places[x->b], x->p,
+                  n);
+        }
+        at += n;
+    }
+}

@@ -1,0 +1,163 @@
+#include "kernels/cpu/move.h"
+
+#include "kernels/cpu/cpu_graph.h"
+
+#include <assert.h>
+#include <string.h>
+
+void msc_move_init(struct msc_move *m, size_t element_bytes) {
+    *m = (struct msc_move){.bytes = element_bytes, .n = 1};
+}
+
+void msc_move_add(struct msc_move *m, int64_t length, int64_t in, int64_t out) {
+    m->n *= length;
+    if (length == 1) {
+        return;
+    }
+    assert(m->n_dims < MSC_MAX_DIMS);
+    m->dims[m->n_dims] = length;
+    m->in[m->n_dims] = in;
+    m->out[m->n_dims] = out;
+    m->n_dims++;
+}
+
+void msc_move_finish(struct msc_move *m) {
+    int n = 0;
+    for (int d = 0; d < m->n_dims; d++) {
+        if (n > 0 && m->in[n - 1] == m->in[d] * m->dims[d] &&
+            m->out[n - 1] == m->out[d] * m->dims[d]) {
+            m->dims[n - 1] *= m->dims[d];
+        } else {
+            m->dims[n++] = m->dims[d];
+        }
+        m->in[n - 1] = m->in[d];
+        m->out[n - 1] = m->out[d];
+    }
+    m->n_dims = n;
+}
+
+void msc_move_set(struct msc_move *m, size_t element_bytes, int n_dims, const int64_t dims[],
+                  enum msc_layout layout, const int64_t in[], const int64_t out[]) {
+    int positions[MSC_MAX_DIMS], axes[MSC_MAX_DIMS];
+    msc_cpu_positions(positions, n_dims, layout);
+    for (int i = 0; i < n_dims; i++) {
+        axes[positions[i]] = i;
+    }
+    msc_move_init(m, element_bytes);
+    for (int i = 0; i < n_dims; i++) {
+        msc_move_add(m, dims[axes[i]], in[axes[i]], out[axes[i]]);
+    }
+    msc_move_finish(m);
+}
+
+enum { TILE = 16 };
+
+// One corner of a transpose: rows of `in` become columns of `out`.
+static void transpose_tile4(uint32_t *out, int64_t out_row, const uint32_t *in, int64_t in_row,
+                            int64_t n_in, int64_t n_out) {
+    uint32_t tile[TILE][TILE];
+    for (int64_t i = 0; i < n_in; i++) {
+        memcpy(tile[i], in + i * in_row, (size_t)n_out * sizeof(tile[0][0]));
+    }
+    for (int64_t o = 0; o < n_out; o++) {
+        uint32_t row[TILE];
+        for (int64_t i = 0; i < n_in; i++) {
+            row[i] = tile[i][o];
+        }
+        memcpy(out + o * out_row, row, (size_t)n_in * sizeof(row[0]));
+    }
+}
+
+// Any size of element; any of the strides may be other than 1.
+static void copy_plane(const struct msc_move *m, int a, int b, char *out, const char *in) {
+    for (int64_t i = 0; i < m->dims[a]; i++) {
+        for (int64_t k = 0; k < m->dims[b]; k++) {
+            memcpy(out + (i * m->out[a] + k * m->out[b]) * (int64_t)m->bytes,
+                   in + (i * m->in[a] + k * m->in[b]) * (int64_t)m->bytes, m->bytes);
+        }
+    }
+}
+
+// Dim `a` is contiguous in the input, dim `b` in the output.
+static void transpose_plane(const struct msc_move *m, int a, int b, char *out, const char *in) {
+    if (m->bytes != 4) {
+        copy_plane(m, a, b, out, in);
+        return;
+    }
+    for (int64_t i = 0; i < m->dims[b]; i += TILE) {
+        int64_t n_in = m->dims[b] - i < TILE ? m->dims[b] - i : TILE;
+        for (int64_t o = 0; o < m->dims[a]; o += TILE) {
+            int64_t n_out = m->dims[a] - o < TILE ? m->dims[a] - o : TILE;
+            transpose_tile4((uint32_t *)(void *)out + o * m->out[a] + i, m->out[a],
+                            (const uint32_t *)(const void *)in + i * m->in[b] + o, m->in[b], n_in,
+                            n_out);
+        }
+    }
+}
+
+static void copy_rows(const struct msc_move *m, int a, int b, char *out, const char *in) {
+    size_t n_bytes = (size_t)m->dims[b] * m->bytes;
+    for (int64_t i = 0; i < m->dims[a]; i++) {
+        memcpy(out + i * m->out[a] * (int64_t)m->bytes, in + i * m->in[a] * (int64_t)m->bytes,
+               n_bytes);
+    }
+}
+
+typedef void (*plane_fn)(const struct msc_move *m, int a, int b, char *out, const char *in);
+
+// Which two dims are copied together, and how; b is the innermost of the output.
+static plane_fn choose_plane(const struct msc_move *m, int *a) {
+    int last = m->n_dims - 1;
+    *a = last - 1;
+    if (m->out[last] != 1) {
+        return copy_plane;
+    }
+    if (m->in[last] == 1) {
+        return copy_rows;
+    }
+    for (int d = 0; d < last; d++) {
+        if (m->in[d] == 1) {
+            *a = d;
+            return transpose_plane;
+        }
+    }
+    return copy_plane;
+}
+
+void msc_move_run(const struct msc_move *m, void *out, const void *in) {
+    if (m->n == 0) {
+        return;
+    }
+    struct msc_move two = *m;
+    if (two.n_dims < 2) {
+        // A plane of one row, or of one element.
+        bool is_row = two.n_dims == 1;
+        two.dims[1] = is_row ? m->dims[0] : 1;
+        two.in[1] = is_row ? m->in[0] : 1;
+        two.out[1] = is_row ? m->out[0] : 1;
+        two.dims[0] = 1;
+        two.in[0] = two.out[0] = 0;
+        two.n_dims = 2;
+    }
+    int a, b = two.n_dims - 1;
+    plane_fn plane = choose_plane(&two, &a);
+    int64_t index[MSC_MAX_DIMS] = {0};
+    int64_t from = 0, to = 0;
+    for (int d = 0; d >= 0;) {
+        plane(&two, a, b, (char *)out + to * (int64_t)m->bytes,
+              (const char *)in + from * (int64_t)m->bytes);
+        for (d = b; d >= 0; d--) {
+            if (d == a || d == b) {
+                continue;
+            }
+            from += two.in[d];
+            to += two.out[d];
+            if (++index[d] < two.dims[d]) {
+                break;
+            }
+            from -= two.in[d] * two.dims[d];
+            to -= two.out[d] * two.dims[d];
+            index[d] = 0;
+        }
+    }
+}

@@ -1,0 +1,41 @@
+// Copies between two arrays by strides: what transposes, slices, joins and changes of layout are.
+//
+//     struct msc_move m;
+//     msc_move_init(&m, sizeof(float));
+//     msc_move_add(&m, 4, 1, 100);     // dims from outermost: length, strides in and out
+//     msc_move_add(&m, 100, 4, 1);
+//     msc_move_finish(&m);
+//     msc_move_run(&m, out, in);       // [100, 4] -> [4, 100]
+#ifndef MSC_KERNELS_CPU_MOVE_H
+#define MSC_KERNELS_CPU_MOVE_H
+
+#include "kernels/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_move {
+    size_t bytes; // of an element
+    int n_dims;
+    int64_t dims[MSC_MAX_DIMS];
+    int64_t in[MSC_MAX_DIMS], out[MSC_MAX_DIMS]; // strides in elements
+    int64_t n;                                   // elements
+};
+
+void msc_move_init(struct msc_move *m, size_t element_bytes);
+// Dims in the order in which the output lies in memory. An input stride may be 0 or negative.
+void msc_move_add(struct msc_move *m, int64_t length, int64_t in, int64_t out);
+// Joins dims that lie behind each other in both.
+void msc_move_finish(struct msc_move *m);
+// All of that for `dims` visited in the order in which `layout` puts them; strides by axis.
+void msc_move_set(struct msc_move *m, size_t element_bytes, int n_dims, const int64_t dims[],
+                  enum msc_layout layout, const int64_t in[], const int64_t out[]);
+// Copies the elements; the arrays do not overlap.
+void msc_move_run(const struct msc_move *m, void *out, const void *in);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,99 @@
+// Steps whose anchor multiplies activations with constant weights: convolutions and linear layers.
+//
+// A step runs in chunks of its batch, so that a chunk's input, sums and output stay in the cache
+// while they are expanded, multiplied and followed by element-wise joints. Three ways (units):
+//
+//     float  float32, also under wide or float edits: integers coming in are dequantised first
+//     whole  float32 over whole numbers q - z: exact while every sum stays below 2^24. Where weights
+//            are too large for that, q - z is cut into digits (powers of two), one pass each, added
+//            as int32
+//     int8   uint8 x int8 -> int32, with z taken off the sums afterwards: the same whole numbers
+//
+// Whether a call computes over integers depends on its input's and its weight's edit alone; whole
+// and int8 give the same bits.
+#ifndef MSC_KERNELS_CPU_WEIGHTED_H
+#define MSC_KERNELS_CPU_WEIGHTED_H
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/ewise.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum msc_weighted_unit {
+    MSC_WEIGHTED_FLOAT,
+    MSC_WEIGHTED_WHOLE,
+    MSC_WEIGHTED_INT8,
+    MSC_WEIGHTED_INT8_PADDED, // the same over an input that is padded beforehand
+    MSC_WEIGHTED_UNIT_COUNT
+};
+
+struct msc_weighted_routine; // a msc_dense made when it is first needed
+
+// What the families say about a joint: its whole batch as one routine.
+struct msc_weighted_spec {
+    struct msc_dense_desc desc; // without bias and limits
+    int out_axis;               // of the weight: output channels
+    int channel_axis;           // of the output
+    bool is_pointwise;          // every position of the batch is computed by itself
+};
+
+struct msc_weighted {
+    struct msc_cpu_backend *backend;
+    const char *name; // the anchor's
+    int32_t input;    // of the step: the activations
+    const struct msc_array *weight;
+    const float *bias; // may be NULL
+    int out_axis;
+    int64_t channels;
+    int64_t n_chunks;
+    int64_t chunk_in, chunk_out; // elements
+    int64_t padded_in;           // elements of a chunk with padding
+    struct msc_dense_desc descs[MSC_WEIGHTED_UNIT_COUNT];
+    struct msc_weighted_routine *routines; // [MSC_WEIGHTED_UNIT_COUNT]
+    struct msc_ewise *ends[3]; // behind float32, sums as float32, sums as int32; may be NULL
+};
+
+enum msc_status msc_weighted_create(struct msc_weighted **out, struct msc_cpu_backend *b,
+                                    const struct msc_plan *plan, const struct msc_step *step,
+                                    const struct msc_weighted_spec *spec);
+// These four are a family's functions.
+void msc_weighted_release(void *kernel);
+enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
+                                 const struct msc_call *call, int thread);
+enum msc_status msc_weighted_weights(void *kernel, struct msc_cpu_backend *b,
+                                     const struct msc_quant *edit, void **out, size_t *n_bytes);
+void msc_weighted_release_weights(void *weights);
+
+// The routine of a unit, created by the first caller. MSC_E_UNSUPPORTED for int8 where there is
+// none; the answer never changes.
+enum msc_status msc_weighted_routine(const struct msc_dense **out, const struct msc_weighted *k,
+                                     enum msc_weighted_unit unit);
+enum msc_status msc_weighted_create_routines(struct msc_weighted *k);
+void msc_weighted_destroy_routines(struct msc_weighted *k);
+
+// Weights under an edit, packed for each unit when it is first needed.
+struct msc_weighted_variant;
+
+struct msc_weighted_pack {
+    struct msc_dense_weights *weights;
+    int64_t largest; // over channels, of sum |q - z|; 0 for float
+    int32_t *sums;   // [channels] of sum (q - z)
+};
+
+// May these weights be multiplied as integers? And as int8?
+bool msc_weighted_is_integer(const struct msc_weighted_variant *v);
+bool msc_weighted_is_int8(const struct msc_weighted_variant *v);
+// Scale of output channel c.
+float msc_weighted_scale(const struct msc_weighted_variant *v, int64_t c);
+enum msc_status msc_weighted_pack(const struct msc_weighted_pack **out,
+                                  const struct msc_weighted *k,
+                                  const struct msc_weighted_variant *v,
+                                  enum msc_weighted_unit unit);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
