@@ -107,6 +107,11 @@ enum msc_status msc_infer__take(const struct msc_infer *call);
 enum msc_status msc_infer__broadcast_to(const struct msc_infer *call);
 enum msc_status msc_infer__tile(const struct msc_infer *call);
 
+// One axis of a slice, all in numbers: *begin comes in as given and goes out as the first element;
+// *count is how many elements it takes. `stride` is not 0.
+void msc_infer__slice_range(int64_t *begin, int64_t *count, int64_t length, int64_t end,
+                            int64_t stride);
+
 // Shape of operands combined by broadcasting; false (with a message) when they do not fit.
 enum msc_status msc_infer__broadcast(struct msc_infer_tensor *out, const struct msc_infer *call,
                                      const struct msc_infer_tensor *a,

@@ -85,12 +85,37 @@ static bool match_group(int *last_in, int *last_out, const struct msc_infer_tens
     return true;
 }
 
+// Equal rank, and no axis whose length is known to change.
+static bool may_be_same(const struct msc_infer_tensor *in, const struct msc_infer_tensor *out) {
+    bool is_same = in->n_dims == out->n_dims;
+    for (int i = 0; is_same && i < in->n_dims; i++) {
+        is_same = !msc_infer__is_number(in->dims[i]) || !msc_infer__is_number(out->dims[i]) ||
+                  in->dims[i].value == out->dims[i].value;
+    }
+    return is_same;
+}
+
+// The letter of an output axis that no input axis became. One of length 1 takes a letter that was
+// lost on the way: [1,C=1,H,W] reshaped to [1,H,W,1] is NHWC.
+static void add_new_letter(char layout[], const struct msc_infer_tensor *in, struct msc_dim dim) {
+    for (int i = 0; msc_infer__is_number(dim) && dim.value == 1 && i < in->n_dims; i++) {
+        bool is_one = msc_infer__is_number(in->dims[i]) && in->dims[i].value == 1;
+        if (is_one && strchr(layout, in->layout[i]) == NULL) {
+            size_t n = strlen(layout);
+            layout[n] = in->layout[i];
+            layout[n + 1] = '\0';
+            return;
+        }
+    }
+    msc_infer__add_letter(layout);
+}
+
 void msc_infer__reshape_layout(struct msc_infer_tensor *out, const struct msc_infer_tensor *in) {
     out->layout[0] = '\0';
     if (in->layout[0] == '\0' || out->n_dims == 0) {
         return;
     }
-    if (in->n_dims == out->n_dims) {
+    if (may_be_same(in, out)) {
         memcpy(out->layout, in->layout, sizeof(out->layout));
         return;
     }
@@ -109,14 +134,14 @@ void msc_infer__reshape_layout(struct msc_infer_tensor *out, const struct msc_in
         }
         char letter = i < last_in ? group_letter(in, i, last_in) : '\0';
         if (letter == '\0' || strchr(layout, letter) != NULL) {
-            msc_infer__add_letter(layout);
+            add_new_letter(layout, in, out->dims[o]);
         } else {
             size_t n = strlen(layout);
             layout[n] = letter;
             layout[n + 1] = '\0';
         }
         for (o++; o < last_out; o++) {
-            msc_infer__add_letter(layout);
+            add_new_letter(layout, in, out->dims[o]);
         }
         i = last_in;
     }

@@ -147,9 +147,8 @@ enum msc_status msc_infer__split(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// One axis of a slice, all in numbers: where it begins and how many elements it takes.
-static void slice_numbers(int64_t *begin, int64_t *count, int64_t length, int64_t end,
-                          int64_t stride) {
+void msc_infer__slice_range(int64_t *begin, int64_t *count, int64_t length, int64_t end,
+                            int64_t stride) {
     int64_t lowest = stride < 0 ? -1 : 0, highest = stride < 0 ? length - 1 : length;
     *begin = *begin < 0 ? *begin + length : *begin;
     end = end < 0 ? end + length : end;
@@ -267,7 +266,7 @@ static enum msc_status slice_axis(const struct msc_infer *call, const struct sli
     struct msc_dim begin = s->begin.values[i], end = s->end.values[i];
     if (msc_infer__is_number(length) && msc_infer__is_number(begin) && msc_infer__is_number(end)) {
         int64_t count, first = begin.value;
-        slice_numbers(&first, &count, length.value, end.value, stride.value);
+        msc_infer__slice_range(&first, &count, length.value, end.value, stride.value);
         out->dims[axis] = msc_infer__number(count);
         slice_values(out, x, first, count, stride.value);
         return MSC_OK;

@@ -1,0 +1,328 @@
+// Binding: the graph built anew with a number for every symbol. Joints whose results become
+// constants by that (shape arithmetic) are folded into attributes of their readers, or stay as
+// `constant` joints of the same name where somebody reads them as data.
+#include "base/str.h"
+#include "graph/builder_internal.h"
+
+#include <string.h>
+
+struct bind {
+    const struct msc_graph *from;
+    struct msc_builder builder;
+    struct msc_value **values; // [n_tensors] by id in `from`
+    int64_t *symbols;          // [n_prims] by id in `from`; -1: not bound
+};
+
+static bool is_symbol(const struct msc_prim *p) {
+    return strcmp(p->optype, "shape") == 0;
+}
+
+static enum msc_status check_value(const struct msc_graph *g, const char *symbol, int64_t value) {
+    if (value < 1 || value > INT32_MAX) {
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s': symbol '%s' is bound to %lld, expected 1 to %d",
+                        g->name, symbol, (long long)value, INT32_MAX);
+    }
+    return MSC_OK;
+}
+
+// Every dimension of the inputs that is a bare symbol, once each: those that can be bound.
+static enum msc_status list_symbols(struct msc_str *out, const struct msc_graph *g) {
+    for (int32_t i = 0; i < g->n_prims; i++) {
+        bool is_of_input = false;
+        for (int32_t k = 0; k < g->n_inputs; k++) {
+            const struct msc_tensor *t = &g->tensors[g->inputs[k]]->tensor;
+            for (int d = 0; d < t->n_dims; d++) {
+                is_of_input |= t->prims[d] == i;
+            }
+        }
+        if (is_of_input && is_symbol(g->prims[i])) {
+            msc_str_printf(out, "%s%s", out->length == 0 ? "" : ", ", g->prims[i]->name);
+        }
+    }
+    return msc_str_status(out);
+}
+
+static enum msc_status fail_unknown(const struct msc_graph *g, const char *symbol) {
+    struct msc_str names = {0};
+    enum msc_status status = list_symbols(&names, g);
+    if (status == MSC_OK) {
+        status = MSC_FAIL(MSC_E_INVALID, "graph '%s' has no symbol '%s' to bind; it has: %s",
+                          g->name, symbol, names.length == 0 ? "none" : msc_str_text(&names));
+    }
+    msc_str_finish(&names);
+    return status;
+}
+
+static enum msc_status bind_names(struct bind *b, const struct msc_binding bindings[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        int32_t prim = msc_graph_find_prim(b->from, bindings[i].symbol);
+        if (prim == MSC_NO_ID || !is_symbol(b->from->prims[prim])) {
+            return fail_unknown(b->from, bindings[i].symbol);
+        }
+        MSC_TRY(check_value(b->from, bindings[i].symbol, bindings[i].value));
+        b->symbols[prim] = bindings[i].value;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status bind_dim(struct bind *b, const struct msc_tensor *t, int dim,
+                                int64_t value) {
+    const struct msc_graph *g = b->from;
+    int32_t prim = t->prims[dim];
+    if (prim == MSC_NO_ID && t->dims[dim] != value) {
+        return MSC_FAIL(MSC_E_INVALID, "input '%s': dimension %d is %lld, expected %lld", t->alias,
+                        dim, (long long)value, (long long)t->dims[dim]);
+    }
+    if (prim == MSC_NO_ID || !is_symbol(g->prims[prim])) {
+        return MSC_OK;
+    }
+    MSC_TRY(check_value(g, g->prims[prim]->name, value));
+    if (b->symbols[prim] >= 0 && b->symbols[prim] != value) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "input '%s': dimension %d is %lld, but its symbol '%s' is %lld elsewhere",
+                        t->alias, dim, (long long)value, g->prims[prim]->name,
+                        (long long)b->symbols[prim]);
+    }
+    b->symbols[prim] = value;
+    return MSC_OK;
+}
+
+static enum msc_status bind_inputs(struct bind *b, const struct msc_input_shape shapes[],
+                                   size_t n) {
+    const struct msc_graph *g = b->from;
+    if (n != (size_t)g->n_inputs) {
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has %d inputs, found shapes for %zu", g->name,
+                        (int)g->n_inputs, n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct msc_tensor *t = &g->tensors[g->inputs[i]]->tensor;
+        if (shapes[i].n_dims != t->n_dims) {
+            return MSC_FAIL(MSC_E_INVALID, "input '%s' has %d dimensions, found %d", t->alias,
+                            t->n_dims, shapes[i].n_dims);
+        }
+        for (int d = 0; d < t->n_dims; d++) {
+            MSC_TRY(bind_dim(b, t, d, shapes[i].dims[d]));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status copy_input(struct bind *b, const struct msc_joint *j) {
+    int32_t from = j->outputs[0];
+    struct msc_tensor t = b->from->tensors[from]->tensor;
+    for (int d = 0; d < t.n_dims; d++) {
+        int32_t prim = t.prims[d];
+        if (prim == MSC_NO_ID) {
+            continue;
+        }
+        t.dims[d] = msc_dim_evaluate(b->from, (struct msc_dim){-1, prim}, b->symbols);
+        if (t.dims[d] < 0) {
+            const char *name = b->from->prims[prim]->name;
+            return MSC_FAIL(MSC_E_INVALID,
+                            "input '%s': dimension %d, '%s', is not bound; give it a value as %s=N",
+                            t.alias, d, name, name);
+        }
+    }
+    int32_t tensor;
+    MSC_TRY(msc_graph_add_input(&tensor, b->builder.graph, j->name, t.alias, t.dtype, t.layout,
+                                t.n_dims, t.dims));
+    return msc_builder_activation(&b->values[from], &b->builder, t.alias, tensor);
+}
+
+// A weight, or the output of a `constant` joint when `joint` names it.
+static enum msc_status copy_weight(struct msc_value **out, struct bind *b,
+                                   const struct msc_tensor *weight, const struct msc_joint *joint) {
+    struct msc_builder *builder = &b->builder;
+    const char *alias = joint == NULL ? "" : b->from->tensors[joint->outputs[0]]->tensor.alias;
+    if (weight->data != NULL) {
+        MSC_TRY(msc_builder_constant(out, builder, weight->name, weight->data));
+    } else {
+        MSC_TRY(msc_builder_activation(out, builder, weight->name, MSC_NO_ID));
+        MSC_TRY(msc_graph__add_empty_weight(&(*out)->weight, builder->graph, weight));
+    }
+    (*out)->alias = alias;
+    (*out)->layout = weight->layout;
+    (*out)->joint_name = joint == NULL ? NULL : joint->name;
+    return MSC_OK;
+}
+
+static enum msc_status copy_constant(struct bind *b, const struct msc_joint *j) {
+    int32_t weight = j->operands[0];
+    if (weight == MSC_NO_ID) {
+        return MSC_FAIL(MSC_E_INVALID, "joint '%s' is a constant without elements", j->name);
+    }
+    if (b->values[weight] != NULL) {
+        // Another joint holds this weight too; the elements are shared, the name is not.
+        struct msc_value *shared = b->values[weight];
+        struct msc_value *copy = msc_arena_alloc(&b->builder.arena, sizeof(*copy));
+        if (copy == NULL) {
+            return msc_graph__no_memory(b->from);
+        }
+        *copy = *shared;
+        copy->alias = b->from->tensors[j->outputs[0]]->tensor.alias;
+        copy->joint_name = j->name;
+        copy->tensor = MSC_NO_ID;
+        b->values[j->outputs[0]] = copy;
+        return MSC_OK;
+    }
+    const struct msc_tensor *t = &b->from->tensors[weight]->tensor;
+    MSC_TRY(copy_weight(&b->values[weight], b, t, j));
+    b->values[j->outputs[0]] = b->values[weight];
+    return MSC_OK;
+}
+
+// Letters that only a look backwards found before would be lost with new inference.
+static enum msc_status keep_layout(struct msc_graph *g, int32_t tensor, const char *layout) {
+    struct msc_tensor *t = &g->tensors[tensor]->tensor;
+    if (t->layout[0] == '\0' && strlen(layout) == (size_t)t->n_dims) {
+        t->layout = msc_arena_strdup(&g->arena, layout);
+        if (t->layout == NULL) {
+            return msc_graph__no_memory(g);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status copy_operator(struct bind *b, const struct msc_joint *j) {
+    struct msc_arena *arena = &b->builder.arena;
+    struct msc_value **operands = msc_arena_array(arena, (size_t)j->n_operands, sizeof(*operands));
+    struct msc_value **outputs = msc_arena_array(arena, (size_t)j->n_outputs, sizeof(*outputs));
+    const char **aliases = msc_arena_array(arena, (size_t)j->n_outputs, sizeof(*aliases));
+    if (operands == NULL || outputs == NULL || aliases == NULL) {
+        return msc_graph__no_memory(b->from);
+    }
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        int32_t tensor = j->operands[i];
+        if (tensor == MSC_NO_ID) {
+            continue;
+        }
+        const struct msc_tensor *t = &b->from->tensors[tensor]->tensor;
+        if (b->values[tensor] == NULL) {
+            MSC_TRY(copy_weight(&b->values[tensor], b, t, NULL));
+        }
+        operands[i] = b->values[tensor];
+    }
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        aliases[i] = b->from->tensors[j->outputs[i]]->tensor.alias;
+    }
+    struct msc_builder_joint joint = {
+        .op = j->op,
+        .name = j->name,
+        .scope = j->scope,
+        .n_operands = j->n_operands,
+        .operands = operands,
+        .n_attrs = j->n_attrs,
+        .attrs = j->attrs,
+        .n_outputs = j->n_outputs,
+        .aliases = aliases,
+    };
+    MSC_TRY(msc_builder_add(outputs, &b->builder, &joint));
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        b->values[j->outputs[i]] = outputs[i];
+        if (outputs[i]->tensor != MSC_NO_ID) {
+            MSC_TRY(keep_layout(b->builder.graph, outputs[i]->tensor,
+                                b->from->tensors[j->outputs[i]]->tensor.layout));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status copy_joints(struct bind *b) {
+    const struct msc_graph *g = b->from;
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        MSC_TRY(msc_builder_reserve(&b->builder, g->joints[i]->joint.name));
+    }
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        if (j->op == MSC_OP_INPUT) {
+            MSC_TRY(copy_input(b, j));
+        } else if (j->op == MSC_OP_CONSTANT) {
+            MSC_TRY(copy_constant(b, j));
+        } else {
+            MSC_TRY(copy_operator(b, j));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status set_outputs(struct bind *b) {
+    const struct msc_graph *g = b->from;
+    int32_t *outputs = msc_arena_array(&b->builder.arena, (size_t)g->n_outputs, sizeof(*outputs));
+    if (outputs == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    for (int32_t i = 0; i < g->n_outputs; i++) {
+        MSC_TRY(msc_builder_tensor(&outputs[i], &b->builder, b->values[g->outputs[i]]));
+    }
+    MSC_TRY(msc_graph__set_outputs(b->builder.graph, g->n_outputs, outputs));
+    return msc_graph_finalize(b->builder.graph);
+}
+
+static enum msc_status check_bound(const struct msc_graph *g) {
+    for (int32_t i = 0; i < g->n_tensors; i++) {
+        const struct msc_tensor *t = &g->tensors[i]->tensor;
+        for (int d = 0; d < t->n_dims; d++) {
+            if (t->prims[d] != MSC_NO_ID) {
+                return MSC_FAIL(MSC_E_UNSUPPORTED,
+                                "graph '%s': dimension %d of '%s' depends on data, its length is "
+                                "not known before the network runs",
+                                g->name, d, t->name);
+            }
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status start(struct bind *b) {
+    size_t n_tensors = (size_t)b->from->n_tensors, n_prims = (size_t)b->from->n_prims;
+    MSC_TRY(msc_graph_create(&b->builder.graph, b->from->name));
+    b->values = msc_arena_array(&b->builder.arena, n_tensors, sizeof(b->values[0]));
+    b->symbols = msc_arena_array(&b->builder.arena, n_prims + 1, sizeof(b->symbols[0]));
+    if (b->values == NULL || b->symbols == NULL) {
+        return msc_graph__no_memory(b->from);
+    }
+    memset(b->symbols, 0xff, n_prims * sizeof(b->symbols[0]));
+    return MSC_OK;
+}
+
+static enum msc_status build(struct bind *b) {
+    MSC_TRY(copy_joints(b));
+    MSC_TRY(set_outputs(b));
+    return check_bound(b->builder.graph);
+}
+
+static enum msc_status finish(struct msc_graph **out, struct bind *b, enum msc_status status) {
+    if (status == MSC_OK) {
+        *out = b->builder.graph;
+    } else {
+        msc_graph_destroy(b->builder.graph);
+    }
+    msc_builder_finish(&b->builder);
+    return status;
+}
+
+enum msc_status msc_graph_bind(struct msc_graph **out, const struct msc_graph *g,
+                               const struct msc_binding bindings[], size_t n) {
+    struct bind b = {.from = g};
+    enum msc_status status = start(&b);
+    if (status == MSC_OK) {
+        status = bind_names(&b, bindings, n);
+    }
+    if (status == MSC_OK) {
+        status = build(&b);
+    }
+    return finish(out, &b, status);
+}
+
+enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_graph *g,
+                                      const struct msc_input_shape shapes[], size_t n) {
+    struct bind b = {.from = g};
+    enum msc_status status = start(&b);
+    if (status == MSC_OK) {
+        status = bind_inputs(&b, shapes, n);
+    }
+    if (status == MSC_OK) {
+        status = build(&b);
+    }
+    return finish(out, &b, status);
+}

@@ -1,0 +1,458 @@
+#include "graph/builder_internal.h"
+
+#include "base/str.h"
+#include "graph/constant_internal.h"
+#include "graph/op_attrs.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+void msc_builder_finish(struct msc_builder *b) {
+    for (size_t i = 0; i < b->n_arrays; i++) {
+        msc_array_release(b->arrays[i]);
+    }
+    msc_free(b->arrays);
+    msc_graph__names_finish(&b->reserved);
+    msc_arena_finish(&b->arena);
+    *b = (struct msc_builder){0};
+}
+
+enum msc_status msc_builder_reserve(struct msc_builder *b, const char *name) {
+    return msc_graph__names_put(&b->reserved, name, 0);
+}
+
+static enum msc_status new_value(struct msc_value **out, struct msc_builder *b, const char *name) {
+    struct msc_value *v = msc_arena_alloc(&b->arena, sizeof(*v));
+    if (v == NULL) {
+        return msc_graph__no_memory(b->graph);
+    }
+    *v = (struct msc_value){
+        .name = name, .alias = "", .layout = "", .tensor = MSC_NO_ID, .weight = MSC_NO_ID};
+    *out = v;
+    return MSC_OK;
+}
+
+enum msc_status msc_builder_activation(struct msc_value **out, struct msc_builder *b,
+                                       const char *name, int32_t tensor) {
+    MSC_TRY(new_value(out, b, name));
+    (*out)->alias = name;
+    (*out)->tensor = tensor;
+    return MSC_OK;
+}
+
+enum msc_status msc_builder_constant(struct msc_value **out, struct msc_builder *b,
+                                     const char *name, const struct msc_array *array) {
+    MSC_TRY(new_value(out, b, name));
+    MSC_TRY(msc_grow(&b->arrays, &b->arrays_capacity, b->n_arrays + 1, sizeof(b->arrays[0])));
+    b->arrays[b->n_arrays++] = msc_array_retain(array);
+    (*out)->constant = array;
+    return MSC_OK;
+}
+
+static const char *take_text(struct msc_builder *b, struct msc_str *text) {
+    const char *copy = msc_str_status(text) == MSC_OK
+                           ? msc_arena_strdup(&b->arena, msc_str_text(text))
+                           : NULL;
+    msc_str_finish(text);
+    return copy;
+}
+
+const char *msc_builder_ints(struct msc_builder *b, const int64_t values[], int n) {
+    struct msc_str text = {0};
+    msc_attr_write_ints(&text, values, (size_t)n);
+    return take_text(b, &text);
+}
+
+const char *msc_builder_floats(struct msc_builder *b, const float values[], int n) {
+    struct msc_str text = {0};
+    msc_attr_write_floats(&text, values, (size_t)n);
+    return take_text(b, &text);
+}
+
+const char *msc_builder_float(struct msc_builder *b, float value) {
+    struct msc_str text = {0};
+    msc_str_float(&text, value);
+    return take_text(b, &text);
+}
+
+const char *msc_builder_int(struct msc_builder *b, int64_t value) {
+    return msc_arena_printf(&b->arena, "%lld", (long long)value);
+}
+
+// True when no joint has this name, nor any weight the name of the joint's first output.
+static bool is_free(struct msc_builder *b, const char *name) {
+    const char *output = msc_arena_printf(&b->arena, "%s:0", name);
+    return output != NULL && msc_graph__live_joint(b->graph, name) == MSC_NO_ID &&
+           msc_graph__live_tensor(b->graph, output) == MSC_NO_ID;
+}
+
+// The wanted name when it is free, else the hint with the first free number.
+static const char *joint_name(struct msc_builder *b, const char *wanted, enum msc_op op) {
+    if (wanted != NULL && wanted[0] != '\0' && is_free(b, wanted)) {
+        return wanted;
+    }
+    const char *hint = msc_op_info(op)->hint;
+    for (;;) {
+        int32_t number = b->hints[op]++;
+        const char *name = number == 0 ? hint : msc_arena_printf(&b->arena, "%s_%d", hint, number);
+        bool is_reserved =
+            name != NULL && msc_graph__names_find(&b->reserved, name) != MSC_NO_ID;
+        if (name == NULL || (!is_reserved && is_free(b, name))) {
+            return name;
+        }
+    }
+}
+
+// TensorFlow's exporters call a value as we call a joint's output, "node:0". The elements that were
+// computed for it then take the joint's name, to leave the other to the output.
+static bool is_called_as_output(const struct msc_value *v) {
+    size_t n = v->joint_name == NULL ? 0 : strlen(v->joint_name);
+    return n > 0 && strncmp(v->name, v->joint_name, n) == 0 && strcmp(v->name + n, ":0") == 0;
+}
+
+static const char *wanted_name(const struct msc_value *v) {
+    return v->name[0] == '\0' ? "const" : is_called_as_output(v) ? v->joint_name : v->name;
+}
+
+// A name for a weight: the wanted one, or that with the first free number.
+static const char *weight_name(struct msc_builder *b, const struct msc_value *v) {
+    const char *base = wanted_name(v);
+    const char *name = base;
+    for (int n = 1; name != NULL && msc_graph__live_tensor(b->graph, name) != MSC_NO_ID; n++) {
+        name = msc_arena_printf(&b->arena, "%s_%d", base, n);
+    }
+    return name;
+}
+
+// The weight of this name when it has the same elements and letters: another value made it.
+static int32_t find_weight(const struct msc_builder *b, const struct msc_value *v,
+                           const char *layout) {
+    int32_t id = msc_graph__live_tensor(b->graph, wanted_name(v));
+    if (id == MSC_NO_ID) {
+        return MSC_NO_ID;
+    }
+    const struct msc_tensor *t = &b->graph->tensors[id]->tensor;
+    bool is_same = t->producer == MSC_NO_ID && t->data == v->constant &&
+                   strcmp(t->layout, layout) == 0;
+    return is_same ? id : MSC_NO_ID;
+}
+
+static enum msc_status make_weight(int32_t *out, struct msc_builder *b, struct msc_value *v,
+                                   const char *layout) {
+    bool is_same = v->weight != MSC_NO_ID &&
+                   (layout[0] == '\0' ||
+                    strcmp(b->graph->tensors[v->weight]->tensor.layout, layout) == 0);
+    if (!is_same && v->constant != NULL) {
+        if (strlen(layout) != (size_t)msc_array_n_dims(v->constant)) {
+            layout = "";
+        }
+        v->weight = find_weight(b, v, layout);
+        if (v->weight == MSC_NO_ID) {
+            const char *name = weight_name(b, v);
+            if (name == NULL) {
+                return msc_graph__no_memory(b->graph);
+            }
+            MSC_TRY(msc_graph_add_weight(&v->weight, b->graph, name, NULL, layout, v->constant));
+        }
+    }
+    *out = v->weight;
+    return MSC_OK;
+}
+
+enum msc_status msc_builder_tensor(int32_t *out, struct msc_builder *b, struct msc_value *v) {
+    if (v->tensor == MSC_NO_ID) {
+        const char *name = joint_name(b, v->joint_name, MSC_OP_CONSTANT);
+        if (name == NULL) {
+            return msc_graph__no_memory(b->graph);
+        }
+        struct msc_weight_spec weight = {.role = "const"};
+        MSC_TRY(make_weight(&weight.tensor, b, v, v->layout));
+        struct msc_joint_spec spec = {
+            .op = MSC_OP_CONSTANT,
+            .name = name,
+            .n_weights = 1,
+            .weights = &weight,
+            .aliases = &v->alias,
+        };
+        int32_t joint;
+        MSC_TRY(msc_graph_add_joint(&joint, b->graph, &spec));
+        v->tensor = b->graph->joints[joint]->outputs[0];
+    }
+    *out = v->tensor;
+    return MSC_OK;
+}
+
+// A joint's parts as they come together.
+struct assembly {
+    struct msc_builder *b;
+    const struct msc_builder_joint *from;
+    struct msc_attr *attrs;
+    int32_t n_attrs;
+    int32_t *inputs;
+    int32_t n_inputs;
+    struct msc_weight_spec *weights;
+    int32_t n_weights;
+};
+
+static const char *find_attr(const struct assembly *a, const char *key) {
+    for (int32_t i = 0; i < a->n_attrs; i++) {
+        if (strcmp(a->attrs[i].key, key) == 0) {
+            return a->attrs[i].value;
+        }
+    }
+    return "";
+}
+
+static void set_attr(struct assembly *a, const char *key, const char *value) {
+    int32_t i = 0;
+    while (i < a->n_attrs && strcmp(a->attrs[i].key, key) != 0) {
+        i++;
+    }
+    a->attrs[i] = (struct msc_attr){key, value};
+    a->n_attrs += i == a->n_attrs;
+}
+
+// Sizes of parts become the points between them.
+static const char *cut_points(struct msc_builder *b, const struct msc_array *sizes) {
+    int n = (int)msc_array_n_elements(sizes);
+    int64_t *cuts = msc_arena_array(&b->arena, (size_t)n, sizeof(cuts[0]));
+    int64_t at = 0;
+    for (int i = 0; cuts != NULL && i + 1 < n; i++) {
+        int64_t size = msc_array_get_i64(sizes, i);
+        at += size > 0 && size < INT32_MAX ? size : 0;
+        cuts[i] = at;
+    }
+    return cuts == NULL ? NULL : msc_builder_ints(b, cuts, n > 0 ? n - 1 : 0);
+}
+
+static const char *ints_text(struct msc_builder *b, const struct msc_array *array) {
+    int n = (int)msc_array_n_elements(array);
+    int64_t *values = msc_arena_array(&b->arena, (size_t)n + 1, sizeof(values[0]));
+    for (int i = 0; values != NULL && i < n; i++) {
+        values[i] = msc_array_get_i64(array, i);
+    }
+    return values == NULL ? NULL : msc_builder_ints(b, values, n);
+}
+
+static const char *floats_text(struct msc_builder *b, const struct msc_array *array) {
+    int n = (int)msc_array_n_elements(array);
+    float *values = msc_arena_array(&b->arena, (size_t)n + 1, sizeof(values[0]));
+    for (int i = 0; values != NULL && i < n; i++) {
+        values[i] = (float)msc_array_get_double(array, i);
+    }
+    return values == NULL ? NULL : msc_builder_floats(b, values, n);
+}
+
+// "" where the limit is no limit.
+static const char *float_text(struct msc_builder *b, const struct msc_array *array) {
+    if (msc_array_n_elements(array) != 1) {
+        return "";
+    }
+    float value = (float)msc_array_get_double(array, 0);
+    return isinf(value) ? "" : msc_builder_float(b, value);
+}
+
+static enum msc_status add_attribute(struct assembly *a, const struct msc_op_role *role,
+                                     const struct msc_value *v) {
+    struct msc_builder *b = a->b;
+    enum msc_op op = a->from->op;
+    const char *key = msc_arena_strndup(&b->arena, role->name, (size_t)role->length);
+    if (key == NULL) {
+        return msc_graph__no_memory(b->graph);
+    }
+    if (v->constant == NULL || msc_array_n_elements(v->constant) > 4096) {
+        return MSC_FAIL(MSC_E_INVALID, "parameter %s has no elements, or too many", key);
+    }
+    const char *text;
+    if (op == MSC_OP_SPLIT) {
+        key = "indices_or_sections";
+        text = cut_points(b, v->constant);
+    } else {
+        const struct msc_op_attr *row = msc_op_attr_find(op, key);
+        assert(row != NULL);
+        text = row->type == MSC_ATTR_FLOAT    ? float_text(b, v->constant)
+               : row->type == MSC_ATTR_FLOATS ? floats_text(b, v->constant)
+                                              : ints_text(b, v->constant);
+    }
+    if (text == NULL) {
+        return msc_graph__no_memory(b->graph);
+    }
+    set_attr(a, key, text);
+    return MSC_OK;
+}
+
+// Letters that the role itself tells.
+static const char *role_layout(const struct assembly *a, const struct msc_op_role *role) {
+    if (role->length == 6 && strncmp(role->name, "weight", 6) == 0) {
+        const char *layout = find_attr(a, "kernel_layout");
+        const struct msc_op_attr *row = msc_op_attr_find(a->from->op, "kernel_layout");
+        return layout[0] == '\0' && row != NULL ? row->value : layout;
+    }
+    return strncmp(role->name, "indices", 7) == 0 ? "" : "O";
+}
+
+static enum msc_status add_weight(struct assembly *a, const struct msc_op_role *role,
+                                  struct msc_value *v) {
+    const char *layout = v->layout[0] != '\0' ? v->layout : role_layout(a, role);
+    struct msc_weight_spec *weight = &a->weights[a->n_weights++];
+    weight->role = msc_arena_strndup(&a->b->arena, role->name, (size_t)role->length);
+    if (weight->role == NULL) {
+        return msc_graph__no_memory(a->b->graph);
+    }
+    return make_weight(&weight->tensor, a->b, v, layout);
+}
+
+// What one operand becomes. Positions that take nothing else are filled with MSC_NO_ID.
+static enum msc_status deal(struct assembly *a, const struct msc_op_role *role,
+                            struct msc_value *v) {
+    bool is_input = strncmp(role->name, "input", (size_t)role->length) == 0;
+    if (v != NULL && msc_value_is_constant(v) && !is_input && !role->is_attribute) {
+        return add_weight(a, role, v);
+    }
+    int32_t tensor = MSC_NO_ID;
+    if (v != NULL && v->constant != NULL && role->is_attribute) {
+        MSC_TRY(add_attribute(a, role, v));
+    } else if (v != NULL) {
+        MSC_TRY(msc_builder_tensor(&tensor, a->b, v));
+    }
+    if (tensor != MSC_NO_ID || !msc_graph__is_given_as_attr(a->attrs, a->n_attrs, role)) {
+        a->inputs[a->n_inputs++] = tensor;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status assemble(struct assembly *a) {
+    const struct msc_builder_joint *from = a->from;
+    size_t n = (size_t)from->n_operands;
+    // Every operand may add one attribute.
+    a->attrs = msc_arena_array(&a->b->arena, (size_t)from->n_attrs + n, sizeof(a->attrs[0]));
+    a->inputs = msc_arena_array(&a->b->arena, n, sizeof(a->inputs[0]));
+    a->weights = msc_arena_array(&a->b->arena, n, sizeof(a->weights[0]));
+    if (a->attrs == NULL || a->inputs == NULL || a->weights == NULL) {
+        return msc_graph__no_memory(a->b->graph);
+    }
+    for (int32_t i = 0; i < from->n_attrs; i++) {
+        if (from->attrs[i].value == NULL) {
+            return msc_graph__no_memory(a->b->graph);
+        }
+        set_attr(a, from->attrs[i].key, from->attrs[i].value);
+    }
+    for (int32_t i = 0; i < from->n_operands; i++) {
+        struct msc_op_role role;
+        if (!msc_op_role(from->op, i, &role)) {
+            return MSC_FAIL(MSC_E_INVALID, "%s takes %d operands, found %d",
+                            msc_op_info(from->op)->name, (int)i, (int)from->n_operands);
+        }
+        MSC_TRY(deal(a, &role, from->operands[i]));
+    }
+    while (a->n_inputs > 0 && a->inputs[a->n_inputs - 1] == MSC_NO_ID) {
+        a->n_inputs--;
+    }
+    return MSC_OK;
+}
+
+// Which operands had no `constant` joint before, so that those made in vain can go again.
+struct marks {
+    int32_t hint;
+    bool *had_tensor;
+};
+
+static enum msc_status set_marks(struct marks *m, struct msc_builder *b,
+                                 const struct msc_builder_joint *joint) {
+    m->hint = b->hints[MSC_OP_CONSTANT];
+    m->had_tensor = msc_arena_array(&b->arena, (size_t)joint->n_operands, sizeof(bool));
+    if (m->had_tensor == NULL) {
+        return msc_graph__no_memory(b->graph);
+    }
+    for (int32_t i = 0; i < joint->n_operands; i++) {
+        const struct msc_value *v = joint->operands[i];
+        m->had_tensor[i] = v == NULL || v->tensor != MSC_NO_ID;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status remove_new_constants(struct msc_builder *b, const struct marks *m,
+                                            const struct msc_builder_joint *joint) {
+    for (int32_t i = 0; i < joint->n_operands; i++) {
+        struct msc_value *v = joint->operands[i];
+        if (!m->had_tensor[i] && v->tensor != MSC_NO_ID) {
+            MSC_TRY(msc_graph_remove_joint(b->graph,
+                                           b->graph->tensors[v->tensor]->tensor.producer));
+            v->tensor = MSC_NO_ID;
+        }
+    }
+    b->hints[MSC_OP_CONSTANT] = m->hint;
+    return MSC_OK;
+}
+
+// The joint's outputs as constants, when they are; `arrays` [n_outputs] are handed over.
+static enum msc_status fold(struct msc_value *outputs[], struct msc_builder *b, int32_t joint,
+                            struct msc_array *arrays[]) {
+    const struct msc_joint *j = &b->graph->joints[joint]->joint;
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        const char *alias = b->graph->tensors[j->outputs[i]]->tensor.alias;
+        MSC_TRY(msc_builder_constant(&outputs[i], b, alias[0] == '\0' ? j->name : alias,
+                                     arrays[i]));
+        outputs[i]->alias = alias;
+        outputs[i]->joint_name = i == 0 ? j->name : NULL;
+    }
+    return msc_graph_remove_joint(b->graph, joint);
+}
+
+static enum msc_status make_outputs(struct msc_value *outputs[], bool *is_folded,
+                                    struct msc_builder *b, int32_t joint) {
+    const struct msc_joint *j = &b->graph->joints[joint]->joint;
+    size_t n = (size_t)j->n_outputs;
+    struct msc_array **arrays = msc_arena_array(&b->arena, n, sizeof(arrays[0]));
+    if (arrays == NULL) {
+        return msc_graph__no_memory(b->graph);
+    }
+    MSC_TRY(msc_constant_evaluate(arrays, is_folded, b->graph, joint));
+    enum msc_status status = MSC_OK;
+    if (*is_folded) {
+        status = fold(outputs, b, joint, arrays);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *alias = b->graph->tensors[j->outputs[i]]->tensor.alias;
+        if (!*is_folded && status == MSC_OK) {
+            status = msc_builder_activation(&outputs[i], b, alias, j->outputs[i]);
+        }
+        msc_array_release(arrays[i]);
+    }
+    return status;
+}
+
+enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder *b,
+                                const struct msc_builder_joint *joint) {
+    struct assembly a = {.b = b, .from = joint};
+    struct marks marks;
+    int32_t hint = b->hints[joint->op];
+    MSC_TRY(set_marks(&marks, b, joint));
+    MSC_TRY(assemble(&a));
+    struct msc_joint_spec spec = {
+        .op = joint->op,
+        .name = joint_name(b, joint->name, joint->op),
+        .scope = joint->scope,
+        .n_inputs = a.n_inputs,
+        .inputs = a.inputs,
+        .n_weights = a.n_weights,
+        .weights = a.weights,
+        .n_attrs = a.n_attrs,
+        .attrs = a.attrs,
+        .n_outputs = joint->n_outputs,
+        .aliases = joint->aliases,
+    };
+    if (spec.name == NULL) {
+        return msc_graph__no_memory(b->graph);
+    }
+    int32_t id;
+    bool is_folded;
+    MSC_TRY(msc_graph_add_joint(&id, b->graph, &spec));
+    MSC_TRY(make_outputs(outputs, &is_folded, b, id));
+    if (is_folded) {
+        b->hints[joint->op] = hint;
+        MSC_TRY(remove_new_constants(b, &marks, joint));
+    }
+    return MSC_OK;
+}

@@ -1,0 +1,339 @@
+// Operators over shapes, and those whose parameters moved between attributes and inputs.
+#include "graph/onnx_import_internal.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum msc_status msc_onnx__dropout(struct msc_onnx_node *n) {
+    double training = 0.0;
+    if (n->inputs[0] == NULL || (msc_onnx__input(n, 2) != NULL &&
+                                 !msc_onnx__scalar(&training, msc_onnx__input(n, 2)))) {
+        return MSC_ONNX_UNSUPPORTED("training_mode is computed");
+    }
+    if (training != 0.0) {
+        return MSC_ONNX_UNSUPPORTED("training_mode is set");
+    }
+    return msc_onnx__add_last(n, MSC_OP_IDENTITY, n->inputs, 1);
+}
+
+// A limit that no float32 goes beyond is no limit.
+static void set_limit(struct msc_onnx_node *n, const char *key, float value) {
+    if (!isinf(value) && fabsf(value) < FLT_MAX) {
+        msc_onnx__set_float(n, key, value);
+    }
+}
+
+enum msc_status msc_onnx__clip(struct msc_onnx_node *n) {
+    if (n->opset < 11) {
+        float low, high;
+        MSC_TRY(msc_onnx__float(&low, n, "min", -FLT_MAX));
+        MSC_TRY(msc_onnx__float(&high, n, "max", FLT_MAX));
+        set_limit(n, "min", low);
+        set_limit(n, "max", high);
+        return msc_onnx__add_last(n, MSC_OP_CLIP, n->inputs, 1);
+    }
+    return msc_onnx__add_last(n, MSC_OP_CLIP, n->inputs, n->n_inputs);
+}
+
+enum msc_status msc_onnx__cast(struct msc_onnx_node *n) {
+    int64_t to;
+    MSC_TRY(msc_onnx__int(&to, n, "to", 0));
+    enum msc_dtype dtype = msc_onnx_dtype(to < 0 || to > 1000 ? 0 : (int)to);
+    if (dtype == MSC_DTYPE_NONE) {
+        return MSC_ONNX_UNSUPPORTED("to %s (%lld)",
+                                    msc_onnx_type_name(to < 0 || to > 1000 ? 0 : (int)to),
+                                    (long long)to);
+    }
+    msc_onnx__set(n, "dtype", msc_dtype_name(dtype));
+    return msc_onnx__add_last(n, MSC_OP_CAST, n->inputs, 1);
+}
+
+enum msc_status msc_onnx__extremum(struct msc_onnx_node *n) {
+    enum msc_op op = n->n_inputs == 1 ? MSC_OP_IDENTITY : n->rule->op;
+    return msc_onnx__add_last(n, op, n->inputs, n->n_inputs);
+}
+
+enum msc_status msc_onnx__sum(struct msc_onnx_node *n) {
+    if (n->n_inputs == 1) {
+        return msc_onnx__add_last(n, MSC_OP_IDENTITY, n->inputs, 1);
+    }
+    struct msc_value *operands[2] = {n->inputs[0], NULL};
+    for (int i = 1; i < n->n_inputs - 1; i++) {
+        operands[1] = n->inputs[i];
+        MSC_TRY(msc_onnx__add_helper(&operands[0], n, MSC_OP_ADD, operands, 2));
+    }
+    operands[1] = n->inputs[n->n_inputs - 1];
+    return msc_onnx__add_last(n, MSC_OP_ADD, operands, 2);
+}
+
+enum msc_status msc_onnx__reduce(struct msc_onnx_node *n) {
+    int64_t keepdims, noop;
+    struct msc_value *operands[2] = {n->inputs[0], NULL};
+    MSC_TRY(msc_onnx__int(&keepdims, n, "keepdims", 1));
+    MSC_TRY(msc_onnx__int(&noop, n, "noop_with_empty_axes", 0));
+    MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, "axes"));
+    bool is_empty = operands[1] == NULL || (operands[1]->constant != NULL &&
+                                            msc_array_n_elements(operands[1]->constant) == 0);
+    if (noop != 0 && is_empty) {
+        return msc_onnx__add_last(n, MSC_OP_IDENTITY, operands, 1);
+    }
+    msc_onnx__set_bool(n, "keepdims", keepdims != 0);
+    return msc_onnx__add_last(n, n->rule->op, operands, 2);
+}
+
+enum msc_status msc_onnx__argmax(struct msc_onnx_node *n) {
+    int64_t keepdims;
+    MSC_TRY(msc_onnx__copy_attrs(n));
+    MSC_TRY(msc_onnx__int(&keepdims, n, "keepdims", 1));
+    msc_onnx__set_bool(n, "keepdims", keepdims != 0);
+    return msc_onnx__add_last(n, MSC_OP_ARGMAX, n->inputs, 1);
+}
+
+enum msc_status msc_onnx__reshape(struct msc_onnx_node *n) {
+    MSC_TRY(msc_onnx__copy_attrs(n));
+    return msc_onnx__add_last(n, MSC_OP_RESHAPE, n->inputs, 2);
+}
+
+enum msc_status msc_onnx__transpose(struct msc_onnx_node *n) {
+    int rank = msc_onnx__shape(n, n->inputs[0]).n_dims;
+    int64_t axes[MSC_MAX_DIMS];
+    const int64_t *given;
+    int n_given;
+    MSC_TRY(msc_onnx__ints(&given, &n_given, n, "perm"));
+    if (n_given > 0 && n_given != rank) {
+        return MSC_FAIL(MSC_E_FORMAT, "perm has %d axes, its input %d", n_given, rank);
+    }
+    for (int i = 0; i < rank; i++) {
+        axes[i] = n_given > 0 ? given[i] : rank - 1 - i;
+    }
+    msc_onnx__set_ints(n, "axes", axes, rank);
+    return msc_onnx__add_last(n, MSC_OP_PERMUTE_DIMS, n->inputs, 1);
+}
+
+enum msc_status msc_onnx__axes(struct msc_onnx_node *n) {
+    struct msc_value *operands[2] = {n->inputs[0], NULL};
+    MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, "axes"));
+    return msc_onnx__add_last(n, n->rule->op, operands, operands[1] == NULL ? 1 : 2);
+}
+
+enum msc_status msc_onnx__split(struct msc_onnx_node *n) {
+    struct msc_value *operands[2] = {n->inputs[0], NULL};
+    MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, "split"));
+    MSC_TRY(msc_onnx__copy_attrs(n));
+    bool is_empty = operands[1] == NULL || (operands[1]->constant != NULL &&
+                                            msc_array_n_elements(operands[1]->constant) == 0);
+    // One part is no cut: with the attribute empty it is the whole axis.
+    int n_outputs = (int)n->proto->n_output;
+    return msc_onnx__add_some(n, MSC_OP_SPLIT, operands, is_empty ? 1 : 2, n_outputs);
+}
+
+enum msc_status msc_onnx__slice(struct msc_onnx_node *n) {
+    struct msc_value *operands[5] = {n->inputs[0]};
+    static const char *const names[] = {"", "starts", "ends", "axes", "steps"};
+    for (int i = 1; i < 5; i++) {
+        MSC_TRY(msc_onnx__list_param(&operands[i], n, i, names[i]));
+    }
+    if (operands[1] == NULL || operands[2] == NULL) {
+        return MSC_FAIL(MSC_E_FORMAT, "it has no starts or no ends");
+    }
+    return msc_onnx__add_last(n, MSC_OP_STRIDED_SLICE, operands, 5);
+}
+
+// Widths for some axes become widths for all.
+static enum msc_status spread_pads(struct msc_value **pads, struct msc_onnx_node *n, int rank) {
+    const struct msc_value *axes = msc_onnx__input(n, 3);
+    int64_t widths[2 * MSC_MAX_DIMS] = {0};
+    if (axes == NULL) {
+        return MSC_OK;
+    }
+    if (axes->constant == NULL || (*pads)->constant == NULL) {
+        return MSC_ONNX_UNSUPPORTED("its axes are given and not constant");
+    }
+    int64_t n_axes = msc_array_n_elements(axes->constant);
+    if (msc_array_n_elements((*pads)->constant) != 2 * n_axes) {
+        return MSC_FAIL(MSC_E_FORMAT, "%lld widths for %lld axes",
+                        (long long)msc_array_n_elements((*pads)->constant), (long long)n_axes);
+    }
+    for (int64_t i = 0; i < n_axes; i++) {
+        int64_t axis = msc_array_get_i64(axes->constant, i);
+        if (axis < -rank || axis >= rank) {
+            return MSC_FAIL(MSC_E_FORMAT, "axis %lld of a tensor with %d dimensions",
+                            (long long)axis, rank);
+        }
+        axis = axis < 0 ? axis + rank : axis;
+        widths[axis] = msc_array_get_i64((*pads)->constant, i);
+        widths[rank + axis] = msc_array_get_i64((*pads)->constant, n_axes + i);
+    }
+    return msc_onnx__make_ints(pads, n, "pads", widths, 2 * rank);
+}
+
+enum msc_status msc_onnx__pad(struct msc_onnx_node *n) {
+    struct msc_value *operands[3] = {n->inputs[0], NULL, NULL};
+    const char *mode;
+    MSC_TRY(msc_onnx__text(&mode, n, "mode", "constant"));
+    MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, "pads"));
+    if (operands[1] == NULL) {
+        return MSC_FAIL(MSC_E_FORMAT, "it has no pads");
+    }
+    if (strcmp(mode, "constant") != 0 && strcmp(mode, "reflect") != 0 &&
+        strcmp(mode, "edge") != 0 && strcmp(mode, "wrap") != 0) {
+        return MSC_ONNX_UNSUPPORTED("mode '%s'", mode);
+    }
+    msc_onnx__set(n, "pad_mode", mode);
+    if (n->opset < 11) {
+        float value;
+        MSC_TRY(msc_onnx__float(&value, n, "value", 0.0f));
+        msc_onnx__set_float(n, "pad_value", value);
+        return msc_onnx__add_last(n, MSC_OP_PAD, operands, 2);
+    }
+    MSC_TRY(spread_pads(&operands[1], n, msc_onnx__shape(n, n->inputs[0]).n_dims));
+    operands[2] = msc_onnx__input(n, 2);
+    double value;
+    if (msc_onnx__scalar(&value, operands[2])) {
+        // Also an infinity, which a list of attributes would take for "no value".
+        msc_onnx__set_float(n, "pad_value", (float)value);
+        operands[2] = NULL;
+    }
+    if (operands[2] != NULL) {
+        return MSC_ONNX_UNSUPPORTED("the value it pads with is computed");
+    }
+    return msc_onnx__add_last(n, MSC_OP_PAD, operands, 2);
+}
+
+static bool is_empty_list(const struct msc_value *v) {
+    return v == NULL || (v->constant != NULL && msc_array_n_elements(v->constant) == 0);
+}
+
+// A list for some axes becomes one for all, with `otherwise` (of the axis, when NULL) elsewhere.
+static enum msc_status spread_axes(struct msc_value **list, struct msc_onnx_node *n,
+                                   const struct msc_onnx_shape *x, bool are_scales) {
+    const int64_t *axes;
+    int n_axes;
+    double values[MSC_MAX_DIMS];
+    MSC_TRY(msc_onnx__ints(&axes, &n_axes, n, "axes"));
+    if (n_axes < 0 || is_empty_list(*list)) {
+        return MSC_OK;
+    }
+    if ((*list)->constant == NULL || msc_array_n_elements((*list)->constant) != n_axes) {
+        return MSC_ONNX_UNSUPPORTED("its axes are given, its sizes or scales not constant");
+    }
+    for (int i = 0; i < x->n_dims; i++) {
+        values[i] = are_scales ? 1.0 : (double)x->dims[i];
+    }
+    for (int i = 0; i < n_axes; i++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + x->n_dims : axes[i];
+        if (axis < 0 || axis >= x->n_dims) {
+            return MSC_FAIL(MSC_E_FORMAT, "axis %lld of a tensor with %d dimensions",
+                            (long long)axes[i], x->n_dims);
+        }
+        values[axis] = msc_array_get_double((*list)->constant, i);
+    }
+    struct msc_array *array;
+    int64_t rank = x->n_dims;
+    enum msc_dtype dtype = are_scales ? MSC_DTYPE_F32 : MSC_DTYPE_I64;
+    MSC_TRY(msc_array_create(&array, dtype, 1, &rank));
+    for (int i = 0; i < x->n_dims; i++) {
+        if (values[i] < 0.0) {
+            msc_array_release(array);
+            return MSC_ONNX_UNSUPPORTED("sizes for some axes, others of unknown length");
+        }
+        if (are_scales) {
+            ((float *)msc_array_data(array))[i] = (float)values[i];
+        } else {
+            ((int64_t *)msc_array_data(array))[i] = (int64_t)values[i];
+        }
+    }
+    enum msc_status status = msc_builder_constant(list, &n->import->builder, "", array);
+    msc_array_release(array);
+    return status;
+}
+
+static enum msc_status set_method(struct msc_onnx_node *n, const char *mode) {
+    static const char *const methods[][2] = {
+        {"nearest", "nearest_neighbor"}, {"linear", "linear"}, {"cubic", "cubic"}};
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        if (strcmp(mode, methods[i][0]) == 0) {
+            msc_onnx__set(n, "method", methods[i][1]);
+            return MSC_OK;
+        }
+    }
+    return MSC_ONNX_UNSUPPORTED("mode '%s'", mode);
+}
+
+// Upsample, and Resize as it was in opset 10: coordinates are divided by the scale.
+static enum msc_status old_resize(struct msc_onnx_node *n, struct msc_value *scales) {
+    const char *mode;
+    MSC_TRY(msc_onnx__text(&mode, n, "mode", "nearest"));
+    MSC_TRY(set_method(n, mode));
+    msc_onnx__set(n, "coordinate_transformation_mode", "asymmetric");
+    msc_onnx__set(n, "rounding_method", "floor");
+    struct msc_value *operands[4] = {n->inputs[0], NULL, scales, NULL};
+    return msc_onnx__add_last(n, MSC_OP_RESIZE, operands, 3);
+}
+
+static enum msc_status set_resize_modes(struct msc_onnx_node *n) {
+    const char *mode, *transform, *nearest, *policy;
+    float alpha, extrapolation;
+    int64_t exclude, antialias;
+    MSC_TRY(msc_onnx__text(&mode, n, "mode", "nearest"));
+    MSC_TRY(msc_onnx__text(&transform, n, "coordinate_transformation_mode", "half_pixel"));
+    MSC_TRY(msc_onnx__text(&nearest, n, "nearest_mode", "round_prefer_floor"));
+    MSC_TRY(msc_onnx__text(&policy, n, "keep_aspect_ratio_policy", "stretch"));
+    MSC_TRY(msc_onnx__float(&alpha, n, "cubic_coeff_a", -0.75f));
+    MSC_TRY(msc_onnx__float(&extrapolation, n, "extrapolation_value", 0.0f));
+    MSC_TRY(msc_onnx__int(&exclude, n, "exclude_outside", 0));
+    MSC_TRY(msc_onnx__int(&antialias, n, "antialias", 0));
+    if (antialias != 0 || strcmp(policy, "stretch") != 0) {
+        return MSC_ONNX_UNSUPPORTED("antialias %lld, keep_aspect_ratio_policy '%s'",
+                                    (long long)antialias, policy);
+    }
+    MSC_TRY(set_method(n, mode));
+    msc_onnx__set(n, "coordinate_transformation_mode", transform);
+    msc_onnx__set(n, "rounding_method", nearest);
+    msc_onnx__set_float(n, "cubic_alpha", alpha);
+    msc_onnx__set_bool(n, "cubic_exclude", exclude != 0);
+    msc_onnx__set_float(n, "extrapolation_value", extrapolation);
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__resize(struct msc_onnx_node *n) {
+    if (n->opset < 11) {
+        return old_resize(n, msc_onnx__input(n, 1));
+    }
+    struct msc_onnx_shape x = msc_onnx__shape(n, n->inputs[0]);
+    struct msc_value *operands[4] = {n->inputs[0], NULL, msc_onnx__input(n, 2),
+                                     msc_onnx__input(n, 3)};
+    MSC_TRY(set_resize_modes(n));
+    MSC_TRY(spread_axes(&operands[2], n, &x, true));
+    MSC_TRY(spread_axes(&operands[3], n, &x, false));
+    // An empty list stands for an input that is left out.
+    for (int i = 2; i < 4; i++) {
+        operands[i] = is_empty_list(operands[i]) ? NULL : operands[i];
+    }
+    if ((operands[2] == NULL) == (operands[3] == NULL)) {
+        return MSC_FAIL(MSC_E_FORMAT, "exactly one of scales and sizes must be given");
+    }
+    const char *transform;
+    MSC_TRY(msc_onnx__text(&transform, n, "coordinate_transformation_mode", ""));
+    if (strcmp(transform, "tf_crop_and_resize") == 0) {
+        operands[1] = is_empty_list(msc_onnx__input(n, 1)) ? NULL : n->inputs[1];
+    }
+    return msc_onnx__add_last(n, MSC_OP_RESIZE, operands, 4);
+}
+
+enum msc_status msc_onnx__upsample(struct msc_onnx_node *n) {
+    const float *values;
+    int count;
+    struct msc_value *scales = msc_onnx__input(n, 1);
+    MSC_TRY(msc_onnx__floats(&values, &count, n, "scales"));
+    if (scales == NULL && count > 0) {
+        struct msc_array *array;
+        int64_t dim = count;
+        MSC_TRY(msc_array_create_from(&array, MSC_DTYPE_F32, 1, &dim, values));
+        enum msc_status status = msc_builder_constant(&scales, &n->import->builder, "", array);
+        msc_array_release(array);
+        MSC_TRY(status);
+    }
+    return scales == NULL ? MSC_FAIL(MSC_E_FORMAT, "it has no scales") : old_resize(n, scales);
+}
