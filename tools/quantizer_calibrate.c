@@ -134,7 +134,7 @@ static enum msc_status fit_activation(struct calibration *c, int32_t site, int32
     float scale;
     int32_t zero_point;
     if (o.observer != MSC_OBSERVER_MINMAX) {
-        range = msc_range_of_histogram(s->histogram, &o);
+        MSC_TRY(msc_range_of_histogram(&range, s->histogram, &o));
     }
     range.low *= factor;
     range.high *= factor;

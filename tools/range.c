@@ -24,16 +24,15 @@ bool msc_observer_find(enum msc_observer *out, const char *name) {
     return false;
 }
 
-void msc_histogram_add(struct msc_histogram *h, const float x[], int64_t n) {
+static int bin_of(const struct msc_histogram *h, float x) {
     double width = ((double)h->high - (double)h->low) / MSC_HISTOGRAM_BINS;
-    if (!(width > 0)) {
-        h->counts[0] += (double)n;
-        return;
-    }
+    double at = width > 0 ? ((double)x - (double)h->low) / width : 0;
+    return at <= 0 ? 0 : at >= MSC_HISTOGRAM_BINS ? MSC_HISTOGRAM_BINS - 1 : (int)at;
+}
+
+void msc_histogram_add(struct msc_histogram *h, const float x[], int64_t n) {
     for (int64_t i = 0; i < n; i++) {
-        double at = ((double)x[i] - (double)h->low) / width;
-        int bin = at <= 0 ? 0 : at >= MSC_HISTOGRAM_BINS ? MSC_HISTOGRAM_BINS - 1 : (int)at;
-        h->counts[bin] += 1;
+        h->counts[bin_of(h, x[i])] += 1;
     }
 }
 
@@ -83,20 +82,50 @@ static int32_t level_of(double x, float scale, int32_t zero_point, int32_t low, 
 
 // ---- Histograms -------------------------------------------------------------------------------
 
-static double histogram_error(const struct msc_histogram *h, const struct msc_scheme *scheme,
+// The bins that hold anything, and room for the sums of each integer.
+struct work {
+    int n_bins;
+    int bins[MSC_HISTOGRAM_BINS];
+    double centres[MSC_HISTOGRAM_BINS];
+    double counts[MSC_HISTOGRAM_BINS];
+    double *mass, *n_filled; // [2^bits]
+};
+
+// Zeros are exact under every range, and networks have many of them: for kl the bin that holds 0
+// counts as much as its neighbours do, or it alone would decide.
+static double smoothed_count(const struct msc_histogram *h, int zero_bin, int i) {
+    const double *c = h->counts;
+    if (i != zero_bin) {
+        return c[i];
+    }
+    return i == 0 ? c[1] : i == MSC_HISTOGRAM_BINS - 1 ? c[i - 1] : (c[i - 1] + c[i + 1]) / 2;
+}
+
+static void list_bins(struct work *w, const struct msc_histogram *h, bool is_smoothed) {
+    int zero_bin = is_smoothed ? bin_of(h, 0) : -1;
+    w->n_bins = 0;
+    for (int i = 0; i < MSC_HISTOGRAM_BINS; i++) {
+        double count = smoothed_count(h, zero_bin, i);
+        if (count > 0) {
+            w->bins[w->n_bins] = i;
+            w->centres[w->n_bins] = bin_centre(h, i);
+            w->counts[w->n_bins++] = count;
+        }
+    }
+}
+
+static double histogram_error(const struct work *w, const struct msc_scheme *scheme,
                               struct msc_range range) {
     int32_t low, high, zero_point;
     float scale;
     double error = 0;
     msc_scheme_limits(scheme, &low, &high);
     msc_scheme_fit(scheme, range, &scale, &zero_point);
-    for (int i = 0; i < MSC_HISTOGRAM_BINS; i++) {
-        if (h->counts[i] > 0) {
-            double x = bin_centre(h, i);
-            int32_t q = level_of(x, scale, zero_point, low, high) + low;
-            double d = x - (double)(q - zero_point) * (double)scale;
-            error += h->counts[i] * d * d;
-        }
+    for (int i = 0; i < w->n_bins; i++) {
+        double x = w->centres[i];
+        int32_t q = level_of(x, scale, zero_point, low, high) + low;
+        double d = x - (double)(q - zero_point) * (double)scale;
+        error += w->counts[i] * d * d;
     }
     return error;
 }
@@ -115,53 +144,68 @@ static bool bins_inside(const struct msc_histogram *h, double bottom, double top
     return *first <= *last;
 }
 
+// One bin's part of D(P || Q), from counts. An empty bin at the end that receives what lies outside
+// has no Q: a vanishing one stands in.
+static double divergence_term(double p, double q, double total, double inside) {
+    return p > 0 ? p / total * log(p / total / ((q > 0 ? q : 1e-6) / inside)) : 0;
+}
+
 // D(P || Q) over the bins inside the range. P: their counts, with what lies outside moved to the
 // ends. Q: the counts inside, the mass of each integer spread evenly over its filled bins.
-static double histogram_divergence(const struct msc_histogram *h, const struct msc_scheme *scheme,
-                                   struct msc_range range, double mass[], double filled[]) {
+static double histogram_divergence(struct work *w, const struct msc_histogram *h,
+                                   const struct msc_scheme *scheme, struct msc_range range) {
     int32_t low, high, zero_point;
     float scale;
     int first, last;
+    bool has_first = false, has_last = false;
     double inside = 0, before = 0, after = 0, divergence = 0;
+    double reach = fmax(-(double)range.low, range.high);
     msc_scheme_limits(scheme, &low, &high);
     msc_scheme_fit(scheme, range, &scale, &zero_point);
     size_t n_levels = (size_t)(high - low) + 1;
-    memset(mass, 0, n_levels * sizeof(mass[0]));
-    memset(filled, 0, n_levels * sizeof(filled[0]));
-    if (!bins_inside(h, range.low, range.high, &first, &last)) {
+    memset(w->mass, 0, n_levels * sizeof(w->mass[0]));
+    memset(w->n_filled, 0, n_levels * sizeof(w->n_filled[0]));
+    if (!bins_inside(h, scheme->is_symmetric ? -reach : range.low,
+                     scheme->is_symmetric ? reach : range.high, &first, &last)) {
         return INFINITY;
     }
-    for (int i = 0; i < MSC_HISTOGRAM_BINS; i++) {
-        *(i < first ? &before : i > last ? &after : &inside) += h->counts[i];
-        if (i >= first && i <= last && h->counts[i] > 0) {
-            int32_t level = level_of(bin_centre(h, i), scale, zero_point, low, high);
-            mass[level] += h->counts[i];
-            filled[level] += 1;
+    for (int i = 0; i < w->n_bins; i++) {
+        *(w->bins[i] < first ? &before : w->bins[i] > last ? &after : &inside) += w->counts[i];
+        if (w->bins[i] >= first && w->bins[i] <= last) {
+            int32_t level = level_of(w->centres[i], scale, zero_point, low, high);
+            w->mass[level] += w->counts[i];
+            w->n_filled[level] += 1;
         }
     }
-    for (int i = first; i <= last && inside > 0; i++) {
-        double p = h->counts[i] + (i == first ? before : 0) + (i == last ? after : 0);
-        int32_t level = level_of(bin_centre(h, i), scale, zero_point, low, high);
-        // An empty bin at the end that receives outside mass has no Q: a vanishing one stands in.
-        double q = h->counts[i] > 0 ? mass[level] / filled[level] : 1e-6;
-        if (p > 0) {
-            p /= inside + before + after;
-            divergence += p * log(p / (q / inside));
-        }
+    if (!(inside > 0)) {
+        return INFINITY;
     }
-    return inside > 0 ? divergence : INFINITY;
+    double total = inside + before + after;
+    for (int i = 0; i < w->n_bins; i++) {
+        if (w->bins[i] < first || w->bins[i] > last) {
+            continue;
+        }
+        has_first = has_first || w->bins[i] == first;
+        has_last = has_last || w->bins[i] == last;
+        int32_t level = level_of(w->centres[i], scale, zero_point, low, high);
+        double p = w->counts[i] + (w->bins[i] == first ? before : 0) +
+                   (w->bins[i] == last ? after : 0);
+        divergence += divergence_term(p, w->mass[level] / w->n_filled[level], total, inside);
+    }
+    divergence += has_first ? 0 : divergence_term(before, 0, total, inside);
+    divergence += has_last ? 0 : divergence_term(after, 0, total, inside);
+    return divergence;
 }
 
 static struct msc_range percentile_of_histogram(const struct msc_histogram *h, double percentile) {
     double total = 0;
     double below = 0;
-    double tail;
     int first = 0;
     int last = MSC_HISTOGRAM_BINS - 1;
     for (int i = 0; i < MSC_HISTOGRAM_BINS; i++) {
         total += h->counts[i];
     }
-    tail = total * (1 - percentile / 100);
+    double tail = total - total * percentile / 100;
     while (first < MSC_HISTOGRAM_BINS - 1 && below + h->counts[first] <= tail) {
         below += h->counts[first++];
     }
@@ -173,42 +217,45 @@ static struct msc_range percentile_of_histogram(const struct msc_histogram *h, d
     return with_zero(h->low + width * first, h->low + width * (last + 1));
 }
 
-static struct msc_range best_shrunken(const struct msc_histogram *h,
-                                      const struct msc_observation *o) {
+static enum msc_status best_shrunken(struct msc_range *out, const struct msc_histogram *h,
+                                     const struct msc_observation *o) {
     struct msc_range whole = with_zero(h->low, h->high);
-    struct msc_range best = whole;
     double best_score = INFINITY;
     size_t n_levels = (size_t)1 << o->scheme.bits;
-    double *work = NULL;
-    if (o->observer == MSC_OBSERVER_KL) {
-        work = msc_alloc_zero(2 * n_levels, sizeof(work[0]));
-        if (!work) {
-            return whole;
-        }
+    struct work *w = msc_alloc(sizeof(*w) + 2 * n_levels * sizeof(double));
+    if (!w) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the range of a histogram");
     }
+    w->mass = (double *)(w + 1);
+    w->n_filled = w->mass + n_levels;
+    list_bins(w, h, o->observer == MSC_OBSERVER_KL);
+    *out = whole;
     for (int c = 0; c < CANDIDATES; c++) {
         struct msc_range range = shrunken(whole, c);
-        double score = work ? histogram_divergence(h, &o->scheme, range, work, work + n_levels)
-                            : histogram_error(h, &o->scheme, range);
+        double score = o->observer == MSC_OBSERVER_KL
+                           ? histogram_divergence(w, h, &o->scheme, range)
+                           : histogram_error(w, &o->scheme, range);
         if (score < best_score) {
             best_score = score;
-            best = range;
+            *out = range;
         }
     }
-    msc_free(work);
-    return best;
+    msc_free(w);
+    return MSC_OK;
 }
 
-struct msc_range msc_range_of_histogram(const struct msc_histogram *h,
-                                        const struct msc_observation *o) {
+enum msc_status msc_range_of_histogram(struct msc_range *out, const struct msc_histogram *h,
+                                       const struct msc_observation *o) {
     switch (o->observer) {
     case MSC_OBSERVER_PERCENTILE:
-        return percentile_of_histogram(h, o->percentile);
+        *out = percentile_of_histogram(h, o->percentile);
+        return MSC_OK;
     case MSC_OBSERVER_KL:
     case MSC_OBSERVER_MSE:
-        return best_shrunken(h, o);
+        return best_shrunken(out, h, o);
     default:
-        return with_zero(h->low, h->high);
+        *out = with_zero(h->low, h->high);
+        return MSC_OK;
     }
 }
 
@@ -229,7 +276,8 @@ static enum msc_status percentile_of_values(struct msc_range *out, const float x
     }
     memcpy(sorted, x, (size_t)n * sizeof(sorted[0]));
     qsort(sorted, (size_t)n, sizeof(sorted[0]), compare_floats);
-    int64_t tail = (int64_t)floor((double)n * (1 - percentile / 100));
+    // In this order 99.9 percent of 1000 is 999 in double arithmetic too.
+    int64_t tail = (int64_t)floor((double)n - (double)n * percentile / 100);
     tail = tail > (n - 1) / 2 ? (n - 1) / 2 : tail;
     *out = with_zero(sorted[tail], sorted[n - 1 - tail]);
     msc_free(sorted);
@@ -290,9 +338,9 @@ static enum msc_status histogram_of_values(struct msc_range *out, const float x[
     h->low = whole.low;
     h->high = whole.high;
     msc_histogram_add(h, x, n);
-    *out = msc_range_of_histogram(h, o);
+    enum msc_status status = msc_range_of_histogram(out, h, o);
     msc_free(h);
-    return MSC_OK;
+    return status;
 }
 
 enum msc_status msc_range_of_values(struct msc_range *out, const float x[], int64_t n,

@@ -4,7 +4,8 @@
 //   percentile  the central part of the values, `percentile` percent on either side
 //   mse         the range, of CANDIDATES shrunken ones, with the least squared rounding error
 //   kl          the one whose rounded histogram diverges least from the histogram itself
-//               (S. Migacz, "8-bit Inference with TensorRT", GTC 2017)
+//               (S. Migacz, "8-bit Inference with TensorRT", GTC 2017); the bin that holds 0
+//               counts as its neighbours do
 //
 // Every range includes 0. Symmetric quantisation uses the greater of its ends on both sides.
 #ifndef MSC_TOOLS_RANGE_H
@@ -33,7 +34,7 @@ struct msc_range {
     float low, high; // low <= 0 <= high
 };
 
-// Counts of values in equal bins from low to high; values at `high` fall in the last bin.
+// Counts of finite values in equal bins from low to high; values at `high` fall in the last bin.
 struct msc_histogram {
     float low, high;
     double counts[MSC_HISTOGRAM_BINS];
@@ -61,9 +62,10 @@ struct msc_observation {
 };
 
 // The range of a tensor known by its histogram (whose ends are the exact minimum and maximum).
-struct msc_range msc_range_of_histogram(const struct msc_histogram *h,
-                                        const struct msc_observation *o);
-// The range of n values. MSC_E_NOMEM for percentiles, which sort a copy.
+// MSC_E_NOMEM.
+enum msc_status msc_range_of_histogram(struct msc_range *out, const struct msc_histogram *h,
+                                       const struct msc_observation *o);
+// The range of n finite values. MSC_E_NOMEM.
 enum msc_status msc_range_of_values(struct msc_range *out, const float x[], int64_t n,
                                     const struct msc_observation *o);
 

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Prints the expected values of test_range.c, computed with numpy and PyTorch.
+
+Nothing here follows the C sources: ranges are found by brute force over the candidates that
+tools/range.h names, histograms come from numpy, scales from
+PyTorch's observers.
+"""
+import numpy as np
+import torch
+from torch.ao.quantization import MinMaxObserver
+
+BINS = 4096
+CANDIDATES = 96
+
+
+def values(n, shape):
+    """The same numbers as fill_values in test_range.c."""
+    state = np.uint64(1)
+    out = np.empty(n, np.float32)
+    with np.errstate(over="ignore"):
+        for i in range(n):
+            total = 0
+            for _ in range(4):
+                state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+                total += int(state >> np.uint64(48))
+            out[i] = np.float32((total - 131070) / 16384)
+    if shape == "heavy":
+        out = out * out * out
+    if shape == "relu":
+        out = np.maximum(out, np.float32(0))
+    return out.astype(np.float32)
+
+
+def limits(bits, symmetric, weight):
+    half = 1 << (bits - 1)
+    if not symmetric:
+        return 0, 2 * half - 1
+    return (-(half - 1) if weight else -half), half - 1
+
+
+def fit(low, high, bits, symmetric, weight):
+    qmin, qmax = limits(bits, symmetric, weight)
+    if symmetric:
+        return np.float32(max(-float(low), float(high)) / qmax), 0, qmin, qmax
+    scale = np.float32((float(high) - float(low)) / qmax)
+    zero = int(np.clip(np.rint(-float(low) / float(scale)), qmin, qmax))
+    return scale, zero, qmin, qmax
+
+
+def fake(x, scale, zero, qmin, qmax):
+    q = np.clip(np.rint(x / scale) + zero, qmin, qmax)
+    return (q - zero) * scale
+
+
+def candidates(low, high):
+    for c in range(CANDIDATES):
+        f = 1.0 - 0.75 * c / CANDIDATES
+        yield np.float32(low * f), np.float32(high * f)
+
+
+def whole(x):
+    return min(float(x.min()), 0.0), max(float(x.max()), 0.0)
+
+
+def by_error(x, bits, symmetric, weight):
+    best = None
+    for low, high in candidates(*whole(x)):
+        y = fake(x, *fit(low, high, bits, symmetric, weight))
+        error = np.sum((x.astype(np.float64) - y.astype(np.float64)) ** 2)
+        if best is None or error < best[0]:
+            best = error, low, high
+    return best
+
+
+def by_error_of_histogram(x, bits, symmetric, weight):
+    bottom, top = whole(x)
+    counts, edges = np.histogram(x.astype(np.float64), BINS, (bottom, top))
+    centre = (edges[1:] + edges[:-1]) / 2
+    best = None
+    for low, high in candidates(bottom, top):
+        scale, zero, qmin, qmax = fit(low, high, bits, symmetric, weight)
+        y = fake(centre, np.float64(scale), zero, qmin, qmax)
+        error = np.sum(counts * (centre - y) ** 2)
+        if best is None or error < best[0]:
+            best = error, low, high
+    return best
+
+
+def by_divergence(x, bits, symmetric, weight):
+    bottom, top = whole(x)
+    counts, edges = np.histogram(x.astype(np.float64), BINS, (bottom, top))
+    counts = counts.astype(np.float64)
+    at = min(int(np.searchsorted(edges, 0.0, "right")) - 1, BINS - 1)
+    counts[at] = np.mean([counts[i] for i in (at - 1, at + 1) if 0 <= i < BINS])
+    centre = (edges[1:] + edges[:-1]) / 2
+    best = None
+    for low, high in candidates(bottom, top):
+        scale, zero, qmin, qmax = fit(low, high, bits, symmetric, weight)
+        reach = max(-float(low), float(high))
+        inside = (centre >= -reach) & (centre <= reach) if symmetric else \
+            (centre >= float(low)) & (centre <= float(high))
+        at = np.flatnonzero(inside)
+        kept = counts[at].astype(np.float64)
+        p = kept.copy()
+        p[0] += counts[:at[0]].sum()
+        p[-1] += counts[at[-1] + 1:].sum()
+        q = np.zeros_like(p)
+        level = np.clip(np.rint(centre[at] / np.float64(scale)) + zero, qmin, qmax)
+        for value in np.unique(level):
+            filled = (level == value) & (kept > 0)
+            if filled.any():
+                q[filled] = kept[filled].sum() / filled.sum()
+        q[q == 0] = 1e-6
+        p, q = p / p.sum(), q / kept.sum()
+        used = p > 0
+        d = np.sum(p[used] * np.log(p[used] / q[used]))
+        if best is None or d < best[0]:
+            best = d, low, high
+    return best
+
+
+def row(*numbers):
+    print("    {" + ", ".join(str(n) for n in numbers) + "},")
+
+
+def number(x):
+    return f"{np.float32(x):.9g}f" if "." in f"{np.float32(x):.9g}" else f"{np.float32(x):.9g}.0f"
+
+
+def main():
+    print("// scheme_fit: low, high, bits, symmetric, weight, scale, zero point")
+    for low, high in ((-1, 1), (0, 6), (-0.3, 2.7), (-4, 0), (-7.5, 0.1)):
+        for bits, symmetric, weight in ((8, 0, 0), (4, 0, 0), (8, 1, 1), (4, 1, 1), (16, 0, 0)):
+            qmin, qmax = limits(bits, symmetric, weight)
+            kind = torch.per_tensor_symmetric if symmetric else torch.per_tensor_affine
+            observer = MinMaxObserver(dtype=torch.qint32, qscheme=kind, quant_min=qmin,
+                                      quant_max=qmax)
+            observer(torch.tensor([low, high], dtype=torch.float32))
+            scale, zero = observer.calculate_qparams()
+            row(number(low), number(high), bits, symmetric, weight, number(scale.item()), int(zero))
+    for shape in ("bell", "heavy", "relu"):
+        x = values(20000, shape)
+        print(f"// {shape}: min, max, sum", number(x.min()), number(x.max()),
+              repr(float(np.sum(x.astype(np.float64)))))
+        # None that hits a value exactly, where numpy's own arithmetic rounds either way.
+        for p in (99.993, 99.913, 98.7654, 91.237, 100.0):
+            high = np.percentile(x, p, method="inverted_cdf")
+            low = -np.percentile(-x, p, method="inverted_cdf")
+            print("// percentile: shape, p, low, high")
+            row(f"SHAPE_{shape.upper()}", p, number(min(low, 0)), number(max(high, 0)))
+        for name, find in (("mse of values", by_error), ("mse of histogram", by_error_of_histogram),
+                           ("kl", by_divergence)):
+            print(f"// {name}: shape, bits, symmetric, weight, low, high, score")
+            for bits, symmetric, weight in ((8, 0, 0), (6, 0, 0), (4, 0, 0), (3, 1, 0), (4, 1, 1)):
+                score, low, high = find(x, bits, symmetric, weight)
+                row(f"SHAPE_{shape.upper()}", bits, symmetric, weight, number(low), number(high),
+                    f"{score:.6g}")
+
+
+if __name__ == "__main__":
+    main()
