@@ -41,8 +41,6 @@ struct msc_ewise_options {
 // Can this joint be an instruction of a program? It is float32 throughout and its operands
 // broadcast to the shape of its output.
 bool msc_ewise_accepts(const struct msc_graph *g, const struct msc_joint *joint);
-// The same, in front of other joints' results: batch_norm may only begin a chain.
-bool msc_ewise_follows(const struct msc_graph *g, const struct msc_joint *joint);
 
 // *out is owned by the caller; NULL when there is nothing to do.
 enum msc_status msc_ewise_create(struct msc_ewise **out, const struct msc_plan *plan,

@@ -123,42 +123,34 @@ static const float *weight_elements(const struct msc_ewise_builder *b,
     return msc_array_data(msc_graph_tensor(b->plan->graph, j->operands[position].index)->data);
 }
 
-static bool is_on(const struct msc_joint *j, const char *key) {
-    bool on = true;
-    msc_joint_attr_bool(j, key, &on);
-    return on;
-}
-
-// x * scale + shift with both folded beforehand.
+// (x - mean) * (gamma / sqrt(var + epsilon)) + beta, as the reference kernel does it.
 static enum msc_status emit_batch_norm(struct msc_ewise_builder *b, const struct msc_step_joint *j,
                                        const struct row *row, int32_t *result) {
     int64_t dims[MSC_MAX_DIMS];
     int64_t n = b->out->dims[1];
-    float epsilon = 1e-5f;
-    int32_t x, scale_ref, shift_ref;
-    float *scale = msc_arena_array(&b->e->arena, (size_t)n, sizeof(float));
-    float *shift = msc_arena_array(&b->e->arena, (size_t)n, sizeof(float));
-    if (!scale || !shift) {
+    int n_dims = b->out->n_dims;
+    float epsilon = 0.0f;
+    int32_t x, mean, scale, beta;
+    float *scales = msc_arena_array(&b->e->arena, (size_t)n, sizeof(float));
+    if (!scales) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", j->joint->name);
     }
-    const float *gamma = is_on(j->joint, "scale") ? weight_elements(b, j, "gamma") : NULL;
-    const float *beta = is_on(j->joint, "center") ? weight_elements(b, j, "beta") : NULL;
-    const float *mean = weight_elements(b, j, "mean");
+    const float *gamma = weight_elements(b, j, "gamma");
     const float *var = weight_elements(b, j, "var");
     msc_joint_attr_float(j->joint, "epsilon", &epsilon);
     for (int64_t c = 0; c < n; c++) {
-        double factor = (gamma ? (double)gamma[c] : 1.0) / sqrt((double)var[c] + (double)epsilon);
-        scale[c] = (float)factor;
-        shift[c] = (float)((beta ? (double)beta[c] : 0.0) - (double)mean[c] * factor);
+        scales[c] = gamma[c] / sqrtf(var[c] + epsilon);
     }
-    for (int d = 0; d < b->out->n_dims; d++) {
+    for (int d = 0; d < n_dims; d++) {
         dims[d] = d == 1 ? n : 1;
     }
     MSC_TRY(msc_ewise__operand(b, j, 0, &x));
-    MSC_TRY(msc_ewise__add_constant(b, scale, b->out->n_dims, dims, &scale_ref));
-    MSC_TRY(msc_ewise__add_constant(b, shift, b->out->n_dims, dims, &shift_ref));
-    x = msc_ewise__emit(b, row->instr, x, scale_ref, 0, 0);
-    *result = msc_ewise__emit(b, MSC_EWISE_ADD, x, shift_ref, 0, 0);
+    MSC_TRY(msc_ewise__add_constant(b, weight_elements(b, j, "mean"), n_dims, dims, &mean));
+    MSC_TRY(msc_ewise__add_constant(b, scales, n_dims, dims, &scale));
+    MSC_TRY(msc_ewise__add_constant(b, weight_elements(b, j, "beta"), n_dims, dims, &beta));
+    x = msc_ewise__emit(b, MSC_EWISE_SUBTRACT, x, mean, 0, 0);
+    x = msc_ewise__emit(b, row->instr, x, scale, 0, 0);
+    *result = msc_ewise__emit(b, MSC_EWISE_ADD, x, beta, 0, 0);
     return MSC_OK;
 }
 
@@ -239,8 +231,4 @@ bool msc_ewise_accepts(const struct msc_graph *g, const struct msc_joint *joint)
     default:
         return true;
     }
-}
-
-bool msc_ewise_follows(const struct msc_graph *g, const struct msc_joint *joint) {
-    return joint->op != MSC_OP_BATCH_NORM && msc_ewise_accepts(g, joint);
 }

@@ -1,0 +1,240 @@
+// Element-wise programs: the same bits as the reference kernels, whatever is broadcast and in
+// either layout; and a few literals from numpy 1.24.
+#include "tests/kernels/cpu_case.h"
+
+#include <math.h>
+
+static int32_t unary(struct cpu_case *c, enum msc_op op, int32_t x, const char *attributes) {
+    return cpu_joint(c, op, 1, &x, attributes, MSC_NO_ID, MSC_NO_ID);
+}
+
+static int32_t binary(struct cpu_case *c, enum msc_op op, int32_t a, int32_t b) {
+    return cpu_joint(c, op, 2, IDS(a, b), "", MSC_NO_ID, MSC_NO_ID);
+}
+
+// The same elements with channels last: pooling over single elements wants them so.
+static int32_t make_last(struct cpu_case *c, int32_t x) {
+    return unary(c, MSC_OP_MAX_POOL2D, x, "pool_size=1,1");
+}
+
+static void test_kernels_cpu_ewise__unary(void **state) {
+    static const struct {
+        enum msc_op op;
+        const char *attributes;
+    } ops[] = {
+        {MSC_OP_RELU, ""},
+        {MSC_OP_LEAKY_RELU, "alpha=0.1"},
+        {MSC_OP_SIGMOID, ""},
+        {MSC_OP_HARD_SIGMOID, "alpha=0.3;beta=0.4"},
+        {MSC_OP_HARD_SWISH, ""},
+        {MSC_OP_TANH, ""},
+        {MSC_OP_ELU, "alpha=1.5"},
+        {MSC_OP_GELU, ""},
+        {MSC_OP_GELU, "approximate=tanh"},
+        {MSC_OP_CLIP, "min=-0.5;max=1.25"},
+        {MSC_OP_CLIP, "max=1"},
+        {MSC_OP_CLIP, "min=0"},
+        {MSC_OP_EXP, ""},
+        {MSC_OP_LOG, ""},
+        {MSC_OP_SQRT, ""},
+        {MSC_OP_ERF, ""},
+        {MSC_OP_ABS, ""},
+        {MSC_OP_NEGATIVE, ""},
+        {MSC_OP_RECIPROCAL, ""},
+        {MSC_OP_FLOOR, ""},
+        {MSC_OP_CEIL, ""},
+        {MSC_OP_ROUND, ""},
+    };
+    static const float special[] = {0.0f,   -0.0f,  INFINITY, -INFINITY, NAN,   1e30f,
+                                    -1e30f, 1e-40f, 0.5f,     1.5f,      -2.5f, 16777216.0f};
+    (void)state;
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        struct cpu_case c;
+        cpu_case_init(&c, i);
+        c.low = -8.0f;
+        c.high = 8.0f;
+        int32_t x = cpu_input(&c, "", 2, DIMS(3, 1001));
+        memcpy(msc_array_data(c.inputs[0]), special, sizeof(special));
+        cpu_case_finish_graph(&c, unary(&c, ops[i].op, x, ops[i].attributes));
+        cpu_check_equal(&c);
+        cpu_case_finish(&c);
+    }
+}
+
+struct pair {
+    int n_a, n_b;
+    int64_t a[5], b[5];
+};
+
+static const struct pair pairs[] = {
+    {4, 4, {2, 24, 7, 9}, {2, 24, 7, 9}},
+    {4, 4, {2, 24, 7, 9}, {1, 24, 1, 1}},
+    {4, 3, {2, 24, 7, 9}, {24, 1, 1}},
+    {4, 4, {2, 24, 7, 9}, {2, 24, 1, 1}},
+    {4, 4, {2, 24, 7, 9}, {2, 1, 7, 9}},
+    {4, 2, {2, 24, 7, 9}, {7, 9}},
+    {4, 1, {2, 24, 7, 9}, {9}},
+    {4, 1, {2, 24, 7, 9}, {1}},
+    {4, 0, {2, 24, 7, 9}, {0}},
+    {4, 3, {2, 24, 7, 9}, {24, 7, 9}},
+    {4, 4, {2, 24, 7, 9}, {2, 24, 1, 9}},
+    {4, 4, {2, 24, 7, 9}, {2, 24, 7, 1}},
+    {4, 4, {2, 24, 7, 9}, {2, 1, 1, 1}},
+    {4, 4, {2, 24, 7, 9}, {1, 1, 7, 1}},
+    {4, 4, {1, 5, 60, 60}, {1, 5, 1, 1}},
+    {4, 4, {3, 1, 60, 60}, {1, 1, 60, 1}},
+    {4, 4, {1, 2500, 2, 2}, {1, 2500, 1, 1}},
+    {4, 4, {2, 2500, 3, 1}, {2, 1, 3, 1}},
+    {4, 4, {1, 3, 1, 7000}, {1, 3, 1, 1}},
+    {4, 4, {5, 1, 1, 1}, {1, 3, 1, 2}},
+    {2, 2, {3, 5000}, {3, 1}},
+    {2, 2, {3, 5000}, {1, 5000}},
+    {3, 1, {40, 50, 3}, {3}},
+    {3, 3, {40, 1, 3}, {1, 50, 1}},
+    {1, 1, {2049}, {1}},
+    {0, 0, {0}, {0}},
+};
+
+static void check_pair(const struct pair *p, enum msc_op op, bool is_last, bool is_constant,
+                       bool is_swapped) {
+    struct cpu_case c;
+    cpu_case_init(&c, 17);
+    int32_t a = cpu_input(&c, "", p->n_a, p->a);
+    int32_t b =
+        is_constant ? cpu_constant(&c, p->n_b, p->b, NULL) : cpu_input(&c, "", p->n_b, p->b);
+    if (is_last) {
+        a = make_last(&c, unary(&c, MSC_OP_IDENTITY, a, ""));
+    }
+    int32_t y = is_swapped ? binary(&c, op, b, a) : binary(&c, op, a, b);
+    cpu_case_finish_graph(&c, unary(&c, MSC_OP_NEGATIVE, y, ""));
+    cpu_check_equal(&c);
+    cpu_case_finish(&c);
+}
+
+static void test_kernels_cpu_ewise__broadcast(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        for (int kind = 0; kind < 8; kind++) {
+            bool is_last = (kind & 1) != 0;
+            if (!is_last || pairs[i].n_a == 4) {
+                check_pair(&pairs[i], MSC_OP_SUBTRACT, is_last, (kind & 2) != 0, (kind & 4) != 0);
+            }
+        }
+    }
+}
+
+static void test_kernels_cpu_ewise__binary(void **state) {
+    static const enum msc_op ops[] = {MSC_OP_ADD,    MSC_OP_SUBTRACT, MSC_OP_MULTIPLY,
+                                      MSC_OP_DIVIDE, MSC_OP_MAXIMUM,  MSC_OP_MINIMUM,
+                                      MSC_OP_POWER};
+    (void)state;
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        check_pair(&pairs[0], ops[i], true, false, false);
+        check_pair(&pairs[1], ops[i], true, true, true);
+    }
+}
+
+static void test_kernels_cpu_ewise__fixed_powers(void **state) {
+    static const float exponents[] = {2.0f, 3.0f, 0.5f, 1.0f, -1.0f, 2.5f, 0.0f};
+    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -1.0f, 1e-40f};
+    (void)state;
+    for (size_t i = 0; i < sizeof(exponents) / sizeof(exponents[0]); i++) {
+        struct cpu_case c;
+        cpu_case_init(&c, 2);
+        int32_t x = cpu_input(&c, "", 1, DIMS(500));
+        memcpy(msc_array_data(c.inputs[0]), special, sizeof(special));
+        int32_t e = cpu_constant(&c, 0, NULL, &exponents[i]);
+        cpu_case_finish_graph(&c, binary(&c, MSC_OP_POWER, x, e));
+        cpu_check_equal(&c);
+        cpu_case_finish(&c);
+    }
+}
+
+// Results that are read again much later, by several joints; all in one step.
+static void test_kernels_cpu_ewise__chain(void **state) {
+    (void)state;
+    for (int last = 0; last < 2; last++) {
+        struct cpu_case c;
+        struct msc_array *out;
+        cpu_case_init(&c, 9);
+        const int64_t *dims = DIMS(2, 20, 13, 11);
+        int32_t x = cpu_input(&c, "NCHW", 4, dims), z = cpu_input(&c, "NCHW", 4, dims);
+        int32_t channels = cpu_constant(&c, 4, DIMS(1, 20, 1, 1), NULL);
+        int32_t gate = cpu_input(&c, "", 4, DIMS(2, 20, 1, 1));
+        if (last) {
+            x = make_last(&c, x);
+        }
+        int32_t a = binary(&c, MSC_OP_ADD, x, z);
+        int32_t b = unary(&c, MSC_OP_TANH, a, "");
+        int32_t d = binary(&c, MSC_OP_MULTIPLY, b, channels);
+        int32_t e = binary(&c, MSC_OP_SUBTRACT, d, a);
+        int32_t f = binary(&c, MSC_OP_MULTIPLY, gate, e);
+        int32_t g = unary(&c, MSC_OP_ELU, f, "alpha=1");
+        int32_t h = unary(&c, MSC_OP_GELU, binary(&c, MSC_OP_ADD, g, b), "");
+        int32_t i = cpu_joint(&c, MSC_OP_MAXIMUM, 4, IDS(h, a, d, g), "", MSC_NO_ID, MSC_NO_ID);
+        cpu_case_finish_graph(&c, binary(&c, MSC_OP_MULTIPLY, i, i));
+        cpu_check_equal(&c);
+        cpu_run(&out, &c, 0);
+        // With channels last: two reorders, the pool, the chain and the reorder of the output.
+        assert_int_equal(c.n_steps, last ? 5 : 1);
+        msc_array_release(out);
+        cpu_case_finish(&c);
+    }
+}
+
+static void test_kernels_cpu_ewise__batch_norm(void **state) {
+    (void)state;
+    for (int last = 0; last < 2; last++) {
+        struct cpu_case c;
+        cpu_case_init(&c, 4);
+        int32_t x = cpu_input(&c, "NCHW", 4, DIMS(2, 19, 5, 7));
+        int32_t w[4];
+        for (int i = 0; i < 4; i++) {
+            c.low = i == 3 ? 0.1f : -2.0f;
+            w[i] = cpu_weight(&c, "O", 1, DIMS(19));
+        }
+        int32_t y = last ? make_last(&c, x) : x;
+        y = cpu_joint_weights(&c, MSC_OP_BATCH_NORM, 1, &y, "epsilon=0.001", 4,
+                              (const struct msc_weight_spec[]){
+                                  {"gamma", w[0]}, {"beta", w[1]}, {"mean", w[2]}, {"var", w[3]}});
+        cpu_case_finish_graph(&c, unary(&c, MSC_OP_RELU, y, ""));
+        cpu_check_equal(&c);
+        cpu_case_finish(&c);
+    }
+}
+
+// numpy.multiply(numpy.arange(6).reshape(2, 3, 1) - 2, [[10, 20], [30, 40], [50, 60]]) + 0.5
+static void test_kernels_cpu_ewise__numpy(void **state) {
+    static const float expected[] = {-19.5f, -39.5f, -29.5f, -39.5f, 0.5f,   0.5f,
+                                     10.5f,  20.5f,  60.5f,  80.5f,  150.5f, 180.5f};
+    static const float column[] = {10, 20, 30, 40, 50, 60}, half[] = {0.5f};
+    (void)state;
+    struct cpu_case c;
+    struct msc_array *out;
+    cpu_case_init(&c, 0);
+    int32_t x = cpu_input(&c, "", 3, DIMS(2, 3, 1));
+    for (int i = 0; i < 6; i++) {
+        ((float *)msc_array_data(c.inputs[0]))[i] = (float)(i - 2);
+    }
+    int32_t y = binary(&c, MSC_OP_MULTIPLY, x, cpu_constant(&c, 2, DIMS(3, 2), column));
+    cpu_case_finish_graph(&c, binary(&c, MSC_OP_ADD, y, cpu_constant(&c, 1, DIMS(1), half)));
+    cpu_run(&out, &c, 0);
+    assert_int_equal(msc_array_n_elements(out), 12);
+    assert_memory_equal(msc_array_data(out), expected, sizeof(expected));
+    msc_array_release(out);
+    cpu_case_finish(&c);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_cpu_ewise__unary),
+        cmocka_unit_test(test_kernels_cpu_ewise__broadcast),
+        cmocka_unit_test(test_kernels_cpu_ewise__binary),
+        cmocka_unit_test(test_kernels_cpu_ewise__fixed_powers),
+        cmocka_unit_test(test_kernels_cpu_ewise__chain),
+        cmocka_unit_test(test_kernels_cpu_ewise__batch_norm),
+        cmocka_unit_test(test_kernels_cpu_ewise__numpy),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
