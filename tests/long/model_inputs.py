@@ -1,0 +1,98 @@
+"""Realistic inputs for the models of scripts/fetch-models: inputs(NAME, COUNT) -> array.
+
+Photographs come from scikit-learn, text lines are rendered with DejaVu by Pillow, digits and fashion
+images from the example and the models' folder; torchvision's networks have random weights and take
+seeded noise.
+"""
+import os
+
+import numpy
+from PIL import Image, ImageDraw, ImageFont
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DIGITS = os.path.join(HERE, "..", "..", "examples", "digits")
+LICENCE = "/usr/share/common-licenses/Apache-2.0"
+FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"
+
+
+def models_folder():
+    return os.environ.get("MSC_MODELS", os.path.expanduser("~/.cache/mscgym/models"))
+
+
+def model_path(name):
+    return (os.path.join(DIGITS, "digits.onnx") if name == "digits"
+            else os.path.join(models_folder(), name + ".onnx"))
+
+
+def photographs(count, size):
+    """Crops of scikit-learn's two photographs, [count, size, size, 3] of 0 ... 255."""
+    from sklearn.datasets import load_sample_images
+    images = load_sample_images().images
+    generator = numpy.random.RandomState(0)
+    crops = []
+    for i in range(count):
+        image = images[i % len(images)]
+        edge = generator.randint(200, 427)
+        top, left = generator.randint(0, 427 - edge + 1), generator.randint(0, 640 - edge + 1)
+        crop = Image.fromarray(image[top:top + edge, left:left + edge])
+        crops.append(numpy.asarray(crop.resize((size, size), Image.BILINEAR)))
+    return numpy.stack(crops).astype(numpy.float32)
+
+
+def licence_words():
+    with open(LICENCE) as file:
+        return file.read().split()
+
+
+def text_lines(count):
+    """Rendered lines of a licence, [count, 3, 48, 320] of -1 ... 1."""
+    words = licence_words()
+    font = ImageFont.truetype(FONT, 28)
+    lines = []
+    for i in range(count):
+        image = Image.new("RGB", (320, 48), "white")
+        ImageDraw.Draw(image).text((6, 6), " ".join(words[3 * i + 40:3 * i + 43]), "black", font)
+        lines.append(numpy.asarray(image).transpose(2, 0, 1))
+    return (numpy.stack(lines) / 255 - 0.5).astype(numpy.float32) / numpy.float32(0.5)
+
+
+def mlsd(count):
+    alpha = numpy.full((count, 320, 320, 1), 255, numpy.float32)
+    return numpy.concatenate([photographs(count, 320), alpha], 3)
+
+
+def ocr_det(count):
+    """Photographs with lines of text across them: without text the network's output is all but 0."""
+    mean = numpy.array([0.485, 0.456, 0.406])
+    std = numpy.array([0.229, 0.224, 0.225])
+    words = licence_words()
+    pages = []
+    for i, photograph in enumerate(photographs(count, 640)):
+        page = Image.fromarray(photograph.astype(numpy.uint8))
+        draw = ImageDraw.Draw(page)
+        for line in range(8):
+            text = " ".join(words[40 * i + 4 * line:40 * i + 4 * line + 4])
+            draw.text((30, 40 + 70 * line), text, "white" if line % 2 else "black",
+                      ImageFont.truetype(FONT, 24 + 2 * line))
+        pages.append((numpy.asarray(page) / 255 - mean) / std)
+    return numpy.stack(pages).transpose(0, 3, 1, 2).astype(numpy.float32)
+
+
+def noise(count):
+    return numpy.random.RandomState(1).uniform(-1, 1, (count, 3, 224, 224)).astype(numpy.float32)
+
+
+MAKERS = {
+    "digits": lambda n: numpy.load(os.path.join(DIGITS, "calibration.npz"))["image"][:n],
+    "fashion": lambda n: numpy.load(os.path.join(models_folder(), "fashion.npz"))["image"][:n],
+    "mlsd-tiny": mlsd,
+    "ocr-det": ocr_det,
+    "ocr-rec": text_lines,
+    "resnet18": noise,
+    "mobilenet_v2": noise,
+    "squeezenet1_1": noise,
+}
+
+
+def inputs(name, count):
+    return numpy.ascontiguousarray(MAKERS[name](count))
