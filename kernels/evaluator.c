@@ -201,6 +201,7 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
                                     bool is_last_attempt) {
     struct msc_schedule *s = &ev->schedule;
     s->is_last_attempt = is_last_attempt;
+    s->is_fresh = (flags & MSC_EVAL_FRESH) != 0;
     s->trials = trials;
     s->n_trials = n;
     s->sink = sink;

@@ -61,6 +61,8 @@ struct msc_sink {
 
 enum {
     MSC_EVAL_SLOTS = 1 << 0, // hand over slot values, before quantisation
+    // Compute everything but packed weights anew, and keep nothing: for measuring latency.
+    MSC_EVAL_FRESH = 1 << 1,
 };
 
 // `graph` and `dataset` are borrowed until the evaluator is destroyed; `wanted` are tensor ids of

@@ -85,6 +85,7 @@ struct msc_schedule {
     size_t n_done;
     int n_waiting;
     bool is_cancelled;
+    bool is_fresh;        // MSC_EVAL_FRESH
     bool is_last_attempt; // trials out of memory end now, else they are tried again
     uint64_t steps_run, steps_reused;
     double macs_run, macs_asked;

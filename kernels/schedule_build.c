@@ -61,7 +61,9 @@ static enum msc_status mark_class(struct msc_schedule *s, int32_t group, int32_t
         g->is_needed[id] = false;
         return MSC_OK;
     }
-    model.entry = msc_cache_find(s->cache, entry_key(k, batch));
+    if (!s->is_fresh || k->kind == MSC_CLASS_WEIGHTS) {
+        model.entry = msc_cache_find(s->cache, entry_key(k, batch));
+    }
     if (model.entry) {
         enum msc_status status = add_node(s, model, at);
         if (status != MSC_OK) {

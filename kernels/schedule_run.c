@@ -221,10 +221,19 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
 
 // An input has been read: its entry may go when this was the last reader.
 static void release_input(struct msc_schedule *s, struct msc_node *input) {
-    if (input->entry) {
-        msc_cache_unpin(s->cache, input->entry);
-        input->entry = --input->n_users > 0 ? input->entry : NULL;
+    if (!input->entry) {
+        return;
     }
+    if (--input->n_users > 0) {
+        msc_cache_unpin(s->cache, input->entry);
+        return;
+    }
+    if (s->is_fresh && !input->entry->weights) {
+        msc_cache_discard(s->cache, input->entry);
+    } else {
+        msc_cache_unpin(s->cache, input->entry);
+    }
+    input->entry = NULL;
 }
 
 static void release_inputs(struct msc_schedule *s, const struct msc_node *node) {
