@@ -188,8 +188,8 @@ static double histogram_divergence(struct work *w, const struct msc_histogram *h
         has_first = has_first || w->bins[i] == first;
         has_last = has_last || w->bins[i] == last;
         int32_t level = level_of(w->centres[i], scale, zero_point, low, high);
-        double p = w->counts[i] + (w->bins[i] == first ? before : 0) +
-                   (w->bins[i] == last ? after : 0);
+        double p =
+            w->counts[i] + (w->bins[i] == first ? before : 0) + (w->bins[i] == last ? after : 0);
         divergence += divergence_term(p, w->mass[level] / w->n_filled[level], total, inside);
     }
     divergence += has_first ? 0 : divergence_term(before, 0, total, inside);

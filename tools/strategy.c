@@ -57,6 +57,37 @@ static enum msc_status copy_quant(struct msc_strategy *s, struct msc_quant *out,
     return MSC_OK;
 }
 
+static bool names_joint(const struct edit *e, const char *joint) {
+    for (size_t i = 0; i < e->n_joints; i++) {
+        if (strcmp(e->joints[i], joint) == 0) {
+            return true;
+        }
+    }
+    return e->n_joints == 0;
+}
+
+// Takes away from earlier edits what `e` is about: its joints, or the whole tensor. An earlier edit
+// of the whole tensor stays under one of some joints, which is applied after it.
+static void give_way(struct msc_strategy *s, const struct edit *e) {
+    size_t kept = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        struct edit *x = &s->edits[i];
+        bool is_same = strcmp(x->tensor, e->tensor) == 0;
+        size_t n = 0;
+        for (size_t k = 0; is_same && k < x->n_joints; k++) {
+            if (!names_joint(e, x->joints[k])) {
+                x->joints[n++] = x->joints[k];
+            }
+        }
+        bool stays = !is_same || n > 0 || (x->n_joints == 0 && e->n_joints > 0);
+        x->n_joints = is_same ? n : x->n_joints;
+        if (stays) {
+            s->edits[kept++] = *x;
+        }
+    }
+    s->n = kept;
+}
+
 // Copies an edit whose text and numbers belong to somebody else.
 static enum msc_status add_edit(struct msc_strategy *s, const struct edit *model) {
     struct edit e = {.n_joints = model->n_joints};
@@ -73,14 +104,38 @@ static enum msc_status add_edit(struct msc_strategy *s, const struct edit *model
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
     }
     MSC_TRY(copy_quant(s, &e.quant, &model->quant));
+    MSC_TRY(msc_grow(&s->edits, &s->capacity, s->n + 1, sizeof(s->edits[0])));
+    give_way(s, &e);
+    s->edits[s->n++] = e;
+    return MSC_OK;
+}
+
+// Edits of a whole tensor name their joints, so that one of these can be taken away.
+static enum msc_status spell_out(struct msc_strategy *s, const struct msc_graph *g,
+                                 const struct msc_sites *sites, int32_t tensor) {
     for (size_t i = 0; i < s->n; i++) {
-        if (strcmp(s->edits[i].site, e.site) == 0) {
-            s->edits[i] = e;
-            return MSC_OK;
+        struct edit *x = &s->edits[i];
+        if (x->n_joints > 0 || strcmp(x->tensor, msc_graph_tensor(g, tensor)->name) != 0) {
+            continue;
+        }
+        x->joints = msc_arena_array(&s->arena, (size_t)sites->n_slots, sizeof(x->joints[0]));
+        if (!x->joints) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+        }
+        for (int32_t k = 0; k < sites->n_slots; k++) {
+            const char *joint = msc_graph_joint(g, sites->slots[k].joint)->name;
+            bool is_new = x->n_joints == 0 || !names_joint(x, joint);
+            if (sites->slots[k].tensor == tensor && is_new) {
+                x->joints[x->n_joints++] = joint;
+            }
+        }
+        for (size_t k = 0; k < x->n_joints; k++) {
+            x->joints[k] = msc_arena_strdup(&s->arena, x->joints[k]);
+            if (!x->joints[k]) {
+                return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+            }
         }
     }
-    MSC_TRY(msc_grow(&s->edits, &s->capacity, s->n + 1, sizeof(s->edits[0])));
-    s->edits[s->n++] = e;
     return MSC_OK;
 }
 
@@ -89,14 +144,22 @@ enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph 
                                  const struct msc_quant *quant) {
     const struct msc_site *at = &sites->sites[site];
     const char *tensor = msc_graph_tensor(g, at->tensor)->name;
-    struct edit e = {.site = at->name, .tensor = tensor, .label = label, .quant = *quant};
+    struct edit e = {.site = at->name, .tensor = tensor, .label = label};
     const char *joint = NULL;
     if (strcmp(at->name, tensor) != 0) {
         joint = msc_graph_joint(g, sites->slots[at->slots[0]].joint)->name;
         e.joints = &joint;
         e.n_joints = 1;
     }
-    return add_edit(s, &e);
+    if (quant) {
+        e.quant = *quant;
+        return add_edit(s, &e);
+    }
+    if (e.n_joints > 0) {
+        MSC_TRY(spell_out(s, g, sites, at->tensor));
+    }
+    give_way(s, &e);
+    return MSC_OK;
 }
 
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later) {
@@ -138,32 +201,32 @@ static enum msc_status edit_to_json(const struct edit *e, cJSON *object) {
     return numbers_to_json(object, &e->quant);
 }
 
-enum msc_status msc_strategy_to_json(const struct msc_strategy *s, const struct msc_graph *g,
-                                     cJSON **out) {
+static enum msc_status strategy_to_json(const struct msc_strategy *s, const struct msc_graph *g,
+                                        cJSON *root) {
     char hash[MSC_HASH_TEXT_BYTES];
-    enum msc_status status;
-    cJSON *root = cJSON_CreateObject();
+    MSC_TRY(msc_json_add_text(root, "schema", SCHEMA));
+    MSC_TRY(msc_json_add_text(root, "graph", msc_hash_format(hash, msc_graph_hash(g))));
     cJSON *edits = cJSON_CreateArray();
-    if (!root || !edits) {
-        cJSON_Delete(edits);
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
-        goto out;
-    }
-    status = msc_json_add_text(root, "schema", SCHEMA);
-    if (status == MSC_OK) {
-        status = msc_json_add_text(root, "graph", msc_hash_format(hash, msc_graph_hash(g)));
-    }
-    MSC_TRY_OUT(msc_json_add(root, "edits", edits));
+    MSC_TRY(msc_json_add(root, "edits", edits));
     for (size_t i = 0; i < s->n; i++) {
         cJSON *object = cJSON_CreateObject();
-        MSC_TRY_OUT(msc_json_push(edits, object));
-        MSC_TRY_OUT(edit_to_json(&s->edits[i], object));
+        MSC_TRY(msc_json_push(edits, object));
+        MSC_TRY(edit_to_json(&s->edits[i], object));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_strategy_to_json(const struct msc_strategy *s, const struct msc_graph *g,
+                                     cJSON **out) {
+    cJSON *root = cJSON_CreateObject();
+    enum msc_status status =
+        root ? strategy_to_json(s, g, root) : MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+    if (status != MSC_OK) {
+        cJSON_Delete(root);
+        return status;
     }
     *out = root;
-    root = NULL;
-out:
-    cJSON_Delete(root);
-    return status;
+    return MSC_OK;
 }
 
 static enum msc_status get_int32(int32_t *out, const cJSON *object, const char *key, int64_t low,
@@ -224,8 +287,11 @@ static enum msc_status read_joints(struct msc_strategy *s, struct edit *e, const
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_array(&list, object, "joints", where));
-    e->joints = msc_arena_array(&s->arena, (size_t)cJSON_GetArraySize(list) + 1,
-                                sizeof(e->joints[0]));
+    if (cJSON_GetArraySize(list) == 0) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: joints is empty; leave it out for all", where);
+    }
+    e->joints =
+        msc_arena_array(&s->arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(e->joints[0]));
     cJSON_ArrayForEach(item, list) {
         if (!cJSON_IsString(item)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: joints: expected names", where);
@@ -234,6 +300,16 @@ static enum msc_status read_joints(struct msc_strategy *s, struct edit *e, const
             return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
         }
         e->joints[e->n_joints++] = item->valuestring;
+    }
+    return MSC_OK;
+}
+
+// Integers of so many bits, with a sign or without.
+static enum msc_status check_limits(const struct msc_quant *q, const char *where) {
+    int32_t half = (int32_t)1 << (q->bits - 1);
+    if (q->low < -half || q->high > (q->low < 0 ? half - 1 : 2 * half - 1)) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %d to %d does not fit %d bits", where, q->low, q->high,
+                        q->bits);
     }
     return MSC_OK;
 }
@@ -250,6 +326,7 @@ static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, co
     MSC_TRY(get_int32(&e.quant.low, object, "low", -32768, 0, where));
     MSC_TRY(get_int32(&e.quant.high, object, "high", 1, 65535, where));
     MSC_TRY(get_int32(&e.quant.axis, object, "axis", -1, MSC_MAX_DIMS - 1, where));
+    MSC_TRY(check_limits(&e.quant, where));
     MSC_TRY(read_joints(s, &e, object, where));
     MSC_TRY(read_numbers(s, &e.quant, object, where));
     return add_edit(s, &e);
@@ -312,7 +389,6 @@ enum msc_status msc_strategy_save(const struct msc_strategy *s, const struct msc
     cJSON *json;
     MSC_TRY(msc_strategy_to_json(s, g, &json));
     msc_json_write_pretty(&text, json);
-    msc_str_char(&text, '\n');
     enum msc_status status = msc_str_status(&text);
     if (status == MSC_OK) {
         status = msc_file_write(path, text.data, text.length);
@@ -324,13 +400,30 @@ enum msc_status msc_strategy_save(const struct msc_strategy *s, const struct msc
 
 // ---- Applying ---------------------------------------------------------------------------------
 
-static bool names_joint(const struct edit *e, const char *joint) {
+static enum msc_status check_fit(const struct edit *e, const struct msc_graph *g, int32_t tensor) {
+    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
+    if (!t->data && e->quant.axis >= 0) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "the strategy has scales for axis %d of tensor %s, but activations have "
+                        "one scale each",
+                        e->quant.axis, e->tensor);
+    }
+    if (e->quant.axis >= t->n_dims ||
+        (e->quant.axis >= 0 && t->dims[e->quant.axis] != e->quant.n)) {
+        return MSC_FAIL(MSC_E_STATE, "the strategy has %d scales for axis %d of tensor %s",
+                        e->quant.n, e->quant.axis, e->tensor);
+    }
+    if (t->dtype != MSC_DTYPE_F32) {
+        return MSC_FAIL(MSC_E_STATE, "the strategy quantises tensor %s, which is %s", e->tensor,
+                        msc_dtype_name(t->dtype));
+    }
     for (size_t i = 0; i < e->n_joints; i++) {
-        if (strcmp(e->joints[i], joint) == 0) {
-            return true;
+        if (msc_graph_find_joint(g, e->joints[i]) == MSC_NO_ID) {
+            return MSC_FAIL(MSC_E_STATE, "the strategy names joint %s, which the model lacks",
+                            e->joints[i]);
         }
     }
-    return e->n_joints == 0;
+    return MSC_OK;
 }
 
 static enum msc_status apply_edit(const struct edit *e, const struct msc_graph *g,
@@ -341,12 +434,7 @@ static enum msc_status apply_edit(const struct edit *e, const struct msc_graph *
         return MSC_FAIL(MSC_E_STATE, "the strategy names tensor %s, which the model lacks",
                         e->tensor);
     }
-    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    if (e->quant.axis >= t->n_dims ||
-        (e->quant.axis >= 0 && t->dims[e->quant.axis] != e->quant.n)) {
-        return MSC_FAIL(MSC_E_STATE, "the strategy has %d scales for axis %d of tensor %s", //
-                        e->quant.n, e->quant.axis, e->tensor);
-    }
+    MSC_TRY(check_fit(e, g, tensor));
     for (int32_t i = 0; i < sites->n_slots; i++) {
         const struct msc_slot *slot = &sites->slots[i];
         if (slot->tensor == tensor && names_joint(e, msc_graph_joint(g, slot->joint)->name)) {
@@ -355,14 +443,14 @@ static enum msc_status apply_edit(const struct edit *e, const struct msc_graph *
         }
     }
     return found ? MSC_OK
-                 : MSC_FAIL(MSC_E_STATE, "the strategy quantises tensor %s, which no joint of the "
-                                         "model reads as such",
+                 : MSC_FAIL(MSC_E_STATE,
+                            "the strategy quantises tensor %s, which no joint of the model reads "
+                            "as such",
                             e->tensor);
 }
 
 enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct msc_graph *g,
-                                   const struct msc_sites *sites,
-                                   const struct msc_quant *edits[]) {
+                                   const struct msc_sites *sites, const struct msc_quant *edits[]) {
     for (size_t i = 0; i < s->n; i++) {
         MSC_TRY(apply_edit(&s->edits[i], g, sites, edits));
     }
@@ -373,6 +461,9 @@ struct msc_hash msc_strategy_hash(const struct msc_strategy *s) {
     struct msc_hash h = msc_hash_bytes(SCHEMA, sizeof(SCHEMA) - 1);
     for (size_t i = 0; i < s->n; i++) {
         h = msc_hash_add_text(h, s->edits[i].site);
+        for (size_t k = 0; k < s->edits[i].n_joints; k++) {
+            h = msc_hash_add_text(h, s->edits[i].joints[k]);
+        }
         h = msc_hash_combine(h, s->edits[i].quant.hash);
     }
     return h;

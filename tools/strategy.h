@@ -23,7 +23,8 @@ struct msc_strategy;
 enum msc_status msc_strategy_create(struct msc_strategy **out);
 void msc_strategy_destroy(struct msc_strategy *s); // accepts NULL
 
-// Adds an edit, or replaces the one of the same site name; the quant is copied.
+// Adds an edit over those that are there: what it is about is taken away from them. The quant is
+// copied; NULL makes the site float, whatever the strategy said of it.
 enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph *g,
                                  const struct msc_sites *sites, int32_t site, const char *label,
                                  const struct msc_quant *quant);

@@ -1,0 +1,314 @@
+#include "tools/strategy.h"
+
+#include "base/file.h"
+#include "tests/graph/graph_samples.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// x is read by conv1 and conv2, the relu of conv1 by conv3.
+static struct msc_graph *make_graph(void) {
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "main"));
+    int32_t x = add_input(g, "x", "NCHW", 4, DIMS(1, 3, 4, 4));
+    int32_t a = add_conv(g, "conv1", x, add_weight(g, "w1", "OIHW", 4, DIMS(6, 3, 1, 1)));
+    int32_t b = add_conv(g, "conv2", x, add_weight(g, "w2", "OIHW", 4, DIMS(6, 3, 1, 1)));
+    a = add_unary(g, MSC_OP_RELU, "relu", a);
+    int32_t c = add_conv(g, "conv3", a, add_weight(g, "w3", "OIHW", 4, DIMS(2, 6, 1, 1)));
+    assert_ok(msc_graph_set_outputs(g, 2, IDS(b, c)));
+    assert_ok(msc_graph_finalize(g));
+    return g;
+}
+
+static const float scales6[6] = {0.1f, 0.2f, 1.0f / 3.0f, 1e-30f, 3.0f, 1.1754944e-38f};
+static const int32_t zeros6[6] = {0};
+
+static struct msc_quant per_channel(void) {
+    struct msc_quant q = {.bits = 6,
+                          .low = -31,
+                          .high = 31,
+                          .axis = 0,
+                          .n = 6,
+                          .scales = scales6,
+                          .zero_points = zeros6};
+    msc_quant_seal(&q);
+    return q;
+}
+
+static struct msc_quant per_tensor(const float *scale, const int32_t *zero) {
+    struct msc_quant q = {
+        .bits = 8, .high = 255, .axis = -1, .n = 1, .scales = scale, .zero_points = zero};
+    msc_quant_seal(&q);
+    return q;
+}
+
+struct fixture {
+    struct msc_graph *graph;
+    struct msc_sites by_tensor, by_use;
+    struct msc_strategy *strategy;
+};
+
+static void open_fixture(struct fixture *f) {
+    f->graph = make_graph();
+    assert_ok(msc_sites_find(&f->by_tensor, f->graph, false));
+    assert_ok(msc_sites_find(&f->by_use, f->graph, true));
+    assert_ok(msc_strategy_create(&f->strategy));
+}
+
+static void close_fixture(struct fixture *f) {
+    msc_strategy_destroy(f->strategy);
+    msc_sites_finish(&f->by_tensor);
+    msc_sites_finish(&f->by_use);
+    msc_graph_destroy(f->graph);
+}
+
+static void set(struct fixture *f, const struct msc_sites *sites, const char *site,
+                const struct msc_quant *quant) {
+    int32_t at = msc_sites_find_name(sites, site);
+    assert_int_not_equal(at, MSC_NO_ID);
+    assert_ok(msc_strategy_set(f->strategy, f->graph, sites, at, "label", quant));
+}
+
+// The edit that a joint's operand gets: NULL when it stays float.
+static const struct msc_quant *edit_at(const struct fixture *f, const struct msc_strategy *s,
+                                       const char *joint, int32_t operand) {
+    const struct msc_quant *edits[6] = {NULL};
+    assert_int_equal(f->by_tensor.n_slots, 6);
+    assert_ok(msc_strategy_apply(s, f->graph, &f->by_tensor, edits));
+    int32_t slot = msc_sites_find_slot(&f->by_tensor, find(f->graph, joint), operand);
+    assert_int_not_equal(slot, MSC_NO_ID);
+    return edits[slot];
+}
+
+static void assert_same(const struct msc_quant *a, const struct msc_quant *b) {
+    assert_non_null(a);
+    assert_true(msc_hash_equal(a->hash, b->hash));
+    assert_int_equal(a->n, b->n);
+    assert_memory_equal(a->scales, b->scales, (size_t)a->n * sizeof(float));
+}
+
+// ---- Files ------------------------------------------------------------------------------------
+
+static void test_tools_strategy__save_load_is_exact(void **state) {
+    char path[] = "/tmp/msc_strategy_XXXXXX";
+    static const float scale = 0.0123f;
+    static const int32_t zero = 131;
+    struct msc_quant w = per_channel();
+    struct msc_quant x = per_tensor(&scale, &zero);
+    struct msc_strategy *loaded;
+    struct fixture f;
+    (void)state;
+    open_fixture(&f);
+    set(&f, &f.by_tensor, "w1", &w);
+    set(&f, &f.by_use, "x:0-c-conv2", &x);
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    assert_ok(msc_strategy_save(f.strategy, f.graph, path));
+    assert_ok(msc_strategy_load(&loaded, path));
+    assert_int_equal(msc_strategy_n_edits(loaded), 2);
+    assert_true(msc_hash_equal(msc_strategy_hash(loaded), msc_strategy_hash(f.strategy)));
+    assert_same(edit_at(&f, loaded, "conv1", 1), &w);
+    assert_same(edit_at(&f, loaded, "conv2", 0), &x);
+    assert_null(edit_at(&f, loaded, "conv1", 0));
+    assert_null(edit_at(&f, loaded, "conv3", 0));
+    msc_strategy_destroy(loaded);
+    unlink(path);
+    close_fixture(&f);
+}
+
+static void test_tools_strategy__damaged_json(void **state) {
+#define EDIT(rest)                                                                                 \
+    "{\"schema\":\"mscgym.strategy.1\",\"edits\":[{\"site\":\"w\",\"tensor\":\"w\",\"choice\":"    \
+    "\"8\"," rest "}]}"
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"{\"edits\":[]}", "schema"},
+        {"{\"schema\":\"mscgym.strategy.9\",\"edits\":[]}", "expected \"mscgym.strategy.1\""},
+        {"{\"schema\":\"mscgym.strategy.1\",\"edits\":[4]}", "s: edits[0]: expected an object"},
+        {"{\"schema\":\"mscgym.strategy.1\",\"edit\":[]}", "edits"},
+        {EDIT("\"bits\":1,\"low\":0,\"high\":1,\"axis\":-1,\"scales\":[1],\"zero_points\":[0]"),
+         "edits[0]: bits is 1"},
+        {EDIT("\"bits\":4,\"low\":-8,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_points\":[0]"),
+         "-8 to 15 does not fit 4 bits"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":16,\"axis\":-1,\"scales\":[1],\"zero_points\":[0]"),
+         "does not fit 4 bits"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":8,\"scales\":[1],\"zero_points\":[0]"),
+         "axis is 8"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[],\"zero_points\":[]"),
+         "0 scales"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1,1],\"zero_points\":[0,"
+              "0]"),
+         "2 scales and 2 zero points do not go with axis -1"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[1,1],\"zero_points\":[0]"),
+         "2 scales and 1 zero points"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[1,0],\"zero_points\":[0,0]"),
+         "scales[1]"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[1,1e39],\"zero_points\":[0,"
+              "0]"),
+         "scales[1]"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[\"1\"],\"zero_points\":[0]"),
+         "scales[0]"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[1],\"zero_points\":[16]"),
+         "zero_points[0]"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[1],\"zero_points\":[0.5]"),
+         "zero_points[0]"},
+        {EDIT("\"joints\":[],\"bits\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_"
+              "points\":[0]"),
+         "joints is empty"},
+        {EDIT("\"joints\":[3],\"bits\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_"
+              "points\":[0]"),
+         "joints: expected names"},
+        {EDIT("\"bit\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_points\":[0]"),
+         "bits"},
+    };
+#undef EDIT
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct msc_strategy *s;
+        cJSON *json;
+        assert_ok(msc_json_parse(&json, rows[i].text, strlen(rows[i].text), "t"));
+        assert_int_not_equal(msc_strategy_from_json(&s, json, "s"), MSC_OK);
+        assert_message(rows[i].message);
+        cJSON_Delete(json);
+    }
+}
+
+// ---- Later edits over earlier ones ------------------------------------------------------------
+
+static void test_tools_strategy__later_edit_of_tensor_wins(void **state) {
+    static const float one = 1, two = 2;
+    static const int32_t zero = 7;
+    struct msc_quant first = per_tensor(&one, &zero);
+    struct msc_quant second = per_tensor(&two, &zero);
+    struct fixture f;
+    (void)state;
+    open_fixture(&f);
+    set(&f, &f.by_use, "x:0-c-conv1", &first);
+    set(&f, &f.by_tensor, "x:0", &second);
+    assert_int_equal(msc_strategy_n_edits(f.strategy), 1);
+    assert_same(edit_at(&f, f.strategy, "conv1", 0), &second);
+    assert_same(edit_at(&f, f.strategy, "conv2", 0), &second);
+    // One use over the whole.
+    set(&f, &f.by_use, "x:0-c-conv2", &first);
+    assert_int_equal(msc_strategy_n_edits(f.strategy), 2);
+    assert_same(edit_at(&f, f.strategy, "conv1", 0), &second);
+    assert_same(edit_at(&f, f.strategy, "conv2", 0), &first);
+    // The whole once more: an edit already there must not stay in its old place.
+    set(&f, &f.by_tensor, "x:0", &second);
+    assert_int_equal(msc_strategy_n_edits(f.strategy), 1);
+    assert_same(edit_at(&f, f.strategy, "conv2", 0), &second);
+    close_fixture(&f);
+}
+
+static void test_tools_strategy__float_takes_away(void **state) {
+    static const float one = 1;
+    static const int32_t zero = 7;
+    struct msc_quant x = per_tensor(&one, &zero);
+    struct msc_quant w = per_channel();
+    struct fixture f;
+    (void)state;
+    open_fixture(&f);
+    set(&f, &f.by_tensor, "x:0", &x);
+    set(&f, &f.by_tensor, "w1", &w);
+    set(&f, &f.by_tensor, "relu:0", &x);
+    // One use of an edited tensor becomes float, the other stays.
+    set(&f, &f.by_use, "x:0-c-conv1", NULL);
+    assert_null(edit_at(&f, f.strategy, "conv1", 0));
+    assert_same(edit_at(&f, f.strategy, "conv2", 0), &x);
+    assert_int_equal(msc_strategy_n_edits(f.strategy), 3);
+    // The only use, a weight, and a whole tensor.
+    set(&f, &f.by_use, "relu:0-c-conv3", NULL);
+    set(&f, &f.by_tensor, "w1", NULL);
+    set(&f, &f.by_tensor, "x:0", NULL);
+    assert_int_equal(msc_strategy_n_edits(f.strategy), 0);
+    close_fixture(&f);
+}
+
+static void test_tools_strategy__merge(void **state) {
+    static const float one = 1, two = 2;
+    static const int32_t zero = 7;
+    struct msc_quant first = per_tensor(&one, &zero);
+    struct msc_quant second = per_tensor(&two, &zero);
+    struct msc_quant w = per_channel();
+    struct fixture early, late;
+    (void)state;
+    open_fixture(&early);
+    open_fixture(&late);
+    set(&early, &early.by_tensor, "x:0", &first);
+    set(&early, &early.by_use, "x:0-c-conv2", &first);
+    set(&early, &early.by_tensor, "w1", &w);
+    set(&late, &late.by_tensor, "x:0", &second);
+    set(&late, &late.by_tensor, "w2", &w);
+    struct msc_hash before = msc_strategy_hash(early.strategy);
+    assert_ok(msc_strategy_merge(early.strategy, late.strategy));
+    assert_false(msc_hash_equal(before, msc_strategy_hash(early.strategy)));
+    assert_int_equal(msc_strategy_n_edits(early.strategy), 3);
+    assert_same(edit_at(&early, early.strategy, "conv1", 0), &second);
+    assert_same(edit_at(&early, early.strategy, "conv2", 0), &second);
+    assert_same(edit_at(&early, early.strategy, "conv1", 1), &w);
+    assert_same(edit_at(&early, early.strategy, "conv2", 1), &w);
+    close_fixture(&early);
+    close_fixture(&late);
+}
+
+// ---- What does not fit the model --------------------------------------------------------------
+
+static void test_tools_strategy__apply_to_other_model(void **state) {
+    static const struct {
+        const char *tensor, *joints, *message;
+        int axis, n;
+    } rows[] = {
+        {"w9", "", "tensor w9, which the model lacks", -1, 1},
+        {"w1", "", "2 scales for axis 0 of tensor w1", 0, 2},
+        {"w1", "", "for axis 4 of tensor w1", 4, 1},
+        {"x:0", "", "activations have one scale", 1, 3},
+        {"conv3:0", "", "no joint of the model reads as such", -1, 1},
+        {"x:0", "\"joints\":[\"conv1\",\"conv7\"],", "joint conv7", -1, 1},
+        {"x:0", "\"joints\":[\"conv3\"],", "no joint of the model reads as such", -1, 1},
+    };
+    struct fixture f;
+    (void)state;
+    open_fixture(&f);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct msc_quant *edits[6] = {NULL};
+        struct msc_strategy *s;
+        struct msc_str text = {0};
+        cJSON *json;
+        msc_str_printf(&text,
+                       "{\"schema\":\"mscgym.strategy.1\",\"edits\":[{\"site\":\"s\",\"tensor\":"
+                       "\"%s\",%s\"choice\":\"8\",\"bits\":8,\"low\":0,\"high\":255,\"axis\":%d,"
+                       "\"scales\":[%s],\"zero_points\":[%s]}]}",
+                       rows[i].tensor, rows[i].joints, rows[i].axis,
+                       rows[i].n == 1   ? "1"
+                       : rows[i].n == 2 ? "1,1"
+                                        : "1,1,1",
+                       rows[i].n == 1   ? "0"
+                       : rows[i].n == 2 ? "0,0"
+                                        : "0,0,0");
+        assert_ok(msc_str_status(&text));
+        assert_ok(msc_json_parse(&json, text.data, text.length, "t"));
+        assert_ok(msc_strategy_from_json(&s, json, "s"));
+        assert_int_equal(msc_strategy_apply(s, f.graph, &f.by_tensor, edits), MSC_E_STATE);
+        assert_message(rows[i].message);
+        msc_strategy_destroy(s);
+        cJSON_Delete(json);
+        msc_str_finish(&text);
+    }
+    close_fixture(&f);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tools_strategy__save_load_is_exact),
+        cmocka_unit_test(test_tools_strategy__damaged_json),
+        cmocka_unit_test(test_tools_strategy__later_edit_of_tensor_wins),
+        cmocka_unit_test(test_tools_strategy__float_takes_away),
+        cmocka_unit_test(test_tools_strategy__merge),
+        cmocka_unit_test(test_tools_strategy__apply_to_other_model),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
