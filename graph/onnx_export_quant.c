@@ -1,0 +1,234 @@
+// Quantised forms: a weight as stored integers behind DequantizeLinear, an activation by way of
+// QuantizeLinear and DequantizeLinear. Each (tensor, edit) is made once.
+//
+// ONNX Runtime computes clamp(rint(x / s) + z) to the whole range of the type, as we do to
+// [low, high]. A narrower range is kept by a Clip of the float value before: its limits
+// (low - z) * s and (high - z) * s divide back to whole numbers to within one part in 2^23, and
+// with at most 16 bits that rounds to low and high exactly.
+#include "graph/onnx_export_internal.h"
+
+#include <string.h>
+
+struct msc_onnx_pair {
+    int32_t tensor;
+    struct msc_hash hash;
+    const char *value;
+};
+
+// An integer type of ONNX and its range.
+struct type {
+    enum msc_onnx_type onnx;
+    int32_t low, high;
+    int bits;
+};
+
+static const struct type types[] = {
+    {MSC_ONNX_INT4, -8, 7, 4},          {MSC_ONNX_UINT4, 0, 15, 4},
+    {MSC_ONNX_INT8, -128, 127, 8},      {MSC_ONNX_UINT8, 0, 255, 8},
+    {MSC_ONNX_INT16, -32768, 32767, 16}, {MSC_ONNX_UINT16, 0, 65535, 16},
+};
+
+// Of exactly the edit's bits when there is one of 4, else the first that is wide enough. Signed
+// when the range goes below 0.
+static enum msc_status pick_type(struct type *out, const struct msc_quant *q) {
+    bool is_signed = q->low < 0;
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        bool fits = q->low >= types[i].low && q->high <= types[i].high &&
+                    (types[i].low < 0) == is_signed &&
+                    (types[i].bits == 4 ? q->bits == 4 : q->bits <= types[i].bits);
+        if (fits) {
+            *out = types[i];
+            return MSC_OK;
+        }
+    }
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "%d bits from %d to %d fit no integer type of ONNX",
+                    (int)q->bits, (int)q->low, (int)q->high);
+}
+
+// Packs integers as the type stores them; 4-bit ones two in a byte, the first in the low half.
+static void *pack(size_t *n_bytes, struct msc_arena *arena, const int32_t values[], size_t n,
+                  const struct type *type) {
+    *n_bytes = type->bits == 4 ? (n + 1) / 2 : n * (size_t)type->bits / 8;
+    void *data = msc_arena_alloc(arena, *n_bytes + 1);
+    for (size_t i = 0; data != NULL && i < n; i++) {
+        if (type->bits == 16) {
+            ((uint16_t *)data)[i] = (uint16_t)values[i];
+        } else if (type->bits == 8) {
+            ((uint8_t *)data)[i] = (uint8_t)values[i];
+        } else {
+            ((uint8_t *)data)[i / 2] |= (uint8_t)((values[i] & 15) << (i % 2 == 0 ? 0 : 4));
+        }
+    }
+    return data;
+}
+
+static enum msc_status add_integers(const char **out, struct msc_onnx_export *e, const char *name,
+                                    const struct type *type, int n_dims, const int64_t dims[],
+                                    const int32_t values[], size_t n) {
+    size_t n_bytes;
+    void *data = pack(&n_bytes, &e->arena, values, n, type);
+    if (data == NULL || name == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    return msc_onnx__add_initializer(out, e, name, type->onnx, n_dims, dims, data, n_bytes);
+}
+
+// Scale and zero point: scalars, or one for each channel.
+static enum msc_status add_parameters(const char *out[2], struct msc_onnx_export *e,
+                                      const char *base, const struct msc_quant *q,
+                                      const struct type *type) {
+    int64_t dim = q->n;
+    int n_dims = q->axis < 0 ? 0 : 1;
+    for (int32_t i = 0; i < q->n; i++) {
+        if (q->zero_points[i] < type->low || q->zero_points[i] > type->high) {
+            return MSC_FAIL(MSC_E_INVALID, "zero point %d of '%s' lies outside of %d to %d",
+                            (int)q->zero_points[i], base, (int)type->low, (int)type->high);
+        }
+    }
+    const char *scale = msc_arena_printf(&e->arena, "%s_scale", base);
+    if (scale == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    MSC_TRY(msc_onnx__add_initializer(&out[0], e, scale, MSC_ONNX_FLOAT, n_dims, &dim, q->scales,
+                                      (size_t)q->n * sizeof(float)));
+    return add_integers(&out[1], e, msc_arena_printf(&e->arena, "%s_zero_point", base), type,
+                        n_dims, &dim, q->zero_points, (size_t)q->n);
+}
+
+// Adds a node of one output; *out is the output's name, `wanted` or like it.
+static enum msc_status add_node(const char **out, struct msc_onnx_export *e, const char *op_type,
+                                const char *wanted, const char *const inputs[], int32_t axis) {
+    Onnx__NodeProto *node;
+    *out = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
+    if (*out == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    MSC_TRY(msc_onnx__add_node(&node, e, op_type, wanted, inputs, 3, out, 1));
+    return axis < 0 ? MSC_OK : msc_onnx__put_int(e, node, "axis", axis);
+}
+
+static enum msc_status add_limit(const char **out, struct msc_onnx_export *e, const char *name,
+                                 float value) {
+    float *copy = msc_arena_alloc(&e->arena, sizeof(*copy));
+    if (copy == NULL || name == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    *copy = value;
+    return msc_onnx__add_initializer(out, e, name, MSC_ONNX_FLOAT, 0, NULL, copy, sizeof(*copy));
+}
+
+static enum msc_status clip(const char **value, struct msc_onnx_export *e, const char *base,
+                            const struct msc_quant *q) {
+    const char *inputs[3] = {*value};
+    float scale = q->scales[0];
+    float low = (float)(q->low - q->zero_points[0]) * scale;
+    float high = (float)(q->high - q->zero_points[0]) * scale;
+    MSC_TRY(add_limit(&inputs[1], e, msc_arena_printf(&e->arena, "%s_low", base), low));
+    MSC_TRY(add_limit(&inputs[2], e, msc_arena_printf(&e->arena, "%s_high", base), high));
+    return add_node(value, e, "Clip", msc_arena_printf(&e->arena, "%s_clipped", base), inputs, -1);
+}
+
+static enum msc_status quantize_activation(const char **out, struct msc_onnx_export *e,
+                                           int32_t tensor, const struct msc_quant *q) {
+    const char *base = e->names[tensor], *value, *parameters[2];
+    struct type type;
+    if (q->axis >= 0) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "activation '%s' has scales for each channel", base);
+    }
+    MSC_TRY(pick_type(&type, q));
+    MSC_TRY(msc_onnx__value(&value, e, tensor));
+    if (q->low != type.low || q->high != type.high) {
+        MSC_TRY(clip(&value, e, base, q));
+    }
+    MSC_TRY(add_parameters(parameters, e, base, q, &type));
+    const char *inputs[3] = {value, parameters[0], parameters[1]};
+    MSC_TRY(add_node(&inputs[0], e, "QuantizeLinear",
+                     msc_arena_printf(&e->arena, "%s_quantized", base), inputs, -1));
+    return add_node(out, e, "DequantizeLinear",
+                    msc_arena_printf(&e->arena, "%s_dequantized", base), inputs, -1);
+}
+
+// True when every use of the weight has this edit: then the float elements need not be there, and
+// the dequantised value takes their name.
+static bool is_all_edited(const struct msc_onnx_export *e, int32_t weight,
+                          const struct msc_quant *q) {
+    const struct msc_graph *g = e->graph;
+    const struct msc_sites *sites = e->options->sites;
+    int32_t n_uses = 0, n_edited = 0;
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        for (int32_t k = 0; k < j->n_operands && j->op != MSC_OP_CONSTANT; k++) {
+            n_uses += j->operands[k] != MSC_NO_ID &&
+                      msc_onnx__weight_of(g, j->operands[k]) == weight;
+        }
+        bool is_output = j->op == MSC_OP_CONSTANT && j->operands[0] == weight &&
+                         msc_graph_is_output(g, j->outputs[0]);
+        n_uses += is_output;
+    }
+    for (int32_t i = 0; i < sites->n_slots; i++) {
+        const struct msc_quant *edit = e->options->slot_edits[i];
+        n_edited += sites->slots[i].tensor == weight && edit != NULL &&
+                    msc_hash_equal(edit->hash, q->hash);
+    }
+    return n_uses == n_edited;
+}
+
+static enum msc_status quantize_weight(const char **out, struct msc_onnx_export *e, int32_t weight,
+                                       const struct msc_quant *q) {
+    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
+    const char *base = e->names[weight];
+    const char *inputs[3];
+    struct type type;
+    struct msc_array *integers;
+    MSC_TRY(pick_type(&type, q));
+    if (t->data == NULL) {
+        return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
+    }
+    MSC_TRY(msc_quantize_array(&integers, t->data, q));
+    const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
+    enum msc_status status =
+        add_integers(&inputs[0], e, name, &type, t->n_dims, t->dims, msc_array_data(integers),
+                     (size_t)msc_array_n_elements(integers));
+    msc_array_release(integers);
+    MSC_TRY(status);
+    MSC_TRY(add_parameters(&inputs[1], e, base, q, &type));
+    const char *node_name = msc_arena_printf(&e->arena, "%s_dequantized", base);
+    if (!e->is_written[weight] && is_all_edited(e, weight, q)) {
+        Onnx__NodeProto *node;
+        *out = base;
+        if (node_name == NULL) {
+            return msc_onnx__no_memory(e);
+        }
+        MSC_TRY(msc_onnx__add_node(&node, e, "DequantizeLinear", node_name, inputs, 3, out, 1));
+        return q->axis < 0 ? MSC_OK : msc_onnx__put_int(e, node, "axis", q->axis);
+    }
+    return add_node(out, e, "DequantizeLinear", node_name, inputs, q->axis);
+}
+
+enum msc_status msc_onnx__quantized_input(const char **out, struct msc_onnx_export *e,
+                                          const struct msc_joint *joint, int32_t operand) {
+    *out = "";
+    if (e->options->slot_edits == NULL) {
+        return MSC_OK;
+    }
+    int32_t slot = msc_sites_find_slot(e->options->sites, joint->id, operand);
+    const struct msc_quant *q = slot == MSC_NO_ID ? NULL : e->options->slot_edits[slot];
+    if (q == NULL) {
+        return MSC_OK;
+    }
+    const struct msc_slot *s = &e->options->sites->slots[slot];
+    for (size_t i = 0; i < e->n_pairs; i++) {
+        if (e->pairs[i].tensor == s->tensor && msc_hash_equal(e->pairs[i].hash, q->hash)) {
+            *out = e->pairs[i].value;
+            return MSC_OK;
+        }
+    }
+    if (s->kind == MSC_SITE_WEIGHT) {
+        MSC_TRY(quantize_weight(out, e, s->tensor, q));
+    } else {
+        MSC_TRY(quantize_activation(out, e, s->tensor, q));
+    }
+    MSC_TRY(msc_grow(&e->pairs, &e->pairs_capacity, e->n_pairs + 1, sizeof(e->pairs[0])));
+    e->pairs[e->n_pairs++] = (struct msc_onnx_pair){s->tensor, q->hash, *out};
+    return MSC_OK;
+}
