@@ -490,7 +490,7 @@ static enum msc_status quantize_describe(const struct msc_env *env, cJSON *objec
     MSC_TRY(msc_json_add_text(object, "dataset",
                               msc_hash_format(text, msc_dataset_hash(host->dataset))));
     MSC_TRY(msc_json_add_text(object, "base_strategy", msc_hash_format(text, base_hash(host))));
-    return msc_json_add_text(object, "params", msc_hash_format(text, z->parameters));
+    return msc_json_add_text(object, "params_hash", msc_hash_format(text, z->parameters));
 }
 
 static void quantize_finish(struct msc_env *env) {

@@ -94,7 +94,7 @@ struct msc_env_def {
     enum msc_status (*examine)(struct msc_env *env, const uint32_t choices[], struct cJSON **out);
     // Optional: hash of everything beyond the parameters that results depend on.
     struct msc_hash (*identity)(const struct msc_env *env);
-    // Optional: hash members for the record's header ("graph", "weights", "dataset", "params").
+    // Optional: hash members for the record's header ("graph", "weights", "dataset", "params_hash").
     enum msc_status (*describe)(const struct msc_env *env, struct cJSON *object);
     // Optional: state beyond parameters as JSON and back, for the gym view's save and restore.
     enum msc_status (*save)(const struct msc_env *env, struct cJSON **out);
