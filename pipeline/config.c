@@ -1,0 +1,207 @@
+// Reading a configuration: the top level.
+#include "pipeline/config.h"
+
+#include "base/file.h"
+#include "base/str.h"
+#include "pipeline/config_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum msc_status msc_config__no_memory(const struct msc_config *c) {
+    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->path);
+}
+
+char *msc_config__text(struct msc_config *c, const char *format, ...) {
+    char small[256];
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(small, sizeof small, format, arguments);
+    va_end(arguments);
+    char *text = n < 0 ? NULL : msc_arena_alloc(&c->arena, (size_t)n + 1);
+    if (text) {
+        va_start(arguments, format);
+        vsnprintf(text, (size_t)n + 1, format, arguments);
+        va_end(arguments);
+    }
+    return text;
+}
+
+bool msc_config__join(struct msc_config *c, const char **path, const char *folder) {
+    const char *rest = *path;
+    if (!rest) {
+        return true;
+    }
+    while (strncmp(rest, "./", 2) == 0) {
+        rest += 2;
+    }
+    if (strcmp(rest, ".") == 0) {
+        *path = folder;
+    } else {
+        *path = msc_path_join(&c->arena, strcmp(folder, ".") == 0 ? NULL : folder, rest);
+    }
+    return *path != NULL;
+}
+
+enum msc_status msc_config__read(struct msc_config *c, const struct msc_param params[],
+                                 void *target, const cJSON *object, const char *where) {
+    const char *place = where[0] ? msc_config__text(c, "%s: %s", c->path, where) : c->path;
+    if (!place) {
+        return msc_config__no_memory(c);
+    }
+    msc_param_defaults(params, target);
+    return msc_param_read(params, target, object, place, NULL, &c->arena);
+}
+
+static enum msc_status read_bindings(struct msc_config *c, const cJSON *object) {
+    const cJSON *item = NULL;
+    if (object && !cJSON_IsObject(object)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: bind: expected an object such as {\"H\": 224}",
+                        c->path);
+    }
+    size_t n = object ? (size_t)cJSON_GetArraySize(object) : 0;
+    c->bindings = msc_arena_array(&c->arena, n + 1, sizeof c->bindings[0]);
+    if (!c->bindings) {
+        return msc_config__no_memory(c);
+    }
+    cJSON_ArrayForEach(item, object) {
+        double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
+        if (!(value >= 1 && value <= 1e15) || value != (double)(int64_t)value) {
+            return MSC_FAIL(MSC_E_INVALID, "%s: bind: \"%s\" needs a whole number of 1 or more",
+                            c->path, item->string);
+        }
+        c->bindings[c->n_bindings++] =
+            (struct msc_binding){.symbol = item->string, .value = (int64_t)value};
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_baseline(struct msc_config *c, const cJSON *object) {
+    struct msc_config_check_outer outer;
+    struct msc_config_check check;
+    MSC_TRY(msc_config__read(c, msc_config__baseline_params, &outer, object, "baseline"));
+    MSC_TRY(msc_config__read(c, msc_config__check_params, &check, outer.check_config,
+                             "baseline.check_config"));
+    c->atol = check.atol;
+    c->rtol = check.rtol;
+    return MSC_OK;
+}
+
+static enum msc_status read_profile(struct msc_config *c, const cJSON *object) {
+    struct msc_config_profile profile;
+    MSC_TRY(msc_config__read(c, msc_config__profile_params, &profile, object, "profile"));
+    c->profile_repeat = object ? profile.repeat : 0;
+    return MSC_OK;
+}
+
+static enum msc_status read_paths(struct msc_config *c, const struct msc_config_top *top) {
+    c->workspace = top->workspace;
+    c->model = top->model;
+    c->log_file = top->log_file && top->log_file[0] ? top->log_file : NULL;
+    if (c->workspace[0] == '\0' || (c->model && c->model[0] == '\0')) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is empty", c->path,
+                        c->workspace[0] == '\0' ? "workspace" : "model");
+    }
+    if (!msc_config__join(c, &c->workspace, c->folder) ||
+        !msc_config__join(c, &c->model, c->folder) ||
+        !msc_config__join(c, &c->log_file, c->workspace)) {
+        return msc_config__no_memory(c);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_all(struct msc_config *c) {
+    struct msc_config_top top;
+    MSC_TRY(msc_config__read(c, msc_config__top_params, &top, c->json, ""));
+    c->verbose = top.verbose;
+    c->device = top.device;
+    MSC_TRY(read_paths(c, &top));
+    MSC_TRY(read_bindings(c, top.bind));
+    MSC_TRY(read_baseline(c, top.baseline));
+    MSC_TRY(read_profile(c, top.profile));
+    MSC_TRY(msc_config__read_dataset(c, top.dataset));
+    return msc_config__read_entries(c, &top);
+}
+
+enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
+                                  const char *folder) {
+    struct msc_config *c = msc_alloc_zero(1, sizeof *c);
+    if (!c) {
+        cJSON_Delete(json);
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
+    c->json = json;
+    c->path = msc_arena_strdup(&c->arena, path);
+    c->folder = msc_arena_strdup(&c->arena, folder);
+    enum msc_status status = MSC_OK;
+    if (!c->path || !c->folder) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    } else {
+        status = read_all(c);
+    }
+    if (status != MSC_OK) {
+        msc_config_destroy(c);
+        return status;
+    }
+    *out = c;
+    return MSC_OK;
+}
+
+enum msc_status msc_config_load(struct msc_config **out, const char *path) {
+    struct msc_arena arena = {0};
+    cJSON *json = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_json_load(&json, path));
+    char *folder = msc_path_folder(&arena, path);
+    if (!folder) {
+        cJSON_Delete(json);
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+        goto out;
+    }
+    status = msc_config_create(out, json, path, folder);
+out:
+    msc_arena_finish(&arena);
+    return status;
+}
+
+void msc_config_destroy(struct msc_config *c) {
+    if (!c) {
+        return;
+    }
+    for (size_t i = 0; i < c->n_entries; i++) {
+        cJSON_Delete(c->entries[i].env);
+        cJSON_Delete(c->entries[i].agent);
+        msc_env_library_close(c->entries[i].library);
+    }
+    cJSON_Delete(c->json);
+    msc_arena_finish(&c->arena);
+    msc_free(c);
+}
+
+enum msc_log_level msc_config_log_level(const struct msc_config *config) {
+    // In the order of the table's names.
+    static const enum msc_log_level levels[] = {
+        MSC_LOG_DEBUG,   MSC_LOG_INFO,  MSC_LOG_INFO,  MSC_LOG_WARNING,
+        MSC_LOG_WARNING, MSC_LOG_ERROR, MSC_LOG_ERROR,
+    };
+    return levels[config->verbose];
+}
+
+enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *config,
+                                      const char *name) {
+    struct msc_str names = {0};
+    for (size_t i = 0; i < config->n_entries; i++) {
+        if (strcmp(config->entries[i].name, name) == 0) {
+            *out = i;
+            msc_str_finish(&names);
+            return MSC_OK;
+        }
+        msc_str_printf(&names, "%s%s", i > 0 ? ", " : "", config->entries[i].name);
+    }
+    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "%s: there is no entry \"%s\", there %s %s",
+                                      config->path, name, config->n_entries == 1 ? "is" : "are",
+                                      msc_str_text(&names));
+    msc_str_finish(&names);
+    return status;
+}

@@ -1,0 +1,113 @@
+// The configuration: what to search, in the keys of MSC's own RFC, and every default.
+//
+// One JSON file holds the model, the dataset, the stages and, for each tool (`quantize`), a list of
+// searches under `gym`. Reading resolves it: paths become usable from the current folder, defaults
+// are filled in, the parameters of environments and agents are read by their own tables, so that a
+// wrong key is an error before a model is loaded. The same form, resolved, stands in a record's
+// header, with paths relative to the record: a record is a configuration, too.
+//
+//     struct msc_config *config;
+//     MSC_TRY(msc_config_load(&config, "digits.json"));
+//     MSC_TRY(msc_config_to_json(config, &json, "."));     // every default
+//     msc_config_destroy(config);
+//
+// Inputs are relative to the configuration's folder, outputs to the workspace, the workspace to the
+// configuration's folder.
+#ifndef MSC_PIPELINE_CONFIG_H
+#define MSC_PIPELINE_CONFIG_H
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "data/dataset.h"
+#include "env/env.h"
+#include "graph/graph.h"
+#include "search/search.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_record;
+
+enum msc_config_baseline {
+    MSC_CONFIG_BASELINE_UNIFORM, // one plan for each choice label
+    MSC_CONFIG_BASELINE_GREEDY,  // and a greedy search of its own beside the search
+};
+
+// One search: a row of a section's `gym` list. Plain data, borrowed from the configuration.
+struct msc_config_entry {
+    const char *section;       // "quantize"; "gym" for entries without a tool
+    const char *name;          // "quantize[0]"
+    const char *record;        // path
+    const char *strategy_file; // path; NULL without a tool
+    const char *target;        // of the section; NULL without a tool
+    const char *base;          // path of the strategy to start from; NULL: what entries before found
+    const char *folder;        // where an agent's program runs
+    const struct msc_env_def *env_def;
+    struct msc_env_library *library; // of env_def, or NULL
+    struct cJSON *env;               // resolved
+    struct cJSON *agent;             // resolved
+    struct msc_budget budget;
+    double trial_seconds; // <= 0: none
+    uint64_t seed;
+    uint32_t parallel;
+    int baseline; // enum msc_config_baseline
+};
+
+struct msc_config_dataset {
+    struct msc_dataset_options options; // inputs NULL: no dataset; batch 0: by the model's shapes
+    double validation_fraction;         // 0: none
+    const char *validation_inputs;      // or a second set
+    const char *validation_labels;
+};
+
+struct msc_config {
+    struct msc_arena arena;
+    struct cJSON *json; // as read
+    const char *path;   // begins error texts
+    const char *folder; // that paths in `json` are relative to
+    const char *workspace;
+    int verbose;          // index into the names of the table
+    const char *log_file; // NULL: none
+    const char *device;
+    const char *model; // NULL: none
+    size_t n_bindings;
+    struct msc_binding *bindings;
+    struct msc_config_dataset dataset;
+    double atol, rtol;      // of the baseline stage
+    int64_t profile_repeat; // 0: no such stage
+    size_t n_entries;       // in the order they run
+    struct msc_config_entry *entries;
+};
+
+// MSC_E_INVALID names file, place and fix. *out is owned by the caller.
+enum msc_status msc_config_load(struct msc_config **out, const char *path);
+// From a tree, whose ownership is taken (also on failure). `path` begins error texts.
+enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
+                                  const char *folder);
+void msc_config_destroy(struct msc_config *config); // accepts NULL
+
+enum msc_log_level msc_config_log_level(const struct msc_config *config);
+// By name ("quantize[1]"); MSC_E_INVALID lists those there are.
+enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *config,
+                                      const char *name);
+
+// The resolved configuration in its own form, with paths relative to `folder`. *out is owned by the
+// caller.
+enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
+                                   const char *folder);
+// The same for one entry alone: what its record's header holds.
+enum msc_status msc_config_entry_to_json(const struct msc_config *config, size_t entry,
+                                         struct cJSON **out, const char *folder);
+// Members of that which may change between launches of one search, for msc_search_options: what
+// only says where files are (their content is hashed), how results are shown, and outputs.
+extern const char *const msc_config_free_keys[];
+
+// Appends every key with its meaning, default and range, section by section.
+void msc_config_help(struct msc_str *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,352 @@
+// Reading a configuration: the searches.
+#include "pipeline/config_internal.h"
+
+#include "agents/agent.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "env/api/library.h"
+
+#include <math.h>
+#include <string.h>
+
+// Where one entry stands.
+struct place {
+    struct msc_config *config;
+    struct msc_config_entry *entry;
+    const struct msc_config_section *section; // NULL for entries without a tool
+    const char *path;                         // "digits.json: quantize.gym[0]"
+};
+
+static enum msc_status no_memory(const struct place *p) {
+    return msc_config__no_memory(p->config);
+}
+
+// "PATH: quantize.gym[0].KEY"
+static const char *place_of(const struct place *p, const char *key) {
+    const char *text = msc_config__text(p->config, "%s.%s", p->path, key);
+    return text ? text : p->path;
+}
+
+// Adds every parameter of a plug-in's table, as `object` and the defaults give it, to `out`;
+// values that are absent stay absent.
+static enum msc_status resolve(struct place *p, cJSON *out, const struct msc_param params[],
+                               size_t state_size, const cJSON *object, const char *const ignore[],
+                               const char *where) {
+    void *state = msc_alloc_zero(1, state_size ? state_size : 1);
+    if (!state) {
+        return no_memory(p);
+    }
+    msc_param_defaults(params, state);
+    enum msc_status status =
+        msc_param_read(params, state, object, where, ignore, &p->config->arena);
+    if (status == MSC_OK) {
+        status = msc_param_write(params, state, out);
+    }
+    msc_free(state);
+    for (cJSON *item = out->child, *next = NULL; item; item = next) {
+        next = item->next;
+        if (cJSON_IsNull(item)) {
+            cJSON_Delete(cJSON_DetachItemViaPointer(out, item));
+        }
+    }
+    return status;
+}
+
+static enum msc_status check_object(const struct place *p, const cJSON *object, const char *key) {
+    if (object && !cJSON_IsObject(object)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: expected an object", place_of(p, key));
+    }
+    return MSC_OK;
+}
+
+// "type" of an object; *out stays as it is when there is none.
+static enum msc_status read_type(const struct place *p, const char **out, const cJSON *object,
+                                 const char *key) {
+    MSC_TRY(check_object(p, object, key));
+    return cJSON_GetObjectItemCaseSensitive(object, "type")
+               ? msc_json_get_text(out, object, "type", place_of(p, key))
+               : MSC_OK;
+}
+
+static enum msc_status copy_member(cJSON *out, const cJSON *object, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return item ? msc_json_add(out, key, cJSON_Duplicate(item, true)) : MSC_OK;
+}
+
+static bool has_param(const struct msc_param params[], const char *name) {
+    for (const struct msc_param *p = params; p->name; p++) {
+        if (strcmp(p->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The runtime to quantise for may be said once for the section, or by an entry for itself.
+static enum msc_status set_target(struct place *p) {
+    struct msc_config_entry *e = p->entry;
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
+    if (p->section && has_param(e->env_def->params, "target")) {
+        e->target = own && cJSON_IsString(own) ? own->valuestring : p->section->target;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_env(struct place *p, const cJSON *object) {
+    static const char *const ignore[] = {"type", "objectives", "bounds", NULL};
+    struct msc_config_entry *e = p->entry;
+    const char *type = p->section ? e->section : NULL;
+    const char *where = place_of(p, "env");
+    MSC_TRY(read_type(p, &type, object, "env"));
+    if (!type) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: \"type\" is missing; mscgym envs lists environments",
+                        where);
+    }
+    enum msc_status status = msc_env_select(&e->env_def, &e->library, type, e->folder);
+    if (status != MSC_OK) {
+        return msc_status_prefix(status, "%s", where);
+    }
+    e->env = cJSON_CreateObject();
+    if (!e->env) {
+        return no_memory(p);
+    }
+    MSC_TRY(msc_json_add_text(e->env, "type", type));
+    const struct msc_env_def *def = e->env_def;
+    cJSON *given = object ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
+    if (given && p->section && has_param(def->params, "target") &&
+        !cJSON_GetObjectItemCaseSensitive(given, "target")) {
+        status = msc_json_add_text(given, "target", p->section->target);
+    }
+    if (status == MSC_OK) {
+        status = resolve(p, e->env, def->params, def->state_size, given, ignore, where);
+    }
+    cJSON_Delete(given);
+    MSC_TRY(status);
+    MSC_TRY(copy_member(e->env, object, "objectives"));
+    MSC_TRY(copy_member(e->env, object, "bounds"));
+    return set_target(p);
+}
+
+static enum msc_status fail_agent(const struct place *p, const char *type) {
+    struct msc_arena arena = {0};
+    const struct msc_agent_def *const *list = msc_agent_list();
+    size_t n = 0;
+    while (list[n]) {
+        n++;
+    }
+    const char **names = msc_arena_array(&arena, n + 2, sizeof *names);
+    const char *near = NULL;
+    if (names) {
+        for (size_t i = 0; i < n; i++) {
+            names[i] = list[i]->name;
+        }
+        names[n] = "process";
+        names[n + 1] = "library";
+        near = msc_suggest(type, names, n + 2);
+    }
+    msc_arena_finish(&arena);
+    return MSC_FAIL(MSC_E_INVALID, "%s: there is no agent \"%s\"%s%s%s", place_of(p, "agent"),
+                    type, near ? ", did you mean \"" : "; mscgym agents lists them",
+                    near ? near : "", near ? "\"?" : "");
+}
+
+static enum msc_status read_agent(struct place *p, const cJSON *object) {
+    static const char *const ignore[] = {"type", NULL};
+    struct msc_config_entry *e = p->entry;
+    const char *type = "grid_search";
+    MSC_TRY(read_type(p, &type, object, "agent"));
+    bool is_library = strcmp(type, "library") == 0;
+    bool is_process = strcmp(type, msc_agent_process.name) == 0;
+    const struct msc_agent_def *def = is_process ? &msc_agent_process : msc_agent_find(type);
+    e->agent = is_library ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
+    if (!e->agent) {
+        return no_memory(p);
+    }
+    if (is_library) {
+        return MSC_OK; // its table is known once it is loaded
+    }
+    if (!def) {
+        return fail_agent(p, type);
+    }
+    MSC_TRY(msc_json_add_text(e->agent, "type", type));
+    return resolve(p, e->agent, def->params, def->state_size, object, ignore,
+                   place_of(p, "agent"));
+}
+
+static enum msc_status read_budget(struct place *p, const cJSON *object) {
+    struct msc_config_budget from;
+    struct msc_budget *budget = &p->entry->budget;
+    msc_param_defaults(msc_config__budget_params, &from);
+    MSC_TRY(msc_param_read(msc_config__budget_params, &from, object, place_of(p, "budget"), NULL,
+                           &p->config->arena));
+    budget->trials = from.trials;
+    budget->seconds = isfinite(from.seconds) ? from.seconds : 0;
+    budget->has_target = !isnan(from.target);
+    budget->target = budget->has_target ? from.target : 0;
+    return MSC_OK;
+}
+
+static enum msc_status set_paths(struct place *p, const struct msc_config_gym *from, int index) {
+    struct msc_config *c = p->config;
+    struct msc_config_entry *e = p->entry;
+    e->folder = from->folder ? from->folder : ".";
+    e->base = from->base;
+    e->record = from->record ? from->record
+                             : msc_config__text(c, "%s_%d.jsonl", e->section, index);
+    if (p->section) {
+        e->strategy_file = p->section->strategy_file
+                               ? p->section->strategy_file
+                               : msc_config__text(c, "msc_%s.json", e->section);
+    }
+    if ((from->record && !from->record[0]) || (e->strategy_file && !e->strategy_file[0])) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is empty", p->path,
+                        from->record && !from->record[0] ? "record" : "strategy_file");
+    }
+    if (!e->record || !e->name || (p->section && !e->strategy_file) ||
+        !msc_config__join(c, &e->folder, c->folder) ||
+        !msc_config__join(c, &e->base, c->folder) ||
+        !msc_config__join(c, &e->record, c->workspace) ||
+        !msc_config__join(c, &e->strategy_file, c->workspace)) {
+        return no_memory(p);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_entry(struct msc_config *c, const char *section,
+                                  const struct msc_config_section *of, const cJSON *object,
+                                  int index) {
+    struct msc_config_gym from;
+    struct msc_config_entry *e = &c->entries[c->n_entries];
+    struct place p = {.config = c, .entry = e, .section = of};
+    *e = (struct msc_config_entry){.section = section};
+    c->n_entries++; // what it owns is freed with the configuration
+    p.path = msc_config__text(c, "%s: %s%s[%d]", c->path, section, of ? ".gym" : "", index);
+    e->name = msc_config__text(c, "%s[%d]", section, index);
+    if (!p.path || !e->name) {
+        return no_memory(&p);
+    }
+    msc_param_defaults(msc_config__gym_params, &from);
+    MSC_TRY(msc_param_read(msc_config__gym_params, &from, object, p.path, NULL, &c->arena));
+    e->seed = (uint64_t)from.seed;
+    e->parallel = (uint32_t)from.parallel;
+    e->trial_seconds = from.trial_seconds;
+    e->baseline = from.baseline;
+    MSC_TRY(set_paths(&p, &from, index));
+    MSC_TRY(read_budget(&p, from.budget));
+    MSC_TRY(read_env(&p, from.env));
+    return read_agent(&p, from.agent);
+}
+
+// A tool without searches still does its work: the usual choice everywhere, measured.
+static const char plain_gym[] = "[{\"env\":{\"choices\":[{\"bits\":8}]},\"budget\":{\"trials\":0},"
+                                "\"parallel\":1}]";
+
+static enum msc_status read_list(struct msc_config *c, const char *section,
+                                 const struct msc_config_section *of, const cJSON *list) {
+    int index = 0;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, list) {
+        MSC_TRY(read_entry(c, section, of, item, index++));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_list(const struct msc_config *c, const char *section,
+                                  const cJSON *list) {
+    return !list || cJSON_IsArray(list)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "%s: %s: expected a list of searches: [{...}]", c->path,
+                          section);
+}
+
+static enum msc_status read_section(struct msc_config *c, const char *name, const cJSON *object) {
+    struct msc_config_section *of = msc_arena_alloc(&c->arena, sizeof *of);
+    cJSON *plain = NULL;
+    if (!of) {
+        return msc_config__no_memory(c);
+    }
+    if (!msc_env_find(name)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: %s: this program has no environment \"%s\"; remove "
+                                           "the section",
+                        c->path, name, name);
+    }
+    MSC_TRY(msc_config__read(c, msc_config__section_params, of, object, name));
+    MSC_TRY(check_list(c, msc_config__text(c, "%s.gym", name), of->gym));
+    if (cJSON_GetArraySize(of->gym) > 0) {
+        return read_list(c, name, of, of->gym);
+    }
+    MSC_TRY(msc_json_parse(&plain, plain_gym, sizeof plain_gym - 1, "plain"));
+    // Whatever is read is copied, so the tree may go.
+    enum msc_status status = read_list(c, name, of, plain);
+    cJSON_Delete(plain);
+    return status;
+}
+
+static const cJSON *section_of(const struct msc_config_top *top, size_t tool) {
+    return *(const cJSON *const *)((const char *)top + msc_config__tools[tool].offset);
+}
+
+// Files that would overwrite each other.
+static enum msc_status check_names(const struct msc_config *c) {
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct msc_config_entry *a = &c->entries[i];
+        for (size_t j = 0; j < c->n_entries; j++) {
+            const struct msc_config_entry *b = &c->entries[j];
+            if (j < i && strcmp(a->record, b->record) == 0) {
+                return MSC_FAIL(MSC_E_INVALID,
+                                "%s: %s and %s have the same record \"%s\"; name them differently",
+                                c->path, b->name, a->name, msc_path_name(a->record));
+            }
+            if (a->strategy_file && strcmp(a->strategy_file, b->record) == 0) {
+                return MSC_FAIL(MSC_E_INVALID,
+                                "%s: \"%s\" is the strategy file of %s and the record of %s; name "
+                                "them differently",
+                                c->path, msc_path_name(b->record), a->section, b->name);
+            }
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_needs(const struct msc_config *c) {
+    for (size_t i = 0; i < c->n_entries; i++) {
+        unsigned needs = c->entries[i].env_def->needs;
+        const char *missing = (needs & MSC_ENV_NEEDS_GRAPH) && !c->model ? "model"
+                              : (needs & MSC_ENV_NEEDS_DATASET) && !c->dataset.options.inputs
+                                  ? "dataset"
+                                  : NULL;
+        if (missing) {
+            return MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is missing: the %s environment of %s needs "
+                                           "it",
+                            c->path, missing, c->entries[i].env_def->name, c->entries[i].name);
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top) {
+    // One for each section that lists none.
+    size_t n = (size_t)cJSON_GetArraySize(top->gym) + MSC_CONFIG_TOOL_COUNT;
+    for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
+        const cJSON *gym = cJSON_GetObjectItemCaseSensitive(section_of(top, t), "gym");
+        n += (size_t)cJSON_GetArraySize(gym);
+    }
+    c->entries = msc_arena_array(&c->arena, n, sizeof c->entries[0]);
+    if (!c->entries) {
+        return msc_config__no_memory(c);
+    }
+    for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
+        if (section_of(top, t)) {
+            MSC_TRY(read_section(c, msc_config__tools[t].name, section_of(top, t)));
+        }
+    }
+    MSC_TRY(check_list(c, "gym", top->gym));
+    MSC_TRY(read_list(c, "gym", NULL, top->gym));
+    if (c->n_entries == 0) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: nothing to do: add a \"quantize\" section or a \"gym\" "
+                                       "list",
+                        c->path);
+    }
+    MSC_TRY(check_names(c));
+    return check_needs(c);
+}

@@ -1,0 +1,96 @@
+// What the files that read and write configurations share.
+#ifndef MSC_PIPELINE_CONFIG_INTERNAL_H
+#define MSC_PIPELINE_CONFIG_INTERNAL_H
+
+#include "base/json.h"
+#include "base/param.h"
+#include "pipeline/config.h"
+
+// A level of the configuration as its table reads it, before names become paths.
+struct msc_config_top {
+    const char *workspace, *log_file, *device, *model;
+    int verbose;
+    const cJSON *bind, *dataset, *baseline, *profile, *gym;
+    const cJSON *prune, *quantize, *distill, *track;
+};
+
+struct msc_config_section {
+    const char *strategy_file, *target;
+    const cJSON *gym;
+};
+
+struct msc_config_gym {
+    const char *record, *base, *folder;
+    const cJSON *env, *agent, *budget;
+    double trial_seconds;
+    int64_t seed, parallel;
+    int baseline;
+};
+
+struct msc_config_budget {
+    int64_t trials;
+    double seconds, target;
+};
+
+struct msc_config_data {
+    const char *inputs, *labels;
+    int64_t samples, batch;
+    const cJSON *image, *validation;
+};
+
+struct msc_config_image {
+    int64_t height, width, channels;
+    bool channels_last;
+    double scale;
+    const cJSON *mean, *std;
+};
+
+struct msc_config_validation {
+    const char *inputs, *labels;
+};
+
+struct msc_config_check {
+    double atol, rtol;
+};
+
+struct msc_config_profile {
+    int64_t repeat;
+};
+
+struct msc_config_check_outer {
+    const cJSON *check_config;
+};
+
+extern const struct msc_param msc_config__top_params[];
+extern const struct msc_param msc_config__section_params[];
+extern const struct msc_param msc_config__gym_params[];
+extern const struct msc_param msc_config__budget_params[];
+extern const struct msc_param msc_config__data_params[];
+extern const struct msc_param msc_config__image_params[];
+extern const struct msc_param msc_config__validation_params[];
+extern const struct msc_param msc_config__baseline_params[];
+extern const struct msc_param msc_config__check_params[];
+extern const struct msc_param msc_config__profile_params[];
+
+// The tools, in the order their stages run; `member` gives a tool's section.
+struct msc_config_tool {
+    const char *name; // also that of its environment
+    size_t offset;    // of its section in msc_config_top
+};
+#define MSC_CONFIG_TOOL_COUNT 4
+extern const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT];
+
+// Defaults, then the object (may be NULL), whose place is PATH: WHERE.
+enum msc_status msc_config__read(struct msc_config *c, const struct msc_param params[],
+                                 void *target, const cJSON *object, const char *where);
+// A text in the configuration's arena; NULL when memory is short.
+char *msc_config__text(struct msc_config *c, const char *format, ...) MSC_PRINTF(2, 3);
+enum msc_status msc_config__no_memory(const struct msc_config *c);
+// `path` (NULL stays NULL) as seen from `folder`; false when memory is short.
+bool msc_config__join(struct msc_config *c, const char **path, const char *folder);
+
+enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object);
+// All entries of all sections; the table of entries is allocated here.
+enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top);
+
+#endif

@@ -1,0 +1,197 @@
+// Every key of the configuration, section by section.
+#include "pipeline/config_internal.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+#define TOP(member) offsetof(struct msc_config_top, member)
+#define SECTION(member) offsetof(struct msc_config_section, member)
+#define GYM(member) offsetof(struct msc_config_gym, member)
+#define BUDGET(member) offsetof(struct msc_config_budget, member)
+#define DATA(member) offsetof(struct msc_config_data, member)
+#define IMAGE(member) offsetof(struct msc_config_image, member)
+
+#define MAX_COUNT 9007199254740991.0
+
+const struct msc_param msc_config__top_params[] = {
+    {.name = "workspace", .help = "folder of all outputs, relative to the configuration",
+     .offset = TOP(workspace), .type = MSC_PARAM_TEXT, .text = "msc_workspace"},
+    {.name = "verbose", .help = "what is told: runtime is info", .offset = TOP(verbose),
+     .type = MSC_PARAM_ENUM, .text = "info",
+     .names = "debug|info|runtime|warn|warning|error|critical"},
+    {.name = "log_file", .help = "file in the workspace that the same is appended to; empty: none",
+     .offset = TOP(log_file), .type = MSC_PARAM_TEXT, .text = "MSC_LOG"},
+    {.name = "device", .help = "what computes: auto, cpu, vulkan, vulkan:N", .offset = TOP(device),
+     .type = MSC_PARAM_TEXT, .text = "auto"},
+    {.name = "model", .help = "network: an ONNX file, or MSCGraph JSON beside its safetensors",
+     .offset = TOP(model), .type = MSC_PARAM_TEXT},
+    {.name = "bind", .help = "values of symbolic dimensions: {\"H\": 224}", .offset = TOP(bind),
+     .type = MSC_PARAM_JSON},
+    {.name = "dataset", .help = "calibration samples", .offset = TOP(dataset),
+     .type = MSC_PARAM_JSON},
+    {.name = "baseline", .help = "check of the backend against the reference kernels",
+     .offset = TOP(baseline), .type = MSC_PARAM_JSON},
+    {.name = "prune", .help = "which channels go", .offset = TOP(prune), .type = MSC_PARAM_JSON},
+    {.name = "quantize", .help = "how many bits each tensor gets", .offset = TOP(quantize),
+     .type = MSC_PARAM_JSON},
+    {.name = "distill", .help = "repair of the weights", .offset = TOP(distill),
+     .type = MSC_PARAM_JSON},
+    {.name = "track", .help = "differences between two stages", .offset = TOP(track),
+     .type = MSC_PARAM_JSON},
+    {.name = "gym", .help = "searches without a tool", .offset = TOP(gym), .type = MSC_PARAM_JSON},
+    {.name = "profile", .help = "latency of the winner, printed at the end",
+     .offset = TOP(profile), .type = MSC_PARAM_JSON},
+    {0},
+};
+
+const struct msc_param msc_config__section_params[] = {
+    {.name = "strategy_file",
+     .help = "file in the workspace for the edits found; default msc_<section>.json",
+     .offset = SECTION(strategy_file), .type = MSC_PARAM_TEXT},
+    {.name = "target", .help = "runtime whose limits hold: onnx or tensorrt",
+     .offset = SECTION(target), .type = MSC_PARAM_TEXT, .text = "onnx"},
+    {.name = "gym", .help = "searches, in turn; without any, 8 bits everywhere are calibrated",
+     .offset = SECTION(gym), .type = MSC_PARAM_JSON},
+    {0},
+};
+
+const struct msc_param msc_config__gym_params[] = {
+    {.name = "record", .help = "file in the workspace; default <section>_<n>.jsonl",
+     .offset = GYM(record), .type = MSC_PARAM_TEXT},
+    {.name = "env", .help = "environment: type (default: the section's), parameters, objectives, "
+                            "bounds",
+     .offset = GYM(env), .type = MSC_PARAM_JSON},
+    {.name = "agent", .help = "agent: type (default grid_search) and parameters",
+     .offset = GYM(agent), .type = MSC_PARAM_JSON},
+    {.name = "budget", .help = "how long the search may go", .offset = GYM(budget),
+     .type = MSC_PARAM_JSON},
+    {.name = "seed", .help = "seed of the agent", .offset = GYM(seed), .type = MSC_PARAM_I64,
+     .number = 0, .min = 0, .max = 9.2e18},
+    {.name = "parallel", .help = "trials in a round", .offset = GYM(parallel),
+     .type = MSC_PARAM_I64, .number = 32, .min = 1, .max = MSC_SEARCH_MAX_PARALLEL},
+    {.name = "trial_time", .help = "time limit of one trial; 0: none",
+     .offset = GYM(trial_seconds), .type = MSC_PARAM_DURATION, .number = 0, .min = 0,
+     .max = 1e9},
+    {.name = "baseline",
+     .help = "what stands beside the winner: uniform plans, or also a greedy search of its own",
+     .offset = GYM(baseline), .type = MSC_PARAM_ENUM, .text = "uniform",
+     .names = "uniform|greedy"},
+    {.name = "base",
+     .help = "strategy file to start from; default: what the entries before found",
+     .offset = GYM(base), .type = MSC_PARAM_TEXT},
+    {.name = "folder",
+     .help = "where an agent's program runs and its paths start; default: the configuration's",
+     .offset = GYM(folder), .type = MSC_PARAM_TEXT},
+    {0},
+};
+
+const struct msc_param msc_config__budget_params[] = {
+    {.name = "trials", .help = "in all, without baselines; -1: no limit", .offset = BUDGET(trials),
+     .type = MSC_PARAM_I64, .number = -1, .min = -1, .max = MAX_COUNT},
+    {.name = "time", .help = "over all launches", .offset = BUDGET(seconds),
+     .type = MSC_PARAM_DURATION, .number = INFINITY, .min = 1e-3, .max = INFINITY},
+    {.name = "target", .help = "value of the first objective that is good enough",
+     .offset = BUDGET(target), .type = MSC_PARAM_F64, .number = NAN},
+    {0},
+};
+
+const struct msc_param msc_config__data_params[] = {
+    {.name = "inputs", .help = "a .npz, .npy or .safetensors file, or a folder of images",
+     .offset = DATA(inputs), .type = MSC_PARAM_TEXT},
+    {.name = "labels", .help = "a .npy of integers, one for each sample", .offset = DATA(labels),
+     .type = MSC_PARAM_TEXT},
+    {.name = "samples", .help = "take the first so many; 0: all", .offset = DATA(samples),
+     .type = MSC_PARAM_I64, .number = 0, .min = 0, .max = MAX_COUNT},
+    {.name = "batch", .help = "samples computed together; 0: by the model's shapes",
+     .offset = DATA(batch), .type = MSC_PARAM_I64, .number = 0, .min = 0, .max = 65536},
+    {.name = "image", .help = "how images become inputs", .offset = DATA(image),
+     .type = MSC_PARAM_JSON},
+    {.name = "validation",
+     .help = "held-out samples: {inputs, labels}, or the fraction at the end to set aside",
+     .offset = DATA(validation), .type = MSC_PARAM_JSON},
+    {0},
+};
+
+const struct msc_param msc_config__image_params[] = {
+    {.name = "height", .help = "resized to; 0: the model's", .offset = IMAGE(height),
+     .type = MSC_PARAM_I64, .number = 0, .min = 0, .max = 65536},
+    {.name = "width", .help = "resized to; 0: the model's", .offset = IMAGE(width),
+     .type = MSC_PARAM_I64, .number = 0, .min = 0, .max = 65536},
+    {.name = "channels", .help = "1, 3 or 4", .offset = IMAGE(channels), .type = MSC_PARAM_I64,
+     .number = 3, .min = 1, .max = 4},
+    {.name = "channels_last", .help = "[n, h, w, c] instead of [n, c, h, w]",
+     .offset = IMAGE(channels_last), .type = MSC_PARAM_BOOL},
+    {.name = "scale", .help = "pixels times this", .offset = IMAGE(scale), .type = MSC_PARAM_F64,
+     .number = 1.0 / 255.0},
+    {.name = "mean", .help = "taken off after scaling: a number for each channel",
+     .offset = IMAGE(mean), .type = MSC_PARAM_JSON},
+    {.name = "std", .help = "then divided by: a number for each channel", .offset = IMAGE(std),
+     .type = MSC_PARAM_JSON},
+    {0},
+};
+
+const struct msc_param msc_config__validation_params[] = {
+    {.name = "inputs", .help = "as above",
+     .offset = offsetof(struct msc_config_validation, inputs), .type = MSC_PARAM_TEXT},
+    {.name = "labels", .help = "as above",
+     .offset = offsetof(struct msc_config_validation, labels), .type = MSC_PARAM_TEXT},
+    {0},
+};
+
+const struct msc_param msc_config__baseline_params[] = {
+    {.name = "check_config", .help = "how near the outputs must be",
+     .offset = offsetof(struct msc_config_check_outer, check_config), .type = MSC_PARAM_JSON},
+    {0},
+};
+
+const struct msc_param msc_config__check_params[] = {
+    {.name = "atol", .help = "greatest absolute difference",
+     .offset = offsetof(struct msc_config_check, atol), .type = MSC_PARAM_F64, .number = 1e-3,
+     .min = 0, .max = INFINITY},
+    {.name = "rtol", .help = "and so much more times the reference",
+     .offset = offsetof(struct msc_config_check, rtol), .type = MSC_PARAM_F64, .number = 1e-3,
+     .min = 0, .max = INFINITY},
+    {0},
+};
+
+const struct msc_param msc_config__profile_params[] = {
+    {.name = "repeat", .help = "runs to measure", .offset = offsetof(struct msc_config_profile, repeat),
+     .type = MSC_PARAM_I64, .number = 100, .min = 1, .max = 1e6},
+    {0},
+};
+
+const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT] = {
+    {"prune", TOP(prune)},
+    {"quantize", TOP(quantize)},
+    {"distill", TOP(distill)},
+    {"track", TOP(track)},
+};
+
+const char *const msc_config_free_keys[] = {
+    "workspace", "verbose", "log_file", "device", "model", "baseline", "profile",
+    "dataset.inputs", "dataset.labels", "dataset.validation*",
+    "*.strategy_file", "*.record", "*.base", "*.folder", "*.trial_time", "*.baseline",
+    NULL,
+};
+
+void msc_config_help(struct msc_str *out) {
+    static const struct {
+        const char *title;
+        const struct msc_param *params;
+    } parts[] = {
+        {"top level", msc_config__top_params},
+        {"dataset", msc_config__data_params},
+        {"dataset.image", msc_config__image_params},
+        {"dataset.validation", msc_config__validation_params},
+        {"baseline.check_config", msc_config__check_params},
+        {"quantize", msc_config__section_params},
+        {"quantize.gym[N] and gym[N]", msc_config__gym_params},
+        {"quantize.gym[N].budget", msc_config__budget_params},
+        {"profile", msc_config__profile_params},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        msc_str_printf(out, "%s%s:\n", i > 0 ? "\n" : "", parts[i].title);
+        msc_param_help(parts[i].params, out);
+    }
+}

@@ -1,0 +1,68 @@
+#include "pipeline/log_file.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+struct msc_log_file {
+    int descriptor;
+    const struct msc_log *next;
+    struct msc_log log;
+};
+
+// A line that cannot be written (a full disk) is lost: the record matters, not its log.
+static void write_line(void *payload, enum msc_log_level level, const char *line) {
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    const struct msc_log_file *file = payload;
+    char when[MSC_CLOCK_TEXT_BYTES];
+    struct msc_str text = {0};
+    msc_str_printf(&text, "%s %s: %s\n", msc_clock_format(when, msc_clock_wall_seconds()),
+                   names[level], line);
+    if (file->descriptor >= 0 && msc_str_status(&text) == MSC_OK) {
+        ssize_t n = write(file->descriptor, text.data, text.length);
+        (void)n;
+    }
+    msc_str_finish(&text);
+    if (file->next && file->next->write && level <= file->next->level) {
+        file->next->write(file->next->payload, level, line);
+    }
+}
+
+enum msc_status msc_log_file_open(struct msc_log_file **out, const char *path,
+                                  enum msc_log_level level, const struct msc_log *next) {
+    struct msc_log_file *file = msc_alloc_zero(1, sizeof *file);
+    if (!file) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a log");
+    }
+    file->descriptor = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644) : -1;
+    if (path && file->descriptor < 0) {
+        enum msc_status status =
+            MSC_FAIL(MSC_E_IO, "%s: cannot write this log file: %s", path, strerror(errno));
+        msc_free(file);
+        return status;
+    }
+    file->next = next;
+    file->log.level = level;
+    file->log.write = write_line;
+    file->log.payload = file;
+    *out = file;
+    return MSC_OK;
+}
+
+const struct msc_log *msc_log_file_log(const struct msc_log_file *file) {
+    return &file->log;
+}
+
+void msc_log_file_close(struct msc_log_file *file) {
+    if (file) {
+        if (file->descriptor >= 0) {
+            close(file->descriptor);
+        }
+        msc_free(file);
+    }
+}

@@ -1,0 +1,59 @@
+// Linux: affinity mask, /proc/meminfo, control group version 2.
+
+// sched_getaffinity is Linux's own.
+#define _GNU_SOURCE
+
+#include "pipeline/machine.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+int msc_machine_n_threads(void) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        return 1;
+    }
+    int n = CPU_COUNT(&set);
+    return n > 0 ? n : 1;
+}
+
+// The number at the beginning of a file, or after `key` in it.
+static bool read_number(uint64_t *out, const char *path, const char *key) {
+    char *text = NULL;
+    size_t n_bytes = 0;
+    if (msc_file_read(&text, &n_bytes, path) != MSC_OK) {
+        return false;
+    }
+    const char *at = key ? strstr(text, key) : text;
+    char *end = NULL;
+    if (at) {
+        at += key ? strlen(key) : 0;
+        *out = strtoull(at, &end, 10);
+    }
+    bool is_there = at && end != at; // "max" is no number
+    msc_free(text);
+    return is_there;
+}
+
+uint64_t msc_machine_free_bytes(void) {
+    uint64_t n_kilobytes = 0;
+    uint64_t limit = 0;
+    uint64_t used = 0;
+    if (!read_number(&n_kilobytes, "/proc/meminfo", "MemAvailable:")) {
+        return 0;
+    }
+    uint64_t n_bytes = n_kilobytes * 1024;
+    if (read_number(&limit, "/sys/fs/cgroup/memory.max", NULL) &&
+        read_number(&used, "/sys/fs/cgroup/memory.current", NULL)) {
+        uint64_t left = limit > used ? limit - used : 0;
+        n_bytes = left < n_bytes ? left : n_bytes;
+    }
+    return n_bytes;
+}

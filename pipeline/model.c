@@ -1,0 +1,262 @@
+#include "pipeline/model.h"
+
+#include "base/str.h"
+#include "pipeline/machine.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+// The default batch: as many samples as keep the largest activation within this, so that a batch
+// stays in the caches of one core; and no more than these.
+#define BATCH_BYTES (8 << 20)
+#define MAX_BATCH 64
+#define LEAST_MEMORY_BYTES ((uint64_t)256 << 20)
+
+static enum msc_status no_memory(const struct msc_model *m) {
+    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", m->path);
+}
+
+// The symbol that counts samples: that of the first input whose leading dimension is one.
+static int32_t batch_symbol(const struct msc_graph *g) {
+    for (int32_t i = 0; i < msc_graph_n_inputs(g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, i));
+        if (t->n_dims > 0 && t->dims[0] < 0) {
+            return t->prims[0];
+        }
+    }
+    return MSC_NO_ID;
+}
+
+static const char *input_name(const struct msc_graph *g, const struct msc_tensor *t) {
+    return t->alias[0] ? t->alias : msc_graph_joint(g, t->producer)->name;
+}
+
+static enum msc_status make_specs(struct msc_model *m) {
+    const struct msc_graph *g = m->graph;
+    int32_t symbol = batch_symbol(g);
+    m->n_inputs = (size_t)msc_graph_n_inputs(g);
+    m->specs = msc_arena_array(&m->arena, m->n_inputs + 1, sizeof m->specs[0]);
+    if (!m->specs) {
+        return no_memory(m);
+    }
+    m->is_batched = m->n_inputs > 0;
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, (int32_t)i));
+        struct msc_input_spec *spec = &m->specs[i];
+        spec->name = input_name(g, t);
+        spec->dtype = t->dtype;
+        spec->n_dims = t->n_dims;
+        memcpy(spec->dims, t->dims, sizeof spec->dims);
+        spec->is_batched = t->n_dims > 0 && t->dims[0] < 0 && t->prims[0] == symbol;
+        m->is_batched = m->is_batched && spec->is_batched;
+    }
+    return MSC_OK;
+}
+
+// Gives a symbol's value to every dimension of an input that is this symbol.
+static bool bind_symbol(struct msc_model *m, int32_t prim, int64_t value) {
+    bool is_used = false;
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        const struct msc_tensor *t =
+            msc_graph_tensor(m->graph, msc_graph_input(m->graph, (int32_t)i));
+        for (int k = 0; k < t->n_dims; k++) {
+            if (t->dims[k] < 0 && t->prims[k] == prim) {
+                m->specs[i].dims[k] = value;
+                is_used = true;
+            }
+        }
+    }
+    return is_used;
+}
+
+static enum msc_status fail_symbol(const struct msc_model *m, const char *name) {
+    struct msc_str known = {0};
+    for (int32_t i = 0; i < msc_graph_n_prims(m->graph); i++) {
+        const struct msc_prim *p = msc_graph_prim(m->graph, i);
+        if (p->n_parents == 0 && strcmp(p->optype, "shape") == 0) {
+            msc_str_printf(&known, "%s%s", known.length > 0 ? ", " : "", p->name);
+        }
+    }
+    enum msc_status status =
+        MSC_FAIL(MSC_E_INVALID, "%s: bind: no input has a dimension \"%s\", there %s %s", m->path,
+                 name, known.length > 0 ? "are" : "is", known.length > 0 ? known.data : "none");
+    msc_str_finish(&known);
+    return status;
+}
+
+static enum msc_status bind_all(struct msc_model *m, const struct msc_model_options *o) {
+    int32_t samples = batch_symbol(m->graph);
+    for (size_t i = 0; i < o->n_bindings; i++) {
+        int32_t prim = msc_graph_find_prim(m->graph, o->bindings[i].symbol);
+        if (prim != MSC_NO_ID && prim == samples) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: bind: \"%s\" counts samples and cannot be bound; dataset.batch "
+                            "says how many run together",
+                            m->path, o->bindings[i].symbol);
+        }
+        if (prim == MSC_NO_ID || !bind_symbol(m, prim, o->bindings[i].value)) {
+            return fail_symbol(m, o->bindings[i].symbol);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status open_backend(struct msc_model *m, const struct msc_model_options *o) {
+    struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
+    int n = o->n_threads > 0 ? o->n_threads : msc_machine_n_threads();
+    m->n_threads = o->is_single ? 1 : n;
+    options.n_threads = m->n_threads;
+    options.kernel_threads = o->is_single ? n : 1;
+    options.log = o->log;
+    return msc_backend_open(&m->backend, o->device, &options);
+}
+
+enum msc_status msc_model_open(struct msc_model **out, const char *path,
+                               const struct msc_model_options *options) {
+    struct msc_model *m = msc_alloc_zero(1, sizeof *m);
+    enum msc_status status = MSC_OK;
+    if (!m) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
+    m->log = options->log;
+    m->cancel = options->cancel;
+    m->memory_bytes = options->memory_bytes;
+    m->path = msc_arena_strdup(&m->arena, path);
+    if (!m->path) {
+        m->path = "the model";
+        status = no_memory(m);
+        goto out;
+    }
+    MSC_TRY_OUT(msc_graph_load(&m->graph, path));
+    MSC_TRY_OUT(make_specs(m));
+    MSC_TRY_OUT(bind_all(m, options));
+    MSC_TRY_OUT(open_backend(m, options));
+    msc_log(m->log, MSC_LOG_DEBUG, "%s: %d joints, numerics %s", path,
+            (int)msc_graph_n_joints(m->graph), msc_model_numerics(m));
+    *out = m;
+    m = NULL;
+out:
+    msc_model_close(m);
+    return status;
+}
+
+void msc_model_close(struct msc_model *m) {
+    if (!m) {
+        return;
+    }
+    msc_dataset_destroy(m->validation);
+    msc_dataset_destroy(m->dataset);
+    msc_backend_close(m->backend);
+    msc_graph_destroy(m->graph);
+    msc_arena_finish(&m->arena);
+    msc_free(m);
+}
+
+const char *msc_model_numerics(const struct msc_model *model) {
+    return model->backend->def->numerics(model->backend);
+}
+
+// Bytes of the largest activation for one sample; 0 when a shape is open.
+static enum msc_status largest_activation(double *out, const struct msc_model *m) {
+    struct msc_input_shape shapes[64];
+    struct msc_graph *bound = NULL;
+    *out = 0;
+    if (m->n_inputs > sizeof shapes / sizeof shapes[0]) {
+        return MSC_OK;
+    }
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        shapes[i].n_dims = m->specs[i].n_dims;
+        for (int k = 0; k < m->specs[i].n_dims; k++) {
+            bool is_samples = k == 0 && m->specs[i].is_batched;
+            shapes[i].dims[k] = is_samples ? 1 : m->specs[i].dims[k];
+            if (shapes[i].dims[k] < 0) {
+                return MSC_OK;
+            }
+        }
+    }
+    MSC_TRY(msc_graph_bind_shapes(&bound, m->graph, shapes, m->n_inputs));
+    for (int32_t i = 0; i < msc_graph_n_tensors(bound); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(bound, i);
+        int64_t n = t->producer == MSC_NO_ID ? 0 : msc_tensor_n_elements(t);
+        *out = fmax(*out, (double)n * (double)msc_dtype_bytes(t->dtype));
+    }
+    msc_graph_destroy(bound);
+    return MSC_OK;
+}
+
+static enum msc_status resolve_batch(int64_t *batch, const struct msc_model *m) {
+    double n_bytes = 0;
+    if (*batch > 0 && m->is_batched) {
+        return MSC_OK;
+    }
+    if (*batch > 1 && !m->is_batched) {
+        msc_log(m->log, MSC_LOG_WARNING,
+                "%s: its inputs have a fixed number of samples, so they run one by one; "
+                "dataset.batch is passed over",
+                m->path);
+    }
+    *batch = 1;
+    if (m->is_batched) {
+        MSC_TRY(largest_activation(&n_bytes, m));
+        while (n_bytes > 0 && *batch < MAX_BATCH && (double)(2 * *batch) * n_bytes <= BATCH_BYTES) {
+            *batch *= 2;
+        }
+    }
+    return MSC_OK;
+}
+
+static void tell_inputs(const struct msc_model *m) {
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        double min = 0, max = 0;
+        char dims[MSC_DIMS_TEXT_BYTES];
+        const struct msc_array *batch = msc_dataset_batch(m->dataset, 0, i);
+        msc_dataset_range(&min, &max, m->dataset, i);
+        msc_log(m->log, MSC_LOG_INFO,
+                "input %s: %" PRId64 " samples in batches of %s %s, values %g to %g",
+                m->specs[i].name, msc_dataset_n_samples(m->dataset),
+                msc_dims_format(dims, msc_array_n_dims(batch), msc_array_dims(batch)),
+                msc_dtype_name(msc_array_dtype(batch)), min, max);
+    }
+}
+
+static enum msc_status load_validation(struct msc_model *m, const struct msc_config_dataset *from,
+                                       struct msc_dataset_options *calibration) {
+    struct msc_dataset_options o = *calibration;
+    int64_t n = 0;
+    o.samples = 0;
+    if (from->validation_fraction > 0) {
+        MSC_TRY(msc_dataset_count(&n, &o, m->specs, m->n_inputs));
+        o.take_last = (int64_t)floor(from->validation_fraction * (double)n);
+        if (o.take_last < 1) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: a validation fraction of %g leaves no sample of %" PRId64
+                            "; make it larger or name a file of its own",
+                            o.inputs, from->validation_fraction, n);
+        }
+        calibration->skip_last = o.take_last;
+    } else if (from->validation_inputs) {
+        o.inputs = from->validation_inputs;
+        o.labels = from->validation_labels;
+    } else {
+        return MSC_OK;
+    }
+    return msc_dataset_load(&m->validation, &o, m->specs, m->n_inputs);
+}
+
+static void set_memory(struct msc_model *m) {
+    if (m->memory_bytes == 0) {
+        uint64_t half = msc_machine_free_bytes() / 2;
+        m->memory_bytes = half > LEAST_MEMORY_BYTES ? half : LEAST_MEMORY_BYTES;
+    }
+}
+
+enum msc_status msc_model_load_dataset(struct msc_model *m, struct msc_config_dataset *from) {
+    struct msc_dataset_options *o = &from->options;
+    MSC_TRY(resolve_batch(&o->batch, m));
+    MSC_TRY(load_validation(m, from, o));
+    MSC_TRY(msc_dataset_load(&m->dataset, o, m->specs, m->n_inputs));
+    tell_inputs(m);
+    set_memory(m);
+    return MSC_OK;
+}

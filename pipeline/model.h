@@ -1,0 +1,86 @@
+// A model made ready: its graph, what its inputs are, the backend that computes it, its samples.
+//
+//     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+//     MSC_TRY(msc_model_open(&model, "digits.onnx", &o));
+//     MSC_TRY(msc_model_load_dataset(model, &config->dataset));
+//     ... model->graph, model->dataset, model->backend ...
+//     msc_model_close(model);
+//
+// The leading dimension of the inputs, where it is a symbol, counts samples: it takes any batch
+// size and cannot be bound. A model without it runs sample by sample.
+#ifndef MSC_PIPELINE_MODEL_H
+#define MSC_PIPELINE_MODEL_H
+
+#include "base/cancel.h"
+#include "pipeline/config.h"
+#include "kernels/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_model_options {
+    const char *device;
+    int n_threads;         // 0: all there are
+    uint64_t memory_bytes; // for activations and packed weights; 0: half of what is free
+    bool is_single;        // one evaluation at a time: the threads go inside the kernels
+    const struct msc_binding *bindings;
+    size_t n_bindings;
+    const struct msc_log *log;
+    const struct msc_cancel *cancel;
+};
+
+#define MSC_MODEL_OPTIONS_INIT {.device = "auto"}
+
+// Open structure, to be read only.
+struct msc_model {
+    struct msc_arena arena;
+    const char *path;
+    struct msc_graph *graph;
+    struct msc_backend *backend;
+    int n_threads; // to evaluate with
+    uint64_t memory_bytes;
+    size_t n_inputs;
+    struct msc_input_spec *specs; // [n_inputs], with bound values
+    bool is_batched;
+    struct msc_dataset *dataset;    // NULL until loaded
+    struct msc_dataset *validation; // NULL: none
+    const struct msc_log *log;
+    const struct msc_cancel *cancel;
+};
+
+// *out is owned by the caller.
+enum msc_status msc_model_open(struct msc_model **out, const char *path,
+                               const struct msc_model_options *options);
+void msc_model_close(struct msc_model *model); // accepts NULL
+
+// Samples for the search and, when asked for, for validation. A batch size of 0 in `from` is
+// replaced by one that only the model's shapes decide.
+enum msc_status msc_model_load_dataset(struct msc_model *model, struct msc_config_dataset *from);
+const char *msc_model_numerics(const struct msc_model *model);
+
+// The `baseline` stage: the backend's float outputs on the first batch against those of the
+// reference kernels. MSC_E_STATE names the output that differs by more than atol + rtol * |value|.
+enum msc_status msc_model_check(struct msc_model *model, const struct msc_config_dataset *from,
+                                double atol, double rtol);
+
+// One run of the network.
+struct msc_model_run {
+    const struct msc_array *const *inputs; // [n_inputs], in the graph's order
+    const struct msc_strategy *strategy;   // NULL: float
+    int64_t repeat;                        // measured runs; 0: none
+    // Results, owned by the caller.
+    struct msc_array **outputs; // [graph's outputs]: a list from msc_alloc
+    size_t n_outputs;
+    double *microseconds; // [repeat], sorted
+};
+// Inputs have the samples of one batch. Outputs have the bits that the search computes on such a
+// batch when the model was not opened as single.
+enum msc_status msc_model_run(struct msc_model *model, struct msc_model_run *run);
+void msc_model_run_finish(struct msc_model_run *run); // frees the results
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,171 @@
+// The network run once, or many times for its latency, by the evaluator: so that runs have the bits
+// of a search.
+#include "pipeline/model.h"
+
+#include "base/clock.h"
+#include "kernels/evaluator.h"
+#include "tools/strategy.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define MAX_INPUTS 64
+#define RUN_MEMORY_BYTES ((uint64_t)1 << 40) // nothing is kept longer than needed
+
+struct capture {
+    struct msc_array **outputs;
+    size_t n_outputs;
+    bool is_done; // further runs only take their time
+};
+
+static enum msc_status take_batch(void *payload, size_t trial, size_t batch,
+                                  const struct msc_view values[]) {
+    struct capture *c = payload;
+    (void)trial;
+    (void)batch;
+    for (size_t i = 0; !c->is_done && i < c->n_outputs; i++) {
+        MSC_TRY(msc_array_create_from(&c->outputs[i], values[i].dtype, values[i].n_dims,
+                                      values[i].dims, values[i].data));
+    }
+    c->is_done = true;
+    return MSC_OK;
+}
+
+// Inputs checked against the model and converted to its types, one batch; owned by the caller.
+static enum msc_status check_inputs(struct msc_dataset **out, const struct msc_model *m,
+                                    const struct msc_model_run *run) {
+    struct msc_array *arrays[MAX_INPUTS] = {NULL};
+    enum msc_status status = MSC_OK;
+    int64_t batch = 1;
+    if (m->n_inputs > MAX_INPUTS) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: %zu inputs, at most %d can be given", m->path,
+                        m->n_inputs, MAX_INPUTS);
+    }
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        const struct msc_array *in = run->inputs[i];
+        if (msc_array_n_dims(in) == 0) { // a dataset holds a scalar as a list of one
+            MSC_TRY_OUT(msc_array_create_from(&arrays[i], msc_array_dtype(in), 1,
+                                              (const int64_t[]){1}, msc_array_data(in)));
+        } else {
+            arrays[i] = msc_array_retain(in);
+            batch = m->specs[i].is_batched && msc_array_dim(in, 0) > batch ? msc_array_dim(in, 0)
+                                                                          : batch;
+        }
+    }
+    MSC_TRY_OUT(msc_dataset_create(out, m->specs, arrays, m->n_inputs, NULL, batch));
+    if (msc_dataset_n_batches(*out) != 1) {
+        status = MSC_FAIL(MSC_E_INVALID,
+                          "%s: the inputs hold %" PRId64 " samples, and this model runs one at a "
+                          "time",
+                          m->path, msc_dataset_n_samples(*out));
+        msc_dataset_destroy(*out);
+        *out = NULL;
+    }
+out:
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        msc_array_release(arrays[i]);
+    }
+    return status;
+}
+
+static enum msc_status wanted_outputs(int32_t **out, const struct msc_graph *g) {
+    int32_t n = msc_graph_n_outputs(g);
+    int32_t *wanted = msc_alloc_zero((size_t)n + 1, sizeof *wanted);
+    if (!wanted) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %d outputs", (int)n);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        wanted[i] = msc_graph_output(g, i);
+    }
+    *out = wanted;
+    return MSC_OK;
+}
+
+static int compare_times(const void *left, const void *right) {
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+// Once for the outputs, which also packs the weights; then as often as is to be measured.
+static enum msc_status evaluate(struct msc_evaluator *ev, const struct msc_quant *const edits[],
+                                struct msc_model_run *run) {
+    struct capture capture = {.outputs = run->outputs, .n_outputs = run->n_outputs};
+    const struct msc_sink sink = {.batch = take_batch, .payload = &capture};
+    for (int64_t i = -1; i < run->repeat; i++) {
+        struct msc_eval_trial trial = {.edits = edits};
+        double begin_s = msc_clock_seconds();
+        MSC_TRY(msc_evaluator_run(ev, &trial, 1, &sink, i < 0 ? 0 : MSC_EVAL_FRESH));
+        if (trial.status != MSC_OK) {
+            return msc_status_restore(trial.status, trial.message);
+        }
+        if (i >= 0) {
+            run->microseconds[i] = (msc_clock_seconds() - begin_s) * 1e6;
+        }
+    }
+    if (run->repeat > 0) {
+        qsort(run->microseconds, (size_t)run->repeat, sizeof run->microseconds[0], compare_times);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status run_on(const struct msc_model *m, const struct msc_dataset *data,
+                              struct msc_model_run *run) {
+    struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
+    struct msc_evaluator *ev = NULL;
+    int32_t *wanted = NULL;
+    const struct msc_quant **edits = NULL;
+    enum msc_status status = MSC_OK;
+    o.backend = m->backend;
+    o.memory_bytes = RUN_MEMORY_BYTES;
+    o.cancel = m->cancel;
+    o.log = m->log;
+    MSC_TRY_OUT(wanted_outputs(&wanted, m->graph));
+    MSC_TRY_OUT(msc_evaluator_create(&ev, m->graph, data, wanted, run->n_outputs, &o));
+    const struct msc_sites *sites = msc_evaluator_sites(ev);
+    edits = msc_alloc_zero((size_t)sites->n_slots + 1, sizeof *edits);
+    if (!edits) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for edits", m->path);
+        goto out;
+    }
+    if (run->strategy) {
+        MSC_TRY_OUT(msc_strategy_apply(run->strategy, m->graph, sites, edits));
+    }
+    status = evaluate(ev, edits, run);
+out:
+    msc_evaluator_destroy(ev);
+    msc_free(edits);
+    msc_free(wanted);
+    return status;
+}
+
+enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
+    struct msc_dataset *data = NULL;
+    enum msc_status status = MSC_OK;
+    run->n_outputs = (size_t)msc_graph_n_outputs(m->graph);
+    run->outputs = msc_alloc_zero(run->n_outputs + 1, sizeof run->outputs[0]);
+    run->microseconds = msc_alloc_zero((size_t)run->repeat + 1, sizeof run->microseconds[0]);
+    if (!run->outputs || !run->microseconds) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %" PRId64 " runs", m->path,
+                          run->repeat);
+        goto out;
+    }
+    MSC_TRY_OUT(check_inputs(&data, m, run));
+    status = run_on(m, data, run);
+out:
+    msc_dataset_destroy(data);
+    if (status != MSC_OK) {
+        msc_model_run_finish(run);
+    }
+    return status;
+}
+
+void msc_model_run_finish(struct msc_model_run *run) {
+    for (size_t i = 0; run->outputs && i < run->n_outputs; i++) {
+        msc_array_release(run->outputs[i]);
+    }
+    msc_free(run->outputs);
+    msc_free(run->microseconds);
+    run->outputs = NULL;
+    run->microseconds = NULL;
+}

@@ -1,0 +1,104 @@
+// All stages in turn.
+#include "pipeline/processor_internal.h"
+
+#include "base/file.h"
+#include "records/record.h"
+#include "search/supervise.h"
+#include "search/worker_page.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+const char *msc_program_name(void) {
+    return "mscgym " MSC_VERSION;
+}
+
+// A worker that was started again after a crash has the same command line, but what its predecessor
+// set aside is done: some record was begun.
+static bool is_set_aside(const struct msc_processor *p) {
+    const struct msc_worker *worker = p->options.worker;
+    return worker && worker->page &&
+           (atomic_load(&worker->page->record_low) | atomic_load(&worker->page->record_high)) != 0;
+}
+
+static enum msc_status set_aside(const struct msc_processor *p) {
+    for (size_t i = p->first; i < p->end; i++) {
+        const char *path = p->config->entries[i].record;
+        char *new_path = NULL;
+        MSC_TRY(msc_record_set_aside(&new_path, path));
+        if (new_path) {
+            msc_log(p->log, MSC_LOG_INFO, "%s: the old record is now %s", path, new_path);
+        }
+        msc_free(new_path);
+    }
+    return MSC_OK;
+}
+
+// The check costs reference kernels; a search that goes on had it when it began.
+static enum msc_status run_baseline(struct msc_processor *p) {
+    struct msc_config *c = p->config;
+    bool is_new = false;
+    for (size_t i = p->first; i < p->end; i++) {
+        bool has_record = false;
+        MSC_TRY(msc_processor__has_record(&has_record, NULL, c->entries[i].record));
+        is_new = is_new || !has_record;
+    }
+    return is_new && p->model && p->model->dataset
+               ? msc_model_check(p->model, &c->dataset, c->atol, c->rtol)
+               : MSC_OK;
+}
+
+static enum msc_status run_entry(struct msc_processor *p, size_t i,
+                                 struct msc_processor_result *result) {
+    enum msc_processor_mode mode =
+        p->options.is_dry_run ? MSC_PROCESSOR_LOOK : MSC_PROCESSOR_RUN;
+    if (i < p->first) {
+        return p->config->entries[i].strategy_file ? msc_processor__recall(p, i) : MSC_OK;
+    }
+    msc_log(p->log, MSC_LOG_INFO, "%s: %s", p->config->entries[i].name,
+            p->config->entries[i].record);
+    enum msc_status status = msc_processor__enter(p, i, mode);
+    if (status == MSC_OK) {
+        status = msc_processor__search(p, result);
+    }
+    msc_processor__leave(p);
+    return status;
+}
+
+static enum msc_status run_all(struct msc_processor *p, struct msc_processor_result *result) {
+    bool is_dry_run = p->options.is_dry_run;
+    MSC_TRY(msc_processor__load(p, is_dry_run ? MSC_PROCESSOR_LOOK : MSC_PROCESSOR_RUN));
+    if (p->options.restart && !is_dry_run && !is_set_aside(p)) {
+        MSC_TRY(set_aside(p));
+    }
+    if (!is_dry_run) {
+        MSC_TRY(run_baseline(p));
+    }
+    // An entry with a base of its own does not ask what those before it found.
+    bool is_alone = p->end == p->first + 1 && p->config->entries[p->first].base;
+    for (size_t i = is_alone ? p->first : 0; i < p->end; i++) {
+        MSC_TRY(run_entry(p, i, result));
+        if (result->was_cancelled || !result->is_feasible) {
+            break; // nothing to go on from
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_processor_run(struct msc_processor *p, struct msc_processor_result *result) {
+    *result = (struct msc_processor_result){.is_feasible = true};
+    result->reports = cJSON_CreateArray();
+    if (!result->reports) {
+        return msc_processor__no_memory();
+    }
+    enum msc_status status = run_all(p, result);
+    if (status != MSC_OK) {
+        msc_processor_result_finish(result);
+    }
+    return status;
+}
+
+void msc_processor_result_finish(struct msc_processor_result *result) {
+    cJSON_Delete(result->reports);
+    result->reports = NULL;
+}

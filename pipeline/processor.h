@@ -1,0 +1,103 @@
+// MSCProcessor: the stages of a configuration, from the model file to the compressed model.
+//
+//     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
+//     MSC_TRY(msc_processor_open(&p, "digits.json", &o));
+//     MSC_TRY(msc_processor_run(p, &result));
+//     ... result.reports ...
+//     msc_processor_result_finish(&result);
+//     msc_processor_close(p);
+//
+// Stages: `baseline` checks the backend; then each search of the configuration in turn, starting
+// from what those before it found; the best of each goes to the section's strategy file and, as
+// ONNX, to WORKSPACE/<model>.onnx, while the search runs and at its end. A record stands for a
+// configuration with its one search (msc_processor_open_record).
+//
+// Beside a record: RECORD.params (scales and reference outputs), RECORD.base.json (the strategy it
+// started from, if any), RECORD.attempt (while it runs).
+#ifndef MSC_PIPELINE_PROCESSOR_H
+#define MSC_PIPELINE_PROCESSOR_H
+
+#include "pipeline/config.h"
+#include "pipeline/model.h"
+#include "search/search.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_processor;
+struct msc_worker;
+
+struct msc_processor_options {
+    const char *entry;  // run this one alone ("quantize[1]"); NULL: all
+    const char *record; // path of its record, in place of the configuration's
+    bool has_trials;    // replace the budgets of the entry
+    int64_t trials;
+    double seconds; // > 0: the same
+    bool is_dry_run;
+    bool restart; // set old records aside
+    bool accept_new_numerics;
+    bool warm_start;
+    bool retry_failed;
+    bool baseline_greedy; // as "baseline": "greedy"
+    const char *device;   // NULL: the configuration's
+    int n_threads;        // 0: all there are
+    uint64_t memory_bytes;
+    const struct msc_binding *bindings; // over those of the configuration
+    size_t n_bindings;
+    const struct msc_log *log; // gets what the configuration's `verbose` lets through
+    const struct msc_cancel *cancel;
+    struct msc_worker *worker;
+    // Optional, as in msc_search_callbacks.
+    void (*progress)(void *payload, const struct msc_config_entry *entry,
+                     const struct msc_search_progress *progress);
+    void *payload;
+};
+
+#define MSC_PROCESSOR_OPTIONS_INIT {.device = NULL}
+
+// `path` is a configuration. Nothing but it is read or written yet. Text in the options is borrowed
+// until close. *out is owned by the caller.
+enum msc_status msc_processor_open(struct msc_processor **out, const char *path,
+                                   const struct msc_processor_options *options);
+// From the header of a record alone.
+enum msc_status msc_processor_open_record(struct msc_processor **out, const char *path,
+                                          const struct msc_processor_options *options);
+void msc_processor_close(struct msc_processor *p); // accepts NULL
+
+const struct msc_config *msc_processor_config(const struct msc_processor *p);
+// "mscgym 0.1.0"
+const char *msc_program_name(void);
+
+struct msc_processor_result {
+    // A list, one object for each search: `entry`, the members of msc_report_create, `files`
+    // (strategy, model), `greedy`, `profile`; after a dry run `entry` and `estimate` as text.
+    struct cJSON *reports;
+    bool is_feasible;   // every search has a winner within its bounds
+    bool was_cancelled; // stopped on request before the end
+    // The search is whole, but its model could not be written: why.
+    enum msc_status export_status;
+    char export_message[512];
+};
+enum msc_status msc_processor_run(struct msc_processor *p, struct msc_processor_result *result);
+void msc_processor_result_finish(struct msc_processor_result *result); // accepts a zeroed one
+
+// For looking at a record: model, dataset and environment of its search, as the record was made.
+enum msc_status msc_processor_prepare(struct msc_processor *p);
+struct msc_env *msc_processor_env(const struct msc_processor *p);   // once prepared; borrowed
+const char *msc_processor_numerics(const struct msc_processor *p);  // once prepared
+const struct msc_graph *msc_processor_graph(const struct msc_processor *p); // NULL without a model
+
+// Writes a model with a strategy's edits as ONNX; `strategy` NULL: as it is. `record` (may be NULL)
+// and `trial` (< 0: none) go into its metadata.
+enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc_strategy *strategy,
+                                 const char *path, const struct msc_record *record, int64_t trial);
+// The edits of a point as a strategy; *out is owned by the caller.
+enum msc_status msc_export_strategy(struct msc_strategy **out, struct msc_env *env,
+                                    const uint32_t choices[]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

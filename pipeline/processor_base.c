@@ -1,0 +1,97 @@
+// What a search starts from: the edits that the searches before it have found.
+#include "pipeline/processor_internal.h"
+
+#include "base/file.h"
+#include "records/record_query.h"
+
+static enum msc_status base_path(struct msc_processor *p, const char **out) {
+    *out = msc_arena_printf(&p->arena, "%s.base.json", msc_processor__entry(p)->record);
+    return *out ? MSC_OK : msc_processor__no_memory();
+}
+
+static enum msc_status dup_strategy(struct msc_strategy **out, const struct msc_strategy *from) {
+    MSC_TRY(msc_strategy_create(out));
+    return msc_strategy_merge(*out, from);
+}
+
+// A record knows what it started from; if the searches before it now have another winner, it is the
+// record of another problem.
+static enum msc_status check_base(const struct msc_processor *p, const char *path) {
+    const struct msc_config_entry *e = msc_processor__entry(p);
+    struct msc_strategy *stored = NULL;
+    bool is_there = msc_file_exists(path);
+    if (is_there) {
+        MSC_TRY(msc_strategy_load(&stored, path));
+    }
+    bool is_equal = p->base && stored
+                        ? msc_hash_equal(msc_strategy_hash(stored), msc_strategy_hash(p->base))
+                        : !p->base && !stored;
+    msc_strategy_destroy(stored);
+    return is_equal ? MSC_OK
+                    : MSC_FAIL(MSC_E_STATE,
+                               "%s: what the searches before %s found has changed since this record "
+                               "was begun; --restart --entry %s searches anew from it",
+                               e->record, e->name, e->name);
+}
+
+enum msc_status msc_processor__set_base(struct msc_processor *p, bool has_record,
+                                        enum msc_processor_mode mode) {
+    struct msc_config_entry *e = &p->config->entries[p->index];
+    const char *path = NULL;
+    if (e->base) {
+        return msc_strategy_load(&p->base, e->base);
+    }
+    if (p->found && p->model) {
+        MSC_TRY(dup_strategy(&p->base, p->found));
+    }
+    MSC_TRY(base_path(p, &path));
+    if (has_record) {
+        MSC_TRY(check_base(p, path));
+    } else if (mode == MSC_PROCESSOR_RUN && !p->base) {
+        MSC_TRY(msc_file_remove(path));
+    } else if (mode == MSC_PROCESSOR_RUN) {
+        MSC_TRY(msc_strategy_save(p->base, p->model->graph, path));
+    }
+    e->base = p->base ? path : NULL;
+    return MSC_OK;
+}
+
+enum msc_status msc_processor__keep(struct msc_processor *p, const uint32_t choices[]) {
+    struct msc_strategy *found = NULL;
+    if (!msc_env_has_edits(p->env)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_export_strategy(&found, p->env, choices));
+    msc_strategy_destroy(p->found);
+    p->found = found;
+    return MSC_OK;
+}
+
+static enum msc_status recall(struct msc_processor *p, const struct msc_record *record) {
+    const struct msc_config_entry *e = msc_processor__entry(p);
+    const struct msc_record_trial *best = msc_record_best(record);
+    if (!best || best->state != MSC_TRIAL_COMPLETE) {
+        return MSC_FAIL(MSC_E_STATE, "%s: no trial of it meets every bound, so nothing can start "
+                                     "from %s",
+                        e->record, e->name);
+    }
+    return msc_processor__keep(p, best->choices);
+}
+
+enum msc_status msc_processor__recall(struct msc_processor *p, size_t entry) {
+    const struct msc_config_entry *e = &p->config->entries[entry];
+    struct msc_record *record = NULL;
+    enum msc_status status = msc_record_open(&record, e->record, MSC_RECORD_READ, p->log);
+    if (status == MSC_E_NOT_FOUND) {
+        return MSC_FAIL(MSC_E_STATE, "%s: there is no such record: search %s first", e->record,
+                        e->name);
+    }
+    MSC_TRY(status);
+    status = msc_processor__enter(p, entry, MSC_PROCESSOR_LOOK);
+    if (status == MSC_OK) {
+        status = recall(p, record);
+    }
+    msc_processor__leave(p);
+    msc_record_close(record);
+    return status;
+}

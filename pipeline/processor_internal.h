@@ -1,0 +1,78 @@
+// The inside of a processor, shared by the files of this folder.
+#ifndef MSC_PIPELINE_PROCESSOR_INTERNAL_H
+#define MSC_PIPELINE_PROCESSOR_INTERNAL_H
+
+#include "base/json.h"
+#include "pipeline/log_file.h"
+#include "pipeline/processor.h"
+#include "tools/strategy.h"
+
+struct msc_processor {
+    struct msc_arena arena;
+    struct msc_processor_options options;
+    struct msc_config *config;
+    size_t first, end; // entries to run
+    struct msc_log_file *log_file;
+    const struct msc_log *log;
+    struct msc_model *model;     // NULL: no entry needs one
+    struct msc_strategy *found;  // by entries so far; NULL: nothing
+
+    // The entry at hand.
+    size_t index;
+    const char *parameters_path;
+    struct msc_strategy *base; // what it starts from; NULL: nothing
+    struct msc_env *env;
+    struct msc_goal goal;
+
+    // What is published of it.
+    const char *model_path; // the compressed model; NULL: none is written
+    bool may_publish;       // no later search has gone on from it
+    struct cJSON *best_edits; // of the best trial so far, or NULL
+    int64_t best_id;
+    bool is_model_due; // newer edits than the model on disk
+    double model_written_s;
+};
+
+enum msc_processor_mode {
+    MSC_PROCESSOR_RUN,  // stale files are removed, new ones written
+    MSC_PROCESSOR_LOOK, // nothing is written
+};
+
+static inline const struct msc_config_entry *msc_processor__entry(const struct msc_processor *p) {
+    return &p->config->entries[p->index];
+}
+
+// processor_open.c
+enum msc_status msc_processor__no_memory(void);
+// Model and dataset, when an entry needs them; then log file and workspace.
+enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_mode mode);
+// Makes the entry's environment: base, parameters, goal. Close it with msc_processor__leave.
+enum msc_status msc_processor__enter(struct msc_processor *p, size_t entry,
+                                     enum msc_processor_mode mode);
+void msc_processor__leave(struct msc_processor *p);
+// Is there a record with a header? *n_trials (may be NULL) is how many lines it has.
+enum msc_status msc_processor__has_record(bool *out, size_t *n_trials, const char *path);
+
+// processor_base.c
+// Reads or checks what the entry at hand starts from.
+enum msc_status msc_processor__set_base(struct msc_processor *p, bool has_record,
+                                        enum msc_processor_mode mode);
+// Adds what the record of an entry that is not run now has found.
+enum msc_status msc_processor__recall(struct msc_processor *p, size_t entry);
+// Makes the edits of a point of the entry at hand what the next entries start from.
+enum msc_status msc_processor__keep(struct msc_processor *p, const uint32_t choices[]);
+
+// processor_search.c: searches the entry at hand and adds its report to the result.
+enum msc_status msc_processor__search(struct msc_processor *p,
+                                      struct msc_processor_result *result);
+
+// processor_publish.c
+// For msc_search_callbacks.best; the payload is the processor.
+enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *trial,
+                                         const struct msc_outcome *outcome);
+// Writes what is due. `record` names the record in the model's metadata.
+enum msc_status msc_processor__publish(struct msc_processor *p, const struct msc_record *record);
+enum msc_status msc_processor__start_publishing(struct msc_processor *p);
+void msc_processor__end_publishing(struct msc_processor *p);
+
+#endif

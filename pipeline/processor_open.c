@@ -1,0 +1,284 @@
+// Opening: configuration and options, then model, dataset and environment.
+#include "pipeline/processor_internal.h"
+
+#include "base/file.h"
+#include "records/record.h"
+
+#include <string.h>
+
+enum msc_status msc_processor__no_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+}
+
+// ---- Options over the configuration -----------------------------------------------------------
+
+static enum msc_status add_bindings(struct msc_processor *p) {
+    struct msc_config *c = p->config;
+    const struct msc_processor_options *o = &p->options;
+    struct msc_binding *all =
+        msc_arena_array(&p->arena, c->n_bindings + o->n_bindings + 1, sizeof *all);
+    if (!all) {
+        return msc_processor__no_memory();
+    }
+    size_t n = 0;
+    for (; n < c->n_bindings; n++) {
+        all[n] = c->bindings[n];
+    }
+    for (size_t i = 0; i < o->n_bindings; i++) {
+        size_t k = 0;
+        while (k < n && strcmp(all[k].symbol, o->bindings[i].symbol) != 0) {
+            k++;
+        }
+        all[k] = o->bindings[i];
+        n += k == n;
+    }
+    c->bindings = all;
+    c->n_bindings = n;
+    return MSC_OK;
+}
+
+static enum msc_status select_entries(struct msc_processor *p) {
+    const struct msc_config *c = p->config;
+    const struct msc_processor_options *o = &p->options;
+    bool needs_one = o->record || o->has_trials || o->seconds > 0;
+    p->end = c->n_entries;
+    if (o->entry) {
+        MSC_TRY(msc_config_find_entry(&p->first, c, o->entry));
+        p->end = p->first + 1;
+    } else if (needs_one && c->n_entries > 1) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: it has %zu searches: --record, --trials and --time need --entry, such "
+                        "as --entry %s",
+                        c->path, c->n_entries, c->entries[0].name);
+    }
+    return MSC_OK;
+}
+
+static void apply_options(struct msc_processor *p) {
+    const struct msc_processor_options *o = &p->options;
+    p->config->device = o->device ? o->device : p->config->device;
+    for (size_t i = p->first; i < p->end; i++) {
+        struct msc_config_entry *e = &p->config->entries[i];
+        e->record = o->record ? o->record : e->record;
+        e->budget.trials = o->has_trials ? o->trials : e->budget.trials;
+        e->budget.seconds = o->seconds > 0 ? o->seconds : e->budget.seconds;
+        e->baseline = o->baseline_greedy ? MSC_CONFIG_BASELINE_GREEDY : e->baseline;
+    }
+}
+
+static enum msc_status create(struct msc_processor **out, struct msc_config *config,
+                              const struct msc_processor_options *options) {
+    struct msc_processor *p = msc_alloc_zero(1, sizeof *p);
+    if (!p) {
+        msc_config_destroy(config);
+        return msc_processor__no_memory();
+    }
+    p->config = config;
+    p->options = *options;
+    p->log = options->log;
+    enum msc_status status = add_bindings(p);
+    if (status == MSC_OK) {
+        status = select_entries(p);
+    }
+    if (status != MSC_OK) {
+        msc_processor_close(p);
+        return status;
+    }
+    apply_options(p);
+    *out = p;
+    return MSC_OK;
+}
+
+enum msc_status msc_processor_open(struct msc_processor **out, const char *path,
+                                   const struct msc_processor_options *options) {
+    struct msc_config *config = NULL;
+    MSC_TRY(msc_config_load(&config, path));
+    return create(out, config, options);
+}
+
+enum msc_status msc_processor_open_record(struct msc_processor **out, const char *path,
+                                          const struct msc_processor_options *options) {
+    struct msc_arena arena = {0};
+    struct msc_record *record = NULL;
+    struct msc_config *config = NULL;
+    const cJSON *stored = NULL;
+    struct msc_processor_options own = *options;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_record_open(&record, path, MSC_RECORD_READ, options->log));
+    stored = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "config");
+    if (!cJSON_IsObject(stored)) {
+        status = MSC_FAIL(MSC_E_UNSUPPORTED,
+                          "%s: its header holds no configuration: it was not made by mscgym search",
+                          path);
+        goto out;
+    }
+    char *folder = msc_path_folder(&arena, path);
+    cJSON *json = folder ? cJSON_Duplicate(stored, true) : NULL;
+    if (!json) {
+        status = msc_processor__no_memory();
+        goto out;
+    }
+    MSC_TRY_OUT(msc_config_create(&config, json, path, folder));
+    own.record = path; // whatever its name was when it was made
+    own.entry = NULL;
+    status = create(out, config, &own);
+out:
+    msc_record_close(record);
+    msc_arena_finish(&arena);
+    return status;
+}
+
+void msc_processor_close(struct msc_processor *p) {
+    if (!p) {
+        return;
+    }
+    msc_processor__leave(p);
+    msc_strategy_destroy(p->found);
+    msc_model_close(p->model);
+    msc_log_file_close(p->log_file);
+    msc_config_destroy(p->config);
+    msc_arena_finish(&p->arena);
+    msc_free(p);
+}
+
+const struct msc_config *msc_processor_config(const struct msc_processor *p) {
+    return p->config;
+}
+
+// ---- Model and dataset ------------------------------------------------------------------------
+
+static enum msc_status load_model(struct msc_processor *p) {
+    struct msc_config *c = p->config;
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    o.device = c->device;
+    o.n_threads = p->options.n_threads;
+    o.memory_bytes = p->options.memory_bytes;
+    o.bindings = c->bindings;
+    o.n_bindings = c->n_bindings;
+    o.log = p->log;
+    o.cancel = p->options.cancel;
+    MSC_TRY(msc_model_open(&p->model, c->model, &o));
+    return c->dataset.options.inputs ? msc_model_load_dataset(p->model, &c->dataset) : MSC_OK;
+}
+
+enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_mode mode) {
+    const struct msc_config *c = p->config;
+    unsigned needs = 0;
+    bool has_file = mode == MSC_PROCESSOR_RUN && c->log_file;
+    for (size_t i = 0; i < p->end; i++) {
+        needs |= c->entries[i].env_def->needs;
+    }
+    if (mode == MSC_PROCESSOR_RUN) {
+        MSC_TRY(msc_file_make_folders(c->workspace));
+    }
+    MSC_TRY(msc_log_file_open(&p->log_file, has_file ? c->log_file : NULL,
+                              msc_config_log_level(c), p->options.log));
+    p->log = msc_log_file_log(p->log_file);
+    return needs && c->model ? load_model(p) : MSC_OK;
+}
+
+const char *msc_processor_numerics(const struct msc_processor *p) {
+    return p->model ? msc_model_numerics(p->model) : "none";
+}
+
+const struct msc_graph *msc_processor_graph(const struct msc_processor *p) {
+    return p->model ? p->model->graph : NULL;
+}
+
+struct msc_env *msc_processor_env(const struct msc_processor *p) {
+    return p->env;
+}
+
+// ---- One entry --------------------------------------------------------------------------------
+
+enum msc_status msc_processor__has_record(bool *out, size_t *n_trials, const char *path) {
+    struct msc_record *record = NULL;
+    *out = false;
+    if (!msc_file_exists(path)) {
+        return MSC_OK;
+    }
+    enum msc_status status = msc_record_open(&record, path, MSC_RECORD_READ, NULL);
+    if (status == MSC_E_NOT_FOUND) {
+        return MSC_OK;
+    }
+    MSC_TRY(status);
+    *out = true;
+    if (n_trials) {
+        *n_trials = msc_record_n_trials(record);
+    }
+    msc_record_close(record);
+    return MSC_OK;
+}
+
+// Was the record's end made under other numerics than these?
+static enum msc_status is_foreign(bool *out, const struct msc_processor *p, const char *path) {
+    struct msc_record *record = NULL;
+    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_READ, NULL));
+    *out = strcmp(msc_record_numerics(record, (int64_t)msc_record_n_trials(record)),
+                  msc_processor_numerics(p)) != 0;
+    msc_record_close(record);
+    return MSC_OK;
+}
+
+// What must not be computed twice lies beside the record, and goes with it.
+static enum msc_status set_parameters(struct msc_processor *p, struct msc_env_host *host,
+                                      bool has_record, enum msc_processor_mode mode) {
+    const char *record = msc_processor__entry(p)->record;
+    p->parameters_path = msc_arena_printf(&p->arena, "%s.params", record);
+    if (!p->parameters_path) {
+        return msc_processor__no_memory();
+    }
+    if (has_record) {
+        MSC_TRY(is_foreign(&host->parameters_required, p, record));
+    } else if (mode == MSC_PROCESSOR_RUN) {
+        MSC_TRY(msc_file_remove(p->parameters_path));
+    } else {
+        p->parameters_path = NULL; // computed, but not kept
+    }
+    if (mode == MSC_PROCESSOR_LOOK && p->parameters_path && !msc_file_exists(p->parameters_path) &&
+        !host->parameters_required) {
+        p->parameters_path = NULL;
+    }
+    host->parameters_path = p->parameters_path;
+    return MSC_OK;
+}
+
+enum msc_status msc_processor__enter(struct msc_processor *p, size_t entry,
+                                     enum msc_processor_mode mode) {
+    struct msc_env_host host = {.abi = MSC_ENV_ABI};
+    bool has_record = false;
+    p->index = entry;
+    const struct msc_config_entry *e = msc_processor__entry(p);
+    MSC_TRY(msc_processor__has_record(&has_record, NULL, e->record));
+    MSC_TRY(msc_processor__set_base(p, has_record, mode));
+    MSC_TRY(set_parameters(p, &host, has_record, mode));
+    if (p->model) {
+        host.graph = p->model->graph;
+        host.dataset = p->model->dataset;
+        host.validation = p->model->validation;
+        host.backend = p->model->dataset ? p->model->backend : NULL;
+        host.n_threads = p->model->n_threads;
+        host.memory_bytes = p->model->memory_bytes;
+    }
+    host.base = p->base;
+    host.log = p->log;
+    host.cancel = p->options.cancel;
+    enum msc_status status = msc_env_create(&p->env, e->env_def, e->env, &host);
+    if (status == MSC_OK) {
+        status = msc_env_read_goal(&p->goal, msc_env_space(p->env), e->env);
+    }
+    return status == MSC_OK ? MSC_OK : msc_status_prefix(status, "%s", e->name);
+}
+
+void msc_processor__leave(struct msc_processor *p) {
+    msc_processor__end_publishing(p);
+    msc_env_destroy(p->env);
+    p->env = NULL;
+    msc_strategy_destroy(p->base);
+    p->base = NULL;
+}
+
+enum msc_status msc_processor_prepare(struct msc_processor *p) {
+    MSC_TRY(msc_processor__load(p, MSC_PROCESSOR_LOOK));
+    return msc_processor__enter(p, p->first, MSC_PROCESSOR_LOOK);
+}

@@ -1,0 +1,171 @@
+// The best trial so far on disk: strategy file at once, model now and then.
+#include "pipeline/processor_internal.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "graph/onnx.h"
+#include "records/record.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SECONDS_BETWEEN_MODELS 30.0
+
+enum msc_status msc_export_strategy(struct msc_strategy **out, struct msc_env *env,
+                                    const uint32_t choices[]) {
+    cJSON *json = NULL;
+    MSC_TRY(msc_env_edits(env, choices, &json));
+    enum msc_status status = msc_strategy_from_json(out, json, "edits");
+    cJSON_Delete(json);
+    return status;
+}
+
+static struct msc_hash header_hash(const struct msc_record *record) {
+    struct msc_str text = {0};
+    msc_json_write(&text, msc_record_header(record));
+    struct msc_hash hash = msc_hash_bytes(msc_str_text(&text), text.length);
+    msc_str_finish(&text);
+    return hash;
+}
+
+enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc_strategy *strategy,
+                                 const char *path, const struct msc_record *record,
+                                 int64_t trial) {
+    struct msc_sites sites = {0};
+    const struct msc_quant **edits = NULL;
+    char strategy_text[MSC_HASH_TEXT_BYTES];
+    char record_text[MSC_HASH_TEXT_BYTES];
+    char trial_text[24];
+    const char *metadata[4][2] = {{"mscgym.program", msc_program_name()}};
+    size_t n = 1;
+    enum msc_status status = MSC_OK;
+    MSC_TRY(msc_sites_find(&sites, graph, false));
+    edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof *edits);
+    if (!edits) {
+        status = msc_processor__no_memory();
+        goto out;
+    }
+    if (strategy) {
+        MSC_TRY_OUT(msc_strategy_apply(strategy, graph, &sites, edits));
+        metadata[n][0] = "mscgym.strategy";
+        metadata[n++][1] = msc_hash_format(strategy_text, msc_strategy_hash(strategy));
+    }
+    if (record) {
+        metadata[n][0] = "mscgym.record";
+        metadata[n++][1] = msc_hash_format(record_text, header_hash(record));
+    }
+    if (trial >= 0) {
+        snprintf(trial_text, sizeof trial_text, "%" PRId64, trial);
+        metadata[n][0] = "mscgym.trial";
+        metadata[n++][1] = trial_text;
+    }
+    const struct msc_onnx_export_options options = {
+        .sites = &sites,
+        .slot_edits = edits,
+        .metadata = (const char *const(*)[2])metadata,
+        .n_metadata = n,
+    };
+    status = msc_onnx_save(graph, path, &options);
+out:
+    msc_free(edits);
+    msc_sites_finish(&sites);
+    return status;
+}
+
+// WORKSPACE/<model>.onnx, and never the model itself.
+static enum msc_status choose_model_path(struct msc_processor *p) {
+    const struct msc_config *c = p->config;
+    const char *name = msc_path_name(c->model);
+    const char *dot = strrchr(name, '.');
+    int length = dot ? (int)(dot - name) : (int)strlen(name);
+    char *from = NULL;
+    char *to = NULL;
+    const char *path = msc_arena_printf(&p->arena, "%s/%.*s.onnx", c->workspace, length, name);
+    if (!path) {
+        return msc_processor__no_memory();
+    }
+    MSC_TRY(msc_path_absolute(&from, &p->arena, c->model));
+    MSC_TRY(msc_path_absolute(&to, &p->arena, path));
+    if (strcmp(from, to) == 0) {
+        path = msc_arena_printf(&p->arena, "%s/%.*s.compressed.onnx", c->workspace, length, name);
+    }
+    p->model_path = path;
+    return path ? MSC_OK : msc_processor__no_memory();
+}
+
+enum msc_status msc_processor__start_publishing(struct msc_processor *p) {
+    bool has_edits = msc_processor__entry(p)->strategy_file && msc_env_has_edits(p->env);
+    p->may_publish = has_edits && p->model;
+    p->best_id = -1;
+    p->model_written_s = msc_clock_seconds();
+    for (size_t i = p->index + 1; i < p->config->n_entries; i++) {
+        const struct msc_config_entry *later = &p->config->entries[i];
+        bool has_record = false;
+        if (later->strategy_file) {
+            MSC_TRY(msc_processor__has_record(&has_record, NULL, later->record));
+        }
+        p->may_publish = p->may_publish && !has_record;
+    }
+    return p->may_publish ? choose_model_path(p) : MSC_OK;
+}
+
+void msc_processor__end_publishing(struct msc_processor *p) {
+    cJSON_Delete(p->best_edits);
+    p->best_edits = NULL;
+    p->is_model_due = false;
+    p->may_publish = false;
+    p->model_path = NULL;
+}
+
+static enum msc_status write_strategy(const struct msc_processor *p) {
+    struct msc_str text = {0};
+    msc_json_write_pretty(&text, p->best_edits);
+    enum msc_status status = msc_str_status(&text);
+    if (status == MSC_OK) {
+        status = msc_file_write(msc_processor__entry(p)->strategy_file, text.data, text.length);
+    }
+    msc_str_finish(&text);
+    return status;
+}
+
+static enum msc_status write_model(struct msc_processor *p, const struct msc_record *record) {
+    struct msc_strategy *strategy = NULL;
+    MSC_TRY(msc_strategy_from_json(&strategy, p->best_edits, "edits"));
+    enum msc_status status =
+        msc_export_model(p->model->graph, strategy, p->model_path, record, p->best_id);
+    msc_strategy_destroy(strategy);
+    return status;
+}
+
+enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *trial,
+                                         const struct msc_outcome *outcome) {
+    struct msc_processor *p = payload;
+    cJSON *edits = NULL;
+    // What breaks a bound is no result.
+    if (!p->may_publish || outcome->state != MSC_TRIAL_COMPLETE) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_env_edits(p->env, trial->choices, &edits));
+    cJSON_Delete(p->best_edits);
+    p->best_edits = edits;
+    p->best_id = trial->id;
+    p->is_model_due = true;
+    MSC_TRY(write_strategy(p));
+    if (msc_clock_seconds() - p->model_written_s >= SECONDS_BETWEEN_MODELS) {
+        // The search goes on whatever becomes of the model: at the end it is tried once more.
+        if (write_model(p, NULL) != MSC_OK) {
+            msc_log(p->log, MSC_LOG_WARNING, "the model could not be written: %s",
+                    msc_status_message());
+        } else {
+            p->is_model_due = false;
+        }
+        p->model_written_s = msc_clock_seconds();
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_processor__publish(struct msc_processor *p, const struct msc_record *record) {
+    return p->best_edits ? write_model(p, record) : MSC_OK;
+}

@@ -1,0 +1,213 @@
+// One search of a configuration, from its estimate to its report.
+#include "pipeline/processor_internal.h"
+
+#include "base/file.h"
+#include "base/str.h"
+#include "pipeline/remarks.h"
+#include "records/record_query.h"
+#include "search/estimate.h"
+#include "search/report.h"
+#include "search/supervise.h"
+#include "search/worker_page.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static void tell_progress(void *payload, const struct msc_search_progress *progress) {
+    struct msc_processor *p = payload;
+    p->options.progress(p->options.payload, msc_processor__entry(p), progress);
+}
+
+// `config` is the entry's own configuration, for the header.
+static void fill_options(struct msc_search_options *o, struct msc_processor *p,
+                         const cJSON *config) {
+    const struct msc_config_entry *e = msc_processor__entry(p);
+    *o = (struct msc_search_options){
+        .env = p->env,
+        .agent_config = e->agent,
+        .agent_folder = e->folder,
+        .goal = &p->goal,
+        .record_path = e->record,
+        .program = msc_program_name(),
+        .numerics = msc_processor_numerics(p),
+        .config = config,
+        .free_keys = msc_config_free_keys,
+        .seed = e->seed,
+        .parallel = e->parallel,
+        .budget = e->budget,
+        .trial_seconds = e->trial_seconds,
+        .accept_new_numerics = p->options.accept_new_numerics,
+        .warm_start = p->options.warm_start,
+        .retry_failed = p->options.retry_failed,
+        .log = p->log,
+        .cancel = p->options.cancel,
+        .worker = p->options.worker,
+        .callbacks = {.payload = p,
+                      .progress = p->options.progress ? tell_progress : NULL,
+                      .best = msc_processor__take_best},
+    };
+}
+
+static enum msc_status make_config(cJSON **out, struct msc_processor *p) {
+    const char *folder = msc_path_folder(&p->arena, msc_processor__entry(p)->record);
+    if (!folder) {
+        return msc_processor__no_memory();
+    }
+    return msc_config_entry_to_json(p->config, p->index, out, folder);
+}
+
+// ---- Before the start -------------------------------------------------------------------------
+
+static void log_lines(const struct msc_log *log, char *text) {
+    for (char *line = text; line && *line;) {
+        char *end = strchr(line, '\n');
+        if (end) {
+            *end++ = '\0';
+        }
+        msc_log(log, MSC_LOG_INFO, "%s", line);
+        line = end;
+    }
+}
+
+static void estimate_memory(struct msc_str *out, const struct msc_processor *p) {
+    if (p->model) {
+        msc_str_printf(out, "memory: up to %.3g GB for activations and packed weights\n",
+                       (double)p->model->memory_bytes * 1e-9);
+    }
+}
+
+// It measures the baselines. A process that was started again after a crash goes without: the
+// search itself knows how to deal with a trial that crashes.
+static enum msc_status estimate(struct msc_str *text, struct msc_processor *p,
+                                const struct msc_search_options *o) {
+    struct msc_worker *worker = p->options.worker;
+    struct msc_estimate e;
+    bool is_restarted =
+        worker && worker->page && atomic_load(&worker->page->death) != MSC_WORKER_DEATH_NONE;
+    if (is_restarted) {
+        return MSC_OK;
+    }
+    size_t n = msc_env_space(p->env)->n_baselines;
+    msc_worker_begin(worker, o->trial_seconds * (double)(n > 0 ? n : 1));
+    enum msc_status status = msc_estimate_make(&e, o);
+    msc_worker_end(worker);
+    MSC_TRY(status);
+    msc_estimate_text(text, &e);
+    estimate_memory(text, p);
+    MSC_TRY(msc_str_status(text));
+    return msc_estimate_check(&e, o->record_path);
+}
+
+static void tell_endless(const struct msc_processor *p) {
+    const struct msc_budget *budget = &msc_processor__entry(p)->budget;
+    if (budget->trials < 0 && budget->seconds <= 0 && !budget->has_target) {
+        msc_log(p->log, MSC_LOG_INFO, "there is no budget: the search ends when its agent has "
+                                      "nothing left to try, or when it is stopped");
+    }
+}
+
+static enum msc_status add_estimate(struct msc_processor_result *result,
+                                    const struct msc_processor *p, const char *text) {
+    cJSON *report = cJSON_CreateObject();
+    MSC_TRY(msc_json_push(result->reports, report));
+    MSC_TRY(msc_json_add_text(report, "entry", msc_processor__entry(p)->name));
+    return msc_json_add_text(report, "estimate", text);
+}
+
+// ---- Afterwards -------------------------------------------------------------------------------
+
+static enum msc_status add_files(cJSON *report, const struct msc_processor *p, bool has_model) {
+    cJSON *files = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(report, "files", files));
+    MSC_TRY(msc_json_add_text(files, "strategy", msc_processor__entry(p)->strategy_file));
+    return has_model ? msc_json_add_text(files, "model", p->model_path) : MSC_OK;
+}
+
+// The winner on disk, and as what the next search starts from.
+static enum msc_status deliver(struct msc_processor *p, struct msc_processor_result *result,
+                               cJSON *report, const struct msc_record *record) {
+    const struct msc_record_trial *best = msc_record_best(record);
+    const struct msc_trial trial = msc_record_as_trial(best);
+    struct msc_outcome outcome;
+    msc_record_as_outcome(&outcome, record, best);
+    if (p->best_id != best->id) {
+        MSC_TRY(msc_processor__take_best(p, &trial, &outcome));
+    }
+    MSC_TRY(msc_processor__keep(p, best->choices));
+    if (!p->may_publish) {
+        return MSC_OK;
+    }
+    enum msc_status status = msc_processor__publish(p, record);
+    if (status != MSC_OK) {
+        result->export_status = status;
+        snprintf(result->export_message, sizeof result->export_message, "%s",
+                 msc_status_message());
+    }
+    return add_files(report, p, status == MSC_OK);
+}
+
+static enum msc_status make_report(cJSON **out, struct msc_processor *p,
+                                   const struct msc_search_result *found) {
+    struct msc_report_options o = {
+        .record = found->record,
+        .result = found,
+        .has_front = p->goal.n_objectives > 1,
+    };
+    o.env = found->end == MSC_SEARCH_END_CANCELLED ? NULL : p->env;
+    enum msc_status status = msc_report_create(out, &o);
+    if (status == MSC_E_CANCELLED) { // stopped while measuring once more
+        o.env = NULL;
+        status = msc_report_create(out, &o);
+    }
+    return status;
+}
+
+static enum msc_status finish(struct msc_processor *p, struct msc_processor_result *result,
+                              const struct msc_search_result *found) {
+    const struct msc_record_trial *best = msc_record_best(found->record);
+    cJSON *report = NULL;
+    MSC_TRY(make_report(&report, p, found));
+    MSC_TRY(msc_json_push(result->reports, report));
+    MSC_TRY(msc_json_add_text(report, "entry", msc_processor__entry(p)->name));
+    result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;
+    if (!best || best->state != MSC_TRIAL_COMPLETE) {
+        result->is_feasible = false;
+        return MSC_OK;
+    }
+    return deliver(p, result, report, found->record);
+}
+
+static enum msc_status search(struct msc_processor *p, struct msc_processor_result *result,
+                              const struct msc_search_options *o) {
+    struct msc_search_result found = {0};
+    MSC_TRY(msc_search_run(&found, o));
+    enum msc_status status = finish(p, result, &found);
+    msc_search_result_finish(&found);
+    return status;
+}
+
+enum msc_status msc_processor__search(struct msc_processor *p,
+                                      struct msc_processor_result *result) {
+    struct msc_search_options o;
+    struct msc_str text = {0};
+    cJSON *config = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(make_config(&config, p));
+    fill_options(&o, p, config);
+    MSC_TRY_OUT(msc_remark_costs(msc_env_space(p->env), &p->goal, p->log));
+    o.restart = p->options.restart && p->options.is_dry_run;
+    MSC_TRY_OUT(estimate(&text, p, &o));
+    if (p->options.is_dry_run) {
+        status = add_estimate(result, p, msc_str_text(&text));
+        goto out;
+    }
+    log_lines(p->log, text.data);
+    tell_endless(p);
+    MSC_TRY_OUT(msc_processor__start_publishing(p));
+    status = search(p, result, &o);
+out:
+    cJSON_Delete(config);
+    msc_str_finish(&text);
+    return status;
+}
