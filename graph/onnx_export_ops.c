@@ -277,12 +277,13 @@ static enum msc_status put_resize_modes(struct msc_onnx_joint *j, const char *tr
     const char *rounding = msc_joint_attr(j->joint, "rounding_method");
     bool is_nearest = strcmp(method, "nearest") == 0;
     if (strcmp(transform, "tf_half_pixel_for_nn") == 0) {
-        // Gone since opset 13: floor((x + 1/2) / s) is half_pixel, rounded up at one half.
-        if (strcmp(rounding, "floor") != 0 || !is_nearest) {
+        // Gone since opset 13. It lies one half above half_pixel, so rounding changes with it.
+        bool is_floor = strcmp(rounding, "floor") == 0;
+        if (!is_nearest || (!is_floor && strcmp(rounding, "round_prefer_floor") != 0)) {
             return unsupported(j, "coordinate_transformation_mode");
         }
         transform = "half_pixel";
-        rounding = "round_prefer_ceil";
+        rounding = is_floor ? "round_prefer_ceil" : "ceil";
     }
     MSC_TRY(msc_onnx__put_text(j->e, j->node, "mode", method));
     MSC_TRY(msc_onnx__put_text(j->e, j->node, "coordinate_transformation_mode", transform));

@@ -28,14 +28,15 @@ static const struct type types[] = {
     {MSC_ONNX_INT16, -32768, 32767, 16}, {MSC_ONNX_UINT16, 0, 65535, 16},
 };
 
-// Of exactly the edit's bits when there is one of 4, else the first that is wide enough. Signed
-// when the range goes below 0.
-static enum msc_status pick_type(struct type *out, const struct msc_quant *q) {
+// The first that is wide enough, signed when the range goes below 0. Only weights of exactly 4 bits
+// take the types of 4 bits: for activations ONNX Runtime 1.31 refuses them at its default
+// optimisation level behind a Clip or before a MaxPool.
+static enum msc_status pick_type(struct type *out, const struct msc_quant *q, bool is_weight) {
     bool is_signed = q->low < 0;
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        bool fits = q->low >= types[i].low && q->high <= types[i].high &&
-                    (types[i].low < 0) == is_signed &&
-                    (types[i].bits == 4 ? q->bits == 4 : q->bits <= types[i].bits);
+        bool has_bits = types[i].bits == 4 ? q->bits == 4 && is_weight : q->bits <= types[i].bits;
+        bool fits = has_bits && q->low >= types[i].low && q->high <= types[i].high &&
+                    (types[i].low < 0) == is_signed;
         if (fits) {
             *out = types[i];
             return MSC_OK;
@@ -99,11 +100,12 @@ static enum msc_status add_parameters(const char *out[2], struct msc_onnx_export
 static enum msc_status add_node(const char **out, struct msc_onnx_export *e, const char *op_type,
                                 const char *wanted, const char *const inputs[], int32_t axis) {
     Onnx__NodeProto *node;
-    *out = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
-    if (*out == NULL) {
+    const char *name = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
+    if (name == NULL) {
         return msc_onnx__no_memory(e);
     }
-    MSC_TRY(msc_onnx__add_node(&node, e, op_type, wanted, inputs, 3, out, 1));
+    MSC_TRY(msc_onnx__add_node(&node, e, op_type, wanted, inputs, 3, &name, 1));
+    *out = name; // only now: it may be one of the inputs
     return axis < 0 ? MSC_OK : msc_onnx__put_int(e, node, "axis", axis);
 }
 
@@ -135,7 +137,7 @@ static enum msc_status quantize_activation(const char **out, struct msc_onnx_exp
     if (q->axis >= 0) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "activation '%s' has scales for each channel", base);
     }
-    MSC_TRY(pick_type(&type, q));
+    MSC_TRY(pick_type(&type, q, false));
     MSC_TRY(msc_onnx__value(&value, e, tensor));
     if (q->low != type.low || q->high != type.high) {
         MSC_TRY(clip(&value, e, base, q));
@@ -180,7 +182,7 @@ static enum msc_status quantize_weight(const char **out, struct msc_onnx_export 
     const char *inputs[3];
     struct type type;
     struct msc_array *integers;
-    MSC_TRY(pick_type(&type, q));
+    MSC_TRY(pick_type(&type, q, true));
     if (t->data == NULL) {
         return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
     }

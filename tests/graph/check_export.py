@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""Checks import and export against onnxruntime: a model and what onnx_tool writes of it must agree.
+
+usage: check_export.py ONNX_TOOL models|nodes|quantized
+
+models     real networks ($MSC_MODELS) come back with equal outputs, at the default optimisation
+           level and without optimisation, symbolic and bound, with and without batch normalisation
+nodes      the conformance cases of libonnx-testdata for the operators we have
+quantized  integers behind QuantizeLinear and stored weights are what numpy computes
+
+Exits with 77 when onnxruntime, onnx or the data are not there.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy
+    import onnx
+    import onnxruntime
+    from onnx import numpy_helper
+except ImportError as error:
+    print(f"skipped: {error}; needs numpy, onnx and onnxruntime")
+    sys.exit(77)
+
+MODELS = os.environ.get("MSC_MODELS", os.path.expanduser("~/.cache/mscgym/models"))
+CASES = "/usr/share/libonnx-testdata/data/node"
+LEVELS = (onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+          onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
+
+# Input shapes, and the bindings that make them.
+REAL = {
+    "fashion": None,
+    "mlsd-tiny": ([(1, 320, 320, 4)], []),
+    "mobilenet_v2": ([(2, 3, 224, 224)], ["N=2"]),
+    "ocr-det": ([(1, 3, 640, 640)], ["p2o.DynamicDimension.0=1", "p2o.DynamicDimension.1=640",
+                                     "p2o.DynamicDimension.2=640"]),
+    "ocr-rec": ([(8, 3, 48, 320)], ["p2o.DynamicDimension.0=8", "p2o.DynamicDimension.1=320"]),
+    "resnet18": ([(2, 3, 224, 224)], ["N=2"]),
+    "speech-embedding": ([(3, 76, 32, 1)], ["unk__314=3"]),
+    "squeezenet1_1": ([(2, 3, 224, 224)], ["N=2"]),
+}
+
+
+def session(model, level):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = level
+    options.log_severity_level = 3
+    source = model if isinstance(model, str) else model.SerializeToString()
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+def convert(tool, source, target, *arguments):
+    done = subprocess.run([tool, source, target, *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip() or f"exit code {done.returncode}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def largest_difference(expected, found):
+    worst = 0.0
+    for a, b in zip(expected, found):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            raise RuntimeError(f"expected {a.dtype}{a.shape}, found {b.dtype}{b.shape}")
+        if a.size:
+            scale = max(1.0, float(numpy.nanmax(numpy.abs(a.astype(numpy.float64)))))
+            difference = numpy.abs(a.astype(numpy.float64) - b.astype(numpy.float64))
+            worst = max(worst, float(numpy.nanmax(numpy.where(a == b, 0, difference))) / scale)
+    return worst
+
+
+def real_inputs(name, model):
+    generator = numpy.random.RandomState(0)
+    shapes = REAL[name][0] if REAL[name] else [
+        [d.dim_value or 2 for d in i.type.tensor_type.shape.dim] for i in model.get_inputs()]
+    feeds = {}
+    for value, shape in zip(model.get_inputs(), shapes):
+        x = generator.normal(size=shape)
+        feeds[value.name] = (numpy.floor(x * 40 + 128) if name == "mlsd-tiny" else x).astype(
+            numpy.float32)
+    return feeds
+
+
+def real_models():
+    names = [name for name in REAL if REAL[name] and
+             os.path.exists(os.path.join(MODELS, name + ".onnx"))]
+    if not names:
+        print("skipped: run scripts/fetch-models")
+        sys.exit(77)
+    return names
+
+
+def check_models(tool, folder):
+    failures = 0
+    for name in real_models():
+        source = os.path.join(MODELS, name + ".onnx")
+        target = os.path.join(folder, "model.onnx")
+        bindings = [part for b in REAL[name][1] for part in ("--bind", b)]
+        for extra, bound in ((["--keep-batch-norm"], 0.0), ([], 1e-5),
+                             (bindings, 1e-5), (["--keep-batch-norm"] + bindings, 0.0)):
+            convert(tool, source, target, *extra)
+            for level in LEVELS:
+                original, written = session(source, level), session(target, level)
+                feeds = real_inputs(name, original)
+                names = [o.name for o in original.get_outputs()]
+                same_names = names == [o.name for o in written.get_outputs()]
+                worst = largest_difference(original.run(names, feeds), written.run(None, feeds))
+                # Bound models let the runtime choose other, equally right, orders of summation.
+                ok = same_names and worst <= max(bound, 1e-5 if bindings and extra else bound)
+                failures += not ok
+                print(f"{'ok  ' if ok else 'FAIL'} {name} {' '.join(extra)} {level}: {worst:.3g}")
+    return failures
+
+
+def load_tensor(path):
+    tensor = onnx.TensorProto()
+    with open(path, "rb") as file:
+        tensor.ParseFromString(file.read())
+    return numpy_helper.to_array(tensor)
+
+
+def fix_parameters(model, folder):
+    """Makes initialisers of inputs that are parameters, so that constant forms are checked."""
+    feeds = {}
+    keep = []
+    for i, value in enumerate(model.graph.input):
+        array = load_tensor(os.path.join(folder, "test_data_set_0", f"input_{i}.pb"))
+        is_parameter = i > 0 and (array.dtype in (numpy.int64, numpy.int32) or
+                                  model.graph.node[0].op_type in (
+                                      "Conv", "ConvTranspose", "BatchNormalization", "Clip", "Pad",
+                                      "Resize", "Upsample", "Dropout", "Gemm"))
+        if is_parameter:
+            model.graph.initializer.append(numpy_helper.from_array(array, value.name))
+        else:
+            keep.append(value)
+            feeds[value.name] = array
+    del model.graph.input[:]
+    model.graph.input.extend(keep)
+    return feeds
+
+
+# What is refused on purpose.
+REFUSED = re.compile(r"there is no operator|float32 networks only|no tensor with a known number|"
+                     r"spatial axes, expected 2|training_mode|an extra output of|opset [0-5],|"
+                     r"to string|its (axes|value)|are computed|does not exist")
+
+
+def check_nodes(tool, folder):
+    if not os.path.isdir(CASES):
+        print("skipped: libonnx-testdata is not installed")
+        sys.exit(77)
+    failures = passed = refused = 0
+    # numpy has no bfloat16; a dimension of 0 counts as unknown.
+    for case in sorted(set(os.listdir(CASES)) -
+                       {"test_cast_FLOAT_to_BFLOAT16", "test_split_zero_size_splits"}):
+        path = os.path.join(CASES, case)
+        source, target = os.path.join(folder, "in.onnx"), os.path.join(folder, "out.onnx")
+        model = onnx.load(os.path.join(path, "model.onnx"))
+        try:
+            feeds = fix_parameters(model, path)
+        except Exception:  # sequences, strings and optionals are not for us
+            refused += 1
+            continue
+        onnx.save(model, source)
+        try:
+            convert(tool, source, target)
+        except RuntimeError as error:
+            if REFUSED.search(str(error)):
+                refused += 1
+            else:
+                failures += 1
+                print(f"FAIL {case}: {error}")
+            continue
+        try:
+            count = len(model.graph.output)
+            expected = [load_tensor(os.path.join(path, "test_data_set_0", f"output_{i}.pb"))
+                        for i in range(count)]
+            for level in LEVELS:
+                written = session(target, level)
+                inputs = {i.name: feeds[i.name] for i in written.get_inputs()}
+                found = written.run(None, inputs)
+                worst = largest_difference(expected, found)
+                if worst > 1e-5:  # some cases the runtime itself computes in another way
+                    worst = largest_difference(session(source, level).run(None, feeds), found)
+                if worst > 1e-5:
+                    raise RuntimeError(f"off by {worst:.3g}")
+            passed += 1
+        except Exception as error:
+            if "NOT_IMPLEMENTED" in str(error):
+                refused += 1  # a type that the runtime has no kernel for
+                continue
+            failures += 1
+            print(f"FAIL {case}: {str(error)[:300]}")
+    print(f"{passed} cases passed, {refused} are of no concern to us, {failures} failed")
+    return failures
+
+
+def unpack(tensor):
+    """Integers of an initialiser, 4-bit ones two in a byte."""
+    if tensor.data_type not in (21, 22):
+        return numpy_helper.to_array(tensor).astype(numpy.int64)
+    raw = numpy.frombuffer(tensor.raw_data, numpy.uint8)
+    values = numpy.stack([raw & 15, raw >> 4], 1).ravel().astype(numpy.int64)
+    values = values[:int(numpy.prod(tensor.dims, dtype=numpy.int64))].reshape(list(tensor.dims))
+    return numpy.where(values > 7, values - 16, values) if tensor.data_type == 22 else values
+
+
+def spread(values, axis, rank, dtype):
+    shape = [1] * rank
+    if axis >= 0:
+        shape[axis] = -1
+    return numpy.array(values, dtype).reshape(shape)
+
+
+def quantize(x, edit):
+    scale = spread(edit["scales"], edit["axis"], x.ndim, numpy.float32)
+    zero = spread(edit["zero_points"], edit["axis"], x.ndim, numpy.int64)
+    q = numpy.clip(numpy.rint(x / scale).astype(numpy.float64) + zero, edit["low"], edit["high"])
+    return q.astype(numpy.int64), ((q - zero).astype(numpy.float32) * scale)
+
+
+def matches(edit, inits, node, kind):
+    scales = numpy_helper.to_array(inits[node.input[1]]).ravel()
+    zeros = unpack(inits[node.input[2]]).ravel()
+    return (edit["kind"] == kind and len(scales) == len(edit["scales"]) and
+            numpy.array_equal(scales, numpy.array(edit["scales"], numpy.float32)) and
+            numpy.array_equal(zeros, edit["zero_points"]))
+
+
+def check_weights(model, inits, floats, edits):
+    count = 0
+    for node in model.graph.node:
+        if node.op_type != "DequantizeLinear" or node.input[0] not in inits:
+            continue
+        stored = unpack(inits[node.input[0]])
+        base = node.input[0][:-len("_quantized")]
+        edit = next(e for e in edits if e["value"] == base and matches(e, inits, node, "weight"))
+        if not numpy.array_equal(stored, quantize(floats[base], edit)[0]):
+            raise RuntimeError(f"stored integers of {base} differ from numpy's")
+        count += 1
+    return count
+
+
+def check_activations(model, inits, edits, feeds):
+    """Every value behind a pair of QuantizeLinear and DequantizeLinear, computed by numpy."""
+    makers = {output: node for node in model.graph.node for output in node.output}
+    pairs = []
+    for node in model.graph.node:
+        quantizer = makers.get(node.input[0]) if node.op_type == "DequantizeLinear" else None
+        if quantizer is None or quantizer.op_type != "QuantizeLinear":
+            continue
+        source = quantizer.input[0]
+        if source.endswith("_clipped") or "_clipped_" in source:
+            source = makers[source].input[0]
+        fits = [e for e in edits if e["value"] == source and
+                matches(e, inits, quantizer, "activation")]
+        pairs.append((source, node.output[0], fits[0]))
+    known = {value.name for value in model.graph.output}
+    for name in {name for pair in pairs for name in pair[:2]} - known - set(feeds):
+        model.graph.output.append(onnx.helper.make_tensor_value_info(name, 1, None))
+    for level in LEVELS:
+        run = session(model, level)
+        values = dict(zip([o.name for o in run.get_outputs()], run.run(None, feeds)))
+        values.update(feeds)
+        for source, result, edit in pairs:
+            if not numpy.array_equal(values[result], quantize(values[source], edit)[1]):
+                raise RuntimeError(f"{source}: onnxruntime's integers differ from numpy's")
+    return len(pairs)
+
+
+def check_quantized(tool, folder):
+    failures = 0
+    real_models()
+    for name in ("squeezenet1_1", "mlsd-tiny", "ocr-rec"):
+        source = os.path.join(MODELS, name + ".onnx")
+        plain, target = os.path.join(folder, "plain.onnx"), os.path.join(folder, "q.onnx")
+        convert(tool, source, plain)
+        floats = {t.name: numpy_helper.to_array(t) for t in onnx.load(plain).graph.initializer}
+        for bits in (8, 4, 16, 6, 3, 12, 2):
+            edits = convert(tool, source, target, "--quantize", str(bits), str(100 + bits))
+            try:
+                for level in LEVELS:
+                    run = session(target, level)
+                    feeds = real_inputs(name, run)
+                    outputs = run.run(None, feeds)
+                    if not all(numpy.isfinite(o).all() for o in outputs):
+                        raise RuntimeError("outputs are not finite")
+                model = onnx.load(target)
+                inits = {t.name: t for t in model.graph.initializer}
+                n_weights = check_weights(model, inits, floats, edits)
+                n_pairs = check_activations(model, inits, edits, feeds)
+                metadata = {p.key: p.value for p in model.metadata_props}
+                if metadata != {"mscgym.test": "check_export"}:
+                    raise RuntimeError(f"metadata is {metadata}")
+                print(f"ok   {name} {bits} bits: {n_weights} weights, {n_pairs} activations, "
+                      f"{os.path.getsize(target)} bytes")
+            except Exception as error:
+                failures += 1
+                print(f"FAIL {name} {bits} bits: {str(error)[:400]}")
+    return failures
+
+
+def main():
+    tool, what = sys.argv[1:3]
+    checks = {"models": check_models, "nodes": check_nodes, "quantized": check_quantized}
+    with tempfile.TemporaryDirectory() as folder:
+        sys.exit(1 if checks[what](tool, folder) else 0)
+
+
+main()
