@@ -123,11 +123,11 @@ enum msc_status msc_infer__split(const struct msc_infer *call) {
     }
     struct msc_dim sizes[MSC_INFER_MAX_VALUES];
     MSC_TRY(msc_infer__axis(&axis, call, "axis", x->n_dims));
-    MSC_TRY(msc_infer__list(&list, call, "sections"));
-    if (list.state == MSC_INFER_ABSENT) {
-        MSC_TRY(split_sizes(sizes, call, x->dims[axis]));
-    } else {
+    if (call->n_operands > 1 && call->operands[1] != NULL) {
+        MSC_TRY(msc_infer__list(&list, call, "indices_or_sections"));
         MSC_TRY(split_sizes_from_operand(sizes, call, &list, axis));
+    } else {
+        MSC_TRY(split_sizes(sizes, call, x->dims[axis]));
     }
     struct msc_dim total = msc_infer__number(0);
     for (int i = 0; i < call->n_outputs; i++) {
