@@ -56,8 +56,8 @@ static bool is_pointwise(const struct msc_dense_desc *d) {
     return is;
 }
 
-static bool describe(struct msc_weighted_spec *out, const struct msc_graph *g,
-                     const struct msc_joint *joint) {
+bool msc_cpu_describe_conv(struct msc_weighted_spec *out, const struct msc_graph *g,
+                           const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
     const struct msc_tensor *w = msc_cpu_operand(g, joint, 1);
     const struct msc_tensor *y = msc_cpu_output(g, joint);
@@ -98,7 +98,7 @@ static bool describe(struct msc_weighted_spec *out, const struct msc_graph *g,
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     struct msc_weighted_spec spec;
-    return describe(&spec, g, joint);
+    return msc_cpu_describe_conv(&spec, g, joint);
 }
 
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
@@ -117,7 +117,7 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
                                const struct msc_step *step) {
     struct msc_weighted_spec spec;
     struct msc_weighted *kernel;
-    if (!describe(&spec, plan->graph, step->joints[0].joint)) {
+    if (!msc_cpu_describe_conv(&spec, plan->graph, step->joints[0].joint)) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: no convolution", step->joints[0].joint->name);
     }
     MSC_TRY(msc_weighted_create(&kernel, b, plan, step, &spec));

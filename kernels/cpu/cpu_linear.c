@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static bool describe(struct msc_weighted_spec *out, const struct msc_graph *g,
-                     const struct msc_joint *joint) {
+bool msc_cpu_describe_linear(struct msc_weighted_spec *out, const struct msc_graph *g,
+                             const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
     const struct msc_tensor *w = msc_cpu_operand(g, joint, 1);
     if (!msc_cpu_is_f32(g, joint) || !msc_cpu_is_computed(g, joint, 0) || x->n_dims < 1 ||
@@ -33,7 +33,7 @@ static bool describe(struct msc_weighted_spec *out, const struct msc_graph *g,
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     struct msc_weighted_spec spec;
-    return describe(&spec, g, joint);
+    return msc_cpu_describe_linear(&spec, g, joint);
 }
 
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
@@ -48,7 +48,7 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
                                const struct msc_step *step) {
     struct msc_weighted_spec spec;
     struct msc_weighted *kernel;
-    if (!describe(&spec, plan->graph, step->joints[0].joint)) {
+    if (!msc_cpu_describe_linear(&spec, plan->graph, step->joints[0].joint)) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: no linear layer", step->joints[0].joint->name);
     }
     MSC_TRY(msc_weighted_create(&kernel, b, plan, step, &spec));

@@ -4,6 +4,7 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/ewise.h"
 
+#include <math.h>
 #include <string.h>
 
 struct kernel {
@@ -124,6 +125,8 @@ static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
     MSC_TRY(msc_ewise_create(&k->ends[0], plan, step, &options));
     options.start = MSC_EWISE_SUM_F32;
     options.is_scalar_scale = true;
+    options.low = -INFINITY;
+    options.high = INFINITY;
     return msc_ewise_create(&k->ends[1], plan, step, &options);
 }
 

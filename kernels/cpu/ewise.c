@@ -162,6 +162,16 @@ static struct block next_block(const struct msc_ewise *e, int64_t at, int64_t en
     return k;
 }
 
+static void run_instr(const struct msc_ewise_instr *x, const struct scratch *s, int64_t n) {
+    const float *operands[MSC_EWISE_MAX_X] = {
+        s->places[x->a],
+        x->b < 0 ? NULL : s->places[x->b],
+        x->c < 0 ? NULL : s->places[x->c],
+        x->d < 0 ? NULL : s->places[x->d],
+    };
+    msc_ewise_op_fn(x->op)((float *)s->places[x->out], operands, x->p, n);
+}
+
 void msc_ewise_run(const struct msc_ewise *e, const struct msc_ewise_call *call) {
     char *memory = call->scratch;
     struct scratch s = {.places = (const float **)(void *)memory,
@@ -183,9 +193,7 @@ void msc_ewise_run(const struct msc_ewise *e, const struct msc_ewise_call *call)
         locate(e, call, &k, &s);
         s.places[e->n_operands + e->n_registers] = call->out + (at - call->begin);
         for (int32_t i = 0; i < e->n_instrs; i++) {
-            const struct msc_ewise_instr *x = &e->instrs[i];
-            x->fn((float *)s.places[x->out], s.places[x->a], x->b < 0 ? NULL : s.places[x->b], x->p,
-                  n);
+            run_instr(&e->instrs[i], &s, n);
         }
         at += n;
     }

@@ -35,6 +35,7 @@ struct msc_ewise_options {
     int32_t first;        // first joint to compile; its predecessor's output is the anchor's
     int channel_axis;     // of the output; no longer axis lies behind it in memory
     bool is_scalar_scale; // one scale instead of one for each channel
+    float low, high;      // limits of scaled sums, behind the bias
     const float *bias;    // added after the scale; [channels], borrowed; may be NULL
 };
 

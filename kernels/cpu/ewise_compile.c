@@ -104,16 +104,20 @@ enum msc_status msc_ewise__operand(struct msc_ewise_builder *b, const struct msc
     return MSC_FAIL(MSC_E_INVALID, "joint %s: operand %d is missing", j->joint->name, position);
 }
 
-int32_t msc_ewise__emit(struct msc_ewise_builder *b, enum msc_ewise_op op, int32_t x, int32_t y,
-                        float p0, float p1) {
+static int32_t add_instr(struct msc_ewise_builder *b, const struct msc_ewise_instr *instr) {
     struct msc_ewise *e = b->e;
     assert(e->n_instrs < b->max_instrs);
-    e->instrs[e->n_instrs] = (struct msc_ewise_instr){.fn = msc_ewise_op_fn(op),
-                                                      .out = MSC_EWISE_VALUE + e->n_instrs,
-                                                      .a = x,
-                                                      .b = y,
-                                                      .p = {p0, p1}};
-    return MSC_EWISE_VALUE + e->n_instrs++;
+    int32_t out = MSC_EWISE_VALUE + e->n_instrs;
+    e->instrs[e->n_instrs] = *instr;
+    e->instrs[e->n_instrs].out = out;
+    e->n_instrs++;
+    return out;
+}
+
+int32_t msc_ewise__emit(struct msc_ewise_builder *b, enum msc_ewise_op op, int32_t x, int32_t y,
+                        float p0, float p1) {
+    return add_instr(
+        b, &(struct msc_ewise_instr){.op = op, .a = x, .b = y, .c = -1, .d = -1, .p = {p0, p1}});
 }
 
 // ---- Index space ------------------------------------------------------------------------------
@@ -222,8 +226,9 @@ static enum msc_status allocate_registers(struct msc_ewise *e) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
     }
     for (int32_t i = 0; i < e->n_instrs; i++) {
-        int32_t refs[2] = {e->instrs[i].a, e->instrs[i].b};
-        for (int k = 0; k < 2; k++) {
+        const struct msc_ewise_instr *x = &e->instrs[i];
+        int32_t refs[] = {x->a, x->b, x->c, x->d};
+        for (int k = 0; k < MSC_EWISE_MAX_X; k++) {
             if (refs[k] >= MSC_EWISE_VALUE) {
                 last_use[refs[k] - MSC_EWISE_VALUE] = i;
             }
@@ -242,8 +247,10 @@ static enum msc_status allocate_registers(struct msc_ewise *e) {
     for (int32_t i = 0; i < e->n_instrs; i++) {
         struct msc_ewise_instr *x = &e->instrs[i];
         x->out = place_of(e, registers, x->out);
-        x->a = place_of(e, registers, x->a);
-        x->b = x->b < 0 ? -1 : place_of(e, registers, x->b);
+        int32_t *refs[] = {&x->a, &x->b, &x->c, &x->d};
+        for (int k = 0; k < MSC_EWISE_MAX_X; k++) {
+            *refs[k] = *refs[k] < 0 ? -1 : place_of(e, registers, *refs[k]);
+        }
     }
     return MSC_OK;
 }
@@ -268,24 +275,32 @@ static int32_t add_channels(struct msc_ewise_builder *b, enum msc_ewise_source s
     return add_operand(b, &o);
 }
 
-static void emit_start(struct msc_ewise_builder *b, const struct msc_ewise_options *options) {
+// What comes before the first joint: the anchor's result, or what its sums become.
+static enum msc_status emit_start(struct msc_ewise_builder *b,
+                                  const struct msc_ewise_options *options) {
+    static const float zero[1] = {-0.0f}; // adds to any number without changing it
+    struct msc_ewise_instr x = {
+        .op = MSC_EWISE_FINISH_F32, .d = -1, .p = {options->low, options->high}};
     if (options->start == MSC_EWISE_CHAIN) {
-        return;
+        return MSC_OK;
     }
-    int32_t value = add_anchor(b);
+    x.a = add_anchor(b);
+    if (options->start == MSC_EWISE_FLOAT) {
+        b->results[options->first - 1] = x.a;
+        return MSC_OK;
+    }
+    x.b = add_channels(b, MSC_EWISE_FROM_SCALES, NULL, options);
+    if (options->bias) {
+        x.c = add_channels(b, MSC_EWISE_FROM_MEMORY, options->bias, options);
+    } else {
+        MSC_TRY(msc_ewise__add_constant(b, zero, 0, NULL, &x.c));
+    }
     if (options->start == MSC_EWISE_SUM_I32) {
-        int32_t offsets = add_channels(b, MSC_EWISE_FROM_OFFSETS, NULL, options);
-        value = msc_ewise__emit(b, MSC_EWISE_CONVERT, value, offsets, 0, 0);
+        x.op = MSC_EWISE_FINISH_I32;
+        x.d = add_channels(b, MSC_EWISE_FROM_OFFSETS, NULL, options);
     }
-    if (options->start != MSC_EWISE_FLOAT) {
-        int32_t scales = add_channels(b, MSC_EWISE_FROM_SCALES, NULL, options);
-        value = msc_ewise__emit(b, MSC_EWISE_MULTIPLY, value, scales, 0, 0);
-        if (options->bias) {
-            int32_t bias = add_channels(b, MSC_EWISE_FROM_MEMORY, options->bias, options);
-            value = msc_ewise__emit(b, MSC_EWISE_ADD, value, bias, 0, 0);
-        }
-    }
-    b->results[options->first - 1] = value;
+    b->results[options->first - 1] = add_instr(b, &x);
+    return MSC_OK;
 }
 
 static enum msc_status compile(struct msc_ewise_builder *b,
@@ -296,7 +311,7 @@ static enum msc_status compile(struct msc_ewise_builder *b,
     msc_view_physical(&view, b->dims, axes);
     e->n_dims = b->out->n_dims;
     memcpy(e->dims, b->dims, sizeof(e->dims));
-    emit_start(b, options);
+    MSC_TRY(emit_start(b, options));
     for (int32_t k = options->first; k < b->step->n_joints; k++) {
         MSC_TRY(msc_ewise__emit_joint(b, &b->step->joints[k], &b->results[k]));
     }

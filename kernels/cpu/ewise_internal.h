@@ -1,4 +1,5 @@
-// What compiling and running element-wise programs share. Nobody outside ewise*.c includes this.
+// What compiling and running element-wise programs share. Nobody outside ewise*.c
+// includes this, but for kernels/vulkan/vk_ewise.c, which turns programs into shaders.
 //
 // The index space of a program is the output's, in the order of memory, with dims joined wherever
 // every operand allows it. A block is some whole rows of the innermost dim or, where that is long,
@@ -10,8 +11,9 @@
 #include "kernels/cpu/ewise.h"
 #include "kernels/cpu/ewise_ops.h"
 
-// Floats in a block: 8 KiB, so that a handful of them fit into a first-level cache.
-#define MSC_EWISE_BLOCK 2048
+// Floats in a block: 4 KiB, so that all operands of an instruction and a few registers fit into a
+// first-level cache.
+#define MSC_EWISE_BLOCK 1024
 
 enum msc_ewise_source {
     MSC_EWISE_FROM_INPUT,
@@ -38,8 +40,8 @@ struct msc_ewise_operand {
 
 // Places of blocks: operands first, then registers, then the output.
 struct msc_ewise_instr {
-    msc_ewise_fn fn;
-    int32_t out, a, b; // places; b is -1 for one operand
+    enum msc_ewise_op op;
+    int32_t out, a, b, c, d; // places; -1 where there is none
     float p[2];
 };
 

@@ -10,8 +10,8 @@
 // same bits. `omp simd` promises that elements do not depend on each other, which is true when
 // `out` is one of the operands, but nothing the compiler could see.
 
-MSC_SIMD static void run_add(float *out, const float *a, const float *b, const float p[2],
-                             int64_t n) {
+MSC_SIMD static void run_add(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0], *b = x[1];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -19,8 +19,8 @@ MSC_SIMD static void run_add(float *out, const float *a, const float *b, const f
     }
 }
 
-MSC_SIMD static void run_subtract(float *out, const float *a, const float *b, const float p[2],
-                                  int64_t n) {
+MSC_SIMD static void run_subtract(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0], *b = x[1];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -28,8 +28,8 @@ MSC_SIMD static void run_subtract(float *out, const float *a, const float *b, co
     }
 }
 
-MSC_SIMD static void run_multiply(float *out, const float *a, const float *b, const float p[2],
-                                  int64_t n) {
+MSC_SIMD static void run_multiply(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0], *b = x[1];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -37,8 +37,8 @@ MSC_SIMD static void run_multiply(float *out, const float *a, const float *b, co
     }
 }
 
-MSC_SIMD static void run_divide(float *out, const float *a, const float *b, const float p[2],
-                                int64_t n) {
+MSC_SIMD static void run_divide(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0], *b = x[1];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -47,8 +47,8 @@ MSC_SIMD static void run_divide(float *out, const float *a, const float *b, cons
 }
 
 // NaN of either side stays.
-MSC_SIMD static void run_maximum(float *out, const float *a, const float *b, const float p[2],
-                                 int64_t n) {
+MSC_SIMD static void run_maximum(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0], *b = x[1];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -56,8 +56,8 @@ MSC_SIMD static void run_maximum(float *out, const float *a, const float *b, con
     }
 }
 
-MSC_SIMD static void run_minimum(float *out, const float *a, const float *b, const float p[2],
-                                 int64_t n) {
+MSC_SIMD static void run_minimum(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0], *b = x[1];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -65,30 +65,46 @@ MSC_SIMD static void run_minimum(float *out, const float *a, const float *b, con
     }
 }
 
-static void run_power(float *out, const float *a, const float *b, const float p[2], int64_t n) {
+static void run_power(float *out, const float *const x[], const float p[2], int64_t n) {
     (void)p;
     for (int64_t i = 0; i < n; i++) {
-        out[i] = msc_powf(a[i], b[i]);
+        out[i] = msc_powf(x[0][i], x[1][i]);
     }
 }
 
-MSC_SIMD static void run_convert(float *out, const float *a, const float *b, const float p[2],
-                                 int64_t n) {
-    (void)p;
+MSC_SIMD static void run_finish_f32(float *out, const float *const x[], const float p[2],
+                                    int64_t n) {
+    const float *a = x[0], *b = x[1], *c = x[2];
+    float low = p[0], high = p[1];
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        float y = b[i] * a[i];
+        y = y + c[i];
+        y = y < low ? low : y;
+        out[i] = y > high ? high : y;
+    }
+}
+
+MSC_SIMD static void run_finish_i32(float *out, const float *const x[], const float p[2],
+                                    int64_t n) {
+    const float *a = x[0], *b = x[1], *c = x[2], *d = x[3];
+    float low = p[0], high = p[1];
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
         int32_t sum, offset;
         memcpy(&sum, &a[i], sizeof(sum));
-        memcpy(&offset, &b[i], sizeof(offset));
+        memcpy(&offset, &d[i], sizeof(offset));
         // Unsigned: a sum may have wrapped before its offset brings it back.
-        out[i] = (float)(int32_t)((uint32_t)sum - (uint32_t)offset);
+        float y = b[i] * (float)(int32_t)((uint32_t)sum - (uint32_t)offset);
+        y = y + c[i];
+        y = y < low ? low : y;
+        out[i] = y > high ? high : y;
     }
 }
 
 // NaN stays.
-MSC_SIMD static void run_relu(float *out, const float *a, const float *b, const float p[2],
-                              int64_t n) {
-    (void)b;
+MSC_SIMD static void run_relu(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -96,9 +112,9 @@ MSC_SIMD static void run_relu(float *out, const float *a, const float *b, const 
     }
 }
 
-MSC_SIMD static void run_leaky_relu(float *out, const float *a, const float *b, const float p[2],
+MSC_SIMD static void run_leaky_relu(float *out, const float *const x[], const float p[2],
                                     int64_t n) {
-    (void)b;
+    const float *a = x[0];
     float slope = p[0];
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -106,9 +122,8 @@ MSC_SIMD static void run_leaky_relu(float *out, const float *a, const float *b, 
     }
 }
 
-MSC_SIMD static void run_clip(float *out, const float *a, const float *b, const float p[2],
-                              int64_t n) {
-    (void)b;
+MSC_SIMD static void run_clip(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0];
     float low = p[0], high = p[1];
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -117,9 +132,9 @@ MSC_SIMD static void run_clip(float *out, const float *a, const float *b, const 
     }
 }
 
-MSC_SIMD static void run_hard_sigmoid(float *out, const float *a, const float *b, const float p[2],
+MSC_SIMD static void run_hard_sigmoid(float *out, const float *const x[], const float p[2],
                                       int64_t n) {
-    (void)b;
+    const float *a = x[0];
     float alpha = p[0], beta = p[1];
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -129,9 +144,9 @@ MSC_SIMD static void run_hard_sigmoid(float *out, const float *a, const float *b
     }
 }
 
-MSC_SIMD static void run_hard_swish(float *out, const float *a, const float *b, const float p[2],
+MSC_SIMD static void run_hard_swish(float *out, const float *const x[], const float p[2],
                                     int64_t n) {
-    (void)b;
+    const float *a = x[0];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -141,41 +156,35 @@ MSC_SIMD static void run_hard_swish(float *out, const float *a, const float *b, 
     }
 }
 
-static void run_sigmoid(float *out, const float *a, const float *b, const float p[2], int64_t n) {
-    (void)b;
+static void run_sigmoid(float *out, const float *const x[], const float p[2], int64_t n) {
     (void)p;
-    msc_sigmoid_run(out, a, n);
+    msc_sigmoid_run(out, x[0], n);
 }
 
-static void run_tanh(float *out, const float *a, const float *b, const float p[2], int64_t n) {
-    (void)b;
+static void run_tanh(float *out, const float *const x[], const float p[2], int64_t n) {
     (void)p;
-    msc_tanh_run(out, a, n);
+    msc_tanh_run(out, x[0], n);
 }
 
-static void run_erf(float *out, const float *a, const float *b, const float p[2], int64_t n) {
-    (void)b;
+static void run_erf(float *out, const float *const x[], const float p[2], int64_t n) {
     (void)p;
-    msc_erf_run(out, a, n);
+    msc_erf_run(out, x[0], n);
 }
 
-static void run_exp(float *out, const float *a, const float *b, const float p[2], int64_t n) {
-    (void)b;
+static void run_exp(float *out, const float *const x[], const float p[2], int64_t n) {
     (void)p;
-    msc_exp_run(out, a, n);
+    msc_exp_run(out, x[0], n);
 }
 
-static void run_log(float *out, const float *a, const float *b, const float p[2], int64_t n) {
-    (void)b;
+static void run_log(float *out, const float *const x[], const float p[2], int64_t n) {
     (void)p;
     for (int64_t i = 0; i < n; i++) {
-        out[i] = msc_logf(a[i]);
+        out[i] = msc_logf(x[0][i]);
     }
 }
 
-MSC_SIMD static void run_sqrt(float *out, const float *a, const float *b, const float p[2],
-                              int64_t n) {
-    (void)b;
+MSC_SIMD static void run_sqrt(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -183,9 +192,9 @@ MSC_SIMD static void run_sqrt(float *out, const float *a, const float *b, const 
     }
 }
 
-MSC_SIMD static void run_square_root_power(float *out, const float *a, const float *b,
-                                           const float p[2], int64_t n) {
-    (void)b;
+MSC_SIMD static void run_square_root_power(float *out, const float *const x[], const float p[2],
+                                           int64_t n) {
+    const float *a = x[0];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -195,9 +204,8 @@ MSC_SIMD static void run_square_root_power(float *out, const float *a, const flo
     }
 }
 
-MSC_SIMD static void run_abs(float *out, const float *a, const float *b, const float p[2],
-                             int64_t n) {
-    (void)b;
+MSC_SIMD static void run_abs(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -205,9 +213,8 @@ MSC_SIMD static void run_abs(float *out, const float *a, const float *b, const f
     }
 }
 
-MSC_SIMD static void run_negative(float *out, const float *a, const float *b, const float p[2],
-                                  int64_t n) {
-    (void)b;
+MSC_SIMD static void run_negative(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -215,9 +222,9 @@ MSC_SIMD static void run_negative(float *out, const float *a, const float *b, co
     }
 }
 
-MSC_SIMD static void run_reciprocal(float *out, const float *a, const float *b, const float p[2],
+MSC_SIMD static void run_reciprocal(float *out, const float *const x[], const float p[2],
                                     int64_t n) {
-    (void)b;
+    const float *a = x[0];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -225,9 +232,8 @@ MSC_SIMD static void run_reciprocal(float *out, const float *a, const float *b, 
     }
 }
 
-MSC_SIMD static void run_floor(float *out, const float *a, const float *b, const float p[2],
-                               int64_t n) {
-    (void)b;
+MSC_SIMD static void run_floor(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -235,9 +241,8 @@ MSC_SIMD static void run_floor(float *out, const float *a, const float *b, const
     }
 }
 
-MSC_SIMD static void run_ceil(float *out, const float *a, const float *b, const float p[2],
-                              int64_t n) {
-    (void)b;
+MSC_SIMD static void run_ceil(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -245,9 +250,8 @@ MSC_SIMD static void run_ceil(float *out, const float *a, const float *b, const 
     }
 }
 
-MSC_SIMD static void run_round(float *out, const float *a, const float *b, const float p[2],
-                               int64_t n) {
-    (void)b;
+MSC_SIMD static void run_round(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -255,8 +259,8 @@ MSC_SIMD static void run_round(float *out, const float *a, const float *b, const
     }
 }
 
-MSC_SIMD static void run_elu_tail(float *out, const float *a, const float *b, const float p[2],
-                                  int64_t n) {
+MSC_SIMD static void run_elu_tail(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0], *b = x[1];
     float alpha = p[0];
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -264,8 +268,9 @@ MSC_SIMD static void run_elu_tail(float *out, const float *a, const float *b, co
     }
 }
 
-MSC_SIMD static void run_gelu_tail(float *out, const float *a, const float *b, const float p[2],
+MSC_SIMD static void run_gelu_tail(float *out, const float *const x[], const float p[2],
                                    int64_t n) {
+    const float *a = x[0], *b = x[1];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -273,9 +278,9 @@ MSC_SIMD static void run_gelu_tail(float *out, const float *a, const float *b, c
     }
 }
 
-MSC_SIMD static void run_tanh_argument(float *out, const float *a, const float *b, const float p[2],
+MSC_SIMD static void run_tanh_argument(float *out, const float *const x[], const float p[2],
                                        int64_t n) {
-    (void)b;
+    const float *a = x[0];
     (void)p;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -283,9 +288,8 @@ MSC_SIMD static void run_tanh_argument(float *out, const float *a, const float *
     }
 }
 
-MSC_SIMD static void run_scale(float *out, const float *a, const float *b, const float p[2],
-                               int64_t n) {
-    (void)b;
+MSC_SIMD static void run_scale(float *out, const float *const x[], const float p[2], int64_t n) {
+    const float *a = x[0];
     float factor = p[0];
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
@@ -293,10 +297,9 @@ MSC_SIMD static void run_scale(float *out, const float *a, const float *b, const
     }
 }
 
-static void run_copy(float *out, const float *a, const float *b, const float p[2], int64_t n) {
-    (void)b;
+static void run_copy(float *out, const float *const x[], const float p[2], int64_t n) {
     (void)p;
-    memmove(out, a, (size_t)n * sizeof(out[0]));
+    memmove(out, x[0], (size_t)n * sizeof(out[0]));
 }
 
 static const msc_ewise_fn fns[MSC_EWISE_OP_COUNT] = {
@@ -307,7 +310,8 @@ static const msc_ewise_fn fns[MSC_EWISE_OP_COUNT] = {
     [MSC_EWISE_MAXIMUM] = run_maximum,
     [MSC_EWISE_MINIMUM] = run_minimum,
     [MSC_EWISE_POWER] = run_power,
-    [MSC_EWISE_CONVERT] = run_convert,
+    [MSC_EWISE_FINISH_F32] = run_finish_f32,
+    [MSC_EWISE_FINISH_I32] = run_finish_i32,
     [MSC_EWISE_RELU] = run_relu,
     [MSC_EWISE_LEAKY_RELU] = run_leaky_relu,
     [MSC_EWISE_CLIP] = run_clip,

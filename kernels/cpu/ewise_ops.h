@@ -16,7 +16,7 @@ enum msc_ewise_op {
     MSC_EWISE_MAXIMUM,
     MSC_EWISE_MINIMUM,
     MSC_EWISE_POWER,
-    MSC_EWISE_CONVERT, // (float)(a - b), both int32
+    MSC_EWISE_FINISH_I32, // as FINISH_F32, of (float)(sum - offset); x: sum, scale, bias, offset
     MSC_EWISE_RELU,
     MSC_EWISE_LEAKY_RELU,   // p[0]: slope below 0
     MSC_EWISE_CLIP,         // p[0] ... p[1]
@@ -40,11 +40,13 @@ enum msc_ewise_op {
     MSC_EWISE_TANH_ARGUMENT, // of gelu's tangent
     MSC_EWISE_SCALE,         // p[0] * a
     MSC_EWISE_COPY,
+    MSC_EWISE_FINISH_F32, // scale * sum + bias, limited to p[0] ... p[1]; x: sum, scale, bias
     MSC_EWISE_OP_COUNT
 };
 
-// out[i] = f(a[i], b[i]) for n elements; out may equal a or b. `b` is NULL for one operand.
-typedef void (*msc_ewise_fn)(float *out, const float *a, const float *b, const float p[2],
+// out[i] = f(x[0][i], x[1][i], ...) for n elements; out may equal any x. Unused ones are NULL.
+#define MSC_EWISE_MAX_X 4
+typedef void (*msc_ewise_fn)(float *out, const float *const x[MSC_EWISE_MAX_X], const float p[2],
                              int64_t n);
 
 msc_ewise_fn msc_ewise_op_fn(enum msc_ewise_op op);

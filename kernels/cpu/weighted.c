@@ -8,7 +8,7 @@
 // ---- Chunks -----------------------------------------------------------------------------------
 
 // The largest divisor of n up to `most`, or, when that is far below, the smallest above it.
-static int64_t choose_chunk(int64_t n, int64_t most) {
+static int64_t choose_divisor(int64_t n, int64_t most) {
     int64_t below = 1, above = n;
     for (int64_t d = 1; d * d <= n; d++) {
         if (n % d == 0) {
@@ -22,17 +22,9 @@ static int64_t choose_chunk(int64_t n, int64_t most) {
     return below * 8 >= most || below == n ? below : above;
 }
 
-static int64_t product3(const int64_t v[3], int n) {
-    int64_t p = 1;
-    for (int i = 0; i < n; i++) {
-        p *= v[i];
-    }
-    return p;
-}
-
 // A pointwise convolution is one over a single long row of positions.
 static void flatten(struct msc_dense_desc *d) {
-    int64_t positions = d->batch * product3(d->in, d->n_spatial);
+    int64_t positions = d->batch * msc_dims_product(d->n_spatial, d->in);
     d->batch = 1;
     d->n_spatial = 2;
     for (int i = 0; i < 3; i++) {
@@ -42,58 +34,91 @@ static void flatten(struct msc_dense_desc *d) {
     }
 }
 
-// Divides the batch so that input and output of a chunk fit into the cache, unless the weights,
-// read anew for each chunk, are larger still.
-static void divide(struct msc_weighted *k, const struct msc_weighted_spec *spec,
-                   struct msc_dense_desc *d, bool is_whole) {
-    *d = spec->desc;
+// Bytes that a chunk may take. Weights are read anew for each, so that larger ones ask for larger
+// chunks.
+static int64_t chunk_bytes(const struct msc_weighted *k) {
+    int64_t weights = msc_array_n_elements(k->weight) * (int64_t)sizeof(float);
+    return weights > MSC_CPU_CACHE_BYTES ? weights : MSC_CPU_CACHE_BYTES;
+}
+
+static void divide_batch(struct msc_weighted_chunks *c, const struct msc_weighted *k,
+                         bool is_pointwise) {
+    struct msc_dense_desc *d = &c->desc;
     bool is_conv = d->kind != MSC_DENSE_LINEAR;
-    if (is_conv && spec->is_pointwise) {
-        flatten(d);
-    }
-    int64_t *axis = is_conv && spec->is_pointwise ? &d->in[1] : &d->batch;
     int64_t in = d->in_channels, out = d->out_channels;
-    if (is_conv && !spec->is_pointwise) {
-        in *= product3(d->in, d->n_spatial);
-        out *= product3(d->out, d->n_spatial);
+    if (is_conv && is_pointwise) {
+        flatten(d);
+    } else if (is_conv) {
+        in *= msc_dims_product(d->n_spatial, d->in);
+        out *= msc_dims_product(d->n_spatial, d->out);
     }
-    int64_t weights_bytes = msc_array_n_elements(k->weight) * (int64_t)sizeof(float);
-    int64_t bytes = weights_bytes > MSC_CPU_CACHE_BYTES ? weights_bytes : MSC_CPU_CACHE_BYTES;
-    int64_t most = bytes / ((in + out) * (int64_t)sizeof(float));
-    int64_t chunk = is_whole ? *axis : choose_chunk(*axis, most > 0 ? most : 1);
-    k->n_chunks = *axis / chunk;
+    int64_t *axis = is_conv && is_pointwise ? &d->in[1] : &d->batch;
+    int64_t most = chunk_bytes(k) / ((in + out) * (int64_t)sizeof(float));
+    bool is_whole = k->backend->base.options.kernel_threads > 1;
+    int64_t chunk = is_whole ? *axis : choose_divisor(*axis, most > 0 ? most : 1);
+    c->n = *axis / chunk;
+    c->bands = 1;
     *axis = chunk;
-    d->out[1] = is_conv && spec->is_pointwise ? chunk : d->out[1];
-    k->chunk_in = chunk * in;
-    k->chunk_out = chunk * out;
+    d->out[1] = is_conv && is_pointwise ? chunk : d->out[1];
+    c->images = d->batch;
+    c->in = chunk * in;
+    c->out = chunk * out;
+}
+
+// Leaves no padding to the routine; with more than one image in a chunk, or all of one.
+static void pad_input(struct msc_weighted_chunks *c) {
+    struct msc_dense_desc *d = &c->desc;
+    c->is_padded = true;
+    c->in = d->batch * d->in_channels;
+    for (int i = 0; i < d->n_spatial; i++) {
+        d->in[i] = (d->out[i] - 1) * d->strides[i] + (d->kernel[i] - 1) * d->dilation[i] + 1;
+        d->pad_begin[i] = d->pad_end[i] = 0;
+        c->in *= d->in[i];
+    }
+}
+
+// Cuts an image that is too large for the cache into bands along its first axis.
+static void divide_image(struct msc_weighted_chunks *c, const struct msc_weighted *k) {
+    struct msc_dense_desc *d = &c->desc;
+    int64_t row = d->out_channels * msc_dims_product(d->n_spatial - 1, d->out + 1) +
+                  d->in_channels * msc_dims_product(d->n_spatial - 1, d->in + 1) * d->strides[0];
+    int64_t most = chunk_bytes(k) / (row * (int64_t)sizeof(float));
+    int64_t rows = choose_divisor(d->out[0], most > 0 ? most : 1);
+    c->bands = d->out[0] / rows;
+    c->n *= c->bands;
+    c->out /= c->bands;
+    d->out[0] = rows;
+    pad_input(c);
+}
+
+static void divide(struct msc_weighted *k, const struct msc_weighted_spec *spec) {
+    bool is_window = spec->desc.kind == MSC_DENSE_CONV && !spec->is_pointwise;
+    for (int unit = 0; unit < MSC_WEIGHTED_UNIT_COUNT; unit++) {
+        struct msc_weighted_chunks *c = &k->chunks[unit];
+        c->desc = spec->desc;
+        c->desc.is_int8 = unit >= MSC_WEIGHTED_INT8;
+        divide_batch(c, k, spec->is_pointwise);
+        // A float result that nothing follows gains nothing from the copy that bands take.
+        bool gains = unit != MSC_WEIGHTED_FLOAT || k->ends[0];
+        bool is_large =
+            c->images == 1 && (c->in + c->out) * (int64_t)sizeof(float) > 2 * chunk_bytes(k);
+        if (is_window && is_large && gains && k->backend->base.options.kernel_threads == 1) {
+            divide_image(c, k);
+        } else if (is_window && unit == MSC_WEIGHTED_INT8_PADDED) {
+            pad_input(c);
+        }
+    }
 }
 
 // ---- Preparing --------------------------------------------------------------------------------
 
-// The input may be padded beforehand: no padding is left to the routine.
-static void pad_input(struct msc_weighted *k, struct msc_dense_desc *d) {
-    k->padded_in = d->batch * d->in_channels;
-    for (int i = 0; i < d->n_spatial; i++) {
-        d->in[i] += d->pad_begin[i] + d->pad_end[i];
-        d->pad_begin[i] = d->pad_end[i] = 0;
-        k->padded_in *= d->in[i];
-    }
-}
-
-// A limit that directly follows the float result is left to the routine, when nobody else reads
-// that result. Returns the first joint that is not.
-static int32_t fuse_limit(struct msc_dense_desc *d, const struct msc_step *step) {
-    if (step->n_joints < 2) {
-        return 1;
-    }
-    const struct msc_step_joint *next = &step->joints[1];
-    d->low = 0.0f;
-    d->high = INFINITY;
-    if (next->joint->op == MSC_OP_CLIP) {
-        d->low = -INFINITY;
-        msc_joint_attr_float(next->joint, "min", &d->low);
-        msc_joint_attr_float(next->joint, "max", &d->high);
-    } else if (next->joint->op != MSC_OP_RELU) {
+// A limit that directly follows the result is taken together with it, when nobody else reads the
+// result. Returns the first joint behind.
+static int32_t find_limit(float *low, float *high, const struct msc_step *step) {
+    *low = -INFINITY;
+    *high = INFINITY;
+    if (step->n_joints < 2 ||
+        (step->joints[1].joint->op != MSC_OP_CLIP && step->joints[1].joint->op != MSC_OP_RELU)) {
         return 1;
     }
     for (int32_t j = 2; j < step->n_joints; j++) {
@@ -104,20 +129,31 @@ static int32_t fuse_limit(struct msc_dense_desc *d, const struct msc_step *step)
             }
         }
     }
-    d->has_clip = isfinite(d->low) && d->low <= d->high;
-    return d->has_clip ? 2 : 1;
+    if (step->joints[1].joint->op == MSC_OP_RELU) {
+        *low = 0.0f;
+    } else {
+        msc_joint_attr_float(step->joints[1].joint, "min", low);
+        msc_joint_attr_float(step->joints[1].joint, "max", high);
+    }
+    return 2;
 }
 
-static enum msc_status create_ends(struct msc_weighted *k, const struct msc_plan *plan,
-                                   const struct msc_step *step, int32_t first, int channel_axis) {
+static enum msc_status create_ends(struct msc_weighted *k, struct msc_dense_desc *float_desc,
+                                   const struct msc_plan *plan, const struct msc_step *step,
+                                   int channel_axis) {
     static const enum msc_ewise_start starts[] = {MSC_EWISE_FLOAT, MSC_EWISE_SUM_F32,
                                                   MSC_EWISE_SUM_I32};
+    struct msc_ewise_options options = {.channel_axis = channel_axis, .bias = k->bias};
+    options.first = find_limit(&options.low, &options.high, step);
+    float_desc->has_clip =
+        options.first == 2 && isfinite(options.low) && options.low <= options.high;
+    float_desc->low = options.low;
+    float_desc->high = options.high;
     for (int i = 0; i < 3; i++) {
-        struct msc_ewise_options options = {.start = starts[i],
-                                            .first = i == 0 ? first : 1,
-                                            .channel_axis = channel_axis,
-                                            .bias = i == 0 ? NULL : k->bias};
-        MSC_TRY(msc_ewise_create(&k->ends[i], plan, step, &options));
+        struct msc_ewise_options o = options;
+        o.start = starts[i];
+        o.first = i == 0 && !float_desc->has_clip ? 1 : options.first;
+        MSC_TRY(msc_ewise_create(&k->ends[i], plan, step, &o));
     }
     return MSC_OK;
 }
@@ -125,7 +161,7 @@ static enum msc_status create_ends(struct msc_weighted *k, const struct msc_plan
 static enum msc_status init(struct msc_weighted *k, const struct msc_plan *plan,
                             const struct msc_step *step, const struct msc_weighted_spec *spec) {
     const struct msc_step_joint *anchor = &step->joints[0];
-    struct msc_dense_desc d;
+    struct msc_dense_desc float_desc = {.bias = NULL};
     k->name = anchor->joint->name;
     k->input = anchor->operands[0].index;
     k->weight = msc_graph_tensor(plan->graph, anchor->operands[1].index)->data;
@@ -134,17 +170,15 @@ static enum msc_status init(struct msc_weighted *k, const struct msc_plan *plan,
     }
     k->out_axis = spec->out_axis;
     k->channels = spec->desc.out_channels;
-    divide(k, spec, &d, k->backend->base.options.kernel_threads > 1);
-    k->descs[MSC_WEIGHTED_WHOLE] = d;
-    k->descs[MSC_WEIGHTED_INT8] = d;
-    k->descs[MSC_WEIGHTED_INT8].is_int8 = true;
-    k->descs[MSC_WEIGHTED_INT8_PADDED] = k->descs[MSC_WEIGHTED_INT8];
-    pad_input(k, &k->descs[MSC_WEIGHTED_INT8_PADDED]);
-    d.bias = k->bias;
-    int32_t first = fuse_limit(&d, step);
-    k->descs[MSC_WEIGHTED_FLOAT] = d;
-    MSC_TRY(msc_weighted_create_routines(k));
-    return create_ends(k, plan, step, first, spec->channel_axis);
+    k->whole = spec->desc;
+    MSC_TRY(create_ends(k, &float_desc, plan, step, spec->channel_axis));
+    divide(k, spec);
+    struct msc_dense_desc *d = &k->chunks[MSC_WEIGHTED_FLOAT].desc;
+    d->bias = k->bias;
+    d->has_clip = float_desc.has_clip;
+    d->low = float_desc.low;
+    d->high = float_desc.high;
+    return msc_weighted_create_routines(k);
 }
 
 enum msc_status msc_weighted_create(struct msc_weighted **out, struct msc_cpu_backend *b,

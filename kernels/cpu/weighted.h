@@ -1,7 +1,9 @@
 // Steps whose anchor multiplies activations with constant weights: convolutions and linear layers.
 //
-// A step runs in chunks of its batch, so that a chunk's input, sums and output stay in the cache
-// while they are expanded, multiplied and followed by element-wise joints. Three ways (units):
+// A step runs in chunks, so that a chunk's input, sums and output stay in the cache while they are
+// expanded, multiplied and followed by element-wise joints. A chunk is some images (or positions,
+// where each is computed by itself) or a band of rows of one image, copied with its padding and
+// what neighbouring bands share. Three ways (units):
 //
 //     float  float32, also under wide or float edits: integers coming in are dequantised first
 //     whole  float32 over whole numbers q - z: exact while every sum stays below 2^24. Where weights
@@ -25,11 +27,9 @@ enum msc_weighted_unit {
     MSC_WEIGHTED_FLOAT,
     MSC_WEIGHTED_WHOLE,
     MSC_WEIGHTED_INT8,
-    MSC_WEIGHTED_INT8_PADDED, // the same over an input that is padded beforehand
+    MSC_WEIGHTED_INT8_PADDED, // over an input copied with its padding, which is the zero point
     MSC_WEIGHTED_UNIT_COUNT
 };
-
-struct msc_weighted_routine; // a msc_dense made when it is first needed
 
 // What the families say about a joint: its whole batch as one routine.
 struct msc_weighted_spec {
@@ -39,6 +39,24 @@ struct msc_weighted_spec {
     bool is_pointwise;          // every position of the batch is computed by itself
 };
 
+// False when the families do not take the joint.
+bool msc_cpu_describe_conv(struct msc_weighted_spec *out, const struct msc_graph *g,
+                           const struct msc_joint *joint);
+bool msc_cpu_describe_linear(struct msc_weighted_spec *out, const struct msc_graph *g,
+                             const struct msc_joint *joint);
+
+// How a unit divides a step.
+struct msc_weighted_chunks {
+    struct msc_dense_desc desc; // of one chunk
+    int64_t n;
+    int64_t bands;   // chunks that make an image; else 1
+    bool is_padded;  // input is copied with its padding
+    int64_t in, out; // elements that the routine reads and writes
+    int64_t images;  // in one chunk, or 1
+};
+
+struct msc_weighted_routine; // a msc_dense made when it is first needed
+
 struct msc_weighted {
     struct msc_cpu_backend *backend;
     const char *name; // the anchor's
@@ -47,10 +65,8 @@ struct msc_weighted {
     const float *bias; // may be NULL
     int out_axis;
     int64_t channels;
-    int64_t n_chunks;
-    int64_t chunk_in, chunk_out; // elements
-    int64_t padded_in;           // elements of a chunk with padding
-    struct msc_dense_desc descs[MSC_WEIGHTED_UNIT_COUNT];
+    struct msc_dense_desc whole; // the spec's
+    struct msc_weighted_chunks chunks[MSC_WEIGHTED_UNIT_COUNT];
     struct msc_weighted_routine *routines; // [MSC_WEIGHTED_UNIT_COUNT]
     struct msc_ewise *ends[3]; // behind float32, sums as float32, sums as int32; may be NULL
 };
@@ -70,6 +86,10 @@ void msc_weighted_release_weights(void *weights);
 // none; the answer never changes.
 enum msc_status msc_weighted_routine(const struct msc_dense **out, const struct msc_weighted *k,
                                      enum msc_weighted_unit unit);
+// Does an int8 routine hand on sums beyond 2^24 as they are? oneDNN may convert them to float32 and
+// back on their way out; which routine does is found by running it once. The answer never changes.
+enum msc_status msc_weighted_is_exact(bool *out, const struct msc_weighted *k,
+                                      enum msc_weighted_unit unit, int thread);
 enum msc_status msc_weighted_create_routines(struct msc_weighted *k);
 void msc_weighted_destroy_routines(struct msc_weighted *k);
 

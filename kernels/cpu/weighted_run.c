@@ -6,6 +6,7 @@
 struct run {
     const struct msc_weighted *k;
     const struct msc_call *call;
+    const struct msc_weighted_chunks *chunks;
     const struct msc_weighted_pack *pack;
     const struct msc_dense *dense;
     enum msc_weighted_unit unit;
@@ -36,48 +37,60 @@ static int32_t moved_zero_point(const struct msc_quant *q) {
     return q->zero_points[0] + (q->low < 0 ? 128 : 0);
 }
 
-// Picks the unit for this input and these weights. Integers need both to be integers.
-static enum msc_status choose_unit(struct run *r, const struct msc_weighted_variant *v) {
+// The unit for this input and these weights. Integers need both to be integers.
+static enum msc_weighted_unit best_unit(const struct run *r, const struct msc_weighted_variant *v) {
     const struct msc_weighted *k = r->k;
-    r->unit = MSC_WEIGHTED_FLOAT;
+    if (!r->quant || !msc_weighted_is_integer(v)) {
+        return MSC_WEIGHTED_FLOAT;
+    }
+    if (k->whole.kind == MSC_DENSE_CONV_TRANSPOSE || !msc_weighted_is_int8(v) ||
+        !k->backend->base.options.allow_int8 || !msc_dense_has_int8(k->backend->engine)) {
+        return MSC_WEIGHTED_WHOLE;
+    }
+    bool pads = k->whole.kind == MSC_DENSE_CONV && has_padding(&k->whole);
+    return pads && moved_zero_point(r->quant) != 0 ? MSC_WEIGHTED_INT8_PADDED : MSC_WEIGHTED_INT8;
+}
+
+static enum msc_status set_unit(struct run *r, const struct msc_weighted_variant *v,
+                                enum msc_weighted_unit unit) {
+    r->unit = unit;
+    r->chunks = &r->k->chunks[unit];
     r->digits = (struct msc_cpu_digits){1, 0, 0};
-    if (r->quant && msc_weighted_is_integer(v)) {
-        const struct msc_dense_desc *d = &k->descs[MSC_WEIGHTED_INT8];
-        r->unit = MSC_WEIGHTED_WHOLE;
-        if (d->kind != MSC_DENSE_CONV_TRANSPOSE && msc_weighted_is_int8(v) &&
-            k->backend->base.options.allow_int8 && msc_dense_has_int8(k->backend->engine)) {
-            bool pads = d->kind == MSC_DENSE_CONV && has_padding(d);
-            r->unit = pads && moved_zero_point(r->quant) != 0 ? MSC_WEIGHTED_INT8_PADDED
-                                                              : MSC_WEIGHTED_INT8;
-        }
+    MSC_TRY(msc_weighted_routine(&r->dense, r->k, unit));
+    return msc_weighted_pack(&r->pack, r->k, v, unit);
+}
+
+static enum msc_status choose_unit(struct run *r, const struct msc_weighted_variant *v,
+                                   int thread) {
+    enum msc_weighted_unit unit = best_unit(r, v);
+    enum msc_status status = set_unit(r, v, unit);
+    if (status == MSC_E_UNSUPPORTED && unit >= MSC_WEIGHTED_INT8) {
+        status = set_unit(r, v, MSC_WEIGHTED_WHOLE);
     }
-    enum msc_status status = msc_weighted_routine(&r->dense, k, r->unit);
-    if (status == MSC_E_UNSUPPORTED && r->unit >= MSC_WEIGHTED_INT8) {
-        r->unit = MSC_WEIGHTED_WHOLE;
-        status = msc_weighted_routine(&r->dense, k, r->unit);
+    if (status != MSC_OK || r->unit == MSC_WEIGHTED_FLOAT) {
+        return status;
     }
-    MSC_TRY(status);
-    MSC_TRY(msc_weighted_pack(&r->pack, k, v, r->unit));
-    if (r->unit == MSC_WEIGHTED_FLOAT) {
-        return MSC_OK;
-    }
-    // The int8 routine multiplies q itself. Its sums, too, have to stay below 2^24: on their way out
-    // oneDNN may convert them to float32 and back.
     int32_t largest = msc_cpu_largest(r->quant);
+    bool is_exact = false;
+    // The int8 routine multiplies q itself, up to 255.
     r->digits = msc_cpu_cut(r->unit == MSC_WEIGHTED_WHOLE ? largest : 255, r->pack->largest);
-    if (r->digits.n > 0 && largest * r->pack->largest < ((int64_t)1 << 31)) {
-        return MSC_OK;
+    if (largest * r->pack->largest >= ((int64_t)1 << 31) || r->digits.n == 0) {
+        // Sums that may not fit into int32: no unit computes them over integers.
+        return set_unit(r, v, MSC_WEIGHTED_FLOAT);
     }
-    // Sums that may not fit into int32: no unit computes them over integers.
-    r->unit = MSC_WEIGHTED_FLOAT;
-    r->digits = (struct msc_cpu_digits){1, 0, 0};
-    MSC_TRY(msc_weighted_routine(&r->dense, k, r->unit));
-    return msc_weighted_pack(&r->pack, k, v, r->unit);
+    if (r->digits.n > 1 && r->unit >= MSC_WEIGHTED_INT8) {
+        MSC_TRY(msc_weighted_is_exact(&is_exact, r->k, r->unit, thread));
+        r->digits = is_exact ? (struct msc_cpu_digits){1, 0, 255} : r->digits;
+    }
+    return MSC_OK;
 }
 
 // ---- Scratch ----------------------------------------------------------------------------------
 
 static bool needs_input(const struct run *r) {
+    if (r->chunks->is_padded) {
+        return true;
+    }
     switch (r->unit) {
     case MSC_WEIGHTED_FLOAT:
         return r->quant != NULL;
@@ -101,9 +114,8 @@ static size_t place(struct run *r, char *memory) {
     bool is_int8 = r->unit >= MSC_WEIGHTED_INT8;
     size_t used = 0;
     size_t n = (size_t)k->channels;
-    size_t sums_bytes = (size_t)k->chunk_out * sizeof(int32_t);
-    size_t n_in = (size_t)(r->unit == MSC_WEIGHTED_INT8_PADDED ? k->padded_in : k->chunk_in);
-    size_t in_bytes = n_in * (is_int8 ? sizeof(uint8_t) : sizeof(float));
+    size_t sums_bytes = (size_t)r->chunks->out * sizeof(int32_t);
+    size_t in_bytes = (size_t)r->chunks->in * (is_int8 ? sizeof(uint8_t) : sizeof(float));
     r->dense_scratch = take(memory, &used, msc_dense_scratch_bytes(r->dense));
     r->ewise_scratch = take(memory, &used, msc_ewise_scratch_bytes(r->end));
     r->input = needs_input(r) ? take(memory, &used, in_bytes) : NULL;
@@ -116,54 +128,100 @@ static size_t place(struct run *r, char *memory) {
 
 // ---- Input ------------------------------------------------------------------------------------
 
-// Copies a chunk into the middle of its padding, which is the zero point.
-static void recode_padded(const struct run *r, const uint8_t q[], uint8_t flip, int shift,
-                          uint8_t mask) {
-    const struct msc_dense_desc *d = &r->k->descs[MSC_WEIGHTED_INT8];
-    int64_t in[3] = {1, 1, 1}, begin[3] = {0, 0, 0}, padded[3] = {1, 1, 1};
-    for (int i = 0; i < d->n_spatial; i++) {
-        int a = 3 - d->n_spatial + i;
-        in[a] = d->in[i];
-        begin[a] = d->pad_begin[i];
-        padded[a] = d->in[i] + d->pad_begin[i] + d->pad_end[i];
-    }
-    uint8_t *out = (uint8_t *)r->input;
-    int64_t row = in[2] * d->in_channels;
-    int fill = moved_zero_point(r->quant) >> shift & mask;
-    memset(out, fill, (size_t)r->k->padded_in);
-    for (int64_t i = 0; i < d->batch * in[0] * in[1]; i++) {
-        int64_t y = i % in[1], z = i / in[1] % in[0], image = i / (in[0] * in[1]);
-        int64_t to =
-            ((image * padded[0] + z + begin[0]) * padded[1] + y + begin[1]) * padded[2] + begin[2];
-        msc_cpu_recode(out + to * d->in_channels, q + i * row, row, flip, shift, mask);
+// n input elements from `first` on in the form the routine reads; one digit of them.
+static void convert(const struct run *r, char *to, int64_t first, int64_t n, int digit) {
+    const struct msc_view *in = &r->call->inputs[r->k->input];
+    const char *from = (const char *)in->data + (size_t)first * msc_dtype_bytes(in->dtype);
+    int shift = r->digits.shift * digit;
+    int32_t mask = msc_cpu_digit_mask(&r->digits, digit);
+    if (!r->quant) {
+        memcpy(to, from, (size_t)n * sizeof(float));
+    } else if (r->unit == MSC_WEIGHTED_FLOAT) {
+        msc_cpu_dequantize((float *)(void *)to, from, in->dtype, n, r->quant);
+    } else if (r->unit == MSC_WEIGHTED_WHOLE) {
+        msc_cpu_expand((float *)(void *)to, from, in->dtype, n, r->quant->zero_points[0], shift,
+                       mask);
+    } else {
+        msc_cpu_recode((uint8_t *)to, (const uint8_t *)from, n, r->quant->low < 0 ? 0x80 : 0, shift,
+                       (uint8_t)mask);
     }
 }
 
-// One digit of a chunk in the form the routine reads.
+// Where a chunk with padding lies in its images. Missing axes come first and have length 1.
+struct window {
+    int64_t in[3], padded[3], first[3];
+    int64_t image; // of the batch
+};
+
+static struct window find_window(const struct run *r, int64_t chunk) {
+    const struct msc_dense_desc *whole = &r->k->whole, *d = &r->chunks->desc;
+    struct window w = {.in = {1, 1, 1}, .padded = {1, 1, 1}};
+    int missing = 3 - whole->n_spatial;
+    for (int i = 0; i < whole->n_spatial; i++) {
+        w.in[missing + i] = whole->in[i];
+        w.padded[missing + i] = d->in[i];
+        w.first[missing + i] = -whole->pad_begin[i];
+    }
+    w.first[missing] += chunk % r->chunks->bands * d->out[0] * whole->strides[0];
+    w.image = chunk / r->chunks->bands * r->chunks->images;
+    return w;
+}
+
+// Padding is the zero point: for whole numbers 0.
+static void fill(const struct run *r, char *to, int64_t n, int digit) {
+    int value = 0;
+    if (r->unit >= MSC_WEIGHTED_INT8) {
+        value = moved_zero_point(r->quant) >> (r->digits.shift * digit) &
+                msc_cpu_digit_mask(&r->digits, digit);
+    }
+    memset(to, value, (size_t)n * (r->unit >= MSC_WEIGHTED_INT8 ? 1 : sizeof(float)));
+}
+
+// One row of the padded input; `row` is where its image's row begins, or -1 outside the image.
+static void convert_row(const struct run *r, const struct window *w, char *to, int64_t row,
+                        int digit) {
+    int64_t channels = r->k->whole.in_channels;
+    int64_t element = r->unit >= MSC_WEIGHTED_INT8 ? 1 : (int64_t)sizeof(float);
+    int64_t begin = w->first[2] < 0 ? -w->first[2] : 0;
+    int64_t end = w->in[2] - w->first[2];
+    end = end > w->padded[2] ? w->padded[2] : end;
+    if (row < 0 || begin >= end) {
+        fill(r, to, w->padded[2] * channels, digit);
+        return;
+    }
+    fill(r, to, begin * channels, digit);
+    convert(r, to + begin * channels * element, (row + w->first[2] + begin) * channels,
+            (end - begin) * channels, digit);
+    fill(r, to + end * channels * element, (w->padded[2] - end) * channels, digit);
+}
+
+static void convert_padded(const struct run *r, int64_t chunk, int digit) {
+    struct window w = find_window(r, chunk);
+    int64_t element = r->unit >= MSC_WEIGHTED_INT8 ? 1 : (int64_t)sizeof(float);
+    int64_t row_bytes = w.padded[2] * r->k->whole.in_channels * element;
+    char *to = r->input;
+    for (int64_t image = w.image; image < w.image + r->chunks->images; image++) {
+        for (int64_t i = 0; i < w.padded[0] * w.padded[1]; i++) {
+            int64_t z = w.first[0] + i / w.padded[1], y = w.first[1] + i % w.padded[1];
+            bool is_inside = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
+            int64_t row = ((image * w.in[0] + z) * w.in[1] + y) * w.in[2];
+            convert_row(r, &w, to, is_inside ? row : -1, digit);
+            to += row_bytes;
+        }
+    }
+}
+
+// One digit of a chunk as the routine reads it.
 static const void *prepare_input(const struct run *r, int64_t chunk, int digit) {
     const struct msc_view *in = &r->call->inputs[r->k->input];
-    int64_t n = r->k->chunk_in;
-    const char *from = (const char *)in->data + (size_t)(chunk * n) * msc_dtype_bytes(in->dtype);
+    int64_t first = chunk * r->chunks->in;
     if (!r->input) {
-        return from;
+        return (const char *)in->data + (size_t)first * msc_dtype_bytes(in->dtype);
     }
-    int shift = r->digits.shift * digit;
-    int32_t mask = msc_cpu_digit_mask(&r->digits, digit);
-    uint8_t flip = r->quant->low < 0 ? 0x80 : 0;
-    switch (r->unit) {
-    case MSC_WEIGHTED_FLOAT:
-        msc_cpu_dequantize((float *)(void *)r->input, from, in->dtype, n, r->quant);
-        break;
-    case MSC_WEIGHTED_WHOLE:
-        msc_cpu_expand((float *)(void *)r->input, from, in->dtype, n, r->quant->zero_points[0],
-                       shift, mask);
-        break;
-    case MSC_WEIGHTED_INT8:
-        msc_cpu_recode((uint8_t *)r->input, (const uint8_t *)from, n, flip, shift, (uint8_t)mask);
-        break;
-    default:
-        recode_padded(r, (const uint8_t *)from, flip, shift, (uint8_t)mask);
-        break;
+    if (r->chunks->is_padded) {
+        convert_padded(r, chunk, digit);
+    } else {
+        convert(r, r->input, first, r->chunks->in, digit);
     }
     return r->input;
 }
@@ -172,7 +230,7 @@ static const void *prepare_input(const struct run *r, int64_t chunk, int digit) 
 
 // A chunk's sums: as float32 in `out`, or as int32 in r->sums.
 static enum msc_status multiply(const struct run *r, int64_t chunk, float out[], int thread) {
-    int64_t n = r->k->chunk_out;
+    int64_t n = r->chunks->out;
     bool is_int8 = r->unit >= MSC_WEIGHTED_INT8;
     if (r->digits.n > 1) {
         memset(r->sums, 0, (size_t)n * sizeof(r->sums[0]));
@@ -219,13 +277,13 @@ enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
     const struct msc_weighted_variant *v = call->weights;
     struct run r = {.k = k, .call = call, .quant = call->inputs[k->input].quant};
     void *memory;
-    MSC_TRY(choose_unit(&r, v));
+    MSC_TRY(choose_unit(&r, v, thread));
     r.end = k->ends[r.unit == MSC_WEIGHTED_FLOAT ? 0 : r.unit == MSC_WEIGHTED_WHOLE ? 1 : 2];
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, place(&r, NULL)));
     place(&r, memory);
     set_channels(&r, v);
-    for (int64_t chunk = 0; chunk < k->n_chunks; chunk++) {
-        int64_t begin = chunk * k->chunk_out;
+    for (int64_t chunk = 0; chunk < r.chunks->n; chunk++) {
+        int64_t begin = chunk * r.chunks->out;
         float *out = (float *)call->outputs[0].data + begin;
         MSC_TRY(multiply(&r, chunk, out, thread));
         if (r.end) {
@@ -236,7 +294,7 @@ enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
                 .offsets = r.offsets,
                 .out = out,
                 .begin = begin,
-                .end = begin + k->chunk_out,
+                .end = begin + r.chunks->out,
                 .scratch = r.ewise_scratch};
             msc_ewise_run(r.end, &end);
         }

@@ -4,61 +4,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-// ---- Routines ---------------------------------------------------------------------------------
-
-// Whoever needs a routine first makes it; if two do, one of them is thrown away.
-struct msc_weighted_routine {
-    _Atomic(struct msc_dense *) dense;
-    atomic_bool is_unsupported;
-};
-
-enum msc_status msc_weighted_create_routines(struct msc_weighted *k) {
-    k->routines = msc_alloc_zero(MSC_WEIGHTED_UNIT_COUNT, sizeof(k->routines[0]));
-    if (!k->routines) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-    }
-    for (int i = 0; i < MSC_WEIGHTED_UNIT_COUNT; i++) {
-        atomic_init(&k->routines[i].dense, NULL);
-        atomic_init(&k->routines[i].is_unsupported, false);
-    }
-    return MSC_OK;
-}
-
-void msc_weighted_destroy_routines(struct msc_weighted *k) {
-    for (int i = 0; k->routines && i < MSC_WEIGHTED_UNIT_COUNT; i++) {
-        msc_dense_destroy(atomic_load(&k->routines[i].dense));
-    }
-    msc_free(k->routines);
-    k->routines = NULL;
-}
-
-enum msc_status msc_weighted_routine(const struct msc_dense **out, const struct msc_weighted *k,
-                                     enum msc_weighted_unit unit) {
-    struct msc_weighted_routine *r = &k->routines[unit];
-    struct msc_dense *have = atomic_load_explicit(&r->dense, memory_order_acquire);
-    struct msc_dense *made = NULL;
-    if (!have) {
-        if (atomic_load(&r->is_unsupported)) {
-            return MSC_E_UNSUPPORTED;
-        }
-        enum msc_status status = msc_dense_create(&made, k->backend->engine, &k->descs[unit]);
-        if (status == MSC_E_UNSUPPORTED && unit >= MSC_WEIGHTED_INT8) {
-            atomic_store(&r->is_unsupported, true);
-            return status;
-        }
-        if (status != MSC_OK) {
-            return msc_status_prefix(status, "joint %s", k->name);
-        }
-        if (atomic_compare_exchange_strong(&r->dense, &have, made)) {
-            have = made;
-        } else {
-            msc_dense_destroy(made);
-        }
-    }
-    *out = have;
-    return MSC_OK;
-}
-
 // ---- Variants ---------------------------------------------------------------------------------
 
 struct msc_weighted_variant {
@@ -172,7 +117,7 @@ struct channel_map {
 static struct channel_map map_channels(const struct msc_weighted *k) {
     int n_dims = msc_array_n_dims(k->weight);
     const int64_t *dims = msc_array_dims(k->weight);
-    const struct msc_dense_desc *d = &k->descs[MSC_WEIGHTED_FLOAT];
+    const struct msc_dense_desc *d = &k->whole;
     struct channel_map m = {
         .inner = msc_dims_product(n_dims - k->out_axis - 1, dims + k->out_axis + 1),
         .per_group = dims[k->out_axis],

@@ -205,6 +205,26 @@ static void test_kernels_cpu_conv__integers_without_int8(void **state) {
     }
 }
 
+// Images larger than the cache run in bands of rows.
+static void test_kernels_cpu_conv__bands(void **state) {
+    static const struct shape large[] = {
+        {2, 2, 24, 48, 24, {96, 96}, {3, 3}, "1,1", "1,1,1,1", "1,1", ""},
+        {2, 1, 16, 16, 16, {162, 161}, {3, 5}, "2,1", "1,0,2,3", "1,2", ""},
+        {2, 1, 8, 48, 1, {90, 96}, {3, 3}, "1,1", "0,0,0,0", "2,1", ""},
+        {1, 1, 8, 8, 8, {40000}, {5}, "1,", "2,2", "1,", ""},
+        {3, 1, 4, 4, 4, {40, 40, 40}, {3, 3, 3}, "1,1,1", "1,1,1,1,1,1", "1,1,1", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
+        for (int tail = 0; tail < 3; tail += 2) {
+            check_shape(&large[i], false, tail, &(struct edits){{0, 0, 0}, {0, 0, 0}}, false);
+            check_shape(&large[i], false, tail, &(struct edits){{8, 0, 0}, {8, 1, 1}}, true);
+            check_shape(&large[i], false, tail, &(struct edits){{8, 1, 0}, {8, 0, 1}}, true);
+            check_shape(&large[i], false, tail, &(struct edits){{8, 0, 0}, {12, 1, 1}}, false);
+        }
+    }
+}
+
 // The step ends behind all joints that follow: one, and the reorders at both ends.
 static void test_kernels_cpu_conv__fuses(void **state) {
     (void)state;
@@ -246,6 +266,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_conv__integers_asymmetric_weights),
         cmocka_unit_test(test_kernels_cpu_conv__integers_beyond_float),
         cmocka_unit_test(test_kernels_cpu_conv__integers_without_int8),
+        cmocka_unit_test(test_kernels_cpu_conv__bands),
         cmocka_unit_test(test_kernels_cpu_conv__fuses),
         cmocka_unit_test(test_kernels_cpu_conv__threads),
     };
