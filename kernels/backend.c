@@ -1,11 +1,14 @@
 #include "kernels/backend.h"
 
+#include "kernels/vulkan/vulkan.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-// To add a backend: 1 write kernels/<name>/ with a `const struct msc_backend_def`, 2 declare it in
-// backend.h and name it here, in the order in which "auto" prefers them last.
-static const struct msc_backend_def *const backends[] = {&msc_backend_cpu, NULL};
+// To add a backend: 1 write kernels/<name>/ with a `const struct msc_backend_def`, 2 declare it in a
+// header and name it here.
+static const struct msc_backend_def *const backends[] = {&msc_backend_cpu, &msc_backend_vulkan,
+                                                         NULL};
 
 enum msc_dtype msc_quant_dtype(const struct msc_quant *q) {
     if (q->low >= 0 && q->high <= UINT8_MAX) {
@@ -40,7 +43,10 @@ enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
     struct msc_backend_options o = *options;
     size_t length = strcspn(device, ":");
     if (strcmp(device, "auto") == 0) {
-        return msc_backend_cpu.open(out, &o);
+        // Software drivers are taken only when named.
+        int gpu = msc_vulkan_first_gpu();
+        o.device = gpu >= 0 ? gpu : 0;
+        return gpu >= 0 ? msc_backend_vulkan.open(out, &o) : msc_backend_cpu.open(out, &o);
     }
     const struct msc_backend_def *def = find(device, length);
     if (!def) {

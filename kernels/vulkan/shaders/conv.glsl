@@ -1,0 +1,80 @@
+// What the convolution shaders share: the parameters, where a tap of an output reads, and the way
+// from a sum to an output.
+//
+// A convolution is a product of rows (output positions: image, plane, row, column) and columns
+// (output channels), summed over taps (plane, row, column of the kernel) and, inside, channels. A
+// linear layer or matrix product is one of a single tap. z counts groups or products of a batch.
+layout(constant_id = 2) const bool IS_POINTWISE = false; // row r of the output reads row r
+layout(constant_id = 3) const bool IS_TRANSPOSED = false;
+
+const uint HAS_SCALES = 1; // y = (x_scale * w_scales[c]) * sum
+const uint HAS_BIAS = 2;
+const uint HAS_LIMITS = 4;
+const uint HAS_ONE_SCALE = 8; // y = x_scale * sum
+
+layout(push_constant) uniform Push {
+    uint x_base, w_base;          // of texels; 0 for buffers
+    uint x_step, w_step, y_step;  // for each z; y in floats, the others in what is read
+    uint n_rows, n_cols;          // of one z
+    uint y_row;                   // floats between rows of the output
+    uint w_row;                   // floats between rows of the weight
+    uint flags;
+    float x_scale, low, high;
+    uint tail_step;               // channels for each z
+    uint n_channels;              // of all z: scales, then as many biases
+    uint per_lane;
+};
+
+layout(binding = 2) buffer Y { float y[]; };
+layout(binding = 3) readonly buffer Tail { float tail[]; };
+layout(binding = 4) readonly buffer Geometry {
+    ivec4 kernel;    // w: channels of a row that are read
+    ivec4 size_in;   // w: the same, rounded up to whole quads; what the weight has
+    ivec4 size_out;  // w: floats between rows of the input
+    ivec4 stride;    // w: output channels of one input channel (depthwise)
+    ivec4 dilation;
+    ivec4 padding;
+};
+
+// The first position that output row `row` reads, and its image's first row.
+void locate(uint row, out ivec3 first, out int image) {
+    int positions = size_out.x * size_out.y * size_out.z;
+    int at = int(row) % positions;
+    ivec3 o = ivec3(at / (size_out.y * size_out.z), at / size_out.z % size_out.y, at % size_out.z);
+    first = IS_TRANSPOSED ? o + padding.xyz : o * stride.xyz - padding.xyz;
+    image = int(row) / positions * size_in.x * size_in.y * size_in.z;
+}
+
+// The input row under a tap, or -1 where there is none.
+int source(ivec3 first, int image, ivec3 tap) {
+    ivec3 at = first + (IS_TRANSPOSED ? -tap : tap) * dilation.xyz;
+    bool is_there = true;
+    if (IS_TRANSPOSED) {
+        is_there = all(equal(at % stride.xyz, ivec3(0)));
+        at = ivec3(at.x < 0 ? -1 : at.x / stride.x, at.y < 0 ? -1 : at.y / stride.y,
+                   at.z < 0 ? -1 : at.z / stride.z);
+    }
+    is_there = is_there && all(greaterThanEqual(at, ivec3(0))) && all(lessThan(at, size_in.xyz));
+    return is_there ? image + (at.x * size_in.y + at.y) * size_in.z + at.z : -1;
+}
+
+// Writes column `col` of row `row`.
+void finish(uint z, uint row, uint col, float sum) {
+    precise float value = sum;
+    uint channel = z * tail_step + col;
+    if ((flags & HAS_SCALES) != 0) {
+        precise float t = x_scale * tail[channel];
+        value = t * value;
+    }
+    if ((flags & HAS_ONE_SCALE) != 0) {
+        value = x_scale * value;
+    }
+    if ((flags & HAS_BIAS) != 0) {
+        value = value + tail[n_channels + channel];
+    }
+    if ((flags & HAS_LIMITS) != 0) {
+        value = value < low ? low : value;
+        value = value > high ? high : value;
+    }
+    y[z * y_step + row * y_row + col] = value;
+}

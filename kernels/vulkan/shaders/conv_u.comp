@@ -1,0 +1,92 @@
+// Convolutions and matrix products, family U: y[r][c] = sum over taps and channels of x * w, by
+// register tiles through uniform texels, without shared memory: for software drivers.
+// Texels: 0 x, 1 w [z][taps * channels][w_row]. Buffers: 2 y, 3 scales and biases, 4 geometry.
+// Constants: 0 lanes, 2 pointwise, 3 transposed, 4 rows and 5 quads of columns to an invocation, 6
+// lanes along rows (the others go along columns). QUADS at compile time: channels of x come four
+// to a texel. Tile: (row_lanes * rows) x (lanes / row_lanes * quads * 4). Dispatched by vk_gemm.c.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x_id = 0) in;
+layout(constant_id = 4) const uint ROWS = 8;
+layout(constant_id = 5) const uint QUADS_PER = 2;
+layout(constant_id = 6) const uint ROW_LANES = 32;
+layout(binding = 0) uniform samplerBuffer xs;
+layout(binding = 1) uniform samplerBuffer ws;
+#include "conv.glsl"
+
+// Channels c … c + 3 of an input row; zero outside of the image and beyond the last channel.
+vec4 load(uint base, int row, int c) {
+#ifdef QUADS
+    int at = row * (size_out.w / 4) + c / 4;
+    vec4 value = texelFetch(xs, int(base) + (row < 0 ? 0 : at));
+    return row < 0 ? vec4(0.0) : value;
+#else
+    int at = int(base) + (row < 0 ? 0 : row * size_out.w);
+    vec4 value = vec4(0.0);
+    for (int k = 0; k < 4; k++) {
+        if (c + k < kernel.w) {
+            value[k] = row < 0 ? 0.0 : texelFetch(xs, at + c + k).x;
+        }
+    }
+    return value;
+#endif
+}
+
+void main() {
+    uint lane = gl_LocalInvocationID.x;
+    uint z = gl_WorkGroupID.z;
+    uint row0 = gl_WorkGroupID.x * ROW_LANES * ROWS + lane % ROW_LANES;
+    uint quad0 = gl_WorkGroupID.y * (gl_WorkGroupSize.x / ROW_LANES) * QUADS_PER +
+                 lane / ROW_LANES * QUADS_PER;
+    uint n_quads = w_row / 4;
+    uint x_at = x_base + z * x_step;
+    int w_at = int(w_base + z * w_step + min(quad0, n_quads - QUADS_PER));
+    ivec3 first[ROWS];
+    int image[ROWS];
+    precise vec4 sums[ROWS * QUADS_PER];
+    for (uint p = 0; p < ROWS; p++) {
+        uint row = min(row0 + p * ROW_LANES, n_rows - 1);
+        image[p] = int(row);
+        if (!IS_POINTWISE) {
+            locate(row, first[p], image[p]);
+        }
+        for (uint q = 0; q < QUADS_PER; q++) {
+            sums[p * QUADS_PER + q] = vec4(0.0);
+        }
+    }
+    int n_taps = IS_POINTWISE ? 1 : kernel.x * kernel.y * kernel.z;
+    for (int tap = 0; tap < n_taps; tap++) {
+        ivec3 t = ivec3(tap / (kernel.y * kernel.z), tap / kernel.z % kernel.y, tap % kernel.z);
+        int from[ROWS];
+        for (uint p = 0; p < ROWS; p++) {
+            from[p] = IS_POINTWISE ? image[p] : source(first[p], image[p], t);
+        }
+        for (int c = 0; c < size_in.w; c += 4) {
+            vec4 a[ROWS];
+            for (uint p = 0; p < ROWS; p++) {
+                a[p] = load(x_at, from[p], c);
+            }
+            for (int k = 0; k < 4; k++) {
+                for (uint q = 0; q < QUADS_PER; q++) {
+                    vec4 w = texelFetch(ws, w_at + int(q));
+                    for (uint p = 0; p < ROWS; p++) {
+                        precise vec4 part = a[p][k] * w;
+                        sums[p * QUADS_PER + q] = sums[p * QUADS_PER + q] + part;
+                    }
+                }
+                w_at += int(n_quads);
+            }
+        }
+    }
+    for (uint p = 0; p < ROWS; p++) {
+        uint row = row0 + p * ROW_LANES;
+        for (uint q = 0; q < QUADS_PER; q++) {
+            uint col = 4 * (quad0 + q);
+            for (uint k = 0; k < 4; k++) {
+                if (row < n_rows && col + k < n_cols) {
+                    finish(z, row, col + k, sums[p * QUADS_PER + q][k]);
+                }
+            }
+        }
+    }
+}

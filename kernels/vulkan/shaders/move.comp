@@ -1,0 +1,37 @@
+// Copies 4-byte elements by strides: out[o] = in[i] for every index of up to 8 dims, or a constant
+// where an input coordinate lies outside of [0, length): transposes, slices, joins, padding.
+// Buffers: 0 in, 1 out, 2 dims: for each {length, in stride, out stride, shift of the input
+// coordinate, its length (0: any)}. Constants: 0 lanes, 2 number of dims, 3 does anything lie
+// outside? Tile: lanes * per_lane elements. Dispatched by vk_move.c.
+#version 450
+layout(local_size_x_id = 0) in;
+layout(constant_id = 2) const uint N_DIMS = 4;
+layout(constant_id = 3) const bool HAS_OUTSIDE = false;
+struct Dim { int extent; int in_stride; int out_stride; int shift; int in_extent; };
+layout(binding = 0) readonly buffer In { uint from[]; };
+layout(binding = 1) writeonly buffer Out { uint to[]; };
+layout(binding = 2) readonly buffer Dims { Dim dims[]; };
+layout(push_constant) uniform Push { uint n; uint per_lane; int in_base; int out_base; uint fill; };
+
+void main() {
+    uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
+    for (uint e = 0; e < per_lane; e++) {
+        uint i = first + e * gl_WorkGroupSize.x;
+        if (i >= n) {
+            break;
+        }
+        int rest = int(i), at = in_base, place = out_base;
+        bool is_inside = true;
+        for (int d = int(N_DIMS) - 1; d >= 0; d--) {
+            int index = rest % dims[d].extent;
+            rest /= dims[d].extent;
+            int source = index + dims[d].shift;
+            if (HAS_OUTSIDE && dims[d].in_extent > 0) {
+                is_inside = is_inside && source >= 0 && source < dims[d].in_extent;
+            }
+            at += source * dims[d].in_stride;
+            place += index * dims[d].out_stride;
+        }
+        to[place] = HAS_OUTSIDE && !is_inside ? fill : from[HAS_OUTSIDE && !is_inside ? 0 : at];
+    }
+}

@@ -1,0 +1,20 @@
+// quotients[i] = pairs[i].x / pairs[i].y, to see how the device divides.
+// Buffers: 0 pairs [n] vec2, 1 quotients [n]. Constants: 0 lanes, 1 repair. Tile: lanes * per_lane
+// elements. Dispatched by vk_probe.c.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "divide.glsl"
+layout(local_size_x_id = 0) in;
+layout(binding = 0) readonly buffer Pairs { vec2 pairs[]; };
+layout(binding = 1) writeonly buffer Quotients { float quotients[]; };
+layout(push_constant) uniform Push { uint n; uint per_lane; };
+
+void main() {
+    uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
+    for (uint e = 0; e < per_lane; e++) {
+        uint i = first + e * gl_WorkGroupSize.x;
+        if (i < n) {
+            quotients[i] = divide(pairs[i].x, pairs[i].y);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// Resizing rows and columns with channels last: along columns first, then across rows; one tap is
+// the element itself, more are their weighted sum.
+// Buffers: 0 x [batch][rows][cols][channels], 1 y, 2 taps of output rows, then of output columns:
+// {n, 4 places, 4 weights}. Constants: 0 lanes. Tile: lanes * per_lane outputs.
+// Dispatched by vk_resize.c.
+#version 450
+layout(local_size_x_id = 0) in;
+struct Taps { int n; int at[4]; float weights[4]; };
+layout(binding = 0) readonly buffer X { float x[]; };
+layout(binding = 1) writeonly buffer Y { float y[]; };
+layout(binding = 2) readonly buffer AllTaps { Taps taps[]; };
+layout(push_constant) uniform Push {
+    uint n; uint per_lane; int channels; int in_rows; int in_cols; int out_rows; int out_cols;
+};
+
+float resize_row(int base, int col) {
+    int t = out_rows + col;
+    if (taps[t].n == 1) {
+        return x[base + taps[t].at[0] * channels];
+    }
+    precise float sum = taps[t].weights[0] * x[base + taps[t].at[0] * channels];
+    for (int k = 1; k < taps[t].n; k++) {
+        precise float part = taps[t].weights[k] * x[base + taps[t].at[k] * channels];
+        sum = sum + part;
+    }
+    return sum;
+}
+
+void main() {
+    uint begin = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
+    for (uint e = 0; e < per_lane; e++) {
+        uint i = begin + e * gl_WorkGroupSize.x;
+        if (i >= n) {
+            break;
+        }
+        int c = int(i) % channels, at = int(i) / channels;
+        int col = at % out_cols, row = at / out_cols % out_rows;
+        int image = at / (out_cols * out_rows) * in_rows;
+        precise float sum = resize_row((image + taps[row].at[0]) * in_cols * channels + c, col);
+        if (taps[row].n > 1) {
+            sum = taps[row].weights[0] * sum;
+        }
+        for (int k = 1; k < taps[row].n; k++) {
+            precise float part = taps[row].weights[k] *
+                resize_row((image + taps[row].at[k]) * in_cols * channels + c, col);
+            sum = sum + part;
+        }
+        y[i] = sum;
+    }
+}

@@ -1,0 +1,101 @@
+// Vulkan's functions, found at run time: a machine without a loader still runs the program.
+#ifndef MSC_KERNELS_VULKAN_VK_API_H
+#define MSC_KERNELS_VULKAN_VK_API_H
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan.h>
+
+#include "base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MSC_VK_GLOBAL_LIST(X)                                                                      \
+    X(vkCreateInstance)                                                                            \
+    X(vkEnumerateInstanceVersion)                                                                  \
+    X(vkEnumerateInstanceLayerProperties)
+
+#define MSC_VK_INSTANCE_LIST(X)                                                                    \
+    X(vkDestroyInstance)                                                                           \
+    X(vkEnumeratePhysicalDevices)                                                                  \
+    X(vkGetPhysicalDeviceProperties)                                                               \
+    X(vkGetPhysicalDeviceProperties2)                                                              \
+    X(vkGetPhysicalDeviceFeatures)                                                                 \
+    X(vkGetPhysicalDeviceMemoryProperties)                                                         \
+    X(vkGetPhysicalDeviceQueueFamilyProperties)                                                    \
+    X(vkCreateDevice)                                                                              \
+    X(vkGetDeviceProcAddr)
+
+#define MSC_VK_DEVICE_LIST(X)                                                                      \
+    X(vkDestroyDevice)                                                                             \
+    X(vkGetDeviceQueue)                                                                            \
+    X(vkDeviceWaitIdle)                                                                            \
+    X(vkCreateBuffer)                                                                              \
+    X(vkDestroyBuffer)                                                                             \
+    X(vkGetBufferMemoryRequirements)                                                               \
+    X(vkAllocateMemory)                                                                            \
+    X(vkFreeMemory)                                                                                \
+    X(vkBindBufferMemory)                                                                          \
+    X(vkMapMemory)                                                                                 \
+    X(vkCreateBufferView)                                                                          \
+    X(vkDestroyBufferView)                                                                         \
+    X(vkCreateShaderModule)                                                                        \
+    X(vkDestroyShaderModule)                                                                       \
+    X(vkCreateDescriptorSetLayout)                                                                 \
+    X(vkDestroyDescriptorSetLayout)                                                                \
+    X(vkCreatePipelineLayout)                                                                      \
+    X(vkDestroyPipelineLayout)                                                                     \
+    X(vkCreateComputePipelines)                                                                    \
+    X(vkDestroyPipeline)                                                                           \
+    X(vkCreatePipelineCache)                                                                       \
+    X(vkDestroyPipelineCache)                                                                      \
+    X(vkGetPipelineCacheData)                                                                      \
+    X(vkCreateDescriptorPool)                                                                      \
+    X(vkDestroyDescriptorPool)                                                                     \
+    X(vkResetDescriptorPool)                                                                       \
+    X(vkAllocateDescriptorSets)                                                                    \
+    X(vkUpdateDescriptorSets)                                                                      \
+    X(vkCreateCommandPool)                                                                         \
+    X(vkDestroyCommandPool)                                                                        \
+    X(vkAllocateCommandBuffers)                                                                    \
+    X(vkResetCommandBuffer)                                                                        \
+    X(vkBeginCommandBuffer)                                                                        \
+    X(vkEndCommandBuffer)                                                                          \
+    X(vkCmdBindPipeline)                                                                           \
+    X(vkCmdBindDescriptorSets)                                                                     \
+    X(vkCmdPushConstants)                                                                          \
+    X(vkCmdDispatch)                                                                               \
+    X(vkCmdPipelineBarrier)                                                                        \
+    X(vkCmdCopyBuffer)                                                                             \
+    X(vkCmdResetQueryPool)                                                                         \
+    X(vkCmdWriteTimestamp)                                                                         \
+    X(vkCreateQueryPool)                                                                           \
+    X(vkDestroyQueryPool)                                                                          \
+    X(vkGetQueryPoolResults)                                                                       \
+    X(vkCreateFence)                                                                               \
+    X(vkDestroyFence)                                                                              \
+    X(vkWaitForFences)                                                                             \
+    X(vkResetFences)                                                                               \
+    X(vkQueueSubmit)
+
+// Members keep Vulkan's names: api.vkCreateBuffer(...).
+struct msc_vk_api {
+    PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;
+#define X(name) PFN_##name name;
+    MSC_VK_GLOBAL_LIST(X)
+    MSC_VK_INSTANCE_LIST(X)
+    MSC_VK_DEVICE_LIST(X)
+#undef X
+};
+
+// In this order. MSC_E_DEVICE names what is missing.
+enum msc_status msc_vk_api_load(struct msc_vk_api *api);
+enum msc_status msc_vk_api_load_instance(struct msc_vk_api *api, VkInstance instance);
+enum msc_status msc_vk_api_load_device(struct msc_vk_api *api, VkDevice device);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

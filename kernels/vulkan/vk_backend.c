@@ -1,0 +1,302 @@
+// The backend's definition: which step runs where.
+#include "base/alloc.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/vulkan/vk_host.h"
+#include "kernels/vulkan/vulkan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// The family of shaders for each family of the cpu backend. What that leaves to its reference
+// kernels has none.
+static const struct {
+    const struct msc_cpu_family *cpu;
+    const struct msc_vk_family *vk;
+} families[] = {
+    {&msc_cpu_conv, &msc_vk_conv},       {&msc_cpu_linear, &msc_vk_linear},
+    {&msc_cpu_matmul, &msc_vk_matmul},   {&msc_cpu_ewise, &msc_vk_ewise},
+    {&msc_cpu_permute, &msc_vk_permute}, {&msc_cpu_concat, &msc_vk_concat},
+    {&msc_cpu_split, &msc_vk_split},     {&msc_cpu_slice, &msc_vk_slice},
+    {&msc_cpu_pad, &msc_vk_pad},         {&msc_cpu_pool, &msc_vk_pool},
+    {&msc_cpu_reduce, &msc_vk_reduce},   {&msc_cpu_softmax, &msc_vk_softmax},
+    {&msc_cpu_resize, &msc_vk_resize},
+};
+
+// A step's kernel: on the device, or `host`.
+struct prepared {
+    const struct msc_vk_family *family; // NULL: on the host
+    void *kernel;
+    struct msc_vk_host_step *host;
+};
+
+static const struct msc_vk_family *family_of(const struct msc_plan *plan,
+                                             const struct msc_step *step) {
+    if (step->kind == MSC_STEP_REORDER) {
+        return &msc_vk_permute;
+    }
+    const struct msc_cpu_family *cpu = msc_cpu_family_of(plan->graph, step->joints[0].joint);
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        if (families[i].cpu == cpu) {
+            return families[i].vk;
+        }
+    }
+    return NULL;
+}
+
+bool msc_vulkan_is_on_device(const struct msc_step *step) {
+    const struct prepared *p = step->kernel;
+    return p && p->family != NULL;
+}
+
+// ---- Shared by kernels ------------------------------------------------------------------------
+
+enum msc_status msc_vk_take(struct msc_vk_block **out, struct msc_vk_backend *b,
+                            uint64_t n_bytes) {
+    *out = msc_vk_allocate(b->vk, n_bytes);
+    return *out ? MSC_OK
+                : MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %llu bytes",
+                           (unsigned long long)n_bytes);
+}
+
+uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint32_t *per_lane) {
+    uint64_t lanes = vk->tuning.lanes;
+    uint64_t most = vk->properties.limits.maxComputeWorkGroupCount[0];
+    *per_lane = vk->tuning.per_lane;
+    if (n > lanes * *per_lane * most) {
+        *per_lane = (uint32_t)((n + lanes * most - 1) / (lanes * most));
+    }
+    return msc_vk_groups(n, lanes * *per_lane);
+}
+
+// ---- Life cycle -------------------------------------------------------------------------------
+
+static void vulkan_close(struct msc_backend *base) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    if (b->vk) {
+        msc_vk_free(b->vk, b->nothing);
+    }
+    msc_vk_close(b->vk);
+    msc_backend_close(b->host);
+    msc_free(b);
+}
+
+static enum msc_status vulkan_init(struct msc_vk_backend *b) {
+    static const float zeros[64];
+    MSC_TRY(msc_vk_open(&b->vk, &b->base.options));
+    MSC_TRY(msc_vk_upload_new(b->vk, &b->nothing, zeros, sizeof(zeros)));
+    MSC_TRY(msc_backend_cpu.open(&b->host, &b->base.options));
+    // The cpu backend's own id stands for the steps that run there.
+    snprintf(b->numerics, sizeof(b->numerics), "vulkan/%d %.100s, %.200s, family %s, %s; %.200s",
+             MSC_VK_KERNELS_VERSION, b->vk->properties.deviceName, b->vk->driver,
+             b->vk->tuning.is_family_u ? "u" : "g",
+             b->vk->divides_exactly ? "exact division" : "repaired division",
+             b->host->def->numerics(b->host));
+    return MSC_OK;
+}
+
+static enum msc_status vulkan_open(struct msc_backend **out,
+                                   const struct msc_backend_options *options) {
+    if (options->n_threads < 1) {
+        return MSC_FAIL(MSC_E_INVALID, "vulkan: %d threads", options->n_threads);
+    }
+    struct msc_vk_backend *b = msc_alloc_zero(1, sizeof(*b));
+    if (!b) {
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+    }
+    b->base.def = &msc_backend_vulkan;
+    b->base.options = *options;
+    enum msc_status status = vulkan_init(b);
+    if (status != MSC_OK) {
+        vulkan_close(&b->base);
+        return status;
+    }
+    *out = &b->base;
+    return MSC_OK;
+}
+
+static const char *vulkan_numerics(const struct msc_backend *b) {
+    return msc_vk_from(b)->numerics;
+}
+
+int msc_vulkan_n_messages(const struct msc_backend *b) {
+    return __atomic_load_n(&msc_vk_from(b)->vk->n_messages, __ATOMIC_RELAXED);
+}
+
+// ---- Planning: the cpu backend's --------------------------------------------------------------
+
+static bool vulkan_fuses(const struct msc_backend *b, const struct msc_graph *g,
+                         const struct msc_joint *anchor, const struct msc_joint *joint) {
+    return msc_backend_cpu.fuses(msc_vk_from(b)->host, g, anchor, joint);
+}
+
+static void vulkan_layouts(const struct msc_backend *b, const struct msc_graph *g,
+                           const struct msc_step *step, const enum msc_layout coming[],
+                           struct msc_step_layouts *out) {
+    msc_backend_cpu.layouts(msc_vk_from(b)->host, g, step, coming, out);
+}
+
+// ---- Steps ------------------------------------------------------------------------------------
+
+static enum msc_status prepare_on_device(struct prepared *p, struct msc_vk_backend *b,
+                                         const struct msc_plan *plan,
+                                         const struct msc_step *step) {
+    const struct msc_vk_family *family = family_of(plan, step);
+    if (!family) {
+        return MSC_E_UNSUPPORTED;
+    }
+    msc_vk_lock(b->vk);
+    enum msc_status status = family->prepare(&p->kernel, b, plan, step);
+    msc_vk_unlock(b->vk);
+    p->family = status == MSC_OK ? family : NULL;
+    return status;
+}
+
+static enum msc_status vulkan_prepare(struct msc_backend *base, const struct msc_plan *plan,
+                                      struct msc_step *step) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    struct prepared *p = msc_alloc_zero(1, sizeof(*p));
+    if (!p) {
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+    }
+    enum msc_status status = prepare_on_device(p, b, plan, step);
+    if (status == MSC_E_UNSUPPORTED) {
+        status = msc_vk_host_prepare(&p->host, b, plan, step);
+        msc_log(base->options.log, MSC_LOG_DEBUG, "vulkan: joint %s runs on the host",
+                step->n_joints > 0 ? step->joints[0].joint->name : "(reorder)");
+    }
+    if (status != MSC_OK) {
+        msc_free(p);
+        return status;
+    }
+    step->kernel = p;
+    return MSC_OK;
+}
+
+static void vulkan_release(struct msc_backend *base, struct msc_step *step) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    struct prepared *p = step->kernel;
+    if (p) {
+        if (p->family) {
+            msc_vk_lock(b->vk);
+            p->family->release(p->kernel, b);
+            msc_vk_unlock(b->vk);
+        }
+        msc_vk_host_release(p->host, b);
+        msc_free(p);
+        step->kernel = NULL;
+    }
+}
+
+static enum msc_status vulkan_weights(struct msc_backend *base, const struct msc_step *step,
+                                      const struct msc_quant *edit, void **out, size_t *n_bytes) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    const struct prepared *p = step->kernel;
+    *out = NULL;
+    *n_bytes = 0;
+    if (!p->family) {
+        return msc_vk_host_weights(p->host, b, edit, out, n_bytes);
+    }
+    if (!p->family->weights) {
+        return MSC_OK;
+    }
+    msc_vk_lock(b->vk);
+    enum msc_status status = p->family->weights(p->kernel, b, edit, out, n_bytes);
+    msc_vk_unlock(b->vk);
+    return status;
+}
+
+static void vulkan_release_weights(struct msc_backend *base, const struct msc_step *step,
+                                   void *weights) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    const struct prepared *p = step->kernel;
+    if (!p->family) {
+        msc_vk_host_release_weights(p->host, b, weights);
+    } else if (weights) {
+        msc_vk_lock(b->vk);
+        p->family->release_weights(weights, b);
+        msc_vk_unlock(b->vk);
+    }
+}
+
+static enum msc_status vulkan_run(struct msc_backend *base, const struct msc_step *step,
+                                  const struct msc_call calls[], size_t n, int thread) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    const struct prepared *p = step->kernel;
+    for (size_t i = 0; i < n; i++) {
+        if (!p->family) {
+            MSC_TRY(msc_vk_host_run(p->host, b, &calls[i], thread));
+            continue;
+        }
+        msc_vk_lock(b->vk);
+        enum msc_status status = p->family->run(p->kernel, b, &calls[i]);
+        msc_vk_unlock(b->vk);
+        MSC_TRY(status);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status vulkan_quantize(struct msc_backend *base, const struct msc_view *in,
+                                       const struct msc_view *out, const struct msc_quant *q,
+                                       int thread) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    (void)thread;
+    msc_vk_lock(b->vk);
+    enum msc_status status = msc_vk_quantize(b, in, out, q);
+    msc_vk_unlock(b->vk);
+    return status;
+}
+
+// ---- Memory -----------------------------------------------------------------------------------
+
+static void *vulkan_allocate(struct msc_backend *base, size_t n_bytes) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    msc_vk_lock(b->vk);
+    struct msc_vk_block *block = msc_vk_allocate(b->vk, n_bytes);
+    msc_vk_unlock(b->vk);
+    return block;
+}
+
+static void vulkan_release_memory(struct msc_backend *base, void *memory, size_t n_bytes) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    (void)n_bytes;
+    msc_vk_lock(b->vk);
+    msc_vk_free(b->vk, memory);
+    msc_vk_unlock(b->vk);
+}
+
+static enum msc_status vulkan_upload(struct msc_backend *base, void *memory, const void *host,
+                                     size_t n_bytes) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    msc_vk_lock(b->vk);
+    enum msc_status status = msc_vk_upload(b->vk, memory, host, n_bytes);
+    msc_vk_unlock(b->vk);
+    return status;
+}
+
+static enum msc_status vulkan_download(struct msc_backend *base, void *host, const void *memory,
+                                       size_t n_bytes) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    msc_vk_lock(b->vk);
+    enum msc_status status = msc_vk_download(b->vk, host, memory, n_bytes);
+    msc_vk_unlock(b->vk);
+    return status;
+}
+
+const struct msc_backend_def msc_backend_vulkan = {
+    .name = "vulkan",
+    .open = vulkan_open,
+    .close = vulkan_close,
+    .numerics = vulkan_numerics,
+    .fuses = vulkan_fuses,
+    .layouts = vulkan_layouts,
+    .prepare = vulkan_prepare,
+    .release = vulkan_release,
+    .weights = vulkan_weights,
+    .release_weights = vulkan_release_weights,
+    .run = vulkan_run,
+    .quantize = vulkan_quantize,
+    .allocate = vulkan_allocate,
+    .release_memory = vulkan_release_memory,
+    .upload = vulkan_upload,
+    .download = vulkan_download,
+};

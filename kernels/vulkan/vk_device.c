@@ -1,0 +1,393 @@
+// Instances and devices: which there are, which one is taken, how kernels are tuned to it.
+#include "kernels/vulkan/vk.h"
+
+#include "base/alloc.h"
+#include "kernels/vulkan/vulkan.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEVICES 16
+
+// ---- Tuning -----------------------------------------------------------------------------------
+
+// The first row that fits a device; vendor 0 is any. Family G's numbers for GPUs follow common
+// practice; family U's were measured on lavapipe.
+static const struct {
+    uint32_t vendor;
+    bool is_software;
+    struct msc_vk_tuning tuning;
+} rows[] = {
+    {0, true, {true, 64, 64, 8, 2, 32, 32, 32, 8, 4, 4}},
+    {0x10de, false, {false, 256, 4, 8, 2, 32, 64, 64, 16, 4, 4}}, // NVIDIA
+    {0, false, {false, 128, 4, 8, 2, 32, 32, 32, 16, 4, 4}},
+};
+
+static struct msc_vk_tuning tuning_of(const VkPhysicalDeviceProperties *p) {
+    size_t i = 0;
+    bool is_software = p->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    while (rows[i].is_software != is_software ||
+           (rows[i].vendor != 0 && rows[i].vendor != p->vendorID)) {
+        i++;
+    }
+    struct msc_vk_tuning t = rows[i].tuning;
+    const char *family = getenv("MSC_VULKAN_FAMILY");
+    if (family && (strcmp(family, "u") == 0 || strcmp(family, "g") == 0)) {
+        t.is_family_u = family[0] == 'u';
+    }
+    return t;
+}
+
+// ---- Errors -----------------------------------------------------------------------------------
+
+enum msc_status msc_vk_check(VkResult result, const char *what) {
+    switch (result) {
+    case VK_SUCCESS:
+        return MSC_OK;
+    case VK_ERROR_OUT_OF_HOST_MEMORY:
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+    case VK_ERROR_OUT_OF_POOL_MEMORY:
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %s", what);
+    case VK_ERROR_DEVICE_LOST:
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: the device was lost (at %s)", what);
+    default:
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s failed with VkResult %d", what, (int)result);
+    }
+}
+
+static VKAPI_ATTR VkBool32 VKAPI_CALL
+on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
+           const VkDebugUtilsMessengerCallbackDataEXT *data, void *payload) {
+    struct msc_vk *vk = payload;
+    (void)severity;
+    (void)types;
+    __atomic_add_fetch(&vk->n_messages, 1, __ATOMIC_RELAXED);
+    msc_log(vk->log, MSC_LOG_ERROR, "vulkan: %s", data->pMessage);
+    return VK_FALSE;
+}
+
+// ---- Instance ---------------------------------------------------------------------------------
+
+static const char layer[] = "VK_LAYER_KHRONOS_validation";
+
+static bool wants_validation(void) {
+    const char *value = getenv("MSC_VULKAN_VALIDATE");
+    return value && strcmp(value, "1") == 0;
+}
+
+static enum msc_status check_layer(const struct msc_vk_api *api) {
+    VkLayerProperties layers[64];
+    uint32_t n = 64;
+    VkResult result = api->vkEnumerateInstanceLayerProperties(&n, layers);
+    for (uint32_t i = 0; i < n && (result == VK_SUCCESS || result == VK_INCOMPLETE); i++) {
+        if (strcmp(layers[i].layerName, layer) == 0) {
+            return MSC_OK;
+        }
+    }
+    return MSC_FAIL(MSC_E_DEVICE, "vulkan: MSC_VULKAN_VALIDATE=1, but there is no %s", layer);
+}
+
+static enum msc_status create_instance(struct msc_vk_api *api, VkInstance *out, bool validates) {
+    static const char *const layers[] = {layer};
+    static const char *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+    static const VkValidationFeatureEnableEXT enables[] = {
+        VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+    uint32_t version = 0;
+    MSC_TRY(msc_vk_check(api->vkEnumerateInstanceVersion(&version), "the version"));
+    if (version < VK_API_VERSION_1_2) {
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: the loader has version %u.%u, expected 1.2",
+                        VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+    }
+    VkValidationFeaturesEXT features = {.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
+                                        .enabledValidationFeatureCount = 1,
+                                        .pEnabledValidationFeatures = enables};
+    VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                             .pApplicationName = "mscgym",
+                             .apiVersion = VK_API_VERSION_1_2};
+    VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                 .pApplicationInfo = &app};
+    if (validates) {
+        MSC_TRY(check_layer(api));
+        info.pNext = &features;
+        info.enabledLayerCount = 1;
+        info.ppEnabledLayerNames = layers;
+        info.enabledExtensionCount = 1;
+        info.ppEnabledExtensionNames = extensions;
+    }
+    VkResult result = api->vkCreateInstance(&info, NULL, out);
+    if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: no driver");
+    }
+    MSC_TRY(msc_vk_check(result, "an instance"));
+    return msc_vk_api_load_instance(api, *out);
+}
+
+static enum msc_status listen(struct msc_vk *vk) {
+    PFN_vkCreateDebugUtilsMessengerEXT create =
+        (PFN_vkCreateDebugUtilsMessengerEXT)vk->api.vkGetInstanceProcAddr(
+            vk->instance, "vkCreateDebugUtilsMessengerEXT");
+    vk->destroy_messenger = (PFN_vkDestroyDebugUtilsMessengerEXT)vk->api.vkGetInstanceProcAddr(
+        vk->instance, "vkDestroyDebugUtilsMessengerEXT");
+    if (!create || !vk->destroy_messenger) {
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: no debug messages to validate with");
+    }
+    VkDebugUtilsMessengerCreateInfoEXT info = {
+        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+        .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                           VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+        .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
+                       VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT,
+        .pfnUserCallback = on_message,
+        .pUserData = vk};
+    return msc_vk_check(create(vk->instance, &info, NULL, &vk->messenger), "a messenger");
+}
+
+// ---- Physical devices -------------------------------------------------------------------------
+
+static uint32_t enumerate(const struct msc_vk_api *api, VkInstance instance,
+                          VkPhysicalDevice devices[MAX_DEVICES]) {
+    uint32_t n = MAX_DEVICES;
+    VkResult result = api->vkEnumeratePhysicalDevices(instance, &n, devices);
+    return result == VK_SUCCESS || result == VK_INCOMPLETE ? n : 0;
+}
+
+// A queue family that computes, or -1.
+static int find_queue_family(const struct msc_vk_api *api, VkPhysicalDevice device) {
+    VkQueueFamilyProperties families[16];
+    uint32_t n = 16;
+    api->vkGetPhysicalDeviceQueueFamilyProperties(device, &n, families);
+    for (uint32_t i = 0; i < n; i++) {
+        if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) != 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static const char *kind_of(VkPhysicalDeviceType type) {
+    static const char *const names[] = {"other", "integrated gpu", "discrete gpu", "virtual gpu",
+                                        "software"};
+    return (size_t)type < sizeof(names) / sizeof(names[0]) ? names[type] : names[0];
+}
+
+static void describe_driver(const struct msc_vk_api *api, VkPhysicalDevice device, char text[512],
+                            uint8_t uuid[VK_UUID_SIZE]) {
+    VkPhysicalDeviceDriverProperties driver = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+    VkPhysicalDeviceIDProperties id = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES,
+                                       .pNext = &driver};
+    VkPhysicalDeviceProperties2 p = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                     .pNext = &id};
+    api->vkGetPhysicalDeviceProperties2(device, &p);
+    snprintf(text, 512, "%.200s %.200s", driver.driverName, driver.driverInfo);
+    memcpy(uuid, id.driverUUID, VK_UUID_SIZE);
+}
+
+static void describe(const struct msc_vk_api *api, VkPhysicalDevice device, int index,
+                     struct msc_vulkan_device *out) {
+    VkPhysicalDeviceProperties p;
+    VkPhysicalDeviceMemoryProperties memory;
+    uint8_t uuid[VK_UUID_SIZE];
+    memset(out, 0, sizeof(*out));
+    api->vkGetPhysicalDeviceProperties(device, &p);
+    api->vkGetPhysicalDeviceMemoryProperties(device, &memory);
+    out->index = index;
+    snprintf(out->name, sizeof(out->name), "%s", p.deviceName);
+    snprintf(out->kind, sizeof(out->kind), "%s", kind_of(p.deviceType));
+    out->is_gpu = p.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU &&
+                  p.deviceType != VK_PHYSICAL_DEVICE_TYPE_OTHER;
+    out->is_usable = p.apiVersion >= VK_API_VERSION_1_2 && find_queue_family(api, device) >= 0;
+    if (out->is_usable) {
+        describe_driver(api, device, out->driver, uuid);
+    }
+    for (uint32_t i = 0; i < memory.memoryHeapCount; i++) {
+        if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0) {
+            out->memory_bytes += memory.memoryHeaps[i].size;
+        }
+    }
+}
+
+int msc_vulkan_list(struct msc_vulkan_device devices[], int max) {
+    struct msc_vk_api api;
+    VkInstance instance;
+    VkPhysicalDevice physical[MAX_DEVICES];
+    if (msc_vk_api_load(&api) != MSC_OK || create_instance(&api, &instance, false) != MSC_OK) {
+        return 0;
+    }
+    uint32_t n = enumerate(&api, instance, physical);
+    for (uint32_t i = 0; i < n && i < (uint32_t)max; i++) {
+        describe(&api, physical[i], (int)i, &devices[i]);
+    }
+    api.vkDestroyInstance(instance, NULL);
+    return (int)n;
+}
+
+int msc_vulkan_first_gpu(void) {
+    struct msc_vulkan_device devices[MAX_DEVICES];
+    int n = msc_vulkan_list(devices, MAX_DEVICES);
+    for (int i = 0; i < n && i < MAX_DEVICES; i++) {
+        if (devices[i].is_gpu && devices[i].is_usable) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+// Shaders index with 31 bits, and family U reads any block as texels of one float.
+static void limit_blocks(struct msc_vk *vk) {
+    const VkPhysicalDeviceLimits *l = &vk->properties.limits;
+    uint64_t texels = (uint64_t)l->maxTexelBufferElements * sizeof(float);
+    vk->block_limit = l->maxStorageBufferRange < INT32_MAX ? l->maxStorageBufferRange : INT32_MAX;
+    if (vk->tuning.is_family_u && texels < (uint64_t)1 << 26) {
+        vk->tuning.is_family_u = false;
+    }
+    if (vk->tuning.is_family_u && texels < vk->block_limit) {
+        vk->block_limit = texels;
+    }
+}
+
+static enum msc_status choose_device(struct msc_vk *vk, int index) {
+    VkPhysicalDevice physical[MAX_DEVICES];
+    int n = (int)enumerate(&vk->api, vk->instance, physical);
+    if (index < 0 || index >= n) {
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: no device %d, there %s %d", index,
+                        n == 1 ? "is" : "are", n);
+    }
+    vk->physical = physical[index];
+    vk->api.vkGetPhysicalDeviceProperties(vk->physical, &vk->properties);
+    vk->api.vkGetPhysicalDeviceMemoryProperties(vk->physical, &vk->memory_properties);
+    if (vk->properties.apiVersion < VK_API_VERSION_1_2) {
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s has version %u.%u, expected 1.2",
+                        vk->properties.deviceName,
+                        VK_API_VERSION_MAJOR(vk->properties.apiVersion),
+                        VK_API_VERSION_MINOR(vk->properties.apiVersion));
+    }
+    int family = find_queue_family(&vk->api, vk->physical);
+    if (family < 0) {
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s has no queue that computes",
+                        vk->properties.deviceName);
+    }
+    if (vk->properties.limits.maxPerStageDescriptorStorageBuffers < MSC_VK_MAX_BINDINGS) {
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s binds %u buffers at a time, expected %d",
+                        vk->properties.deviceName,
+                        vk->properties.limits.maxPerStageDescriptorStorageBuffers,
+                        MSC_VK_MAX_BINDINGS);
+    }
+    vk->queue_family = (uint32_t)family;
+    vk->tuning = tuning_of(&vk->properties);
+    limit_blocks(vk);
+    describe_driver(&vk->api, vk->physical, vk->driver, vk->driver_uuid);
+    return MSC_OK;
+}
+
+static enum msc_status create_device(struct msc_vk *vk) {
+    float priority = 1.0f;
+    VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                     .queueFamilyIndex = vk->queue_family,
+                                     .queueCount = 1,
+                                     .pQueuePriorities = &priority};
+    VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                               .queueCreateInfoCount = 1,
+                               .pQueueCreateInfos = &queue};
+    MSC_TRY(msc_vk_check(vk->api.vkCreateDevice(vk->physical, &info, NULL, &vk->device),
+                         "a device"));
+    MSC_TRY(msc_vk_api_load_device(&vk->api, vk->device));
+    vk->api.vkGetDeviceQueue(vk->device, vk->queue_family, 0, &vk->queue);
+    return MSC_OK;
+}
+
+// Timestamps around every batch, where MSC_VULKAN_TIME=1 asks for them and the device has them.
+static enum msc_status create_queries(struct msc_vk *vk) {
+    const char *value = getenv("MSC_VULKAN_TIME");
+    if (!value || strcmp(value, "1") != 0 ||
+        !vk->properties.limits.timestampComputeAndGraphics) {
+        return MSC_OK;
+    }
+    VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+                                  .queryType = VK_QUERY_TYPE_TIMESTAMP,
+                                  .queryCount = 2 * MSC_VK_BATCHES};
+    return msc_vk_check(vk->api.vkCreateQueryPool(vk->device, &info, NULL, &vk->queries),
+                        "timestamps");
+}
+
+// ---- Opening and closing ----------------------------------------------------------------------
+
+static enum msc_status init(struct msc_vk *vk, const struct msc_backend_options *options) {
+    pthread_mutex_t *lock = msc_alloc_zero(1, sizeof(*lock));
+    if (!lock || pthread_mutex_init(lock, NULL) != 0) {
+        msc_free(lock);
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+    }
+    vk->lock = lock;
+    MSC_TRY(msc_vk_api_load(&vk->api));
+    MSC_TRY(create_instance(&vk->api, &vk->instance, wants_validation()));
+    if (wants_validation()) {
+        MSC_TRY(listen(vk));
+    }
+    MSC_TRY(choose_device(vk, options->device));
+    MSC_TRY(create_device(vk));
+    MSC_TRY(create_queries(vk));
+    MSC_TRY(msc_vk_cache_open(vk));
+    MSC_TRY(msc_vk_pipelines_init(vk));
+    MSC_TRY(msc_vk_commands_init(vk));
+    return msc_vk_probe(vk);
+}
+
+enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_options *options) {
+    struct msc_vk *vk = msc_alloc_zero(1, sizeof(*vk));
+    if (!vk) {
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+    }
+    vk->log = options->log;
+    vk->cache_folder = options->cache_folder;
+    enum msc_status status = init(vk, options);
+    if (status != MSC_OK) {
+        msc_vk_close(vk);
+        return status;
+    }
+    *out = vk;
+    return MSC_OK;
+}
+
+static void close_device(struct msc_vk *vk) {
+    vk->api.vkDeviceWaitIdle(vk->device);
+    if (vk->queries) {
+        msc_log(vk->log, MSC_LOG_INFO, "vulkan: %.3f s of computing", vk->busy_seconds);
+        vk->api.vkDestroyQueryPool(vk->device, vk->queries, NULL);
+    }
+    msc_vk_commands_finish(vk);
+    msc_vk_pipelines_finish(vk);
+    msc_vk_cache_close(vk);
+    msc_vk_destroy_arenas(vk);
+    vk->api.vkDestroyDevice(vk->device, NULL);
+}
+
+void msc_vk_close(struct msc_vk *vk) {
+    if (!vk) {
+        return;
+    }
+    if (vk->device && vk->api.vkDestroyDevice) {
+        close_device(vk);
+    }
+    if (vk->messenger) {
+        vk->destroy_messenger(vk->instance, vk->messenger, NULL);
+    }
+    if (vk->instance && vk->api.vkDestroyInstance) {
+        vk->api.vkDestroyInstance(vk->instance, NULL);
+    }
+    if (vk->lock) {
+        pthread_mutex_destroy(vk->lock);
+    }
+    msc_free(vk->lock);
+    msc_free(vk);
+}
+
+void msc_vk_lock(struct msc_vk *vk) {
+    pthread_mutex_lock(vk->lock);
+}
+
+void msc_vk_unlock(struct msc_vk *vk) {
+    pthread_mutex_unlock(vk->lock);
+}

@@ -1,0 +1,259 @@
+// Element-wise programs on the device: compiled as the cpu backend compiles them, then handed to
+// one shader by specialisation.
+#include "base/alloc.h"
+#include "kernels/cpu/ewise_internal.h"
+#include "kernels/vulkan/vk_kernels.h"
+
+#include <string.h>
+
+// As in shaders/ewise.comp.
+enum {
+    MAX_OPERANDS = 8,
+    MAX_REGISTERS = 23,
+    MAX_INSTRS = 16,
+    FIRST_INSTR = 4,
+    FIRST_PARAMETER = 20,
+    FIRST_MODE = 52,
+    N_CONSTANTS = 60,
+    OUTPUT_PLACE = 31,
+};
+
+enum mode {
+    AT_INDEX,
+    AT_INNER,
+    ONE_NUMBER,
+    BY_STRIDES,
+};
+
+struct operand {
+    enum msc_ewise_source source;
+    int32_t input;
+    struct msc_vk_block *constant;
+};
+
+struct msc_vk_program {
+    struct msc_vk_pipeline *pipeline;
+    struct msc_vk_block *dims;
+    uint64_t n;
+    int n_operands;
+    struct operand operands[MAX_OPERANDS];
+};
+
+// ---- Operands ---------------------------------------------------------------------------------
+
+static bool is_dense(const struct msc_ewise *e, const int64_t strides[]) {
+    int64_t n = 1;
+    for (int d = e->n_dims - 1; d >= 0; d--) {
+        if (strides[d] != n) {
+            return false;
+        }
+        n *= e->dims[d];
+    }
+    return true;
+}
+
+static bool is_zero(const int64_t strides[], int n) {
+    for (int d = 0; d < n; d++) {
+        if (strides[d] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum mode mode_of(const struct msc_ewise *e, const struct msc_ewise_operand *o) {
+    if (o->mode == MSC_EWISE_READY) {
+        // The block that `memory` holds is one row over and over, or one number.
+        return e->block_rows > 0 ? AT_INNER : ONE_NUMBER;
+    }
+    if (is_dense(e, o->strides)) {
+        return AT_INDEX;
+    }
+    if (is_zero(o->strides, e->n_dims)) {
+        return ONE_NUMBER;
+    }
+    return is_zero(o->strides, e->n_dims - 1) && o->strides[e->n_dims - 1] == 1 ? AT_INNER
+                                                                                : BY_STRIDES;
+}
+
+// Elements of a constant that are read.
+static uint64_t constant_size(const struct msc_ewise *e, const struct msc_ewise_operand *o,
+                              enum mode mode) {
+    if (o->mode == MSC_EWISE_READY) {
+        return mode == AT_INNER ? (uint64_t)e->dims[e->n_dims - 1] : 1;
+    }
+    int64_t last = 0;
+    for (int d = 0; d < e->n_dims; d++) {
+        last += (e->dims[d] - 1) * o->strides[d];
+    }
+    return (uint64_t)last + 1;
+}
+
+// ---- Creating ---------------------------------------------------------------------------------
+
+static bool is_supported(const struct msc_ewise *e) {
+    bool fits = e->n_operands <= MAX_OPERANDS && e->n_registers <= MAX_REGISTERS &&
+                e->n_instrs <= MAX_INSTRS && e->n_dims <= 8;
+    for (int32_t i = 0; i < e->n_instrs && fits; i++) {
+        fits = e->instrs[i].op != MSC_EWISE_POWER && e->instrs[i].op != MSC_EWISE_FINISH_I32;
+    }
+    return fits;
+}
+
+// Places of the shader: operands, registers from 8 on, the output.
+static uint32_t place_of(const struct msc_ewise *e, int32_t place) {
+    if (place < e->n_operands) {
+        return place < 0 ? 0 : (uint32_t)place;
+    }
+    int32_t r = place - e->n_operands;
+    return r == e->n_registers ? OUTPUT_PLACE : (uint32_t)(MAX_OPERANDS + r);
+}
+
+static void encode(uint32_t constants[N_CONSTANTS], const struct msc_vk *vk,
+                   const struct msc_ewise *e) {
+    memset(constants, 0, N_CONSTANTS * sizeof(constants[0]));
+    constants[0] = vk->tuning.lanes;
+    constants[1] = !vk->divides_exactly;
+    constants[2] = (uint32_t)e->n_instrs;
+    constants[3] = (uint32_t)e->n_operands;
+    for (int32_t i = 0; i < e->n_instrs; i++) {
+        const struct msc_ewise_instr *x = &e->instrs[i];
+        constants[FIRST_INSTR + i] = (uint32_t)x->op | place_of(e, x->a) << 8 |
+                                     place_of(e, x->b) << 16 | place_of(e, x->out) << 24;
+        memcpy(&constants[FIRST_PARAMETER + 2 * i], x->p, sizeof(x->p));
+    }
+    for (int32_t i = 0; i < e->n_operands; i++) {
+        constants[FIRST_MODE + i] = (uint32_t)mode_of(e, &e->operands[i]);
+    }
+}
+
+static enum msc_status upload_dims(struct msc_vk_program *p, struct msc_vk *vk,
+                                   const struct msc_ewise *e) {
+    int32_t dims[8 * (MAX_OPERANDS + 2)] = {0};
+    dims[0] = e->n_dims;
+    for (int d = 0; d < e->n_dims; d++) {
+        dims[1 + d] = (int32_t)e->dims[d];
+        for (int32_t i = 0; i < e->n_operands; i++) {
+            dims[8 * (i + 1) + d + 1] = (int32_t)e->operands[i].strides[d];
+        }
+    }
+    return msc_vk_upload_new(vk, &p->dims, dims, sizeof(dims));
+}
+
+static enum msc_status init(struct msc_vk_program *p, struct msc_vk *vk,
+                            const struct msc_ewise *e) {
+    uint32_t constants[N_CONSTANTS];
+    if (!is_supported(e)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: an element-wise program of %d instructions",
+                        (int)e->n_instrs);
+    }
+    p->n_operands = e->n_operands;
+    p->n = 1;
+    for (int d = 0; d < e->n_dims; d++) {
+        p->n *= (uint64_t)e->dims[d];
+    }
+    for (int32_t i = 0; i < e->n_operands; i++) {
+        const struct msc_ewise_operand *o = &e->operands[i];
+        p->operands[i] = (struct operand){.source = o->source, .input = o->input};
+        if (o->source == MSC_EWISE_FROM_MEMORY) {
+            uint64_t n = constant_size(e, o, mode_of(e, o));
+            MSC_TRY(msc_vk_upload_new(vk, &p->operands[i].constant, o->memory,
+                                      n * sizeof(float)));
+        }
+    }
+    MSC_TRY(upload_dims(p, vk, e));
+    encode(constants, vk, e);
+    return msc_vk_pipeline(&p->pipeline, vk, MSC_VK_EWISE, constants, N_CONSTANTS);
+}
+
+enum msc_status msc_vk_program_create(struct msc_vk_program **out, struct msc_vk_backend *b,
+                                      const struct msc_plan *plan, const struct msc_step *step,
+                                      const struct msc_ewise_options *options) {
+    struct msc_ewise *e;
+    *out = NULL;
+    MSC_TRY(msc_ewise_create(&e, plan, step, options));
+    if (!e) {
+        return MSC_OK;
+    }
+    struct msc_vk_program *p = msc_alloc_zero(1, sizeof(*p));
+    enum msc_status status = p ? init(p, b->vk, e) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    msc_ewise_destroy(e);
+    if (status != MSC_OK) {
+        msc_vk_program_destroy(p, b);
+        return status;
+    }
+    *out = p;
+    return MSC_OK;
+}
+
+void msc_vk_program_destroy(struct msc_vk_program *p, struct msc_vk_backend *b) {
+    if (p) {
+        for (int i = 0; i < MAX_OPERANDS; i++) {
+            msc_vk_free(b->vk, p->operands[i].constant);
+        }
+        msc_vk_free(b->vk, p->dims);
+        msc_free(p);
+    }
+}
+
+// ---- Running ----------------------------------------------------------------------------------
+
+static const struct msc_vk_block *operand_block(const struct operand *o,
+                                                const struct msc_call *call) {
+    switch (o->source) {
+    case MSC_EWISE_FROM_INPUT:
+        return msc_vk_block_of(&call->inputs[o->input]);
+    case MSC_EWISE_FROM_ANCHOR:
+        return msc_vk_block_of(&call->outputs[0]);
+    default:
+        return o->constant;
+    }
+}
+
+enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk_backend *b,
+                                   const struct msc_call *call) {
+    if (!p) {
+        return MSC_OK;
+    }
+    uint32_t push[2] = {(uint32_t)p->n, 0};
+    struct msc_vk_dispatch d = {.pipeline = p->pipeline,
+                                .n_bindings = 2 + MAX_OPERANDS,
+                                .push = push,
+                                .push_bytes = sizeof(push),
+                                .groups = {1, 1, 1}};
+    d.bindings[0] =
+        (struct msc_vk_binding){msc_vk_block_of(&call->outputs[0]), MSC_VK_READ_WRITE};
+    d.bindings[1] = (struct msc_vk_binding){p->dims, MSC_VK_READ};
+    for (int i = 0; i < MAX_OPERANDS; i++) {
+        const struct msc_vk_block *block =
+            i < p->n_operands ? operand_block(&p->operands[i], call) : b->nothing;
+        d.bindings[2 + i] = (struct msc_vk_binding){block, MSC_VK_READ};
+    }
+    d.groups[0] = msc_vk_spread(b->vk, p->n, &push[1]);
+    return msc_vk_dispatch(b->vk, &d);
+}
+
+// ---- Steps of element-wise joints alone -------------------------------------------------------
+
+static enum msc_status prepare(void **kernel, struct msc_vk_backend *b,
+                               const struct msc_plan *plan, const struct msc_step *step) {
+    struct msc_ewise_options options = {.start = MSC_EWISE_CHAIN};
+    struct msc_vk_program *p;
+    MSC_TRY(msc_vk_program_create(&p, b, plan, step, &options));
+    if (!p) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "an empty element-wise program");
+    }
+    *kernel = p;
+    return MSC_OK;
+}
+
+static void release(void *kernel, struct msc_vk_backend *b) {
+    msc_vk_program_destroy(kernel, b);
+}
+
+static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call *call) {
+    return msc_vk_program_run(kernel, b, call);
+}
+
+const struct msc_vk_family msc_vk_ewise = {
+    .name = "element-wise", .prepare = prepare, .release = release, .run = run};

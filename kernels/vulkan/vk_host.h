@@ -1,0 +1,29 @@
+// Steps without a shader: run by an inner cpu backend between a download and an upload.
+#ifndef MSC_KERNELS_VULKAN_VK_HOST_H
+#define MSC_KERNELS_VULKAN_VK_HOST_H
+
+#include "kernels/vulkan/vk_kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_vk_host_step;
+
+// `step` is borrowed until the release.
+enum msc_status msc_vk_host_prepare(struct msc_vk_host_step **out, struct msc_vk_backend *b,
+                                    const struct msc_plan *plan, const struct msc_step *step);
+void msc_vk_host_release(struct msc_vk_host_step *h, struct msc_vk_backend *b); // accepts NULL
+enum msc_status msc_vk_host_weights(struct msc_vk_host_step *h, struct msc_vk_backend *b,
+                                    const struct msc_quant *edit, void **out, size_t *n_bytes);
+void msc_vk_host_release_weights(struct msc_vk_host_step *h, struct msc_vk_backend *b,
+                                 void *weights);
+// Takes the lock itself, and not while it computes.
+enum msc_status msc_vk_host_run(struct msc_vk_host_step *h, struct msc_vk_backend *b,
+                                const struct msc_call *call, int thread);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,358 @@
+// Matrix products of two operands of any leading axes, one of which may be constant. The second
+// factor is laid out anew as the product's weight, padded to whole quads; over whole numbers when
+// both factors come as such.
+#include "base/alloc.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/vulkan/vk_gemm.h"
+#include "kernels/vulkan/vk_move.h"
+
+#include <string.h>
+
+struct kernel {
+    const char *name;
+    struct msc_operand operands[2];
+    struct msc_view constants[2]; // of operands that are weights, in host memory
+    struct msc_vk_block *blocks[2];
+    int edited; // operand that a weight edit replaces, or -1
+    int64_t depth;
+    int64_t n_out;     // elements of the result
+    int64_t n_a, n_b;  // floats of both factors as the shader reads them
+    bool spreads_a;    // products share rows of the first factor
+    struct msc_vk_move moves[2];
+    struct msc_vk_gemm *gemm;
+    struct msc_vk_program *end;
+};
+
+static void release(void *memory, struct msc_vk_backend *b) {
+    struct kernel *k = memory;
+    if (k) {
+        for (int i = 0; i < 2; i++) {
+            msc_vk_free(b->vk, k->blocks[i]);
+            msc_vk_move_finish(&k->moves[i], b);
+        }
+        msc_vk_gemm_destroy(k->gemm, b);
+        msc_vk_program_destroy(k->end, b);
+        msc_free(k);
+    }
+}
+
+// ---- Preparing --------------------------------------------------------------------------------
+
+struct shape {
+    int64_t n_products, rows, depth, cols;
+    int n_lead; // leading axes of the output
+    int64_t lead[MSC_MAX_DIMS];
+    int64_t strides[2][MSC_MAX_DIMS]; // of leading axes in each factor; 0 where broadcast
+};
+
+static struct shape shape_of(const struct msc_tensor *a, const struct msc_tensor *b,
+                             const struct msc_tensor *y) {
+    const struct msc_tensor *factors[2] = {a, b};
+    struct shape s = {.n_products = msc_dims_product(y->n_dims - 2, y->dims),
+                      .rows = a->dims[a->n_dims - 2],
+                      .depth = a->dims[a->n_dims - 1],
+                      .cols = b->dims[b->n_dims - 1],
+                      .n_lead = y->n_dims - 2};
+    memcpy(s.lead, y->dims, sizeof(s.lead));
+    for (int f = 0; f < 2; f++) {
+        const struct msc_tensor *t = factors[f];
+        int64_t stride = t->dims[t->n_dims - 1] * t->dims[t->n_dims - 2];
+        for (int d = 0; d < t->n_dims - 2; d++) {
+            int64_t length = t->dims[t->n_dims - 3 - d];
+            s.strides[f][s.n_lead - 1 - d] = length == 1 ? 0 : stride;
+            stride *= length;
+        }
+    }
+    return s;
+}
+
+// Leading axes, then the matrix: `rows` x `cols` of the factor inside of as many or more.
+static enum msc_status init_move(struct msc_vk_move *m, struct msc_vk_backend *b,
+                                 const struct shape *s, int factor, const int64_t size[2],
+                                 const int64_t padded[2]) {
+    struct msc_vk_move_dim dims[MSC_MAX_DIMS];
+    int64_t out = padded[0] * padded[1];
+    dims[s->n_lead] = (struct msc_vk_move_dim){(int32_t)padded[0], (int32_t)size[1],
+                                               (int32_t)padded[1], 0, (int32_t)size[0]};
+    dims[s->n_lead + 1] =
+        (struct msc_vk_move_dim){(int32_t)padded[1], 1, 1, 0, (int32_t)size[1]};
+    for (int d = s->n_lead - 1; d >= 0; d--) {
+        dims[d] = (struct msc_vk_move_dim){.length = (int32_t)s->lead[d],
+                                           .in = (int32_t)s->strides[factor][d],
+                                           .out = (int32_t)out};
+        out *= s->lead[d];
+    }
+    return msc_vk_move_init(m, b, dims, s->n_lead + 2);
+}
+
+static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
+                                    const struct msc_tensor *x, const struct msc_tensor *w,
+                                    const struct msc_tensor *y) {
+    struct shape s = shape_of(x, w, y);
+    int64_t lead_a = msc_dims_product(x->n_dims - 2, x->dims);
+    int64_t lead_b = msc_dims_product(w->n_dims - 2, w->dims);
+    k->depth = s.depth;
+    k->n_out = msc_dims_product(y->n_dims, y->dims);
+    if (lead_b == 1 && lead_a == s.n_products) {
+        // Rows of all products lie behind each other.
+        s.rows *= s.n_products;
+        s.n_products = 1;
+        s.n_lead = 0;
+    }
+    k->spreads_a = s.n_products > 1 && lead_a != s.n_products;
+    int64_t a_size[2] = {s.rows, s.depth}, b_size[2] = {s.depth, s.cols};
+    struct msc_vk_gemm_desc desc = {.n_z = s.n_products,
+                                    .n_rows = s.rows,
+                                    .n_cols = s.cols,
+                                    .depth = s.depth,
+                                    .x_row = s.depth,
+                                    .y_row = s.cols,
+                                    .x_step = s.rows * s.depth,
+                                    .y_step = s.rows * s.cols};
+    struct msc_vk_gemm_weight shape = msc_vk_gemm_weight_shape(&desc);
+    int64_t padded[2] = {shape.channels, shape.row};
+    desc.w_step = padded[0] * padded[1];
+    k->n_a = s.n_products * s.rows * s.depth;
+    k->n_b = s.n_products * desc.w_step;
+    if (k->spreads_a) {
+        MSC_TRY(init_move(&k->moves[0], b, &s, 0, a_size, a_size));
+    }
+    MSC_TRY(init_move(&k->moves[1], b, &s, 1, b_size, padded));
+    return msc_vk_gemm_create(&k->gemm, b, &desc);
+}
+
+static enum msc_status init(struct kernel *k, struct msc_vk_backend *b,
+                            const struct msc_plan *plan, const struct msc_step *step) {
+    const struct msc_step_joint *j = &step->joints[0];
+    const struct msc_tensor *t[2];
+    k->name = j->joint->name;
+    k->edited = step->weight_slot == MSC_NO_ID ? -1 : plan->sites.slots[step->weight_slot].operand;
+    for (int i = 0; i < 2; i++) {
+        k->operands[i] = j->operands[i];
+        t[i] = msc_cpu_operand(plan->graph, j->joint, i);
+        if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {
+            const struct msc_array *a =
+                msc_graph_tensor(plan->graph, j->operands[i].index)->data;
+            k->constants[i] = msc_view_of_array(a);
+            MSC_TRY(msc_vk_upload_new(b->vk, &k->blocks[i], msc_array_data(a),
+                                      msc_array_n_bytes(a)));
+        }
+    }
+    MSC_TRY(init_product(k, b, t[0], t[1], msc_cpu_output(plan->graph, j->joint)));
+    struct msc_ewise_options options = {.start = MSC_EWISE_FLOAT, .first = 1};
+    return msc_vk_program_create(&k->end, b, plan, step, &options);
+}
+
+static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
+    struct kernel *k = msc_alloc_zero(1, sizeof(*k));
+    if (!k) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
+    }
+    enum msc_status status = init(k, b, plan, step);
+    if (status != MSC_OK) {
+        release(k, b);
+        return status;
+    }
+    *out = k;
+    return MSC_OK;
+}
+
+// ---- A constant factor under an edit ----------------------------------------------------------
+
+// As an activation would come: integers of one scale, or fake-quantised floats.
+struct variant {
+    struct msc_vk_block *block;
+    struct msc_quant quant; // bits is 0 for floats
+    enum msc_dtype dtype;
+    float scale;
+    int32_t zero_point;
+};
+
+static void release_weights(void *weights, struct msc_vk_backend *b) {
+    struct variant *v = weights;
+    if (v) {
+        msc_vk_free(b->vk, v->block);
+        msc_free(v);
+    }
+}
+
+static enum msc_status quantize_constant(struct msc_array **out, struct variant *v,
+                                         const struct msc_array *from,
+                                         const struct msc_quant *edit) {
+    v->dtype = MSC_DTYPE_F32;
+    if (!msc_quant_is_integer(edit) || edit->n != 1) {
+        return msc_fake_quantize_array(out, from, edit);
+    }
+    struct msc_array *q;
+    MSC_TRY(msc_quantize_array(&q, from, edit));
+    v->dtype = msc_quant_dtype(edit);
+    enum msc_status status = msc_array_convert(out, q, v->dtype);
+    msc_array_release(q);
+    v->scale = edit->scales[0];
+    v->zero_point = edit->zero_points[0];
+    v->quant = *edit;
+    v->quant.scales = &v->scale;
+    v->quant.zero_points = &v->zero_point;
+    return status;
+}
+
+static enum msc_status weights(void *kernel, struct msc_vk_backend *b,
+                               const struct msc_quant *edit, void **out, size_t *n_bytes) {
+    const struct kernel *k = kernel;
+    if (!edit || k->edited < 0) {
+        return MSC_OK;
+    }
+    struct msc_array *from = NULL, *array = NULL;
+    const struct msc_view *c = &k->constants[k->edited];
+    struct variant *v = msc_alloc_zero(1, sizeof(*v));
+    enum msc_status status =
+        v ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+    MSC_TRY(status);
+    MSC_TRY_OUT(msc_array_create_from(&from, c->dtype, c->n_dims, c->dims, c->data));
+    MSC_TRY_OUT(quantize_constant(&array, v, from, edit));
+    *n_bytes = msc_array_n_bytes(array);
+    MSC_TRY_OUT(msc_vk_upload_new(b->vk, &v->block, msc_array_data(array), *n_bytes));
+    *out = v;
+    v = NULL;
+out:
+    msc_array_release(from);
+    msc_array_release(array);
+    release_weights(v, b);
+    return status;
+}
+
+// ---- Running ----------------------------------------------------------------------------------
+
+struct run {
+    const struct kernel *k;
+    struct msc_vk_backend *b;
+    struct msc_view factors[2];
+    struct msc_vk_block *floats[2]; // of factors that come as integers
+    struct msc_vk_block *spread, *packed, *sums;
+    bool is_integer;
+    struct msc_cpu_digits digits; // of the first factor
+};
+
+static struct msc_view factor(const struct kernel *k, const struct msc_call *call, int i) {
+    const struct variant *v = call->weights;
+    if (k->operands[i].kind == MSC_OPERAND_INPUT) {
+        return call->inputs[k->operands[i].index];
+    }
+    struct msc_view view = k->constants[i];
+    view.data = k->blocks[i];
+    if (i == k->edited && v) {
+        view.data = v->block;
+        view.dtype = v->dtype;
+        view.quant = v->quant.bits > 0 ? &v->quant : NULL;
+    }
+    return view;
+}
+
+// The same choice as the cpu backend's.
+static void choose_arithmetic(struct run *r) {
+    const struct msc_quant *a = r->factors[0].quant, *b = r->factors[1].quant;
+    r->digits = (struct msc_cpu_digits){1, 0, 0};
+    if (!a || !b) {
+        return;
+    }
+    int32_t largest = msc_cpu_largest(a);
+    int64_t rest = r->k->depth * msc_cpu_largest(b);
+    struct msc_cpu_digits digits = msc_cpu_cut(largest, rest);
+    if (digits.n > 0 && largest * rest < ((int64_t)1 << 31)) {
+        r->is_integer = true;
+        r->digits = digits;
+    }
+}
+
+static enum msc_status take_memory(struct run *r) {
+    const struct kernel *k = r->k;
+    for (int i = 0; i < 2; i++) {
+        if (r->factors[i].quant) {
+            uint64_t n = (uint64_t)msc_view_n_elements(&r->factors[i]);
+            MSC_TRY(msc_vk_take(&r->floats[i], r->b, n * sizeof(float)));
+        }
+    }
+    if (k->spreads_a) {
+        MSC_TRY(msc_vk_take(&r->spread, r->b, (uint64_t)k->n_a * sizeof(float)));
+    }
+    if (r->digits.n > 1) {
+        MSC_TRY(msc_vk_take(&r->sums, r->b, (uint64_t)k->n_out * sizeof(int32_t)));
+    }
+    return msc_vk_take(&r->packed, r->b, (uint64_t)k->n_b * sizeof(float));
+}
+
+// A factor as floats: itself, a digit of it, or dequantised.
+static enum msc_status spread_factor(const struct run *r, const struct msc_vk_block **out, int i,
+                                     int digit) {
+    const struct msc_view *v = &r->factors[i];
+    *out = v->quant ? r->floats[i] : msc_vk_block_of(v);
+    if (!v->quant) {
+        return MSC_OK;
+    }
+    if (!r->is_integer) {
+        return msc_vk_dequantize(r->b, v, *out);
+    }
+    return msc_vk_expand(r->b, v, *out, i == 0 ? r->digits.shift * digit : 0,
+                         i == 0 ? msc_cpu_digit_mask(&r->digits, digit) : -1);
+}
+
+static enum msc_status multiply_digit(const struct run *r, const struct msc_vk_block *y,
+                                      int digit) {
+    const struct kernel *k = r->k;
+    const struct msc_vk_block *a;
+    MSC_TRY(spread_factor(r, &a, 0, digit));
+    if (k->spreads_a) {
+        MSC_TRY(msc_vk_move_run(&k->moves[0], r->b, r->spread, a));
+        a = r->spread;
+    }
+    struct msc_vk_gemm_call call = {.x = a, .w = r->packed, .y = y};
+    if (r->is_integer && r->digits.n == 1) {
+        call.has_one_scale = true;
+        call.x_scale = r->factors[0].quant->scales[0] * r->factors[1].quant->scales[0];
+    }
+    MSC_TRY(msc_vk_gemm_run(k->gemm, r->b, &call));
+    return r->digits.n == 1 ? MSC_OK
+                            : msc_vk_add_digit(r->b, y, r->sums, (uint64_t)k->n_out,
+                                               r->digits.shift * digit, digit == 0);
+}
+
+static enum msc_status multiply(struct run *r, const struct msc_call *call) {
+    const struct msc_vk_block *y = msc_vk_block_of(&call->outputs[0]);
+    const struct msc_vk_block *factor_b;
+    MSC_TRY(take_memory(r));
+    MSC_TRY(spread_factor(r, &factor_b, 1, 0));
+    MSC_TRY(msc_vk_move_run(&r->k->moves[1], r->b, r->packed, factor_b));
+    for (int digit = 0; digit < r->digits.n; digit++) {
+        MSC_TRY(multiply_digit(r, y, digit));
+    }
+    if (r->digits.n > 1) {
+        struct msc_vk_finish finish = {.channels = 1,
+                                       .scale = r->factors[0].quant->scales[0] *
+                                                r->factors[1].quant->scales[0]};
+        MSC_TRY(msc_vk_finish_sums(r->b, y, r->sums, (uint64_t)r->k->n_out, &finish));
+    }
+    return msc_vk_program_run(r->k->end, r->b, call);
+}
+
+static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call *call) {
+    struct run r = {.k = kernel, .b = b};
+    for (int i = 0; i < 2; i++) {
+        r.factors[i] = factor(r.k, call, i);
+    }
+    choose_arithmetic(&r);
+    enum msc_status status = multiply(&r, call);
+    msc_vk_free(b->vk, r.floats[0]);
+    msc_vk_free(b->vk, r.floats[1]);
+    msc_vk_free(b->vk, r.spread);
+    msc_vk_free(b->vk, r.packed);
+    msc_vk_free(b->vk, r.sums);
+    return status;
+}
+
+const struct msc_vk_family msc_vk_matmul = {.name = "matrix product",
+                                            .prepare = prepare,
+                                            .release = release,
+                                            .run = run,
+                                            .weights = weights,
+                                            .release_weights = release_weights};

@@ -1,0 +1,265 @@
+// Memory: a few large buffers, blocks cut from them first fit.
+#include "kernels/vulkan/vk.h"
+
+#include "base/alloc.h"
+
+#include <assert.h>
+#include <string.h>
+
+// Bytes that a new arena has at least.
+#define ARENA_BYTES ((uint64_t)64 << 20)
+// Above every alignment that Vulkan lets a device ask for.
+#define BLOCK_ALIGNMENT 256
+
+// ---- Arenas -----------------------------------------------------------------------------------
+
+// The first memory type with all of `wanted` among `allowed`, or -1.
+static int find_type(const struct msc_vk *vk, uint32_t allowed, VkMemoryPropertyFlags wanted) {
+    const VkPhysicalDeviceMemoryProperties *p = &vk->memory_properties;
+    for (uint32_t i = 0; i < p->memoryTypeCount; i++) {
+        if ((allowed >> i & 1u) != 0 && (p->memoryTypes[i].propertyFlags & wanted) == wanted) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+// Device memory that the host sees as well (software drivers, integrated GPUs) comes first, but not
+// the small window that discrete GPUs open: there everything goes through staging buffers.
+static int choose_type(const struct msc_vk *vk, uint32_t allowed, bool is_staging) {
+    const VkMemoryPropertyFlags device = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    const VkMemoryPropertyFlags host =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    const VkMemoryPropertyFlags cached = host | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    if (is_staging) {
+        int type = find_type(vk, allowed, cached);
+        return type >= 0 ? type : find_type(vk, allowed, host);
+    }
+    if (vk->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU) {
+        int type = find_type(vk, allowed, device | cached);
+        if (type >= 0) {
+            return type;
+        }
+    }
+    int type = find_type(vk, allowed, device);
+    return type >= 0 ? type : find_type(vk, allowed, 0);
+}
+
+static enum msc_status create_view(struct msc_vk *vk, VkBufferView *out,
+                                   const struct msc_vk_arena *arena, VkFormat format,
+                                   uint64_t element_bytes) {
+    if (arena->n_bytes / element_bytes > vk->properties.limits.maxTexelBufferElements) {
+        return MSC_OK;
+    }
+    VkBufferViewCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO,
+                                   .buffer = arena->buffer,
+                                   .format = format,
+                                   .range = VK_WHOLE_SIZE};
+    return msc_vk_check(vk->api.vkCreateBufferView(vk->device, &info, NULL, out), "a texel view");
+}
+
+static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena, bool is_staging) {
+    VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .size = arena->n_bytes,
+        .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+                 VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT,
+    };
+    MSC_TRY(msc_vk_check(vk->api.vkCreateBuffer(vk->device, &info, NULL, &arena->buffer),
+                         "a buffer"));
+    VkMemoryRequirements needs;
+    vk->api.vkGetBufferMemoryRequirements(vk->device, arena->buffer, &needs);
+    int type = choose_type(vk, needs.memoryTypeBits, is_staging);
+    if (type < 0) {
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: the device has no memory for buffers");
+    }
+    VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                     .allocationSize = needs.size,
+                                     .memoryTypeIndex = (uint32_t)type};
+    MSC_TRY(msc_vk_check(vk->api.vkAllocateMemory(vk->device, &allocate, NULL, &arena->memory),
+                         "memory"));
+    MSC_TRY(msc_vk_check(
+        vk->api.vkBindBufferMemory(vk->device, arena->buffer, arena->memory, 0), "memory"));
+    const VkMemoryPropertyFlags host =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
+        VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    VkMemoryPropertyFlags has = vk->memory_properties.memoryTypes[type].propertyFlags;
+    if (is_staging || (has & host) == host) {
+        void *mapped;
+        MSC_TRY(msc_vk_check(
+            vk->api.vkMapMemory(vk->device, arena->memory, 0, VK_WHOLE_SIZE, 0, &mapped),
+            "a mapping"));
+        arena->mapped = mapped;
+    }
+    if (is_staging) {
+        return MSC_OK;
+    }
+    MSC_TRY(create_view(vk, &arena->quads, arena, VK_FORMAT_R32G32B32A32_SFLOAT, 16));
+    return create_view(vk, &arena->floats, arena, VK_FORMAT_R32_SFLOAT, 4);
+}
+
+enum msc_status msc_vk_create_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
+                                    bool is_staging) {
+    struct msc_vk_arena *arena = msc_alloc_zero(1, sizeof(*arena));
+    if (!arena) {
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+    }
+    arena->n_bytes = n_bytes;
+    enum msc_status status = init_arena(vk, arena, is_staging);
+    if (status != MSC_OK) {
+        msc_vk_destroy_arena(vk, arena);
+        return status;
+    }
+    *out = arena;
+    return MSC_OK;
+}
+
+void msc_vk_destroy_arena(struct msc_vk *vk, struct msc_vk_arena *arena) {
+    if (arena) {
+        vk->api.vkDestroyBufferView(vk->device, arena->quads, NULL);
+        vk->api.vkDestroyBufferView(vk->device, arena->floats, NULL);
+        vk->api.vkDestroyBuffer(vk->device, arena->buffer, NULL);
+        vk->api.vkFreeMemory(vk->device, arena->memory, NULL); // unmaps
+        msc_free(arena->holes);
+        msc_free(arena);
+    }
+}
+
+void msc_vk_destroy_arenas(struct msc_vk *vk) {
+    for (size_t i = 0; i < vk->n_arenas; i++) {
+        msc_vk_destroy_arena(vk, vk->arenas[i]);
+    }
+    msc_free(vk->arenas);
+    vk->arenas = NULL;
+    vk->n_arenas = 0;
+}
+
+static enum msc_status add_arena(struct msc_vk *vk, uint64_t n_bytes) {
+    struct msc_vk_arena *arena;
+    MSC_TRY(msc_grow(&vk->arenas, &vk->arena_capacity, vk->n_arenas + 1, sizeof(vk->arenas[0])));
+    MSC_TRY(msc_vk_create_arena(vk, &arena, n_bytes, false));
+    enum msc_status status =
+        msc_grow(&arena->holes, &arena->hole_capacity, 1, sizeof(arena->holes[0]));
+    if (status != MSC_OK) {
+        msc_vk_destroy_arena(vk, arena);
+        return status;
+    }
+    arena->holes[0] = (struct msc_vk_hole){0, n_bytes};
+    arena->n_holes = 1;
+    vk->arenas[vk->n_arenas++] = arena;
+    return MSC_OK;
+}
+
+// ---- Blocks -----------------------------------------------------------------------------------
+
+static bool cut(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t *offset) {
+    for (size_t i = 0; i < arena->n_holes; i++) {
+        struct msc_vk_hole *h = &arena->holes[i];
+        if (h->n_bytes >= n_bytes) {
+            *offset = h->offset;
+            h->offset += n_bytes;
+            h->n_bytes -= n_bytes;
+            if (h->n_bytes == 0) {
+                arena->n_holes--;
+                memmove(h, h + 1, (arena->n_holes - i) * sizeof(*h));
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+// There is never more than one hole behind each block, and one at the beginning; room for them is
+// made when a block is cut, so that freeing cannot fail.
+static bool cut_from(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t *offset) {
+    if (msc_grow(&arena->holes, &arena->hole_capacity, arena->n_blocks + 2,
+                 sizeof(arena->holes[0])) != MSC_OK ||
+        !cut(arena, n_bytes, offset)) {
+        return false;
+    }
+    arena->n_blocks++;
+    return true;
+}
+
+static bool find_room(struct msc_vk *vk, struct msc_vk_block *block) {
+    for (size_t i = 0; i < vk->n_arenas; i++) {
+        if (vk->arenas[i]->n_bytes >= block->n_bytes &&
+            cut_from(vk->arenas[i], block->n_bytes, &block->offset)) {
+            block->arena = vk->arenas[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes) {
+    uint64_t limit = vk->block_limit;
+    uint64_t size = (n_bytes + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
+    size = size > 0 ? size : BLOCK_ALIGNMENT;
+    if (size > limit) {
+        (void)MSC_FAIL(MSC_E_NOMEM, "vulkan: %llu bytes in one tensor; the device takes %llu",
+                       (unsigned long long)n_bytes, (unsigned long long)limit);
+        return NULL;
+    }
+    struct msc_vk_block *block = msc_alloc_zero(1, sizeof(*block));
+    if (!block) {
+        return NULL;
+    }
+    block->n_bytes = size;
+    if (!find_room(vk, block) &&
+        (add_arena(vk, size > ARENA_BYTES ? size : ARENA_BYTES) != MSC_OK ||
+         !find_room(vk, block))) {
+        msc_free(block);
+        return NULL;
+    }
+    return block;
+}
+
+void msc_vk_free(struct msc_vk *vk, struct msc_vk_block *block) {
+    (void)vk;
+    if (!block) {
+        return;
+    }
+    struct msc_vk_arena *a = block->arena;
+    size_t i = 0;
+    while (i < a->n_holes && a->holes[i].offset < block->offset) {
+        i++;
+    }
+    bool joins_before =
+        i > 0 && a->holes[i - 1].offset + a->holes[i - 1].n_bytes == block->offset;
+    bool joins_after =
+        i < a->n_holes && block->offset + block->n_bytes == a->holes[i].offset;
+    if (joins_before) {
+        a->holes[i - 1].n_bytes += block->n_bytes + (joins_after ? a->holes[i].n_bytes : 0);
+        if (joins_after) {
+            a->n_holes--;
+            memmove(&a->holes[i], &a->holes[i + 1], (a->n_holes - i) * sizeof(a->holes[0]));
+        }
+    } else if (joins_after) {
+        a->holes[i].offset = block->offset;
+        a->holes[i].n_bytes += block->n_bytes;
+    } else {
+        assert(a->n_holes < a->hole_capacity);
+        memmove(&a->holes[i + 1], &a->holes[i], (a->n_holes - i) * sizeof(a->holes[0]));
+        a->holes[i] = (struct msc_vk_hole){block->offset, block->n_bytes};
+        a->n_holes++;
+    }
+    a->n_blocks--;
+    msc_free(block);
+}
+
+enum msc_status msc_vk_upload_new(struct msc_vk *vk, struct msc_vk_block **out, const void *from,
+                                  uint64_t n_bytes) {
+    struct msc_vk_block *block = msc_vk_allocate(vk, n_bytes);
+    if (!block) {
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %llu bytes",
+                        (unsigned long long)n_bytes);
+    }
+    enum msc_status status = msc_vk_upload(vk, block, from, n_bytes);
+    if (status != MSC_OK) {
+        msc_vk_free(vk, block);
+        return status;
+    }
+    *out = block;
+    return MSC_OK;
+}

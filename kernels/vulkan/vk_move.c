@@ -1,0 +1,68 @@
+#include "kernels/vulkan/vk_move.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum msc_status msc_vk_move_init(struct msc_vk_move *m, struct msc_vk_backend *b,
+                                 const struct msc_vk_move_dim dims[], int n_dims) {
+    bool has_outside = false;
+    *m = (struct msc_vk_move){.n = 1};
+    assert(n_dims >= 1 && n_dims <= MSC_MAX_DIMS + 1);
+    for (int d = 0; d < n_dims; d++) {
+        m->n *= (uint64_t)dims[d].length;
+        has_outside = has_outside || dims[d].in_length > 0;
+    }
+    uint32_t constants[4] = {b->vk->tuning.lanes, 0, (uint32_t)n_dims, has_outside};
+    MSC_TRY(msc_vk_pipeline(&m->pipeline, b->vk, MSC_VK_MOVE, constants, 4));
+    return msc_vk_upload_new(b->vk, &m->dims, dims, (uint64_t)n_dims * sizeof(dims[0]));
+}
+
+enum msc_status msc_vk_move_init_from(struct msc_vk_move *m, struct msc_vk_backend *b,
+                                      const struct msc_move *from, int64_t in_base,
+                                      int64_t out_base) {
+    struct msc_vk_move_dim dims[MSC_MAX_DIMS + 1];
+    int n = from->n_dims;
+    int32_t words = (int32_t)(from->bytes / 4);
+    if (from->bytes % 4 != 0) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: moving elements of %zu bytes", from->bytes);
+    }
+    for (int d = 0; d < n; d++) {
+        dims[d] = (struct msc_vk_move_dim){.length = (int32_t)from->dims[d],
+                                           .in = (int32_t)from->in[d] * words,
+                                           .out = (int32_t)from->out[d] * words};
+    }
+    if (words > 1 || n == 0) {
+        dims[n++] = (struct msc_vk_move_dim){.length = words, .in = 1, .out = 1};
+    }
+    MSC_TRY(msc_vk_move_init(m, b, dims, n));
+    m->n = from->n == 0 ? 0 : m->n;
+    m->in_base = (int32_t)in_base * words;
+    m->out_base = (int32_t)out_base * words;
+    return MSC_OK;
+}
+
+void msc_vk_move_finish(struct msc_vk_move *m, struct msc_vk_backend *b) {
+    msc_vk_free(b->vk, m->dims);
+    m->dims = NULL;
+}
+
+enum msc_status msc_vk_move_run(const struct msc_vk_move *m, struct msc_vk_backend *b,
+                                const struct msc_vk_block *out, const struct msc_vk_block *in) {
+    struct {
+        uint32_t n, per_lane;
+        int32_t in_base, out_base;
+        float fill;
+    } push = {(uint32_t)m->n, 0, m->in_base, m->out_base, m->fill};
+    if (m->n == 0) {
+        return MSC_OK;
+    }
+    struct msc_vk_dispatch d = {
+        .pipeline = m->pipeline,
+        .n_bindings = 3,
+        .bindings = {{in, MSC_VK_READ}, {out, MSC_VK_WRITE}, {m->dims, MSC_VK_READ}},
+        .push = &push,
+        .push_bytes = sizeof(push),
+        .groups = {1, 1, 1}};
+    d.groups[0] = msc_vk_spread(b->vk, m->n, &push.per_lane);
+    return msc_vk_dispatch(b->vk, &d);
+}

@@ -1,0 +1,41 @@
+// Copies by strides on the device.
+#ifndef MSC_KERNELS_VULKAN_VK_MOVE_H
+#define MSC_KERNELS_VULKAN_VK_MOVE_H
+
+#include "kernels/cpu/move.h"
+#include "kernels/vulkan/vk_kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// One dim of the elements that are written, outermost first. The input coordinate is the index
+// plus `shift`; outside of [0, in_length) the element is `fill` (in_length 0: it is never outside).
+struct msc_vk_move_dim {
+    int32_t length, in, out, shift, in_length; // strides in elements of 4 bytes
+};
+
+struct msc_vk_move {
+    struct msc_vk_pipeline *pipeline;
+    struct msc_vk_block *dims;
+    uint64_t n;
+    int32_t in_base, out_base; // first element
+    float fill;
+};
+
+enum msc_status msc_vk_move_init(struct msc_vk_move *m, struct msc_vk_backend *b,
+                                 const struct msc_vk_move_dim dims[], int n_dims);
+// From a move of the cpu backend. MSC_E_UNSUPPORTED for elements of fewer than 4 bytes. Bases are
+// in its elements.
+enum msc_status msc_vk_move_init_from(struct msc_vk_move *m, struct msc_vk_backend *b,
+                                      const struct msc_move *from, int64_t in_base,
+                                      int64_t out_base);
+void msc_vk_move_finish(struct msc_vk_move *m, struct msc_vk_backend *b); // accepts zeroed
+enum msc_status msc_vk_move_run(const struct msc_vk_move *m, struct msc_vk_backend *b,
+                                const struct msc_vk_block *out, const struct msc_vk_block *in);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

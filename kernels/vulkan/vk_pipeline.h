@@ -1,0 +1,23 @@
+// A compute pipeline and what it binds; read by vk_commands.c alone.
+#ifndef MSC_KERNELS_VULKAN_VK_PIPELINE_H
+#define MSC_KERNELS_VULKAN_VK_PIPELINE_H
+
+#include "kernels/vulkan/vk.h"
+
+// One for each shader, made when it is first used.
+struct msc_vk_layout {
+    VkShaderModule module;
+    VkDescriptorSetLayout set;
+    VkPipelineLayout pipeline;
+    uint32_t n_texels, n_bindings;
+};
+
+struct msc_vk_pipeline {
+    enum msc_vk_shader shader;
+    const struct msc_vk_layout *layout;
+    VkPipeline pipeline;
+    int n_constants;
+    uint32_t constants[MSC_VK_MAX_CONSTANTS];
+};
+
+#endif

@@ -1,0 +1,79 @@
+// Does the device's division round correctly? Vulkan allows errors of 2.5 units in the last place;
+// a quantised value would then differ from the other backends'. Shaders repair the quotient where
+// the probe says so.
+#include "kernels/vulkan/vk.h"
+
+#include "base/alloc.h"
+#include "base/rng.h"
+
+#include <string.h>
+
+#define N_PAIRS 16384
+#define LANES 64
+#define PER_LANE 64
+
+// Numerators of any size and denominators as scales are: 2^-20 … 2^12 with full mantissas.
+static void fill(float pairs[]) {
+    struct msc_rng rng;
+    msc_rng_seed(&rng, 20240607, 1);
+    for (int i = 0; i < N_PAIRS; i++) {
+        uint64_t bits = msc_rng_u64(&rng);
+        uint32_t a = (uint32_t)(bits & 0x807fffffu) | (uint32_t)(107 + (bits >> 32) % 32) << 23;
+        uint32_t b = (uint32_t)(bits >> 40 & 0x7fffffu) | (uint32_t)(107 + (bits >> 50) % 32) << 23;
+        memcpy(&pairs[2 * i], &a, sizeof(a));
+        memcpy(&pairs[2 * i + 1], &b, sizeof(b));
+    }
+}
+
+// Divides all pairs on the device and counts those that are not C's quotient.
+static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct msc_vk_block *in,
+                                   const struct msc_vk_block *out, const float pairs[],
+                                   float quotients[], bool repairs) {
+    uint32_t constants[2] = {LANES, repairs ? 1 : 0};
+    uint32_t push[2] = {N_PAIRS, PER_LANE};
+    struct msc_vk_pipeline *pipeline;
+    MSC_TRY(msc_vk_pipeline(&pipeline, vk, MSC_VK_PROBE, constants, 2));
+    struct msc_vk_dispatch d = {.pipeline = pipeline,
+                                .n_bindings = 2,
+                                .bindings = {{in, MSC_VK_READ}, {out, MSC_VK_WRITE}},
+                                .push = push,
+                                .push_bytes = sizeof(push),
+                                .groups = {msc_vk_groups(N_PAIRS, LANES * PER_LANE), 1, 1}};
+    MSC_TRY(msc_vk_dispatch(vk, &d));
+    MSC_TRY(msc_vk_download(vk, quotients, out, N_PAIRS * sizeof(float)));
+    *n_wrong = 0;
+    for (int i = 0; i < N_PAIRS; i++) {
+        float expected = pairs[2 * i] / pairs[2 * i + 1];
+        *n_wrong += memcmp(&expected, &quotients[i], sizeof(float)) != 0;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_vk_probe(struct msc_vk *vk) {
+    enum msc_status status;
+    int n_wrong;
+    struct msc_vk_block *in = NULL, *out = NULL;
+    float *pairs = msc_alloc(3 * N_PAIRS * sizeof(float));
+    if (!pairs) {
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+    }
+    fill(pairs);
+    MSC_TRY_OUT(msc_vk_upload_new(vk, &in, pairs, 2 * N_PAIRS * sizeof(float)));
+    MSC_TRY_OUT(msc_vk_upload_new(vk, &out, pairs, N_PAIRS * sizeof(float)));
+    float *quotients = pairs + (size_t)2 * N_PAIRS;
+    MSC_TRY_OUT(count_wrong(vk, &n_wrong, in, out, pairs, quotients, false));
+    vk->divides_exactly = n_wrong == 0;
+    if (!vk->divides_exactly) {
+        MSC_TRY_OUT(count_wrong(vk, &n_wrong, in, out, pairs, quotients, true));
+        if (n_wrong > 0) {
+            msc_log(vk->log, MSC_LOG_WARNING,
+                    "vulkan: %s divides inexactly: quantised values may differ from the cpu's",
+                    vk->properties.deviceName);
+        }
+    }
+out:
+    msc_vk_free(vk, in);
+    msc_vk_free(vk, out);
+    msc_free(pairs);
+    return status;
+}

@@ -1,0 +1,262 @@
+// Joints that only move elements: transposes and changes of layout, joins, splits, slices, padding.
+// Each is one move, or one for each part.
+#include "base/alloc.h"
+#include "kernels/cpu/cpu_graph.h"
+#include "kernels/vulkan/vk_move.h"
+
+#include <string.h>
+
+struct part {
+    struct msc_vk_move move;
+    struct msc_vk_block *constant; // an input that is known beforehand
+    int32_t input, output;         // of the step
+};
+
+struct kernel {
+    int32_t n_parts;
+    struct part parts[];
+};
+
+static void release(void *memory, struct msc_vk_backend *b) {
+    struct kernel *k = memory;
+    if (k) {
+        for (int32_t i = 0; i < k->n_parts; i++) {
+            msc_vk_move_finish(&k->parts[i].move, b);
+            msc_vk_free(b->vk, k->parts[i].constant);
+        }
+        msc_free(k);
+    }
+}
+
+static enum msc_status create(struct kernel **out, int32_t n_parts) {
+    *out = msc_alloc_zero(1, sizeof(**out) + (size_t)n_parts * sizeof((*out)->parts[0]));
+    if (!*out) {
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+    }
+    (*out)->n_parts = n_parts;
+    return MSC_OK;
+}
+
+// Hands the kernel over, or releases it.
+static enum msc_status settle(void **out, struct msc_vk_backend *b, struct kernel *k,
+                              enum msc_status status) {
+    if (status != MSC_OK) {
+        release(k, b);
+        return status;
+    }
+    *out = k;
+    return MSC_OK;
+}
+
+static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call *call) {
+    const struct kernel *k = kernel;
+    for (int32_t i = 0; i < k->n_parts; i++) {
+        const struct part *p = &k->parts[i];
+        const struct msc_vk_block *in =
+            p->constant ? p->constant : msc_vk_block_of(&call->inputs[p->input]);
+        MSC_TRY(msc_vk_move_run(&p->move, b, msc_vk_block_of(&call->outputs[p->output]), in));
+    }
+    return MSC_OK;
+}
+
+static const struct msc_value *input_value(const struct msc_plan *plan,
+                                           const struct msc_step *step) {
+    return &plan->values[step->inputs[step->n_joints > 0 ? step->joints[0].operands[0].index : 0]];
+}
+
+// ---- Permuting --------------------------------------------------------------------------------
+
+static enum msc_status permute_prepare(void **out, struct msc_vk_backend *b,
+                                       const struct msc_plan *plan, const struct msc_step *step) {
+    const struct msc_value *x = input_value(plan, step);
+    const struct msc_value *y = &plan->values[step->outputs[0]];
+    int64_t axes[MSC_MAX_DIMS] = {0, 1, 2, 3, 4, 5, 6, 7};
+    int64_t in[MSC_MAX_DIMS], from[MSC_MAX_DIMS], to[MSC_MAX_DIMS];
+    struct kernel *k;
+    if (step->n_joints > 0 &&
+        msc_joint_attr_list(step->joints[0].joint, "axes", axes, MSC_MAX_DIMS) != x->n_dims) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: axes that are not given");
+    }
+    msc_cpu_strides(in, x->n_dims, x->dims, x->layout);
+    msc_cpu_strides(to, y->n_dims, y->dims, y->layout);
+    for (int i = 0; i < y->n_dims; i++) {
+        from[i] = in[axes[i] < 0 ? axes[i] + x->n_dims : axes[i]];
+    }
+    struct msc_move m;
+    msc_move_set(&m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, from, to);
+    MSC_TRY(create(&k, 1));
+    return settle(out, b, k, msc_vk_move_init_from(&k->parts[0].move, b, &m, 0, 0));
+}
+
+const struct msc_vk_family msc_vk_permute = {
+    .name = "permute", .prepare = permute_prepare, .release = release, .run = run};
+
+// ---- Joining and splitting --------------------------------------------------------------------
+
+// Part of the joined tensor that begins at `at` along `axis`; `is_to` copies into it.
+static enum msc_status init_part(struct part *p, struct msc_vk_backend *b,
+                                 const struct msc_value *whole, const struct msc_value *part,
+                                 int axis, int64_t at, bool is_to) {
+    int64_t in_whole[MSC_MAX_DIMS], in_part[MSC_MAX_DIMS];
+    struct msc_move m;
+    msc_cpu_strides(in_whole, whole->n_dims, whole->dims, whole->layout);
+    msc_cpu_strides(in_part, part->n_dims, part->dims, part->layout);
+    msc_move_set(&m, msc_dtype_bytes(whole->dtype), part->n_dims, part->dims,
+                 is_to ? whole->layout : part->layout, is_to ? in_part : in_whole,
+                 is_to ? in_whole : in_part);
+    int64_t base = at * in_whole[axis];
+    return msc_vk_move_init_from(&p->move, b, &m, is_to ? 0 : base, is_to ? base : 0);
+}
+
+static enum msc_status join(struct kernel *k, struct msc_vk_backend *b, const struct msc_plan *plan,
+                            const struct msc_step *step) {
+    const struct msc_step_joint *j = &step->joints[0];
+    const struct msc_value *y = &plan->values[step->outputs[0]];
+    int axis = msc_cpu_axis(j->joint, "axis", y->n_dims);
+    int64_t at = 0;
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        struct msc_value part = {.layout = MSC_LAYOUT_PLAIN};
+        if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {
+            const struct msc_tensor *t = msc_graph_tensor(plan->graph, j->operands[i].index);
+            part.n_dims = t->n_dims;
+            memcpy(part.dims, t->dims, sizeof(part.dims));
+            MSC_TRY(msc_vk_upload_new(b->vk, &k->parts[i].constant, msc_array_data(t->data),
+                                      msc_array_n_bytes(t->data)));
+        } else {
+            k->parts[i].input = j->operands[i].index;
+            part = plan->values[step->inputs[j->operands[i].index]];
+        }
+        MSC_TRY(init_part(&k->parts[i], b, y, &part, axis, at, true));
+        at += part.dims[axis];
+    }
+    return MSC_OK;
+}
+
+static enum msc_status concat_prepare(void **out, struct msc_vk_backend *b,
+                                      const struct msc_plan *plan, const struct msc_step *step) {
+    struct kernel *k;
+    const struct msc_step_joint *j = &step->joints[0];
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        if (j->operands[i].kind != MSC_OPERAND_WEIGHT && j->operands[i].kind != MSC_OPERAND_INPUT) {
+            return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: a missing part");
+        }
+    }
+    MSC_TRY(create(&k, j->n_operands));
+    return settle(out, b, k, join(k, b, plan, step));
+}
+
+const struct msc_vk_family msc_vk_concat = {
+    .name = "concat", .prepare = concat_prepare, .release = release, .run = run};
+
+static enum msc_status split(struct kernel *k, struct msc_vk_backend *b,
+                             const struct msc_plan *plan, const struct msc_step *step) {
+    const struct msc_value *x = input_value(plan, step);
+    int axis = msc_cpu_axis(step->joints[0].joint, "axis", x->n_dims);
+    int64_t at = 0;
+    for (int32_t i = 0; i < step->n_outputs; i++) {
+        const struct msc_value *y = &plan->values[step->outputs[i]];
+        k->parts[i].output = i;
+        MSC_TRY(init_part(&k->parts[i], b, x, y, axis, at, false));
+        at += y->dims[axis];
+    }
+    return MSC_OK;
+}
+
+static enum msc_status split_prepare(void **out, struct msc_vk_backend *b,
+                                     const struct msc_plan *plan, const struct msc_step *step) {
+    struct kernel *k;
+    MSC_TRY(create(&k, step->n_outputs));
+    return settle(out, b, k, split(k, b, plan, step));
+}
+
+const struct msc_vk_family msc_vk_split = {
+    .name = "split", .prepare = split_prepare, .release = release, .run = run};
+
+// ---- Slicing ----------------------------------------------------------------------------------
+
+static enum msc_status slice(struct kernel *k, struct msc_vk_backend *b,
+                             const struct msc_plan *plan, const struct msc_step *step) {
+    const struct msc_joint *joint = step->joints[0].joint;
+    const struct msc_value *x = input_value(plan, step);
+    const struct msc_value *y = &plan->values[step->outputs[0]];
+    int64_t begin[MSC_MAX_DIMS], axes[MSC_MAX_DIMS], steps[MSC_MAX_DIMS];
+    int64_t in[MSC_MAX_DIMS], to[MSC_MAX_DIMS], first = 0;
+    int n = msc_joint_attr_list(joint, "begin", begin, MSC_MAX_DIMS);
+    int n_axes = msc_joint_attr_list(joint, "axes", axes, MSC_MAX_DIMS);
+    int n_steps = msc_joint_attr_list(joint, "strides", steps, MSC_MAX_DIMS);
+    if (n < 1 || n > x->n_dims || (n_axes > 0 && n_axes != n) || (n_steps > 0 && n_steps != n)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: a slice that is computed", joint->name);
+    }
+    msc_cpu_strides(in, x->n_dims, x->dims, x->layout);
+    msc_cpu_strides(to, y->n_dims, y->dims, y->layout);
+    for (int i = 0; i < n; i++) {
+        int64_t axis = n_axes > 0 ? axes[i] : i, stride = n_steps > 0 ? steps[i] : 1;
+        axis += axis < 0 ? x->n_dims : 0;
+        int64_t length = x->dims[axis], last = stride < 0 ? length - 1 : length;
+        int64_t from = begin[i] < 0 ? begin[i] + length : begin[i];
+        from = from < 0 ? 0 : from > last ? last : from;
+        first += from * in[axis];
+        in[axis] *= stride;
+    }
+    struct msc_move m;
+    msc_move_set(&m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
+    return msc_vk_move_init_from(&k->parts[0].move, b, &m, first, 0);
+}
+
+static enum msc_status slice_prepare(void **out, struct msc_vk_backend *b,
+                                     const struct msc_plan *plan, const struct msc_step *step) {
+    struct kernel *k;
+    if (step->n_inputs != 1) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: a slice that is computed");
+    }
+    MSC_TRY(create(&k, 1));
+    return settle(out, b, k, slice(k, b, plan, step));
+}
+
+const struct msc_vk_family msc_vk_slice = {
+    .name = "slice", .prepare = slice_prepare, .release = release, .run = run};
+
+// ---- Padding ----------------------------------------------------------------------------------
+
+static enum msc_status pad(struct kernel *k, struct msc_vk_backend *b, const struct msc_plan *plan,
+                           const struct msc_step *step) {
+    const struct msc_joint *joint = step->joints[0].joint;
+    const struct msc_value *x = input_value(plan, step);
+    struct msc_view y = msc_plan_view(plan, step->outputs[0], NULL);
+    const char *mode = msc_joint_attr(joint, "pad_mode");
+    int64_t widths[2 * MSC_MAX_DIMS], in[MSC_MAX_DIMS], dims[MSC_MAX_DIMS], to = 1;
+    int axes[MSC_MAX_DIMS];
+    float value;
+    struct msc_vk_move_dim moved[MSC_MAX_DIMS];
+    if (!mode || strcmp(mode, "constant") != 0 || x->dtype != MSC_DTYPE_F32 || x->n_dims < 1 ||
+        msc_joint_attr_list(joint, "pad_width", widths, 2 * MSC_MAX_DIMS) != 2 * x->n_dims ||
+        !msc_joint_attr_float(joint, "pad_value", &value)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: padding of another kind", joint->name);
+    }
+    msc_cpu_strides(in, x->n_dims, x->dims, x->layout);
+    msc_view_physical(&y, dims, axes);
+    for (int d = y.n_dims - 1; d >= 0; d--) {
+        moved[d] = (struct msc_vk_move_dim){.length = (int32_t)dims[d],
+                                            .in = (int32_t)in[axes[d]],
+                                            .out = (int32_t)to,
+                                            .shift = (int32_t)-widths[axes[d]],
+                                            .in_length = (int32_t)x->dims[axes[d]]};
+        to *= dims[d];
+    }
+    MSC_TRY(msc_vk_move_init(&k->parts[0].move, b, moved, y.n_dims));
+    k->parts[0].move.fill = value;
+    return MSC_OK;
+}
+
+static enum msc_status pad_prepare(void **out, struct msc_vk_backend *b,
+                                   const struct msc_plan *plan, const struct msc_step *step) {
+    struct kernel *k;
+    if (step->n_inputs != 1) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: padding that is computed");
+    }
+    MSC_TRY(create(&k, 1));
+    return settle(out, b, k, pad(k, b, plan, step));
+}
+
+const struct msc_vk_family msc_vk_pad = {
+    .name = "pad", .prepare = pad_prepare, .release = release, .run = run};

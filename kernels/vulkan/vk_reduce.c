@@ -1,0 +1,216 @@
+// Sums, means, maxima and minima over any axes, global pools, softmax.
+#include "base/alloc.h"
+#include "kernels/cpu/cpu_graph.h"
+#include "kernels/vulkan/vk_kernels.h"
+
+#include <string.h>
+
+enum kind {
+    SUM,
+    MAX,
+    MIN,
+};
+
+struct kernel {
+    struct msc_vk_pipeline *pipeline;
+    struct msc_vk_block *dims; // NULL for softmax
+    int32_t input;
+    uint64_t n; // outputs, or rows of a softmax
+    uint32_t numbers[2]; // further parameters of the shader
+};
+
+static void release(void *memory, struct msc_vk_backend *b) {
+    struct kernel *k = memory;
+    if (k) {
+        msc_vk_free(b->vk, k->dims);
+        msc_free(k);
+    }
+}
+
+// ---- Reductions -------------------------------------------------------------------------------
+
+static bool is_global(enum msc_op op) {
+    return op == MSC_OP_GLOBAL_AVG_POOL || op == MSC_OP_GLOBAL_MAX_POOL;
+}
+
+static enum kind kind_of(enum msc_op op) {
+    switch (op) {
+    case MSC_OP_MAX:
+    case MSC_OP_GLOBAL_MAX_POOL:
+        return MAX;
+    case MSC_OP_MIN:
+        return MIN;
+    default:
+        return SUM;
+    }
+}
+
+static bool read_axes(bool is_reduced[MSC_MAX_DIMS], const struct msc_joint *joint, int n_dims) {
+    int64_t axes[MSC_MAX_DIMS];
+    if (is_global(joint->op)) {
+        const char *layout = msc_joint_attr(joint, "layout");
+        for (int i = 0; i < n_dims; i++) {
+            is_reduced[i] = i >= 2;
+        }
+        return layout && strncmp(layout, "NC", 2) == 0 && n_dims >= 3;
+    }
+    int n = msc_joint_attr_list(joint, "axis", axes, MSC_MAX_DIMS);
+    for (int i = 0; i < n_dims; i++) {
+        is_reduced[i] = n == 0;
+    }
+    for (int i = 0; i < n; i++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + n_dims : axes[i];
+        if (axis < 0 || axis >= n_dims) {
+            return false;
+        }
+        is_reduced[axis] = true;
+    }
+    return n >= 0;
+}
+
+// Dims that stay in the order in which the output lies, then those that go in the order of axes,
+// which is that of the reference kernel.
+static enum msc_status init(struct kernel *k, struct msc_vk_backend *b,
+                            const struct msc_plan *plan, const struct msc_step *step) {
+    const struct msc_joint *joint = step->joints[0].joint;
+    const struct msc_value *x = &plan->values[step->inputs[k->input]];
+    struct msc_view y = msc_plan_view(plan, step->outputs[0], NULL);
+    bool is_reduced[MSC_MAX_DIMS];
+    int64_t strides[MSC_MAX_DIMS], physical[MSC_MAX_DIMS], count = 1;
+    int axes[MSC_MAX_DIMS], from[MSC_MAX_DIMS], n_out = 0, n = 0;
+    int32_t dims[MSC_MAX_DIMS][2] = {{0}};
+    if (x->dtype != MSC_DTYPE_F32 || step->n_inputs != 1 ||
+        msc_dims_product(x->n_dims, x->dims) < 1 || !read_axes(is_reduced, joint, x->n_dims)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
+    }
+    bool keeps = y.n_dims == x->n_dims;
+    for (int i = 0; i < x->n_dims; i++) {
+        if (keeps || !is_reduced[i]) {
+            from[n_out++] = i;
+        }
+    }
+    msc_cpu_strides(strides, x->n_dims, x->dims, x->layout);
+    msc_view_physical(&y, physical, axes);
+    for (int i = 0; i < y.n_dims; i++) {
+        if (!is_reduced[from[axes[i]]]) {
+            dims[n][0] = (int32_t)physical[i];
+            dims[n++][1] = (int32_t)strides[from[axes[i]]];
+        }
+    }
+    uint32_t n_kept = (uint32_t)n;
+    for (int i = 0; i < x->n_dims; i++) {
+        if (is_reduced[i]) {
+            count *= x->dims[i];
+            dims[n][0] = (int32_t)x->dims[i];
+            dims[n++][1] = (int32_t)strides[i];
+        }
+    }
+    bool is_mean = joint->op == MSC_OP_MEAN || joint->op == MSC_OP_GLOBAL_AVG_POOL;
+    float divisor = is_mean ? (float)count : 1.0f;
+    k->n = (uint64_t)msc_view_n_elements(&y);
+    k->numbers[0] = (uint32_t)count;
+    memcpy(&k->numbers[1], &divisor, sizeof(divisor));
+    uint32_t constants[5] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
+                             (uint32_t)kind_of(joint->op), n_kept, (uint32_t)n - n_kept};
+    MSC_TRY(msc_vk_upload_new(b->vk, &k->dims, dims, sizeof(dims)));
+    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_REDUCE, constants, 5);
+}
+
+static enum msc_status create(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
+                              const struct msc_step *step,
+                              enum msc_status (*initialise)(struct kernel *,
+                                                            struct msc_vk_backend *,
+                                                            const struct msc_plan *,
+                                                            const struct msc_step *)) {
+    const struct msc_step_joint *j = &step->joints[0];
+    if (j->operands[0].kind != MSC_OPERAND_INPUT) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: of a constant", j->joint->name);
+    }
+    struct kernel *k = msc_alloc_zero(1, sizeof(*k));
+    if (!k) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", j->joint->name);
+    }
+    k->input = j->operands[0].index;
+    enum msc_status status = initialise(k, b, plan, step);
+    if (status != MSC_OK) {
+        release(k, b);
+        return status;
+    }
+    *out = k;
+    return MSC_OK;
+}
+
+static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
+    return create(out, b, plan, step, init);
+}
+
+static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call *call) {
+    const struct kernel *k = kernel;
+    uint32_t push[4] = {(uint32_t)k->n, 0, k->numbers[0], k->numbers[1]};
+    struct msc_vk_dispatch d = {.pipeline = k->pipeline,
+                                .n_bindings = 3,
+                                .bindings = {{msc_vk_block_of(&call->inputs[k->input]), MSC_VK_READ},
+                                             {msc_vk_block_of(&call->outputs[0]), MSC_VK_WRITE},
+                                             {k->dims, MSC_VK_READ}},
+                                .push = push,
+                                .push_bytes = sizeof(push),
+                                .groups = {1, 1, 1}};
+    d.groups[0] = msc_vk_spread(b->vk, k->n, &push[1]);
+    return msc_vk_dispatch(b->vk, &d);
+}
+
+const struct msc_vk_family msc_vk_reduce = {
+    .name = "reduction", .prepare = prepare, .release = release, .run = run};
+
+// ---- Softmax ----------------------------------------------------------------------------------
+
+static enum msc_status softmax_init(struct kernel *k, struct msc_vk_backend *b,
+                                    const struct msc_plan *plan, const struct msc_step *step) {
+    const struct msc_joint *joint = step->joints[0].joint;
+    struct msc_view x = msc_plan_view(plan, step->inputs[k->input], NULL);
+    int axis = msc_cpu_axis(joint, "axis", x.n_dims);
+    int64_t dims[MSC_MAX_DIMS], outer = 1, inner = 1;
+    int axes[MSC_MAX_DIMS];
+    bool is_behind = false;
+    if (x.dtype != MSC_DTYPE_F32 || axis < 0) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
+    }
+    msc_view_physical(&x, dims, axes);
+    for (int i = 0; i < x.n_dims; i++) {
+        if (axes[i] == axis) {
+            is_behind = true;
+        } else {
+            *(is_behind ? &inner : &outer) *= dims[i];
+        }
+    }
+    k->n = (uint64_t)(outer * inner);
+    k->numbers[0] = (uint32_t)x.dims[axis];
+    k->numbers[1] = (uint32_t)inner;
+    uint32_t constants[3] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
+                             joint->op == MSC_OP_LOG_SOFTMAX};
+    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_SOFTMAX, constants, 3);
+}
+
+static enum msc_status softmax_prepare(void **out, struct msc_vk_backend *b,
+                                       const struct msc_plan *plan, const struct msc_step *step) {
+    return create(out, b, plan, step, softmax_init);
+}
+
+static enum msc_status softmax_run(void *kernel, struct msc_vk_backend *b,
+                                   const struct msc_call *call) {
+    const struct kernel *k = kernel;
+    uint32_t push[3] = {(uint32_t)k->n, k->numbers[0], k->numbers[1]};
+    struct msc_vk_dispatch d = {.pipeline = k->pipeline,
+                                .n_bindings = 2,
+                                .bindings = {{msc_vk_block_of(&call->inputs[k->input]), MSC_VK_READ},
+                                             {msc_vk_block_of(&call->outputs[0]),
+                                              MSC_VK_READ_WRITE}},
+                                .push = push,
+                                .push_bytes = sizeof(push),
+                                .groups = {msc_vk_groups(k->n, b->vk->tuning.lanes), 1, 1}};
+    return msc_vk_dispatch(b->vk, &d);
+}
+
+const struct msc_vk_family msc_vk_softmax = {
+    .name = "softmax", .prepare = softmax_prepare, .release = release, .run = softmax_run};

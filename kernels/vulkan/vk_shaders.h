@@ -1,0 +1,48 @@
+// The shaders: which there are and what they bind. Their code is compiled by CMake
+// (msc_add_shader), which also writes the table msc_vk_shader_codes.
+//
+// To add a shader: 1 write shaders/<name>.comp, 2 add it to kernels/vulkan/CMakeLists.txt, 3 add a
+// row here and in vk_pipeline.c.
+#ifndef MSC_KERNELS_VULKAN_VK_SHADERS_H
+#define MSC_KERNELS_VULKAN_VK_SHADERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum msc_vk_shader {
+    MSC_VK_CONV_U_QUADS,  // family U, input read four channels at a time
+    MSC_VK_CONV_U_FLOATS, // ... one at a time, for other numbers of channels
+    MSC_VK_CONV_G,
+    MSC_VK_DEPTHWISE_U,
+    MSC_VK_DEPTHWISE_G,
+    MSC_VK_EWISE,
+    MSC_VK_QUANTIZE,
+    MSC_VK_EXPAND,
+    MSC_VK_DIGITS,
+    MSC_VK_MOVE,
+    MSC_VK_POOL,
+    MSC_VK_REDUCE,
+    MSC_VK_SOFTMAX,
+    MSC_VK_RESIZE,
+    MSC_VK_PROBE,
+    MSC_VK_SHADER_COUNT
+};
+
+struct msc_vk_shader_code {
+    const char *name;
+    const uint32_t *words;
+    size_t n_bytes;
+};
+
+// Ends with a row of NULL.
+extern const struct msc_vk_shader_code msc_vk_shader_codes[];
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

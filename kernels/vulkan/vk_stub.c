@@ -1,0 +1,31 @@
+// What a build without Vulkan has instead of the backend.
+#include "kernels/vulkan/vulkan.h"
+
+static enum msc_status stub_open(struct msc_backend **out,
+                                 const struct msc_backend_options *options) {
+    (void)out;
+    (void)options;
+    return MSC_FAIL(MSC_E_DEVICE, "vulkan: this build has no Vulkan backend (MSC_VULKAN=OFF)");
+}
+
+const struct msc_backend_def msc_backend_vulkan = {.name = "vulkan", .open = stub_open};
+
+int msc_vulkan_list(struct msc_vulkan_device devices[], int max) {
+    (void)devices;
+    (void)max;
+    return 0;
+}
+
+int msc_vulkan_first_gpu(void) {
+    return -1;
+}
+
+int msc_vulkan_n_messages(const struct msc_backend *b) {
+    (void)b;
+    return 0;
+}
+
+bool msc_vulkan_is_on_device(const struct msc_step *step) {
+    (void)step;
+    return false;
+}

@@ -1,0 +1,200 @@
+// Pooling and resizing with channels last.
+#include "base/alloc.h"
+#include "kernels/cpu/cpu_graph.h"
+#include "kernels/reference_resize.h"
+#include "kernels/vulkan/vk_kernels.h"
+
+#include <string.h>
+
+struct kernel {
+    struct msc_vk_pipeline *pipeline;
+    struct msc_vk_block *geometry; // or taps
+    int32_t input;
+    uint64_t n; // outputs
+    uint32_t numbers[5]; // further parameters of the shader
+    int n_numbers;
+};
+
+static void release(void *memory, struct msc_vk_backend *b) {
+    struct kernel *k = memory;
+    if (k) {
+        msc_vk_free(b->vk, k->geometry);
+        msc_free(k);
+    }
+}
+
+static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call *call) {
+    const struct kernel *k = kernel;
+    uint32_t push[7] = {(uint32_t)k->n, 0};
+    memcpy(push + 2, k->numbers, sizeof(k->numbers));
+    struct msc_vk_dispatch d = {.pipeline = k->pipeline,
+                                .n_bindings = 3,
+                                .bindings = {{msc_vk_block_of(&call->inputs[k->input]), MSC_VK_READ},
+                                             {msc_vk_block_of(&call->outputs[0]), MSC_VK_WRITE},
+                                             {k->geometry, MSC_VK_READ}},
+                                .push = push,
+                                .push_bytes = (uint32_t)(2 + k->n_numbers) * 4,
+                                .groups = {1, 1, 1}};
+    d.groups[0] = msc_vk_spread(b->vk, k->n, &push[1]);
+    return msc_vk_dispatch(b->vk, &d);
+}
+
+typedef enum msc_status (*init_fn)(struct kernel *k, struct msc_vk_backend *b,
+                                   const struct msc_plan *plan, const struct msc_step *step);
+
+static enum msc_status create(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
+                              const struct msc_step *step, init_fn init) {
+    const struct msc_step_joint *j = &step->joints[0];
+    const struct msc_value *y = &plan->values[step->outputs[0]];
+    if (step->n_inputs != 1 || j->operands[0].kind != MSC_OPERAND_INPUT ||
+        !msc_cpu_is_f32(plan->graph, j->joint)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", j->joint->name);
+    }
+    struct kernel *k = msc_alloc_zero(1, sizeof(*k));
+    if (!k) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", j->joint->name);
+    }
+    k->input = j->operands[0].index;
+    k->n = (uint64_t)msc_dims_product(y->n_dims, y->dims);
+    enum msc_status status = init(k, b, plan, step);
+    if (status != MSC_OK) {
+        release(k, b);
+        return status;
+    }
+    *out = k;
+    return MSC_OK;
+}
+
+// Does the value lie with channels last, be it because that makes no difference?
+static bool is_last(const struct msc_value *v) {
+    return v->layout == MSC_LAYOUT_LAST || msc_cpu_layouts_coincide(v->n_dims, v->dims);
+}
+
+// ---- Pooling ----------------------------------------------------------------------------------
+
+static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
+                                 const struct msc_plan *plan, const struct msc_step *step) {
+    // As in shaders/pool.comp: two axes each.
+    enum { IN, OUT, KERNEL, STRIDE, DILATION, PAD_BEGIN, PAD_END, N_ROWS };
+    const struct msc_joint *joint = step->joints[0].joint;
+    const struct msc_value *x = &plan->values[step->inputs[k->input]];
+    const struct msc_value *y = &plan->values[step->outputs[0]];
+    const char *layout = msc_joint_attr(joint, "layout");
+    int n = x->n_dims - 2;
+    int64_t size[2], strides[2], dilation[2], padding[4];
+    bool counts_padding;
+    int32_t g[N_ROWS][2] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}};
+    if (n < 1 || n > 2 || !layout || strcmp(layout, n == 1 ? "NCW" : "NCHW") != 0 ||
+        !is_last(x) || !is_last(y) || msc_joint_attr_list(joint, "pool_size", size, 2) != n ||
+        msc_joint_attr_list(joint, "strides", strides, 2) != n ||
+        msc_joint_attr_list(joint, "dilation", dilation, 2) != n ||
+        msc_joint_attr_list(joint, "padding", padding, 4) != 2 * n ||
+        !msc_joint_attr_bool(joint, "count_include_pad", &counts_padding)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
+    }
+    for (int i = 0; i < n; i++) {
+        int a = 2 - n + i;
+        const int64_t values[N_ROWS] = {x->dims[2 + i], y->dims[2 + i], size[i],       strides[i],
+                                        dilation[i],    padding[i],     padding[n + i]};
+        for (int r = 0; r < N_ROWS; r++) {
+            g[r][a] = (int32_t)values[r];
+        }
+    }
+    k->numbers[0] = (uint32_t)x->dims[1];
+    k->n_numbers = 1;
+    uint32_t constants[4] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
+                             joint->op == MSC_OP_MAX_POOL2D, counts_padding};
+    MSC_TRY(msc_vk_upload_new(b->vk, &k->geometry, g, sizeof(g)));
+    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_POOL, constants, 4);
+}
+
+static enum msc_status pool_prepare(void **out, struct msc_vk_backend *b,
+                                    const struct msc_plan *plan, const struct msc_step *step) {
+    return create(out, b, plan, step, pool_init);
+}
+
+const struct msc_vk_family msc_vk_pool = {
+    .name = "pooling", .prepare = pool_prepare, .release = release, .run = run};
+
+// ---- Resizing ---------------------------------------------------------------------------------
+
+// As in shaders/resize.comp.
+struct taps {
+    int32_t n, at[4];
+    float weights[4];
+};
+
+// Rows, then columns. Owned by the caller (msc_free).
+static enum msc_status find_taps(struct taps **out, const struct msc_plan *plan,
+                                 const struct msc_step *step) {
+    struct msc_view x = msc_plan_view(plan, step->inputs[0], NULL);
+    struct msc_view y = msc_plan_view(plan, step->outputs[0], NULL);
+    struct msc_reference_call call = {.graph = plan->graph,
+                                      .joint = step->joints[0].joint,
+                                      .n_operands = 1,
+                                      .operands = &x,
+                                      .n_outputs = 1,
+                                      .outputs = &y};
+    struct msc_resize_taps *found;
+    const struct msc_resize_taps *by_axis[MSC_MAX_DIMS];
+    float extrapolation;
+    MSC_TRY(msc_resize_find_taps(&found, by_axis, &extrapolation, &call));
+    enum msc_status status = MSC_OK;
+    struct taps *taps = msc_alloc_zero((size_t)(y.dims[2] + y.dims[3]), sizeof(*taps));
+    if (!taps) {
+        status = MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+        goto out;
+    }
+    for (int64_t i = 0; i < y.dims[2] + y.dims[3]; i++) {
+        const struct msc_resize_taps *t =
+            i < y.dims[2] ? &by_axis[2][i] : &by_axis[3][i - y.dims[2]];
+        taps[i].n = t->n;
+        memcpy(taps[i].weights, t->weights, sizeof(t->weights));
+        for (int n = 0; n < t->n; n++) {
+            taps[i].at[n] = (int32_t)t->at[n];
+        }
+        if (t->n == 0) {
+            status = MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: a cropped resize");
+            goto out;
+        }
+    }
+    *out = taps;
+    taps = NULL;
+out:
+    msc_free(taps);
+    msc_free(found);
+    return status;
+}
+
+static enum msc_status resize_init(struct kernel *k, struct msc_vk_backend *b,
+                                   const struct msc_plan *plan, const struct msc_step *step) {
+    const struct msc_value *x = &plan->values[step->inputs[k->input]];
+    const struct msc_value *y = &plan->values[step->outputs[0]];
+    const struct msc_joint *joint = step->joints[0].joint;
+    const char *layout = msc_joint_attr(joint, "layout");
+    struct taps *taps = NULL;
+    if (x->n_dims != 4 || !is_last(x) || !is_last(y) || x->dims[0] != y->dims[0] ||
+        x->dims[1] != y->dims[1] || !layout || strcmp(layout, "NCHW") != 0) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
+    }
+    MSC_TRY(find_taps(&taps, plan, step));
+    const uint32_t numbers[5] = {(uint32_t)x->dims[1], (uint32_t)x->dims[2], (uint32_t)x->dims[3],
+                                 (uint32_t)y->dims[2], (uint32_t)y->dims[3]};
+    memcpy(k->numbers, numbers, sizeof(numbers));
+    k->n_numbers = 5;
+    uint32_t constants[1] = {b->vk->tuning.lanes};
+    uint64_t n_taps = (uint64_t)(y->dims[2] + y->dims[3]);
+    enum msc_status status =
+        msc_vk_upload_new(b->vk, &k->geometry, taps, n_taps * sizeof(*taps));
+    msc_free(taps);
+    return status == MSC_OK ? msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_RESIZE, constants, 1)
+                            : status;
+}
+
+static enum msc_status resize_prepare(void **out, struct msc_vk_backend *b,
+                                      const struct msc_plan *plan, const struct msc_step *step) {
+    return create(out, b, plan, step, resize_init);
+}
+
+const struct msc_vk_family msc_vk_resize = {
+    .name = "resize", .prepare = resize_prepare, .release = release, .run = run};

@@ -1,0 +1,44 @@
+# Sources of the vulkan backend, in MSC_VULKAN_SOURCES; of its stub in builds without Vulkan.
+if(NOT MSC_WITH_VULKAN)
+    set(MSC_VULKAN_SOURCES vulkan/vk_stub.c)
+    return()
+endif()
+
+include(msc_shaders)
+msc_add_shader(conv_u_quads conv_u.comp QUADS)
+msc_add_shader(conv_u_floats conv_u.comp)
+msc_add_shader(conv_g conv_g.comp)
+msc_add_shader(depthwise_u depthwise.comp FAMILY_U)
+msc_add_shader(depthwise_g depthwise.comp)
+msc_add_shader(ewise ewise.comp)
+msc_add_shader(quantize quantize.comp)
+msc_add_shader(expand expand.comp)
+msc_add_shader(digits digits.comp)
+msc_add_shader(move move.comp)
+msc_add_shader(pool pool.comp)
+msc_add_shader(reduce reduce.comp)
+msc_add_shader(softmax softmax.comp)
+msc_add_shader(resize resize.comp)
+msc_add_shader(probe probe.comp)
+msc_finish_shaders(shader_table)
+
+set(MSC_VULKAN_SOURCES
+    vulkan/vk_api.c
+    vulkan/vk_backend.c
+    vulkan/vk_cache.c
+    vulkan/vk_commands.c
+    vulkan/vk_device.c
+    vulkan/vk_ewise.c
+    vulkan/vk_gemm.c
+    vulkan/vk_host.c
+    vulkan/vk_matmul.c
+    vulkan/vk_memory.c
+    vulkan/vk_move.c
+    vulkan/vk_pipeline.c
+    vulkan/vk_probe.c
+    vulkan/vk_quantize.c
+    vulkan/vk_rearrange.c
+    vulkan/vk_reduce.c
+    vulkan/vk_weighted.c
+    vulkan/vk_window.c
+    "${shader_table}")

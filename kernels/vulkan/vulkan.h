@@ -1,0 +1,42 @@
+// The vulkan backend: what the rest of the program sees of it.
+//
+// A build without Vulkan has the same functions (vk_stub.c); they answer that there is none.
+//
+//     struct msc_vulkan_device devices[8];
+//     int n = msc_vulkan_list(devices, 8);
+#ifndef MSC_KERNELS_VULKAN_VULKAN_H
+#define MSC_KERNELS_VULKAN_VULKAN_H
+
+#include "kernels/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_vulkan_device {
+    int index; // of `vulkan:N`
+    char name[256];
+    char driver[512];
+    char kind[32];       // "discrete gpu", "integrated gpu", "software", ...
+    bool is_gpu;         // not a software driver
+    bool is_usable;      // Vulkan 1.2 and a queue that computes
+    uint64_t memory_bytes;
+};
+
+extern const struct msc_backend_def msc_backend_vulkan;
+
+// Fills at most `max` devices; returns how many there are, 0 without a driver or a loader.
+int msc_vulkan_list(struct msc_vulkan_device devices[], int max);
+// Index of the first usable device that is a GPU, or -1.
+int msc_vulkan_first_gpu(void);
+// Messages of the validation layer since the backend was opened. They are counted when
+// MSC_VULKAN_VALIDATE=1 is in the environment; 0 otherwise.
+int msc_vulkan_n_messages(const struct msc_backend *b);
+// Is the step computed by a shader? False: on the host, by the cpu backend.
+bool msc_vulkan_is_on_device(const struct msc_step *step);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
