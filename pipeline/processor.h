@@ -48,9 +48,9 @@ struct msc_processor_options {
     const struct msc_log *log; // gets what the configuration's `verbose` lets through
     const struct msc_cancel *cancel;
     struct msc_worker *worker;
-    // Optional, as in msc_search_callbacks.
+    // Optional, as in msc_search_callbacks. `best` is the first objective's metric; NaN: none yet.
     void (*progress)(void *payload, const struct msc_config_entry *entry,
-                     const struct msc_search_progress *progress);
+                     const struct msc_search_progress *progress, double best);
     void *payload;
 };
 

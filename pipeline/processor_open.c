@@ -158,7 +158,14 @@ static enum msc_status load_model(struct msc_processor *p) {
     o.log = p->log;
     o.cancel = p->options.cancel;
     MSC_TRY(msc_model_open(&p->model, c->model, &o));
-    return c->dataset.options.inputs ? msc_model_load_dataset(p->model, &c->dataset) : MSC_OK;
+    if (!c->dataset.options.inputs) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_model_load_dataset(p->model, &c->dataset));
+    msc_log(p->log, MSC_LOG_INFO,
+            "memory: up to %.3g GB for activations and packed weights, %d threads",
+            (double)p->model->memory_bytes * 1e-9, p->model->n_threads);
+    return MSC_OK;
 }
 
 enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_mode mode) {

@@ -1,22 +1,20 @@
 // One search of a configuration, from its estimate to its report.
 #include "pipeline/processor_internal.h"
 
-#include "base/file.h"
 #include "base/str.h"
 #include "pipeline/remarks.h"
 #include "records/record_query.h"
 #include "search/estimate.h"
 #include "search/report.h"
-#include "search/supervise.h"
-#include "search/worker_page.h"
 
-#include <stdatomic.h>
+#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static void tell_progress(void *payload, const struct msc_search_progress *progress) {
     struct msc_processor *p = payload;
-    p->options.progress(p->options.payload, msc_processor__entry(p), progress);
+    int metric = p->goal.objectives[0].metric;
+    double best = progress->best ? progress->best->metrics[metric] : NAN;
+    p->options.progress(p->options.payload, msc_processor__entry(p), progress, best);
 }
 
 // `config` is the entry's own configuration, for the header.
@@ -59,42 +57,15 @@ static enum msc_status make_config(cJSON **out, struct msc_processor *p) {
 
 // ---- Before the start -------------------------------------------------------------------------
 
-static void log_lines(const struct msc_log *log, char *text) {
-    for (char *line = text; line && *line;) {
-        char *end = strchr(line, '\n');
-        if (end) {
-            *end++ = '\0';
-        }
-        msc_log(log, MSC_LOG_INFO, "%s", line);
-        line = end;
-    }
-}
-
-static void estimate_memory(struct msc_str *out, const struct msc_processor *p) {
+static enum msc_status estimate(struct msc_str *text, const struct msc_processor *p,
+                                const struct msc_search_options *o) {
+    struct msc_estimate e;
+    MSC_TRY(msc_estimate_make(&e, o));
+    msc_estimate_text(text, &e);
     if (p->model) {
-        msc_str_printf(out, "memory: up to %.3g GB for activations and packed weights\n",
+        msc_str_printf(text, "memory: up to %.3g GB for activations and packed weights\n",
                        (double)p->model->memory_bytes * 1e-9);
     }
-}
-
-// It measures the baselines. A process that was started again after a crash goes without: the
-// search itself knows how to deal with a trial that crashes.
-static enum msc_status estimate(struct msc_str *text, struct msc_processor *p,
-                                const struct msc_search_options *o) {
-    struct msc_worker *worker = p->options.worker;
-    struct msc_estimate e;
-    bool is_restarted =
-        worker && worker->page && atomic_load(&worker->page->death) != MSC_WORKER_DEATH_NONE;
-    if (is_restarted) {
-        return MSC_OK;
-    }
-    size_t n = msc_env_space(p->env)->n_baselines;
-    msc_worker_begin(worker, o->trial_seconds * (double)(n > 0 ? n : 1));
-    enum msc_status status = msc_estimate_make(&e, o);
-    msc_worker_end(worker);
-    MSC_TRY(status);
-    msc_estimate_text(text, &e);
-    estimate_memory(text, p);
     MSC_TRY(msc_str_status(text));
     return msc_estimate_check(&e, o->record_path);
 }
@@ -108,11 +79,22 @@ static void tell_endless(const struct msc_processor *p) {
 }
 
 static enum msc_status add_estimate(struct msc_processor_result *result,
-                                    const struct msc_processor *p, const char *text) {
+                                    const struct msc_processor *p,
+                                    const struct msc_search_options *o) {
+    struct msc_str text = {0};
     cJSON *report = cJSON_CreateObject();
-    MSC_TRY(msc_json_push(result->reports, report));
-    MSC_TRY(msc_json_add_text(report, "entry", msc_processor__entry(p)->name));
-    return msc_json_add_text(report, "estimate", text);
+    enum msc_status status = msc_json_push(result->reports, report);
+    if (status == MSC_OK) {
+        status = estimate(&text, p, o);
+    }
+    if (status == MSC_OK) {
+        status = msc_json_add_text(report, "entry", msc_processor__entry(p)->name);
+    }
+    if (status == MSC_OK) {
+        status = msc_json_add_text(report, "estimate", msc_str_text(&text));
+    }
+    msc_str_finish(&text);
+    return status;
 }
 
 // ---- Afterwards -------------------------------------------------------------------------------
@@ -190,24 +172,20 @@ static enum msc_status search(struct msc_processor *p, struct msc_processor_resu
 enum msc_status msc_processor__search(struct msc_processor *p,
                                       struct msc_processor_result *result) {
     struct msc_search_options o;
-    struct msc_str text = {0};
     cJSON *config = NULL;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(make_config(&config, p));
     fill_options(&o, p, config);
     MSC_TRY_OUT(msc_remark_costs(msc_env_space(p->env), &p->goal, p->log));
-    o.restart = p->options.restart && p->options.is_dry_run;
-    MSC_TRY_OUT(estimate(&text, p, &o));
     if (p->options.is_dry_run) {
-        status = add_estimate(result, p, msc_str_text(&text));
+        o.restart = p->options.restart;
+        status = add_estimate(result, p, &o);
         goto out;
     }
-    log_lines(p->log, text.data);
     tell_endless(p);
     MSC_TRY_OUT(msc_processor__start_publishing(p));
     status = search(p, result, &o);
 out:
     cJSON_Delete(config);
-    msc_str_finish(&text);
     return status;
 }

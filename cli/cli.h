@@ -1,0 +1,58 @@
+// The command line: a table of commands, one file each.
+//
+// Results go to standard output, talk to standard error. To add a command: 1. write
+// cli/cmd_<name>.c ending in its `const struct msc_cli_command`, 2. declare it and add it to the list
+// in cli/commands.c, and to cli/CMakeLists.txt, 3. describe it in man/mscgym.1 and
+// cli/mscgym.bash (a test finds what is missing).
+#ifndef MSC_CLI_CLI_H
+#define MSC_CLI_CLI_H
+
+#include "base/status.h"
+#include "cli/options.h"
+#include "cli/talk.h"
+
+struct cJSON;
+struct msc_str;
+
+enum msc_cli_exit {
+    MSC_CLI_OK = 0,
+    MSC_CLI_FAILED = 1,      // the work came to nothing, or a file is not what it should be
+    MSC_CLI_USAGE = 2,       // the command line, the configuration or an input is wrong
+    MSC_CLI_ENVIRONMENT = 3, // the machine: memory, disk, device
+};
+
+// What every command is given.
+struct msc_cli_call {
+    int argc;          // of the command: argv[0] is its name
+    char **argv;
+    char **whole_argv; // of the program, for starting it again
+    struct msc_arena *arena;
+    struct msc_talk *talk;
+};
+
+struct msc_cli_command {
+    const char *name;
+    const char *summary;     // one line
+    const char *usage;       // after the name: "CONFIG [options]"
+    const char *description; // a few lines, may be NULL
+    const char *examples;    // lines
+    const struct msc_cli_option *options;
+    bool uses_models; // takes --device, --threads, --memory, --bind
+    size_t values_size; // of the struct that its options fill; begins with struct msc_cli_common
+    // `values` is that struct, filled. Returns an exit code; errors as status through
+    // msc_cli_fail.
+    int (*run)(const struct msc_cli_call *call, void *values);
+};
+
+extern const struct msc_cli_command *const msc_cli_commands[]; // NULL-terminated
+
+// Prints the thread's error text, returns the exit code that stands for the status.
+int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status);
+int msc_cli_exit_code(enum msc_status status);
+
+// Standard output. Status MSC_E_IO when it cannot be written (a full disk, say).
+enum msc_status msc_cli_print(const char *text);
+enum msc_status msc_cli_print_str(const struct msc_str *text);
+enum msc_status msc_cli_print_json(const struct cJSON *value); // with line breaks
+
+#endif

@@ -1,0 +1,55 @@
+#include "cli/cli.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "pipeline/config.h"
+
+struct config_values {
+    struct msc_cli_common common;
+    const char *show;
+};
+
+static const struct msc_cli_option options[] = {
+    {.name = "show", .argument = "CONFIG", .type = MSC_CLI_TEXT,
+     .help = "print this configuration with every default",
+     .offset = offsetof(struct config_values, show)},
+    {0},
+};
+
+static enum msc_status show(const char *path) {
+    struct msc_config *config = NULL;
+    cJSON *json = NULL;
+    MSC_TRY(msc_config_load(&config, path));
+    enum msc_status status = msc_config_to_json(config, &json, config->folder);
+    if (status == MSC_OK) {
+        status = msc_cli_print_json(json);
+    }
+    cJSON_Delete(json);
+    msc_config_destroy(config);
+    return status;
+}
+
+static enum msc_status print_keys(void) {
+    struct msc_str text = {0};
+    msc_config_help(&text);
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+static int run(const struct msc_cli_call *call, void *payload) {
+    const struct config_values *v = payload;
+    enum msc_status status = v->show ? show(v->show) : print_keys();
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+const struct msc_cli_command msc_cmd_config = {
+    .name = "config",
+    .summary = "every key of a configuration, with default and range",
+    .usage = "[--show CONFIG]",
+    .examples = "  mscgym config\n"
+                "  mscgym config --show digits.json\n",
+    .options = options,
+    .values_size = sizeof(struct config_values),
+    .run = run,
+};

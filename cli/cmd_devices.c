@@ -1,0 +1,71 @@
+#include "cli/cli.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "kernels/backend.h"
+#include "pipeline/machine.h"
+
+static const struct msc_cli_option options[] = {{0}};
+
+static enum msc_status add_device(cJSON *list, const char *name) {
+    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_backend *backend = NULL;
+    cJSON *object = cJSON_CreateObject();
+    MSC_TRY(msc_json_push(list, object));
+    MSC_TRY(msc_json_add_text(object, "name", name));
+    enum msc_status status = msc_backend_open(&backend, name, &o);
+    status = status == MSC_OK
+                 ? msc_json_add_text(object, "numerics", backend->def->numerics(backend))
+                 : msc_json_add_text(object, "unavailable", msc_status_message());
+    msc_backend_close(backend);
+    return status;
+}
+
+static enum msc_status add_all(cJSON *json) {
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, "devices", list));
+    for (const struct msc_backend_def *const *def = msc_backend_list(); *def; def++) {
+        MSC_TRY(add_device(list, (*def)->name));
+    }
+    MSC_TRY(msc_json_add_number(json, "threads", msc_machine_n_threads()));
+    return msc_json_add_number(json, "free_bytes", (double)msc_machine_free_bytes());
+}
+
+static enum msc_status print_text(const cJSON *json) {
+    struct msc_str text = {0};
+    const cJSON *device = NULL;
+    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(json, "devices")) {
+        const cJSON *numerics = cJSON_GetObjectItemCaseSensitive(device, "numerics");
+        const cJSON *why = cJSON_GetObjectItemCaseSensitive(device, "unavailable");
+        msc_str_printf(&text, "%s: %s%s\n",
+                       cJSON_GetObjectItemCaseSensitive(device, "name")->valuestring,
+                       numerics ? "" : "not available: ",
+                       numerics ? numerics->valuestring : why->valuestring);
+    }
+    msc_str_printf(&text, "threads: %d\nfree memory: %.1f GB\n", msc_machine_n_threads(),
+                   (double)msc_machine_free_bytes() * 1e-9);
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+static int run(const struct msc_cli_call *call, void *payload) {
+    const struct msc_cli_common *common = payload;
+    cJSON *json = cJSON_CreateObject();
+    enum msc_status status = add_all(json);
+    if (status == MSC_OK) {
+        status = common->json ? msc_cli_print_json(json) : print_text(json);
+    }
+    cJSON_Delete(json);
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+const struct msc_cli_command msc_cmd_devices = {
+    .name = "devices",
+    .summary = "what can compute here, and under which numerics",
+    .usage = "",
+    .examples = "  mscgym devices\n",
+    .options = options,
+    .values_size = sizeof(struct msc_cli_common),
+    .run = run,
+};

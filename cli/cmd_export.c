@@ -1,0 +1,123 @@
+#include "cli/searching.h"
+
+#include "graph/graph.h"
+#include "records/record_query.h"
+#include "tools/strategy.h"
+
+struct export_values {
+    struct msc_cli_common common;
+    const char *record, *output, *model, *strategy;
+    int64_t trial;
+};
+
+#define EXPORT(member) offsetof(struct export_values, member)
+
+static const struct msc_cli_option options[] = {
+    {.name = "RECORD", .type = MSC_CLI_TEXT, .help = "record of a search",
+     .offset = EXPORT(record), .is_positional = true},
+    {.name = "trial", .argument = "N", .type = MSC_CLI_COUNT,
+     .help = "this trial (default: the winner)", .offset = EXPORT(trial)},
+    {.name = "model", .argument = "FILE", .type = MSC_CLI_TEXT,
+     .help = "in place of a record: a model", .offset = EXPORT(model)},
+    {.name = "strategy", .argument = "FILE", .type = MSC_CLI_TEXT,
+     .help = "and the strategy file with its edits", .offset = EXPORT(strategy)},
+    {.name = "output", .letter = 'o', .argument = "FILE", .type = MSC_CLI_TEXT,
+     .help = "the ONNX file to write", .offset = EXPORT(output)},
+    {0},
+};
+
+static enum msc_status find_trial(const struct msc_record_trial **out,
+                                  const struct msc_record *record, const struct export_values *v) {
+    size_t n = msc_record_n_trials(record);
+    if (v->trial >= 0 && (size_t)v->trial >= n) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: there is no trial %lld, it has %zu", v->record,
+                        (long long)v->trial, n);
+    }
+    *out = v->trial >= 0 ? msc_record_trial(record, (size_t)v->trial) : msc_record_best(record);
+    return *out ? MSC_OK
+                : MSC_FAIL(MSC_E_STATE, "%s: no trial of it has a result yet", v->record);
+}
+
+static enum msc_status export_record(const struct msc_cli_call *call,
+                                     const struct export_values *v) {
+    struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
+    struct msc_processor *p = NULL;
+    struct msc_record *record = NULL;
+    struct msc_strategy *strategy = NULL;
+    const struct msc_record_trial *trial = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_cli_fill_options(&o, call, &v->common));
+    MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, o.log));
+    MSC_TRY_OUT(find_trial(&trial, record, v));
+    MSC_TRY_OUT(msc_processor_open_record(&p, v->record, &o));
+    MSC_TRY_OUT(msc_processor_prepare(p));
+    if (!msc_processor_graph(p)) {
+        status = MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its environment has no model to export",
+                          v->record);
+        goto out;
+    }
+    if (trial->state != MSC_TRIAL_COMPLETE) {
+        msc_log(o.log, MSC_LOG_WARNING, "trial %lld is %s%s", (long long)trial->id,
+                msc_trial_state_name(trial->state),
+                trial->state == MSC_TRIAL_INFEASIBLE ? ": it does not meet every bound" : "");
+    }
+    MSC_TRY_OUT(msc_export_strategy(&strategy, msc_processor_env(p), trial->choices));
+    status = msc_export_model(msc_processor_graph(p), strategy, v->output, record, trial->id);
+out:
+    msc_strategy_destroy(strategy);
+    msc_processor_close(p);
+    msc_record_close(record);
+    return status;
+}
+
+static enum msc_status export_strategy(const struct export_values *v) {
+    struct msc_graph *graph = NULL;
+    struct msc_strategy *strategy = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_graph_load(&graph, v->model));
+    if (v->strategy) {
+        MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
+    }
+    status = msc_export_model(graph, strategy, v->output, NULL, -1);
+out:
+    msc_strategy_destroy(strategy);
+    msc_graph_destroy(graph);
+    return status;
+}
+
+static enum msc_status check(const struct export_values *v) {
+    if (!v->output) {
+        return MSC_FAIL(MSC_E_INVALID, "export: --output is missing: -o MODEL.onnx");
+    }
+    if (!v->record == !v->model) {
+        return MSC_FAIL(MSC_E_INVALID, "export: expected either a RECORD or --model FILE");
+    }
+    if ((v->record && v->strategy) || (v->model && v->trial >= 0)) {
+        return MSC_FAIL(MSC_E_INVALID, "export: --strategy goes with --model, --trial with a "
+                                       "RECORD");
+    }
+    return MSC_OK;
+}
+
+static int run(const struct msc_cli_call *call, void *payload) {
+    const struct export_values *v = payload;
+    enum msc_status status = check(v);
+    if (status == MSC_OK) {
+        status = v->record ? export_record(call, v) : export_strategy(v);
+    }
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+const struct msc_cli_command msc_cmd_export = {
+    .name = "export",
+    .summary = "writes the compressed model as ONNX",
+    .usage = "RECORD -o FILE [options], or export --model FILE --strategy FILE -o FILE",
+    .examples = "  mscgym export msc_workspace/digits.jsonl -o small.onnx\n"
+                "  mscgym export msc_workspace/digits.jsonl --trial 17 -o small.onnx\n"
+                "  mscgym export --model digits.onnx --strategy msc_workspace/msc_quantize.json \\\n"
+                "      -o small.onnx\n",
+    .options = options,
+    .uses_models = true,
+    .values_size = sizeof(struct export_values),
+    .run = run,
+};

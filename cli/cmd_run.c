@@ -1,0 +1,224 @@
+#include "cli/searching.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "data/npy.h"
+#include "tools/strategy.h"
+
+#include <string.h>
+
+struct run_values {
+    struct msc_cli_common common;
+    const char *model, *output, *strategy;
+    struct msc_cli_list inputs;
+    int64_t repeat;
+};
+
+#define RUN(member) offsetof(struct run_values, member)
+
+static const struct msc_cli_option options[] = {
+    {.name = "MODEL", .type = MSC_CLI_TEXT, .help = "ONNX, or MSCGraph JSON",
+     .offset = RUN(model), .is_positional = true, .is_required = true},
+    {.name = "input", .argument = "NAME=FILE", .type = MSC_CLI_LIST,
+     .help = "a .npy for an input; for every input", .offset = RUN(inputs)},
+    {.name = "output", .letter = 'o', .argument = "FOLDER", .type = MSC_CLI_TEXT,
+     .help = "where the outputs go, as NAME.npy", .offset = RUN(output)},
+    {.name = "strategy", .argument = "FILE", .type = MSC_CLI_TEXT,
+     .help = "compress as this strategy file says, with the bits of the search",
+     .offset = RUN(strategy)},
+    {.name = "repeat", .argument = "N", .type = MSC_CLI_COUNT,
+     .help = "runs to measure (default: 10; 0: none)", .offset = RUN(repeat)},
+    {0},
+};
+
+// ---- Inputs -----------------------------------------------------------------------------------
+
+static enum msc_status fail_input(const struct msc_model *m, const char *name) {
+    struct msc_str names = {0};
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        msc_str_printf(&names, "%s%s", i > 0 ? ", " : "", m->specs[i].name);
+    }
+    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "%s: there is no input \"%s\", there %s %s",
+                                      m->path, name, m->n_inputs == 1 ? "is" : "are",
+                                      msc_str_text(&names));
+    msc_str_finish(&names);
+    return status;
+}
+
+static enum msc_status load_input(const struct msc_array *arrays[], const struct msc_model *m,
+                                  const char *text, struct msc_arena *arena) {
+    const char *equals = strchr(text, '=');
+    struct msc_array *array = NULL;
+    size_t i = 0;
+    if (!equals || equals == text || !equals[1]) {
+        return MSC_FAIL(MSC_E_INVALID, "run: --input is \"%s\", expected NAME=FILE.npy", text);
+    }
+    char *name = msc_arena_strndup(arena, text, (size_t)(equals - text));
+    if (!name) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    }
+    while (i < m->n_inputs && strcmp(m->specs[i].name, name) != 0) {
+        i++;
+    }
+    if (i == m->n_inputs) {
+        return fail_input(m, name);
+    }
+    if (arrays[i]) {
+        return MSC_FAIL(MSC_E_INVALID, "run: input \"%s\" is given twice", name);
+    }
+    MSC_TRY(msc_npy_load(&array, equals + 1));
+    arrays[i] = array;
+    return MSC_OK;
+}
+
+static enum msc_status load_inputs(const struct msc_array *arrays[], const struct msc_model *m,
+                                   const struct run_values *v, struct msc_arena *arena) {
+    for (size_t i = 0; i < v->inputs.n; i++) {
+        MSC_TRY(load_input(arrays, m, v->inputs.items[i], arena));
+    }
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        if (!arrays[i]) {
+            char dims[MSC_DIMS_TEXT_BYTES];
+            return MSC_FAIL(MSC_E_INVALID, "%s: input \"%s\" is missing: --input %s=FILE.npy, %s %s",
+                            m->path, m->specs[i].name, m->specs[i].name,
+                            msc_dims_format(dims, m->specs[i].n_dims, m->specs[i].dims),
+                            msc_dtype_name(m->specs[i].dtype));
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- Outputs ----------------------------------------------------------------------------------
+
+static enum msc_status save_outputs(const struct msc_model *m, const struct msc_model_run *run,
+                                    const char *folder, struct msc_arena *arena) {
+    MSC_TRY(msc_file_make_folders(folder));
+    for (size_t i = 0; i < run->n_outputs; i++) {
+        const struct msc_tensor *t =
+            msc_graph_tensor(m->graph, msc_graph_output(m->graph, (int32_t)i));
+        char *name = msc_arena_printf(arena, "%s.npy", t->alias[0] ? t->alias : t->name);
+        for (char *c = name; c && *c; c++) {
+            *c = *c == '/' || *c == ':' ? '_' : *c;
+        }
+        char *path = name ? msc_path_join(arena, folder, name) : NULL;
+        if (!path) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        }
+        MSC_TRY(msc_npy_save(path, run->outputs[i]));
+    }
+    return MSC_OK;
+}
+
+static double at_fraction(const struct msc_model_run *run, double fraction) {
+    return run->microseconds[(int64_t)(fraction * (double)(run->repeat - 1))];
+}
+
+static enum msc_status print_json(const struct msc_model *m, const struct msc_model_run *run) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON *latency = cJSON_CreateObject();
+    enum msc_status status = msc_json_add_text(json, "numerics", msc_model_numerics(m));
+    const struct {
+        const char *name;
+        double fraction;
+    } rows[] = {{"min_us", 0}, {"p10_us", 0.1}, {"median_us", 0.5}, {"p90_us", 0.9},
+                {"max_us", 1}};
+    for (size_t i = 0; run->repeat > 0 && i < sizeof rows / sizeof rows[0]; i++) {
+        if (status == MSC_OK) {
+            status = msc_json_add_number(latency, rows[i].name, at_fraction(run, rows[i].fraction));
+        }
+    }
+    if (status == MSC_OK) {
+        status = msc_json_add_number(latency, "runs", (double)run->repeat);
+    }
+    if (status == MSC_OK) {
+        status = msc_json_add(json, "latency", latency);
+        latency = NULL;
+    }
+    if (status == MSC_OK) {
+        status = msc_cli_print_json(json);
+    }
+    cJSON_Delete(latency);
+    cJSON_Delete(json);
+    return status;
+}
+
+static enum msc_status print_latency(const struct msc_model_run *run) {
+    struct msc_str text = {0};
+    if (run->repeat > 0) {
+        msc_str_printf(&text, "latency: %.4g us median of %lld (%.4g to %.4g in eight of ten)\n",
+                       at_fraction(run, 0.5), (long long)run->repeat, at_fraction(run, 0.1),
+                       at_fraction(run, 0.9));
+    }
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+// ---- The command ------------------------------------------------------------------------------
+
+static enum msc_status open_model(struct msc_model **out, const struct msc_cli_call *call,
+                                  const struct run_values *v) {
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    o.device = v->common.device ? v->common.device : o.device;
+    o.n_threads = v->common.threads > 0 ? (int)v->common.threads : 0;
+    o.memory_bytes = v->common.memory_bytes;
+    o.is_single = !v->strategy; // with one, the bits of the search count
+    o.log = &call->talk->log;
+    MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
+    return msc_model_open(out, v->model, &o);
+}
+
+static enum msc_status run_model(const struct msc_cli_call *call, const struct run_values *v) {
+    struct msc_model *m = NULL;
+    struct msc_strategy *strategy = NULL;
+    const struct msc_array **inputs = NULL;
+    struct msc_model_run run = {.repeat = v->repeat >= 0 ? v->repeat : 10};
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(open_model(&m, call, v));
+    inputs = msc_arena_array(call->arena, m->n_inputs + 1, sizeof *inputs);
+    if (!inputs) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        goto out;
+    }
+    MSC_TRY_OUT(load_inputs(inputs, m, v, call->arena));
+    if (v->strategy) {
+        MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
+    }
+    run.inputs = inputs;
+    run.strategy = strategy;
+    MSC_TRY_OUT(msc_model_run(m, &run));
+    if (v->output) {
+        MSC_TRY_OUT(save_outputs(m, &run, v->output, call->arena));
+    }
+    status = v->common.json ? print_json(m, &run) : print_latency(&run);
+out:
+    msc_model_run_finish(&run);
+    for (size_t i = 0; inputs && i < m->n_inputs; i++) {
+        msc_array_release((struct msc_array *)inputs[i]);
+    }
+    msc_strategy_destroy(strategy);
+    msc_model_close(m);
+    return status;
+}
+
+static int run(const struct msc_cli_call *call, void *payload) {
+    enum msc_status status = run_model(call, payload);
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+const struct msc_cli_command msc_cmd_run = {
+    .name = "run",
+    .summary = "runs a network once, writes its outputs, measures its latency",
+    .usage = "MODEL --input NAME=FILE.npy ... --output FOLDER [options]",
+    .description = "Slashes and colons in names become underscores. Without a strategy the threads "
+                   "work\ninside the kernels; with one, each kernel runs on one thread, as in the "
+                   "search.",
+    .examples = "  mscgym run digits.onnx --input image=image.npy --output out\n"
+                "  mscgym run digits.onnx --input image=image.npy --output out \\\n"
+                "      --strategy msc_workspace/msc_quantize.json --repeat 1000\n",
+    .options = options,
+    .uses_models = true,
+    .values_size = sizeof(struct run_values),
+    .run = run,
+};

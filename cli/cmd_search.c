@@ -1,0 +1,62 @@
+#include "cli/searching.h"
+
+#include <string.h>
+
+struct search_values {
+    struct msc_cli_search search;
+    const char *record, *entry, *baseline;
+    bool restart;
+};
+
+static const struct msc_cli_option options[] = {
+    {.name = "CONFIG", .type = MSC_CLI_TEXT, .help = "configuration (JSON)",
+     .offset = MSC_CLI_SEARCH(path), .is_positional = true, .is_required = true},
+    {.name = "entry", .argument = "NAME", .type = MSC_CLI_TEXT,
+     .help = "one search of several, such as quantize[1]",
+     .offset = offsetof(struct search_values, entry)},
+    {.name = "record", .argument = "FILE", .type = MSC_CLI_TEXT,
+     .help = "record, in place of the configuration's",
+     .offset = offsetof(struct search_values, record)},
+    MSC_CLI_SEARCH_OPTIONS,
+    {.name = "baseline", .argument = "KIND", .type = MSC_CLI_TEXT,
+     .help = "greedy: also a greedy search, beside the result",
+     .offset = offsetof(struct search_values, baseline)},
+    {.name = "restart", .type = MSC_CLI_FLAG,
+     .help = "start afresh; the old record is kept under another name",
+     .offset = offsetof(struct search_values, restart)},
+    {0},
+};
+
+static int run(const struct msc_cli_call *call, void *payload) {
+    struct search_values *v = payload;
+    struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
+    bool is_greedy = v->baseline && strcmp(v->baseline, "greedy") == 0;
+    if (v->baseline && !is_greedy && strcmp(v->baseline, "uniform") != 0) {
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID,
+                                           "search: --baseline is \"%s\", expected uniform or "
+                                           "greedy",
+                                           v->baseline));
+    }
+    o.entry = v->entry;
+    o.record = v->record;
+    o.restart = v->restart;
+    o.baseline_greedy = is_greedy;
+    return msc_cli_run_search(call, &v->search, &o, msc_processor_open);
+}
+
+const struct msc_cli_command msc_cmd_search = {
+    .name = "search",
+    .summary = "runs a configuration, or goes on where its record ends",
+    .usage = "CONFIG [options]",
+    .description = "Searches in turn, writes every trial to a record, the best to the strategy file "
+                   "and\nas ONNX. Ctrl-C finishes the running round; the same command goes on. A "
+                   "search that\nis done prints its result again.",
+    .examples = "  mscgym search digits.json\n"
+                "  mscgym search digits.json --dry-run\n"
+                "  mscgym search digits.json --time 8h --threads 8\n"
+                "  mscgym search both.json --entry quantize[1] --restart\n",
+    .options = options,
+    .uses_models = true,
+    .values_size = sizeof(struct search_values),
+    .run = run,
+};

@@ -1,0 +1,122 @@
+#include "cli/cli.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "records/record_query.h"
+#include "search/report.h"
+
+#include <string.h>
+
+struct show_values {
+    struct msc_cli_common common;
+    const char *record;
+    bool best, pareto, canonical;
+    int64_t top;
+};
+
+#define SHOW(member) offsetof(struct show_values, member)
+
+static const struct msc_cli_option options[] = {
+    {.name = "RECORD", .type = MSC_CLI_TEXT, .help = "record of a search",
+     .offset = SHOW(record), .is_positional = true, .is_required = true},
+    {.name = "best", .type = MSC_CLI_FLAG, .help = "the winner's choices, task by task",
+     .offset = SHOW(best)},
+    {.name = "top", .argument = "N", .type = MSC_CLI_COUNT, .help = "also the best N trials",
+     .offset = SHOW(top)},
+    {.name = "pareto", .type = MSC_CLI_FLAG, .help = "also the Pareto front",
+     .offset = SHOW(pareto)},
+    {.name = "canonical", .type = MSC_CLI_FLAG,
+     .help = "the lines without what may differ from run to run, for comparing records",
+     .offset = SHOW(canonical)},
+    {0},
+};
+
+static enum msc_status print_line(void *payload, const char *line, size_t length) {
+    (void)payload;
+    struct msc_str text = {0};
+    msc_str_append_n(&text, line, length);
+    msc_str_char(&text, '\n');
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+// "task  choice", aligned.
+static enum msc_status print_choices(const cJSON *report) {
+    const cJSON *winner = cJSON_GetObjectItemCaseSensitive(report, "winner");
+    const cJSON *choices = cJSON_GetObjectItemCaseSensitive(winner, "choices");
+    struct msc_str text = {0};
+    const cJSON *item = NULL;
+    size_t widest = 0;
+    if (!cJSON_IsObject(winner)) {
+        return msc_cli_print("no trial has a result yet\n");
+    }
+    cJSON_ArrayForEach(item, choices) {
+        size_t width = strlen(item->string);
+        widest = width > widest ? width : widest;
+    }
+    msc_str_printf(&text, "trial %.0f\n",
+                   cJSON_GetObjectItemCaseSensitive(winner, "id")->valuedouble);
+    cJSON_ArrayForEach(item, choices) {
+        msc_str_printf(&text, "  %-*s  %s\n", (int)widest, item->string, item->valuestring);
+    }
+    item = NULL;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(winner, "metrics")) {
+        msc_str_printf(&text, "%s: ", item->string);
+        msc_str_double(&text, item->valuedouble);
+        msc_str_char(&text, '\n');
+    }
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+static enum msc_status print_report(const cJSON *report) {
+    struct msc_str text = {0};
+    enum msc_status status = msc_report_text(&text, report);
+    if (status == MSC_OK) {
+        status = msc_cli_print_str(&text);
+    }
+    msc_str_finish(&text);
+    return status;
+}
+
+static enum msc_status show(const struct show_values *v, const struct msc_log *log) {
+    struct msc_record *record = NULL;
+    cJSON *report = NULL;
+    enum msc_status status = MSC_OK;
+    if (v->canonical) {
+        return msc_record_canonical(v->record, print_line, NULL);
+    }
+    MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, log));
+    const struct msc_report_options o = {
+        .record = record,
+        .n_top = v->top > 0 ? (size_t)v->top : 0,
+        .has_front = v->pareto,
+    };
+    MSC_TRY_OUT(msc_report_create(&report, &o));
+    status = v->common.json ? msc_cli_print_json(report)
+             : v->best      ? print_choices(report)
+                            : print_report(report);
+out:
+    cJSON_Delete(report);
+    msc_record_close(record);
+    return status;
+}
+
+static int run(const struct msc_cli_call *call, void *payload) {
+    enum msc_status status = show(payload, &call->talk->log);
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+const struct msc_cli_command msc_cmd_show = {
+    .name = "show",
+    .summary = "what a record holds: the winner beside the uniform plans",
+    .usage = "RECORD [options]",
+    .examples = "  mscgym show msc_workspace/digits.jsonl --top 10\n"
+                "  mscgym show msc_workspace/digits.jsonl --best\n"
+                "  mscgym show msc_workspace/digits.jsonl --canonical | sha256sum\n",
+    .options = options,
+    .values_size = sizeof(struct show_values),
+    .run = run,
+};

@@ -1,0 +1,167 @@
+#include "cli/searching.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "search/verify.h"
+
+#include <math.h>
+
+struct verify_values {
+    struct msc_cli_common common;
+    const char *record, *trials;
+    int64_t sample, seed;
+};
+
+#define VERIFY(member) offsetof(struct verify_values, member)
+
+static const struct msc_cli_option options[] = {
+    {.name = "RECORD", .type = MSC_CLI_TEXT, .help = "record of a search",
+     .offset = VERIFY(record), .is_positional = true, .is_required = true},
+    {.name = "trials", .argument = "LIST", .type = MSC_CLI_TEXT,
+     .help = "these alone, such as 3,7-9", .offset = VERIFY(trials)},
+    {.name = "sample", .argument = "N", .type = MSC_CLI_COUNT, .help = "N lines drawn at random",
+     .offset = VERIFY(sample)},
+    {.name = "seed", .argument = "N", .type = MSC_CLI_COUNT, .help = "seed of the draw",
+     .offset = VERIFY(seed)},
+    {0},
+};
+
+// As in JSON: keys without blanks.
+static const char *const keys[MSC_VERIFY_VERDICT_COUNT] = {
+    [MSC_VERIFY_EQUAL] = "equal",
+    [MSC_VERIFY_WITHIN_NOISE] = "within_noise",
+    [MSC_VERIFY_DIFFERENT] = "different",
+    [MSC_VERIFY_SKIPPED] = "skipped",
+};
+
+static enum msc_status write_json(const struct msc_verify_result *result) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON *lines = cJSON_CreateArray();
+    enum msc_status status = MSC_OK;
+    for (int i = 0; status == MSC_OK && i < MSC_VERIFY_VERDICT_COUNT; i++) {
+        status = msc_json_add_number(json, keys[i], (double)result->n_by_verdict[i]);
+    }
+    for (size_t i = 0; status == MSC_OK && i < result->n_lines; i++) {
+        cJSON *line = cJSON_CreateObject();
+        status = msc_json_push(lines, line);
+        if (status == MSC_OK) {
+            status = msc_json_add_number(line, "id", (double)result->lines[i].id);
+        }
+        if (status == MSC_OK) {
+            status = msc_json_add_text(line, "verdict", keys[result->lines[i].verdict]);
+        }
+    }
+    if (status == MSC_OK) {
+        status = msc_json_add(json, "lines", lines);
+        lines = NULL;
+    }
+    if (status == MSC_OK) {
+        status = msc_cli_print_json(json);
+    }
+    cJSON_Delete(lines);
+    cJSON_Delete(json);
+    return status;
+}
+
+static void write_difference(struct msc_str *text, const struct msc_verify_line *line) {
+    msc_str_printf(text, "trial %lld: ", (long long)line->id);
+    if (line->recorded_state != line->found_state) {
+        msc_str_printf(text, "state is %s in the record and %s now\n",
+                       msc_trial_state_name(line->recorded_state),
+                       msc_trial_state_name(line->found_state));
+        return;
+    }
+    msc_str_printf(text, "%s is ", line->metric);
+    msc_str_double(text, line->recorded);
+    msc_str_append(text, " in the record and ");
+    msc_str_double(text, line->found);
+    msc_str_append(text, " now\n");
+}
+
+static enum msc_status write_text(const struct msc_verify_result *result) {
+    struct msc_str text = {0};
+    for (size_t i = 0; i < result->n_lines; i++) {
+        if (result->lines[i].verdict == MSC_VERIFY_DIFFERENT) {
+            write_difference(&text, &result->lines[i]);
+        }
+    }
+    const char *before = "";
+    for (int i = 0; i < MSC_VERIFY_VERDICT_COUNT; i++) {
+        if (result->n_by_verdict[i] > 0) {
+            msc_str_printf(&text, "%s%zu %s", before, result->n_by_verdict[i],
+                           msc_verify_verdict_name((enum msc_verify_verdict)i));
+            before = ", ";
+        }
+    }
+    if (!isnan(result->noise_ratio)) {
+        msc_str_printf(&text, " (other numerics: noise %.3g)", result->noise_ratio);
+    }
+    msc_str_append(&text, before[0] ? "\n" : "the record has no trials\n");
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+static enum msc_status verify(struct msc_verify_result *result, const struct msc_cli_call *call,
+                              const struct verify_values *v) {
+    struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
+    struct msc_processor *p = NULL;
+    struct msc_record *record = NULL;
+    int64_t *ids = NULL;
+    size_t n_ids = 0;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_cli_fill_options(&o, call, &v->common));
+    if (v->trials) {
+        MSC_TRY_OUT(msc_verify_parse_ids(&ids, &n_ids, v->trials));
+    }
+    MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, o.log));
+    MSC_TRY_OUT(msc_processor_open_record(&p, v->record, &o));
+    MSC_TRY_OUT(msc_processor_prepare(p));
+    const struct msc_verify_options what = {
+        .record = record,
+        .env = msc_processor_env(p),
+        .numerics = msc_processor_numerics(p),
+        .ids = ids,
+        .n_ids = n_ids,
+        .n_sample = v->sample > 0 ? (size_t)v->sample : 0,
+        .seed = v->seed > 0 ? (uint64_t)v->seed : 0,
+        .noise_ratio = -1,
+        .log = o.log,
+    };
+    status = msc_verify_run(result, &what);
+out:
+    msc_processor_close(p);
+    msc_record_close(record);
+    msc_free(ids);
+    return status;
+}
+
+static int run(const struct msc_cli_call *call, void *payload) {
+    const struct verify_values *v = payload;
+    struct msc_verify_result result = {0};
+    enum msc_status status = verify(&result, call, v);
+    bool is_different = result.n_by_verdict[MSC_VERIFY_DIFFERENT] > 0;
+    if (status == MSC_OK) {
+        status = v->common.json ? write_json(&result) : write_text(&result);
+    }
+    msc_verify_result_finish(&result);
+    if (status != MSC_OK) {
+        return msc_cli_fail(call, status);
+    }
+    return is_different ? MSC_CLI_FAILED : MSC_CLI_OK;
+}
+
+const struct msc_cli_command msc_cmd_verify = {
+    .name = "verify",
+    .summary = "evaluates lines of a record again and compares",
+    .usage = "RECORD [options]",
+    .description = "Under the numerics that a line was made with, every bit must agree; under "
+                   "others the\ndifference must be within the noise. Exit code 1 when a line "
+                   "differs.",
+    .examples = "  mscgym verify msc_workspace/digits.jsonl --sample 20\n"
+                "  mscgym verify msc_workspace/digits.jsonl --trials 3,7-9\n",
+    .options = options,
+    .uses_models = true,
+    .values_size = sizeof(struct verify_values),
+    .run = run,
+};

@@ -1,0 +1,20 @@
+// The commands, in the order users see.
+#include "cli/cli.h"
+
+extern const struct msc_cli_command msc_cmd_search;
+extern const struct msc_cli_command msc_cmd_resume;
+extern const struct msc_cli_command msc_cmd_show;
+extern const struct msc_cli_command msc_cmd_verify;
+extern const struct msc_cli_command msc_cmd_export;
+extern const struct msc_cli_command msc_cmd_run;
+extern const struct msc_cli_command msc_cmd_graph;
+extern const struct msc_cli_command msc_cmd_config;
+extern const struct msc_cli_command msc_cmd_envs;
+extern const struct msc_cli_command msc_cmd_agents;
+extern const struct msc_cli_command msc_cmd_devices;
+
+const struct msc_cli_command *const msc_cli_commands[] = {
+    &msc_cmd_search, &msc_cmd_resume, &msc_cmd_show,   &msc_cmd_verify,
+    &msc_cmd_export, &msc_cmd_run,    &msc_cmd_graph,  &msc_cmd_config,
+    &msc_cmd_envs,   &msc_cmd_agents, &msc_cmd_devices, NULL,
+};

@@ -1,0 +1,175 @@
+// mscgym: reads the command, its options, and runs it.
+#include "cli/cli.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "pipeline/processor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    enum msc_status status;
+    enum msc_cli_exit code;
+} exit_codes[] = {
+    {MSC_OK, MSC_CLI_OK},
+    {MSC_E_INVALID, MSC_CLI_USAGE},
+    {MSC_E_NOMEM, MSC_CLI_ENVIRONMENT},
+    {MSC_E_IO, MSC_CLI_ENVIRONMENT},
+    {MSC_E_FORMAT, MSC_CLI_FAILED},
+    {MSC_E_UNSUPPORTED, MSC_CLI_FAILED},
+    {MSC_E_DEVICE, MSC_CLI_ENVIRONMENT},
+    {MSC_E_STATE, MSC_CLI_FAILED},
+    {MSC_E_NOT_FOUND, MSC_CLI_FAILED},
+    {MSC_E_CANCELLED, MSC_CLI_FAILED},
+};
+
+int msc_cli_exit_code(enum msc_status status) {
+    for (size_t i = 0; i < sizeof exit_codes / sizeof exit_codes[0]; i++) {
+        if (exit_codes[i].status == status) {
+            return exit_codes[i].code;
+        }
+    }
+    return MSC_CLI_FAILED;
+}
+
+int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status) {
+    msc_talk_error(call->talk, msc_status_message());
+    return msc_cli_exit_code(status);
+}
+
+enum msc_status msc_cli_print(const char *text) {
+    if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+        return MSC_FAIL(MSC_E_IO, "standard output: %s", strerror(errno));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_cli_print_str(const struct msc_str *text) {
+    MSC_TRY(msc_str_status(text));
+    return msc_cli_print(msc_str_text(text));
+}
+
+enum msc_status msc_cli_print_json(const struct cJSON *value) {
+    struct msc_str text = {0};
+    msc_json_write_pretty(&text, value);
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+static void write_help(struct msc_str *out) {
+    msc_str_append(out, "usage: mscgym COMMAND [arguments]\n\n"
+                        "Searches for the best way to compress a trained neural network.\n\n");
+    for (size_t i = 0; msc_cli_commands[i]; i++) {
+        msc_str_printf(out, "  %-8s  %s\n", msc_cli_commands[i]->name,
+                       msc_cli_commands[i]->summary);
+    }
+    msc_str_append(out, "\nmscgym COMMAND --help says more. mscgym --version prints the "
+                        "version.\n"
+                        "Exit codes: 0 done, 1 failed, 2 wrong command line or configuration,\n"
+                        "3 the machine (memory, disk, device).\n");
+}
+
+static void write_command_help(const struct msc_cli_command *c, struct msc_str *out) {
+    msc_str_printf(out, "usage: mscgym %s%s%s\n\n%s.\n", c->name, c->usage[0] ? " " : "", c->usage,
+                   c->summary);
+    if (c->description) {
+        msc_str_printf(out, "%s\n", c->description);
+    }
+    msc_str_append(out, "\n");
+    msc_cli_help_options(c->options, out);
+    if (c->uses_models) {
+        msc_cli_help_options(msc_cli_model_options, out);
+    }
+    msc_cli_help_options(msc_cli_basic_options, out);
+    msc_str_printf(out, "\nexamples:\n%s", c->examples);
+}
+
+static int print_help(const struct msc_cli_call *call, const struct msc_cli_command *command) {
+    struct msc_str text = {0};
+    if (command) {
+        write_command_help(command, &text);
+    } else {
+        write_help(&text);
+    }
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+static int run_command(const struct msc_cli_call *call, const struct msc_cli_command *command) {
+    const struct msc_cli_option *const tables[] = {
+        command->options, msc_cli_basic_options,
+        command->uses_models ? msc_cli_model_options : NULL, NULL};
+    void *values = msc_arena_alloc(call->arena, command->values_size);
+    if (!values) {
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    }
+    enum msc_status status =
+        msc_cli_parse(values, tables, call->argc, call->argv, call->arena);
+    if (status != MSC_OK) {
+        status = msc_status_prefix(status, "%s", command->name);
+        msc_talk_error(call->talk, msc_status_message());
+        return status == MSC_E_INVALID ? MSC_CLI_USAGE : msc_cli_exit_code(status);
+    }
+    const struct msc_cli_common *common = values;
+    if (common->help) {
+        return print_help(call, command);
+    }
+    if (common->quiet) {
+        msc_talk_set_quiet(call->talk);
+    }
+    return command->run(call, values);
+}
+
+static int fail_command(const struct msc_cli_call *call, const char *name) {
+    const char *names[32];
+    size_t n = 0;
+    for (; msc_cli_commands[n]; n++) {
+        names[n] = msc_cli_commands[n]->name;
+    }
+    const char *near = msc_suggest(name, names, n);
+    return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID, "there is no command \"%s\"%s%s%s", name,
+                                       near ? ", did you mean \"" : "; mscgym --help lists them",
+                                       near ? near : "", near ? "\"?" : ""));
+}
+
+static int dispatch(struct msc_cli_call *call, int argc, char **argv) {
+    if (argc < 2) {
+        print_help(call, NULL);
+        return MSC_CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        return print_help(call, NULL);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        enum msc_status status = msc_cli_print(msc_program_name());
+        status = status == MSC_OK ? msc_cli_print("\n") : status;
+        return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+    }
+    call->argc = argc - 1;
+    call->argv = argv + 1;
+    for (size_t i = 0; msc_cli_commands[i]; i++) {
+        if (strcmp(msc_cli_commands[i]->name, argv[1]) == 0) {
+            return run_command(call, msc_cli_commands[i]);
+        }
+    }
+    return fail_command(call, argv[1]);
+}
+
+int main(int argc, char **argv) {
+    // A file that may not grow is an error of the write, with a line that says so.
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGXFSZ, &ignore, NULL);
+    struct msc_arena arena = {0};
+    struct msc_talk talk;
+    msc_talk_init(&talk);
+    struct msc_cli_call call = {.whole_argv = argv, .arena = &arena, .talk = &talk};
+    int code = dispatch(&call, argc, argv);
+    msc_arena_finish(&arena);
+    return code;
+}

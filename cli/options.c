@@ -1,0 +1,258 @@
+#include "cli/options.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+#define COMMON(member) offsetof(struct msc_cli_common, member)
+
+const struct msc_cli_option msc_cli_basic_options[] = {
+    {.name = "json", .type = MSC_CLI_FLAG, .help = "print JSON", .offset = COMMON(json)},
+    {.name = "quiet", .type = MSC_CLI_FLAG, .help = "no talk but errors",
+     .offset = COMMON(quiet)},
+    {.name = "help", .letter = 'h', .type = MSC_CLI_FLAG, .help = "print this",
+     .offset = COMMON(help)},
+    {0},
+};
+
+const struct msc_cli_option msc_cli_model_options[] = {
+    {.name = "device", .argument = "NAME", .type = MSC_CLI_TEXT,
+     .help = "what computes: auto, cpu, vulkan, vulkan:N", .offset = COMMON(device)},
+    {.name = "threads", .argument = "N", .type = MSC_CLI_COUNT,
+     .help = "threads (default: all processors)", .offset = COMMON(threads)},
+    {.name = "memory", .argument = "BYTES", .type = MSC_CLI_BYTES,
+     .help = "for activations and packed weights, such as 4G (default: half of what is free)",
+     .offset = COMMON(memory_bytes)},
+    {.name = "bind", .argument = "SYMBOL=N", .type = MSC_CLI_LIST,
+     .help = "value of a symbolic dimension; may be repeated", .offset = COMMON(bind)},
+    {0},
+};
+
+static enum msc_status add_item(struct msc_cli_list *list, const char *text,
+                                struct msc_arena *arena) {
+    // Few enough that growing one by one does not matter.
+    const char **items = msc_arena_array(arena, list->n + 1, sizeof *items);
+    if (!items) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for arguments");
+    }
+    if (list->n > 0) {
+        memcpy(items, list->items, list->n * sizeof *items);
+    }
+    items[list->n++] = text;
+    list->items = items;
+    return MSC_OK;
+}
+
+static enum msc_status fail_value(const struct msc_cli_option *o, const char *text,
+                                  const char *expected) {
+    return MSC_FAIL(MSC_E_INVALID, "%s%s is \"%s\", expected %s", o->is_positional ? "" : "--",
+                    o->name, text, expected);
+}
+
+static enum msc_status store(void *values, const struct msc_cli_option *o, const char *text,
+                             struct msc_arena *arena) {
+    void *member = (char *)values + o->offset;
+    switch (o->type) {
+    case MSC_CLI_FLAG:
+        *(bool *)member = true;
+        return MSC_OK;
+    case MSC_CLI_TEXT:
+        *(const char **)member = text;
+        return text[0] ? MSC_OK : fail_value(o, text, "a text");
+    case MSC_CLI_COUNT:
+        return msc_parse_i64(member, text) && *(int64_t *)member >= 0
+                   ? MSC_OK
+                   : fail_value(o, text, "a whole number of 0 or more");
+    case MSC_CLI_DURATION:
+        return msc_parse_duration(member, text) && *(double *)member > 0
+                   ? MSC_OK
+                   : fail_value(o, text, "a time such as 8h, 90m, 1h30m or 45s");
+    case MSC_CLI_BYTES:
+        return msc_parse_bytes(member, text) && *(uint64_t *)member > 0
+                   ? MSC_OK
+                   : fail_value(o, text, "bytes such as 512M or 4G");
+    case MSC_CLI_LIST:
+        return add_item(member, text, arena);
+    }
+    return MSC_FAIL(MSC_E_INVALID, "--%s has no known type", o->name);
+}
+
+// ---- Finding an option ------------------------------------------------------------------------
+
+static const struct msc_cli_option *find(const struct msc_cli_option *const tables[],
+                                         const char *name, size_t length) {
+    for (size_t t = 0; tables[t]; t++) {
+        for (const struct msc_cli_option *o = tables[t]; o->name; o++) {
+            if (!o->is_positional && strncmp(o->name, name, length) == 0 &&
+                o->name[length] == '\0') {
+                return o;
+            }
+        }
+    }
+    return NULL;
+}
+
+static const struct msc_cli_option *find_letter(const struct msc_cli_option *const tables[],
+                                                char letter) {
+    for (size_t t = 0; tables[t]; t++) {
+        for (const struct msc_cli_option *o = tables[t]; o->name; o++) {
+            if (o->letter == letter) {
+                return o;
+            }
+        }
+    }
+    return NULL;
+}
+
+static const struct msc_cli_option *positional(const struct msc_cli_option *const tables[],
+                                               size_t n) {
+    for (size_t t = 0; tables[t]; t++) {
+        for (const struct msc_cli_option *o = tables[t]; o->name; o++) {
+            if (o->is_positional && n-- == 0) {
+                return o;
+            }
+        }
+    }
+    return NULL;
+}
+
+#define MAX_NAMES 64
+
+static enum msc_status fail_unknown(const struct msc_cli_option *const tables[],
+                                    const char *argument) {
+    const char *names[MAX_NAMES];
+    size_t n = 0;
+    const char *word = argument + strspn(argument, "-");
+    for (size_t t = 0; tables[t]; t++) {
+        for (const struct msc_cli_option *o = tables[t]; o->name && n < MAX_NAMES; o++) {
+            if (!o->is_positional) {
+                names[n++] = o->name;
+            }
+        }
+    }
+    const char *near = msc_suggest(word, names, n);
+    return MSC_FAIL(MSC_E_INVALID, "unknown option %s%s%s%s", argument,
+                    near ? ", did you mean --" : "; --help lists them", near ? near : "",
+                    near ? "?" : "");
+}
+
+// ---- Reading ----------------------------------------------------------------------------------
+
+struct parsing {
+    void *values;
+    const struct msc_cli_option *const *tables;
+    int argc;
+    char *const *argv;
+    int next;
+    size_t n_positional;
+    struct msc_arena *arena;
+};
+
+static enum msc_status read_positional(struct parsing *p, const char *text) {
+    const struct msc_cli_option *o = positional(p->tables, p->n_positional);
+    if (!o) {
+        return MSC_FAIL(MSC_E_INVALID, "\"%s\" is one argument too many", text);
+    }
+    p->n_positional++;
+    return store(p->values, o, text, p->arena);
+}
+
+static enum msc_status read_option(struct parsing *p, const char *argument) {
+    bool is_long = argument[1] == '-';
+    const char *name = argument + (is_long ? 2 : 1);
+    size_t length = is_long ? strcspn(name, "=") : 1;
+    const struct msc_cli_option *o =
+        is_long ? find(p->tables, name, length) : find_letter(p->tables, name[0]);
+    const char *value = name[length] == '=' ? name + length + 1 : NULL;
+    if (!o || (!is_long && name[1])) {
+        return fail_unknown(p->tables, argument);
+    }
+    if (o->type == MSC_CLI_FLAG) {
+        return value ? MSC_FAIL(MSC_E_INVALID, "--%s takes no value", o->name)
+                     : store(p->values, o, "", p->arena);
+    }
+    if (!value && p->next >= p->argc) {
+        return MSC_FAIL(MSC_E_INVALID, "--%s needs a value: --%s %s", o->name, o->name,
+                        o->argument);
+    }
+    return store(p->values, o, value ? value : p->argv[p->next++], p->arena);
+}
+
+static void set_absent(void *values, const struct msc_cli_option *const tables[]) {
+    for (size_t t = 0; tables[t]; t++) {
+        for (const struct msc_cli_option *o = tables[t]; o->name; o++) {
+            if (o->type == MSC_CLI_COUNT) {
+                *(int64_t *)((char *)values + o->offset) = -1;
+            }
+        }
+    }
+}
+
+enum msc_status msc_cli_parse(void *values, const struct msc_cli_option *const tables[], int argc,
+                              char *const argv[], struct msc_arena *arena) {
+    struct parsing p = {
+        .values = values, .tables = tables, .argc = argc, .argv = argv, .next = 1, .arena = arena};
+    bool only_positional = false;
+    set_absent(values, tables);
+    while (p.next < argc) {
+        const char *argument = argv[p.next++];
+        if (!only_positional && strcmp(argument, "--") == 0) {
+            only_positional = true;
+        } else if (!only_positional && argument[0] == '-' && argument[1]) {
+            MSC_TRY(read_option(&p, argument));
+        } else {
+            MSC_TRY(read_positional(&p, argument));
+        }
+    }
+    const struct msc_cli_option *missing = positional(tables, p.n_positional);
+    if (missing && missing->is_required && !((const struct msc_cli_common *)values)->help) {
+        return MSC_FAIL(MSC_E_INVALID, "%s is missing: %s", missing->name, missing->help);
+    }
+    return MSC_OK;
+}
+
+static size_t option_width(const struct msc_cli_option *o) {
+    return o->is_positional ? strlen(o->name)
+                            : 6 + strlen(o->name) + (o->argument ? 1 + strlen(o->argument) : 0);
+}
+
+void msc_cli_help_options(const struct msc_cli_option options[], struct msc_str *out) {
+    static const size_t widest = 24;
+    for (const struct msc_cli_option *o = options; o->name; o++) {
+        char letter[5] = "    ";
+        if (o->letter) {
+            letter[0] = '-';
+            letter[1] = o->letter;
+            letter[2] = ',';
+        }
+        msc_str_printf(out, "  %s%s%s%s%s", o->is_positional ? "" : letter,
+                       o->is_positional ? "" : "--", o->name, o->argument ? " " : "",
+                       o->argument ? o->argument : "");
+        size_t width = option_width(o);
+        msc_str_printf(out, "%*s  %s\n", width < widest ? (int)(widest - width) : 0, "", o->help);
+    }
+}
+
+enum msc_status msc_cli_bindings(const struct msc_binding **out, size_t *n,
+                                 const struct msc_cli_list *list, struct msc_arena *arena) {
+    struct msc_binding *bindings = msc_arena_array(arena, list->n + 1, sizeof *bindings);
+    if (!bindings) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for arguments");
+    }
+    for (size_t i = 0; i < list->n; i++) {
+        const char *equals = strrchr(list->items[i], '=');
+        if (!equals || equals == list->items[i] ||
+            !msc_parse_i64(&bindings[i].value, equals + 1) || bindings[i].value < 1) {
+            return MSC_FAIL(MSC_E_INVALID, "--bind is \"%s\", expected SYMBOL=N such as N=8",
+                            list->items[i]);
+        }
+        bindings[i].symbol =
+            msc_arena_strndup(arena, list->items[i], (size_t)(equals - list->items[i]));
+        if (!bindings[i].symbol) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for arguments");
+        }
+    }
+    *out = bindings;
+    *n = list->n;
+    return MSC_OK;
+}

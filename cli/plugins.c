@@ -1,0 +1,109 @@
+#include "cli/plugins.h"
+
+#include "base/json.h"
+#include "base/str.h"
+
+#include <string.h>
+
+#define MAX_PLUGINS 64
+
+static const char *type_name(enum msc_param_type type) {
+    static const char *const names[] = {
+        [MSC_PARAM_BOOL] = "bool", [MSC_PARAM_I64] = "integer",
+        [MSC_PARAM_F64] = "number", [MSC_PARAM_TEXT] = "text",
+        [MSC_PARAM_ENUM] = "name", [MSC_PARAM_DURATION] = "time",
+        [MSC_PARAM_JSON] = "json",
+    };
+    return names[type];
+}
+
+static enum msc_status add_param(cJSON *list, const struct msc_param *param) {
+    cJSON *object = cJSON_CreateObject();
+    MSC_TRY(msc_json_push(list, object));
+    MSC_TRY(msc_json_add_text(object, "name", param->name));
+    MSC_TRY(msc_json_add_text(object, "type", type_name(param->type)));
+    MSC_TRY(msc_json_add_text(object, "help", param->help));
+    if (param->type == MSC_PARAM_TEXT || param->type == MSC_PARAM_ENUM) {
+        MSC_TRY(param->text ? msc_json_add_text(object, "default", param->text) : MSC_OK);
+    } else if (param->type == MSC_PARAM_BOOL) {
+        MSC_TRY(msc_json_add_bool(object, "default", param->number != 0));
+    } else if (param->type != MSC_PARAM_JSON) {
+        MSC_TRY(msc_json_add_number(object, "default", param->number));
+    }
+    if (param->min != 0 || param->max != 0) {
+        MSC_TRY(msc_json_add_number(object, "min", param->min));
+        MSC_TRY(msc_json_add_number(object, "max", param->max));
+    }
+    return param->names ? msc_json_add_text(object, "names", param->names) : MSC_OK;
+}
+
+static enum msc_status add_plugin(cJSON *list, const struct msc_cli_plugin *plugin) {
+    cJSON *object = cJSON_CreateObject();
+    MSC_TRY(msc_json_push(list, object));
+    MSC_TRY(msc_json_add_text(object, "name", plugin->name));
+    MSC_TRY(msc_json_add_text(object, "summary", plugin->summary));
+    MSC_TRY(msc_json_add_number(object, "version", plugin->version));
+    cJSON *params = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(object, "params", params));
+    for (const struct msc_param *p = plugin->params; p->name; p++) {
+        MSC_TRY(add_param(params, p));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status print_json(const struct msc_cli_plugin plugins[], size_t n) {
+    cJSON *list = cJSON_CreateArray();
+    enum msc_status status = MSC_OK;
+    for (size_t i = 0; status == MSC_OK && i < n; i++) {
+        status = add_plugin(list, &plugins[i]);
+    }
+    if (status == MSC_OK) {
+        status = msc_cli_print_json(list);
+    }
+    cJSON_Delete(list);
+    return status;
+}
+
+static enum msc_status print_text(const struct msc_cli_plugin plugins[], size_t n) {
+    struct msc_str text = {0};
+    for (size_t i = 0; i < n; i++) {
+        msc_str_printf(&text, "%s%s: %s\n", i > 0 ? "\n" : "", plugins[i].name,
+                       plugins[i].summary);
+        msc_param_help(plugins[i].params, &text);
+    }
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+static enum msc_status find(size_t *out, const struct msc_cli_plugin plugins[], size_t n,
+                            const char *name, const char *kind) {
+    const char *names[MAX_PLUGINS];
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(plugins[i].name, name) == 0) {
+            *out = i;
+            return MSC_OK;
+        }
+        if (i < MAX_PLUGINS) {
+            names[i] = plugins[i].name;
+        }
+    }
+    const char *near = msc_suggest(name, names, n < MAX_PLUGINS ? n : MAX_PLUGINS);
+    return MSC_FAIL(MSC_E_INVALID, "there is no %s \"%s\"%s%s%s", kind, name,
+                    near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+int msc_cli_show_plugins(const struct msc_cli_call *call, const struct msc_cli_plugins *values,
+                         const struct msc_cli_plugin plugins[], size_t n, const char *kind) {
+    enum msc_status status = MSC_OK;
+    size_t first = 0;
+    if (values->name) {
+        status = find(&first, plugins, n, values->name, kind);
+        plugins += first;
+        n = 1;
+    }
+    if (status == MSC_OK) {
+        status = values->common.json ? print_json(plugins, n) : print_text(plugins, n);
+    }
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}

@@ -1,0 +1,23 @@
+// Lists of agents and environments, and one of them with its parameters.
+#ifndef MSC_CLI_PLUGINS_H
+#define MSC_CLI_PLUGINS_H
+
+#include "base/param.h"
+#include "cli/cli.h"
+
+struct msc_cli_plugin {
+    const char *name, *summary;
+    unsigned version;
+    const struct msc_param *params;
+};
+
+struct msc_cli_plugins {
+    struct msc_cli_common common;
+    const char *name; // one of them; NULL: list all
+};
+
+// `kind` begins error texts ("agent").
+int msc_cli_show_plugins(const struct msc_cli_call *call, const struct msc_cli_plugins *values,
+                         const struct msc_cli_plugin plugins[], size_t n, const char *kind);
+
+#endif

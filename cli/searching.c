@@ -1,0 +1,177 @@
+#include "cli/searching.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "search/report.h"
+#include "search/supervise.h"
+
+#include <string.h>
+
+enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
+                                     const struct msc_cli_call *call,
+                                     const struct msc_cli_common *common) {
+    out->device = common->device;
+    out->n_threads = common->threads > 0 ? (int)common->threads : 0;
+    out->memory_bytes = common->memory_bytes;
+    out->log = &call->talk->log;
+    if (!call->talk->is_quiet) {
+        call->talk->log.level = MSC_LOG_DEBUG; // what is told is the configuration's choice
+    }
+    return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
+}
+
+static void tell_progress(void *payload, const struct msc_config_entry *entry,
+                          const struct msc_search_progress *progress, double best) {
+    msc_talk_progress(payload, entry->name, progress, best);
+}
+
+// ---- The result -------------------------------------------------------------------------------
+
+static const char *text_of(const cJSON *object, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+static void write_files(struct msc_str *out, const cJSON *report) {
+    static const char *const keys[] = {"strategy", "model"};
+    const cJSON *files = cJSON_GetObjectItemCaseSensitive(report, "files");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (text_of(files, keys[i])) {
+            msc_str_printf(out, "%s: %s\n", keys[i], text_of(files, keys[i]));
+        }
+    }
+}
+
+static void write_latency(struct msc_str *out, const cJSON *report) {
+    const cJSON *profile = cJSON_GetObjectItemCaseSensitive(report, "profile");
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, profile) {
+        double values[3] = {0};
+        static const char *const keys[] = {"median_us", "p10_us", "p90_us"};
+        for (size_t i = 0; i < 3; i++) {
+            const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, keys[i]);
+            values[i] = item ? item->valuedouble : 0;
+        }
+        msc_str_printf(out, "latency of one sample on one thread, %s: %.4g us (%.4g to %.4g)\n",
+                       row->string, values[0], values[1], values[2]);
+    }
+}
+
+static enum msc_status write_report(struct msc_str *out, const cJSON *report) {
+    if (text_of(report, "estimate")) {
+        msc_str_append(out, text_of(report, "estimate"));
+        return MSC_OK;
+    }
+    MSC_TRY(msc_report_text(out, report));
+    write_files(out, report);
+    const cJSON *greedy = cJSON_GetObjectItemCaseSensitive(report, "greedy");
+    if (greedy) {
+        msc_str_append(out, "\nthe greedy search beside it:\n");
+        MSC_TRY(msc_report_text(out, greedy));
+    }
+    write_latency(out, report);
+    return MSC_OK;
+}
+
+static enum msc_status print_text(const cJSON *reports) {
+    struct msc_str text = {0};
+    const cJSON *report = NULL;
+    enum msc_status status = MSC_OK;
+    cJSON_ArrayForEach(report, reports) {
+        if (cJSON_GetArraySize(reports) > 1) {
+            msc_str_printf(&text, "%ssearch %s\n", text.length > 0 ? "\n" : "",
+                           text_of(report, "entry"));
+        }
+        MSC_TRY_OUT(write_report(&text, report));
+    }
+    status = msc_cli_print_str(&text);
+out:
+    msc_str_finish(&text);
+    return status;
+}
+
+static void tell_end(const struct msc_cli_call *call, const struct msc_processor_result *result) {
+    struct msc_talk *talk = call->talk;
+    const cJSON *last =
+        cJSON_GetArrayItem(result->reports, cJSON_GetArraySize(result->reports) - 1);
+    const char *record = text_of(last, "record");
+    if (result->was_cancelled && record) {
+        msc_log(&talk->log, MSC_LOG_INFO, "stopped; mscgym resume %s goes on", record);
+    } else if (!result->is_feasible && record) {
+        msc_log(&talk->log, MSC_LOG_ERROR,
+                "%s: no trial meets every bound, so nothing was exported; mscgym export %s -o "
+                "MODEL.onnx writes the nearest all the same",
+                record, record);
+    }
+    if (result->export_status != MSC_OK) {
+        msc_talk_error(talk, result->export_message);
+    }
+}
+
+static int tell_result(const struct msc_cli_call *call, const struct msc_cli_common *common,
+                       const struct msc_processor_result *result) {
+    enum msc_status status =
+        common->json ? msc_cli_print_json(result->reports) : print_text(result->reports);
+    tell_end(call, result);
+    if (status != MSC_OK) {
+        return msc_cli_fail(call, status);
+    }
+    if (result->export_status != MSC_OK) {
+        return msc_cli_exit_code(result->export_status);
+    }
+    return result->is_feasible ? MSC_CLI_OK : MSC_CLI_FAILED;
+}
+
+// ---- Parent and worker ------------------------------------------------------------------------
+
+static int work(const struct msc_cli_call *call, const struct msc_cli_search *values,
+                struct msc_processor_options *options, msc_cli_open open) {
+    // A signal may come until the very end.
+    static struct msc_cancel cancel;
+    struct msc_worker worker = {0};
+    struct msc_processor *p = NULL;
+    struct msc_processor_result result = {0};
+    int code = MSC_CLI_OK;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_worker_open(&worker, &cancel));
+    options->cancel = &cancel;
+    options->worker = &worker;
+    options->progress = tell_progress;
+    options->payload = call->talk;
+    MSC_TRY_OUT(open(&p, values->path, options));
+    status = msc_processor_run(p, &result);
+    msc_talk_end_progress(call->talk);
+    if (status == MSC_OK) {
+        code = tell_result(call, &values->common, &result);
+    }
+out:
+    code = status == MSC_OK ? code : msc_cli_fail(call, status);
+    msc_processor_result_finish(&result);
+    msc_processor_close(p);
+    msc_worker_close(&worker);
+    return code;
+}
+
+static int supervise(const struct msc_cli_call *call) {
+    int code = MSC_CLI_FAILED;
+    const struct msc_supervise_options options = {.argv = call->whole_argv,
+                                                  .log = &call->talk->log};
+    enum msc_status status = msc_supervise(&code, &options);
+    return status == MSC_OK ? code : msc_cli_fail(call, status);
+}
+
+int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_search *values,
+                       struct msc_processor_options *options, msc_cli_open open) {
+    options->has_trials = values->trials >= 0;
+    options->trials = values->trials;
+    options->seconds = values->seconds;
+    options->is_dry_run = values->dry_run;
+    options->accept_new_numerics = values->accept_new_numerics;
+    options->warm_start = values->warm_start;
+    options->retry_failed = values->retry_failed;
+    enum msc_status status = msc_cli_fill_options(options, call, &values->common);
+    if (status != MSC_OK) {
+        return msc_cli_fail(call, status);
+    }
+    return msc_worker_is_wanted() ? work(call, values, options, open) : supervise(call);
+}

@@ -1,0 +1,49 @@
+// What `search` and `resume` share: the supervised process and the result.
+#ifndef MSC_CLI_SEARCHING_H
+#define MSC_CLI_SEARCHING_H
+
+#include "cli/cli.h"
+#include "pipeline/processor.h"
+
+// Options of both. The struct of a command's values begins with it.
+struct msc_cli_search {
+    struct msc_cli_common common;
+    const char *path; // configuration or record
+    int64_t trials;
+    double seconds;
+    bool dry_run, accept_new_numerics, warm_start, retry_failed;
+};
+
+#define MSC_CLI_SEARCH(member) offsetof(struct msc_cli_search, member)
+
+#define MSC_CLI_SEARCH_OPTIONS                                                                     \
+    {.name = "trials", .argument = "N", .type = MSC_CLI_COUNT,                                     \
+     .help = "budget: trials in all, without baselines", .offset = MSC_CLI_SEARCH(trials)},        \
+    {.name = "time", .argument = "TIME", .type = MSC_CLI_DURATION,                                 \
+     .help = "budget: time over all launches, such as 8h", .offset = MSC_CLI_SEARCH(seconds)},     \
+    {.name = "dry-run", .type = MSC_CLI_FLAG,                                                      \
+     .help = "say what it will cost, and stop", .offset = MSC_CLI_SEARCH(dry_run)},                \
+    {.name = "retry-failed", .type = MSC_CLI_FLAG,                                                 \
+     .help = "do trials again that failed for want of memory or a device",                         \
+     .offset = MSC_CLI_SEARCH(retry_failed)},                                                      \
+    {.name = "warm-start", .type = MSC_CLI_FLAG,                                                   \
+     .help = "go on with a fresh agent that is told all old trials",                               \
+     .offset = MSC_CLI_SEARCH(warm_start)},                                                        \
+    {.name = "accept-new-numerics", .type = MSC_CLI_FLAG,                                          \
+     .help = "go on although results may now differ in their last bits",                           \
+     .offset = MSC_CLI_SEARCH(accept_new_numerics)}
+
+typedef enum msc_status (*msc_cli_open)(struct msc_processor **out, const char *path,
+                                        const struct msc_processor_options *options);
+
+// Runs all under supervision; returns the exit code. `options` holds what only one of the commands
+// knows.
+int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_search *values,
+                       struct msc_processor_options *options, msc_cli_open open);
+
+// Device, threads, memory, bindings and log, for every command that opens a processor.
+enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
+                                     const struct msc_cli_call *call,
+                                     const struct msc_cli_common *common);
+
+#endif

@@ -1,0 +1,92 @@
+#include "cli/talk.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define SECONDS_BETWEEN_LINES 0.2
+#define CLEAR_LINE "\r\033[K"
+
+// One write, so that lines of several threads and of parent and worker stay whole.
+static void say(struct msc_str *text) {
+    if (msc_str_status(text) == MSC_OK && text->length > 0) {
+        ssize_t n = write(STDERR_FILENO, text->data, text->length);
+        (void)n;
+    }
+    msc_str_finish(text);
+}
+
+static void write_line(void *payload, enum msc_log_level level, const char *line) {
+    static const char *const before[] = {"error: ", "warning: ", "", ""};
+    const struct msc_talk *talk = payload;
+    struct msc_str text = {0};
+    msc_str_append(&text, talk->is_terminal ? CLEAR_LINE : "");
+    msc_str_printf(&text, "%s%s\n", before[level], line);
+    say(&text);
+}
+
+void msc_talk_init(struct msc_talk *talk) {
+    *talk = (struct msc_talk){.is_terminal = isatty(STDERR_FILENO) == 1};
+    talk->log.level = MSC_LOG_INFO;
+    talk->log.write = write_line;
+    talk->log.payload = talk;
+}
+
+void msc_talk_set_quiet(struct msc_talk *talk) {
+    talk->is_quiet = true;
+    talk->log.level = MSC_LOG_ERROR;
+}
+
+void msc_talk_error(struct msc_talk *talk, const char *text) {
+    struct msc_str line = {0};
+    msc_str_append(&line, talk->is_terminal ? CLEAR_LINE : "");
+    msc_str_printf(&line, "mscgym: %s\n", text);
+    say(&line);
+}
+
+static void append_time(struct msc_str *out, double seconds) {
+    long long s = (long long)seconds;
+    if (s >= 3600) {
+        msc_str_printf(out, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+    } else {
+        msc_str_printf(out, "%lld:%02lld", s / 60, s % 60);
+    }
+}
+
+void msc_talk_progress(struct msc_talk *talk, const char *name,
+                       const struct msc_search_progress *progress, double best) {
+    double now_s = msc_clock_seconds();
+    if (!talk->is_terminal || talk->is_quiet ||
+        now_s - talk->last_progress_s < SECONDS_BETWEEN_LINES) {
+        return;
+    }
+    talk->last_progress_s = now_s;
+    struct msc_str line = {0};
+    msc_str_printf(&line, CLEAR_LINE "%s: %zu", name, progress->n_budgeted);
+    if (progress->max_trials >= 0) {
+        msc_str_printf(&line, "/%lld", (long long)progress->max_trials);
+    }
+    msc_str_append(&line, " trials");
+    if (!isnan(best)) {
+        msc_str_printf(&line, ", best %.5g", best);
+    }
+    if (progress->n_front > 0) {
+        msc_str_printf(&line, ", front of %zu", progress->n_front);
+    }
+    msc_str_printf(&line, ", reuse %.0f%%, %.3g/s", 100 * progress->reuse_ratio,
+                   progress->trials_per_s);
+    if (isfinite(progress->left_s)) {
+        msc_str_append(&line, ", left ");
+        append_time(&line, progress->left_s);
+    }
+    say(&line);
+}
+
+void msc_talk_end_progress(struct msc_talk *talk) {
+    struct msc_str line = {0};
+    msc_str_append(&line, talk->is_terminal && talk->last_progress_s > 0 ? CLEAR_LINE : "");
+    say(&line);
+}
