@@ -21,15 +21,26 @@ static bool is_set_aside(const struct msc_processor *p) {
            (atomic_load(&worker->page->record_low) | atomic_load(&worker->page->record_high)) != 0;
 }
 
-static enum msc_status set_aside(const struct msc_processor *p) {
+static enum msc_status set_aside(const struct msc_processor *p, const char *path) {
+    char *new_path = NULL;
+    MSC_TRY(msc_record_set_aside(&new_path, path));
+    if (new_path) {
+        msc_log(p->log, MSC_LOG_INFO, "%s: the old record is now %s", path, new_path);
+    }
+    msc_free(new_path);
+    return MSC_OK;
+}
+
+// At once for all: what a later search started from is about to change.
+static enum msc_status set_all_aside(struct msc_processor *p) {
     for (size_t i = p->first; i < p->end; i++) {
         const char *path = p->config->entries[i].record;
-        char *new_path = NULL;
-        MSC_TRY(msc_record_set_aside(&new_path, path));
-        if (new_path) {
-            msc_log(p->log, MSC_LOG_INFO, "%s: the old record is now %s", path, new_path);
+        const char *greedy = msc_processor__greedy_record(p, path);
+        if (!greedy) {
+            return msc_processor__no_memory();
         }
-        msc_free(new_path);
+        MSC_TRY(set_aside(p, path));
+        MSC_TRY(set_aside(p, greedy));
     }
     return MSC_OK;
 }
@@ -69,7 +80,7 @@ static enum msc_status run_all(struct msc_processor *p, struct msc_processor_res
     bool is_dry_run = p->options.is_dry_run;
     MSC_TRY(msc_processor__load(p, is_dry_run ? MSC_PROCESSOR_LOOK : MSC_PROCESSOR_RUN));
     if (p->options.restart && !is_dry_run && !is_set_aside(p)) {
-        MSC_TRY(set_aside(p));
+        MSC_TRY(set_all_aside(p));
     }
     if (!is_dry_run) {
         MSC_TRY(run_baseline(p));

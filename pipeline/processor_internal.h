@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "pipeline/log_file.h"
 #include "pipeline/processor.h"
+#include "records/record.h"
 #include "tools/strategy.h"
 
 struct msc_processor {
@@ -65,6 +66,25 @@ enum msc_status msc_processor__keep(struct msc_processor *p, const uint32_t choi
 // processor_search.c: searches the entry at hand and adds its report to the result.
 enum msc_status msc_processor__search(struct msc_processor *p,
                                       struct msc_processor_result *result);
+
+// Pieces of it: what is searched, under which configuration (for the header; owned by the caller),
+// and what came out (owned by the caller).
+void msc_processor__fill_options(struct msc_search_options *o, struct msc_processor *p,
+                                 const cJSON *config);
+enum msc_status msc_processor__make_config(cJSON **out, struct msc_processor *p);
+enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
+                                           const struct msc_search_result *found);
+
+// processor_extras.c
+// A greedy search in the environment at hand, with a record of its own (NULL: memory is short),
+// reported beside the winner.
+const char *msc_processor__greedy_record(struct msc_processor *p, const char *record);
+enum msc_status msc_processor__add_greedy(struct msc_processor *p,
+                                          struct msc_processor_result *result, cJSON *report,
+                                          const struct msc_record_trial *winner);
+// Latency of the float model and of a point.
+enum msc_status msc_processor__add_profile(struct msc_processor *p, cJSON *report,
+                                           const uint32_t choices[]);
 
 // processor_publish.c
 // For msc_search_callbacks.best; the payload is the processor.

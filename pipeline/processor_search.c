@@ -1,6 +1,7 @@
 // One search of a configuration, from its estimate to its report.
 #include "pipeline/processor_internal.h"
 
+#include "base/file.h"
 #include "base/str.h"
 #include "pipeline/remarks.h"
 #include "records/record_query.h"
@@ -17,9 +18,8 @@ static void tell_progress(void *payload, const struct msc_search_progress *progr
     p->options.progress(p->options.payload, msc_processor__entry(p), progress, best);
 }
 
-// `config` is the entry's own configuration, for the header.
-static void fill_options(struct msc_search_options *o, struct msc_processor *p,
-                         const cJSON *config) {
+void msc_processor__fill_options(struct msc_search_options *o, struct msc_processor *p,
+                                 const cJSON *config) {
     const struct msc_config_entry *e = msc_processor__entry(p);
     *o = (struct msc_search_options){
         .env = p->env,
@@ -47,7 +47,7 @@ static void fill_options(struct msc_search_options *o, struct msc_processor *p,
     };
 }
 
-static enum msc_status make_config(cJSON **out, struct msc_processor *p) {
+enum msc_status msc_processor__make_config(cJSON **out, struct msc_processor *p) {
     const char *folder = msc_path_folder(&p->arena, msc_processor__entry(p)->record);
     if (!folder) {
         return msc_processor__no_memory();
@@ -129,8 +129,8 @@ static enum msc_status deliver(struct msc_processor *p, struct msc_processor_res
     return add_files(report, p, status == MSC_OK);
 }
 
-static enum msc_status make_report(cJSON **out, struct msc_processor *p,
-                                   const struct msc_search_result *found) {
+enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
+                                           const struct msc_search_result *found) {
     struct msc_report_options o = {
         .record = found->record,
         .result = found,
@@ -149,7 +149,7 @@ static enum msc_status finish(struct msc_processor *p, struct msc_processor_resu
                               const struct msc_search_result *found) {
     const struct msc_record_trial *best = msc_record_best(found->record);
     cJSON *report = NULL;
-    MSC_TRY(make_report(&report, p, found));
+    MSC_TRY(msc_processor__make_report(&report, p, found));
     MSC_TRY(msc_json_push(result->reports, report));
     MSC_TRY(msc_json_add_text(report, "entry", msc_processor__entry(p)->name));
     result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;
@@ -157,7 +157,16 @@ static enum msc_status finish(struct msc_processor *p, struct msc_processor_resu
         result->is_feasible = false;
         return MSC_OK;
     }
-    return deliver(p, result, report, found->record);
+    MSC_TRY(deliver(p, result, report, found->record));
+    if (result->was_cancelled) {
+        return MSC_OK;
+    }
+    if (msc_processor__entry(p)->baseline == MSC_CONFIG_BASELINE_GREEDY) {
+        MSC_TRY(msc_processor__add_greedy(p, result, report, best));
+    }
+    return p->config->profile_repeat > 0 && p->model
+               ? msc_processor__add_profile(p, report, best->choices)
+               : MSC_OK;
 }
 
 static enum msc_status search(struct msc_processor *p, struct msc_processor_result *result,
@@ -169,13 +178,27 @@ static enum msc_status search(struct msc_processor *p, struct msc_processor_resu
     return status;
 }
 
+// Names of files in the workspace may have folders in them.
+static enum msc_status make_folders(struct msc_processor *p) {
+    const struct msc_config_entry *e = msc_processor__entry(p);
+    const char *const paths[] = {e->record, e->strategy_file};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        const char *folder = paths[i] ? msc_path_folder(&p->arena, paths[i]) : ".";
+        if (!folder) {
+            return msc_processor__no_memory();
+        }
+        MSC_TRY(msc_file_make_folders(folder));
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_processor__search(struct msc_processor *p,
                                       struct msc_processor_result *result) {
     struct msc_search_options o;
     cJSON *config = NULL;
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(make_config(&config, p));
-    fill_options(&o, p, config);
+    MSC_TRY_OUT(msc_processor__make_config(&config, p));
+    msc_processor__fill_options(&o, p, config);
     MSC_TRY_OUT(msc_remark_costs(msc_env_space(p->env), &p->goal, p->log));
     if (p->options.is_dry_run) {
         o.restart = p->options.restart;
@@ -183,6 +206,7 @@ enum msc_status msc_processor__search(struct msc_processor *p,
         goto out;
     }
     tell_endless(p);
+    MSC_TRY_OUT(make_folders(p));
     MSC_TRY_OUT(msc_processor__start_publishing(p));
     status = search(p, result, &o);
 out:

@@ -1,0 +1,148 @@
+// What may stand beside the winner: a greedy search, and latencies.
+#include "pipeline/processor_internal.h"
+
+#include "records/record_query.h"
+#include "search/search.h"
+
+#include <string.h>
+
+// ---- The greedy search ------------------------------------------------------------------------
+
+const char *msc_processor__greedy_record(struct msc_processor *p, const char *record) {
+    static const char ending[] = ".jsonl";
+    size_t n = strlen(record);
+    size_t n_ending = sizeof ending - 1;
+    bool has_ending = n > n_ending && strcmp(record + n - n_ending, ending) == 0;
+    return msc_arena_printf(&p->arena, "%.*s.greedy%s", (int)(has_ending ? n - n_ending : n),
+                            record, ending);
+}
+
+static enum msc_status make_agent(cJSON **out) {
+    cJSON *agent = cJSON_CreateObject();
+    enum msc_status status = msc_json_add_text(agent, "type", "grid_search");
+    if (status == MSC_OK) {
+        status = msc_json_add_text(agent, "mode", "greedy");
+    }
+    if (status != MSC_OK) {
+        cJSON_Delete(agent);
+        return status;
+    }
+    *out = agent;
+    return MSC_OK;
+}
+
+static void compare(const struct msc_processor *p, const struct msc_record *record,
+                    const struct msc_record_trial *winner) {
+    const struct msc_record_trial *best = msc_record_best(record);
+    int metric = p->goal.objectives[0].metric;
+    if (best && best->state == MSC_TRIAL_COMPLETE) {
+        double gain = best->metrics[metric] - winner->metrics[metric];
+        gain = p->goal.objectives[0].is_maximised ? gain : -gain;
+        if (gain > 0) {
+            msc_log(p->log, MSC_LOG_WARNING,
+                    "the greedy search beside it found a better plan: %s %.6g against %.6g",
+                    msc_env_space(p->env)->metrics[metric].name, best->metrics[metric],
+                    winner->metrics[metric]);
+        }
+    }
+}
+
+static enum msc_status search_greedily(struct msc_processor *p,
+                                       struct msc_processor_result *result, cJSON *report,
+                                       const struct msc_record_trial *winner) {
+    struct msc_search_options o;
+    struct msc_search_result found = {0};
+    cJSON *config = NULL;
+    cJSON *greedy = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_processor__make_config(&config, p));
+    msc_processor__fill_options(&o, p, config);
+    o.callbacks.best = NULL;
+    MSC_TRY_OUT(msc_search_run(&found, &o));
+    result->was_cancelled = found.end == MSC_SEARCH_END_CANCELLED;
+    compare(p, found.record, winner);
+    MSC_TRY_OUT(msc_processor__make_report(&greedy, p, &found));
+    status = msc_json_add(report, "greedy", greedy);
+out:
+    msc_search_result_finish(&found);
+    cJSON_Delete(config);
+    return status;
+}
+
+enum msc_status msc_processor__add_greedy(struct msc_processor *p,
+                                          struct msc_processor_result *result, cJSON *report,
+                                          const struct msc_record_trial *winner) {
+    // The entry becomes that of the greedy search while it runs.
+    struct msc_config_entry *e = &p->config->entries[p->index];
+    const struct msc_config_entry kept = *e;
+    e->baseline = MSC_CONFIG_BASELINE_UNIFORM;
+    e->record = msc_processor__greedy_record(p, kept.record);
+    enum msc_status status = e->record ? make_agent(&e->agent) : msc_processor__no_memory();
+    if (status == MSC_OK) {
+        msc_log(p->log, MSC_LOG_INFO, "%s: a greedy search beside it, %s", e->name, e->record);
+        status = search_greedily(p, result, report, winner);
+        cJSON_Delete(e->agent);
+    }
+    *e = kept;
+    return status;
+}
+
+// ---- Latencies --------------------------------------------------------------------------------
+
+static enum msc_status measure(cJSON *out, const char *name, struct msc_model *m,
+                               const struct msc_dataset *sample,
+                               const struct msc_strategy *strategy, int64_t repeat) {
+    static const struct {
+        const char *key;
+        double fraction;
+    } rows[] = {{"p10_us", 0.1}, {"median_us", 0.5}, {"p90_us", 0.9}};
+    struct msc_model_run run = {.strategy = strategy, .repeat = repeat};
+    const struct msc_array **inputs = msc_alloc_zero(m->n_inputs + 1, sizeof *inputs);
+    cJSON *object = cJSON_CreateObject();
+    enum msc_status status = MSC_OK;
+    if (!inputs || !object) {
+        status = msc_processor__no_memory();
+        goto out;
+    }
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        inputs[i] = msc_dataset_batch(sample, 0, i);
+    }
+    run.inputs = inputs;
+    MSC_TRY_OUT(msc_model_run(m, &run));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t at = (size_t)(rows[i].fraction * (double)(repeat - 1));
+        MSC_TRY_OUT(msc_json_add_number(object, rows[i].key, run.microseconds[at]));
+    }
+    MSC_TRY_OUT(msc_json_add_number(object, "runs", (double)repeat));
+    status = msc_json_add(out, name, object);
+    object = NULL;
+out:
+    cJSON_Delete(object);
+    msc_model_run_finish(&run);
+    msc_free(inputs);
+    return status;
+}
+
+enum msc_status msc_processor__add_profile(struct msc_processor *p, cJSON *report,
+                                           const uint32_t choices[]) {
+    struct msc_dataset_options o = p->config->dataset.options;
+    struct msc_dataset *sample = NULL;
+    struct msc_strategy *strategy = NULL;
+    cJSON *profile = cJSON_CreateObject();
+    int64_t repeat = p->config->profile_repeat;
+    enum msc_status status = msc_json_add(report, "profile", profile);
+    if (status != MSC_OK || !o.inputs || !msc_env_has_edits(p->env)) {
+        return status;
+    }
+    o.samples = 1;
+    o.batch = 1;
+    o.labels = NULL;
+    MSC_TRY_OUT(msc_dataset_load(&sample, &o, p->model->specs, p->model->n_inputs));
+    MSC_TRY_OUT(msc_export_strategy(&strategy, p->env, choices));
+    MSC_TRY_OUT(measure(profile, "float", p->model, sample, NULL, repeat));
+    status = measure(profile, "winner", p->model, sample, strategy, repeat);
+out:
+    msc_strategy_destroy(strategy);
+    msc_dataset_destroy(sample);
+    return status;
+}
