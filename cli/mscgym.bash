@@ -1,0 +1,52 @@
+# bash completion for mscgym
+
+_mscgym() {
+    local current=${COMP_WORDS[COMP_CWORD]}
+    local previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local commands="search resume show verify export run graph config envs agents devices"
+    local basic="--json --quiet --help"
+    local models="--device --threads --memory --bind"
+    local options=""
+
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$current")
+        return
+    fi
+    case "$previous" in
+    --device)
+        mapfile -t COMPREPLY < <(compgen -W "auto cpu vulkan" -- "$current")
+        return
+        ;;
+    --baseline)
+        mapfile -t COMPREPLY < <(compgen -W "uniform greedy" -- "$current")
+        return
+        ;;
+    --threads | --memory | --bind | --trials | --time | --top | --sample | --seed | --trial | \
+        --repeat | --entry)
+        return
+        ;;
+    esac
+    case "${COMP_WORDS[1]}" in
+    search)
+        options="--entry --record --trials --time --dry-run --retry-failed --warm-start
+            --accept-new-numerics --baseline --restart $models"
+        ;;
+    resume)
+        options="--trials --time --dry-run --retry-failed --warm-start --accept-new-numerics
+            $models"
+        ;;
+    show) options="--best --top --pareto --canonical" ;;
+    verify) options="--trials --sample --seed $models" ;;
+    export) options="--trial --model --strategy --output $models" ;;
+    run) options="--input --output --strategy --repeat $models" ;;
+    graph) options="--prototxt --placement --sites $models" ;;
+    config) options="--show" ;;
+    esac
+    if [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$options $basic" -- "$current")
+    else
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    fi
+}
+
+complete -o filenames -F _mscgym mscgym
