@@ -125,12 +125,12 @@ enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, s
         e->outputs[i].n_bytes = n_bytes[i];
         e->outputs[i].data = take_memory(cache, n_bytes[i]);
         if (!e->outputs[i].data) {
-            while (i-- > 0) {
-                msc_pool_give(&cache->pool, e->outputs[i].data, e->outputs[i].n_bytes);
+            for (int32_t k = 0; k < i; k++) {
+                msc_pool_give(&cache->pool, e->outputs[k].data, e->outputs[k].n_bytes);
             }
             msc_free(e);
             return MSC_FAIL(MSC_E_NOMEM, "out of memory for activations (%zu bytes more)",
-                            n_bytes[0]);
+                            n_bytes[i]);
         }
     }
     if (cache->n_entries >= cache->n_buckets) {
@@ -153,6 +153,9 @@ void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry) {
     assert(entry->pins > 0);
     if (--entry->pins == 0) {
         list_push(list_of(cache, entry), entry);
+        if (cache->pool.held_bytes > cache->pool.limit_bytes) {
+            msc_pool_trim(&cache->pool);
+        }
         while (cache->pool.held_bytes > cache->pool.limit_bytes && evict_one(cache)) {
         }
     }

@@ -14,7 +14,9 @@ struct msc_evaluator {
     struct msc_cache cache;
     struct msc_schedule schedule; // its arrays are kept from call to call
     int n_plans;
-    struct msc_plan **plans; // one for each run of batches of one shape
+    struct msc_plan **plans; // [n_plans] one for each shape that batches have
+    size_t plans_capacity, groups_capacity;
+    int32_t *plan_of_batch, *columns; // [n_batches]
     int32_t n_slots;
 };
 
@@ -31,14 +33,6 @@ static bool same_shapes(const struct msc_dataset *d, size_t a, size_t b) {
         }
     }
     return true;
-}
-
-static size_t count_shapes(const struct msc_dataset *d) {
-    size_t n = 1;
-    for (size_t b = 1; b < msc_dataset_n_batches(d); b++) {
-        n += !same_shapes(d, b - 1, b);
-    }
-    return n;
 }
 
 // Joint and tensor names survive binding, ids may not: wanted tensors are found again by name.
@@ -82,27 +76,44 @@ out:
     return status;
 }
 
+// A plan, and the group of its classes, for shapes that no earlier batch has.
+static enum msc_status add_plan(struct msc_evaluator *ev, size_t batch, const int32_t wanted[],
+                                size_t n_wanted) {
+    struct msc_schedule *s = &ev->schedule;
+    size_t n = (size_t)ev->n_plans + 1;
+    MSC_TRY(msc_grow(&ev->plans, &ev->plans_capacity, n, sizeof(ev->plans[0])));
+    MSC_TRY(msc_grow(&s->groups, &ev->groups_capacity, n, sizeof(s->groups[0])));
+    struct msc_group *g = &s->groups[ev->n_plans];
+    *g = (struct msc_group){.columns = ev->columns};
+    ev->plans[ev->n_plans] = NULL;
+    s->n_groups = ++ev->n_plans;
+    MSC_TRY(create_plan(ev, batch, wanted, n_wanted, &ev->plans[n - 1]));
+    return msc_classes_init(&g->classes, ev->plans[n - 1]);
+}
+
 static enum msc_status create_plans(struct msc_evaluator *ev, const int32_t wanted[],
                                     size_t n_wanted) {
-    struct msc_schedule *s = &ev->schedule;
-    size_t n_plans = count_shapes(ev->dataset);
-    ev->plans = msc_alloc_zero(n_plans, sizeof(ev->plans[0]));
-    s->groups = msc_alloc_zero(n_plans, sizeof(s->groups[0]));
-    if (!ev->plans || !s->groups) {
+    size_t n_batches = msc_dataset_n_batches(ev->dataset);
+    ev->plan_of_batch = msc_alloc_zero(n_batches, sizeof(ev->plan_of_batch[0]));
+    ev->columns = msc_alloc_zero(n_batches, sizeof(ev->columns[0]));
+    if (!ev->plan_of_batch || !ev->columns) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
     }
-    for (size_t b = 0; b < msc_dataset_n_batches(ev->dataset); b++) {
-        if (b > 0 && same_shapes(ev->dataset, b - 1, b)) {
-            s->groups[ev->n_plans - 1].n_batches++;
-            continue;
+    for (size_t b = 0; b < n_batches; b++) {
+        int p = 0;
+        while (p < ev->n_plans &&
+               !same_shapes(ev->dataset, (size_t)ev->schedule.groups[p].batches[0], b)) {
+            p++;
         }
-        struct msc_group *g = &s->groups[ev->n_plans];
-        ev->n_plans++;
-        s->n_groups = ev->n_plans;
-        MSC_TRY(create_plan(ev, b, wanted, n_wanted, &ev->plans[ev->n_plans - 1]));
-        MSC_TRY(msc_classes_init(&g->classes, ev->plans[ev->n_plans - 1]));
-        g->first_batch = (int32_t)b;
-        g->n_batches = 1;
+        if (p == ev->n_plans) {
+            MSC_TRY(add_plan(ev, b, wanted, n_wanted));
+        }
+        struct msc_group *g = &ev->schedule.groups[p];
+        MSC_TRY(msc_grow(&g->batches, &g->batches_capacity, (size_t)g->n_batches + 1,
+                         sizeof(g->batches[0])));
+        ev->plan_of_batch[b] = p;
+        ev->columns[b] = g->n_batches;
+        g->batches[g->n_batches++] = (int32_t)b;
     }
     return MSC_OK;
 }
@@ -111,6 +122,11 @@ static enum msc_status init(struct msc_evaluator *ev, const int32_t wanted[], si
     struct msc_schedule *s = &ev->schedule;
     if (msc_dataset_n_batches(ev->dataset) == 0) {
         return MSC_FAIL(MSC_E_INVALID, "the dataset has no samples");
+    }
+    if (ev->options.n_threads < 1 ||
+        ev->options.n_threads > ev->options.backend->options.n_threads) {
+        return MSC_FAIL(MSC_E_INVALID, "%d threads to evaluate with, the backend has %d",
+                        ev->options.n_threads, ev->options.backend->options.n_threads);
     }
     MSC_TRY(msc_sites_find(&ev->sites, ev->graph, false));
     ev->n_slots = ev->sites.n_slots;
@@ -154,17 +170,20 @@ void msc_evaluator_destroy(struct msc_evaluator *ev) {
     for (int i = 0; i < ev->n_plans; i++) {
         struct msc_group *g = &s->groups[i];
         msc_classes_finish(&g->classes);
+        msc_free(g->batches);
         msc_free(g->nodes);
         msc_free(g->targets);
-        msc_free(g->is_needed);
         msc_plan_destroy(ev->plans[i]);
     }
     msc_free(s->groups);
     msc_free(ev->plans);
+    msc_free(ev->plan_of_batch);
+    msc_free(ev->columns);
     msc_free(s->nodes);
     msc_free(s->edges);
     msc_free(s->ready);
     msc_free(s->roots);
+    msc_free(s->stack);
     msc_free(s->failures);
     msc_free(s->batches_left);
     msc_free(s->failed_batch);
@@ -177,18 +196,52 @@ void msc_evaluator_destroy(struct msc_evaluator *ev) {
 
 // ---- Running ----------------------------------------------------------------------------------
 
+// The value of the plan behind target i of a trial: wanted ones, then those of slots.
+static int32_t target_value(const struct msc_plan *plan, int32_t i) {
+    return i < plan->n_wanted ? plan->wanted[i] : plan->slot_values[i - plan->n_wanted];
+}
+
+// What the targets need of the plan: backwards over its steps.
+static enum msc_status count_asked(struct msc_group *g, int32_t n_targets) {
+    const struct msc_plan *plan = g->classes.plan;
+    bool *is_needed = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(bool));
+    if (!is_needed) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
+    }
+    for (int32_t i = 0; i < n_targets; i++) {
+        int32_t value = target_value(plan, i);
+        is_needed[value == MSC_NO_ID ? plan->n_values : value] = true;
+    }
+    g->n_steps_asked = 0;
+    g->macs_asked = 0;
+    for (int32_t i = plan->n_steps - 1; i >= 0; i--) {
+        const struct msc_step *step = &plan->steps[i];
+        bool is_asked = false;
+        for (int32_t k = 0; k < step->n_outputs; k++) {
+            is_asked = is_asked || is_needed[step->outputs[k]];
+        }
+        for (int32_t k = 0; is_asked && k < step->n_inputs; k++) {
+            is_needed[step->inputs[k]] = true;
+        }
+        g->n_steps_asked += is_asked && step->kind != MSC_STEP_ALIAS;
+        g->macs_asked += is_asked ? step->macs : 0;
+    }
+    msc_free(is_needed);
+    return MSC_OK;
+}
+
 // The classes of every trial under one plan, and which of them the sink reads.
 static enum msc_status classify(struct msc_schedule *s, struct msc_group *g) {
     const struct msc_plan *plan = g->classes.plan;
     msc_classes_clear(&g->classes);
+    MSC_TRY(count_asked(g, s->n_targets));
     MSC_TRY(msc_grow(&g->targets, &g->targets_capacity, s->n_trials * (size_t)s->n_targets + 1,
                      sizeof(g->targets[0])));
     for (size_t t = 0; t < s->n_trials; t++) {
         struct msc_class_ref *targets = &g->targets[t * (size_t)s->n_targets];
         MSC_TRY(msc_classes_add_trial(&g->classes, s->trials[t].edits, s->trials[t].noise_seed));
         for (int32_t i = 0; i < s->n_targets; i++) {
-            int32_t value =
-                i < plan->n_wanted ? plan->wanted[i] : plan->slot_values[i - plan->n_wanted];
+            int32_t value = target_value(plan, i);
             targets[i] = value == MSC_NO_ID ? (struct msc_class_ref){MSC_NO_ID, 0}
                                             : g->classes.values[value];
         }
@@ -234,18 +287,35 @@ static void retry_end(void *payload, size_t trial) {
     }
 }
 
+// One trial alone, with nothing in the cache. Its second failure is the last.
+static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_eval_trial *trial,
+                                 size_t index, const struct msc_sink *sink, unsigned flags) {
+    struct retry r = {sink, index};
+    struct msc_sink alone = {retry_batch, retry_end, &r};
+    msc_cache_drop(&ev->cache);
+    enum msc_status status = run_together(ev, trial, 1, &alone, flags, true);
+    if (status != MSC_E_NOMEM) {
+        return status;
+    }
+    trial->status = status;
+    snprintf(trial->message, sizeof(trial->message), "%s", msc_status_message());
+    retry_end(&r, 0);
+    return MSC_OK;
+}
+
 enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_trial trials[],
                                   size_t n, const struct msc_sink *sink, unsigned flags) {
     if (n == 0) {
         return MSC_OK;
     }
-    MSC_TRY(run_together(ev, trials, n, sink, flags, false));
+    enum msc_status status = run_together(ev, trials, n, sink, flags, false);
+    if (status != MSC_OK && status != MSC_E_NOMEM) {
+        return status;
+    }
     for (size_t t = 0; t < n; t++) {
-        if (trials[t].status == MSC_E_NOMEM) {
-            struct retry r = {sink, t};
-            struct msc_sink alone = {retry_batch, retry_end, &r};
-            msc_cache_drop(&ev->cache);
-            MSC_TRY(run_together(ev, &trials[t], 1, &alone, flags, true));
+        // Where there was no memory to plan all of them, none has begun.
+        if (status == MSC_E_NOMEM || trials[t].status == MSC_E_NOMEM) {
+            MSC_TRY(run_alone(ev, &trials[t], t, sink, flags));
         }
     }
     return MSC_OK;
@@ -256,11 +326,7 @@ const struct msc_sites *msc_evaluator_sites(const struct msc_evaluator *ev) {
 }
 
 const struct msc_plan *msc_evaluator_plan(const struct msc_evaluator *ev, size_t batch) {
-    int i = 0;
-    while (i + 1 < ev->n_plans && (size_t)ev->schedule.groups[i + 1].first_batch <= batch) {
-        i++;
-    }
-    return ev->plans[i];
+    return ev->plans[ev->plan_of_batch[batch]];
 }
 
 const struct msc_dataset *msc_evaluator_dataset(const struct msc_evaluator *ev) {

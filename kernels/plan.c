@@ -4,6 +4,7 @@
 #include "graph/cost.h"
 #include "kernels/backend.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MAX_FUSED = 32 }; // joints in one step
@@ -15,7 +16,7 @@ struct planner {
     struct msc_backend *backend;
     struct msc_arena *arena;  // the plan's
     struct msc_arena scratch; // until planning ends
-    bool *is_kept;            // [n_tensors] read by slots, sinks or as graph outputs
+    bool *is_kept;            // [n_tensors] read by slots or sinks
     bool *is_planned;         // [n_joints] in a step already
     int32_t (*value_of)[2];   // [n_tensors][layout] value id or MSC_NO_ID
     int32_t **members;        // [n_joints] joints of the step that this joint ends
@@ -197,6 +198,7 @@ static enum msc_status value_in(struct planner *p, int32_t tensor, enum msc_layo
         return MSC_OK;
     }
     int32_t from = p->value_of[tensor][other];
+    assert(from != MSC_NO_ID);
     MSC_TRY(add_step(p, MSC_STEP_REORDER, 1, 1, &s));
     int32_t step = p->plan->n_steps - 1;
     MSC_TRY(add_value(p, tensor, layout, step, 0, out));
@@ -245,6 +247,10 @@ static enum msc_status gather_operand(struct planner *p, struct gathered *g,
     int32_t slot = msc_sites_find_slot(&p->plan->sites, members[k], position);
     int32_t weight = constant_weight(p->graph, tensor);
     if (weight != MSC_NO_ID) {
+        if (!msc_graph_tensor(p->graph, weight)->data) {
+            return MSC_FAIL(MSC_E_INVALID, "weight %s has no elements: the model came without",
+                            msc_graph_tensor(p->graph, weight)->name);
+        }
         *out = (struct msc_operand){MSC_OPERAND_WEIGHT, weight};
         g->weight_slot = slot != MSC_NO_ID ? slot : g->weight_slot;
         return MSC_OK;
@@ -382,6 +388,7 @@ static struct msc_hash hash_joint(const struct planner *p, struct msc_hash h,
         h = msc_hash_add_u64(h, (uint64_t)j->operands[i].kind);
         if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {
             const struct msc_tensor *w = msc_graph_tensor(p->graph, j->operands[i].index);
+            h = msc_hash_add_text(h, w->layout);
             h = msc_hash_combine(h, msc_array_hash(w->data));
         } else {
             h = msc_hash_add_u64(h, (uint64_t)(uint32_t)j->operands[i].index);

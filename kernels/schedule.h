@@ -25,7 +25,7 @@ struct msc_node {
     int32_t n_pending;  // inputs not ready yet
     int32_t first_edge; // to the nodes that wait for this one, or MSC_NO_ID
     int32_t n_users;    // nodes that have still to read it
-    int32_t failure;    // node whose failure reached this one, or MSC_NO_ID
+    int32_t failure;    // the one that reached this node, or MSC_NO_ID
     struct msc_entry *entry; // once ready and until the last user has read it
 };
 
@@ -36,19 +36,24 @@ struct msc_edge {
 // The classes of one plan and where their nodes are.
 struct msc_group {
     struct msc_classes classes;
-    int32_t first_batch, n_batches; // batches that run by this plan
-    int32_t *nodes;                 // [n_classes][n_batches] node id or MSC_NO_ID
+    int32_t n_batches;
+    int32_t *batches; // [n_batches] those that run by this plan, ascending
+    size_t batches_capacity;
+    const int32_t *columns; // [all batches] a batch's place in `batches`; borrowed
+    int32_t *nodes;         // [n_classes][n_batches] node id or MSC_NO_ID
     size_t nodes_capacity;
     struct msc_class_ref *targets; // [n_trials][n_targets]; id MSC_NO_ID: nothing to read
     size_t targets_capacity;
-    bool *is_needed; // [n_classes] while one trial's nodes are made
-    size_t needed_capacity;
+    // What the targets ask of the plan, whoever answers it.
+    int32_t n_steps_asked;
+    double macs_asked;
 };
 
 // Where the id of a class's node for a batch is kept.
 int32_t *msc_group_node(const struct msc_group *g, int32_t class_id, int32_t batch);
 
 struct msc_failure {
+    int32_t node; // that failed itself
     enum msc_status status;
     char message[200];
 };
@@ -72,8 +77,10 @@ struct msc_schedule {
     size_t n_edges, edges_capacity;
     int32_t *ready, *roots; // a stack of ready nodes; nodes ready from the start, in order
     size_t n_ready, ready_capacity, n_roots, roots_capacity, next_root;
-    struct msc_failure *failures; // [n_nodes], of nodes that failed themselves
-    size_t failures_capacity;
+    int32_t *stack; // of classes whose nodes are being made
+    size_t n_stack, stack_capacity;
+    struct msc_failure *failures; // the first stands for those there was no memory to note
+    size_t n_failures, failures_capacity;
     int32_t *batches_left; // [n_trials]
     size_t batches_capacity;
     int32_t *failed_batch; // [n_trials] lowest batch that failed, or MSC_NO_ID

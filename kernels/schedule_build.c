@@ -11,7 +11,7 @@ static struct msc_hash entry_key(const struct msc_class *k, int32_t batch) {
 int32_t *msc_group_node(const struct msc_group *g, int32_t class_id, int32_t batch) {
     // Packed weights serve every batch: their node stands under the group's first.
     bool is_shared = g->classes.items[class_id].kind == MSC_CLASS_WEIGHTS;
-    int32_t column = is_shared ? 0 : batch - g->first_batch;
+    int32_t column = is_shared ? 0 : g->columns[batch];
     return &g->nodes[(size_t)class_id * (size_t)g->n_batches + (size_t)column];
 }
 
@@ -49,35 +49,30 @@ static const struct msc_step *step_of(const struct msc_group *g, const struct ms
     return k->kind == MSC_CLASS_STEP ? &g->classes.plan->steps[k->index] : NULL;
 }
 
-// Marks what the targets of a trial need, backwards. What is in the cache needs nothing: it gets a
-// node that holds its entry at once.
-static enum msc_status mark_class(struct msc_schedule *s, int32_t group, int32_t id,
-                                  int32_t batch) {
+static enum msc_status push(struct msc_schedule *s, int32_t value) {
+    MSC_TRY(msc_grow(&s->stack, &s->stack_capacity, s->n_stack + 1, sizeof(s->stack[0])));
+    s->stack[s->n_stack++] = value;
+    return MSC_OK;
+}
+
+// Gives a class a node that holds its cached entry at once; *found tells whether there is one.
+static enum msc_status find_cached(struct msc_schedule *s, int32_t group, int32_t id,
+                                   int32_t batch, bool *found) {
     struct msc_group *g = &s->groups[group];
     const struct msc_class *k = &g->classes.items[id];
-    int32_t *at = msc_group_node(g, id, batch);
     struct msc_node model = {.class_id = id, .group = group, .batch = batch, .trial = MSC_NO_ID};
-    if (*at != MSC_NO_ID) {
-        g->is_needed[id] = false;
+    *found = false;
+    if (s->is_fresh && k->kind != MSC_CLASS_WEIGHTS) {
         return MSC_OK;
     }
-    if (!s->is_fresh || k->kind == MSC_CLASS_WEIGHTS) {
-        model.entry = msc_cache_find(s->cache, entry_key(k, batch));
-    }
+    model.entry = msc_cache_find(s->cache, entry_key(k, batch));
     if (model.entry) {
-        enum msc_status status = add_node(s, model, at);
+        enum msc_status status = add_node(s, model, msc_group_node(g, id, batch));
         if (status != MSC_OK) {
             msc_cache_unpin(s->cache, model.entry);
             return status;
         }
-        g->is_needed[id] = false;
-        return MSC_OK;
-    }
-    for (int32_t i = 0; i < k->n_inputs; i++) {
-        g->is_needed[g->classes.inputs[k->first_input + i].id] = true;
-    }
-    if (k->weights != MSC_NO_ID) {
-        g->is_needed[k->weights] = true;
+        *found = true;
     }
     return MSC_OK;
 }
@@ -120,49 +115,61 @@ static enum msc_status make_sink_node(struct msc_schedule *s, int32_t group, siz
     return s->nodes[node].n_pending == 0 ? add_root(s, node) : MSC_OK;
 }
 
-// One trial on one batch: backwards over the classes in the order they were made, which is
-// topological, to find what is needed; then forwards to make it.
+static enum msc_status push_inputs(struct msc_schedule *s, const struct msc_group *g, int32_t id,
+                                   int32_t batch) {
+    const struct msc_class *k = &g->classes.items[id];
+    for (int32_t i = k->n_inputs; i >= 0; i--) {
+        int32_t input = i < k->n_inputs ? g->classes.inputs[k->first_input + i].id : k->weights;
+        if (input != MSC_NO_ID && *msc_group_node(g, input, batch) == MSC_NO_ID) {
+            MSC_TRY(push(s, input));
+        }
+    }
+    return MSC_OK;
+}
+
+// Makes nodes for a class and all it needs, depth first, stopping at what has a node already or is
+// in the cache. A class on the stack whose inputs were pushed above it stands as its complement.
+static enum msc_status need_class(struct msc_schedule *s, int32_t group, int32_t class_id,
+                                  int32_t batch) {
+    const struct msc_group *g = &s->groups[group];
+    s->n_stack = 0;
+    MSC_TRY(push(s, class_id));
+    while (s->n_stack > 0) {
+        int32_t top = s->stack[s->n_stack - 1];
+        int32_t id = top < 0 ? ~top : top;
+        bool is_done = *msc_group_node(g, id, batch) != MSC_NO_ID;
+        if (!is_done && top >= 0) {
+            MSC_TRY(find_cached(s, group, id, batch, &is_done));
+        } else if (!is_done) {
+            MSC_TRY(make_node(s, group, id, batch));
+            is_done = true;
+        }
+        if (is_done) {
+            s->n_stack--;
+        } else {
+            s->stack[s->n_stack - 1] = ~id;
+            MSC_TRY(push_inputs(s, g, id, batch));
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status build_trial(struct msc_schedule *s, int32_t group, size_t trial,
                                    int32_t batch) {
-    struct msc_group *g = &s->groups[group];
-    const struct msc_class_ref *targets = &g->targets[trial * (size_t)s->n_targets];
-    int32_t top = MSC_NO_ID;
+    const struct msc_class_ref *targets =
+        &s->groups[group].targets[trial * (size_t)s->n_targets];
     for (int32_t i = 0; i < s->n_targets; i++) {
         if (targets[i].id != MSC_NO_ID) {
-            g->is_needed[targets[i].id] = true;
-            top = targets[i].id > top ? targets[i].id : top;
-        }
-    }
-    for (int32_t id = top; id >= 0; id--) {
-        if (g->is_needed[id]) {
-            MSC_TRY(mark_class(s, group, id, batch));
-        }
-    }
-    for (int32_t id = 0; id <= top; id++) {
-        if (g->is_needed[id]) {
-            g->is_needed[id] = false;
-            MSC_TRY(make_node(s, group, id, batch));
+            MSC_TRY(need_class(s, group, targets[i].id, batch));
         }
     }
     return make_sink_node(s, group, trial, batch);
-}
-
-static double plan_macs(const struct msc_plan *plan, int32_t *n_steps) {
-    double macs = 0;
-    *n_steps = 0;
-    for (int32_t i = 0; i < plan->n_steps; i++) {
-        macs += plan->steps[i].macs;
-        *n_steps += plan->steps[i].kind != MSC_STEP_ALIAS;
-    }
-    return macs;
 }
 
 static enum msc_status prepare_group(struct msc_group *g) {
     size_t n = g->classes.n * (size_t)g->n_batches;
     MSC_TRY(msc_grow(&g->nodes, &g->nodes_capacity, n + 1, sizeof(g->nodes[0])));
     memset(g->nodes, 0xff, n * sizeof(g->nodes[0]));
-    MSC_TRY(msc_grow(&g->is_needed, &g->needed_capacity, g->classes.n + 1, sizeof(bool)));
-    memset(g->is_needed, 0, g->classes.n);
     return MSC_OK;
 }
 
@@ -170,6 +177,9 @@ static enum msc_status prepare(struct msc_schedule *s) {
     s->n_nodes = s->n_edges = s->n_ready = s->n_roots = s->next_root = s->n_done = 0;
     MSC_TRY(msc_grow(&s->batches_left, &s->batches_capacity, s->n_trials + 1, sizeof(int32_t)));
     MSC_TRY(msc_grow(&s->failed_batch, &s->failed_capacity, s->n_trials + 1, sizeof(int32_t)));
+    MSC_TRY(msc_grow(&s->failures, &s->failures_capacity, 1, sizeof(s->failures[0])));
+    s->failures[0] = (struct msc_failure){INT32_MAX, MSC_E_NOMEM, "out of memory"};
+    s->n_failures = 1;
     for (size_t t = 0; t < s->n_trials; t++) {
         s->batches_left[t] = (int32_t)msc_dataset_n_batches(s->dataset);
         s->failed_batch[t] = MSC_NO_ID;
@@ -196,17 +206,15 @@ static void abandon(struct msc_schedule *s) {
 
 static enum msc_status build_group(struct msc_schedule *s, int32_t group, double *all_macs) {
     struct msc_group *g = &s->groups[group];
-    int32_t n_steps;
-    double macs = plan_macs(g->classes.plan, &n_steps);
-    *all_macs += macs * (double)g->n_batches;
-    for (int32_t b = g->first_batch; b < g->first_batch + g->n_batches; b++) {
+    *all_macs += g->macs_asked * (double)g->n_batches;
+    for (int32_t b = 0; b < g->n_batches; b++) {
         for (size_t t = 0; t < s->n_trials; t++) {
             double macs_before = s->macs_run;
             uint64_t steps_before = s->steps_run;
-            MSC_TRY(build_trial(s, group, t, b));
+            MSC_TRY(build_trial(s, group, t, g->batches[b]));
             s->trials[t].reuse_ratio += s->macs_run - macs_before;
-            s->macs_asked += macs;
-            s->steps_reused += (uint64_t)n_steps - (s->steps_run - steps_before);
+            s->macs_asked += g->macs_asked;
+            s->steps_reused += (uint64_t)g->n_steps_asked - (s->steps_run - steps_before);
         }
     }
     return MSC_OK;
@@ -220,10 +228,6 @@ enum msc_status msc_schedule_build(struct msc_schedule *s) {
     }
     if (status == MSC_OK) {
         status = msc_grow(&s->ready, &s->ready_capacity, s->n_nodes + 1, sizeof(s->ready[0]));
-    }
-    if (status == MSC_OK) {
-        status =
-            msc_grow(&s->failures, &s->failures_capacity, s->n_nodes + 1, sizeof(s->failures[0]));
     }
     if (status != MSC_OK) {
         abandon(s);

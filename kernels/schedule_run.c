@@ -57,13 +57,14 @@ static enum msc_status run_step(struct msc_schedule *s, const struct msc_node *n
     return status;
 }
 
-// The elements in host memory, each moved by one part in 2^22 up or down. The seed takes in the
-// value and the batch, so that no two tensors move alike.
-static void add_noise(float x[], int64_t n, uint64_t seed, uint64_t value, uint64_t batch) {
+// The elements in host memory, each moved by one part in 2^22 up or down. The class takes in the
+// seed and all that its value comes from, so that no two tensors move alike, and none differently
+// in other company.
+static void add_noise(float x[], int64_t n, const struct msc_class *k, int32_t batch) {
     const float step = 1.0f / (1 << 22);
     struct msc_rng rng;
     uint64_t bits = 0;
-    msc_rng_seed(&rng, seed, value << 32 | batch);
+    msc_rng_seed(&rng, k->hash.low, k->hash.high + (uint64_t)batch);
     for (int64_t i = 0; i < n; i++) {
         bits = i % 64 == 0 ? msc_rng_u64(&rng) : bits >> 1;
         x[i] *= bits & 1 ? 1.0f + step : 1.0f - step;
@@ -84,8 +85,7 @@ static enum msc_status quantize_noisy(struct msc_schedule *s, const struct msc_n
         goto out;
     }
     MSC_TRY_OUT(def->download(s->backend, host, in.data, n_bytes));
-    add_noise(host, msc_view_n_elements(&in), k->noise_seed, (uint64_t)k->index,
-              (uint64_t)node->batch);
+    add_noise(host, msc_view_n_elements(&in), k, node->batch);
     MSC_TRY_OUT(def->upload(s->backend, copy, host, n_bytes));
     in.data = copy;
     status = def->quantize(s->backend, &in, out, k->edit, thread);
@@ -97,6 +97,11 @@ out:
     return status;
 }
 
+// What a quantised value is kept as: integers of a byte, or float32 where they do not fit one.
+static enum msc_dtype stored_dtype(const struct msc_quant *q) {
+    return msc_quant_is_integer(q) ? msc_quant_dtype(q) : MSC_DTYPE_F32;
+}
+
 static enum msc_status run_quantize(struct msc_schedule *s, const struct msc_node *node,
                                     const struct msc_class *k, int thread) {
     const struct msc_classes *c = &s->groups[node->group].classes;
@@ -104,7 +109,7 @@ static enum msc_status run_quantize(struct msc_schedule *s, const struct msc_nod
     struct msc_view out = in;
     out.data = node->entry->outputs[0].data;
     out.quant = msc_quant_is_integer(k->edit) ? k->edit : NULL;
-    out.dtype = msc_quant_dtype(k->edit);
+    out.dtype = stored_dtype(k->edit);
     if (k->noise_seed) {
         return quantize_noisy(s, node, k, in, &out, thread);
     }
@@ -176,10 +181,25 @@ static enum msc_status run_sink(struct msc_schedule *s, const struct msc_node *n
 // ---- Scheduling (with the lock) ---------------------------------------------------------------
 
 static void fail_node(struct msc_schedule *s, int32_t id, enum msc_status status) {
-    struct msc_failure *f = &s->failures[id];
-    f->status = status;
-    snprintf(f->message, sizeof(f->message), "%s", msc_status_message());
-    s->nodes[id].failure = id;
+    char message[200];
+    snprintf(message, sizeof(message), "%s", msc_status_message());
+    s->nodes[id].failure = 0;
+    if (msc_grow(&s->failures, &s->failures_capacity, s->n_failures + 1, sizeof(s->failures[0])) ==
+        MSC_OK) {
+        struct msc_failure *f = &s->failures[s->n_failures];
+        f->node = id;
+        f->status = status;
+        memcpy(f->message, message, sizeof(f->message));
+        s->nodes[id].failure = (int32_t)s->n_failures++;
+    }
+}
+
+// Of several failures the one whose node was made first is told, whichever came first in time.
+static int32_t first_failure(const struct msc_schedule *s, int32_t a, int32_t b) {
+    if (a == MSC_NO_ID || b == MSC_NO_ID) {
+        return a == MSC_NO_ID ? b : a;
+    }
+    return s->failures[a].node < s->failures[b].node ? a : b;
 }
 
 static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *node) {
@@ -206,7 +226,7 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
     } else if (k->kind == MSC_CLASS_QUANTIZE) {
         const struct msc_value *v = &c->plan->values[k->index];
         sizes[0] = v->n_bytes / msc_dtype_bytes(v->dtype) *
-                   msc_dtype_bytes(msc_quant_dtype(k->edit));
+                   msc_dtype_bytes(stored_dtype(k->edit));
     } else {
         const struct msc_array *a =
             msc_dataset_batch(s->dataset, (size_t)node->batch, (size_t)k->index);
@@ -261,9 +281,7 @@ static void wake_users(struct msc_schedule *s, struct msc_node *node) {
     size_t before = s->n_ready;
     for (int32_t e = node->first_edge; e != MSC_NO_ID; e = s->edges[e].next) {
         struct msc_node *user = &s->nodes[s->edges[e].node];
-        if (node->failure != MSC_NO_ID) {
-            user->failure = node->failure;
-        }
+        user->failure = first_failure(s, user->failure, node->failure);
         if (--user->n_pending == 0) {
             s->ready[s->n_ready++] = s->edges[e].node;
         }
@@ -394,6 +412,12 @@ enum msc_status msc_schedule_run(struct msc_schedule *s) {
     }
     if (s->is_cancelled) {
         release_unread(s);
+        for (size_t t = 0; t < s->n_trials; t++) {
+            if (s->batches_left[t] > 0) {
+                s->trials[t].status = MSC_E_CANCELLED;
+                snprintf(s->trials[t].message, sizeof(s->trials[t].message), "stopped on request");
+            }
+        }
         return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
     }
     return MSC_OK;

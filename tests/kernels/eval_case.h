@@ -1,0 +1,71 @@
+// Networks, trials and expected results for tests of plans and of the evaluator.
+//
+// Expected results come from a walk over the graph, joint by joint with the reference kernels, in
+// which every operand with an edit is fake-quantised: no plan, no cache, no threads.
+#ifndef MSC_TESTS_EVAL_CASE_H
+#define MSC_TESTS_EVAL_CASE_H
+
+#include "base/rng.h"
+#include "kernels/evaluator.h"
+
+#include "tests/msc_test.h"
+
+#define EVAL_MAX_SLOTS 24
+#define EVAL_MAX_WANTED 4
+#define EVAL_MAX_BATCHES 8
+#define EVAL_MAX_TRIALS 40
+#define EVAL_CHANNELS 16
+
+struct eval_quant {
+    struct msc_quant quant;
+    float scales[EVAL_CHANNELS];
+    int32_t zero_points[EVAL_CHANNELS];
+};
+
+enum { EVAL_CHOICES = 3 }; // for each slot: 8, 4 and 16 bits
+
+struct eval_case {
+    struct msc_graph *g;
+    struct msc_rng rng;
+    struct msc_dataset *data;
+    struct msc_sites sites;
+    int32_t wanted[EVAL_MAX_WANTED];
+    size_t n_wanted;
+    struct eval_quant quants[EVAL_MAX_SLOTS][EVAL_CHOICES];
+};
+
+// Three convolutions in a row, "conv1" to "conv3", on samples [2,5,5]. The last is wanted.
+void eval_open_chain(struct eval_case *c, int64_t n_samples, int64_t batch);
+// Convolutions with a residual, a hard-swish spelled out, a constant, a split, reshaping, pooling
+// and linear layers; two outputs and a tensor inside are wanted.
+void eval_open_net(struct eval_case *c, int64_t n_samples, int64_t batch);
+// The same network over samples whose widths alternate, each a batch of its own.
+void eval_open_widths(struct eval_case *c, const int64_t widths[], int64_t n_samples);
+void eval_close(struct eval_case *c);
+
+// What a trial does: NULL or one of the slot's quants, drawn from the trial's number alone.
+struct eval_edits {
+    const struct msc_quant *edits[EVAL_MAX_SLOTS];
+};
+void eval_draw_edits(const struct eval_case *c, uint64_t number, struct eval_edits *out);
+int32_t eval_slot(const struct eval_case *c, const char *joint, int32_t operand);
+
+// Values of the wanted tensors for each (trial, batch).
+struct eval_results {
+    struct msc_array *values[EVAL_MAX_TRIALS][EVAL_MAX_BATCHES][EVAL_MAX_WANTED];
+    int ends[EVAL_MAX_TRIALS];
+    const struct eval_case *c;
+    struct msc_sink sink;
+    int failing_trial; // its second batch is refused by the sink; -1: none
+};
+void eval_results_init(struct eval_results *r, const struct eval_case *c);
+void eval_results_finish(struct eval_results *r);
+
+// Runs trials [first, first + n) of `edits` together as trials 0 … n - 1 of the results.
+enum msc_status eval_run(struct msc_evaluator *ev, struct eval_results *r,
+                         const struct eval_edits edits[], struct msc_eval_trial trials[], size_t n);
+// Checks one trial's results against the walk over the graph, bit by bit.
+void eval_check(const struct eval_case *c, const struct eval_results *r, size_t trial,
+                const struct eval_edits *edits);
+
+#endif
