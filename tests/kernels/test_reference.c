@@ -17,6 +17,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+// Cases whose expected values are not followed. With align_corners ONNX Runtime takes the length of
+// the output, a whole number, where ONNX took input length times scale. Casts to bfloat16 round to
+// nearest since ONNX 1.13.
+static const struct {
+    const char *name, *reason;
+} differing[] = {
+    {"test_resize_downsample_scales_cubic_align_corners", "ONNX Runtime gives another result"},
+    {"test_resize_downsample_scales_linear_align_corners", "ONNX Runtime gives another result"},
+    {"test_cast_FLOAT_to_BFLOAT16", "ONNX 1.12 cut bits off instead of rounding"},
+    {"test_castlike_FLOAT_to_BFLOAT16_expanded", "ONNX 1.12 cut bits off instead of rounding"},
+};
+
 struct totals {
     int cases;   // folders
     int outside; // use an operator that is not in the table
@@ -137,9 +149,24 @@ static bool has_known_types(const struct onnx_case *c) {
     return c->n_inputs == c->n_graph_inputs;
 }
 
+// Why a case is not followed, or NULL.
+static const char *find_difference(const char *name) {
+    for (size_t i = 0; i < sizeof(differing) / sizeof(differing[0]); i++) {
+        if (strcmp(name, differing[i].name) == 0) {
+            return differing[i].reason;
+        }
+    }
+    return NULL;
+}
+
 static void add_case(struct totals *t, const char *folder, const char *name) {
     struct onnx_case c;
     t->cases++;
+    if (find_difference(name)) {
+        print_message("not run %s: %s\n", name, find_difference(name));
+        t->refused++;
+        return;
+    }
     bool is_loaded = onnx_case_load(&c, folder);
     if (!is_loaded || !uses_only_table(&c)) {
         t->outside++;
@@ -162,7 +189,8 @@ static void add_case(struct totals *t, const char *folder, const char *name) {
             t->runs++;
             t->failed += !is_equal;
         } else {
-            snprintf(reason, sizeof(reason), "%s", msc_status_message());
+            const char *text = strstr(msc_status_message(), ".onnx: ");
+            snprintf(reason, sizeof(reason), "%s", text ? text + 7 : msc_status_message());
         }
     }
     t->ran += ran > 0;
@@ -204,12 +232,23 @@ static void test_kernels_reference__onnx_node_cases(void **state) {
     }
     run_folder(&t, MSC_ONNX_TESTDATA);
     assert_int_equal(t.failed, 0);
-    assert_true(t.ran >= 1);
+    assert_true(t.ran >= 350);
+}
+
+// What ONNX's cases leave out, made by make_cases.py with ONNX Runtime.
+static void test_kernels_reference__onnxruntime_cases(void **state) {
+    struct totals t = {0};
+    (void)state;
+    run_folder(&t, MSC_TESTS_FOLDER "/kernels/cases");
+    assert_int_equal(t.failed, 0);
+    assert_int_equal(t.ran, t.cases);
+    assert_true(t.cases >= 50);
 }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_reference__onnx_node_cases),
+        cmocka_unit_test(test_kernels_reference__onnxruntime_cases),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
