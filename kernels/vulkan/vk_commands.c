@@ -121,6 +121,14 @@ static struct msc_vk_range range_of(const struct msc_vk_block *block, bool is_wr
                                  is_write};
 }
 
+// Texel views are of a whole arena; what the shader may read through them is counted as read.
+static struct msc_vk_range range_of_binding(const struct msc_vk_binding *b) {
+    if (b->kind == MSC_VK_QUADS || b->kind == MSC_VK_FLOATS) {
+        return (struct msc_vk_range){b->block->arena, 0, b->block->arena->n_bytes, false};
+    }
+    return range_of(b->block, b->kind != MSC_VK_READ);
+}
+
 // ---- Recording and submitting -----------------------------------------------------------------
 
 static enum msc_status wait_for(struct msc_vk *vk, struct msc_vk_batch *b) {
@@ -257,8 +265,7 @@ enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch 
     }
     MSC_TRY(begin(vk, &b));
     for (int i = 0; i < d->n_bindings; i++) {
-        ranges[i] = range_of(d->bindings[i].block, d->bindings[i].kind == MSC_VK_WRITE ||
-                                                       d->bindings[i].kind == MSC_VK_READ_WRITE);
+        ranges[i] = range_of_binding(&d->bindings[i]);
     }
     touch(vk, b, ranges, d->n_bindings);
     VkDescriptorSetAllocateInfo allocate = {

@@ -3,11 +3,66 @@
 #include "base/alloc.h"
 #include "kernels/reference.h"
 #include "kernels/reference_quant.h"
+#include "kernels/vulkan/vulkan.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+// ---- Backends ---------------------------------------------------------------------------------
+
+// MSC_TEST_DEVICE=vulkan runs the same cases there.
+static bool is_on_vulkan(void) {
+    const char *device = getenv("MSC_TEST_DEVICE");
+    return device && strcmp(device, "vulkan") == 0;
+}
+
+static void print_line(void *payload, enum msc_log_level level, const char *line) {
+    (void)payload;
+    (void)level;
+    print_error("%s\n", line);
+}
+
+// Opening a device takes longer than most cases: one is kept for the whole program.
+static struct msc_backend *vulkan;
+
+static void close_vulkan(void) {
+    msc_backend_close(vulkan);
+}
+
+static struct msc_backend *open_backend(const struct cpu_case *c) {
+    static const struct msc_log log = {.level = MSC_LOG_WARNING, .write = print_line};
+    struct msc_backend *b;
+    if (!is_on_vulkan()) {
+        assert_ok(msc_backend_open(&b, "cpu", &c->options));
+        return b;
+    }
+    if (!vulkan) {
+        struct msc_backend_options options = c->options;
+        options.n_threads = 4;
+        options.log = &log;
+        assert_ok(msc_backend_open(&vulkan, "vulkan", &options));
+        assert_int_equal(atexit(close_vulkan), 0);
+    }
+    return vulkan;
+}
+
+static void close_backend(struct msc_backend *b) {
+    if (b != vulkan) {
+        msc_backend_close(b);
+        return;
+    }
+    assert_int_equal(msc_vulkan_n_messages(b), 0);
+}
+
+// ---- Cases ------------------------------------------------------------------------------------
 
 void cpu_case_init(struct cpu_case *c, uint64_t seed) {
+    struct msc_vulkan_device device;
+    if (is_on_vulkan() && !vulkan && msc_vulkan_list(&device, 1) == 0) {
+        print_message("no Vulkan device\n");
+        skip();
+    }
     memset(c, 0, sizeof(*c));
     c->low = -2.0f;
     c->high = 2.0f;
@@ -222,6 +277,26 @@ static struct msc_view input_view(const struct runner *r, const struct msc_step 
     return out;
 }
 
+static void fill_with_junk(struct msc_backend *b, void *memory, size_t n_bytes) {
+    void *junk = msc_alloc(n_bytes + 1);
+    assert_non_null(junk);
+    memset(junk, 0xa5, n_bytes);
+    assert_ok(b->def->upload(b, memory, junk, n_bytes));
+    msc_free(junk);
+}
+
+// Steps that have no shader and run on the host: general powers, resizes and paddings that the
+// reference kernels alone do.
+static bool may_run_on_host(const struct msc_step *s) {
+    for (int32_t i = 0; i < s->n_joints; i++) {
+        enum msc_op op = s->joints[i].joint->op;
+        if (op == MSC_OP_POWER || op == MSC_OP_RESIZE || op == MSC_OP_PAD) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void run_step(struct runner *r, struct msc_step *s) {
     struct msc_view inputs[MSC_STEP_MAX_INPUTS], outputs[CPU_CASE_MAX];
     void *owned[MSC_STEP_MAX_INPUTS], *weights = NULL;
@@ -231,13 +306,14 @@ static void run_step(struct runner *r, struct msc_step *s) {
         return;
     }
     r->c->n_steps++;
+    assert_true(r->b != vulkan || msc_vulkan_is_on_device(s) || may_run_on_host(s));
     for (int32_t i = 0; i < s->n_inputs; i++) {
         inputs[i] = input_view(r, s, i, &owned[i]);
     }
     for (int32_t i = 0; i < s->n_outputs; i++) {
         int32_t v = s->outputs[i];
         r->data[v] = r->b->def->allocate(r->b, r->plan->values[v].n_bytes + 1);
-        memset(r->data[v], 0xa5, r->plan->values[v].n_bytes);
+        fill_with_junk(r->b, r->data[v], r->plan->values[v].n_bytes);
         outputs[i] = msc_plan_view(r->plan, v, r->data[v]);
     }
     if (s->n_joints > 0) {
@@ -265,12 +341,15 @@ void cpu_run(struct msc_array **out, struct cpu_case *c, int index) {
     int32_t wanted = msc_graph_output(c->g, index);
     c->n_steps = 0;
     assert_ok(msc_graph_clone(&g, c->g));
-    assert_ok(msc_backend_open(&r.b, "cpu", &c->options));
+    r.b = open_backend(c);
     assert_ok(msc_plan_create(&r.plan, g, r.b, &wanted, 1));
     r.data = msc_alloc_zero((size_t)r.plan->n_values + 1, sizeof(r.data[0]));
     for (int32_t i = 0; i < r.plan->n_values; i++) {
         if (r.plan->values[i].input != MSC_NO_ID) {
-            r.data[i] = msc_array_data(c->inputs[r.plan->values[i].input]);
+            const struct msc_array *x = c->inputs[r.plan->values[i].input];
+            r.data[i] = r.b->def->allocate(r.b, msc_array_n_bytes(x) + 1);
+            assert_non_null(r.data[i]);
+            assert_ok(r.b->def->upload(r.b, r.data[i], msc_array_data(x), msc_array_n_bytes(x)));
         }
     }
     for (int32_t i = 0; i < r.plan->n_steps; i++) {
@@ -278,16 +357,23 @@ void cpu_run(struct msc_array **out, struct cpu_case *c, int index) {
     }
     const struct msc_value *v = &r.plan->values[r.plan->wanted[0]];
     assert_int_equal(v->layout, MSC_LAYOUT_PLAIN);
-    assert_ok(msc_array_create_from(out, v->dtype, v->n_dims, v->dims, r.data[r.plan->wanted[0]]));
+    assert_ok(msc_array_create(out, v->dtype, v->n_dims, v->dims));
+    assert_ok(r.b->def->download(r.b, msc_array_data(*out), r.data[r.plan->wanted[0]],
+                                 msc_array_n_bytes(*out)));
     for (int32_t i = 0; i < r.plan->n_steps; i++) {
         const struct msc_step *s = &r.plan->steps[i];
         for (int32_t k = 0; s->kind != MSC_STEP_ALIAS && k < s->n_outputs; k++) {
             r.b->def->release_memory(r.b, r.data[s->outputs[k]], 0);
         }
     }
+    for (int32_t i = 0; i < r.plan->n_values; i++) {
+        if (r.plan->values[i].input != MSC_NO_ID) {
+            r.b->def->release_memory(r.b, r.data[i], 0);
+        }
+    }
     msc_free(r.data);
     msc_plan_destroy(r.plan);
-    msc_backend_close(r.b);
+    close_backend(r.b);
 }
 
 // ---- Running the reference --------------------------------------------------------------------

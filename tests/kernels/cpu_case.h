@@ -1,4 +1,4 @@
-// Small graphs for tests of the cpu backend: built in a few lines with random elements, run step by
+// Small graphs for tests of the backends: built in a few lines with random elements, run step by
 // step through a plan, and run joint by joint through the reference kernels.
 //
 //     struct cpu_case c;
