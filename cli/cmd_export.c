@@ -6,7 +6,7 @@
 
 struct export_values {
     struct msc_cli_common common;
-    const char *record, *output, *model, *strategy;
+    const char *record, *output, *model, *strategy, *save_strategy;
     int64_t trial;
 };
 
@@ -21,6 +21,8 @@ static const struct msc_cli_option options[] = {
      .help = "in place of a record: a model", .offset = EXPORT(model)},
     {.name = "strategy", .argument = "FILE", .type = MSC_CLI_TEXT,
      .help = "and the strategy file with its edits", .offset = EXPORT(strategy)},
+    {.name = "save-strategy", .argument = "FILE", .type = MSC_CLI_TEXT,
+     .help = "also write the trial's strategy file", .offset = EXPORT(save_strategy)},
     {.name = "output", .letter = 'o', .argument = "FILE", .type = MSC_CLI_TEXT,
      .help = "the ONNX file to write", .offset = EXPORT(output)},
     {0},
@@ -62,6 +64,9 @@ static enum msc_status export_record(const struct msc_cli_call *call,
                 trial->state == MSC_TRIAL_INFEASIBLE ? ": it does not meet every bound" : "");
     }
     MSC_TRY_OUT(msc_export_strategy(&strategy, msc_processor_env(p), trial->choices));
+    if (v->save_strategy) {
+        MSC_TRY_OUT(msc_strategy_save(strategy, msc_processor_graph(p), v->save_strategy));
+    }
     status = msc_export_model(msc_processor_graph(p), strategy, v->output, record, trial->id);
 out:
     msc_strategy_destroy(strategy);
@@ -92,9 +97,9 @@ static enum msc_status check(const struct export_values *v) {
     if (!v->record == !v->model) {
         return MSC_FAIL(MSC_E_INVALID, "export: expected either a RECORD or --model FILE");
     }
-    if ((v->record && v->strategy) || (v->model && v->trial >= 0)) {
-        return MSC_FAIL(MSC_E_INVALID, "export: --strategy goes with --model, --trial with a "
-                                       "RECORD");
+    if ((v->record && v->strategy) || (v->model && (v->trial >= 0 || v->save_strategy))) {
+        return MSC_FAIL(MSC_E_INVALID, "export: --strategy goes with --model, --trial and "
+                                       "--save-strategy with a RECORD");
     }
     return MSC_OK;
 }

@@ -11,7 +11,7 @@
 struct run_values {
     struct msc_cli_common common;
     const char *model, *output, *strategy;
-    struct msc_cli_list inputs;
+    struct msc_cli_list inputs, tensors;
     int64_t repeat;
 };
 
@@ -24,6 +24,9 @@ static const struct msc_cli_option options[] = {
      .help = "a .npy for an input; for every input", .offset = RUN(inputs)},
     {.name = "output", .letter = 'o', .argument = "FOLDER", .type = MSC_CLI_TEXT,
      .help = "where the outputs go, as NAME.npy", .offset = RUN(output)},
+    {.name = "tensor", .argument = "NAME", .type = MSC_CLI_LIST,
+     .help = "write this tensor in place of the outputs; may be repeated",
+     .offset = RUN(tensors)},
     {.name = "strategy", .argument = "FILE", .type = MSC_CLI_TEXT,
      .help = "compress as this strategy file says, with the bits of the search",
      .offset = RUN(strategy)},
@@ -95,9 +98,9 @@ static enum msc_status save_outputs(const struct msc_model *m, const struct msc_
                                     const char *folder, struct msc_arena *arena) {
     MSC_TRY(msc_file_make_folders(folder));
     for (size_t i = 0; i < run->n_outputs; i++) {
-        const struct msc_tensor *t =
-            msc_graph_tensor(m->graph, msc_graph_output(m->graph, (int32_t)i));
-        char *name = msc_arena_printf(arena, "%s.npy", t->alias[0] ? t->alias : t->name);
+        const struct msc_tensor *t = msc_graph_tensor(m->graph, run->wanted[i]);
+        const char *known = run->n_tensors > 0 ? run->tensors[i] : t->alias;
+        char *name = msc_arena_printf(arena, "%s.npy", known[0] ? known : t->name);
         for (char *c = name; c && *c; c++) {
             *c = *c == '/' || *c == ':' ? '_' : *c;
         }
@@ -187,6 +190,8 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
     }
     run.inputs = inputs;
     run.strategy = strategy;
+    run.tensors = v->tensors.items;
+    run.n_tensors = v->tensors.n;
     MSC_TRY_OUT(msc_model_run(m, &run));
     if (v->output) {
         MSC_TRY_OUT(save_outputs(m, &run, v->output, call->arena));

@@ -68,9 +68,12 @@ enum msc_status msc_model_check(struct msc_model *model, const struct msc_config
 struct msc_model_run {
     const struct msc_array *const *inputs; // [n_inputs], in the graph's order
     const struct msc_strategy *strategy;   // NULL: float
+    const char *const *tensors;            // names of what to return; n_tensors 0: the outputs
+    size_t n_tensors;
     int64_t repeat;                        // measured runs; 0: none
     // Results, owned by the caller.
-    struct msc_array **outputs; // [graph's outputs]: a list from msc_alloc
+    struct msc_array **outputs; // [n_outputs] from msc_alloc
+    int32_t *wanted;            // [n_outputs] tensor ids of the model's graph, likewise
     size_t n_outputs;
     double *microseconds; // [repeat], sorted
 };

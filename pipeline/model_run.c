@@ -68,16 +68,23 @@ out:
     return status;
 }
 
-static enum msc_status wanted_outputs(int32_t **out, const struct msc_graph *g) {
-    int32_t n = msc_graph_n_outputs(g);
-    int32_t *wanted = msc_alloc_zero((size_t)n + 1, sizeof *wanted);
-    if (!wanted) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %d outputs", (int)n);
+static enum msc_status find_wanted(const struct msc_model *m, struct msc_model_run *run) {
+    bool is_named = run->n_tensors > 0;
+    run->n_outputs = is_named ? run->n_tensors : (size_t)msc_graph_n_outputs(m->graph);
+    run->outputs = msc_alloc_zero(run->n_outputs + 1, sizeof run->outputs[0]);
+    run->wanted = msc_alloc_zero(run->n_outputs + 1, sizeof run->wanted[0]);
+    if (!run->outputs || !run->wanted) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu outputs", run->n_outputs);
     }
-    for (int32_t i = 0; i < n; i++) {
-        wanted[i] = msc_graph_output(g, i);
+    for (size_t i = 0; i < run->n_outputs; i++) {
+        run->wanted[i] = is_named ? msc_graph_find_tensor(m->graph, run->tensors[i])
+                                  : msc_graph_output(m->graph, (int32_t)i);
+        if (run->wanted[i] == MSC_NO_ID) {
+            return MSC_FAIL(MSC_E_NOT_FOUND,
+                            "%s: there is no tensor \"%s\"; `mscgym graph` lists them", m->path,
+                            run->tensors[i]);
+        }
     }
-    *out = wanted;
     return MSC_OK;
 }
 
@@ -95,7 +102,7 @@ static enum msc_status evaluate(struct msc_evaluator *ev, const struct msc_quant
     for (int64_t i = -1; i < run->repeat; i++) {
         struct msc_eval_trial trial = {.edits = edits};
         double begin_s = msc_clock_seconds();
-        MSC_TRY(msc_evaluator_run(ev, &trial, 1, &sink, i < 0 ? 0 : MSC_EVAL_FRESH));
+        MSC_TRY(msc_evaluator_run(ev, &trial, 1, &sink, MSC_EVAL_FRESH));
         if (trial.status != MSC_OK) {
             return msc_status_restore(trial.status, trial.message);
         }
@@ -113,15 +120,13 @@ static enum msc_status run_on(const struct msc_model *m, const struct msc_datase
                               struct msc_model_run *run) {
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
     struct msc_evaluator *ev = NULL;
-    int32_t *wanted = NULL;
     const struct msc_quant **edits = NULL;
     enum msc_status status = MSC_OK;
     o.backend = m->backend;
     o.memory_bytes = RUN_MEMORY_BYTES;
     o.cancel = m->cancel;
     o.log = m->log;
-    MSC_TRY_OUT(wanted_outputs(&wanted, m->graph));
-    MSC_TRY_OUT(msc_evaluator_create(&ev, m->graph, data, wanted, run->n_outputs, &o));
+    MSC_TRY_OUT(msc_evaluator_create(&ev, m->graph, data, run->wanted, run->n_outputs, &o));
     const struct msc_sites *sites = msc_evaluator_sites(ev);
     edits = msc_alloc_zero((size_t)sites->n_slots + 1, sizeof *edits);
     if (!edits) {
@@ -135,17 +140,15 @@ static enum msc_status run_on(const struct msc_model *m, const struct msc_datase
 out:
     msc_evaluator_destroy(ev);
     msc_free(edits);
-    msc_free(wanted);
     return status;
 }
 
 enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
     struct msc_dataset *data = NULL;
     enum msc_status status = MSC_OK;
-    run->n_outputs = (size_t)msc_graph_n_outputs(m->graph);
-    run->outputs = msc_alloc_zero(run->n_outputs + 1, sizeof run->outputs[0]);
+    MSC_TRY_OUT(find_wanted(m, run));
     run->microseconds = msc_alloc_zero((size_t)run->repeat + 1, sizeof run->microseconds[0]);
-    if (!run->outputs || !run->microseconds) {
+    if (!run->microseconds) {
         status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %" PRId64 " runs", m->path,
                           run->repeat);
         goto out;
@@ -165,7 +168,9 @@ void msc_model_run_finish(struct msc_model_run *run) {
         msc_array_release(run->outputs[i]);
     }
     msc_free(run->outputs);
+    msc_free(run->wanted);
     msc_free(run->microseconds);
     run->outputs = NULL;
+    run->wanted = NULL;
     run->microseconds = NULL;
 }
