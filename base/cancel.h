@@ -14,12 +14,17 @@ struct msc_cancel {
     volatile sig_atomic_t level;
 };
 
+// Raises the request; safe from any thread and in signal handlers.
+static inline void msc_cancel_raise(struct msc_cancel *cancel, int level) {
+    __atomic_store_n(&cancel->level, level, __ATOMIC_RELAXED);
+}
+
 // NULL means that nobody can cancel.
 static inline bool msc_cancel_soon(const struct msc_cancel *cancel) {
-    return cancel && cancel->level >= 1;
+    return cancel && __atomic_load_n(&cancel->level, __ATOMIC_RELAXED) >= 1;
 }
 static inline bool msc_cancel_now(const struct msc_cancel *cancel) {
-    return cancel && cancel->level >= 2;
+    return cancel && __atomic_load_n(&cancel->level, __ATOMIC_RELAXED) >= 2;
 }
 
 #ifdef __cplusplus

@@ -277,7 +277,7 @@ static enum msc_status fake_run(struct msc_backend *b, const struct msc_step *st
     if (step->kind == MSC_STEP_REORDER) {
         atomic_fetch_add(&f->n_reorders, 1);
     } else if (atomic_fetch_add(&f->n_runs, 1) + 1 == f->cancel_after && f->cancel) {
-        f->cancel->level = 2;
+        msc_cancel_raise(f->cancel, 2);
     }
     if (f->does_nothing) {
         return MSC_OK;
