@@ -99,70 +99,101 @@ static int64_t padded_taps(const struct axis *a, int64_t first) {
     return end > begin ? end - begin : 0;
 }
 
-MSC_SIMD static void fill(float out[], int64_t n, float value) {
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = value;
+// Channels that are pooled together, over all taps: as many as the widest vector holds. Without
+// `omp simd` so short a loop is unrolled before it could become that vector.
+enum { WIDTH = 16 };
+
+MSC_SIMD static void max_taps(float *restrict out, const float *restrict x, const int64_t offsets[],
+                              int64_t n, int64_t channels) {
+    int64_t c = 0;
+    for (; c + WIDTH <= channels; c += WIDTH) {
+        float max[WIDTH];
+        for (int i = 0; i < WIDTH; i++) {
+            max[i] = -INFINITY;
+        }
+        for (int64_t k = 0; k < n; k++) {
+            const float *from = x + offsets[k] + c;
+#pragma omp simd
+            for (int i = 0; i < WIDTH; i++) {
+                float value = from[i];
+                max[i] = ((value > max[i]) | (value != value)) ? value : max[i];
+            }
+        }
+        for (int i = 0; i < WIDTH; i++) {
+            out[c + i] = max[i];
+        }
+    }
+    for (; c < channels; c++) {
+        float max = -INFINITY;
+        for (int64_t k = 0; k < n; k++) {
+            float value = x[offsets[k] + c];
+            max = value > max || value != value ? value : max;
+        }
+        out[c] = max;
     }
 }
 
-MSC_SIMD static void take_max(float *restrict out, const float *restrict x, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = x[i] > out[i] || x[i] != x[i] ? x[i] : out[i];
+MSC_SIMD static void mean_taps(float *restrict out, const float *restrict x,
+                               const int64_t offsets[], int64_t n, int64_t channels,
+                               float divisor) {
+    int64_t c = 0;
+    for (; c + WIDTH <= channels; c += WIDTH) {
+        float sum[WIDTH] = {0};
+        for (int64_t k = 0; k < n; k++) {
+            const float *from = x + offsets[k] + c;
+#pragma omp simd
+            for (int i = 0; i < WIDTH; i++) {
+                sum[i] += from[i];
+            }
+        }
+        for (int i = 0; i < WIDTH; i++) {
+            out[c + i] = sum[i] / divisor;
+        }
+    }
+    for (; c < channels; c++) {
+        float sum = 0.0f;
+        for (int64_t k = 0; k < n; k++) {
+            sum += x[offsets[k] + c];
+        }
+        out[c] = sum / divisor;
     }
 }
 
-MSC_SIMD static void add(float *restrict out, const float *restrict x, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        out[i] += x[i];
-    }
-}
-
-MSC_SIMD static void divide(float out[], int64_t n, float divisor) {
-    for (int64_t i = 0; i < n; i++) {
-        out[i] /= divisor;
-    }
-}
-
-// All channels of one output position.
+// All channels of one output position. `offsets` has room for every tap.
 static void pool_position(const struct kernel *k, float *out, const float *image, int64_t y,
-                          int64_t x) {
+                          int64_t x, int64_t offsets[]) {
     const struct axis *rows = &k->axes[0], *cols = &k->axes[1];
     int64_t first_y = y * rows->stride - rows->pad_begin;
     int64_t first_x = x * cols->stride - cols->pad_begin;
-    int64_t y_begin, y_end, x_begin, x_end;
+    int64_t y_begin, y_end, x_begin, x_end, n = 0;
     tap_range(&y_begin, &y_end, first_y, rows, rows->in);
     tap_range(&x_begin, &x_end, first_x, cols, cols->in);
-    fill(out, k->channels, k->is_max ? -INFINITY : 0.0f);
     for (int64_t i = y_begin; i < y_end; i++) {
         for (int64_t j = x_begin; j < x_end; j++) {
             int64_t at = (first_y + i * rows->dilation) * cols->in + first_x + j * cols->dilation;
-            if (k->is_max) {
-                take_max(out, image + at * k->channels, k->channels);
-            } else {
-                add(out, image + at * k->channels, k->channels);
-            }
+            offsets[n++] = at * k->channels;
         }
     }
-    if (!k->is_max) {
-        int64_t n_y = y_end > y_begin ? y_end - y_begin : 0;
-        int64_t n_x = x_end > x_begin ? x_end - x_begin : 0;
-        int64_t count =
-            k->counts_padding ? padded_taps(rows, first_y) * padded_taps(cols, first_x) : n_y * n_x;
-        divide(out, k->channels, (float)count);
+    if (k->is_max) {
+        max_taps(out, image, offsets, n, k->channels);
+        return;
     }
+    int64_t count = k->counts_padding ? padded_taps(rows, first_y) * padded_taps(cols, first_x) : n;
+    mean_taps(out, image, offsets, n, k->channels, (float)count);
 }
 
 static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread) {
-    (void)b;
-    (void)thread;
     const struct kernel *k = kernel;
     const float *image = call->inputs[0].data;
     float *out = call->outputs[0].data;
+    int64_t n_taps = k->axes[0].kernel * k->axes[1].kernel;
+    void *offsets;
+    MSC_TRY(msc_cpu_get_scratch(&offsets, b, thread, (size_t)n_taps * sizeof(int64_t)));
     for (int64_t n = 0; n < k->batch; n++) {
         for (int64_t y = 0; y < k->axes[0].out; y++) {
             for (int64_t x = 0; x < k->axes[1].out; x++) {
-                pool_position(k, out, image, y, x);
+                pool_position(k, out, image, y, x, offsets);
                 out += k->channels;
             }
         }

@@ -68,6 +68,24 @@ static void transpose_tile4(uint32_t *out, int64_t out_row, const uint32_t *in, 
     }
 }
 
+// The same for few rows, and for few columns: one run of elements after the other.
+static void transpose_narrow4(uint32_t *out, int64_t out_row, const uint32_t *in, int64_t in_row,
+                              int64_t n_in, int64_t n_out) {
+    if (n_in < n_out) {
+        for (int64_t o = 0; o < n_out; o++) {
+            for (int64_t i = 0; i < n_in; i++) {
+                out[o * out_row + i] = in[i * in_row + o];
+            }
+        }
+        return;
+    }
+    for (int64_t i = 0; i < n_in; i++) {
+        for (int64_t o = 0; o < n_out; o++) {
+            out[o * out_row + i] = in[i * in_row + o];
+        }
+    }
+}
+
 // Any size of element; any of the strides may be other than 1.
 static void copy_plane(const struct msc_move *m, int a, int b, char *out, const char *in) {
     for (int64_t i = 0; i < m->dims[a]; i++) {
@@ -82,6 +100,11 @@ static void copy_plane(const struct msc_move *m, int a, int b, char *out, const 
 static void transpose_plane(const struct msc_move *m, int a, int b, char *out, const char *in) {
     if (m->bytes != 4) {
         copy_plane(m, a, b, out, in);
+        return;
+    }
+    if (m->dims[a] < TILE / 2 || m->dims[b] < TILE / 2) {
+        transpose_narrow4((uint32_t *)(void *)out, m->out[a], (const uint32_t *)(const void *)in,
+                          m->in[b], m->dims[b], m->dims[a]);
         return;
     }
     for (int64_t i = 0; i < m->dims[b]; i += TILE) {
