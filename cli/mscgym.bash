@@ -22,7 +22,7 @@ _mscgym() {
         return
         ;;
     --threads | --memory | --bind | --trials | --time | --top | --sample | --seed | --trial | \
-        --repeat | --entry)
+        --repeat | --entry | --tensor)
         return
         ;;
     esac
@@ -37,8 +37,8 @@ _mscgym() {
         ;;
     show) options="--best --top --pareto --canonical" ;;
     verify) options="--trials --sample --seed $models" ;;
-    export) options="--trial --model --strategy --output $models" ;;
-    run) options="--input --output --strategy --repeat $models" ;;
+    export) options="--trial --model --strategy --save-strategy --output $models" ;;
+    run) options="--input --output --tensor --strategy --repeat $models" ;;
     graph) options="--prototxt --placement --sites $models" ;;
     config) options="--show" ;;
     esac

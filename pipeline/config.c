@@ -151,8 +151,13 @@ enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, c
 enum msc_status msc_config_load(struct msc_config **out, const char *path) {
     struct msc_arena arena = {0};
     cJSON *json = NULL;
-    enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(msc_json_load(&json, path));
+    enum msc_status status = msc_json_load(&json, path);
+    if (status == MSC_E_FORMAT) { // what is wrong is what the user wrote
+        status = msc_status_restore(MSC_E_INVALID, msc_status_message());
+    }
+    if (status != MSC_OK) {
+        return status;
+    }
     char *folder = msc_path_folder(&arena, path);
     if (!folder) {
         cJSON_Delete(json);

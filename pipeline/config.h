@@ -80,7 +80,8 @@ struct msc_config {
     struct msc_config_entry *entries;
 };
 
-// MSC_E_INVALID names file, place and fix. *out is owned by the caller.
+// MSC_E_INVALID names file, place and fix; MSC_E_NOT_FOUND and others: what it names is missing.
+// *out is owned by the caller.
 enum msc_status msc_config_load(struct msc_config **out, const char *path);
 // From a tree, whose ownership is taken (also on failure). `path` begins error texts.
 enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,

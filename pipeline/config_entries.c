@@ -102,9 +102,10 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
         return MSC_FAIL(MSC_E_INVALID, "%s: \"type\" is missing; mscgym envs lists environments",
                         where);
     }
-    enum msc_status status = msc_env_select(&e->env_def, &e->library, type, e->folder);
+    const char *folder = strcmp(e->folder, ".") == 0 ? NULL : e->folder;
+    enum msc_status status = msc_env_select(&e->env_def, &e->library, type, folder);
     if (status != MSC_OK) {
-        return msc_status_prefix(status, "%s", where);
+        return msc_status_prefix(status, "%s", p->path);
     }
     e->env = cJSON_CreateObject();
     if (!e->env) {
@@ -266,7 +267,7 @@ static enum msc_status read_section(struct msc_config *c, const char *name, cons
         return msc_config__no_memory(c);
     }
     if (!msc_env_find(name)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: %s: this program has no environment \"%s\"; remove "
+        return MSC_FAIL(MSC_E_INVALID, "%s: %s: this program has no environment \"%s\"; remove "
                                            "the section",
                         c->path, name, name);
     }

@@ -72,15 +72,16 @@ static bool bind_symbol(struct msc_model *m, int32_t prim, int64_t value) {
 
 static enum msc_status fail_symbol(const struct msc_model *m, const char *name) {
     struct msc_str known = {0};
+    size_t n = 0;
     for (int32_t i = 0; i < msc_graph_n_prims(m->graph); i++) {
         const struct msc_prim *p = msc_graph_prim(m->graph, i);
         if (p->n_parents == 0 && strcmp(p->optype, "shape") == 0) {
-            msc_str_printf(&known, "%s%s", known.length > 0 ? ", " : "", p->name);
+            msc_str_printf(&known, "%s%s", n++ > 0 ? ", " : "", p->name);
         }
     }
     enum msc_status status =
         MSC_FAIL(MSC_E_INVALID, "%s: bind: no input has a dimension \"%s\", there %s %s", m->path,
-                 name, known.length > 0 ? "are" : "is", known.length > 0 ? known.data : "none");
+                 name, n > 1 ? "are" : "is", n > 0 ? msc_str_text(&known) : "none");
     msc_str_finish(&known);
     return status;
 }

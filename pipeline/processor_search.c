@@ -154,7 +154,7 @@ static enum msc_status finish(struct msc_processor *p, struct msc_processor_resu
     MSC_TRY(msc_json_add_text(report, "entry", msc_processor__entry(p)->name));
     result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;
     if (!best || best->state != MSC_TRIAL_COMPLETE) {
-        result->is_feasible = false;
+        result->is_feasible = result->was_cancelled; // who was stopped may find one yet
         return MSC_OK;
     }
     MSC_TRY(deliver(p, result, report, found->record));
@@ -196,10 +196,14 @@ enum msc_status msc_processor__search(struct msc_processor *p,
                                       struct msc_processor_result *result) {
     struct msc_search_options o;
     cJSON *config = NULL;
+    bool has_record = false;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_processor__make_config(&config, p));
     msc_processor__fill_options(&o, p, config);
-    MSC_TRY_OUT(msc_remark_costs(msc_env_space(p->env), &p->goal, p->log));
+    MSC_TRY_OUT(msc_processor__has_record(&has_record, NULL, o.record_path));
+    if (!has_record || p->options.is_dry_run) { // said once
+        MSC_TRY_OUT(msc_remark_costs(msc_env_space(p->env), &p->goal, p->log));
+    }
     if (p->options.is_dry_run) {
         o.restart = p->options.restart;
         status = add_estimate(result, p, &o);

@@ -1,0 +1,26 @@
+# A folder that cannot be written, and a full disk: the record stays whole.
+. "$(dirname "$0")/../lib.sh"
+toy a 40
+sed -i 's|"workspace": "a"|"workspace": "/sys/a"|' a.json
+# The system's own words differ between read-only, forbidden and the like.
+cause='s/: [^:]*$/: CAUSE/'
+try mscgym search a.json | sed "$cause"
+tiny b
+mscgym search b.json --quiet >/dev/null
+try mscgym export b/tiny.jsonl -o /sys/x.onnx | sed "$cause"
+try mscgym run "$FILES/tiny.onnx" --input x="$FILES/x.npy" --output /sys/out |
+    sed "$cause"
+
+# The record may grow to 8 KB only, as on a full disk.
+toy c 400
+(
+    ulimit -f 8
+    try mscgym search c.json
+)
+tail -n 1 c/toy.jsonl | grep -q '}$' && echo "its last line is whole"
+ls c
+toy d 400
+mscgym search c.json --quiet >/dev/null
+mscgym search d.json --quiet >/dev/null
+cmp <(mscgym show c/toy.jsonl --canonical | tail -n +2) \
+    <(mscgym show d/toy.jsonl --canonical | tail -n +2) && echo "with space again, the same record"

@@ -1,0 +1,48 @@
+# Damaged or unfit models, arrays, records: one line each, nothing left behind.
+. "$(dirname "$0")/../lib.sh"
+cp "$FILES"/*.onnx "$FILES"/*.npz "$FILES"/*.npy .
+with() { # model inputs [more of the configuration]
+    cat >c.json <<END
+{"verbose": "error", "model": "$1", "dataset": {"inputs": "$2"${3:+, $3}},
+ "quantize": {"gym": [{"budget": {"trials": 2}}]}}
+END
+    try mscgym search c.json
+}
+head -c 500 tiny.onnx >cut.onnx
+with missing.onnx inputs.npz
+with cut.onnx inputs.npz
+with unknown_op.onnx inputs.npz
+with nan_weight.onnx inputs.npz
+: >empty.onnx
+with empty.onnx inputs.npz
+with tiny.onnx missing.npz
+with tiny.onnx inputs_uint8.npz
+with tiny.onnx inputs_shape.npz
+with tiny.onnx inputs_name.npz
+head -c 700 inputs.npz >cut.npz
+with tiny.onnx cut.npz
+with tiny.onnx inputs.npz '"labels": "x.npy"'
+with tiny.onnx inputs.npz '"validation": 0.01'
+with tiny.onnx inputs.npz '"validation": {"inputs": "inputs_shape.npz"}'
+with tiny.onnx inputs.npz '"samples": 4' | tail -n 1
+try mscgym search c.json --bind N=4
+try mscgym search c.json --bind H=4
+try mscgym search c.json --device abacus
+
+try mscgym run tiny.onnx
+try mscgym run tiny.onnx --input image=x.npy
+try mscgym run tiny.onnx --input x
+try mscgym run tiny.onnx --input x=missing.npy
+try mscgym run tiny.onnx --input x=labels.npy
+try mscgym run tiny.onnx --input x=x.npy --strategy c.json
+try mscgym run tiny.onnx --input x=x.npy --strategy tiny.onnx
+try mscgym graph cut.onnx
+try mscgym export --model tiny.onnx --strategy missing.json -o o.onnx
+ls *.tmp* o.onnx 2>/dev/null
+
+# A damaged record.
+record=msc_workspace/quantize_0.jsonl
+printf '{"kind":"trial","id"' >>$record
+try mscgym show $record | tail -n 1
+sed -i '2s/"state":"[a-z]*"/"state":"wonderful"/' $record
+try mscgym show $record

@@ -1,0 +1,20 @@
+# Every default; what is shown is a configuration that shows itself.
+. "$(dirname "$0")/../lib.sh"
+mkdir -p in
+cat >in/c.json <<'END'
+{
+  "model": "m.onnx",
+  "dataset": {"inputs": "x.npz"},
+  "quantize": {"gym": [{"agent": {"type": "evolutionary"}, "budget": {"time": "1h30m"}},
+                       {"record": "other.jsonl", "env": {"choices": [{"bits": 4}]}}]},
+  "gym": [{"env": {"type": "toy"}}]
+}
+END
+mscgym config --show in/c.json
+mscgym config --show in/c.json >in/d.json
+mscgym config --show in/d.json | cmp - in/d.json && echo "the same again"
+mscgym config | head -n 3
+mscgym agents random
+mscgym agents --json | grep -c '"version"'
+mscgym envs toy | head -n 2
+mscgym devices | sed -n 's/^\(cpu\): cpu.*/\1/p'

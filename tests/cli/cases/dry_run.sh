@@ -1,0 +1,8 @@
+# A dry run says what the search will cost and writes nothing.
+. "$(dirname "$0")/../lib.sh"
+toy a 50
+mscgym search a.json --dry-run | sed 's/about .*//'
+ls
+tiny b
+mscgym search b.json --dry-run | sed 's/about .*//; s/up to .*//'
+ls

@@ -1,0 +1,11 @@
+# Every command explains itself and has examples.
+. "$(dirname "$0")/../lib.sh"
+mscgym --help
+mscgym --version | sed 's/[0-9.]*$/VERSION/'
+for command in $(mscgym --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+    mscgym "$command" --help >help.txt || echo "$command --help fails"
+    grep -q "^usage: mscgym $command" help.txt || echo "$command: no usage"
+    grep -q "^  mscgym $command" help.txt || grep -q 'mscgym export' help.txt ||
+        echo "$command: no example"
+done
+try mscgym search --help

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Makes the model and arrays of the command-line tests; needs numpy, onnx and onnxruntime.
+
+    make_files.py
+
+tiny.onnx: x [N,1,4,4] -> 3x3 convolution to 2 channels, Relu, Flatten, Gemm to y [N,3].
+outputs.npy is what ONNX Runtime makes of the first two samples of inputs.npz.
+"""
+import os
+
+import numpy
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def save(model, name):
+    model.ir_version = 8
+    onnx.save(model, os.path.join(HERE, name))
+
+
+def make(weight, op="Relu"):
+    rng = numpy.random.default_rng(1)
+    initializers = [
+        numpy_helper.from_array(weight, "conv.weight"),
+        numpy_helper.from_array(rng.normal(size=2).astype("float32"), "conv.bias"),
+        numpy_helper.from_array(rng.normal(size=(3, 32)).astype("float32") / 6, "fc.weight"),
+        numpy_helper.from_array(rng.normal(size=3).astype("float32"), "fc.bias"),
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "conv.weight", "conv.bias"], ["c"], name="conv",
+                         pads=[1, 1, 1, 1], kernel_shape=[3, 3]),
+        helper.make_node(op, ["c"], ["r"], name="relu"),
+        helper.make_node("Flatten", ["r"], ["f"], name="flatten"),
+        helper.make_node("Gemm", ["f", "fc.weight", "fc.bias"], ["y"], name="fc", transB=1),
+    ]
+    graph = helper.make_graph(
+        nodes, "tiny",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 1, 4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 3])], initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+
+
+def main():
+    rng = numpy.random.default_rng(0)
+    weight = rng.normal(size=(2, 1, 3, 3)).astype("float32")
+    save(make(weight), "tiny.onnx")
+    save(make(weight, "Frobnicate"), "unknown_op.onnx")
+    broken = weight.copy()
+    broken[1, 0, 2, 2] = numpy.nan
+    save(make(broken), "nan_weight.onnx")
+
+    x = rng.uniform(size=(20, 1, 4, 4)).astype("float32")
+    numpy.savez(os.path.join(HERE, "inputs.npz"), x=x)
+    numpy.savez(os.path.join(HERE, "inputs_uint8.npz"), x=(x * 255).astype("uint8"))
+    numpy.savez(os.path.join(HERE, "inputs_shape.npz"), x=x.reshape(20, 4, 4, 1))
+    numpy.savez(os.path.join(HERE, "inputs_name.npz"), image=x, other=x)
+    numpy.save(os.path.join(HERE, "x.npy"), x[:2])
+    session = onnxruntime.InferenceSession(os.path.join(HERE, "tiny.onnx"),
+                                           providers=["CPUExecutionProvider"])
+    y = session.run(None, {"x": x})[0]
+    numpy.save(os.path.join(HERE, "outputs.npy"), y[:2])
+    numpy.save(os.path.join(HERE, "labels.npy"), y.argmax(1).astype("int64"))
+    print(y[:2])
+
+
+if __name__ == "__main__":
+    main()
