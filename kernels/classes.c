@@ -10,7 +10,8 @@ enum msc_status msc_classes_init(struct msc_classes *c, const struct msc_plan *p
     *c = (struct msc_classes){.plan = plan, .table_size = FIRST_TABLE};
     c->table = msc_alloc_zero(FIRST_TABLE, sizeof(c->table[0]));
     c->values = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(c->values[0]));
-    if (!c->table || !c->values) {
+    c->is_changed = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(c->is_changed[0]));
+    if (!c->table || !c->values || !c->is_changed) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
     }
     return MSC_OK;
@@ -21,12 +22,14 @@ void msc_classes_finish(struct msc_classes *c) {
     msc_free(c->inputs);
     msc_free(c->table);
     msc_free(c->values);
+    msc_free(c->is_changed);
     *c = (struct msc_classes){0};
 }
 
 void msc_classes_clear(struct msc_classes *c) {
     c->n = 0;
     c->n_inputs = 0;
+    c->has_previous = false;
     memset(c->table, 0, c->table_size * sizeof(c->table[0]));
 }
 
@@ -136,6 +139,33 @@ static bool has_weights(const struct msc_step *s) {
     return false;
 }
 
+static const struct msc_quant *edit_of(const struct msc_quant *const edits[], int32_t slot) {
+    return edits && slot != MSC_NO_ID ? edits[slot] : NULL;
+}
+
+// Whether a step reads just what it read in the previous trial, under the same edits.
+static bool is_as_before(const struct msc_classes *c, const struct msc_step *s,
+                         const struct msc_quant *const edits[], uint64_t noise_seed) {
+    const struct msc_quant *const *before = c->previous_edits;
+    if (!c->has_previous || noise_seed != c->previous_seed ||
+        edit_of(edits, s->weight_slot) != edit_of(before, s->weight_slot)) {
+        return false;
+    }
+    for (int32_t i = 0; i < s->n_inputs; i++) {
+        if (c->is_changed[s->inputs[i]] ||
+            edit_of(edits, s->slots[i]) != edit_of(before, s->slots[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void set_value(struct msc_classes *c, int32_t value, struct msc_class_ref ref) {
+    struct msc_class_ref *at = &c->values[value];
+    c->is_changed[value] = at->id != ref.id || at->output != ref.output;
+    *at = ref;
+}
+
 static enum msc_status add_step(struct msc_classes *c, int32_t index,
                                 const struct msc_quant *const edits[], uint64_t noise_seed) {
     const struct msc_step *s = &c->plan->steps[index];
@@ -146,37 +176,46 @@ static enum msc_status add_step(struct msc_classes *c, int32_t index,
                           .weights = MSC_NO_ID,
                           .hash = s->hash};
     if (s->kind == MSC_STEP_ALIAS) {
-        c->values[s->outputs[0]] = c->values[s->inputs[0]];
+        set_value(c, s->outputs[0], c->values[s->inputs[0]]);
         return MSC_OK;
     }
     for (int32_t i = 0; i < s->n_inputs; i++) {
         inputs[i] = c->values[s->inputs[i]];
-        const struct msc_quant *edit =
-            edits && s->slots[i] != MSC_NO_ID ? edits[s->slots[i]] : NULL;
+        const struct msc_quant *edit = edit_of(edits, s->slots[i]);
         if (edit) {
             MSC_TRY(add_quantize(c, s->inputs[i], edit, noise_seed, &inputs[i]));
         }
         k.hash = hash_ref(c, k.hash, inputs[i]);
     }
     if (has_weights(s)) {
-        const struct msc_quant *edit =
-            edits && s->weight_slot != MSC_NO_ID ? edits[s->weight_slot] : NULL;
-        MSC_TRY(add_weights(c, index, edit, &k.weights));
+        MSC_TRY(add_weights(c, index, edit_of(edits, s->weight_slot), &k.weights));
         k.hash = msc_hash_combine(k.hash, c->items[k.weights].hash);
     }
     int32_t id;
     MSC_TRY(intern(c, &k, inputs, &id));
     for (int32_t i = 0; i < s->n_outputs; i++) {
-        c->values[s->outputs[i]] = (struct msc_class_ref){id, i};
+        set_value(c, s->outputs[i], (struct msc_class_ref){id, i});
     }
     return MSC_OK;
 }
 
 enum msc_status msc_classes_add_trial(struct msc_classes *c,
                                       const struct msc_quant *const edits[], uint64_t noise_seed) {
-    MSC_TRY(add_inputs(c));
-    for (int32_t i = 0; i < c->plan->n_steps; i++) {
-        MSC_TRY(add_step(c, i, edits, noise_seed));
+    if (!c->has_previous) {
+        MSC_TRY(add_inputs(c));
     }
+    for (int32_t i = 0; i < c->plan->n_steps; i++) {
+        const struct msc_step *s = &c->plan->steps[i];
+        if (!is_as_before(c, s, edits, noise_seed)) {
+            MSC_TRY(add_step(c, i, edits, noise_seed));
+            continue;
+        }
+        for (int32_t k = 0; k < s->n_outputs; k++) {
+            c->is_changed[s->outputs[k]] = false;
+        }
+    }
+    c->has_previous = true;
+    c->previous_edits = edits;
+    c->previous_seed = noise_seed;
     return MSC_OK;
 }

@@ -44,6 +44,11 @@ struct msc_classes {
     int32_t *table; // open addressing over hashes: class id + 1, 0 empty
     size_t table_size;
     struct msc_class_ref *values; // [n_values] of the trial at hand
+    // What the trial before it had, so that only what differs is hashed anew.
+    bool has_previous;
+    const struct msc_quant *const *previous_edits;
+    uint64_t previous_seed;
+    bool *is_changed; // [n_values]
 };
 
 enum msc_status msc_classes_init(struct msc_classes *c, const struct msc_plan *plan);
@@ -51,7 +56,8 @@ void msc_classes_finish(struct msc_classes *c);
 void msc_classes_clear(struct msc_classes *c); // for the next call
 
 // Finds or makes the classes of one trial; afterwards c->values says what each value of the plan is
-// for it. `edits` [n_slots], or NULL for the float model; noise_seed as in msc_eval_trial.
+// for it. `edits` [n_slots], or NULL for the float model, are borrowed until the next clear;
+// noise_seed as in msc_eval_trial.
 enum msc_status msc_classes_add_trial(struct msc_classes *c, const struct msc_quant *const edits[],
                                       uint64_t noise_seed);
 
