@@ -1,0 +1,134 @@
+// A model made ready, run, and checked. tests/cli/files/make_files.py made the model and, by ONNX
+// Runtime, what it computes.
+#include "tests/msc_test.h"
+
+#include "data/npy.h"
+#include "pipeline/model.h"
+#include "tools/strategy.h"
+
+#include <math.h>
+
+#define FILES MSC_TESTS_FOLDER "/cli/files/"
+
+static struct msc_model *open_tiny(int n_threads, bool is_single) {
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    struct msc_model *m = NULL;
+    o.device = "cpu";
+    o.n_threads = n_threads;
+    o.is_single = is_single;
+    o.memory_bytes = 64 << 20;
+    assert_ok(msc_model_open(&m, FILES "tiny.onnx", &o));
+    return m;
+}
+
+static void test_pipeline_model__inputs(void **state) {
+    (void)state;
+    struct msc_model *m = open_tiny(1, false);
+    assert_int_equal(m->n_inputs, 1);
+    assert_true(m->is_batched);
+    assert_string_equal(m->specs[0].name, "x");
+    assert_int_equal(m->specs[0].n_dims, 4);
+    assert_int_equal(m->specs[0].dims[0], -1);
+    assert_int_equal(m->specs[0].dims[3], 4);
+    msc_model_close(m);
+}
+
+// Within float32's rounding of what ONNX Runtime gives, whatever the threads.
+static void test_pipeline_model__outputs(void **state) {
+    (void)state;
+    struct msc_array *x = NULL;
+    struct msc_array *y = NULL;
+    assert_ok(msc_npy_load(&x, FILES "x.npy"));
+    assert_ok(msc_npy_load(&y, FILES "outputs.npy"));
+    for (int i = 0; i < 3; i++) {
+        struct msc_model *m = open_tiny(i == 1 ? 2 : 1, i == 2);
+        struct msc_model_run run = {.inputs = (const struct msc_array *const[]){x}, .repeat = 3};
+        assert_ok(msc_model_run(m, &run));
+        assert_int_equal(run.n_outputs, 1);
+        assert_int_equal(msc_array_n_elements(run.outputs[0]), msc_array_n_elements(y));
+        for (int64_t k = 0; k < msc_array_n_elements(y); k++) {
+            double found = msc_array_get_double(run.outputs[0], k);
+            double truth = msc_array_get_double(y, k);
+            assert_true(fabs(found - truth) < 1e-6);
+        }
+        assert_true(run.microseconds[0] > 0);
+        assert_true(run.microseconds[0] <= run.microseconds[2]);
+        msc_model_run_finish(&run);
+        msc_model_close(m);
+    }
+    msc_array_release(x);
+    msc_array_release(y);
+}
+
+static void test_pipeline_model__named_tensors(void **state) {
+    (void)state;
+    struct msc_array *x = NULL;
+    struct msc_model *m = open_tiny(1, false);
+    assert_ok(msc_npy_load(&x, FILES "x.npy"));
+    struct msc_model_run run = {.inputs = (const struct msc_array *const[]){x},
+                                .tensors = (const char *const[]){"r", "y"},
+                                .n_tensors = 2};
+    assert_ok(msc_model_run(m, &run));
+    assert_int_equal(msc_array_dim(run.outputs[0], 1), 2);
+    for (int64_t k = 0; k < msc_array_n_elements(run.outputs[0]); k++) {
+        assert_true(msc_array_get_double(run.outputs[0], k) >= 0); // after Relu
+    }
+    assert_int_equal(msc_array_dim(run.outputs[1], 1), 3);
+    msc_model_run_finish(&run);
+    run.tensors = (const char *const[]){"nothing"};
+    run.n_tensors = 1;
+    assert_int_equal(msc_model_run(m, &run), MSC_E_NOT_FOUND);
+    assert_message("there is no tensor \"nothing\"");
+    msc_array_release(x);
+    msc_model_close(m);
+}
+
+static void test_pipeline_model__dataset(void **state) {
+    (void)state;
+    struct msc_model *m = open_tiny(1, false);
+    struct msc_config_dataset from = {.options = MSC_DATASET_OPTIONS_INIT};
+    from.options.inputs = FILES "inputs.npz";
+    from.options.labels = FILES "labels.npy";
+    from.options.batch = 0;
+    from.validation_fraction = 0.3;
+    assert_ok(msc_model_load_dataset(m, &from));
+    // Small shapes: the greatest batch. 20 samples, of which the last six are set aside.
+    assert_int_equal(from.options.batch, 64);
+    assert_int_equal(msc_dataset_n_samples(m->dataset), 14);
+    assert_int_equal(msc_dataset_n_samples(m->validation), 6);
+    assert_true(msc_dataset_has_labels(m->validation));
+    assert_ok(msc_model_check(m, &from, 1e-4, 0));
+    // Nothing can agree with less than nothing.
+    assert_int_equal(msc_model_check(m, &from, -1, 0), MSC_E_STATE);
+    assert_message("baseline: output y[");
+    msc_model_close(m);
+}
+
+static void test_pipeline_model__refused(void **state) {
+    (void)state;
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    struct msc_model *m = NULL;
+    const struct msc_binding samples = {"N", 4};
+    const struct msc_binding unknown = {"H", 4};
+    o.bindings = &samples;
+    o.n_bindings = 1;
+    assert_int_equal(msc_model_open(&m, FILES "tiny.onnx", &o), MSC_E_INVALID);
+    assert_message("counts samples");
+    o.bindings = &unknown;
+    assert_int_equal(msc_model_open(&m, FILES "tiny.onnx", &o), MSC_E_INVALID);
+    assert_message("no input has a dimension \"H\"");
+    assert_null(m);
+    msc_model_close(NULL);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pipeline_model__inputs),
+        cmocka_unit_test(test_pipeline_model__outputs),
+        cmocka_unit_test(test_pipeline_model__named_tensors),
+        cmocka_unit_test(test_pipeline_model__dataset),
+        cmocka_unit_test(test_pipeline_model__refused),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
