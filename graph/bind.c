@@ -215,6 +215,8 @@ static enum msc_status copy_operator(struct bind *b, const struct msc_joint *j) 
         .attrs = j->attrs,
         .n_outputs = j->n_outputs,
         .aliases = aliases,
+        // Such a joint is there to make a constant an output.
+        .stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]),
     };
     MSC_TRY(msc_builder_add(outputs, &b->builder, &joint));
     for (int32_t i = 0; i < j->n_outputs; i++) {

@@ -401,14 +401,17 @@ static enum msc_status fold(struct msc_value *outputs[], struct msc_builder *b, 
 }
 
 static enum msc_status make_outputs(struct msc_value *outputs[], bool *is_folded,
-                                    struct msc_builder *b, int32_t joint) {
+                                    struct msc_builder *b, int32_t joint, bool stays) {
     const struct msc_joint *j = &b->graph->joints[joint]->joint;
     size_t n = (size_t)j->n_outputs;
     struct msc_array **arrays = msc_arena_array(&b->arena, n, sizeof(arrays[0]));
     if (arrays == NULL) {
         return msc_graph__no_memory(b->graph);
     }
-    MSC_TRY(msc_constant_evaluate(arrays, is_folded, b->graph, joint));
+    *is_folded = false;
+    if (!stays) {
+        MSC_TRY(msc_constant_evaluate(arrays, is_folded, b->graph, joint));
+    }
     enum msc_status status = MSC_OK;
     if (*is_folded) {
         status = fold(outputs, b, joint, arrays);
@@ -449,7 +452,7 @@ enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder 
     int32_t id;
     bool is_folded;
     MSC_TRY(msc_graph_add_joint(&id, b->graph, &spec));
-    MSC_TRY(make_outputs(outputs, &is_folded, b, id));
+    MSC_TRY(make_outputs(outputs, &is_folded, b, id, joint->stays));
     if (is_folded) {
         b->hints[joint->op] = hint;
         MSC_TRY(remove_new_constants(b, &marks, joint));

@@ -39,6 +39,7 @@ struct msc_builder_joint {
     const struct msc_attr *attrs;
     int32_t n_outputs;
     const char *const *aliases; // [n_outputs]
+    bool stays; // not computed at once, even over constants
 };
 
 // Zero-initialise, then set `graph`.

@@ -24,7 +24,6 @@ static const struct rule {
     [MSC_OP_TAKE] = {msc_constant__take, true},
     [MSC_OP_BROADCAST_TO] = {msc_constant__broadcast_to, true},
     [MSC_OP_TILE] = {msc_constant__tile, true},
-    [MSC_OP_CAST] = {msc_constant__cast, false},
     [MSC_OP_SQRT] = {msc_constant__unary, false},
     [MSC_OP_ABS] = {msc_constant__unary, false},
     [MSC_OP_NEGATIVE] = {msc_constant__unary, false},
@@ -101,6 +100,15 @@ enum msc_status msc_constant_of(struct msc_array **out, const struct msc_graph *
     return MSC_OK;
 }
 
+// A cast makes its own output; everything else fills one of the inferred type and shape.
+static enum msc_status cast(struct msc_array *out[], bool *done, const struct msc_graph *g,
+                            const struct msc_joint *j, const struct msc_array *operand) {
+    const struct msc_tensor *t = &g->tensors[j->outputs[0]]->tensor;
+    MSC_TRY(msc_array_convert(&out[0], operand, t->dtype));
+    *done = true;
+    return MSC_OK;
+}
+
 static enum msc_status create_outputs(struct msc_array *out[], bool *done,
                                       const struct msc_graph *g, const struct msc_joint *j) {
     for (int32_t i = 0; i < j->n_outputs; i++) {
@@ -150,6 +158,9 @@ static enum msc_status evaluate(struct msc_array *out[], bool *done, const struc
         }
         call.operands[call.n_operands++] = operands[i];
     }
+    if (j->op == MSC_OP_CAST) {
+        return cast(out, done, g, j, operands[0]);
+    }
     MSC_TRY(create_outputs(out, done, g, j));
     size_t n_bytes = 0;
     for (int32_t i = 0; *done && i < j->n_outputs; i++) {
@@ -168,8 +179,8 @@ enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
     }
     enum msc_status status = MSC_OK;
     struct msc_array *operands[MSC_CONSTANT_MAX_OPERANDS] = {NULL};
-    bool has_rule = rules[j->op].function != NULL && j->n_operands > 0 &&
-                    j->n_operands <= MSC_CONSTANT_MAX_OPERANDS;
+    bool has_rule = (rules[j->op].function != NULL || j->op == MSC_OP_CAST) &&
+                    j->n_operands > 0 && j->n_operands <= MSC_CONSTANT_MAX_OPERANDS;
     if (j->op != MSC_OP_CONSTANT && j->op != MSC_OP_INPUT) {
         status = from_inference(out, done, g, j);
     }

@@ -39,7 +39,6 @@ bool msc_constant__slice(const struct msc_constant_call *call);
 bool msc_constant__take(const struct msc_constant_call *call);
 bool msc_constant__broadcast_to(const struct msc_constant_call *call);
 bool msc_constant__tile(const struct msc_constant_call *call);
-bool msc_constant__cast(const struct msc_constant_call *call);
 bool msc_constant__unary(const struct msc_constant_call *call);
 bool msc_constant__binary(const struct msc_constant_call *call);
 bool msc_constant__where(const struct msc_constant_call *call);

@@ -33,18 +33,6 @@ static void store_integer(struct msc_array *out, int64_t i, int64_t value) {
     }
 }
 
-bool msc_constant__cast(const struct msc_constant_call *call) {
-    struct msc_array *converted, *out = call->outputs[0];
-    if (msc_array_convert(&converted, call->operands[0], msc_array_dtype(out)) != MSC_OK) {
-        return false;
-    }
-    if (msc_array_n_bytes(out) > 0) {
-        memcpy(msc_array_data(out), msc_array_data(converted), msc_array_n_bytes(out));
-    }
-    msc_array_release(converted);
-    return true;
-}
-
 static float unary_float(enum msc_op op, float x) {
     switch (op) {
     case MSC_OP_SQRT:

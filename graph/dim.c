@@ -312,6 +312,9 @@ int64_t msc_dim_evaluate(const struct msc_graph *g, struct msc_dim dim, const in
     if (is_number(dim)) {
         return dim.value;
     }
+    if (g->prims[dim.prim]->n_parents == 0 && symbols[dim.prim] >= 0) {
+        return symbols[dim.prim];
+    }
     // A prim's parents have smaller ids, so one pass upwards does without recursion.
     size_t n = (size_t)dim.prim + 1;
     int64_t *values = msc_alloc_zero(n, sizeof(values[0]));

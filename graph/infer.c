@@ -302,7 +302,12 @@ enum msc_status msc_infer__require_float(const struct msc_infer *call, int opera
     return MSC_OK;
 }
 
+// A weight's letters say nothing of an activation: elements shared with a linear layer are "OI".
 enum msc_status msc_infer__constant(const struct msc_infer *call) {
-    msc_infer__copy_all(&call->outputs[0], call->operands[0]);
+    struct msc_infer_tensor *out = &call->outputs[0];
+    msc_infer__copy_all(out, call->operands[0]);
+    if (strpbrk(out->layout, "OI") != NULL) {
+        out->layout[0] = '\0';
+    }
     return MSC_OK;
 }

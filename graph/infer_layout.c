@@ -107,7 +107,13 @@ static void add_new_letter(char layout[], const struct msc_infer_tensor *in, str
             return;
         }
     }
-    msc_infer__add_letter(layout);
+    char letter = 'A';
+    while (strchr(layout, letter) != NULL || strchr(in->layout, letter) != NULL) {
+        letter++;
+    }
+    size_t n = strlen(layout);
+    layout[n] = letter;
+    layout[n + 1] = '\0';
 }
 
 void msc_infer__reshape_layout(struct msc_infer_tensor *out, const struct msc_infer_tensor *in) {

@@ -23,6 +23,27 @@ static enum msc_status name_tensor(struct msc_onnx_export *e, int32_t tensor) {
     return e->names[tensor] == NULL ? msc_onnx__no_memory(e) : MSC_OK;
 }
 
+// An output that only repeats an input or a constant of the same name is that value: no node is
+// needed, and both keep their name.
+static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) {
+    const struct msc_graph *g = e->graph;
+    const struct msc_tensor *t = &g->tensors[output]->tensor;
+    const struct msc_joint *j = &g->joints[t->producer]->joint;
+    if (j->op != MSC_OP_IDENTITY) {
+        return MSC_OK;
+    }
+    int32_t source = j->operands[0], weight = msc_onnx__weight_of(g, source);
+    const struct msc_tensor *s = &g->tensors[weight == MSC_NO_ID ? source : weight]->tensor;
+    bool is_input = s->producer != MSC_NO_ID && g->joints[s->producer]->joint.op == MSC_OP_INPUT;
+    if (strcmp(wanted_name(s), wanted_name(t)) != 0 || (weight == MSC_NO_ID && !is_input)) {
+        return MSC_OK;
+    }
+    MSC_TRY(name_tensor(e, weight == MSC_NO_ID ? source : weight));
+    e->names[source] = e->names[weight == MSC_NO_ID ? source : weight];
+    e->names[output] = e->names[source];
+    return MSC_OK;
+}
+
 // Names that the world sees go first; then weights, then what is inside. A constant's output is the
 // weight itself, unless it is an output of the model.
 static enum msc_status name_tensors(struct msc_onnx_export *e) {
@@ -31,6 +52,7 @@ static enum msc_status name_tensors(struct msc_onnx_export *e) {
         MSC_TRY(name_tensor(e, g->inputs[i]));
     }
     for (int32_t i = 0; i < g->n_outputs; i++) {
+        MSC_TRY(name_repeated(e, g->outputs[i]));
         MSC_TRY(name_tensor(e, g->outputs[i]));
     }
     for (int32_t i = 0; i < g->n_tensors; i++) {

@@ -65,16 +65,9 @@ static enum msc_status write_direct(struct msc_onnx_joint *j) {
     return put_attrs(j);
 }
 
-// A model whose output is its input of the same name needs no node.
 static enum msc_status write_identity(struct msc_onnx_joint *j) {
-    const struct msc_graph *g = j->e->graph;
-    const struct msc_tensor *in = msc_graph_tensor(g, j->joint->operands[0]);
-    const struct msc_tensor *out = msc_graph_tensor(g, j->joint->outputs[0]);
-    if (strcmp(in->alias, out->alias) == 0 && in->alias[0] != '\0') {
-        j->e->names[j->joint->outputs[0]] = j->e->names[j->joint->operands[0]];
-        return MSC_OK;
-    }
-    return write_direct(j);
+    bool is_repeated = j->e->names[j->joint->outputs[0]] == j->inputs[0];
+    return is_repeated ? MSC_OK : write_direct(j);
 }
 
 static bool is_layout(const struct msc_onnx_joint *j, const char *key, const char *usual) {

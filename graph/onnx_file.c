@@ -3,14 +3,19 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 // Deeper than any real model; what keeps a hostile file from using up the stack.
 #define MAX_DEPTH 100
 
+// The payload, when there is one, learns that memory was short.
 static void *allocate(void *payload, size_t n_bytes) {
-    (void)payload;
-    return msc_alloc(n_bytes == 0 ? 1 : n_bytes);
+    void *pointer = msc_alloc(n_bytes == 0 ? 1 : n_bytes);
+    if (pointer == NULL && payload != NULL) {
+        *(bool *)payload = true;
+    }
+    return pointer;
 }
 
 static void release(void *payload, void *pointer) {
@@ -18,7 +23,9 @@ static void release(void *payload, void *pointer) {
     msc_free(pointer);
 }
 
-const ProtobufCAllocator msc_onnx__allocator = {.alloc = allocate, .free = release};
+static ProtobufCAllocator make_allocator(bool *is_short) {
+    return (ProtobufCAllocator){.alloc = allocate, .free = release, .allocator_data = is_short};
+}
 
 // protobuf-c only says that a message is damaged. This walk over the same bytes says where, and
 // refuses nesting without end before it is unpacked.
@@ -109,8 +116,12 @@ static enum msc_status unpack(Onnx__ModelProto **out, const void *data, size_t n
         return MSC_FAIL(MSC_E_FORMAT, "%s: damaged or cut short at byte %zu of %zu, in %s", path,
                         scan.at, n_bytes, scan.message);
     }
-    ProtobufCAllocator allocator = msc_onnx__allocator;
+    bool is_short = false;
+    ProtobufCAllocator allocator = make_allocator(&is_short);
     *out = onnx__model_proto__unpack(&allocator, n_bytes, data);
+    if (is_short) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
     if (*out == NULL) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: not an ONNX model, or damaged", path);
     }
@@ -132,7 +143,7 @@ enum msc_status msc_onnx_model_read(Onnx__ModelProto **out, const char *path) {
 }
 
 void msc_onnx_model_free(Onnx__ModelProto *model) {
-    ProtobufCAllocator allocator = msc_onnx__allocator;
+    ProtobufCAllocator allocator = make_allocator(NULL);
     if (model != NULL) {
         onnx__model_proto__free_unpacked(model, &allocator);
     }

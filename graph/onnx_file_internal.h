@@ -41,7 +41,4 @@ void msc_onnx_model_free(Onnx__ModelProto *model); // accepts NULL
 enum msc_status msc_onnx_array(struct msc_array **out, const Onnx__TensorProto *tensor,
                                const char *folder);
 
-// Allocations of protobuf-c by way of base/alloc.h.
-extern const ProtobufCAllocator msc_onnx__allocator;
-
 #endif

@@ -39,6 +39,7 @@ struct msc_onnx_node {
     struct msc_value **inputs; // [n_inputs], NULL where left out
     struct msc_attr attrs[MSC_ONNX_MAX_ATTRS]; // of the joint to be added last
     int n_attrs;
+    bool stays; // the joint to be added last is not folded
 };
 
 typedef enum msc_status (*msc_onnx_translator)(struct msc_onnx_node *node);
@@ -125,6 +126,7 @@ enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
                                  struct msc_onnx_value value);
 
 enum msc_status msc_onnx__direct(struct msc_onnx_node *n);
+enum msc_status msc_onnx__identity(struct msc_onnx_node *n);
 enum msc_status msc_onnx__constant(struct msc_onnx_node *n);
 enum msc_status msc_onnx__constant_of_shape(struct msc_onnx_node *n);
 enum msc_status msc_onnx__conv(struct msc_onnx_node *n);

@@ -251,6 +251,7 @@ enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
         .attrs = n->attrs,
         .n_outputs = n_outputs,
         .aliases = (const char *const *)n->proto->output,
+        .stays = n->stays,
     };
     n->n_attrs = 0;
     MSC_TRY(msc_builder_add(outputs, b, &joint));
@@ -278,6 +279,16 @@ enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *
 enum msc_status msc_onnx__direct(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__copy_attrs(n));
     return msc_onnx__add_last(n, n->rule->op, n->inputs, n->n_inputs);
+}
+
+// One that makes a constant an output stays, as outputs are what joints make.
+enum msc_status msc_onnx__identity(struct msc_onnx_node *n) {
+    const Onnx__GraphProto *g = n->import->model->graph;
+    for (size_t i = 0; i < g->n_output; i++) {
+        const char *name = g->output[i]->name;
+        n->stays |= name != NULL && strcmp(name, n->proto->output[0]) == 0;
+    }
+    return msc_onnx__direct(n);
 }
 
 static enum msc_status constant_from_numbers(struct msc_array **out,

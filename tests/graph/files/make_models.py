@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Writes the small ONNX models beside it, each for one case of the importer's tests.
+
+usage: make_models.py [FOLDER]     (needs onnx and numpy; made with onnx 1.12)
+"""
+import os
+import sys
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+FOLDER = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+F32, I64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+def tensor(name, values, dtype=np.float32):
+    return numpy_helper.from_array(np.array(values, dtype), name)
+
+
+def ramp(name, *shape):
+    return tensor(name, (np.arange(np.prod(shape)) * 0.25 - 1).reshape(shape))
+
+
+def value(name, shape, dtype=F32):
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def node(op, inputs, outputs, name=None, **attributes):
+    return helper.make_node(op, inputs, outputs, name=name, **attributes)
+
+
+def build(nodes, inputs, outputs, initializers=(), opset=13, domain=""):
+    graph = helper.make_graph(nodes, "main", inputs, outputs, list(initializers))
+    opsets = [helper.make_opsetid("", opset)]
+    if domain:
+        opsets.append(helper.make_opsetid(domain, 1))
+    model = helper.make_model(graph, opset_imports=opsets, producer_name="")
+    model.ir_version = 7
+    return model
+
+
+def save(name, model):
+    with open(os.path.join(FOLDER, name + ".onnx"), "wb") as file:
+        file.write(model.SerializeToString(deterministic=True))
+
+
+# Two joints of one name, one without, one called like an input; an unused initialiser; an
+# initialiser that is listed as an input too.
+save("names", build(
+    [node("Relu", ["x"], ["a"], "same"), node("Sigmoid", ["a"], ["b"], "same"),
+     node("Tanh", ["b"], ["c"]), node("Abs", ["c"], ["d"], "x"),
+     node("Add", ["d", "w"], ["y"], "relu")],
+    [value("x", [2, 3]), value("w", [3])], [value("y", [2, 3])],
+    [ramp("w", 3), ramp("unused", 4)]))
+
+# Gemm in its forms: [O,I] and [I,O] weights, alpha and beta, a scalar bias, none, computed operands.
+save("gemm", build(
+    [node("Gemm", ["x", "w_oi", "b"], ["oi"], "oi", transB=1),
+     node("Gemm", ["x", "w_io", "b"], ["io"], "io"),
+     node("Gemm", ["x", "w_io", "b"], ["scaled"], "scaled", alpha=0.5, beta=2.0),
+     node("Gemm", ["x", "w_io", "one"], ["scalar"], "scalar"),
+     node("Gemm", ["x", "w_oi"], ["bare"], "bare", transB=1),
+     node("Gemm", ["x", "w_io", "full"], ["full_bias"], "full_bias"),
+     node("Gemm", ["z", "w_io"], ["turned"], "turned", transA=1),
+     node("MatMul", ["x", "w_io"], ["product"], "product"),
+     node("Add", ["product", "b"], ["sum"], "sum"),
+     node("MatMul", ["w_oi", "z"], ["left"], "left")],
+    [value("x", ["N", 3]), value("z", [3, 2])],
+    [value(name, None) for name in ("oi", "io", "scaled", "scalar", "bare", "full_bias", "turned",
+                                    "sum", "left")],
+    [ramp("w_oi", 2, 3), ramp("w_io", 3, 2), tensor("b", [1, -1]), tensor("one", 3),
+     ramp("full", 4, 2)]))
+
+# The chain that a flattening view leaves in exports of networks with symbolic lengths.
+save("view", build(
+    [node("Conv", ["x", "w"], ["c"], "conv", strides=[2, 2], pads=[1, 1, 1, 1]),
+     node("Shape", ["c"], ["shape"], "shape_1"),
+     node("Gather", ["shape", "zero"], ["batch"], "gather", axis=0),
+     node("Unsqueeze", ["batch", "axes"], ["batch_1"], "unsqueeze"),
+     node("Concat", ["batch_1", "rest"], ["to"], "concat", axis=0),
+     node("Reshape", ["c", "to"], ["y"], "reshape")],
+    [value("x", ["N", 3, "H", "W"])], [value("y", None)],
+    [ramp("w", 4, 3, 3, 3), tensor("zero", 0, np.int64), tensor("axes", [0], np.int64),
+     tensor("rest", [-1], np.int64)]))
+
+# Dimensions without number or name, and one that two inputs share.
+save("dims", build(
+    [node("Add", ["x", "y"], ["z"], "add")],
+    [value("x", ["N", None]), value("y", ["N", 1])], [value("z", None)]))
+
+# An output that is an input, one that is a constant, one that an identity gives.
+save("outputs", build(
+    [node("Relu", ["x"], ["r"], "relu"), node("Identity", ["r"], ["i"], "id"),
+     node("Identity", ["x"], ["j"], "id_of_input")],
+    [value("x", [2])], [value("x", [2]), value("k", [3]), value("i", [2]), value("j", [2])],
+    [ramp("k", 3)]))
+
+# Constant nodes in every form, arithmetic on constants, and one weight behind a transposition.
+save("constants", build(
+    [node("Constant", [], ["c_float"], "n_float", value_float=0.5),
+     node("Constant", [], ["c_floats"], "n_floats", value_floats=[1.0, 2.0]),
+     node("Constant", [], ["c_ints"], "n_ints", value_ints=[1, 2]),
+     node("Constant", [], ["c_tensor"], "n_tensor", value=ramp("v", 2, 3)),
+     node("Transpose", ["c_tensor"], ["w"], "turn", perm=[1, 0]),
+     node("MatMul", ["x", "w"], ["m"], "matmul"),
+     node("Mul", ["m", "c_float"], ["s"], "mul"),
+     node("Sqrt", ["four"], ["two"], "sqrt"),
+     node("Add", ["two", "c_floats"], ["bias"], "add_constants"),
+     node("Add", ["s", "bias"], ["t"], "add"),
+     node("Reshape", ["t", "c_ints"], ["y"], "reshape")],
+    [value("x", [1, 3])], [value("y", None)], [tensor("four", [4.0])]))
+
+# Batch normalisation behind a convolution with and without bias, behind a shared weight, and where
+# the convolution's result is an output too.
+bn = [tensor("gamma", [4.0, 0.25]), tensor("beta", [0.25, -1.0]), tensor("mean", [1.0, -2.0]),
+      tensor("var", [3.99999, 0.24999]), tensor("beta_a", [1.0, 0.5])]
+bn_names = ["gamma", "beta", "mean", "var"]
+save("batch_norm", build(
+    [node("Conv", ["x", "w_a"], ["a"], "conv_a"),
+     node("BatchNormalization", ["a", "gamma", "beta_a", "mean", "var"], ["a_norm"], "norm_a", epsilon=1e-5),
+     node("Conv", ["a_norm", "w_b", "b_b"], ["b"], "conv_b"),
+     node("BatchNormalization", ["b"] + bn_names, ["b_norm"], "norm_b", epsilon=1e-5),
+     node("Conv", ["b_norm", "w_c"], ["c"], "conv_c"),
+     node("BatchNormalization", ["c"] + bn_names, ["c_norm"], "norm_c", epsilon=1e-5)],
+    [value("x", [1, 2, 3, 3])], [value("b_norm", None), value("c", None), value("c_norm", None)],
+    [tensor("w_a", [[[[1.0]], [[2.0]]], [[[-1.0]], [[4.0]]]]),
+     tensor("w_b", [[[[1.0]], [[0.5]]], [[[0.0]], [[1.0]]]]), tensor("b_b", [1.0, 2.0]),
+     tensor("w_c", [[[[1.0]], [[1.0]]], [[[1.0]], [[-1.0]]]])] + bn))
+
+# Softmax before opset 13 joins all axes from its own on.
+save("softmax_12", build(
+    [node("Softmax", ["x"], ["y"], "flat", axis=1), node("Softmax", ["x"], ["z"], "last", axis=3),
+     node("Softmax", ["s"], ["t"], "symbolic", axis=1)],
+    [value("x", [2, 3, 4, 5]), value("s", [2, "A", "B"])],
+    [value("y", None), value("z", None), value("t", None)], opset=12))
+
+# Operators whose parameters are attributes in old opsets.
+save("opset_9", build(
+    [node("Slice", ["x"], ["s"], "slice", axes=[3, 2], starts=[1, 0], ends=[1000, -1]),
+     node("Pad", ["s"], ["p"], "pad", pads=[0, 0, 1, 0, 0, 0, 0, 2], value=1.5),
+     node("Clip", ["p"], ["c"], "clip", min=0.0, max=6.0),
+     node("Upsample", ["c", "scales"], ["u"], "upsample", mode="nearest"),
+     node("Dropout", ["u"], ["d"], "dropout", ratio=0.5),
+     node("ReduceMean", ["d"], ["m"], "mean", axes=[2, 3], keepdims=0),
+     node("Unsqueeze", ["m"], ["v"], "unsqueeze", axes=[0, 3]),
+     node("Squeeze", ["v"], ["q"], "squeeze", axes=[0]),
+     node("Split", ["q"], ["l", "r"], "split", axis=1, split=[1, 2]),
+     node("BatchNormalization", ["x", "g", "g", "g", "g"], ["n"], "norm")],
+    [value("x", [1, 3, 4, 5])], [value("l", None), value("r", None), value("n", None)],
+    [tensor("scales", [1, 1, 2, 2]), tensor("g", [1, 2, 3])], opset=9))
+
+# Automatic padding, ceil mode, and a transposed convolution with a wanted output shape.
+save("windows", build(
+    [node("Conv", ["x", "w"], ["same"], "same", auto_pad="SAME_UPPER", strides=[2, 2]),
+     node("Conv", ["x", "w"], ["lower"], "lower", auto_pad="SAME_LOWER", strides=[2, 2]),
+     node("MaxPool", ["x"], ["ceil"], "ceil", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
+     node("ConvTranspose", ["x", "t"], ["up"], "up", strides=[2, 2], output_shape=[11, 12]),
+     node("ConvTranspose", ["x", "t"], ["padded"], "padded", strides=[2, 2], pads=[1, 1, 1, 1],
+          output_padding=[1, 0])],
+    [value("x", [1, 3, 5, 6])],
+    [value(n, None) for n in ("same", "lower", "ceil", "up", "padded")],
+    [ramp("w", 4, 3, 2, 3), ramp("t", 3, 2, 3, 3)]))
+
+# One weight read by two joints, and the same elements in two orientations.
+save("shared", build(
+    [node("Conv", ["x", "w"], ["a"], "first", pads=[1, 1, 1, 1]),
+     node("Conv", ["a", "w"], ["b"], "second", pads=[1, 1, 1, 1]),
+     node("Flatten", ["b"], ["f"], "flatten"),
+     node("Gemm", ["f", "m"], ["g"], "gemm", transB=1), node("MatMul", ["g", "m"], ["y"], "matmul")],
+    [value("x", [1, 2, 2, 2])], [value("y", None)], [ramp("w", 2, 2, 3, 3), ramp("m", 8, 8)]))
+
+# What is refused.
+conv = node("Conv", ["x", "w"], ["y"], "conv")
+io = ([value("x", [1, 1, 4, 4])], [value("y", None)])
+save("nan", build([conv], *io, [tensor("w", [[[[1.0, 2.0, float("nan")]]]])]))
+save("infinite", build([conv], *io, [tensor("w", [[[[1.0, float("inf")]]]])]))
+save("unknown", build([node("Det", ["x"], ["y"], "corner", domain="com.example")], *io,
+                      domain="com.example"))
+save("undefined", build([node("Relu", ["nothing"], ["y"], "relu")], *io))
+save("twice", build([node("Relu", ["x"], ["y"], "a"), node("Abs", ["x"], ["y"], "b")], *io))
+save("mismatch", build([conv], *io, [ramp("w", 4, 3, 3, 3)]))
+save("opset_5", build([node("Relu", ["x"], ["y"], "relu")], *io, opset=5))
+save("mask_output", build(
+    [node("Dropout", ["x"], ["d", "mask"], "dropout"), node("Relu", ["d"], ["y"], "relu"),
+     node("Cast", ["mask"], ["z"], "cast", to=F32)],
+    io[0], [value("y", None), value("z", None)]))
+
+short = ramp("w", 1, 1, 2, 2)
+short.raw_data = short.raw_data[:-1]
+save("short_weight", build([conv], *io, [short]))
+
+huge = TensorProto(name="w", data_type=F32, dims=[1 << 40, 1 << 40, 3, 3])
+save("huge_weight", build([conv], *io, [huge]))
+
+
+def external(location, offset=0, length=None):
+    t = TensorProto(name="w", data_type=F32, dims=[1, 1, 2, 2], data_location=TensorProto.EXTERNAL)
+    entries = {"location": location, "offset": str(offset)}
+    if length is not None:
+        entries["length"] = str(length)
+    for key, text in entries.items():
+        entry = t.external_data.add()
+        entry.key, entry.value = key, text
+    return t
+
+
+with open(os.path.join(FOLDER, "external.bin"), "wb") as file:
+    file.write(b"\0" * 8 + np.array([1, 2, 3, 4], np.float32).tobytes())
+save("external", build([conv], *io, [external("external.bin", 8, 16)]))
+save("external_outside", build([conv], *io, [external("../../../etc/passwd", 0, 16)]))
+save("external_short", build([conv], *io, [external("external.bin", 16, 16)]))

@@ -1,0 +1,215 @@
+// Files that are cut off or have wrong bytes: an error that names the file, or a graph; never a
+// crash. And loading and saving when memory is short.
+#include "tests/graph/onnx_files.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/rng.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+void *__real_malloc(size_t n_bytes);
+void *__real_calloc(size_t count, size_t element_bytes);
+void *__real_realloc(void *pointer, size_t n_bytes);
+void *__real_aligned_alloc(size_t alignment, size_t n_bytes);
+void __real_free(void *pointer);
+void *__wrap_malloc(size_t n_bytes);
+void *__wrap_calloc(size_t count, size_t element_bytes);
+void *__wrap_realloc(void *pointer, size_t n_bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes);
+void __wrap_free(void *pointer);
+
+static int n_until_failure = INT_MAX;
+static int n_live;
+
+static bool refused(void) {
+    return n_until_failure != INT_MAX && --n_until_failure == 0;
+}
+
+static void *counted(void *pointer) {
+    n_live += pointer != NULL;
+    return pointer;
+}
+
+void *__wrap_malloc(size_t n_bytes) {
+    return refused() ? NULL : counted(__real_malloc(n_bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t element_bytes) {
+    return refused() ? NULL : counted(__real_calloc(count, element_bytes));
+}
+
+void *__wrap_realloc(void *pointer, size_t n_bytes) {
+    if (refused()) {
+        return NULL;
+    }
+    void *moved = __real_realloc(pointer, n_bytes);
+    return pointer ? moved : counted(moved);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes) {
+    return refused() ? NULL : counted(__real_aligned_alloc(alignment, n_bytes));
+}
+
+void __wrap_free(void *pointer) {
+    n_live -= pointer != NULL;
+    __real_free(pointer);
+}
+
+// Models that between them have every kind of message and most operators.
+static const char *const models[] = {
+    MSC_TESTS_MODEL("batch_norm"), MSC_TESTS_MODEL("constants"), MSC_TESTS_MODEL("external"),
+    MSC_TESTS_MODEL("gemm"),       MSC_TESTS_MODEL("opset_9"),   MSC_TESTS_MODEL("outputs"),
+    MSC_TESTS_MODEL("softmax_12"), MSC_TESTS_MODEL("view"),      MSC_TESTS_MODEL("windows"),
+};
+#define N_MODELS (sizeof(models) / sizeof(models[0]))
+
+static char scratch[64];
+
+static int make_scratch(void **state) {
+    (void)state;
+    snprintf(scratch, sizeof(scratch), "/tmp/msc_damage_%d.onnx", (int)getpid());
+    return 0;
+}
+
+static int remove_scratch(void **state) {
+    (void)state;
+    unlink(scratch);
+    return 0;
+}
+
+// Whatever loads must also bear being bound and written.
+static void use(struct msc_graph *g) {
+    struct msc_graph *bound = NULL;
+    struct msc_input_shape shapes[8];
+    size_t n = (size_t)msc_graph_n_inputs(g);
+    for (size_t i = 0; i < n && i < 8; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, (int32_t)i));
+        shapes[i].n_dims = t->n_dims;
+        for (int d = 0; d < t->n_dims; d++) {
+            shapes[i].dims[d] = t->dims[d] < 0 ? 4 : t->dims[d];
+        }
+    }
+    if (n <= 8 && msc_graph_bind_shapes(&bound, g, shapes, n) == MSC_OK) {
+        msc_graph_destroy(bound);
+    }
+}
+
+static void load_bytes(const char *data, size_t n_bytes) {
+    struct msc_graph *g = NULL;
+    unlink(scratch); // a file that is overwritten would be flushed to disk, thousands of times
+    FILE *file = fopen(scratch, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, n_bytes, file), n_bytes);
+    fclose(file);
+    if (msc_onnx_load(&g, scratch, NULL) == MSC_OK) {
+        use(g);
+    } else {
+        assert_message(scratch);
+    }
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_damage__cut_off(void **state) {
+    (void)state;
+    for (size_t m = 0; m < N_MODELS; m++) {
+        char *data;
+        size_t n_bytes;
+        assert_ok(msc_file_read(&data, &n_bytes, models[m]));
+        for (size_t n = 0; n < n_bytes; n++) {
+            load_bytes(data, n);
+        }
+        msc_free(data);
+    }
+}
+
+static void test_graph_onnx_damage__wrong_bytes(void **state) {
+    (void)state;
+    struct msc_rng rng;
+    msc_rng_seed(&rng, 1, 0);
+    for (size_t m = 0; m < N_MODELS; m++) {
+        char *data;
+        size_t n_bytes;
+        assert_ok(msc_file_read(&data, &n_bytes, models[m]));
+        for (size_t i = 0; i < n_bytes; i++) {
+            char before = data[i];
+            data[i] = (char)(before ^ (1 << msc_rng_below(&rng, 8)));
+            load_bytes(data, n_bytes);
+            data[i] = (char)msc_rng_below(&rng, 256);
+            load_bytes(data, n_bytes);
+            data[i] = before;
+        }
+        msc_free(data);
+    }
+}
+
+// Messages in messages without end: field 7 (graph) of a model, then field 1 (node), 5 (attribute),
+// 6 (graph), 1 (node) ... of one another.
+static void test_graph_onnx_damage__nesting(void **state) {
+    (void)state;
+    enum { DEPTH = 30000 };
+    static const char tags[] = {0x0a, 0x2a, 0x32};
+    char *data = msc_alloc(4 * DEPTH);
+    size_t at = 4 * DEPTH;
+    for (int i = DEPTH - 1; i >= 0; i--) {
+        size_t length = 4 * (size_t)DEPTH - at;
+        char varint[3] = {(char)(length | 0x80), (char)(length >> 7 | 0x80), (char)(length >> 14)};
+        at -= 4;
+        memcpy(data + at + 1, varint, 3);
+        data[at] = i == 0 ? 0x3a : tags[(i - 1) % 3];
+    }
+    load_bytes(data + at, 4 * DEPTH - at);
+    assert_message("damaged or cut short at byte");
+    msc_free(data);
+}
+
+static const char *scenario_model;
+
+static enum msc_status load_bind_save(void) {
+    struct msc_graph *g = NULL, *bound = NULL;
+    enum msc_status status = MSC_OK;
+    const struct msc_binding bindings[] = {{"N", 2}, {"H", 8}, {"W", 6}};
+    MSC_TRY_OUT(msc_onnx_load(&g, scenario_model, NULL));
+    if (strstr(scenario_model, "view") != NULL) {
+        MSC_TRY_OUT(msc_graph_bind(&bound, g, bindings, 3));
+    }
+    MSC_TRY_OUT(msc_onnx_save(bound == NULL ? g : bound, scratch, NULL));
+out:
+    msc_graph_destroy(bound);
+    msc_graph_destroy(g);
+    return status;
+}
+
+// The n-th allocation fails, n = 1, 2, ..., until everything gets through.
+static void test_graph_onnx_damage__out_of_memory(void **state) {
+    (void)state;
+    for (size_t m = 0; m < N_MODELS; m++) {
+        scenario_model = models[m];
+        bool failed = true;
+        int n_ok = 0;
+        for (int n = 1; failed; n++) {
+            int before = n_live;
+            n_until_failure = n;
+            enum msc_status status = load_bind_save();
+            failed = n_until_failure <= 0;
+            n_until_failure = INT_MAX;
+            assert_int_equal(n_live, before);
+            assert_true(status == MSC_E_NOMEM || status == MSC_OK);
+            n_ok += status == MSC_OK;
+        }
+        // The last run, and at most two whose refusal came once the file was complete.
+        assert_true(n_ok >= 1 && n_ok <= 3);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graph_onnx_damage__cut_off),
+        cmocka_unit_test(test_graph_onnx_damage__wrong_bytes),
+        cmocka_unit_test(test_graph_onnx_damage__nesting),
+        cmocka_unit_test(test_graph_onnx_damage__out_of_memory),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

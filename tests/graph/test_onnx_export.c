@@ -1,0 +1,295 @@
+#include "graph/onnx_file_internal.h"
+
+#include "tests/graph/onnx_files.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static char scratch[64];
+
+static int make_scratch(void **state) {
+    (void)state;
+    snprintf(scratch, sizeof(scratch), "/tmp/msc_export_%d.onnx", (int)getpid());
+    return 0;
+}
+
+static int remove_scratch(void **state) {
+    (void)state;
+    unlink(scratch);
+    return 0;
+}
+
+static Onnx__ModelProto *save_and_read(const struct msc_graph *g,
+                                       const struct msc_onnx_export_options *options) {
+    Onnx__ModelProto *model;
+    assert_ok(msc_onnx_save(g, scratch, options));
+    assert_ok(msc_onnx_model_read(&model, scratch));
+    return model;
+}
+
+// What is written comes back as it was: names, attributes, wiring, elements.
+static void test_graph_onnx_export__round_trip(void **state) {
+    (void)state;
+    static const char *const paths[] = {
+        MSC_TESTS_MODEL("batch_norm"), MSC_TESTS_MODEL("dims"),    MSC_TESTS_MODEL("gemm"),
+        MSC_TESTS_MODEL("names"),      MSC_TESTS_MODEL("outputs"), MSC_TESTS_MODEL("opset_9"),
+        MSC_TESTS_MODEL("shared"),     MSC_TESTS_MODEL("view"),    MSC_TESTS_MODEL("windows"),
+        MSC_TESTS_FOLDER "/../examples/digits/digits.onnx",
+    };
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        struct msc_graph *g = load_file(paths[i]), *again;
+        assert_ok(msc_onnx_save(g, scratch, NULL));
+        assert_ok(msc_onnx_load(&again, scratch, NULL));
+        if (!msc_graph_equal(g, again, true)) {
+            struct msc_str text = {0};
+            msc_graph_print(again, &text);
+            print_error("%s came back as\n%s\n", paths[i], msc_str_text(&text));
+            fail();
+        }
+        msc_graph_destroy(g);
+        msc_graph_destroy(again);
+    }
+}
+
+static void test_graph_onnx_export__header(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("dims"));
+    static const char *const metadata[2][2] = {{"strategy", "abc"}, {"record", "0123"}};
+    struct msc_onnx_export_options options = {.metadata = metadata, .n_metadata = 2};
+    Onnx__ModelProto *model = save_and_read(g, &options);
+    assert_int_equal(model->ir_version, 10);
+    assert_int_equal(model->n_opset_import, 1);
+    assert_int_equal(model->opset_import[0]->version, 21);
+    assert_int_equal(model->n_metadata_props, 2);
+    assert_string_equal(model->metadata_props[1]->key, "record");
+    assert_string_equal(model->metadata_props[1]->value, "0123");
+    const Onnx__TensorShapeProto *shape = model->graph->input[0]->type->tensor_type->shape;
+    assert_string_equal(shape->dim[0]->dim_param, "N");
+    assert_string_equal(model->graph->output[0]->name, "z");
+    msc_onnx_model_free(model);
+    msc_graph_destroy(g);
+}
+
+static const Onnx__NodeProto *find_node(const Onnx__ModelProto *model, const char *output) {
+    for (size_t i = 0; i < model->graph->n_node; i++) {
+        if (strcmp(model->graph->node[i]->output[0], output) == 0) {
+            return model->graph->node[i];
+        }
+    }
+    print_error("no node makes '%s'\n", output);
+    fail();
+    return NULL;
+}
+
+static const Onnx__TensorProto *find_initializer(const Onnx__ModelProto *model, const char *name) {
+    for (size_t i = 0; i < model->graph->n_initializer; i++) {
+        if (strcmp(model->graph->initializer[i]->name, name) == 0) {
+            return model->graph->initializer[i];
+        }
+    }
+    return NULL;
+}
+
+static int count_nodes(const Onnx__ModelProto *model, const char *op_type) {
+    int n = 0;
+    for (size_t i = 0; i < model->graph->n_node; i++) {
+        n += strcmp(model->graph->node[i]->op_type, op_type) == 0;
+    }
+    return n;
+}
+
+static void check_bytes(const Onnx__ModelProto *model, const char *name, int type, size_t n,
+                        const void *expected) {
+    const Onnx__TensorProto *t = find_initializer(model, name);
+    assert_non_null(t);
+    assert_int_equal(t->data_type, type);
+    assert_int_equal(t->raw_data.len, n);
+    assert_memory_equal(t->raw_data.data, expected, n);
+}
+
+// x feeds three convolutions of one weight [2, 3, 1, 1] (elements 0 ... 5) each, and a relu.
+static struct msc_graph *fan_out(void) {
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "fan"));
+    int32_t x = add_input(g, "x", "NCHW", 4, DIMS(1, 3, 2, 2));
+    int32_t a = add_conv(g, "a", x, add_weight(g, "w_a", "OIHW", 4, DIMS(2, 3, 1, 1)));
+    int32_t b = add_conv(g, "b", x, add_weight(g, "w_b", "OIHW", 4, DIMS(2, 3, 1, 1)));
+    int32_t c = add_conv(g, "c", x, add_weight(g, "w_c", "OIHW", 4, DIMS(2, 3, 1, 1)));
+    int32_t d = add_unary(g, MSC_OP_RELU, "d", x);
+    assert_ok(msc_graph_set_outputs(g, 4, IDS(a, b, c, d)));
+    assert_ok(msc_graph_finalize(g));
+    return g;
+}
+
+static struct msc_quant make_quant(int32_t bits, int32_t low, int32_t high, int32_t axis, int32_t n,
+                                   const float scales[], const int32_t zero_points[]) {
+    struct msc_quant q = {bits, low, high, axis, n, scales, zero_points, {0, 0}};
+    msc_quant_seal(&q);
+    return q;
+}
+
+static int32_t slot_of(const struct msc_sites *sites, const struct msc_graph *g, const char *joint,
+                       int32_t operand) {
+    int32_t slot = msc_sites_find_slot(sites, msc_graph_find_joint(g, joint), operand);
+    assert_int_not_equal(slot, MSC_NO_ID);
+    return slot;
+}
+
+static void test_graph_onnx_export__activations(void **state) {
+    (void)state;
+    struct msc_graph *g = fan_out();
+    struct msc_sites sites;
+    assert_ok(msc_sites_find(&sites, g, true));
+    const struct msc_quant *edits[6] = {NULL};
+    struct msc_quant full = make_quant(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
+    struct msc_quant same = make_quant(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
+    struct msc_quant narrow = make_quant(6, -32, 31, -1, 1, (const float[]){0.25f},
+                                         (const int32_t[]){-4});
+    assert_int_equal(sites.n_slots, 6);
+    edits[slot_of(&sites, g, "a", 0)] = &full;
+    edits[slot_of(&sites, g, "b", 0)] = &same;
+    edits[slot_of(&sites, g, "c", 0)] = &narrow;
+    struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
+    Onnx__ModelProto *model = save_and_read(g, &options);
+    // Equal edits share their pair, another one has its own, and the relu reads the float value.
+    assert_int_equal(count_nodes(model, "QuantizeLinear"), 2);
+    assert_int_equal(count_nodes(model, "DequantizeLinear"), 2);
+    const Onnx__NodeProto *a = find_node(model, "a"), *b = find_node(model, "b");
+    const Onnx__NodeProto *c = find_node(model, "c");
+    assert_string_equal(a->input[0], b->input[0]);
+    assert_string_not_equal(a->input[0], c->input[0]);
+    assert_string_equal(find_node(model, "d")->input[0], "x");
+    assert_string_equal(a->input[1], "w_a");
+    const Onnx__NodeProto *q = find_node(model, find_node(model, a->input[0])->input[0]);
+    assert_string_equal(q->op_type, "QuantizeLinear");
+    assert_string_equal(q->input[0], "x");
+    check_bytes(model, q->input[2], MSC_ONNX_UINT8, 1, "\x03");
+    // 6 bits: (-32 + 4) / 4 and (31 + 4) / 4 bound the value before 8-bit integers.
+    q = find_node(model, find_node(model, c->input[0])->input[0]);
+    const Onnx__NodeProto *clip = find_node(model, q->input[0]);
+    assert_string_equal(clip->op_type, "Clip");
+    check_bytes(model, clip->input[1], MSC_ONNX_FLOAT, 4, (const float[]){-7.0f});
+    check_bytes(model, clip->input[2], MSC_ONNX_FLOAT, 4, (const float[]){8.75f});
+    check_bytes(model, q->input[2], MSC_ONNX_INT8, 1, "\xfc");
+    msc_onnx_model_free(model);
+    msc_sites_finish(&sites);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_export__weights(void **state) {
+    (void)state;
+    struct msc_graph *g = fan_out();
+    struct msc_sites sites;
+    assert_ok(msc_sites_find(&sites, g, false));
+    const struct msc_quant *edits[6] = {NULL};
+    // 0 1 2 and 3 4 5 over 0.5 and 1: 0 2 4 and 3 4 5.
+    struct msc_quant byte = make_quant(8, -127, 127, 0, 2, (const float[]){0.5f, 1.0f},
+                                       (const int32_t[]){0, 0});
+    // ... over 0.5, ties to even none, cut at 7: 0 2 4 6 7 7, two in a byte.
+    struct msc_quant nibble = make_quant(4, -7, 7, -1, 1, (const float[]){0.5f}, (const int32_t[]){0});
+    struct msc_quant wide = make_quant(12, 0, 4095, -1, 1, (const float[]){0.01f},
+                                       (const int32_t[]){5});
+    edits[slot_of(&sites, g, "a", 1)] = &byte;
+    edits[slot_of(&sites, g, "b", 1)] = &nibble;
+    edits[slot_of(&sites, g, "c", 1)] = &wide;
+    struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
+    Onnx__ModelProto *model = save_and_read(g, &options);
+    assert_int_equal(count_nodes(model, "QuantizeLinear"), 0);
+    // Every use is edited, so the dequantised value has the weight's name and no floats are left.
+    assert_null(find_initializer(model, "w_a"));
+    const Onnx__NodeProto *a = find_node(model, "w_a");
+    assert_string_equal(a->op_type, "DequantizeLinear");
+    assert_string_equal(a->attribute[0]->name, "axis");
+    assert_int_equal(a->attribute[0]->i, 0);
+    check_bytes(model, a->input[0], MSC_ONNX_INT8, 6, "\0\2\4\3\4\5");
+    check_bytes(model, a->input[1], MSC_ONNX_FLOAT, 8, (const float[]){0.5f, 1.0f});
+    const Onnx__NodeProto *b = find_node(model, "w_b");
+    assert_int_equal(b->n_attribute, 0);
+    check_bytes(model, b->input[0], MSC_ONNX_INT4, 3, "\x20\x64\x77");
+    check_bytes(model, b->input[2], MSC_ONNX_INT4, 1, "\0");
+    check_bytes(model, find_node(model, "w_c")->input[0], MSC_ONNX_UINT16, 12,
+                (const uint16_t[]){5, 105, 205, 305, 405, 505});
+    msc_onnx_model_free(model);
+    msc_sites_finish(&sites);
+    msc_graph_destroy(g);
+}
+
+// A weight that one joint reads as floats and another quantised is there in both forms.
+static void test_graph_onnx_export__weight_in_both_forms(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("shared"));
+    struct msc_sites sites;
+    assert_ok(msc_sites_find(&sites, g, false));
+    const struct msc_quant **edits = msc_alloc_zero((size_t)sites.n_slots, sizeof(*edits));
+    struct msc_quant q = make_quant(8, -127, 127, -1, 1, (const float[]){0.1f}, (const int32_t[]){0});
+    edits[slot_of(&sites, g, "second", 1)] = &q;
+    struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
+    Onnx__ModelProto *model = save_and_read(g, &options);
+    assert_non_null(find_initializer(model, "w"));
+    assert_string_equal(find_node(model, "a")->input[1], "w");
+    const Onnx__NodeProto *second = find_node(model, "b");
+    assert_string_equal(second->input[1], "w_dequantized");
+    assert_string_equal(find_node(model, "w_dequantized")->op_type, "DequantizeLinear");
+    msc_onnx_model_free(model);
+    msc_free(edits);
+    msc_sites_finish(&sites);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_export__errors(void **state) {
+    (void)state;
+    struct msc_graph *g = fan_out();
+    struct msc_sites sites;
+    assert_ok(msc_sites_find(&sites, g, false));
+    const struct msc_quant *edits[6] = {NULL};
+    struct msc_quant off = make_quant(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){300});
+    struct msc_quant huge = make_quant(16, -40000, 10, -1, 1, (const float[]){0.5f},
+                                       (const int32_t[]){0});
+    struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
+    unlink(scratch);
+    edits[slot_of(&sites, g, "a", 0)] = &off;
+    assert_int_equal(msc_onnx_save(g, scratch, &options), MSC_E_INVALID);
+    assert_message("joint 'a': zero point 300 of 'x' lies outside of 0 to 255");
+    edits[slot_of(&sites, g, "a", 0)] = &huge;
+    assert_int_equal(msc_onnx_save(g, scratch, &options), MSC_E_UNSUPPORTED);
+    assert_message("fit no integer type");
+    assert_false(msc_file_exists(scratch));
+    assert_int_not_equal(msc_onnx_save(g, "/nowhere/at/all.onnx", NULL), MSC_OK);
+    assert_message("/nowhere/at/all.onnx");
+    msc_sites_finish(&sites);
+    msc_graph_destroy(g);
+    const struct msc_attr layout[] = {{"data_layout", "NHWC"}, {"out_layout", "NHWC"}};
+    assert_ok(msc_graph_create(&g, "nhwc"));
+    struct msc_weight_spec w = {"weight", add_weight(g, "w", "OIHW", 4, DIMS(2, 3, 1, 1))};
+    int32_t y = add_joint(g, &(struct msc_joint_spec){
+                                 .op = MSC_OP_CONV2D,
+                                 .name = "conv",
+                                 .n_inputs = 1,
+                                 .inputs = IDS(add_input(g, "x", "NHWC", 4, DIMS(1, 2, 2, 3))),
+                                 .n_weights = 1,
+                                 .weights = &w,
+                                 .n_attrs = 2,
+                                 .attrs = layout,
+                             });
+    assert_ok(msc_graph_set_outputs(g, 1, &y));
+    assert_ok(msc_graph_finalize(g));
+    assert_int_equal(msc_onnx_save(g, scratch, NULL), MSC_E_UNSUPPORTED);
+    assert_message("joint 'conv': ONNX has no form of nn.conv2d with data_layout 'NHWC'");
+    msc_graph_destroy(g);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graph_onnx_export__round_trip),
+        cmocka_unit_test(test_graph_onnx_export__header),
+        cmocka_unit_test(test_graph_onnx_export__activations),
+        cmocka_unit_test(test_graph_onnx_export__weights),
+        cmocka_unit_test(test_graph_onnx_export__weight_in_both_forms),
+        cmocka_unit_test(test_graph_onnx_export__errors),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

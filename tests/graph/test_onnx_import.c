@@ -1,0 +1,260 @@
+#include "tests/graph/onnx_files.h"
+
+static void test_graph_onnx_import__names(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("names"));
+    // Names that two nodes have, or a node and an input, and hints that a later node is called by.
+    assert_string_equal(op_of(g, "relu_1"), "nn.relu");
+    assert_string_equal(op_of(g, "sigmoid"), "sigmoid");
+    assert_string_equal(op_of(g, "tanh"), "tanh");
+    assert_string_equal(op_of(g, "abs"), "abs");
+    assert_string_equal(op_of(g, "relu"), "add");
+    assert_string_equal(op_of(g, "x"), "input");
+    assert_string_equal(output_of(g, "sigmoid")->alias, "b");
+    assert_string_equal(output_of(g, "relu")->alias, "y");
+    assert_int_equal(msc_graph_n_inputs(g), 1);
+    assert_int_not_equal(msc_graph_find_tensor(g, "w"), MSC_NO_ID);
+    assert_int_equal(msc_graph_find_tensor(g, "unused"), MSC_NO_ID);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_import__gemm(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("gemm"));
+    assert_string_equal(op_of(g, "oi"), "msc.linear_bias");
+    assert_string_equal(weight_of(g, "oi", "weight")->name, "w_oi");
+    assert_string_equal(weight_of(g, "oi", "weight")->layout, "OI");
+    assert_string_equal(op_of(g, "io"), "msc.linear_bias");
+    assert_string_equal(weight_of(g, "io", "weight")->layout, "IO");
+    assert_string_equal(weight_of(g, "io", "bias")->layout, "O");
+    // 0.5 * ramp and 2 * [1, -1].
+    check_floats(weight_of(g, "scaled", "weight"), 6,
+                 (const float[]){-0.5f, -0.375f, -0.25f, -0.125f, 0.0f, 0.125f});
+    check_floats(weight_of(g, "scaled", "bias"), 2, (const float[]){2.0f, -2.0f});
+    check_floats(weight_of(g, "scalar", "bias"), 2, (const float[]){3.0f, 3.0f});
+    assert_string_equal(op_of(g, "bare"), "msc.linear");
+    assert_string_equal(op_of(g, "full_bias"), "msc.gemm");
+    assert_string_equal(op_of(g, "turned"), "msc.gemm");
+    assert_string_equal(attr_of(g, "turned", "trans_a"), "1");
+    assert_string_equal(op_of(g, "product"), "msc.linear");
+    assert_string_equal(op_of(g, "sum"), "add");
+    assert_string_equal(op_of(g, "left"), "matmul");
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_import__symbols(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("dims"));
+    const struct msc_tensor *x = output_of(g, "x"), *y = output_of(g, "y");
+    check_dims(x, "[-1,-1]");
+    check_dims(y, "[-1,1]");
+    assert_int_equal(x->prims[0], y->prims[0]);
+    assert_string_equal(msc_graph_prim(g, x->prims[0])->name, "N");
+    assert_string_equal(msc_graph_prim(g, x->prims[1])->name, "x.1");
+    assert_int_equal(output_of(g, "add")->prims[1], x->prims[1]);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_import__bound_symbols(void **state) {
+    (void)state;
+    struct msc_graph *g;
+    const struct msc_binding bindings[] = {{"N", 4}, {"x.1", 7}};
+    struct msc_onnx_import_options options = {.bindings = bindings, .n_bindings = 2};
+    assert_ok(msc_onnx_load(&g, MSC_TESTS_MODEL("dims"), &options));
+    assert_true(msc_graph_is_bound(g));
+    check_dims(output_of(g, "add"), "[4,7]");
+    msc_graph_destroy(g);
+    const struct msc_binding unknown = {"M", 4};
+    options = (struct msc_onnx_import_options){.bindings = &unknown, .n_bindings = 1};
+    assert_int_equal(msc_onnx_load(&g, MSC_TESTS_MODEL("dims"), &options), MSC_E_INVALID);
+    assert_message("symbol 'M'");
+}
+
+static void test_graph_onnx_import__outputs(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("outputs"));
+    static const char *const aliases[] = {"x", "k", "i", "j"};
+    static const char *const ops[] = {"identity", "identity", "nn.relu", "identity"};
+    assert_int_equal(msc_graph_n_outputs(g), 4);
+    for (int32_t i = 0; i < 4; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_output(g, i));
+        assert_string_equal(t->alias, aliases[i]);
+        assert_string_equal(op_of(g, msc_graph_joint(g, t->producer)->name), ops[i]);
+    }
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_import__constants(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("constants"));
+    // The transposed ramp [2, 3] became the weight, under the name of the value that it was.
+    const struct msc_tensor *w = weight_of(g, "matmul", "weight");
+    assert_string_equal(w->name, "w");
+    check_floats(w, 6, (const float[]){-1.0f, -0.25f, -0.75f, 0.0f, -0.5f, 0.25f});
+    assert_string_equal(op_of(g, "n_float"), "constant");
+    check_floats(weight_of(g, "add_constants", "const"), 2, (const float[]){3.0f, 4.0f});
+    assert_string_equal(attr_of(g, "reshape", "shape"), "1,2");
+    assert_int_equal(msc_graph_find_joint(g, "sqrt"), MSC_NO_ID);
+    assert_int_equal(msc_graph_find_joint(g, "n_ints"), MSC_NO_ID);
+    assert_int_equal(msc_graph_n_joints(g), 7);
+    msc_graph_destroy(g);
+}
+
+// Scales are gamma / sqrt(var + epsilon) = 2 and 1/2.
+static void test_graph_onnx_import__batch_norm(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("batch_norm"));
+    assert_string_equal(op_of(g, "conv_a"), "msc.conv2d_bias");
+    assert_string_equal(weight_of(g, "conv_a", "weight")->name, "w_a");
+    check_floats(weight_of(g, "conv_a", "weight"), 4, (const float[]){2.0f, 4.0f, -0.5f, 2.0f});
+    assert_string_equal(weight_of(g, "conv_a", "bias")->name, "beta_a");
+    check_floats(weight_of(g, "conv_a", "bias"), 2, (const float[]){-1.0f, 1.5f});
+    assert_string_equal(output_of(g, "conv_a")->alias, "a_norm");
+    check_floats(weight_of(g, "conv_b", "weight"), 4, (const float[]){2.0f, 1.0f, 0.0f, 0.5f});
+    assert_string_equal(weight_of(g, "conv_b", "bias")->name, "b_b");
+    check_floats(weight_of(g, "conv_b", "bias"), 2, (const float[]){0.25f, 1.0f});
+    assert_int_equal(msc_graph_find_joint(g, "norm_a"), MSC_NO_ID);
+    assert_int_equal(msc_graph_find_joint(g, "norm_b"), MSC_NO_ID);
+    // The third convolution's own result is an output.
+    assert_string_equal(op_of(g, "conv_c"), "nn.conv2d");
+    assert_string_equal(op_of(g, "norm_c"), "nn.batch_norm");
+    msc_graph_destroy(g);
+    struct msc_onnx_import_options options = {.keep_batch_norm = true};
+    assert_ok(msc_onnx_load(&g, MSC_TESTS_MODEL("batch_norm"), &options));
+    assert_string_equal(op_of(g, "norm_a"), "nn.batch_norm");
+    check_floats(weight_of(g, "conv_a", "weight"), 4, (const float[]){1.0f, 2.0f, -1.0f, 4.0f});
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_import__old_softmax(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("softmax_12"));
+    assert_string_equal(op_of(g, "flat"), "reshape");
+    check_dims(output_of(g, "softmax"), "[2,60]");
+    check_dims(output_of(g, "flat"), "[2,3,4,5]");
+    assert_string_equal(op_of(g, "last"), "nn.softmax");
+    assert_string_equal(attr_of(g, "last", "axis"), "3");
+    const struct msc_tensor *s = output_of(g, "s"), *t = output_of(g, "symbolic");
+    assert_int_equal(t->prims[1], s->prims[1]);
+    assert_int_equal(t->prims[2], s->prims[2]);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_import__old_opset(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("opset_9"));
+    check_dims(output_of(g, "slice"), "[1,3,3,4]");
+    check_dims(output_of(g, "pad"), "[1,3,4,6]");
+    assert_string_equal(attr_of(g, "pad", "pad_value"), "1.5");
+    assert_string_equal(attr_of(g, "clip", "max"), "6");
+    check_dims(output_of(g, "upsample"), "[1,3,8,12]");
+    assert_string_equal(attr_of(g, "upsample", "coordinate_transformation_mode"), "asymmetric");
+    assert_string_equal(attr_of(g, "upsample", "rounding_method"), "floor");
+    assert_int_equal(msc_graph_find_joint(g, "dropout"), MSC_NO_ID);
+    check_dims(output_of(g, "mean"), "[1,3]");
+    check_dims(output_of(g, "unsqueeze"), "[1,1,3,1]");
+    const struct msc_joint *split = msc_graph_joint(g, msc_graph_find_joint(g, "split"));
+    check_dims(msc_graph_tensor(g, split->outputs[0]), "[1,1,1]");
+    check_dims(msc_graph_tensor(g, split->outputs[1]), "[1,2,1]");
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_import__windows(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("windows"));
+    assert_string_equal(attr_of(g, "same", "padding"), "0,0,1,1");
+    assert_string_equal(attr_of(g, "lower", "padding"), "1,1,0,0");
+    check_dims(output_of(g, "same"), "[1,4,3,3]");
+    check_dims(output_of(g, "ceil"), "[1,3,3,3]");
+    check_dims(output_of(g, "up"), "[1,2,11,12]");
+    check_dims(output_of(g, "padded"), "[1,2,10,11]");
+    assert_string_equal(weight_of(g, "up", "weight")->layout, "IOHW");
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_import__shared_weights(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("shared"));
+    assert_ptr_equal(weight_of(g, "first", "weight"), weight_of(g, "second", "weight"));
+    assert_string_equal(msc_graph_joint(g, msc_graph_find_joint(g, "second"))->shared_ref, "first");
+    // One matrix read in two orientations is two weights over the same elements.
+    const struct msc_tensor *oi = weight_of(g, "gemm", "weight");
+    const struct msc_tensor *io = weight_of(g, "matmul", "weight");
+    assert_string_equal(oi->layout, "OI");
+    assert_string_equal(io->layout, "IO");
+    assert_ptr_equal(oi->data, io->data);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_import__layouts(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("view"));
+    assert_string_equal(output_of(g, "x")->layout, "NCHW"); // known from its reader alone
+    assert_string_equal(output_of(g, "conv")->layout, "NCHW");
+    assert_string_equal(weight_of(g, "conv", "weight")->layout, "OIHW");
+    assert_string_equal(output_of(g, "reshape")->layout, "NC");
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_import__external_data(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("external"));
+    check_floats(weight_of(g, "conv", "weight"), 4, (const float[]){1.0f, 2.0f, 3.0f, 4.0f});
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_import__refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *path;
+        enum msc_status status;
+        const char *message;
+    } rows[] = {
+        {MSC_TESTS_MODEL("nan"), MSC_E_INVALID, "initialiser 'w': element 2 of 3 is NaN"},
+        {MSC_TESTS_MODEL("infinite"), MSC_E_INVALID, "initialiser 'w': element 1 of 2 is infinite"},
+        {MSC_TESTS_MODEL("unknown"), MSC_E_UNSUPPORTED,
+         "node 'corner' (Det): there is no operator 'Det' of domain 'com.example'"},
+        {MSC_TESTS_MODEL("undefined"), MSC_E_FORMAT, "node 'relu' (Relu): it reads 'nothing'"},
+        {MSC_TESTS_MODEL("twice"), MSC_E_FORMAT, "node 'b' (Abs): value 'y' is made twice"},
+        {MSC_TESTS_MODEL("mismatch"), MSC_E_INVALID, "input has 1 channels, the weight is for 3"},
+        {MSC_TESTS_MODEL("opset_5"), MSC_E_UNSUPPORTED, "opset 5, expected 6 to 21"},
+        {MSC_TESTS_MODEL("mask_output"), MSC_E_UNSUPPORTED,
+         "it reads 'mask', an extra output of Dropout"},
+        {MSC_TESTS_MODEL("short_weight"), MSC_E_FORMAT, "needs 16 bytes, found 15"},
+        {MSC_TESTS_MODEL("huge_weight"), MSC_E_FORMAT, "negative or too large"},
+        {MSC_TESTS_MODEL("external_outside"), MSC_E_INVALID, "must lie in the model's own folder"},
+        {MSC_TESTS_MODEL("external_short"), MSC_E_FORMAT, "bytes 16 to 32 lie outside"},
+        {MSC_TESTS_FOLDER "/graph/files/make_models.py", MSC_E_FORMAT, "at byte"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct msc_graph *g = NULL;
+        assert_int_equal(msc_onnx_load(&g, rows[i].path, NULL), rows[i].status);
+        assert_message(rows[i].path);
+        assert_message(rows[i].message);
+        assert_null(g);
+    }
+    struct msc_graph *g;
+    assert_int_not_equal(msc_onnx_load(&g, MSC_TESTS_MODEL("absent"), NULL), MSC_OK);
+    assert_message("absent.onnx");
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graph_onnx_import__names),
+        cmocka_unit_test(test_graph_onnx_import__gemm),
+        cmocka_unit_test(test_graph_onnx_import__symbols),
+        cmocka_unit_test(test_graph_onnx_import__bound_symbols),
+        cmocka_unit_test(test_graph_onnx_import__outputs),
+        cmocka_unit_test(test_graph_onnx_import__constants),
+        cmocka_unit_test(test_graph_onnx_import__batch_norm),
+        cmocka_unit_test(test_graph_onnx_import__old_softmax),
+        cmocka_unit_test(test_graph_onnx_import__old_opset),
+        cmocka_unit_test(test_graph_onnx_import__windows),
+        cmocka_unit_test(test_graph_onnx_import__shared_weights),
+        cmocka_unit_test(test_graph_onnx_import__layouts),
+        cmocka_unit_test(test_graph_onnx_import__external_data),
+        cmocka_unit_test(test_graph_onnx_import__refusals),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
