@@ -80,16 +80,27 @@ static void vulkan_close(struct msc_backend *base) {
     msc_free(b);
 }
 
+static struct msc_hash hash_shaders(void) {
+    struct msc_hash h = msc_hash_bytes(NULL, 0);
+    for (const struct msc_vk_shader_code *c = msc_vk_shader_codes; c->name; c++) {
+        h = msc_hash_add_bytes(msc_hash_add_text(h, c->name), c->words, c->n_bytes);
+    }
+    return h;
+}
+
 static enum msc_status vulkan_init(struct msc_vk_backend *b) {
     static const float zeros[64];
     MSC_TRY(msc_vk_open(&b->vk, &b->base.options));
     MSC_TRY(msc_vk_upload_new(b->vk, &b->nothing, zeros, sizeof(zeros)));
     MSC_TRY(msc_backend_cpu.open(&b->host, &b->base.options));
+    char shaders[MSC_HASH_TEXT_BYTES];
+    msc_hash_format(shaders, hash_shaders());
     // The cpu backend's own id stands for the steps that run there.
-    snprintf(b->numerics, sizeof(b->numerics), "vulkan/%d %.100s, %.200s, family %s, %s; %.200s",
+    snprintf(b->numerics, sizeof(b->numerics),
+             "vulkan/%d %.100s, %.200s, family %s, %s, shaders %.8s; %.200s",
              MSC_VK_KERNELS_VERSION, b->vk->properties.deviceName, b->vk->driver,
              b->vk->tuning.is_family_u ? "u" : "g",
-             b->vk->divides_exactly ? "exact division" : "repaired division",
+             b->vk->divides_exactly ? "exact division" : "repaired division", shaders,
              b->host->def->numerics(b->host));
     return MSC_OK;
 }

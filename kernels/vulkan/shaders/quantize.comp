@@ -27,7 +27,7 @@ void main() {
         for (uint k = 0; k < 4 && at + k < n; k++) {
             float r = rounded(x[at + k]);
             if (FORMAT == 1) {
-                precise float back = r * scale;
+                precise float back = float(int(r)) * scale; // 0 has no sign
                 words[at + k] = floatBitsToUint(back);
             } else {
                 word |= (uint(int(r) + zero) & 0xffu) << (8 * k);

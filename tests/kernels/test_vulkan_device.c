@@ -1,0 +1,348 @@
+// The Vulkan machine below the kernels: opening and closing, memory, copies, the cache on disk,
+// several threads, and joints that run on the host. Skipped where there is no Vulkan device.
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "kernels/vulkan/vk_kernels.h"
+#include "kernels/vulkan/vulkan.h"
+
+#include "tests/msc_test.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// Kept open, so that drivers stay loaded: unloaded they lose memory of their own.
+static struct msc_backend *kept;
+
+static int open_kept(void **state) {
+    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_vulkan_device device;
+    (void)state;
+    o.n_threads = 4;
+    if (msc_vulkan_list(&device, 1) > 0) {
+        assert_ok(msc_backend_open(&kept, "vulkan", &o));
+    } else {
+        print_message("no Vulkan device\n");
+    }
+    return 0;
+}
+
+static void skip_without_device(void) {
+    if (!kept) {
+        skip();
+    }
+}
+
+static struct msc_backend *open_another(const char *cache_folder) {
+    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_backend *b;
+    o.cache_folder = cache_folder;
+    assert_ok(msc_backend_open(&b, "vulkan", &o));
+    return b;
+}
+
+// ---- Devices ----------------------------------------------------------------------------------
+
+static void test_kernels_vulkan_device__lists(void **state) {
+    struct msc_vulkan_device devices[16];
+    (void)state;
+    skip_without_device();
+    int n = msc_vulkan_list(devices, 16);
+    assert_true(n >= 1);
+    for (int i = 0; i < n && i < 16; i++) {
+        assert_int_equal(devices[i].index, i);
+        assert_true(devices[i].name[0] != '\0' && devices[i].kind[0] != '\0');
+        assert_true(!devices[i].is_usable || devices[i].memory_bytes > 0);
+    }
+    int gpu = msc_vulkan_first_gpu();
+    assert_true(gpu < n && (gpu < 0 || devices[gpu].is_gpu));
+}
+
+// "auto" never takes a software driver.
+static void test_kernels_vulkan_device__auto(void **state) {
+    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_backend *b;
+    (void)state;
+    skip_without_device();
+    assert_ok(msc_backend_open(&b, "auto", &o));
+    assert_string_equal(b->def->name, msc_vulkan_first_gpu() >= 0 ? "vulkan" : "cpu");
+    msc_backend_close(b);
+}
+
+static void test_kernels_vulkan_device__absent(void **state) {
+    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_backend *b;
+    (void)state;
+    skip_without_device();
+    assert_int_equal(msc_backend_open(&b, "vulkan:200", &o), MSC_E_DEVICE);
+    assert_non_null(strstr(msc_status_message(), "no device 200"));
+    assert_int_equal(msc_backend_open(&b, "vulkan:x", &o), MSC_E_INVALID);
+}
+
+static void test_kernels_vulkan_device__numerics(void **state) {
+    (void)state;
+    skip_without_device();
+    const char *id = kept->def->numerics(kept);
+    assert_non_null(strstr(id, "vulkan/1 "));
+    assert_non_null(strstr(id, "family "));
+    assert_non_null(strstr(id, "shaders "));
+}
+
+static void test_kernels_vulkan_device__closes(void **state) {
+    (void)state;
+    skip_without_device();
+    struct msc_backend *b = open_another(NULL);
+    void *memory = b->def->allocate(b, 1000);
+    float x[250] = {0};
+    assert_non_null(memory);
+    assert_ok(b->def->upload(b, memory, x, sizeof(x)));
+    b->def->release_memory(b, memory, 1000);
+    assert_int_equal(msc_vulkan_n_messages(b), 0);
+    msc_backend_close(b);
+}
+
+// ---- Memory -----------------------------------------------------------------------------------
+
+#define N_BLOCKS 200
+
+// Blocks of all sizes come and go; what lies in those that stay does not change.
+static void test_kernels_vulkan_device__memory(void **state) {
+    struct msc_rng rng;
+    void *blocks[N_BLOCKS] = {NULL};
+    size_t sizes[N_BLOCKS] = {0};
+    static uint8_t bytes[40000], back[40000];
+    (void)state;
+    skip_without_device();
+    msc_rng_seed(&rng, 3, 0);
+    for (int i = 0; i < 2000; i++) {
+        size_t k = msc_rng_u64(&rng) % N_BLOCKS;
+        if (blocks[k]) {
+            assert_ok(kept->def->download(kept, back, blocks[k], sizes[k]));
+            memset(bytes, (int)k, sizes[k]);
+            assert_memory_equal(back, bytes, sizes[k]);
+            kept->def->release_memory(kept, blocks[k], sizes[k]);
+            blocks[k] = NULL;
+        } else {
+            sizes[k] = 1 + msc_rng_u64(&rng) % sizeof(bytes);
+            blocks[k] = kept->def->allocate(kept, sizes[k]);
+            assert_non_null(blocks[k]);
+            memset(bytes, (int)k, sizes[k]);
+            assert_ok(kept->def->upload(kept, blocks[k], bytes, sizes[k]));
+        }
+    }
+    for (int k = 0; k < N_BLOCKS; k++) {
+        if (blocks[k]) {
+            kept->def->release_memory(kept, blocks[k], sizes[k]);
+        }
+    }
+}
+
+// More than the device takes in one piece.
+static void test_kernels_vulkan_device__too_large(void **state) {
+    (void)state;
+    skip_without_device();
+    assert_null(kept->def->allocate(kept, (size_t)1 << 40));
+    assert_null(kept->def->allocate(kept, (size_t)3 << 30));
+}
+
+static struct msc_view view_of(void *memory, enum msc_dtype dtype, int64_t n) {
+    return (struct msc_view){.data = memory, .dtype = dtype, .n_dims = 1, .dims = {n}};
+}
+
+static void fill_scale(struct msc_quant *q, const float *scale, const int32_t *zero) {
+    *q = (struct msc_quant){
+        .bits = 8, .low = 0, .high = 255, .axis = -1, .n = 1, .scales = scale, .zero_points = zero};
+    msc_quant_seal(q);
+}
+
+// Copies larger than the staging buffers, also while work is recorded, and memory that is used
+// again right behind its last reader.
+static void test_kernels_vulkan_device__order(void **state) {
+    const int64_t n = 3 * 1024 * 1024 + 5; // 12 MiB of floats
+    const float scale = 1.0f;
+    const int32_t zero = 0;
+    struct msc_quant q;
+    (void)state;
+    skip_without_device();
+    fill_scale(&q, &scale, &zero);
+    float *x = msc_alloc((size_t)n * sizeof(float));
+    uint8_t *bytes = msc_alloc((size_t)n);
+    void *from = kept->def->allocate(kept, (size_t)n * sizeof(float));
+    void *to[3];
+    for (int round = 0; round < 3; round++) {
+        for (int64_t i = 0; i < n; i++) {
+            x[i] = (float)((i * (round + 3)) % 256);
+        }
+        to[round] = kept->def->allocate(kept, (size_t)n);
+        struct msc_view in = view_of(from, MSC_DTYPE_F32, n);
+        struct msc_view out = view_of(to[round], MSC_DTYPE_U8, n);
+        out.quant = &q;
+        // Overwrites what the round before may not have read yet.
+        assert_ok(kept->def->upload(kept, from, x, (size_t)n * sizeof(float)));
+        assert_ok(kept->def->quantize(kept, &in, &out, &q, 0));
+    }
+    for (int round = 0; round < 3; round++) {
+        assert_ok(kept->def->download(kept, bytes, to[round], (size_t)n));
+        for (int64_t i = 0; i < n; i++) {
+            assert_int_equal(bytes[i], (i * (round + 3)) % 256);
+        }
+        kept->def->release_memory(kept, to[round], (size_t)n);
+    }
+    kept->def->release_memory(kept, from, (size_t)n * sizeof(float));
+    msc_free(x);
+    msc_free(bytes);
+    assert_int_equal(msc_vulkan_n_messages(kept), 0);
+}
+
+// ---- Quantising -------------------------------------------------------------------------------
+
+// Every format and odd lengths, over values with ties, infinities and NaN: the formula of edits.
+static void test_kernels_vulkan_device__quantizes(void **state) {
+    static const struct {
+        int32_t bits, low, high, zero;
+        enum msc_dtype dtype;
+    } kinds[] = {
+        {8, 0, 255, 113, MSC_DTYPE_U8},
+        {8, -127, 127, 0, MSC_DTYPE_I8},
+        {4, -8, 7, 0, MSC_DTYPE_I8},
+        {12, 0, 4095, 1000, MSC_DTYPE_F32},
+    };
+    enum { N = 1003 };
+    float x[N], fake[N], expected[N];
+    uint8_t bytes[N];
+    struct msc_rng rng;
+    (void)state;
+    skip_without_device();
+    msc_rng_seed(&rng, 9, 0);
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        float scale = 0.01f + 0.1f * (float)msc_rng_double(&rng);
+        for (int i = 0; i < N; i++) {
+            x[i] = i % 7 == 0 ? scale * ((float)(i % 300) + 0.5f)
+                              : 40.0f * (float)(msc_rng_double(&rng) - 0.5);
+        }
+        x[1] = INFINITY;
+        x[2] = -INFINITY;
+        x[3] = -0.0f;
+        struct msc_quant q = {.bits = kinds[k].bits, .low = kinds[k].low, .high = kinds[k].high,
+                              .axis = -1, .n = 1, .scales = &scale, .zero_points = &kinds[k].zero};
+        msc_quant_seal(&q);
+        void *from = kept->def->allocate(kept, sizeof(x)), *to = kept->def->allocate(kept, sizeof(x));
+        struct msc_view in = view_of(from, MSC_DTYPE_F32, N);
+        struct msc_view out = view_of(to, kinds[k].dtype, N);
+        bool is_float = kinds[k].dtype == MSC_DTYPE_F32;
+        out.quant = is_float ? NULL : &q;
+        assert_ok(kept->def->upload(kept, from, x, sizeof(x)));
+        assert_ok(kept->def->quantize(kept, &in, &out, &q, 0));
+        if (is_float) {
+            msc_fake_quantize_run(expected, x, N, scale, kinds[k].zero, q.low, q.high);
+            assert_ok(kept->def->download(kept, fake, to, sizeof(fake)));
+            assert_memory_equal(fake, expected, sizeof(fake));
+        } else {
+            assert_ok(kept->def->download(kept, bytes, to, sizeof(bytes)));
+            for (int i = 0; i < N; i++) {
+                int32_t e = msc_quantize_value(x[i], scale, kinds[k].zero, q.low, q.high);
+                assert_int_equal(bytes[i], (uint8_t)e);
+            }
+        }
+        kept->def->release_memory(kept, from, sizeof(x));
+        kept->def->release_memory(kept, to, sizeof(x));
+    }
+}
+
+// Threads that quantise at the same time do not disturb each other.
+static void test_kernels_vulkan_device__threads(void **state) {
+    enum { N = 5000 };
+    int n_wrong = 0;
+    (void)state;
+    skip_without_device();
+#pragma omp parallel for num_threads(4) reduction(+ : n_wrong)
+    for (int t = 0; t < 40; t++) {
+        float scale = 1.0f + (float)t;
+        int32_t zero = t;
+        struct msc_quant q;
+        float *x = msc_alloc(N * sizeof(float));
+        uint8_t *bytes = msc_alloc(N);
+        fill_scale(&q, &scale, &zero);
+        void *from = kept->def->allocate(kept, N * sizeof(float));
+        void *to = kept->def->allocate(kept, N);
+        struct msc_view in = view_of(from, MSC_DTYPE_F32, N), out = view_of(to, MSC_DTYPE_U8, N);
+        out.quant = &q;
+        for (int i = 0; i < N; i++) {
+            x[i] = (float)(i % 1000);
+        }
+        n_wrong += kept->def->upload(kept, from, x, N * sizeof(float)) != MSC_OK;
+        n_wrong += kept->def->quantize(kept, &in, &out, &q, omp_get_thread_num()) != MSC_OK;
+        n_wrong += kept->def->download(kept, bytes, to, N) != MSC_OK;
+        for (int i = 0; i < N; i++) {
+            n_wrong += bytes[i] != msc_quantize_value(x[i], scale, zero, 0, 255);
+        }
+        kept->def->release_memory(kept, from, N * sizeof(float));
+        kept->def->release_memory(kept, to, N);
+        msc_free(x);
+        msc_free(bytes);
+    }
+    assert_int_equal(n_wrong, 0);
+    assert_int_equal(msc_vulkan_n_messages(kept), 0);
+}
+
+// ---- The cache on disk ------------------------------------------------------------------------
+
+static void damage(const char *path, size_t at) {
+    char *data;
+    size_t n_bytes;
+    assert_ok(msc_file_read(&data, &n_bytes, path));
+    assert_true(n_bytes > at);
+    data[at] ^= 0x40;
+    assert_ok(msc_file_write(path, data, n_bytes));
+    msc_free(data);
+}
+
+// Whatever lies there is no reason to fail: a file of another device, a damaged or a cut one.
+static void test_kernels_vulkan_device__cache(void **state) {
+    char folder[] = "/tmp/msc_vulkan_XXXXXX", path[300];
+    (void)state;
+    skip_without_device();
+    assert_non_null(mkdtemp(folder));
+    struct msc_backend *b = open_another(folder);
+    const VkPhysicalDeviceProperties *p = &msc_vk_from(b)->vk->properties;
+    snprintf(path, sizeof(path), "%s/vulkan-%08x-%08x.cache", folder, p->vendorID, p->deviceID);
+    msc_backend_close(b);
+    assert_true(msc_file_exists(path));
+    static const size_t places[] = {0, 8, 16, 30, 60, 90, 110};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        damage(path, places[i]);
+        b = open_another(folder);
+        assert_int_equal(msc_vk_from(b)->vk->cache_bytes, 0);
+        msc_backend_close(b); // written anew
+        b = open_another(folder);
+        assert_true(msc_vk_from(b)->vk->cache_bytes > 0);
+        msc_backend_close(b);
+    }
+    assert_ok(msc_file_write(path, "short", 5));
+    b = open_another(folder);
+    assert_int_equal(msc_vk_from(b)->vk->cache_bytes, 0);
+    msc_backend_close(b);
+    assert_ok(msc_file_remove(path));
+    assert_int_equal(rmdir(folder), 0);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_vulkan_device__lists),
+        cmocka_unit_test(test_kernels_vulkan_device__auto),
+        cmocka_unit_test(test_kernels_vulkan_device__absent),
+        cmocka_unit_test(test_kernels_vulkan_device__numerics),
+        cmocka_unit_test(test_kernels_vulkan_device__closes),
+        cmocka_unit_test(test_kernels_vulkan_device__memory),
+        cmocka_unit_test(test_kernels_vulkan_device__too_large),
+        cmocka_unit_test(test_kernels_vulkan_device__order),
+        cmocka_unit_test(test_kernels_vulkan_device__quantizes),
+        cmocka_unit_test(test_kernels_vulkan_device__threads),
+        cmocka_unit_test(test_kernels_vulkan_device__cache),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, open_kept, NULL);
+}
