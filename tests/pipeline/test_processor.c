@@ -90,6 +90,7 @@ static void check_loss(void) {
     struct msc_model *m = NULL;
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
     struct msc_config_dataset from = all_samples();
+    o.device = "cpu";
     snprintf(path, sizeof path, "%s/msc_workspace/quantize_0.jsonl", folder);
     assert_ok(msc_record_open(&record, path, MSC_RECORD_READ, NULL));
     snprintf(path, sizeof path, "%s/msc_workspace/msc_quantize.json", folder);
@@ -112,6 +113,7 @@ static void test_pipeline_processor__search(void **state) {
     struct msc_processor *p = NULL;
     struct msc_processor_result result;
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
+    o.device = "cpu";
     write_config(path);
     assert_ok(msc_processor_open(&p, path, &o));
     assert_ok(msc_processor_run(p, &result));
@@ -133,6 +135,7 @@ static void test_pipeline_processor__cancelled(void **state) {
     struct msc_processor *p = NULL;
     struct msc_processor_result result;
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
+    o.device = "cpu";
     write_config(path);
     snprintf(record, sizeof record, "%s/stopped.jsonl", folder);
     cancel.level = 1;
