@@ -51,9 +51,8 @@ enum msc_status msc_builder_constant(struct msc_value **out, struct msc_builder 
 }
 
 static const char *take_text(struct msc_builder *b, struct msc_str *text) {
-    const char *copy = msc_str_status(text) == MSC_OK
-                           ? msc_arena_strdup(&b->arena, msc_str_text(text))
-                           : NULL;
+    const char *copy =
+        msc_str_status(text) == MSC_OK ? msc_arena_strdup(&b->arena, msc_str_text(text)) : NULL;
     msc_str_finish(text);
     return copy;
 }
@@ -96,8 +95,7 @@ static const char *joint_name(struct msc_builder *b, const char *wanted, enum ms
     for (;;) {
         int32_t number = b->hints[op]++;
         const char *name = number == 0 ? hint : msc_arena_printf(&b->arena, "%s_%d", hint, number);
-        bool is_reserved =
-            name != NULL && msc_graph__names_find(&b->reserved, name) != MSC_NO_ID;
+        bool is_reserved = name != NULL && msc_graph__names_find(&b->reserved, name) != MSC_NO_ID;
         if (name == NULL || (!is_reserved && is_free(b, name))) {
             return name;
         }
@@ -133,16 +131,16 @@ static int32_t find_weight(const struct msc_builder *b, const struct msc_value *
         return MSC_NO_ID;
     }
     const struct msc_tensor *t = &b->graph->tensors[id]->tensor;
-    bool is_same = t->producer == MSC_NO_ID && t->data == v->constant &&
-                   strcmp(t->layout, layout) == 0;
+    bool is_same =
+        t->producer == MSC_NO_ID && t->data == v->constant && strcmp(t->layout, layout) == 0;
     return is_same ? id : MSC_NO_ID;
 }
 
 static enum msc_status make_weight(int32_t *out, struct msc_builder *b, struct msc_value *v,
                                    const char *layout) {
-    bool is_same = v->weight != MSC_NO_ID &&
-                   (layout[0] == '\0' ||
-                    strcmp(b->graph->tensors[v->weight]->tensor.layout, layout) == 0);
+    bool is_same =
+        v->weight != MSC_NO_ID &&
+        (layout[0] == '\0' || strcmp(b->graph->tensors[v->weight]->tensor.layout, layout) == 0);
     if (!is_same && v->constant != NULL) {
         if (strlen(layout) != (size_t)msc_array_n_dims(v->constant)) {
             layout = "";
@@ -377,8 +375,8 @@ static enum msc_status remove_new_constants(struct msc_builder *b, const struct 
     for (int32_t i = 0; i < joint->n_operands; i++) {
         struct msc_value *v = joint->operands[i];
         if (!m->had_tensor[i] && v->tensor != MSC_NO_ID) {
-            MSC_TRY(msc_graph_remove_joint(b->graph,
-                                           b->graph->tensors[v->tensor]->tensor.producer));
+            MSC_TRY(
+                msc_graph_remove_joint(b->graph, b->graph->tensors[v->tensor]->tensor.producer));
             v->tensor = MSC_NO_ID;
         }
     }
@@ -392,8 +390,8 @@ static enum msc_status fold(struct msc_value *outputs[], struct msc_builder *b, 
     const struct msc_joint *j = &b->graph->joints[joint]->joint;
     for (int32_t i = 0; i < j->n_outputs; i++) {
         const char *alias = b->graph->tensors[j->outputs[i]]->tensor.alias;
-        MSC_TRY(msc_builder_constant(&outputs[i], b, alias[0] == '\0' ? j->name : alias,
-                                     arrays[i]));
+        MSC_TRY(
+            msc_builder_constant(&outputs[i], b, alias[0] == '\0' ? j->name : alias, arrays[i]));
         outputs[i]->alias = alias;
         outputs[i]->joint_name = i == 0 ? j->name : NULL;
     }

@@ -11,18 +11,18 @@
 #include "graph/graph_internal.h"
 
 struct msc_value {
-    const char *name;       // of the weight it becomes; "" for none of its own
-    const char *alias;      // the model's own name of the activation, or ""
-    const char *joint_name; // of its `constant` joint; NULL: made from the hint
-    const char *layout;     // axis letters of the weight; "": what the role says
+    const char *name;                 // of the weight it becomes; "" for none of its own
+    const char *alias;                // the model's own name of the activation, or ""
+    const char *joint_name;           // of its `constant` joint; NULL: made from the hint
+    const char *layout;               // axis letters of the weight; "": what the role says
     const struct msc_array *constant; // NULL for an activation; held by the builder
     int32_t tensor; // the activation, or the `constant` joint's output once that is made
     int32_t weight; // the weight tensor once that is made; may be there without elements
 };
 
 struct msc_builder {
-    struct msc_graph *graph; // borrowed
-    struct msc_arena arena;  // values and attribute text
+    struct msc_graph *graph;   // borrowed
+    struct msc_arena arena;    // values and attribute text
     struct msc_array **arrays; // references to constants
     size_t n_arrays, arrays_capacity;
     struct msc_graph_names reserved; // names kept for joints to come
@@ -31,15 +31,15 @@ struct msc_builder {
 
 struct msc_builder_joint {
     enum msc_op op;
-    const char *name;  // NULL or taken: made from the hint
-    const char *scope; // NULL: the usual one
-    int32_t n_operands; // in the order of the operator's roles
+    const char *name;                  // NULL or taken: made from the hint
+    const char *scope;                 // NULL: the usual one
+    int32_t n_operands;                // in the order of the operator's roles
     struct msc_value *const *operands; // NULL: absent
     int32_t n_attrs;
     const struct msc_attr *attrs;
     int32_t n_outputs;
     const char *const *aliases; // [n_outputs]
-    bool stays; // not computed at once, even over constants
+    bool stays;                 // not computed at once, even over constants
 };
 
 // Zero-initialise, then set `graph`.

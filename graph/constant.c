@@ -179,8 +179,8 @@ enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
     }
     enum msc_status status = MSC_OK;
     struct msc_array *operands[MSC_CONSTANT_MAX_OPERANDS] = {NULL};
-    bool has_rule = (rules[j->op].function != NULL || j->op == MSC_OP_CAST) &&
-                    j->n_operands > 0 && j->n_operands <= MSC_CONSTANT_MAX_OPERANDS;
+    bool has_rule = (rules[j->op].function != NULL || j->op == MSC_OP_CAST) && j->n_operands > 0 &&
+                    j->n_operands <= MSC_CONSTANT_MAX_OPERANDS;
     if (j->op != MSC_OP_CONSTANT && j->op != MSC_OP_INPUT) {
         status = from_inference(out, done, g, j);
     }

@@ -158,8 +158,8 @@ static bool binary_element(const struct msc_constant_call *call, enum kind kind,
     enum msc_op op = call->joint->op;
     int64_t at_a = broadcast_index(a, out, i), at_b = broadcast_index(b, out, i);
     if (is_comparison(op)) {
-        store_integer(out, i, compare(op, msc_array_get_double(a, at_a),
-                                      msc_array_get_double(b, at_b)));
+        store_integer(out, i,
+                      compare(op, msc_array_get_double(a, at_a), msc_array_get_double(b, at_b)));
         return true;
     }
     if (kind == KIND_FLOAT) {

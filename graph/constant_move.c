@@ -95,8 +95,8 @@ bool msc_constant__concat(const struct msc_constant_call *call) {
         const struct msc_array *in = call->operands[i];
         copy.dims[axis] = msc_array_dim(in, axis);
         msc_constant__strides(copy.strides, copy.n_dims, msc_array_dims(in));
-        char *to = (char *)msc_array_data(out) +
-                   at * copy.to_strides[axis] * (int64_t)element_bytes(out);
+        char *to =
+            (char *)msc_array_data(out) + at * copy.to_strides[axis] * (int64_t)element_bytes(out);
         msc_constant__copy_strided(to, msc_array_data(in), element_bytes(in), &copy);
         at += copy.dims[axis];
     }
@@ -113,8 +113,8 @@ bool msc_constant__split(const struct msc_constant_call *call) {
     for (int32_t i = 0; i < call->joint->n_outputs; i++) {
         struct msc_constant_copy copy = copy_of(call->outputs[i]);
         msc_constant__strides(copy.strides, copy.n_dims, msc_array_dims(in));
-        const char *from = (const char *)msc_array_data(in) +
-                           at * copy.strides[axis] * (int64_t)element_bytes(in);
+        const char *from =
+            (const char *)msc_array_data(in) + at * copy.strides[axis] * (int64_t)element_bytes(in);
         msc_constant__copy_strided(msc_array_data(call->outputs[i]), from, element_bytes(in),
                                    &copy);
         at += copy.dims[axis];

@@ -32,9 +32,12 @@ static bool with_bias(enum msc_op *out, enum msc_op op) {
     static const struct {
         enum msc_op from, to;
     } pairs[] = {
-        {MSC_OP_CONV1D, MSC_OP_CONV1D_BIAS},      {MSC_OP_CONV2D, MSC_OP_CONV2D_BIAS},
-        {MSC_OP_CONV3D, MSC_OP_CONV3D_BIAS},      {MSC_OP_CONV1D_BIAS, MSC_OP_CONV1D_BIAS},
-        {MSC_OP_CONV2D_BIAS, MSC_OP_CONV2D_BIAS}, {MSC_OP_CONV3D_BIAS, MSC_OP_CONV3D_BIAS},
+        {MSC_OP_CONV1D, MSC_OP_CONV1D_BIAS},
+        {MSC_OP_CONV2D, MSC_OP_CONV2D_BIAS},
+        {MSC_OP_CONV3D, MSC_OP_CONV3D_BIAS},
+        {MSC_OP_CONV1D_BIAS, MSC_OP_CONV1D_BIAS},
+        {MSC_OP_CONV2D_BIAS, MSC_OP_CONV2D_BIAS},
+        {MSC_OP_CONV3D_BIAS, MSC_OP_CONV3D_BIAS},
         {MSC_OP_CONV2D_TRANSPOSE, MSC_OP_CONV2D_TRANSPOSE},
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
@@ -135,9 +138,8 @@ static enum msc_status scale_weight(struct msc_array **out, const struct pair *p
 static enum msc_status make_bias(struct msc_array **out, const struct pair *p,
                                  const struct msc_graph *g) {
     MSC_TRY(msc_array_create(out, MSC_DTYPE_F32, 1, &p->n_channels));
-    const float *old = p->bias == MSC_NO_ID
-                           ? NULL
-                           : msc_array_data(g->tensors[p->bias]->tensor.data);
+    const float *old =
+        p->bias == MSC_NO_ID ? NULL : msc_array_data(g->tensors[p->bias]->tensor.data);
     float *bias = msc_array_data(*out);
     for (int64_t c = 0; c < p->n_channels; c++) {
         bias[c] = (float)((old == NULL ? 0.0 : old[c] * p->scale[c]) + p->shift[c]);

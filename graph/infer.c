@@ -186,7 +186,8 @@ const char *msc_infer__text(const struct msc_infer *call, const char *key) {
 static enum msc_status list_from_operand(struct msc_infer_list *out, const struct msc_infer *call,
                                          const char *key, const struct msc_infer_tensor *t) {
     if (t->n_dims > 1 || !(msc_dtype_is_integer(t->dtype) || msc_dtype_is_float(t->dtype))) {
-        return msc_infer__fail(call, "operand %s has %d dimensions of %s, expected a list of numbers",
+        return msc_infer__fail(call,
+                               "operand %s has %d dimensions of %s, expected a list of numbers",
                                key, t->n_dims, msc_dtype_name(t->dtype));
     }
     out->state = MSC_INFER_UNKNOWN;
@@ -229,8 +230,8 @@ enum msc_status msc_infer__list(struct msc_infer_list *out, const struct msc_inf
     int64_t numbers[MSC_INFER_MAX_VALUES];
     int n = msc_joint_attr_list(call->joint, key, numbers, MSC_INFER_MAX_VALUES);
     if (n < 0 || n > MSC_INFER_MAX_VALUES) {
-        return msc_infer__fail(call, "attribute %s is '%.64s', expected up to %d whole numbers", key,
-                               value, MSC_INFER_MAX_VALUES);
+        return msc_infer__fail(call, "attribute %s is '%.64s', expected up to %d whole numbers",
+                               key, value, MSC_INFER_MAX_VALUES);
     }
     out->state = MSC_INFER_KNOWN;
     out->n = n;

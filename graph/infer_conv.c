@@ -26,8 +26,8 @@ static enum msc_status read_axes(struct axes *out, const struct msc_infer *call,
         }
     }
     if (!fits || out->n_spatial != n_spatial) {
-        return msc_infer__fail(call, "attribute %s is '%s', expected %s and %d spatial letters", key,
-                               layout, pair, n_spatial);
+        return msc_infer__fail(call, "attribute %s is '%s', expected %s and %d spatial letters",
+                               key, layout, pair, n_spatial);
     }
     out->first = (int)(first - layout);
     out->second = (int)(second - layout);
@@ -47,10 +47,11 @@ struct window {
 
 static enum msc_status check_window(const struct msc_infer *call, const struct window *w) {
     if (w->kernel < 1 || w->stride < 1 || w->dilation < 1) {
-        return msc_infer__fail(call,
-                               "window of %lld with stride %lld and dilation %lld, expected positive "
-                               "numbers",
-                               (long long)w->kernel, (long long)w->stride, (long long)w->dilation);
+        return msc_infer__fail(
+            call,
+            "window of %lld with stride %lld and dilation %lld, expected positive "
+            "numbers",
+            (long long)w->kernel, (long long)w->stride, (long long)w->dilation);
     }
     // Far above any real network, and small enough that nothing below overflows.
     const int64_t limit = INT64_C(1) << 31;

@@ -9,7 +9,8 @@ static bool is_one(struct msc_dim d) {
 }
 
 // One axis of two broadcast shapes. A symbol beside a number above 1 must be that number or 1.
-static bool broadcast_dim(struct msc_dim *out, bool *needs_max, struct msc_dim a, struct msc_dim b) {
+static bool broadcast_dim(struct msc_dim *out, bool *needs_max, struct msc_dim a,
+                          struct msc_dim b) {
     *needs_max = false;
     if (msc_infer__same_dim(a, b) || is_one(b)) {
         *out = a;
@@ -254,8 +255,8 @@ enum msc_status msc_infer__unary(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];
     enum msc_op op = call->joint->op;
-    bool keeps = op == MSC_OP_IDENTITY || op == MSC_OP_FLOOR || op == MSC_OP_CEIL ||
-                 op == MSC_OP_ROUND;
+    bool keeps =
+        op == MSC_OP_IDENTITY || op == MSC_OP_FLOOR || op == MSC_OP_CEIL || op == MSC_OP_ROUND;
     msc_infer__copy(out, x);
     if (keeps) {
         msc_infer__copy_all(out, x);

@@ -21,8 +21,8 @@ enum msc_status msc_infer__concat(const struct msc_infer *call) {
             fits = d == axis || !msc_infer__is_number(x->dims[d]) ||
                    !msc_infer__is_number(out->dims[d]) || x->dims[d].value == out->dims[d].value;
             // A number says more than a symbol.
-            out->dims[d] = fits && d != axis && msc_infer__is_number(x->dims[d]) ? x->dims[d]
-                                                                                  : out->dims[d];
+            out->dims[d] =
+                fits && d != axis && msc_infer__is_number(x->dims[d]) ? x->dims[d] : out->dims[d];
         }
         if (!fits) {
             char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
@@ -31,13 +31,13 @@ enum msc_status msc_infer__concat(const struct msc_infer *call) {
                                    msc_dtype_name(first->dtype),
                                    msc_infer__shape_text(b, call, first));
         }
-        MSC_TRY(msc_dim_binary(&out->dims[axis], call->graph, "Add", out->dims[axis],
-                               x->dims[axis]));
+        MSC_TRY(
+            msc_dim_binary(&out->dims[axis], call->graph, "Add", out->dims[axis], x->dims[axis]));
         if (out->layout[0] == '\0') {
             memcpy(out->layout, x->layout, sizeof(out->layout));
         }
-        is_known = is_known && x->n_values >= 0 && out->n_values + x->n_values <=
-                                                       MSC_INFER_MAX_VALUES;
+        is_known =
+            is_known && x->n_values >= 0 && out->n_values + x->n_values <= MSC_INFER_MAX_VALUES;
         for (int v = 0; is_known && v < x->n_values; v++) {
             out->values[out->n_values++] = x->values[v];
         }
@@ -52,8 +52,8 @@ static enum msc_status split_sizes(struct msc_dim sizes[], const struct msc_infe
     int n = call->n_outputs;
     const char *text = msc_infer__text(call, "indices_or_sections");
     int64_t cuts[MSC_INFER_MAX_VALUES];
-    int n_cuts = msc_joint_attr_list(call->joint, "indices_or_sections", cuts,
-                                     MSC_INFER_MAX_VALUES);
+    int n_cuts =
+        msc_joint_attr_list(call->joint, "indices_or_sections", cuts, MSC_INFER_MAX_VALUES);
     bool is_list = strchr(text, ',') != NULL;
     struct msc_dim before = msc_infer__number(0);
     if (is_list && (n_cuts != n - 1 || n > MSC_INFER_MAX_VALUES)) {
@@ -249,12 +249,11 @@ static enum msc_status slice_axis(const struct msc_infer *call, const struct sli
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];
     int axis;
-    struct msc_dim at = s->axes.state == MSC_INFER_KNOWN ? s->axes.values[i]
-                                                         : msc_infer__number(i);
+    struct msc_dim at = s->axes.state == MSC_INFER_KNOWN ? s->axes.values[i] : msc_infer__number(i);
     MSC_TRY(msc_infer__check_axis(&axis, call, at.value, x->n_dims));
     struct msc_dim length = x->dims[axis];
-    struct msc_dim stride = s->strides.state == MSC_INFER_KNOWN ? s->strides.values[i]
-                                                                : msc_infer__number(1);
+    struct msc_dim stride =
+        s->strides.state == MSC_INFER_KNOWN ? s->strides.values[i] : msc_infer__number(1);
     bool is_known = s->begin.state == MSC_INFER_KNOWN && s->end.state == MSC_INFER_KNOWN &&
                     s->strides.state != MSC_INFER_UNKNOWN && msc_infer__is_number(stride);
     if (!is_known) {

@@ -215,8 +215,7 @@ static enum msc_status describe(Onnx__ValueInfoProto **out, struct msc_onnx_expo
 }
 
 static enum msc_status describe_all(Onnx__ValueInfoProto ***out, size_t *n_out,
-                                    struct msc_onnx_export *e, const int32_t tensors[],
-                                    int32_t n) {
+                                    struct msc_onnx_export *e, const int32_t tensors[], int32_t n) {
     *n_out = (size_t)n;
     *out = msc_arena_array(&e->arena, (size_t)n, sizeof(**out));
     if (*out == NULL) {
@@ -269,8 +268,8 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path) 
     MSC_TRY(name_tensors(e));
     MSC_TRY(write_joints(e));
     MSC_TRY(describe_all(&graph.input, &graph.n_input, e, e->graph->inputs, e->graph->n_inputs));
-    MSC_TRY(describe_all(&graph.output, &graph.n_output, e, e->graph->outputs,
-                         e->graph->n_outputs));
+    MSC_TRY(
+        describe_all(&graph.output, &graph.n_output, e, e->graph->outputs, e->graph->n_outputs));
     graph.name = (char *)e->graph->name;
     graph.n_node = e->n_nodes;
     graph.node = e->nodes;
@@ -296,8 +295,8 @@ enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
     size_t n = (size_t)g->n_tensors;
     e.names = msc_arena_array(&e.arena, n, sizeof(e.names[0]));
     e.is_written = msc_arena_array(&e.arena, n, sizeof(e.is_written[0]));
-    enum msc_status status = e.names == NULL || e.is_written == NULL ? msc_onnx__no_memory(&e)
-                                                                    : write_model(&e, path);
+    enum msc_status status =
+        e.names == NULL || e.is_written == NULL ? msc_onnx__no_memory(&e) : write_model(&e, path);
     if (status != MSC_OK) {
         status = msc_status_prefix(status, "%s", path);
     }

@@ -13,9 +13,9 @@ struct msc_onnx_export {
     const struct msc_onnx_export_options *options; // never NULL
     struct msc_arena arena;
     struct msc_graph_names value_names, node_names; // those taken
-    const char **names; // [n_tensors] the value that holds a tensor
-    bool *is_written;   // [n_tensors] a weight that has its initialiser
-    struct msc_array **arrays; // references to arrays made here
+    const char **names;                             // [n_tensors] the value that holds a tensor
+    bool *is_written;                               // [n_tensors] a weight that has its initialiser
+    struct msc_array **arrays;                      // references to arrays made here
     size_t n_arrays, arrays_capacity;
     Onnx__NodeProto **nodes;
     size_t n_nodes, nodes_capacity;
@@ -29,7 +29,7 @@ struct msc_onnx_export {
 struct msc_onnx_joint {
     struct msc_onnx_export *e;
     const struct msc_joint *joint;
-    const char **inputs; // [n_operands] value names, "" where absent, quantised where an edit is
+    const char **inputs;   // [n_operands] value names, "" where absent, quantised where an edit is
     Onnx__NodeProto *node; // the last one added, which makes the joint's outputs
 };
 

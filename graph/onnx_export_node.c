@@ -195,8 +195,7 @@ enum msc_status msc_onnx__floats32(const char **out, struct msc_onnx_joint *j, c
     return add_list(out, j, role, MSC_ONNX_FLOAT, values, n, sizeof(values[0]));
 }
 
-enum msc_status msc_onnx__list_input(const char **out, struct msc_onnx_joint *j,
-                                     const char *role) {
+enum msc_status msc_onnx__list_input(const char **out, struct msc_onnx_joint *j, const char *role) {
     int operand = msc_joint_operand(j->joint, role);
     *out = "";
     if (operand >= 0 && j->inputs[operand][0] != '\0') {

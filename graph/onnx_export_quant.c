@@ -23,8 +23,8 @@ struct type {
 };
 
 static const struct type types[] = {
-    {MSC_ONNX_INT4, -8, 7, 4},          {MSC_ONNX_UINT4, 0, 15, 4},
-    {MSC_ONNX_INT8, -128, 127, 8},      {MSC_ONNX_UINT8, 0, 255, 8},
+    {MSC_ONNX_INT4, -8, 7, 4},           {MSC_ONNX_UINT4, 0, 15, 4},
+    {MSC_ONNX_INT8, -128, 127, 8},       {MSC_ONNX_UINT8, 0, 255, 8},
     {MSC_ONNX_INT16, -32768, 32767, 16}, {MSC_ONNX_UINT16, 0, 65535, 16},
 };
 
@@ -146,8 +146,8 @@ static enum msc_status quantize_activation(const char **out, struct msc_onnx_exp
     const char *inputs[3] = {value, parameters[0], parameters[1]};
     MSC_TRY(add_node(&inputs[0], e, "QuantizeLinear",
                      msc_arena_printf(&e->arena, "%s_quantized", base), inputs, -1));
-    return add_node(out, e, "DequantizeLinear",
-                    msc_arena_printf(&e->arena, "%s_dequantized", base), inputs, -1);
+    return add_node(out, e, "DequantizeLinear", msc_arena_printf(&e->arena, "%s_dequantized", base),
+                    inputs, -1);
 }
 
 // True when every use of the weight has this edit: then the float elements need not be there, and
@@ -160,8 +160,8 @@ static bool is_all_edited(const struct msc_onnx_export *e, int32_t weight,
     for (int32_t i = 0; i < g->n_joints; i++) {
         const struct msc_joint *j = &g->joints[i]->joint;
         for (int32_t k = 0; k < j->n_operands && j->op != MSC_OP_CONSTANT; k++) {
-            n_uses += j->operands[k] != MSC_NO_ID &&
-                      msc_onnx__weight_of(g, j->operands[k]) == weight;
+            n_uses +=
+                j->operands[k] != MSC_NO_ID && msc_onnx__weight_of(g, j->operands[k]) == weight;
         }
         bool is_output = j->op == MSC_OP_CONSTANT && j->operands[0] == weight &&
                          msc_graph_is_output(g, j->outputs[0]);
@@ -169,8 +169,8 @@ static bool is_all_edited(const struct msc_onnx_export *e, int32_t weight,
     }
     for (int32_t i = 0; i < sites->n_slots; i++) {
         const struct msc_quant *edit = e->options->slot_edits[i];
-        n_edited += sites->slots[i].tensor == weight && edit != NULL &&
-                    msc_hash_equal(edit->hash, q->hash);
+        n_edited +=
+            sites->slots[i].tensor == weight && edit != NULL && msc_hash_equal(edit->hash, q->hash);
     }
     return n_uses == n_edited;
 }

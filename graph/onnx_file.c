@@ -81,8 +81,7 @@ static bool scan_field(struct scan *s, size_t end, const ProtobufCMessageDescrip
         return false;
     }
     const ProtobufCFieldDescriptor *field =
-        type == NULL ? NULL
-                     : protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3));
+        type == NULL ? NULL : protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3));
     if (field == NULL || field->type != PROTOBUF_C_TYPE_MESSAGE) {
         return skip_bytes(s, end, value);
     }

@@ -115,8 +115,8 @@ static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_imp
     }
     bool is_named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
                     d->dim_param != NULL && d->dim_param[0] != '\0';
-    const char *name = is_named ? d->dim_param
-                                : msc_arena_printf(&im->builder.arena, "%s.%d", input, axis);
+    const char *name =
+        is_named ? d->dim_param : msc_arena_printf(&im->builder.arena, "%s.%d", input, axis);
     if (name == NULL) {
         return msc_graph__no_memory(im->builder.graph);
     }
@@ -133,8 +133,10 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
     const Onnx__TypeProto *type = info->type;
     if (type == NULL || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
         type->tensor_type->shape == NULL) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "input '%s' is no tensor with a known number of "
-                                           "dimensions", name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "input '%s' is no tensor with a known number of "
+                        "dimensions",
+                        name);
     }
     const Onnx__TypeProto__Tensor *t = type->tensor_type;
     enum msc_dtype dtype = msc_onnx_dtype(t->elem_type);
@@ -194,7 +196,8 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
         count--;
     }
     bool is_variadic = n->rule->max_inputs < 0;
-    if ((int64_t)count < n->rule->min_inputs || (!is_variadic && count > (size_t)n->rule->max_inputs)) {
+    if ((int64_t)count < n->rule->min_inputs ||
+        (!is_variadic && count > (size_t)n->rule->max_inputs)) {
         return MSC_FAIL(MSC_E_FORMAT, "it has %zu inputs, expected %d to %d", count,
                         n->rule->min_inputs, n->rule->max_inputs);
     }
@@ -251,9 +254,9 @@ static enum msc_status make_output(int32_t *out, struct msc_onnx_import *im, con
     struct msc_builder *b = &im->builder;
     struct msc_value *v;
     MSC_TRY(msc_onnx__lookup(&v, im, name));
-    bool is_made = !msc_value_is_constant(v) &&
-                   b->graph->joints[b->graph->tensors[v->tensor]->tensor.producer]->joint.op !=
-                       MSC_OP_INPUT;
+    bool is_made =
+        !msc_value_is_constant(v) &&
+        b->graph->joints[b->graph->tensors[v->tensor]->tensor.producer]->joint.op != MSC_OP_INPUT;
     if (is_made) {
         *out = v->tensor;
         return MSC_OK;
@@ -355,18 +358,18 @@ static enum msc_status check_bindings(const struct msc_onnx_import *im) {
             for (size_t d = 0; d < shape->n_dim; d++) {
                 char name[512];
                 snprintf(name, sizeof(name), "%s.%zu", g->input[i]->name, d);
-                const char *param =
-                    shape->dim[d]->value_case ==
-                            ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
-                        ? shape->dim[d]->dim_param
-                        : NULL;
+                const char *param = shape->dim[d]->value_case ==
+                                            ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
+                                        ? shape->dim[d]->dim_param
+                                        : NULL;
                 is_used |= strcmp(param != NULL ? param : name, binding->symbol) == 0;
             }
         }
         if (!is_used || binding->value < 1 || binding->value > INT32_MAX) {
-            return MSC_FAIL(MSC_E_INVALID, "symbol '%s' is bound to %lld, expected a symbol of an "
-                                           "input and a number from 1", binding->symbol,
-                            (long long)binding->value);
+            return MSC_FAIL(MSC_E_INVALID,
+                            "symbol '%s' is bound to %lld, expected a symbol of an "
+                            "input and a number from 1",
+                            binding->symbol, (long long)binding->value);
         }
     }
     return MSC_OK;

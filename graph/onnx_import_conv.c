@@ -7,7 +7,7 @@
 
 // What windows of a node look like, with automatic padding worked out.
 struct windows {
-    int n; // spatial axes
+    int n;                   // spatial axes
     int64_t in[MAX_SPATIAL]; // lengths, -1 when symbolic
     int64_t kernel[MAX_SPATIAL], strides[MAX_SPATIAL], dilations[MAX_SPATIAL];
     int64_t pads[2 * MAX_SPATIAL];

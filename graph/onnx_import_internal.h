@@ -10,8 +10,8 @@
 
 // A value of the ONNX graph by name.
 struct msc_onnx_value {
-    struct msc_value *value;           // NULL: an initialiser not yet looked at, or unavailable
-    const Onnx__TensorProto *source;   // the initialiser
+    struct msc_value *value;            // NULL: an initialiser not yet looked at, or unavailable
+    const Onnx__TensorProto *source;    // the initialiser
     const Onnx__NodeProto *unavailable; // the node whose extra output it is, which we do not make
 };
 
@@ -36,7 +36,7 @@ struct msc_onnx_node {
     const struct msc_onnx_rule *rule;
     int64_t opset;
     int n_inputs;
-    struct msc_value **inputs; // [n_inputs], NULL where left out
+    struct msc_value **inputs;                 // [n_inputs], NULL where left out
     struct msc_attr attrs[MSC_ONNX_MAX_ATTRS]; // of the joint to be added last
     int n_attrs;
     bool stays; // the joint to be added last is not folded
@@ -49,7 +49,7 @@ struct msc_onnx_rule {
     msc_onnx_translator translate;
     enum msc_op op;
     int min_inputs, max_inputs; // max -1: any number
-    const char *attrs; // those that go over as they are, same name, separated by spaces
+    const char *attrs;          // those that go over as they are, same name, separated by spaces
 };
 
 const struct msc_onnx_rule *msc_onnx__find_rule(const char *op_type);

@@ -10,8 +10,8 @@ static enum msc_status scaled(struct msc_value **out, struct msc_onnx_node *n,
     struct msc_array *array;
     const struct msc_array *from = v->constant;
     if (length == 0) {
-        MSC_TRY(msc_array_create(&array, MSC_DTYPE_F32, msc_array_n_dims(from),
-                                 msc_array_dims(from)));
+        MSC_TRY(
+            msc_array_create(&array, MSC_DTYPE_F32, msc_array_n_dims(from), msc_array_dims(from)));
     } else {
         MSC_TRY(msc_array_create(&array, MSC_DTYPE_F32, 1, &length));
     }
@@ -75,8 +75,8 @@ enum msc_status msc_onnx__gemm(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__int(&g.trans_b, n, "transB", 0));
     MSC_TRY(msc_onnx__int(&broadcast, n, "broadcast", 1));
     struct msc_value *c = msc_onnx__input(n, 2);
-    bool is_linear = n->inputs[0]->constant == NULL && is_float_matrix(n->inputs[1]) &&
-                     g.trans_a == 0;
+    bool is_linear =
+        n->inputs[0]->constant == NULL && is_float_matrix(n->inputs[1]) && g.trans_a == 0;
     if (is_linear && c != NULL) {
         is_linear = is_row_bias(c, msc_array_dim(n->inputs[1]->constant, g.trans_b ? 0 : 1));
     }

@@ -7,8 +7,8 @@
 
 enum msc_status msc_onnx__dropout(struct msc_onnx_node *n) {
     double training = 0.0;
-    if (n->inputs[0] == NULL || (msc_onnx__input(n, 2) != NULL &&
-                                 !msc_onnx__scalar(&training, msc_onnx__input(n, 2)))) {
+    if (n->inputs[0] == NULL ||
+        (msc_onnx__input(n, 2) != NULL && !msc_onnx__scalar(&training, msc_onnx__input(n, 2)))) {
         return MSC_ONNX_UNSUPPORTED("training_mode is computed");
     }
     if (training != 0.0) {
@@ -41,9 +41,8 @@ enum msc_status msc_onnx__cast(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__int(&to, n, "to", 0));
     enum msc_dtype dtype = msc_onnx_dtype(to < 0 || to > 1000 ? 0 : (int)to);
     if (dtype == MSC_DTYPE_NONE) {
-        return MSC_ONNX_UNSUPPORTED("to %s (%lld)",
-                                    msc_onnx_type_name(to < 0 || to > 1000 ? 0 : (int)to),
-                                    (long long)to);
+        return MSC_ONNX_UNSUPPORTED(
+            "to %s (%lld)", msc_onnx_type_name(to < 0 || to > 1000 ? 0 : (int)to), (long long)to);
     }
     msc_onnx__set(n, "dtype", msc_dtype_name(dtype));
     return msc_onnx__add_last(n, MSC_OP_CAST, n->inputs, 1);

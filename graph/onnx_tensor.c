@@ -12,28 +12,17 @@ static const struct {
     enum msc_dtype dtype; // NONE: known by name only
     const char *name;
 } types[] = {
-    {MSC_ONNX_FLOAT, MSC_DTYPE_F32, "float32"},
-    {MSC_ONNX_UINT8, MSC_DTYPE_U8, "uint8"},
-    {MSC_ONNX_INT8, MSC_DTYPE_I8, "int8"},
-    {MSC_ONNX_UINT16, MSC_DTYPE_U16, "uint16"},
-    {MSC_ONNX_INT16, MSC_DTYPE_I16, "int16"},
-    {MSC_ONNX_INT32, MSC_DTYPE_I32, "int32"},
-    {MSC_ONNX_INT64, MSC_DTYPE_I64, "int64"},
-    {MSC_ONNX_STRING, MSC_DTYPE_NONE, "string"},
-    {MSC_ONNX_BOOL, MSC_DTYPE_BOOL, "bool"},
-    {MSC_ONNX_FLOAT16, MSC_DTYPE_F16, "float16"},
-    {MSC_ONNX_DOUBLE, MSC_DTYPE_F64, "float64"},
-    {MSC_ONNX_UINT32, MSC_DTYPE_U32, "uint32"},
-    {MSC_ONNX_UINT64, MSC_DTYPE_U64, "uint64"},
-    {14, MSC_DTYPE_NONE, "complex64"},
-    {15, MSC_DTYPE_NONE, "complex128"},
-    {MSC_ONNX_BFLOAT16, MSC_DTYPE_BF16, "bfloat16"},
-    {17, MSC_DTYPE_NONE, "float8e4m3fn"},
-    {18, MSC_DTYPE_NONE, "float8e4m3fnuz"},
-    {19, MSC_DTYPE_NONE, "float8e5m2"},
-    {20, MSC_DTYPE_NONE, "float8e5m2fnuz"},
-    {MSC_ONNX_UINT4, MSC_DTYPE_NONE, "uint4"},
-    {MSC_ONNX_INT4, MSC_DTYPE_NONE, "int4"},
+    {MSC_ONNX_FLOAT, MSC_DTYPE_F32, "float32"},  {MSC_ONNX_UINT8, MSC_DTYPE_U8, "uint8"},
+    {MSC_ONNX_INT8, MSC_DTYPE_I8, "int8"},       {MSC_ONNX_UINT16, MSC_DTYPE_U16, "uint16"},
+    {MSC_ONNX_INT16, MSC_DTYPE_I16, "int16"},    {MSC_ONNX_INT32, MSC_DTYPE_I32, "int32"},
+    {MSC_ONNX_INT64, MSC_DTYPE_I64, "int64"},    {MSC_ONNX_STRING, MSC_DTYPE_NONE, "string"},
+    {MSC_ONNX_BOOL, MSC_DTYPE_BOOL, "bool"},     {MSC_ONNX_FLOAT16, MSC_DTYPE_F16, "float16"},
+    {MSC_ONNX_DOUBLE, MSC_DTYPE_F64, "float64"}, {MSC_ONNX_UINT32, MSC_DTYPE_U32, "uint32"},
+    {MSC_ONNX_UINT64, MSC_DTYPE_U64, "uint64"},  {14, MSC_DTYPE_NONE, "complex64"},
+    {15, MSC_DTYPE_NONE, "complex128"},          {MSC_ONNX_BFLOAT16, MSC_DTYPE_BF16, "bfloat16"},
+    {17, MSC_DTYPE_NONE, "float8e4m3fn"},        {18, MSC_DTYPE_NONE, "float8e4m3fnuz"},
+    {19, MSC_DTYPE_NONE, "float8e5m2"},          {20, MSC_DTYPE_NONE, "float8e5m2fnuz"},
+    {MSC_ONNX_UINT4, MSC_DTYPE_NONE, "uint4"},   {MSC_ONNX_INT4, MSC_DTYPE_NONE, "int4"},
     {23, MSC_DTYPE_NONE, "float4e2m1"},
 };
 
@@ -84,8 +73,9 @@ static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t)
                         msc_onnx_type_name(t->data_type), (int)t->data_type);
     }
     if (t->n_dims > MSC_MAX_DIMS) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "tensor '%s' has %zu dimensions, at most %d are possible",
-                        name_of(t), t->n_dims, MSC_MAX_DIMS);
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "tensor '%s' has %zu dimensions, at most %d are possible", name_of(t),
+                        t->n_dims, MSC_MAX_DIMS);
     }
     h->n_dims = (int)t->n_dims;
     for (int i = 0; i < h->n_dims; i++) {
@@ -219,9 +209,10 @@ static enum msc_status read_external(struct msc_array **out, const struct header
     MSC_TRY(external_number(&offset, t, "offset", 0));
     MSC_TRY(external_number(&length, t, "length", h->n_bytes));
     if (offset > n_bytes || length > n_bytes - offset) {
-        return MSC_FAIL(MSC_E_FORMAT, "tensor '%s': bytes %llu to %llu lie outside of %s, %zu bytes",
-                        name_of(t), (unsigned long long)offset,
-                        (unsigned long long)(offset + length), path, n_bytes);
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "tensor '%s': bytes %llu to %llu lie outside of %s, %zu bytes", name_of(t),
+                        (unsigned long long)offset, (unsigned long long)(offset + length), path,
+                        n_bytes);
     }
     return from_bytes(out, h, t, n_bytes == 0 ? NULL : (const char *)data + offset, (size_t)length);
 }

@@ -19,7 +19,8 @@ static void test_graph_bind__by_name(void **state) {
     assert_string_equal(output_of(bound, "conv")->alias, "c");
     assert_int_equal(msc_graph_n_prims(bound), 0);
     // Elements are shared with the graph that it came from.
-    assert_ptr_equal(weight_of(bound, "conv", "weight")->data, weight_of(g, "conv", "weight")->data);
+    assert_ptr_equal(weight_of(bound, "conv", "weight")->data,
+                     weight_of(g, "conv", "weight")->data);
     msc_graph_destroy(g);
     msc_graph_destroy(bound);
 }
@@ -99,8 +100,8 @@ static void test_graph_bind__shape_as_data(void **state) {
     const int32_t prims[] = {0, MSC_NO_ID};
     assert_ok(msc_graph_create(&g, "g"));
     assert_ok(msc_graph_add_symbol(&prim, g, "N"));
-    assert_ok(msc_graph_add_symbolic_input(&x, g, "x", NULL, MSC_DTYPE_F32, "", 2, DIMS(-1, 2),
-                                           prims));
+    assert_ok(
+        msc_graph_add_symbolic_input(&x, g, "x", NULL, MSC_DTYPE_F32, "", 2, DIMS(-1, 2), prims));
     shape = add_unary(g, MSC_OP_SHAPE_OF, "lengths", x);
     const struct msc_attr dtype = {"dtype", "float32"};
     cast = add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_CAST,
@@ -109,8 +110,8 @@ static void test_graph_bind__shape_as_data(void **state) {
                                                  .inputs = &shape,
                                                  .n_attrs = 1,
                                                  .attrs = &dtype});
-    sum = add_joint(g, &(struct msc_joint_spec){
-                           .op = MSC_OP_ADD, .n_inputs = 2, .inputs = IDS(x, cast)});
+    sum = add_joint(
+        g, &(struct msc_joint_spec){.op = MSC_OP_ADD, .n_inputs = 2, .inputs = IDS(x, cast)});
     assert_ok(msc_graph_set_outputs(g, 2, IDS(sum, shape)));
     assert_ok(msc_graph_finalize(g));
     const struct msc_binding binding = {"N", 5};

@@ -1,5 +1,5 @@
-// Shapes of every operator. Expected values are those of torch 1.13 and numpy 1.24 on arrays of these
-// shapes, or follow from the definition.
+// Shapes of every operator. Expected values are those of torch 1.13 and numpy 1.24 on arrays of
+// these shapes, or follow from the definition.
 #include "graph/infer.h"
 
 #include "tests/graph/graph_samples.h"
@@ -13,40 +13,75 @@ struct shape {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
 };
-#define S(...) \
-    { sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), { __VA_ARGS__ } }
+#define S(...)                                                                                     \
+    {                                                                                              \
+        sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), {                                      \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
 
 struct shape_case {
     enum msc_op op;
     struct shape operands[MAX_OPERANDS];
-    const char *attrs; // "key=value;key=value"
+    const char *attrs;    // "key=value;key=value"
     const char *expected; // shapes of the outputs, or part of the error text
     enum msc_dtype dtype; // of the inputs; NONE: float32
 };
 
 static const struct shape_case cases[] = {
-    {MSC_OP_CONV1D, {S(2, 4, 17), S(6, 2, 5)}, "strides=3,;padding=2,2;dilation=2,;groups=2",
-     "[2,6,5]", 0},
-    {MSC_OP_CONV2D, {S(1, 3, 11, 14), S(8, 3, 3, 5)}, "strides=2,3;padding=1,2,1,2", "[1,8,6,5]", 0},
+    {MSC_OP_CONV1D,
+     {S(2, 4, 17), S(6, 2, 5)},
+     "strides=3,;padding=2,2;dilation=2,;groups=2",
+     "[2,6,5]",
+     0},
+    {MSC_OP_CONV2D,
+     {S(1, 3, 11, 14), S(8, 3, 3, 5)},
+     "strides=2,3;padding=1,2,1,2",
+     "[1,8,6,5]",
+     0},
     {MSC_OP_CONV2D, {S(1, 4, 20, 21), S(4, 1, 3, 3)}, "dilation=3,4;groups=4", "[1,4,14,13]", 0},
-    {MSC_OP_CONV2D, {S(1, 14, 11, 3), S(8, 3, 3, 5)},
-     "data_layout=NWHC;out_layout=NWHC;strides=2,3;padding=1,2,1,2", "[1,5,6,8]", 0},
+    {MSC_OP_CONV2D,
+     {S(1, 14, 11, 3), S(8, 3, 3, 5)},
+     "data_layout=NWHC;out_layout=NWHC;strides=2,3;padding=1,2,1,2",
+     "[1,5,6,8]",
+     0},
     {MSC_OP_CONV3D, {S(1, 2, 7, 8, 9), S(5, 2, 3, 2, 1)}, "strides=2,1,3", "[1,5,3,7,3]", 0},
-    {MSC_OP_CONV2D, {S(1, 3, 8, 8), S(8, 4, 3, 3)}, "", "input has 3 channels, the weight is for 4",
+    {MSC_OP_CONV2D,
+     {S(1, 3, 8, 8), S(8, 4, 3, 3)},
+     "",
+     "input has 3 channels, the weight is for 4",
      0},
-    {MSC_OP_CONV2D, {S(1, 3, 2, 8), S(8, 3, 3, 3)}, "", "a window of 3 does not fit a length of 2",
+    {MSC_OP_CONV2D,
+     {S(1, 3, 2, 8), S(8, 3, 3, 3)},
+     "",
+     "a window of 3 does not fit a length of 2",
      0},
-    {MSC_OP_CONV2D_BIAS, {S(1, 3, 8, 8), S(8, 3, 3, 3), S(7)}, "", "bias has 7 elements, expected 8",
+    {MSC_OP_CONV2D_BIAS,
+     {S(1, 3, 8, 8), S(8, 3, 3, 3), S(7)},
+     "",
+     "bias has 7 elements, expected 8",
      0},
-    {MSC_OP_CONV2D_TRANSPOSE, {S(1, 4, 5, 6), S(4, 3, 3, 4)},
-     "strides=2,3;padding=1,0,1,0;output_padding=1,2;groups=2;dilation=2,1", "[1,6,12,21]", 0},
-    {MSC_OP_MAX_POOL2D, {S(1, 3, 10, 13)}, "pool_size=3,2;strides=2,3;padding=1,0,1,0",
-     "[1,3,5,4]", 0},
+    {MSC_OP_CONV2D_TRANSPOSE,
+     {S(1, 4, 5, 6), S(4, 3, 3, 4)},
+     "strides=2,3;padding=1,0,1,0;output_padding=1,2;groups=2;dilation=2,1",
+     "[1,6,12,21]",
+     0},
+    {MSC_OP_MAX_POOL2D,
+     {S(1, 3, 10, 13)},
+     "pool_size=3,2;strides=2,3;padding=1,0,1,0",
+     "[1,3,5,4]",
+     0},
     // torch: with ceil_mode no window may begin in the padding at the end.
-    {MSC_OP_MAX_POOL2D, {S(1, 1, 5, 7)}, "pool_size=2,2;strides=3,3;padding=1,1,1,1;ceil_mode=1",
-     "[1,1,2,3]", 0},
-    {MSC_OP_AVG_POOL2D, {S(1, 1, 7, 8)}, "pool_size=3,3;strides=4,4;padding=1,1,1,1;ceil_mode=1",
-     "[1,1,2,3]", 0},
+    {MSC_OP_MAX_POOL2D,
+     {S(1, 1, 5, 7)},
+     "pool_size=2,2;strides=3,3;padding=1,1,1,1;ceil_mode=1",
+     "[1,1,2,3]",
+     0},
+    {MSC_OP_AVG_POOL2D,
+     {S(1, 1, 7, 8)},
+     "pool_size=3,3;strides=4,4;padding=1,1,1,1;ceil_mode=1",
+     "[1,1,2,3]",
+     0},
     {MSC_OP_GLOBAL_AVG_POOL, {S(2, 3, 4, 5)}, "", "[2,3,1,1]", 0},
     {MSC_OP_LINEAR, {S(7, 5, 3), S(4, 3)}, "", "[7,5,4]", 0},
     {MSC_OP_LINEAR, {S(7, 5, 4), S(4, 3)}, "", "cannot be multiplied", 0},
@@ -88,11 +123,17 @@ static const struct shape_case cases[] = {
     {MSC_OP_SPLIT, {S(7, 2)}, "indices_or_sections=2", "[4,2][3,2]", 0},
     {MSC_OP_SPLIT, {S(7, 2)}, "indices_or_sections=2,", "[2,2][5,2]", 0},
     {MSC_OP_SPLIT, {S(7, 2)}, "indices_or_sections=9,", "has length", 0},
-    {MSC_OP_STRIDED_SLICE, {S(9, 10, 11)}, "begin=8,-3,0;end=1,100,11;strides=-2,1,4", "[4,3,3]",
+    {MSC_OP_STRIDED_SLICE,
+     {S(9, 10, 11)},
+     "begin=8,-3,0;end=1,100,11;strides=-2,1,4",
+     "[4,3,3]",
      0},
     {MSC_OP_STRIDED_SLICE, {S(9, 10)}, "begin=100,5;end=200,5", "[0,0]", 0},
-    {MSC_OP_STRIDED_SLICE, {S(9, 10)}, "begin=-1,;end=-9223372036854775807,;axes=1,;strides=-1,",
-     "[9,10]", 0},
+    {MSC_OP_STRIDED_SLICE,
+     {S(9, 10)},
+     "begin=-1,;end=-9223372036854775807,;axes=1,;strides=-1,",
+     "[9,10]",
+     0},
     {MSC_OP_PAD, {S(2, 3)}, "pad_width=1,0,2,-1", "[5,2]", 0},
     {MSC_OP_PAD, {S(2, 3)}, "pad_width=1,0", "2 widths, expected 4", 0},
     {MSC_OP_BROADCAST_TO, {S(3, 1)}, "shape=2,1,4", "[2,3,4]", 0},
@@ -101,7 +142,8 @@ static const struct shape_case cases[] = {
     {MSC_OP_LINEAR, {S(7, 3), S(4, 3)}, "", "operand 0 is int64, expected float32", MSC_DTYPE_I64},
 };
 
-static int parse_attrs(struct msc_attr attrs[MAX_ATTRS], struct msc_arena *arena, const char *text) {
+static int parse_attrs(struct msc_attr attrs[MAX_ATTRS], struct msc_arena *arena,
+                       const char *text) {
     char *copy = msc_arena_strdup(arena, text);
     int n = 0;
     while (copy[0] != '\0') {
@@ -237,8 +279,8 @@ static void test_graph_infer__symbolic_reshape(void **state) {
     int32_t a = add_windowed(g, MSC_OP_RESHAPE, x, MSC_NO_ID, &rows, 1);
     int32_t b = add_windowed(g, MSC_OP_RESHAPE, x, MSC_NO_ID, &all, 1);
     int32_t c = add_windowed(g, MSC_OP_PERMUTE_DIMS, x, MSC_NO_ID, &swap, 1);
-    int32_t d = add_joint(g, &(struct msc_joint_spec){
-                                 .op = MSC_OP_FLATTEN, .n_inputs = 1, .inputs = &x});
+    int32_t d =
+        add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_FLATTEN, .n_inputs = 1, .inputs = &x});
     check_evaluated(g, a, "[2,3,1850]");
     check_evaluated(g, b, "[1850,6]");
     check_evaluated(g, c, "[2,37,50,3]");

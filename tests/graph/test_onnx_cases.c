@@ -1,5 +1,5 @@
-// The conformance cases of Debian's libonnx-testdata: each model of operators that we have must come
-// in, with the output shapes that it declares.
+// The conformance cases of Debian's libonnx-testdata: each model of operators that we have must
+// come in, with the output shapes that it declares.
 #include "graph/onnx_file_internal.h"
 
 #include "tests/graph/onnx_files.h"
@@ -42,8 +42,8 @@ static bool fits(const struct msc_tensor *t, const Onnx__ValueInfoProto *declare
         return false;
     }
     for (int i = 0; i < t->n_dims; i++) {
-        bool is_number = shape->dim[i]->value_case ==
-                         ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        bool is_number =
+            shape->dim[i]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         if (is_number && t->dims[i] >= 0 && shape->dim[i]->dim_value != t->dims[i]) {
             return false;
         }

@@ -34,10 +34,11 @@ static Onnx__ModelProto *save_and_read(const struct msc_graph *g,
 static void test_graph_onnx_export__round_trip(void **state) {
     (void)state;
     static const char *const paths[] = {
-        MSC_TESTS_MODEL("batch_norm"), MSC_TESTS_MODEL("dims"),    MSC_TESTS_MODEL("gemm"),
-        MSC_TESTS_MODEL("names"),      MSC_TESTS_MODEL("outputs"), MSC_TESTS_MODEL("opset_9"),
-        MSC_TESTS_MODEL("shared"),     MSC_TESTS_MODEL("view"),    MSC_TESTS_MODEL("windows"),
-        MSC_TESTS_FOLDER "/../examples/digits/digits.onnx",
+        MSC_TESTS_MODEL("batch_norm"), MSC_TESTS_MODEL("dims"),
+        MSC_TESTS_MODEL("gemm"),       MSC_TESTS_MODEL("names"),
+        MSC_TESTS_MODEL("outputs"),    MSC_TESTS_MODEL("opset_9"),
+        MSC_TESTS_MODEL("shared"),     MSC_TESTS_MODEL("view"),
+        MSC_TESTS_MODEL("windows"),    MSC_TESTS_FOLDER "/../examples/digits/digits.onnx",
     };
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         struct msc_graph *g = load_file(paths[i]), *again;
@@ -144,10 +145,12 @@ static void test_graph_onnx_export__activations(void **state) {
     struct msc_sites sites;
     assert_ok(msc_sites_find(&sites, g, true));
     const struct msc_quant *edits[6] = {NULL};
-    struct msc_quant full = make_quant(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
-    struct msc_quant same = make_quant(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
-    struct msc_quant narrow = make_quant(6, -32, 31, -1, 1, (const float[]){0.25f},
-                                         (const int32_t[]){-4});
+    struct msc_quant full =
+        make_quant(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
+    struct msc_quant same =
+        make_quant(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
+    struct msc_quant narrow =
+        make_quant(6, -32, 31, -1, 1, (const float[]){0.25f}, (const int32_t[]){-4});
     assert_int_equal(sites.n_slots, 6);
     edits[slot_of(&sites, g, "a", 0)] = &full;
     edits[slot_of(&sites, g, "b", 0)] = &same;
@@ -186,12 +189,13 @@ static void test_graph_onnx_export__weights(void **state) {
     assert_ok(msc_sites_find(&sites, g, false));
     const struct msc_quant *edits[6] = {NULL};
     // 0 1 2 and 3 4 5 over 0.5 and 1: 0 2 4 and 3 4 5.
-    struct msc_quant byte = make_quant(8, -127, 127, 0, 2, (const float[]){0.5f, 1.0f},
-                                       (const int32_t[]){0, 0});
+    struct msc_quant byte =
+        make_quant(8, -127, 127, 0, 2, (const float[]){0.5f, 1.0f}, (const int32_t[]){0, 0});
     // ... over 0.5, ties to even none, cut at 7: 0 2 4 6 7 7, two in a byte.
-    struct msc_quant nibble = make_quant(4, -7, 7, -1, 1, (const float[]){0.5f}, (const int32_t[]){0});
-    struct msc_quant wide = make_quant(12, 0, 4095, -1, 1, (const float[]){0.01f},
-                                       (const int32_t[]){5});
+    struct msc_quant nibble =
+        make_quant(4, -7, 7, -1, 1, (const float[]){0.5f}, (const int32_t[]){0});
+    struct msc_quant wide =
+        make_quant(12, 0, 4095, -1, 1, (const float[]){0.01f}, (const int32_t[]){5});
     edits[slot_of(&sites, g, "a", 1)] = &byte;
     edits[slot_of(&sites, g, "b", 1)] = &nibble;
     edits[slot_of(&sites, g, "c", 1)] = &wide;
@@ -224,7 +228,8 @@ static void test_graph_onnx_export__weight_in_both_forms(void **state) {
     struct msc_sites sites;
     assert_ok(msc_sites_find(&sites, g, false));
     const struct msc_quant **edits = msc_alloc_zero((size_t)sites.n_slots, sizeof(*edits));
-    struct msc_quant q = make_quant(8, -127, 127, -1, 1, (const float[]){0.1f}, (const int32_t[]){0});
+    struct msc_quant q =
+        make_quant(8, -127, 127, -1, 1, (const float[]){0.1f}, (const int32_t[]){0});
     edits[slot_of(&sites, g, "second", 1)] = &q;
     struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
     Onnx__ModelProto *model = save_and_read(g, &options);
@@ -245,9 +250,10 @@ static void test_graph_onnx_export__errors(void **state) {
     struct msc_sites sites;
     assert_ok(msc_sites_find(&sites, g, false));
     const struct msc_quant *edits[6] = {NULL};
-    struct msc_quant off = make_quant(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){300});
-    struct msc_quant huge = make_quant(16, -40000, 10, -1, 1, (const float[]){0.5f},
-                                       (const int32_t[]){0});
+    struct msc_quant off =
+        make_quant(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){300});
+    struct msc_quant huge =
+        make_quant(16, -40000, 10, -1, 1, (const float[]){0.5f}, (const int32_t[]){0});
     struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
     unlink(scratch);
     edits[slot_of(&sites, g, "a", 0)] = &off;
