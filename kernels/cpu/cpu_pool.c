@@ -159,6 +159,8 @@ MSC_SIMD static void mean_taps(float *restrict out, const float *restrict x,
     }
 }
 
+// ---- Positions one by one ---------------------------------------------------------------------
+
 // All channels of one output position. `offsets` has room for every tap.
 static void pool_position(const struct kernel *k, float *out, const float *image, int64_t y,
                           int64_t x, int64_t offsets[]) {
@@ -182,20 +184,82 @@ static void pool_position(const struct kernel *k, float *out, const float *image
     mean_taps(out, image, offsets, n, k->channels, (float)count);
 }
 
+// ---- Rows at a time ---------------------------------------------------------------------------
+
+MSC_SIMD static void max_into(float *restrict out, const float *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = x[i] > out[i] || x[i] != x[i] ? x[i] : out[i];
+    }
+}
+
+MSC_SIMD static void add_into(float *restrict out, const float *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] += x[i];
+    }
+}
+
+MSC_SIMD static void fill(float out[], int64_t n, float value) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = value;
+    }
+}
+
+static void divide_row(const struct kernel *k, float *out, int64_t first_y, int64_t n_y) {
+    const struct axis *rows = &k->axes[0], *cols = &k->axes[1];
+    for (int64_t x = 0; x < cols->out; x++) {
+        int64_t first = x - cols->pad_begin, begin, end;
+        tap_range(&begin, &end, first, cols, cols->in);
+        int64_t count = k->counts_padding ? padded_taps(rows, first_y) * padded_taps(cols, first)
+                                          : n_y * (end > begin ? end - begin : 0);
+        for (int64_t c = 0; c < k->channels; c++) {
+            out[x * k->channels + c] /= (float)count;
+        }
+    }
+}
+
+// One output row when windows are one column apart: every tap is a run of the input row, as long as
+// there are columns for which it lies inside.
+static void pool_row(const struct kernel *k, float *out, const float *image, int64_t y) {
+    const struct axis *rows = &k->axes[0], *cols = &k->axes[1];
+    int64_t first_y = y * rows->stride - rows->pad_begin, begin, end;
+    tap_range(&begin, &end, first_y, rows, rows->in);
+    fill(out, cols->out * k->channels, k->is_max ? -INFINITY : 0.0f);
+    for (int64_t i = begin; i < end; i++) {
+        const float *row = image + (first_y + i * rows->dilation) * cols->in * k->channels;
+        for (int64_t j = 0; j < cols->kernel; j++) {
+            int64_t shift = j * cols->dilation - cols->pad_begin;
+            int64_t x = shift < 0 ? -shift : 0;
+            int64_t stop = cols->in - shift < cols->out ? cols->in - shift : cols->out;
+            if (x < stop) {
+                (k->is_max ? max_into : add_into)(out + x * k->channels,
+                                                  row + (x + shift) * k->channels,
+                                                  (stop - x) * k->channels);
+            }
+        }
+    }
+    if (!k->is_max) {
+        divide_row(k, out, first_y, end > begin ? end - begin : 0);
+    }
+}
+
 static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread) {
     const struct kernel *k = kernel;
     const float *image = call->inputs[0].data;
     float *out = call->outputs[0].data;
+    bool by_row = k->axes[1].stride == 1 && k->channels < 4 * WIDTH;
     int64_t n_taps = k->axes[0].kernel * k->axes[1].kernel;
     void *offsets;
     MSC_TRY(msc_cpu_get_scratch(&offsets, b, thread, (size_t)n_taps * sizeof(int64_t)));
     for (int64_t n = 0; n < k->batch; n++) {
         for (int64_t y = 0; y < k->axes[0].out; y++) {
-            for (int64_t x = 0; x < k->axes[1].out; x++) {
-                pool_position(k, out, image, y, x, offsets);
-                out += k->channels;
+            if (by_row) {
+                pool_row(k, out, image, y);
             }
+            for (int64_t x = 0; !by_row && x < k->axes[1].out; x++) {
+                pool_position(k, out + x * k->channels, image, y, x, offsets);
+            }
+            out += k->axes[1].out * k->channels;
         }
         image += k->axes[0].in * k->axes[1].in * k->channels;
     }

@@ -35,41 +35,24 @@ static enum msc_status find_taps(struct msc_resize_taps **out,
     return msc_resize_find_taps(out, by_axis, &extrapolation, &call);
 }
 
-// Every coordinate has its own tap, and no other.
-static bool is_unchanged(const struct msc_resize_taps taps[], int64_t length) {
-    for (int64_t i = 0; i < length; i++) {
-        if (taps[i].n != 1 || taps[i].at[0] != i) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool is_inside(const struct msc_resize_taps taps[], int64_t length) {
-    for (int64_t i = 0; i < length; i++) {
-        if (taps[i].n == 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
+// Rows and columns alone change, and every output coordinate has taps.
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
     const struct msc_tensor *y = msc_cpu_output(g, joint);
     const char *layout = msc_joint_attr(joint, "layout");
-    struct msc_resize_taps *taps = NULL;
-    const struct msc_resize_taps *by_axis[MSC_MAX_DIMS];
-    if (!msc_cpu_is_f32(g, joint) || !msc_cpu_is_computed(g, joint, 0) || x->n_dims != 4 ||
-        !layout || strcmp(layout, "NCHW") != 0 || x->dims[0] != y->dims[0] ||
-        x->dims[1] != y->dims[1] || msc_cpu_operand(g, joint, 1) || msc_cpu_operand(g, joint, 2) ||
-        msc_cpu_operand(g, joint, 3) || find_taps(&taps, by_axis, g, joint) != MSC_OK) {
-        return false;
+    const char *mode = msc_joint_attr(joint, "coordinate_transformation_mode");
+    float scales[MSC_MAX_DIMS];
+    int n_scales = msc_joint_attr_floats(joint, "scales", scales, MSC_MAX_DIMS);
+    for (int i = 1; i < joint->n_operands; i++) {
+        if (msc_cpu_operand(g, joint, i)) {
+            return false; // parameters that are computed
+        }
     }
-    bool accepts = is_unchanged(by_axis[0], y->dims[0]) && is_unchanged(by_axis[1], y->dims[1]) &&
-                   is_inside(by_axis[2], y->dims[2]) && is_inside(by_axis[3], y->dims[3]);
-    msc_free(taps);
-    return accepts;
+    return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) && x->n_dims == 4 &&
+           layout && strcmp(layout, "NCHW") == 0 && mode &&
+           strcmp(mode, "tf_crop_and_resize") != 0 && x->dims[0] == y->dims[0] &&
+           x->dims[1] == y->dims[1] && msc_dims_product(4, y->dims) > 0 &&
+           (n_scales == 0 || (n_scales == 4 && scales[0] == 1.0f && scales[1] == 1.0f));
 }
 
 static void layouts(const struct msc_graph *g, const struct msc_step *step,

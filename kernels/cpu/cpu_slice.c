@@ -36,6 +36,26 @@ MSC_SIMD static void fill(float out[], int64_t n, float value) {
     }
 }
 
+// Fills what the move leaves out: between rows that lie one behind the other in the output.
+static void fill_gaps(const struct kernel *k, float out[]) {
+    const struct msc_move *m = &k->move;
+    int last = m->n_dims - 1;
+    bool has_rows = last >= 0 && m->out[last] == 1;
+    int64_t n_row = has_rows ? m->dims[last] : 1;
+    int64_t n_rows = m->n / (n_row > 0 ? n_row : 1);
+    int64_t filled = 0;
+    for (int64_t r = 0; r < n_rows; r++) {
+        int64_t rest = r, to = k->out_first;
+        for (int d = has_rows ? last - 1 : last; d >= 0; d--) {
+            to += rest % m->dims[d] * m->out[d];
+            rest /= m->dims[d];
+        }
+        fill(out + filled, to - filled, k->value);
+        filled = to + n_row;
+    }
+    fill(out + filled, k->n_out - filled, k->value);
+}
+
 static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread) {
     (void)b;
@@ -43,7 +63,7 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
     const struct kernel *k = kernel;
     char *to = call->outputs[0].data;
     if (k->fills) {
-        fill(call->outputs[0].data, k->n_out, k->value);
+        fill_gaps(k, call->outputs[0].data);
     }
     msc_move_run(&k->move, to + k->out_first * (int64_t)k->bytes,
                  (const char *)call->inputs[0].data + k->in_first * (int64_t)k->bytes);

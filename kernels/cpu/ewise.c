@@ -5,7 +5,7 @@
 #include <string.h>
 
 static size_t round_up(size_t n_bytes) {
-    return (n_bytes + 63) / 64 * 64;
+    return (n_bytes + MSC_EWISE_LINE - 1) / MSC_EWISE_LINE * MSC_EWISE_LINE;
 }
 
 // Scratch holds the places, what each buffer was spread from, then registers and buffers.
@@ -16,7 +16,7 @@ struct scratch {
 };
 
 static size_t block_bytes(const struct msc_ewise *e) {
-    return round_up((size_t)e->block_elements * sizeof(float));
+    return round_up((size_t)e->block_elements * sizeof(float)) + MSC_EWISE_SKEW;
 }
 
 static size_t places_bytes(const struct msc_ewise *e) {

@@ -168,6 +168,13 @@ static bool is_constant_outside(const struct msc_ewise_operand *o, int n) {
     return true;
 }
 
+static float *allocate_block(struct msc_ewise *e) {
+    size_t n_bytes = (size_t)e->block_elements * sizeof(float) + MSC_EWISE_LINE + MSC_EWISE_SKEW;
+    char *memory = msc_arena_alloc(&e->arena, n_bytes);
+    size_t past = (size_t)((uintptr_t)memory % MSC_EWISE_LINE);
+    return memory ? (float *)(void *)(memory + (MSC_EWISE_LINE - past) % MSC_EWISE_LINE) : NULL;
+}
+
 static enum msc_status choose_mode(struct msc_ewise *e, struct msc_ewise_operand *o) {
     bool by_rows = e->block_rows > 0;
     int64_t inner = e->dims[e->n_dims - 1];
@@ -184,7 +191,7 @@ static enum msc_status choose_mode(struct msc_ewise *e, struct msc_ewise_operand
         o->buffer = e->n_buffers++;
         return MSC_OK;
     }
-    float *block = msc_arena_array(&e->arena, (size_t)e->block_elements, sizeof(float));
+    float *block = allocate_block(e);
     if (!block) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a constant operand");
     }

@@ -1,0 +1,223 @@
+// The registry of backends, quantising, and calls from several threads at once.
+#include "tests/kernels/cpu_case.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <omp.h>
+
+static void test_kernels_cpu_backend__registry(void **state) {
+    (void)state;
+    const struct msc_backend_def *const *list = msc_backend_list();
+    int n = 0;
+    for (; list[n]; n++) {
+        assert_ptr_equal(msc_backend_find(list[n]->name), list[n]);
+    }
+    assert_true(n >= 1);
+    assert_ptr_equal(msc_backend_find("cpu"), &msc_backend_cpu);
+    assert_null(msc_backend_find("cp"));
+    assert_null(msc_backend_find("cpu2"));
+}
+
+static void test_kernels_cpu_backend__open(void **state) {
+    (void)state;
+    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_backend *b;
+    assert_ok(msc_backend_open(&b, "cpu", &o));
+    assert_ptr_equal(b->def, &msc_backend_cpu);
+    assert_int_equal(strncmp(b->def->numerics(b), "cpu/", 4), 0);
+    msc_backend_close(b);
+    assert_ok(msc_backend_open(&b, "cpu:0", &o));
+    assert_int_equal(b->options.device, 0);
+    msc_backend_close(b);
+    assert_int_equal(msc_backend_open(&b, "tpu", &o), MSC_E_NOT_FOUND);
+    assert_message("tpu");
+    assert_int_equal(msc_backend_open(&b, "cpu:x", &o), MSC_E_INVALID);
+    assert_message("number");
+    o.n_threads = 0;
+    assert_int_equal(msc_backend_open(&b, "cpu", &o), MSC_E_INVALID);
+    msc_backend_close(NULL);
+}
+
+// Whether integer units may be used is part of the name, since results are kept under it.
+static void test_kernels_cpu_backend__numerics(void **state) {
+    (void)state;
+    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_backend *a, *b;
+    assert_ok(msc_backend_open(&a, "cpu", &o));
+    o.kernel_threads = 2;
+    assert_ok(msc_backend_open(&b, "cpu", &o));
+    assert_string_not_equal(a->def->numerics(a), b->def->numerics(b));
+    msc_backend_close(a);
+    msc_backend_close(b);
+}
+
+static void test_kernels_cpu_backend__stored_as(void **state) {
+    static const struct {
+        int bits, low, high;
+        enum msc_dtype dtype;
+        bool is_integer;
+    } cases[] = {
+        {8, 0, 255, MSC_DTYPE_U8, true},   {8, -128, 127, MSC_DTYPE_I8, true},
+        {4, 0, 15, MSC_DTYPE_U8, true},    {4, -7, 7, MSC_DTYPE_I8, true},
+        {9, 0, 511, MSC_DTYPE_F32, false}, {16, -32768, 32767, MSC_DTYPE_F32, false},
+        {16, 0, 200, MSC_DTYPE_U8, false}, {8, -1, 254, MSC_DTYPE_F32, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct msc_quant q = {.bits = cases[i].bits, .low = cases[i].low, .high = cases[i].high};
+        assert_int_equal(msc_quant_dtype(&q), cases[i].dtype);
+        assert_int_equal(msc_quant_is_integer(&q), cases[i].is_integer);
+    }
+}
+
+// numpy.clip(numpy.rint(x / numpy.float32(0.25)) + 3, 0, 15): ties to even, both ends, and what no
+// number is becomes the lowest.
+static void test_kernels_cpu_backend__quantize(void **state) {
+    static const float x[] = {0.0f, 0.125f, 0.375f, -0.125f, -0.375f,   2.9f, 3.0f,
+                              3.1f, -0.7f,  -0.9f,  1e30f,   -INFINITY, NAN,  0.6249f};
+    static const uint8_t expected[] = {3, 3, 5, 3, 1, 15, 15, 15, 0, 0, 15, 0, 0, 5};
+    enum { N = sizeof(x) / sizeof(x[0]) };
+    (void)state;
+    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_backend *b;
+    const float scale = 0.25f;
+    const int32_t zero_point = 3;
+    struct msc_quant q = {
+        .bits = 4, .high = 15, .axis = -1, .n = 1, .scales = &scale, .zero_points = &zero_point};
+    uint8_t integers[N];
+    float floats[N];
+    struct msc_view in = {.data = (void *)x, .dtype = MSC_DTYPE_F32, .n_dims = 1, .dims = {N}};
+    struct msc_view out = in;
+    assert_ok(msc_backend_open(&b, "cpu", &o));
+    out.data = integers;
+    out.dtype = MSC_DTYPE_U8;
+    out.quant = &q;
+    assert_ok(b->def->quantize(b, &in, &out, &q, 0));
+    assert_memory_equal(integers, expected, sizeof(expected));
+    out.data = floats;
+    out.dtype = MSC_DTYPE_F32;
+    out.quant = NULL;
+    assert_ok(b->def->quantize(b, &in, &out, &q, 0));
+    for (int i = 0; i < N; i++) {
+        float value = (float)(expected[i] - 3) * 0.25f;
+        assert_true(isnan(x[i]) ? isnan(floats[i]) : floats[i] == value);
+    }
+    msc_backend_close(b);
+}
+
+// The same formula as graph/edit.h for every kind of integer.
+static void test_kernels_cpu_backend__quantize_runs(void **state) {
+    (void)state;
+    for (int is_signed = 0; is_signed < 2; is_signed++) {
+        struct cpu_case c;
+        struct msc_backend *b;
+        cpu_case_init(&c, 8);
+        struct msc_array *x = cpu_random(&c, 1, DIMS(1003));
+        const float scale = 0.0123f;
+        const int32_t zero_point = is_signed ? -5 : 99;
+        struct msc_quant q = {.bits = 8,
+                              .low = is_signed ? -128 : 0,
+                              .high = is_signed ? 127 : 255,
+                              .axis = -1,
+                              .n = 1,
+                              .scales = &scale,
+                              .zero_points = &zero_point};
+        uint8_t out[1003];
+        struct msc_view in = msc_view_of_array(x), to = in;
+        to.data = out;
+        to.dtype = msc_quant_dtype(&q);
+        to.quant = &q;
+        assert_ok(msc_backend_open(&b, "cpu", &c.options));
+        assert_ok(b->def->quantize(b, &in, &to, &q, 0));
+        for (int i = 0; i < 1003; i++) {
+            int32_t expected = msc_quantize_value(((float *)msc_array_data(x))[i], scale,
+                                                  zero_point, q.low, q.high);
+            assert_int_equal(is_signed ? (int8_t)out[i] : out[i], expected);
+        }
+        msc_backend_close(b);
+        msc_array_release(x);
+        cpu_case_finish(&c);
+    }
+}
+
+// Four threads run one step with one variant of its weights, which the first of them packs.
+static void test_kernels_cpu_backend__threads(void **state) {
+    enum { THREADS = 4, ROUNDS = 5 };
+    (void)state;
+    struct cpu_case c;
+    struct msc_graph *g;
+    struct msc_backend *b;
+    struct msc_plan *plan;
+    struct msc_array *expected;
+    cpu_case_init(&c, 12);
+    c.options.n_threads = THREADS;
+    int32_t x = cpu_input(&c, "NCHW", 4, DIMS(1, 160, 9, 9));
+    int32_t w = cpu_weight(&c, "OIHW", 4, DIMS(24, 160, 3, 3));
+    cpu_case_finish_graph(&c, cpu_joint(&c, MSC_OP_CONV2D, 1, &x, "padding=1,1,1,1", w, MSC_NO_ID));
+    cpu_case_edit(&c, (struct cpu_edit_kind){8, true, false},
+                  (struct cpu_edit_kind){8, true, true});
+    cpu_run(&expected, &c, 0);
+    assert_ok(msc_graph_clone(&g, c.g));
+    assert_ok(msc_backend_open(&b, "cpu", &c.options));
+    int32_t wanted = msc_graph_output(c.g, 0);
+    assert_ok(msc_plan_create(&plan, g, b, &wanted, 1));
+    assert_int_equal(plan->n_steps, 3); // reorder, convolution, reorder
+    const struct msc_step *conv = &plan->steps[1];
+    struct msc_view in = msc_plan_view(plan, conv->inputs[0], NULL);
+    struct msc_view nchw =
+        msc_plan_view(plan, plan->steps[0].inputs[0], msc_array_data(c.inputs[0]));
+    float *last = b->def->allocate(b, msc_view_n_bytes(&in));
+    in.data = last;
+    assert_ok(b->def->run(b, &plan->steps[0], &(struct msc_call){&nchw, &in, NULL}, 1, 0));
+    struct msc_view integers = in;
+    integers.dtype = MSC_DTYPE_I8;
+    integers.quant = c.edits[conv->slots[0]];
+    integers.data = b->def->allocate(b, msc_view_n_bytes(&in));
+    assert_ok(b->def->quantize(b, &in, &integers, integers.quant, 0));
+    int n_wrong = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        void *weights;
+        size_t n_bytes;
+        assert_ok(b->def->weights(b, conv, c.edits[conv->weight_slot], &weights, &n_bytes));
+        assert_true(n_bytes > 0);
+#pragma omp parallel num_threads(THREADS) reduction(+ : n_wrong)
+        {
+            int thread = omp_get_thread_num();
+            struct msc_view out = msc_plan_view(plan, conv->outputs[0], NULL);
+            struct msc_view plain = msc_plan_view(plan, plan->wanted[0], NULL);
+            out.data = b->def->allocate(b, msc_view_n_bytes(&out));
+            plain.data = b->def->allocate(b, msc_view_n_bytes(&out));
+            struct msc_call call = {&integers, &out, weights};
+            n_wrong += b->def->run(b, conv, &call, 1, thread) != MSC_OK;
+            call = (struct msc_call){&out, &plain, NULL};
+            n_wrong += b->def->run(b, &plan->steps[2], &call, 1, thread) != MSC_OK;
+            n_wrong +=
+                memcmp(plain.data, msc_array_data(expected), msc_array_n_bytes(expected)) != 0;
+            b->def->release_memory(b, out.data, 0);
+            b->def->release_memory(b, plain.data, 0);
+        }
+        b->def->release_weights(b, conv, weights);
+    }
+    assert_int_equal(n_wrong, 0);
+    b->def->release_memory(b, last, 0);
+    b->def->release_memory(b, integers.data, 0);
+    msc_array_release(expected);
+    msc_plan_destroy(plan);
+    msc_backend_close(b);
+    cpu_case_finish(&c);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_cpu_backend__registry),
+        cmocka_unit_test(test_kernels_cpu_backend__open),
+        cmocka_unit_test(test_kernels_cpu_backend__numerics),
+        cmocka_unit_test(test_kernels_cpu_backend__stored_as),
+        cmocka_unit_test(test_kernels_cpu_backend__quantize),
+        cmocka_unit_test(test_kernels_cpu_backend__quantize_runs),
+        cmocka_unit_test(test_kernels_cpu_backend__threads),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

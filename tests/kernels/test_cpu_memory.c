@@ -1,0 +1,188 @@
+// Every allocation of planning, packing and running fails once: the n-th call returns NULL, n = 1,
+// 2, ... until all gets through. Each failure must come back as MSC_E_NOMEM and leave nothing
+// allocated. The linker sends the library's allocation functions here.
+#include "tests/kernels/cpu_case.h"
+
+#include "base/alloc.h"
+
+#include <limits.h>
+
+void *__real_malloc(size_t n_bytes);
+void *__real_calloc(size_t count, size_t element_bytes);
+void *__real_realloc(void *pointer, size_t n_bytes);
+void *__real_aligned_alloc(size_t alignment, size_t n_bytes);
+void __real_free(void *pointer);
+void *__wrap_malloc(size_t n_bytes);
+void *__wrap_calloc(size_t count, size_t element_bytes);
+void *__wrap_realloc(void *pointer, size_t n_bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes);
+void __wrap_free(void *pointer);
+
+static int n_until_failure = INT_MAX;
+static int n_live;
+
+static bool refused(void) {
+    return n_until_failure != INT_MAX && --n_until_failure == 0;
+}
+
+static void *counted(void *pointer) {
+    n_live += pointer != NULL;
+    return pointer;
+}
+
+void *__wrap_malloc(size_t n_bytes) {
+    return refused() ? NULL : counted(__real_malloc(n_bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t element_bytes) {
+    return refused() ? NULL : counted(__real_calloc(count, element_bytes));
+}
+
+void *__wrap_realloc(void *pointer, size_t n_bytes) {
+    if (refused()) {
+        return NULL;
+    }
+    void *moved = __real_realloc(pointer, n_bytes);
+    return pointer ? moved : counted(moved);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes) {
+    return refused() ? NULL : counted(__real_aligned_alloc(alignment, n_bytes));
+}
+
+void __wrap_free(void *pointer) {
+    n_live -= pointer != NULL;
+    __real_free(pointer);
+}
+
+// Memory that values lie in, made beforehand.
+enum { N_VALUES = 64, VALUE_BYTES = 1 << 16 };
+static _Alignas(64) char values[N_VALUES][VALUE_BYTES];
+static _Alignas(64) char integers[VALUE_BYTES];
+
+static enum msc_status run_step(const struct cpu_case *c, struct msc_backend *b,
+                                const struct msc_plan *plan, const struct msc_step *s) {
+    struct msc_view inputs[8], outputs[8];
+    void *weights = NULL;
+    size_t n_bytes;
+    for (int32_t i = 0; i < s->n_inputs; i++) {
+        inputs[i] = msc_plan_view(plan, s->inputs[i], values[s->inputs[i]]);
+        const struct msc_quant *q = s->slots[i] == MSC_NO_ID ? NULL : c->edits[s->slots[i]];
+        if (q && i == 0) {
+            struct msc_view out = inputs[i];
+            out.data = integers;
+            out.dtype = msc_quant_dtype(q);
+            out.quant = q;
+            MSC_TRY(b->def->quantize(b, &inputs[i], &out, q, 0));
+            inputs[i] = out;
+        }
+    }
+    for (int32_t i = 0; i < s->n_outputs; i++) {
+        outputs[i] = msc_plan_view(plan, s->outputs[i], values[s->outputs[i]]);
+        assert_true(msc_view_n_bytes(&outputs[i]) <= VALUE_BYTES);
+    }
+    if (s->n_joints > 0) {
+        const struct msc_quant *q = s->weight_slot == MSC_NO_ID ? NULL : c->edits[s->weight_slot];
+        MSC_TRY(b->def->weights(b, s, q, &weights, &n_bytes));
+    }
+    struct msc_call call = {inputs, outputs, weights};
+    enum msc_status status = b->def->run(b, s, &call, 1, 0);
+    if (s->n_joints > 0) {
+        b->def->release_weights(b, s, weights);
+    }
+    return status;
+}
+
+static enum msc_status run_all(const struct cpu_case *c) {
+    struct msc_backend *b;
+    struct msc_graph *g;
+    struct msc_plan *plan = NULL;
+    int32_t wanted = msc_graph_output(c->g, 0);
+    MSC_TRY(msc_backend_open(&b, "cpu", &c->options));
+    enum msc_status status = msc_graph_clone(&g, c->g);
+    if (status == MSC_OK) {
+        status = msc_plan_create(&plan, g, b, &wanted, 1);
+    }
+    for (int32_t i = 0; status == MSC_OK && i < plan->n_steps; i++) {
+        if (plan->steps[i].kind != MSC_STEP_ALIAS) {
+            status = run_step(c, b, plan, &plan->steps[i]);
+        }
+    }
+    if (plan) {
+        msc_plan_destroy(plan);
+    }
+    msc_backend_close(b);
+    return status;
+}
+
+static void run_failing(const struct cpu_case *c) {
+    for (int n = 1; n < 10000; n++) {
+        int before = n_live;
+        n_until_failure = n;
+        enum msc_status status = run_all(c);
+        bool failed = n_until_failure <= 0;
+        n_until_failure = INT_MAX;
+        assert_int_equal(n_live, before);
+        if (!failed) {
+            assert_ok(status);
+            assert_true(n > 20);
+            return;
+        }
+        assert_int_equal(status, MSC_E_NOMEM);
+    }
+    fail_msg("the scenario never got through");
+}
+
+static int32_t unary(struct cpu_case *c, enum msc_op op, int32_t x, const char *attributes) {
+    return cpu_joint(c, op, 1, &x, attributes, MSC_NO_ID, MSC_NO_ID);
+}
+
+// A step of every family that holds something.
+static void build(struct cpu_case *c) {
+    cpu_case_init(c, 1);
+    int32_t x = cpu_input(c, "NCHW", 4, DIMS(1, 4, 6, 6));
+    int32_t y =
+        cpu_joint(c, MSC_OP_CONV2D_BIAS, 1, &x, "padding=1,1,1,1",
+                  cpu_weight(c, "OIHW", 4, DIMS(8, 4, 3, 3)), cpu_weight(c, "O", 1, DIMS(8)));
+    int32_t scale = cpu_constant(c, 4, DIMS(1, 8, 1, 1), NULL);
+    y = cpu_joint(c, MSC_OP_MULTIPLY, 2, IDS(y, scale), "", MSC_NO_ID, MSC_NO_ID);
+    y = unary(c, MSC_OP_MAX_POOL2D, y, "pool_size=2,2;strides=2,2");
+    y = unary(c, MSC_OP_RESIZE, y, "method=linear;scales=1,1,2,2");
+    y = cpu_joint(c, MSC_OP_CONCAT, 2, IDS(y, y), "axis=1", MSC_NO_ID, MSC_NO_ID);
+    y = unary(c, MSC_OP_PAD, y, "pad_width=0,0,1,1,0,0,1,1");
+    y = unary(c, MSC_OP_STRIDED_SLICE, y, "begin=1,;end=7,;axes=2,");
+    y = unary(c, MSC_OP_MEAN, y, "axis=3,;keepdims=0");
+    y = unary(c, MSC_OP_PERMUTE_DIMS, y, "axes=0,2,1");
+    y = cpu_joint(c, MSC_OP_LINEAR, 1, &y, "", cpu_weight(c, "OI", 2, DIMS(5, 16)), MSC_NO_ID);
+    y = cpu_joint(c, MSC_OP_MATMUL, 2, IDS(unary(c, MSC_OP_PERMUTE_DIMS, y, "axes=0,2,1"), y), "",
+                  MSC_NO_ID, MSC_NO_ID);
+    y = unary(c, MSC_OP_SOFTMAX, y, "axis=-1");
+    cpu_case_finish_graph(c, unary(c, MSC_OP_ARGMAX, y, "axis=1"));
+}
+
+static void test_kernels_cpu_memory__float(void **state) {
+    (void)state;
+    struct cpu_case c;
+    build(&c);
+    run_failing(&c);
+    cpu_case_finish(&c);
+}
+
+static void test_kernels_cpu_memory__integers(void **state) {
+    (void)state;
+    struct cpu_case c;
+    build(&c);
+    cpu_case_edit(&c, (struct cpu_edit_kind){8, true, false},
+                  (struct cpu_edit_kind){8, true, true});
+    run_failing(&c);
+    cpu_case_finish(&c);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_cpu_memory__float),
+        cmocka_unit_test(test_kernels_cpu_memory__integers),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
