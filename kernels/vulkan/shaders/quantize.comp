@@ -27,8 +27,9 @@ void main() {
         for (uint k = 0; k < 4 && at + k < n; k++) {
             float r = rounded(x[at + k]);
             if (FORMAT == 1) {
-                precise float back = float(int(r)) * scale; // 0 has no sign
-                words[at + k] = floatBitsToUint(back);
+                precise float back = r * scale;
+                uint bits = floatBitsToUint(back);
+                words[at + k] = bits == 0x80000000u ? 0u : bits; // 0 has no sign
             } else {
                 word |= (uint(int(r) + zero) & 0xffu) << (8 * k);
             }
