@@ -136,6 +136,7 @@ enum msc_status msc_onnx__global_pool(struct msc_onnx_node *n);
 enum msc_status msc_onnx__gemm(struct msc_onnx_node *n);
 enum msc_status msc_onnx__matmul(struct msc_onnx_node *n);
 enum msc_status msc_onnx__batch_norm(struct msc_onnx_node *n);
+enum msc_status msc_onnx__layer_norm(struct msc_onnx_node *n);
 enum msc_status msc_onnx__softmax(struct msc_onnx_node *n);
 enum msc_status msc_onnx__dropout(struct msc_onnx_node *n);
 enum msc_status msc_onnx__clip(struct msc_onnx_node *n);

@@ -111,6 +111,65 @@ enum msc_status msc_onnx__batch_norm(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_BATCH_NORM, n->inputs, 5);
 }
 
+// One element that the node itself makes.
+static enum msc_status make_scalar(struct msc_value **out, struct msc_onnx_node *n, float value) {
+    struct msc_array *array;
+    MSC_TRY(msc_array_create_from(&array, MSC_DTYPE_F32, 0, NULL, &value));
+    enum msc_status status = msc_builder_constant(out, &n->import->builder, "", array);
+    msc_array_release(array);
+    return status;
+}
+
+// Mean over the normalised axes, which stay with length 1.
+static enum msc_status add_mean(struct msc_value **out, struct msc_onnx_node *n, int first,
+                                int rank, struct msc_value *x) {
+    int64_t axes[MSC_MAX_DIMS];
+    for (int i = first; i < rank; i++) {
+        axes[i - first] = i;
+    }
+    msc_onnx__set_ints(n, "axis", axes, rank - first);
+    msc_onnx__set_bool(n, "keepdims", true);
+    return msc_onnx__add_helper(out, n, MSC_OP_MEAN, &x, 1);
+}
+
+// Written out as older exporters do:
+// (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias.
+enum msc_status msc_onnx__layer_norm(struct msc_onnx_node *n) {
+    int rank = msc_onnx__shape(n, n->inputs[0]).n_dims;
+    int64_t axis;
+    float epsilon;
+    MSC_TRY(msc_onnx__int(&axis, n, "axis", -1));
+    MSC_TRY(msc_onnx__float(&epsilon, n, "epsilon", 1e-5f));
+    if (axis < -rank || axis >= rank) {
+        return MSC_FAIL(MSC_E_FORMAT, "axis %lld of a tensor with %d dimensions", (long long)axis,
+                        rank);
+    }
+    int first = (int)(axis < 0 ? axis + rank : axis);
+    struct msc_value *mean, *centred, *variance, *small, *sum, *deviation, *normal;
+    MSC_TRY(add_mean(&mean, n, first, rank, n->inputs[0]));
+    struct msc_value *pair[2] = {n->inputs[0], mean};
+    MSC_TRY(msc_onnx__add_helper(&centred, n, MSC_OP_SUBTRACT, pair, 2));
+    pair[0] = pair[1] = centred;
+    MSC_TRY(msc_onnx__add_helper(&variance, n, MSC_OP_MULTIPLY, pair, 2));
+    MSC_TRY(add_mean(&variance, n, first, rank, variance));
+    MSC_TRY(make_scalar(&small, n, epsilon));
+    pair[0] = variance;
+    pair[1] = small;
+    MSC_TRY(msc_onnx__add_helper(&sum, n, MSC_OP_ADD, pair, 2));
+    MSC_TRY(msc_onnx__add_helper(&deviation, n, MSC_OP_SQRT, &sum, 1));
+    pair[0] = centred;
+    pair[1] = deviation;
+    MSC_TRY(msc_onnx__add_helper(&normal, n, MSC_OP_DIVIDE, pair, 2));
+    pair[0] = normal;
+    pair[1] = n->inputs[1];
+    if (msc_onnx__input(n, 2) == NULL) {
+        return msc_onnx__add_last(n, MSC_OP_MULTIPLY, pair, 2);
+    }
+    MSC_TRY(msc_onnx__add_helper(&pair[0], n, MSC_OP_MULTIPLY, pair, 2));
+    pair[1] = n->inputs[2];
+    return msc_onnx__add_last(n, MSC_OP_ADD, pair, 2);
+}
+
 // Before opset 13 all axes from `axis` on are one. When more than one of them is longer than 1 they
 // are merged for the joint and taken apart again behind it.
 static enum msc_status flattened_softmax(struct msc_onnx_node *n, int axis,

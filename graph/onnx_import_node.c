@@ -230,8 +230,11 @@ enum msc_status msc_onnx__add_helper(struct msc_value **out, struct msc_onnx_nod
         .n_outputs = 1,
         .aliases = &alias,
     };
+    struct msc_value *result;
     n->n_attrs = 0;
-    return msc_builder_add(out, &n->import->builder, &joint);
+    MSC_TRY(msc_builder_add(&result, &n->import->builder, &joint));
+    *out = result; // only now: it may be one of the operands
+    return MSC_OK;
 }
 
 enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,

@@ -38,6 +38,7 @@ static const struct msc_onnx_rule rules[] = {
     {"HardSigmoid", msc_onnx__direct, MSC_OP_HARD_SIGMOID, 1, 1, "alpha beta"},
     {"HardSwish", msc_onnx__direct, MSC_OP_HARD_SWISH, 1, 1, ""},
     {"Identity", msc_onnx__identity, MSC_OP_IDENTITY, 1, 1, ""},
+    {"LayerNormalization", msc_onnx__layer_norm, MSC_OP_DIVIDE, 2, 3, ""},
     {"LeakyRelu", msc_onnx__direct, MSC_OP_LEAKY_RELU, 1, 1, "alpha"},
     {"Less", msc_onnx__direct, MSC_OP_LESS, 2, 2, ""},
     {"Log", msc_onnx__direct, MSC_OP_LOG, 1, 1, ""},

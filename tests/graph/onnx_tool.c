@@ -3,7 +3,8 @@
 //     onnx_tool IN OUT [--keep-batch-norm] [--bind SYMBOL=N]... [--quantize BITS SEED]
 //
 // With --quantize most slots get plausible parameters, drawn from the seed, and every edit is
-// printed as a line of JSON: {"value", "kind", "bits", "low", "high", "axis", "scales", "zero_points"}.
+// printed as a line of JSON: {"value", "kind", "bits", "low", "high", "axis", "scales",
+// "zero_points"}.
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "base/str.h"
