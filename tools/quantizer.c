@@ -2,6 +2,7 @@
 
 #include "base/str.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool matches_any(const char *const patterns[], size_t n, const char *name) {
@@ -29,19 +30,25 @@ static bool site_matches(const struct msc_quantizer *q, int32_t site, const char
     return matches_any(patterns, n, s->name) || (t->alias[0] && matches_any(patterns, n, t->alias));
 }
 
+// Other float types and empty weights stay as they are.
+static bool can_be_quantised(const struct msc_quantizer *q, int32_t site) {
+    const struct msc_tensor *t = msc_graph_tensor(q->graph, q->sites.sites[site].tensor);
+    return t->dtype == MSC_DTYPE_F32 && msc_tensor_n_elements(t) != 0;
+}
+
 static enum msc_status select_sites(struct msc_quantizer *q,
                                     const struct msc_quantizer_options *o) {
     size_t n_used = 0;
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
-        q->included[i] = (o->n_include == 0 || site_matches(q, i, o->include, o->n_include)) &&
+        q->included[i] = can_be_quantised(q, i) &&
+                         (o->n_include == 0 || site_matches(q, i, o->include, o->n_include)) &&
                          !site_matches(q, i, o->exclude, o->n_exclude);
         q->fixed[i] = MSC_NO_ID;
         n_used += q->included[i];
         for (size_t f = 0; f < o->n_fixed; f++) {
             if (site_matches(q, i, &o->fixed[f].pattern, 1)) {
-                q->fixed[i] = find_label(q, o->fixed[f].label);
-                // A site fixed to float where no choice is float is out altogether.
-                q->included[i] = q->included[i] && q->fixed[i] != MSC_NO_ID;
+                int32_t choice = find_label(q, o->fixed[f].label);
+                q->fixed[i] = choice == MSC_NO_ID ? MSC_FIXED_FLOAT : choice;
             }
         }
     }
@@ -150,7 +157,7 @@ int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site) 
 }
 
 bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site) {
-    return q->included[site];
+    return q->included[site] && q->fixed[site] != MSC_FIXED_FLOAT;
 }
 
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
@@ -186,6 +193,9 @@ enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_
 
 const struct msc_quant *msc_quantizer_quant(const struct msc_quantizer *q, int32_t site,
                                             int32_t choice) {
+    if (choice < 0) {
+        return NULL;
+    }
     const struct msc_quant *quant = &q->quants[(size_t)site * q->n_choices + (size_t)choice];
     return quant->bits > 0 ? quant : NULL;
 }
@@ -230,6 +240,27 @@ out:
     return status;
 }
 
+// Scales that can be divided by, zero points among the integers of the choice.
+static enum msc_status check_numbers(const struct msc_quantizer *q, int32_t site, size_t choice,
+                                     const struct msc_array *scales,
+                                     const struct msc_array *zeros) {
+    struct msc_observation o = msc_quantizer__observation(q, site, (int32_t)choice);
+    int32_t low, high;
+    msc_scheme_limits(&o.scheme, &low, &high);
+    bool fits = msc_array_dtype(scales) == MSC_DTYPE_F32 && msc_array_dtype(zeros) == MSC_DTYPE_I32;
+    for (int64_t i = 0; fits && i < msc_array_n_elements(scales); i++) {
+        double scale = msc_array_get_double(scales, i);
+        fits = scale > 0 && isfinite(scale);
+    }
+    for (int64_t i = 0; fits && i < msc_array_n_elements(zeros); i++) {
+        int64_t zero = msc_array_get_i64(zeros, i);
+        fits = zero >= low && zero <= high;
+    }
+    return fits ? MSC_OK
+                : MSC_FAIL(MSC_E_STATE, "parameters of %s, choice \"%s\": not scales and zero points",
+                           q->sites.sites[site].name, q->choices[choice].label);
+}
+
 static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_array_list *list,
                                   int32_t site, size_t choice, struct msc_str *name) {
     const struct msc_site *s = &q->sites.sites[site];
@@ -242,12 +273,12 @@ static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_arra
         return MSC_FAIL(MSC_E_STATE, "no parameters for %s, choice \"%s\"", s->name,
                         q->choices[choice].label);
     }
+    MSC_TRY(check_numbers(q, site, choice, scales, zeros));
     int64_t n = msc_array_n_elements(scales);
     bool per_channel = s->kind == MSC_SITE_WEIGHT && q->weights.is_per_channel &&
                        s->channel_axis >= 0;
     int64_t expected = per_channel ? t->dims[s->channel_axis] : 1;
-    if (n != expected || msc_array_n_elements(zeros) != n ||
-        msc_array_dtype(scales) != MSC_DTYPE_F32 || msc_array_dtype(zeros) != MSC_DTYPE_I32) {
+    if (n != expected || msc_array_n_elements(zeros) != n) {
         return MSC_FAIL(MSC_E_STATE, "parameters of %s, choice \"%s\": %lld scales, expected %lld",
                         s->name, q->choices[choice].label, (long long)n, (long long)expected);
     }

@@ -55,8 +55,8 @@ struct msc_quantizer_options {
     // `exclude` matches its name.
     const char *const *include, *const *exclude;
     size_t n_include, n_exclude;
-    // A site whose name matches is no task: it takes the choice with that label. "float" is always
-    // allowed.
+    // A site whose name matches is no task: it takes the choice with that label, of several
+    // patterns by the last. "float" is always allowed.
     const struct msc_fixed_site *fixed;
     size_t n_fixed;
 };
@@ -82,7 +82,9 @@ size_t msc_quantizer_n_choices(const struct msc_quantizer *q);
 const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, size_t choice);
 enum msc_site_group msc_quantizer_group(const struct msc_quantizer *q);
 bool msc_quantizer_is_included(const struct msc_quantizer *q, int32_t site);
-int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site); // or MSC_NO_ID
+// The choice a site is fixed to, MSC_FIXED_FLOAT, or MSC_NO_ID: the search decides.
+#define MSC_FIXED_FLOAT (-2)
+int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site);
 
 // Observes the float model over the evaluator's dataset (of the same graph) and computes every
 // quant. `progress` (may be NULL) is told sites done of all.
@@ -95,7 +97,7 @@ enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_eval
 enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_array_list *list);
 enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list);
 
-// Borrowed from the quantizer; NULL for a float choice.
+// Borrowed from the quantizer; NULL for a float choice and MSC_FIXED_FLOAT.
 const struct msc_quant *msc_quantizer_quant(const struct msc_quantizer *q, int32_t site,
                                             int32_t choice);
 

@@ -5,7 +5,9 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { KEPT_VALUES = 2048 }; // of each batch, to see whether a scale puts values on ties
+// Values of a tensor that are kept, to see whether a scale puts them on ties: so many of each batch,
+// fewer where there are many batches.
+enum { KEPT_OF_BATCH = 2048, KEPT_OF_ALL = 32768, KEPT_LEAST = 16 };
 
 // What is gathered of one activation tensor. Everything added up is exact (extrema and counts), so
 // the order in which batches come does not matter; kept values go to their batch's own place.
@@ -14,7 +16,7 @@ struct seen {
     float low, high;
     bool has_nan;
     struct msc_histogram *histogram;
-    float *kept;      // [n_batches][KEPT_VALUES]
+    float *kept;      // [n_batches][n_kept_room]
     int32_t *n_kept;  // [n_batches]
 };
 
@@ -22,16 +24,18 @@ struct calibration {
     struct msc_quantizer *q;
     int32_t n_wanted; // values of the evaluator's own before those of slots
     size_t n_batches;
+    int64_t n_kept_room; // of each batch
     struct seen *seen; // [n_sites]; slot MSC_NO_ID for weights and sites that are out
     bool is_counting;  // second pass
     pthread_mutex_t lock;
 };
 
-static void keep_values(struct seen *s, size_t batch, const float x[], int64_t n) {
-    int64_t stride = n / KEPT_VALUES > 0 ? n / KEPT_VALUES : 1;
-    float *kept = s->kept + batch * KEPT_VALUES;
+static void keep_values(const struct calibration *c, struct seen *s, size_t batch, const float x[],
+                        int64_t n) {
+    int64_t stride = n / c->n_kept_room > 0 ? n / c->n_kept_room : 1;
+    float *kept = s->kept + batch * (size_t)c->n_kept_room;
     int32_t count = 0;
-    for (int64_t i = 0; i < n && count < KEPT_VALUES; i += stride) {
+    for (int64_t i = 0; i < n && count < c->n_kept_room; i += stride) {
         kept[count++] = x[i];
     }
     s->n_kept[batch] = count;
@@ -47,7 +51,7 @@ static void find_extrema(struct calibration *c, struct seen *s, size_t batch, co
         high = x[i] > high ? x[i] : high;
         has_nan = has_nan || !isfinite(x[i]);
     }
-    keep_values(s, batch, x, n);
+    keep_values(c, s, batch, x, n);
     pthread_mutex_lock(&c->lock);
     s->low = low < s->low ? low : s->low;
     s->high = high > s->high ? high : s->high;
@@ -96,12 +100,12 @@ static enum msc_status observe(void *payload, size_t trial, size_t batch,
 // ---- From what was seen to scales -------------------------------------------------------------
 
 // Share of the kept values that lie within a thousandth of a step of a rounding tie.
-static double share_on_ties(const struct seen *s, size_t n_batches, float scale) {
+static double share_on_ties(const struct calibration *c, const struct seen *s, float scale) {
     size_t on_ties = 0;
     size_t n = 0;
-    for (size_t b = 0; b < n_batches; b++) {
+    for (size_t b = 0; b < c->n_batches; b++) {
         for (int32_t i = 0; i < s->n_kept[b]; i++) {
-            double x = (double)s->kept[b * KEPT_VALUES + (size_t)i] / (double)scale;
+            double x = (double)s->kept[b * (size_t)c->n_kept_room + (size_t)i] / (double)scale;
             double distance = fabs(x - floor(x) - 0.5);
             on_ties += distance < 1e-3;
             n++;
@@ -112,13 +116,14 @@ static double share_on_ties(const struct seen *s, size_t n_batches, float scale)
 
 // Inputs on a regular grid (images normalised to [-1, 1]) can fall on rounding ties all at once, so
 // that the last bit of an earlier sum decides. The range is widened a little until few do.
-static void nudge_off_ties(const struct seen *s, size_t n_batches, const struct msc_scheme *scheme,
-                           struct msc_range range, float *scale, int32_t *zero_point) {
-    for (int i = 0; i < 16; i++) {
+static void nudge_off_ties(const struct calibration *c, const struct seen *s,
+                           const struct msc_scheme *scheme, struct msc_range range, float *scale,
+                           int32_t *zero_point) {
+    for (int i = 0; i < 8; i++) {
         float factor = 1 + (float)i / 512;
         struct msc_range wider = {range.low * factor, range.high * factor};
         msc_scheme_fit(scheme, wider, scale, zero_point);
-        if (share_on_ties(s, n_batches, *scale) < 0.01) {
+        if (share_on_ties(c, s, *scale) < 0.05) {
             return;
         }
     }
@@ -138,7 +143,7 @@ static enum msc_status fit_activation(struct calibration *c, int32_t site, int32
     }
     range.low *= factor;
     range.high *= factor;
-    nudge_off_ties(s, c->n_batches, &o.scheme, range, &scale, &zero_point);
+    nudge_off_ties(c, s, &o.scheme, range, &scale, &zero_point);
     return msc_quantizer__set(q, site, choice, -1, 1, &scale, &zero_point);
 }
 
@@ -165,6 +170,18 @@ static enum msc_status fit_values(const float x[], int64_t n, const struct msc_o
     range.high *= factor;
     msc_scheme_fit(&o->scheme, range, scale, zero_point);
     return MSC_OK;
+}
+
+static enum msc_status check_weight(const struct msc_site *s, const struct msc_array *w) {
+    const float *x = w ? msc_array_data(w) : NULL;
+    bool is_finite = true;
+    for (int64_t i = 0; x && i < msc_array_n_elements(w); i++) {
+        is_finite = is_finite && isfinite(x[i]);
+    }
+    return x && is_finite ? MSC_OK
+                          : MSC_FAIL(MSC_E_INVALID,
+                                     "weight %s %s: exclude it or repair the model", s->name,
+                                     x ? "holds NaN or infinity" : "has no elements");
 }
 
 static enum msc_status fit_weight(struct msc_quantizer *q, int32_t site, int32_t choice) {
@@ -207,6 +224,8 @@ static enum msc_status fit_site(struct calibration *c, int32_t site) {
             continue;
         }
         if (q->sites.sites[site].kind == MSC_SITE_WEIGHT) {
+            const struct msc_site *s = &q->sites.sites[site];
+            MSC_TRY(check_weight(s, msc_graph_tensor(q->graph, s->tensor)->data));
             MSC_TRY(fit_weight(q, site, (int32_t)i));
         } else {
             MSC_TRY(fit_activation(c, site, (int32_t)i));
@@ -219,6 +238,8 @@ static enum msc_status fit_site(struct calibration *c, int32_t site) {
 
 static enum msc_status init(struct calibration *c, struct msc_arena *arena) {
     struct msc_quantizer *q = c->q;
+    int64_t room = KEPT_OF_ALL / (int64_t)c->n_batches;
+    c->n_kept_room = room > KEPT_OF_BATCH ? KEPT_OF_BATCH : room < KEPT_LEAST ? KEPT_LEAST : room;
     c->seen = msc_arena_array(arena, (size_t)q->sites.n_sites + 1, sizeof(c->seen[0]));
     if (!c->seen) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
@@ -231,7 +252,7 @@ static enum msc_status init(struct calibration *c, struct msc_arena *arena) {
             continue;
         }
         s->slot = site->slots[0];
-        s->kept = msc_arena_array(arena, c->n_batches * KEPT_VALUES, sizeof(float));
+        s->kept = msc_arena_array(arena, c->n_batches * (size_t)c->n_kept_room, sizeof(float));
         s->n_kept = msc_arena_array(arena, c->n_batches, sizeof(int32_t));
         s->histogram = msc_arena_alloc(arena, sizeof(*s->histogram));
         if (!s->kept || !s->n_kept || !s->histogram) {

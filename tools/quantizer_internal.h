@@ -14,14 +14,14 @@ struct msc_quantizer {
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;
     bool *included;  // [n_sites]
-    int32_t *fixed;  // [n_sites] choice or MSC_NO_ID
+    int32_t *fixed;  // [n_sites] choice, MSC_FIXED_FLOAT or MSC_NO_ID
     struct msc_quant *quants; // [n_sites][n_choices]; bits 0: not computed
 };
 
 // How a site's choice is observed and rounded.
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
                                                   int32_t choice);
-// True when quants of the site are needed: it is a task or fixed to a choice of integers.
+// True when quants of the site are needed: it is a task or fixed to a choice.
 bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site);
 // Sets a quant from `n` scales and zero points, copied into the arena.
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,

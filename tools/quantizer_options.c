@@ -26,7 +26,7 @@ static const struct target targets[] = {
 
 static const char *const group_names[] = {"tensor", "site", "joint"};
 
-static void label_choice(struct msc_choice *c) {
+static enum msc_status label_choice(struct msc_choice *c) {
     struct msc_str text = {0};
     if (c->is_float) {
         msc_str_append(&text, "float");
@@ -36,6 +36,7 @@ static void label_choice(struct msc_choice *c) {
             msc_str_printf(&text, " %s", msc_observer_name(c->observer));
         }
         if (c->observer == MSC_OBSERVER_PERCENTILE) {
+            msc_str_append(&text, " ");
             msc_str_double(&text, c->percentile);
         }
         if (c->range_scale != 1) {
@@ -44,7 +45,9 @@ static void label_choice(struct msc_choice *c) {
         }
     }
     snprintf(c->label, sizeof(c->label), "%s", msc_str_text(&text));
+    enum msc_status status = msc_str_status(&text);
     msc_str_finish(&text);
+    return status;
 }
 
 static enum msc_status get_optional_double(double *out, const cJSON *object, const char *key,
@@ -71,6 +74,9 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object, co
     if (cJSON_GetObjectItemCaseSensitive(object, "float")) {
         MSC_TRY(msc_json_get_bool(&c->is_float, object, "float", where));
     }
+    if (c->is_float && cJSON_GetArraySize(object) > 1) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: a float choice takes no other key", where);
+    }
     if (cJSON_GetObjectItemCaseSensitive(object, "observer")) {
         MSC_TRY(msc_json_get_text(&observer, object, "observer", where));
     }
@@ -86,18 +92,18 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object, co
         return MSC_FAIL(MSC_E_INVALID, "%s: bits is %g, expected a whole number", where, bits);
     }
     c->bits = (int32_t)bits;
-    label_choice(c);
-    return MSC_OK;
+    return label_choice(c);
 }
 
 // MSC's own: 8 bits with the range scaled by 0.8 to 1.2.
-static size_t default_choices(struct msc_choice choices[]) {
+static enum msc_status default_choices(struct msc_choice choices[], size_t *n) {
     static const double scales[] = {0.8, 0.9, 1.0, 1.1, 1.2};
-    for (size_t i = 0; i < 5; i++) {
-        choices[i] = (struct msc_choice){.bits = 8, .percentile = 99.99, .range_scale = scales[i]};
-        label_choice(&choices[i]);
+    for (*n = 0; *n < sizeof(scales) / sizeof(scales[0]); ++*n) {
+        choices[*n] =
+            (struct msc_choice){.bits = 8, .percentile = 99.99, .range_scale = scales[*n]};
+        MSC_TRY(label_choice(&choices[*n]));
     }
-    return 5;
+    return MSC_OK;
 }
 
 static enum msc_status read_choices(struct msc_quantizer_options *out, const cJSON *config,
@@ -109,8 +115,7 @@ static enum msc_status read_choices(struct msc_quantizer_options *out, const cJS
     }
     out->choices = choices;
     if (!cJSON_GetObjectItemCaseSensitive(config, "choices")) {
-        out->n_choices = default_choices(choices);
-        return MSC_OK;
+        return default_choices(choices, &out->n_choices);
     }
     MSC_TRY(msc_json_get_array(&list, config, "choices", "env"));
     const cJSON *item;

@@ -1,0 +1,35 @@
+// The small network of tests/env/make_quantize_expected.py, with its samples, for tests of the
+// quantizer and of the quantize environment:
+//
+//     x [N,2,6,6] -> conv1 (conv1.w) -> relu -> conv2 (conv2.w) -> pool -> flat -> head (head.w)
+#ifndef MSC_TESTS_QUANTIZE_CASE_H
+#define MSC_TESTS_QUANTIZE_CASE_H
+
+#include "kernels/evaluator.h"
+#include "tools/quantizer.h"
+
+#include "tests/msc_test.h"
+
+enum { QUANTIZE_SAMPLES = 10 };
+
+struct quantize_case {
+    struct msc_graph *g;
+    struct msc_dataset *data;
+    struct msc_backend *backend;
+    struct msc_evaluator *ev;
+};
+
+// Elements are sums of four uniform numbers, the same as `values` there.
+struct msc_array *quantize_array(int n_dims, const int64_t dims[], uint64_t seed);
+
+void quantize_case_open(struct quantize_case *c, int n_threads, int64_t batch);
+// With inputs of one's own [n,2,6,6], owned by the caller.
+void quantize_case_open_with(struct quantize_case *c, int n_threads, int64_t batch,
+                             struct msc_array *inputs);
+void quantize_case_close(struct quantize_case *c);
+
+// A quantizer from the text of an environment's configuration.
+enum msc_status quantize_create(struct msc_quantizer **out, const struct msc_graph *g,
+                                const char *config);
+
+#endif

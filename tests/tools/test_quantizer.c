@@ -1,0 +1,445 @@
+#include "quantize_case.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+
+#define CHOICES "{\"choices\":[{\"bits\":8},{\"bits\":4},{\"bits\":3,\"observer\":\"mse\"}]}"
+
+// ---- Options ----------------------------------------------------------------------------------
+
+static enum msc_status read_options(struct msc_quantizer_options *out, struct msc_arena *arena,
+                                    const char *text) {
+    cJSON *json;
+    assert_ok(msc_json_parse(&json, text, strlen(text), "test"));
+    enum msc_status status = msc_quantizer_read_options(out, json, NULL, arena);
+    cJSON_Delete(json);
+    return status;
+}
+
+static void test_tools_quantizer__default_options(void **state) {
+    static const char *const labels[] = {"8 x0.8", "8 x0.9", "8", "8 x1.1", "8 x1.2"};
+    struct msc_quantizer_options o;
+    struct msc_arena arena = {0};
+    (void)state;
+    assert_ok(read_options(&o, &arena, "{}"));
+    assert_int_equal(o.n_choices, 5);
+    for (int i = 0; i < 5; i++) {
+        assert_string_equal(o.choices[i].label, labels[i]);
+        assert_int_equal(o.choices[i].bits, 8);
+        assert_int_equal(o.choices[i].observer, MSC_OBSERVER_MINMAX);
+    }
+    assert_int_equal(o.group, MSC_GROUP_TENSOR);
+    assert_true(o.weights.is_symmetric && o.weights.is_per_channel);
+    assert_false(o.activations.is_symmetric);
+    msc_arena_finish(&arena);
+}
+
+static void test_tools_quantizer__labels(void **state) {
+    struct msc_quantizer_options o;
+    struct msc_arena arena = {0};
+    (void)state;
+    assert_ok(read_options(
+        &o, &arena,
+        "{\"target\":\"tensorrt\",\"group\":\"joint\",\"choices\":[{\"float\":true},{\"bits\":16},"
+        "{\"bits\":2,\"observer\":\"kl\",\"scale\":0.5},"
+        "{\"observer\":\"percentile\",\"percentile\":99.5}],\"fix\":{\"a*\":\"16\",\"b\":\"float\"}"
+        ",\"include\":[\"*\"],\"exclude\":[\"q?\",\"r\"]}"));
+    assert_string_equal(o.choices[0].label, "float");
+    assert_string_equal(o.choices[1].label, "16");
+    assert_string_equal(o.choices[2].label, "2 kl x0.5");
+    assert_string_equal(o.choices[3].label, "8 percentile 99.5");
+    assert_int_equal(o.group, MSC_GROUP_JOINT);
+    assert_true(o.activations.is_symmetric);
+    assert_int_equal(o.n_fixed, 2);
+    assert_string_equal(o.fixed[1].label, "float");
+    assert_int_equal(o.n_include, 1);
+    assert_string_equal(o.exclude[1], "r");
+    msc_arena_finish(&arena);
+}
+
+static void test_tools_quantizer__bad_options(void **state) {
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"{\"choices\":[]}", "the list is empty"},
+        {"{\"choices\":8}", "choices"},
+        {"{\"choices\":[8]}", "env.choices[0]: expected an object"},
+        {"{\"choices\":[{\"bits\":8},{\"bit\":4}]}", "env.choices[1]"},
+        {"{\"choices\":[{\"bits\":1}]}", "bits is 1, expected 2 to 16"},
+        {"{\"choices\":[{\"bits\":17}]}", "bits is 17"},
+        {"{\"choices\":[{\"bits\":4.5}]}", "expected a whole number"},
+        {"{\"choices\":[{\"bits\":\"8\"}]}", "bits"},
+        {"{\"choices\":[{\"bits\":8,\"scale\":0}]}", "scale is 0"},
+        {"{\"choices\":[{\"bits\":8,\"percentile\":50}]}", "percentile is 50"},
+        {"{\"choices\":[{\"bits\":8,\"observer\":\"max\"}]}", "observer \"max\" is not known"},
+        {"{\"choices\":[{\"bits\":8},{\"bits\":8,\"observer\":\"minmax\"}]}",
+         "env.choices[1]: the same as env.choices[0] (\"8\")"},
+        {"{\"choices\":[{\"float\":true,\"bits\":8}]}", "a float choice takes no other key"},
+        {"{\"group\":\"layer\"}", "\"layer\" is not known"},
+        {"{\"target\":\"tpu\"}", "\"tpu\" is not known"},
+        {"{\"target\":\"tensorrt\",\"activations\":{\"symmetric\":false}}", "tensorrt takes"},
+        {"{\"target\":\"tensorrt\",\"weights\":{\"per_channel\":false}}", "tensorrt takes"},
+        {"{\"activations\":{\"per_channel\":true}}", "env.activations"},
+        {"{\"weights\":3}", "weights"},
+        {"{\"include\":[3]}", "env.include"},
+        {"{\"fix\":{\"a\":\"5\"}}", "env.fix[\"a\"]"},
+        {"{\"fix\":{\"a\":8}}", "env.fix[\"a\"]"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct msc_quantizer_options o;
+        struct msc_arena arena = {0};
+        assert_int_not_equal(read_options(&o, &arena, rows[i].text), MSC_OK);
+        assert_message(rows[i].message);
+        msc_arena_finish(&arena);
+    }
+}
+
+// ---- Sites ------------------------------------------------------------------------------------
+
+static int32_t site_of(const struct msc_quantizer *q, const char *name) {
+    int32_t site = msc_sites_find_name(msc_quantizer_sites(q), name);
+    assert_int_not_equal(site, MSC_NO_ID);
+    return site;
+}
+
+static void test_tools_quantizer__include_exclude_fix(void **state) {
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    (void)state;
+    quantize_case_open(&c, 1, 4);
+    // "image" is the alias of x:0.
+    assert_ok(quantize_create(&q, c.g,
+                              "{\"choices\":[{\"bits\":8},{\"bits\":4}],\"include\":[\"conv*\","
+                              "\"image\",\"head.w\"],\"exclude\":[\"conv2.*\"],"
+                              "\"fix\":{\"*.w\":\"float\",\"conv1.w\":\"4\"}}"));
+    static const struct {
+        const char *site;
+        bool is_included;
+        int32_t fixed;
+    } rows[] = {{"x:0", true, MSC_NO_ID},     {"conv1.w", true, 1},
+                {"relu:0", false, MSC_NO_ID}, {"conv2.w", false, MSC_FIXED_FLOAT},
+                {"flat:0", false, MSC_NO_ID}, {"head.w", true, MSC_FIXED_FLOAT}};
+    assert_int_equal(msc_quantizer_sites(q)->n_sites, 6);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        int32_t site = site_of(q, rows[i].site);
+        assert_int_equal(msc_quantizer_is_included(q, site), rows[i].is_included);
+        assert_int_equal(msc_quantizer_fixed_choice(q, site), rows[i].fixed);
+    }
+    assert_ok(msc_quantizer_calibrate(q, c.ev, NULL, NULL));
+    assert_int_equal(msc_quantizer_quant(q, site_of(q, "conv1.w"), 1)->bits, 4);
+    assert_null(msc_quantizer_quant(q, site_of(q, "head.w"), MSC_FIXED_FLOAT));
+    assert_null(msc_quantizer_quant(q, site_of(q, "head.w"), 0));
+    assert_null(msc_quantizer_quant(q, site_of(q, "relu:0"), 0));
+    msc_quantizer_destroy(q);
+    // A choice that is float by name.
+    assert_ok(quantize_create(&q, c.g,
+                              "{\"choices\":[{\"bits\":8},{\"float\":true}],"
+                              "\"fix\":{\"head.w\":\"float\"}}"));
+    assert_int_equal(msc_quantizer_fixed_choice(q, site_of(q, "head.w")), 1);
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+}
+
+static void test_tools_quantizer__names_that_match_nothing(void **state) {
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    (void)state;
+    quantize_case_open(&c, 1, 4);
+    assert_int_equal(quantize_create(&q, c.g, "{\"include\":[\"conv9*\"]}"), MSC_E_INVALID);
+    assert_message("env.include: \"conv9*\" matches no site");
+    assert_int_equal(quantize_create(&q, c.g, "{\"exclude\":[\"conv1.w\",\"w\"]}"), MSC_E_INVALID);
+    assert_message("env.exclude: \"w\" matches no site");
+    assert_int_equal(quantize_create(&q, c.g, "{\"fix\":{\"conv1\":\"8\"}}"), MSC_E_INVALID);
+    assert_message("env.fix: \"conv1\" matches no site");
+    assert_int_equal(quantize_create(&q, c.g, "{\"exclude\":[\"*\"]}"), MSC_E_INVALID);
+    assert_message("no site is left");
+    quantize_case_close(&c);
+}
+
+static void test_tools_quantizer__nothing_to_quantise(void **state) {
+    static const int64_t dims[2] = {1, 4};
+    struct msc_graph *g;
+    struct msc_quantizer *q;
+    int32_t x, joint;
+    (void)state;
+    assert_ok(msc_graph_create(&g, "bare"));
+    assert_ok(msc_graph_add_input(&x, g, "x", NULL, MSC_DTYPE_F32, "", 2, dims));
+    assert_ok(msc_graph_add_joint(
+        &joint, g, &(struct msc_joint_spec){.op = MSC_OP_RELU, .n_inputs = 1, .inputs = &x}));
+    assert_ok(msc_graph_set_outputs(g, 1, msc_graph_joint(g, joint)->outputs));
+    assert_ok(msc_graph_finalize(g));
+    assert_int_equal(quantize_create(&q, g, "{}"), MSC_E_INVALID);
+    assert_message("graph bare has nothing to quantise");
+    msc_graph_destroy(g);
+}
+
+// ---- Calibration ------------------------------------------------------------------------------
+
+static void assert_near(double found, double expected, double relative) {
+    if (!(fabs(found - expected) <= relative * fabs(expected))) {
+        print_error("%.9g, expected %.9g\n", found, expected);
+        fail();
+    }
+}
+
+// From make_quantize_expected.py.
+static const struct {
+    const char *site;
+    int32_t choice;
+    int n;
+    float scales[5];
+    int32_t zero_point;
+} expected[] = {
+    {"x:0", 0, 1, {0.0258584414f}, 131},
+    {"x:0", 1, 1, {0.439593494f}, 8},
+    {"x:0", 2, 1, {0.654974699f}, 4},
+    {"conv1.w", 0, 4, {0.0205871109f, 0.0190718044f, 0.0134291761f, 0.015740823f}, 0},
+    {"conv1.w", 1, 4, {0.37350899f, 0.346017033f, 0.243643627f, 0.285583496f}, 0},
+    {"conv1.w", 2, 4, {0.701302052f, 0.655990601f, 0.537411869f, 0.650743663f}, 0},
+    {"relu:0", 0, 1, {0.0610302351f}, 0},
+    {"relu:0", 1, 1, {1.03751397f}, 0},
+    {"relu:0", 2, 1, {1.84112418f}, 0},
+    {"conv2.w", 0, 3, {0.0154084936f, 0.0177235045f, 0.0176264253f}, 0},
+    {"conv2.w", 1, 3, {0.279554099f, 0.321554989f, 0.319793701f}, 0},
+    {"conv2.w", 2, 3, {0.468835503f, 0.633061409f, 0.612105131f}, 0},
+    {"flat:0", 0, 1, {0.103724055f}, 150},
+    {"flat:0", 1, 1, {1.76330888f}, 9},
+    {"flat:0", 2, 1, {3.39476323f}, 4},
+    {"head.w",
+     0,
+     5,
+     {0.00650985586f, 0.00255218265f, 0.0103408936f, 0.0166205466f, 0.00782475527f},
+     0},
+    {"head.w", 1, 5, {0.118107386f, 0.0463038869f, 0.187613353f, 0.301544189f, 0.141963407f}, 0},
+    {"head.w", 2, 5, {0.260512918f, 0.108042397f, 0.434344441f, 0.703603089f, 0.310544968f}, 0},
+};
+
+static void check_scales(const struct msc_quantizer *q) {
+    static const struct {
+        int bits, activation_high, weight_high;
+    } choices[3] = {{8, 255, 127}, {4, 15, 7}, {3, 7, 3}};
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        int32_t site = site_of(q, expected[i].site);
+        bool is_weight = msc_quantizer_sites(q)->sites[site].kind == MSC_SITE_WEIGHT;
+        const struct msc_quant *quant = msc_quantizer_quant(q, site, expected[i].choice);
+        int high = is_weight ? choices[expected[i].choice].weight_high
+                             : choices[expected[i].choice].activation_high;
+        assert_non_null(quant);
+        assert_int_equal(quant->bits, choices[expected[i].choice].bits);
+        assert_int_equal(quant->high, high);
+        assert_int_equal(quant->low, is_weight ? -high : 0);
+        assert_int_equal(quant->axis, is_weight ? 0 : -1);
+        assert_int_equal(quant->n, expected[i].n);
+        for (int32_t k = 0; k < quant->n; k++) {
+            assert_near((double)quant->scales[k], (double)expected[i].scales[k], 1e-6);
+            assert_int_equal(quant->zero_points[k], expected[i].zero_point);
+        }
+    }
+}
+
+struct told {
+    size_t n, done, all;
+};
+
+static void tell(void *payload, size_t done, size_t all) {
+    struct told *t = payload;
+    t->n++;
+    assert_true(done == t->done + 1 && done <= all);
+    t->done = done;
+    t->all = all;
+}
+
+static void assert_same_quants(const struct msc_quantizer *a, const struct msc_quantizer *b) {
+    for (int32_t s = 0; s < msc_quantizer_sites(a)->n_sites; s++) {
+        for (int32_t c = 0; c < (int32_t)msc_quantizer_n_choices(a); c++) {
+            const struct msc_quant *x = msc_quantizer_quant(a, s, c);
+            const struct msc_quant *y = msc_quantizer_quant(b, s, c);
+            assert_int_equal(x == NULL, y == NULL);
+            assert_true(!x || msc_hash_equal(x->hash, y->hash));
+        }
+    }
+}
+
+static void test_tools_quantizer__calibrate(void **state) {
+    struct quantize_case c, other;
+    struct msc_quantizer *q, *again;
+    struct told told = {0};
+    (void)state;
+    quantize_case_open(&c, 1, 4);
+    assert_ok(quantize_create(&q, c.g, CHOICES));
+    assert_ok(msc_quantizer_calibrate(q, c.ev, tell, &told));
+    assert_true(told.done == told.all && told.all == 6);
+    check_scales(q);
+    // Bit by bit on two threads; other batches see the same values.
+    quantize_case_open(&other, 2, 4);
+    assert_ok(quantize_create(&again, other.g, CHOICES));
+    assert_ok(msc_quantizer_calibrate(again, other.ev, NULL, NULL));
+    assert_same_quants(q, again);
+    msc_quantizer_destroy(again);
+    quantize_case_close(&other);
+    quantize_case_open(&other, 2, 10);
+    assert_ok(quantize_create(&again, other.g, CHOICES));
+    assert_ok(msc_quantizer_calibrate(again, other.ev, NULL, NULL));
+    check_scales(again);
+    msc_quantizer_destroy(again);
+    quantize_case_close(&other);
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+}
+
+// One scale for a whole weight, signed activations, ranges scaled; by use instead of by tensor.
+static void test_tools_quantizer__schemes(void **state) {
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    (void)state;
+    quantize_case_open(&c, 1, 4);
+    assert_ok(quantize_create(&q, c.g,
+                              "{\"choices\":[{\"bits\":8},{\"bits\":8,\"scale\":0.5}],\"group\":"
+                              "\"site\",\"weights\":{\"per_channel\":false},"
+                              "\"activations\":{\"symmetric\":true}}"));
+    assert_ok(msc_quantizer_calibrate(q, c.ev, NULL, NULL));
+    const struct msc_quant *w = msc_quantizer_quant(q, site_of(q, "conv1.w"), 0);
+    assert_int_equal(w->n, 1);
+    assert_int_equal(w->axis, -1);
+    assert_near((double)w->scales[0], 0.0205871109, 1e-6);
+    // x reaches from -131 to 124 steps of 0.02586 (its asymmetric scale): -3.39 is the greater end.
+    const struct msc_quant *x = msc_quantizer_quant(q, site_of(q, "x:0-c-conv1"), 0);
+    assert_int_equal(x->low, -128);
+    assert_int_equal(x->high, 127);
+    assert_int_equal(x->zero_points[0], 0);
+    assert_true(fabs((double)x->scales[0] * 127 - 131 * 0.0258584414) < 0.02);
+    const struct msc_quant *half = msc_quantizer_quant(q, site_of(q, "x:0-c-conv1"), 1);
+    assert_near((double)half->scales[0], (double)x->scales[0] / 2, 2e-7);
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+}
+
+// Images normalised to [-1, 1] lie on the ties of 255 steps: the range is widened a little.
+static void test_tools_quantizer__nudges_off_ties(void **state) {
+    static const int64_t dims[4] = {4, 2, 6, 6};
+    const double exact = 2.0 / 255;
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    struct msc_array *a;
+    float *x;
+    (void)state;
+    assert_ok(msc_array_create(&a, MSC_DTYPE_F32, 4, dims));
+    x = msc_array_data(a);
+    for (int i = 0; i < 4 * 72; i++) {
+        x[i] = (float)(i * 37 % 256) * 2 / 255 - 1;
+    }
+    quantize_case_open_with(&c, 1, 2, a);
+    assert_ok(quantize_create(&q, c.g, CHOICES));
+    assert_ok(msc_quantizer_calibrate(q, c.ev, NULL, NULL));
+    double scale = (double)msc_quantizer_quant(q, site_of(q, "x:0"), 0)->scales[0];
+    assert_true(scale > exact * 1.0005 && scale < exact * 1.015);
+    int on_ties = 0;
+    for (int i = 0; i < 4 * 72; i++) {
+        double steps = (double)x[i] / scale;
+        on_ties += fabs(steps - floor(steps) - 0.5) < 1e-3;
+    }
+    assert_true(on_ties <= 14);
+    // Nearly all were on ties before.
+    int before = 0;
+    for (int i = 0; i < 4 * 72; i++) {
+        double steps = (double)x[i] / exact;
+        before += fabs(steps - floor(steps) - 0.5) < 1e-3;
+    }
+    assert_int_equal(before, 4 * 72);
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+    msc_array_release(a);
+}
+
+static void test_tools_quantizer__not_finite(void **state) {
+    static const int64_t dims[4] = {2, 2, 6, 6};
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    struct msc_array *a = quantize_array(4, dims, 3);
+    (void)state;
+    quantize_case_open_with(&c, 1, 2, a);
+    assert_ok(quantize_create(&q, c.g, CHOICES));
+    // The dataset would refuse it; here it comes in by the back door.
+    ((float *)msc_array_data(msc_dataset_batch(c.data, 0, 0)))[5] = NAN;
+    assert_int_equal(msc_quantizer_calibrate(q, c.ev, NULL, NULL), MSC_E_INVALID);
+    assert_message("tensor x:0 holds NaN or infinity");
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+    msc_array_release(a);
+    a = quantize_array(4, dims, 3);
+    quantize_case_open_with(&c, 1, 2, a);
+    int32_t w = msc_graph_find_tensor(c.g, "conv2.w");
+    ((float *)msc_array_data(msc_graph_tensor(c.g, w)->data))[7] = INFINITY;
+    assert_ok(quantize_create(&q, c.g, "{\"exclude\":[\"flat:0\"]}"));
+    assert_int_equal(msc_quantizer_calibrate(q, c.ev, NULL, NULL), MSC_E_INVALID);
+    assert_message("weight conv2.w holds NaN or infinity");
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+    msc_array_release(a);
+}
+
+// ---- Saving and loading -----------------------------------------------------------------------
+
+static void test_tools_quantizer__save_and_load(void **state) {
+    struct msc_array_list list = {0};
+    struct quantize_case c;
+    struct msc_quantizer *q, *loaded;
+    (void)state;
+    quantize_case_open(&c, 1, 4);
+    assert_ok(quantize_create(&q, c.g, CHOICES));
+    assert_ok(msc_quantizer_calibrate(q, c.ev, NULL, NULL));
+    assert_ok(msc_quantizer_save(q, &list));
+    // 6 sites, 3 choices, scales and zero points.
+    assert_int_equal(list.n, 36);
+    assert_non_null(msc_array_list_find(&list, "conv1.w/3 mse/scale"));
+    assert_ok(quantize_create(&loaded, c.g, CHOICES));
+    assert_ok(msc_quantizer_load(loaded, &list));
+    assert_same_quants(q, loaded);
+    assert_true(msc_hash_equal(msc_quantizer_quant(q, 0, 0)->hash,
+                               msc_quantizer_quant(loaded, 0, 0)->hash));
+    msc_quantizer_destroy(loaded);
+    // Other choices are not in the list.
+    assert_ok(quantize_create(&loaded, c.g, "{\"choices\":[{\"bits\":5}]}"));
+    assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);
+    assert_message("no parameters for x:0, choice \"5\"");
+    msc_quantizer_destroy(loaded);
+    // Scales for each channel where one is asked for.
+    assert_ok(quantize_create(&loaded, c.g,
+                              "{\"choices\":[{\"bits\":8}],\"weights\":"
+                              "{\"per_channel\":false}}"));
+    assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);
+    assert_message("4 scales, expected 1");
+    msc_quantizer_destroy(loaded);
+    // Damaged ones.
+    assert_ok(quantize_create(&loaded, c.g, CHOICES));
+    ((float *)msc_array_data(msc_array_list_find(&list, "relu:0/4/scale")))[0] = -1;
+    assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);
+    assert_message("relu:0, choice \"4\": not scales");
+    ((float *)msc_array_data(msc_array_list_find(&list, "relu:0/4/scale")))[0] = 1;
+    ((int32_t *)msc_array_data(msc_array_list_find(&list, "relu:0/4/zero_point")))[0] = 16;
+    assert_int_equal(msc_quantizer_load(loaded, &list), MSC_E_STATE);
+    msc_quantizer_destroy(loaded);
+    msc_quantizer_destroy(q);
+    msc_array_list_finish(&list);
+    quantize_case_close(&c);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tools_quantizer__default_options),
+        cmocka_unit_test(test_tools_quantizer__labels),
+        cmocka_unit_test(test_tools_quantizer__bad_options),
+        cmocka_unit_test(test_tools_quantizer__include_exclude_fix),
+        cmocka_unit_test(test_tools_quantizer__names_that_match_nothing),
+        cmocka_unit_test(test_tools_quantizer__nothing_to_quantise),
+        cmocka_unit_test(test_tools_quantizer__calibrate),
+        cmocka_unit_test(test_tools_quantizer__schemes),
+        cmocka_unit_test(test_tools_quantizer__nudges_off_ties),
+        cmocka_unit_test(test_tools_quantizer__not_finite),
+        cmocka_unit_test(test_tools_quantizer__save_and_load),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
