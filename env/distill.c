@@ -11,10 +11,14 @@ struct compared {
     int32_t tensor;
     const char *name;
     double weight;
-    double mean_square;       // of the reference, over all samples
-    struct msc_array *reference; // [n_samples, sample_elements]
-    int64_t sample_elements;
-    struct msc_loss_shape shape; // of one sample
+    double mean_square;          // of the reference, over all elements of all samples
+    struct msc_array *reference; // [n_elements] sample after sample
+    int64_t n_elements;
+    struct part {
+        int64_t first;               // element of the reference where the batch begins
+        int64_t n;                   // elements of a sample
+        struct msc_loss_shape shape; // of a sample
+    } * parts;                       // [n_batches] since samples may differ in shape
 };
 
 struct msc_distill {
@@ -31,7 +35,7 @@ struct msc_distill {
     // Of the call at hand.
     struct msc_distill_run *runs;
     struct msc_eval_trial *trials;
-    double *losses;  // [n_runs][n_samples]
+    double *losses;   // [n_runs][n_samples]
     uint8_t *correct; // [n_runs][n_samples]
     size_t runs_capacity;
     void (*done)(void *payload, size_t run);
@@ -45,6 +49,16 @@ static bool is_discontinuous(enum msc_op op) {
            op == MSC_OP_ROUND || op == MSC_OP_FLOOR || op == MSC_OP_CEIL;
 }
 
+// Whole numbers do not change a little: only what jumps on floats counts.
+static bool reads_floats(const struct msc_graph *g, const struct msc_joint *j) {
+    for (int32_t i = 0; i < j->n_inputs; i++) {
+        if (msc_dtype_is_float(msc_graph_tensor(g, j->inputs[i])->dtype)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // The nearest joint above a tensor whose result jumps; MSC_NO_ID when there is none.
 static int32_t jump_above(const struct msc_graph *g, int32_t tensor, bool seen[]) {
     int32_t joint = msc_graph_tensor(g, tensor)->producer;
@@ -53,7 +67,7 @@ static int32_t jump_above(const struct msc_graph *g, int32_t tensor, bool seen[]
     }
     seen[joint] = true;
     const struct msc_joint *j = msc_graph_joint(g, joint);
-    if (is_discontinuous(j->op)) {
+    if (is_discontinuous(j->op) && reads_floats(g, j)) {
         return joint;
     }
     for (int32_t i = 0; i < j->n_inputs; i++) {
@@ -97,10 +111,11 @@ static enum msc_status compare_named(struct msc_distill *d) {
     for (size_t i = 0; i < o->n_tensors; i++) {
         int32_t tensor = msc_graph_find_tensor(d->host->graph, o->tensors[i]);
         if (tensor == MSC_NO_ID) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "env.loss_tensors: the model has no tensor \"%s\"; `mscgym graph MODEL` "
-                            "lists them",
-                            o->tensors[i]);
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "env.loss_tensors: the model has no tensor \"%s\"; `mscgym graph MODEL` "
+                "lists them",
+                o->tensors[i]);
         }
         if (msc_graph_tensor(d->host->graph, tensor)->dtype != MSC_DTYPE_F32) {
             return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: %s is not float32", o->tensors[i]);
@@ -122,11 +137,11 @@ static enum msc_status compare_outputs(struct msc_distill *d) {
                     msc_dtype_name(msc_graph_tensor(g, tensor)->dtype));
         }
     }
-    return d->n_compared > 0
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID, "graph %s has no float32 output: name what to compare in "
-                                         "env.loss_tensors",
-                          msc_graph_name(g));
+    return d->n_compared > 0 ? MSC_OK
+                             : MSC_FAIL(MSC_E_INVALID,
+                                        "graph %s has no float32 output: name what to compare in "
+                                        "env.loss_tensors",
+                                        msc_graph_name(g));
 }
 
 static enum msc_status find_class_scores(struct msc_distill *d) {
@@ -136,7 +151,9 @@ static enum msc_status find_class_scores(struct msc_distill *d) {
     }
     d->class_scores = 0;
     for (size_t i = 0; d->options.class_scores && i < d->n_compared; i++) {
-        if (strcmp(d->compared[i].name, d->options.class_scores) == 0) {
+        const char *own = msc_graph_tensor(d->host->graph, d->compared[i].tensor)->name;
+        if (strcmp(d->compared[i].name, d->options.class_scores) == 0 ||
+            strcmp(own, d->options.class_scores) == 0) {
             d->class_scores = i;
             return MSC_OK;
         }
@@ -149,9 +166,9 @@ static enum msc_status find_class_scores(struct msc_distill *d) {
 }
 
 // Splits one sample of a compared tensor at the axis that kl runs along.
-static enum msc_status shape_sample(struct msc_distill *d, struct compared *c,
-                                    const struct msc_value *v) {
-    int64_t in_batch = msc_dataset_batch_samples(d->dataset, 0);
+static enum msc_status shape_sample(const struct msc_distill *d, const struct compared *c,
+                                    size_t batch, const struct msc_value *v, struct part *out) {
+    int64_t in_batch = msc_dataset_batch_samples(d->dataset, batch);
     bool has_batch_axis = v->n_dims > 0 && v->dims[0] == in_batch;
     int first = has_batch_axis ? 1 : 0;
     int axis = d->options.kl_axis < 0 ? d->options.kl_axis + v->n_dims : d->options.kl_axis;
@@ -165,11 +182,30 @@ static enum msc_status shape_sample(struct msc_distill *d, struct compared *c,
         return MSC_FAIL(MSC_E_INVALID, "env.kl_axis: %d is no axis of a sample of %s",
                         d->options.kl_axis, c->name);
     }
-    c->shape = (struct msc_loss_shape){1, 1, 1};
+    out->shape = (struct msc_loss_shape){1, 1, 1};
     for (int i = first; i < v->n_dims; i++) {
-        *(i < axis ? &c->shape.outer : i > axis ? &c->shape.inner : &c->shape.axis) *= v->dims[i];
+        *(i < axis   ? &out->shape.outer
+          : i > axis ? &out->shape.inner
+                     : &out->shape.axis) *= v->dims[i];
     }
-    c->sample_elements = c->shape.outer * c->shape.axis * c->shape.inner;
+    out->n = out->shape.outer * out->shape.axis * out->shape.inner;
+    return MSC_OK;
+}
+
+// Where each batch of a compared tensor is in its reference, and how its samples are shaped.
+static enum msc_status shape_samples(struct msc_distill *d, size_t index) {
+    struct compared *c = &d->compared[index];
+    size_t n_batches = msc_dataset_n_batches(d->dataset);
+    c->parts = msc_arena_array(&d->arena, n_batches, sizeof(c->parts[0]));
+    if (!c->parts) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+    }
+    for (size_t b = 0; b < n_batches; b++) {
+        const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, b);
+        MSC_TRY(shape_sample(d, c, b, &plan->values[plan->wanted[index]], &c->parts[b]));
+        c->parts[b].first = c->n_elements;
+        c->n_elements += c->parts[b].n * msc_dataset_batch_samples(d->dataset, b);
+    }
     return MSC_OK;
 }
 
@@ -204,9 +240,8 @@ static enum msc_status init(struct msc_distill *d) {
     MSC_TRY(o->n_tensors > 0 ? compare_named(d) : compare_outputs(d));
     MSC_TRY(find_class_scores(d));
     MSC_TRY(make_evaluator(d));
-    const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, 0);
     for (size_t i = 0; i < d->n_compared; i++) {
-        MSC_TRY(shape_sample(d, &d->compared[i], &plan->values[plan->wanted[i]]));
+        MSC_TRY(shape_samples(d, i));
     }
     return MSC_OK;
 }
@@ -251,8 +286,10 @@ struct msc_evaluator *msc_distill_evaluator(struct msc_distill *d) {
 
 // ---- Reference --------------------------------------------------------------------------------
 
-static float *reference_at(const struct compared *c, int64_t sample) {
-    return (float *)msc_array_data(c->reference) + sample * c->sample_elements;
+// Row `row` of a batch.
+static float *reference_at(const struct compared *c, size_t batch, int64_t row) {
+    const struct part *p = &c->parts[batch];
+    return (float *)msc_array_data(c->reference) + p->first + row * p->n;
 }
 
 static int64_t first_sample(const struct msc_distill *d, size_t batch) {
@@ -266,26 +303,38 @@ static enum msc_status keep_reference(void *payload, size_t trial, size_t batch,
     int64_t n = msc_dataset_batch_samples(d->dataset, batch);
     for (size_t i = 0; i < d->n_compared; i++) {
         const struct compared *c = &d->compared[i];
-        memcpy(reference_at(c, first_sample(d, batch)), values[i].data,
-               (size_t)(n * c->sample_elements) * sizeof(float));
+        memcpy(reference_at(c, batch, 0), values[i].data,
+               (size_t)(n * c->parts[batch].n) * sizeof(float));
     }
     return MSC_OK;
 }
 
-static enum msc_status create_reference(struct msc_distill *d, struct compared *c) {
-    const int64_t dims[2] = {d->n_samples, c->sample_elements};
-    return msc_array_create(&c->reference, MSC_DTYPE_F32, 2, dims);
+static enum msc_status create_reference(struct compared *c) {
+    msc_array_release(c->reference);
+    c->reference = NULL;
+    return msc_array_create(&c->reference, MSC_DTYPE_F32, 1, &c->n_elements);
+}
+
+// Sums of squares, sample by sample.
+static double sum_squares(const struct msc_distill *d, const struct compared *c) {
+    double sum = 0;
+    for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
+        for (int64_t row = 0; row < msc_dataset_batch_samples(d->dataset, b); row++) {
+            sum += msc_loss_sum_squares(reference_at(c, b, row), c->parts[b].n);
+        }
+    }
+    return sum;
 }
 
 // What normalises the loss; and a float model that gives NaN is no reference.
 static enum msc_status finish_reference(struct msc_distill *d) {
     for (size_t i = 0; i < d->n_compared; i++) {
         struct compared *c = &d->compared[i];
-        double sum = 0;
-        for (int64_t s = 0; s < d->n_samples; s++) {
-            sum += msc_loss_sum_squares(reference_at(c, s), c->sample_elements);
+        if (c->n_elements == 0) {
+            return MSC_FAIL(MSC_E_INVALID, "tensor %s has no elements: nothing to compare",
+                            c->name);
         }
-        c->mean_square = sum / ((double)d->n_samples * (double)c->sample_elements);
+        c->mean_square = sum_squares(d, c) / (double)c->n_elements;
         if (!isfinite(c->mean_square)) {
             return MSC_FAIL(MSC_E_INVALID,
                             "the float model's output %s holds NaN or infinity on this dataset",
@@ -300,7 +349,7 @@ enum msc_status msc_distill_compute_reference(struct msc_distill *d) {
     struct msc_sink sink = {.batch = keep_reference, .payload = d};
     struct msc_eval_trial trial = {.edits = NULL};
     for (size_t i = 0; i < d->n_compared; i++) {
-        MSC_TRY(create_reference(d, &d->compared[i]));
+        MSC_TRY(create_reference(&d->compared[i]));
     }
     MSC_TRY(msc_evaluator_run(d->evaluator, &trial, 1, &sink, 0));
     if (trial.status != MSC_OK) {
@@ -325,13 +374,13 @@ enum msc_status msc_distill_save_reference(const struct msc_distill *d,
     return status;
 }
 
-static enum msc_status load_one(struct msc_distill *d, struct compared *c,
-                                const struct msc_array *array) {
-    if (!array || msc_array_dtype(array) != MSC_DTYPE_F32 || msc_array_n_dims(array) != 2 ||
-        msc_array_dim(array, 0) != d->n_samples || msc_array_dim(array, 1) != c->sample_elements) {
-        return MSC_FAIL(MSC_E_STATE, "no reference output of %s for %lld samples", c->name,
-                        (long long)d->n_samples);
+static enum msc_status load_one(struct compared *c, const struct msc_array *array) {
+    if (!array || msc_array_dtype(array) != MSC_DTYPE_F32 ||
+        msc_array_n_elements(array) != c->n_elements) {
+        return MSC_FAIL(MSC_E_STATE, "no reference output of %s with %lld elements", c->name,
+                        (long long)c->n_elements);
     }
+    msc_array_release(c->reference);
     c->reference = msc_array_retain(array);
     return MSC_OK;
 }
@@ -345,7 +394,7 @@ enum msc_status msc_distill_load_reference(struct msc_distill *d,
         msc_str_printf(&name, "reference/%s", d->compared[i].name);
         status = msc_str_status(&name);
         if (status == MSC_OK) {
-            status = load_one(d, &d->compared[i], msc_array_list_find(list, msc_str_text(&name)));
+            status = load_one(&d->compared[i], msc_array_list_find(list, msc_str_text(&name)));
         }
     }
     msc_str_finish(&name);
@@ -363,15 +412,17 @@ static int64_t greatest(const float x[], int64_t n) {
 }
 
 // Weighted mean over what is compared, of one sample.
-static double sample_loss(const struct msc_distill *d, const struct msc_view values[],
-                          int64_t row, int64_t sample) {
+static double sample_loss(const struct msc_distill *d, const struct msc_view values[], size_t batch,
+                          int64_t row) {
     double sum = 0;
     double weights = 0;
     for (size_t i = 0; i < d->n_compared; i++) {
         const struct compared *c = &d->compared[i];
-        const float *z = (const float *)values[i].data + row * c->sample_elements;
-        sum += c->weight * msc_loss_sample(d->options.kind, d->options.kl_is_logits,
-                                           reference_at(c, sample), z, c->shape, c->mean_square);
+        const struct part *p = &c->parts[batch];
+        const float *z = (const float *)values[i].data + row * p->n;
+        sum +=
+            c->weight * msc_loss_sample(d->options.kind, d->options.kl_is_logits,
+                                        reference_at(c, batch, row), z, p->shape, c->mean_square);
         weights += c->weight;
     }
     return sum / weights;
@@ -384,13 +435,11 @@ static enum msc_status compare_batch(void *payload, size_t trial, size_t batch,
     for (int64_t row = 0; row < n; row++) {
         int64_t sample = first_sample(d, batch) + row;
         size_t at = trial * (size_t)d->n_samples + (size_t)sample;
-        d->losses[at] = sample_loss(d, values, row, sample);
+        d->losses[at] = sample_loss(d, values, batch, row);
         if (d->class_scores != SIZE_MAX) {
-            const struct compared *c = &d->compared[d->class_scores];
-            const float *scores =
-                (const float *)values[d->class_scores].data + row * c->sample_elements;
-            d->correct[at] =
-                greatest(scores, c->sample_elements) == msc_dataset_label(d->dataset, sample);
+            int64_t classes = d->compared[d->class_scores].parts[batch].n;
+            const float *scores = (const float *)values[d->class_scores].data + row * classes;
+            d->correct[at] = greatest(scores, classes) == msc_dataset_label(d->dataset, sample);
         }
     }
     return MSC_OK;
@@ -411,9 +460,8 @@ static void finish_run(void *payload, size_t index) {
         n_correct += d->correct[index * n + s];
     }
     run->loss = run->status == MSC_OK ? loss / (double)n : NAN;
-    run->accuracy = run->status == MSC_OK && d->class_scores != SIZE_MAX
-                        ? (double)n_correct / (double)n
-                        : NAN;
+    run->accuracy =
+        run->status == MSC_OK && d->class_scores != SIZE_MAX ? (double)n_correct / (double)n : NAN;
     if (d->done) {
         d->done(d->payload, index);
     }
@@ -450,8 +498,8 @@ enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run ru
     d->done = done;
     d->payload = payload;
     for (size_t i = 0; i < n; i++) {
-        d->trials[i] = (struct msc_eval_trial){.edits = runs[i].edits,
-                                               .noise_seed = runs[i].noise_seed};
+        d->trials[i] =
+            (struct msc_eval_trial){.edits = runs[i].edits, .noise_seed = runs[i].noise_seed};
     }
     return msc_evaluator_run(d->evaluator, d->trials, n, &sink, 0);
 }

@@ -149,6 +149,11 @@ static void tell_progress(void *payload, size_t done, size_t all) {
     }
 }
 
+static enum msc_status list_parameters(const struct quantize *z, struct msc_array_list *list) {
+    MSC_TRY(msc_quantizer_save(z->quantizer, list));
+    return msc_distill_save_reference(z->distill, list);
+}
+
 static enum msc_status compute_parameters(struct msc_env *env, struct quantize *z,
                                           struct msc_array_list *list) {
     const struct msc_env_host *host = msc_env_host(env);
@@ -162,8 +167,7 @@ static enum msc_status compute_parameters(struct msc_env *env, struct quantize *
     MSC_TRY(msc_distill_compute_reference(z->distill));
     MSC_TRY(msc_quantizer_calibrate(z->quantizer, msc_distill_evaluator(z->distill), tell_progress,
                                     &progress));
-    MSC_TRY(msc_quantizer_save(z->quantizer, list));
-    MSC_TRY(msc_distill_save_reference(z->distill, list));
+    MSC_TRY(list_parameters(z, list));
     return host->parameters_path ? msc_safetensors_save(host->parameters_path, list, NULL, 0)
                                  : MSC_OK;
 }
@@ -185,15 +189,21 @@ static enum msc_status load_parameters(struct quantize *z, const char *path,
 
 static enum msc_status get_parameters(struct msc_env *env, struct quantize *z) {
     const struct msc_env_host *host = msc_env_host(env);
-    struct msc_array_list list = {0};
+    struct msc_array_list found = {0};
+    struct msc_array_list own = {0};
     enum msc_status status;
     if (host->parameters_path && msc_file_exists(host->parameters_path)) {
-        status = load_parameters(z, host->parameters_path, &list);
+        MSC_TRY_OUT(load_parameters(z, host->parameters_path, &found));
+        // Hashed in our order, whatever else is in the file.
+        MSC_TRY_OUT(list_parameters(z, &own));
     } else {
-        status = compute_parameters(env, z, &list);
+        MSC_TRY_OUT(compute_parameters(env, z, &own));
     }
-    z->parameters = hash_list(&list);
-    msc_array_list_finish(&list);
+    z->parameters = hash_list(&own);
+    status = MSC_OK;
+out:
+    msc_array_list_finish(&found);
+    msc_array_list_finish(&own);
     return status;
 }
 
@@ -354,11 +364,10 @@ static enum msc_status quantize_edits(struct msc_env *env, const uint32_t choice
         if (!msc_quantizer_is_included(z->quantizer, i) || choice == MSC_NO_ID) {
             continue;
         }
+        // A float choice takes away what earlier strategies did there.
         const struct msc_quant *quant = msc_quantizer_quant(z->quantizer, i, choice);
-        if (quant) {
-            const char *label = msc_quantizer_choice(z->quantizer, (size_t)choice)->label;
-            MSC_TRY_OUT(msc_strategy_set(s, host->graph, sites, i, label, quant));
-        }
+        const char *label = quant ? msc_quantizer_choice(z->quantizer, (size_t)choice)->label : "";
+        MSC_TRY_OUT(msc_strategy_set(s, host->graph, sites, i, label, quant));
     }
     status = msc_strategy_to_json(s, host->graph, out);
 out:
@@ -411,6 +420,9 @@ static enum msc_status examine_alone(struct quantize *z, const uint32_t choices[
     }
     MSC_TRY(msc_distill_run(z->distill, z->runs, n, NULL, NULL));
     for (size_t t = 0; t < n; t++) {
+        if (z->runs[t].status != MSC_OK) {
+            return msc_status_restore(z->runs[t].status, z->runs[t].message);
+        }
         sum += z->runs[t].loss;
     }
     return msc_json_add_number(out, "isolated_loss_sum", sum);

@@ -37,7 +37,13 @@ static int32_t find_root(int32_t parent[], int32_t i) {
     return i;
 }
 
-// Sites that must agree share a task: with the group `joint` all that one joint reads.
+static bool is_open(const struct builder *b, int32_t site) {
+    return msc_quantizer_is_included(b->q, site) &&
+           msc_quantizer_fixed_choice(b->q, site) == MSC_NO_ID;
+}
+
+// Sites that must agree share a task: with the group `joint` all that one joint reads, but for what
+// is left out or fixed.
 static enum msc_status number_tasks(struct builder *b, size_t *n_tasks) {
     int32_t n = b->sites->n_sites;
     int32_t *parent = msc_arena_array(b->arena, (size_t)n + 1, sizeof(parent[0]));
@@ -49,10 +55,12 @@ static enum msc_status number_tasks(struct builder *b, size_t *n_tasks) {
         parent[i] = i;
         task_of_root[i] = MSC_NO_ID;
     }
-    for (int32_t s = 1; s < b->sites->n_slots && msc_quantizer_group(b->q) == MSC_GROUP_JOINT; s++) {
+    for (int32_t s = 1; s < b->sites->n_slots && msc_quantizer_group(b->q) == MSC_GROUP_JOINT;
+         s++) {
         int32_t here = b->out->site_of_slot[s];
         int32_t before = b->out->site_of_slot[s - 1];
-        if (b->sites->slots[s].joint == b->sites->slots[s - 1].joint) {
+        if (b->sites->slots[s].joint == b->sites->slots[s - 1].joint && is_open(b, here) &&
+            is_open(b, before)) {
             int32_t x = find_root(parent, here);
             int32_t y = find_root(parent, before);
             parent[x > y ? x : y] = x > y ? y : x;
@@ -61,8 +69,7 @@ static enum msc_status number_tasks(struct builder *b, size_t *n_tasks) {
     *n_tasks = 0;
     for (int32_t i = 0; i < n; i++) {
         b->out->task_of_site[i] = MSC_NO_ID;
-        if (msc_quantizer_is_included(b->q, i) &&
-            msc_quantizer_fixed_choice(b->q, i) == MSC_NO_ID) {
+        if (is_open(b, i)) {
             int32_t root = find_root(parent, i);
             if (task_of_root[root] == MSC_NO_ID) {
                 task_of_root[root] = (int32_t)(*n_tasks)++;
@@ -138,11 +145,12 @@ static void fill_features(const struct builder *b, int32_t site, double f[N_FEAT
         int32_t joint = b->plan->sites.slots[s->slots[i]].joint;
         macs += msc_joint_macs(g, msc_graph_joint(g, joint)) / (double)b->n_batch;
     }
-    double n = (double)msc_tensor_n_elements(t);
+    bool is_weight = s->kind == MSC_SITE_WEIGHT;
+    double n = (double)msc_tensor_n_elements(t) / (is_weight ? 1 : (double)b->n_batch);
     f[0] = (double)slot->joint / (double)msc_graph_n_joints(g);
     f[1] = n > 0 ? log2(n) : 0;
     f[2] = b->out->macs > 0 ? macs / b->out->macs : 0;
-    f[3] = s->kind == MSC_SITE_WEIGHT;
+    f[3] = is_weight;
 }
 
 static enum msc_status build_tasks(struct builder *b) {
@@ -152,8 +160,7 @@ static enum msc_status build_tasks(struct builder *b) {
     MSC_TRY(number_tasks(b, &space->n_tasks));
     MSC_TRY(rank_choices(b, &labels, &order));
     struct msc_task *tasks = msc_arena_array(b->arena, space->n_tasks, sizeof(tasks[0]));
-    double(*features)[N_FEATURES] =
-        msc_arena_array(b->arena, space->n_tasks, sizeof(features[0]));
+    double(*features)[N_FEATURES] = msc_arena_array(b->arena, space->n_tasks, sizeof(features[0]));
     if (!tasks || !features) {
         return no_memory();
     }
@@ -211,8 +218,8 @@ static double quant_bytes(double elements, const struct msc_quant *quant) {
 }
 
 static enum msc_status weight_term(struct builder *b, struct cost_list *size, int32_t site) {
-    const struct msc_tensor *t =
-        msc_graph_tensor(b->plan->graph, b->plan->sites.slots[b->sites->sites[site].slots[0]].tensor);
+    const struct msc_tensor *t = msc_graph_tensor(
+        b->plan->graph, b->plan->sites.slots[b->sites->sites[site].slots[0]].tensor);
     double n = (double)msc_tensor_n_elements(t);
     uint32_t task = (uint32_t)b->out->task_of_site[site];
     double *bytes = msc_arena_array(b->arena, b->n_choices, sizeof(bytes[0]));
@@ -390,10 +397,8 @@ static enum msc_status build_metrics(struct builder *b, bool has_labels) {
 
 static enum msc_status build_baselines(struct builder *b) {
     struct msc_space *space = &b->out->space;
-    struct msc_baseline *baselines =
-        msc_arena_array(b->arena, b->n_choices, sizeof(baselines[0]));
-    uint32_t *points =
-        msc_arena_array(b->arena, b->n_choices * space->n_tasks, sizeof(points[0]));
+    struct msc_baseline *baselines = msc_arena_array(b->arena, b->n_choices, sizeof(baselines[0]));
+    uint32_t *points = msc_arena_array(b->arena, b->n_choices * space->n_tasks, sizeof(points[0]));
     if (!baselines || !points) {
         return no_memory();
     }

@@ -22,7 +22,7 @@ struct msc_arena;
 struct msc_quantize_space {
     struct msc_space space;
     int32_t *task_of_site; // [n_sites] or MSC_NO_ID
-    int32_t *site_of_slot; // [n_slots] or MSC_NO_ID for sites that are out
+    int32_t *site_of_slot; // [n_slots]
     double float_size_bytes, macs, float_bit_ops;
 };
 
