@@ -12,6 +12,7 @@
 #define BATCH_BYTES (8 << 20)
 #define MAX_BATCH 64
 #define LEAST_MEMORY_BYTES ((uint64_t)256 << 20)
+#define MOST_MEMORY_BYTES ((uint64_t)4 << 30) // unless asked for more
 
 static enum msc_status no_memory(const struct msc_model *m) {
     return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", m->path);
@@ -248,6 +249,7 @@ static enum msc_status load_validation(struct msc_model *m, const struct msc_con
 static void set_memory(struct msc_model *m) {
     if (m->memory_bytes == 0) {
         uint64_t half = msc_machine_free_bytes() / 2;
+        half = half < MOST_MEMORY_BYTES ? half : MOST_MEMORY_BYTES;
         m->memory_bytes = half > LEAST_MEMORY_BYTES ? half : LEAST_MEMORY_BYTES;
     }
 }

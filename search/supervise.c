@@ -68,7 +68,7 @@ static enum msc_status make_environment(struct supervisor *s) {
     while (environ[n]) {
         n++;
     }
-    s->environment = msc_arena_array(&s->arena, n + 3, sizeof *s->environment);
+    s->environment = msc_arena_array(&s->arena, n + 4, sizeof *s->environment);
     char *variable =
         msc_arena_printf(&s->arena, "%s=%d", MSC_WORKER_VARIABLE, s->page_descriptor);
     if (!s->environment || !variable) {
@@ -76,10 +76,16 @@ static enum msc_status make_environment(struct supervisor *s) {
     }
     memcpy(s->environment, environ, n * sizeof *environ);
     s->environment[n++] = variable;
-    // Threads that wait must sleep: spinning loses a multiple on a machine that others use, too.
+    // Read when a program is loaded, so a search cannot set them for itself. Threads that wait must
+    // sleep: spinning loses a multiple on a machine that others use, too. And activations lie in
+    // huge pages where there are some: touching fresh small ones costs more than many kernels.
+    static char passive[] = "OMP_WAIT_POLICY=passive";
+    static char huge_pages[] = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
     if (!getenv("OMP_WAIT_POLICY")) {
-        static char passive[] = "OMP_WAIT_POLICY=passive";
         s->environment[n++] = passive;
+    }
+    if (!getenv("GLIBC_TUNABLES")) {
+        s->environment[n++] = huge_pages;
     }
     return MSC_OK;
 }
