@@ -1,10 +1,8 @@
 // The registry of backends, quantising, and calls from several threads at once.
 #include "tests/kernels/cpu_case.h"
 
-#include "base/alloc.h"
-
 #include <math.h>
-#include <omp.h>
+#include <pthread.h>
 
 static void test_kernels_cpu_backend__registry(void **state) {
     (void)state;
@@ -141,13 +139,66 @@ static void test_kernels_cpu_backend__quantize_runs(void **state) {
     }
 }
 
+enum { THREADS = 4, ROUNDS = 5 };
+
+// What the threads of the next case share, and one of them.
+struct shared {
+    struct msc_backend *b;
+    const struct msc_plan *plan;
+    const struct msc_step *conv, *reorder;
+    struct msc_view integers;
+    void *weights;
+    const struct msc_array *expected;
+};
+
+struct worker {
+    const struct shared *shared;
+    int thread;
+    int n_wrong;
+    pthread_t id;
+};
+
+// Convolution and reorder to plain.
+static void *work(void *payload) {
+    struct worker *w = payload;
+    const struct shared *s = w->shared;
+    struct msc_view out = msc_plan_view(s->plan, s->conv->outputs[0], NULL);
+    struct msc_view plain = msc_plan_view(s->plan, s->plan->wanted[0], NULL);
+    out.data = s->b->def->allocate(s->b, msc_view_n_bytes(&out));
+    plain.data = s->b->def->allocate(s->b, msc_view_n_bytes(&out));
+    struct msc_call call = {&s->integers, &out, s->weights};
+    w->n_wrong += s->b->def->run(s->b, s->conv, &call, 1, w->thread) != MSC_OK;
+    call = (struct msc_call){&out, &plain, NULL};
+    w->n_wrong += s->b->def->run(s->b, s->reorder, &call, 1, w->thread) != MSC_OK;
+    w->n_wrong +=
+        memcmp(plain.data, msc_array_data(s->expected), msc_array_n_bytes(s->expected)) != 0;
+    s->b->def->release_memory(s->b, out.data, 0);
+    s->b->def->release_memory(s->b, plain.data, 0);
+    return NULL;
+}
+
 // Four threads run one step with one variant of its weights, which the first of them packs.
+static void run_threads(struct shared *s, const struct msc_quant *edit) {
+    struct worker workers[THREADS];
+    size_t n_bytes;
+    assert_ok(s->b->def->weights(s->b, s->conv, edit, &s->weights, &n_bytes));
+    assert_true(n_bytes > 0);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.shared = s, .thread = i};
+        assert_int_equal(pthread_create(&workers[i].id, NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(workers[i].id, NULL), 0);
+        assert_int_equal(workers[i].n_wrong, 0);
+    }
+    s->b->def->release_weights(s->b, s->conv, s->weights);
+}
+
 static void test_kernels_cpu_backend__threads(void **state) {
-    enum { THREADS = 4, ROUNDS = 5 };
     (void)state;
     struct cpu_case c;
+    struct shared s;
     struct msc_graph *g;
-    struct msc_backend *b;
     struct msc_plan *plan;
     struct msc_array *expected;
     cpu_case_init(&c, 12);
@@ -159,52 +210,32 @@ static void test_kernels_cpu_backend__threads(void **state) {
                   (struct cpu_edit_kind){8, true, true});
     cpu_run(&expected, &c, 0);
     assert_ok(msc_graph_clone(&g, c.g));
-    assert_ok(msc_backend_open(&b, "cpu", &c.options));
+    assert_ok(msc_backend_open(&s.b, "cpu", &c.options));
     int32_t wanted = msc_graph_output(c.g, 0);
-    assert_ok(msc_plan_create(&plan, g, b, &wanted, 1));
+    assert_ok(msc_plan_create(&plan, g, s.b, &wanted, 1));
     assert_int_equal(plan->n_steps, 3); // reorder, convolution, reorder
-    const struct msc_step *conv = &plan->steps[1];
-    struct msc_view in = msc_plan_view(plan, conv->inputs[0], NULL);
+    s.plan = plan;
+    s.conv = &plan->steps[1];
+    s.reorder = &plan->steps[2];
+    s.expected = expected;
     struct msc_view nchw =
         msc_plan_view(plan, plan->steps[0].inputs[0], msc_array_data(c.inputs[0]));
-    float *last = b->def->allocate(b, msc_view_n_bytes(&in));
-    in.data = last;
-    assert_ok(b->def->run(b, &plan->steps[0], &(struct msc_call){&nchw, &in, NULL}, 1, 0));
-    struct msc_view integers = in;
-    integers.dtype = MSC_DTYPE_I8;
-    integers.quant = c.edits[conv->slots[0]];
-    integers.data = b->def->allocate(b, msc_view_n_bytes(&in));
-    assert_ok(b->def->quantize(b, &in, &integers, integers.quant, 0));
-    int n_wrong = 0;
+    struct msc_view last = msc_plan_view(plan, s.conv->inputs[0], NULL);
+    last.data = s.b->def->allocate(s.b, msc_view_n_bytes(&last));
+    assert_ok(s.b->def->run(s.b, &plan->steps[0], &(struct msc_call){&nchw, &last, NULL}, 1, 0));
+    s.integers = last;
+    s.integers.dtype = MSC_DTYPE_I8;
+    s.integers.quant = c.edits[s.conv->slots[0]];
+    s.integers.data = s.b->def->allocate(s.b, msc_view_n_bytes(&last));
+    assert_ok(s.b->def->quantize(s.b, &last, &s.integers, s.integers.quant, 0));
     for (int round = 0; round < ROUNDS; round++) {
-        void *weights;
-        size_t n_bytes;
-        assert_ok(b->def->weights(b, conv, c.edits[conv->weight_slot], &weights, &n_bytes));
-        assert_true(n_bytes > 0);
-#pragma omp parallel num_threads(THREADS) reduction(+ : n_wrong)
-        {
-            int thread = omp_get_thread_num();
-            struct msc_view out = msc_plan_view(plan, conv->outputs[0], NULL);
-            struct msc_view plain = msc_plan_view(plan, plan->wanted[0], NULL);
-            out.data = b->def->allocate(b, msc_view_n_bytes(&out));
-            plain.data = b->def->allocate(b, msc_view_n_bytes(&out));
-            struct msc_call call = {&integers, &out, weights};
-            n_wrong += b->def->run(b, conv, &call, 1, thread) != MSC_OK;
-            call = (struct msc_call){&out, &plain, NULL};
-            n_wrong += b->def->run(b, &plan->steps[2], &call, 1, thread) != MSC_OK;
-            n_wrong +=
-                memcmp(plain.data, msc_array_data(expected), msc_array_n_bytes(expected)) != 0;
-            b->def->release_memory(b, out.data, 0);
-            b->def->release_memory(b, plain.data, 0);
-        }
-        b->def->release_weights(b, conv, weights);
+        run_threads(&s, c.edits[s.conv->weight_slot]);
     }
-    assert_int_equal(n_wrong, 0);
-    b->def->release_memory(b, last, 0);
-    b->def->release_memory(b, integers.data, 0);
+    s.b->def->release_memory(s.b, last.data, 0);
+    s.b->def->release_memory(s.b, s.integers.data, 0);
     msc_array_release(expected);
     msc_plan_destroy(plan);
-    msc_backend_close(b);
+    msc_backend_close(s.b);
     cpu_case_finish(&c);
 }
 
