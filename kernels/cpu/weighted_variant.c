@@ -1,4 +1,5 @@
 #include "base/alloc.h"
+#include "base/platform.h"
 #include "kernels/cpu/weighted.h"
 
 #include <stdatomic.h>
@@ -106,98 +107,135 @@ enum msc_status msc_weighted_weights(void *kernel, struct msc_cpu_backend *b,
 
 // ---- Packing ----------------------------------------------------------------------------------
 
-// Output channel of each element of the plain weight: it lies along `out_axis`, and for transposed
-// convolutions groups lie along the input channels before it.
+// The plain weight as [rows, per_group, inner]: output channels lie along the middle axis; for
+// transposed convolutions groups lie along the rows.
 struct channel_map {
-    int64_t inner;      // elements behind the axis
-    int64_t per_group;  // length of the axis
-    int64_t group_rows; // elements in all rows of one group; whole array for the others
+    int64_t rows, per_group, inner;
+    int64_t rows_of_group;
 };
 
 static struct channel_map map_channels(const struct msc_weighted *k) {
     int n_dims = msc_array_n_dims(k->weight);
     const int64_t *dims = msc_array_dims(k->weight);
-    const struct msc_dense_desc *d = &k->whole;
+    bool is_transposed = k->whole.kind == MSC_DENSE_CONV_TRANSPOSE;
     struct channel_map m = {
-        .inner = msc_dims_product(n_dims - k->out_axis - 1, dims + k->out_axis + 1),
+        .rows = msc_dims_product(k->out_axis, dims),
         .per_group = dims[k->out_axis],
-        .group_rows = msc_array_n_elements(k->weight),
+        .inner = msc_dims_product(n_dims - k->out_axis - 1, dims + k->out_axis + 1),
     };
-    if (d->kind == MSC_DENSE_CONV_TRANSPOSE) {
-        m.group_rows /= d->groups;
-    }
+    m.rows_of_group = is_transposed ? m.rows / k->whole.groups : m.rows;
     return m;
 }
 
-static int64_t channel_of(const struct channel_map *m, int64_t i) {
-    return i / m->group_rows * m->per_group + i / m->inner % m->per_group;
+// Sums over the elements of each channel: of q - z, and of its size.
+struct channel_sums {
+    int64_t *sum, *size; // [channels]
+    int32_t *zero;       // [per_group]
+};
+
+MSC_SIMD static void centre_run(int32_t q[], int64_t n, int32_t zero, int64_t *sum, int64_t *size) {
+    int64_t all = 0, sizes = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t value = q[i] - zero;
+        q[i] = value;
+        all += value;
+        sizes += value < 0 ? -value : value;
+    }
+    *sum += all;
+    *size += sizes;
+}
+
+// A row in which every element belongs to the next channel.
+MSC_SIMD static void centre_row(int32_t *restrict q, int64_t n, const int32_t *restrict zero,
+                                int64_t *restrict sum, int64_t *restrict size) {
+    for (int64_t i = 0; i < n; i++) {
+        int32_t value = q[i] - zero[i];
+        q[i] = value;
+        sum[i] += value;
+        size[i] += value < 0 ? -value : value;
+    }
+}
+
+static void centre_rows(const struct channel_sums *s, const struct channel_map *m, int32_t q[]) {
+    for (int64_t r = 0; r < m->rows; r++) {
+        int64_t first = r / m->rows_of_group * m->per_group;
+        if (m->inner == 1) {
+            centre_row(q, m->per_group, s->zero, s->sum + first, s->size + first);
+        }
+        for (int64_t c = 0; m->inner > 1 && c < m->per_group; c++) {
+            centre_run(q + c * m->inner, m->inner, s->zero[c], &s->sum[first + c],
+                       &s->size[first + c]);
+        }
+        q += m->per_group * m->inner;
+    }
 }
 
 // Turns q into q - z in place and sums up channels.
 static enum msc_status centre(struct msc_weighted_pack *p, const struct msc_weighted *k,
                               const struct msc_weighted_variant *v, int32_t q[]) {
-    int64_t n = msc_array_n_elements(k->weight);
     struct channel_map m = map_channels(k);
-    int64_t *largest = msc_alloc_zero((size_t)k->channels, sizeof(*largest));
-    p->sums = msc_alloc_zero((size_t)k->channels, sizeof(*p->sums));
-    if (!largest || !p->sums) {
-        msc_free(largest);
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+    size_t n = (size_t)k->channels;
+    struct channel_sums s = {
+        .sum = msc_alloc_zero(n, sizeof(s.sum[0])),
+        .size = msc_alloc_zero(n, sizeof(s.size[0])),
+        .zero = msc_alloc_zero((size_t)m.per_group, sizeof(s.zero[0])),
+    };
+    enum msc_status status = MSC_OK;
+    p->sums = msc_alloc_zero(n, sizeof(p->sums[0]));
+    if (!s.sum || !s.size || !s.zero || !p->sums) {
+        status = MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+        goto out;
     }
-    int64_t run = m.inner; // elements of one channel
-    for (int64_t first = 0; first < n; first += run) {
-        int64_t c = channel_of(&m, first);
-        int32_t zero_point = v->zero_points[c % v->quant.n];
-        int64_t sum = 0, absolute = 0;
-        for (int64_t i = first; i < first + run; i++) {
-            q[i] -= zero_point;
-            sum += q[i];
-            absolute += q[i] < 0 ? -q[i] : q[i];
-        }
-        p->sums[c] = (int32_t)(p->sums[c] + sum);
-        largest[c] += absolute;
+    for (int64_t c = 0; c < m.per_group; c++) {
+        s.zero[c] = v->zero_points[c % v->quant.n];
     }
+    centre_rows(&s, &m, q);
     for (int64_t c = 0; c < k->channels; c++) {
-        p->largest = largest[c] > p->largest ? largest[c] : p->largest;
+        p->sums[c] = (int32_t)s.sum[c];
+        p->largest = s.size[c] > p->largest ? s.size[c] : p->largest;
     }
-    msc_free(largest);
-    return MSC_OK;
+out:
+    msc_free(s.sum);
+    msc_free(s.size);
+    msc_free(s.zero);
+    return status;
 }
 
-// Both narrower forms fit into the memory of the int32 numbers they replace.
-static void to_floats(void *numbers, int64_t n) {
+MSC_SIMD static void to_floats(float *restrict out, const int32_t *restrict q, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
-        int32_t q;
-        memcpy(&q, (char *)numbers + (size_t)i * sizeof(q), sizeof(q));
-        float f = (float)q;
-        memcpy((char *)numbers + (size_t)i * sizeof(f), &f, sizeof(f));
+        out[i] = (float)q[i];
     }
 }
 
-static void to_int8(void *numbers, int64_t n) {
+MSC_SIMD static void to_int8(int8_t *restrict out, const int32_t *restrict q, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
-        int32_t q;
-        memcpy(&q, (char *)numbers + (size_t)i * sizeof(q), sizeof(q));
-        ((int8_t *)numbers)[i] = (int8_t)q;
+        out[i] = (int8_t)q[i];
     }
 }
 
 static enum msc_status pack_integers(struct msc_weighted_pack *p, const struct msc_weighted *k,
                                      const struct msc_weighted_variant *v,
                                      const struct msc_dense *dense, bool is_int8) {
-    struct msc_array *q;
-    MSC_TRY(msc_quantize_array(&q, k->weight, &v->quant));
-    int64_t n = msc_array_n_elements(q);
-    enum msc_status status = centre(p, k, v, msc_array_data(q));
-    if (status == MSC_OK) {
-        if (is_int8) {
-            to_int8(msc_array_data(q), n);
-        } else {
-            to_floats(msc_array_data(q), n);
-        }
-        status = msc_dense_pack(&p->weights, dense, msc_array_data(q));
+    struct msc_array *array;
+    MSC_TRY(msc_quantize_array(&array, k->weight, &v->quant));
+    int64_t n = msc_array_n_elements(array);
+    int32_t *q = msc_array_data(array);
+    void *plain = msc_alloc_aligned((size_t)n * (is_int8 ? sizeof(int8_t) : sizeof(float)));
+    enum msc_status status = MSC_OK;
+    if (!plain) {
+        status = MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+        goto out;
     }
-    msc_array_release(q);
+    MSC_TRY_OUT(centre(p, k, v, q));
+    if (is_int8) {
+        to_int8(plain, q, n);
+    } else {
+        to_floats(plain, q, n);
+    }
+    status = msc_dense_pack(&p->weights, dense, plain);
+out:
+    msc_free_aligned(plain);
+    msc_array_release(array);
     return status;
 }
 
