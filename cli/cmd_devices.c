@@ -3,7 +3,10 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "kernels/backend.h"
+#include "kernels/vulkan/vulkan.h"
 #include "pipeline/machine.h"
+
+#include <stdio.h>
 
 static const struct msc_cli_option options[] = {{0}};
 
@@ -21,12 +24,34 @@ static enum msc_status add_device(cJSON *list, const char *name) {
     return status;
 }
 
+// Every Vulkan device by the name that --device takes.
+static enum msc_status add_vulkan(cJSON *json) {
+    struct msc_vulkan_device devices[16];
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, "vulkan", list));
+    int n = msc_vulkan_list(devices, 16);
+    for (int i = 0; i < n && i < 16; i++) {
+        const struct msc_vulkan_device *d = &devices[i];
+        cJSON *object = cJSON_CreateObject();
+        char name[24];
+        MSC_TRY(msc_json_push(list, object));
+        snprintf(name, sizeof(name), "vulkan:%d", d->index);
+        MSC_TRY(msc_json_add_text(object, "name", name));
+        MSC_TRY(msc_json_add_text(object, "device", d->name));
+        MSC_TRY(msc_json_add_text(object, "kind", d->is_usable ? d->kind : "too old"));
+        MSC_TRY(msc_json_add_text(object, "driver", d->driver));
+        MSC_TRY(msc_json_add_number(object, "memory_bytes", (double)d->memory_bytes));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status add_all(cJSON *json) {
     cJSON *list = cJSON_CreateArray();
     MSC_TRY(msc_json_add(json, "devices", list));
     for (const struct msc_backend_def *const *def = msc_backend_list(); *def; def++) {
         MSC_TRY(add_device(list, (*def)->name));
     }
+    MSC_TRY(add_vulkan(json));
     MSC_TRY(msc_json_add_number(json, "threads", msc_machine_n_threads()));
     return msc_json_add_number(json, "free_bytes", (double)msc_machine_free_bytes());
 }
@@ -41,6 +66,14 @@ static enum msc_status print_text(const cJSON *json) {
                        cJSON_GetObjectItemCaseSensitive(device, "name")->valuestring,
                        numerics ? "" : "not available: ",
                        numerics ? numerics->valuestring : why->valuestring);
+    }
+    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(json, "vulkan")) {
+        msc_str_printf(&text, "%s: %s, %s, %.1f GB\n",
+                       cJSON_GetObjectItemCaseSensitive(device, "name")->valuestring,
+                       cJSON_GetObjectItemCaseSensitive(device, "device")->valuestring,
+                       cJSON_GetObjectItemCaseSensitive(device, "kind")->valuestring,
+                       cJSON_GetObjectItemCaseSensitive(device, "memory_bytes")->valuedouble *
+                           1e-9);
     }
     msc_str_printf(&text, "threads: %d\nfree memory: %.1f GB\n", msc_machine_n_threads(),
                    (double)msc_machine_free_bytes() * 1e-9);

@@ -6,6 +6,7 @@
 #include "graph/site.h"
 #include "kernels/backend.h"
 #include "kernels/plan.h"
+#include "kernels/vulkan/vulkan.h"
 
 #include <string.h>
 
@@ -149,6 +150,10 @@ static void write_step(struct msc_str *out, const struct msc_plan *plan, int32_t
                    msc_dtype_name(value->dtype), layouts[value->layout]);
     if (step->macs > 0) {
         msc_str_printf(out, ", %.3g MACs", step->macs);
+    }
+    if (plan->backend->def == &msc_backend_vulkan && step->kind != MSC_STEP_ALIAS &&
+        !msc_vulkan_is_on_device(step)) {
+        msc_str_append(out, ", on the host");
     }
     msc_str_char(out, '\n');
 }

@@ -38,7 +38,7 @@ struct msc_vk_arena {
     uint64_t n_bytes;
     struct msc_vk_hole { // free ranges in order
         uint64_t offset, n_bytes;
-    } *holes;
+    } * holes;
     size_t n_holes, hole_capacity;
     size_t n_blocks;
 };
@@ -117,9 +117,9 @@ enum msc_status msc_vk_upload_new(struct msc_vk *vk, struct msc_vk_block **out, 
 
 // How heavy kernels divide their work; rows of a table by device (vk_device.c).
 struct msc_vk_tuning {
-    bool is_family_u;    // register tiles through uniform texels; else shared-memory tiles
-    uint32_t lanes;      // invocations in a workgroup of simple kernels
-    uint32_t per_lane;   // elements for each of them
+    bool is_family_u;  // register tiles through uniform texels; else shared-memory tiles
+    uint32_t lanes;    // invocations in a workgroup of simple kernels
+    uint32_t per_lane; // elements for each of them
     uint32_t u_rows, u_quads, u_lanes; // family U: rows and quads of columns for each invocation
     uint32_t g_rows, g_cols, g_depth;  // family G: tile in shared memory
     uint32_t g_row, g_col;             // ... and each invocation's part of it
@@ -167,10 +167,10 @@ struct msc_vk {
     size_t cache_bytes; // as read
 
     VkCommandPool command_pool;
-    struct msc_vk_batch *batches; // [MSC_VK_BATCHES]
-    int batch;                    // the one being recorded
-    bool is_idle;                 // nothing recorded, nothing running
-    struct msc_vk_arena *returned; // staging of downloads
+    struct msc_vk_batch *batches;                  // [MSC_VK_BATCHES]
+    int batch;                                     // the one being recorded
+    bool is_idle;                                  // nothing recorded, nothing running
+    struct msc_vk_arena *returned;                 // staging of downloads
     struct msc_vk_range ranges[MSC_VK_MAX_RANGES]; // touched since the last barrier
     int n_ranges;
     VkQueryPool queries; // VK_NULL_HANDLE unless commands are timed

@@ -50,8 +50,7 @@ bool msc_vulkan_is_on_device(const struct msc_step *step) {
 
 // ---- Shared by kernels ------------------------------------------------------------------------
 
-enum msc_status msc_vk_take(struct msc_vk_block **out, struct msc_vk_backend *b,
-                            uint64_t n_bytes) {
+enum msc_status msc_vk_take(struct msc_vk_block **out, struct msc_vk_backend *b, uint64_t n_bytes) {
     *out = msc_vk_allocate(b->vk, n_bytes);
     return *out ? MSC_OK
                 : MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %llu bytes",
@@ -149,8 +148,7 @@ static void vulkan_layouts(const struct msc_backend *b, const struct msc_graph *
 // ---- Steps ------------------------------------------------------------------------------------
 
 static enum msc_status prepare_on_device(struct prepared *p, struct msc_vk_backend *b,
-                                         const struct msc_plan *plan,
-                                         const struct msc_step *step) {
+                                         const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_vk_family *family = family_of(plan, step);
     if (!family) {
         return MSC_E_UNSUPPORTED;

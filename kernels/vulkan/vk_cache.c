@@ -76,9 +76,8 @@ enum msc_status msc_vk_cache_open(struct msc_vk *vk) {
     VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
                                       .initialDataSize = n_bytes,
                                       .pInitialData = data};
-    enum msc_status status =
-        msc_vk_check(vk->api.vkCreatePipelineCache(vk->device, &info, NULL, &vk->cache),
-                     "a pipeline cache");
+    enum msc_status status = msc_vk_check(
+        vk->api.vkCreatePipelineCache(vk->device, &info, NULL, &vk->cache), "a pipeline cache");
     vk->cache_bytes = n_bytes;
     msc_free(file);
     msc_arena_finish(&arena);

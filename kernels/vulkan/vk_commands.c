@@ -21,14 +21,12 @@ struct msc_vk_batch {
 // ---- Batches ----------------------------------------------------------------------------------
 
 static enum msc_status init_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
-    VkCommandBufferAllocateInfo commands = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = vk->command_pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1};
-    MSC_TRY(msc_vk_check(
-        vk->api.vkAllocateCommandBuffers(vk->device, &commands, &b->commands),
-        "a command buffer"));
+    VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                            .commandPool = vk->command_pool,
+                                            .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                            .commandBufferCount = 1};
+    MSC_TRY(msc_vk_check(vk->api.vkAllocateCommandBuffers(vk->device, &commands, &b->commands),
+                         "a command buffer"));
     VkDescriptorPoolSize sizes[2] = {
         {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, BATCH_DISPATCHES * 2},
         {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, BATCH_DISPATCHES * MSC_VK_MAX_BINDINGS}};
@@ -36,9 +34,8 @@ static enum msc_status init_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
                                        .maxSets = BATCH_DISPATCHES,
                                        .poolSizeCount = 2,
                                        .pPoolSizes = sizes};
-    MSC_TRY(msc_vk_check(
-        vk->api.vkCreateDescriptorPool(vk->device, &pool, NULL, &b->descriptors),
-        "a descriptor pool"));
+    MSC_TRY(msc_vk_check(vk->api.vkCreateDescriptorPool(vk->device, &pool, NULL, &b->descriptors),
+                         "a descriptor pool"));
     VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     MSC_TRY(msc_vk_check(vk->api.vkCreateFence(vk->device, &fence, NULL, &b->fence), "a fence"));
     return msc_vk_create_arena(vk, &b->staging, STAGING_BYTES, true);
@@ -48,9 +45,8 @@ enum msc_status msc_vk_commands_init(struct msc_vk *vk) {
     VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                     .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
                                     .queueFamilyIndex = vk->queue_family};
-    MSC_TRY(msc_vk_check(
-        vk->api.vkCreateCommandPool(vk->device, &pool, NULL, &vk->command_pool),
-        "a command pool"));
+    MSC_TRY(msc_vk_check(vk->api.vkCreateCommandPool(vk->device, &pool, NULL, &vk->command_pool),
+                         "a command pool"));
     vk->batches = msc_alloc_zero(MSC_VK_BATCHES, sizeof(vk->batches[0]));
     if (!vk->batches) {
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
@@ -81,12 +77,11 @@ static const VkPipelineStageFlags stages =
     VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
 
 static void put_barrier(struct msc_vk *vk, struct msc_vk_batch *b) {
-    VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                               .srcAccessMask =
-                                   VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-                               .dstAccessMask =
-                                   VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                                   VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
+    VkMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                         VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
     vk->api.vkCmdPipelineBarrier(b->commands, stages, stages, 0, 1, &barrier, 0, NULL, 0, NULL);
     vk->n_ranges = 0;
 }
@@ -135,19 +130,19 @@ static enum msc_status wait_for(struct msc_vk *vk, struct msc_vk_batch *b) {
     if (!b->is_running) {
         return MSC_OK;
     }
-    MSC_TRY(msc_vk_check(
-        vk->api.vkWaitForFences(vk->device, 1, &b->fence, VK_TRUE, UINT64_MAX), "a batch"));
+    MSC_TRY(msc_vk_check(vk->api.vkWaitForFences(vk->device, 1, &b->fence, VK_TRUE, UINT64_MAX),
+                         "a batch"));
     b->is_running = false;
     MSC_TRY(msc_vk_check(vk->api.vkResetFences(vk->device, 1, &b->fence), "a fence"));
     if (vk->queries) {
         uint64_t ticks[2];
         uint32_t first = 2 * (uint32_t)(b - vk->batches);
-        MSC_TRY(msc_vk_check(
-            vk->api.vkGetQueryPoolResults(vk->device, vk->queries, first, 2, sizeof(ticks), ticks,
-                                          sizeof(ticks[0]), VK_QUERY_RESULT_64_BIT),
-            "timestamps"));
-        vk->busy_seconds += (double)(ticks[1] - ticks[0]) *
-                            (double)vk->properties.limits.timestampPeriod * 1e-9;
+        MSC_TRY(msc_vk_check(vk->api.vkGetQueryPoolResults(vk->device, vk->queries, first, 2,
+                                                           sizeof(ticks), ticks, sizeof(ticks[0]),
+                                                           VK_QUERY_RESULT_64_BIT),
+                             "timestamps"));
+        vk->busy_seconds +=
+            (double)(ticks[1] - ticks[0]) * (double)vk->properties.limits.timestampPeriod * 1e-9;
     }
     return MSC_OK;
 }
@@ -159,8 +154,8 @@ static enum msc_status begin(struct msc_vk *vk, struct msc_vk_batch **out) {
         return MSC_OK;
     }
     MSC_TRY(wait_for(vk, b));
-    MSC_TRY(msc_vk_check(vk->api.vkResetDescriptorPool(vk->device, b->descriptors, 0),
-                         "descriptors"));
+    MSC_TRY(
+        msc_vk_check(vk->api.vkResetDescriptorPool(vk->device, b->descriptors, 0), "descriptors"));
     MSC_TRY(msc_vk_check(vk->api.vkResetCommandBuffer(b->commands, 0), "a command buffer"));
     VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                      .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
@@ -193,8 +188,8 @@ static enum msc_status submit(struct msc_vk *vk) {
                                .srcAccessMask =
                                    VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
                                .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
-    vk->api.vkCmdPipelineBarrier(b->commands, stages, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host,
-                                 0, NULL, 0, NULL);
+    vk->api.vkCmdPipelineBarrier(b->commands, stages, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0,
+                                 NULL, 0, NULL);
     b->is_recording = false;
     MSC_TRY(msc_vk_check(vk->api.vkEndCommandBuffer(b->commands), "a command buffer"));
     VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
@@ -228,16 +223,15 @@ static void write_descriptors(struct msc_vk *vk, VkDescriptorSet set,
         const struct msc_vk_binding *b = &d->bindings[i];
         const struct msc_vk_arena *arena = b->block->arena;
         bool is_texel = b->kind == MSC_VK_QUADS || b->kind == MSC_VK_FLOATS;
-        writes[i] = (VkWriteDescriptorSet){
-            .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-            .dstSet = set,
-            .dstBinding = (uint32_t)i,
-            .descriptorCount = 1,
-            .descriptorType = is_texel ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
-                                       : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER};
+        writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                           .dstSet = set,
+                                           .dstBinding = (uint32_t)i,
+                                           .descriptorCount = 1,
+                                           .descriptorType =
+                                               is_texel ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
+                                                        : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER};
         if (is_texel) {
-            writes[i].pTexelBufferView =
-                b->kind == MSC_VK_QUADS ? &arena->quads : &arena->floats;
+            writes[i].pTexelBufferView = b->kind == MSC_VK_QUADS ? &arena->quads : &arena->floats;
         } else {
             buffers[i] =
                 (VkDescriptorBufferInfo){arena->buffer, b->block->offset, b->block->n_bytes};
@@ -259,8 +253,7 @@ enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch 
         }
         if (d->groups[i] > vk->properties.limits.maxComputeWorkGroupCount[i]) {
             return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: %u workgroups along axis %d, at most %u",
-                            d->groups[i], i,
-                            vk->properties.limits.maxComputeWorkGroupCount[i]);
+                            d->groups[i], i, vk->properties.limits.maxComputeWorkGroupCount[i]);
         }
     }
     MSC_TRY(begin(vk, &b));
@@ -268,13 +261,12 @@ enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch 
         ranges[i] = range_of_binding(&d->bindings[i]);
     }
     touch(vk, b, ranges, d->n_bindings);
-    VkDescriptorSetAllocateInfo allocate = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-        .descriptorPool = b->descriptors,
-        .descriptorSetCount = 1,
-        .pSetLayouts = &layout->set};
-    MSC_TRY(msc_vk_check(vk->api.vkAllocateDescriptorSets(vk->device, &allocate, &set),
-                         "descriptors"));
+    VkDescriptorSetAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                            .descriptorPool = b->descriptors,
+                                            .descriptorSetCount = 1,
+                                            .pSetLayouts = &layout->set};
+    MSC_TRY(
+        msc_vk_check(vk->api.vkAllocateDescriptorSets(vk->device, &allocate, &set), "descriptors"));
     write_descriptors(vk, set, d);
     vk->api.vkCmdBindPipeline(b->commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->pipeline->pipeline);
     vk->api.vkCmdBindDescriptorSets(b->commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout->pipeline,

@@ -57,9 +57,10 @@ enum msc_status msc_vk_check(VkResult result, const char *what) {
     }
 }
 
-static VKAPI_ATTR VkBool32 VKAPI_CALL
-on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
-           const VkDebugUtilsMessengerCallbackDataEXT *data, void *payload) {
+static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                                 VkDebugUtilsMessageTypeFlagsEXT types,
+                                                 const VkDebugUtilsMessengerCallbackDataEXT *data,
+                                                 void *payload) {
     struct msc_vk *vk = payload;
     (void)severity;
     (void)types;
@@ -260,8 +261,7 @@ static enum msc_status choose_device(struct msc_vk *vk, int index) {
     vk->api.vkGetPhysicalDeviceMemoryProperties(vk->physical, &vk->memory_properties);
     if (vk->properties.apiVersion < VK_API_VERSION_1_2) {
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s has version %u.%u, expected 1.2",
-                        vk->properties.deviceName,
-                        VK_API_VERSION_MAJOR(vk->properties.apiVersion),
+                        vk->properties.deviceName, VK_API_VERSION_MAJOR(vk->properties.apiVersion),
                         VK_API_VERSION_MINOR(vk->properties.apiVersion));
     }
     int family = find_queue_family(&vk->api, vk->physical);
@@ -291,8 +291,8 @@ static enum msc_status create_device(struct msc_vk *vk) {
     VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                .queueCreateInfoCount = 1,
                                .pQueueCreateInfos = &queue};
-    MSC_TRY(msc_vk_check(vk->api.vkCreateDevice(vk->physical, &info, NULL, &vk->device),
-                         "a device"));
+    MSC_TRY(
+        msc_vk_check(vk->api.vkCreateDevice(vk->physical, &info, NULL, &vk->device), "a device"));
     MSC_TRY(msc_vk_api_load_device(&vk->api, vk->device));
     vk->api.vkGetDeviceQueue(vk->device, vk->queue_family, 0, &vk->queue);
     return MSC_OK;
@@ -301,8 +301,7 @@ static enum msc_status create_device(struct msc_vk *vk) {
 // Timestamps around every batch, where MSC_VULKAN_TIME=1 asks for them and the device has them.
 static enum msc_status create_queries(struct msc_vk *vk) {
     const char *value = getenv("MSC_VULKAN_TIME");
-    if (!value || strcmp(value, "1") != 0 ||
-        !vk->properties.limits.timestampComputeAndGraphics) {
+    if (!value || strcmp(value, "1") != 0 || !vk->properties.limits.timestampComputeAndGraphics) {
         return MSC_OK;
     }
     VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,

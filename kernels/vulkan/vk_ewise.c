@@ -157,8 +157,7 @@ static enum msc_status init(struct msc_vk_program *p, struct msc_vk *vk,
         p->operands[i] = (struct operand){.source = o->source, .input = o->input};
         if (o->source == MSC_EWISE_FROM_MEMORY) {
             uint64_t n = constant_size(e, o, mode_of(e, o));
-            MSC_TRY(msc_vk_upload_new(vk, &p->operands[i].constant, o->memory,
-                                      n * sizeof(float)));
+            MSC_TRY(msc_vk_upload_new(vk, &p->operands[i].constant, o->memory, n * sizeof(float)));
         }
     }
     MSC_TRY(upload_dims(p, vk, e));
@@ -221,8 +220,7 @@ enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk
                                 .push = push,
                                 .push_bytes = sizeof(push),
                                 .groups = {1, 1, 1}};
-    d.bindings[0] =
-        (struct msc_vk_binding){msc_vk_block_of(&call->outputs[0]), MSC_VK_READ_WRITE};
+    d.bindings[0] = (struct msc_vk_binding){msc_vk_block_of(&call->outputs[0]), MSC_VK_READ_WRITE};
     d.bindings[1] = (struct msc_vk_binding){p->dims, MSC_VK_READ};
     for (int i = 0; i < MAX_OPERANDS; i++) {
         const struct msc_vk_block *block =
@@ -235,8 +233,8 @@ enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk
 
 // ---- Steps of element-wise joints alone -------------------------------------------------------
 
-static enum msc_status prepare(void **kernel, struct msc_vk_backend *b,
-                               const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status prepare(void **kernel, struct msc_vk_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
     struct msc_ewise_options options = {.start = MSC_EWISE_CHAIN};
     struct msc_vk_program *p;
     MSC_TRY(msc_vk_program_create(&p, b, plan, step, &options));

@@ -130,8 +130,7 @@ static void choose_depthwise(struct msc_vk_gemm *g, struct choice *c, const stru
     c->n_constants = 4;
     g->x_kind = g->w_kind = is_u ? MSC_VK_FLOATS : MSC_VK_READ;
     g->x_unit = g->w_unit = 1;
-    g->groups[0] =
-        msc_vk_spread(vk, (uint64_t)(desc->n_rows * desc->n_cols), &g->push.per_lane);
+    g->groups[0] = msc_vk_spread(vk, (uint64_t)(desc->n_rows * desc->n_cols), &g->push.per_lane);
     g->groups[1] = g->groups[2] = 1;
     c->constants[0] = vk->tuning.lanes;
 }
@@ -204,8 +203,8 @@ static enum msc_status init(struct msc_vk_gemm *g, struct msc_vk_backend *b,
     g->push.y_row = (uint32_t)desc->y_row;
     g->push.w_row = (uint32_t)w.row;
     g->push.tail_step = desc->window ? (uint32_t)desc->n_cols : 0;
-    g->push.n_channels = (uint32_t)(desc->window && !w.is_depthwise ? desc->n_cols * desc->n_z
-                                                                     : desc->n_cols);
+    g->push.n_channels =
+        (uint32_t)(desc->window && !w.is_depthwise ? desc->n_cols * desc->n_z : desc->n_cols);
     geometry numbers;
     set_geometry(numbers, desc);
     MSC_TRY(msc_vk_upload_new(b->vk, &g->geometry, numbers, sizeof(numbers)));
@@ -252,16 +251,15 @@ enum msc_status msc_vk_gemm_run(const struct msc_vk_gemm *g, struct msc_vk_backe
     push.x_scale = call->x_scale;
     push.low = call->low;
     push.high = call->high;
-    struct msc_vk_dispatch d = {
-        .pipeline = g->pipeline,
-        .n_bindings = 5,
-        .bindings = {{call->x, g->x_kind},
-                     {call->w, g->w_kind},
-                     {call->y, MSC_VK_WRITE},
-                     {call->tail ? call->tail : b->nothing, MSC_VK_READ},
-                     {g->geometry, MSC_VK_READ}},
-        .push = &push,
-        .push_bytes = sizeof(push),
-        .groups = {g->groups[0], g->groups[1], g->groups[2]}};
+    struct msc_vk_dispatch d = {.pipeline = g->pipeline,
+                                .n_bindings = 5,
+                                .bindings = {{call->x, g->x_kind},
+                                             {call->w, g->w_kind},
+                                             {call->y, MSC_VK_WRITE},
+                                             {call->tail ? call->tail : b->nothing, MSC_VK_READ},
+                                             {g->geometry, MSC_VK_READ}},
+                                .push = &push,
+                                .push_bytes = sizeof(push),
+                                .groups = {g->groups[0], g->groups[1], g->groups[2]}};
     return msc_vk_dispatch(b->vk, &d);
 }

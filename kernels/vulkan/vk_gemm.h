@@ -28,8 +28,8 @@ struct msc_vk_gemm;
 
 // Shape of the weight that a product reads: [z][taps * channels][row], zero where padded.
 struct msc_vk_gemm_weight {
-    int64_t channels; // depth, rounded up
-    int64_t row;      // n_cols, rounded up
+    int64_t channels;  // depth, rounded up
+    int64_t row;       // n_cols, rounded up
     bool is_depthwise; // [taps][all channels] instead
 };
 

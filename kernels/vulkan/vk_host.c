@@ -79,8 +79,8 @@ static enum msc_status upload(struct msc_vk_backend *b, const struct msc_view to
     enum msc_status status = MSC_OK;
     msc_vk_lock(b->vk);
     for (int32_t i = 0; i < n && status == MSC_OK; i++) {
-        status = msc_vk_upload(b->vk, msc_vk_block_of(&to[i]), from[i].data,
-                               msc_view_n_bytes(&to[i]));
+        status =
+            msc_vk_upload(b->vk, msc_vk_block_of(&to[i]), from[i].data, msc_view_n_bytes(&to[i]));
     }
     msc_vk_unlock(b->vk);
     return status;

@@ -23,7 +23,7 @@ extern "C" {
 struct msc_vk_backend {
     struct msc_backend base;
     struct msc_vk *vk;
-    struct msc_backend *host; // the cpu backend of steps without a shader
+    struct msc_backend *host;     // the cpu backend of steps without a shader
     struct msc_vk_block *nothing; // bound where a shader has a buffer that is not used
     char numerics[768];
 };
@@ -36,13 +36,13 @@ static inline struct msc_vk_backend *msc_vk_from(const struct msc_backend *b) {
 struct msc_vk_family {
     const char *name;
     // MSC_E_UNSUPPORTED: not for shaders, run it on the host.
-    enum msc_status (*prepare)(void **kernel, struct msc_vk_backend *b,
-                               const struct msc_plan *plan, const struct msc_step *step);
+    enum msc_status (*prepare)(void **kernel, struct msc_vk_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step);
     void (*release)(void *kernel, struct msc_vk_backend *b);
     enum msc_status (*run)(void *kernel, struct msc_vk_backend *b, const struct msc_call *call);
     // Optional.
-    enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b,
-                               const struct msc_quant *edit, void **out, size_t *n_bytes);
+    enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b, const struct msc_quant *edit,
+                               void **out, size_t *n_bytes);
     void (*release_weights)(void *weights, struct msc_vk_backend *b);
 };
 

@@ -15,9 +15,9 @@ struct kernel {
     struct msc_vk_block *blocks[2];
     int edited; // operand that a weight edit replaces, or -1
     int64_t depth;
-    int64_t n_out;     // elements of the result
-    int64_t n_a, n_b;  // floats of both factors as the shader reads them
-    bool spreads_a;    // products share rows of the first factor
+    int64_t n_out;    // elements of the result
+    int64_t n_a, n_b; // floats of both factors as the shader reads them
+    bool spreads_a;   // products share rows of the first factor
     struct msc_vk_move moves[2];
     struct msc_vk_gemm *gemm;
     struct msc_vk_program *end;
@@ -74,8 +74,7 @@ static enum msc_status init_move(struct msc_vk_move *m, struct msc_vk_backend *b
     int64_t out = padded[0] * padded[1];
     dims[s->n_lead] = (struct msc_vk_move_dim){(int32_t)padded[0], (int32_t)size[1],
                                                (int32_t)padded[1], 0, (int32_t)size[0]};
-    dims[s->n_lead + 1] =
-        (struct msc_vk_move_dim){(int32_t)padded[1], 1, 1, 0, (int32_t)size[1]};
+    dims[s->n_lead + 1] = (struct msc_vk_move_dim){(int32_t)padded[1], 1, 1, 0, (int32_t)size[1]};
     for (int d = s->n_lead - 1; d >= 0; d--) {
         dims[d] = (struct msc_vk_move_dim){.length = (int32_t)s->lead[d],
                                            .in = (int32_t)s->strides[factor][d],
@@ -121,8 +120,8 @@ static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
     return msc_vk_gemm_create(&k->gemm, b, &desc);
 }
 
-static enum msc_status init(struct kernel *k, struct msc_vk_backend *b,
-                            const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const struct msc_plan *plan,
+                            const struct msc_step *step) {
     const struct msc_step_joint *j = &step->joints[0];
     const struct msc_tensor *t[2];
     k->name = j->joint->name;
@@ -131,11 +130,10 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b,
         k->operands[i] = j->operands[i];
         t[i] = msc_cpu_operand(plan->graph, j->joint, i);
         if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {
-            const struct msc_array *a =
-                msc_graph_tensor(plan->graph, j->operands[i].index)->data;
+            const struct msc_array *a = msc_graph_tensor(plan->graph, j->operands[i].index)->data;
             k->constants[i] = msc_view_of_array(a);
-            MSC_TRY(msc_vk_upload_new(b->vk, &k->blocks[i], msc_array_data(a),
-                                      msc_array_n_bytes(a)));
+            MSC_TRY(
+                msc_vk_upload_new(b->vk, &k->blocks[i], msc_array_data(a), msc_array_n_bytes(a)));
         }
     }
     MSC_TRY(init_product(k, b, t[0], t[1], msc_cpu_output(plan->graph, j->joint)));
@@ -197,8 +195,8 @@ static enum msc_status quantize_constant(struct msc_array **out, struct variant 
     return status;
 }
 
-static enum msc_status weights(void *kernel, struct msc_vk_backend *b,
-                               const struct msc_quant *edit, void **out, size_t *n_bytes) {
+static enum msc_status weights(void *kernel, struct msc_vk_backend *b, const struct msc_quant *edit,
+                               void **out, size_t *n_bytes) {
     const struct kernel *k = kernel;
     if (!edit || k->edited < 0) {
         return MSC_OK;
@@ -206,8 +204,7 @@ static enum msc_status weights(void *kernel, struct msc_vk_backend *b,
     struct msc_array *from = NULL, *array = NULL;
     const struct msc_view *c = &k->constants[k->edited];
     struct variant *v = msc_alloc_zero(1, sizeof(*v));
-    enum msc_status status =
-        v ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+    enum msc_status status = v ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     MSC_TRY(status);
     MSC_TRY_OUT(msc_array_create_from(&from, c->dtype, c->n_dims, c->dims, c->data));
     MSC_TRY_OUT(quantize_constant(&array, v, from, edit));

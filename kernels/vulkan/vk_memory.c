@@ -65,8 +65,8 @@ static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena,
         .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
                  VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT,
     };
-    MSC_TRY(msc_vk_check(vk->api.vkCreateBuffer(vk->device, &info, NULL, &arena->buffer),
-                         "a buffer"));
+    MSC_TRY(
+        msc_vk_check(vk->api.vkCreateBuffer(vk->device, &info, NULL, &arena->buffer), "a buffer"));
     VkMemoryRequirements needs;
     vk->api.vkGetBufferMemoryRequirements(vk->device, arena->buffer, &needs);
     int type = choose_type(vk, needs.memoryTypeBits, is_staging);
@@ -78,11 +78,11 @@ static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena,
                                      .memoryTypeIndex = (uint32_t)type};
     MSC_TRY(msc_vk_check(vk->api.vkAllocateMemory(vk->device, &allocate, NULL, &arena->memory),
                          "memory"));
-    MSC_TRY(msc_vk_check(
-        vk->api.vkBindBufferMemory(vk->device, arena->buffer, arena->memory, 0), "memory"));
-    const VkMemoryPropertyFlags host =
-        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
-        VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    MSC_TRY(msc_vk_check(vk->api.vkBindBufferMemory(vk->device, arena->buffer, arena->memory, 0),
+                         "memory"));
+    const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                       VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
+                                       VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
     VkMemoryPropertyFlags has = vk->memory_properties.memoryTypes[type].propertyFlags;
     if (is_staging || (has & host) == host) {
         void *mapped;
@@ -225,10 +225,8 @@ void msc_vk_free(struct msc_vk *vk, struct msc_vk_block *block) {
     while (i < a->n_holes && a->holes[i].offset < block->offset) {
         i++;
     }
-    bool joins_before =
-        i > 0 && a->holes[i - 1].offset + a->holes[i - 1].n_bytes == block->offset;
-    bool joins_after =
-        i < a->n_holes && block->offset + block->n_bytes == a->holes[i].offset;
+    bool joins_before = i > 0 && a->holes[i - 1].offset + a->holes[i - 1].n_bytes == block->offset;
+    bool joins_after = i < a->n_holes && block->offset + block->n_bytes == a->holes[i].offset;
     if (joins_before) {
         a->holes[i - 1].n_bytes += block->n_bytes + (joins_after ? a->holes[i].n_bytes : 0);
         if (joins_after) {

@@ -45,28 +45,25 @@ static enum msc_status create_layout(struct msc_vk *vk, enum msc_vk_shader shade
     for (uint32_t i = 0; i < n; i++) {
         bindings[i] = (VkDescriptorSetLayoutBinding){
             .binding = i,
-            .descriptorType = i < shaders[shader].n_texels
-                                  ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
-                                  : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorType = i < shaders[shader].n_texels ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
+                                                           : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
             .descriptorCount = 1,
             .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
     }
-    VkDescriptorSetLayoutCreateInfo set = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-        .bindingCount = n,
-        .pBindings = bindings};
+    VkDescriptorSetLayoutCreateInfo set = {.sType =
+                                               VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+                                           .bindingCount = n,
+                                           .pBindings = bindings};
     MSC_TRY(msc_vk_check(vk->api.vkCreateDescriptorSetLayout(vk->device, &set, NULL, &l->set),
                          "a descriptor layout"));
     VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, shaders[shader].push_bytes};
-    VkPipelineLayoutCreateInfo pipeline = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-        .setLayoutCount = 1,
-        .pSetLayouts = &l->set,
-        .pushConstantRangeCount = 1,
-        .pPushConstantRanges = &push};
-    MSC_TRY(msc_vk_check(
-        vk->api.vkCreatePipelineLayout(vk->device, &pipeline, NULL, &l->pipeline),
-        "a pipeline layout"));
+    VkPipelineLayoutCreateInfo pipeline = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                           .setLayoutCount = 1,
+                                           .pSetLayouts = &l->set,
+                                           .pushConstantRangeCount = 1,
+                                           .pPushConstantRanges = &push};
+    MSC_TRY(msc_vk_check(vk->api.vkCreatePipelineLayout(vk->device, &pipeline, NULL, &l->pipeline),
+                         "a pipeline layout"));
     const struct msc_vk_shader_code *code = find_code(shaders[shader].name);
     if (!code) {
         return MSC_FAIL(MSC_E_STATE, "vulkan: shader %s was not built", shaders[shader].name);
@@ -125,9 +122,9 @@ static enum msc_status create_pipeline(struct msc_vk *vk, struct msc_vk_pipeline
                   .pName = "main",
                   .pSpecializationInfo = &special},
         .layout = p->layout->pipeline};
-    return msc_vk_check(vk->api.vkCreateComputePipelines(vk->device, vk->cache, 1, &info, NULL,
-                                                         &p->pipeline),
-                        "a compute pipeline");
+    return msc_vk_check(
+        vk->api.vkCreateComputePipelines(vk->device, vk->cache, 1, &info, NULL, &p->pipeline),
+        "a compute pipeline");
 }
 
 static struct msc_vk_pipeline *find_pipeline(const struct msc_vk *vk, enum msc_vk_shader shader,

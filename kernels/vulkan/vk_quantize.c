@@ -36,11 +36,11 @@ enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_view 
     }
     bool is_float = out->dtype == MSC_DTYPE_F32;
     uint32_t constants[4] = {b->vk->tuning.lanes, !b->vk->divides_exactly, is_float ? 1 : 0, 0};
-    struct push push = {.n = (uint32_t)msc_view_n_elements(in),
-                        .scale = q->scales[0],
-                        .zero = q->zero_points[0],
-                        .u.limits = {(float)(q->low - q->zero_points[0]),
-                                     (float)(q->high - q->zero_points[0])}};
+    struct push push = {
+        .n = (uint32_t)msc_view_n_elements(in),
+        .scale = q->scales[0],
+        .zero = q->zero_points[0],
+        .u.limits = {(float)(q->low - q->zero_points[0]), (float)(q->high - q->zero_points[0])}};
     return dispatch(b, MSC_VK_QUANTIZE, constants, msc_vk_block_of(in), msc_vk_block_of(out),
                     &push);
 }

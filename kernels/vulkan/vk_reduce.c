@@ -15,7 +15,7 @@ struct kernel {
     struct msc_vk_pipeline *pipeline;
     struct msc_vk_block *dims; // NULL for softmax
     int32_t input;
-    uint64_t n; // outputs, or rows of a softmax
+    uint64_t n;          // outputs, or rows of a softmax
     uint32_t numbers[2]; // further parameters of the shader
 };
 
@@ -70,8 +70,8 @@ static bool read_axes(bool is_reduced[MSC_MAX_DIMS], const struct msc_joint *joi
 
 // Dims that stay in the order in which the output lies, then those that go in the order of axes,
 // which is that of the reference kernel.
-static enum msc_status init(struct kernel *k, struct msc_vk_backend *b,
-                            const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const struct msc_plan *plan,
+                            const struct msc_step *step) {
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[k->input]];
     struct msc_view y = msc_plan_view(plan, step->outputs[0], NULL);
@@ -116,12 +116,11 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b,
     return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_REDUCE, constants, 5);
 }
 
-static enum msc_status create(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
-                              const struct msc_step *step,
-                              enum msc_status (*initialise)(struct kernel *,
-                                                            struct msc_vk_backend *,
-                                                            const struct msc_plan *,
-                                                            const struct msc_step *)) {
+static enum msc_status
+create(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
+       const struct msc_step *step,
+       enum msc_status (*initialise)(struct kernel *, struct msc_vk_backend *,
+                                     const struct msc_plan *, const struct msc_step *)) {
     const struct msc_step_joint *j = &step->joints[0];
     if (j->operands[0].kind != MSC_OPERAND_INPUT) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: of a constant", j->joint->name);
@@ -148,14 +147,15 @@ static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struc
 static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call *call) {
     const struct kernel *k = kernel;
     uint32_t push[4] = {(uint32_t)k->n, 0, k->numbers[0], k->numbers[1]};
-    struct msc_vk_dispatch d = {.pipeline = k->pipeline,
-                                .n_bindings = 3,
-                                .bindings = {{msc_vk_block_of(&call->inputs[k->input]), MSC_VK_READ},
-                                             {msc_vk_block_of(&call->outputs[0]), MSC_VK_WRITE},
-                                             {k->dims, MSC_VK_READ}},
-                                .push = push,
-                                .push_bytes = sizeof(push),
-                                .groups = {1, 1, 1}};
+    struct msc_vk_dispatch d = {
+        .pipeline = k->pipeline,
+        .n_bindings = 3,
+        .bindings = {{msc_vk_block_of(&call->inputs[k->input]), MSC_VK_READ},
+                     {msc_vk_block_of(&call->outputs[0]), MSC_VK_WRITE},
+                     {k->dims, MSC_VK_READ}},
+        .push = push,
+        .push_bytes = sizeof(push),
+        .groups = {1, 1, 1}};
     d.groups[0] = msc_vk_spread(b->vk, k->n, &push[1]);
     return msc_vk_dispatch(b->vk, &d);
 }
@@ -201,14 +201,14 @@ static enum msc_status softmax_run(void *kernel, struct msc_vk_backend *b,
                                    const struct msc_call *call) {
     const struct kernel *k = kernel;
     uint32_t push[3] = {(uint32_t)k->n, k->numbers[0], k->numbers[1]};
-    struct msc_vk_dispatch d = {.pipeline = k->pipeline,
-                                .n_bindings = 2,
-                                .bindings = {{msc_vk_block_of(&call->inputs[k->input]), MSC_VK_READ},
-                                             {msc_vk_block_of(&call->outputs[0]),
-                                              MSC_VK_READ_WRITE}},
-                                .push = push,
-                                .push_bytes = sizeof(push),
-                                .groups = {msc_vk_groups(k->n, b->vk->tuning.lanes), 1, 1}};
+    struct msc_vk_dispatch d = {
+        .pipeline = k->pipeline,
+        .n_bindings = 2,
+        .bindings = {{msc_vk_block_of(&call->inputs[k->input]), MSC_VK_READ},
+                     {msc_vk_block_of(&call->outputs[0]), MSC_VK_READ_WRITE}},
+        .push = push,
+        .push_bytes = sizeof(push),
+        .groups = {msc_vk_groups(k->n, b->vk->tuning.lanes), 1, 1}};
     return msc_vk_dispatch(b->vk, &d);
 }
 

@@ -77,8 +77,8 @@ static int32_t fuse_limit(struct kernel *k, const struct msc_step *step) {
     return 2;
 }
 
-static enum msc_status init(struct kernel *k, struct msc_vk_backend *b,
-                            const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const struct msc_plan *plan,
+                            const struct msc_step *step) {
     const struct msc_step_joint *anchor = &step->joints[0];
     k->name = anchor->joint->name;
     k->input = anchor->operands[0].index;
@@ -172,8 +172,8 @@ static int64_t pack_elements(const struct kernel *k) {
     return (w.is_depthwise ? 1 : k->spec.desc.groups) * n_taps(k) * w.channels * w.row;
 }
 
-static enum msc_status weights(void *kernel, struct msc_vk_backend *b,
-                               const struct msc_quant *edit, void **out, size_t *n_bytes) {
+static enum msc_status weights(void *kernel, struct msc_vk_backend *b, const struct msc_quant *edit,
+                               void **out, size_t *n_bytes) {
     const struct kernel *k = kernel;
     struct variant *v = msc_alloc_zero(1, sizeof(*v));
     if (!v) {
@@ -202,7 +202,7 @@ static struct place place_of(const struct kernel *k, const struct msc_vk_gemm_we
     const struct msc_dense_desc *d = &k->spec.desc;
     int64_t in = d->in_channels / d->groups, out = d->out_channels / d->groups;
     int64_t tap = i % taps, rest = i / taps;
-    int64_t group, c, n; // input and output channel within the group
+    int64_t group, c, n;                       // input and output channel within the group
     if (d->kind == MSC_DENSE_CONV_TRANSPOSE) { // [all in][out]
         n = rest % out;
         group = rest / out / in;
@@ -319,8 +319,7 @@ static enum msc_status run_digits(const struct kernel *k, struct msc_vk_backend 
     enum msc_status status = MSC_OK;
     MSC_TRY(msc_vk_take(&sums, b, n * sizeof(int32_t)));
     for (int i = 0; i < digits->n; i++) {
-        MSC_TRY_OUT(msc_vk_expand(b, in, floats, digits->shift * i,
-                                  msc_cpu_digit_mask(digits, i)));
+        MSC_TRY_OUT(msc_vk_expand(b, in, floats, digits->shift * i, msc_cpu_digit_mask(digits, i)));
         struct msc_vk_gemm_call gemm = {.x = floats, .w = pack->weight, .y = y};
         MSC_TRY_OUT(msc_vk_gemm_run(k->gemm, b, &gemm));
         MSC_TRY_OUT(msc_vk_add_digit(b, y, sums, n, digits->shift * i, i == 0));

@@ -10,7 +10,7 @@ struct kernel {
     struct msc_vk_pipeline *pipeline;
     struct msc_vk_block *geometry; // or taps
     int32_t input;
-    uint64_t n; // outputs
+    uint64_t n;          // outputs
     uint32_t numbers[5]; // further parameters of the shader
     int n_numbers;
 };
@@ -27,14 +27,15 @@ static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct 
     const struct kernel *k = kernel;
     uint32_t push[7] = {(uint32_t)k->n, 0};
     memcpy(push + 2, k->numbers, sizeof(k->numbers));
-    struct msc_vk_dispatch d = {.pipeline = k->pipeline,
-                                .n_bindings = 3,
-                                .bindings = {{msc_vk_block_of(&call->inputs[k->input]), MSC_VK_READ},
-                                             {msc_vk_block_of(&call->outputs[0]), MSC_VK_WRITE},
-                                             {k->geometry, MSC_VK_READ}},
-                                .push = push,
-                                .push_bytes = (uint32_t)(2 + k->n_numbers) * 4,
-                                .groups = {1, 1, 1}};
+    struct msc_vk_dispatch d = {
+        .pipeline = k->pipeline,
+        .n_bindings = 3,
+        .bindings = {{msc_vk_block_of(&call->inputs[k->input]), MSC_VK_READ},
+                     {msc_vk_block_of(&call->outputs[0]), MSC_VK_WRITE},
+                     {k->geometry, MSC_VK_READ}},
+        .push = push,
+        .push_bytes = (uint32_t)(2 + k->n_numbers) * 4,
+        .groups = {1, 1, 1}};
     d.groups[0] = msc_vk_spread(b->vk, k->n, &push[1]);
     return msc_vk_dispatch(b->vk, &d);
 }
@@ -84,8 +85,8 @@ static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
     int64_t size[2], strides[2], dilation[2], padding[4];
     bool counts_padding;
     int32_t g[N_ROWS][2] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}};
-    if (n < 1 || n > 2 || !layout || strcmp(layout, n == 1 ? "NCW" : "NCHW") != 0 ||
-        !is_last(x) || !is_last(y) || msc_joint_attr_list(joint, "pool_size", size, 2) != n ||
+    if (n < 1 || n > 2 || !layout || strcmp(layout, n == 1 ? "NCW" : "NCHW") != 0 || !is_last(x) ||
+        !is_last(y) || msc_joint_attr_list(joint, "pool_size", size, 2) != n ||
         msc_joint_attr_list(joint, "strides", strides, 2) != n ||
         msc_joint_attr_list(joint, "dilation", dilation, 2) != n ||
         msc_joint_attr_list(joint, "padding", padding, 4) != 2 * n ||
@@ -184,8 +185,7 @@ static enum msc_status resize_init(struct kernel *k, struct msc_vk_backend *b,
     k->n_numbers = 5;
     uint32_t constants[1] = {b->vk->tuning.lanes};
     uint64_t n_taps = (uint64_t)(y->dims[2] + y->dims[3]);
-    enum msc_status status =
-        msc_vk_upload_new(b->vk, &k->geometry, taps, n_taps * sizeof(*taps));
+    enum msc_status status = msc_vk_upload_new(b->vk, &k->geometry, taps, n_taps * sizeof(*taps));
     msc_free(taps);
     return status == MSC_OK ? msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_RESIZE, constants, 1)
                             : status;

@@ -17,9 +17,9 @@ struct msc_vulkan_device {
     int index; // of `vulkan:N`
     char name[256];
     char driver[512];
-    char kind[32];       // "discrete gpu", "integrated gpu", "software", ...
-    bool is_gpu;         // not a software driver
-    bool is_usable;      // Vulkan 1.2 and a queue that computes
+    char kind[32];  // "discrete gpu", "integrated gpu", "software", ...
+    bool is_gpu;    // not a software driver
+    bool is_usable; // Vulkan 1.2 and a queue that computes
     uint64_t memory_bytes;
 };
 

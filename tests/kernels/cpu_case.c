@@ -28,20 +28,23 @@ static void print_line(void *payload, enum msc_log_level level, const char *line
 // test_vulkan_device.c checks closing.
 static struct msc_backend *vulkan;
 
-static struct msc_backend *open_backend(const struct cpu_case *c) {
+static void open_vulkan(void) {
     static const struct msc_log log = {.level = MSC_LOG_WARNING, .write = print_line};
-    struct msc_backend *b;
-    if (!is_on_vulkan()) {
+    struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
+    options.n_threads = 4;
+    options.log = &log;
+    if (!vulkan && msc_backend_open(&vulkan, "vulkan", &options) != MSC_OK) {
+        print_message("%s\n", msc_status_message());
+        skip();
+    }
+}
+
+static struct msc_backend *open_backend(const struct cpu_case *c) {
+    struct msc_backend *b = vulkan;
+    if (!b) {
         assert_ok(msc_backend_open(&b, "cpu", &c->options));
-        return b;
     }
-    if (!vulkan) {
-        struct msc_backend_options options = c->options;
-        options.n_threads = 4;
-        options.log = &log;
-        assert_ok(msc_backend_open(&vulkan, "vulkan", &options));
-    }
-    return vulkan;
+    return b;
 }
 
 static void close_backend(struct msc_backend *b) {
@@ -55,10 +58,8 @@ static void close_backend(struct msc_backend *b) {
 // ---- Cases ------------------------------------------------------------------------------------
 
 void cpu_case_init(struct cpu_case *c, uint64_t seed) {
-    struct msc_vulkan_device device;
-    if (is_on_vulkan() && !vulkan && msc_vulkan_list(&device, 1) == 0) {
-        print_message("no Vulkan device\n");
-        skip();
+    if (is_on_vulkan()) {
+        open_vulkan();
     }
     memset(c, 0, sizeof(*c));
     c->low = -2.0f;

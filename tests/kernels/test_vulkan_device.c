@@ -19,13 +19,10 @@ static struct msc_backend *kept;
 
 static int open_kept(void **state) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
-    struct msc_vulkan_device device;
     (void)state;
     o.n_threads = 4;
-    if (msc_vulkan_list(&device, 1) > 0) {
-        assert_ok(msc_backend_open(&kept, "vulkan", &o));
-    } else {
-        print_message("no Vulkan device\n");
+    if (msc_backend_open(&kept, "vulkan", &o) != MSC_OK) {
+        print_message("%s\n", msc_status_message());
     }
     return 0;
 }
@@ -226,10 +223,16 @@ static void test_kernels_vulkan_device__quantizes(void **state) {
         x[1] = INFINITY;
         x[2] = -INFINITY;
         x[3] = -0.0f;
-        struct msc_quant q = {.bits = kinds[k].bits, .low = kinds[k].low, .high = kinds[k].high,
-                              .axis = -1, .n = 1, .scales = &scale, .zero_points = &kinds[k].zero};
+        struct msc_quant q = {.bits = kinds[k].bits,
+                              .low = kinds[k].low,
+                              .high = kinds[k].high,
+                              .axis = -1,
+                              .n = 1,
+                              .scales = &scale,
+                              .zero_points = &kinds[k].zero};
         msc_quant_seal(&q);
-        void *from = kept->def->allocate(kept, sizeof(x)), *to = kept->def->allocate(kept, sizeof(x));
+        void *from = kept->def->allocate(kept, sizeof(x)),
+             *to = kept->def->allocate(kept, sizeof(x));
         struct msc_view in = view_of(from, MSC_DTYPE_F32, N);
         struct msc_view out = view_of(to, kinds[k].dtype, N);
         bool is_float = kinds[k].dtype == MSC_DTYPE_F32;
