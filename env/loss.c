@@ -38,7 +38,8 @@ static double cosine_distance(const float y[], const float z[], int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         dots[i % LANES] += (double)y[i] * (double)z[i];
     }
-    double norm = sqrt(msc_loss_sum_squares(y, n)) * sqrt(msc_loss_sum_squares(z, n));
+    // The root of the product is exact where both are equal.
+    double norm = sqrt(msc_loss_sum_squares(y, n) * msc_loss_sum_squares(z, n));
     if (norm == 0) {
         return sum_squared_differences(y, z, n) == 0 ? 0.0 : 1.0;
     }

@@ -110,6 +110,12 @@ def main():
         chosen = dict(zip(order, plan))
         z = run(params, lambda n, a: (everything[chosen[n]] if chosen[n] else float_)(n, a))
         print(plan, ", ".join(f"{v:.9g}" for v in losses(y, z)), (z.argmax(axis=1) == labels).mean())
+    alone = 0
+    for site in order:
+        quantise = everything["4"]
+        z = run(params, lambda n, a: quantise(n, a) if n == site else a)
+        alone += losses(y, z)[0]
+    print("// sum of the mse losses of \"4\" at each site alone:", f"{alone:.9g}")
 
 
 if __name__ == "__main__":

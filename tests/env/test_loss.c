@@ -164,8 +164,8 @@ static void test_env_loss__equal_is_zero(void **state) {
     for (int kind = MSC_LOSS_MSE; kind <= MSC_LOSS_COSINE; kind++) {
         for (int i = 0; i < N_ROWS; i++) {
             fill(y, z, rows[i].shape);
-            assert_close(msc_loss_sample((enum msc_loss_kind)kind, true, y, y, rows[i].shape, 1), 0,
-                         1e-15);
+            assert_true(msc_loss_sample((enum msc_loss_kind)kind, true, y, y, rows[i].shape, 1) ==
+                        0);
         }
         assert_true(msc_loss_sample((enum msc_loss_kind)kind, true, y, z,
                                     (struct msc_loss_shape){1, 0, 4}, 1) == 0);

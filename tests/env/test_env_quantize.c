@@ -1,0 +1,464 @@
+#include "env/env.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "kernels/backend.h"
+#include "tests/tools/quantize_case.h"
+#include "tools/strategy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CHOICES                                                                                    \
+    "\"choices\":[{\"bits\":8},{\"bits\":4},{\"bits\":3,\"observer\":\"mse\"},{\"float\":true}]"
+
+enum { N_TASKS = 6, N_TRIALS = 24 };
+
+struct bench {
+    struct quantize_case c;
+    struct msc_env_host host;
+    struct msc_env *env;
+    struct msc_goal goal;
+    cJSON *config;
+};
+
+static void prepare_bench(struct bench *b, int n_threads, int64_t batch) {
+    memset(b, 0, sizeof(*b));
+    quantize_case_open(&b->c, n_threads, batch);
+    b->host = (struct msc_env_host){.abi = MSC_ENV_ABI,
+                                    .graph = b->c.g,
+                                    .dataset = b->c.data,
+                                    .backend = b->c.backend,
+                                    .n_threads = n_threads,
+                                    .memory_bytes = (uint64_t)1 << 30};
+}
+
+static enum msc_status create(struct bench *b, const char *config) {
+    cJSON_Delete(b->config);
+    assert_ok(msc_json_parse(&b->config, config, strlen(config), "test"));
+    MSC_TRY(msc_env_create(&b->env, msc_env_find("quantize"), b->config, &b->host));
+    return msc_env_read_goal(&b->goal, msc_env_space(b->env), b->config);
+}
+
+static void open_bench(struct bench *b, const char *config) {
+    prepare_bench(b, 1, 4);
+    assert_ok(create(b, config));
+}
+
+static void close_env(struct bench *b) {
+    msc_env_destroy(b->env);
+    b->env = NULL;
+}
+
+static void close_bench(struct bench *b) {
+    close_env(b);
+    cJSON_Delete(b->config);
+    quantize_case_close(&b->c);
+}
+
+static struct msc_outcome evaluate(struct bench *b, const uint32_t choices[]) {
+    struct msc_trial trial = {.choices = choices, .parent = -1, .bound = INFINITY};
+    struct msc_outcome outcome;
+    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+    assert_ok(msc_env_evaluate(b->env, &b->goal, &e));
+    return outcome;
+}
+
+static double metric(const struct bench *b, const struct msc_outcome *o, const char *name) {
+    int index = msc_space_find_metric(msc_env_space(b->env), name);
+    assert_true(index >= 0);
+    return o->metrics[index];
+}
+
+static void assert_near(double found, double expected, double relative) {
+    if (!(fabs(found - expected) <= relative * fabs(expected))) {
+        print_error("%.9g, expected %.9g\n", found, expected);
+        fail();
+    }
+}
+
+// ---- Losses -----------------------------------------------------------------------------------
+
+// From make_quantize_expected.py, in the order of tasks: x:0, conv1.w, relu:0, conv2.w, flat:0,
+// head.w.
+static const struct {
+    uint32_t choices[N_TASKS];
+    double losses[3]; // mse, kl, cosine
+    double accuracy;
+} plans[] = {
+    {{0, 0, 0, 0, 0, 0}, {0.000185368015, 0.000109562545, 7.31665981e-05}, 0.8},
+    {{1, 1, 1, 1, 1, 1}, {0.0282789196, 0.0109313804, 0.00585734712}, 0.7},
+    {{2, 2, 2, 2, 2, 2}, {0.0992952303, 0.236291849, 0.0471636208}, 0.5},
+    {{0, 1, 0, 2, 0, 1}, {0.040303348, 0.0394035215, 0.0141535168}, 0.6},
+    {{1, 3, 2, 0, 3, 3}, {0.00255179298, 0.0017210554, 0.00109720668}, 0.8},
+};
+enum { N_PLANS = sizeof(plans) / sizeof(plans[0]) };
+
+static void test_env_quantize__losses(void **state) {
+    static const char *const configs[] = {"{" CHOICES "}", "{\"loss\":\"kl\"," CHOICES "}",
+                                          "{\"loss\":\"cosine\"," CHOICES "}"};
+    (void)state;
+    for (int loss = 0; loss < 3; loss++) {
+        struct bench b;
+        open_bench(&b, configs[loss]);
+        for (int i = 0; i < N_PLANS; i++) {
+            struct msc_outcome o = evaluate(&b, plans[i].choices);
+            assert_int_equal(o.state, MSC_TRIAL_COMPLETE);
+            assert_near(metric(&b, &o, "distill_loss"), plans[i].losses[loss], 1e-4);
+            assert_near(metric(&b, &o, "accuracy"), plans[i].accuracy, 1e-12);
+        }
+        // Nothing quantised: nothing lost.
+        const uint32_t none[N_TASKS] = {3, 3, 3, 3, 3, 3};
+        struct msc_outcome o = evaluate(&b, none);
+        assert_true(metric(&b, &o, "distill_loss") == 0);
+        assert_near(metric(&b, &o, "size_ratio"), 1, 1e-12);
+        close_bench(&b);
+    }
+}
+
+static void test_env_quantize__reference(void **state) {
+    double metrics[MSC_MAX_METRICS];
+    struct bench b;
+    (void)state;
+    open_bench(&b, "{" CHOICES "}");
+    assert_ok(msc_env_reference(b.env, metrics));
+    const struct msc_space *space = msc_env_space(b.env);
+    assert_true(metrics[msc_space_find_metric(space, "distill_loss")] == 0);
+    assert_near(metrics[msc_space_find_metric(space, "accuracy")], 0.8, 1e-12);
+    assert_true(metrics[msc_space_find_metric(space, "size_bytes")] == 780);
+    assert_true(metrics[msc_space_find_metric(space, "size_ratio")] == 1);
+    assert_true(metrics[msc_space_find_metric(space, "macs")] == 6495);
+    close_bench(&b);
+}
+
+// ---- Same bits --------------------------------------------------------------------------------
+
+struct round {
+    uint32_t choices[N_TRIALS][N_TASKS];
+    struct msc_trial trials[N_TRIALS];
+    struct msc_outcome outcomes[N_TRIALS];
+    int n_finished;
+};
+
+static void draw(struct round *r, const uint32_t order[]) {
+    struct msc_rng rng;
+    uint32_t drawn[N_TRIALS][N_TASKS];
+    msc_rng_seed(&rng, 5, 5);
+    for (int t = 0; t < N_TRIALS; t++) {
+        for (int k = 0; k < N_TASKS; k++) {
+            drawn[t][k] = (uint32_t)msc_rng_below(&rng, 4);
+        }
+    }
+    r->n_finished = 0;
+    for (int t = 0; t < N_TRIALS; t++) {
+        memcpy(r->choices[t], drawn[order[t]], sizeof(r->choices[t]));
+        r->trials[t] =
+            (struct msc_trial){.id = t, .choices = r->choices[t], .parent = -1, .bound = INFINITY};
+    }
+}
+
+static void count_finished(void *payload, size_t index) {
+    struct round *r = payload;
+    (void)index;
+    r->n_finished++;
+}
+
+// Runs a round in groups of `size`.
+static void run_round(struct bench *b, struct round *r, size_t size) {
+    for (size_t first = 0; first < N_TRIALS; first += size) {
+        size_t n = first + size <= N_TRIALS ? size : N_TRIALS - first;
+        struct msc_evaluation e = {.trials = r->trials + first,
+                                   .n = n,
+                                   .outcomes = r->outcomes + first,
+                                   .finished = count_finished,
+                                   .payload = r};
+        assert_ok(msc_env_evaluate(b->env, &b->goal, &e));
+    }
+    assert_int_equal(r->n_finished, N_TRIALS);
+}
+
+// Whatever the threads, the memory, the order and the company of trials.
+static void test_env_quantize__same_bits(void **state) {
+    static const struct {
+        int n_threads;
+        uint64_t memory_bytes;
+        size_t size;
+    } rows[] = {{1, (uint64_t)1 << 30, N_TRIALS},
+                {2, (uint64_t)1 << 30, 7},
+                {4, 1 << 16, N_TRIALS},
+                {1, 1 << 16, 1},
+                {3, 0, 5}};
+    static struct round first, other;
+    uint32_t order[N_TRIALS];
+    struct msc_rng rng;
+    (void)state;
+    msc_rng_seed(&rng, 1, 1);
+    for (uint32_t t = 0; t < N_TRIALS; t++) {
+        order[t] = t;
+    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct bench b;
+        struct round *r = i == 0 ? &first : &other;
+        prepare_bench(&b, rows[i].n_threads, 4);
+        b.host.memory_bytes = rows[i].memory_bytes;
+        assert_ok(create(&b, "{" CHOICES "}"));
+        draw(r, order);
+        run_round(&b, r, rows[i].size);
+        for (int t = 0; t < N_TRIALS && i > 0; t++) {
+            assert_memory_equal(r->outcomes[t].metrics, first.outcomes[order[t]].metrics,
+                                7 * sizeof(double));
+        }
+        close_bench(&b);
+        msc_rng_shuffle(&rng, order, N_TRIALS);
+    }
+}
+
+// ---- Parameters -------------------------------------------------------------------------------
+
+static void test_env_quantize__parameters(void **state) {
+    char folder[] = "/tmp/msc_quantize_XXXXXX";
+    char path[64];
+    struct bench b;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/record.params", folder);
+    prepare_bench(&b, 1, 4);
+    b.host.parameters_path = path;
+    // They must be there already, and are not.
+    b.host.parameters_required = true;
+    assert_int_equal(create(&b, "{" CHOICES "}"), MSC_E_STATE);
+    assert_message("record.params is missing");
+    b.host.parameters_required = false;
+    assert_ok(create(&b, "{" CHOICES "}"));
+    assert_true(msc_file_exists(path));
+    struct msc_hash identity = msc_env_identity(b.env);
+    struct msc_outcome made = evaluate(&b, plans[3].choices);
+    close_env(&b);
+    // Read back, not computed: the same identity and bits.
+    b.host.parameters_required = true;
+    assert_ok(create(&b, "{" CHOICES "}"));
+    assert_true(msc_hash_equal(identity, msc_env_identity(b.env)));
+    struct msc_outcome read = evaluate(&b, plans[3].choices);
+    assert_memory_equal(made.metrics, read.metrics, sizeof(made.metrics[0]) * 7);
+    close_env(&b);
+    // Of another configuration.
+    assert_int_equal(create(&b, "{\"choices\":[{\"bits\":7}]}"), MSC_E_STATE);
+    assert_message("record.params does not belong to this configuration");
+    // Damaged.
+    assert_ok(msc_file_write(path, "nonsense", 8));
+    assert_int_equal(create(&b, "{" CHOICES "}"), MSC_E_FORMAT);
+    assert_message("record.params");
+    unlink(path);
+    rmdir(folder);
+    close_bench(&b);
+}
+
+static void test_env_quantize__identity(void **state) {
+    static const char *const configs[] = {"{" CHOICES "}", "{\"loss\":\"kl\"," CHOICES "}",
+                                          "{\"exclude\":[\"head.w\"]," CHOICES "}",
+                                          "{\"activations\":{\"symmetric\":true}," CHOICES "}"};
+    struct msc_hash seen[4];
+    struct bench b;
+    (void)state;
+    prepare_bench(&b, 1, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_ok(create(&b, configs[i]));
+        seen[i] = msc_env_identity(b.env);
+        for (int k = 0; k < i; k++) {
+            assert_false(msc_hash_equal(seen[i], seen[k]));
+        }
+        close_env(&b);
+    }
+    assert_ok(create(&b, configs[0]));
+    assert_true(msc_hash_equal(seen[0], msc_env_identity(b.env)));
+    cJSON *header = cJSON_CreateObject();
+    assert_ok(msc_env_describe(b.env, header));
+    static const char *const keys[] = {"graph", "weights", "dataset", "base_strategy",
+                                       "params_hash"};
+    for (int i = 0; i < 5; i++) {
+        const char *text;
+        assert_ok(msc_json_get_text(&text, header, keys[i], "header"));
+        assert_int_equal(strlen(text), 32);
+    }
+    cJSON_Delete(header);
+    close_bench(&b);
+}
+
+// ---- Strategies -------------------------------------------------------------------------------
+
+static struct msc_strategy *strategy_of(struct bench *b, const uint32_t choices[]) {
+    struct msc_strategy *s;
+    cJSON *json;
+    assert_ok(msc_env_edits(b->env, choices, &json));
+    assert_ok(msc_strategy_from_json(&s, json, "edits"));
+    cJSON_Delete(json);
+    return s;
+}
+
+// What is measured bit by bit; costs are added up in another order where sites are no tasks.
+static void assert_same_outcome(const struct msc_outcome *a, const struct msc_outcome *b) {
+    assert_memory_equal(a->metrics, b->metrics, sizeof(a->metrics[0]) * 2);
+    for (int i = 2; i < 7; i++) {
+        assert_near(a->metrics[i], b->metrics[i], 1e-12);
+    }
+}
+
+// A plan as the base of a search over one site left: the same loss, bit by bit.
+static void test_env_quantize__edits_reproduce_the_trial(void **state) {
+    struct bench b, later;
+    (void)state;
+    open_bench(&b, "{" CHOICES "}");
+    for (int i = 0; i < N_PLANS; i++) {
+        struct msc_strategy *s = strategy_of(&b, plans[i].choices);
+        struct msc_outcome o = evaluate(&b, plans[i].choices);
+        size_t n_edits = 0;
+        for (int t = 0; t < N_TASKS; t++) {
+            n_edits += plans[i].choices[t] != 3;
+        }
+        assert_int_equal(msc_strategy_n_edits(s), n_edits);
+        prepare_bench(&later, 1, 4);
+        later.host.base = s;
+        assert_ok(create(&later, "{\"include\":[\"relu:0\"]," CHOICES "}"));
+        struct msc_outcome again = evaluate(&later, &plans[i].choices[2]);
+        assert_same_outcome(&o, &again);
+        close_bench(&later);
+        msc_strategy_destroy(s);
+    }
+    close_bench(&b);
+}
+
+// Later choices win over the base, float among them, in the trial and in its strategy alike.
+static void test_env_quantize__base_gives_way(void **state) {
+    static const uint32_t fours[N_TASKS] = {1, 1, 1, 1, 1, 1};
+    static const uint32_t mixed[N_TASKS] = {1, 1, 1, 3, 1, 3};
+    static const uint32_t last = 3;
+    struct bench b, later;
+    (void)state;
+    open_bench(&b, "{" CHOICES "}");
+    struct msc_strategy *base = strategy_of(&b, fours);
+    struct msc_outcome o = evaluate(&b, mixed);
+    prepare_bench(&later, 1, 4);
+    later.host.base = base;
+    assert_ok(create(&later,
+                     "{\"include\":[\"conv2.w\",\"head.w\"],\"fix\":{\"head.w\":\"float\"}," CHOICES
+                     "}"));
+    struct msc_outcome found = evaluate(&later, &last);
+    assert_same_outcome(&o, &found);
+    struct msc_strategy *s = strategy_of(&later, &last);
+    assert_int_equal(msc_strategy_n_edits(s), 4);
+    msc_strategy_destroy(s);
+    close_env(&later);
+    // Fixed to float where no choice is float.
+    assert_ok(create(&later, "{\"include\":[\"conv2.w\",\"head.w\"],\"fix\":{\"conv2.w\":\"float\"}"
+                             ",\"choices\":[{\"bits\":4}]}"));
+    const uint32_t zero = 0;
+    const uint32_t without[N_TASKS] = {1, 1, 1, 3, 1, 1};
+    o = evaluate(&b, without);
+    found = evaluate(&later, &zero);
+    assert_same_outcome(&o, &found);
+    s = strategy_of(&later, &zero);
+    assert_int_equal(msc_strategy_n_edits(s), 5);
+    msc_strategy_destroy(s);
+    msc_strategy_destroy(base);
+    close_bench(&later);
+    close_bench(&b);
+}
+
+// ---- The winner's report ----------------------------------------------------------------------
+
+static double number(const cJSON *object, const char *key) {
+    double value;
+    assert_ok(msc_json_get_double(&value, object, key, "report"));
+    return value;
+}
+
+static void test_env_quantize__examine(void **state) {
+    const cJSON *validation;
+    struct bench b;
+    cJSON *first, *second;
+    (void)state;
+    prepare_bench(&b, 2, 4);
+    b.host.validation = b.c.data;
+    assert_ok(create(&b, "{" CHOICES "}"));
+    assert_ok(msc_env_examine(b.env, plans[1].choices, &first));
+    assert_ok(msc_env_examine(b.env, plans[1].choices, &second));
+    assert_true(cJSON_Compare(first, second, true));
+    assert_near(number(first, "distill_loss"), plans[1].losses[0], 1e-4);
+    assert_near(number(first, "accuracy"), 0.7, 1e-12);
+    assert_near(number(first, "isolated_loss_sum"), 0.0213016525, 1e-4);
+    // Rounding alone moves it little, here by a value or two that lie near a tie.
+    assert_true(number(first, "noise") >= 0 && number(first, "noise") < 0.1);
+    // Validated on the calibration samples: the same numbers.
+    assert_ok(msc_json_get_object(&validation, first, "validation", "report"));
+    assert_true(number(validation, "distill_loss") == number(first, "distill_loss"));
+    assert_near(number(validation, "float_accuracy"), 0.8, 1e-12);
+    assert_true(number(validation, "samples") == QUANTIZE_SAMPLES);
+    cJSON_Delete(first);
+    cJSON_Delete(second);
+    close_bench(&b);
+}
+
+// ---- Bounds and bad configurations ------------------------------------------------------------
+
+static void test_env_quantize__bounds(void **state) {
+    struct bench b;
+    (void)state;
+    prepare_bench(&b, 1, 4);
+    assert_ok(create(&b, "{\"bounds\":{\"size_bytes\":{\"max\":200}}," CHOICES "}"));
+    struct msc_outcome o = evaluate(&b, plans[0].choices);
+    assert_int_equal(o.state, MSC_TRIAL_INFEASIBLE);
+    assert_true(isnan(metric(&b, &o, "distill_loss")));
+    assert_near(metric(&b, &o, "size_bytes"), 243, 1e-12);
+    assert_near(o.violation, 43.0 / 200, 1e-12);
+    o = evaluate(&b, plans[1].choices);
+    assert_int_equal(o.state, MSC_TRIAL_COMPLETE);
+    close_env(&b);
+    assert_int_equal(create(&b, "{\"bounds\":{\"size_bytes\":{\"max\":100}}," CHOICES "}"),
+                     MSC_E_INVALID);
+    assert_message("122");
+    close_bench(&b);
+}
+
+static void test_env_quantize__bad_configurations(void **state) {
+    static const struct {
+        const char *config, *message;
+    } rows[] = {
+        {"{\"choice\":[]}", "choice"},
+        {"{\"loss\":\"mae\"}", "mae"},
+        {"{\"loss_tensors\":[]}", "env.loss_tensors"},
+        {"{\"loss_tensors\":[\"nobody\"]}", "no tensor \"nobody\""},
+        {"{\"loss_tensors\":{\"head:0\":-1}}", "positive weights"},
+        {"{\"loss\":\"kl\",\"kl_axis\":0}", "env.kl_axis: 0"},
+        {"{\"loss\":\"kl\",\"kl_axis\":2}", "env.kl_axis: 2"},
+        {"{\"class_scores\":\"nobody\"}", "env.class_scores"},
+        {"{\"exclude\":[\"convolution*\"]}", "convolution*"},
+    };
+    struct bench b;
+    (void)state;
+    prepare_bench(&b, 1, 4);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(create(&b, rows[i].config), MSC_E_INVALID);
+        assert_message(rows[i].message);
+    }
+    close_bench(&b);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_env_quantize__losses),
+        cmocka_unit_test(test_env_quantize__reference),
+        cmocka_unit_test(test_env_quantize__same_bits),
+        cmocka_unit_test(test_env_quantize__parameters),
+        cmocka_unit_test(test_env_quantize__identity),
+        cmocka_unit_test(test_env_quantize__edits_reproduce_the_trial),
+        cmocka_unit_test(test_env_quantize__base_gives_way),
+        cmocka_unit_test(test_env_quantize__examine),
+        cmocka_unit_test(test_env_quantize__bounds),
+        cmocka_unit_test(test_env_quantize__bad_configurations),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
