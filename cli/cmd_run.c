@@ -23,7 +23,7 @@ static const struct msc_cli_option options[] = {
     {.name = "input", .argument = "NAME=FILE", .type = MSC_CLI_LIST,
      .help = "a .npy for an input; for every input", .offset = RUN(inputs)},
     {.name = "output", .letter = 'o', .argument = "FOLDER", .type = MSC_CLI_TEXT,
-     .help = "where the outputs go, as NAME.npy", .offset = RUN(output)},
+     .help = "where the outputs go, as NAME.npy; or one file, when it ends in .npz", .offset = RUN(output)},
     {.name = "tensor", .argument = "NAME", .type = MSC_CLI_LIST,
      .help = "write this tensor in place of the outputs; may be repeated",
      .offset = RUN(tensors)},
@@ -94,13 +94,19 @@ static enum msc_status load_inputs(const struct msc_array *arrays[], const struc
 
 // ---- Outputs ----------------------------------------------------------------------------------
 
-static enum msc_status save_outputs(const struct msc_model *m, const struct msc_model_run *run,
-                                    const char *folder, struct msc_arena *arena) {
+// What an output is called: as it was asked for, else as the model calls it.
+static const char *output_name(const struct msc_model *m, const struct msc_model_run *run,
+                               size_t i) {
+    const struct msc_tensor *t = msc_graph_tensor(m->graph, run->wanted[i]);
+    return run->n_tensors > 0 ? run->tensors[i] : t->alias[0] ? t->alias : t->name;
+}
+
+// One .npy for each output.
+static enum msc_status save_files(const struct msc_model *m, const struct msc_model_run *run,
+                                  const char *folder, struct msc_arena *arena) {
     MSC_TRY(msc_file_make_folders(folder));
     for (size_t i = 0; i < run->n_outputs; i++) {
-        const struct msc_tensor *t = msc_graph_tensor(m->graph, run->wanted[i]);
-        const char *known = run->n_tensors > 0 ? run->tensors[i] : t->alias;
-        char *name = msc_arena_printf(arena, "%s.npy", known[0] ? known : t->name);
+        char *name = msc_arena_printf(arena, "%s.npy", output_name(m, run, i));
         for (char *c = name; c && *c; c++) {
             *c = *c == '/' || *c == ':' ? '_' : *c;
         }
@@ -111,6 +117,28 @@ static enum msc_status save_outputs(const struct msc_model *m, const struct msc_
         MSC_TRY(msc_npy_save(path, run->outputs[i]));
     }
     return MSC_OK;
+}
+
+// All outputs in one .npz, under their own names.
+static enum msc_status save_archive(const struct msc_model *m, const struct msc_model_run *run,
+                                    const char *path) {
+    struct msc_array_list list = {0};
+    enum msc_status status = MSC_OK;
+    for (size_t i = 0; status == MSC_OK && i < run->n_outputs; i++) {
+        status = msc_array_list_add(&list, output_name(m, run, i), run->outputs[i]);
+    }
+    if (status == MSC_OK) {
+        status = msc_npz_save(path, &list);
+    }
+    msc_array_list_finish(&list);
+    return status;
+}
+
+static enum msc_status save_outputs(const struct msc_model *m, const struct msc_model_run *run,
+                                    const char *output, struct msc_arena *arena) {
+    size_t length = strlen(output);
+    bool is_archive = length > 4 && strcmp(output + length - 4, ".npz") == 0;
+    return is_archive ? save_archive(m, run, output) : save_files(m, run, output, arena);
 }
 
 static double at_fraction(const struct msc_model_run *run, double fraction) {
