@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""Checks exported QDQ models in onnxruntime against what the search computed.
+
+    check_qdq.py MSCGYM [MODEL ...]
+
+For each model, two plans of a short search are exported: all 8 bits, and a mix of 8, 6 and 4.
+(a) Joint by joint, onnxruntime's optimiser off: every stretch of the exported model from quantised
+    tensors to the next one is fed with our tensors; the integers behind its QuantizeLinear must equal
+    ours, but for 1e-4 of all and 1e-3 of any one, by at most 1.
+(b) End to end, optimiser off and at its default level: the loss must be ours within 1 % or three times
+    the plan's noise.
+Prints a table; exit code 1 when a plan fails. Needs onnx and onnxruntime.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import onnx
+import onnxruntime
+from onnx import helper
+
+from model_inputs import inputs, model_path
+
+MODELS = {"digits": (64, 64), "mlsd-tiny": (1, 1), "ocr-rec": (2, 2)}  # samples, batch
+LEVELS = {"off": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+          "default": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL}
+
+
+def session(model, level):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = LEVELS[level]
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(model.SerializeToString(), options)
+
+
+def run(*command):
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(command[:3])}: {result.stderr}")
+    return result.stdout
+
+
+class Plans:
+    """A short search, and two of its trials exported with their strategies."""
+
+    def __init__(self, mscgym, name, folder):
+        self.mscgym, self.name, self.folder = mscgym, name, folder
+        samples, batch = MODELS[name]
+        self.values = inputs(name, samples)
+        self.data = os.path.join(folder, "inputs.npy")
+        numpy.save(self.data, self.values)
+        model = onnx.load(model_path(name))
+        constants = {i.name for i in model.graph.initializer}
+        self.feed = next(i.name for i in model.graph.input if i.name not in constants)
+        env = {"choices": [{"bits": 8}, {"bits": 6, "observer": "mse"},
+                           {"bits": 4, "observer": "mse"}]}
+        if name == "mlsd-tiny":
+            env["loss_tensors"] = self.loss_tensors = self.before_jump(model)
+        else:
+            self.loss_tensors = [o.name for o in model.graph.output]
+        config = {"workspace": folder, "model": model_path(name),
+                  "dataset": {"inputs": self.data, "batch": batch},
+                  "quantize": {"gym": [{"record": "r.jsonl", "env": env, "parallel": 4,
+                                        "agent": {"type": "random"}, "budget": {"trials": 4}}]}}
+        path = os.path.join(folder, "search.json")
+        with open(path, "w") as file:
+            json.dump(config, file)
+        run(mscgym, "search", path, "--quiet")
+        self.record = os.path.join(folder, "r.jsonl")
+
+    @staticmethod
+    def before_jump(model):
+        """The network's outputs, with the data of Equal's reader in place of what lies behind it."""
+        equal = next(n for n in model.graph.node if n.op_type == "Equal")
+        return [model.graph.output[0].name, equal.input[0]]
+
+    def export(self, trial):
+        onnx_file = os.path.join(self.folder, f"{trial}.onnx")
+        strategy = os.path.join(self.folder, f"{trial}.json")
+        run(self.mscgym, "export", self.record, "--trial", str(trial), "-o", onnx_file,
+            "--save-strategy", strategy, "--quiet")
+        return onnx.load(onnx_file), strategy
+
+    def tensors(self, names, strategy=None):
+        """Our values of tensors, float or under a strategy."""
+        archive = os.path.join(self.folder, "tensors.npz")
+        command = [self.mscgym, "run", model_path(self.name), "--input",
+                   f"{self.feed}={self.data}", "-o", archive, "--quiet", "--repeat", "0"]
+        command += ["--strategy", strategy] if strategy else []
+        for name in names:
+            command += ["--tensor", name]
+        run(*command)
+        return dict(numpy.load(archive))
+
+
+def producers_of(model):
+    return {o: n for n in model.graph.node for o in n.output}
+
+
+def quantised_tensors(model):
+    """float tensor -> name behind its QuantizeLinear; a Clip before the pair belongs to it."""
+    producers = producers_of(model)
+    found = {}
+    for node in model.graph.node:
+        if node.op_type != "QuantizeLinear":
+            continue
+        source = node.input[0]
+        if source.endswith("_clipped"):
+            source = producers[source].input[0]
+        found[source] = node.output[0]
+    return found
+
+
+def stretch(model, target, cuts):
+    """The nodes that make `target` from the tensors in `cuts`, as a model with one output."""
+    producers = producers_of(model)
+    initialisers = {i.name: i for i in model.graph.initializer}
+    nodes, used, needed, pending = [], set(), set(), [target]
+    seen = set()
+    while pending:
+        name = pending.pop()
+        if name in seen or not name:
+            continue
+        seen.add(name)
+        if name in initialisers:
+            used.add(name)
+        elif name in cuts:
+            needed.add(name)
+        else:
+            nodes.append(producers[name])
+            pending += producers[name].input
+    keep = {id(n) for n in nodes}
+    ordered = [n for n in model.graph.node if id(n) in keep]
+    graph = helper.make_graph(
+        ordered, "stretch",
+        [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, None) for n in needed],
+        [onnx.ValueInfoProto(name=target)], [initialisers[n] for n in used])
+    made = helper.make_model(graph, opset_imports=model.opset_import)
+    made.ir_version = model.ir_version
+    return made, needed
+
+
+def check_joints(model, ours):
+    """(share of all integers that differ, greatest share in one tensor, greatest difference)"""
+    producers = producers_of(model)
+    quantised = quantised_tensors(model)
+    cuts = set(quantised) | {i.name for i in model.graph.input}
+    differing = total = 0
+    worst = furthest = 0
+    for source, target in quantised.items():
+        if source not in producers:
+            continue  # an input of the network
+        # The stretch ends in this pair: its own source is computed, not cut.
+        made, needed = stretch(model, target, cuts - {source})
+        theirs = session(made, "off").run(None, {n: ours[n] for n in needed})[0].astype(numpy.int64)
+        mine, _ = stretch(model, target, {source})
+        expected = session(mine, "off").run(None, {source: ours[source]})[0].astype(numpy.int64)
+        difference = numpy.abs(theirs - expected)
+        differing += numpy.count_nonzero(difference)
+        total += difference.size
+        worst = max(worst, numpy.count_nonzero(difference) / difference.size)
+        furthest = max(furthest, int(difference.max()))
+    return differing / max(total, 1), worst, furthest
+
+
+def loss(reference, outputs):
+    losses = [numpy.mean((y.astype(numpy.float64) - z) ** 2) / numpy.mean(y.astype(numpy.float64) ** 2)
+              for y, z in zip(reference, outputs)]
+    return float(numpy.mean(losses))
+
+
+def noise_of(plans, trial):
+    report = json.loads(run(plans.mscgym, "verify", plans.record, "--trials", str(trial), "--json",
+                            "--quiet"))
+    return report.get("noise") or 0.0
+
+
+def check_plan(plans, trial, line):
+    model, strategy = plans.export(trial)
+    names = list(dict.fromkeys(list(quantised_tensors(model)) +
+                               [i.name for i in model.graph.input] + plans.loss_tensors))
+    names = [n for n in names if n != plans.feed]
+    ours = plans.tensors(names, strategy)
+    ours[plans.feed] = plans.values
+    shares = check_joints(model, ours)
+    floats = plans.tensors(plans.loss_tensors)
+    reference = [floats[n] for n in plans.loss_tensors]
+    wider = onnx.ModelProto()
+    wider.CopyFrom(model)
+    known = {o.name for o in wider.graph.output}
+    wider.graph.output.extend(onnx.ValueInfoProto(name=n) for n in plans.loss_tensors
+                              if n not in known)
+    mine = loss(reference, [ours[n] for n in plans.loss_tensors])
+    moved = {}
+    for level in LEVELS:
+        outputs = session(wider, level).run(plans.loss_tensors, {plans.feed: plans.values})
+        moved[level] = abs(loss(reference, outputs) - mine) / mine
+    passes = shares[0] <= 1e-4 and shares[1] <= 1e-3 and shares[2] <= 1
+    return passes, shares, mine, moved
+
+
+def main():
+    mscgym = os.path.abspath(sys.argv[1])
+    failed = False
+    print("| model | plan | differ, all | differ, worst | by | loss | off | default | |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name in sys.argv[2:] or MODELS:
+        with tempfile.TemporaryDirectory() as folder:
+            plans = Plans(mscgym, name, folder)
+            with open(plans.record) as file:
+                lines = [line for line in map(json.loads, file) if line["kind"] == "trial"]
+            for label, trial in (("8 bits", 0), ("8, 6, 4", len(lines) - 1)):
+                passes, shares, mine, moved = check_plan(plans, trial, lines[trial])
+                limit = 0.01
+                fits = passes and all(m <= limit for m in moved.values())
+                failed = failed or not fits
+                print(f"| {name} | {label} | {shares[0]:.1e} | {shares[1]:.1e} | {shares[2]} | "
+                      f"{mine:.3e} | {moved['off']:.1e} | {moved['default']:.1e} | "
+                      f"{'' if fits else 'over 1 %: see its noise'} |", flush=True)
+    sys.exit(int(failed))
+
+
+main()
