@@ -125,16 +125,27 @@ static enum msc_status compare_named(struct msc_distill *d) {
     return MSC_OK;
 }
 
+// Why an output has no part in the loss, or NULL.
+static const char *reason_to_leave_out(const struct msc_graph *g, const struct msc_tensor *t) {
+    if (t->dtype != MSC_DTYPE_F32) {
+        return msc_dtype_name(t->dtype);
+    }
+    bool is_constant =
+        t->producer == MSC_NO_ID || msc_graph_joint(g, t->producer)->op == MSC_OP_CONSTANT;
+    return is_constant ? "constant" : NULL;
+}
+
 static enum msc_status compare_outputs(struct msc_distill *d) {
     const struct msc_graph *g = d->host->graph;
     for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
         int32_t tensor = msc_graph_output(g, i);
-        if (msc_graph_tensor(g, tensor)->dtype == MSC_DTYPE_F32) {
-            MSC_TRY(add_compared(d, tensor, 1));
+        const struct msc_tensor *t = msc_graph_tensor(g, tensor);
+        const char *reason = reason_to_leave_out(g, t);
+        if (reason) {
+            msc_log(d->host->log, MSC_LOG_WARNING, "output %s is %s: left out of the loss", t->name,
+                    reason);
         } else {
-            msc_log(d->host->log, MSC_LOG_WARNING, "output %s is %s: left out of the loss",
-                    msc_graph_tensor(g, tensor)->name,
-                    msc_dtype_name(msc_graph_tensor(g, tensor)->dtype));
+            MSC_TRY(add_compared(d, tensor, 1));
         }
     }
     return d->n_compared > 0 ? MSC_OK

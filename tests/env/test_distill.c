@@ -1,0 +1,275 @@
+#include "env/distill.h"
+
+#include "base/str.h"
+#include "kernels/backend.h"
+#include "tests/kernels/eval_case.h"
+
+#include <math.h>
+
+struct bench {
+    struct eval_case c;
+    struct msc_env_host host;
+    struct msc_log log;
+    struct msc_str lines; // warnings
+    struct msc_distill *d;
+};
+
+static void note(void *payload, enum msc_log_level level, const char *line) {
+    struct msc_str *lines = payload;
+    if (level == MSC_LOG_WARNING) {
+        msc_str_printf(lines, "%s\n", line);
+    }
+}
+
+// After the network of b->c is there.
+static void open_host(struct bench *b) {
+    struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
+    options.n_threads = 2;
+    b->log = (struct msc_log){MSC_LOG_INFO, note, &b->lines};
+    b->host = (struct msc_env_host){.abi = MSC_ENV_ABI,
+                                    .graph = b->c.g,
+                                    .n_threads = 2,
+                                    .memory_bytes = (uint64_t)1 << 28,
+                                    .log = &b->log};
+    assert_ok(msc_backend_open(&b->host.backend, "cpu", &options));
+}
+
+static void close_bench(struct bench *b) {
+    msc_distill_destroy(b->d);
+    msc_backend_close(b->host.backend);
+    msc_str_finish(&b->lines);
+    eval_close(&b->c);
+}
+
+static double loss_of(struct bench *b, const struct msc_distill_options *o,
+                      const struct eval_edits *edits) {
+    struct msc_distill_run run = {.edits = edits->edits};
+    msc_distill_destroy(b->d);
+    assert_ok(msc_distill_create(&b->d, &b->host, b->c.data, o));
+    assert_ok(msc_distill_compute_reference(b->d));
+    assert_ok(msc_distill_run(b->d, &run, 1, NULL, NULL));
+    assert_int_equal(run.status, MSC_OK);
+    assert_true(isnan(run.accuracy));
+    return run.loss;
+}
+
+static void assert_near(double found, double expected) {
+    if (!(fabs(found - expected) <= 1e-12 * fabs(expected)) || expected == 0) {
+        print_error("%.17g, expected %.17g\n", found, expected);
+        fail();
+    }
+}
+
+// ---- Samples of several shapes ----------------------------------------------------------------
+
+// The mse of tensor `index` from recorded values, summed up plainly.
+static double plain_mse(const struct eval_results *r, int index, int64_t n_samples) {
+    double squares = 0, n_elements = 0, sum = 0;
+    for (int64_t s = 0; s < n_samples; s++) {
+        const struct msc_array *y = r->values[0][s][index];
+        for (int64_t i = 0; i < msc_array_n_elements(y); i++) {
+            squares += pow(msc_array_get_double(y, i), 2);
+            n_elements++;
+        }
+    }
+    for (int64_t s = 0; s < n_samples; s++) {
+        const struct msc_array *y = r->values[0][s][index];
+        const struct msc_array *z = r->values[1][s][index];
+        double error = 0;
+        for (int64_t i = 0; i < msc_array_n_elements(y); i++) {
+            error += pow(msc_array_get_double(y, i) - msc_array_get_double(z, i), 2);
+        }
+        sum += error / (double)msc_array_n_elements(y) / (squares / n_elements);
+    }
+    return sum / (double)n_samples;
+}
+
+static void record_both(struct bench *b, struct eval_results *r, const struct eval_edits edits[2]) {
+    struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
+    struct msc_eval_trial trials[2] = {{0}};
+    struct msc_evaluator *ev;
+    o.backend = b->host.backend;
+    assert_ok(msc_evaluator_create(&ev, b->c.g, b->c.data, b->c.wanted, b->c.n_wanted, &o));
+    eval_results_init(r, &b->c);
+    assert_ok(eval_run(ev, r, edits, trials, 2));
+    msc_evaluator_destroy(ev);
+}
+
+static void test_env_distill__samples_of_several_shapes(void **state) {
+    static const int64_t widths[] = {6, 4, 7, 4, 5, 6};
+    static struct eval_results results;
+    struct eval_edits edits[2];
+    struct bench b = {0};
+    (void)state;
+    eval_open_widths(&b.c, widths, 6);
+    open_host(&b);
+    eval_draw_edits(&b.c, 0, &edits[0]);
+    eval_draw_edits(&b.c, 8, &edits[1]);
+    record_both(&b, &results, edits);
+    for (size_t i = 0; i < b.c.n_wanted; i++) {
+        const char *name = msc_graph_tensor(b.c.g, b.c.wanted[i])->name;
+        struct msc_distill_options o = {.kind = MSC_LOSS_MSE, .tensors = &name, .n_tensors = 1};
+        assert_near(loss_of(&b, &o, &edits[1]), plain_mse(&results, (int)i, 6));
+    }
+    // All of them together, one counted twice.
+    const char *const names[] = {"softmax:0", "plus_three:0"};
+    const double weights[] = {2, 1};
+    struct msc_distill_options o = {
+        .kind = MSC_LOSS_MSE, .tensors = names, .n_tensors = 2, .weights = weights};
+    assert_near(loss_of(&b, &o, &edits[1]),
+                (2 * plain_mse(&results, 0, 6) + plain_mse(&results, 2, 6)) / 3);
+    eval_results_finish(&results);
+    close_bench(&b);
+}
+
+// kl along channels in the middle of a tensor whose width differs, against its own definition.
+static void test_env_distill__kl_axis(void **state) {
+    static const int64_t widths[] = {6, 4};
+    static struct eval_results results;
+    const char *name = "plus_three:0"; // [1,8,6,width]
+    struct msc_distill_options o = {
+        .kind = MSC_LOSS_KL, .kl_axis = 1, .kl_is_logits = true, .tensors = &name, .n_tensors = 1};
+    struct eval_edits edits[2];
+    struct bench b = {0};
+    double expected = 0;
+    (void)state;
+    eval_open_widths(&b.c, widths, 2);
+    open_host(&b);
+    eval_draw_edits(&b.c, 0, &edits[0]);
+    eval_draw_edits(&b.c, 8, &edits[1]);
+    record_both(&b, &results, edits);
+    for (int s = 0; s < 2; s++) {
+        const struct msc_array *y = results.values[0][s][2];
+        const struct msc_array *z = results.values[1][s][2];
+        int64_t places = 6 * widths[s];
+        for (int64_t at = 0; at < places; at++) {
+            double sum_y = 0, sum_z = 0, d = 0;
+            for (int64_t c = 0; c < 8; c++) {
+                sum_y += exp(msc_array_get_double(y, c * places + at));
+                sum_z += exp(msc_array_get_double(z, c * places + at));
+            }
+            for (int64_t c = 0; c < 8; c++) {
+                double p = exp(msc_array_get_double(y, c * places + at)) / sum_y;
+                d += p * log(p / (exp(msc_array_get_double(z, c * places + at)) / sum_z));
+            }
+            expected += d / (double)places / 2;
+        }
+    }
+    double found = loss_of(&b, &o, &edits[1]);
+    assert_true(fabs(found - expected) <= 1e-11 * expected);
+    o.kl_axis = -3;
+    assert_true(loss_of(&b, &o, &edits[1]) == found);
+    eval_results_finish(&results);
+    close_bench(&b);
+}
+
+// ---- Reference outputs ------------------------------------------------------------------------
+
+static void test_env_distill__reference_lists(void **state) {
+    struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
+    struct msc_array_list list = {0}, empty = {0};
+    struct eval_edits edits;
+    struct bench b = {0};
+    (void)state;
+    eval_open_net(&b.c, 5, 2);
+    open_host(&b);
+    eval_draw_edits(&b.c, 3, &edits);
+    double loss = loss_of(&b, &o, &edits);
+    assert_ok(msc_distill_save_reference(b.d, &list));
+    assert_int_equal(list.n, 2);
+    assert_non_null(msc_array_list_find(&list, "reference/softmax"));
+    // Read back instead of computed.
+    msc_distill_destroy(b.d);
+    assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
+    struct msc_distill_run run = {.edits = edits.edits};
+    assert_int_equal(msc_distill_run(b.d, &run, 1, NULL, NULL), MSC_E_STATE);
+    assert_int_equal(msc_distill_load_reference(b.d, &empty), MSC_E_STATE);
+    assert_message("no reference output of softmax");
+    assert_ok(msc_distill_load_reference(b.d, &list));
+    assert_ok(msc_distill_load_reference(b.d, &list));
+    assert_ok(msc_distill_run(b.d, &run, 1, NULL, NULL));
+    assert_true(run.loss == loss);
+    // NaN is no reference.
+    ((float *)msc_array_data(list.arrays[1]))[3] = NAN;
+    assert_int_equal(msc_distill_load_reference(b.d, &list), MSC_E_INVALID);
+    assert_message("holds NaN");
+    msc_array_list_finish(&list);
+    close_bench(&b);
+}
+
+// ---- Outputs that are no use ------------------------------------------------------------------
+
+static int32_t add_unary(struct msc_graph *g, enum msc_op op, const char *name, int32_t x,
+                         const char *key, const char *value) {
+    int32_t joint;
+    struct msc_attr attr = {key, value};
+    assert_ok(msc_graph_add_joint(&joint, g,
+                                  &(struct msc_joint_spec){.op = op,
+                                                           .name = name,
+                                                           .n_inputs = 1,
+                                                           .inputs = &x,
+                                                           .n_attrs = key != NULL,
+                                                           .attrs = &attr}));
+    return msc_graph_joint(g, joint)->outputs[0];
+}
+
+// Outputs: x's square root; its classes; its rounding, a relu behind that.
+static void open_odd(struct bench *b, bool with_floats) {
+    static const int64_t dims[2] = {-1, 4};
+    struct msc_input_spec spec = {
+        .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {-1, 4}, .is_batched = true};
+    static const int64_t rows[2] = {3, 4};
+    static const float elements[12] = {0.5f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    int32_t prims[2] = {0, MSC_NO_ID};
+    int32_t x, outputs[3];
+    struct msc_array *a;
+    memset(b, 0, sizeof(*b));
+    assert_ok(msc_graph_create(&b->c.g, "odd"));
+    assert_ok(msc_graph_add_symbol(&prims[0], b->c.g, "N"));
+    assert_ok(
+        msc_graph_add_symbolic_input(&x, b->c.g, "x", NULL, MSC_DTYPE_F32, "", 2, dims, prims));
+    outputs[0] = add_unary(b->c.g, MSC_OP_ARGMAX, "class", x, "axis", "1");
+    outputs[1] = add_unary(b->c.g, MSC_OP_SQRT, "root", x, NULL, NULL);
+    outputs[2] = add_unary(b->c.g, MSC_OP_RELU, "behind",
+                           add_unary(b->c.g, MSC_OP_ROUND, "jump", x, NULL, NULL), NULL, NULL);
+    assert_ok(msc_graph_set_outputs(b->c.g, with_floats ? 3 : 1, outputs));
+    assert_ok(msc_graph_finalize(b->c.g));
+    assert_ok(msc_array_create_from(&a, MSC_DTYPE_F32, 2, rows, elements));
+    assert_ok(msc_dataset_create(&b->c.data, &spec, &a, 1, NULL, 2));
+    msc_array_release(a);
+    open_host(b);
+}
+
+static void test_env_distill__outputs_left_out(void **state) {
+    struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
+    struct bench b;
+    (void)state;
+    open_odd(&b, true);
+    assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
+    assert_non_null(strstr(msc_str_text(&b.lines), "output class:0 is int64: left out"));
+    assert_non_null(strstr(msc_str_text(&b.lines), "output behind lies behind joint jump"));
+    assert_non_null(strstr(msc_str_text(&b.lines), "such as x:0"));
+    assert_null(strstr(msc_str_text(&b.lines), "root"));
+    close_bench(&b);
+    open_odd(&b, false);
+    assert_int_equal(msc_distill_create(&b.d, &b.host, b.c.data, &o), MSC_E_INVALID);
+    assert_message("graph odd has no float32 output");
+    const char *name = "class:0";
+    o.tensors = &name;
+    o.n_tensors = 1;
+    assert_int_equal(msc_distill_create(&b.d, &b.host, b.c.data, &o), MSC_E_INVALID);
+    assert_message("class:0 is not float32");
+    b.d = NULL;
+    close_bench(&b);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_env_distill__samples_of_several_shapes),
+        cmocka_unit_test(test_env_distill__kl_axis),
+        cmocka_unit_test(test_env_distill__reference_lists),
+        cmocka_unit_test(test_env_distill__outputs_left_out),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
