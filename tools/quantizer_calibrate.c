@@ -119,11 +119,11 @@ static double share_on_ties(const struct calibration *c, const struct seen *s, f
 static void nudge_off_ties(const struct calibration *c, const struct seen *s,
                            const struct msc_scheme *scheme, struct msc_range range, float *scale,
                            int32_t *zero_point) {
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 16; i++) {
         float factor = 1 + (float)i / 512;
         struct msc_range wider = {range.low * factor, range.high * factor};
         msc_scheme_fit(scheme, wider, scale, zero_point);
-        if (share_on_ties(c, s, *scale) < 0.05) {
+        if (share_on_ties(c, s, *scale) < 0.01) {
             return;
         }
     }
