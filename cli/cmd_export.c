@@ -1,5 +1,7 @@
 #include "cli/searching.h"
 
+#include "base/json.h"
+#include "env/env.h"
 #include "graph/graph.h"
 #include "records/record_query.h"
 #include "tools/strategy.h"
@@ -40,6 +42,19 @@ static enum msc_status find_trial(const struct msc_record_trial **out,
                 : MSC_FAIL(MSC_E_STATE, "%s: no trial of it has a result yet", v->record);
 }
 
+// What the exported plan measures, and how far rounding alone moves its loss.
+static enum msc_status print_examined(struct msc_env *env, const struct msc_record_trial *trial) {
+    cJSON *json = NULL;
+    unsigned what = MSC_EXAMINE_VALIDATION | MSC_EXAMINE_NOISE;
+    MSC_TRY(msc_env_examine(env, trial->choices, what, &json));
+    enum msc_status status = msc_json_add_number(json, "trial", (double)trial->id);
+    if (status == MSC_OK) {
+        status = msc_cli_print_json(json);
+    }
+    cJSON_Delete(json);
+    return status;
+}
+
 static enum msc_status export_record(const struct msc_cli_call *call,
                                      const struct export_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
@@ -67,7 +82,9 @@ static enum msc_status export_record(const struct msc_cli_call *call,
     if (v->save_strategy) {
         MSC_TRY_OUT(msc_strategy_save(strategy, msc_processor_graph(p), v->save_strategy));
     }
-    status = msc_export_model(msc_processor_graph(p), strategy, v->output, record, trial->id);
+    MSC_TRY_OUT(
+        msc_export_model(msc_processor_graph(p), strategy, v->output, record, trial->id));
+    status = v->common.json ? print_examined(msc_processor_env(p), trial) : MSC_OK;
 out:
     msc_strategy_destroy(strategy);
     msc_processor_close(p);

@@ -256,9 +256,10 @@ enum msc_status msc_env_edits(struct msc_env *env, const uint32_t choices[], str
     return env->def->edits(env, choices, out);
 }
 
-enum msc_status msc_env_examine(struct msc_env *env, const uint32_t choices[], struct cJSON **out) {
+enum msc_status msc_env_examine(struct msc_env *env, const uint32_t choices[], unsigned what,
+                                struct cJSON **out) {
     if (env->def->examine) {
-        return env->def->examine(env, choices, out);
+        return env->def->examine(env, choices, what, out);
     }
     *out = cJSON_CreateObject();
     return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory examining a point");

@@ -454,18 +454,18 @@ static enum msc_status examine_validation(struct msc_env *env, struct quantize *
 }
 
 static enum msc_status quantize_examine(struct msc_env *env, const uint32_t choices[],
-                                        cJSON **out) {
+                                        unsigned what, cJSON **out) {
     struct quantize *z = msc_env_state(env);
     cJSON *object = cJSON_CreateObject();
     enum msc_status status =
         object ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
-    if (status == MSC_OK) {
+    if (status == MSC_OK && (what & MSC_EXAMINE_NOISE)) {
         status = examine_noise(z, choices, object);
     }
-    if (status == MSC_OK) {
+    if (status == MSC_OK && (what & MSC_EXAMINE_ALONE)) {
         status = examine_alone(z, choices, object);
     }
-    if (status == MSC_OK) {
+    if (status == MSC_OK && (what & MSC_EXAMINE_VALIDATION)) {
         status = examine_validation(env, z, choices, object);
     }
     if (status != MSC_OK) {

@@ -49,12 +49,12 @@ static enum msc_status add_trial(cJSON *object, const struct msc_report_options 
 
 // What only a run can tell; it may fail for a trial that failed, and then is left out.
 static enum msc_status add_examined(cJSON *object, const struct msc_report_options *o,
-                                    const struct msc_record_trial *trial) {
+                                    const struct msc_record_trial *trial, unsigned what) {
     cJSON *examined = NULL;
     if (!o->env || trial->state == MSC_TRIAL_FAILED) {
         return MSC_OK;
     }
-    MSC_TRY(msc_env_examine(o->env, trial->choices, &examined));
+    MSC_TRY(msc_env_examine(o->env, trial->choices, what, &examined));
     return msc_json_add(object, "examined", examined);
 }
 
@@ -67,7 +67,7 @@ static enum msc_status add_winner(cJSON *report, const struct msc_report_options
     MSC_TRY(msc_json_add(report, "winner", winner));
     MSC_TRY(add_trial(winner, o, best));
     MSC_TRY(add_choices(winner, msc_record_space(o->record), best->choices));
-    return add_examined(winner, o, best);
+    return add_examined(winner, o, best, MSC_EXAMINE_ALL);
 }
 
 static enum msc_status add_baselines(cJSON *report, const struct msc_report_options *o) {
@@ -81,7 +81,7 @@ static enum msc_status add_baselines(cJSON *report, const struct msc_report_opti
         cJSON *object = cJSON_CreateObject();
         MSC_TRY(msc_json_push(array, object));
         MSC_TRY(add_trial(object, o, trial));
-        MSC_TRY(add_examined(object, o, trial));
+        MSC_TRY(add_examined(object, o, trial, MSC_EXAMINE_VALIDATION));
     }
     return MSC_OK;
 }

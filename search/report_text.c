@@ -187,7 +187,8 @@ static size_t column_width(const struct table *table, size_t column) {
     return width;
 }
 
-static void write_table(struct msc_str *out, const struct table *table) {
+// A line for each plan.
+static void write_down(struct msc_str *out, const struct table *table) {
     size_t name_width = column_width(table, 0);
     for (size_t line = 0; line < table->n_rows + 1; line++) {
         const char(*cells)[CELL_BYTES] =
@@ -201,6 +202,36 @@ static void write_table(struct msc_str *out, const struct table *table) {
             }
         }
         msc_str_char(out, '\n');
+    }
+}
+
+// A line for each metric, which is easier to read where there are few plans.
+static void write_across(struct msc_str *out, const struct table *table) {
+    size_t name_width = 0;
+    for (size_t i = 0; i < table->n_columns; i++) {
+        size_t length = strlen(table->columns[i]);
+        name_width = length > name_width ? length : name_width;
+    }
+    for (size_t line = 0; line < table->n_columns + 1; line++) {
+        if (line > 0 && is_empty_column(table, line - 1)) {
+            continue;
+        }
+        msc_str_printf(out, "%-*s", (int)name_width, line > 0 ? table->columns[line - 1] : "");
+        for (size_t r = 0; r < table->n_rows; r++) {
+            size_t width = strlen(table->cells[r * (table->n_columns + 1)]);
+            msc_str_printf(out, "  %*s", (int)(width > 10 ? width : 10),
+                           table->cells[r * (table->n_columns + 1) + line]);
+        }
+        msc_str_char(out, '\n');
+    }
+}
+
+static void write_table(struct msc_str *out, const struct table *table) {
+    enum { FEW = 6 };
+    if (table->n_rows <= FEW) {
+        write_across(out, table);
+    } else {
+        write_down(out, table);
     }
 }
 

@@ -161,7 +161,7 @@ static enum msc_status find_noise(struct msc_verify_result *result,
     result->noise_ratio = DEFAULT_NOISE_RATIO;
     if (best) {
         cJSON *examined = NULL;
-        MSC_TRY(msc_env_examine(o->env, best->choices, &examined));
+        MSC_TRY(msc_env_examine(o->env, best->choices, MSC_EXAMINE_NOISE, &examined));
         const cJSON *noise = cJSON_GetObjectItemCaseSensitive(examined, "noise");
         if (cJSON_IsNumber(noise)) {
             result->noise_ratio = noise->valuedouble;

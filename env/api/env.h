@@ -68,6 +68,14 @@ struct msc_evaluation {
     void *payload;
 };
 
+// What to measure once more for a report.
+enum {
+    MSC_EXAMINE_VALIDATION = 1 << 0, // metrics on the validation samples
+    MSC_EXAMINE_NOISE = 1 << 1,      // how far rounding alone moves the loss
+    MSC_EXAMINE_ALONE = 1 << 2,      // the sum of the losses that its choices have alone
+    MSC_EXAMINE_ALL = 7,
+};
+
 struct msc_env_def {
     unsigned abi; // MSC_ENV_ABI
     const char *name;
@@ -89,9 +97,10 @@ struct msc_env_def {
     enum msc_status (*reference)(struct msc_env *env, double metrics[MSC_MAX_METRICS]);
     // Optional: the edits of a point as a strategy (JSON of docs/strategy.md), owned by the caller.
     enum msc_status (*edits)(struct msc_env *env, const uint32_t choices[], struct cJSON **out);
-    // Optional: measures a point once more for the report: validation metrics, noise, the sum of
-    // isolated losses. *out is a JSON object, owned by the caller.
-    enum msc_status (*examine)(struct msc_env *env, const uint32_t choices[], struct cJSON **out);
+    // Optional: measures a point once more for the report; `what` is of MSC_EXAMINE_*. *out is a JSON
+    // object, owned by the caller.
+    enum msc_status (*examine)(struct msc_env *env, const uint32_t choices[], unsigned what,
+                               struct cJSON **out);
     // Optional: hash of everything beyond the parameters that results depend on.
     struct msc_hash (*identity)(const struct msc_env *env);
     // Optional: hash members for the record's header ("graph", "weights", "dataset", "params_hash").

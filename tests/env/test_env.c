@@ -258,7 +258,7 @@ static void test_env_env__what_is_left_out_has_defaults(void **state) {
     assert_true(isnan(values[0]) && isnan(values[1]));
     assert_false(msc_env_has_edits(env));
     assert_int_equal(msc_env_edits(env, cheap, &out), MSC_E_UNSUPPORTED);
-    assert_ok(msc_env_examine(env, cheap, &out));
+    assert_ok(msc_env_examine(env, cheap, MSC_EXAMINE_ALL, &out));
     assert_true(cJSON_IsObject(out) && cJSON_GetArraySize(out) == 0);
     cJSON_Delete(out);
     assert_ok(msc_env_save(env, &out));

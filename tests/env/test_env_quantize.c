@@ -383,8 +383,8 @@ static void test_env_quantize__examine(void **state) {
     prepare_bench(&b, 2, 4);
     b.host.validation = b.c.data;
     assert_ok(create(&b, "{" CHOICES "}"));
-    assert_ok(msc_env_examine(b.env, plans[1].choices, &first));
-    assert_ok(msc_env_examine(b.env, plans[1].choices, &second));
+    assert_ok(msc_env_examine(b.env, plans[1].choices, MSC_EXAMINE_ALL, &first));
+    assert_ok(msc_env_examine(b.env, plans[1].choices, MSC_EXAMINE_ALL, &second));
     assert_true(cJSON_Compare(first, second, true));
     assert_near(number(first, "distill_loss"), plans[1].losses[0], 1e-4);
     assert_near(number(first, "accuracy"), 0.7, 1e-12);
