@@ -20,7 +20,7 @@ static const struct {
     bool is_software;
     struct msc_vk_tuning tuning;
 } rows[] = {
-    {0, true, {true, 64, 64, 8, 2, 32, 32, 32, 8, 4, 4}},
+    {0, true, {true, 64, 64, 4, 2, 32, 32, 32, 8, 4, 4}},
     {0x10de, false, {false, 256, 4, 8, 2, 32, 64, 64, 16, 4, 4}}, // NVIDIA
     {0, false, {false, 128, 4, 8, 2, 32, 32, 32, 16, 4, 4}},
 };

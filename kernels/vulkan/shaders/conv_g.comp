@@ -6,6 +6,7 @@
 // Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 layout(local_size_x_id = 0) in;
 layout(constant_id = 4) const uint TILE_ROWS = 64;
 layout(constant_id = 5) const uint TILE_COLS = 64;
@@ -63,12 +64,12 @@ void main() {
         barrier();
         for (uint k = 0; k < DEPTH; k++) {
             float a[ROWS];
-            for (uint r = 0; r < ROWS; r++) {
+            [[unroll]] for (uint r = 0; r < ROWS; r++) {
                 a[r] = x_tile[k * (TILE_ROWS + 1) + my_row + r * row_lanes];
             }
-            for (uint c = 0; c < COLS; c++) {
+            [[unroll]] for (uint c = 0; c < COLS; c++) {
                 float b = w_tile[k * TILE_COLS + my_col + c * col_lanes];
-                for (uint r = 0; r < ROWS; r++) {
+                [[unroll]] for (uint r = 0; r < ROWS; r++) {
                     precise float part = a[r] * b;
                     sums[r * COLS + c] = sums[r * COLS + c] + part;
                 }
@@ -76,8 +77,8 @@ void main() {
         }
         barrier();
     }
-    for (uint r = 0; r < ROWS; r++) {
-        for (uint c = 0; c < COLS; c++) {
+    [[unroll]] for (uint r = 0; r < ROWS; r++) {
+        [[unroll]] for (uint c = 0; c < COLS; c++) {
             uint row = row0 + my_row + r * row_lanes, col = col0 + my_col + c * col_lanes;
             if (row < n_rows && col < n_cols) {
                 finish(z, row, col, sums[r * COLS + c]);

@@ -6,6 +6,7 @@
 // to a texel. Tile: (row_lanes * rows) x (lanes / row_lanes * quads * 4). Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 layout(local_size_x_id = 0) in;
 layout(constant_id = 4) const uint ROWS = 8;
 layout(constant_id = 5) const uint QUADS_PER = 2;
@@ -23,7 +24,7 @@ vec4 load(uint base, int row, int c) {
 #else
     int at = int(base) + (row < 0 ? 0 : row * size_out.w);
     vec4 value = vec4(0.0);
-    for (int k = 0; k < 4; k++) {
+    [[unroll]] for (int k = 0; k < 4; k++) {
         if (c + k < kernel.w) {
             value[k] = row < 0 ? 0.0 : texelFetch(xs, at + c + k).x;
         }
@@ -44,13 +45,13 @@ void main() {
     ivec3 first[ROWS];
     int image[ROWS];
     precise vec4 sums[ROWS * QUADS_PER];
-    for (uint p = 0; p < ROWS; p++) {
+    [[unroll]] for (uint p = 0; p < ROWS; p++) {
         uint row = min(row0 + p * ROW_LANES, n_rows - 1);
         image[p] = int(row);
         if (!IS_POINTWISE) {
             locate(row, first[p], image[p]);
         }
-        for (uint q = 0; q < QUADS_PER; q++) {
+        [[unroll]] for (uint q = 0; q < QUADS_PER; q++) {
             sums[p * QUADS_PER + q] = vec4(0.0);
         }
     }
@@ -58,18 +59,18 @@ void main() {
     for (int tap = 0; tap < n_taps; tap++) {
         ivec3 t = ivec3(tap / (kernel.y * kernel.z), tap / kernel.z % kernel.y, tap % kernel.z);
         int from[ROWS];
-        for (uint p = 0; p < ROWS; p++) {
+        [[unroll]] for (uint p = 0; p < ROWS; p++) {
             from[p] = IS_POINTWISE ? image[p] : source(first[p], image[p], t);
         }
         for (int c = 0; c < size_in.w; c += 4) {
             vec4 a[ROWS];
-            for (uint p = 0; p < ROWS; p++) {
+            [[unroll]] for (uint p = 0; p < ROWS; p++) {
                 a[p] = load(x_at, from[p], c);
             }
-            for (int k = 0; k < 4; k++) {
-                for (uint q = 0; q < QUADS_PER; q++) {
+            [[unroll]] for (int k = 0; k < 4; k++) {
+                [[unroll]] for (uint q = 0; q < QUADS_PER; q++) {
                     vec4 w = texelFetch(ws, w_at + int(q));
-                    for (uint p = 0; p < ROWS; p++) {
+                    [[unroll]] for (uint p = 0; p < ROWS; p++) {
                         precise vec4 part = a[p][k] * w;
                         sums[p * QUADS_PER + q] = sums[p * QUADS_PER + q] + part;
                     }
@@ -78,11 +79,11 @@ void main() {
             }
         }
     }
-    for (uint p = 0; p < ROWS; p++) {
+    [[unroll]] for (uint p = 0; p < ROWS; p++) {
         uint row = row0 + p * ROW_LANES;
-        for (uint q = 0; q < QUADS_PER; q++) {
+        [[unroll]] for (uint q = 0; q < QUADS_PER; q++) {
             uint col = 4 * (quad0 + q);
-            for (uint k = 0; k < 4; k++) {
+            [[unroll]] for (uint k = 0; k < 4; k++) {
                 if (row < n_rows && col + k < n_cols) {
                     finish(z, row, col + k, sums[p * QUADS_PER + q][k]);
                 }
