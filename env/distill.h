@@ -21,11 +21,11 @@ struct msc_distill;
 
 struct msc_distill_options {
     enum msc_loss_kind kind;
-    int kl_axis;            // of the whole output; negative counts from the end
+    int kl_axis; // of the whole output; negative counts from the end
     bool kl_is_logits;
     const char *const *tensors; // names or aliases of what is compared; n_tensors 0: the outputs
     size_t n_tensors;
-    const double *weights;  // [n_tensors], or NULL: equal
+    const double *weights;    // [n_tensors], or NULL: equal
     const char *class_scores; // output whose greatest entry is the class; NULL: the first compared
 };
 
@@ -53,7 +53,8 @@ struct msc_evaluator *msc_distill_evaluator(struct msc_distill *d);
 enum msc_status msc_distill_compute_reference(struct msc_distill *d);
 // Appends the kept outputs as "reference/<tensor>" arrays, and takes them from such a list.
 // MSC_E_STATE when the list does not fit.
-enum msc_status msc_distill_save_reference(const struct msc_distill *d, struct msc_array_list *list);
+enum msc_status msc_distill_save_reference(const struct msc_distill *d,
+                                           struct msc_array_list *list);
 enum msc_status msc_distill_load_reference(struct msc_distill *d,
                                            const struct msc_array_list *list);
 

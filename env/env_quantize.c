@@ -44,39 +44,75 @@ struct quantize {
 #define FIELD(member) offsetof(struct quantize, member)
 
 static const struct msc_param quantize_params[] = {
-    {.name = "strategy", .help = "what a trial is measured by", .offset = FIELD(strategy),
-     .type = MSC_PARAM_ENUM, .text = "distill_loss", .names = "distill_loss"},
-    {.name = "loss", .help = "distance between outputs and those of the float model",
-     .offset = FIELD(loss), .type = MSC_PARAM_ENUM, .text = "mse", .names = "mse|kl|cosine"},
+    {.name = "strategy",
+     .help = "what a trial is measured by",
+     .offset = FIELD(strategy),
+     .type = MSC_PARAM_ENUM,
+     .text = "distill_loss",
+     .names = "distill_loss"},
+    {.name = "loss",
+     .help = "distance between outputs and those of the float model",
+     .offset = FIELD(loss),
+     .type = MSC_PARAM_ENUM,
+     .text = "mse",
+     .names = "mse|kl|cosine"},
     {.name = "loss_tensors",
      .help = "tensors to compare: a list of names, or an object of names and weights "
              "(default: the model's outputs)",
-     .offset = FIELD(loss_tensors), .type = MSC_PARAM_JSON},
-    {.name = "kl_axis", .help = "axis of the classes, for kl; negative counts from the end",
-     .offset = FIELD(kl_axis), .type = MSC_PARAM_I64, .number = -1, .min = -8, .max = 7},
-    {.name = "kl_input", .help = "what the compared tensors hold, for kl", .offset = FIELD(kl_input),
-     .type = MSC_PARAM_ENUM, .text = "logits", .names = "logits|probs"},
+     .offset = FIELD(loss_tensors),
+     .type = MSC_PARAM_JSON},
+    {.name = "kl_axis",
+     .help = "axis of the classes, for kl; negative counts from the end",
+     .offset = FIELD(kl_axis),
+     .type = MSC_PARAM_I64,
+     .number = -1,
+     .min = -8,
+     .max = 7},
+    {.name = "kl_input",
+     .help = "what the compared tensors hold, for kl",
+     .offset = FIELD(kl_input),
+     .type = MSC_PARAM_ENUM,
+     .text = "logits",
+     .names = "logits|probs"},
     {.name = "class_scores",
      .help = "compared tensor whose greatest entry is the class, for accuracy (default: the first)",
-     .offset = FIELD(class_scores), .type = MSC_PARAM_TEXT},
-    {.name = "target", .help = "runtime whose limits hold: onnx or tensorrt",
-     .offset = FIELD(target), .type = MSC_PARAM_TEXT, .text = "onnx"},
-    {.name = "group", .help = "what shares a decision: tensor, site (each use) or joint",
-     .offset = FIELD(group), .type = MSC_PARAM_TEXT, .text = "tensor"},
+     .offset = FIELD(class_scores),
+     .type = MSC_PARAM_TEXT},
+    {.name = "target",
+     .help = "runtime whose limits hold: onnx or tensorrt",
+     .offset = FIELD(target),
+     .type = MSC_PARAM_TEXT,
+     .text = "onnx"},
+    {.name = "group",
+     .help = "what shares a decision: tensor, site (each use) or joint",
+     .offset = FIELD(group),
+     .type = MSC_PARAM_TEXT,
+     .text = "tensor"},
     {.name = "choices",
      .help = "list of {bits, observer, percentile, scale} or {float} "
              "(default: 8 bits with the range scaled by 0.8, 0.9, 1, 1.1, 1.2)",
-     .offset = FIELD(choices), .type = MSC_PARAM_JSON},
-    {.name = "weights", .help = "{per_channel, symmetric} (default: both true)",
-     .offset = FIELD(weights), .type = MSC_PARAM_JSON},
-    {.name = "activations", .help = "{symmetric} (default: false)", .offset = FIELD(activations),
+     .offset = FIELD(choices),
      .type = MSC_PARAM_JSON},
-    {.name = "include", .help = "name patterns of the tensors to quantise (default: all)",
-     .offset = FIELD(include), .type = MSC_PARAM_JSON},
-    {.name = "exclude", .help = "name patterns of the tensors to leave float",
-     .offset = FIELD(exclude), .type = MSC_PARAM_JSON},
-    {.name = "fix", .help = "name patterns and the choice that they take without a search",
-     .offset = FIELD(fix), .type = MSC_PARAM_JSON},
+    {.name = "weights",
+     .help = "{per_channel, symmetric} (default: both true)",
+     .offset = FIELD(weights),
+     .type = MSC_PARAM_JSON},
+    {.name = "activations",
+     .help = "{symmetric} (default: false)",
+     .offset = FIELD(activations),
+     .type = MSC_PARAM_JSON},
+    {.name = "include",
+     .help = "name patterns of the tensors to quantise (default: all)",
+     .offset = FIELD(include),
+     .type = MSC_PARAM_JSON},
+    {.name = "exclude",
+     .help = "name patterns of the tensors to leave float",
+     .offset = FIELD(exclude),
+     .type = MSC_PARAM_JSON},
+    {.name = "fix",
+     .help = "name patterns and the choice that they take without a search",
+     .offset = FIELD(fix),
+     .type = MSC_PARAM_JSON},
     {0},
 };
 
@@ -96,8 +132,9 @@ static enum msc_status read_loss_tensors(struct quantize *z, struct msc_arena *a
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for env.loss_tensors");
     }
     if ((!is_list && !cJSON_IsObject(z->loss_tensors)) || n == 0) {
-        return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: expected a list of names, or an object of "
-                                       "names and weights");
+        return MSC_FAIL(MSC_E_INVALID,
+                        "env.loss_tensors: expected a list of names, or an object of "
+                        "names and weights");
     }
     cJSON_ArrayForEach(item, z->loss_tensors) {
         bool fits = is_list ? cJSON_IsString(item) : cJSON_IsNumber(item) && item->valuedouble > 0;
@@ -238,9 +275,9 @@ static void fill_edits(const struct quantize *z, const uint32_t choices[],
     for (size_t s = 0; s < z->n_slots; s++) {
         int32_t site = z->space.site_of_slot[s];
         int32_t task = z->space.task_of_site[site];
-        edits[s] = task == MSC_NO_ID ? z->fixed[s]
-                                     : msc_quantizer_quant(z->quantizer, site,
-                                                           (int32_t)choices[task]);
+        edits[s] = task == MSC_NO_ID
+                       ? z->fixed[s]
+                       : msc_quantizer_quant(z->quantizer, site, (int32_t)choices[task]);
     }
 }
 
@@ -382,8 +419,7 @@ static enum msc_status add_measured(cJSON *object, const struct msc_distill_run 
         return msc_status_restore(run->status, run->message);
     }
     MSC_TRY(msc_json_add_number(object, "distill_loss", run->loss));
-    return isnan(run->accuracy) ? MSC_OK
-                                : msc_json_add_number(object, "accuracy", run->accuracy);
+    return isnan(run->accuracy) ? MSC_OK : msc_json_add_number(object, "accuracy", run->accuracy);
 }
 
 // The loss on the calibration samples, and how far rounding alone moves it: the greatest relative

@@ -113,8 +113,7 @@ static void *take_memory(struct msc_cache *cache, size_t n_bytes) {
 
 enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, struct msc_hash key,
                               int32_t n_outputs, const size_t n_bytes[]) {
-    struct msc_entry *e =
-        msc_alloc_zero(1, sizeof(*e) + (size_t)n_outputs * sizeof(e->outputs[0]));
+    struct msc_entry *e = msc_alloc_zero(1, sizeof(*e) + (size_t)n_outputs * sizeof(e->outputs[0]));
     if (!e) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the cache");
     }
@@ -156,8 +155,7 @@ void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry) {
         if (cache->pool.held_bytes > cache->pool.limit_bytes) {
             msc_pool_trim(&cache->pool);
         }
-        while (cache->pool.held_bytes > cache->pool.limit_bytes && evict_one(cache)) {
-        }
+        while (cache->pool.held_bytes > cache->pool.limit_bytes && evict_one(cache)) {}
     }
 }
 
@@ -177,8 +175,7 @@ void msc_cache_set_weights(struct msc_cache *cache, struct msc_entry *entry,
 }
 
 void msc_cache_drop(struct msc_cache *cache) {
-    while (evict_one(cache)) {
-    }
+    while (evict_one(cache)) {}
     msc_pool_trim(&cache->pool);
 }
 

@@ -14,7 +14,7 @@ extern "C" {
 struct msc_entry {
     struct msc_hash key;
     int32_t pins;
-    bool was_found; // by a later call: protected
+    bool was_found;                  // by a later call: protected
     struct msc_entry *newer, *older; // in its list, while unpinned
     struct msc_entry *next;          // in its bucket
     const struct msc_step *step;     // of `weights`

@@ -88,9 +88,8 @@ static enum msc_status add_inputs(struct msc_classes *c) {
         if (c->plan->values[v].input == MSC_NO_ID) {
             continue;
         }
-        struct msc_class k = {.kind = MSC_CLASS_INPUT,
-                              .index = c->plan->values[v].input,
-                              .weights = MSC_NO_ID};
+        struct msc_class k = {
+            .kind = MSC_CLASS_INPUT, .index = c->plan->values[v].input, .weights = MSC_NO_ID};
         k.hash = msc_hash_bytes("input", 5);
         k.hash = msc_hash_add_u64(k.hash, (uint64_t)(uint32_t)k.index);
         c->values[v].output = 0;
@@ -117,10 +116,8 @@ static enum msc_status add_quantize(struct msc_classes *c, int32_t value,
 
 static enum msc_status add_weights(struct msc_classes *c, int32_t step,
                                    const struct msc_quant *edit, int32_t *id) {
-    struct msc_class k = {.kind = MSC_CLASS_WEIGHTS,
-                          .index = step,
-                          .weights = MSC_NO_ID,
-                          .edit = edit};
+    struct msc_class k = {
+        .kind = MSC_CLASS_WEIGHTS, .index = step, .weights = MSC_NO_ID, .edit = edit};
     k.hash = msc_hash_combine(msc_hash_bytes("weights", 7), c->plan->steps[step].hash);
     if (edit) {
         k.hash = msc_hash_combine(k.hash, edit->hash);
@@ -199,8 +196,8 @@ static enum msc_status add_step(struct msc_classes *c, int32_t index,
     return MSC_OK;
 }
 
-enum msc_status msc_classes_add_trial(struct msc_classes *c,
-                                      const struct msc_quant *const edits[], uint64_t noise_seed) {
+enum msc_status msc_classes_add_trial(struct msc_classes *c, const struct msc_quant *const edits[],
+                                      uint64_t noise_seed) {
     if (!c->has_previous) {
         MSC_TRY(add_inputs(c));
     }

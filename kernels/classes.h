@@ -27,10 +27,10 @@ struct msc_class_ref { // one output of a class
 struct msc_class {
     struct msc_hash hash;
     enum msc_class_kind kind;
-    int32_t index;   // graph input, or step; for QUANTIZE the value
+    int32_t index; // graph input, or step; for QUANTIZE the value
     int32_t n_inputs;
-    int32_t first_input; // in msc_classes.inputs
-    int32_t weights;     // class id, or MSC_NO_ID
+    int32_t first_input;          // in msc_classes.inputs
+    int32_t weights;              // class id, or MSC_NO_ID
     const struct msc_quant *edit; // of WEIGHTS and QUANTIZE; borrowed for the call
     uint64_t noise_seed;          // of QUANTIZE
 };

@@ -27,8 +27,8 @@ static bool same_shapes(const struct msc_dataset *d, size_t a, size_t b) {
         const struct msc_array *x = msc_dataset_batch(d, a, i);
         const struct msc_array *y = msc_dataset_batch(d, b, i);
         int n = msc_array_n_dims(x);
-        if (n != msc_array_n_dims(y) || memcmp(msc_array_dims(x), msc_array_dims(y),
-                                               sizeof(int64_t) * (size_t)n) != 0) {
+        if (n != msc_array_n_dims(y) ||
+            memcmp(msc_array_dims(x), msc_array_dims(y), sizeof(int64_t) * (size_t)n) != 0) {
             return false;
         }
     }

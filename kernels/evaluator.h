@@ -33,7 +33,8 @@ struct msc_evaluator_options {
     const struct msc_log *log;
 };
 
-#define MSC_EVALUATOR_OPTIONS_INIT {.n_threads = 1, .memory_bytes = (uint64_t)1 << 30}
+#define MSC_EVALUATOR_OPTIONS_INIT                                                                 \
+    { .n_threads = 1, .memory_bytes = (uint64_t)1 << 30 }
 
 struct msc_eval_trial {
     // [n_slots] in the order of msc_sites; NULL entries stay float. Quants are borrowed for the call.
@@ -84,9 +85,9 @@ const struct msc_plan *msc_evaluator_plan(const struct msc_evaluator *ev, size_t
 const struct msc_dataset *msc_evaluator_dataset(const struct msc_evaluator *ev);
 
 struct msc_evaluator_stats {
-    uint64_t steps_run;      // since creation
-    uint64_t steps_reused;   // answered from the cache or by another trial of the same call
-    uint64_t bytes_held;     // now, with free buffers kept for reuse
+    uint64_t steps_run;    // since creation
+    uint64_t steps_reused; // answered from the cache or by another trial of the same call
+    uint64_t bytes_held;   // now, with free buffers kept for reuse
     uint64_t bytes_peak;
     double macs_run, macs_asked;
 };

@@ -317,8 +317,8 @@ static enum msc_status plan_group(struct planner *p, const int32_t members[], in
     for (int32_t i = 0; i < g.n; i++) {
         MSC_TRY(value_in(p, g.tensors[i], layouts.inputs[i], &inputs[i]));
     }
-    MSC_TRY(add_step(p, layouts.is_alias ? MSC_STEP_ALIAS : MSC_STEP_RUN, g.n, last->n_outputs,
-                     &s));
+    MSC_TRY(
+        add_step(p, layouts.is_alias ? MSC_STEP_ALIAS : MSC_STEP_RUN, g.n, last->n_outputs, &s));
     int32_t step = p->plan->n_steps - 1;
     s->n_joints = n;
     s->joints = g.joints;
@@ -372,8 +372,8 @@ static enum msc_status plan_wanted(struct planner *p, const int32_t wanted[], si
 // ---- Hashes -----------------------------------------------------------------------------------
 
 static struct msc_hash hash_value(struct msc_hash h, const struct msc_value *v) {
-    h = msc_hash_add_u64(h, (uint64_t)v->dtype << 16 | (uint64_t)v->layout << 8 |
-                                (uint64_t)v->n_dims);
+    h = msc_hash_add_u64(h,
+                         (uint64_t)v->dtype << 16 | (uint64_t)v->layout << 8 | (uint64_t)v->n_dims);
     return msc_hash_add_bytes(h, v->dims, sizeof(v->dims[0]) * (size_t)v->n_dims);
 }
 
@@ -512,8 +512,8 @@ void msc_plan_destroy(struct msc_plan *plan) {
 
 struct msc_view msc_plan_view(const struct msc_plan *plan, int32_t value, void *data) {
     const struct msc_value *v = &plan->values[value];
-    struct msc_view view = {.data = data, .dtype = v->dtype, .layout = v->layout,
-                            .n_dims = v->n_dims};
+    struct msc_view view = {
+        .data = data, .dtype = v->dtype, .layout = v->layout, .n_dims = v->n_dims};
     memcpy(view.dims, v->dims, sizeof(view.dims));
     return view;
 }

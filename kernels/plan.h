@@ -85,8 +85,8 @@ struct msc_plan {
     int32_t n_steps;
     struct msc_step *steps; // topological order
     int32_t n_wanted;
-    int32_t *wanted;        // value ids of the tensors asked for, plain, in the order asked
-    int32_t *slot_values;   // [sites.n_slots] value read by an activation slot, MSC_NO_ID for weights
+    int32_t *wanted;      // value ids of the tensors asked for, plain, in the order asked
+    int32_t *slot_values; // [sites.n_slots] value read by an activation slot, MSC_NO_ID for weights
     void *storage;
 };
 

@@ -18,14 +18,14 @@ extern "C" {
 #endif
 
 struct msc_node {
-    int32_t class_id; // MSC_NO_ID: a sink node
-    int32_t group;    // which plan's classes
-    int32_t batch;    // MSC_NO_ID for weights
-    int32_t trial;    // of a sink node
-    int32_t n_pending;  // inputs not ready yet
-    int32_t first_edge; // to the nodes that wait for this one, or MSC_NO_ID
-    int32_t n_users;    // nodes that have still to read it
-    int32_t failure;    // the one that reached this node, or MSC_NO_ID
+    int32_t class_id;        // MSC_NO_ID: a sink node
+    int32_t group;           // which plan's classes
+    int32_t batch;           // MSC_NO_ID for weights
+    int32_t trial;           // of a sink node
+    int32_t n_pending;       // inputs not ready yet
+    int32_t first_edge;      // to the nodes that wait for this one, or MSC_NO_ID
+    int32_t n_users;         // nodes that have still to read it
+    int32_t failure;         // the one that reached this node, or MSC_NO_ID
     struct msc_entry *entry; // once ready and until the last user has read it
 };
 

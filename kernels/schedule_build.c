@@ -56,8 +56,8 @@ static enum msc_status push(struct msc_schedule *s, int32_t value) {
 }
 
 // Gives a class a node that holds its cached entry at once; *found tells whether there is one.
-static enum msc_status find_cached(struct msc_schedule *s, int32_t group, int32_t id,
-                                   int32_t batch, bool *found) {
+static enum msc_status find_cached(struct msc_schedule *s, int32_t group, int32_t id, int32_t batch,
+                                   bool *found) {
     struct msc_group *g = &s->groups[group];
     const struct msc_class *k = &g->classes.items[id];
     struct msc_node model = {.class_id = id, .group = group, .batch = batch, .trial = MSC_NO_ID};
@@ -78,8 +78,7 @@ static enum msc_status find_cached(struct msc_schedule *s, int32_t group, int32_
 }
 
 // Makes the node of a class whose inputs have nodes already.
-static enum msc_status make_node(struct msc_schedule *s, int32_t group, int32_t id,
-                                 int32_t batch) {
+static enum msc_status make_node(struct msc_schedule *s, int32_t group, int32_t id, int32_t batch) {
     struct msc_group *g = &s->groups[group];
     const struct msc_class *k = &g->classes.items[id];
     struct msc_node model = {.class_id = id, .group = group, .batch = batch, .trial = MSC_NO_ID};
@@ -156,8 +155,7 @@ static enum msc_status need_class(struct msc_schedule *s, int32_t group, int32_t
 
 static enum msc_status build_trial(struct msc_schedule *s, int32_t group, size_t trial,
                                    int32_t batch) {
-    const struct msc_class_ref *targets =
-        &s->groups[group].targets[trial * (size_t)s->n_targets];
+    const struct msc_class_ref *targets = &s->groups[group].targets[trial * (size_t)s->n_targets];
     for (int32_t i = 0; i < s->n_targets; i++) {
         if (targets[i].id != MSC_NO_ID) {
             MSC_TRY(need_class(s, group, targets[i].id, batch));

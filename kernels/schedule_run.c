@@ -20,8 +20,7 @@ static struct msc_view view_of(const struct msc_schedule *s, const struct msc_no
                                int32_t value, struct msc_class_ref ref) {
     const struct msc_group *g = &s->groups[node->group];
     const struct msc_entry *entry = node_of(s, node, ref.id)->entry;
-    struct msc_view v =
-        msc_plan_view(g->classes.plan, value, entry->outputs[ref.output].data);
+    struct msc_view v = msc_plan_view(g->classes.plan, value, entry->outputs[ref.output].data);
     v.quant = msc_class_integers(&g->classes, ref);
     v.dtype = v.quant ? msc_quant_dtype(v.quant) : v.dtype;
     return v;
@@ -145,7 +144,8 @@ static enum msc_status gather_targets(struct msc_schedule *s, const struct msc_n
     const struct msc_plan *plan = g->classes.plan;
     const struct msc_class_ref *targets = &g->targets[(size_t)node->trial * (size_t)s->n_targets];
     for (int32_t i = 0; i < s->n_targets; i++) {
-        int32_t value = i < plan->n_wanted ? plan->wanted[i] : plan->slot_values[i - plan->n_wanted];
+        int32_t value =
+            i < plan->n_wanted ? plan->wanted[i] : plan->slot_values[i - plan->n_wanted];
         values[i] = (struct msc_view){.dtype = MSC_DTYPE_NONE};
         if (targets[i].id == MSC_NO_ID) {
             continue;
@@ -167,8 +167,7 @@ static enum msc_status gather_targets(struct msc_schedule *s, const struct msc_n
 
 static enum msc_status run_sink(struct msc_schedule *s, const struct msc_node *node) {
     struct msc_arena arena = {0};
-    struct msc_view *values =
-        msc_arena_array(&arena, (size_t)s->n_targets + 1, sizeof(values[0]));
+    struct msc_view *values = msc_arena_array(&arena, (size_t)s->n_targets + 1, sizeof(values[0]));
     enum msc_status status = values ? gather_targets(s, node, values, &arena)
                                     : MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
     if (status == MSC_OK) {
@@ -225,8 +224,7 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
         }
     } else if (k->kind == MSC_CLASS_QUANTIZE) {
         const struct msc_value *v = &c->plan->values[k->index];
-        sizes[0] = v->n_bytes / msc_dtype_bytes(v->dtype) *
-                   msc_dtype_bytes(stored_dtype(k->edit));
+        sizes[0] = v->n_bytes / msc_dtype_bytes(v->dtype) * msc_dtype_bytes(stored_dtype(k->edit));
     } else {
         const struct msc_array *a =
             msc_dataset_batch(s->dataset, (size_t)node->batch, (size_t)k->index);
@@ -335,8 +333,8 @@ static void run_node(struct msc_schedule *s, int32_t id, int thread) {
     }
     if (node->failure == MSC_NO_ID && status == MSC_OK) {
         pthread_mutex_unlock(&s->lock);
-        status = is_class ? run_class(s, node, thread, &weights, &weights_bytes)
-                          : run_sink(s, node);
+        status =
+            is_class ? run_class(s, node, thread, &weights, &weights_bytes) : run_sink(s, node);
         pthread_mutex_lock(&s->lock);
     }
     if (status != MSC_OK) {

@@ -165,11 +165,10 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
     bool is_weight = q->sites.sites[site].kind == MSC_SITE_WEIGHT;
     const struct msc_operand_scheme *scheme = is_weight ? &q->weights : &q->activations;
     const struct msc_choice *c = &q->choices[choice];
-    return (struct msc_observation){.observer = c->observer,
-                                    .percentile = c->percentile,
-                                    .scheme = {.bits = c->bits,
-                                               .is_symmetric = scheme->is_symmetric,
-                                               .is_weight = is_weight}};
+    return (struct msc_observation){
+        .observer = c->observer,
+        .percentile = c->percentile,
+        .scheme = {.bits = c->bits, .is_symmetric = scheme->is_symmetric, .is_weight = is_weight}};
 }
 
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
@@ -228,11 +227,11 @@ enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_arr
                 continue;
             }
             MSC_TRY_OUT(entry_name(&name, q, i, c, "scale"));
-            MSC_TRY_OUT(save_array(list, msc_str_text(&name), MSC_DTYPE_F32, quant->n,
-                                   quant->scales));
+            MSC_TRY_OUT(
+                save_array(list, msc_str_text(&name), MSC_DTYPE_F32, quant->n, quant->scales));
             MSC_TRY_OUT(entry_name(&name, q, i, c, "zero_point"));
-            MSC_TRY_OUT(save_array(list, msc_str_text(&name), MSC_DTYPE_I32, quant->n,
-                                   quant->zero_points));
+            MSC_TRY_OUT(
+                save_array(list, msc_str_text(&name), MSC_DTYPE_I32, quant->n, quant->zero_points));
         }
     }
 out:
@@ -257,7 +256,8 @@ static enum msc_status check_numbers(const struct msc_quantizer *q, int32_t site
         fits = zero >= low && zero <= high;
     }
     return fits ? MSC_OK
-                : MSC_FAIL(MSC_E_STATE, "parameters of %s, choice \"%s\": not scales and zero points",
+                : MSC_FAIL(MSC_E_STATE,
+                           "parameters of %s, choice \"%s\": not scales and zero points",
                            q->sites.sites[site].name, q->choices[choice].label);
 }
 
@@ -275,8 +275,8 @@ static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_arra
     }
     MSC_TRY(check_numbers(q, site, choice, scales, zeros));
     int64_t n = msc_array_n_elements(scales);
-    bool per_channel = s->kind == MSC_SITE_WEIGHT && q->weights.is_per_channel &&
-                       s->channel_axis >= 0;
+    bool per_channel =
+        s->kind == MSC_SITE_WEIGHT && q->weights.is_per_channel && s->channel_axis >= 0;
     int64_t expected = per_channel ? t->dims[s->channel_axis] : 1;
     if (n != expected || msc_array_n_elements(zeros) != n) {
         return MSC_FAIL(MSC_E_STATE, "parameters of %s, choice \"%s\": %lld scales, expected %lld",

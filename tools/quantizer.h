@@ -33,7 +33,7 @@ struct msc_choice {
     int32_t bits;
     enum msc_observer observer;
     double percentile;
-    double range_scale; // the observed range times this
+    double range_scale;          // the observed range times this
     char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "float"
 };
 

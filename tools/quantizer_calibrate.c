@@ -16,8 +16,8 @@ struct seen {
     float low, high;
     bool has_nan;
     struct msc_histogram *histogram;
-    float *kept;      // [n_batches][n_kept_room]
-    int32_t *n_kept;  // [n_batches]
+    float *kept;     // [n_batches][n_kept_room]
+    int32_t *n_kept; // [n_batches]
 };
 
 struct calibration {
@@ -25,8 +25,8 @@ struct calibration {
     int32_t n_wanted; // values of the evaluator's own before those of slots
     size_t n_batches;
     int64_t n_kept_room; // of each batch
-    struct seen *seen; // [n_sites]; slot MSC_NO_ID for weights and sites that are out
-    bool is_counting;  // second pass
+    struct seen *seen;   // [n_sites]; slot MSC_NO_ID for weights and sites that are out
+    bool is_counting;    // second pass
     pthread_mutex_t lock;
 };
 
@@ -179,9 +179,8 @@ static enum msc_status check_weight(const struct msc_site *s, const struct msc_a
         is_finite = is_finite && isfinite(x[i]);
     }
     return x && is_finite ? MSC_OK
-                          : MSC_FAIL(MSC_E_INVALID,
-                                     "weight %s %s: exclude it or repair the model", s->name,
-                                     x ? "holds NaN or infinity" : "has no elements");
+                          : MSC_FAIL(MSC_E_INVALID, "weight %s %s: exclude it or repair the model",
+                                     s->name, x ? "holds NaN or infinity" : "has no elements");
 }
 
 static enum msc_status fit_weight(struct msc_quantizer *q, int32_t site, int32_t choice) {

@@ -246,8 +246,7 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
         return MSC_FAIL(MSC_E_INVALID, "target: \"%s\" is not known; there are onnx, tensorrt",
                         name);
     }
-    out->weights =
-        (struct msc_operand_scheme){.is_symmetric = true, .is_per_channel = true};
+    out->weights = (struct msc_operand_scheme){.is_symmetric = true, .is_per_channel = true};
     out->activations = (struct msc_operand_scheme){.is_symmetric = t->activations_symmetric};
     MSC_TRY(read_scheme(&out->weights, config, "weights", true));
     MSC_TRY(read_scheme(&out->activations, config, "activations", false));
