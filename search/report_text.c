@@ -216,7 +216,7 @@ static void write_across(struct msc_str *out, const struct table *table) {
         if (line > 0 && is_empty_column(table, line - 1)) {
             continue;
         }
-        msc_str_printf(out, "%-*s", (int)name_width, line > 0 ? table->columns[line - 1] : "");
+        msc_str_printf(out, "  %-*s", (int)name_width, line > 0 ? table->columns[line - 1] : "");
         for (size_t r = 0; r < table->n_rows; r++) {
             size_t width = strlen(table->cells[r * (table->n_columns + 1)]);
             msc_str_printf(out, "  %*s", (int)(width > 10 ? width : 10),

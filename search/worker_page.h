@@ -3,8 +3,15 @@
 #ifndef MSC_SEARCH_WORKER_PAGE_H
 #define MSC_SEARCH_WORKER_PAGE_H
 
-#include <stdatomic.h>
 #include <stdint.h>
+
+// Written on one side while the other reads. C++ has no _Atomic, and no business here either.
+#ifndef __cplusplus
+#include <stdatomic.h>
+#define MSC_SHARED(type) _Atomic type
+#else
+#define MSC_SHARED(type) type
+#endif
 
 // Environment variable of the worker: "<descriptor>".
 #define MSC_WORKER_VARIABLE "MSCGYM_WORKER"
@@ -13,15 +20,15 @@
 struct msc_worker_page {
     char magic[8];
     // Written by the worker.
-    _Atomic uint64_t deadline_ns; // kill it after this (msc_clock_ns); 0: never
-    _Atomic uint64_t n_lines;     // committed by all workers
-    _Atomic uint32_t is_busy;     // trials are in flight
-    _Atomic uint32_t is_open;     // the worker has taken the page over
-    _Atomic uint64_t record_low, record_high; // hash of the record being written
+    MSC_SHARED(uint64_t) deadline_ns; // kill it after this (msc_clock_ns); 0: never
+    MSC_SHARED(uint64_t) n_lines;     // committed by all workers
+    MSC_SHARED(uint32_t) is_busy;     // trials are in flight
+    MSC_SHARED(uint32_t) is_open;     // the worker has taken the page over
+    MSC_SHARED(uint64_t) record_low, record_high; // hash of the record being written
     // Written by the parent (start_error by the child before it executes the program).
-    _Atomic uint32_t death; // enum msc_worker_death of the worker before
-    _Atomic int32_t signal_number;
-    _Atomic int32_t start_error;
+    MSC_SHARED(uint32_t) death; // enum msc_worker_death of the worker before
+    MSC_SHARED(int32_t) signal_number;
+    MSC_SHARED(int32_t) start_error;
 };
 
 #endif

@@ -3,7 +3,7 @@
 tiny a '"bounds": {"size_ratio": {"max": 0.9}}'
 mscgym search a.json >result.txt
 sed -n 's/^trials: //p; s/^ended: //p; s/^strategy: //p; s/^model: //p' result.txt
-grep -c '^winner: ' result.txt
+grep -c '  winner: ' result.txt
 ls a
 mscgym verify a/tiny.jsonl
 mscgym show a/tiny.jsonl --best | sed -n 's/^  \([^ ]*\) .*/\1/p'
