@@ -56,7 +56,8 @@ def peer_outputs(path, feeds, names):
 
 
 def our_outputs(mscgym, path, device, feeds, names, folder):
-    command = [mscgym, "run", path, "--device", device, "--output", folder, "--quiet"]
+    command = [mscgym, "run", path, "--device", device, "--output", folder, "--quiet",
+               "--repeat", "0"]
     for name, value in feeds.items():
         file = os.path.join(folder, "input.npy")
         numpy.save(file, value)
