@@ -17,6 +17,8 @@
 // Vanished so often, a round runs one by one and a trial alone has failed.
 #define ROUND_VANISHED_LIMIT 2
 #define TRIAL_VANISHED_LIMIT 3
+// Killed from outside so often while alone, a trial has failed: once may be anybody's whim.
+#define TRIAL_KILLED_LIMIT 2
 
 enum fate {
     FATE_ALONE,       // run it alone
@@ -30,7 +32,8 @@ struct suspect {
     int64_t id;
     uint8_t fate;
     uint8_t n_vanished;
-    int16_t signal_number;
+    uint8_t n_killed;
+    uint8_t signal_number;
     uint32_t padding;
 };
 
@@ -103,8 +106,8 @@ static struct suspect *add_suspect(struct page *page, int64_t id) {
 }
 
 // A crash or a time limit, seen by the parent.
-static void blame_trials(struct page *page, size_t n, enum msc_worker_death death,
-                         int signal_number) {
+static void blame_trials(struct page *page, size_t n, bool was_alone,
+                         enum msc_worker_death death, int signal_number) {
     static const uint8_t fates[] = {
         [MSC_WORKER_DEATH_CRASH] = FATE_CRASHED,
         [MSC_WORKER_DEATH_KILLED] = FATE_KILLED,
@@ -112,9 +115,11 @@ static void blame_trials(struct page *page, size_t n, enum msc_worker_death deat
     };
     for (size_t i = 0; i < n; i++) {
         struct suspect *suspect = add_suspect(page, page->ids[i]);
-        if (suspect && n == 1) {
+        bool is_forgiven = suspect && death == MSC_WORKER_DEATH_KILLED && was_alone &&
+                           ++suspect->n_killed < TRIAL_KILLED_LIMIT;
+        if (suspect && was_alone && !is_forgiven) {
             suspect->fate = fates[death];
-            suspect->signal_number = (int16_t)signal_number;
+            suspect->signal_number = (uint8_t)signal_number;
         }
     }
 }
@@ -142,6 +147,7 @@ static void take_leftovers(struct msc_attempt *attempt, int64_t next_id,
                            enum msc_worker_death death, int signal_number) {
     struct page *page = attempt->page;
     size_t n = 0;
+    bool was_alone = page->is_alone || page->n_in_flight == 1;
     for (uint32_t i = 0; i < page->n_in_flight; i++) {
         if (!page->is_finished[i] && page->ids[i] >= next_id) {
             page->ids[n++] = page->ids[i];
@@ -159,7 +165,7 @@ static void take_leftovers(struct msc_attempt *attempt, int64_t next_id,
     if (death == MSC_WORKER_DEATH_NONE) {
         mark_round(page, n);
     } else {
-        blame_trials(page, n, death, signal_number);
+        blame_trials(page, n, was_alone, death, signal_number);
     }
 }
 
@@ -258,8 +264,8 @@ enum msc_attempt_verdict msc_attempt_judge(const struct msc_attempt *attempt, in
     case FATE_KILLED:
         fail(outcome, MSC_CAUSE_ENVIRONMENT);
         snprintf(outcome->reason, sizeof outcome->reason,
-                 "the process was killed while it evaluated this trial alone: out of memory, most "
-                 "likely");
+                 "the process was killed %d times while it evaluated this trial alone: out of "
+                 "memory, most likely", TRIAL_KILLED_LIMIT);
         return MSC_ATTEMPT_FAILED;
     case FATE_TIMED_OUT:
         fail(outcome, MSC_CAUSE_ENVIRONMENT);

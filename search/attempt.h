@@ -3,7 +3,7 @@
 // process; it is gone after a search that ended well.
 //
 //  - Trials in flight at a crash or time limit run alone next; one that crashes or runs over its
-//    limit alone has failed.
+//    limit alone has failed, and so has one that is killed from outside twice.
 //  - If nobody saw how the process ended (it was killed together with its parent, or the power
 //    went), only the round is marked: a round that vanished twice runs one trial at a time, and a
 //    trial that vanished three times alone has failed.

@@ -283,7 +283,9 @@ out:
         close(s.page_descriptor);
     }
     sigaction(SIGCHLD, &s.child_before, NULL);
-    sigprocmask(SIG_SETMASK, &s.before, NULL);
+    // A second request that comes when the first has already ended the search must not change how
+    // the program ends.
+    sigprocmask(SIG_SETMASK, s.n_requests > 0 ? &s.starting : &s.before, NULL);
     msc_arena_finish(&s.arena);
     return status;
 }

@@ -48,6 +48,7 @@ struct msc_supervise_options {
 // Runs a worker to its end, through restarts. Call it early, from a process with one thread.
 // *exit_code is the worker's own. MSC_E_STATE when restarts brought no new line, or when the
 // worker had to be killed. OMP_WAIT_POLICY=passive is set for the worker unless it is set already.
+// After a request to stop, SIGINT, SIGTERM and SIGHUP stay blocked: the program is about to end.
 enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options *options);
 
 // How the worker before this one ended.

@@ -1,0 +1,56 @@
+// Runs searches on toy environments in a folder of their own.
+#ifndef MSC_TESTS_SEARCH_FIXTURE_H
+#define MSC_TESTS_SEARCH_FIXTURE_H
+
+#include "env/env.h"
+#include "search/search.h"
+
+#include <limits.h>
+
+#define FIXTURE_PATH_BYTES (PATH_MAX + 64)
+
+struct fixture {
+    char folder[PATH_MAX];
+    char path[FIXTURE_PATH_BYTES]; // of the record
+};
+
+int fixture_setup(void **state);
+int fixture_teardown(void **state);
+void fixture_join(char path[FIXTURE_PATH_BYTES], const struct fixture *f, const char *name);
+
+// One launch. Texts are JSON; NULL takes the fixture's own.
+struct launch {
+    const char *path;              // of the record
+    const char *env;               // parameters, objectives, bounds
+    const struct msc_env_def *def; // NULL: toy
+    const char *agent;
+    struct msc_search_options options; // env, agent_config, goal and record_path are filled in
+};
+#define LAUNCH_TRIALS(n) {.parallel = 8, .numerics = "test", .budget = {.trials = (n)}}
+
+// A search with its environment kept for questions about it.
+struct search_run {
+    enum msc_status status;
+    struct msc_search_result result;
+    struct msc_env *env;
+    struct msc_goal goal;
+    struct cJSON *env_config;
+    struct cJSON *agent_config;
+};
+void run_launch(struct search_run *run, const struct launch *launch);
+void run_finish(struct search_run *run);
+// The same, for when only the result in the record matters; fails the running test on an error.
+enum msc_search_end launch(const struct launch *launch);
+
+// The canonical text of a record; freed with free.
+char *canonical(const char *path);
+// The same without the header.
+char *canonical_lines(const char *path);
+void assert_same_record(const char *path, const char *expected_path);
+// True when `shorter` is a beginning of `longer`.
+bool is_prefix(const char *shorter, const char *longer);
+void remove_record(const char *path);
+// Cuts a record back to `n` trials.
+void cut_record(const char *path, size_t n);
+
+#endif

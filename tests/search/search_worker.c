@@ -1,0 +1,102 @@
+// A small program that searches under supervision, for the tests that kill it.
+//
+//     search_worker RECORD TRIALS ENV AGENT LIMIT_S
+//
+// Exit code 0 after a search that ended or was cancelled (the end is printed), 1 after an error.
+// RECORD "crash" ends every worker at once, "exit" with code 42; "environment" prints what it was
+// started with.
+#include "base/json.h"
+#include "base/str.h"
+#include "env/env.h"
+#include "records/record.h"
+#include "search/search.h"
+#include "search/supervise.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void write_log(void *payload, enum msc_log_level level, const char *line) {
+    (void)payload;
+    (void)level;
+    fprintf(stderr, "%s\n", line);
+}
+
+static const struct msc_log log_to_stderr = {.level = MSC_LOG_WARNING, .write = write_log};
+
+static enum msc_status search(char **argv, struct msc_worker *worker, struct msc_cancel *cancel) {
+    enum msc_status status = MSC_OK;
+    cJSON *env_config = NULL;
+    cJSON *agent_config = NULL;
+    struct msc_env *env = NULL;
+    struct msc_goal goal;
+    struct msc_search_result result = {0};
+    struct msc_search_options options = {
+        .goal = &goal,
+        .record_path = argv[1],
+        .numerics = "test",
+        .parallel = 8,
+        .budget = MSC_BUDGET_NONE,
+        .log = &log_to_stderr,
+        .cancel = cancel,
+        .worker = worker,
+    };
+    const struct msc_env_host host = {.cancel = cancel};
+    msc_parse_i64(&options.budget.trials, argv[2]);
+    msc_parse_double(&options.trial_seconds, argv[5]);
+    MSC_TRY_OUT(msc_json_parse(&env_config, argv[3], strlen(argv[3]), "env"));
+    MSC_TRY_OUT(msc_json_parse(&agent_config, argv[4], strlen(argv[4]), "agent"));
+    MSC_TRY_OUT(msc_env_create(&env, msc_env_find("toy"), env_config, &host));
+    MSC_TRY_OUT(msc_env_read_goal(&goal, msc_env_space(env), env_config));
+    options.env = env;
+    options.agent_config = agent_config;
+    MSC_TRY_OUT(msc_search_run(&result, &options));
+    printf("%s\n", msc_search_end_name(result.end));
+out:
+    msc_search_result_finish(&result);
+    msc_env_destroy(env);
+    cJSON_Delete(env_config);
+    cJSON_Delete(agent_config);
+    return status;
+}
+
+static int work(char **argv) {
+    static struct msc_cancel cancel;
+    struct msc_worker worker;
+    if (msc_worker_open(&worker, &cancel) != MSC_OK) {
+        return 1;
+    }
+    if (strcmp(argv[1], "crash") == 0) {
+        abort();
+    }
+    if (strcmp(argv[1], "exit") == 0) {
+        return 42;
+    }
+    if (strcmp(argv[1], "environment") == 0) {
+        const char *policy = getenv("OMP_WAIT_POLICY");
+        printf("%s %d\n", policy ? policy : "-", msc_worker_is_wanted());
+        return 0;
+    }
+    enum msc_status status = search(argv, &worker, &cancel);
+    msc_worker_close(&worker);
+    if (status != MSC_OK) {
+        fprintf(stderr, "%s\n", msc_status_message());
+    }
+    return status == MSC_OK ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 6) {
+        return 2;
+    }
+    if (msc_worker_is_wanted()) {
+        return work(argv);
+    }
+    int exit_code = 1;
+    const struct msc_supervise_options options = {.argv = argv, .log = &log_to_stderr};
+    if (msc_supervise(&exit_code, &options) != MSC_OK) {
+        fprintf(stderr, "%s\n", msc_status_message());
+        return 1;
+    }
+    return exit_code;
+}

@@ -1,0 +1,120 @@
+// What follows from the trials that were in flight when nobody saw how the program ended.
+#include "../msc_test.h"
+#include "base/file.h"
+#include "search/attempt.h"
+#include "search_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define N 4
+
+static struct msc_attempt *open_attempt(const struct fixture *f, int64_t next_id) {
+    struct msc_attempt *attempt = NULL;
+    const struct msc_attempt_options options = {
+        .record_path = f->path,
+        .record_hash = {.low = 1, .high = 2},
+        .next_id = next_id,
+    };
+    assert_ok(msc_attempt_open(&attempt, &options));
+    return attempt;
+}
+
+// A process begins trials, finishes some, and vanishes.
+static void vanish(const struct fixture *f, int64_t first, size_t n, size_t n_finished,
+                   bool is_alone) {
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        struct msc_trial trials[N] = {{0}};
+        struct msc_attempt *attempt = open_attempt(f, first);
+        for (size_t i = 0; i < n; i++) {
+            trials[i].id = first + (int64_t)i;
+        }
+        msc_attempt_begin(attempt, trials, n, is_alone);
+        for (size_t i = 0; i < n_finished; i++) {
+            msc_attempt_finished(attempt, i);
+        }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static enum msc_attempt_verdict judge(const struct fixture *f, int64_t next_id, int64_t id,
+                                      struct msc_outcome *outcome) {
+    struct msc_attempt *attempt = open_attempt(f, next_id);
+    enum msc_attempt_verdict verdict = msc_attempt_judge(attempt, id, outcome);
+    assert_int_equal(msc_attempt_has_suspects(attempt), verdict != MSC_ATTEMPT_FREE);
+    msc_attempt_close(attempt);
+    return verdict;
+}
+
+static void test_search_attempt__vanished_round(void **state) {
+    const struct fixture *f = *state;
+    struct msc_outcome outcome;
+    vanish(f, 10, N, 1, false);
+    assert_int_equal(judge(f, 10, 11, &outcome), MSC_ATTEMPT_FREE);
+    vanish(f, 10, N, 1, false);
+    // Trial 10 was finished, so it is not under suspicion.
+    assert_int_equal(judge(f, 10, 11, &outcome), MSC_ATTEMPT_ALONE);
+    assert_int_equal(judge(f, 10, 13, &outcome), MSC_ATTEMPT_ALONE);
+    // What is in the record is settled.
+    assert_int_equal(judge(f, 14, 11, &outcome), MSC_ATTEMPT_FREE);
+}
+
+static void test_search_attempt__progress_forgives(void **state) {
+    const struct fixture *f = *state;
+    struct msc_outcome outcome;
+    vanish(f, 10, N, 0, false);
+    vanish(f, 14, N, 0, false); // another round
+    assert_int_equal(judge(f, 14, 15, &outcome), MSC_ATTEMPT_FREE);
+}
+
+static void test_search_attempt__vanished_alone(void **state) {
+    const struct fixture *f = *state;
+    struct msc_outcome outcome;
+    for (int i = 0; i < 3; i++) {
+        msc_outcome_init(&outcome);
+        assert_int_equal(judge(f, 10, 10, &outcome), i == 0 ? MSC_ATTEMPT_FREE : MSC_ATTEMPT_ALONE);
+        vanish(f, 10, 1, 0, true);
+    }
+    assert_int_equal(judge(f, 10, 10, &outcome), MSC_ATTEMPT_FAILED);
+    assert_int_equal(outcome.state, MSC_TRIAL_FAILED);
+    assert_int_equal(outcome.cause, MSC_CAUSE_ENVIRONMENT);
+    assert_non_null(strstr(outcome.reason, "3 times"));
+}
+
+static void test_search_attempt__another_record(void **state) {
+    const struct fixture *f = *state;
+    struct msc_attempt *attempt = NULL;
+    struct msc_outcome outcome;
+    char path[FIXTURE_PATH_BYTES + 16];
+    vanish(f, 10, N, 0, false);
+    vanish(f, 10, N, 0, false);
+    const struct msc_attempt_options options = {.record_path = f->path, .next_id = 10};
+    assert_ok(msc_attempt_open(&attempt, &options));
+    assert_int_equal(msc_attempt_judge(attempt, 11, &outcome), MSC_ATTEMPT_FREE);
+    msc_attempt_close(attempt);
+    snprintf(path, sizeof path, "%s.attempt", f->path);
+    assert_false(msc_file_exists(path));
+    // A file of something else, or a torn one, is no obstacle.
+    assert_ok(msc_file_write(path, "nonsense", 8));
+    assert_int_equal(judge(f, 10, 11, &outcome), MSC_ATTEMPT_FREE);
+}
+
+int main(int argc, char **argv) {
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(test_search_attempt__##name, fixture_setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(vanished_round),
+        CASE(progress_forgives),
+        CASE(vanished_alone),
+        CASE(another_record),
+    };
+#undef CASE
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
