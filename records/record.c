@@ -41,7 +41,8 @@ static enum msc_status open_locked(int *out, const char *path, int flags) {
             if (error == EWOULDBLOCK) {
                 return MSC_FAIL(MSC_E_STATE,
                                 "%s: another process is writing this record (it holds the lock); "
-                                "wait for it or stop it", path);
+                                "wait for it or stop it",
+                                path);
             }
             return msc_record__fail_system("lock the record", path, error);
         }
@@ -142,8 +143,8 @@ enum msc_status msc_record__add_trial(struct msc_record *record,
     size_t reason_bytes = trial->reason[0] != '\0' ? strlen(trial->reason) + 1 : 0;
     MSC_TRY(msc_grow(&record->trials, &record->trials_capacity, record->n_trials + 1,
                      sizeof *record->trials));
-    char *block = msc_arena_alloc(&record->trial_arena,
-                                  metrics_bytes + choices_bytes + reason_bytes);
+    char *block =
+        msc_arena_alloc(&record->trial_arena, metrics_bytes + choices_bytes + reason_bytes);
     if (!block) {
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %zu trials", record->path,
                         record->n_trials + 1);
@@ -173,8 +174,8 @@ enum msc_status msc_record__add_segment(struct msc_record *record,
     return MSC_OK;
 }
 
-static enum msc_status write_at(int descriptor, const char *data, size_t n_bytes,
-                                uint64_t offset, const char *path) {
+static enum msc_status write_at(int descriptor, const char *data, size_t n_bytes, uint64_t offset,
+                                const char *path) {
     while (n_bytes > 0) {
         ssize_t n = pwrite(descriptor, data, n_bytes, (off_t)offset);
         if (n < 0 && errno != EINTR) {
@@ -249,8 +250,10 @@ static enum msc_status check_is_free(struct msc_record *record) {
     if (!msc_record__is_torn_header(text, length)) {
         bool is_record = strncmp(text, MSC_RECORD_MAGIC, strlen(MSC_RECORD_MAGIC)) == 0;
         status = is_record ? MSC_FAIL(MSC_E_STATE, "%s: there is a record already", record->path)
-                           : MSC_FAIL(MSC_E_FORMAT, "%s: the file is there and is no record; "
-                                      "name another one", record->path);
+                           : MSC_FAIL(MSC_E_FORMAT,
+                                      "%s: the file is there and is no record; "
+                                      "name another one",
+                                      record->path);
     }
     msc_free(text);
     return status;
@@ -302,8 +305,7 @@ static enum msc_status open_record(struct msc_record *record, enum msc_record_mo
     msc_log(record->log, MSC_LOG_WARNING,
             "%s: the last write was cut off; %zu complete trials are kept", record->path,
             record->n_trials);
-    if (mode == MSC_RECORD_APPEND &&
-        ftruncate(record->descriptor, (off_t)record->n_bytes) != 0) {
+    if (mode == MSC_RECORD_APPEND && ftruncate(record->descriptor, (off_t)record->n_bytes) != 0) {
         return msc_record__fail_system("cut the damaged end of the record", record->path, errno);
     }
     return MSC_OK;

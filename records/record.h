@@ -50,7 +50,7 @@ struct msc_record_trial {
     // The line's `measured`: may differ from run to run.
     uint64_t time_us;
     double reuse_ratio;
-    double elapsed_s;   // search time over all launches when the line was written
+    double elapsed_s; // search time over all launches when the line was written
 };
 
 // From trial `first` on, other numerics hold or an agent was started warm.

@@ -54,8 +54,7 @@ static bool is_listed(const char *const list[], const char *key) {
 static bool is_free(const struct comparison *c, const char *key, const cJSON *stored,
                     const cJSON *wanted) {
     static const char *const top[] = {"program", "numerics", "measured", "checksum", NULL};
-    if (strcmp(key, "budget") == 0 &&
-        (cJSON_IsObject(stored) || cJSON_IsObject(wanted))) {
+    if (strcmp(key, "budget") == 0 && (cJSON_IsObject(stored) || cJSON_IsObject(wanted))) {
         return true;
     }
     if (c->path[0] == '\0') {

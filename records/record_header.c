@@ -119,16 +119,14 @@ static enum msc_status fill(cJSON *header, const struct msc_record_header *from)
     const cJSON *member = NULL;
     cJSON_ArrayForEach(member, from->more) {
         if (cJSON_GetObjectItemCaseSensitive(header, member->string)) {
-            return MSC_FAIL(MSC_E_INVALID, "header: \"%s\" is a member of its own",
-                            member->string);
+            return MSC_FAIL(MSC_E_INVALID, "header: \"%s\" is a member of its own", member->string);
         }
         MSC_TRY(add_copy(header, member->string, member));
     }
     return MSC_OK;
 }
 
-enum msc_status msc_record_header_create(struct cJSON **out,
-                                         const struct msc_record_header *from) {
+enum msc_status msc_record_header_create(struct cJSON **out, const struct msc_record_header *from) {
     cJSON *header = cJSON_CreateObject();
     if (!header) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the record's header");
@@ -243,8 +241,7 @@ static enum msc_status read_baselines(struct msc_space *space, struct msc_arena 
     const cJSON *array = NULL;
     MSC_TRY(msc_json_get_array(&array, object, "baselines", where));
     space->n_baselines = (size_t)cJSON_GetArraySize(array);
-    struct msc_baseline *baselines =
-        msc_arena_array(arena, space->n_baselines, sizeof *baselines);
+    struct msc_baseline *baselines = msc_arena_array(arena, space->n_baselines, sizeof *baselines);
     if (!baselines) {
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for baselines", where);
     }
@@ -281,12 +278,11 @@ static enum msc_status read_metric_index(int *out, const struct msc_space *space
     const char *name = NULL;
     MSC_TRY(msc_json_get_text(&name, object, "metric", where));
     *out = msc_space_find_metric(space, name);
-    return *out >= 0 ? MSC_OK
-                     : MSC_FAIL(MSC_E_FORMAT, "%s: there is no metric %s", where, name);
+    return *out >= 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: there is no metric %s", where, name);
 }
 
-static enum msc_status read_limit(double *out, const cJSON *object, const char *key,
-                                  double absent, const char *where) {
+static enum msc_status read_limit(double *out, const cJSON *object, const char *key, double absent,
+                                  const char *where) {
     *out = absent;
     return cJSON_GetObjectItemCaseSensitive(object, key)
                ? msc_json_get_double(out, object, key, where)
@@ -301,12 +297,13 @@ enum msc_status msc_record_header_goal(struct msc_goal *out, const struct msc_sp
     const cJSON *item = NULL;
     MSC_TRY(msc_json_get_array(&objectives, header, "objectives", where));
     MSC_TRY(msc_json_get_array(&bounds, header, "bounds", where));
-    if (cJSON_GetArraySize(objectives) < 1 ||
-        cJSON_GetArraySize(objectives) > MSC_MAX_OBJECTIVES ||
+    if (cJSON_GetArraySize(objectives) < 1 || cJSON_GetArraySize(objectives) > MSC_MAX_OBJECTIVES ||
         cJSON_GetArraySize(bounds) > MSC_MAX_BOUNDS) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: %d objectives and %d bounds, expected 1 to %d and at "
-                        "most %d", where, cJSON_GetArraySize(objectives),
-                        cJSON_GetArraySize(bounds), MSC_MAX_OBJECTIVES, MSC_MAX_BOUNDS);
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: %d objectives and %d bounds, expected 1 to %d and at "
+                        "most %d",
+                        where, cJSON_GetArraySize(objectives), cJSON_GetArraySize(bounds),
+                        MSC_MAX_OBJECTIVES, MSC_MAX_BOUNDS);
     }
     cJSON_ArrayForEach(item, objectives) {
         struct msc_objective *objective = &goal.objectives[goal.n_objectives++];

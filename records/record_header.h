@@ -13,14 +13,14 @@ extern "C" {
 struct cJSON;
 
 struct msc_record_header {
-    const char *program;         // "mscgym 0.1.0"
-    const char *numerics;        // numerics id
-    const struct cJSON *config;  // resolved configuration, or NULL
-    const struct cJSON *budget;  // object, or NULL; may differ between launches
-    const struct cJSON *env;     // object: type, version, ...
-    const struct cJSON *agent;   // object: type, version, ...
-    const struct cJSON *hashes;  // object: graph, weights, dataset, base, params, ...
-    const struct cJSON *more;    // further members, or NULL
+    const char *program;        // "mscgym 0.1.0"
+    const char *numerics;       // numerics id
+    const struct cJSON *config; // resolved configuration, or NULL
+    const struct cJSON *budget; // object, or NULL; may differ between launches
+    const struct cJSON *env;    // object: type, version, ...
+    const struct cJSON *agent;  // object: type, version, ...
+    const struct cJSON *hashes; // object: graph, weights, dataset, base, params, ...
+    const struct cJSON *more;   // further members, or NULL
     const struct msc_space *space;
     const struct msc_goal *goal;
     uint64_t seed;

@@ -62,8 +62,8 @@ void msc_record__write_checksum(struct msc_str *out, size_t begin);
 bool msc_record__check_line(size_t *n_body, const char *line, size_t length);
 enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length);
 // Reads a trial line whose checksum fits into record->trials. MSC_E_FORMAT without a place.
-enum msc_status msc_record__read_trial(struct msc_record *record, const char *line,
-                                       size_t n_body, size_t length);
+enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
+                                       size_t length);
 enum msc_status msc_record__read_segment(struct msc_record *record, const char *line,
                                          size_t length);
 

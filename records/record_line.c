@@ -396,8 +396,8 @@ static enum msc_status check_ids(const struct msc_record *record,
     return MSC_OK;
 }
 
-enum msc_status msc_record__read_trial(struct msc_record *record, const char *line,
-                                       size_t n_body, size_t length) {
+enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
+                                       size_t length) {
     const struct msc_space *space = record->space;
     struct cursor c = {.at = line, .end = line + n_body, .is_good = true};
     struct msc_record_trial trial = {.cause = MSC_CAUSE_NONE};

@@ -46,10 +46,11 @@ static enum msc_status fail_damaged(const struct msc_record *record, struct line
     if (*n_good == 0) {
         return MSC_OK;
     }
-    return MSC_FAIL(MSC_E_FORMAT,
-                    "%s: line %zu is damaged (its checksum does not fit) and %zu good lines follow; "
-                    "to go on from what is before it: head -n %zu OLD > NEW", record->path, number,
-                    *n_good, number - 1);
+    return MSC_FAIL(
+        MSC_E_FORMAT,
+        "%s: line %zu is damaged (its checksum does not fit) and %zu good lines follow; "
+        "to go on from what is before it: head -n %zu OLD > NEW",
+        record->path, number, *n_good, number - 1);
 }
 
 static enum msc_status read_header(struct msc_record *record, const char *line, size_t length) {

@@ -200,8 +200,7 @@ out:
     return status;
 }
 
-const struct msc_record_trial *msc_record_baseline(const struct msc_record *record,
-                                                   size_t index) {
+const struct msc_record_trial *msc_record_baseline(const struct msc_record *record, size_t index) {
     if (index >= msc_record_space(record)->n_baselines || index >= msc_record_n_trials(record)) {
         return NULL;
     }

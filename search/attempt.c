@@ -21,11 +21,11 @@
 #define TRIAL_KILLED_LIMIT 2
 
 enum fate {
-    FATE_ALONE,       // run it alone
-    FATE_CRASHED,     // failed: crashed alone
-    FATE_KILLED,      // failed: killed from outside alone
-    FATE_TIMED_OUT,   // failed: over its limit alone
-    FATE_VANISHED,    // failed: vanished alone too often
+    FATE_ALONE,     // run it alone
+    FATE_CRASHED,   // failed: crashed alone
+    FATE_KILLED,    // failed: killed from outside alone
+    FATE_TIMED_OUT, // failed: over its limit alone
+    FATE_VANISHED,  // failed: vanished alone too often
 };
 
 struct suspect {
@@ -43,7 +43,7 @@ struct page {
     struct msc_hash record_hash;
     uint32_t n_in_flight; // 0 between evaluations
     uint32_t is_alone;
-    int64_t round_first;  // first id of the round that vanished
+    int64_t round_first; // first id of the round that vanished
     uint32_t n_round_vanished;
     uint32_t n_suspects;
     int64_t ids[MSC_ATTEMPT_MAX_TRIALS]; // in flight
@@ -106,8 +106,8 @@ static struct suspect *add_suspect(struct page *page, int64_t id) {
 }
 
 // A crash or a time limit, seen by the parent.
-static void blame_trials(struct page *page, size_t n, bool was_alone,
-                         enum msc_worker_death death, int signal_number) {
+static void blame_trials(struct page *page, size_t n, bool was_alone, enum msc_worker_death death,
+                         int signal_number) {
     static const uint8_t fates[] = {
         [MSC_WORKER_DEATH_CRASH] = FATE_CRASHED,
         [MSC_WORKER_DEATH_KILLED] = FATE_KILLED,
@@ -186,8 +186,7 @@ static enum msc_status open_page(struct msc_attempt *attempt, const char *record
                 attempt->path, reason);
         attempt->page = msc_alloc_zero(1, sizeof *attempt->page);
     }
-    return attempt->page ? MSC_OK
-                         : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", attempt->path);
+    return attempt->page ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", attempt->path);
 }
 
 enum msc_status msc_attempt_open(struct msc_attempt **out,
@@ -265,7 +264,8 @@ enum msc_attempt_verdict msc_attempt_judge(const struct msc_attempt *attempt, in
         fail(outcome, MSC_CAUSE_ENVIRONMENT);
         snprintf(outcome->reason, sizeof outcome->reason,
                  "the process was killed %d times while it evaluated this trial alone: out of "
-                 "memory, most likely", TRIAL_KILLED_LIMIT);
+                 "memory, most likely",
+                 TRIAL_KILLED_LIMIT);
         return MSC_ATTEMPT_FAILED;
     case FATE_TIMED_OUT:
         fail(outcome, MSC_CAUSE_ENVIRONMENT);

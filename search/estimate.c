@@ -34,8 +34,7 @@ static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o
     e->record_bytes = e->n_trials * (double)e->line_bytes;
 }
 
-enum msc_status msc_estimate_from_record(struct msc_estimate *out,
-                                         const struct msc_record *record,
+enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct msc_record *record,
                                          const struct msc_search_options *options) {
     const struct msc_space *space = msc_env_space(options->env);
     struct msc_record_counts counts;

@@ -28,8 +28,7 @@ struct msc_estimate {
 enum msc_status msc_estimate_make(struct msc_estimate *out,
                                   const struct msc_search_options *options);
 // The same from a record that the caller has open.
-enum msc_status msc_estimate_from_record(struct msc_estimate *out,
-                                         const struct msc_record *record,
+enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct msc_record *record,
                                          const struct msc_search_options *options);
 // MSC_E_IO when the record will not fit on its disk.
 enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const char *record_path);

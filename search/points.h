@@ -1,4 +1,4 @@
-// Which points of the space were tried, and by which trial: a hash table from choices to a trial id.
+// Which points of the space were tried, and by which trial: a hash table from choices to trial ids.
 #ifndef MSC_SEARCH_POINTS_H
 #define MSC_SEARCH_POINTS_H
 

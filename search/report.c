@@ -97,9 +97,8 @@ static enum msc_status add_reference(cJSON *report, const struct msc_report_opti
     return add_metrics(reference, msc_record_space(o->record), metrics);
 }
 
-static enum msc_status add_list(cJSON *report, const char *key,
-                                const struct msc_report_options *o, const int64_t ids[],
-                                size_t n) {
+static enum msc_status add_list(cJSON *report, const char *key, const struct msc_report_options *o,
+                                const int64_t ids[], size_t n) {
     cJSON *array = cJSON_CreateArray();
     MSC_TRY(msc_json_add(report, key, array));
     for (size_t i = 0; i < n; i++) {

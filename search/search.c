@@ -10,9 +10,9 @@
 
 const char *msc_search_end_name(enum msc_search_end end) {
     static const char *const names[MSC_SEARCH_END_COUNT] = {
-        [MSC_SEARCH_END_AGENT] = "agent",         [MSC_SEARCH_END_EXHAUSTED] = "exhausted",
-        [MSC_SEARCH_END_TRIALS] = "trials",       [MSC_SEARCH_END_TIME] = "time",
-        [MSC_SEARCH_END_TARGET] = "target",       [MSC_SEARCH_END_CANCELLED] = "cancelled",
+        [MSC_SEARCH_END_AGENT] = "agent",   [MSC_SEARCH_END_EXHAUSTED] = "exhausted",
+        [MSC_SEARCH_END_TRIALS] = "trials", [MSC_SEARCH_END_TIME] = "time",
+        [MSC_SEARCH_END_TARGET] = "target", [MSC_SEARCH_END_CANCELLED] = "cancelled",
     };
     return names[end];
 }
@@ -87,8 +87,8 @@ static enum msc_status retry_failed(struct msc_search *s) {
 static enum msc_status fail_replay(const struct msc_search *s, const char *what) {
     return MSC_FAIL(MSC_E_STATE,
                     "%s: trial %lld does not replay: %s; --warm-start goes on with a fresh agent "
-                    "that is told all %zu trials", s->options->record_path,
-                    (long long)s->next_id, what, s->n_recorded);
+                    "that is told all %zu trials",
+                    s->options->record_path, (long long)s->next_id, what, s->n_recorded);
 }
 
 static enum msc_status check_replay(const struct msc_search *s,
@@ -147,8 +147,8 @@ static bool is_at_end(const struct msc_search *s, enum msc_search_end *end) {
         enum msc_search_end end;
     } checks[] = {
         {is_target_reached(s), MSC_SEARCH_END_TARGET},
-        {s->n_repeats_in_row >= MSC_SEARCH_MAX_REPEATS ||
-             (double)s->points.n >= s->n_space_points, MSC_SEARCH_END_EXHAUSTED},
+        {s->n_repeats_in_row >= MSC_SEARCH_MAX_REPEATS || (double)s->points.n >= s->n_space_points,
+         MSC_SEARCH_END_EXHAUSTED},
         {msc_agent_is_done(s->agent), MSC_SEARCH_END_AGENT},
         {trials_allowed(s) <= 0, MSC_SEARCH_END_TRIALS},
         {is_time_over(s), MSC_SEARCH_END_TIME},
@@ -372,8 +372,7 @@ static enum msc_status begin_segments(struct msc_search *s) {
                         "results would differ in the last bits; --accept-new-numerics goes on",
                         o->record_path, recorded, numerics);
     }
-    bool is_warm = o->warm_start && s->n_recorded > 0 &&
-                   s->n_recorded >= s->space->n_baselines;
+    bool is_warm = o->warm_start && s->n_recorded > 0 && s->n_recorded >= s->space->n_baselines;
     first = is_warm ? (int64_t)s->n_recorded : first;
     if (is_new || is_warm) {
         MSC_TRY(msc_record_append_segment(s->record, numerics, is_warm));

@@ -34,12 +34,13 @@ struct msc_worker;
 
 // What ends a search that has not come to its own end. Checked between rounds; trials also within.
 struct msc_budget {
-    int64_t trials;   // total without baselines and retries; < 0: no limit
-    double seconds;   // over all launches; <= 0: no limit
+    int64_t trials; // total without baselines and retries; < 0: no limit
+    double seconds; // over all launches; <= 0: no limit
     bool has_target;
-    double target;    // in the first objective's own direction: reached by a feasible trial
+    double target; // in the first objective's own direction: reached by a feasible trial
 };
-#define MSC_BUDGET_NONE {.trials = -1}
+#define MSC_BUDGET_NONE                                                                            \
+    { .trials = -1 }
 
 struct msc_search_progress {
     size_t n_trials;    // lines in the record
@@ -83,13 +84,13 @@ struct msc_search_options {
     uint64_t seed;
     uint32_t parallel; // proposals in a round, 1…MSC_SEARCH_MAX_PARALLEL
     struct msc_budget budget;
-    double trial_seconds;  // time limit of one trial, kept by the supervisor; <= 0: none
-    double commit_seconds; // between commits in a long round; <= 0: 10
+    double trial_seconds;     // time limit of one trial, kept by the supervisor; <= 0: none
+    double commit_seconds;    // between commits in a long round; <= 0: 10
     bool restart;             // set an existing record aside first
     bool resume_only;         // MSC_E_NOT_FOUND when there is no record
     bool accept_new_numerics; // go on under another numerics id, after a segment line
-    bool warm_start;  // tell a fresh agent all old trials instead of asking it for them again
-    bool retry_failed;        // do trials that failed for the environment's sake again
+    bool warm_start;   // tell a fresh agent all old trials instead of asking it for them again
+    bool retry_failed; // do trials that failed for the environment's sake again
     const struct msc_log *log;
     const struct msc_cancel *cancel;
     struct msc_worker *worker; // the supervised process's end of the shared page, or NULL
@@ -109,10 +110,10 @@ const char *msc_search_end_name(enum msc_search_end end); // "agent", "exhausted
 
 struct msc_search_result {
     enum msc_search_end end;
-    bool was_resumed;         // the record had lines before
-    size_t n_new;             // lines written in this launch
-    size_t n_evaluated;       // of them, not answered from earlier ones
-    double elapsed_s;         // search time over all launches
+    bool was_resumed;          // the record had lines before
+    size_t n_new;              // lines written in this launch
+    size_t n_evaluated;        // of them, not answered from earlier ones
+    double elapsed_s;          // search time over all launches
     struct msc_record *record; // released, readable: best, front, baselines, counts
 };
 

@@ -55,8 +55,7 @@ static void add_to_batch(struct msc_search *s, size_t *n, size_t index) {
 static void fill_exact_costs(const struct msc_search *s, struct msc_search_item *item) {
     for (size_t i = 0; i < s->space->n_costs; i++) {
         int metric = msc_space_find_metric(s->space, s->space->costs[i].metric);
-        item->outcome.metrics[metric] =
-            msc_cost_value(&s->space->costs[i], item->trial.choices);
+        item->outcome.metrics[metric] = msc_cost_value(&s->space->costs[i], item->trial.choices);
     }
     item->outcome.violation = msc_goal_violation(s->goal, item->outcome.metrics);
 }
@@ -107,9 +106,9 @@ static enum msc_status run_together(struct msc_search *s, size_t n) {
             continue;
         }
         MSC_TRY(run_alone(s, open[i]));
-        s->n_environment_failures =
-            s->items[open[i]].outcome.cause == MSC_CAUSE_ENVIRONMENT ? s->n_environment_failures
-                                                                     : 0;
+        s->n_environment_failures = s->items[open[i]].outcome.cause == MSC_CAUSE_ENVIRONMENT
+                                        ? s->n_environment_failures
+                                        : 0;
     }
     return MSC_OK;
 }
@@ -170,8 +169,8 @@ static enum msc_status evaluate_carefully(struct msc_search *s, size_t first) {
 enum msc_status msc_search__evaluate(struct msc_search *s) {
     bool is_suspicious = msc_attempt_has_suspects(s->attempt);
     char message[512];
-    enum msc_status status = is_suspicious ? evaluate_carefully(s, s->n_written)
-                                           : evaluate_together(s, s->n_written);
+    enum msc_status status =
+        is_suspicious ? evaluate_carefully(s, s->n_written) : evaluate_together(s, s->n_written);
     if (status == MSC_OK) {
         return msc_search__commit(s, false);
     }

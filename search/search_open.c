@@ -109,8 +109,7 @@ static enum msc_status make_buffers(struct msc_search *s) {
     s->batch_trials = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_trials);
     s->batch_outcomes = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_outcomes);
     s->batch_items = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_items);
-    if (!s->proposals || !s->choices || !s->batch_trials || !s->batch_outcomes ||
-        !s->batch_items) {
+    if (!s->proposals || !s->choices || !s->batch_trials || !s->batch_outcomes || !s->batch_items) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for rounds of %zu trials", parallel);
     }
     return MSC_OK;
@@ -156,8 +155,7 @@ enum msc_status msc_search__open(struct msc_search *s) {
     MSC_TRY(status);
     s->n_recorded = msc_record_n_trials(s->record);
     for (size_t i = 0; i < s->n_recorded; i++) {
-        s->elapsed_before_s =
-            fmax(s->elapsed_before_s, msc_record_trial(s->record, i)->elapsed_s);
+        s->elapsed_before_s = fmax(s->elapsed_before_s, msc_record_trial(s->record, i)->elapsed_s);
     }
     return open_attempt(s);
 }
@@ -175,4 +173,3 @@ void msc_search__close(struct msc_search *s) {
     msc_free(s->front.points);
     msc_record_close(s->record);
 }
-

@@ -41,7 +41,7 @@ struct supervisor {
     struct sigaction child_before;
     pid_t parent;
     pid_t worker;
-    int n_requests;          // to stop, handed on
+    int n_requests; // to stop, handed on
     uint64_t last_request_ns;
     bool was_limit;  // killed at a time limit
     bool was_forced; // killed after requests to stop
@@ -49,12 +49,11 @@ struct supervisor {
 
 static enum msc_status make_page(struct supervisor *s) {
     s->page_descriptor = memfd_create("mscgym-worker", 0);
-    if (s->page_descriptor < 0 ||
-        ftruncate(s->page_descriptor, (off_t)sizeof *s->page) != 0) {
+    if (s->page_descriptor < 0 || ftruncate(s->page_descriptor, (off_t)sizeof *s->page) != 0) {
         return MSC_FAIL(MSC_E_IO, "cannot make shared memory for the search process");
     }
-    void *page = mmap(NULL, sizeof *s->page, PROT_READ | PROT_WRITE, MAP_SHARED,
-                      s->page_descriptor, 0);
+    void *page =
+        mmap(NULL, sizeof *s->page, PROT_READ | PROT_WRITE, MAP_SHARED, s->page_descriptor, 0);
     if (page == MAP_FAILED) {
         return MSC_FAIL(MSC_E_NOMEM, "cannot map shared memory for the search process");
     }
@@ -69,8 +68,7 @@ static enum msc_status make_environment(struct supervisor *s) {
         n++;
     }
     s->environment = msc_arena_array(&s->arena, n + 4, sizeof *s->environment);
-    char *variable =
-        msc_arena_printf(&s->arena, "%s=%d", MSC_WORKER_VARIABLE, s->page_descriptor);
+    char *variable = msc_arena_printf(&s->arena, "%s=%d", MSC_WORKER_VARIABLE, s->page_descriptor);
     if (!s->environment || !variable) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the search process");
     }
@@ -167,14 +165,14 @@ static void stop_and_continue(struct supervisor *s) {
 static void check_deadlines(struct supervisor *s) {
     uint64_t now_ns = msc_clock_ns();
     uint64_t deadline_ns = atomic_load(&s->page->deadline_ns);
-    double kill_after_s = s->options->kill_after_s > 0.0 ? s->options->kill_after_s
-                                                         : DEFAULT_KILL_AFTER_S;
+    double kill_after_s =
+        s->options->kill_after_s > 0.0 ? s->options->kill_after_s : DEFAULT_KILL_AFTER_S;
     if (deadline_ns > 0 && now_ns > deadline_ns && !s->was_limit) {
         s->was_limit = true;
         kill(-s->worker, SIGKILL);
     }
-    if (s->n_requests >= 2 &&
-        (double)(now_ns - s->last_request_ns) * 1e-9 > kill_after_s && !s->was_forced) {
+    if (s->n_requests >= 2 && (double)(now_ns - s->last_request_ns) * 1e-9 > kill_after_s &&
+        !s->was_forced) {
         s->was_forced = true;
         kill(-s->worker, SIGKILL);
     }
@@ -214,8 +212,8 @@ static enum msc_status check_started(const struct supervisor *s, int state) {
     int error = atomic_load(&s->page->start_error);
     if (WIFEXITED(state) && WEXITSTATUS(state) == EXIT_NOT_STARTED &&
         !atomic_load(&s->page->is_open) && error != 0) {
-        return MSC_FAIL(MSC_E_IO, "cannot start the search process %s: %s",
-                        s->options->argv[0], strerror(error));
+        return MSC_FAIL(MSC_E_IO, "cannot start the search process %s: %s", s->options->argv[0],
+                        strerror(error));
     }
     return MSC_OK;
 }
@@ -257,7 +255,8 @@ static enum msc_status run(struct supervisor *s, int *exit_code) {
         if (n_restarts == MSC_SUPERVISE_MAX_RESTARTS) {
             return MSC_FAIL(MSC_E_STATE,
                             "the search process %s, and %d restarts brought no new trial; the "
-                            "record is whole", what, n_restarts);
+                            "record is whole",
+                            what, n_restarts);
         }
         n_restarts++;
         msc_log(s->options->log, MSC_LOG_WARNING, "the search process %s and is started again",

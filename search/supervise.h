@@ -54,9 +54,9 @@ enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options
 // How the worker before this one ended.
 enum msc_worker_death {
     MSC_WORKER_DEATH_NONE,
-    MSC_WORKER_DEATH_CRASH, // its own signal, or an exit in the middle of a trial
+    MSC_WORKER_DEATH_CRASH,  // its own signal, or an exit in the middle of a trial
     MSC_WORKER_DEATH_KILLED, // SIGKILL from outside: out of memory, most often
-    MSC_WORKER_DEATH_LIMIT, // the parent, at a trial's time limit
+    MSC_WORKER_DEATH_LIMIT,  // the parent, at a trial's time limit
 };
 
 struct msc_worker_page;

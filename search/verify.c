@@ -221,8 +221,7 @@ static enum msc_status verify_batch(struct msc_verify_result *result,
         trials[i] = msc_record_as_trial(origin_of(o->record, result->lines[places[i]].id));
     }
     const struct msc_evaluation evaluation = {.trials = trials, .n = n, .outcomes = outcomes};
-    enum msc_status status =
-        msc_env_evaluate(o->env, msc_record_goal(o->record), &evaluation);
+    enum msc_status status = msc_env_evaluate(o->env, msc_record_goal(o->record), &evaluation);
     for (size_t i = 0; i < n && status == MSC_OK; i++) {
         compare(&result->lines[places[i]], o, result->noise_ratio, &outcomes[i]);
     }

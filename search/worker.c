@@ -65,10 +65,9 @@ static enum msc_status take_page(struct msc_worker *worker, const char *variable
         page = mmap(NULL, sizeof(struct msc_worker_page), PROT_READ | PROT_WRITE, MAP_SHARED,
                     (int)descriptor, 0);
     }
-    if (page == MAP_FAILED ||
-        memcmp(page, MSC_WORKER_MAGIC, sizeof worker->page->magic) != 0) {
-        return MSC_FAIL(MSC_E_STATE, "%s=%s is no page of a parent process",
-                        MSC_WORKER_VARIABLE, variable);
+    if (page == MAP_FAILED || memcmp(page, MSC_WORKER_MAGIC, sizeof worker->page->magic) != 0) {
+        return MSC_FAIL(MSC_E_STATE, "%s=%s is no page of a parent process", MSC_WORKER_VARIABLE,
+                        variable);
     }
     close((int)descriptor);
     worker->page = page;

@@ -20,10 +20,10 @@
 struct msc_worker_page {
     char magic[8];
     // Written by the worker.
-    MSC_SHARED(uint64_t) deadline_ns; // kill it after this (msc_clock_ns); 0: never
-    MSC_SHARED(uint64_t) n_lines;     // committed by all workers
-    MSC_SHARED(uint32_t) is_busy;     // trials are in flight
-    MSC_SHARED(uint32_t) is_open;     // the worker has taken the page over
+    MSC_SHARED(uint64_t) deadline_ns;             // kill it after this (msc_clock_ns); 0: never
+    MSC_SHARED(uint64_t) n_lines;                 // committed by all workers
+    MSC_SHARED(uint32_t) is_busy;                 // trials are in flight
+    MSC_SHARED(uint32_t) is_open;                 // the worker has taken the page over
     MSC_SHARED(uint64_t) record_low, record_high; // hash of the record being written
     // Written by the parent (start_error by the child before it executes the program).
     MSC_SHARED(uint32_t) death; // enum msc_worker_death of the worker before

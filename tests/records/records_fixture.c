@@ -24,8 +24,9 @@ static const struct msc_metric metrics[FIXTURE_METRICS] = {
     {.name = "accuracy", .unit = "", .is_maximised = true},
 };
 static const double sizes[] = {30, 20, 10};
-static const struct msc_cost_factor factors[] = {
-    {.task = 0, .by_choice = sizes}, {.task = 1, .by_choice = sizes}, {.task = 2, .by_choice = sizes}};
+static const struct msc_cost_factor factors[] = {{.task = 0, .by_choice = sizes},
+                                                 {.task = 1, .by_choice = sizes},
+                                                 {.task = 2, .by_choice = sizes}};
 static const struct msc_cost_term terms[] = {
     {.scale = 1, .n_factors = 1, .factors = &factors[0]},
     {.scale = 1, .n_factors = 1, .factors = &factors[1]},

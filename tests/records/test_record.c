@@ -403,7 +403,8 @@ static void test_records_record__jq(void **state) {
     snprintf(command, sizeof command,
              "test \"$(jq -s -c '[length, .[0].seed, .[0].space.tasks[1].name, "
              "(.[1:] | map(.metrics.size_bytes) | add)]' '%s')\" = "
-             "'[6,\"18446744073709551615\",\"gr\xc3\xbc\xc3\x9f\",100]'", f->path);
+             "'[6,\"18446744073709551615\",\"gr\xc3\xbc\xc3\x9f\",100]'",
+             f->path);
     assert_int_equal(system(command), 0);
 }
 
@@ -411,20 +412,13 @@ int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_records_record__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(round_trip),
-        CASE(space_and_goal),
-        CASE(checksum),
-        CASE(torn_anywhere),
-        CASE(torn_header),
-        CASE(damage_in_the_middle),
-        CASE(lines_out_of_order),
-        CASE(no_record),
-        CASE(other_schema),
-        CASE(lock),
-        CASE(full_disk),
-        CASE(no_place_to_write),
-        CASE(set_aside),
-        CASE(jq),
+        CASE(round_trip),         CASE(space_and_goal),
+        CASE(checksum),           CASE(torn_anywhere),
+        CASE(torn_header),        CASE(damage_in_the_middle),
+        CASE(lines_out_of_order), CASE(no_record),
+        CASE(other_schema),       CASE(lock),
+        CASE(full_disk),          CASE(no_place_to_write),
+        CASE(set_aside),          CASE(jq),
     };
 #undef CASE
     msc_test_select(argc, argv);

@@ -86,12 +86,11 @@ static void test_records_record_query__front(void **state) {
     size_t n_expected = 0;
     for (size_t i = 0; i < N_TRIALS; i++) {
         struct msc_outcome a = outcome_of(record, i);
-        bool is_on_front = a.state == MSC_TRIAL_COMPLETE &&
-                           msc_record_trial(record, i)->repeat_of < 0;
+        bool is_on_front =
+            a.state == MSC_TRIAL_COMPLETE && msc_record_trial(record, i)->repeat_of < 0;
         for (size_t k = 0; k < N_TRIALS && is_on_front; k++) {
             struct msc_outcome b = outcome_of(record, k);
-            bool is_twin = b.objectives[0] == a.objectives[0] &&
-                           b.objectives[1] == a.objectives[1];
+            bool is_twin = b.objectives[0] == a.objectives[0] && b.objectives[1] == a.objectives[1];
             is_on_front = b.state != MSC_TRIAL_COMPLETE ||
                           (!msc_outcome_dominates(&b, &a, 2) && !(is_twin && k < i));
         }

@@ -39,12 +39,27 @@ static const uint32_t fake_order[MAX_CHOICES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
 static const double fake_sizes[MAX_CHOICES] = {10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
 
 static const struct msc_param fake_params[] = {
-    {.name = "tasks", .help = "tasks", .type = MSC_PARAM_I64, .number = 2, .min = 1,
-     .max = MAX_TASKS, .offset = offsetof(struct fake, tasks)},
-    {.name = "choices", .help = "choices", .type = MSC_PARAM_I64, .number = 4, .min = 1,
-     .max = MAX_CHOICES, .offset = offsetof(struct fake, choices)},
-    {.name = "baselines", .help = "baselines", .type = MSC_PARAM_I64, .number = 0, .min = 0,
-     .max = MAX_CHOICES, .offset = offsetof(struct fake, baselines)},
+    {.name = "tasks",
+     .help = "tasks",
+     .type = MSC_PARAM_I64,
+     .number = 2,
+     .min = 1,
+     .max = MAX_TASKS,
+     .offset = offsetof(struct fake, tasks)},
+    {.name = "choices",
+     .help = "choices",
+     .type = MSC_PARAM_I64,
+     .number = 4,
+     .min = 1,
+     .max = MAX_CHOICES,
+     .offset = offsetof(struct fake, choices)},
+    {.name = "baselines",
+     .help = "baselines",
+     .type = MSC_PARAM_I64,
+     .number = 0,
+     .min = 0,
+     .max = MAX_CHOICES,
+     .offset = offsetof(struct fake, baselines)},
     {0},
 };
 
@@ -56,8 +71,7 @@ static enum msc_status fake_init(struct msc_env *env) {
                                             .labels = fake_labels,
                                             .dearest_first = fake_order};
         f->factors[t] = (struct msc_cost_factor){.task = (uint32_t)t, .by_choice = fake_sizes};
-        f->terms[t] =
-            (struct msc_cost_term){.scale = 1, .n_factors = 1, .factors = &f->factors[t]};
+        f->terms[t] = (struct msc_cost_term){.scale = 1, .n_factors = 1, .factors = &f->factors[t]};
         for (uint32_t c = 0; c < MAX_CHOICES; c++) {
             f->points[c][t] = c;
         }
@@ -66,8 +80,8 @@ static enum msc_status fake_init(struct msc_env *env) {
         f->baseline_list[c] =
             (struct msc_baseline){.label = fake_labels[c], .choices = f->points[c]};
     }
-    f->cost = (struct msc_cost){
-        .metric = "size_bytes", .n_terms = (size_t)f->tasks, .terms = f->terms};
+    f->cost =
+        (struct msc_cost){.metric = "size_bytes", .n_terms = (size_t)f->tasks, .terms = f->terms};
     f->space = (struct msc_space){.n_tasks = (size_t)f->tasks,
                                   .tasks = f->task_list,
                                   .n_metrics = 2,
@@ -123,8 +137,8 @@ static enum msc_status fake_evaluate(struct msc_env *env, const struct msc_evalu
 }
 
 // What a point loses on data that was not searched on: twice as much.
-static enum msc_status fake_examine(struct msc_env *env, const uint32_t choices[],
-                                    unsigned what, struct cJSON **out) {
+static enum msc_status fake_examine(struct msc_env *env, const uint32_t choices[], unsigned what,
+                                    struct cJSON **out) {
     const struct fake *f = msc_env_state(env);
     double loss = 0.0;
     (void)what;

@@ -8,7 +8,7 @@
 
 struct fake_control {
     size_t n_calls;
-    size_t n_trials;            // evaluated
+    size_t n_trials; // evaluated
     size_t largest_call;
     enum msc_status fail_calls; // of more than one trial fail with this, unless MSC_OK
     int64_t fail_from;          // trials from this id on fail alone, too

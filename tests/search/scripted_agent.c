@@ -20,9 +20,13 @@ struct scripted {
 };
 
 static const struct msc_param scripted_params[] = {
-    {.name = "script", .help = "proposals, round by round", .type = MSC_PARAM_JSON,
+    {.name = "script",
+     .help = "proposals, round by round",
+     .type = MSC_PARAM_JSON,
      .offset = offsetof(struct scripted, script)},
-    {.name = "log", .help = "file to write to", .type = MSC_PARAM_TEXT,
+    {.name = "log",
+     .help = "file to write to",
+     .type = MSC_PARAM_TEXT,
      .offset = offsetof(struct scripted, log)},
     {0},
 };
@@ -44,8 +48,8 @@ static void note(const struct scripted *s, const char *line) {
     }
 }
 
-static enum msc_status scripted_ask(struct msc_agent *agent, struct msc_proposal out[],
-                                    size_t max, size_t *n) {
+static enum msc_status scripted_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
+                                    size_t *n) {
     struct scripted *s = msc_agent_state(agent);
     const cJSON *item = NULL;
     *n = 0;

@@ -26,7 +26,10 @@ struct launch {
     const char *agent;
     struct msc_search_options options; // env, agent_config, goal and record_path are filled in
 };
-#define LAUNCH_TRIALS(n) {.parallel = 8, .numerics = "test", .budget = {.trials = (n)}}
+#define LAUNCH_TRIALS(n)                                                                           \
+    {                                                                                              \
+        .parallel = 8, .numerics = "test", .budget = {.trials = (n) }                              \
+    }
 
 // A search with its environment kept for questions about it.
 struct search_run {

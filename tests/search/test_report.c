@@ -33,21 +33,21 @@ static void test_search_report__winner_beside_baselines(void **state) {
     struct search_run run;
     struct msc_str text = {0};
     cJSON *report = NULL;
-    const struct launch one = {
-        .path = f->path,
-        .env = "{\"tasks\":6,\"choices\":4,\"baselines\":3,"
-               "\"bounds\":{\"size_bytes\":{\"max\":55}}}",
-        .def = &msc_env_fake,
-        .agent = "{\"type\":\"grid_search\",\"mode\":\"greedy\"}",
-        .options = LAUNCH_TRIALS(-1)};
+    const struct launch one = {.path = f->path,
+                               .env = "{\"tasks\":6,\"choices\":4,\"baselines\":3,"
+                                      "\"bounds\":{\"size_bytes\":{\"max\":55}}}",
+                               .def = &msc_env_fake,
+                               .agent = "{\"type\":\"grid_search\",\"mode\":\"greedy\"}",
+                               .options = LAUNCH_TRIALS(-1)};
     fake_reset();
     run_launch(&run, &one);
     assert_ok(run.status);
     report_on(&run, &report, &text);
     const cJSON *winner = cJSON_GetObjectItem(report, "winner");
     const cJSON *examined = cJSON_GetObjectItem(winner, "examined");
-    assert_true(cJSON_GetObjectItem(cJSON_GetObjectItem(winner, "metrics"), "distill_loss")
-                    ->valuedouble == 5.0);
+    assert_true(
+        cJSON_GetObjectItem(cJSON_GetObjectItem(winner, "metrics"), "distill_loss")->valuedouble ==
+        5.0);
     assert_true(cJSON_GetObjectItem(cJSON_GetObjectItem(examined, "validation"), "distill_loss")
                     ->valuedouble == 10.0);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(winner, "choices")), 6);

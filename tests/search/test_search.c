@@ -60,10 +60,8 @@ static void test_search_search__goes_on_from_any_line(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
     fixture_join(whole, f, "whole.jsonl");
-    const struct launch all = {.path = whole,
-                               .env = kinds[2].env,
-                               .agent = kinds[2].agent,
-                               .options = LAUNCH_TRIALS(37)};
+    const struct launch all = {
+        .path = whole, .env = kinds[2].env, .agent = kinds[2].agent, .options = LAUNCH_TRIALS(37)};
     launch(&all);
     struct launch part = all;
     part.path = f->path;
@@ -142,12 +140,17 @@ static void test_search_search__ends(void **state) {
          MSC_SEARCH_END_AGENT},
         {NULL, NULL, {.trials = 0}, NULL, MSC_SEARCH_END_TRIALS},
         {NULL, NULL, {.trials = -1, .seconds = 0.05}, NULL, MSC_SEARCH_END_TIME},
-        {NULL, NULL, {.trials = -1, .has_target = true, .target = 1e9}, NULL,
+        {NULL,
+         NULL,
+         {.trials = -1, .has_target = true, .target = 1e9},
+         NULL,
          MSC_SEARCH_END_TARGET},
         {NULL, NULL, MSC_BUDGET_NONE, &cancel, MSC_SEARCH_END_CANCELLED},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct launch one = {.path = f->path, .env = rows[i].env, .agent = rows[i].agent,
+        struct launch one = {.path = f->path,
+                             .env = rows[i].env,
+                             .agent = rows[i].agent,
                              .options = LAUNCH_TRIALS(0)};
         one.options.budget = rows[i].budget;
         one.options.cancel = rows[i].cancel;

@@ -140,8 +140,8 @@ static void test_search_supervise__killed_anywhere(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
     struct msc_rng rng;
-    struct program p = program_of(
-        f, 400, "{\"tasks\":8,\"choices\":3,\"delay_us\":200,\"interaction\":0.5}");
+    struct program p =
+        program_of(f, 400, "{\"tasks\":8,\"choices\":3,\"delay_us\":200,\"interaction\":0.5}");
     msc_rng_seed(&rng, 11, 0);
     make_whole(f, whole, &p);
     int n_kills = 0;
@@ -207,8 +207,7 @@ static void test_search_supervise__hang(void **state) {
 static void test_search_supervise__interrupted(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
-    struct program p =
-        program_of(f, 200, "{\"tasks\":8,\"choices\":3,\"delay_us\":2000}");
+    struct program p = program_of(f, 200, "{\"tasks\":8,\"choices\":3,\"delay_us\":2000}");
     make_whole(f, whole, &p);
     const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++) {
@@ -231,8 +230,7 @@ static void test_search_supervise__interrupted(void **state) {
 // The second signal stops a round that would take many seconds.
 static void test_search_supervise__stopped_at_once(void **state) {
     const struct fixture *f = *state;
-    struct program p =
-        program_of(f, 100, "{\"tasks\":8,\"choices\":3,\"delay_us\":2000000}");
+    struct program p = program_of(f, 100, "{\"tasks\":8,\"choices\":3,\"delay_us\":2000000}");
     pid_t program = start(&p);
     assert_true(wait_for_growth(program, p.record, 1)); // the header
     double begin_s = msc_clock_seconds();
@@ -272,13 +270,8 @@ int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_search_supervise__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(killed_anywhere),
-        CASE(crash),
-        CASE(hang),
-        CASE(interrupted),
-        CASE(stopped_at_once),
-        CASE(gives_up),
-        CASE(environment),
+        CASE(killed_anywhere), CASE(crash),    CASE(hang),        CASE(interrupted),
+        CASE(stopped_at_once), CASE(gives_up), CASE(environment),
     };
 #undef CASE
     msc_test_select(argc, argv);

@@ -98,10 +98,8 @@ static void test_search_verify__changed_lines(void **state) {
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         struct msc_verify_result result;
         struct msc_record *forged = forge(f, run.result.record, rows[r].factor);
-        const struct msc_verify_options options = {.record = forged,
-                                                   .env = run.env,
-                                                   .numerics = rows[r].numerics,
-                                                   .noise_ratio = -1};
+        const struct msc_verify_options options = {
+            .record = forged, .env = run.env, .numerics = rows[r].numerics, .noise_ratio = -1};
         assert_ok(msc_verify_run(&result, &options));
         for (size_t i = 0; i < result.n_lines; i++) {
             const struct msc_record_trial *trial = msc_record_trial(forged, i);
