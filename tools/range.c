@@ -1,6 +1,7 @@
 #include "tools/range.h"
 
 #include "base/alloc.h"
+#include "base/platform.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -74,22 +75,22 @@ static double bin_centre(const struct msc_histogram *h, int bin) {
     return h->low + ((double)h->high - h->low) * (bin + 0.5) / MSC_HISTOGRAM_BINS;
 }
 
-// The integer a value takes, counted from the lowest.
-static int32_t level_of(double x, float scale, int32_t zero_point, int32_t low, int32_t high) {
-    double q = nearbyint(x / (double)scale) + zero_point;
-    return (int32_t)(q < low ? low : q > high ? high : q) - low;
-}
-
 // ---- Histograms -------------------------------------------------------------------------------
 
-// The bins that hold anything, and room for the sums of each integer.
+// The bins that hold anything, with what every candidate needs of them.
 struct work {
     int n_bins;
-    int bins[MSC_HISTOGRAM_BINS];
+    int bins[MSC_HISTOGRAM_BINS]; // ascending
     double centres[MSC_HISTOGRAM_BINS];
     double counts[MSC_HISTOGRAM_BINS];
-    double *mass, *n_filled; // [2^bits]
+    double sums[MSC_HISTOGRAM_BINS + 1];      // of the counts before
+    double entropies[MSC_HISTOGRAM_BINS + 1]; // of x log x of the counts before
+    int32_t levels[MSC_HISTOGRAM_BINS];       // under the candidate at hand
 };
+
+static double x_log_x(double x) {
+    return x > 0 ? x * log(x) : 0;
+}
 
 // Zeros are exact under every range, and networks have many of them: for kl the bin that holds 0
 // counts as much as its neighbours do, or it alone would decide.
@@ -104,97 +105,134 @@ static double smoothed_count(const struct msc_histogram *h, int zero_bin, int i)
 static void list_bins(struct work *w, const struct msc_histogram *h, bool is_smoothed) {
     int zero_bin = is_smoothed ? bin_of(h, 0) : -1;
     w->n_bins = 0;
+    w->sums[0] = w->entropies[0] = 0;
     for (int i = 0; i < MSC_HISTOGRAM_BINS; i++) {
         double count = smoothed_count(h, zero_bin, i);
         if (count > 0) {
-            w->bins[w->n_bins] = i;
-            w->centres[w->n_bins] = bin_centre(h, i);
-            w->counts[w->n_bins++] = count;
+            int n = w->n_bins++;
+            w->bins[n] = i;
+            w->centres[n] = bin_centre(h, i);
+            w->counts[n] = count;
+            w->sums[n + 1] = w->sums[n] + count;
+            w->entropies[n + 1] = w->entropies[n] + x_log_x(count);
         }
     }
 }
 
-static double histogram_error(const struct work *w, const struct msc_scheme *scheme,
-                              struct msc_range range) {
-    int32_t low, high, zero_point;
-    float scale;
+MSC_SIMD static double histogram_error(const struct work *w, double scale, double zero_point,
+                                       double low, double high) {
     double error = 0;
-    msc_scheme_limits(scheme, &low, &high);
-    msc_scheme_fit(scheme, range, &scale, &zero_point);
     for (int i = 0; i < w->n_bins; i++) {
-        double x = w->centres[i];
-        int32_t q = level_of(x, scale, zero_point, low, high) + low;
-        double d = x - (double)(q - zero_point) * (double)scale;
+        double q = nearbyint(w->centres[i] / scale) + zero_point;
+        q = q < low ? low : q > high ? high : q;
+        double d = w->centres[i] - (q - zero_point) * scale;
         error += w->counts[i] * d * d;
     }
     return error;
 }
 
-// First and last bin whose centre is inside the range; false when there is none.
-static bool bins_inside(const struct msc_histogram *h, double bottom, double top, int *first,
-                        int *last) {
-    *first = 0;
-    *last = MSC_HISTOGRAM_BINS - 1;
-    while (*first < MSC_HISTOGRAM_BINS && bin_centre(h, *first) < bottom) {
-        ++*first;
+// The integer that each bin takes, counted from the lowest.
+MSC_SIMD static void find_levels(struct work *w, double scale, double zero_point, double low,
+                                 double high) {
+    for (int i = 0; i < w->n_bins; i++) {
+        double q = nearbyint(w->centres[i] / scale) + zero_point;
+        q = q < low ? low : q > high ? high : q;
+        w->levels[i] = (int32_t)(q - low);
     }
-    while (*last >= 0 && bin_centre(h, *last) > top) {
-        --*last;
-    }
-    return *first <= *last;
 }
 
-// One bin's part of D(P || Q), from counts. An empty bin at the end that receives what lies outside
-// has no Q: a vanishing one stands in.
-static double divergence_term(double p, double q, double total, double inside) {
-    return p > 0 ? p / total * log(p / total / ((q > 0 ? q : 1e-6) / inside)) : 0;
+// First bin whose centre is not below `bottom`.
+static int first_inside(const struct msc_histogram *h, double bottom) {
+    double width = ((double)h->high - h->low) / MSC_HISTOGRAM_BINS;
+    int i = width > 0 ? (int)fmax((bottom - h->low) / width, 0) : 0;
+    i = i < MSC_HISTOGRAM_BINS ? i : MSC_HISTOGRAM_BINS - 1;
+    while (i > 0 && bin_centre(h, i - 1) >= bottom) {
+        i--;
+    }
+    while (i < MSC_HISTOGRAM_BINS && bin_centre(h, i) < bottom) {
+        i++;
+    }
+    return i;
+}
+
+// The first of the listed bins that is not below `bin`.
+static int find_listed(const struct work *w, int bin) {
+    int low = 0, high = w->n_bins;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        low = w->bins[middle] < bin ? middle + 1 : low;
+        high = w->bins[middle] < bin ? high : middle;
+    }
+    return low;
+}
+
+// Sum of p log q over the listed bins [begin, end): the mass of an integer lies evenly on its bins.
+static double log_q_sum(const struct work *w, int begin, int end) {
+    double sum = 0;
+    for (int i = begin; i < end;) {
+        int next = i + 1;
+        while (next < end && w->levels[next] == w->levels[i]) {
+            next++;
+        }
+        double mass = w->sums[next] - w->sums[i];
+        sum += mass * log(mass / (next - i));
+        i = next;
+    }
+    return sum;
+}
+
+// log q of one listed bin among [begin, end).
+static double log_q_of(const struct work *w, int begin, int end, int bin) {
+    int from = bin, to = bin + 1;
+    while (from > begin && w->levels[from - 1] == w->levels[bin]) {
+        from--;
+    }
+    while (to < end && w->levels[to] == w->levels[bin]) {
+        to++;
+    }
+    return log((w->sums[to] - w->sums[from]) / (to - from));
 }
 
 // D(P || Q) over the bins inside the range. P: their counts, with what lies outside moved to the
-// ends. Q: the counts inside, the mass of each integer spread evenly over its filled bins.
+// end bins. Q: the counts inside, the mass of each integer spread evenly over its filled bins; an
+// empty end bin that receives what lies outside has none, so a vanishing one stands in.
 static double histogram_divergence(struct work *w, const struct msc_histogram *h,
                                    const struct msc_scheme *scheme, struct msc_range range) {
+    const double vanishing = log(1e-6);
+    double reach = fmax(-(double)range.low, range.high);
+    int first = first_inside(h, scheme->is_symmetric ? -reach : range.low);
+    int past = first_inside(h, nextafter(scheme->is_symmetric ? reach : range.high, INFINITY));
+    int begin = find_listed(w, first), end = find_listed(w, past);
+    if (begin >= end) {
+        return INFINITY;
+    }
+    double before = w->sums[begin];
+    double after = w->sums[w->n_bins] - w->sums[end];
+    double inside = w->sums[end] - before;
+    double total = w->sums[w->n_bins];
+    double log_p = w->entropies[end] - w->entropies[begin]; // sums of p log p and p log q
+    double log_q = log_q_sum(w, begin, end);
+    double at_first = w->bins[begin] == first ? w->counts[begin] : 0;
+    double at_last = w->bins[end - 1] == past - 1 ? w->counts[end - 1] : 0;
+    log_q += before * (at_first > 0 ? log_q_of(w, begin, end, begin) : vanishing);
+    log_q += after * (at_last > 0 ? log_q_of(w, begin, end, end - 1) : vanishing);
+    log_p += x_log_x(at_first + before) - x_log_x(at_first);
+    at_last += first == past - 1 ? before : 0;
+    log_p += x_log_x(at_last + after) - x_log_x(at_last);
+    return (log_p - log_q) / total - log(total) + log(inside);
+}
+
+static double score_of(struct work *w, const struct msc_histogram *h,
+                       const struct msc_observation *o, struct msc_range range) {
     int32_t low, high, zero_point;
     float scale;
-    int first, last;
-    bool has_first = false, has_last = false;
-    double inside = 0, before = 0, after = 0, divergence = 0;
-    double reach = fmax(-(double)range.low, range.high);
-    msc_scheme_limits(scheme, &low, &high);
-    msc_scheme_fit(scheme, range, &scale, &zero_point);
-    size_t n_levels = (size_t)(high - low) + 1;
-    memset(w->mass, 0, n_levels * sizeof(w->mass[0]));
-    memset(w->n_filled, 0, n_levels * sizeof(w->n_filled[0]));
-    if (!bins_inside(h, scheme->is_symmetric ? -reach : range.low,
-                     scheme->is_symmetric ? reach : range.high, &first, &last)) {
-        return INFINITY;
+    msc_scheme_limits(&o->scheme, &low, &high);
+    msc_scheme_fit(&o->scheme, range, &scale, &zero_point);
+    if (o->observer == MSC_OBSERVER_MSE) {
+        return histogram_error(w, scale, zero_point, low, high);
     }
-    for (int i = 0; i < w->n_bins; i++) {
-        *(w->bins[i] < first ? &before : w->bins[i] > last ? &after : &inside) += w->counts[i];
-        if (w->bins[i] >= first && w->bins[i] <= last) {
-            int32_t level = level_of(w->centres[i], scale, zero_point, low, high);
-            w->mass[level] += w->counts[i];
-            w->n_filled[level] += 1;
-        }
-    }
-    if (!(inside > 0)) {
-        return INFINITY;
-    }
-    double total = inside + before + after;
-    for (int i = 0; i < w->n_bins; i++) {
-        if (w->bins[i] < first || w->bins[i] > last) {
-            continue;
-        }
-        has_first = has_first || w->bins[i] == first;
-        has_last = has_last || w->bins[i] == last;
-        int32_t level = level_of(w->centres[i], scale, zero_point, low, high);
-        double p =
-            w->counts[i] + (w->bins[i] == first ? before : 0) + (w->bins[i] == last ? after : 0);
-        divergence += divergence_term(p, w->mass[level] / w->n_filled[level], total, inside);
-    }
-    divergence += has_first ? 0 : divergence_term(before, 0, total, inside);
-    divergence += has_last ? 0 : divergence_term(after, 0, total, inside);
-    return divergence;
+    find_levels(w, scale, zero_point, low, high);
+    return histogram_divergence(w, h, &o->scheme, range);
 }
 
 static struct msc_range percentile_of_histogram(const struct msc_histogram *h, double percentile) {
@@ -219,23 +257,20 @@ static struct msc_range percentile_of_histogram(const struct msc_histogram *h, d
 
 static enum msc_status best_shrunken(struct msc_range *out, const struct msc_histogram *h,
                                      const struct msc_observation *o) {
+    // Divergences are differences of sums near 10: below this they are rounding.
+    double margin = o->observer == MSC_OBSERVER_KL ? 1e-12 : 0;
     struct msc_range whole = with_zero(h->low, h->high);
     double best_score = INFINITY;
-    size_t n_levels = (size_t)1 << o->scheme.bits;
-    struct work *w = msc_alloc(sizeof(*w) + 2 * n_levels * sizeof(double));
+    struct work *w = msc_alloc(sizeof(*w));
     if (!w) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the range of a histogram");
     }
-    w->mass = (double *)(w + 1);
-    w->n_filled = w->mass + n_levels;
     list_bins(w, h, o->observer == MSC_OBSERVER_KL);
     *out = whole;
     for (int c = 0; c < CANDIDATES; c++) {
         struct msc_range range = shrunken(whole, c);
-        double score = o->observer == MSC_OBSERVER_KL
-                           ? histogram_divergence(w, h, &o->scheme, range)
-                           : histogram_error(w, &o->scheme, range);
-        if (score < best_score) {
+        double score = score_of(w, h, o, range);
+        if (score < best_score - margin) {
             best_score = score;
             *out = range;
         }
