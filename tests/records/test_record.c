@@ -408,6 +408,27 @@ static void test_records_record__jq(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+// The example in docs/record.md is a record.
+static void test_records_record__documented(void **state) {
+    const struct fixture *f = *state;
+    size_t n_bytes = 0;
+    char *text = fixture_read(&n_bytes, MSC_TESTS_FOLDER "/../docs/record.md");
+    FILE *file = fopen(f->path, "wb");
+    assert_non_null(file);
+    for (char *line = strstr(text, "    {\"kind\""); line; line = strstr(line, "    {\"kind\"")) {
+        line += 4;
+        fwrite(line, 1, strcspn(line, "\n") + 1, file);
+    }
+    fclose(file);
+    msc_free(text);
+    struct msc_record *record = open_record(f, MSC_RECORD_READ);
+    assert_false(msc_record_was_cut(record));
+    assert_int_equal(msc_record_n_trials(record), 8);
+    assert_int_equal(msc_record_trial(record, 6)->retry_of, 4);
+    assert_string_equal(msc_record_numerics(record, 7), "cpu 1 avx2 onednn-2.6.3");
+    msc_record_close(record);
+}
+
 int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_records_record__##name, fixture_setup, fixture_teardown)
@@ -419,6 +440,7 @@ int main(int argc, char **argv) {
         CASE(other_schema),       CASE(lock),
         CASE(full_disk),          CASE(no_place_to_write),
         CASE(set_aside),          CASE(jq),
+        CASE(documented),
     };
 #undef CASE
     msc_test_select(argc, argv);
