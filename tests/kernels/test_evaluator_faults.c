@@ -4,6 +4,7 @@
 #include "fake_backend.h"
 
 #include <limits.h>
+#include <stdio.h>
 
 enum { N_TRIALS = 12 };
 
@@ -185,6 +186,29 @@ static void test_kernels_evaluator_faults__sink(void **state) {
     close_bench(&b);
 }
 
+static enum msc_status refuse(void *payload, size_t trial, size_t batch,
+                              const struct msc_view values[]) {
+    (void)payload;
+    (void)values;
+    return MSC_FAIL(MSC_E_INVALID, "trial %zu, batch %zu", trial, batch);
+}
+
+// Of several failures that of the lowest batch is told, whichever came first.
+static void test_kernels_evaluator_faults__lowest_batch(void **state) {
+    struct msc_sink sink = {.batch = refuse};
+    struct bench b;
+    (void)state;
+    open_bench(&b, 4);
+    assert_ok(msc_evaluator_run(b.ev, b.trials, N_TRIALS, &sink, 0));
+    for (int t = 0; t < N_TRIALS; t++) {
+        char expected[40];
+        snprintf(expected, sizeof(expected), "trial %d, batch 0", t);
+        assert_string_equal(b.trials[t].message, expected);
+    }
+    check_recovery(&b);
+    close_bench(&b);
+}
+
 // ---- Memory -----------------------------------------------------------------------------------
 
 // One allocation of the backend fails: the trial that met it is tried again alone.
@@ -338,6 +362,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator_faults__step),
         cmocka_unit_test(test_kernels_evaluator_faults__every_step),
         cmocka_unit_test(test_kernels_evaluator_faults__sink),
+        cmocka_unit_test(test_kernels_evaluator_faults__lowest_batch),
         cmocka_unit_test(test_kernels_evaluator_faults__one_buffer),
         cmocka_unit_test(test_kernels_evaluator_faults__no_buffers),
         cmocka_unit_test(test_kernels_evaluator_faults__one_allocation),
