@@ -102,9 +102,11 @@ static enum msc_status write_text(const struct msc_verify_result *result) {
     return status;
 }
 
-static enum msc_status verify(struct msc_verify_result *result, const struct msc_cli_call *call,
+// What a result's lines point at belongs to the environment, so it is printed before that goes.
+static enum msc_status verify(bool *is_different, const struct msc_cli_call *call,
                               const struct verify_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
+    struct msc_verify_result result = {0};
     struct msc_processor *p = NULL;
     struct msc_record *record = NULL;
     int64_t *ids = NULL;
@@ -128,8 +130,11 @@ static enum msc_status verify(struct msc_verify_result *result, const struct msc
         .noise_ratio = -1,
         .log = o.log,
     };
-    status = msc_verify_run(result, &what);
+    MSC_TRY_OUT(msc_verify_run(&result, &what));
+    *is_different = result.n_by_verdict[MSC_VERIFY_DIFFERENT] > 0;
+    status = v->common.json ? write_json(&result) : write_text(&result);
 out:
+    msc_verify_result_finish(&result);
     msc_processor_close(p);
     msc_record_close(record);
     msc_free(ids);
@@ -137,14 +142,8 @@ out:
 }
 
 static int run(const struct msc_cli_call *call, void *payload) {
-    const struct verify_values *v = payload;
-    struct msc_verify_result result = {0};
-    enum msc_status status = verify(&result, call, v);
-    bool is_different = result.n_by_verdict[MSC_VERIFY_DIFFERENT] > 0;
-    if (status == MSC_OK) {
-        status = v->common.json ? write_json(&result) : write_text(&result);
-    }
-    msc_verify_result_finish(&result);
+    bool is_different = false;
+    enum msc_status status = verify(&is_different, call, payload);
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);
     }
