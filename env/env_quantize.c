@@ -6,6 +6,7 @@
 #include "data/safetensors.h"
 #include "env/distill.h"
 #include "env/quantize_space.h"
+#include "graph/onnx.h"
 #include "tools/strategy.h"
 
 #include <math.h>
@@ -31,6 +32,7 @@ struct quantize {
     struct msc_distill *distill;   // on the calibration samples
     struct msc_distill *validated; // on the validation samples; made when first asked for
     struct msc_quantize_space space;
+    int file_metric; // index of file_bytes, or -1
     size_t n_slots;
     const struct msc_quant **fixed; // [n_slots] edits of slots that are no task
     struct msc_hash parameters;     // of scales, zero points and reference outputs
@@ -283,6 +285,18 @@ static void fill_edits(const struct quantize *z, const uint32_t choices[],
 
 // ---- The environment's functions --------------------------------------------------------------
 
+// Exporting every trial takes time: the size of the file is measured only where the goal names it.
+static bool asks_for_file(const cJSON *config) {
+    const cJSON *bounds = cJSON_GetObjectItemCaseSensitive(config, "bounds");
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(config, "objectives")) {
+        if (cJSON_IsString(item) && strcmp(item->valuestring, "file_bytes") == 0) {
+            return true;
+        }
+    }
+    return cJSON_GetObjectItemCaseSensitive(bounds, "file_bytes") != NULL;
+}
+
 static enum msc_status quantize_init(struct msc_env *env) {
     struct quantize *z = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
@@ -292,9 +306,13 @@ static enum msc_status quantize_init(struct msc_env *env) {
     MSC_TRY(get_parameters(env, z));
     MSC_TRY(build_fixed(env, z));
     const struct msc_plan *plan = msc_evaluator_plan(msc_distill_evaluator(z->distill), 0);
-    return msc_quantize_space_build(&z->space, z->quantizer, plan, z->fixed,
-                                    msc_dataset_batch_samples(host->dataset, 0),
-                                    msc_dataset_has_labels(host->dataset), msc_env_arena(env));
+    unsigned measured = msc_dataset_has_labels(host->dataset) ? MSC_QUANTIZE_MEASURES_ACCURACY : 0;
+    measured |= asks_for_file(msc_env_config(env)) ? MSC_QUANTIZE_MEASURES_FILE : 0;
+    MSC_TRY(msc_quantize_space_build(&z->space, z->quantizer, plan, z->fixed,
+                                     msc_dataset_batch_samples(host->dataset, 0), measured,
+                                     msc_env_arena(env)));
+    z->file_metric = msc_space_find_metric(&z->space.space, "file_bytes");
+    return MSC_OK;
 }
 
 static const struct msc_space *quantize_space(const struct msc_env *env) {
@@ -348,10 +366,25 @@ static void finish_trial(void *payload, size_t i) {
     }
 }
 
+static enum msc_status measure_file(const struct msc_env *env,
+                                    const struct msc_quant *const edits[], double *out) {
+    const struct quantize *z = msc_env_state(env);
+    const struct msc_onnx_export_options o = {.sites = msc_quantizer_sites(z->quantizer),
+                                              .slot_edits = edits};
+    uint64_t n_bytes;
+    MSC_TRY(msc_onnx_measure(&n_bytes, msc_env_host(env)->graph, &o));
+    *out = (double)n_bytes;
+    return MSC_OK;
+}
+
 static enum msc_status quantize_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
     struct quantize *z = msc_env_state(env);
     MSC_TRY(make_room(z, e->n));
     z->evaluation = e;
+    for (size_t i = 0; z->file_metric >= 0 && i < e->n; i++) {
+        set_run(z, i, e->trials[i].choices);
+        MSC_TRY(measure_file(env, z->runs[i].edits, &e->outcomes[i].metrics[z->file_metric]));
+    }
     for (size_t i = 0; i < e->n; i++) {
         set_run(z, i, e->trials[i].choices);
     }
@@ -373,6 +406,9 @@ static enum msc_status quantize_reference(struct msc_env *env, double metrics[MS
     MSC_TRY(msc_distill_run(z->distill, &run, 1, NULL, NULL));
     if (run.status != MSC_OK) {
         return msc_status_restore(run.status, run.message);
+    }
+    if (z->file_metric >= 0) {
+        MSC_TRY(measure_file(env, NULL, &metrics[z->file_metric]));
     }
     metrics[MSC_QUANTIZE_LOSS] = run.loss;
     if (!isnan(run.accuracy)) {

@@ -378,16 +378,20 @@ static const struct msc_metric all_metrics[] = {
     {.name = "bit_ops", .unit = "", .is_exact = true},
     {.name = "bit_ops_ratio", .unit = "", .is_exact = true},
     {.name = "macs", .unit = "", .is_exact = true},
+    {.name = "file_bytes", .unit = "bytes"},
 };
 
-static enum msc_status build_metrics(struct builder *b, bool has_labels) {
+static enum msc_status build_metrics(struct builder *b, unsigned measured) {
     const size_t n = sizeof(all_metrics) / sizeof(all_metrics[0]);
     struct msc_metric *metrics = msc_arena_array(b->arena, n, sizeof(metrics[0]));
     if (!metrics) {
         return no_memory();
     }
     for (size_t i = 0; i < n; i++) {
-        if (i != MSC_QUANTIZE_ACCURACY || has_labels) {
+        unsigned needs = i == MSC_QUANTIZE_ACCURACY ? MSC_QUANTIZE_MEASURES_ACCURACY
+                         : i == n - 1               ? MSC_QUANTIZE_MEASURES_FILE
+                                                    : 0;
+        if ((needs & ~measured) == 0) {
             metrics[b->out->space.n_metrics++] = all_metrics[i];
         }
     }
@@ -417,7 +421,7 @@ static enum msc_status build_baselines(struct builder *b) {
 enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
                                          const struct msc_quantizer *q, const struct msc_plan *plan,
                                          const struct msc_quant *const fixed[], int64_t n_batch,
-                                         bool has_labels, struct msc_arena *arena) {
+                                         unsigned measured, struct msc_arena *arena) {
     struct builder b = {.out = out,
                         .q = q,
                         .sites = msc_quantizer_sites(q),
@@ -433,6 +437,6 @@ enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
     MSC_TRY(map_slots(&b));
     MSC_TRY(build_tasks(&b));
     MSC_TRY(build_costs(&b));
-    MSC_TRY(build_metrics(&b, has_labels));
+    MSC_TRY(build_metrics(&b, measured));
     return build_baselines(&b);
 }

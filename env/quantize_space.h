@@ -6,6 +6,7 @@
 //                  counting 32
 //   macs           multiply-accumulates for one sample, which quantising does not change
 //   *_ratio        against the float model
+//   file_bytes     of the exported model without metadata; measured, and only where the goal names it
 #ifndef MSC_ENV_QUANTIZE_SPACE_H
 #define MSC_ENV_QUANTIZE_SPACE_H
 
@@ -26,12 +27,18 @@ struct msc_quantize_space {
     double float_size_bytes, macs, float_bit_ops;
 };
 
+// Metrics beside the loss that trials are measured by.
+enum {
+    MSC_QUANTIZE_MEASURES_ACCURACY = 1 << 0,
+    MSC_QUANTIZE_MEASURES_FILE = 1 << 1, // file_bytes, of the exported model
+};
+
 // `fixed` [n_slots] are the edits of slots that are no task (NULL: float). `plan` gives bound
-// shapes for batches of `n_batch` samples. Everything lives in the arena.
+// shapes for batches of `n_batch` samples; `measured` is of MSC_QUANTIZE_MEASURES_*. Everything lives in the arena.
 enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
                                          const struct msc_quantizer *q, const struct msc_plan *plan,
                                          const struct msc_quant *const fixed[], int64_t n_batch,
-                                         bool has_labels, struct msc_arena *arena);
+                                         unsigned measured, struct msc_arena *arena);
 
 // Indices of the metrics that are measured.
 enum {

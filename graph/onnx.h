@@ -44,6 +44,9 @@ struct msc_onnx_export_options {
 // Complete or absent. Values keep their ONNX names.
 enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
                               const struct msc_onnx_export_options *options);
+// The size of the file that msc_onnx_save would write.
+enum msc_status msc_onnx_measure(uint64_t *n_bytes, const struct msc_graph *g,
+                                 const struct msc_onnx_export_options *options);
 
 #ifdef __cplusplus
 }

@@ -244,8 +244,13 @@ static enum msc_status add_metadata(Onnx__ModelProto *model, struct msc_onnx_exp
     return MSC_OK;
 }
 
-static enum msc_status pack(const Onnx__ModelProto *model, const char *path) {
+// Writes the message to `path`, or only measures it when that is NULL.
+static enum msc_status pack(const Onnx__ModelProto *model, const char *path, uint64_t *size) {
     size_t n_bytes = onnx__model_proto__get_packed_size(model);
+    *size = n_bytes;
+    if (path == NULL) {
+        return MSC_OK;
+    }
     if (n_bytes > INT32_MAX) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "the model has %zu bytes, an ONNX file at most 2^31",
                         n_bytes);
@@ -260,7 +265,7 @@ static enum msc_status pack(const Onnx__ModelProto *model, const char *path) {
     return status;
 }
 
-static enum msc_status write_model(struct msc_onnx_export *e, const char *path) {
+static enum msc_status write_model(struct msc_onnx_export *e, const char *path, uint64_t *size) {
     Onnx__GraphProto graph = ONNX__GRAPH_PROTO__INIT;
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT;
@@ -285,21 +290,19 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path) 
     model.opset_import = &opsets;
     model.graph = &graph;
     MSC_TRY(add_metadata(&model, e));
-    return pack(&model, path);
+    return pack(&model, path, size);
 }
 
-enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
-                              const struct msc_onnx_export_options *options) {
+static enum msc_status export_model(const struct msc_graph *g, const char *path, uint64_t *size,
+                                    const struct msc_onnx_export_options *options) {
     static const struct msc_onnx_export_options defaults = {0};
     struct msc_onnx_export e = {.graph = g, .options = options == NULL ? &defaults : options};
     size_t n = (size_t)g->n_tensors;
     e.names = msc_arena_array(&e.arena, n, sizeof(e.names[0]));
     e.is_written = msc_arena_array(&e.arena, n, sizeof(e.is_written[0]));
-    enum msc_status status =
-        e.names == NULL || e.is_written == NULL ? msc_onnx__no_memory(&e) : write_model(&e, path);
-    if (status != MSC_OK) {
-        status = msc_status_prefix(status, "%s", path);
-    }
+    enum msc_status status = e.names == NULL || e.is_written == NULL
+                                 ? msc_onnx__no_memory(&e)
+                                 : write_model(&e, path, size);
     for (size_t i = 0; i < e.n_arrays; i++) {
         msc_array_release(e.arrays[i]);
     }
@@ -311,4 +314,16 @@ enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
     msc_graph__names_finish(&e.node_names);
     msc_arena_finish(&e.arena);
     return status;
+}
+
+enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
+                              const struct msc_onnx_export_options *options) {
+    uint64_t size;
+    enum msc_status status = export_model(g, path, &size, options);
+    return status == MSC_OK ? MSC_OK : msc_status_prefix(status, "%s", path);
+}
+
+enum msc_status msc_onnx_measure(uint64_t *n_bytes, const struct msc_graph *g,
+                                 const struct msc_onnx_export_options *options) {
+    return export_model(g, NULL, n_bytes, options);
 }

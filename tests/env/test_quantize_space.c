@@ -30,7 +30,8 @@ static void fill_fixed(struct bench *b) {
 static enum msc_status build(struct bench *b, bool has_labels) {
     fill_fixed(b);
     return msc_quantize_space_build(&b->space, b->q, msc_evaluator_plan(b->c.ev, 0), b->fixed,
-                                    msc_dataset_batch_samples(b->c.data, 0), has_labels, &b->arena);
+                                    msc_dataset_batch_samples(b->c.data, 0),
+                                    has_labels ? MSC_QUANTIZE_MEASURES_ACCURACY : 0, &b->arena);
 }
 
 static void open_bench(struct bench *b, const char *config, int64_t batch) {
