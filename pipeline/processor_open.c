@@ -2,7 +2,7 @@
 #include "pipeline/processor_internal.h"
 
 #include "base/file.h"
-#include "records/record.h"
+#include "records/record_header.h"
 
 #include <string.h>
 
@@ -217,64 +217,128 @@ enum msc_status msc_processor__has_record(bool *out, size_t *n_trials, const cha
     return MSC_OK;
 }
 
-// Was the record's end made under other numerics than these?
-static enum msc_status is_foreign(bool *out, const struct msc_processor *p, const char *path) {
-    struct msc_record *record = NULL;
-    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_READ, NULL));
-    *out = strcmp(msc_record_numerics(record, (int64_t)msc_record_n_trials(record)),
-                  msc_processor_numerics(p)) != 0;
-    msc_record_close(record);
-    return MSC_OK;
+// Were the record's parameters, which are as old as its header, made under other numerics?
+static bool is_foreign(const struct msc_processor *p, const struct msc_record *record) {
+    return strcmp(msc_record_numerics(record, 0), msc_processor_numerics(p)) != 0;
+}
+
+// A change of the configuration is told as such, before anything is made of it.
+static enum msc_status check_config(struct msc_processor *p, const struct msc_record *record) {
+    cJSON *stored = cJSON_CreateObject();
+    cJSON *wanted = cJSON_CreateObject();
+    cJSON *config = NULL;
+    enum msc_status status = MSC_OK;
+    const cJSON *old = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "config");
+    MSC_TRY_OUT(msc_json_add(stored, "config", cJSON_Duplicate(old, true)));
+    MSC_TRY_OUT(msc_processor__make_config(&config, p));
+    MSC_TRY_OUT(msc_json_add(wanted, "config", config));
+    status = msc_record_header_compare(stored, wanted, msc_config_free_keys,
+                                       msc_record_path(record));
+out:
+    cJSON_Delete(stored);
+    cJSON_Delete(wanted);
+    return status;
+}
+
+// Parameters that were lost and made again must be the same; else they are not kept.
+static enum msc_status check_parameters(const struct msc_processor *p,
+                                        const struct msc_record *record, bool was_there) {
+    static const char key[] = "params_hash";
+    const cJSON *header = msc_record_header(record);
+    const cJSON *old = cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetObjectItemCaseSensitive(header, "env"), key);
+    cJSON *now = cJSON_CreateObject();
+    enum msc_status status = now ? msc_env_describe(p->env, now) : msc_processor__no_memory();
+    const cJSON *new = cJSON_GetObjectItemCaseSensitive(now, key);
+    if (status == MSC_OK && cJSON_IsString(old) && cJSON_IsString(new) &&
+        strcmp(old->valuestring, new->valuestring) != 0) {
+        if (!was_there && p->parameters_path) {
+            (void)msc_file_remove(p->parameters_path);
+        }
+        status = MSC_FAIL(MSC_E_STATE,
+                          was_there ? "%s.params: it is not that of this record; put the right one "
+                                      "back"
+                                    : "%s: its .params file is missing, and the scales made again "
+                                      "differ: the model, the samples or their order have changed",
+                          msc_record_path(record));
+    }
+    cJSON_Delete(now);
+    return status;
 }
 
 // What must not be computed twice lies beside the record, and goes with it.
 static enum msc_status set_parameters(struct msc_processor *p, struct msc_env_host *host,
-                                      bool has_record, enum msc_processor_mode mode) {
-    const char *record = msc_processor__entry(p)->record;
-    p->parameters_path = msc_arena_printf(&p->arena, "%s.params", record);
+                                      const struct msc_record *record,
+                                      enum msc_processor_mode mode) {
+    const char *path = msc_processor__entry(p)->record;
+    p->parameters_path = msc_arena_printf(&p->arena, "%s.params", path);
     if (!p->parameters_path) {
         return msc_processor__no_memory();
     }
-    if (has_record) {
-        MSC_TRY(is_foreign(&host->parameters_required, p, record));
-    } else if (mode == MSC_PROCESSOR_RUN) {
-        MSC_TRY(msc_file_remove(p->parameters_path));
-    } else {
-        p->parameters_path = NULL; // computed, but not kept
+    host->parameters_required = record && is_foreign(p, record);
+    if (!record && mode == MSC_PROCESSOR_RUN) {
+        MSC_TRY(msc_file_remove(p->parameters_path)); // of a record that is gone
     }
-    if (mode == MSC_PROCESSOR_LOOK && p->parameters_path && !msc_file_exists(p->parameters_path) &&
-        !host->parameters_required) {
-        p->parameters_path = NULL;
+    bool is_there = record && msc_file_exists(p->parameters_path);
+    if (mode == MSC_PROCESSOR_LOOK && !is_there && !host->parameters_required) {
+        p->parameters_path = NULL; // computed, but not kept
     }
     host->parameters_path = p->parameters_path;
     return MSC_OK;
 }
 
-enum msc_status msc_processor__enter(struct msc_processor *p, size_t entry,
-                                     enum msc_processor_mode mode) {
-    struct msc_env_host host = {.abi = MSC_ENV_ABI};
-    bool has_record = false;
-    p->index = entry;
-    const struct msc_config_entry *e = msc_processor__entry(p);
-    MSC_TRY(msc_processor__has_record(&has_record, NULL, e->record));
-    MSC_TRY(msc_processor__set_base(p, has_record, mode));
-    MSC_TRY(set_parameters(p, &host, has_record, mode));
+static void fill_host(struct msc_env_host *host, const struct msc_processor *p) {
     if (p->model) {
-        host.graph = p->model->graph;
-        host.dataset = p->model->dataset;
-        host.validation = p->model->validation;
-        host.backend = p->model->dataset ? p->model->backend : NULL;
-        host.n_threads = p->model->n_threads;
-        host.memory_bytes = p->model->memory_bytes;
+        host->graph = p->model->graph;
+        host->dataset = p->model->dataset;
+        host->validation = p->model->validation;
+        host->backend = p->model->dataset ? p->model->backend : NULL;
+        host->n_threads = p->model->n_threads;
+        host->memory_bytes = p->model->memory_bytes;
     }
-    host.base = p->base;
-    host.log = p->log;
-    host.cancel = p->options.cancel;
+    host->base = p->base;
+    host->log = p->log;
+    host->cancel = p->options.cancel;
+}
+
+// `record` NULL: there is none yet.
+static enum msc_status enter(struct msc_processor *p, const struct msc_record *record,
+                             enum msc_processor_mode mode) {
+    const struct msc_config_entry *e = msc_processor__entry(p);
+    struct msc_env_host host = {.abi = MSC_ENV_ABI};
+    MSC_TRY(msc_processor__set_base(p, record != NULL, mode));
+    if (record) {
+        MSC_TRY(check_config(p, record));
+    }
+    MSC_TRY(set_parameters(p, &host, record, mode));
+    fill_host(&host, p);
+    bool was_there = host.parameters_path && msc_file_exists(host.parameters_path);
     enum msc_status status = msc_env_create(&p->env, e->env_def, e->env, &host);
     if (status == MSC_OK) {
         status = msc_env_read_goal(&p->goal, msc_env_space(p->env), e->env);
     }
-    return status == MSC_OK ? MSC_OK : msc_status_prefix(status, "%s", e->name);
+    if (status != MSC_OK) {
+        return msc_status_prefix(status, "%s", e->name);
+    }
+    return record ? check_parameters(p, record, was_there) : MSC_OK;
+}
+
+enum msc_status msc_processor__enter(struct msc_processor *p, size_t entry,
+                                     enum msc_processor_mode mode) {
+    struct msc_record *record = NULL;
+    p->index = entry;
+    const char *path = msc_processor__entry(p)->record;
+    // With --restart a dry run only leaves the old record out of account.
+    bool is_passed_over = p->options.restart && p->options.is_dry_run;
+    if (!is_passed_over && msc_file_exists(path)) {
+        enum msc_status status = msc_record_open(&record, path, MSC_RECORD_READ, NULL);
+        if (status != MSC_OK && status != MSC_E_NOT_FOUND) {
+            return status;
+        }
+    }
+    enum msc_status status = enter(p, record, mode);
+    msc_record_close(record);
+    return status;
 }
 
 void msc_processor__leave(struct msc_processor *p) {

@@ -50,11 +50,29 @@ static bool is_listed(const char *const list[], const char *key) {
     return false;
 }
 
+// Is a member of config free? Its path within config must match one of the patterns.
+static bool is_free_in_config(const struct comparison *c, const char *key) {
+    static const char config[] = "config";
+    char path[MAX_PATH_TEXT];
+    const char *inside = c->path + sizeof config - 1;
+    if (strncmp(c->path, config, sizeof config - 1) != 0 || (*inside && *inside != '.')) {
+        return false;
+    }
+    snprintf(path, sizeof path, "%s%s%s", *inside ? inside + 1 : "", *inside ? "." : "", key);
+    for (size_t i = 0; c->free_keys && c->free_keys[i]; i++) {
+        if (msc_glob_match(c->free_keys[i], path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // Members that may differ between launches of one search. `stored` or `wanted` may be NULL.
 static bool is_free(const struct comparison *c, const char *key, const cJSON *stored,
                     const cJSON *wanted) {
     static const char *const top[] = {"program", "numerics", "measured", "checksum", NULL};
-    if (strcmp(key, "budget") == 0 && (cJSON_IsObject(stored) || cJSON_IsObject(wanted))) {
+    if (strcmp(key, "budget") == 0 &&
+        (cJSON_IsObject(stored) || cJSON_IsObject(wanted))) {
         return true;
     }
     if (c->path[0] == '\0') {
@@ -63,7 +81,7 @@ static bool is_free(const struct comparison *c, const char *key, const cJSON *st
     if (strcmp(c->path, "hashes") == 0) {
         return !stored || !wanted;
     }
-    return strcmp(c->path, "config") == 0 && is_listed(c->free_keys, key);
+    return is_free_in_config(c, key);
 }
 
 static enum msc_status compare(struct comparison *c, const cJSON *stored, const cJSON *wanted);

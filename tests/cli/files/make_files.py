@@ -54,6 +54,7 @@ def main():
 
     x = rng.uniform(size=(20, 1, 4, 4)).astype("float32")
     numpy.savez(os.path.join(HERE, "inputs.npz"), x=x)
+    numpy.savez(os.path.join(HERE, "inputs_other.npz"), x=x[::-1])
     numpy.savez(os.path.join(HERE, "inputs_uint8.npz"), x=(x * 255).astype("uint8"))
     numpy.savez(os.path.join(HERE, "inputs_shape.npz"), x=x.reshape(20, 4, 4, 1))
     numpy.savez(os.path.join(HERE, "inputs_name.npz"), image=x, other=x)
