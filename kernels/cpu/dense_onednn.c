@@ -37,11 +37,11 @@ struct msc_dense_weights {
 
 // ---- Engine -----------------------------------------------------------------------------------
 
-// With oneDNN 2.6.3 a primitive that is made while another thread makes one now and then multiplies
-// wrong weights for as long as it lives: in 20 of 2000 processes that began with a quantised trial
-// of the digits example on two threads, in none of 3500 with this lock. The library is one for the
-// whole process, so the lock is, too.
-static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+// While oneDNN 2.6 describes a convolution it keeps a size that depends on the weights' type in a
+// static variable (last_ic_block_size). With a second thread describing one of another type it may
+// then take a wrong layout for the weights, without an error. The library is one for the whole
+// process, so the lock is, too.
+static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct {
     dnnl_cpu_isa_t isa;
@@ -190,8 +190,10 @@ static bool is_slow(const_dnnl_primitive_desc_t pd) {
 
 static enum msc_status routine_init(struct msc_dense *d) {
     dnnl_primitive_desc_t pd = NULL;
-    MSC_TRY(msc_dense__primitive_desc(&pd, &d->desc, d->engine->engine));
-    enum msc_status status = MSC_OK;
+    pthread_mutex_lock(&describing);
+    enum msc_status status = msc_dense__primitive_desc(&pd, &d->desc, d->engine->engine);
+    pthread_mutex_unlock(&describing);
+    MSC_TRY(status);
     if (d->desc.is_int8 && is_slow(pd)) {
         status = MSC_FAIL(MSC_E_UNSUPPORTED, "oneDNN: no fast int8 routine for this shape");
     }
@@ -213,11 +215,9 @@ enum msc_status msc_dense_create(struct msc_dense **out, struct msc_dense_engine
     }
     d->engine = engine;
     d->desc = *desc;
-    pthread_mutex_lock(&making);
     int before = enter(engine);
     enum msc_status status = routine_init(d);
     leave(engine, before);
-    pthread_mutex_unlock(&making);
     if (status != MSC_OK) {
         msc_dense_destroy(d);
         return status;
@@ -259,8 +259,8 @@ struct reorder {
     dnnl_stream_t stream;
 };
 
-static enum msc_status reorder_make(struct reorder *r, const struct msc_dense *d,
-                                    const void *elements) {
+static enum msc_status reorder_run(struct reorder *r, const struct msc_dense *d,
+                                   dnnl_memory_t packed, const void *elements) {
     dnnl_memory_desc_t plain;
     dnnl_engine_t engine = d->engine->engine;
     MSC_TRY(msc_dense__plain_weights(&plain, &d->desc));
@@ -269,16 +269,7 @@ static enum msc_status reorder_make(struct reorder *r, const struct msc_dense *d
     MSC_TRY(msc_dense__check(
         dnnl_reorder_primitive_desc_create(&r->pd, &plain, engine, &d->packed, engine, NULL),
         "pack weights"));
-    return msc_dense__check(dnnl_primitive_create(&r->primitive, r->pd), "pack weights");
-}
-
-static enum msc_status reorder_run(struct reorder *r, const struct msc_dense *d,
-                                   dnnl_memory_t packed, const void *elements) {
-    dnnl_engine_t engine = d->engine->engine;
-    pthread_mutex_lock(&making);
-    enum msc_status status = reorder_make(r, d, elements);
-    pthread_mutex_unlock(&making);
-    MSC_TRY(status);
+    MSC_TRY(msc_dense__check(dnnl_primitive_create(&r->primitive, r->pd), "pack weights"));
     MSC_TRY(msc_dense__check(dnnl_stream_create(&r->stream, engine, dnnl_stream_default_flags),
                              "create a stream"));
     dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, r->plain}, {DNNL_ARG_TO, packed}};
