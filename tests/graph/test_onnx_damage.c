@@ -5,57 +5,10 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "tests/short_memory.h"
 
 #include <limits.h>
 #include <unistd.h>
-
-void *__real_malloc(size_t n_bytes);
-void *__real_calloc(size_t count, size_t element_bytes);
-void *__real_realloc(void *pointer, size_t n_bytes);
-void *__real_aligned_alloc(size_t alignment, size_t n_bytes);
-void __real_free(void *pointer);
-void *__wrap_malloc(size_t n_bytes);
-void *__wrap_calloc(size_t count, size_t element_bytes);
-void *__wrap_realloc(void *pointer, size_t n_bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes);
-void __wrap_free(void *pointer);
-
-static int n_until_failure = INT_MAX;
-static int n_live;
-
-static bool refused(void) {
-    return n_until_failure != INT_MAX && --n_until_failure == 0;
-}
-
-static void *counted(void *pointer) {
-    n_live += pointer != NULL;
-    return pointer;
-}
-
-void *__wrap_malloc(size_t n_bytes) {
-    return refused() ? NULL : counted(__real_malloc(n_bytes));
-}
-
-void *__wrap_calloc(size_t count, size_t element_bytes) {
-    return refused() ? NULL : counted(__real_calloc(count, element_bytes));
-}
-
-void *__wrap_realloc(void *pointer, size_t n_bytes) {
-    if (refused()) {
-        return NULL;
-    }
-    void *moved = __real_realloc(pointer, n_bytes);
-    return pointer ? moved : counted(moved);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes) {
-    return refused() ? NULL : counted(__real_aligned_alloc(alignment, n_bytes));
-}
-
-void __wrap_free(void *pointer) {
-    n_live -= pointer != NULL;
-    __real_free(pointer);
-}
 
 // Models that between them have every kind of message and most operators.
 static const char *const models[] = {
