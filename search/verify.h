@@ -26,7 +26,8 @@ const char *msc_verify_verdict_name(enum msc_verify_verdict verdict);
 struct msc_verify_line {
     int64_t id;
     enum msc_verify_verdict verdict;
-    // Of a different line: the metric (or "state"), and what the record has and what came out.
+    // Of a different line: the metric (or "state"), whose name is borrowed from the record and its
+    // environment, and what the record has and what came out.
     const char *metric;
     double recorded, found;
     enum msc_trial_state recorded_state, found_state;
