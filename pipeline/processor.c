@@ -76,6 +76,18 @@ static enum msc_status run_entry(struct msc_processor *p, size_t i,
     return status;
 }
 
+// A dry run finds nothing, but a record may tell what the next search starts from.
+static enum msc_status recall_dry(struct msc_processor *p, size_t i) {
+    const struct msc_config_entry *e = &p->config->entries[i];
+    bool has_record = false;
+    if (i < p->first || !e->strategy_file || p->options.restart) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_processor__has_record(&has_record, NULL, e->record));
+    enum msc_status status = has_record ? msc_processor__recall(p, i) : MSC_OK;
+    return status == MSC_E_STATE ? MSC_OK : status; // it has no winner yet
+}
+
 static enum msc_status run_all(struct msc_processor *p, struct msc_processor_result *result) {
     bool is_dry_run = p->options.is_dry_run;
     MSC_TRY(msc_processor__load(p, is_dry_run ? MSC_PROCESSOR_LOOK : MSC_PROCESSOR_RUN));
@@ -89,6 +101,9 @@ static enum msc_status run_all(struct msc_processor *p, struct msc_processor_res
     bool is_alone = p->end == p->first + 1 && p->config->entries[p->first].base;
     for (size_t i = is_alone ? p->first : 0; i < p->end; i++) {
         MSC_TRY(run_entry(p, i, result));
+        if (is_dry_run) {
+            MSC_TRY(recall_dry(p, i));
+        }
         if (result->was_cancelled || !result->is_feasible) {
             break; // nothing to go on from
         }

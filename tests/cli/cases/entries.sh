@@ -19,6 +19,7 @@ ls w
 grep -c '"site"' w/msc_quantize.json
 sed 's/.*"base":"\([^"]*\)".*/base \1/;q' w/quantize_1.jsonl
 cp w/msc_quantize.json both.json
+mscgym search c.json --dry-run | grep -c '^space: '
 # The first alone does not undo the second.
 mscgym search c.json --entry quantize[0] >/dev/null
 cmp both.json w/msc_quantize.json && echo "the strategy file is still that of both"
