@@ -51,7 +51,7 @@ static enum msc_status run_baseline(struct msc_processor *p) {
     bool is_new = false;
     for (size_t i = p->first; i < p->end; i++) {
         bool has_record = false;
-        MSC_TRY(msc_processor__has_record(&has_record, NULL, c->entries[i].record));
+        MSC_TRY(msc_processor__has_record(&has_record, c->entries[i].record));
         is_new = is_new || !has_record;
     }
     return is_new && p->model && p->model->dataset
@@ -83,7 +83,7 @@ static enum msc_status recall_dry(struct msc_processor *p, size_t i) {
     if (i < p->first || !e->strategy_file || p->options.restart) {
         return MSC_OK;
     }
-    MSC_TRY(msc_processor__has_record(&has_record, NULL, e->record));
+    MSC_TRY(msc_processor__has_record(&has_record, e->record));
     enum msc_status status = has_record ? msc_processor__recall(p, i) : MSC_OK;
     return status == MSC_E_STATE ? MSC_OK : status; // it has no winner yet
 }

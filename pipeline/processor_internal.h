@@ -51,8 +51,8 @@ enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_
 enum msc_status msc_processor__enter(struct msc_processor *p, size_t entry,
                                      enum msc_processor_mode mode);
 void msc_processor__leave(struct msc_processor *p);
-// Is there a record with a header? *n_trials (may be NULL) is how many lines it has.
-enum msc_status msc_processor__has_record(bool *out, size_t *n_trials, const char *path);
+// Is there a record with a header?
+enum msc_status msc_processor__has_record(bool *out, const char *path);
 
 // processor_base.c
 // Reads or checks what the entry at hand starts from.

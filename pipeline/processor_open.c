@@ -198,7 +198,7 @@ struct msc_env *msc_processor_env(const struct msc_processor *p) {
 
 // ---- One entry --------------------------------------------------------------------------------
 
-enum msc_status msc_processor__has_record(bool *out, size_t *n_trials, const char *path) {
+enum msc_status msc_processor__has_record(bool *out, const char *path) {
     struct msc_record *record = NULL;
     *out = false;
     if (!msc_file_exists(path)) {
@@ -210,9 +210,6 @@ enum msc_status msc_processor__has_record(bool *out, size_t *n_trials, const cha
     }
     MSC_TRY(status);
     *out = true;
-    if (n_trials) {
-        *n_trials = msc_record_n_trials(record);
-    }
     msc_record_close(record);
     return MSC_OK;
 }

@@ -104,7 +104,7 @@ enum msc_status msc_processor__start_publishing(struct msc_processor *p) {
         const struct msc_config_entry *later = &p->config->entries[i];
         bool has_record = false;
         if (later->strategy_file) {
-            MSC_TRY(msc_processor__has_record(&has_record, NULL, later->record));
+            MSC_TRY(msc_processor__has_record(&has_record, later->record));
         }
         p->may_publish = p->may_publish && !has_record;
     }

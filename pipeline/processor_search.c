@@ -200,7 +200,7 @@ enum msc_status msc_processor__search(struct msc_processor *p,
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_processor__make_config(&config, p));
     msc_processor__fill_options(&o, p, config);
-    MSC_TRY_OUT(msc_processor__has_record(&has_record, NULL, o.record_path));
+    MSC_TRY_OUT(msc_processor__has_record(&has_record, o.record_path));
     if (!has_record || p->options.is_dry_run) { // said once
         MSC_TRY_OUT(msc_remark_costs(msc_env_space(p->env), &p->goal, p->log));
     }
