@@ -1,14 +1,14 @@
 # A folder that cannot be written, and a full disk: the record stays whole.
 . "$(dirname "$0")/../lib.sh"
 toy a 40
-sed -i 's|"workspace": "a"|"workspace": "/sys/a"|' a.json
+sed -i 's|"workspace": "a"|"workspace": "/dev/null/a"|' a.json
 # The system's own words differ between read-only, forbidden and the like.
 cause='s/: [^:]*$/: CAUSE/'
 try mscgym search a.json | sed "$cause"
 tiny b
 mscgym search b.json --quiet >/dev/null
-try mscgym export b/tiny.jsonl -o /sys/x.onnx | sed "$cause"
-try mscgym run "$FILES/tiny.onnx" --input x="$FILES/x.npy" --output /sys/out |
+try mscgym export b/tiny.jsonl -o /dev/null/x.onnx | sed "$cause"
+try mscgym run "$FILES/tiny.onnx" --input x="$FILES/x.npy" --output /dev/null/out |
     sed "$cause"
 
 # The record may grow to 8 KB only, as on a full disk.
