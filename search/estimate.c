@@ -26,6 +26,7 @@ static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o
         n_trials = fmin(n_trials, floor(fmax(0.0, o->budget.seconds - elapsed_s) / e->trial_s));
     }
     e->n_trials = fmin(n_trials, e->n_points);
+    e->is_counted = o->budget.trials >= 0;
     e->left_s = e->n_trials * e->trial_s;
     if (isnan(e->trial_s) && o->budget.seconds > 0.0) {
         e->left_s = fmax(0.0, o->budget.seconds - elapsed_s);
@@ -140,7 +141,8 @@ static void write_duration(struct msc_str *out, double seconds) {
 }
 
 enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const char *record_path) {
-    double need = isfinite(estimate->record_bytes) ? estimate->record_bytes : 0.0;
+    // Without a number of trials to go by, an agent may end long before time or space do.
+    double need = estimate->is_counted ? estimate->record_bytes : 0.0;
     if ((double)estimate->free_bytes >= need + SPARE_BYTES) {
         return MSC_OK;
     }

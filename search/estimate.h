@@ -15,6 +15,7 @@ struct msc_estimate {
     size_t n_measured;   // trials it was measured on
     double n_points;     // in the space
     double n_trials;     // what the budget buys from here on; +inf: no limit
+    bool is_counted;     // the budget is a number of trials: as many are to be expected
     double left_s;       // until then; +inf: no limit, NaN: not known
     double end_wall_s;   // seconds since 1970, UTC
     uint64_t line_bytes; // of one trial
@@ -30,7 +31,7 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
 // The same from a record that the caller has open.
 enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct msc_record *record,
                                          const struct msc_search_options *options);
-// MSC_E_IO when the record will not fit on its disk.
+// MSC_E_IO when the record of a counted budget will not fit on its disk, or the disk is full.
 enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const char *record_path);
 // Appends a few lines for people.
 void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate);
