@@ -13,11 +13,16 @@ void *__wrap_calloc(size_t count, size_t element_bytes);
 void *__wrap_realloc(void *pointer, size_t n_bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes);
 
-int n_until_failure = INT_MAX;
-int n_live;
+atomic_int n_until_failure = INT_MAX;
+atomic_int n_failing = 1;
+atomic_int n_live;
 
 static bool refused(void) {
-    return n_until_failure != INT_MAX && --n_until_failure == 0;
+    if (n_until_failure == INT_MAX) {
+        return false;
+    }
+    int left = atomic_fetch_sub(&n_until_failure, 1) - 1;
+    return left <= 0 && left > -n_failing;
 }
 
 static void *counted(void *pointer) {

@@ -5,15 +5,18 @@
 #ifndef MSC_TESTS_SHORT_MEMORY_H
 #define MSC_TESTS_SHORT_MEMORY_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 // For libraries that take allocation functions of their own (cJSON's hooks).
 void *__wrap_malloc(size_t n_bytes);
 void __wrap_free(void *pointer);
 
-// The n-th allocation from now on returns NULL; INT_MAX: none. It is 0 or less once that happened.
-extern int n_until_failure;
+// The n-th allocation from now on returns NULL, and so do the next ones, n_failing in all; INT_MAX:
+// none. n_until_failure is 0 or less once that happened.
+extern atomic_int n_until_failure;
+extern atomic_int n_failing; // 1 unless a test says otherwise
 // Allocations that were not freed.
-extern int n_live;
+extern atomic_int n_live;
 
 #endif

@@ -2,64 +2,12 @@
 // allocation functions here, so that each call can be refused in turn.
 #include "eval_case.h"
 #include "fake_backend.h"
+#include "tests/short_memory.h"
 
 #include <limits.h>
 #include <stdio.h>
 
 enum { N_TRIALS = 12 };
-
-void *__real_malloc(size_t n_bytes);
-void *__real_calloc(size_t count, size_t element_bytes);
-void *__real_realloc(void *pointer, size_t n_bytes);
-void *__real_aligned_alloc(size_t alignment, size_t n_bytes);
-void __real_free(void *pointer);
-void *__wrap_malloc(size_t n_bytes);
-void *__wrap_calloc(size_t count, size_t element_bytes);
-void *__wrap_realloc(void *pointer, size_t n_bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes);
-void __wrap_free(void *pointer);
-
-static atomic_int n_until_failure = INT_MAX; // this call is refused, and so many after it:
-static atomic_int n_failing = 1;
-static atomic_int n_live;
-
-static bool refused(void) {
-    if (n_until_failure == INT_MAX) {
-        return false;
-    }
-    int left = atomic_fetch_sub(&n_until_failure, 1) - 1;
-    return left <= 0 && left > -n_failing;
-}
-
-static void *counted(void *pointer) {
-    n_live += pointer != NULL;
-    return pointer;
-}
-
-void *__wrap_malloc(size_t n_bytes) {
-    return refused() ? NULL : counted(__real_malloc(n_bytes));
-}
-
-void *__wrap_calloc(size_t count, size_t element_bytes) {
-    return refused() ? NULL : counted(__real_calloc(count, element_bytes));
-}
-
-void *__wrap_realloc(void *pointer, size_t n_bytes) {
-    if (refused()) {
-        return NULL;
-    }
-    void *moved = __real_realloc(pointer, n_bytes);
-    return pointer ? moved : counted(moved);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes) {
-    return refused() ? NULL : counted(__real_aligned_alloc(alignment, n_bytes));
-}
-
-void __wrap_free(void *pointer) {
-    n_live -= pointer != NULL;
-    __real_free(pointer);
-}
 
 // ---- A bench ----------------------------------------------------------------------------------
 
