@@ -27,12 +27,22 @@ struct msc_backend_options {
 
 #define MSC_BACKEND_OPTIONS_INIT {.n_threads = 1, .kernel_threads = 1, .allow_int8 = true}
 
+// A form of a step's output to write while its float32 elements are at hand, as `quantize` would.
+struct msc_quantized {
+    struct msc_view view;          // view.quant is NULL for fake-quantised float32
+    const struct msc_quant *quant; // always given
+};
+
 // One run of a prepared step. Inputs carry their format: an input read through a slot may be
 // integers (view.quant) or float32. Outputs are allocated by the caller as the plan's values say.
 struct msc_call {
     const struct msc_view *inputs;  // [step.n_inputs]
     const struct msc_view *outputs; // [step.n_outputs]
     const void *weights;            // variant made by `weights`; NULL when the step has none
+    // Only for steps that `quantizes`: forms of output 0. With any, output 0 may have no data; they
+    // are then written instead of it.
+    const struct msc_quantized *quantized; // [n_quantized]
+    int32_t n_quantized;
 };
 
 // How a step wants its values.
@@ -73,6 +83,8 @@ struct msc_backend_def {
     // Runs n calls of one step. `thread` < n_threads; calls with different threads may overlap.
     enum msc_status (*run)(struct msc_backend *b, const struct msc_step *step,
                            const struct msc_call calls[], size_t n, int thread);
+    // Optional: can runs of this step write quantised forms of their output (msc_call.quantized)?
+    bool (*quantizes)(const struct msc_backend *b, const struct msc_step *step);
     // float32 in to integers (out->quant set, uint8 or int8) or to fake-quantised float32.
     enum msc_status (*quantize)(struct msc_backend *b, const struct msc_view *in,
                                 const struct msc_view *out, const struct msc_quant *q, int thread);

@@ -171,6 +171,12 @@ static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *
     return MSC_OK;
 }
 
+static bool cpu_quantizes(const struct msc_backend *base, const struct msc_step *step) {
+    (void)base;
+    const struct prepared *p = step->kernel;
+    return p->family->quantizes;
+}
+
 // ---- Memory -----------------------------------------------------------------------------------
 
 static void *cpu_allocate(struct msc_backend *b, size_t n_bytes) {
@@ -210,6 +216,7 @@ const struct msc_backend_def msc_backend_cpu = {
     .weights = cpu_weights,
     .release_weights = cpu_release_weights,
     .run = cpu_run,
+    .quantizes = cpu_quantizes,
     .quantize = msc_cpu_quantize,
     .allocate = cpu_allocate,
     .release_memory = cpu_release_memory,

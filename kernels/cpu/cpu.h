@@ -61,6 +61,7 @@ struct msc_cpu_family {
     void (*release)(void *kernel);
     enum msc_status (*run)(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread);
+    bool quantizes; // runs obey call->quantized
     // Optional: default none are needed.
     enum msc_status (*weights)(void *kernel, struct msc_cpu_backend *b,
                                const struct msc_quant *edit, void **out, size_t *n_bytes);
