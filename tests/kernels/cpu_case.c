@@ -319,7 +319,7 @@ static void run_step(struct runner *r, struct msc_step *s) {
             s->weight_slot == MSC_NO_ID ? NULL : r->c->edits[s->weight_slot];
         assert_ok(r->b->def->weights(r->b, s, edit, &weights, &n_bytes));
     }
-    struct msc_call call = {inputs, outputs, weights};
+    struct msc_call call = {.inputs = inputs, .outputs = outputs, .weights = weights};
     // Twice, on the last thread first: nothing may depend on earlier calls or on who calls.
     assert_ok(r->b->def->run(r->b, s, &call, 1, r->c->options.n_threads - 1));
     assert_ok(r->b->def->run(r->b, s, &call, 1, 0));
