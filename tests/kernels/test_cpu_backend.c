@@ -166,9 +166,9 @@ static void *work(void *payload) {
     struct msc_view plain = msc_plan_view(s->plan, s->plan->wanted[0], NULL);
     out.data = s->b->def->allocate(s->b, msc_view_n_bytes(&out));
     plain.data = s->b->def->allocate(s->b, msc_view_n_bytes(&out));
-    struct msc_call call = {&s->integers, &out, s->weights};
+    struct msc_call call = {.inputs = &s->integers, .outputs = &out, .weights = s->weights};
     w->n_wrong += s->b->def->run(s->b, s->conv, &call, 1, w->thread) != MSC_OK;
-    call = (struct msc_call){&out, &plain, NULL};
+    call = (struct msc_call){.inputs = &out, .outputs = &plain, .weights = NULL};
     w->n_wrong += s->b->def->run(s->b, s->reorder, &call, 1, w->thread) != MSC_OK;
     w->n_wrong +=
         memcmp(plain.data, msc_array_data(s->expected), msc_array_n_bytes(s->expected)) != 0;
@@ -222,7 +222,7 @@ static void test_kernels_cpu_backend__threads(void **state) {
         msc_plan_view(plan, plan->steps[0].inputs[0], msc_array_data(c.inputs[0]));
     struct msc_view last = msc_plan_view(plan, s.conv->inputs[0], NULL);
     last.data = s.b->def->allocate(s.b, msc_view_n_bytes(&last));
-    assert_ok(s.b->def->run(s.b, &plan->steps[0], &(struct msc_call){&nchw, &last, NULL}, 1, 0));
+    assert_ok(s.b->def->run(s.b, &plan->steps[0], &(struct msc_call){.inputs = &nchw, .outputs = &last, .weights = NULL}, 1, 0));
     s.integers = last;
     s.integers.dtype = MSC_DTYPE_I8;
     s.integers.quant = c.edits[s.conv->slots[0]];

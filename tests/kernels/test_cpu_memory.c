@@ -38,7 +38,7 @@ static enum msc_status run_step(const struct cpu_case *c, struct msc_backend *b,
         const struct msc_quant *q = s->weight_slot == MSC_NO_ID ? NULL : c->edits[s->weight_slot];
         MSC_TRY(b->def->weights(b, s, q, &weights, &n_bytes));
     }
-    struct msc_call call = {inputs, outputs, weights};
+    struct msc_call call = {.inputs = inputs, .outputs = outputs, .weights = weights};
     enum msc_status status = b->def->run(b, s, &call, 1, 0);
     if (s->n_joints > 0) {
         b->def->release_weights(b, s, weights);
