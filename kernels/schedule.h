@@ -5,6 +5,9 @@
 // to cached results is never touched. Threads take ready nodes last in, first out, which follows a
 // batch down the network while its data is in cache and frees it soonest; new batches are begun
 // only when nothing else is ready.
+//
+// Where the backend can, a step's output is quantised while the step runs: the nodes of its
+// quantisations are fused into it. When nobody else reads the output it is never stored.
 #ifndef MSC_KERNELS_SCHEDULE_H
 #define MSC_KERNELS_SCHEDULE_H
 
@@ -25,6 +28,8 @@ struct msc_node {
     int32_t n_pending;       // inputs not ready yet
     int32_t first_edge;      // to the nodes that wait for this one, or MSC_NO_ID
     int32_t n_users;         // nodes that have still to read it
+    int32_t n_fused;         // quantisations among its users that it makes itself
+    bool is_fused;           // made by the step that it reads
     int32_t failure;         // the one that reached this node, or MSC_NO_ID
     struct msc_entry *entry; // once ready and until the last user has read it
 };
@@ -98,10 +103,24 @@ struct msc_schedule {
     double macs_run, macs_asked;
 };
 
+static inline const struct msc_class *msc_node_class(const struct msc_schedule *s,
+                                                     const struct msc_node *node) {
+    return &s->groups[node->group].classes.items[node->class_id];
+}
+
+// The node that makes a class for the batch of `node`.
+struct msc_node *msc_schedule_node(const struct msc_schedule *s, const struct msc_node *node,
+                                   int32_t class_id);
+
 // Makes the nodes of all trials; groups hold their classes and targets already.
 enum msc_status msc_schedule_build(struct msc_schedule *s);
 // Walks them to the end. Trials receive their status; MSC_E_CANCELLED when stopped.
 enum msc_status msc_schedule_run(struct msc_schedule *s);
+
+// What a node stands for, without the lock. Those of its inputs and its own entries are there.
+enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_node *node,
+                                     int thread, void **weights, size_t *weights_bytes);
+enum msc_status msc_schedule_hand_over(struct msc_schedule *s, const struct msc_node *node);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,11 @@ int32_t *msc_group_node(const struct msc_group *g, int32_t class_id, int32_t bat
     return &g->nodes[(size_t)class_id * (size_t)g->n_batches + (size_t)column];
 }
 
+struct msc_node *msc_schedule_node(const struct msc_schedule *s, const struct msc_node *node,
+                                   int32_t class_id) {
+    return &s->nodes[*msc_group_node(&s->groups[node->group], class_id, node->batch)];
+}
+
 static enum msc_status add_node(struct msc_schedule *s, struct msc_node model, int32_t *id) {
     MSC_TRY(msc_grow(&s->nodes, &s->nodes_capacity, s->n_nodes + 1, sizeof(s->nodes[0])));
     model.first_edge = MSC_NO_ID;
@@ -164,6 +169,28 @@ static enum msc_status build_trial(struct msc_schedule *s, int32_t group, size_t
     return make_sink_node(s, group, trial, batch);
 }
 
+// May the step make this user itself? Noise is added to what is stored.
+static bool can_fuse(const struct msc_schedule *s, const struct msc_node *user) {
+    const struct msc_class *k = user->class_id == MSC_NO_ID ? NULL : msc_node_class(s, user);
+    return k && k->kind == MSC_CLASS_QUANTIZE && k->noise_seed == 0;
+}
+
+static void fuse_users(struct msc_schedule *s, struct msc_node *node) {
+    const struct msc_backend_def *def = s->backend->def;
+    if (node->class_id == MSC_NO_ID || node->entry || !def->quantizes) {
+        return;
+    }
+    const struct msc_step *step = step_of(&s->groups[node->group], msc_node_class(s, node));
+    if (!step || step->n_outputs != 1 || !def->quantizes(s->backend, step)) {
+        return;
+    }
+    for (int32_t e = node->first_edge; e != MSC_NO_ID; e = s->edges[e].next) {
+        struct msc_node *user = &s->nodes[s->edges[e].node];
+        user->is_fused = can_fuse(s, user);
+        node->n_fused += user->is_fused;
+    }
+}
+
 static enum msc_status prepare_group(struct msc_group *g) {
     size_t n = g->classes.n * (size_t)g->n_batches;
     MSC_TRY(msc_grow(&g->nodes, &g->nodes_capacity, n + 1, sizeof(g->nodes[0])));
@@ -237,6 +264,7 @@ enum msc_status msc_schedule_build(struct msc_schedule *s) {
     }
     // From here on the readers' pins alone hold what was found in the cache.
     for (size_t i = 0; i < s->n_nodes; i++) {
+        fuse_users(s, &s->nodes[i]);
         if (s->nodes[i].entry) {
             msc_cache_unpin(s->cache, s->nodes[i].entry);
             s->n_done++;

@@ -224,6 +224,65 @@ static struct msc_view tensor_view(const struct msc_graph *g, int32_t tensor,
     return v;
 }
 
+static void quantize(void *y, const struct msc_view *out, const float x[],
+                     const struct msc_quant *q) {
+    int64_t n = msc_view_n_elements(out);
+    if (!out->quant) {
+        assert_int_equal(out->dtype, MSC_DTYPE_F32);
+        msc_fake_quantize_run(y, x, n, q->scales[0], q->zero_points[0], q->low, q->high);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        int32_t v = msc_quantize_value(x[i], q->scales[0], q->zero_points[0], q->low, q->high);
+        if (out->dtype == MSC_DTYPE_U8) {
+            ((uint8_t *)y)[i] = (uint8_t)v;
+        } else {
+            ((int8_t *)y)[i] = (int8_t)v;
+        }
+    }
+}
+
+static enum msc_status fake_quantize(struct msc_backend *b, const struct msc_view *in,
+                                     const struct msc_view *out, const struct msc_quant *q,
+                                     int thread) {
+    struct fake_backend *f = fake_from(b);
+    (void)thread;
+    atomic_fetch_add(&f->n_quantised, 1);
+    if (!f->does_nothing) {
+        assert_true(in->layout == out->layout && q->n == 1);
+        quantize(address(f, out->data), out, address(f, in->data), q);
+    }
+    return MSC_OK;
+}
+
+static bool fake_quantizes(const struct msc_backend *b, const struct msc_step *step) {
+    return fake_from((struct msc_backend *)b)->quantizes && step->n_outputs == 1;
+}
+
+// An output in the layout that is asked for: to its own memory, if any, and in its other forms.
+static void write_output(struct fake_backend *f, const struct msc_call *call, int32_t i,
+                         const struct msc_view *plain, struct msc_arena *arena) {
+    const struct msc_view *to = &call->outputs[i];
+    void *moved = plain->data;
+    if (to->layout == MSC_LAYOUT_LAST) {
+        moved = msc_arena_alloc(arena, msc_view_n_bytes(to) + 1);
+        move_channels(moved, plain->data, to, true);
+    }
+    if (to->data) {
+        memcpy(address(f, to->data), moved, msc_view_n_bytes(to));
+    } else {
+        assert_true(call->n_quantized > 0);
+        atomic_fetch_add(&f->n_unstored, 1);
+    }
+    for (int32_t k = 0; k < call->n_quantized; k++) {
+        const struct msc_quantized *form = &call->quantized[k];
+        assert_int_equal(form->view.layout, to->layout);
+        assert_true(i == 0 && form->quant);
+        atomic_fetch_add(&f->n_fused, 1);
+        quantize(address(f, form->view.data), &form->view, moved, form->quant);
+    }
+}
+
 static enum msc_status run_joints(struct fake_backend *f, const struct msc_step *step,
                                   const struct msc_call *call, struct msc_arena *arena) {
     const struct msc_plan *plan = step->kernel;
@@ -246,12 +305,7 @@ static enum msc_status run_joints(struct fake_backend *f, const struct msc_step 
         MSC_TRY(msc_reference_find(j->joint->op)(&reference));
         inner[k] = outputs[0];
         for (int32_t i = 0; is_last && i < n; i++) {
-            const struct msc_view *to = &call->outputs[i];
-            if (to->layout == MSC_LAYOUT_LAST) {
-                move_channels(address(f, to->data), outputs[i].data, to, true);
-            } else {
-                memcpy(address(f, to->data), outputs[i].data, msc_view_n_bytes(to));
-            }
+            write_output(f, call, i, &outputs[i], arena);
         }
     }
     return MSC_OK;
@@ -286,10 +340,9 @@ static enum msc_status fake_run(struct msc_backend *b, const struct msc_step *st
         return MSC_FAIL(MSC_E_DEVICE, "joint %s failed on purpose", f->failing_joint);
     }
     if (step->kind == MSC_STEP_REORDER) {
-        bool to_last = calls->outputs[0].layout == MSC_LAYOUT_LAST;
         assert_int_not_equal(calls->inputs[0].layout, calls->outputs[0].layout);
-        move_channels(address(f, calls->outputs[0].data), address(f, calls->inputs[0].data),
-                      &calls->inputs[0], to_last);
+        struct msc_view plain = plain_copy(f, &calls->inputs[0], &arena);
+        write_output(f, calls, 0, &plain, &arena);
     } else {
         status = run_joints(f, step, calls, &arena);
     }
@@ -297,42 +350,13 @@ static enum msc_status fake_run(struct msc_backend *b, const struct msc_step *st
     return status;
 }
 
-static enum msc_status fake_quantize(struct msc_backend *b, const struct msc_view *in,
-                                     const struct msc_view *out, const struct msc_quant *q,
-                                     int thread) {
-    struct fake_backend *f = fake_from(b);
-    const float *x = address(f, in->data);
-    int64_t n = msc_view_n_elements(in);
-    void *y = address(f, out->data);
-    (void)thread;
-    atomic_fetch_add(&f->n_quantised, 1);
-    if (f->does_nothing) {
-        return MSC_OK;
-    }
-    assert_true(in->layout == out->layout && q->n == 1);
-    if (!out->quant) {
-        assert_int_equal(out->dtype, MSC_DTYPE_F32);
-        msc_fake_quantize_run(y, x, n, q->scales[0], q->zero_points[0], q->low, q->high);
-        return MSC_OK;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        int32_t v = msc_quantize_value(x[i], q->scales[0], q->zero_points[0], q->low, q->high);
-        if (out->dtype == MSC_DTYPE_U8) {
-            ((uint8_t *)y)[i] = (uint8_t)v;
-        } else {
-            ((int8_t *)y)[i] = (int8_t)v;
-        }
-    }
-    return MSC_OK;
-}
-
 // memory_is_host is a member of the definition, so there is one for each case.
 #define FAKE_DEFINITION(is_host)                                                                   \
     {                                                                                              \
         .name = "fake", .numerics = fake_numerics, .fuses = fake_fuses, .layouts = fake_layouts,   \
         .prepare = fake_prepare, .release = fake_release, .weights = fake_weights,                 \
-        .release_weights = fake_release_weights, .run = fake_run, .quantize = fake_quantize,       \
-        .memory_is_host = (is_host), .allocate = fake_allocate,                                    \
+        .release_weights = fake_release_weights, .run = fake_run, .quantizes = fake_quantizes,     \
+        .quantize = fake_quantize, .memory_is_host = (is_host), .allocate = fake_allocate,         \
         .release_memory = fake_release_memory, .upload = fake_upload, .download = fake_download    \
     }
 

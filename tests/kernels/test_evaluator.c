@@ -72,15 +72,15 @@ static void test_kernels_evaluator__results(void **state) {
     static const struct {
         int n_threads;
         uint64_t memory_bytes;
-        bool fuses, uses_last, hides_memory;
+        bool fuses, uses_last, hides_memory, quantizes;
     } rows[] = {
-        {1, (uint64_t)1 << 30, true, false, false},
-        {2, (uint64_t)1 << 30, true, true, false},
-        {4, (uint64_t)1 << 30, false, true, true},
-        {1, 1 << 16, true, true, true},
-        {2, 1 << 16, false, false, false},
-        {4, 1 << 16, true, true, false},
-        {4, 0, true, false, false},
+        {1, (uint64_t)1 << 30, true, false, false, false},
+        {2, (uint64_t)1 << 30, true, true, false, true},
+        {4, (uint64_t)1 << 30, false, true, true, true},
+        {1, 1 << 16, true, true, true, false},
+        {2, 1 << 16, false, false, false, true},
+        {4, 1 << 16, true, true, false, true},
+        {4, 0, true, false, false, true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -88,6 +88,7 @@ static void test_kernels_evaluator__results(void **state) {
         open_bench(&b);
         b.fake.fuses = rows[i].fuses;
         b.fake.uses_last = rows[i].uses_last;
+        b.fake.quantizes = rows[i].quantizes;
         if (rows[i].hides_memory) {
             fake_hide_memory(&b.fake);
         }
@@ -247,6 +248,40 @@ static void test_kernels_evaluator__quantises_once(void **state) {
     close_bench(&b);
 }
 
+// Where steps quantise what they write, nothing is quantised from memory but the graph's inputs, and
+// what only quantised readers read is not stored.
+static void test_kernels_evaluator__steps_quantise(void **state) {
+    struct bench b;
+    (void)state;
+    open_bench(&b);
+    b.fake.quantizes = true;
+    eval_open_chain(&b.c, 2, 2);
+    eval_results_init(&b.results, &b.c);
+    b.ev = create(&b, 1, (uint64_t)1 << 30);
+    // The chain is conv1, conv2, conv3. The input of conv2 in two widths, beside a float reader.
+    edit_slot(&b, 1, "conv2", 0, 0);
+    edit_slot(&b, 2, "conv2", 0, 1);
+    run_edits(&b, 3);
+    assert_int_equal(b.fake.n_quantised, 0);
+    assert_int_equal(b.fake.n_fused, 2);
+    assert_int_equal(b.fake.n_unstored, 0);
+    // What conv1 gave is kept: other forms of it are made from memory.
+    edit_slot(&b, 0, "conv2", 0, 2);
+    run_edits(&b, 1);
+    assert_int_equal(b.fake.n_quantised, 1);
+    // A new conv1 that nobody reads but through slots.
+    b.fake.n_fused = b.fake.n_quantised = 0;
+    for (int t = 0; t < 3; t++) {
+        edit_slot(&b, t, "conv1", 1, 0);
+        edit_slot(&b, t, "conv2", 0, t);
+    }
+    run_edits(&b, 3);
+    assert_int_equal(b.fake.n_quantised, 0);
+    assert_int_equal(b.fake.n_fused, 3);
+    assert_int_equal(b.fake.n_unstored, 1);
+    close_bench(&b);
+}
+
 // A tight budget only costs work; what is held stays near it.
 static void test_kernels_evaluator__budget(void **state) {
     struct bench b;
@@ -397,6 +432,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator__shares_exactly),
         cmocka_unit_test(test_kernels_evaluator__counts_what_is_wanted),
         cmocka_unit_test(test_kernels_evaluator__quantises_once),
+        cmocka_unit_test(test_kernels_evaluator__steps_quantise),
         cmocka_unit_test(test_kernels_evaluator__budget),
         cmocka_unit_test(test_kernels_evaluator__fresh),
         cmocka_unit_test(test_kernels_evaluator__noise),

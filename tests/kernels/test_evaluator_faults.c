@@ -32,6 +32,7 @@ static enum msc_status create(struct bench *b, int n_threads) {
 static void open_bench(struct bench *b, int n_threads) {
     memset(b, 0, sizeof(*b));
     fake_open(&b->fake, 4);
+    b->fake.quantizes = n_threads > 1;
     eval_open_net(&b->c, 5, 2);
     for (uint64_t t = 0; t < EVAL_MAX_TRIALS; t++) {
         eval_draw_edits(&b->c, t, &b->edits[t]);

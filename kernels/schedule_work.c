@@ -1,0 +1,212 @@
+#include "kernels/schedule.h"
+
+#include "base/alloc.h"
+#include "base/rng.h"
+
+static struct msc_view view_of(const struct msc_schedule *s, const struct msc_node *node,
+                               int32_t value, struct msc_class_ref ref) {
+    const struct msc_group *g = &s->groups[node->group];
+    const struct msc_entry *entry = msc_schedule_node(s, node, ref.id)->entry;
+    struct msc_view v = msc_plan_view(g->classes.plan, value, entry->outputs[ref.output].data);
+    v.quant = msc_class_integers(&g->classes, ref);
+    v.dtype = v.quant ? msc_quant_dtype(v.quant) : v.dtype;
+    return v;
+}
+
+// A value under a quantisation: integers of a byte, or float32 where they do not fit one.
+static struct msc_view quantized_view(const struct msc_plan *plan, int32_t value,
+                                      const struct msc_quant *quant, void *data) {
+    struct msc_view v = msc_plan_view(plan, value, data);
+    v.quant = msc_quant_is_integer(quant) ? quant : NULL;
+    v.dtype = msc_quant_dtype(quant);
+    return v;
+}
+
+// ---- Steps ------------------------------------------------------------------------------------
+
+enum { FEW = 4 };
+
+// The views of a call: some on the stack, more on the heap.
+struct views {
+    struct msc_view inputs[MSC_STEP_MAX_INPUTS];
+    struct msc_view few_outputs[FEW], *outputs;
+    struct msc_quantized few_quantized[FEW], *quantized;
+};
+
+static void views_finish(struct views *v) {
+    if (v->outputs != v->few_outputs) {
+        msc_free(v->outputs);
+    }
+    if (v->quantized != v->few_quantized) {
+        msc_free(v->quantized);
+    }
+}
+
+static enum msc_status views_init(struct views *v, int32_t n_outputs, int32_t n_quantized) {
+    v->outputs =
+        n_outputs <= FEW ? v->few_outputs : msc_alloc((size_t)n_outputs * sizeof(v->outputs[0]));
+    v->quantized = n_quantized <= FEW ? v->few_quantized
+                                      : msc_alloc((size_t)n_quantized * sizeof(v->quantized[0]));
+    if (!v->outputs || !v->quantized) {
+        views_finish(v);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while running a step");
+    }
+    return MSC_OK;
+}
+
+static void list_fused(const struct msc_schedule *s, const struct msc_node *node, int32_t value,
+                       struct msc_quantized out[]) {
+    const struct msc_plan *plan = s->groups[node->group].classes.plan;
+    int32_t n = 0;
+    for (int32_t e = node->first_edge; e != MSC_NO_ID; e = s->edges[e].next) {
+        const struct msc_node *user = &s->nodes[s->edges[e].node];
+        if (user->is_fused) {
+            out[n].quant = msc_node_class(s, user)->edit;
+            out[n].view = quantized_view(plan, value, out[n].quant, user->entry->outputs[0].data);
+            n++;
+        }
+    }
+}
+
+static enum msc_status run_step(struct msc_schedule *s, const struct msc_node *node,
+                                const struct msc_class *k, int thread) {
+    const struct msc_classes *c = &s->groups[node->group].classes;
+    const struct msc_step *step = &c->plan->steps[k->index];
+    struct views v;
+    MSC_TRY(views_init(&v, step->n_outputs, node->n_fused));
+    for (int32_t i = 0; i < step->n_inputs; i++) {
+        v.inputs[i] = view_of(s, node, step->inputs[i], c->inputs[k->first_input + i]);
+    }
+    for (int32_t i = 0; i < step->n_outputs; i++) {
+        void *data = node->entry ? node->entry->outputs[i].data : NULL;
+        v.outputs[i] = msc_plan_view(c->plan, step->outputs[i], data);
+    }
+    list_fused(s, node, step->outputs[0], v.quantized);
+    struct msc_call call = {.inputs = v.inputs,
+                            .outputs = v.outputs,
+                            .quantized = v.quantized,
+                            .n_quantized = node->n_fused};
+    if (k->weights != MSC_NO_ID) {
+        call.weights = msc_schedule_node(s, node, k->weights)->entry->weights;
+    }
+    enum msc_status status = s->backend->def->run(s->backend, step, &call, 1, thread);
+    views_finish(&v);
+    return status;
+}
+
+// ---- Quantising -------------------------------------------------------------------------------
+
+// The elements in host memory, each moved by one part in 2^22 up or down. The class takes in the
+// seed and all that its value comes from, so that no two tensors move alike, and none differently
+// in other company.
+static void add_noise(float x[], int64_t n, const struct msc_class *k, int32_t batch) {
+    const float step = 1.0f / (1 << 22);
+    struct msc_rng rng;
+    uint64_t bits = 0;
+    msc_rng_seed(&rng, k->hash.low, k->hash.high + (uint64_t)batch);
+    for (int64_t i = 0; i < n; i++) {
+        bits = i % 64 == 0 ? msc_rng_u64(&rng) : bits >> 1;
+        x[i] *= bits & 1 ? 1.0f + step : 1.0f - step;
+    }
+}
+
+// Quantises a perturbed copy of `in`, made in memory of the backend.
+static enum msc_status quantize_noisy(struct msc_schedule *s, const struct msc_node *node,
+                                      const struct msc_class *k, struct msc_view in,
+                                      const struct msc_view *out, int thread) {
+    const struct msc_backend_def *def = s->backend->def;
+    size_t n_bytes = msc_view_n_bytes(&in);
+    float *host = msc_alloc_aligned(n_bytes + 1);
+    void *copy = def->allocate(s->backend, n_bytes);
+    enum msc_status status = MSC_OK;
+    if (!host || !copy) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for the noise of a loss");
+        goto out;
+    }
+    MSC_TRY_OUT(def->download(s->backend, host, in.data, n_bytes));
+    add_noise(host, msc_view_n_elements(&in), k, node->batch);
+    MSC_TRY_OUT(def->upload(s->backend, copy, host, n_bytes));
+    in.data = copy;
+    status = def->quantize(s->backend, &in, out, k->edit, thread);
+out:
+    if (copy) {
+        def->release_memory(s->backend, copy, n_bytes);
+    }
+    msc_free_aligned(host);
+    return status;
+}
+
+static enum msc_status run_quantize(struct msc_schedule *s, const struct msc_node *node,
+                                    const struct msc_class *k, int thread) {
+    const struct msc_classes *c = &s->groups[node->group].classes;
+    struct msc_view in = view_of(s, node, k->index, c->inputs[k->first_input]);
+    struct msc_view out = quantized_view(c->plan, k->index, k->edit, node->entry->outputs[0].data);
+    if (k->noise_seed) {
+        return quantize_noisy(s, node, k, in, &out, thread);
+    }
+    return s->backend->def->quantize(s->backend, &in, &out, k->edit, thread);
+}
+
+// ---- Nodes ------------------------------------------------------------------------------------
+
+enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_node *node,
+                                     int thread, void **weights, size_t *weights_bytes) {
+    const struct msc_classes *c = &s->groups[node->group].classes;
+    const struct msc_class *k = msc_node_class(s, node);
+    switch (k->kind) {
+    case MSC_CLASS_INPUT: {
+        const struct msc_array *a =
+            msc_dataset_batch(s->dataset, (size_t)node->batch, (size_t)k->index);
+        return s->backend->def->upload(s->backend, node->entry->outputs[0].data, msc_array_data(a),
+                                       msc_array_n_bytes(a));
+    }
+    case MSC_CLASS_WEIGHTS:
+        return s->backend->def->weights(s->backend, &c->plan->steps[k->index], k->edit, weights,
+                                        weights_bytes);
+    case MSC_CLASS_QUANTIZE:
+        return run_quantize(s, node, k, thread);
+    case MSC_CLASS_STEP:
+        return run_step(s, node, k, thread);
+    }
+    return MSC_FAIL(MSC_E_STATE, "unknown class of work");
+}
+
+// Target values as host memory: where the backend's memory is not the host's, a copy for each.
+static enum msc_status gather_targets(struct msc_schedule *s, const struct msc_node *node,
+                                      struct msc_view values[], struct msc_arena *copies) {
+    const struct msc_group *g = &s->groups[node->group];
+    const struct msc_plan *plan = g->classes.plan;
+    const struct msc_class_ref *targets = &g->targets[(size_t)node->trial * (size_t)s->n_targets];
+    for (int32_t i = 0; i < s->n_targets; i++) {
+        int32_t value =
+            i < plan->n_wanted ? plan->wanted[i] : plan->slot_values[i - plan->n_wanted];
+        values[i] = (struct msc_view){.dtype = MSC_DTYPE_NONE};
+        if (targets[i].id == MSC_NO_ID) {
+            continue;
+        }
+        values[i] = view_of(s, node, value, targets[i]);
+        if (s->backend->def->memory_is_host) {
+            continue;
+        }
+        void *copy = msc_arena_alloc(copies, msc_view_n_bytes(&values[i]));
+        if (!copy) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
+        }
+        MSC_TRY(s->backend->def->download(s->backend, copy, values[i].data,
+                                          msc_view_n_bytes(&values[i])));
+        values[i].data = copy;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_schedule_hand_over(struct msc_schedule *s, const struct msc_node *node) {
+    struct msc_arena arena = {0};
+    struct msc_view *values = msc_arena_array(&arena, (size_t)s->n_targets + 1, sizeof(values[0]));
+    enum msc_status status = values ? gather_targets(s, node, values, &arena)
+                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
+    if (status == MSC_OK) {
+        status = s->sink->batch(s->sink->payload, (size_t)node->trial, (size_t)node->batch, values);
+    }
+    msc_arena_finish(&arena);
+    return status;
+}
