@@ -5,15 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-// On a cache line of its own: threads write theirs while others read.
-struct msc_cpu_scratch {
-    _Alignas(64) void *memory;
+struct buffer {
+    void *memory;
     size_t n_bytes;
 };
 
-enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int thread,
-                                    size_t n_bytes) {
-    struct msc_cpu_scratch *s = &b->scratch[thread];
+// On a cache line of its own: threads write theirs while others read.
+struct msc_cpu_memory {
+    _Alignas(64) struct buffer scratch;
+    struct buffer result; // of families that know nothing of forms
+};
+
+static enum msc_status get(void **out, struct buffer *s, size_t n_bytes) {
     if (s->n_bytes < n_bytes || !s->memory) {
         size_t larger = n_bytes + n_bytes / 4 + 4096;
         msc_free_aligned(s->memory);
@@ -27,26 +30,32 @@ enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int t
     return MSC_OK;
 }
 
+enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int thread,
+                                    size_t n_bytes) {
+    return get(out, &b->memory[thread].scratch, n_bytes);
+}
+
 // ---- Life cycle -------------------------------------------------------------------------------
 
 static void cpu_close(struct msc_backend *base) {
     struct msc_cpu_backend *b = msc_cpu_from(base);
-    for (int i = 0; b->scratch && i < b->base.options.n_threads; i++) {
-        msc_free_aligned(b->scratch[i].memory);
+    for (int i = 0; b->memory && i < b->base.options.n_threads; i++) {
+        msc_free_aligned(b->memory[i].scratch.memory);
+        msc_free_aligned(b->memory[i].result.memory);
     }
-    msc_free_aligned(b->scratch);
+    msc_free_aligned(b->memory);
     msc_dense_close(b->engine);
     msc_free(b);
 }
 
 static enum msc_status cpu_init(struct msc_cpu_backend *b) {
     const struct msc_backend_options *o = &b->base.options;
-    size_t scratch_bytes = (size_t)o->n_threads * sizeof(b->scratch[0]);
-    b->scratch = msc_alloc_aligned(scratch_bytes);
-    if (!b->scratch) {
+    size_t memory_bytes = (size_t)o->n_threads * sizeof(b->memory[0]);
+    b->memory = msc_alloc_aligned(memory_bytes);
+    if (!b->memory) {
         return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
     }
-    memset(b->scratch, 0, scratch_bytes);
+    memset(b->memory, 0, memory_bytes);
     MSC_TRY(msc_dense_open(&b->engine, o->n_threads, o->kernel_threads));
     int n = snprintf(b->numerics, sizeof(b->numerics), "cpu/%d %s int8-%s", MSC_CPU_KERNELS_VERSION,
                      msc_dense_name(b->engine),
@@ -112,6 +121,7 @@ static void cpu_layouts(const struct msc_backend *b, const struct msc_graph *g,
 struct prepared {
     const struct msc_cpu_family *family;
     void *kernel;
+    bool has_forms; // output 0 is the only one, and float32
 };
 
 static enum msc_status cpu_prepare(struct msc_backend *base, const struct msc_plan *plan,
@@ -124,6 +134,7 @@ static enum msc_status cpu_prepare(struct msc_backend *base, const struct msc_pl
         return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
     }
     p->family = family;
+    p->has_forms = step->n_outputs == 1 && plan->values[step->outputs[0]].dtype == MSC_DTYPE_F32;
     enum msc_status status = family->prepare(&p->kernel, msc_cpu_from(base), plan, step);
     if (status != MSC_OK) {
         msc_free(p);
@@ -162,11 +173,33 @@ static void cpu_release_weights(struct msc_backend *base, const struct msc_step 
     }
 }
 
+// Runs a family that writes floats alone: into the caller's memory or the thread's.
+static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu_backend *b,
+                                        const struct msc_call *call, int thread) {
+    struct msc_view out = call->outputs[0];
+    struct msc_call floats = *call;
+    int64_t n = msc_view_n_elements(&out);
+    floats.outputs = &out;
+    floats.n_quantized = 0;
+    if (!out.data) {
+        MSC_TRY(get(&out.data, &b->memory[thread].result, (size_t)n * sizeof(float)));
+    }
+    MSC_TRY(p->family->run(p->kernel, b, &floats, thread));
+    msc_cpu_write_forms(call->quantized, call->n_quantized, 0, out.data, n);
+    return MSC_OK;
+}
+
 static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *step,
                                const struct msc_call calls[], size_t n, int thread) {
     const struct prepared *p = step->kernel;
     for (size_t i = 0; i < n; i++) {
-        MSC_TRY(p->family->run(p->kernel, msc_cpu_from(base), &calls[i], thread));
+        const struct msc_call *call = &calls[i];
+        for (int32_t k = 0; k < call->n_quantized; k++) {
+            MSC_TRY(msc_cpu_check_form(call->quantized[k].view.dtype, call->quantized[k].quant));
+        }
+        bool is_apart = call->n_quantized > 0 && !p->family->quantizes;
+        MSC_TRY((is_apart ? run_and_quantize(p, msc_cpu_from(base), call, thread)
+                          : p->family->run(p->kernel, msc_cpu_from(base), call, thread)));
     }
     return MSC_OK;
 }
@@ -174,7 +207,7 @@ static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *
 static bool cpu_quantizes(const struct msc_backend *base, const struct msc_step *step) {
     (void)base;
     const struct prepared *p = step->kernel;
-    return p->family->quantizes;
+    return p->has_forms;
 }
 
 // ---- Memory -----------------------------------------------------------------------------------

@@ -27,12 +27,12 @@ extern "C" {
 // the machine's size: how a step is divided may change a bit of its result.
 #define MSC_CPU_CACHE_BYTES (768 * 1024)
 
-struct msc_cpu_scratch;
+struct msc_cpu_memory;
 
 struct msc_cpu_backend {
     struct msc_backend base;
     struct msc_dense_engine *engine;
-    struct msc_cpu_scratch *scratch; // [n_threads]
+    struct msc_cpu_memory *memory; // [n_threads]
     char numerics[160];
 };
 
@@ -61,7 +61,9 @@ struct msc_cpu_family {
     void (*release)(void *kernel);
     enum msc_status (*run)(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread);
-    bool quantizes; // runs obey call->quantized
+    // Runs obey call->quantized. Others need not know: their whole output is made in memory of the
+    // thread first.
+    bool quantizes;
     // Optional: default none are needed.
     enum msc_status (*weights)(void *kernel, struct msc_cpu_backend *b,
                                const struct msc_quant *edit, void **out, size_t *n_bytes);
@@ -119,6 +121,11 @@ void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_t flip, i
 
 enum msc_status msc_cpu_quantize(struct msc_backend *b, const struct msc_view *in,
                                  const struct msc_view *out, const struct msc_quant *q, int thread);
+// Can activations be quantised so?
+enum msc_status msc_cpu_check_form(enum msc_dtype dtype, const struct msc_quant *q);
+// Elements first, first + 1, ... of every form, from their floats: the bits of msc_cpu_quantize.
+void msc_cpu_write_forms(const struct msc_quantized forms[], int32_t n_forms, int64_t first,
+                         const float x[], int64_t n);
 
 #ifdef __cplusplus
 }

@@ -133,6 +133,7 @@ const struct msc_cpu_family msc_cpu_conv = {
     .prepare = prepare,
     .release = msc_weighted_release,
     .run = msc_weighted_run,
+    .quantizes = true,
     .weights = msc_weighted_weights,
     .release_weights = msc_weighted_release_weights,
 };

@@ -58,7 +58,11 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
 static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread) {
     const struct kernel *k = kernel;
-    struct msc_ewise_call run = {.inputs = call->inputs, .out = call->outputs[0].data, .end = k->n};
+    struct msc_ewise_call run = {.inputs = call->inputs,
+                                 .out = call->outputs[0].data,
+                                 .forms = call->quantized,
+                                 .n_forms = call->n_quantized,
+                                 .end = k->n};
     MSC_TRY(msc_cpu_get_scratch(&run.scratch, b, thread, msc_ewise_scratch_bytes(k->program)));
     msc_ewise_run(k->program, &run);
     return MSC_OK;
@@ -72,4 +76,5 @@ const struct msc_cpu_family msc_cpu_ewise = {
     .prepare = prepare,
     .release = release,
     .run = run,
+    .quantizes = true,
 };

@@ -110,28 +110,50 @@ MSC_SIMD void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_
     }
 }
 
+// ---- Quantising -------------------------------------------------------------------------------
+
+static void quantize_run(void *out, enum msc_dtype dtype, const struct msc_quant *q,
+                         const float x[], int64_t n) {
+    int32_t zero_point = q->zero_points[0];
+    float low = (float)(q->low - zero_point), high = (float)(q->high - zero_point);
+    switch (dtype) {
+    case MSC_DTYPE_U8:
+        quantize_u8(out, x, n, q->scales[0], zero_point, low, high);
+        break;
+    case MSC_DTYPE_I8:
+        quantize_i8(out, x, n, q->scales[0], zero_point, low, high);
+        break;
+    default:
+        msc_fake_quantize_run(out, x, n, q->scales[0], zero_point, q->low, q->high);
+        break;
+    }
+}
+
+enum msc_status msc_cpu_check_form(enum msc_dtype dtype, const struct msc_quant *q) {
+    if (q->n != 1) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "an activation quantised by channels");
+    }
+    if (dtype != MSC_DTYPE_U8 && dtype != MSC_DTYPE_I8 && dtype != MSC_DTYPE_F32) {
+        return MSC_FAIL(MSC_E_INVALID, "quantising to %s", msc_dtype_name(dtype));
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_cpu_quantize(struct msc_backend *b, const struct msc_view *in,
                                  const struct msc_view *out, const struct msc_quant *q,
                                  int thread) {
     (void)b;
     (void)thread;
-    if (q->n != 1) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "an activation quantised by channels");
-    }
-    int64_t n = msc_view_n_elements(in);
-    int32_t zero_point = q->zero_points[0];
-    float low = (float)(q->low - zero_point), high = (float)(q->high - zero_point);
-    switch (out->dtype) {
-    case MSC_DTYPE_U8:
-        quantize_u8(out->data, in->data, n, q->scales[0], zero_point, low, high);
-        return MSC_OK;
-    case MSC_DTYPE_I8:
-        quantize_i8(out->data, in->data, n, q->scales[0], zero_point, low, high);
-        return MSC_OK;
-    case MSC_DTYPE_F32:
-        msc_fake_quantize_run(out->data, in->data, n, q->scales[0], zero_point, q->low, q->high);
-        return MSC_OK;
-    default:
-        return MSC_FAIL(MSC_E_INVALID, "quantising to %s", msc_dtype_name(out->dtype));
+    MSC_TRY(msc_cpu_check_form(out->dtype, q));
+    quantize_run(out->data, out->dtype, q, in->data, msc_view_n_elements(in));
+    return MSC_OK;
+}
+
+void msc_cpu_write_forms(const struct msc_quantized forms[], int32_t n_forms, int64_t first,
+                         const float x[], int64_t n) {
+    for (int32_t i = 0; i < n_forms; i++) {
+        const struct msc_view *to = &forms[i].view;
+        quantize_run((char *)to->data + (size_t)first * msc_dtype_bytes(to->dtype), to->dtype,
+                     forms[i].quant, x, n);
     }
 }

@@ -1,5 +1,6 @@
 #include "kernels/cpu/ewise.h"
 
+#include "kernels/cpu/cpu.h"
 #include "kernels/cpu/ewise_internal.h"
 
 #include <string.h>
@@ -8,7 +9,8 @@ static size_t round_up(size_t n_bytes) {
     return (n_bytes + MSC_EWISE_LINE - 1) / MSC_EWISE_LINE * MSC_EWISE_LINE;
 }
 
-// Scratch holds the places, what each buffer was spread from, then registers and buffers.
+// Scratch holds the places, what each buffer was spread from, then registers, buffers and a block
+// for the output.
 struct scratch {
     const float **places;
     const float **origins;
@@ -30,7 +32,7 @@ static size_t origins_bytes(const struct msc_ewise *e) {
 size_t msc_ewise_scratch_bytes(const struct msc_ewise *e) {
     return e == NULL ? 0
                      : places_bytes(e) + origins_bytes(e) +
-                           (size_t)(e->n_registers + e->n_buffers) * block_bytes(e);
+                           (size_t)(e->n_registers + e->n_buffers + 1) * block_bytes(e);
 }
 
 void msc_ewise_destroy(struct msc_ewise *e) {
@@ -191,10 +193,13 @@ void msc_ewise_run(const struct msc_ewise *e, const struct msc_ewise_call *call)
         struct block k = next_block(e, at, call->end);
         int64_t n = k.rows * k.cols;
         locate(e, call, &k, &s);
-        s.places[e->n_operands + e->n_registers] = call->out + (at - call->begin);
+        float *out = call->out ? call->out + (at - call->begin)
+                               : s.blocks + (size_t)(e->n_registers + e->n_buffers) * stride;
+        s.places[e->n_operands + e->n_registers] = out;
         for (int32_t i = 0; i < e->n_instrs; i++) {
             run_instr(&e->instrs[i], &s, n);
         }
+        msc_cpu_write_forms(call->forms, call->n_forms, at, out, n);
         at += n;
     }
 }

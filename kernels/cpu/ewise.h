@@ -15,7 +15,7 @@
 #ifndef MSC_KERNELS_CPU_EWISE_H
 #define MSC_KERNELS_CPU_EWISE_H
 
-#include "kernels/plan.h"
+#include "kernels/backend.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,13 +51,15 @@ void msc_ewise_destroy(struct msc_ewise *e);               // accepts NULL
 size_t msc_ewise_scratch_bytes(const struct msc_ewise *e); // 0 for NULL
 
 struct msc_ewise_call {
-    const struct msc_view *inputs; // the step's
-    const void *anchor;            // element `begin` of the anchor's result; may equal `out`
-    const float *scales;           // [channels] or [1]
-    const int32_t *offsets;        // [channels]
-    float *out;                    // element `begin`
-    int64_t begin, end;            // elements, whole rows of channels
-    void *scratch;                 // msc_ewise_scratch_bytes, aligned to 64 bytes
+    const struct msc_view *inputs;     // the step's
+    const void *anchor;                // element `begin` of the anchor's result; may equal `out`
+    const float *scales;               // [channels] or [1]
+    const int32_t *offsets;            // [channels]
+    float *out;                        // element `begin`; NULL: only the forms
+    const struct msc_quantized *forms; // of the whole output, written besides; [n_forms]
+    int32_t n_forms;
+    int64_t begin, end; // elements, whole rows of channels
+    void *scratch;      // msc_ewise_scratch_bytes, aligned to 64 bytes
 };
 void msc_ewise_run(const struct msc_ewise *e, const struct msc_ewise_call *call);
 

@@ -17,6 +17,7 @@ struct run {
     char *input;      // a chunk in the form the routine reads; NULL: as it is
     int32_t *sums;    // a chunk of digits added up, or the int8 routine's output
     int32_t *product; // a chunk of one digit's sums
+    float *floats;    // a chunk of float results, when no one wants them; else NULL
     float *scales;
     int32_t *offsets;
 };
@@ -121,6 +122,7 @@ static size_t place(struct run *r, char *memory) {
     r->input = needs_input(r) ? take(memory, &used, in_bytes) : NULL;
     r->sums = is_int8 || r->digits.n > 1 ? take(memory, &used, sums_bytes) : NULL;
     r->product = is_int8 && r->digits.n > 1 ? take(memory, &used, sums_bytes) : NULL;
+    r->floats = !is_int8 && !r->call->outputs[0].data ? take(memory, &used, sums_bytes) : NULL;
     r->scales = r->unit != MSC_WEIGHTED_FLOAT ? take(memory, &used, n * sizeof(float)) : NULL;
     r->offsets = is_int8 ? take(memory, &used, n * sizeof(int32_t)) : NULL;
     return used;
@@ -271,6 +273,27 @@ static void set_channels(struct run *r, const struct msc_weighted_variant *v) {
     }
 }
 
+// What follows a chunk's sums: `out` is NULL when only forms of the output are wanted.
+static void finish_chunk(const struct run *r, int64_t begin, float *out) {
+    const struct msc_call *call = r->call;
+    if (!r->end) {
+        msc_cpu_write_forms(call->quantized, call->n_quantized, begin, out, r->chunks->out);
+        return;
+    }
+    struct msc_ewise_call end = {.inputs = call->inputs,
+                                 .anchor =
+                                     r->unit >= MSC_WEIGHTED_INT8 ? (const void *)r->sums : out,
+                                 .scales = r->scales,
+                                 .offsets = r->offsets,
+                                 .out = r->floats ? NULL : out,
+                                 .forms = call->quantized,
+                                 .n_forms = call->n_quantized,
+                                 .begin = begin,
+                                 .end = begin + r->chunks->out,
+                                 .scratch = r->ewise_scratch};
+    msc_ewise_run(r->end, &end);
+}
+
 enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
                                  const struct msc_call *call, int thread) {
     const struct msc_weighted *k = kernel;
@@ -282,22 +305,12 @@ enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, place(&r, NULL)));
     place(&r, memory);
     set_channels(&r, v);
+    float *all = call->outputs[0].data;
     for (int64_t chunk = 0; chunk < r.chunks->n; chunk++) {
         int64_t begin = chunk * r.chunks->out;
-        float *out = (float *)call->outputs[0].data + begin;
+        float *out = all ? all + begin : r.floats;
         MSC_TRY(multiply(&r, chunk, out, thread));
-        if (r.end) {
-            struct msc_ewise_call end = {
-                .inputs = call->inputs,
-                .anchor = r.unit >= MSC_WEIGHTED_INT8 ? (const void *)r.sums : out,
-                .scales = r.scales,
-                .offsets = r.offsets,
-                .out = out,
-                .begin = begin,
-                .end = begin + r.chunks->out,
-                .scratch = r.ewise_scratch};
-            msc_ewise_run(r.end, &end);
-        }
+        finish_chunk(&r, begin, out);
     }
     return MSC_OK;
 }

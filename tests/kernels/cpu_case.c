@@ -295,6 +295,77 @@ static bool may_run_on_host(const struct msc_step *s) {
     return false;
 }
 
+// Forms of a result: uint8 with elements beyond the range, int8, few bits and more than 8.
+enum { N_FORMS = 4 };
+struct form {
+    struct cpu_quant quant;
+    struct msc_view expected;
+};
+
+static void make_forms(struct form forms[N_FORMS], struct msc_quantized quantized[N_FORMS],
+                       const struct runner *r, const struct msc_view *result) {
+    static const struct cpu_edit_kind kinds[N_FORMS] = {
+        {8, false, false}, {8, true, false}, {3, false, false}, {12, true, false}};
+    struct msc_array *x;
+    assert_ok(msc_array_create_from(&x, MSC_DTYPE_F32, result->n_dims, result->dims, result->data));
+    for (int i = 0; i < N_FORMS; i++) {
+        struct form *f = &forms[i];
+        const struct msc_quant *q = &f->quant.quant;
+        set_quant(&f->quant, kinds[i], x, -1, false);
+        f->quant.scales[0] *= i == 0 ? 0.7f : 1.0f;
+        f->expected = *result;
+        f->expected.dtype = msc_quant_is_integer(q) ? msc_quant_dtype(q) : MSC_DTYPE_F32;
+        f->expected.quant = msc_quant_is_integer(q) ? q : NULL;
+        quantized[i] = (struct msc_quantized){f->expected, q};
+        f->expected.data = r->b->def->allocate(r->b, msc_view_n_bytes(&f->expected) + 1);
+        quantized[i].view.data = r->b->def->allocate(r->b, msc_view_n_bytes(&f->expected) + 1);
+        assert_ok(r->b->def->quantize(r->b, result, &f->expected, q, 0));
+    }
+    msc_array_release(x);
+}
+
+static void check_forms(const struct form forms[], const struct msc_quantized quantized[], int n) {
+    for (int i = 0; i < n; i++) {
+        size_t n_bytes = msc_view_n_bytes(&quantized[i].view);
+        assert_memory_equal(quantized[i].view.data, forms[i].expected.data, n_bytes);
+        memset(quantized[i].view.data, 0x5a, n_bytes);
+    }
+}
+
+// Forms of output 0, alone or beside the floats, are what quantising the floats gives.
+static void check_quantizing(const struct runner *r, const struct msc_step *s,
+                             const struct msc_call *call) {
+    struct form forms[N_FORMS];
+    struct msc_quantized quantized[N_FORMS];
+    struct msc_view floats = call->outputs[0], none = floats, other = floats;
+    if (!r->b->def->quantizes || !r->b->def->quantizes(r->b, s) ||
+        msc_view_n_elements(&floats) == 0) {
+        return;
+    }
+    make_forms(forms, quantized, r, &floats);
+    none.data = NULL;
+    other.data = r->b->def->allocate(r->b, msc_view_n_bytes(&floats));
+    struct msc_call some = *call;
+    some.quantized = quantized;
+    some.n_quantized = N_FORMS;
+    some.outputs = &none;
+    assert_ok(r->b->def->run(r->b, s, &some, 1, 0));
+    check_forms(forms, quantized, N_FORMS);
+    some.outputs = &other;
+    assert_ok(r->b->def->run(r->b, s, &some, 1, 0));
+    check_forms(forms, quantized, N_FORMS);
+    assert_memory_equal(other.data, floats.data, msc_view_n_bytes(&floats));
+    some.outputs = &none;
+    some.n_quantized = 1;
+    for (int i = 0; i < N_FORMS; i++, some.quantized++) {
+        assert_ok(r->b->def->run(r->b, s, &some, 1, 0));
+        check_forms(&forms[i], some.quantized, 1);
+        r->b->def->release_memory(r->b, forms[i].expected.data, 0);
+        r->b->def->release_memory(r->b, some.quantized->view.data, 0);
+    }
+    r->b->def->release_memory(r->b, other.data, 0);
+}
+
 static void run_step(struct runner *r, struct msc_step *s) {
     struct msc_view inputs[MSC_STEP_MAX_INPUTS], outputs[CPU_CASE_MAX];
     void *owned[MSC_STEP_MAX_INPUTS], *weights = NULL;
@@ -323,6 +394,7 @@ static void run_step(struct runner *r, struct msc_step *s) {
     // Twice, on the last thread first: nothing may depend on earlier calls or on who calls.
     assert_ok(r->b->def->run(r->b, s, &call, 1, r->c->options.n_threads - 1));
     assert_ok(r->b->def->run(r->b, s, &call, 1, 0));
+    check_quantizing(r, s, &call);
     if (s->n_joints > 0) {
         r->b->def->release_weights(r->b, s, weights);
     }
