@@ -34,7 +34,8 @@ enum {
 };
 
 // `fixed` [n_slots] are the edits of slots that are no task (NULL: float). `plan` gives bound
-// shapes for batches of `n_batch` samples; `measured` is of MSC_QUANTIZE_MEASURES_*. Everything lives in the arena.
+// shapes for batches of `n_batch` samples; `measured` is of MSC_QUANTIZE_MEASURES_*. Everything
+// lives in the arena.
 enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
                                          const struct msc_quantizer *q, const struct msc_plan *plan,
                                          const struct msc_quant *const fixed[], int64_t n_batch,

@@ -1,0 +1,104 @@
+// The winner, once more: what the report says about it beside its outcome.
+#include "env/quantize_internal.h"
+
+#include <math.h>
+
+enum { NOISE_RUNS = 8 };
+
+static enum msc_status add_measured(cJSON *object, const struct msc_distill_run *run) {
+    if (run->status != MSC_OK) {
+        return msc_status_restore(run->status, run->message);
+    }
+    MSC_TRY(msc_json_add_number(object, "distill_loss", run->loss));
+    return isnan(run->accuracy) ? MSC_OK : msc_json_add_number(object, "accuracy", run->accuracy);
+}
+
+// The loss on the calibration samples, and how far rounding alone moves it: the greatest relative
+// change over runs with perturbed inputs.
+static enum msc_status examine_noise(struct msc_quantize *z, const uint32_t choices[], cJSON *out) {
+    double noise = 0;
+    MSC_TRY(msc_quantize__make_room(z, NOISE_RUNS + 1));
+    for (size_t i = 0; i <= NOISE_RUNS; i++) {
+        msc_quantize__set_run(z, i, choices);
+        z->runs[i].noise_seed = i;
+    }
+    MSC_TRY(msc_distill_run(z->distill, z->runs, NOISE_RUNS + 1, NULL, NULL));
+    MSC_TRY(add_measured(out, &z->runs[0]));
+    for (size_t i = 1; i <= NOISE_RUNS; i++) {
+        double moved = fabs(z->runs[i].loss - z->runs[0].loss);
+        double relative = z->runs[0].loss > 0 ? moved / z->runs[0].loss : moved;
+        noise = relative > noise ? relative : noise;
+    }
+    return msc_json_add_number(out, "noise", noise);
+}
+
+// Each choice alone, everything else float: what a search that scores tensors one by one would add.
+static enum msc_status examine_alone(struct msc_quantize *z, const uint32_t choices[], cJSON *out) {
+    size_t n = z->space.space.n_tasks;
+    double sum = 0;
+    MSC_TRY(msc_quantize__make_room(z, n));
+    for (size_t t = 0; t < n; t++) {
+        msc_quantize__set_run(z, t, choices);
+        const struct msc_quant **edits = z->edits + t * z->n_slots;
+        for (size_t s = 0; s < z->n_slots; s++) {
+            int32_t task = z->space.task_of_site[z->space.site_of_slot[s]];
+            edits[s] = task == (int32_t)t ? edits[s] : NULL;
+        }
+    }
+    MSC_TRY(msc_distill_run(z->distill, z->runs, n, NULL, NULL));
+    for (size_t t = 0; t < n; t++) {
+        if (z->runs[t].status != MSC_OK) {
+            return msc_status_restore(z->runs[t].status, z->runs[t].message);
+        }
+        sum += z->runs[t].loss;
+    }
+    return msc_json_add_number(out, "isolated_loss_sum", sum);
+}
+
+static enum msc_status examine_validation(struct msc_env *env, struct msc_quantize *z,
+                                          const uint32_t choices[], cJSON *out) {
+    const struct msc_env_host *host = msc_env_host(env);
+    struct msc_distill_run runs[2] = {{.edits = NULL}};
+    if (!host->validation) {
+        return MSC_OK;
+    }
+    if (!z->validated) {
+        MSC_TRY(msc_distill_create(&z->validated, host, host->validation, &z->distill_options));
+        MSC_TRY(msc_distill_compute_reference(z->validated));
+    }
+    MSC_TRY(msc_quantize__make_room(z, 1));
+    msc_quantize__set_run(z, 0, choices);
+    runs[1].edits = z->edits;
+    MSC_TRY(msc_distill_run(z->validated, runs, 2, NULL, NULL));
+    cJSON *validation = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(out, "validation", validation));
+    MSC_TRY(add_measured(validation, &runs[1]));
+    if (!isnan(runs[0].accuracy)) {
+        MSC_TRY(msc_json_add_number(validation, "float_accuracy", runs[0].accuracy));
+    }
+    return msc_json_add_number(validation, "samples",
+                               (double)msc_dataset_n_samples(host->validation));
+}
+
+enum msc_status msc_quantize__examine(struct msc_env *env, const uint32_t choices[], unsigned what,
+                                      cJSON **out) {
+    struct msc_quantize *z = msc_env_state(env);
+    cJSON *object = cJSON_CreateObject();
+    enum msc_status status =
+        object ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
+    if (status == MSC_OK && (what & MSC_EXAMINE_NOISE)) {
+        status = examine_noise(z, choices, object);
+    }
+    if (status == MSC_OK && (what & MSC_EXAMINE_ALONE)) {
+        status = examine_alone(z, choices, object);
+    }
+    if (status == MSC_OK && (what & MSC_EXAMINE_VALIDATION)) {
+        status = examine_validation(env, z, choices, object);
+    }
+    if (status != MSC_OK) {
+        cJSON_Delete(object);
+        return status;
+    }
+    *out = object;
+    return MSC_OK;
+}

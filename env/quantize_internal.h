@@ -1,0 +1,57 @@
+// What the quantize environment's sources share.
+#ifndef MSC_ENV_QUANTIZE_INTERNAL_H
+#define MSC_ENV_QUANTIZE_INTERNAL_H
+
+#include "base/json.h"
+#include "env/distill.h"
+#include "env/env.h"
+#include "env/quantize_space.h"
+
+struct msc_quantize {
+    // Parameters. Those of the quantizer are read by msc_quantizer_read_options.
+    int strategy;
+    int loss;
+    int64_t kl_axis;
+    int kl_input;
+    const char *class_scores;
+    const cJSON *loss_tensors;
+    const char *target, *group;
+    const cJSON *choices, *weights, *activations, *include, *exclude, *fix;
+
+    struct msc_quantizer_options quantizer_options;
+    struct msc_distill_options distill_options;
+    struct msc_quantizer *quantizer;
+    struct msc_distill *distill;   // on the calibration samples
+    struct msc_distill *validated; // on the validation samples; made when first asked for
+    struct msc_quantize_space space;
+    int file_metric; // index of file_bytes, or -1
+    size_t n_slots;
+    const struct msc_quant **fixed; // [n_slots] edits of slots that are no task
+    struct msc_hash parameters;     // of scales, zero points and reference outputs
+    // Of the call at hand.
+    const struct msc_evaluation *evaluation;
+    struct msc_distill_run *runs;
+    const struct msc_quant **edits; // [n_runs][n_slots]
+    size_t runs_capacity;
+};
+
+// The environment's parameters; offsets are into struct msc_quantize.
+extern const struct msc_param msc_quantize__params[];
+
+// Fills the options of the quantizer and of the loss from the parameters.
+enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quantize *z);
+
+// Scales, zero points and reference outputs: read from the host's parameters file if there is one,
+// else computed and written there. Sets `parameters`.
+enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z);
+
+// Makes `runs` and `edits` hold at least n runs; what they held may be lost.
+enum msc_status msc_quantize__make_room(struct msc_quantize *z, size_t n);
+// Run i applies the choices, one per task.
+void msc_quantize__set_run(struct msc_quantize *z, size_t i, const uint32_t choices[]);
+
+// The environment's `examine`.
+enum msc_status msc_quantize__examine(struct msc_env *env, const uint32_t choices[], unsigned what,
+                                      cJSON **out);
+
+#endif
