@@ -3,14 +3,23 @@
 // `constant` joints of the same name where somebody reads them as data.
 #include "base/str.h"
 #include "graph/builder_internal.h"
+#include "graph/constant_internal.h"
+#include "graph/op_attrs.h"
 
 #include <string.h>
+
+// Longer inputs are data, whoever reads them.
+#define MSC_BIND_MAX_ELEMENTS 4096
 
 struct bind {
     const struct msc_graph *from;
     struct msc_builder builder;
     struct msc_value **values; // [n_tensors] by id in `from`
     int64_t *symbols;          // [n_prims] by id in `from`; -1: not bound
+    // With arrays: their contents, one for each input, and [n_tensors] whether a parameter comes
+    // from the tensor. NULL without.
+    const struct msc_array *const *arrays;
+    bool *is_parameter;
 };
 
 static bool is_symbol(const struct msc_prim *p) {
@@ -129,6 +138,19 @@ static enum msc_status copy_input(struct bind *b, const struct msc_joint *j) {
     return msc_builder_activation(&b->values[from], &b->builder, t.alias, tensor);
 }
 
+// An input that parameters come from stands there as the constant that it is this time. The input
+// itself stays, without readers.
+static enum msc_status copy_parameter(struct bind *b, const struct msc_joint *j) {
+    int32_t from = j->outputs[0];
+    for (int32_t i = 0; b->is_parameter != NULL && i < b->from->n_inputs; i++) {
+        if (b->from->inputs[i] == from && b->is_parameter[from]) {
+            const char *alias = b->from->tensors[from]->tensor.alias;
+            return msc_builder_constant(&b->values[from], &b->builder, alias, b->arrays[i]);
+        }
+    }
+    return MSC_OK;
+}
+
 // A weight, or the output of a `constant` joint when `joint` names it.
 static enum msc_status copy_weight(struct msc_value **out, struct bind *b,
                                    const struct msc_tensor *weight, const struct msc_joint *joint) {
@@ -238,6 +260,7 @@ static enum msc_status copy_joints(struct bind *b) {
         const struct msc_joint *j = &g->joints[i]->joint;
         if (j->op == MSC_OP_INPUT) {
             MSC_TRY(copy_input(b, j));
+            MSC_TRY(copy_parameter(b, j));
         } else if (j->op == MSC_OP_CONSTANT) {
             MSC_TRY(copy_constant(b, j));
         } else {
@@ -287,6 +310,54 @@ static enum msc_status start(struct bind *b) {
     return MSC_OK;
 }
 
+// Does the length of something hang on what this operand holds? Of parameters, all lists do, and
+// whole numbers.
+static bool is_shaping(const struct msc_joint *j, int32_t operand) {
+    struct msc_op_role role;
+    if (!msc_op_role(j->op, operand, &role) || !role.is_attribute) {
+        return false;
+    }
+    int n_rows;
+    const struct msc_op_attr *rows = msc_op_attrs(j->op, &n_rows);
+    for (int i = 0; i < n_rows; i++) {
+        bool is_row = strncmp(rows[i].key, role.name, (size_t)role.length) == 0 &&
+                      rows[i].key[role.length] == '\0';
+        if (is_row && rows[i].type == MSC_ATTR_FLOAT) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Marks, from the last joint to the first, what parameters are computed from, as far as that is
+// computed at once.
+static enum msc_status find_parameters(struct bind *b) {
+    const struct msc_graph *g = b->from;
+    b->is_parameter =
+        msc_arena_array(&b->builder.arena, (size_t)g->n_tensors + 1, sizeof(b->is_parameter[0]));
+    if (b->is_parameter == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    for (int32_t i = g->n_joints - 1; i >= 0; i--) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        bool passes = false;
+        for (int32_t k = 0; msc_constant_is_folded(j->op) && k < j->n_outputs; k++) {
+            passes |= b->is_parameter[j->outputs[k]];
+        }
+        for (int32_t k = 0; k < j->n_operands; k++) {
+            if (j->operands[k] != MSC_NO_ID && (passes || is_shaping(j, k))) {
+                b->is_parameter[j->operands[k]] = true;
+            }
+        }
+    }
+    for (int32_t i = 0; i < g->n_inputs; i++) {
+        if (msc_array_n_elements(b->arrays[i]) > MSC_BIND_MAX_ELEMENTS) {
+            b->is_parameter[g->inputs[i]] = false;
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status build(struct bind *b) {
     MSC_TRY(copy_joints(b));
     MSC_TRY(set_outputs(b));
@@ -322,6 +393,35 @@ enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_g
     enum msc_status status = start(&b);
     if (status == MSC_OK) {
         status = bind_inputs(&b, shapes, n);
+    }
+    if (status == MSC_OK) {
+        status = build(&b);
+    }
+    return finish(out, &b, status);
+}
+
+static enum msc_status bind_arrays(struct bind *b, const struct msc_array *const arrays[],
+                                   size_t n) {
+    struct msc_input_shape *shapes = msc_arena_array(&b->builder.arena, n + 1, sizeof(shapes[0]));
+    if (shapes == NULL) {
+        return msc_graph__no_memory(b->from);
+    }
+    for (size_t i = 0; i < n; i++) {
+        shapes[i].n_dims = msc_array_n_dims(arrays[i]);
+        memcpy(shapes[i].dims, msc_array_dims(arrays[i]),
+               (size_t)shapes[i].n_dims * sizeof(shapes[i].dims[0]));
+    }
+    MSC_TRY(bind_inputs(b, shapes, n));
+    b->arrays = arrays;
+    return find_parameters(b);
+}
+
+enum msc_status msc_graph_bind_arrays(struct msc_graph **out, const struct msc_graph *g,
+                                      const struct msc_array *const arrays[], size_t n) {
+    struct bind b = {.from = g};
+    enum msc_status status = start(&b);
+    if (status == MSC_OK) {
+        status = bind_arrays(&b, arrays, n);
     }
     if (status == MSC_OK) {
         status = build(&b);

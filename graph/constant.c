@@ -44,6 +44,10 @@ static const struct rule {
     [MSC_OP_WHERE] = {msc_constant__where, true},
 };
 
+bool msc_constant_is_folded(enum msc_op op) {
+    return rules[op].function != NULL || op == MSC_OP_CAST;
+}
+
 static void store(char *data, enum msc_dtype dtype, int64_t i, int64_t value) {
     switch (dtype) {
     case MSC_DTYPE_I64:

@@ -17,6 +17,9 @@ enum msc_status msc_constant_of(struct msc_array **out, const struct msc_graph *
 enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
                                       const struct msc_graph *g, int32_t joint);
 
+// Is it one of the operators that are computed at once, given constant operands?
+bool msc_constant_is_folded(enum msc_op op);
+
 // What graph/constant*.c share: one function for each operator that is folded.
 #define MSC_CONSTANT_MAX_OPERANDS 64
 

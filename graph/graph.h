@@ -171,6 +171,11 @@ struct msc_input_shape {
 // Shapes of the inputs in the graph's order.
 enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_graph *g,
                                       const struct msc_input_shape shapes[], size_t n);
+// Shapes of these arrays, one for each input; and inputs that parameters come from (a Reshape's
+// shape, the ends of a Slice) are the constants that the arrays hold. MSC_E_UNSUPPORTED: a length
+// is still not known, since it depends on what joints compute.
+enum msc_status msc_graph_bind_arrays(struct msc_graph **out, const struct msc_graph *g,
+                                      const struct msc_array *const arrays[], size_t n);
 
 // Queries. Everything returned is borrowed from the graph. An id out of range is a programming
 // error (assert).

@@ -1,0 +1,237 @@
+#include "tests/conformance/case.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- Scope ------------------------------------------------------------------------------------
+
+static const struct {
+    const char *op, *why;
+} ops_outside[] = {
+    {"Adagrad", "training"},
+    {"Adam", "training"},
+    {"Gradient", "training"},
+    {"Momentum", "training"},
+    {"ImageDecoder", "image decoding"},
+    {"StringNormalizer", "string"},
+    {"StringConcat", "string"},
+    {"StringSplit", "string"},
+    {"RegexFullMatch", "string"},
+    {"LabelEncoder", "map"},
+};
+
+static const char *const random_ops[] = {
+    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+    "RandomUniformLike",
+};
+
+// Operators that may read and write float8 and 4-bit elements.
+static bool is_quantizing(const char *op) {
+    return strcmp(op, "QuantizeLinear") == 0 || strcmp(op, "DequantizeLinear") == 0;
+}
+
+// Why tensors of this type are outside; NULL when they are not.
+static const char *type_outside(int elem_type) {
+    if (elem_type == MSC_ONNX_STRING) {
+        return "string";
+    }
+    if (elem_type == 14 || elem_type == 15) {
+        return "complex elements";
+    }
+    if (elem_type >= 17 && elem_type <= 20) {
+        return "float8";
+    }
+    return elem_type >= 21 ? "4-bit elements" : NULL;
+}
+
+static const char *value_outside(const Onnx__ValueInfoProto *info) {
+    const Onnx__TypeProto *type = info->type;
+    if (type == NULL) {
+        return NULL;
+    }
+    switch (type->value_case) {
+    case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
+        return "sequence";
+    case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE:
+        return "optional";
+    case ONNX__TYPE_PROTO__VALUE_MAP_TYPE:
+        return "map";
+    case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
+        return type_outside(type->tensor_type->elem_type);
+    default:
+        return NULL;
+    }
+}
+
+static const Onnx__AttributeProto *attribute(const Onnx__NodeProto *n, const char *name) {
+    for (size_t i = 0; i < n->n_attribute; i++) {
+        if (strcmp(n->attribute[i]->name, name) == 0) {
+            return n->attribute[i];
+        }
+    }
+    return NULL;
+}
+
+static const char *node_outside(const Onnx__NodeProto *n) {
+    const Onnx__AttributeProto *mode = attribute(n, "training_mode");
+    bool is_standard = n->domain == NULL || n->domain[0] == '\0';
+    if (!is_standard) {
+        return strstr(n->domain, "training") != NULL ? "training" : "another operator domain";
+    }
+    if (mode != NULL && mode->i != 0) {
+        return "training";
+    }
+    if (strcmp(n->op_type, "Dropout") == 0 && n->n_input > 2 && n->input[2][0] != '\0') {
+        return "training";
+    }
+    // ReverseSequence is about an axis of that name.
+    if (strstr(n->op_type, "Sequence") != NULL && strcmp(n->op_type, "ReverseSequence") != 0) {
+        return "sequence";
+    }
+    if (strncmp(n->op_type, "Optional", 8) == 0) {
+        return "optional";
+    }
+    for (size_t i = 0; i < sizeof ops_outside / sizeof ops_outside[0]; i++) {
+        if (strcmp(n->op_type, ops_outside[i].op) == 0) {
+            return ops_outside[i].why;
+        }
+    }
+    return NULL;
+}
+
+static bool is_random(const Onnx__NodeProto *n) {
+    for (size_t i = 0; i < sizeof random_ops / sizeof random_ops[0]; i++) {
+        if (strcmp(n->op_type, random_ops[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *graph_outside(struct conformance_case *c, const Onnx__GraphProto *g) {
+    const char *why = NULL;
+    for (size_t i = 0; why == NULL && i < g->n_node; i++) {
+        const Onnx__NodeProto *n = g->node[i];
+        c->has_any_values |= is_random(n);
+        why = node_outside(n);
+        for (size_t k = 0; why == NULL && k < n->n_attribute; k++) {
+            why = n->attribute[k]->g == NULL ? NULL : graph_outside(c, n->attribute[k]->g);
+        }
+    }
+    bool is_quantized = g->n_node == 1 && is_quantizing(g->node[0]->op_type);
+    for (size_t i = 0; why == NULL && i < g->n_input; i++) {
+        why = value_outside(g->input[i]);
+        why = why != NULL && is_quantized ? NULL : why;
+    }
+    for (size_t i = 0; why == NULL && i < g->n_output; i++) {
+        why = value_outside(g->output[i]);
+        why = why != NULL && is_quantized ? NULL : why;
+    }
+    return why;
+}
+
+// ---- Which operator it is about ---------------------------------------------------------------
+
+// "test_gather_elements_1" tells of GatherElements: the longest operator name among the nodes'
+// that the name begins with, letters alone.
+static bool begins_with_op(const char *name, const char *op) {
+    while (*op != '\0') {
+        while (*name == '_') {
+            name++;
+        }
+        if (tolower((unsigned char)*name) != tolower((unsigned char)*op)) {
+            return false;
+        }
+        name++;
+        op++;
+    }
+    return true;
+}
+
+static void find_op(struct conformance_case *c) {
+    const Onnx__GraphProto *g = c->model->graph;
+    const char *slash = strrchr(c->folder, '/');
+    const char *name = slash == NULL ? c->folder : slash + 1;
+    const char *best = g->n_node == 0 ? "" : g->node[0]->op_type;
+    size_t length = 0;
+    name += strncmp(name, "test_", 5) == 0 ? 5 : 0;
+    for (size_t i = 0; i < g->n_node; i++) {
+        const char *op = g->node[i]->op_type;
+        if (begins_with_op(name, op) && strlen(op) > length) {
+            best = op;
+            length = strlen(op);
+        }
+    }
+    snprintf(c->op, sizeof c->op, "%s", best);
+}
+
+// ---- Arrays -----------------------------------------------------------------------------------
+
+static enum msc_status read_array(struct msc_array **out, const char *path, const char *folder) {
+    char *bytes;
+    size_t n_bytes;
+    MSC_TRY(msc_file_read(&bytes, &n_bytes, path));
+    Onnx__TensorProto *t = onnx__tensor_proto__unpack(NULL, n_bytes, (const uint8_t *)bytes);
+    enum msc_status status = t == NULL ? MSC_FAIL(MSC_E_FORMAT, "%s: no TensorProto", path)
+                                       : msc_onnx_array(out, t, folder);
+    if (t != NULL) {
+        onnx__tensor_proto__free_unpacked(t, NULL);
+    }
+    msc_free(bytes);
+    return status;
+}
+
+static enum msc_status read_arrays(struct msc_array *arrays[], int *n, const char *folder,
+                                   const char *what) {
+    char path[CONFORMANCE_PATH_BYTES];
+    for (*n = 0; *n < CONFORMANCE_MAX_TENSORS; *n += 1) {
+        snprintf(path, sizeof path, "%s/%s_%d.pb", folder, what, *n);
+        if (!msc_file_exists(path)) {
+            return MSC_OK;
+        }
+        MSC_TRY(read_array(&arrays[*n], path, folder));
+    }
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: more than %d arrays", folder, CONFORMANCE_MAX_TENSORS);
+}
+
+static enum msc_status read_sets(struct conformance_case *c) {
+    char folder[CONFORMANCE_PATH_BYTES];
+    for (c->n_sets = 0; c->n_sets < CONFORMANCE_MAX_SETS; c->n_sets++) {
+        int n = snprintf(folder, sizeof folder, "%s/test_data_set_%d", c->folder, c->n_sets);
+        struct conformance_set *set = &c->sets[c->n_sets];
+        if (n >= (int)sizeof folder || !msc_file_exists(folder)) {
+            break;
+        }
+        MSC_TRY(read_arrays(set->inputs, &set->n_inputs, folder, "input"));
+        MSC_TRY(read_arrays(set->outputs, &set->n_outputs, folder, "output"));
+    }
+    return c->n_sets > 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: it has no data", c->folder);
+}
+
+enum msc_status conformance_case_load(struct conformance_case *c, const char *folder) {
+    *c = (struct conformance_case){.model = NULL};
+    int n = snprintf(c->model_path, sizeof c->model_path, "%s/model.onnx", folder);
+    if (n >= (int)sizeof c->model_path) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: the path is too long", folder);
+    }
+    snprintf(c->folder, sizeof c->folder, "%s", folder);
+    MSC_TRY(msc_onnx_model_read(&c->model, c->model_path));
+    find_op(c);
+    c->why_out = graph_outside(c, c->model->graph);
+    return c->why_out == NULL ? read_sets(c) : MSC_OK;
+}
+
+void conformance_case_finish(struct conformance_case *c) {
+    for (int s = 0; s < CONFORMANCE_MAX_SETS; s++) {
+        for (int i = 0; i < CONFORMANCE_MAX_TENSORS; i++) {
+            msc_array_release(c->sets[s].inputs[i]);
+            msc_array_release(c->sets[s].outputs[i]);
+        }
+    }
+    msc_onnx_model_free(c->model);
+}

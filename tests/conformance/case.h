@@ -1,0 +1,39 @@
+// One case of ONNX's backend tests: a folder with model.onnx and test_data_set_N/input_<i>.pb and
+// output_<i>.pb, each a serialised TensorProto.
+//
+//     struct conformance_case c;
+//     MSC_TRY(conformance_case_load(&c, "node/test_abs"));
+//     if (c.why_out == NULL) { ... c.sets[0].inputs, c.sets[0].outputs ... }
+//     conformance_case_finish(&c);
+#ifndef MSC_TESTS_CONFORMANCE_CASE_H
+#define MSC_TESTS_CONFORMANCE_CASE_H
+
+#include "graph/onnx_file_internal.h"
+
+enum {
+    CONFORMANCE_MAX_TENSORS = 32,
+    CONFORMANCE_MAX_SETS = 8,
+    CONFORMANCE_PATH_BYTES = 1024,
+};
+
+struct conformance_set {
+    int n_inputs, n_outputs;
+    struct msc_array *inputs[CONFORMANCE_MAX_TENSORS];
+    struct msc_array *outputs[CONFORMANCE_MAX_TENSORS]; // what is expected
+};
+
+struct conformance_case {
+    char folder[CONFORMANCE_PATH_BYTES], model_path[CONFORMANCE_PATH_BYTES];
+    Onnx__ModelProto *model;
+    char op[64];         // the operator it is about: the one its name tells, else the first node's
+    const char *why_out; // NULL: in scope
+    bool has_any_values; // the outputs are random: only types and shapes are compared
+    int n_sets;
+    struct conformance_set sets[CONFORMANCE_MAX_SETS];
+};
+
+// MSC_E_FORMAT, MSC_E_IO: the folder holds no such case. Arrays are there only in scope.
+enum msc_status conformance_case_load(struct conformance_case *c, const char *folder);
+void conformance_case_finish(struct conformance_case *c);
+
+#endif

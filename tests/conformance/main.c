@@ -1,0 +1,270 @@
+// Runs ONNX's backend test data and says which cases pass.
+//
+//     test_conformance [--device NAME]... [--markdown FILE] [--known FILE] [--at-least N]
+//                      [--only TEXT] FOLDER...
+//
+// A FOLDER holds cases, or folders of cases. The program fails when fewer than N cases are in
+// scope, when one fails that the known file does not name ("DEVICE CASE" on each line), or when a
+// named one passes.
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "tests/conformance/run.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEVICES = 4, MAX_FOLDERS = 8 };
+
+struct options {
+    const char *devices[MAX_DEVICES];
+    int n_devices;
+    const char *folders[MAX_FOLDERS];
+    int n_folders;
+    const char *markdown, *known, *only;
+    long at_least;
+};
+
+struct row {
+    char *name, *op;
+    const char *why_out;
+    struct conformance_result results[MAX_DEVICES];
+};
+
+struct report {
+    const struct options *options;
+    struct msc_backend *backends[MAX_DEVICES];
+    struct row *rows;
+    size_t n, capacity;
+    char *known; // the file's text, or NULL
+    long n_in_scope, n_unexpected;
+};
+
+// ---- Cases ------------------------------------------------------------------------------------
+
+// Is "DEVICE CASE" a line of the known failures?
+static bool is_known(const struct report *r, const char *device, const char *name) {
+    char line[256];
+    int n = snprintf(line, sizeof line, "%s %s\n", device, name);
+    const char *at = r->known == NULL ? NULL : strstr(r->known, line);
+    for (; at != NULL && at != r->known && at[-1] != '\n';) {
+        at = strstr(at + 1, line);
+    }
+    return at != NULL && n < (int)sizeof line;
+}
+
+static void note_result(struct report *r, const struct row *row, int d) {
+    const struct conformance_result *result = &row->results[d];
+    const char *device = r->options->devices[d];
+    bool known = is_known(r, device, row->name);
+    if (result->is_passed == known) {
+        printf("%s %s (%s): %s\n", device, row->name, row->op,
+               known ? "passes now; take it from the known failures" : result->reason);
+        r->n_unexpected++;
+    }
+}
+
+static enum msc_status run_case(struct report *r, const char *folder, const char *name) {
+    struct conformance_case c;
+    enum msc_status status = conformance_case_load(&c, folder);
+    MSC_TRY(msc_grow(&r->rows, &r->capacity, r->n + 1, sizeof r->rows[0]));
+    struct row *row = &r->rows[r->n++];
+    *row = (struct row){.name = strdup(name), .op = strdup(c.op), .why_out = c.why_out};
+    for (int d = 0; c.why_out == NULL && d < r->options->n_devices; d++) {
+        if (status == MSC_OK) {
+            conformance_run(&row->results[d], &c, r->backends[d]);
+        } else {
+            snprintf(row->results[d].reason, sizeof row->results[d].reason, "%s",
+                     msc_status_message());
+        }
+        note_result(r, row, d);
+    }
+    r->n_in_scope += c.why_out == NULL;
+    conformance_case_finish(&c);
+    return MSC_OK;
+}
+
+static int is_visible(const struct dirent *entry) {
+    return entry->d_name[0] != '.';
+}
+
+static enum msc_status run_folder(struct report *r, const char *folder, int depth) {
+    struct dirent **entries;
+    int n = scandir(folder, &entries, is_visible, alphasort);
+    enum msc_status status =
+        n < 0 ? MSC_FAIL(MSC_E_IO, "cannot list %s", folder) : MSC_OK;
+    for (int i = 0; i < n; i++) {
+        char path[CONFORMANCE_PATH_BYTES], model[CONFORMANCE_PATH_BYTES + 16];
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        snprintf(model, sizeof model, "%s/model.onnx", path);
+        bool is_wanted = r->options->only == NULL ||
+                         strstr(entries[i]->d_name, r->options->only) != NULL;
+        if (status == MSC_OK && msc_file_exists(model)) {
+            status = is_wanted ? run_case(r, path, entries[i]->d_name) : MSC_OK;
+        } else if (status == MSC_OK && depth == 0) {
+            status = run_folder(r, path, 1);
+        }
+        free(entries[i]);
+    }
+    if (n >= 0) {
+        free(entries);
+    }
+    return status;
+}
+
+// ---- The report -------------------------------------------------------------------------------
+
+// A reason in a table: without what Markdown would take for marks.
+static void write_reason(struct msc_str *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        msc_str_char(out, *text == '|' || *text == '\n' ? '/' : *text);
+    }
+}
+
+static void write_row(struct msc_str *out, const struct report *r, const struct row *row) {
+    msc_str_printf(out, "| %s | %s |", row->name, row->op);
+    for (int d = 0; d < r->options->n_devices; d++) {
+        const struct conformance_result *result = &row->results[d];
+        if (row->why_out != NULL) {
+            msc_str_printf(out, " out of scope: %s |", row->why_out);
+        } else if (result->is_passed) {
+            msc_str_append(out, result->is_stepwise ? " pass (joint by joint) |" : " pass |");
+        } else {
+            msc_str_append(out, " fail: ");
+            write_reason(out, result->reason);
+            msc_str_append(out, " |");
+        }
+    }
+    msc_str_char(out, '\n');
+}
+
+static long count_passed(const struct report *r, int d) {
+    long n = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        n += r->rows[i].why_out == NULL && r->rows[i].results[d].is_passed;
+    }
+    return n;
+}
+
+static enum msc_status write_markdown(const struct report *r) {
+    struct msc_str out = {0};
+    msc_str_append(&out,
+                   "# ONNX conformance\n\n"
+                   "Every case of ONNX's backend test data on each backend; written by\n"
+                   "`test_conformance --markdown`. Outputs agree within 1e-7 + 1e-3 |expected|, as "
+                   "in ONNX's own\nbackend test; whole numbers exactly. \"joint by joint\": lengths "
+                   "depend on data, so no plan\nis made beforehand and every joint runs on its "
+                   "reference kernel.\n\n");
+    msc_str_printf(&out, "%zu cases, %ld of them in scope.", r->n, r->n_in_scope);
+    for (int d = 0; d < r->options->n_devices; d++) {
+        msc_str_printf(&out, " %s passes %ld.", r->options->devices[d], count_passed(r, d));
+    }
+    msc_str_append(&out, "\n\n| case | op |");
+    for (int d = 0; d < r->options->n_devices; d++) {
+        msc_str_printf(&out, " %s |", r->options->devices[d]);
+    }
+    msc_str_append(&out, "\n|---|---|");
+    for (int d = 0; d < r->options->n_devices; d++) {
+        msc_str_append(&out, "---|");
+    }
+    msc_str_char(&out, '\n');
+    for (size_t i = 0; i < r->n; i++) {
+        write_row(&out, r, &r->rows[i]);
+    }
+    enum msc_status status = msc_str_status(&out);
+    if (status == MSC_OK) {
+        status = msc_file_write(r->options->markdown, out.data, out.length);
+    }
+    msc_str_finish(&out);
+    return status;
+}
+
+// ---- The program ------------------------------------------------------------------------------
+
+static bool read_options(struct options *o, int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strncmp(argv[i], "--", 2) != 0) {
+            if (o->n_folders == MAX_FOLDERS) {
+                return false;
+            }
+            o->folders[o->n_folders++] = argv[i];
+            continue;
+        }
+        if (value == NULL) {
+            return false;
+        }
+        if (strcmp(argv[i], "--device") == 0 && o->n_devices < MAX_DEVICES) {
+            o->devices[o->n_devices++] = value;
+        } else if (strcmp(argv[i], "--markdown") == 0) {
+            o->markdown = value;
+        } else if (strcmp(argv[i], "--known") == 0) {
+            o->known = value;
+        } else if (strcmp(argv[i], "--only") == 0) {
+            o->only = value;
+        } else if (strcmp(argv[i], "--at-least") == 0) {
+            o->at_least = strtol(value, NULL, 10);
+        } else {
+            return false;
+        }
+        i++;
+    }
+    return o->n_folders > 0;
+}
+
+static enum msc_status run_all(struct report *r) {
+    const struct options *o = r->options;
+    struct msc_backend_options backend_options = MSC_BACKEND_OPTIONS_INIT;
+    size_t n_bytes;
+    for (int d = 0; d < o->n_devices; d++) {
+        MSC_TRY(msc_backend_open(&r->backends[d], o->devices[d], &backend_options));
+    }
+    if (o->known != NULL) {
+        MSC_TRY(msc_file_read(&r->known, &n_bytes, o->known));
+    }
+    for (int f = 0; f < o->n_folders; f++) {
+        MSC_TRY(run_folder(r, o->folders[f], 0));
+    }
+    return o->markdown == NULL ? MSC_OK : write_markdown(r);
+}
+
+static void finish(struct report *r) {
+    for (int d = 0; d < r->options->n_devices; d++) {
+        msc_backend_close(r->backends[d]);
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        free(r->rows[i].name);
+        free(r->rows[i].op);
+    }
+    msc_free(r->rows);
+    msc_free(r->known);
+}
+
+int main(int argc, char **argv) {
+    struct options options = {.n_devices = 0};
+    if (!read_options(&options, argc, argv)) {
+        fprintf(stderr, "usage: %s [--device NAME] [--markdown FILE] [--known FILE] [--at-least N] "
+                        "[--only TEXT] FOLDER...\n",
+                argv[0]);
+        return 2;
+    }
+    if (options.n_devices == 0) {
+        options.devices[options.n_devices++] = "cpu";
+    }
+    struct report report = {.options = &options};
+    enum msc_status status = run_all(&report);
+    if (status != MSC_OK) {
+        printf("%s\n", msc_status_message());
+    }
+    printf("%zu cases, %ld in scope\n", report.n, report.n_in_scope);
+    for (int d = 0; d < options.n_devices; d++) {
+        printf("%s: %ld pass, %ld fail\n", options.devices[d], count_passed(&report, d),
+               report.n_in_scope - count_passed(&report, d));
+    }
+    bool is_good = status == MSC_OK && report.n_unexpected == 0 &&
+                   report.n_in_scope >= options.at_least;
+    finish(&report);
+    return is_good ? 0 : 1;
+}

@@ -1,0 +1,228 @@
+#include "tests/conformance/run.h"
+
+#include "base/alloc.h"
+#include "graph/onnx.h"
+#include "kernels/evaluator.h"
+#include "kernels/reference.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// The tolerance of ONNX's own backend test.
+static const double rtol = 1e-3, atol = 1e-7;
+
+// ---- Running ----------------------------------------------------------------------------------
+
+struct capture {
+    struct msc_array **outputs;
+    const int *places; // where the wanted tensors stand among the outputs
+    size_t n;
+};
+
+static enum msc_status take(void *payload, size_t trial, size_t batch,
+                            const struct msc_view values[]) {
+    struct capture *c = payload;
+    (void)trial;
+    (void)batch;
+    for (size_t i = 0; i < c->n; i++) {
+        MSC_TRY(msc_array_create_from(&c->outputs[c->places[i]], values[i].dtype, values[i].n_dims,
+                                      values[i].dims, values[i].data));
+    }
+    return MSC_OK;
+}
+
+// A dataset of one batch: the inputs as they are. It holds a scalar as a list of one.
+static enum msc_status make_dataset(struct msc_dataset **out, const struct msc_graph *g,
+                                    struct msc_array *const inputs[]) {
+    struct msc_input_spec specs[CONFORMANCE_MAX_TENSORS];
+    struct msc_array *arrays[CONFORMANCE_MAX_TENSORS] = {NULL};
+    enum msc_status status = MSC_OK;
+    int32_t n = msc_graph_n_inputs(g);
+    for (int32_t i = 0; i < n; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, i));
+        specs[i] = (struct msc_input_spec){.name = t->alias, .dtype = t->dtype,
+                                           .n_dims = t->n_dims};
+        memcpy(specs[i].dims, t->dims, sizeof t->dims);
+        int64_t dims[MSC_MAX_DIMS + 1] = {1};
+        memcpy(dims + 1, t->dims, (size_t)t->n_dims * sizeof dims[0]);
+        if (t->n_dims < MSC_MAX_DIMS) {
+            MSC_TRY_OUT(msc_array_create_from(&arrays[i], t->dtype, t->n_dims + 1, dims,
+                                              msc_array_data(inputs[i])));
+        } else {
+            arrays[i] = msc_array_retain(inputs[i]);
+        }
+    }
+    status = msc_dataset_create(out, specs, arrays, (size_t)n, NULL, 1);
+out:
+    for (int32_t i = 0; i < n; i++) {
+        msc_array_release(arrays[i]);
+    }
+    return status;
+}
+
+// Outputs that are constants need no run; the others' ids and places.
+static size_t pick_wanted(struct msc_array *outputs[], int32_t wanted[], int places[],
+                          const struct msc_graph *g) {
+    size_t n = 0;
+    for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_output(g, i));
+        const struct msc_joint *j = msc_graph_joint(g, t->producer);
+        if (j->op == MSC_OP_CONSTANT) {
+            outputs[i] = msc_array_retain(msc_graph_tensor(g, j->weights[0].tensor)->data);
+        } else {
+            wanted[n] = msc_graph_output(g, i);
+            places[n++] = i;
+        }
+    }
+    return n;
+}
+
+static enum msc_status evaluate(const struct msc_graph *g, const struct msc_dataset *data,
+                                const int32_t wanted[], struct capture *capture,
+                                struct msc_backend *backend) {
+    struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
+    struct msc_evaluator *ev = NULL;
+    const struct msc_quant **edits = NULL;
+    enum msc_status status = MSC_OK;
+    o.backend = backend;
+    MSC_TRY_OUT(msc_evaluator_create(&ev, g, data, wanted, capture->n, &o));
+    edits = msc_alloc_zero((size_t)msc_evaluator_sites(ev)->n_slots + 1, sizeof edits[0]);
+    if (edits == NULL) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        goto out;
+    }
+    const struct msc_sink sink = {.batch = take, .payload = capture};
+    struct msc_eval_trial trial = {.edits = edits};
+    MSC_TRY_OUT(msc_evaluator_run(ev, &trial, 1, &sink, MSC_EVAL_FRESH));
+    if (trial.status != MSC_OK) {
+        status = msc_status_restore(trial.status, trial.message);
+    }
+out:
+    msc_free(edits);
+    msc_evaluator_destroy(ev);
+    return status;
+}
+
+static enum msc_status run_planned(struct msc_array *outputs[], const struct msc_graph *bound,
+                                   struct msc_array *const inputs[], struct msc_backend *backend) {
+    int32_t wanted[CONFORMANCE_MAX_TENSORS];
+    int places[CONFORMANCE_MAX_TENSORS];
+    struct msc_dataset *data = NULL;
+    struct capture capture = {.outputs = outputs, .places = places};
+    capture.n = pick_wanted(outputs, wanted, places, bound);
+    if (capture.n == 0) {
+        return MSC_OK;
+    }
+    MSC_TRY(make_dataset(&data, bound, inputs));
+    enum msc_status status = evaluate(bound, data, wanted, &capture, backend);
+    msc_dataset_destroy(data);
+    return status;
+}
+
+static enum msc_status run_stepwise(struct msc_array *outputs[], const struct msc_graph *g,
+                                    struct msc_array *const inputs[]) {
+    int32_t wanted[CONFORMANCE_MAX_TENSORS];
+    for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
+        wanted[i] = msc_graph_output(g, i);
+    }
+    return msc_reference_run_graph(outputs, g, (const struct msc_array *const *)inputs, wanted,
+                                   (size_t)msc_graph_n_outputs(g));
+}
+
+static enum msc_status run(struct msc_array *outputs[], bool *is_stepwise,
+                           const struct msc_graph *g, struct msc_array *const inputs[],
+                           struct msc_backend *backend) {
+    struct msc_graph *bound = NULL;
+    enum msc_status status = msc_graph_bind_arrays(
+        &bound, g, (const struct msc_array *const *)inputs, (size_t)msc_graph_n_inputs(g));
+    if (status == MSC_E_UNSUPPORTED) {
+        *is_stepwise = true;
+        return run_stepwise(outputs, g, inputs);
+    }
+    MSC_TRY(status);
+    status = run_planned(outputs, bound, inputs, backend);
+    msc_graph_destroy(bound);
+    return status;
+}
+
+// ---- Comparing --------------------------------------------------------------------------------
+
+static bool is_close(double found, double expected) {
+    if (isnan(found) || isnan(expected)) {
+        return isnan(found) && isnan(expected);
+    }
+    if (isinf(found) || isinf(expected)) {
+        return found == expected;
+    }
+    return fabs(found - expected) <= atol + rtol * fabs(expected);
+}
+
+static bool same_shape(const struct msc_array *a, const struct msc_array *b) {
+    return msc_array_dtype(a) == msc_array_dtype(b) && msc_array_n_dims(a) == msc_array_n_dims(b) &&
+           memcmp(msc_array_dims(a), msc_array_dims(b),
+                  (size_t)msc_array_n_dims(a) * sizeof(int64_t)) == 0;
+}
+
+static enum msc_status compare(const struct msc_array *found, const struct msc_array *expected,
+                               int output, bool has_any_values) {
+    if (!same_shape(found, expected)) {
+        char a[MSC_DIMS_TEXT_BYTES], b[MSC_DIMS_TEXT_BYTES];
+        return MSC_FAIL(
+            MSC_E_STATE, "output %d is %s%s, expected %s%s", output,
+            msc_dtype_name(msc_array_dtype(found)),
+            msc_dims_format(a, msc_array_n_dims(found), msc_array_dims(found)),
+            msc_dtype_name(msc_array_dtype(expected)),
+            msc_dims_format(b, msc_array_n_dims(expected), msc_array_dims(expected)));
+    }
+    bool is_real = msc_dtype_is_float(msc_array_dtype(expected));
+    for (int64_t i = 0; !has_any_values && i < msc_array_n_elements(expected); i++) {
+        double a = msc_array_get_double(found, i), b = msc_array_get_double(expected, i);
+        bool is_same = is_real ? is_close(a, b)
+                               : msc_array_get_i64(found, i) == msc_array_get_i64(expected, i);
+        if (!is_same) {
+            return MSC_FAIL(MSC_E_STATE, "output %d, element %lld is %.9g, expected %.9g", output,
+                            (long long)i, a, b);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status run_set(const struct conformance_set *set, bool *is_stepwise,
+                               const struct conformance_case *c, const struct msc_graph *g,
+                               struct msc_backend *backend) {
+    struct msc_array *outputs[CONFORMANCE_MAX_TENSORS] = {NULL};
+    enum msc_status status = MSC_OK;
+    if (msc_graph_n_inputs(g) != set->n_inputs || msc_graph_n_outputs(g) != set->n_outputs) {
+        return MSC_FAIL(MSC_E_STATE, "%d inputs and %d outputs, the case has %d and %d",
+                        (int)msc_graph_n_inputs(g), (int)msc_graph_n_outputs(g), set->n_inputs,
+                        set->n_outputs);
+    }
+    MSC_TRY_OUT(run(outputs, is_stepwise, g, set->inputs, backend));
+    for (int i = 0; i < set->n_outputs; i++) {
+        MSC_TRY_OUT(compare(outputs[i], set->outputs[i], i, c->has_any_values));
+    }
+out:
+    for (int i = 0; i < set->n_outputs; i++) {
+        msc_array_release(outputs[i]);
+    }
+    return status;
+}
+
+void conformance_run(struct conformance_result *out, const struct conformance_case *c,
+                     struct msc_backend *backend) {
+    struct msc_graph *g = NULL;
+    *out = (struct conformance_result){.is_passed = false};
+    enum msc_status status = msc_onnx_load(&g, c->model_path, NULL);
+    for (int s = 0; status == MSC_OK && s < c->n_sets; s++) {
+        status = run_set(&c->sets[s], &out->is_stepwise, c, g, backend);
+    }
+    out->is_passed = status == MSC_OK;
+    if (status != MSC_OK) {
+        const char *text = msc_status_message();
+        size_t n = strlen(c->model_path);
+        text += strncmp(text, c->model_path, n) == 0 ? n + 2 : 0;
+        snprintf(out->reason, sizeof out->reason, "%s", text);
+    }
+    msc_graph_destroy(g);
+}

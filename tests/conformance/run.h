@@ -1,0 +1,17 @@
+// Running a case's network on a backend and comparing what comes out with what is expected.
+#ifndef MSC_TESTS_CONFORMANCE_RUN_H
+#define MSC_TESTS_CONFORMANCE_RUN_H
+
+#include "kernels/backend.h"
+#include "tests/conformance/case.h"
+
+struct conformance_result {
+    bool is_passed;
+    bool is_stepwise; // lengths hang on data: joint by joint, on the reference kernels
+    char reason[256]; // why it is not passed
+};
+
+void conformance_run(struct conformance_result *out, const struct conformance_case *c,
+                     struct msc_backend *backend);
+
+#endif
