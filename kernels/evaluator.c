@@ -185,8 +185,7 @@ void msc_evaluator_destroy(struct msc_evaluator *ev) {
     msc_free(s->roots);
     msc_free(s->stack);
     msc_free(s->failures);
-    msc_free(s->batches_left);
-    msc_free(s->failed_batch);
+    msc_free(s->progress);
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->end_lock);
     pthread_cond_destroy(&s->wake);
@@ -262,8 +261,19 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
     for (int i = 0; i < s->n_groups; i++) {
         MSC_TRY(classify(s, &s->groups[i]));
     }
-    MSC_TRY(msc_schedule_build(s));
-    return msc_schedule_run(s);
+    MSC_TRY(msc_schedule_begin(s));
+    // Some thirty independent pieces of work for each thread leave none idle for long at the end.
+    size_t enough = 32 * (size_t)s->n_threads;
+    int32_t n_batches = (int32_t)msc_dataset_n_batches(ev->dataset);
+    int32_t window = (int32_t)((enough + n - 1) / n);
+    for (int32_t b = 0; b < n_batches; b = s->end_batch) {
+        s->first_batch = b;
+        s->end_batch = b + window < n_batches ? b + window : n_batches;
+        MSC_TRY(msc_schedule_build(s));
+        MSC_TRY(msc_schedule_run(s));
+    }
+    msc_schedule_end(s);
+    return MSC_OK;
 }
 
 // Passes the one trial of a retry on under its own number.
@@ -287,11 +297,18 @@ static void retry_end(void *payload, size_t trial) {
     }
 }
 
+static bool retry_is_over(void *payload, size_t trial) {
+    const struct retry *r = payload;
+    (void)trial;
+    return r->sink->is_over && r->sink->is_over(r->sink->payload, r->trial);
+}
+
 // One trial alone, with nothing in the cache. Its second failure is the last.
 static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_eval_trial *trial,
                                  size_t index, const struct msc_sink *sink, unsigned flags) {
     struct retry r = {sink, index};
-    struct msc_sink alone = {retry_batch, retry_end, &r};
+    struct msc_sink alone = {
+        .batch = retry_batch, .end = retry_end, .is_over = retry_is_over, .payload = &r};
     msc_cache_drop(&ev->cache);
     enum msc_status status = run_together(ev, trial, 1, &alone, flags, true);
     if (status != MSC_E_NOMEM) {
@@ -313,7 +330,7 @@ enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_tria
         return status;
     }
     for (size_t t = 0; t < n; t++) {
-        // Where there was no memory to plan all of them, none has begun.
+        // Where there was no memory to plan a window, none has ended.
         if (status == MSC_E_NOMEM || trials[t].status == MSC_E_NOMEM) {
             MSC_TRY(run_alone(ev, &trials[t], t, sink, flags));
         }

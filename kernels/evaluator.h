@@ -57,6 +57,9 @@ struct msc_sink {
                              const struct msc_view values[]);
     // Optional: after the last batch of a trial, also of one that failed; one call at a time.
     void (*end)(void *payload, size_t trial);
+    // Optional: is enough known of a trial? Asked now and then, when all batches up to some number
+    // were handed over; such a trial is given no more of them and ends with the call.
+    bool (*is_over)(void *payload, size_t trial);
     void *payload;
 };
 

@@ -3,8 +3,11 @@
 // A node is a class on one batch (or a class of packed weights, on none), or the hand-over of one
 // (trial, batch) to the sink. Nodes are made backwards from what the sink wants, so what only leads
 // to cached results is never touched. Threads take ready nodes last in, first out, which follows a
-// batch down the network while its data is in cache and frees it soonest; new batches are begun
-// only when nothing else is ready.
+// batch down the network while its data is in cache and frees it soonest.
+//
+// A call goes through the dataset in windows of some batches, no more than keep all threads busy:
+// only what a window finds in the cache is held for it, and trials that turn out to be over take no
+// part in the next.
 //
 // Where the backend can, a step's output is quantised while the step runs: the nodes of its
 // quantisations are fused into it. When nobody else reads the output it is never stored.
@@ -44,8 +47,9 @@ struct msc_group {
     int32_t n_batches;
     int32_t *batches; // [n_batches] those that run by this plan, ascending
     size_t batches_capacity;
-    const int32_t *columns; // [all batches] a batch's place in `batches`; borrowed
-    int32_t *nodes;         // [n_classes][n_batches] node id or MSC_NO_ID
+    const int32_t *columns;          // [all batches] a batch's place in `batches`; borrowed
+    int32_t first_column, n_columns; // the batches of the window at hand
+    int32_t *nodes;                  // [n_classes][n_columns] node id or MSC_NO_ID
     size_t nodes_capacity;
     struct msc_class_ref *targets; // [n_trials][n_targets]; id MSC_NO_ID: nothing to read
     size_t targets_capacity;
@@ -86,10 +90,14 @@ struct msc_schedule {
     size_t n_stack, stack_capacity;
     struct msc_failure *failures; // the first stands for those there was no memory to note
     size_t n_failures, failures_capacity;
-    int32_t *batches_left; // [n_trials]
-    size_t batches_capacity;
-    int32_t *failed_batch; // [n_trials] lowest batch that failed, or MSC_NO_ID
-    size_t failed_capacity;
+    struct msc_progress { // of a trial
+        int32_t batches_left;
+        int32_t failed_batch;        // lowest one that failed, or MSC_NO_ID
+        bool is_over;                // takes no part in further windows
+        double macs_asked, macs_run; // those of batches that it took part in
+    } * progress;                    // [n_trials]
+    size_t progress_capacity;
+    int32_t first_batch, end_batch; // the window at hand
 
     pthread_mutex_t lock; // guards everything but the trials' own sink calls
     pthread_cond_t wake;
@@ -112,10 +120,14 @@ static inline const struct msc_class *msc_node_class(const struct msc_schedule *
 struct msc_node *msc_schedule_node(const struct msc_schedule *s, const struct msc_node *node,
                                    int32_t class_id);
 
-// Makes the nodes of all trials; groups hold their classes and targets already.
+// Begins a call: all trials are at their start.
+enum msc_status msc_schedule_begin(struct msc_schedule *s);
+// Makes the nodes of all trials for the window; groups hold their classes and targets already.
 enum msc_status msc_schedule_build(struct msc_schedule *s);
 // Walks them to the end. Trials receive their status; MSC_E_CANCELLED when stopped.
 enum msc_status msc_schedule_run(struct msc_schedule *s);
+// Ends the trials that did not take part in the last window.
+void msc_schedule_end(struct msc_schedule *s);
 
 // What a node stands for, without the lock. Those of its inputs and its own entries are there.
 enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_node *node,

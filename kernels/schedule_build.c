@@ -9,10 +9,10 @@ static struct msc_hash entry_key(const struct msc_class *k, int32_t batch) {
 }
 
 int32_t *msc_group_node(const struct msc_group *g, int32_t class_id, int32_t batch) {
-    // Packed weights serve every batch: their node stands under the group's first.
+    // Packed weights serve every batch: their node stands under the window's first.
     bool is_shared = g->classes.items[class_id].kind == MSC_CLASS_WEIGHTS;
-    int32_t column = is_shared ? 0 : g->columns[batch];
-    return &g->nodes[(size_t)class_id * (size_t)g->n_batches + (size_t)column];
+    int32_t column = is_shared ? 0 : g->columns[batch] - g->first_column;
+    return &g->nodes[(size_t)class_id * (size_t)g->n_columns + (size_t)column];
 }
 
 struct msc_node *msc_schedule_node(const struct msc_schedule *s, const struct msc_node *node,
@@ -191,8 +191,25 @@ static void fuse_users(struct msc_schedule *s, struct msc_node *node) {
     }
 }
 
-static enum msc_status prepare_group(struct msc_group *g) {
-    size_t n = g->classes.n * (size_t)g->n_batches;
+enum msc_status msc_schedule_begin(struct msc_schedule *s) {
+    MSC_TRY(msc_grow(&s->progress, &s->progress_capacity, s->n_trials + 1, sizeof(s->progress[0])));
+    for (size_t t = 0; t < s->n_trials; t++) {
+        s->progress[t] = (struct msc_progress){
+            .batches_left = (int32_t)msc_dataset_n_batches(s->dataset), .failed_batch = MSC_NO_ID};
+        s->trials[t].status = MSC_OK;
+        s->trials[t].message[0] = '\0';
+        s->trials[t].reuse_ratio = 0;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status prepare_group(struct msc_schedule *s, struct msc_group *g) {
+    g->first_column = g->n_columns = 0;
+    for (int32_t b = 0; b < g->n_batches; b++) {
+        g->first_column += g->batches[b] < s->first_batch;
+        g->n_columns += g->batches[b] >= s->first_batch && g->batches[b] < s->end_batch;
+    }
+    size_t n = g->classes.n * (size_t)g->n_columns;
     MSC_TRY(msc_grow(&g->nodes, &g->nodes_capacity, n + 1, sizeof(g->nodes[0])));
     memset(g->nodes, 0xff, n * sizeof(g->nodes[0]));
     return MSC_OK;
@@ -200,20 +217,11 @@ static enum msc_status prepare_group(struct msc_group *g) {
 
 static enum msc_status prepare(struct msc_schedule *s) {
     s->n_nodes = s->n_edges = s->n_ready = s->n_roots = s->next_root = s->n_done = 0;
-    MSC_TRY(msc_grow(&s->batches_left, &s->batches_capacity, s->n_trials + 1, sizeof(int32_t)));
-    MSC_TRY(msc_grow(&s->failed_batch, &s->failed_capacity, s->n_trials + 1, sizeof(int32_t)));
     MSC_TRY(msc_grow(&s->failures, &s->failures_capacity, 1, sizeof(s->failures[0])));
     s->failures[0] = (struct msc_failure){INT32_MAX, MSC_E_NOMEM, "out of memory"};
     s->n_failures = 1;
-    for (size_t t = 0; t < s->n_trials; t++) {
-        s->batches_left[t] = (int32_t)msc_dataset_n_batches(s->dataset);
-        s->failed_batch[t] = MSC_NO_ID;
-        s->trials[t].status = MSC_OK;
-        s->trials[t].message[0] = '\0';
-        s->trials[t].reuse_ratio = 0;
-    }
     for (int i = 0; i < s->n_groups; i++) {
-        MSC_TRY(prepare_group(&s->groups[i]));
+        MSC_TRY(prepare_group(s, &s->groups[i]));
     }
     return MSC_OK;
 }
@@ -229,15 +237,19 @@ static void abandon(struct msc_schedule *s) {
     s->n_nodes = 0;
 }
 
-static enum msc_status build_group(struct msc_schedule *s, int32_t group, double *all_macs) {
+static enum msc_status build_group(struct msc_schedule *s, int32_t group) {
     struct msc_group *g = &s->groups[group];
-    *all_macs += g->macs_asked * (double)g->n_batches;
-    for (int32_t b = 0; b < g->n_batches; b++) {
+    for (int32_t b = g->first_column; b < g->first_column + g->n_columns; b++) {
         for (size_t t = 0; t < s->n_trials; t++) {
+            struct msc_progress *progress = &s->progress[t];
             double macs_before = s->macs_run;
             uint64_t steps_before = s->steps_run;
+            if (progress->is_over) {
+                continue;
+            }
             MSC_TRY(build_trial(s, group, t, g->batches[b]));
-            s->trials[t].reuse_ratio += s->macs_run - macs_before;
+            progress->macs_run += s->macs_run - macs_before;
+            progress->macs_asked += g->macs_asked;
             s->macs_asked += g->macs_asked;
             s->steps_reused += (uint64_t)g->n_steps_asked - (s->steps_run - steps_before);
         }
@@ -246,10 +258,9 @@ static enum msc_status build_group(struct msc_schedule *s, int32_t group, double
 }
 
 enum msc_status msc_schedule_build(struct msc_schedule *s) {
-    double all_macs = 0;
     enum msc_status status = prepare(s);
     for (int32_t i = 0; status == MSC_OK && i < s->n_groups; i++) {
-        status = build_group(s, i, &all_macs);
+        status = build_group(s, i);
     }
     if (status == MSC_OK) {
         status = msc_grow(&s->ready, &s->ready_capacity, s->n_nodes + 1, sizeof(s->ready[0]));
@@ -257,10 +268,6 @@ enum msc_status msc_schedule_build(struct msc_schedule *s) {
     if (status != MSC_OK) {
         abandon(s);
         return status;
-    }
-    for (size_t t = 0; t < s->n_trials; t++) {
-        double run = s->trials[t].reuse_ratio;
-        s->trials[t].reuse_ratio = all_macs > 0 ? 1.0 - run / all_macs : 0.0;
     }
     // From here on the readers' pins alone hold what was found in the cache.
     for (size_t i = 0; i < s->n_nodes; i++) {

@@ -172,15 +172,16 @@ static void finish_class(struct msc_schedule *s, struct msc_node *node) {
 // Returns true when this was the trial's last batch and it will not be tried again.
 static bool finish_sink(struct msc_schedule *s, const struct msc_node *node) {
     struct msc_eval_trial *trial = &s->trials[node->trial];
-    int32_t *failed = &s->failed_batch[node->trial];
-    if (node->failure != MSC_NO_ID && (*failed == MSC_NO_ID || node->batch < *failed)) {
+    struct msc_progress *p = &s->progress[node->trial];
+    if (node->failure != MSC_NO_ID &&
+        (p->failed_batch == MSC_NO_ID || node->batch < p->failed_batch)) {
         const struct msc_failure *f = &s->failures[node->failure];
-        *failed = node->batch;
+        p->failed_batch = node->batch;
         trial->status = f->status;
         snprintf(trial->message, sizeof(trial->message), "%s", f->message);
     }
-    return --s->batches_left[node->trial] == 0 &&
-           (trial->status != MSC_E_NOMEM || s->is_last_attempt);
+    trial->reuse_ratio = p->macs_asked > 0 ? 1.0 - p->macs_run / p->macs_asked : 0.0;
+    return --p->batches_left == 0 && (trial->status != MSC_E_NOMEM || s->is_last_attempt);
 }
 
 static int32_t take_node(struct msc_schedule *s) {
@@ -292,12 +293,26 @@ enum msc_status msc_schedule_run(struct msc_schedule *s) {
     if (s->is_cancelled) {
         release_unread(s);
         for (size_t t = 0; t < s->n_trials; t++) {
-            if (s->batches_left[t] > 0) {
+            if (s->progress[t].batches_left > 0) {
                 s->trials[t].status = MSC_E_CANCELLED;
                 snprintf(s->trials[t].message, sizeof(s->trials[t].message), "stopped on request");
             }
         }
         return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
     }
+    for (size_t t = 0; t < s->n_trials; t++) {
+        struct msc_progress *p = &s->progress[t];
+        p->is_over = p->is_over || p->failed_batch != MSC_NO_ID ||
+                     (s->sink->is_over && s->sink->is_over(s->sink->payload, t));
+    }
     return MSC_OK;
+}
+
+void msc_schedule_end(struct msc_schedule *s) {
+    for (size_t t = 0; t < s->n_trials; t++) {
+        bool is_retried = s->trials[t].status == MSC_E_NOMEM && !s->is_last_attempt;
+        if (s->progress[t].batches_left > 0 && !is_retried && s->sink->end) {
+            s->sink->end(s->sink->payload, t);
+        }
+    }
 }

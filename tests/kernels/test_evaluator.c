@@ -304,6 +304,26 @@ static void test_kernels_evaluator__budget(void **state) {
     close_bench(&b);
 }
 
+static uint64_t peak_after_two_calls(int64_t n_samples) {
+    struct bench b;
+    open_bench(&b);
+    eval_open_net(&b.c, n_samples, 1);
+    draw_all(&b);
+    b.ev = create(&b, 1, 1 << 16);
+    run_and_check(&b, b.ev, 0, EVAL_MAX_TRIALS);
+    run_and_check(&b, b.ev, 0, EVAL_MAX_TRIALS);
+    uint64_t peak = stats_of(b.ev).bytes_peak;
+    close_bench(&b);
+    return peak;
+}
+
+// What a call finds in the cache is held for a few batches at a time: a longer dataset needs no more.
+static void test_kernels_evaluator__windows(void **state) {
+    (void)state;
+    assert_true(EVAL_MAX_TRIALS >= 32);
+    assert_true(peak_after_two_calls(9) <= peak_after_two_calls(2) * 5 / 4);
+}
+
 // Latency runs: all anew, nothing kept.
 static void test_kernels_evaluator__fresh(void **state) {
     struct bench b;
@@ -434,6 +454,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator__quantises_once),
         cmocka_unit_test(test_kernels_evaluator__steps_quantise),
         cmocka_unit_test(test_kernels_evaluator__budget),
+        cmocka_unit_test(test_kernels_evaluator__windows),
         cmocka_unit_test(test_kernels_evaluator__fresh),
         cmocka_unit_test(test_kernels_evaluator__noise),
         cmocka_unit_test(test_kernels_evaluator__slot_values),
