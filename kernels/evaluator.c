@@ -257,7 +257,8 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
     s->trials = trials;
     s->n_trials = n;
     s->sink = sink;
-    s->n_targets = ev->plans[0]->n_wanted + (flags & MSC_EVAL_SLOTS ? ev->n_slots : 0);
+    s->n_wanted = ev->plans[0]->n_wanted;
+    s->n_targets = s->n_wanted + (sink->slot ? ev->n_slots : 0);
     for (int i = 0; i < s->n_groups; i++) {
         MSC_TRY(classify(s, &s->groups[i]));
     }
@@ -286,7 +287,14 @@ static enum msc_status retry_batch(void *payload, size_t trial, size_t batch,
                                    const struct msc_view values[]) {
     const struct retry *r = payload;
     (void)trial;
-    return r->sink->batch(r->sink->payload, r->trial, batch, values);
+    return r->sink->batch ? r->sink->batch(r->sink->payload, r->trial, batch, values) : MSC_OK;
+}
+
+static enum msc_status retry_slot(void *payload, size_t trial, size_t batch, int32_t slot,
+                                  const struct msc_view *value) {
+    const struct retry *r = payload;
+    (void)trial;
+    return r->sink->slot(r->sink->payload, r->trial, batch, slot, value);
 }
 
 static void retry_end(void *payload, size_t trial) {
@@ -309,6 +317,7 @@ static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_eval_trial
     struct retry r = {sink, index};
     struct msc_sink alone = {
         .batch = retry_batch, .end = retry_end, .is_over = retry_is_over, .payload = &r};
+    alone.slot = sink->slot ? retry_slot : NULL;
     msc_cache_drop(&ev->cache);
     enum msc_status status = run_together(ev, trial, 1, &alone, flags, true);
     if (status != MSC_E_NOMEM) {

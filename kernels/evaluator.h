@@ -50,11 +50,14 @@ struct msc_eval_trial {
 
 // Called from the evaluator's threads. Calls for different (trial, batch) may overlap.
 struct msc_sink {
-    // Values of the wanted tensors for one batch, plain, in host memory, borrowed for the call.
-    // With MSC_EVAL_SLOTS the values that slots read follow, [n_wanted + n_slots], in the plan's
-    // layout; data is NULL for slots of weights. A failure fails the trial.
+    // Optional: values of the wanted tensors for one batch, plain, in host memory, borrowed for the call. A
+    // failure fails the trial.
     enum msc_status (*batch)(void *payload, size_t trial, size_t batch,
                              const struct msc_view values[]);
+    // Optional: the value that a slot of an activation reads, before quantisation, in the plan's
+    // layout; one by one, as they are computed, so that they need not all be held.
+    enum msc_status (*slot)(void *payload, size_t trial, size_t batch, int32_t slot,
+                            const struct msc_view *value);
     // Optional: after the last batch of a trial, also of one that failed; one call at a time.
     void (*end)(void *payload, size_t trial);
     // Optional: is enough known of a trial? Asked now and then, when all batches up to some number
@@ -64,9 +67,8 @@ struct msc_sink {
 };
 
 enum {
-    MSC_EVAL_SLOTS = 1 << 0, // hand over slot values, before quantisation
     // Compute everything but packed weights anew, and keep nothing: for measuring latency.
-    MSC_EVAL_FRESH = 1 << 1,
+    MSC_EVAL_FRESH = 1 << 0,
 };
 
 // `graph` and `dataset` are borrowed until the evaluator is destroyed; `wanted` are tensor ids of

@@ -1,7 +1,7 @@
 // The work of one call as a graph of nodes, and the threads that walk it.
 //
-// A node is a class on one batch (or a class of packed weights, on none), or the hand-over of one
-// (trial, batch) to the sink. Nodes are made backwards from what the sink wants, so what only leads
+// A node is a class on one batch (or a class of packed weights, on none), or the hand-over of what
+// one (trial, batch) gave to the sink: of its wanted values together, of slot values one by one. Nodes are made backwards from what the sink wants, so what only leads
 // to cached results is never touched. Threads take ready nodes last in, first out, which follows a
 // batch down the network while its data is in cache and frees it soonest.
 //
@@ -24,17 +24,18 @@ extern "C" {
 #endif
 
 struct msc_node {
-    int32_t class_id;        // MSC_NO_ID: a sink node
-    int32_t group;           // which plan's classes
-    int32_t batch;           // MSC_NO_ID for weights
-    int32_t trial;           // of a sink node
-    int32_t n_pending;       // inputs not ready yet
-    int32_t first_edge;      // to the nodes that wait for this one, or MSC_NO_ID
-    int32_t n_users;         // nodes that have still to read it
-    int32_t n_fused;         // quantisations among its users that it makes itself
-    bool is_fused;           // made by the step that it reads
-    int32_t failure;         // the one that reached this node, or MSC_NO_ID
-    struct msc_entry *entry; // once ready and until the last user has read it
+    int32_t class_id;                // MSC_NO_ID: a sink node
+    int32_t group;                   // which plan's classes
+    int32_t batch;                   // MSC_NO_ID for weights
+    int32_t trial;                   // of a sink node
+    int32_t first_target, n_targets; // of a sink node
+    int32_t n_pending;               // inputs not ready yet
+    int32_t first_edge;              // to the nodes that wait for this one, or MSC_NO_ID
+    int32_t n_users;                 // nodes that have still to read it
+    int32_t n_fused;                 // quantisations among its users that it makes itself
+    bool is_fused;                   // made by the step that it reads
+    int32_t failure;                 // the one that reached this node, or MSC_NO_ID
+    struct msc_entry *entry;         // once ready and until the last user has read it
 };
 
 struct msc_edge {
@@ -76,6 +77,7 @@ struct msc_schedule {
     int n_groups;
     struct msc_group *groups;
     int32_t n_targets; // of each trial: wanted values, then slot values
+    int32_t n_wanted;
     struct msc_eval_trial *trials;
     size_t n_trials;
     const struct msc_sink *sink;
@@ -90,8 +92,8 @@ struct msc_schedule {
     size_t n_stack, stack_capacity;
     struct msc_failure *failures; // the first stands for those there was no memory to note
     size_t n_failures, failures_capacity;
-    struct msc_progress { // of a trial
-        int32_t batches_left;
+    struct msc_progress {            // of a trial
+        int64_t sinks_left;          // nodes, over all batches
         int32_t failed_batch;        // lowest one that failed, or MSC_NO_ID
         bool is_over;                // takes no part in further windows
         double macs_asked, macs_run; // those of batches that it took part in

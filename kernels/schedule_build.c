@@ -104,17 +104,19 @@ static enum msc_status make_node(struct msc_schedule *s, int32_t group, int32_t 
 }
 
 static enum msc_status make_sink_node(struct msc_schedule *s, int32_t group, size_t trial,
-                                      int32_t batch) {
+                                      int32_t batch, int32_t first_target, int32_t n_targets) {
     struct msc_group *g = &s->groups[group];
     const struct msc_class_ref *targets = &g->targets[trial * (size_t)s->n_targets];
-    struct msc_node model = {
-        .class_id = MSC_NO_ID, .group = group, .batch = batch, .trial = (int32_t)trial};
+    struct msc_node model = {.class_id = MSC_NO_ID,
+                             .group = group,
+                             .batch = batch,
+                             .trial = (int32_t)trial,
+                             .first_target = first_target,
+                             .n_targets = n_targets};
     int32_t node;
     MSC_TRY(add_node(s, model, &node));
-    for (int32_t i = 0; i < s->n_targets; i++) {
-        if (targets[i].id != MSC_NO_ID) {
-            MSC_TRY(add_use(s, *msc_group_node(g, targets[i].id, batch), node));
-        }
+    for (int32_t i = first_target; i < first_target + n_targets; i++) {
+        MSC_TRY(add_use(s, *msc_group_node(g, targets[i].id, batch), node));
     }
     return s->nodes[node].n_pending == 0 ? add_root(s, node) : MSC_OK;
 }
@@ -161,12 +163,17 @@ static enum msc_status need_class(struct msc_schedule *s, int32_t group, int32_t
 static enum msc_status build_trial(struct msc_schedule *s, int32_t group, size_t trial,
                                    int32_t batch) {
     const struct msc_class_ref *targets = &s->groups[group].targets[trial * (size_t)s->n_targets];
-    for (int32_t i = 0; i < s->n_targets; i++) {
+    for (int32_t i = 0; i < s->n_wanted; i++) {
+        MSC_TRY(need_class(s, group, targets[i].id, batch));
+    }
+    MSC_TRY(make_sink_node(s, group, trial, batch, 0, s->n_wanted));
+    for (int32_t i = s->n_wanted; i < s->n_targets; i++) {
         if (targets[i].id != MSC_NO_ID) {
             MSC_TRY(need_class(s, group, targets[i].id, batch));
+            MSC_TRY(make_sink_node(s, group, trial, batch, i, 1));
         }
     }
-    return make_sink_node(s, group, trial, batch);
+    return MSC_OK;
 }
 
 // May the step make this user itself? Noise is added to what is stored.
@@ -191,11 +198,25 @@ static void fuse_users(struct msc_schedule *s, struct msc_node *node) {
     }
 }
 
+// The sink nodes that each trial gets, over all batches.
+static int64_t count_sinks(const struct msc_schedule *s) {
+    int64_t n = 0;
+    for (int i = 0; i < s->n_groups; i++) {
+        const struct msc_group *g = &s->groups[i];
+        int64_t of_batch = 1;
+        for (int32_t t = s->n_wanted; t < s->n_targets; t++) {
+            of_batch += g->targets[t].id != MSC_NO_ID;
+        }
+        n += of_batch * g->n_batches;
+    }
+    return n;
+}
+
 enum msc_status msc_schedule_begin(struct msc_schedule *s) {
+    int64_t n_sinks = count_sinks(s);
     MSC_TRY(msc_grow(&s->progress, &s->progress_capacity, s->n_trials + 1, sizeof(s->progress[0])));
     for (size_t t = 0; t < s->n_trials; t++) {
-        s->progress[t] = (struct msc_progress){
-            .batches_left = (int32_t)msc_dataset_n_batches(s->dataset), .failed_batch = MSC_NO_ID};
+        s->progress[t] = (struct msc_progress){.sinks_left = n_sinks, .failed_batch = MSC_NO_ID};
         s->trials[t].status = MSC_OK;
         s->trials[t].message[0] = '\0';
         s->trials[t].reuse_ratio = 0;

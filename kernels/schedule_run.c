@@ -88,10 +88,8 @@ static void release_inputs(struct msc_schedule *s, const struct msc_node *node) 
     const struct msc_group *g = &s->groups[node->group];
     if (node->class_id == MSC_NO_ID) {
         const struct msc_class_ref *t = &g->targets[(size_t)node->trial * (size_t)s->n_targets];
-        for (int32_t i = 0; i < s->n_targets; i++) {
-            if (t[i].id != MSC_NO_ID) {
-                release_input(s, msc_schedule_node(s, node, t[i].id));
-            }
+        for (int32_t i = node->first_target; i < node->first_target + node->n_targets; i++) {
+            release_input(s, msc_schedule_node(s, node, t[i].id));
         }
         return;
     }
@@ -169,7 +167,7 @@ static void finish_class(struct msc_schedule *s, struct msc_node *node) {
     s->n_done++;
 }
 
-// Returns true when this was the trial's last batch and it will not be tried again.
+// Returns true when this was the trial's last sink node and it will not be tried again.
 static bool finish_sink(struct msc_schedule *s, const struct msc_node *node) {
     struct msc_eval_trial *trial = &s->trials[node->trial];
     struct msc_progress *p = &s->progress[node->trial];
@@ -181,7 +179,7 @@ static bool finish_sink(struct msc_schedule *s, const struct msc_node *node) {
         snprintf(trial->message, sizeof(trial->message), "%s", f->message);
     }
     trial->reuse_ratio = p->macs_asked > 0 ? 1.0 - p->macs_run / p->macs_asked : 0.0;
-    return --p->batches_left == 0 && (trial->status != MSC_E_NOMEM || s->is_last_attempt);
+    return --p->sinks_left == 0 && (trial->status != MSC_E_NOMEM || s->is_last_attempt);
 }
 
 static int32_t take_node(struct msc_schedule *s) {
@@ -293,7 +291,7 @@ enum msc_status msc_schedule_run(struct msc_schedule *s) {
     if (s->is_cancelled) {
         release_unread(s);
         for (size_t t = 0; t < s->n_trials; t++) {
-            if (s->progress[t].batches_left > 0) {
+            if (s->progress[t].sinks_left > 0) {
                 s->trials[t].status = MSC_E_CANCELLED;
                 snprintf(s->trials[t].message, sizeof(s->trials[t].message), "stopped on request");
             }
@@ -311,7 +309,7 @@ enum msc_status msc_schedule_run(struct msc_schedule *s) {
 void msc_schedule_end(struct msc_schedule *s) {
     for (size_t t = 0; t < s->n_trials; t++) {
         bool is_retried = s->trials[t].status == MSC_E_NOMEM && !s->is_last_attempt;
-        if (s->progress[t].batches_left > 0 && !is_retried && s->sink->end) {
+        if (s->progress[t].sinks_left > 0 && !is_retried && s->sink->end) {
             s->sink->end(s->sink->payload, t);
         }
     }

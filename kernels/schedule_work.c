@@ -171,42 +171,51 @@ enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_no
     return MSC_FAIL(MSC_E_STATE, "unknown class of work");
 }
 
-// Target values as host memory: where the backend's memory is not the host's, a copy for each.
-static enum msc_status gather_targets(struct msc_schedule *s, const struct msc_node *node,
-                                      struct msc_view values[], struct msc_arena *copies) {
+// A target's value in host memory: a copy where the backend's memory is not the host's.
+static enum msc_status gather_target(struct msc_schedule *s, const struct msc_node *node,
+                                     int32_t target, struct msc_view *out,
+                                     struct msc_arena *copies) {
     const struct msc_group *g = &s->groups[node->group];
     const struct msc_plan *plan = g->classes.plan;
-    const struct msc_class_ref *targets = &g->targets[(size_t)node->trial * (size_t)s->n_targets];
-    for (int32_t i = 0; i < s->n_targets; i++) {
-        int32_t value =
-            i < plan->n_wanted ? plan->wanted[i] : plan->slot_values[i - plan->n_wanted];
-        values[i] = (struct msc_view){.dtype = MSC_DTYPE_NONE};
-        if (targets[i].id == MSC_NO_ID) {
-            continue;
-        }
-        values[i] = view_of(s, node, value, targets[i]);
-        if (s->backend->def->memory_is_host) {
-            continue;
-        }
-        void *copy = msc_arena_alloc(copies, msc_view_n_bytes(&values[i]));
-        if (!copy) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
-        }
-        MSC_TRY(s->backend->def->download(s->backend, copy, values[i].data,
-                                          msc_view_n_bytes(&values[i])));
-        values[i].data = copy;
+    struct msc_class_ref ref =
+        g->targets[(size_t)node->trial * (size_t)s->n_targets + (size_t)target];
+    int32_t value =
+        target < s->n_wanted ? plan->wanted[target] : plan->slot_values[target - s->n_wanted];
+    *out = view_of(s, node, value, ref);
+    if (s->backend->def->memory_is_host) {
+        return MSC_OK;
     }
+    void *copy = msc_arena_alloc(copies, msc_view_n_bytes(out));
+    if (!copy) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
+    }
+    MSC_TRY(s->backend->def->download(s->backend, copy, out->data, msc_view_n_bytes(out)));
+    out->data = copy;
     return MSC_OK;
+}
+
+static enum msc_status hand_over(struct msc_schedule *s, const struct msc_node *node,
+                                 struct msc_arena *arena) {
+    const struct msc_sink *sink = s->sink;
+    size_t trial = (size_t)node->trial, batch = (size_t)node->batch;
+    struct msc_view *values =
+        msc_arena_array(arena, (size_t)node->n_targets + 1, sizeof(values[0]));
+    if (!values) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
+    }
+    for (int32_t i = 0; i < node->n_targets; i++) {
+        MSC_TRY(gather_target(s, node, node->first_target + i, &values[i], arena));
+    }
+    if (node->n_targets > 0 && node->first_target >= s->n_wanted) {
+        int32_t slot = node->first_target - s->n_wanted;
+        return sink->slot(sink->payload, trial, batch, slot, values);
+    }
+    return sink->batch ? sink->batch(sink->payload, trial, batch, values) : MSC_OK;
 }
 
 enum msc_status msc_schedule_hand_over(struct msc_schedule *s, const struct msc_node *node) {
     struct msc_arena arena = {0};
-    struct msc_view *values = msc_arena_array(&arena, (size_t)s->n_targets + 1, sizeof(values[0]));
-    enum msc_status status = values ? gather_targets(s, node, values, &arena)
-                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
-    if (status == MSC_OK) {
-        status = s->sink->batch(s->sink->payload, (size_t)node->trial, (size_t)node->batch, values);
-    }
+    enum msc_status status = hand_over(s, node, &arena);
     msc_arena_finish(&arena);
     return status;
 }

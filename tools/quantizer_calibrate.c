@@ -22,7 +22,6 @@ struct seen {
 
 struct calibration {
     struct msc_quantizer *q;
-    int32_t n_wanted; // values of the evaluator's own before those of slots
     size_t n_batches;
     int64_t n_kept_room; // of each batch
     struct seen *seen;   // [n_sites]; slot MSC_NO_ID for weights and sites that are out
@@ -77,21 +76,17 @@ static enum msc_status count_values(struct calibration *c, struct seen *s, const
     return MSC_OK;
 }
 
-static enum msc_status observe(void *payload, size_t trial, size_t batch,
-                               const struct msc_view values[]) {
+static enum msc_status observe(void *payload, size_t trial, size_t batch, int32_t slot,
+                               const struct msc_view *value) {
     struct calibration *c = payload;
+    int64_t n = msc_view_n_elements(value);
     (void)trial;
     for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
         struct seen *s = &c->seen[i];
-        if (s->slot == MSC_NO_ID) {
-            continue;
-        }
-        const struct msc_view *v = &values[c->n_wanted + s->slot];
-        int64_t n = msc_view_n_elements(v);
-        if (c->is_counting) {
-            MSC_TRY(count_values(c, s, v->data, n));
-        } else {
-            find_extrema(c, s, batch, v->data, n);
+        if (s->slot == slot && c->is_counting) {
+            MSC_TRY(count_values(c, s, value->data, n));
+        } else if (s->slot == slot) {
+            find_extrema(c, s, batch, value->data, n);
         }
     }
     return MSC_OK;
@@ -262,9 +257,9 @@ static enum msc_status init(struct calibration *c, struct msc_arena *arena) {
 }
 
 static enum msc_status run_pass(struct calibration *c, struct msc_evaluator *ev) {
-    struct msc_sink sink = {.batch = observe, .payload = c};
+    struct msc_sink sink = {.slot = observe, .payload = c};
     struct msc_eval_trial trial = {.edits = NULL};
-    MSC_TRY(msc_evaluator_run(ev, &trial, 1, &sink, MSC_EVAL_SLOTS));
+    MSC_TRY(msc_evaluator_run(ev, &trial, 1, &sink, 0));
     if (trial.status != MSC_OK) {
         return msc_status_restore(trial.status, trial.message);
     }
@@ -303,9 +298,7 @@ static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *
 enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_evaluator *ev,
                                         msc_quantizer_progress progress, void *payload) {
     struct msc_arena arena = {0};
-    struct calibration c = {.q = q,
-                            .n_wanted = msc_evaluator_plan(ev, 0)->n_wanted,
-                            .n_batches = msc_dataset_n_batches(msc_evaluator_dataset(ev))};
+    struct calibration c = {.q = q, .n_batches = msc_dataset_n_batches(msc_evaluator_dataset(ev))};
     size_t done = 0;
     enum msc_status status = init(&c, &arena);
     pthread_mutex_init(&c.lock, NULL);
