@@ -21,55 +21,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+// clang-format off
+// Families whose members differ in their number of axes alone.
+#define CONV_ROWS(op, layout, kernel_layout, ones, zeros)                                          \
+    {op, "data_layout", MSC_ATTR_TEXT, layout},                                                    \
+    {op, "dilation", MSC_ATTR_INTS, ones},                                                         \
+    {op, "groups", MSC_ATTR_INT, "1"},                                                             \
+    {op, "kernel_layout", MSC_ATTR_TEXT, kernel_layout},                                           \
+    {op, "out_dtype", MSC_ATTR_TEXT, "float32"},                                                   \
+    {op, "out_layout", MSC_ATTR_TEXT, layout},                                                     \
+    {op, "padding", MSC_ATTR_INTS, zeros},                                                         \
+    {op, "strides", MSC_ATTR_INTS, ones}
+#define POOL2D_ROWS(op)                                                                            \
+    {op, "ceil_mode", MSC_ATTR_BOOL, "0"},                                                         \
+    {op, "count_include_pad", MSC_ATTR_BOOL, "0"},                                                 \
+    {op, "dilation", MSC_ATTR_INTS, "1,1"},                                                        \
+    {op, "layout", MSC_ATTR_TEXT, "NCHW"},                                                         \
+    {op, "out_layout", MSC_ATTR_TEXT, "NCHW"},                                                     \
+    {op, "padding", MSC_ATTR_INTS, "0,0,0,0"},                                                     \
+    {op, "pool_size", MSC_ATTR_INTS, NULL},                                                        \
+    {op, "strides", MSC_ATTR_INTS, "1,1"}
+// clang-format on
+
 static const struct msc_op_attr rows[] = {
-    {MSC_OP_CONV1D, "data_layout", MSC_ATTR_TEXT, "NCW"},
-    {MSC_OP_CONV1D, "dilation", MSC_ATTR_INTS, "1,"},
-    {MSC_OP_CONV1D, "groups", MSC_ATTR_INT, "1"},
-    {MSC_OP_CONV1D, "kernel_layout", MSC_ATTR_TEXT, "OIW"},
-    {MSC_OP_CONV1D, "out_dtype", MSC_ATTR_TEXT, "float32"},
-    {MSC_OP_CONV1D, "out_layout", MSC_ATTR_TEXT, "NCW"},
-    {MSC_OP_CONV1D, "padding", MSC_ATTR_INTS, "0,0"},
-    {MSC_OP_CONV1D, "strides", MSC_ATTR_INTS, "1,"},
-    {MSC_OP_CONV2D, "data_layout", MSC_ATTR_TEXT, "NCHW"},
-    {MSC_OP_CONV2D, "dilation", MSC_ATTR_INTS, "1,1"},
-    {MSC_OP_CONV2D, "groups", MSC_ATTR_INT, "1"},
-    {MSC_OP_CONV2D, "kernel_layout", MSC_ATTR_TEXT, "OIHW"},
-    {MSC_OP_CONV2D, "out_dtype", MSC_ATTR_TEXT, "float32"},
-    {MSC_OP_CONV2D, "out_layout", MSC_ATTR_TEXT, "NCHW"},
-    {MSC_OP_CONV2D, "padding", MSC_ATTR_INTS, "0,0,0,0"},
-    {MSC_OP_CONV2D, "strides", MSC_ATTR_INTS, "1,1"},
-    {MSC_OP_CONV3D, "data_layout", MSC_ATTR_TEXT, "NCDHW"},
-    {MSC_OP_CONV3D, "dilation", MSC_ATTR_INTS, "1,1,1"},
-    {MSC_OP_CONV3D, "groups", MSC_ATTR_INT, "1"},
-    {MSC_OP_CONV3D, "kernel_layout", MSC_ATTR_TEXT, "OIDHW"},
-    {MSC_OP_CONV3D, "out_dtype", MSC_ATTR_TEXT, "float32"},
-    {MSC_OP_CONV3D, "out_layout", MSC_ATTR_TEXT, "NCDHW"},
-    {MSC_OP_CONV3D, "padding", MSC_ATTR_INTS, "0,0,0,0,0,0"},
-    {MSC_OP_CONV3D, "strides", MSC_ATTR_INTS, "1,1,1"},
-    {MSC_OP_CONV1D_BIAS, "data_layout", MSC_ATTR_TEXT, "NCW"},
-    {MSC_OP_CONV1D_BIAS, "dilation", MSC_ATTR_INTS, "1,"},
-    {MSC_OP_CONV1D_BIAS, "groups", MSC_ATTR_INT, "1"},
-    {MSC_OP_CONV1D_BIAS, "kernel_layout", MSC_ATTR_TEXT, "OIW"},
-    {MSC_OP_CONV1D_BIAS, "out_dtype", MSC_ATTR_TEXT, "float32"},
-    {MSC_OP_CONV1D_BIAS, "out_layout", MSC_ATTR_TEXT, "NCW"},
-    {MSC_OP_CONV1D_BIAS, "padding", MSC_ATTR_INTS, "0,0"},
-    {MSC_OP_CONV1D_BIAS, "strides", MSC_ATTR_INTS, "1,"},
-    {MSC_OP_CONV2D_BIAS, "data_layout", MSC_ATTR_TEXT, "NCHW"},
-    {MSC_OP_CONV2D_BIAS, "dilation", MSC_ATTR_INTS, "1,1"},
-    {MSC_OP_CONV2D_BIAS, "groups", MSC_ATTR_INT, "1"},
-    {MSC_OP_CONV2D_BIAS, "kernel_layout", MSC_ATTR_TEXT, "OIHW"},
-    {MSC_OP_CONV2D_BIAS, "out_dtype", MSC_ATTR_TEXT, "float32"},
-    {MSC_OP_CONV2D_BIAS, "out_layout", MSC_ATTR_TEXT, "NCHW"},
-    {MSC_OP_CONV2D_BIAS, "padding", MSC_ATTR_INTS, "0,0,0,0"},
-    {MSC_OP_CONV2D_BIAS, "strides", MSC_ATTR_INTS, "1,1"},
-    {MSC_OP_CONV3D_BIAS, "data_layout", MSC_ATTR_TEXT, "NCDHW"},
-    {MSC_OP_CONV3D_BIAS, "dilation", MSC_ATTR_INTS, "1,1,1"},
-    {MSC_OP_CONV3D_BIAS, "groups", MSC_ATTR_INT, "1"},
-    {MSC_OP_CONV3D_BIAS, "kernel_layout", MSC_ATTR_TEXT, "OIDHW"},
-    {MSC_OP_CONV3D_BIAS, "out_dtype", MSC_ATTR_TEXT, "float32"},
-    {MSC_OP_CONV3D_BIAS, "out_layout", MSC_ATTR_TEXT, "NCDHW"},
-    {MSC_OP_CONV3D_BIAS, "padding", MSC_ATTR_INTS, "0,0,0,0,0,0"},
-    {MSC_OP_CONV3D_BIAS, "strides", MSC_ATTR_INTS, "1,1,1"},
+    CONV_ROWS(MSC_OP_CONV1D, "NCW", "OIW", "1,", "0,0"),
+    CONV_ROWS(MSC_OP_CONV2D, "NCHW", "OIHW", "1,1", "0,0,0,0"),
+    CONV_ROWS(MSC_OP_CONV3D, "NCDHW", "OIDHW", "1,1,1", "0,0,0,0,0,0"),
+    CONV_ROWS(MSC_OP_CONV1D_BIAS, "NCW", "OIW", "1,", "0,0"),
+    CONV_ROWS(MSC_OP_CONV2D_BIAS, "NCHW", "OIHW", "1,1", "0,0,0,0"),
+    CONV_ROWS(MSC_OP_CONV3D_BIAS, "NCDHW", "OIDHW", "1,1,1", "0,0,0,0,0,0"),
     {MSC_OP_CONV2D_TRANSPOSE, "data_layout", MSC_ATTR_TEXT, "NCHW"},
     {MSC_OP_CONV2D_TRANSPOSE, "dilation", MSC_ATTR_INTS, "1,1"},
     {MSC_OP_CONV2D_TRANSPOSE, "groups", MSC_ATTR_INT, "1"},
@@ -83,22 +63,8 @@ static const struct msc_op_attr rows[] = {
     {MSC_OP_GEMM, "beta", MSC_ATTR_FLOAT, "1"},
     {MSC_OP_GEMM, "trans_a", MSC_ATTR_BOOL, "0"},
     {MSC_OP_GEMM, "trans_b", MSC_ATTR_BOOL, "0"},
-    {MSC_OP_MAX_POOL2D, "ceil_mode", MSC_ATTR_BOOL, "0"},
-    {MSC_OP_MAX_POOL2D, "count_include_pad", MSC_ATTR_BOOL, "0"},
-    {MSC_OP_MAX_POOL2D, "dilation", MSC_ATTR_INTS, "1,1"},
-    {MSC_OP_MAX_POOL2D, "layout", MSC_ATTR_TEXT, "NCHW"},
-    {MSC_OP_MAX_POOL2D, "out_layout", MSC_ATTR_TEXT, "NCHW"},
-    {MSC_OP_MAX_POOL2D, "padding", MSC_ATTR_INTS, "0,0,0,0"},
-    {MSC_OP_MAX_POOL2D, "pool_size", MSC_ATTR_INTS, NULL},
-    {MSC_OP_MAX_POOL2D, "strides", MSC_ATTR_INTS, "1,1"},
-    {MSC_OP_AVG_POOL2D, "ceil_mode", MSC_ATTR_BOOL, "0"},
-    {MSC_OP_AVG_POOL2D, "count_include_pad", MSC_ATTR_BOOL, "0"},
-    {MSC_OP_AVG_POOL2D, "dilation", MSC_ATTR_INTS, "1,1"},
-    {MSC_OP_AVG_POOL2D, "layout", MSC_ATTR_TEXT, "NCHW"},
-    {MSC_OP_AVG_POOL2D, "out_layout", MSC_ATTR_TEXT, "NCHW"},
-    {MSC_OP_AVG_POOL2D, "padding", MSC_ATTR_INTS, "0,0,0,0"},
-    {MSC_OP_AVG_POOL2D, "pool_size", MSC_ATTR_INTS, NULL},
-    {MSC_OP_AVG_POOL2D, "strides", MSC_ATTR_INTS, "1,1"},
+    POOL2D_ROWS(MSC_OP_MAX_POOL2D),
+    POOL2D_ROWS(MSC_OP_AVG_POOL2D),
     {MSC_OP_GLOBAL_AVG_POOL, "layout", MSC_ATTR_TEXT, "NCHW"},
     {MSC_OP_GLOBAL_MAX_POOL, "layout", MSC_ATTR_TEXT, "NCHW"},
     {MSC_OP_RESIZE, "coordinate_transformation_mode", MSC_ATTR_TEXT, "half_pixel"},
@@ -160,6 +126,8 @@ static const struct msc_op_attr rows[] = {
     {MSC_OP_BROADCAST_TO, "shape", MSC_ATTR_INTS, NULL},
     {MSC_OP_TILE, "repeats", MSC_ATTR_INTS, NULL},
 };
+#undef CONV_ROWS
+#undef POOL2D_ROWS
 
 const struct msc_op_attr *msc_op_attrs(enum msc_op op, int *n) {
     const struct msc_op_attr *first = NULL;
@@ -184,21 +152,24 @@ const struct msc_op_attr *msc_op_attr_find(enum msc_op op, const char *key) {
     return NULL;
 }
 
+// A list of one keeps its comma, which tells it from a number.
+static void write_comma(struct msc_str *out, size_t i, size_t n) {
+    if (i + 1 < n || n == 1) {
+        msc_str_char(out, ',');
+    }
+}
+
 void msc_attr_write_ints(struct msc_str *out, const int64_t values[], size_t n) {
     for (size_t i = 0; i < n; i++) {
         msc_str_i64(out, values[i]);
-        if (i + 1 < n || n == 1) {
-            msc_str_char(out, ',');
-        }
+        write_comma(out, i, n);
     }
 }
 
 void msc_attr_write_floats(struct msc_str *out, const float values[], size_t n) {
     for (size_t i = 0; i < n; i++) {
         msc_str_float(out, values[i]);
-        if (i + 1 < n || n == 1) {
-            msc_str_char(out, ',');
-        }
+        write_comma(out, i, n);
     }
 }
 
@@ -228,56 +199,51 @@ bool msc_attr_read_bool(bool *out, const char *value) {
     return true;
 }
 
-// Copies the list element that begins at *cursor and moves the cursor behind its comma. False at
-// the end of the text, or (with *is_bad) when the element is too long to be a number.
-static bool next_element(char element[64], const char **cursor, bool *is_bad) {
-    const char *text = *cursor;
-    if (*text == '\0') {
-        return false;
+enum { ELEMENT_BYTES = 64 }; // no number of a list is longer
+
+typedef bool (*read_element_fn)(void *out, const char *element);
+
+static bool read_int_element(void *out, const char *element) {
+    return msc_parse_i64(out, element);
+}
+
+static bool read_float_element(void *out, const char *element) {
+    return msc_attr_read_float(out, element);
+}
+
+// Writes the first `max` elements, each of `size` bytes, and returns how many there are; -1 when
+// one is not a number.
+static int read_list(void *out, size_t size, int max, const char *value, read_element_fn read) {
+    char element[ELEMENT_BYTES];
+    union {
+        int64_t whole;
+        float real;
+    } number;
+    int n = 0;
+    for (; *value != '\0'; n++) {
+        size_t length = strcspn(value, ",");
+        if (length == 0 || length >= sizeof(element)) {
+            return -1;
+        }
+        memcpy(element, value, length);
+        element[length] = '\0';
+        if (!read(&number, element)) {
+            return -1;
+        }
+        if (n < max) {
+            memcpy((char *)out + (size_t)n * size, &number, size);
+        }
+        value += length + (value[length] == ',');
     }
-    size_t length = strcspn(text, ",");
-    if (length == 0 || length >= 64) {
-        *is_bad = true;
-        return false;
-    }
-    memcpy(element, text, length);
-    element[length] = '\0';
-    *cursor = text + length + (text[length] == ',');
-    return true;
+    return n;
 }
 
 int msc_attr_read_ints(int64_t out[], int max, const char *value) {
-    char element[64];
-    bool is_bad = false;
-    int n = 0;
-    while (next_element(element, &value, &is_bad)) {
-        int64_t number;
-        if (!msc_parse_i64(&number, element)) {
-            return -1;
-        }
-        if (n < max) {
-            out[n] = number;
-        }
-        n++;
-    }
-    return is_bad ? -1 : n;
+    return read_list(out, sizeof(out[0]), max, value, read_int_element);
 }
 
 int msc_attr_read_floats(float out[], int max, const char *value) {
-    char element[64];
-    bool is_bad = false;
-    int n = 0;
-    while (next_element(element, &value, &is_bad)) {
-        float number;
-        if (!msc_attr_read_float(&number, element)) {
-            return -1;
-        }
-        if (n < max) {
-            out[n] = number;
-        }
-        n++;
-    }
-    return is_bad ? -1 : n;
+    return read_list(out, sizeof(out[0]), max, value, read_float_element);
 }
 
 bool msc_attr_is_valid(enum msc_attr_type type, const char *value) {
