@@ -5,10 +5,15 @@
 // crossover of two tournament winners, mutated task by task, repaired until its exact costs meet
 // the bounds, half the time made dearer as far as these allow, and never proposed twice. Whatever
 // was told since the last ask joins the population, which is then cut back to its size.
+//
+// Bounded, a proposal says above which loss it will not survive: the worst of a full population's,
+// all of it feasible. A trial that is stopped there would have been cut at the next ask, so that but
+// for ties of equal losses the search goes the same way.
 #include "agents/agent.h"
 #include "agents/nsga.h"
 #include "agents/sampler.h"
 
+#include <math.h>
 #include <string.h>
 
 // Attempts at an unseen child before a random point is taken; each mutates more than the last.
@@ -18,6 +23,7 @@ struct evolution {
     int64_t population;
     double crossover;
     double mutation;
+    bool bounded;
 
     struct msc_sampler sampler;
     bool is_done;
@@ -60,6 +66,10 @@ static const struct msc_param evolutionary_params[] = {
      .number = 0,
      .min = 0,
      .max = 1},
+    {.name = "bounded",
+     .help = "stop a trial once its loss exceeds that of every point kept",
+     .offset = offsetof(struct evolution, bounded),
+     .type = MSC_PARAM_BOOL},
     {0},
 };
 
@@ -217,12 +227,29 @@ static bool propose_child(struct msc_agent *agent, struct evolution *e,
     return msc_sampler_draw(&e->sampler, child->choices);
 }
 
+// The greatest loss that survives; +inf when the population is not full of feasible points.
+static double worst_loss(const struct msc_agent *agent, const struct evolution *e) {
+    double worst = -INFINITY;
+    if (e->n_members < (size_t)e->population ||
+        !msc_goal_takes_bound(msc_agent_goal(agent), msc_agent_space(agent))) {
+        return INFINITY;
+    }
+    for (size_t i = 0; i < e->n_members; i++) {
+        const struct msc_outcome *outcome = &e->outcomes[e->order[i]];
+        worst =
+            fmax(worst, outcome->state == MSC_TRIAL_COMPLETE ? outcome->objectives[0] : INFINITY);
+    }
+    return worst;
+}
+
 static enum msc_status evolutionary_ask(struct msc_agent *agent, struct msc_proposal out[],
                                         size_t max, size_t *n) {
     struct evolution *e = msc_agent_state(agent);
     select_members(agent, e);
+    double bound = e->bounded ? worst_loss(agent, e) : INFINITY;
     while (*n < max && !e->is_done) {
         bool is_found;
+        out[*n].bound = bound;
         if (e->n_begun < (uint64_t)e->population) {
             e->n_begun++;
             is_found = msc_sampler_draw(&e->sampler, out[*n].choices);

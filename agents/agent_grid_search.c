@@ -1,4 +1,11 @@
 // Grid search in three modes; each mode is a file of its own (grid_<mode>.c).
+//
+// Bounded, a proposal says above which loss its mode has no use for it, as far as outcomes told
+// before show: such a trial may be stopped. All else is the same with and without: the sequence of
+// points, since no mode makes use of more of a loss than that it is above its bound; so the plan
+// that the mode arrives at; and the search's best trial, since a point that may be feasible is not
+// stopped below the best feasible loss, and another one only where an earlier trial is sure to go
+// before it.
 #include "agents/agent.h"
 #include "agents/grid_search.h"
 
@@ -26,12 +33,26 @@ static const struct msc_param grid_params[] = {
      .type = MSC_PARAM_ENUM,
      .text = "neighbours",
      .names = "neighbours|all"},
+    {.name = "bounded",
+     .help = "stop a trial once its loss rules it out; finds the same plan, sooner",
+     .offset = offsetof(struct msc_grid, bounded),
+     .type = MSC_PARAM_BOOL,
+     .number = 1},
     {0},
 };
 
 double msc_grid_loss(const struct msc_outcome *outcome) {
-    bool is_usable = outcome->state != MSC_TRIAL_FAILED && isfinite(outcome->objectives[0]);
-    return is_usable ? outcome->objectives[0] : NAN;
+    bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    return is_usable && isfinite(outcome->objectives[0]) ? outcome->objectives[0] : NAN;
+}
+
+double msc_grid_bound(const struct msc_grid *grid, double useless, double violation) {
+    bool may_win =
+        violation == 0.0 || (isinf(grid->best_loss) && violation < grid->least_violation);
+    if (!grid->takes_bounds || (may_win && isinf(grid->best_loss))) {
+        return INFINITY;
+    }
+    return fmax(0.0, may_win ? fmax(useless, grid->best_loss) : useless);
 }
 
 size_t msc_grid_difference(size_t n_tasks, const uint32_t base[], const uint32_t choices[]) {
@@ -49,6 +70,9 @@ size_t msc_grid_difference(size_t n_tasks, const uint32_t base[], const uint32_t
 
 static enum msc_status grid_init(struct msc_agent *agent) {
     struct msc_grid *grid = msc_agent_state(agent);
+    grid->takes_bounds = msc_goal_takes_bound(msc_agent_goal(agent), msc_agent_space(agent));
+    grid->best_loss = INFINITY;
+    grid->least_violation = INFINITY;
     MSC_TRY(msc_limits_init(&grid->limits, msc_agent_arena(agent), msc_agent_space(agent),
                             msc_agent_goal(agent)));
     return modes[grid->mode]->init(agent, grid);
@@ -57,12 +81,22 @@ static enum msc_status grid_init(struct msc_agent *agent) {
 static enum msc_status grid_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
                                 size_t *n) {
     struct msc_grid *grid = msc_agent_state(agent);
-    return modes[grid->mode]->ask(agent, grid, out, max, n);
+    MSC_TRY(modes[grid->mode]->ask(agent, grid, out, max, n));
+    for (size_t i = 0; i < *n && !grid->bounded; i++) {
+        out[i].bound = INFINITY;
+    }
+    return MSC_OK;
 }
 
 static enum msc_status grid_tell(struct msc_agent *agent, const struct msc_trial *trial,
                                  const struct msc_outcome *outcome) {
     struct msc_grid *grid = msc_agent_state(agent);
+    if (outcome->state == MSC_TRIAL_COMPLETE) {
+        grid->best_loss = fmin(grid->best_loss, outcome->objectives[0]);
+        grid->least_violation = 0.0;
+    } else if (outcome->state == MSC_TRIAL_INFEASIBLE) {
+        grid->least_violation = fmin(grid->least_violation, outcome->violation);
+    }
     modes[grid->mode]->tell(agent, grid, trial, outcome);
     return MSC_OK;
 }
@@ -76,7 +110,7 @@ const struct msc_agent_def msc_agent_grid_search = {
     .abi = MSC_AGENT_ABI,
     .name = "grid_search",
     .summary = "each task alone and assembled under the bounds, greedy steps, or every point",
-    .version = 1,
+    .version = 2,
     .state_size = sizeof(struct msc_grid),
     .params = grid_params,
     .init = grid_init,

@@ -1,6 +1,9 @@
 // Grid search, mode full: every point in order, the last task's choice changing fastest. Points
-// that break a bound by their exact costs are left out, whole subtrees at a time.
+// that break a bound by their exact costs are left out, whole subtrees at a time. A point is of no
+// use above the best loss so far.
 #include "agents/grid_search.h"
+
+#include <math.h>
 
 // Partial points looked at for one proposal. Where the costs' ranges say too little to leave out
 // more, an infeasible point is proposed; the search counts it without measuring it.
@@ -16,6 +19,8 @@ static enum msc_status full_ask(struct msc_agent *agent, struct msc_grid *grid,
     struct msc_walk *walk = &grid->full.walk;
     while (*n < max && !walk->is_over) {
         bool is_feasible = msc_walk_next(walk, out[*n].choices, NODE_LIMIT);
+        double violation = is_feasible ? 0.0 : msc_limits_violation(&grid->limits, out[*n].choices);
+        out[*n].bound = msc_grid_bound(grid, -INFINITY, violation);
         *n += is_feasible || !walk->is_over;
     }
     return MSC_OK;

@@ -7,10 +7,17 @@
 // in its order, dearer and cheaper, that stay within the bounds, and takes the one of least loss,
 // until none lowers it. The plans of a step are proposed over as many asks as they need; the step
 // is decided at the ask after the last of them.
+//
+// What promises most by the steps before is tried first: the best of what was told so far bounds
+// the rest. Where a step has nothing yet to bound its plans with, its first ask is for a few only.
 #include "agents/grid_search.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
+
+// The part of a round that is asked for before a step has a bound.
+#define PILOT_PART 8
 
 static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *grid) {
     struct msc_grid_greedy *g = &grid->greedy;
@@ -18,27 +25,53 @@ static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *gri
     size_t n_tasks = msc_agent_space(agent)->n_tasks;
     size_t n_entries = grid->limits.n_entries;
     g->choices = msc_arena_array(arena, n_tasks, sizeof *g->choices);
-    g->tasks = msc_arena_array(arena, n_entries, sizeof *g->tasks);
-    g->changes = msc_arena_array(arena, n_entries, sizeof *g->changes);
+    g->candidates = msc_arena_array(arena, n_entries, sizeof *g->candidates);
+    g->order = msc_arena_array(arena, n_entries, sizeof *g->order);
     g->losses = msc_arena_array(arena, n_entries, sizeof *g->losses);
     g->violations = msc_arena_array(arena, n_entries, sizeof *g->violations);
-    if (!g->choices || !g->tasks || !g->changes || !g->losses || !g->violations) {
+    g->gains = msc_arena_array(arena, n_entries, sizeof *g->gains);
+    g->bounds = msc_arena_array(arena, n_entries, sizeof *g->bounds);
+    g->ids = msc_arena_array(arena, n_entries, sizeof *g->ids);
+    if (!g->choices || !g->candidates || !g->order || !g->losses || !g->violations || !g->gains ||
+        !g->bounds || !g->ids) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n_entries);
     }
     memcpy(g->choices, grid->limits.dearest, n_tasks * sizeof *g->choices);
+    for (size_t i = 0; i < n_entries; i++) {
+        g->gains[i] = NAN;
+        g->bounds[i] = INFINITY;
+    }
+    g->id = -1;
     g->loss = NAN;
     g->violation = msc_limits_violation(&grid->limits, g->choices);
     return MSC_OK;
 }
 
-static void add_candidate(struct msc_grid *grid, size_t task, uint32_t choice) {
+static size_t entry_of(const struct msc_grid *grid, const struct msc_grid_candidate *candidate) {
+    return msc_limits_entry(&grid->limits, candidate->task, candidate->choice);
+}
+
+static double loss_before(const struct msc_grid_greedy *g) {
+    return isnan(g->loss) ? 0.0 : g->loss;
+}
+
+// `violation` is that of the exact costs.
+static void add_candidate(struct msc_grid *grid, size_t task, uint32_t choice, double violation) {
     struct msc_grid_greedy *g = &grid->greedy;
-    size_t entry = msc_limits_entry(&grid->limits, task, choice);
+    struct msc_grid_candidate *candidate = &g->candidates[g->n_candidates++];
+    *candidate = (struct msc_grid_candidate){.task = (uint32_t)task, .choice = choice};
+    size_t entry = entry_of(grid, candidate);
     g->losses[entry] = NAN;
     g->violations[entry] = INFINITY;
-    g->tasks[g->n_candidates] = (uint32_t)task;
-    g->changes[g->n_candidates] = choice;
-    g->n_candidates++;
+    g->bounds[entry] = INFINITY;
+    candidate->removed = g->violation > 0.0 ? g->violation - violation : 0.0;
+    candidate->expected = g->gains[entry];
+    if (g->violation > 0.0) {
+        candidate->expected /= candidate->removed > 0.0 ? candidate->removed : NAN;
+    }
+    if (isnan(candidate->expected)) {
+        candidate->expected = INFINITY;
+    }
 }
 
 // The task's choices that lower the violation: the next one, or all after it.
@@ -50,9 +83,10 @@ static void add_cheaper(struct msc_grid *grid, size_t t) {
     uint32_t position = grid->limits.positions[msc_limits_entry(&grid->limits, t, before)];
     for (uint32_t i = position + 1; i < task->n_choices; i++) {
         g->choices[t] = task->dearest_first[i];
+        double after = msc_limits_violation(&grid->limits, g->choices);
         // A bound on a measured metric says nothing beforehand: any choice may help.
-        if (violation == 0.0 || msc_limits_violation(&grid->limits, g->choices) < violation) {
-            add_candidate(grid, t, task->dearest_first[i]);
+        if (violation == 0.0 || after < violation) {
+            add_candidate(grid, t, task->dearest_first[i], after);
             if (!g->is_wide) {
                 break;
             }
@@ -73,10 +107,45 @@ static void add_feasible(struct msc_grid *grid, size_t t) {
         }
         g->choices[t] = task->dearest_first[i];
         if (msc_limits_hold(&grid->limits, g->choices)) {
-            add_candidate(grid, t, task->dearest_first[i]);
+            add_candidate(grid, t, task->dearest_first[i], 0.0);
         }
     }
     g->choices[t] = before;
+}
+
+static bool comes_before(const struct msc_grid_greedy *g, uint32_t a, uint32_t b) {
+    double first = g->candidates[a].expected;
+    double second = g->candidates[b].expected;
+    return first < second || (first == second && a < b);
+}
+
+static void sift_down(struct msc_grid_greedy *g, size_t n, size_t at) {
+    for (size_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
+        child += child + 1 < n && comes_before(g, g->order[child], g->order[child + 1]);
+        if (!comes_before(g, g->order[at], g->order[child])) {
+            return;
+        }
+        uint32_t swapped = g->order[at];
+        g->order[at] = g->order[child];
+        g->order[child] = swapped;
+        at = child;
+    }
+}
+
+// Heap sort: qsort may allocate.
+static void sort_candidates(struct msc_grid_greedy *g) {
+    for (size_t i = 0; i < g->n_candidates; i++) {
+        g->order[i] = (uint32_t)i;
+    }
+    for (size_t i = g->n_candidates / 2; i-- > 0;) {
+        sift_down(g, g->n_candidates, i);
+    }
+    for (size_t n = g->n_candidates; n-- > 1;) {
+        uint32_t last = g->order[0];
+        g->order[0] = g->order[n];
+        g->order[n] = last;
+        sift_down(g, n, 0);
+    }
 }
 
 static void begin_step(struct msc_grid *grid, bool is_wide) {
@@ -96,36 +165,61 @@ static void begin_step(struct msc_grid *grid, bool is_wide) {
         if (!g->is_done) {
             begin_step(grid, true);
         }
+        return;
     }
+    sort_candidates(g);
 }
 
 // How much a candidate is to be preferred: the smaller the better, +inf when it is of no use.
 static double rate(const struct msc_grid_greedy *g, size_t entry) {
     double loss = g->losses[entry];
-    double before = isnan(g->loss) ? 0.0 : g->loss;
     if (isnan(loss)) {
         return INFINITY;
     }
     if (g->violation > 0.0) {
         double removed = g->violation - g->violations[entry];
-        return removed > 0.0 ? (loss - before) / removed : INFINITY;
+        return removed > 0.0 ? (loss - loss_before(g)) / removed : INFINITY;
     }
     bool is_lower = isnan(g->loss) || loss < g->loss;
     return is_lower && g->violations[entry] == 0.0 ? loss : INFINITY;
 }
 
+// The best rating of the step so far, and whose it is: the first one's of equals.
+static double find_best(const struct msc_grid *grid, size_t *chosen) {
+    const struct msc_grid_greedy *g = &grid->greedy;
+    double best = INFINITY;
+    for (size_t i = 0; i < g->n_candidates; i++) {
+        double rating = rate(g, entry_of(grid, &g->candidates[i]));
+        if (rating < best) {
+            best = rating;
+            *chosen = i;
+        }
+    }
+    return best;
+}
+
+// Takes a change: the task's gains were measured from its choice before, and are forgotten but for
+// that of changing it back.
+static void take(struct msc_grid *grid, const struct msc_grid_candidate *candidate) {
+    struct msc_grid_greedy *g = &grid->greedy;
+    size_t entry = entry_of(grid, candidate);
+    size_t back = msc_limits_entry(&grid->limits, candidate->task, g->choices[candidate->task]);
+    double gain = g->gains[entry];
+    for (uint32_t c = 0; c < grid->limits.space->tasks[candidate->task].n_choices; c++) {
+        g->gains[msc_limits_entry(&grid->limits, candidate->task, c)] = NAN;
+    }
+    g->gains[back] = -gain;
+    g->choices[candidate->task] = candidate->choice;
+    g->id = g->ids[entry];
+    g->loss = g->losses[entry];
+    g->violation = g->violations[entry];
+}
+
 // Takes the best candidate of a step whose outcomes are all told, and begins the next step.
 static void decide(struct msc_grid *grid) {
     struct msc_grid_greedy *g = &grid->greedy;
-    double best = INFINITY;
     size_t chosen = 0;
-    for (size_t i = 0; i < g->n_candidates; i++) {
-        double rating = rate(g, msc_limits_entry(&grid->limits, g->tasks[i], g->changes[i]));
-        if (rating < best) {
-            best = rating;
-            chosen = i;
-        }
-    }
+    double best = find_best(grid, &chosen);
     if (isinf(best) && (g->violation == 0.0 || g->is_wide)) {
         g->is_done = true;
         return;
@@ -134,11 +228,62 @@ static void decide(struct msc_grid *grid) {
         begin_step(grid, true);
         return;
     }
-    size_t entry = msc_limits_entry(&grid->limits, g->tasks[chosen], g->changes[chosen]);
-    g->choices[g->tasks[chosen]] = g->changes[chosen];
-    g->loss = g->losses[entry];
-    g->violation = g->violations[entry];
+    take(grid, &g->candidates[chosen]);
     begin_step(grid, false);
+}
+
+// A loss from which on the rating, computed as rate() does, is above `rating`. It rises with the
+// loss, so rounding is made up for by going up until it is.
+static double loss_rated_above(double before, double removed, double rating) {
+    double loss = before + rating * removed;
+    double step = fmax(DBL_EPSILON * (fabs(before) + fabs(rating * removed)), DBL_MIN);
+    while ((loss - before) / removed <= rating) {
+        loss += step;
+        step *= 2.0;
+    }
+    return loss;
+}
+
+// The loss above which the candidate cannot be chosen, now that the best rating is `best`.
+static double useless_loss(const struct msc_grid *grid, const struct msc_grid_candidate *candidate,
+                           double best) {
+    const struct msc_grid_greedy *g = &grid->greedy;
+    if (g->violation == 0.0) {
+        return isnan(g->loss) ? best : fmin(best, g->loss);
+    }
+    if (isinf(best)) {
+        return INFINITY;
+    }
+    if (!(candidate->removed > 0.0)) {
+        return -INFINITY;
+    }
+    // With bounds on measured metrics less may be removed, which makes a fall in loss rate better.
+    bool is_known = grid->limits.n_limits == grid->limits.goal->n_bounds;
+    return best < 0.0 && !is_known ? loss_before(g)
+                                   : loss_rated_above(loss_before(g), candidate->removed, best);
+}
+
+// How many of `max` proposals to make now.
+static size_t ask_size(const struct msc_grid *grid, size_t max) {
+    const struct msc_grid_greedy *g = &grid->greedy;
+    bool has_bound = g->violation == 0.0 || g->n_asked > 0;
+    if (has_bound || !grid->takes_bounds || isinf(grid->best_loss)) {
+        return max;
+    }
+    return max > PILOT_PART ? max / PILOT_PART : 1;
+}
+
+static void propose(struct msc_grid *grid, struct msc_proposal *proposal, double best) {
+    struct msc_grid_greedy *g = &grid->greedy;
+    size_t n_tasks = grid->limits.space->n_tasks;
+    const struct msc_grid_candidate *candidate = &g->candidates[g->order[g->n_asked++]];
+    memcpy(proposal->choices, g->choices, n_tasks * sizeof *g->choices);
+    proposal->choices[candidate->task] = candidate->choice;
+    proposal->parent = g->id;
+    proposal->probe = true;
+    proposal->bound = msc_grid_bound(grid, useless_loss(grid, candidate, best),
+                                     msc_limits_violation(&grid->limits, proposal->choices));
+    g->bounds[entry_of(grid, candidate)] = proposal->bound;
 }
 
 static enum msc_status greedy_ask(struct msc_agent *agent, struct msc_grid *grid,
@@ -160,11 +305,14 @@ static enum msc_status greedy_ask(struct msc_agent *agent, struct msc_grid *grid
     } else if (g->n_asked == g->n_candidates) {
         decide(grid);
     }
-    for (; *n < max && !g->is_done && g->n_asked < g->n_candidates; g->n_asked++) {
-        struct msc_proposal *proposal = &out[(*n)++];
-        memcpy(proposal->choices, g->choices, n_tasks * sizeof *g->choices);
-        proposal->choices[g->tasks[g->n_asked]] = g->changes[g->n_asked];
-        proposal->probe = true;
+    if (g->is_done) {
+        return MSC_OK;
+    }
+    size_t chosen = 0;
+    double best = find_best(grid, &chosen);
+    size_t end = ask_size(grid, max);
+    while (*n < end && g->n_asked < g->n_candidates) {
+        propose(grid, &out[(*n)++], best);
     }
     return MSC_OK;
 }
@@ -174,15 +322,19 @@ static void greedy_tell(struct msc_agent *agent, struct msc_grid *grid,
     struct msc_grid_greedy *g = &grid->greedy;
     size_t n_tasks = msc_agent_space(agent)->n_tasks;
     size_t changed = msc_grid_difference(n_tasks, g->choices, trial->choices);
-    if (changed == n_tasks) {
+    if (changed == n_tasks && outcome->state != MSC_TRIAL_PRUNED) {
+        g->id = trial->id;
         g->loss = msc_grid_loss(outcome);
         g->violation = isfinite(outcome->violation) ? outcome->violation : g->violation;
     } else if (changed < n_tasks) {
         size_t entry = msc_limits_entry(&grid->limits, changed, trial->choices[changed]);
-        bool is_usable =
-            outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
-        g->losses[entry] = is_usable ? msc_grid_loss(outcome) : NAN;
+        g->ids[entry] = trial->id;
+        g->losses[entry] = msc_grid_loss(outcome);
         g->violations[entry] = outcome->violation;
+        // Beyond its bound a loss is not made use of: a trial that is stopped does not tell it.
+        if (g->losses[entry] <= g->bounds[entry]) {
+            g->gains[entry] = g->losses[entry] - loss_before(g);
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 // Grid search, mode per_task: as MSC's, each task's choices alone with every other task at its
 // dearest; then the plan of least summed loss within the bounds, proposed as the last trial. The
 // plans with one task changed usually break a bound on size: they are proposed as probes, so that
-// they are measured all the same.
+// they are measured all the same. Under bounds the last plan depends on every loss. Where the goal
+// has none it is made of each task's best choice, and a choice is of no use above the least loss of
+// its task so far, which is that of the dearest plan to begin with.
 #include "agents/grid_search.h"
 
 #include <math.h>
@@ -47,11 +49,32 @@ static bool next_plan(const struct msc_space *space, struct msc_grid *grid, uint
     return true;
 }
 
+// The loss above which a choice of the task cannot be its best.
+static double useless_loss(const struct msc_grid *grid, size_t t) {
+    const double *losses = grid->per_task.losses + grid->limits.offsets[t];
+    double least = INFINITY;
+    for (uint32_t c = 0; c < grid->limits.space->tasks[t].n_choices; c++) {
+        least = fmin(least, losses[c]); // NaN is passed over
+    }
+    return least;
+}
+
+// The dearest plan is asked for alone where its loss will bound the others.
+static bool must_wait(const struct msc_grid *grid) {
+    const struct msc_grid_per_task *p = &grid->per_task;
+    bool is_first = p->task == 0 && p->position == 1;
+    return is_first && grid->takes_bounds && grid->limits.goal->n_bounds == 0 &&
+           isinf(useless_loss(grid, 0));
+}
+
 static enum msc_status per_task_ask(struct msc_agent *agent, struct msc_grid *grid,
                                     struct msc_proposal out[], size_t max, size_t *n) {
     struct msc_grid_per_task *p = &grid->per_task;
     const struct msc_space *space = msc_agent_space(agent);
-    while (*n < max && next_plan(space, grid, out[*n].choices)) {
+    while (*n < max && !(*n > 0 && must_wait(grid)) && next_plan(space, grid, out[*n].choices)) {
+        if (grid->limits.goal->n_bounds == 0) {
+            out[*n].bound = msc_grid_bound(grid, useless_loss(grid, p->task), 0.0);
+        }
         out[(*n)++].probe = true;
     }
     if (*n > 0 || p->is_assembled || max == 0) {

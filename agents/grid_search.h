@@ -16,9 +16,17 @@ struct msc_grid_per_task {
     bool is_assembled;
 };
 
+struct msc_grid_candidate {
+    uint32_t task;
+    uint32_t choice; // the task's new one
+    double removed;  // how much of the violation it removes, at most; 0 within the bounds
+    double expected; // rating that its latest gain would give; +inf: nothing is known
+};
+
 // One change after another from the dearest plan.
 struct msc_grid_greedy {
     uint32_t *choices; // [n_tasks], where the search stands
+    int64_t id;        // the trial that told of it, or -1
     double loss;       // NaN: not known
     double violation;
     bool has_begun; // the dearest plan was proposed
@@ -26,10 +34,14 @@ struct msc_grid_greedy {
     bool is_done;
     size_t n_candidates;
     size_t n_asked;
-    uint32_t *tasks;    // [n_entries], by candidate
-    uint32_t *changes;  // [n_entries], by candidate: the task's new choice
-    double *losses;     // [n_entries], by entry; NaN: not told, or failed
-    double *violations; // [n_entries], by entry
+    struct msc_grid_candidate *candidates; // [n_entries], in the order of tasks
+    uint32_t *order;                       // [n_entries], of asking: by what is expected
+    // By entry:
+    double *losses; // [n_entries], NaN: not told, or failed, or stopped at a bound
+    double *violations;
+    double *gains;  // what it added to the loss when last measured to the end; NaN: not known
+    double *bounds; // above which its loss is useless in this step
+    int64_t *ids;   // the trial that told of it
 };
 
 struct msc_grid_full {
@@ -39,6 +51,10 @@ struct msc_grid_full {
 struct msc_grid {
     int mode;
     int changes;
+    bool bounded;
+    bool takes_bounds;      // the goal is one whose trials can be stopped
+    double best_loss;       // of the feasible trials told; +inf: none
+    double least_violation; // of all trials told that may win; +inf: none
     struct msc_limits limits;
     struct msc_grid_per_task per_task;
     struct msc_grid_greedy greedy;
@@ -65,6 +81,10 @@ extern const struct msc_grid_mode msc_grid_mode_full;
 
 // The first objective of an outcome that can be used, else NaN.
 double msc_grid_loss(const struct msc_outcome *outcome);
+// The bound of a proposal that the mode has no use for when its loss exceeds `useless`: as high as
+// needed that no trial is stopped which could still come to be the search's best. +inf when the
+// goal takes no bounds. `violation` is that of the exact costs.
+double msc_grid_bound(const struct msc_grid *grid, double useless, double violation);
 // The one task in which the point differs from `base`; n_tasks when none does, SIZE_MAX when
 // several do.
 size_t msc_grid_difference(size_t n_tasks, const uint32_t base[], const uint32_t choices[]);

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +133,20 @@ struct pass {
     struct msc_outcome *outcomes; // of the measured trials
 };
 
+// A plug-in that stops a trial below its bound would make a search lose what it looks for.
+static void check_pruned(const struct pass *pass, const struct msc_trial *trial,
+                         struct msc_outcome *outcome) {
+    const struct msc_objective *objective = &pass->goal->objectives[0];
+    if (outcome->state != MSC_TRIAL_PRUNED || outcome->metrics[objective->metric] > trial->bound) {
+        return;
+    }
+    outcome->state = MSC_TRIAL_FAILED;
+    outcome->cause = MSC_CAUSE_TRIAL;
+    snprintf(outcome->reason, sizeof outcome->reason,
+             "the environment stopped it at %.17g, which does not exceed its bound of %.17g",
+             outcome->metrics[objective->metric], trial->bound);
+}
+
 static void report(struct pass *pass, size_t index) {
     struct msc_env *env = pass->env;
     if (env->reported[index]) {
@@ -143,6 +158,7 @@ static void report(struct pass *pass, size_t index) {
     if (outcome != &pass->outcomes[index]) {
         *outcome = pass->outcomes[index];
     }
+    check_pruned(pass, &env->trials[index], outcome);
     msc_goal_judge(pass->goal, msc_env_space(env), outcome);
     if (pass->caller->finished) {
         pass->caller->finished(pass->caller->payload, place);
@@ -185,6 +201,7 @@ static size_t sort_out(struct pass *pass) {
     struct msc_env *env = pass->env;
     const struct msc_evaluation *e = pass->caller;
     const struct msc_space *space = msc_env_space(env);
+    bool takes_bound = msc_goal_takes_bound(pass->goal, space);
     size_t n_left = 0;
     for (size_t i = 0; i < e->n; i++) {
         struct msc_outcome *outcome = &e->outcomes[i];
@@ -199,6 +216,9 @@ static size_t sort_out(struct pass *pass) {
             continue;
         }
         env->trials[n_left] = e->trials[i];
+        if (!takes_bound) {
+            env->trials[n_left].bound = INFINITY;
+        }
         env->places[n_left] = i;
         env->reported[n_left] = false;
         n_left++;

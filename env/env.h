@@ -58,7 +58,9 @@ enum msc_status msc_env_read_goal(struct msc_goal *goal, const struct msc_space 
 // INFEASIBLE without being measured, unless its `probe` is set (baselines; agents that need the
 // loss): then it is measured all the same and still is INFEASIBLE, with all metrics.
 // `e->finished` is called once for each trial, with its outcome already judged; such outcomes are
-// valid even when the call fails later. Outcomes depend on the choices alone.
+// valid even when the call fails later. Outcomes depend on choices and bound alone. A trial's bound
+// is passed on where it counts (msc_goal_takes_bound); a trial stopped at it is PRUNED, whatever
+// its costs, with what its loss had come to.
 enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goal,
                                  const struct msc_evaluation *e);
 

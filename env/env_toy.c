@@ -5,7 +5,8 @@
 // elements. A point's size is sum of elements_t * w_t / 8 bytes, exactly. Its loss is the sum over
 // tasks of a seeded table that grows as the width falls, plus, with `interaction` above 0, a seeded
 // term for each pair of neighbouring tasks, of either sign, so that the best joint plan is not made
-// of the best single choices.
+// of the best single choices. A trial with a bound is evaluated in eight batches of equal loss, and
+// stops after the first where what they sum to exceeds it.
 #include "env/env_toy.h"
 
 #include "base/alloc.h"
@@ -14,6 +15,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -32,6 +34,7 @@ enum {
 
 #define FEATURE_COUNT 2
 #define FLOAT_BYTES 4.0
+#define BATCHES 8
 
 struct toy {
     int64_t tasks;
@@ -330,11 +333,26 @@ static void inject_failure(const struct toy *toy, struct msc_outcome *outcome) {
     }
 }
 
+// After how many batches a trial is over, and what its loss has come to by then.
+static int count_batches(double bound, double loss, double *partial) {
+    int n = 1;
+    while (n < BATCHES && !(loss * n / BATCHES > bound)) {
+        n++;
+    }
+    *partial = loss * n / BATCHES;
+    return n;
+}
+
 static enum msc_status toy_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
     const struct toy *toy = msc_env_state(env);
     for (size_t i = 0; i < e->n; i++) {
         const struct msc_trial *trial = &e->trials[i];
-        uint64_t delay_us = trial->id == toy->hang_at ? UINT64_MAX / 2000 : (uint64_t)toy->delay_us;
+        struct msc_outcome *outcome = &e->outcomes[i];
+        double loss = 0.0;
+        int n_batches = count_batches(trial->bound, point_loss(toy, trial->choices), &loss);
+        uint64_t delay_us = trial->id == toy->hang_at
+                                ? UINT64_MAX / 2000
+                                : (uint64_t)toy->delay_us * (uint64_t)n_batches / BATCHES;
         if (trial->id == toy->crash_at) {
             abort();
         }
@@ -342,11 +360,15 @@ static enum msc_status toy_evaluate(struct msc_env *env, const struct msc_evalua
             return MSC_FAIL(MSC_E_CANCELLED, "stopped on request in trial %lld",
                             (long long)trial->id);
         }
-        e->outcomes[i].metrics[METRIC_LOSS] = point_loss(toy, trial->choices);
+        outcome->metrics[METRIC_LOSS] = loss;
+        outcome->time_us = delay_us;
         if (is_failing(toy, trial)) {
-            inject_failure(toy, &e->outcomes[i]);
+            inject_failure(toy, outcome);
+        } else if (loss > trial->bound) {
+            outcome->state = MSC_TRIAL_PRUNED;
+            snprintf(outcome->reason, sizeof outcome->reason,
+                     "over its bound after %d of %d batches", n_batches, BATCHES);
         }
-        e->outcomes[i].time_us = delay_us;
         if (e->finished) {
             e->finished(e->payload, i);
         }

@@ -92,6 +92,9 @@ struct msc_env_def {
     // Fills metrics (exact costs are already there) and, for a trial that cannot be evaluated,
     // state FAILED with reason and cause. Equal choices give equal metrics, whatever else is in the
     // call. A status other than MSC_OK means that nothing could be evaluated at all.
+    // A trial whose `distill_loss` is sure to exceed its bound may be stopped: state PRUNED, as the
+    // metric a lower bound of it that exceeds the bound, the same every time for equal choices and
+    // bound. An environment may ignore bounds; the core sets them to +inf where they do not count.
     enum msc_status (*evaluate)(struct msc_env *env, const struct msc_evaluation *e);
     // Optional: the metrics of the uncompressed model. Default: none are known.
     enum msc_status (*reference)(struct msc_env *env, double metrics[MSC_MAX_METRICS]);

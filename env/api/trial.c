@@ -110,6 +110,12 @@ void msc_goal_judge(const struct msc_goal *goal, const struct msc_space *space,
     }
 }
 
+bool msc_goal_takes_bound(const struct msc_goal *goal, const struct msc_space *space) {
+    const struct msc_objective *objective = &goal->objectives[0];
+    return goal->n_objectives == 1 && !objective->is_maximised &&
+           strcmp(space->metrics[objective->metric].name, "distill_loss") == 0;
+}
+
 static enum msc_status check_bound(const struct msc_bound *bound, const struct msc_space *space) {
     if (bound->metric < 0 || (size_t)bound->metric >= space->n_metrics) {
         return MSC_FAIL(MSC_E_INVALID, "a bound names metric %d of %zu", bound->metric,

@@ -30,7 +30,7 @@ struct msc_trial {
 
 enum msc_trial_state {
     MSC_TRIAL_COMPLETE,   // evaluated over all samples
-    MSC_TRIAL_PRUNED,     // stopped because its bound was exceeded
+    MSC_TRIAL_PRUNED,     // stopped at its bound: the loss is what it had come to by then, or more
     MSC_TRIAL_INFEASIBLE, // breaks a bound of the search; metrics known without a run are there
     MSC_TRIAL_FAILED,     // could not be evaluated; `reason` says why
     MSC_TRIAL_STATE_COUNT
@@ -94,6 +94,9 @@ double msc_goal_exact_violation(const struct msc_goal *goal, const struct msc_sp
 // objective or a bounded metric is not finite, else INFEASIBLE when it has a violation.
 void msc_goal_judge(const struct msc_goal *goal, const struct msc_space *space,
                     struct msc_outcome *outcome);
+// True when a trial's own bound counts: `distill_loss` is the only objective. Elsewhere trials are
+// evaluated as if they had none.
+bool msc_goal_takes_bound(const struct msc_goal *goal, const struct msc_space *space);
 // MSC_E_INVALID naming the bound, its limit and the reachable value, when no point can meet it.
 enum msc_status msc_goal_check(const struct msc_goal *goal, const struct msc_space *space);
 

@@ -55,6 +55,9 @@ static size_t list_subjects(struct subject subjects[MAX_SUBJECTS]) {
     add(subjects, &n, "{\"type\":\"grid_search\",\"mode\":\"greedy\",\"changes\":\"all\"}", false,
         false);
     add(subjects, &n, "{\"type\":\"grid_search\",\"mode\":\"full\"}", true, true);
+    add(subjects, &n, "{\"type\":\"grid_search\",\"mode\":\"greedy\",\"bounded\":false}", false,
+        false);
+    add(subjects, &n, "{\"type\":\"evolutionary\",\"bounded\":true}", true, true);
     add(subjects, &n, "{\"type\":\"evolutionary\",\"population\":4,\"crossover\":0.5}", true, true);
     char config[512];
     snprintf(config, sizeof config, "{\"type\":\"library\",\"path\":\"%s\",\"restart\":50}",

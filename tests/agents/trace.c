@@ -74,22 +74,30 @@ static struct trace_entry *add_entry(struct runner *r, const struct msc_proposal
     memset(entry, 0, sizeof *entry);
     memcpy(entry->choices, proposal->choices, r->n_tasks * sizeof *proposal->choices);
     entry->probe = proposal->probe;
+    entry->parent = proposal->parent;
+    entry->bound = proposal->bound;
     entry->exact_violation =
         msc_goal_exact_violation(&r->goal, msc_env_space(r->env), entry->choices);
     return entry;
+}
+
+static void assert_same_proposal(const struct trace_entry *a, const struct trace_entry *b) {
+    assert_memory_equal(a->choices, b->choices, sizeof a->choices);
+    assert_int_equal(a->probe, b->probe);
+    assert_int_equal(a->parent, b->parent);
+    assert_true(a->bound == b->bound);
 }
 
 static void evaluate_entry(struct runner *r, struct trace_entry *entry, size_t index) {
     const struct trace_run *run = r->run;
     struct msc_trial trial = {.id = (int64_t)(r->trace->n_baselines + index),
                               .choices = entry->choices,
-                              .parent = -1,
-                              .bound = INFINITY,
+                              .parent = entry->parent,
+                              .bound = entry->bound,
                               .probe = entry->probe};
     if (run->replayed && index < run->n_replayed) {
         const struct trace_entry *old = &run->replayed->entries[index];
-        assert_memory_equal(entry->choices, old->choices, sizeof entry->choices);
-        assert_int_equal(entry->probe, old->probe);
+        assert_same_proposal(entry, old);
         entry->outcome = old->outcome;
     } else {
         evaluate(r, &trial, &entry->outcome);
@@ -118,8 +126,8 @@ static bool run_round(struct runner *r) {
     for (size_t i = first; i < trace->n; i++) {
         struct msc_trial trial = {.id = (int64_t)(trace->n_baselines + i),
                                   .choices = trace->entries[i].choices,
-                                  .parent = -1,
-                                  .bound = INFINITY,
+                                  .parent = trace->entries[i].parent,
+                                  .bound = trace->entries[i].bound,
                                   .probe = trace->entries[i].probe};
         tell(r, &trial, &trace->entries[i].outcome);
     }
@@ -156,8 +164,6 @@ void trace_finish(struct trace *trace) {
 void trace_assert_same(const struct trace *a, const struct trace *b) {
     assert_int_equal(a->n, b->n);
     for (size_t i = 0; i < a->n; i++) {
-        assert_memory_equal(a->entries[i].choices, b->entries[i].choices,
-                            sizeof a->entries[i].choices);
-        assert_int_equal(a->entries[i].probe, b->entries[i].probe);
+        assert_same_proposal(&a->entries[i], &b->entries[i]);
     }
 }

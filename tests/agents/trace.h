@@ -11,6 +11,8 @@ struct trace_entry {
     uint32_t choices[TRACE_TASKS];
     struct msc_outcome outcome;
     bool probe;
+    int64_t parent;
+    double bound;
     double exact_violation;
 };
 

@@ -14,6 +14,9 @@ struct probe {
     int64_t last_id;
     bool reports;    // call finished, last trial first
     bool fails_late; // fail after reporting one trial
+    bool stops;      // every trial at its bound
+    double last_bound;
+    const struct msc_space *space; // instead of its own
 };
 
 static const char *const labels[] = {"dear", "cheap"};
@@ -57,8 +60,8 @@ static enum msc_status probe_init(struct msc_env *env) {
 }
 
 static const struct msc_space *probe_space(const struct msc_env *env) {
-    (void)env;
-    return &space;
+    const struct probe *probe = msc_env_state(env);
+    return probe->space ? probe->space : &space;
 }
 
 static void measure(struct probe *probe, const struct msc_trial *trial,
@@ -68,6 +71,8 @@ static void measure(struct probe *probe, const struct msc_trial *trial,
     assert_int_equal(outcome->state, MSC_TRIAL_COMPLETE);
     assert_true(outcome->metrics[1] == msc_cost_value(costs, trial->choices));
     outcome->metrics[0] = (double)trial->id;
+    outcome->state = probe->stops ? MSC_TRIAL_PRUNED : MSC_TRIAL_COMPLETE;
+    probe->last_bound = trial->bound;
 }
 
 static enum msc_status probe_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
@@ -169,6 +174,38 @@ static void test_env_env__infeasible_trials_are_not_measured(void **state) {
         assert_int_equal(notes.n, 5);
         assert_memory_equal(notes.indices, round == 1 ? as_reported : in_order, sizeof in_order);
     }
+    msc_env_destroy(env);
+}
+
+// A bound is passed on where `distill_loss` alone is the objective. What is stopped without having
+// exceeded it has failed.
+static void test_env_env__bounds_of_trials(void **state) {
+    (void)state;
+    struct msc_metric own[2] = {metrics[0], metrics[1]};
+    struct msc_space own_space = space;
+    struct msc_outcome outcome;
+    struct probe *probe;
+    struct msc_env *env = open_probe(&probe);
+    struct msc_trial trial = {.id = 12, .choices = cheap, .bound = 11.5};
+    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+    own_space.metrics = own;
+    assert_ok(msc_env_evaluate(env, &goal, &e));
+    assert_true(isinf(probe->last_bound));
+    own[0].name = "distill_loss";
+    probe->space = &own_space;
+    assert_ok(msc_env_evaluate(env, &goal, &e));
+    assert_true(probe->last_bound == 11.5);
+    assert_int_equal(outcome.state, MSC_TRIAL_COMPLETE);
+    probe->stops = true;
+    assert_ok(msc_env_evaluate(env, &goal, &e));
+    assert_int_equal(outcome.state, MSC_TRIAL_PRUNED);
+    assert_true(outcome.objectives[0] == 12 && outcome.violation == 0.0);
+    trial.bound = 12;
+    assert_ok(msc_env_evaluate(env, &goal, &e));
+    assert_int_equal(outcome.state, MSC_TRIAL_FAILED);
+    assert_int_equal(outcome.cause, MSC_CAUSE_TRIAL);
+    assert_string_equal(outcome.reason,
+                        "the environment stopped it at 12, which does not exceed its bound of 12");
     msc_env_destroy(env);
 }
 
@@ -277,6 +314,7 @@ static void test_env_env__what_is_left_out_has_defaults(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_env__infeasible_trials_are_not_measured),
+        cmocka_unit_test(test_env_env__bounds_of_trials),
         cmocka_unit_test(test_env_env__nothing_left_to_measure),
         cmocka_unit_test(test_env_env__a_late_failure_keeps_what_was_reported),
         cmocka_unit_test(test_env_env__choices_out_of_range),

@@ -100,6 +100,31 @@ static void test_env_toy__metrics(void **state) {
     toy_close(&f);
 }
 
+// Eight batches of equal loss: over a bound of 0.3 of the loss after the third, of 0.25 too, since
+// then two come to no more than the bound, and of the loss itself never.
+static void test_env_toy__stops_at_its_bound(void **state) {
+    (void)state;
+    static const struct {
+        double part, stopped_at;
+    } rows[] = {{0.0, 0.125}, {0.2, 0.25}, {0.25, 0.375}, {0.3, 0.375}, {0.99, 1.0}, {1.0, -1}};
+    struct toy_fixture f;
+    const uint32_t point[] = {1, 2, 1};
+    toy_open(&f, "{\"tasks\":3,\"choices\":3,\"delay_us\":80}");
+    double loss = toy_measure(&f, 0, point).metrics[0];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct msc_trial trial = {.choices = point, .bound = rows[i].part * loss};
+        struct msc_outcome outcome;
+        struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+        bool is_stopped = rows[i].stopped_at > 0;
+        assert_ok(msc_env_evaluate(f.env, &f.goal, &e));
+        assert_int_equal(outcome.state, is_stopped ? MSC_TRIAL_PRUNED : MSC_TRIAL_COMPLETE);
+        double expected = is_stopped ? rows[i].stopped_at : 1;
+        assert_float_equal(outcome.metrics[0], expected * loss, 1e-12 * loss);
+        assert_int_equal(outcome.time_us, 80 * expected);
+    }
+    toy_close(&f);
+}
+
 static void test_env_toy__injected_failures(void **state) {
     (void)state;
     struct toy_fixture f;
@@ -145,7 +170,7 @@ static void test_env_toy__delay_and_cancel(void **state) {
     struct cJSON *config = cJSON_Parse("{\"tasks\":1,\"choices\":2,\"hang_at\":0}");
     struct msc_env *env = NULL;
     assert_ok(msc_env_create(&env, msc_env_find("toy"), config, &host));
-    struct msc_trial trial = {.id = 0, .choices = point};
+    struct msc_trial trial = {.id = 0, .choices = point, .bound = INFINITY};
     struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
     const struct msc_goal goal = {.n_objectives = 1};
     assert_int_equal(msc_env_evaluate(env, &goal, &e), MSC_E_CANCELLED);
@@ -177,6 +202,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_toy__optimum_without_bound_or_solution),
         cmocka_unit_test(test_env_toy__interaction_joins_tasks),
         cmocka_unit_test(test_env_toy__metrics),
+        cmocka_unit_test(test_env_toy__stops_at_its_bound),
         cmocka_unit_test(test_env_toy__injected_failures),
         cmocka_unit_test(test_env_toy__delay_and_cancel),
         cmocka_unit_test(test_env_toy__crash_ends_the_program),

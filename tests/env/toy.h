@@ -6,6 +6,7 @@
 #include "env/env.h"
 #include "tests/msc_test.h"
 
+#include <math.h>
 #include <string.h>
 
 struct toy_fixture {
@@ -29,7 +30,8 @@ static inline void toy_close(struct toy_fixture *f) {
 
 static inline struct msc_outcome toy_measure(struct toy_fixture *f, int64_t id,
                                              const uint32_t choices[]) {
-    struct msc_trial trial = {.id = id, .choices = choices, .parent = -1, .probe = true};
+    struct msc_trial trial = {
+        .id = id, .choices = choices, .parent = -1, .bound = INFINITY, .probe = true};
     struct msc_outcome outcome;
     struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
     assert_ok(msc_env_evaluate(f->env, &f->goal, &e));
