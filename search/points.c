@@ -2,11 +2,14 @@
 
 #include "base/alloc.h"
 
+#include <assert.h>
+
 #define FIRST_CAPACITY 1024
 
 struct msc_point_slot {
     struct msc_hash hash;
     int64_t id_plus_1; // 0: free
+    bool is_settled;
 };
 
 struct msc_hash msc_point_hash(const uint32_t choices[], size_t n_tasks) {
@@ -53,6 +56,13 @@ enum msc_status msc_points_set(struct msc_points *points, struct msc_hash hash, 
     slot->hash = hash;
     slot->id_plus_1 = id + 1;
     return MSC_OK;
+}
+
+void msc_points_settle(struct msc_points *points, struct msc_hash hash) {
+    struct msc_point_slot *slot = find_slot(points->slots, points->capacity, hash);
+    assert(slot->id_plus_1 != 0);
+    points->n_settled += !slot->is_settled;
+    slot->is_settled = true;
 }
 
 void msc_points_finish(struct msc_points *points) {

@@ -1,4 +1,5 @@
 // Which points of the space were tried, and by which trial: a hash table from choices to trial ids.
+// A point is settled once a trial of it was told that no bound stopped: no other will tell more.
 #ifndef MSC_SEARCH_POINTS_H
 #define MSC_SEARCH_POINTS_H
 
@@ -15,6 +16,7 @@ struct msc_points { // zero-initialise
     struct msc_point_slot *slots;
     size_t capacity; // a power of two, or 0
     size_t n;
+    size_t n_settled;
 };
 
 // 128 bits name a point: no choices are compared.
@@ -22,6 +24,8 @@ struct msc_hash msc_point_hash(const uint32_t choices[], size_t n_tasks);
 int64_t msc_points_find(const struct msc_points *points, struct msc_hash hash); // -1: none
 // Adds a point or gives it another trial. MSC_E_NOMEM leaves the table as it was.
 enum msc_status msc_points_set(struct msc_points *points, struct msc_hash hash, int64_t id);
+// The point must be in the table.
+void msc_points_settle(struct msc_points *points, struct msc_hash hash);
 void msc_points_finish(struct msc_points *points);
 
 #ifdef __cplusplus

@@ -43,8 +43,9 @@ static enum msc_status tell_round(struct msc_search *s) {
 }
 
 static enum msc_status take_recorded(struct msc_search *s) {
-    MSC_TRY(msc_search__note(s, msc_record_trial(s->record, (size_t)s->next_id)));
-    return msc_search__add_recorded(s);
+    const struct msc_record_trial *line = msc_record_trial(s->record, (size_t)s->next_id);
+    MSC_TRY(msc_search__add_recorded(s));
+    return msc_search__note(s, line);
 }
 
 // The last attempt at a trial that failed for the environment's sake, if it is the latest word on
@@ -147,7 +148,8 @@ static bool is_at_end(const struct msc_search *s, enum msc_search_end *end) {
         enum msc_search_end end;
     } checks[] = {
         {is_target_reached(s), MSC_SEARCH_END_TARGET},
-        {s->n_repeats_in_row >= MSC_SEARCH_MAX_REPEATS || (double)s->points.n >= s->n_space_points,
+        {s->n_repeats_in_row >= MSC_SEARCH_MAX_REPEATS ||
+             (double)s->points.n_settled >= s->n_space_points,
          MSC_SEARCH_END_EXHAUSTED},
         {msc_agent_is_done(s->agent), MSC_SEARCH_END_AGENT},
         {trials_allowed(s) <= 0, MSC_SEARCH_END_TRIALS},

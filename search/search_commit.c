@@ -48,6 +48,9 @@ enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_t
     if (is_budgeted) {
         s->n_repeats_in_row = trial->repeat_of >= 0 ? s->n_repeats_in_row + 1 : 0;
     }
+    if (trial->repeat_of < 0 && trial->state != MSC_TRIAL_PRUNED) {
+        msc_points_settle(&s->points, msc_point_hash(trial->choices, s->space->n_tasks));
+    }
     if (trial->repeat_of >= 0 ||
         (trial->state != MSC_TRIAL_COMPLETE && trial->state != MSC_TRIAL_INFEASIBLE)) {
         return MSC_OK;

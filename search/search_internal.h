@@ -89,7 +89,7 @@ enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_searc
 
 // search_commit.c
 double msc_search__elapsed_s(const struct msc_search *s);
-// Notes a line of the record or a new one: best, front, counts.
+// Notes a line of the record or a new one, whose item was added: best, front, counts.
 enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_trial *trial);
 // Writes the finished items at the head of the round. `is_inside`: an evaluation is running.
 enum msc_status msc_search__commit(struct msc_search *s, bool is_inside);

@@ -179,11 +179,26 @@ static bool is_near(double a, double b, double ratio) {
     return fabs(a - b) <= ratio * fmax(fabs(a), fabs(b));
 }
 
+// Other numerics may stop a trial a batch sooner or later, where its loss has come close to its
+// bound.
+static bool may_stop_elsewhere(const struct msc_verify_options *o, int64_t id, double noise_ratio,
+                               const struct msc_outcome *found) {
+    const struct msc_record_trial *recorded = msc_record_trial(o->record, (size_t)id);
+    double bound = origin_of(o->record, id)->bound;
+    int loss = msc_record_goal(o->record)->objectives[0].metric;
+    if (recorded->state != MSC_TRIAL_PRUNED && found->state != MSC_TRIAL_PRUNED) {
+        return false;
+    }
+    return is_near(recorded->metrics[loss], bound, noise_ratio) ||
+           is_near(found->metrics[loss], bound, noise_ratio);
+}
+
 static void compare(struct msc_verify_line *line, const struct msc_verify_options *o,
                     double noise_ratio, const struct msc_outcome *found) {
     const struct msc_space *space = msc_record_space(o->record);
     const struct msc_record_trial *recorded = msc_record_trial(o->record, (size_t)line->id);
     bool may_differ = has_other_numerics(o, line->id);
+    bool may_stop = may_differ && may_stop_elsewhere(o, line->id, noise_ratio, found);
     line->verdict = MSC_VERIFY_EQUAL;
     line->recorded_state = recorded->state;
     line->found_state = found->state;
@@ -197,7 +212,8 @@ static void compare(struct msc_verify_line *line, const struct msc_verify_option
         line->recorded = a;
         line->found = b;
         line->verdict = MSC_VERIFY_WITHIN_NOISE;
-        if (!may_differ || space->metrics[i].is_exact || !is_near(a, b, noise_ratio)) {
+        bool is_close = may_differ && (may_stop || is_near(a, b, noise_ratio));
+        if (!is_close || space->metrics[i].is_exact) {
             line->verdict = MSC_VERIFY_DIFFERENT;
             return;
         }

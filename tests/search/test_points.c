@@ -24,6 +24,19 @@ static void test_search_points__set_and_find(void **state) {
     assert_ok(msc_points_set(&points, msc_point_hash(choices, 3), 99));
     assert_int_equal(points.n, N);
     assert_int_equal(msc_points_find(&points, msc_point_hash(choices, 3)), 99);
+    assert_int_equal(points.n_settled, 0);
+    for (int i = 0; i < 2; i++) {
+        msc_points_settle(&points, msc_point_hash(choices, 3));
+        assert_int_equal(points.n_settled, 1);
+    }
+    // Both another trial of the point and a larger table leave it settled.
+    assert_ok(msc_points_set(&points, msc_point_hash(choices, 3), 100));
+    for (uint32_t i = N; i < 4 * N; i++) {
+        const uint32_t other[] = {i, 0, 0};
+        assert_ok(msc_points_set(&points, msc_point_hash(other, 3), i));
+    }
+    msc_points_settle(&points, msc_point_hash(choices, 3));
+    assert_int_equal(points.n_settled, 1);
     msc_points_finish(&points);
 }
 

@@ -97,6 +97,26 @@ static void test_search_rounds__bounds(void **state) {
     run_finish(&s.run);
 }
 
+// A point of which no more is known than that it was stopped may be tried again: it does not end a
+// search of all points.
+static void test_search_rounds__stopped_points_do_not_exhaust(void **state) {
+    struct scripted_run s;
+    prepare(&s, *state, "{\"tasks\":1,\"choices\":2}",
+            "[[{\"choices\":[0]},{\"choices\":[1],\"bound\":0.5}],"
+            " [{\"choices\":[1],\"bound\":0.25},{\"choices\":[1]}],"
+            " [{\"choices\":[0]}]]");
+    for (int launch = 0; launch < 2; launch++) {
+        run_scripted(&s);
+        assert_int_equal(s.run.result.end, MSC_SEARCH_END_EXHAUSTED);
+        assert_int_equal(msc_record_n_trials(s.run.result.record), 4);
+        assert_int_equal(line(&s, 1)->state, MSC_TRIAL_PRUNED);
+        assert_int_equal(line(&s, 2)->repeat_of, 1);
+        assert_int_equal(line(&s, 3)->state, MSC_TRIAL_COMPLETE);
+        assert_int_equal(msc_record_best(s.run.result.record)->id, 0);
+        run_finish(&s.run);
+    }
+}
+
 // Within a round the bounds alone decide, so that a cut round goes on as it would have.
 static void test_search_rounds__bounds_within_a_round(void **state) {
     const struct fixture *f = *state;
@@ -212,6 +232,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         CASE(repeats),
         CASE(bounds),
+        CASE(stopped_points_do_not_exhaust),
         CASE(bounds_within_a_round),
         CASE(infeasible_and_probes),
         CASE(cut_round_is_not_told),

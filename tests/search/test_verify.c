@@ -119,6 +119,87 @@ static void test_search_verify__changed_lines(void **state) {
     run_finish(&run);
 }
 
+// Lines that were stopped are evaluated again under their own bounds, repeats under those of the
+// trial that they repeat.
+static void test_search_verify__stopped_lines(void **state) {
+    const struct fixture *f = *state;
+    struct search_run run;
+    struct msc_verify_result result;
+    const struct launch one = {.path = f->path,
+                               .env = "{\"tasks\":4,\"choices\":3,\"baselines\":3}",
+                               .def = &msc_env_fake,
+                               .agent = "{\"type\":\"grid_search\"}",
+                               .options = LAUNCH_TRIALS(-1)};
+    fake_reset();
+    run_launch(&run, &one);
+    assert_ok(run.status);
+    size_t n_stopped = 0;
+    for (size_t i = 0; i < msc_record_n_trials(run.result.record); i++) {
+        n_stopped += msc_record_trial(run.result.record, i)->state == MSC_TRIAL_PRUNED;
+    }
+    assert_int_equal(n_stopped, 4 * 2);
+    const struct msc_verify_options options = {
+        .record = run.result.record, .env = run.env, .numerics = "test", .noise_ratio = -1};
+    assert_ok(msc_verify_run(&result, &options));
+    assert_int_equal(result.n_by_verdict[MSC_VERIFY_EQUAL], result.n_lines);
+    msc_verify_result_finish(&result);
+    run_finish(&run);
+}
+
+// Under other numerics a trial may be stopped elsewhere, if its loss came as near to its bound as the
+// noise, which is 0.01. The fake environment finds 1.
+static void test_search_verify__stopped_elsewhere(void **state) {
+    static const struct {
+        double bound, recorded;
+        enum msc_trial_state state;
+        const char *numerics;
+        enum msc_verify_verdict verdict;
+    } rows[] = {
+        {0.4, 0.403, MSC_TRIAL_PRUNED, "other", MSC_VERIFY_WITHIN_NOISE},
+        {0.4, 0.403, MSC_TRIAL_PRUNED, "test", MSC_VERIFY_DIFFERENT},
+        {0.4, 0.41, MSC_TRIAL_PRUNED, "other", MSC_VERIFY_DIFFERENT},
+        {0.995, 2.0, MSC_TRIAL_PRUNED, "other", MSC_VERIFY_WITHIN_NOISE},
+        {0.995, 0.994, MSC_TRIAL_COMPLETE, "other", MSC_VERIFY_WITHIN_NOISE},
+        {0.9, 0.899, MSC_TRIAL_COMPLETE, "other", MSC_VERIFY_WITHIN_NOISE},
+        {0.8, 0.7, MSC_TRIAL_COMPLETE, "other", MSC_VERIFY_DIFFERENT},
+    };
+    const struct fixture *f = *state;
+    struct search_run run;
+    char path[FIXTURE_PATH_BYTES];
+    run_search(&run, f);
+    fixture_join(path, f, "stopped.jsonl");
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        struct msc_verify_result result;
+        struct msc_record *record = NULL;
+        const uint32_t choices[6] = {1};
+        const double metrics[] = {rows[r].recorded, 59};
+        const struct msc_record_trial trial = {.choices = choices,
+                                               .parent = -1,
+                                               .bound = rows[r].bound,
+                                               .probe = true,
+                                               .repeat_of = -1,
+                                               .retry_of = -1,
+                                               .baseline = -1,
+                                               .state = rows[r].state,
+                                               .metrics = metrics,
+                                               .reason = ""};
+        unlink(path);
+        cJSON *header = cJSON_Duplicate(msc_record_header(run.result.record), 1);
+        cJSON_DeleteItemFromObject(header, "checksum");
+        cJSON_DeleteItemFromObject(header, "measured");
+        assert_ok(msc_record_create(&record, path, header, NULL));
+        cJSON_Delete(header);
+        assert_ok(msc_record_append_trial(record, &trial));
+        const struct msc_verify_options options = {
+            .record = record, .env = run.env, .numerics = rows[r].numerics, .noise_ratio = 0.01};
+        assert_ok(msc_verify_run(&result, &options));
+        assert_int_equal(result.lines[0].verdict, rows[r].verdict);
+        msc_verify_result_finish(&result);
+        msc_record_close(record);
+    }
+    run_finish(&run);
+}
+
 static void test_search_verify__parse_ids(void **state) {
     (void)state;
     static const int64_t expected[] = {3, 7, 8, 9, 12};
@@ -139,9 +220,8 @@ int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_search_verify__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(all_lines),
-        CASE(changed_lines),
-        CASE(parse_ids),
+        CASE(all_lines),         CASE(changed_lines), CASE(stopped_lines),
+        CASE(stopped_elsewhere), CASE(parse_ids),
     };
 #undef CASE
     msc_test_select(argc, argv);
