@@ -85,7 +85,9 @@ static enum msc_status bind_dim(struct bind *b, const struct msc_tensor *t, int 
     if (prim == MSC_NO_ID || !is_symbol(g->prims[prim])) {
         return MSC_OK;
     }
-    MSC_TRY(check_value(g, g->prims[prim]->name, value));
+    if (value != 0) { // arrays may be empty
+        MSC_TRY(check_value(g, g->prims[prim]->name, value));
+    }
     if (b->symbols[prim] >= 0 && b->symbols[prim] != value) {
         return MSC_FAIL(MSC_E_INVALID,
                         "input '%s': dimension %d is %lld, but its symbol '%s' is %lld elsewhere",
@@ -315,7 +317,7 @@ static enum msc_status start(struct bind *b) {
 static bool is_shaping(const struct msc_joint *j, int32_t operand) {
     struct msc_op_role role;
     if (!msc_op_role(j->op, operand, &role) || !role.is_attribute) {
-        return false;
+        return msc_op_role(j->op, operand, &role) && role.is_shaping;
     }
     int n_rows;
     const struct msc_op_attr *rows = msc_op_attrs(j->op, &n_rows);

@@ -251,6 +251,11 @@ static const char *float_text(struct msc_builder *b, const struct msc_array *arr
     return isinf(value) ? "" : msc_builder_float(b, value);
 }
 
+static const char *int_text(struct msc_builder *b, const struct msc_array *array) {
+    bool is_one = msc_array_n_elements(array) == 1;
+    return is_one ? msc_builder_int(b, msc_array_get_i64(array, 0)) : "";
+}
+
 static enum msc_status add_attribute(struct assembly *a, const struct msc_op_role *role,
                                      const struct msc_value *v) {
     struct msc_builder *b = a->b;
@@ -270,6 +275,7 @@ static enum msc_status add_attribute(struct assembly *a, const struct msc_op_rol
         const struct msc_op_attr *row = msc_op_attr_find(op, key);
         assert(row != NULL);
         text = row->type == MSC_ATTR_FLOAT    ? float_text(b, v->constant)
+               : row->type == MSC_ATTR_INT    ? int_text(b, v->constant)
                : row->type == MSC_ATTR_FLOATS ? floats_text(b, v->constant)
                                               : ints_text(b, v->constant);
     }

@@ -176,6 +176,11 @@ enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_g
 // is still not known, since it depends on what joints compute.
 enum msc_status msc_graph_bind_arrays(struct msc_graph **out, const struct msc_graph *g,
                                       const struct msc_array *const arrays[], size_t n);
+// One joint as a graph of its own, which makes its outputs: operands that tell lengths are
+// constants, other activations are inputs. `arrays` [n_operands] hold the operands (NULL where
+// absent). Lengths that only computing tells stay symbols. *out is owned by the caller.
+enum msc_status msc_graph_isolate(struct msc_graph **out, const struct msc_graph *g, int32_t joint,
+                                  const struct msc_array *const arrays[]);
 
 // Queries. Everything returned is borrowed from the graph. An id out of range is a programming
 // error (assert).

@@ -9,79 +9,15 @@
 
 typedef enum msc_status (*infer_function)(const struct msc_infer *call);
 
-// To add an operator: 1 its row in ops.def and its attributes in op_attrs.c, 2 its function here.
+// The functions that ops.def names; sources have none.
+#define msc_infer__none NULL
 static const infer_function functions[MSC_OP_COUNT] = {
-    [MSC_OP_CONSTANT] = msc_infer__constant,
-    [MSC_OP_CONV1D] = msc_infer__conv,
-    [MSC_OP_CONV2D] = msc_infer__conv,
-    [MSC_OP_CONV3D] = msc_infer__conv,
-    [MSC_OP_CONV1D_BIAS] = msc_infer__conv,
-    [MSC_OP_CONV2D_BIAS] = msc_infer__conv,
-    [MSC_OP_CONV3D_BIAS] = msc_infer__conv,
-    [MSC_OP_CONV2D_TRANSPOSE] = msc_infer__conv_transpose,
-    [MSC_OP_LINEAR] = msc_infer__linear,
-    [MSC_OP_LINEAR_BIAS] = msc_infer__linear,
-    [MSC_OP_MATMUL] = msc_infer__matmul,
-    [MSC_OP_GEMM] = msc_infer__gemm,
-    [MSC_OP_MAX_POOL2D] = msc_infer__pool,
-    [MSC_OP_AVG_POOL2D] = msc_infer__pool,
-    [MSC_OP_GLOBAL_AVG_POOL] = msc_infer__global_pool,
-    [MSC_OP_GLOBAL_MAX_POOL] = msc_infer__global_pool,
-    [MSC_OP_RESIZE] = msc_infer__resize,
-    [MSC_OP_BATCH_NORM] = msc_infer__batch_norm,
-    [MSC_OP_SOFTMAX] = msc_infer__softmax,
-    [MSC_OP_LOG_SOFTMAX] = msc_infer__softmax,
-    [MSC_OP_RELU] = msc_infer__unary,
-    [MSC_OP_LEAKY_RELU] = msc_infer__unary,
-    [MSC_OP_SIGMOID] = msc_infer__unary,
-    [MSC_OP_HARD_SIGMOID] = msc_infer__unary,
-    [MSC_OP_HARD_SWISH] = msc_infer__unary,
-    [MSC_OP_TANH] = msc_infer__unary,
-    [MSC_OP_ELU] = msc_infer__unary,
-    [MSC_OP_GELU] = msc_infer__unary,
-    [MSC_OP_CLIP] = msc_infer__clip,
-    [MSC_OP_EXP] = msc_infer__unary,
-    [MSC_OP_LOG] = msc_infer__unary,
-    [MSC_OP_SQRT] = msc_infer__unary,
-    [MSC_OP_ERF] = msc_infer__unary,
-    [MSC_OP_ABS] = msc_infer__unary,
-    [MSC_OP_NEGATIVE] = msc_infer__unary,
-    [MSC_OP_RECIPROCAL] = msc_infer__unary,
-    [MSC_OP_FLOOR] = msc_infer__unary,
-    [MSC_OP_CEIL] = msc_infer__unary,
-    [MSC_OP_ROUND] = msc_infer__unary,
-    [MSC_OP_CAST] = msc_infer__cast,
-    [MSC_OP_IDENTITY] = msc_infer__unary,
-    [MSC_OP_ADD] = msc_infer__binary,
-    [MSC_OP_SUBTRACT] = msc_infer__binary,
-    [MSC_OP_MULTIPLY] = msc_infer__binary,
-    [MSC_OP_DIVIDE] = msc_infer__binary,
-    [MSC_OP_POWER] = msc_infer__binary,
-    [MSC_OP_MAXIMUM] = msc_infer__extremum,
-    [MSC_OP_MINIMUM] = msc_infer__extremum,
-    [MSC_OP_EQUAL] = msc_infer__binary,
-    [MSC_OP_GREATER] = msc_infer__binary,
-    [MSC_OP_LESS] = msc_infer__binary,
-    [MSC_OP_WHERE] = msc_infer__where,
-    [MSC_OP_MEAN] = msc_infer__reduce,
-    [MSC_OP_SUM] = msc_infer__reduce,
-    [MSC_OP_MAX] = msc_infer__reduce,
-    [MSC_OP_MIN] = msc_infer__reduce,
-    [MSC_OP_ARGMAX] = msc_infer__argmax,
-    [MSC_OP_SHAPE_OF] = msc_infer__shape_of,
-    [MSC_OP_RESHAPE] = msc_infer__reshape,
-    [MSC_OP_FLATTEN] = msc_infer__flatten,
-    [MSC_OP_PERMUTE_DIMS] = msc_infer__permute,
-    [MSC_OP_EXPAND_DIMS] = msc_infer__expand_dims,
-    [MSC_OP_SQUEEZE] = msc_infer__squeeze,
-    [MSC_OP_CONCAT] = msc_infer__concat,
-    [MSC_OP_SPLIT] = msc_infer__split,
-    [MSC_OP_STRIDED_SLICE] = msc_infer__slice,
-    [MSC_OP_PAD] = msc_infer__pad,
-    [MSC_OP_TAKE] = msc_infer__take,
-    [MSC_OP_BROADCAST_TO] = msc_infer__broadcast_to,
-    [MSC_OP_TILE] = msc_infer__tile,
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel)                               \
+    [MSC_OP_##id] = msc_infer__##infer,
+#include "graph/ops.def"
+#undef MSC_OP
 };
+#undef msc_infer__none
 
 enum msc_status msc_infer(const struct msc_infer *call) {
     const struct msc_joint *j = call->joint;
@@ -89,8 +25,10 @@ enum msc_status msc_infer(const struct msc_infer *call) {
     if (function == NULL) {
         return msc_infer__fail(call, "this operator has no operands to infer from");
     }
-    if (call->n_outputs != 1 && j->op != MSC_OP_SPLIT) {
-        return msc_infer__fail(call, "has 1 output, found %d", call->n_outputs);
+    int n_outputs = msc_op_n_outputs(j->op);
+    if (call->n_outputs > n_outputs) {
+        return msc_infer__fail(call, "has %d output%s, found %d", n_outputs,
+                               n_outputs == 1 ? "" : "s", call->n_outputs);
     }
     return function(call);
 }

@@ -120,6 +120,18 @@ static bool binary_numbers(int64_t *out, enum msc_op op, int64_t a, int64_t b, b
     case MSC_OP_LESS:
         *out = a < b;
         return true;
+    case MSC_OP_GREATER_EQUAL:
+        *out = a >= b;
+        return true;
+    case MSC_OP_LESS_EQUAL:
+        *out = a <= b;
+        return true;
+    case MSC_OP_LOGICAL_AND:
+        *out = a != 0 && b != 0;
+        return true;
+    case MSC_OP_LOGICAL_OR:
+        *out = a != 0 || b != 0;
+        return true;
     default:
         return false;
     }
@@ -203,8 +215,7 @@ enum msc_status msc_infer__binary(const struct msc_infer *call) {
         MSC_TRY(check_types(call, 0));
     }
     MSC_TRY(msc_infer__broadcast(out, call, a, b));
-    bool compares = op == MSC_OP_EQUAL || op == MSC_OP_GREATER || op == MSC_OP_LESS;
-    out->dtype = compares ? MSC_DTYPE_BOOL : a->dtype;
+    out->dtype = msc_op_is_comparison(op) ? MSC_DTYPE_BOOL : a->dtype;
     return binary_values(call, a, b);
 }
 
@@ -271,6 +282,25 @@ enum msc_status msc_infer__unary(const struct msc_infer *call) {
         }
         out->n_values = x->n_values;
     }
+    return MSC_OK;
+}
+
+enum msc_status msc_infer__test(const struct msc_infer *call) {
+    msc_infer__copy(&call->outputs[0], call->operands[0]);
+    call->outputs[0].dtype = MSC_DTYPE_BOOL;
+    return MSC_OK;
+}
+
+// The slope broadcasts to the input, which keeps its shape.
+enum msc_status msc_infer__prelu(const struct msc_infer *call) {
+    struct msc_infer_tensor *out = &call->outputs[0];
+    MSC_TRY(check_types(call, 0));
+    MSC_TRY(msc_infer__broadcast(out, call, call->operands[0], call->operands[1]));
+    if (out->n_dims != call->operands[0]->n_dims) {
+        return msc_infer__fail(call, "its slope has %d dimensions, the input %d",
+                               call->operands[1]->n_dims, call->operands[0]->n_dims);
+    }
+    msc_infer__copy(out, call->operands[0]);
     return MSC_OK;
 }
 

@@ -106,6 +106,26 @@ enum msc_status msc_infer__pad(const struct msc_infer *call);
 enum msc_status msc_infer__take(const struct msc_infer *call);
 enum msc_status msc_infer__broadcast_to(const struct msc_infer *call);
 enum msc_status msc_infer__tile(const struct msc_infer *call);
+enum msc_status msc_infer__test(const struct msc_infer *call);
+enum msc_status msc_infer__prelu(const struct msc_infer *call);
+enum msc_status msc_infer__same(const struct msc_infer *call);
+enum msc_status msc_infer__gather_elements(const struct msc_infer *call);
+enum msc_status msc_infer__scatter_elements(const struct msc_infer *call);
+enum msc_status msc_infer__gather_nd(const struct msc_infer *call);
+enum msc_status msc_infer__scatter_nd(const struct msc_infer *call);
+enum msc_status msc_infer__one_hot(const struct msc_infer *call);
+enum msc_status msc_infer__topk(const struct msc_infer *call);
+enum msc_status msc_infer__reverse_sequence(const struct msc_infer *call);
+enum msc_status msc_infer__triangle(const struct msc_infer *call);
+enum msc_status msc_infer__depth_space(const struct msc_infer *call);
+enum msc_status msc_infer__size(const struct msc_infer *call);
+enum msc_status msc_infer__eye_like(const struct msc_infer *call);
+enum msc_status msc_infer__range(const struct msc_infer *call);
+enum msc_status msc_infer__nonzero(const struct msc_infer *call);
+enum msc_status msc_infer__compress(const struct msc_infer *call);
+enum msc_status msc_infer__unique(const struct msc_infer *call);
+enum msc_status msc_infer__non_max_suppression(const struct msc_infer *call);
+enum msc_status msc_infer__nll_loss(const struct msc_infer *call);
 
 // One axis of a slice, all in numbers: *begin comes in as given and goes out as the first element;
 // *count is how many elements it takes. `stride` is not 0.

@@ -226,9 +226,9 @@ static enum msc_status read_slice(struct slice *s, const struct msc_infer *call)
         return msc_infer__fail(call, "%d begins, %d ends, %d axes, %d strides for %d dimensions",
                                s->begin.n, s->end.n, s->axes.n, s->strides.n, rank);
     }
-    for (int i = 0; i < s->axes.n; i++) {
-        if (s->axes.state == MSC_INFER_UNKNOWN || !msc_infer__is_number(s->axes.values[i])) {
-            return msc_infer__fail(call, "its axes are computed, expected constants");
+    for (int i = 0; s->axes.state == MSC_INFER_KNOWN && i < s->axes.n; i++) {
+        if (!msc_infer__is_number(s->axes.values[i])) {
+            return msc_infer__fail(call, "its axes are symbolic, expected constants");
         }
     }
     return MSC_OK;
@@ -279,6 +279,12 @@ enum msc_status msc_infer__slice(const struct msc_infer *call) {
     MSC_TRY(read_slice(&s, call));
     if (s.n == 0) {
         msc_infer__copy_all(&call->outputs[0], call->operands[0]);
+    }
+    if (s.axes.state == MSC_INFER_UNKNOWN) {
+        for (int i = 0; i < call->operands[0]->n_dims; i++) {
+            MSC_TRY(msc_infer__fresh(&call->outputs[0].dims[i], call, 0, i));
+        }
+        return MSC_OK;
     }
     for (int i = 0; i < s.n; i++) {
         MSC_TRY(slice_axis(call, &s, i));

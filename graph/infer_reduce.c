@@ -18,8 +18,29 @@ static void reduce_shape(struct msc_infer_tensor *out, const struct msc_infer_te
     out->layout[out->n_dims] = '\0';
 }
 
+// The axes are not known yet: neither are the lengths, but how many there are.
+static enum msc_status reduce_unknown(const struct msc_infer *call, int n_axes) {
+    const struct msc_infer_tensor *x = call->operands[0];
+    struct msc_infer_tensor *out = &call->outputs[0];
+    bool keepdims = msc_infer__bool(call, "keepdims");
+    if (!keepdims && (n_axes < 0 || n_axes > x->n_dims)) {
+        return msc_infer__fail(call, "the number of its axes is computed, expected a constant");
+    }
+    out->dtype = x->dtype;
+    out->n_dims = keepdims ? x->n_dims : x->n_dims - n_axes;
+    for (int i = 0; i < out->n_dims; i++) {
+        MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_infer__reduce(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
+    struct msc_infer_list axes;
+    MSC_TRY(msc_infer__list(&axes, call, "axis"));
+    if (axes.state == MSC_INFER_UNKNOWN) {
+        return reduce_unknown(call, axes.n);
+    }
     bool is_axis[MSC_MAX_DIMS], is_given;
     MSC_TRY(msc_infer__axes(is_axis, &is_given, call, x->n_dims));
     for (int i = 0; !is_given && i < x->n_dims; i++) {

@@ -193,6 +193,21 @@ enum msc_status msc_infer__permute(const struct msc_infer *call) {
     return MSC_OK;
 }
 
+// The axes are computed: of the result only the number of dimensions is known.
+static enum msc_status unknown_axes(const struct msc_infer *call, int rank) {
+    struct msc_infer_tensor *out = &call->outputs[0];
+    if (rank < 0 || rank > MSC_MAX_DIMS) {
+        return msc_infer__fail(call, "its axes give %d dimensions, expected 0 to %d", rank,
+                               MSC_MAX_DIMS);
+    }
+    out->dtype = call->operands[0]->dtype;
+    out->n_dims = rank;
+    for (int i = 0; i < rank; i++) {
+        MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_infer__expand_dims(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];
@@ -200,8 +215,7 @@ enum msc_status msc_infer__expand_dims(const struct msc_infer *call) {
     MSC_TRY(msc_infer__list(&axes, call, "axis"));
     int rank = x->n_dims + (axes.n < 0 ? 0 : axes.n);
     if (axes.state == MSC_INFER_UNKNOWN || rank > MSC_MAX_DIMS) {
-        return msc_infer__fail(call, "its axes must be constants and give at most %d dimensions",
-                               MSC_MAX_DIMS);
+        return unknown_axes(call, axes.n < 0 ? -1 : rank);
     }
     bool is_axis[MSC_MAX_DIMS], is_given;
     MSC_TRY(msc_infer__axes(is_axis, &is_given, call, rank));
@@ -230,7 +244,12 @@ enum msc_status msc_infer__expand_dims(const struct msc_infer *call) {
 enum msc_status msc_infer__squeeze(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];
+    struct msc_infer_list axes;
     bool is_axis[MSC_MAX_DIMS], is_given;
+    MSC_TRY(msc_infer__list(&axes, call, "axis"));
+    if (axes.state == MSC_INFER_UNKNOWN) {
+        return unknown_axes(call, axes.n < 0 ? -1 : x->n_dims - axes.n);
+    }
     MSC_TRY(msc_infer__axes(is_axis, &is_given, call, x->n_dims));
     out->dtype = x->dtype;
     for (int i = 0; i < x->n_dims; i++) {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    OLDEST_OPSET = 6,
+    OLDEST_OPSET = 1,
     NEWEST_OPSET = 21,
 };
 
@@ -140,9 +140,9 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
     }
     const Onnx__TypeProto__Tensor *t = type->tensor_type;
     enum msc_dtype dtype = msc_onnx_dtype(t->elem_type);
-    if (dtype == MSC_DTYPE_NONE || dtype == MSC_DTYPE_F16 || dtype == MSC_DTYPE_BF16) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "input '%s' has elements of %s; float32 networks only",
-                        name, msc_onnx_type_name(t->elem_type));
+    if (dtype == MSC_DTYPE_NONE) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "input '%s' has elements of %s", name,
+                        msc_onnx_type_name(t->elem_type));
     }
     if (t->shape->n_dim > MSC_MAX_DIMS) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "input '%s' has %zu dimensions, expected at most %d",

@@ -40,6 +40,7 @@ struct msc_onnx_node {
     struct msc_attr attrs[MSC_ONNX_MAX_ATTRS]; // of the joint to be added last
     int n_attrs;
     bool stays; // the joint to be added last is not folded
+    unsigned extra_outputs; // bits of those that msc_onnx__define_extra named
 };
 
 typedef enum msc_status (*msc_onnx_translator)(struct msc_onnx_node *node);
@@ -99,6 +100,11 @@ struct msc_onnx_shape msc_onnx__shape(const struct msc_onnx_node *n, const struc
 // A constant list of numbers that the node itself makes.
 enum msc_status msc_onnx__make_ints(struct msc_value **out, struct msc_onnx_node *n,
                                     const char *name, const int64_t values[], int count);
+// A constant of one element, without dimensions.
+enum msc_status msc_onnx__make_scalar(struct msc_value **out, struct msc_onnx_node *n,
+                                      enum msc_dtype dtype, double value);
+// The joint's attribute `key` is the type that the node's attribute `name` gives, if it is there.
+enum msc_status msc_onnx__set_dtype(struct msc_onnx_node *n, const char *key, const char *name);
 // A list parameter: from the attribute `name` when it is there, else from input `i`; NULL: absent.
 enum msc_status msc_onnx__list_param(struct msc_value **out, struct msc_onnx_node *n, int i,
                                      const char *name);
@@ -117,6 +123,8 @@ enum msc_status msc_onnx__add_last(struct msc_onnx_node *n, enum msc_op op,
 enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
                                    struct msc_value *const operands[], int n_operands,
                                    int n_outputs);
+// Output `i` of the node, beside those of the joint added last, is this value. Before that joint.
+enum msc_status msc_onnx__define_extra(struct msc_onnx_node *n, int i, struct msc_value *v);
 // The node's only output is this value.
 enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *v);
 
@@ -144,7 +152,18 @@ enum msc_status msc_onnx__cast(struct msc_onnx_node *n);
 enum msc_status msc_onnx__extremum(struct msc_onnx_node *n);
 enum msc_status msc_onnx__sum(struct msc_onnx_node *n);
 enum msc_status msc_onnx__reduce(struct msc_onnx_node *n);
-enum msc_status msc_onnx__argmax(struct msc_onnx_node *n);
+enum msc_status msc_onnx__spelled_reduce(struct msc_onnx_node *n); // ReduceL1, ReduceL2, ...
+enum msc_status msc_onnx__reduce_log_sum_exp(struct msc_onnx_node *n);
+enum msc_status msc_onnx__argmax(struct msc_onnx_node *n); // ArgMax, ArgMin
+enum msc_status msc_onnx__mean(struct msc_onnx_node *n);
+enum msc_status msc_onnx__mod(struct msc_onnx_node *n);
+enum msc_status msc_onnx__bit_shift(struct msc_onnx_node *n);
+enum msc_status msc_onnx__top_k(struct msc_onnx_node *n);
+enum msc_status msc_onnx__trilu(struct msc_onnx_node *n);
+enum msc_status msc_onnx__binary(struct msc_onnx_node *n);
+enum msc_status msc_onnx__cross_entropy(struct msc_onnx_node *n);
+enum msc_status msc_onnx__cast_like(struct msc_onnx_node *n);
+enum msc_status msc_onnx__eye_like(struct msc_onnx_node *n);
 enum msc_status msc_onnx__reshape(struct msc_onnx_node *n);
 enum msc_status msc_onnx__transpose(struct msc_onnx_node *n);
 enum msc_status msc_onnx__axes(struct msc_onnx_node *n); // Squeeze, Unsqueeze

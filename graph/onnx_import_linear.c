@@ -111,15 +111,6 @@ enum msc_status msc_onnx__batch_norm(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_BATCH_NORM, n->inputs, 5);
 }
 
-// One element that the node itself makes.
-static enum msc_status make_scalar(struct msc_value **out, struct msc_onnx_node *n, float value) {
-    struct msc_array *array;
-    MSC_TRY(msc_array_create_from(&array, MSC_DTYPE_F32, 0, NULL, &value));
-    enum msc_status status = msc_builder_constant(out, &n->import->builder, "", array);
-    msc_array_release(array);
-    return status;
-}
-
 // Mean over the normalised axes, which stay with length 1.
 static enum msc_status add_mean(struct msc_value **out, struct msc_onnx_node *n, int first,
                                 int rank, struct msc_value *x) {
@@ -152,11 +143,18 @@ enum msc_status msc_onnx__layer_norm(struct msc_onnx_node *n) {
     pair[0] = pair[1] = centred;
     MSC_TRY(msc_onnx__add_helper(&variance, n, MSC_OP_MULTIPLY, pair, 2));
     MSC_TRY(add_mean(&variance, n, first, rank, variance));
-    MSC_TRY(make_scalar(&small, n, epsilon));
+    enum msc_dtype dtype = msc_onnx__shape(n, n->inputs[0]).dtype;
+    MSC_TRY(msc_onnx__make_scalar(&small, n, dtype, (double)epsilon));
     pair[0] = variance;
     pair[1] = small;
     MSC_TRY(msc_onnx__add_helper(&sum, n, MSC_OP_ADD, pair, 2));
     MSC_TRY(msc_onnx__add_helper(&deviation, n, MSC_OP_SQRT, &sum, 1));
+    MSC_TRY(msc_onnx__define_extra(n, 1, mean));
+    if (n->proto->n_output > 2) {
+        struct msc_value *inverse;
+        MSC_TRY(msc_onnx__add_helper(&inverse, n, MSC_OP_RECIPROCAL, &deviation, 1));
+        MSC_TRY(msc_onnx__define_extra(n, 2, inverse));
+    }
     pair[0] = centred;
     pair[1] = deviation;
     MSC_TRY(msc_onnx__add_helper(&normal, n, MSC_OP_DIVIDE, pair, 2));

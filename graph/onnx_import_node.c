@@ -124,6 +124,9 @@ void msc_onnx__set_bool(struct msc_onnx_node *n, const char *key, bool value) {
 
 static enum msc_status copy_attr(struct msc_onnx_node *n, const char *key,
                                  enum msc_attr_type type) {
+    const int64_t *wholes;
+    const float *reals;
+    int count;
     int64_t whole;
     float real;
     const char *text;
@@ -139,6 +142,14 @@ static enum msc_status copy_attr(struct msc_onnx_node *n, const char *key,
     case MSC_ATTR_FLOAT:
         MSC_TRY(msc_onnx__float(&real, n, key, 0.0f));
         msc_onnx__set_float(n, key, real);
+        return MSC_OK;
+    case MSC_ATTR_INTS:
+        MSC_TRY(msc_onnx__ints(&wholes, &count, n, key));
+        msc_onnx__set_ints(n, key, wholes, count);
+        return MSC_OK;
+    case MSC_ATTR_FLOATS:
+        MSC_TRY(msc_onnx__floats(&reals, &count, n, key));
+        msc_onnx__set(n, key, msc_builder_floats(&n->import->builder, reals, count));
         return MSC_OK;
     default:
         MSC_TRY(msc_onnx__text(&text, n, key, ""));
@@ -197,6 +208,33 @@ enum msc_status msc_onnx__list_param(struct msc_value **out, struct msc_onnx_nod
     *out = msc_onnx__input(n, i);
     MSC_TRY(msc_onnx__ints(&values, &count, n, name));
     return *out != NULL || count < 0 ? MSC_OK : msc_onnx__make_ints(out, n, name, values, count);
+}
+
+enum msc_status msc_onnx__make_scalar(struct msc_value **out, struct msc_onnx_node *n,
+                                      enum msc_dtype dtype, double value) {
+    struct msc_array *wide, *array;
+    MSC_TRY(msc_array_create_from(&wide, MSC_DTYPE_F64, 0, NULL, &value));
+    enum msc_status status = msc_array_convert(&array, wide, dtype);
+    msc_array_release(wide);
+    MSC_TRY(status);
+    status = msc_builder_constant(out, &n->import->builder, "", array);
+    msc_array_release(array);
+    return status;
+}
+
+enum msc_status msc_onnx__set_dtype(struct msc_onnx_node *n, const char *key, const char *name) {
+    int64_t type;
+    if (msc_onnx__attribute(n, name) == NULL) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_onnx__int(&type, n, name, 0));
+    int number = type < 0 || type > 1000 ? 0 : (int)type;
+    enum msc_dtype dtype = msc_onnx_dtype(number);
+    if (dtype == MSC_DTYPE_NONE) {
+        return MSC_ONNX_UNSUPPORTED("to %s (%lld)", msc_onnx_type_name(number), (long long)type);
+    }
+    msc_onnx__set(n, key, msc_dtype_name(dtype));
+    return MSC_OK;
 }
 
 bool msc_onnx__scalar(double *out, const struct msc_value *v) {
@@ -264,9 +302,20 @@ enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
     }
     for (size_t i = (size_t)n_outputs; i < n->proto->n_output; i++) {
         struct msc_onnx_value value = {.unavailable = n->proto};
-        MSC_TRY(msc_onnx__define(n->import, n->proto->output[i], value));
+        if (i >= 32 || (n->extra_outputs >> i & 1) == 0) {
+            MSC_TRY(msc_onnx__define(n->import, n->proto->output[i], value));
+        }
     }
     return MSC_OK;
+}
+
+enum msc_status msc_onnx__define_extra(struct msc_onnx_node *n, int i, struct msc_value *v) {
+    struct msc_onnx_value value = {.value = v};
+    if ((size_t)i >= n->proto->n_output) {
+        return MSC_OK;
+    }
+    n->extra_outputs |= 1u << i;
+    return msc_onnx__define(n->import, n->proto->output[i], value);
 }
 
 enum msc_status msc_onnx__add_last(struct msc_onnx_node *n, enum msc_op op,
@@ -280,8 +329,12 @@ enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *
 }
 
 enum msc_status msc_onnx__direct(struct msc_onnx_node *n) {
+    int n_outputs = msc_op_n_outputs(n->rule->op);
+    if ((size_t)n_outputs > n->proto->n_output) {
+        n_outputs = (int)n->proto->n_output;
+    }
     MSC_TRY(msc_onnx__copy_attrs(n));
-    return msc_onnx__add_last(n, n->rule->op, n->inputs, n->n_inputs);
+    return msc_onnx__add_some(n, n->rule->op, n->inputs, n->n_inputs, n_outputs);
 }
 
 // One that makes a constant an output stays, as outputs are what joints make.

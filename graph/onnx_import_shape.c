@@ -14,6 +14,14 @@ enum msc_status msc_onnx__dropout(struct msc_onnx_node *n) {
     if (training != 0.0) {
         return MSC_ONNX_UNSUPPORTED("training_mode is set");
     }
+    if (n->proto->n_output > 1) {
+        // The mask of what stays: everything.
+        struct msc_value *operands[2];
+        MSC_TRY(msc_onnx__make_scalar(&operands[0], n, MSC_DTYPE_BOOL, 1));
+        MSC_TRY(msc_onnx__add_helper(&operands[1], n, MSC_OP_SHAPE_OF, n->inputs, 1));
+        MSC_TRY(msc_onnx__add_helper(&operands[0], n, MSC_OP_BROADCAST_TO, operands, 2));
+        MSC_TRY(msc_onnx__define_extra(n, 1, operands[0]));
+    }
     return msc_onnx__add_last(n, MSC_OP_IDENTITY, n->inputs, 1);
 }
 
@@ -37,14 +45,10 @@ enum msc_status msc_onnx__clip(struct msc_onnx_node *n) {
 }
 
 enum msc_status msc_onnx__cast(struct msc_onnx_node *n) {
-    int64_t to;
-    MSC_TRY(msc_onnx__int(&to, n, "to", 0));
-    enum msc_dtype dtype = msc_onnx_dtype(to < 0 || to > 1000 ? 0 : (int)to);
-    if (dtype == MSC_DTYPE_NONE) {
-        return MSC_ONNX_UNSUPPORTED(
-            "to %s (%lld)", msc_onnx_type_name(to < 0 || to > 1000 ? 0 : (int)to), (long long)to);
+    if (msc_onnx__attribute(n, "to") == NULL) {
+        return MSC_FAIL(MSC_E_FORMAT, "it has no type to cast to");
     }
-    msc_onnx__set(n, "dtype", msc_dtype_name(dtype));
+    MSC_TRY(msc_onnx__set_dtype(n, "dtype", "to"));
     return msc_onnx__add_last(n, MSC_OP_CAST, n->inputs, 1);
 }
 
@@ -64,29 +68,6 @@ enum msc_status msc_onnx__sum(struct msc_onnx_node *n) {
     }
     operands[1] = n->inputs[n->n_inputs - 1];
     return msc_onnx__add_last(n, MSC_OP_ADD, operands, 2);
-}
-
-enum msc_status msc_onnx__reduce(struct msc_onnx_node *n) {
-    int64_t keepdims, noop;
-    struct msc_value *operands[2] = {n->inputs[0], NULL};
-    MSC_TRY(msc_onnx__int(&keepdims, n, "keepdims", 1));
-    MSC_TRY(msc_onnx__int(&noop, n, "noop_with_empty_axes", 0));
-    MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, "axes"));
-    bool is_empty = operands[1] == NULL || (operands[1]->constant != NULL &&
-                                            msc_array_n_elements(operands[1]->constant) == 0);
-    if (noop != 0 && is_empty) {
-        return msc_onnx__add_last(n, MSC_OP_IDENTITY, operands, 1);
-    }
-    msc_onnx__set_bool(n, "keepdims", keepdims != 0);
-    return msc_onnx__add_last(n, n->rule->op, operands, 2);
-}
-
-enum msc_status msc_onnx__argmax(struct msc_onnx_node *n) {
-    int64_t keepdims;
-    MSC_TRY(msc_onnx__copy_attrs(n));
-    MSC_TRY(msc_onnx__int(&keepdims, n, "keepdims", 1));
-    msc_onnx__set_bool(n, "keepdims", keepdims != 0);
-    return msc_onnx__add_last(n, MSC_OP_ARGMAX, n->inputs, 1);
 }
 
 enum msc_status msc_onnx__reshape(struct msc_onnx_node *n) {
@@ -194,10 +175,7 @@ enum msc_status msc_onnx__pad(struct msc_onnx_node *n) {
         msc_onnx__set_float(n, "pad_value", (float)value);
         operands[2] = NULL;
     }
-    if (operands[2] != NULL) {
-        return MSC_ONNX_UNSUPPORTED("the value it pads with is computed");
-    }
-    return msc_onnx__add_last(n, MSC_OP_PAD, operands, 2);
+    return msc_onnx__add_last(n, MSC_OP_PAD, operands, operands[2] == NULL ? 2 : 3);
 }
 
 static bool is_empty_list(const struct msc_value *v) {

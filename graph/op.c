@@ -1,11 +1,12 @@
 #include "graph/op.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
 static const struct msc_op_info infos[MSC_OP_COUNT] = {
-#define MSC_OP(id, name, onnx, hint, roles, channels)                                              \
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel)                               \
     [MSC_OP_##id] = {name, onnx, hint, roles, MSC_CHANNELS_##channels},
 #include "graph/ops.def"
 #undef MSC_OP
@@ -14,6 +15,23 @@ static const struct msc_op_info infos[MSC_OP_COUNT] = {
 const struct msc_op_info *msc_op_info(enum msc_op op) {
     assert((unsigned)op < MSC_OP_COUNT);
     return &infos[op];
+}
+
+int msc_op_n_outputs(enum msc_op op) {
+    static const struct {
+        enum msc_op op;
+        int n;
+    } rows[] = {
+        {MSC_OP_SPLIT, INT_MAX},
+        {MSC_OP_TOPK, 2},
+        {MSC_OP_UNIQUE, 4},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].op == op) {
+            return rows[i].n;
+        }
+    }
+    return 1;
 }
 
 bool msc_op_find(enum msc_op *out, const char *name) {
@@ -29,11 +47,12 @@ bool msc_op_find(enum msc_op *out, const char *name) {
 // Splits the word at `text` into name and marks.
 static struct msc_op_role parse_role(const char *text, size_t length) {
     struct msc_op_role role = {.name = text};
-    while (length > 0 && strchr("?*=", text[length - 1]) != NULL) {
+    while (length > 0 && strchr("?*=!", text[length - 1]) != NULL) {
         length--;
         role.is_optional |= text[length] == '?';
         role.is_repeated |= text[length] == '*';
         role.is_attribute |= text[length] == '=';
+        role.is_shaping |= text[length] == '!';
     }
     role.length = (int)length;
     return role;
@@ -62,4 +81,8 @@ bool msc_op_is_conv(enum msc_op op) {
 
 bool msc_op_is_elementwise(enum msc_op op) {
     return op >= MSC_OP_RELU && op <= MSC_OP_WHERE;
+}
+
+bool msc_op_is_comparison(enum msc_op op) {
+    return op >= MSC_OP_EQUAL && op <= MSC_OP_LESS_EQUAL;
 }

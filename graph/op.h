@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 enum msc_op {
-#define MSC_OP(id, name, onnx, hint, roles, channels) MSC_OP_##id,
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel) MSC_OP_##id,
 #include "graph/ops.def"
 #undef MSC_OP
     MSC_OP_COUNT
@@ -33,6 +33,8 @@ struct msc_op_info {
 };
 
 const struct msc_op_info *msc_op_info(enum msc_op op);
+// How many outputs it can have at most.
+int msc_op_n_outputs(enum msc_op op);
 // By MSC name; false when there is none.
 bool msc_op_find(enum msc_op *out, const char *name);
 
@@ -43,6 +45,7 @@ struct msc_op_role {
     bool is_optional;
     bool is_repeated;
     bool is_attribute; // becomes an attribute when constant
+    bool is_shaping;   // lengths of outputs hang on what it holds
 };
 // The role of operand `position` (repeated roles go on for ever); false past the last.
 bool msc_op_role(enum msc_op op, int position, struct msc_op_role *out);
@@ -50,6 +53,7 @@ bool msc_op_role(enum msc_op op, int position, struct msc_op_role *out);
 // Kinds that many places ask for.
 bool msc_op_is_conv(enum msc_op op);        // all convolutions, not transposed
 bool msc_op_is_elementwise(enum msc_op op); // arithmetic on one shape or on broadcast ones
+bool msc_op_is_comparison(enum msc_op op);  // equal, greater, ...: of two operands, to bool
 
 #ifdef __cplusplus
 }

@@ -125,6 +125,10 @@ static const struct msc_op_attr rows[] = {
     {MSC_OP_TAKE, "axis", MSC_ATTR_INT, "0"},
     {MSC_OP_BROADCAST_TO, "shape", MSC_ATTR_INTS, NULL},
     {MSC_OP_TILE, "repeats", MSC_ATTR_INTS, NULL},
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel)
+#define MSC_ATTR(id, key, type, value) {MSC_OP_##id, key, MSC_ATTR_##type, value},
+#include "graph/ops.def"
+#undef MSC_OP
 };
 #undef CONV_ROWS
 #undef POOL2D_ROWS

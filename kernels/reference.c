@@ -1,78 +1,15 @@
 #include "kernels/reference_internal.h"
 
-// To add an operator: 1 write its kernel in kernels/reference_<family>.c and declare it in
-// reference_internal.h, 2 add its row here. Sources (input, constant) have no kernel.
+// The functions that ops.def names; sources have none. To add one: write it in
+// kernels/reference_<family>.c and declare it in reference_internal.h.
+#define msc_reference__none NULL
 static const msc_reference_fn kernels[MSC_OP_COUNT] = {
-    [MSC_OP_CONV1D] = msc_reference__conv,
-    [MSC_OP_CONV2D] = msc_reference__conv,
-    [MSC_OP_CONV3D] = msc_reference__conv,
-    [MSC_OP_CONV1D_BIAS] = msc_reference__conv,
-    [MSC_OP_CONV2D_BIAS] = msc_reference__conv,
-    [MSC_OP_CONV3D_BIAS] = msc_reference__conv,
-    [MSC_OP_CONV2D_TRANSPOSE] = msc_reference__conv,
-    [MSC_OP_LINEAR] = msc_reference__linear,
-    [MSC_OP_LINEAR_BIAS] = msc_reference__linear,
-    [MSC_OP_MATMUL] = msc_reference__matmul,
-    [MSC_OP_GEMM] = msc_reference__gemm,
-    [MSC_OP_MAX_POOL2D] = msc_reference__pool,
-    [MSC_OP_AVG_POOL2D] = msc_reference__pool,
-    [MSC_OP_GLOBAL_AVG_POOL] = msc_reference__global_pool,
-    [MSC_OP_GLOBAL_MAX_POOL] = msc_reference__global_pool,
-    [MSC_OP_RESIZE] = msc_reference__resize,
-    [MSC_OP_BATCH_NORM] = msc_reference__batch_norm,
-    [MSC_OP_SOFTMAX] = msc_reference__softmax,
-    [MSC_OP_LOG_SOFTMAX] = msc_reference__softmax,
-    [MSC_OP_RELU] = msc_reference__unary,
-    [MSC_OP_LEAKY_RELU] = msc_reference__unary,
-    [MSC_OP_SIGMOID] = msc_reference__unary,
-    [MSC_OP_HARD_SIGMOID] = msc_reference__unary,
-    [MSC_OP_HARD_SWISH] = msc_reference__unary,
-    [MSC_OP_TANH] = msc_reference__unary,
-    [MSC_OP_ELU] = msc_reference__unary,
-    [MSC_OP_GELU] = msc_reference__unary,
-    [MSC_OP_CLIP] = msc_reference__unary,
-    [MSC_OP_EXP] = msc_reference__unary,
-    [MSC_OP_LOG] = msc_reference__unary,
-    [MSC_OP_SQRT] = msc_reference__unary,
-    [MSC_OP_ERF] = msc_reference__unary,
-    [MSC_OP_ABS] = msc_reference__unary,
-    [MSC_OP_NEGATIVE] = msc_reference__unary,
-    [MSC_OP_RECIPROCAL] = msc_reference__unary,
-    [MSC_OP_FLOOR] = msc_reference__unary,
-    [MSC_OP_CEIL] = msc_reference__unary,
-    [MSC_OP_ROUND] = msc_reference__unary,
-    [MSC_OP_CAST] = msc_reference__cast,
-    [MSC_OP_IDENTITY] = msc_reference__copy,
-    [MSC_OP_ADD] = msc_reference__binary,
-    [MSC_OP_SUBTRACT] = msc_reference__binary,
-    [MSC_OP_MULTIPLY] = msc_reference__binary,
-    [MSC_OP_DIVIDE] = msc_reference__binary,
-    [MSC_OP_POWER] = msc_reference__binary,
-    [MSC_OP_MAXIMUM] = msc_reference__binary,
-    [MSC_OP_MINIMUM] = msc_reference__binary,
-    [MSC_OP_EQUAL] = msc_reference__compare,
-    [MSC_OP_GREATER] = msc_reference__compare,
-    [MSC_OP_LESS] = msc_reference__compare,
-    [MSC_OP_WHERE] = msc_reference__where,
-    [MSC_OP_MEAN] = msc_reference__reduce,
-    [MSC_OP_SUM] = msc_reference__reduce,
-    [MSC_OP_MAX] = msc_reference__reduce,
-    [MSC_OP_MIN] = msc_reference__reduce,
-    [MSC_OP_ARGMAX] = msc_reference__argmax,
-    [MSC_OP_SHAPE_OF] = msc_reference__shape_of,
-    [MSC_OP_RESHAPE] = msc_reference__copy,
-    [MSC_OP_FLATTEN] = msc_reference__copy,
-    [MSC_OP_PERMUTE_DIMS] = msc_reference__permute,
-    [MSC_OP_EXPAND_DIMS] = msc_reference__copy,
-    [MSC_OP_SQUEEZE] = msc_reference__copy,
-    [MSC_OP_CONCAT] = msc_reference__concat,
-    [MSC_OP_SPLIT] = msc_reference__split,
-    [MSC_OP_STRIDED_SLICE] = msc_reference__slice,
-    [MSC_OP_PAD] = msc_reference__pad,
-    [MSC_OP_TAKE] = msc_reference__take,
-    [MSC_OP_BROADCAST_TO] = msc_reference__broadcast_to,
-    [MSC_OP_TILE] = msc_reference__tile,
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel)                               \
+    [MSC_OP_##id] = msc_reference__##kernel,
+#include "graph/ops.def"
+#undef MSC_OP
 };
+#undef msc_reference__none
 
 msc_reference_fn msc_reference_find(enum msc_op op) {
     return kernels[op];

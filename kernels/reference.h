@@ -8,7 +8,7 @@
 // the sum. Batch normalisation is (x - mean) * (gamma / sqrt(var + epsilon)) + beta. Softmax is
 // e / sum(e) with e = exp(x - max). Functions are those of kernels/numeric.h.
 //
-//     struct msc_reference_call call = {graph, joint, 3, operands, 1, &output};
+//     struct msc_reference_call call = {.graph = graph, .joint = joint, .n_operands = 3, ...};
 //     MSC_TRY(msc_reference_find(joint->op)(&call));
 #ifndef MSC_KERNELS_REFERENCE_H
 #define MSC_KERNELS_REFERENCE_H
@@ -30,6 +30,10 @@ struct msc_reference_call {
     const struct msc_view *operands;
     int n_outputs;
     const struct msc_view *outputs;
+    // For operators whose outputs are as long as the data say: makes output `output`, which then
+    // stands in `outputs`. NULL: the outputs are there.
+    enum msc_status (*allocate)(void *payload, int output, int n_dims, const int64_t dims[]);
+    void *payload;
 };
 
 typedef enum msc_status (*msc_reference_fn)(const struct msc_reference_call *call);
@@ -37,8 +41,8 @@ typedef enum msc_status (*msc_reference_fn)(const struct msc_reference_call *cal
 // NULL when the operator has no kernel (sources: input, constant).
 msc_reference_fn msc_reference_find(enum msc_op op);
 
-// Runs a whole bound graph in float32, for tests, constant folding and the baseline check.
-// `inputs` [n_inputs] are borrowed; every tensor in `wanted` (ids, [n]) is returned in out [n],
+// Runs a whole graph, for tests, constant folding and the baseline check. Lengths that are symbols
+// follow from the inputs, joint by joint. `inputs` [n_inputs] are borrowed; every tensor in `wanted` (ids, [n]) is returned in out [n],
 // each owned by the caller.
 enum msc_status msc_reference_run_graph(struct msc_array *out[], const struct msc_graph *g,
                                         const struct msc_array *const inputs[],

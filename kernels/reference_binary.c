@@ -39,6 +39,21 @@ MSC_SIMD static void run_float(enum msc_op op, float out[], const float a[], con
             out[i] = a[i] < b[i] || a[i] != a[i] ? a[i] : b[i];
         }
         break;
+    case MSC_OP_PRELU:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] < 0.0f ? a[i] * b[i] : a[i];
+        }
+        break;
+    case MSC_OP_MOD: // exact in any precision
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = fmodf(a[i], b[i]);
+        }
+        break;
+    case MSC_OP_FLOOR_MOD:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] - floorf(a[i] / b[i]) * b[i];
+        }
+        break;
     default: // power
         for (int64_t i = 0; i < n; i++) {
             out[i] = msc_powf(a[i], b[i]);
@@ -61,6 +76,12 @@ static double one_double(enum msc_op op, double a, double b) {
         return a > b || a != a ? a : b;
     case MSC_OP_MINIMUM:
         return a < b || a != a ? a : b;
+    case MSC_OP_PRELU:
+        return a < 0 ? a * b : a;
+    case MSC_OP_MOD:
+        return fmod(a, b);
+    case MSC_OP_FLOOR_MOD:
+        return a - floor(a / b) * b;
     default:
         return pow(a, b);
     }
@@ -79,7 +100,39 @@ static int64_t power_int(int64_t a, int64_t b) {
     return (int64_t)result;
 }
 
+// With the sign of the divisor, which is not 0.
+static int64_t floor_mod(int64_t a, int64_t b) {
+    int64_t rest = b == -1 ? 0 : a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+// Bits: shifts of unsigned numbers alone, by 64 and more to 0.
+static int64_t one_bitwise(enum msc_op op, int64_t a, int64_t b) {
+    uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    switch (op) {
+    case MSC_OP_LOGICAL_AND:
+        return a != 0 && b != 0;
+    case MSC_OP_LOGICAL_OR:
+        return a != 0 || b != 0;
+    case MSC_OP_LOGICAL_XOR:
+        return (a != 0) != (b != 0);
+    case MSC_OP_BITWISE_AND:
+        return a & b;
+    case MSC_OP_BITWISE_OR:
+        return a | b;
+    case MSC_OP_BITWISE_XOR:
+        return a ^ b;
+    case MSC_OP_LEFT_SHIFT:
+        return y > 63 ? 0 : (int64_t)(x << y);
+    default:
+        return y > 63 ? 0 : (int64_t)(x >> y);
+    }
+}
+
 static int64_t one_int(enum msc_op op, int64_t a, int64_t b) {
+    if (op >= MSC_OP_LOGICAL_AND && op <= MSC_OP_RIGHT_SHIFT) {
+        return one_bitwise(op, a, b);
+    }
     switch (op) {
     case MSC_OP_ADD:
         return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -93,6 +146,12 @@ static int64_t one_int(enum msc_op op, int64_t a, int64_t b) {
         return a > b ? a : b;
     case MSC_OP_MINIMUM:
         return a < b ? a : b;
+    case MSC_OP_PRELU:
+        return a < 0 ? (int64_t)((uint64_t)a * (uint64_t)b) : a;
+    case MSC_OP_MOD:
+        return b == -1 ? 0 : a % b;
+    case MSC_OP_FLOOR_MOD:
+        return floor_mod(a, b);
     default:
         return power_int(a, b);
     }
@@ -134,6 +193,16 @@ static void run_compare(enum msc_op op, int64_t out[], const void *a, const void
             out[i] = is_int ? ai[i] > bi[i] : ad[i] > bd[i];
         }
         break;
+    case MSC_OP_GREATER_EQUAL:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = is_int ? ai[i] >= bi[i] : ad[i] >= bd[i];
+        }
+        break;
+    case MSC_OP_LESS_EQUAL:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = is_int ? ai[i] <= bi[i] : ad[i] <= bd[i];
+        }
+        break;
     default: // less
         for (int64_t i = 0; i < n; i++) {
             out[i] = is_int ? ai[i] < bi[i] : ad[i] < bd[i];
@@ -147,7 +216,7 @@ static void run_row(enum msc_op op, const struct msc_view *out, const struct msc
                     const struct msc_view *b, const struct msc_walk *w,
                     enum msc_reference_kind kind) {
     union msc_reference_chunk from_a, from_b, to;
-    bool is_compare = op == MSC_OP_EQUAL || op == MSC_OP_GREATER || op == MSC_OP_LESS;
+    bool is_compare = msc_op_is_comparison(op);
     for (int64_t i = 0; i < w->length; i += MSC_REFERENCE_CHUNK) {
         int64_t n = w->length - i < MSC_REFERENCE_CHUNK ? w->length - i : MSC_REFERENCE_CHUNK;
         const void *x = msc_reference__load_chunk(&from_a, a, w->offsets[1] + i * w->steps[1],
@@ -209,7 +278,8 @@ enum msc_status msc_reference__binary(const struct msc_reference_call *call) {
     const struct msc_view *out = &call->outputs[0];
     enum msc_reference_kind kind = kind_of_call(call);
     MSC_TRY(msc_reference__check_u64(call));
-    if (op == MSC_OP_DIVIDE && kind == MSC_REFERENCE_INT) {
+    bool divides = op == MSC_OP_DIVIDE || op == MSC_OP_MOD || op == MSC_OP_FLOOR_MOD;
+    if (divides && kind == MSC_REFERENCE_INT) {
         MSC_TRY(check_divisor(call));
     }
     if (call->n_operands == 1) { // a maximum or minimum of one operand

@@ -119,6 +119,24 @@ enum msc_status msc_reference__need_f32(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
+enum msc_status msc_reference__allocate(const struct msc_reference_call *call, int output,
+                                        int n_dims, const int64_t dims[]) {
+    if (call->allocate) {
+        return call->allocate(call->payload, output, n_dims, dims);
+    }
+    const struct msc_view *out = &call->outputs[output];
+    bool fits = out->n_dims == n_dims;
+    for (int i = 0; fits && i < n_dims; i++) {
+        fits = out->dims[i] == dims[i];
+    }
+    if (!fits) {
+        char text[MSC_DIMS_TEXT_BYTES];
+        return MSC_FAIL(MSC_E_STATE, "joint %s: its output came to %s", call->joint->name,
+                        msc_dims_format(text, n_dims, dims));
+    }
+    return MSC_OK;
+}
+
 double msc_reference__get_double_at(const struct msc_view *v, int64_t i) {
     switch (v->dtype) {
     case MSC_DTYPE_F32:

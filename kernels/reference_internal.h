@@ -33,6 +33,10 @@ static inline bool msc_reference__has(const struct msc_reference_call *call, int
     return position < call->n_operands && call->operands[position].dtype != MSC_DTYPE_NONE;
 }
 
+// Makes output `output` of these dims, when they are known only now.
+enum msc_status msc_reference__allocate(const struct msc_reference_call *call, int output,
+                                        int n_dims, const int64_t dims[]);
+
 // "joint conv2d_1: float32 operands only, found int64", unless operands and output 0 are all
 // float32.
 enum msc_status msc_reference__need_f32(const struct msc_reference_call *call);
@@ -179,5 +183,27 @@ enum msc_status msc_reference__pad(const struct msc_reference_call *call);
 enum msc_status msc_reference__take(const struct msc_reference_call *call);
 enum msc_status msc_reference__broadcast_to(const struct msc_reference_call *call);
 enum msc_status msc_reference__tile(const struct msc_reference_call *call);
+enum msc_status msc_reference__math(const struct msc_reference_call *call);
+enum msc_status msc_reference__test(const struct msc_reference_call *call);
+enum msc_status msc_reference__not(const struct msc_reference_call *call);
+enum msc_status msc_reference__hardmax(const struct msc_reference_call *call);
+enum msc_status msc_reference__nll_loss(const struct msc_reference_call *call);
+enum msc_status msc_reference__gather_elements(const struct msc_reference_call *call);
+enum msc_status msc_reference__scatter_elements(const struct msc_reference_call *call);
+enum msc_status msc_reference__gather_nd(const struct msc_reference_call *call);
+enum msc_status msc_reference__scatter_nd(const struct msc_reference_call *call);
+enum msc_status msc_reference__one_hot(const struct msc_reference_call *call);
+enum msc_status msc_reference__topk(const struct msc_reference_call *call);
+enum msc_status msc_reference__cumsum(const struct msc_reference_call *call);
+enum msc_status msc_reference__reverse_sequence(const struct msc_reference_call *call);
+enum msc_status msc_reference__triangle(const struct msc_reference_call *call);
+enum msc_status msc_reference__depth_space(const struct msc_reference_call *call);
+enum msc_status msc_reference__size(const struct msc_reference_call *call);
+enum msc_status msc_reference__eye_like(const struct msc_reference_call *call);
+enum msc_status msc_reference__range(const struct msc_reference_call *call);
+enum msc_status msc_reference__nonzero(const struct msc_reference_call *call);
+enum msc_status msc_reference__compress(const struct msc_reference_call *call);
+enum msc_status msc_reference__unique(const struct msc_reference_call *call);
+enum msc_status msc_reference__non_max_suppression(const struct msc_reference_call *call);
 
 #endif

@@ -12,7 +12,7 @@
 // follow as float32 joints.
 //
 //     struct msc_view operands[3] = {x, w, bias};  // x.quant and w.quant set; bias float32
-//     struct msc_reference_call call = {graph, joint, 3, operands, 1, &y};
+//     struct msc_reference_call call = {.graph = graph, .joint = joint, .n_operands = 3, ...};
 //     MSC_TRY(msc_reference_quantized_conv(&call));
 #ifndef MSC_KERNELS_REFERENCE_QUANT_H
 #define MSC_KERNELS_REFERENCE_QUANT_H

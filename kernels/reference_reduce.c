@@ -22,6 +22,11 @@ MSC_SIMD static void add_float(enum msc_op op, float acc[], int64_t step, const 
             acc[i * step] = x[i] < a || x[i] != x[i] ? x[i] : a;
         }
         break;
+    case MSC_OP_PROD:
+        for (int64_t i = 0; i < n; i++) {
+            acc[i * step] *= x[i];
+        }
+        break;
     default: // sum, mean
         for (int64_t i = 0; i < n; i++) {
             acc[i * step] += x[i];
@@ -37,6 +42,8 @@ static void add_double(enum msc_op op, double acc[], int64_t step, const double 
             a = x[i] > a || x[i] != x[i] ? x[i] : a;
         } else if (op == MSC_OP_MIN) {
             a = x[i] < a || x[i] != x[i] ? x[i] : a;
+        } else if (op == MSC_OP_PROD) {
+            a *= x[i];
         } else {
             a += x[i];
         }
@@ -51,6 +58,8 @@ static void add_int(enum msc_op op, int64_t acc[], int64_t step, const int64_t x
             a = x[i] > a ? x[i] : a;
         } else if (op == MSC_OP_MIN) {
             a = x[i] < a ? x[i] : a;
+        } else if (op == MSC_OP_PROD) {
+            a = (int64_t)((uint64_t)a * (uint64_t)x[i]);
         } else {
             a = (int64_t)((uint64_t)a + (uint64_t)x[i]);
         }
@@ -67,17 +76,29 @@ struct accumulators {
     int64_t *whole;
 };
 
+// What is left alone by one more element.
+static double neutral(enum msc_op op) {
+    return op == MSC_OP_MAX    ? (double)-INFINITY
+           : op == MSC_OP_MIN  ? (double)INFINITY
+           : op == MSC_OP_PROD ? 1
+                               : 0;
+}
+
+static int64_t neutral_int(enum msc_op op) {
+    return op == MSC_OP_MAX ? INT64_MIN : op == MSC_OP_MIN ? INT64_MAX : op == MSC_OP_PROD;
+}
+
 static void fill(struct accumulators *acc, enum msc_op op) {
     for (int64_t i = 0; i < acc->n; i++) {
         switch (acc->kind) {
         case MSC_REFERENCE_F32:
-            acc->f32[i] = op == MSC_OP_MAX ? -INFINITY : op == MSC_OP_MIN ? INFINITY : 0.0f;
+            acc->f32[i] = (float)neutral(op);
             break;
         case MSC_REFERENCE_DOUBLE:
-            acc->real[i] = op == MSC_OP_MAX ? -INFINITY : op == MSC_OP_MIN ? INFINITY : 0;
+            acc->real[i] = neutral(op);
             break;
         case MSC_REFERENCE_INT:
-            acc->whole[i] = op == MSC_OP_MAX ? INT64_MIN : op == MSC_OP_MIN ? INT64_MAX : 0;
+            acc->whole[i] = neutral_int(op);
             break;
         }
     }
@@ -183,31 +204,33 @@ enum msc_status msc_reference__reduce(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Position of the greatest of n elements `stride` apart.
+// Position of the greatest (or least) of n elements `stride` apart.
 static int64_t find_greatest(const struct msc_view *x, int64_t offset, int64_t stride, int64_t n,
-                             bool is_last) {
+                             bool is_last, bool is_least) {
     enum msc_reference_kind kind = msc_reference__kind(x->dtype);
     kind = kind == MSC_REFERENCE_INT ? kind : MSC_REFERENCE_DOUBLE;
     union msc_reference_chunk buffer;
-    int64_t best = 0, best_int = INT64_MIN;
-    double best_real = -INFINITY;
+    int64_t best = 0, best_int = 0;
+    double best_real = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = i % MSC_REFERENCE_CHUNK;
         if (at == 0) {
             int64_t count = n - i < MSC_REFERENCE_CHUNK ? n - i : MSC_REFERENCE_CHUNK;
             (void)msc_reference__load_chunk(&buffer, x, offset + i * stride, stride, count, kind);
         }
-        bool is_equal, is_greater;
+        bool is_equal, is_better;
         if (kind == MSC_REFERENCE_INT) {
-            is_equal = buffer.whole[at] == best_int;
-            is_greater = buffer.whole[at] > best_int;
-            best_int = is_greater ? buffer.whole[at] : best_int;
+            int64_t value = buffer.whole[at];
+            is_equal = value == best_int;
+            is_better = i == 0 || (is_least ? value < best_int : value > best_int);
+            best_int = is_better ? value : best_int;
         } else {
-            is_equal = buffer.real[at] == best_real;
-            is_greater = buffer.real[at] > best_real;
-            best_real = is_greater ? buffer.real[at] : best_real;
+            double value = buffer.real[at];
+            is_equal = value == best_real;
+            is_better = i == 0 || (is_least ? value < best_real : value > best_real);
+            best_real = is_better ? value : best_real;
         }
-        best = is_greater || (is_equal && is_last) ? i : best;
+        best = is_better || (is_equal && is_last) ? i : best;
     }
     return best;
 }
@@ -224,8 +247,9 @@ enum msc_status msc_reference__argmax(const struct msc_reference_call *call) {
     int64_t inner = msc_dims_product(x->n_dims - axis - 1, x->dims + axis + 1);
     for (int64_t i = 0; i < outer * inner; i++) {
         int64_t offset = i / inner * n * inner + i % inner;
-        msc_reference__set_i64_at(&call->outputs[0], i,
-                                  find_greatest(x, offset, inner, n, is_last));
+        msc_reference__set_i64_at(
+            &call->outputs[0], i,
+            find_greatest(x, offset, inner, n, is_last, call->joint->op == MSC_OP_ARGMIN));
     }
     return MSC_OK;
 }

@@ -76,7 +76,7 @@ static void drop_use(struct run *r, int32_t tensor) {
 static enum msc_status check_input(const struct msc_tensor *t, const struct msc_array *array) {
     bool fits = array && msc_array_dtype(array) == t->dtype && msc_array_n_dims(array) == t->n_dims;
     for (int i = 0; fits && i < t->n_dims; i++) {
-        fits = msc_array_dims(array)[i] == t->dims[i];
+        fits = t->dims[i] < 0 || msc_array_dims(array)[i] == t->dims[i];
     }
     if (!fits) {
         char expected[MSC_DIMS_TEXT_BYTES], found[MSC_DIMS_TEXT_BYTES] = "nothing";
@@ -90,32 +90,97 @@ static enum msc_status check_input(const struct msc_tensor *t, const struct msc_
     return MSC_OK;
 }
 
-static enum msc_status run_joint(struct run *r, const struct msc_joint *j) {
+// A call whose outputs are made while it runs.
+struct late_outputs {
+    struct run *r;
+    const struct msc_joint *joint; // of the run's graph
+    const struct msc_graph *graph; // whose outputs tell the types
+    struct msc_view *views;
+};
+
+static enum msc_status make_output(void *payload, int output, int n_dims, const int64_t dims[]) {
+    struct late_outputs *late = payload;
+    struct msc_array **array = &late->r->arrays[late->joint->outputs[output]];
+    const struct msc_tensor *t =
+        msc_graph_tensor(late->graph, msc_graph_output(late->graph, output));
+    msc_array_release(*array);
+    *array = NULL;
+    MSC_TRY(msc_array_create(array, t->dtype, n_dims, dims));
+    late->views[output] = msc_view_of_array(*array);
+    return MSC_OK;
+}
+
+// Runs joint `j` of `g`, which is joint `of` of the run's graph or stands for it. Outputs whose
+// lengths are known are made here.
+static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
+                                   const struct msc_graph *g, const struct msc_joint *j) {
     msc_reference_fn kernel = msc_reference_find(j->op);
     if (!kernel) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: %s has no kernel", j->name,
                         msc_op_info(j->op)->name);
     }
-    struct msc_view *views = r->views;
-    for (int32_t i = 0; i < j->n_operands; i++) {
-        int32_t tensor = j->operands[i];
-        views[i] = tensor == MSC_NO_ID ? (struct msc_view){.dtype = MSC_DTYPE_NONE}
-                                       : msc_view_of_array(r->arrays[tensor]);
-    }
+    struct msc_view *outputs = r->views + of->n_operands;
+    struct late_outputs late = {r, of, g, outputs};
+    bool is_late = false;
     for (int32_t i = 0; i < j->n_outputs; i++) {
-        const struct msc_tensor *t = msc_graph_tensor(r->g, j->outputs[i]);
-        MSC_TRY(msc_array_create(&r->arrays[j->outputs[i]], t->dtype, t->n_dims, t->dims));
-        views[j->n_operands + i] = msc_view_of_array(r->arrays[j->outputs[i]]);
+        const struct msc_tensor *t = msc_graph_tensor(g, j->outputs[i]);
+        if (msc_tensor_n_elements(t) < 0) {
+            is_late = true;
+            continue;
+        }
+        MSC_TRY(msc_array_create(&r->arrays[of->outputs[i]], t->dtype, t->n_dims, t->dims));
+        outputs[i] = msc_view_of_array(r->arrays[of->outputs[i]]);
     }
     struct msc_reference_call call = {
-        .graph = r->g,
+        .graph = g,
         .joint = j,
-        .n_operands = j->n_operands,
-        .operands = views,
-        .n_outputs = j->n_outputs,
-        .outputs = views + j->n_operands,
+        .n_operands = of->n_operands,
+        .operands = r->views,
+        .n_outputs = of->n_outputs,
+        .outputs = outputs,
+        .allocate = is_late ? make_output : NULL,
+        .payload = &late,
     };
     return kernel(&call);
+}
+
+// Infers the joint anew from what its operands really are. Those that became attributes are no
+// operands of it any more.
+static enum msc_status run_isolated(struct run *r, const struct msc_joint *j) {
+    struct msc_graph *g = NULL;
+    const struct msc_array **arrays = msc_alloc_zero((size_t)j->n_operands + 1, sizeof(*arrays));
+    if (!arrays) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", j->name);
+    }
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        arrays[i] = j->operands[i] == MSC_NO_ID ? NULL : r->arrays[j->operands[i]];
+    }
+    enum msc_status status = msc_graph_isolate(&g, r->g, j->id, arrays);
+    if (status == MSC_OK) {
+        const struct msc_joint *alone = msc_graph_joint(g, msc_graph_find_joint(g, j->name));
+        for (int32_t i = 0; i < j->n_operands && i < alone->n_operands; i++) {
+            if (alone->operands[i] == MSC_NO_ID) {
+                r->views[i] = (struct msc_view){.dtype = MSC_DTYPE_NONE};
+            }
+        }
+        status = call_kernel(r, j, g, alone);
+    }
+    msc_graph_destroy(g);
+    msc_free(arrays);
+    return status;
+}
+
+static enum msc_status run_joint(struct run *r, const struct msc_joint *j) {
+    bool is_bound = true;
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        int32_t tensor = j->operands[i];
+        r->views[i] = tensor == MSC_NO_ID ? (struct msc_view){.dtype = MSC_DTYPE_NONE}
+                                          : msc_view_of_array(r->arrays[tensor]);
+    }
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        is_bound = is_bound && msc_tensor_n_elements(msc_graph_tensor(r->g, j->outputs[i])) >= 0;
+    }
+    return is_bound ? call_kernel(r, j, r->g, j) : run_isolated(r, j);
 }
 
 // Runs or, for sources, looks up one joint; then lets go of what nobody reads any more.
@@ -143,9 +208,6 @@ enum msc_status msc_reference_run_graph(struct msc_array *out[], const struct ms
     struct run r = {0};
     enum msc_status status;
     memset(out, 0, n * sizeof(*out));
-    if (!msc_graph_is_bound(g)) {
-        return MSC_FAIL(MSC_E_STATE, "graph %s: has unbound symbols", msc_graph_name(g));
-    }
     MSC_TRY_OUT(run_init(&r, g));
     find_needed(&r, wanted, n);
     for (int32_t i = 0; i < msc_graph_n_inputs(g); i++) {

@@ -26,8 +26,8 @@ static const struct {
 };
 
 static const char *const random_ops[] = {
-    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
-    "RandomUniformLike",
+    "Bernoulli",        "Multinomial",   "RandomNormal",
+    "RandomNormalLike", "RandomUniform", "RandomUniformLike",
 };
 
 // Operators that may read and write float8 and 4-bit elements.

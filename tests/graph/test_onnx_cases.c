@@ -14,15 +14,14 @@
 // Why a case may be refused: outside of what the importer promises.
 static const char *const reasons[] = {
     "there is no operator",
-    "float32 networks only",
+    "has elements of string",
     "is no tensor with a known number",
     "spatial axes, expected 2", // pooling and transposed convolution in 1-D and 3-D
     "training_mode",
     "an extra output of",
-    "expected 6 to 21",
+    "expected 1 to 21",
     "(Cast): to string",
     "computed", // parameters that the case feeds as inputs
-    "must be constants",
 };
 
 static bool is_expected_refusal(void) {
@@ -110,7 +109,7 @@ static void test_graph_onnx_cases__all(void **state) {
     print_message("%d cases fit, %d depend on data, %d are refused on purpose\n", counts.fit,
                   counts.open, counts.refused);
     assert_int_equal(counts.wrong, 0);
-    assert_true(counts.fit >= 250);
+    assert_true(counts.fit >= 650);
 }
 
 int main(int argc, char **argv) {

@@ -351,7 +351,12 @@ static void walk_joint(const struct eval_case *c, const struct msc_graph *g,
         assert_ok(msc_array_create(&values[j->outputs[i]], t->dtype, t->n_dims, t->dims));
         outputs[i] = msc_view_of_array(values[j->outputs[i]]);
     }
-    struct msc_reference_call call = {g, j, j->n_operands, operands, j->n_outputs, outputs};
+    struct msc_reference_call call = {.graph = g,
+                                      .joint = j,
+                                      .n_operands = j->n_operands,
+                                      .operands = operands,
+                                      .n_outputs = j->n_outputs,
+                                      .outputs = outputs};
     assert_ok(msc_reference_find(j->op)(&call));
     for (int32_t i = 0; i < j->n_operands; i++) {
         msc_array_release(owned[i]);

@@ -300,8 +300,12 @@ static enum msc_status run_joints(struct fake_backend *f, const struct msc_step 
         for (int32_t i = 0; i < n; i++) {
             outputs[i] = tensor_view(plan->graph, j->joint->outputs[i], arena);
         }
-        struct msc_reference_call reference = {plan->graph, j->joint, j->n_operands,
-                                               operands,    n,        outputs};
+        struct msc_reference_call reference = {.graph = plan->graph,
+                                               .joint = j->joint,
+                                               .n_operands = j->n_operands,
+                                               .operands = operands,
+                                               .n_outputs = n,
+                                               .outputs = outputs};
         MSC_TRY(msc_reference_find(j->joint->op)(&reference));
         inner[k] = outputs[0];
         for (int32_t i = 0; is_last && i < n; i++) {

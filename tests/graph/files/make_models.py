@@ -179,11 +179,11 @@ save("unknown", build([node("Det", ["x"], ["y"], "corner", domain="com.example")
 save("undefined", build([node("Relu", ["nothing"], ["y"], "relu")], *io))
 save("twice", build([node("Relu", ["x"], ["y"], "a"), node("Abs", ["x"], ["y"], "b")], *io))
 save("mismatch", build([conv], *io, [ramp("w", 4, 3, 3, 3)]))
-save("opset_5", build([node("Relu", ["x"], ["y"], "relu")], *io, opset=5))
-save("mask_output", build(
-    [node("Dropout", ["x"], ["d", "mask"], "dropout"), node("Relu", ["d"], ["y"], "relu"),
-     node("Cast", ["mask"], ["z"], "cast", to=F32)],
-    io[0], [value("y", None), value("z", None)]))
+save("opset_22", build([node("Relu", ["x"], ["y"], "relu")], *io, opset=22))
+save("training_output", build(
+    [node("BatchNormalization", ["x", "g", "g", "g", "g"], ["b", "mean"], "norm"),
+     node("Relu", ["b"], ["y"], "relu"), node("Abs", ["mean"], ["z"], "abs")],
+    io[0], [value("y", None), value("z", None)], [ramp("g", 1)]))
 
 short = ramp("w", 1, 1, 2, 2)
 short.raw_data = short.raw_data[:-1]
