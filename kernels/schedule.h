@@ -5,6 +5,9 @@
 // to cached results is never touched. Threads take ready nodes last in, first out, which follows a
 // batch down the network while its data is in cache and frees it soonest.
 //
+// Weights are packed when a step waits for them alone: otherwise steps that have their inputs would
+// hold them until the weights' turn comes.
+//
 // A call goes through the dataset in windows of some batches, no more than keep all threads busy:
 // only what a window finds in the cache is held for it, and trials that turn out to be over take no
 // part in the next.
@@ -34,6 +37,7 @@ struct msc_node {
     int32_t n_users;                 // nodes that have still to read it
     int32_t n_fused;                 // quantisations among its users that it makes itself
     bool is_fused;                   // made by the step that it reads
+    bool is_begun;                   // a root, or weights, that was taken
     int32_t failure;                 // the one that reached this node, or MSC_NO_ID
     struct msc_entry *entry;         // once ready and until the last user has read it
 };

@@ -135,6 +135,19 @@ static enum msc_status allocate_entries(struct msc_schedule *s, struct msc_node 
     return status;
 }
 
+// A step that waits for one thing only: if that is its weights, they are next.
+static void push_weights(struct msc_schedule *s, const struct msc_node *user) {
+    const struct msc_class *k = user->class_id == MSC_NO_ID ? NULL : msc_node_class(s, user);
+    if (!k || k->weights == MSC_NO_ID) {
+        return;
+    }
+    struct msc_node *weights = msc_schedule_node(s, user, k->weights);
+    if (!weights->is_begun && !weights->entry) {
+        weights->is_begun = true;
+        s->ready[s->n_ready++] = (int32_t)(weights - s->nodes);
+    }
+}
+
 static void finish_class(struct msc_schedule *s, struct msc_node *node);
 
 // Hands a finished node to those that wait for it; a failure goes on to all that depend on it.
@@ -147,6 +160,8 @@ static void wake_users(struct msc_schedule *s, struct msc_node *node) {
             finish_class(s, user);
         } else if (--user->n_pending == 0) {
             s->ready[s->n_ready++] = s->edges[e].node;
+        } else if (user->n_pending == 1) {
+            push_weights(s, user);
         }
     }
     if (s->n_ready > before + 1 && s->n_waiting > 0) {
@@ -190,8 +205,12 @@ static int32_t take_node(struct msc_schedule *s) {
         if (s->n_ready > 0) {
             return s->ready[--s->n_ready];
         }
-        if (s->next_root < s->n_roots) {
-            return s->roots[s->next_root++];
+        while (s->next_root < s->n_roots) {
+            int32_t root = s->roots[s->next_root++];
+            if (!s->nodes[root].is_begun) {
+                s->nodes[root].is_begun = true;
+                return root;
+            }
         }
         s->n_waiting++;
         pthread_cond_wait(&s->wake, &s->lock);
