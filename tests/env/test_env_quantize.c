@@ -1,84 +1,16 @@
 #include "env/env.h"
 
-#include "base/alloc.h"
-#include "base/file.h"
 #include "base/rng.h"
-#include "kernels/backend.h"
-#include "tests/tools/quantize_case.h"
-#include "tools/strategy.h"
+#include "graph/onnx.h"
+#include "tests/env/quantize_bench.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define CHOICES                                                                                    \
-    "\"choices\":[{\"bits\":8},{\"bits\":4},{\"bits\":3,\"observer\":\"mse\"},{\"float\":true}]"
-
 enum { N_TASKS = 6, N_TRIALS = 24 };
-
-struct bench {
-    struct quantize_case c;
-    struct msc_env_host host;
-    struct msc_env *env;
-    struct msc_goal goal;
-    cJSON *config;
-};
-
-static void prepare_bench(struct bench *b, int n_threads, int64_t batch) {
-    memset(b, 0, sizeof(*b));
-    quantize_case_open(&b->c, n_threads, batch);
-    b->host = (struct msc_env_host){.abi = MSC_ENV_ABI,
-                                    .graph = b->c.g,
-                                    .dataset = b->c.data,
-                                    .backend = b->c.backend,
-                                    .n_threads = n_threads,
-                                    .memory_bytes = (uint64_t)1 << 30};
-}
-
-static enum msc_status create(struct bench *b, const char *config) {
-    cJSON_Delete(b->config);
-    assert_ok(msc_json_parse(&b->config, config, strlen(config), "test"));
-    MSC_TRY(msc_env_create(&b->env, msc_env_find("quantize"), b->config, &b->host));
-    return msc_env_read_goal(&b->goal, msc_env_space(b->env), b->config);
-}
-
-static void open_bench(struct bench *b, const char *config) {
-    prepare_bench(b, 1, 4);
-    assert_ok(create(b, config));
-}
-
-static void close_env(struct bench *b) {
-    msc_env_destroy(b->env);
-    b->env = NULL;
-}
-
-static void close_bench(struct bench *b) {
-    close_env(b);
-    cJSON_Delete(b->config);
-    quantize_case_close(&b->c);
-}
-
-static struct msc_outcome evaluate(struct bench *b, const uint32_t choices[]) {
-    struct msc_trial trial = {.choices = choices, .parent = -1, .bound = INFINITY};
-    struct msc_outcome outcome;
-    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
-    assert_ok(msc_env_evaluate(b->env, &b->goal, &e));
-    return outcome;
-}
-
-static double metric(const struct bench *b, const struct msc_outcome *o, const char *name) {
-    int index = msc_space_find_metric(msc_env_space(b->env), name);
-    assert_true(index >= 0);
-    return o->metrics[index];
-}
-
-static void assert_near(double found, double expected, double relative) {
-    if (!(fabs(found - expected) <= relative * fabs(expected))) {
-        print_error("%.9g, expected %.9g\n", found, expected);
-        fail();
-    }
-}
 
 // ---- Losses -----------------------------------------------------------------------------------
 
@@ -216,87 +148,7 @@ static void test_env_quantize__same_bits(void **state) {
     }
 }
 
-// ---- Parameters -------------------------------------------------------------------------------
-
-static void test_env_quantize__parameters(void **state) {
-    char folder[] = "/tmp/msc_quantize_XXXXXX";
-    char path[64];
-    struct bench b;
-    (void)state;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/record.params", folder);
-    prepare_bench(&b, 1, 4);
-    b.host.parameters_path = path;
-    // They must be there already, and are not.
-    b.host.parameters_required = true;
-    assert_int_equal(create(&b, "{" CHOICES "}"), MSC_E_STATE);
-    assert_message("record.params is missing");
-    b.host.parameters_required = false;
-    assert_ok(create(&b, "{" CHOICES "}"));
-    assert_true(msc_file_exists(path));
-    struct msc_hash identity = msc_env_identity(b.env);
-    struct msc_outcome made = evaluate(&b, plans[3].choices);
-    close_env(&b);
-    // Read back, not computed: the same identity and bits.
-    b.host.parameters_required = true;
-    assert_ok(create(&b, "{" CHOICES "}"));
-    assert_true(msc_hash_equal(identity, msc_env_identity(b.env)));
-    struct msc_outcome read = evaluate(&b, plans[3].choices);
-    assert_memory_equal(made.metrics, read.metrics, sizeof(made.metrics[0]) * 7);
-    close_env(&b);
-    // Of another configuration.
-    assert_int_equal(create(&b, "{\"choices\":[{\"bits\":7}]}"), MSC_E_STATE);
-    assert_message("record.params does not belong to this configuration");
-    // Damaged.
-    assert_ok(msc_file_write(path, "nonsense", 8));
-    assert_int_equal(create(&b, "{" CHOICES "}"), MSC_E_FORMAT);
-    assert_message("record.params");
-    unlink(path);
-    rmdir(folder);
-    close_bench(&b);
-}
-
-static void test_env_quantize__identity(void **state) {
-    static const char *const configs[] = {"{" CHOICES "}", "{\"loss\":\"kl\"," CHOICES "}",
-                                          "{\"exclude\":[\"head.w\"]," CHOICES "}",
-                                          "{\"activations\":{\"symmetric\":true}," CHOICES "}"};
-    struct msc_hash seen[4];
-    struct bench b;
-    (void)state;
-    prepare_bench(&b, 1, 4);
-    for (int i = 0; i < 4; i++) {
-        assert_ok(create(&b, configs[i]));
-        seen[i] = msc_env_identity(b.env);
-        for (int k = 0; k < i; k++) {
-            assert_false(msc_hash_equal(seen[i], seen[k]));
-        }
-        close_env(&b);
-    }
-    assert_ok(create(&b, configs[0]));
-    assert_true(msc_hash_equal(seen[0], msc_env_identity(b.env)));
-    cJSON *header = cJSON_CreateObject();
-    assert_ok(msc_env_describe(b.env, header));
-    static const char *const keys[] = {"graph", "weights", "dataset", "base_strategy",
-                                       "params_hash"};
-    for (int i = 0; i < 5; i++) {
-        const char *text;
-        assert_ok(msc_json_get_text(&text, header, keys[i], "header"));
-        assert_int_equal(strlen(text), 32);
-    }
-    cJSON_Delete(header);
-    close_bench(&b);
-}
-
 // ---- Strategies -------------------------------------------------------------------------------
-
-static struct msc_strategy *strategy_of(struct bench *b, const uint32_t choices[]) {
-    struct msc_strategy *s;
-    cJSON *json;
-    assert_ok(msc_env_edits(b->env, choices, &json));
-    assert_ok(msc_strategy_from_json(&s, json, "edits"));
-    cJSON_Delete(json);
-    return s;
-}
 
 // What is measured bit by bit; costs are added up in another order where sites are no tasks.
 static void assert_same_outcome(const struct msc_outcome *a, const struct msc_outcome *b) {
@@ -367,6 +219,61 @@ static void test_env_quantize__base_gives_way(void **state) {
     close_bench(&b);
 }
 
+// ---- Files ------------------------------------------------------------------------------------
+
+static double file_bytes(const struct bench *b, const struct msc_onnx_export_options *options) {
+    char folder[] = "/tmp/msc_quantize_XXXXXX";
+    char path[64];
+    struct stat found;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/model.onnx", folder);
+    assert_ok(msc_onnx_save(b->c.g, path, options));
+    assert_int_equal(stat(path, &found), 0);
+    unlink(path);
+    rmdir(folder);
+    return (double)found.st_size;
+}
+
+// file_bytes is what the exported model takes on the disk.
+static void test_env_quantize__file_bytes(void **state) {
+    double metrics[MSC_MAX_METRICS];
+    struct msc_sites sites;
+    struct bench b;
+    (void)state;
+    open_bench(&b, "{\"objectives\":[\"distill_loss\",\"file_bytes\"]," CHOICES "}");
+    assert_ok(msc_sites_find(&sites, b.c.g, false));
+    assert_int_equal(sites.n_slots, N_TASKS);
+    int metric_index = msc_space_find_metric(msc_env_space(b.env), "file_bytes");
+    assert_ok(msc_env_reference(b.env, metrics));
+    assert_true(metrics[metric_index] == file_bytes(&b, NULL));
+    for (int i = 0; i < N_PLANS; i++) {
+        const struct msc_quant *edits[N_TASKS] = {NULL};
+        struct msc_strategy *s = strategy_of(&b, plans[i].choices);
+        assert_ok(msc_strategy_apply(s, b.c.g, &sites, edits));
+        struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
+        struct msc_outcome o = evaluate(&b, plans[i].choices);
+        assert_true(metric(&b, &o, "file_bytes") == file_bytes(&b, &options));
+        msc_strategy_destroy(s);
+    }
+    msc_sites_finish(&sites);
+    close_bench(&b);
+}
+
+// Exporting costs time: where no goal names the file, there is no such metric.
+static void test_env_quantize__file_bytes_when_asked_for(void **state) {
+    struct bench b;
+    (void)state;
+    open_bench(&b, "{" CHOICES "}");
+    assert_true(msc_space_find_metric(msc_env_space(b.env), "file_bytes") < 0);
+    close_env(&b);
+    assert_ok(create(&b, "{\"bounds\":{\"file_bytes\":{\"max\":1}}," CHOICES "}"));
+    struct msc_outcome o = evaluate(&b, plans[0].choices);
+    assert_int_equal(o.state, MSC_TRIAL_INFEASIBLE);
+    // Measured, so the trial is evaluated first.
+    assert_near(metric(&b, &o, "distill_loss"), plans[0].losses[0], 1e-4);
+    close_bench(&b);
+}
+
 // ---- The winner's report ----------------------------------------------------------------------
 
 static double number(const cJSON *object, const char *key) {
@@ -401,7 +308,7 @@ static void test_env_quantize__examine(void **state) {
     close_bench(&b);
 }
 
-// ---- Bounds and bad configurations ------------------------------------------------------------
+// ---- Bounds -----------------------------------------------------------------------------------
 
 static void test_env_quantize__bounds(void **state) {
     struct bench b;
@@ -422,42 +329,17 @@ static void test_env_quantize__bounds(void **state) {
     close_bench(&b);
 }
 
-static void test_env_quantize__bad_configurations(void **state) {
-    static const struct {
-        const char *config, *message;
-    } rows[] = {
-        {"{\"choice\":[]}", "choice"},
-        {"{\"loss\":\"mae\"}", "mae"},
-        {"{\"loss_tensors\":[]}", "env.loss_tensors"},
-        {"{\"loss_tensors\":[\"nobody\"]}", "no tensor \"nobody\""},
-        {"{\"loss_tensors\":{\"head:0\":-1}}", "positive weights"},
-        {"{\"loss\":\"kl\",\"kl_axis\":0}", "env.kl_axis: 0"},
-        {"{\"loss\":\"kl\",\"kl_axis\":2}", "env.kl_axis: 2"},
-        {"{\"class_scores\":\"nobody\"}", "env.class_scores"},
-        {"{\"exclude\":[\"convolution*\"]}", "convolution*"},
-    };
-    struct bench b;
-    (void)state;
-    prepare_bench(&b, 1, 4);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        assert_int_equal(create(&b, rows[i].config), MSC_E_INVALID);
-        assert_message(rows[i].message);
-    }
-    close_bench(&b);
-}
-
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_quantize__losses),
         cmocka_unit_test(test_env_quantize__reference),
         cmocka_unit_test(test_env_quantize__same_bits),
-        cmocka_unit_test(test_env_quantize__parameters),
-        cmocka_unit_test(test_env_quantize__identity),
         cmocka_unit_test(test_env_quantize__edits_reproduce_the_trial),
         cmocka_unit_test(test_env_quantize__base_gives_way),
+        cmocka_unit_test(test_env_quantize__file_bytes),
+        cmocka_unit_test(test_env_quantize__file_bytes_when_asked_for),
         cmocka_unit_test(test_env_quantize__examine),
         cmocka_unit_test(test_env_quantize__bounds),
-        cmocka_unit_test(test_env_quantize__bad_configurations),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
