@@ -49,7 +49,7 @@ const struct msc_param msc_config__section_params[] = {
     {.name = "strategy_file",
      .help = "file in the workspace for the edits found; default msc_<section>.json",
      .offset = SECTION(strategy_file), .type = MSC_PARAM_TEXT},
-    {.name = "target", .help = "runtime whose limits hold: onnx or tensorrt",
+    {.name = "target", .help = "runtime whose limits hold: onnx, tensorrt, openvino, tflite",
      .offset = SECTION(target), .type = MSC_PARAM_TEXT, .text = "onnx"},
     {.name = "gym", .help = "searches, in turn; without any, 8 bits everywhere are calibrated",
      .offset = SECTION(gym), .type = MSC_PARAM_JSON},

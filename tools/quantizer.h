@@ -63,8 +63,10 @@ struct msc_quantizer_options {
 
 // Reads the keys of an environment's configuration that belong to the quantizer ("target", "group",
 // "choices", "weights", "activations", "include", "exclude", "fix"); text and lists are in the
-// arena. Presets by target: "onnx" leaves the schemes as given; "tensorrt" makes activations
-// symmetric and weights symmetric per channel. `target` is used when the object names none.
+// arena. A target refuses what its runtime cannot run: "onnx" nothing; "tensorrt" other than 8 bits,
+// asymmetric activations (symmetric is its default) and weights that are not symmetric per channel;
+// "openvino" and "tflite" other than 8 bits and asymmetric weights. `target` is used when the object
+// names none.
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);
 

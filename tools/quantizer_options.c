@@ -14,15 +14,29 @@ const char *const msc_quantizer_keys[] = {"target",  "group",   "choices", "weig
 static const char *const choice_keys[] = {"bits", "observer", "percentile", "scale", "float"};
 static const char *const scheme_keys[] = {"per_channel", "symmetric"};
 
+enum { MIN_BITS = 2, MAX_BITS = 16 };
+
+// What the integer path of a runtime takes. Weights per tensor are a special case of per channel,
+// which only a row with weights_per_channel refuses.
 struct target {
     const char *name;
+    int32_t min_bits, max_bits;
     bool weights_symmetric, weights_per_channel, activations_symmetric; // what it insists on
+    const char *takes;
 };
 
 static const struct target targets[] = {
-    {"onnx", false, false, false},
-    {"tensorrt", true, true, true},
+    {"onnx", MIN_BITS, MAX_BITS, false, false, false, "2 to 16 bits"},
+    // Signed int8 without zero points; int4 is for weights of float joints alone.
+    {"tensorrt", 8, 8, true, true, true,
+     "8 bits, symmetric weights per channel and symmetric activations"},
+    // Low-precision transformations: u8 or i8 activations, i8 weights without zero point; fewer
+    // bits are for weights of float joints alone.
+    {"openvino", 8, 8, true, false, false, "8 bits and symmetric weights"},
+    // The 8-bit specification: int8 activations with a zero point, weights in [-127, 127] without.
+    {"tflite", 8, 8, true, false, false, "8 bits and symmetric weights"},
 };
+enum { N_TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
 static const char *const group_names[] = {"tensor", "site", "joint"};
 
@@ -85,7 +99,7 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object, co
                         "%s: observer \"%s\" is not known; there are minmax, percentile, kl, mse",
                         where, observer);
     }
-    MSC_TRY(get_optional_double(&bits, object, "bits", 2, 16, where));
+    MSC_TRY(get_optional_double(&bits, object, "bits", MIN_BITS, MAX_BITS, where));
     MSC_TRY(get_optional_double(&c->percentile, object, "percentile", 50.0001, 100, where));
     MSC_TRY(get_optional_double(&c->range_scale, object, "scale", 0.01, 100, where));
     if (bits != floor(bits)) {
@@ -235,17 +249,27 @@ static enum msc_status read_group(struct msc_quantizer_options *out, const cJSON
                     name);
 }
 
+static enum msc_status find_target(const struct target **out, const char *name) {
+    struct msc_str known = {0};
+    for (size_t i = 0; i < N_TARGETS; i++) {
+        if (strcmp(targets[i].name, name) == 0) {
+            *out = &targets[i];
+            msc_str_finish(&known);
+            return MSC_OK;
+        }
+        msc_str_printf(&known, "%s%s", i > 0 ? ", " : "", targets[i].name);
+    }
+    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "target: \"%s\" is not known; there are %s",
+                                      name, msc_str_text(&known));
+    msc_str_finish(&known);
+    return status;
+}
+
 // A preset fixes what its runtime cannot do otherwise; asking for the contrary is refused.
 static enum msc_status apply_target(struct msc_quantizer_options *out, const cJSON *config,
                                     const char *name) {
     const struct target *t = NULL;
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
-        t = strcmp(targets[i].name, name) == 0 ? &targets[i] : t;
-    }
-    if (!t) {
-        return MSC_FAIL(MSC_E_INVALID, "target: \"%s\" is not known; there are onnx, tensorrt",
-                        name);
-    }
+    MSC_TRY(find_target(&t, name));
     out->weights = (struct msc_operand_scheme){.is_symmetric = true, .is_per_channel = true};
     out->activations = (struct msc_operand_scheme){.is_symmetric = t->activations_symmetric};
     MSC_TRY(read_scheme(&out->weights, config, "weights", true));
@@ -254,9 +278,18 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
         (t->weights_per_channel && !out->weights.is_per_channel) ||
         (t->activations_symmetric && !out->activations.is_symmetric)) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "target %s takes symmetric weights per channel and symmetric activations: "
-                        "remove the contrary from env.weights or env.activations",
-                        t->name);
+                        "target %s takes %s: remove the contrary from env.weights or "
+                        "env.activations",
+                        t->name, t->takes);
+    }
+    for (size_t i = 0; i < out->n_choices; i++) {
+        const struct msc_choice *c = &out->choices[i];
+        if (!c->is_float && (c->bits < t->min_bits || c->bits > t->max_bits)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "target %s takes %s: remove env.choices[%zu] (\"%s\"), or choose "
+                            "target onnx",
+                            t->name, t->takes, i, c->label);
+        }
     }
     return MSC_OK;
 }

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #define CHOICES "{\"choices\":[{\"bits\":8},{\"bits\":4},{\"bits\":3,\"observer\":\"mse\"}]}"
 
@@ -41,7 +42,7 @@ static void test_tools_quantizer__labels(void **state) {
     (void)state;
     assert_ok(read_options(
         &o, &arena,
-        "{\"target\":\"tensorrt\",\"group\":\"joint\",\"choices\":[{\"float\":true},{\"bits\":16},"
+        "{\"target\":\"onnx\",\"group\":\"joint\",\"choices\":[{\"float\":true},{\"bits\":16},"
         "{\"bits\":2,\"observer\":\"kl\",\"scale\":0.5},"
         "{\"observer\":\"percentile\",\"percentile\":99.5}],\"fix\":{\"a*\":\"16\",\"b\":\"float\"}"
         ",\"include\":[\"*\"],\"exclude\":[\"q?\",\"r\"]}"));
@@ -50,12 +51,48 @@ static void test_tools_quantizer__labels(void **state) {
     assert_string_equal(o.choices[2].label, "2 kl x0.5");
     assert_string_equal(o.choices[3].label, "8 percentile 99.5");
     assert_int_equal(o.group, MSC_GROUP_JOINT);
-    assert_true(o.activations.is_symmetric);
     assert_int_equal(o.n_fixed, 2);
     assert_string_equal(o.fixed[1].label, "float");
     assert_int_equal(o.n_include, 1);
     assert_string_equal(o.exclude[1], "r");
     msc_arena_finish(&arena);
+}
+
+// Whether a runtime's 8-bit integer path takes a scheme, from the pages "Working with quantized
+// types" (TensorRT 10), "Low precision transformations" (OpenVINO 2024) and "8-bit quantization
+// specification" (TensorFlow Lite).
+static void test_tools_quantizer__targets(void **state) {
+    static const char *const names[] = {"onnx", "tensorrt", "openvino", "tflite"};
+    static const struct {
+        const char *options;
+        bool is_taken[4];
+    } rows[] = {
+        {"", {true, true, true, true}},
+        {",\"activations\":{\"symmetric\":true}", {true, true, true, true}},
+        {",\"activations\":{\"symmetric\":false}", {true, false, true, true}},
+        {",\"weights\":{\"per_channel\":false}", {true, false, true, true}},
+        {",\"weights\":{\"symmetric\":false}", {true, false, false, false}},
+        {",\"choices\":[{\"bits\":8},{\"float\":true}]", {true, true, true, true}},
+        {",\"choices\":[{\"bits\":8},{\"bits\":4}]", {true, false, false, false}},
+        {",\"choices\":[{\"bits\":16}]", {true, false, false, false}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        for (int t = 0; t < 4; t++) {
+            struct msc_quantizer_options o;
+            struct msc_arena arena = {0};
+            char text[128];
+            snprintf(text, sizeof(text), "{\"target\":\"%s\"%s}", names[t], rows[i].options);
+            assert_int_equal(read_options(&o, &arena, text) == MSC_OK, rows[i].is_taken[t]);
+            if (!rows[i].is_taken[t]) {
+                assert_message(names[t]);
+            } else if (rows[i].options[0] == '\0') {
+                assert_true(o.weights.is_symmetric && o.weights.is_per_channel);
+                assert_int_equal(o.activations.is_symmetric, t == 1);
+            }
+            msc_arena_finish(&arena);
+        }
+    }
 }
 
 static void test_tools_quantizer__bad_options(void **state) {
@@ -77,9 +114,11 @@ static void test_tools_quantizer__bad_options(void **state) {
          "env.choices[1]: the same as env.choices[0] (\"8\")"},
         {"{\"choices\":[{\"float\":true,\"bits\":8}]}", "a float choice takes no other key"},
         {"{\"group\":\"layer\"}", "\"layer\" is not known"},
-        {"{\"target\":\"tpu\"}", "\"tpu\" is not known"},
+        {"{\"target\":\"tpu\"}",
+         "\"tpu\" is not known; there are onnx, tensorrt, openvino, tflite"},
         {"{\"target\":\"tensorrt\",\"activations\":{\"symmetric\":false}}", "tensorrt takes"},
-        {"{\"target\":\"tensorrt\",\"weights\":{\"per_channel\":false}}", "tensorrt takes"},
+        {"{\"target\":\"tflite\",\"choices\":[{\"bits\":8},{\"bits\":4}]}",
+         "target tflite takes 8 bits and symmetric weights: remove env.choices[1] (\"4\")"},
         {"{\"activations\":{\"per_channel\":true}}", "env.activations"},
         {"{\"weights\":3}", "weights"},
         {"{\"include\":[3]}", "env.include"},
@@ -430,6 +469,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_quantizer__default_options),
         cmocka_unit_test(test_tools_quantizer__labels),
+        cmocka_unit_test(test_tools_quantizer__targets),
         cmocka_unit_test(test_tools_quantizer__bad_options),
         cmocka_unit_test(test_tools_quantizer__include_exclude_fix),
         cmocka_unit_test(test_tools_quantizer__names_that_match_nothing),
