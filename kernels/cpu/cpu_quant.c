@@ -1,7 +1,6 @@
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
-
-#include <math.h>
+#include "kernels/cpu/simd.h"
 
 // One loop for each storage type: what differs is the pointer alone.
 
@@ -22,27 +21,6 @@ MSC_SIMD static void expand_i8(float out[], const int8_t q[], int64_t n, int32_t
 MSC_SIMD static void scale_run(float x[], int64_t n, float scale) {
     for (int64_t i = 0; i < n; i++) {
         x[i] *= scale;
-    }
-}
-
-// The number is limited before it becomes an integer: x / scale may be anything.
-MSC_SIMD static void quantize_u8(uint8_t out[], const float x[], int64_t n, float scale,
-                                 int32_t zero_point, float low, float high) {
-    for (int64_t i = 0; i < n; i++) {
-        float r = rintf(x[i] / scale);
-        r = r > low ? r : low;
-        r = r < high ? r : high;
-        out[i] = (uint8_t)((int32_t)r + zero_point);
-    }
-}
-
-MSC_SIMD static void quantize_i8(int8_t out[], const float x[], int64_t n, float scale,
-                                 int32_t zero_point, float low, float high) {
-    for (int64_t i = 0; i < n; i++) {
-        float r = rintf(x[i] / scale);
-        r = r > low ? r : low;
-        r = r < high ? r : high;
-        out[i] = (int8_t)((int32_t)r + zero_point);
     }
 }
 
@@ -114,19 +92,12 @@ MSC_SIMD void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_
 
 static void quantize_run(void *out, enum msc_dtype dtype, const struct msc_quant *q,
                          const float x[], int64_t n) {
-    int32_t zero_point = q->zero_points[0];
-    float low = (float)(q->low - zero_point), high = (float)(q->high - zero_point);
-    switch (dtype) {
-    case MSC_DTYPE_U8:
-        quantize_u8(out, x, n, q->scales[0], zero_point, low, high);
-        break;
-    case MSC_DTYPE_I8:
-        quantize_i8(out, x, n, q->scales[0], zero_point, low, high);
-        break;
-    default:
-        msc_fake_quantize_run(out, x, n, q->scales[0], zero_point, q->low, q->high);
-        break;
+    if (dtype == MSC_DTYPE_F32) {
+        msc_fake_quantize_run(out, x, n, q->scales[0], q->zero_points[0], q->low, q->high);
+        return;
     }
+    struct msc_simd_bytes bytes = msc_simd_bytes_of(q);
+    msc_simd_best()->quantize(out, x, n, &bytes);
 }
 
 enum msc_status msc_cpu_check_form(enum msc_dtype dtype, const struct msc_quant *q) {

@@ -6,6 +6,16 @@
 #include <math.h>
 #include <string.h>
 
+struct msc_simd_finish msc_ewise_finish_of(const float *const x[MSC_EWISE_MAX_X],
+                                           const float p[2]) {
+    return (struct msc_simd_finish){.sums = (const int32_t *)(const void *)x[0],
+                                    .scales = x[1],
+                                    .bias = x[2],
+                                    .offsets = (const int32_t *)(const void *)x[3],
+                                    .low = p[0],
+                                    .high = p[1]};
+}
+
 // The formulas are those of the reference kernels, operation by operation, so that both give the
 // same bits. `omp simd` promises that elements do not depend on each other, which is true when
 // `out` is one of the operands, but nothing the compiler could see.
@@ -85,21 +95,9 @@ MSC_SIMD static void run_finish_f32(float *out, const float *const x[], const fl
     }
 }
 
-MSC_SIMD static void run_finish_i32(float *out, const float *const x[], const float p[2],
-                                    int64_t n) {
-    const float *a = x[0], *b = x[1], *c = x[2], *d = x[3];
-    float low = p[0], high = p[1];
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-        int32_t sum, offset;
-        memcpy(&sum, &a[i], sizeof(sum));
-        memcpy(&offset, &d[i], sizeof(offset));
-        // Unsigned: a sum may have wrapped before its offset brings it back.
-        float y = b[i] * (float)(int32_t)((uint32_t)sum - (uint32_t)offset);
-        y = y + c[i];
-        y = y < low ? low : y;
-        out[i] = y > high ? high : y;
-    }
+static void run_finish_i32(float *out, const float *const x[], const float p[2], int64_t n) {
+    struct msc_simd_finish f = msc_ewise_finish_of(x, p);
+    msc_simd_best()->finish(out, &f, n);
 }
 
 // NaN stays.
