@@ -35,8 +35,15 @@ struct msc_distill {
     // Of the call at hand.
     struct msc_distill_run *runs;
     struct msc_eval_trial *trials;
-    double *losses;   // [n_runs][n_samples]
-    uint8_t *correct; // [n_runs][n_samples]
+    double *losses;    // [n_runs][n_samples]
+    uint8_t *correct;  // [n_runs][n_samples]
+    bool *is_compared; // [n_runs][n_batches]
+    struct sum {
+        double losses; // of samples
+        int64_t n_samples;
+        size_t n_batches;
+        bool is_over; // the run's bound
+    } * sums;         // [n_runs]
     size_t runs_capacity;
     void (*done)(void *payload, size_t run);
     void *payload;
@@ -287,6 +294,8 @@ void msc_distill_destroy(struct msc_distill *d) {
     msc_free(d->trials);
     msc_free(d->losses);
     msc_free(d->correct);
+    msc_free(d->is_compared);
+    msc_free(d->sums);
     msc_arena_finish(&d->arena);
     msc_free(d);
 }
@@ -439,6 +448,10 @@ static double sample_loss(const struct msc_distill *d, const struct msc_view val
     return sum / weights;
 }
 
+static size_t n_batches_of(const struct msc_distill *d) {
+    return msc_dataset_n_batches(d->dataset);
+}
+
 static enum msc_status compare_batch(void *payload, size_t trial, size_t batch,
                                      const struct msc_view values[]) {
     struct msc_distill *d = payload;
@@ -453,26 +466,51 @@ static enum msc_status compare_batch(void *payload, size_t trial, size_t batch,
             d->correct[at] = greatest(scores, classes) == msc_dataset_label(d->dataset, sample);
         }
     }
+    d->is_compared[trial * n_batches_of(d) + batch] = true;
     return MSC_OK;
 }
 
+// Adds up the losses of a run as far as its batches were compared without a gap, and no further
+// than its bound: sample by sample, so that the sum is the same whenever it is looked at.
+static void add_up(struct msc_distill *d, size_t index) {
+    const struct msc_distill_run *run = &d->runs[index];
+    struct sum *sum = &d->sums[index];
+    const bool *is_compared = d->is_compared + index * n_batches_of(d);
+    const double *losses = d->losses + index * (size_t)d->n_samples;
+    while (!sum->is_over && sum->n_batches < n_batches_of(d) && is_compared[sum->n_batches]) {
+        int64_t end = sum->n_samples + msc_dataset_batch_samples(d->dataset, sum->n_batches++);
+        while (sum->n_samples < end) {
+            sum->losses += losses[sum->n_samples++];
+        }
+        sum->is_over = run->is_bounded && sum->losses / (double)d->n_samples > run->bound;
+    }
+}
+
+static bool is_run_over(void *payload, size_t index) {
+    struct msc_distill *d = payload;
+    add_up(d, index);
+    return d->sums[index].is_over;
+}
+
+// What went wrong after the batch that a run was stopped at is nothing to it.
 static void finish_run(void *payload, size_t index) {
     struct msc_distill *d = payload;
     struct msc_distill_run *run = &d->runs[index];
     const struct msc_eval_trial *trial = &d->trials[index];
     size_t n = (size_t)d->n_samples;
-    double loss = 0;
     size_t n_correct = 0;
-    run->status = trial->status;
+    add_up(d, index);
+    run->was_stopped = d->sums[index].is_over;
+    run->n_samples = d->sums[index].n_samples;
+    run->status = run->was_stopped ? MSC_OK : trial->status;
     run->reuse_ratio = trial->reuse_ratio;
-    snprintf(run->message, sizeof(run->message), "%s", trial->message);
-    for (size_t s = 0; s < n && run->status == MSC_OK; s++) {
-        loss += d->losses[index * n + s];
+    snprintf(run->message, sizeof(run->message), "%s", run->was_stopped ? "" : trial->message);
+    run->loss = run->status == MSC_OK ? d->sums[index].losses / (double)n : NAN;
+    bool is_whole = run->status == MSC_OK && !run->was_stopped;
+    for (size_t s = 0; s < n && is_whole; s++) {
         n_correct += d->correct[index * n + s];
     }
-    run->loss = run->status == MSC_OK ? loss / (double)n : NAN;
-    run->accuracy =
-        run->status == MSC_OK && d->class_scores != SIZE_MAX ? (double)n_correct / (double)n : NAN;
+    run->accuracy = is_whole && d->class_scores != SIZE_MAX ? (double)n_correct / (double)n : NAN;
     if (d->done) {
         d->done(d->payload, index);
     }
@@ -487,11 +525,15 @@ static enum msc_status make_room(struct msc_distill *d, size_t n) {
     msc_free(d->trials);
     msc_free(d->losses);
     msc_free(d->correct);
+    msc_free(d->is_compared);
+    msc_free(d->sums);
     d->runs_capacity = 0;
     d->trials = msc_alloc_zero(n, sizeof(d->trials[0]));
     d->losses = msc_alloc_zero(n * samples, sizeof(d->losses[0]));
     d->correct = msc_alloc_zero(n * samples, sizeof(d->correct[0]));
-    if (!d->trials || !d->losses || !d->correct) {
+    d->is_compared = msc_alloc_zero(n * n_batches_of(d), sizeof(d->is_compared[0]));
+    d->sums = msc_alloc_zero(n, sizeof(d->sums[0]));
+    if (!d->trials || !d->losses || !d->correct || !d->is_compared || !d->sums) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
     }
     d->runs_capacity = n;
@@ -500,7 +542,8 @@ static enum msc_status make_room(struct msc_distill *d, size_t n) {
 
 enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
                                 void (*done)(void *payload, size_t run), void *payload) {
-    struct msc_sink sink = {.batch = compare_batch, .end = finish_run, .payload = d};
+    struct msc_sink sink = {
+        .batch = compare_batch, .end = finish_run, .is_over = is_run_over, .payload = d};
     if (!d->has_reference) {
         return MSC_FAIL(MSC_E_STATE, "the float model's outputs are not there yet");
     }
@@ -511,6 +554,8 @@ enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run ru
     for (size_t i = 0; i < n; i++) {
         d->trials[i] =
             (struct msc_eval_trial){.edits = runs[i].edits, .noise_seed = runs[i].noise_seed};
+        d->sums[i] = (struct sum){0};
     }
+    memset(d->is_compared, 0, n * n_batches_of(d) * sizeof(d->is_compared[0]));
     return msc_evaluator_run(d->evaluator, d->trials, n, &sink, 0);
 }

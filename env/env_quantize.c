@@ -123,6 +123,10 @@ static void finish_trial(void *payload, size_t i) {
         o->state = MSC_TRIAL_FAILED;
         o->cause = MSC_CAUSE_TRIAL;
         snprintf(o->reason, sizeof(o->reason), "the loss is not a finite number");
+    } else if (run->was_stopped) {
+        o->state = MSC_TRIAL_PRUNED;
+        snprintf(o->reason, sizeof(o->reason), "over its bound after %lld samples",
+                 (long long)run->n_samples);
     }
     if (z->evaluation->finished) {
         z->evaluation->finished(z->evaluation->payload, i);
@@ -150,6 +154,8 @@ static enum msc_status quantize_evaluate(struct msc_env *env, const struct msc_e
     }
     for (size_t i = 0; i < e->n; i++) {
         msc_quantize__set_run(z, i, e->trials[i].choices);
+        z->runs[i].is_bounded = e->trials[i].bound < INFINITY;
+        z->runs[i].bound = e->trials[i].bound;
     }
     return msc_distill_run(z->distill, z->runs, e->n, finish_trial, z);
 }

@@ -122,6 +122,84 @@ static void test_env_distill__samples_of_several_shapes(void **state) {
     close_bench(&b);
 }
 
+// ---- Bounds -----------------------------------------------------------------------------------
+
+enum { N_STOPS = 8, N_COMPANY = 32 };
+
+// What the mse of tensor 0 comes to after each of the samples, a batch each.
+static void plain_partials(const struct eval_results *r, double partials[N_STOPS]) {
+    double squares = 0, n_elements = 0, sum = 0;
+    for (int s = 0; s < N_STOPS; s++) {
+        const struct msc_array *y = r->values[0][s][0];
+        for (int64_t i = 0; i < msc_array_n_elements(y); i++) {
+            squares += pow(msc_array_get_double(y, i), 2);
+            n_elements++;
+        }
+    }
+    for (int s = 0; s < N_STOPS; s++) {
+        const struct msc_array *y = r->values[0][s][0];
+        const struct msc_array *z = r->values[1][s][0];
+        for (int64_t i = 0; i < msc_array_n_elements(y); i++) {
+            double error = msc_array_get_double(y, i) - msc_array_get_double(z, i);
+            sum += error * error / (double)msc_array_n_elements(y) / (squares / n_elements);
+        }
+        partials[s] = sum / N_STOPS;
+    }
+}
+
+static void check_stop(const struct msc_distill_run *run, const double partials[], int stop) {
+    bool is_stopped = stop < N_STOPS;
+    assert_int_equal(run->status, MSC_OK);
+    assert_int_equal(run->was_stopped, is_stopped);
+    assert_int_equal(run->n_samples, is_stopped ? stop + 1 : N_STOPS);
+    assert_near(run->loss, partials[is_stopped ? stop : N_STOPS - 1]);
+}
+
+// A bound half way between what the loss comes to after two samples stops the run at the second,
+// in any company, with the same bits; a bound of the loss itself does not.
+static void test_env_distill__stops_at_its_bound(void **state) {
+    static const int64_t widths[N_STOPS] = {6, 4, 7, 4, 5, 6, 6, 4};
+    static struct eval_results results;
+    static struct msc_distill_run alone[N_STOPS + 2], together[N_COMPANY];
+    struct eval_edits edits[2];
+    struct bench b = {0};
+    double partials[N_STOPS];
+    (void)state;
+    eval_open_widths(&b.c, widths, N_STOPS);
+    open_host(&b);
+    eval_draw_edits(&b.c, 0, &edits[0]);
+    eval_draw_edits(&b.c, 8, &edits[1]);
+    record_both(&b, &results, edits);
+    plain_partials(&results, partials);
+    const char *name = msc_graph_tensor(b.c.g, b.c.wanted[0])->name;
+    struct msc_distill_options o = {.kind = MSC_LOSS_MSE, .tensors = &name, .n_tensors = 1};
+    double loss = loss_of(&b, &o, &edits[1]);
+    // Stopped at the first sample, at each one after it, never with the loss as bound, unbounded.
+    for (int k = 0; k < N_STOPS + 2; k++) {
+        double bound = k == 0 ? 0 : k < N_STOPS ? 0.5 * (partials[k - 1] + partials[k]) : loss;
+        alone[k] = (struct msc_distill_run){
+            .edits = edits[1].edits, .is_bounded = k <= N_STOPS, .bound = bound};
+        assert_ok(msc_distill_run(b.d, &alone[k], 1, NULL, NULL));
+        check_stop(&alone[k], partials, k);
+    }
+    assert_true(alone[N_STOPS].loss == loss && alone[N_STOPS + 1].loss == loss);
+    for (int i = 0; i < N_COMPANY; i++) {
+        const struct msc_distill_run *same = &alone[i % (N_STOPS + 2)];
+        together[i] = (struct msc_distill_run){
+            .edits = same->edits, .is_bounded = same->is_bounded, .bound = same->bound};
+    }
+    for (int round = 0; round < 4; round++) {
+        assert_ok(msc_distill_run(b.d, together, N_COMPANY, NULL, NULL));
+        for (int i = 0; i < N_COMPANY; i++) {
+            check_stop(&together[i], partials, i % (N_STOPS + 2));
+            assert_true(together[i].loss == alone[i % (N_STOPS + 2)].loss);
+        }
+        msc_evaluator_drop_cache(msc_distill_evaluator(b.d));
+    }
+    eval_results_finish(&results);
+    close_bench(&b);
+}
+
 // kl along channels in the middle of a tensor whose width differs, against its own definition.
 static void test_env_distill__kl_axis(void **state) {
     static const int64_t widths[] = {6, 4};
@@ -266,6 +344,7 @@ static void test_env_distill__outputs_left_out(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_distill__samples_of_several_shapes),
+        cmocka_unit_test(test_env_distill__stops_at_its_bound),
         cmocka_unit_test(test_env_distill__kl_axis),
         cmocka_unit_test(test_env_distill__reference_lists),
         cmocka_unit_test(test_env_distill__outputs_left_out),

@@ -66,6 +66,40 @@ static void test_env_quantize__reference(void **state) {
     close_bench(&b);
 }
 
+// A trial with a bound: batches of 4 of 10 samples. Its loss is above a bound just below it, however
+// many batches that takes, and not above itself.
+static void test_env_quantize__stops_at_its_bound(void **state) {
+    struct bench b;
+    (void)state;
+    open_bench(&b, "{" CHOICES "}");
+    double loss = plans[2].losses[0];
+    struct msc_trial trial = {.choices = plans[2].choices, .parent = -1};
+    struct msc_outcome outcome, whole = evaluate(&b, plans[2].choices);
+    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+    static const char *const reasons[] = {"over its bound after 4 samples",
+                                          "over its bound after 10 samples"};
+    for (int i = 0; i < 2; i++) {
+        trial.bound = i == 0 ? 0 : loss * 0.999;
+        assert_ok(msc_env_evaluate(b.env, &b.goal, &e));
+        assert_int_equal(outcome.state, MSC_TRIAL_PRUNED);
+        assert_string_equal(outcome.reason, reasons[i]);
+        double found = metric(&b, &outcome, "distill_loss");
+        assert_true(i == 0 ? found > 0 && found < loss : found == whole.metrics[0]);
+        assert_true(isnan(metric(&b, &outcome, "accuracy")));
+        assert_true(metric(&b, &outcome, "size_bytes") == metric(&b, &whole, "size_bytes"));
+    }
+    trial.bound = whole.metrics[0];
+    assert_ok(msc_env_evaluate(b.env, &b.goal, &e));
+    assert_int_equal(outcome.state, MSC_TRIAL_COMPLETE);
+    // With another objective beside it nothing is stopped.
+    trial.bound = 0;
+    b.goal.n_objectives = 2;
+    b.goal.objectives[1].metric = msc_space_find_metric(msc_env_space(b.env), "size_bytes");
+    assert_ok(msc_env_evaluate(b.env, &b.goal, &e));
+    assert_int_equal(outcome.state, MSC_TRIAL_COMPLETE);
+    close_bench(&b);
+}
+
 // ---- Same bits --------------------------------------------------------------------------------
 
 struct round {
@@ -333,6 +367,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_quantize__losses),
         cmocka_unit_test(test_env_quantize__reference),
+        cmocka_unit_test(test_env_quantize__stops_at_its_bound),
         cmocka_unit_test(test_env_quantize__same_bits),
         cmocka_unit_test(test_env_quantize__edits_reproduce_the_trial),
         cmocka_unit_test(test_env_quantize__base_gives_way),
