@@ -49,8 +49,9 @@ static enum msc_status fail_input(const struct msc_model *m, const char *name) {
     return status;
 }
 
-static enum msc_status load_input(const struct msc_array *arrays[], const struct msc_model *m,
-                                  const char *text, struct msc_arena *arena) {
+static enum msc_status load_input(const struct msc_array *arrays[], const char *places[],
+                                  const struct msc_model *m, const char *text,
+                                  struct msc_arena *arena) {
     const char *equals = strchr(text, '=');
     struct msc_array *array = NULL;
     size_t i = 0;
@@ -72,13 +73,15 @@ static enum msc_status load_input(const struct msc_array *arrays[], const struct
     }
     MSC_TRY(msc_npy_load(&array, equals + 1));
     arrays[i] = array;
+    places[i] = equals + 1;
     return MSC_OK;
 }
 
-static enum msc_status load_inputs(const struct msc_array *arrays[], const struct msc_model *m,
-                                   const struct run_values *v, struct msc_arena *arena) {
+static enum msc_status load_inputs(const struct msc_array *arrays[], const char *places[],
+                                   const struct msc_model *m, const struct run_values *v,
+                                   struct msc_arena *arena) {
     for (size_t i = 0; i < v->inputs.n; i++) {
-        MSC_TRY(load_input(arrays, m, v->inputs.items[i], arena));
+        MSC_TRY(load_input(arrays, places, m, v->inputs.items[i], arena));
     }
     for (size_t i = 0; i < m->n_inputs; i++) {
         if (!arrays[i]) {
@@ -204,19 +207,22 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
     struct msc_model *m = NULL;
     struct msc_strategy *strategy = NULL;
     const struct msc_array **inputs = NULL;
+    const char **places = NULL;
     struct msc_model_run run = {.repeat = v->repeat >= 0 ? v->repeat : 10};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(open_model(&m, call, v));
     inputs = msc_arena_array(call->arena, m->n_inputs + 1, sizeof *inputs);
-    if (!inputs) {
+    places = msc_arena_array(call->arena, m->n_inputs + 1, sizeof *places);
+    if (!inputs || !places) {
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
         goto out;
     }
-    MSC_TRY_OUT(load_inputs(inputs, m, v, call->arena));
+    MSC_TRY_OUT(load_inputs(inputs, places, m, v, call->arena));
     if (v->strategy) {
         MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
     }
     run.inputs = inputs;
+    run.places = places;
     run.strategy = strategy;
     run.tensors = v->tensors.items;
     run.n_tensors = v->tensors.n;

@@ -39,6 +39,7 @@ struct msc_input_spec {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS]; // -1: any
     bool is_batched;            // the first axis takes any number of samples
+    const char *place;          // of its array in memory, for error texts; NULL: "dataset"
 };
 
 struct msc_image_options { // for folders of images; read with stb, sorted by name

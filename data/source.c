@@ -158,8 +158,8 @@ static enum msc_status count_samples(struct msc_source *source) {
             return MSC_FAIL(MSC_E_INVALID,
                             "%s: input \"%s\": expected %" PRId64 " samples as for \"%s\", found "
                             "%" PRId64 "; give every input the same samples",
-                            source->path, source->specs[i].name, source->n, counted->name,
-                            samples->n);
+                            source->specs[i].place ? source->specs[i].place : source->path,
+                            source->specs[i].name, source->n, counted->name, samples->n);
         }
         counted = &source->specs[i];
         source->n = samples->n;
@@ -211,7 +211,8 @@ enum msc_status msc_source__from_arrays(struct msc_source *out, const struct msc
                                         struct msc_array *const arrays[], size_t n_specs) {
     MSC_TRY(init(out, "dataset", specs, n_specs));
     for (size_t i = 0; i < n_specs; i++) {
-        MSC_TRY(msc_samples__from_array(&out->samples[i], &specs[i], arrays[i], out->path));
+        const char *place = specs[i].place ? specs[i].place : out->path;
+        MSC_TRY(msc_samples__from_array(&out->samples[i], &specs[i], arrays[i], place));
     }
     return check_count(out);
 }

@@ -67,6 +67,7 @@ enum msc_status msc_model_check(struct msc_model *model, const struct msc_config
 // One run of the network.
 struct msc_model_run {
     const struct msc_array *const *inputs; // [n_inputs], in the graph's order
+    const char *const *places;             // [n_inputs] where they are from, for errors; or NULL
     const struct msc_strategy *strategy;   // NULL: float
     const char *const *tensors;            // names of what to return; n_tensors 0: the outputs
     size_t n_tensors;

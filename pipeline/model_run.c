@@ -35,6 +35,7 @@ static enum msc_status take_batch(void *payload, size_t trial, size_t batch,
 static enum msc_status check_inputs(struct msc_dataset **out, const struct msc_model *m,
                                     const struct msc_model_run *run) {
     struct msc_array *arrays[MAX_INPUTS] = {NULL};
+    struct msc_input_spec specs[MAX_INPUTS];
     enum msc_status status = MSC_OK;
     int64_t batch = 1;
     if (m->n_inputs > MAX_INPUTS) {
@@ -43,6 +44,8 @@ static enum msc_status check_inputs(struct msc_dataset **out, const struct msc_m
     }
     for (size_t i = 0; i < m->n_inputs; i++) {
         const struct msc_array *in = run->inputs[i];
+        specs[i] = m->specs[i];
+        specs[i].place = run->places ? run->places[i] : NULL;
         if (msc_array_n_dims(in) == 0) { // a dataset holds a scalar as a list of one
             MSC_TRY_OUT(msc_array_create_from(&arrays[i], msc_array_dtype(in), 1,
                                               (const int64_t[]){1}, msc_array_data(in)));
@@ -52,7 +55,7 @@ static enum msc_status check_inputs(struct msc_dataset **out, const struct msc_m
                                                                           : batch;
         }
     }
-    MSC_TRY_OUT(msc_dataset_create(out, m->specs, arrays, m->n_inputs, NULL, batch));
+    MSC_TRY_OUT(msc_dataset_create(out, specs, arrays, m->n_inputs, NULL, batch));
     if (msc_dataset_n_batches(*out) != 1) {
         status = MSC_FAIL(MSC_E_INVALID,
                           "%s: the inputs hold %" PRId64 " samples, and this model runs one at a "

@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SCHEMA "mscgym.strategy.1"
@@ -332,6 +333,15 @@ static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, co
     return add_edit(s, &e);
 }
 
+// Configurations and records are easily taken for it.
+static enum msc_status fail_no_strategy(const char *name, const char *why) {
+    return MSC_FAIL(MSC_E_FORMAT,
+                    "%s: not a strategy file (%s); give the file that a search writes to its "
+                    "workspace as strategy_file, or that `mscgym export RECORD --save-strategy` "
+                    "makes",
+                    name, why);
+}
+
 static enum msc_status read_all(struct msc_strategy *s, const cJSON *json, const char *name) {
     static const char *const keys[] = {"schema", "graph", "edits"};
     const char *schema;
@@ -340,6 +350,9 @@ static enum msc_status read_all(struct msc_strategy *s, const cJSON *json, const
     struct msc_str where = {0};
     enum msc_status status = MSC_OK;
     int i = 0;
+    if (!cJSON_IsString(cJSON_GetObjectItemCaseSensitive(json, "schema"))) {
+        return fail_no_strategy(name, "it has no \"schema\"");
+    }
     MSC_TRY(msc_json_check_keys(json, keys, 3, name));
     MSC_TRY(msc_json_get_text(&schema, json, "schema", name));
     if (strcmp(schema, SCHEMA) != 0) {
@@ -377,8 +390,14 @@ enum msc_status msc_strategy_from_json(struct msc_strategy **out, const cJSON *j
 
 enum msc_status msc_strategy_load(struct msc_strategy **out, const char *path) {
     cJSON *json;
-    MSC_TRY(msc_json_load(&json, path));
-    enum msc_status status = msc_strategy_from_json(out, json, path);
+    enum msc_status status = msc_json_load(&json, path);
+    if (status == MSC_E_FORMAT) {
+        char why[160];
+        snprintf(why, sizeof(why), "%.159s", msc_status_message());
+        return fail_no_strategy(path, why);
+    }
+    MSC_TRY(status);
+    status = msc_strategy_from_json(out, json, path);
     cJSON_Delete(json);
     return status;
 }

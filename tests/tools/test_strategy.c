@@ -125,7 +125,7 @@ static void test_tools_strategy__damaged_json(void **state) {
     static const struct {
         const char *text, *message;
     } rows[] = {
-        {"{\"edits\":[]}", "schema"},
+        {"{\"edits\":[]}", "s: not a strategy file (it has no \"schema\")"},
         {"{\"schema\":\"mscgym.strategy.9\",\"edits\":[]}", "expected \"mscgym.strategy.1\""},
         {"{\"schema\":\"mscgym.strategy.1\",\"edits\":[4]}", "s: edits[0]: expected an object"},
         {"{\"schema\":\"mscgym.strategy.1\",\"edit\":[]}", "edits"},
