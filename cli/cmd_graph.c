@@ -8,6 +8,7 @@
 #include "kernels/plan.h"
 #include "kernels/vulkan/vulkan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct graph_values {
@@ -36,24 +37,79 @@ static const char *kind_name(enum msc_site_kind kind) {
     return kind == MSC_SITE_WEIGHT ? "weight" : "activation";
 }
 
+enum { LINE_COLUMNS = 100, NAME_COLUMNS = 42 };
+
+static bool is_inside_character(char c) { // of UTF-8
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+// A long text loses its middle to a star, so that a name cut short is a pattern that fits it.
+static void write_short(struct msc_str *out, const char *text, size_t columns) {
+    size_t length = strlen(text);
+    if (length <= columns) {
+        msc_str_append(out, text);
+        return;
+    }
+    size_t head = columns / 3;
+    size_t tail = length - (columns - head - 1);
+    while (head > 0 && is_inside_character(text[head])) {
+        head--;
+    }
+    while (is_inside_character(text[tail])) {
+        tail++;
+    }
+    msc_str_append_n(out, text, head);
+    msc_str_printf(out, "*%s", text + tail);
+}
+
+static void write_padded(struct msc_str *out, const char *text, size_t columns) {
+    size_t begin = out->length;
+    write_short(out, text, columns);
+    msc_str_printf(out, "%*s", (int)(columns + 2 - (out->length - begin)), "");
+}
+
+// The first of the joints that read the site, and how many more there are, in what is left of the
+// line.
+static void write_readers(struct msc_str *out, const struct msc_graph *g,
+                          const struct msc_sites *sites, const struct msc_site *site,
+                          size_t columns) {
+    const struct msc_slot *first = &sites->slots[site->slots[0]];
+    char more[24] = "";
+    if (site->n_slots > 1) {
+        snprintf(more, sizeof more, " and %d more", (int)site->n_slots - 1);
+    }
+    write_short(out, msc_graph_joint(g, first->joint)->name, columns - strlen(more));
+    msc_str_printf(out, "%s\n", more);
+}
+
+static size_t at_most(size_t value, size_t limit) {
+    return value < limit ? value : limit;
+}
+
 static void write_sites(struct msc_str *out, const struct msc_graph *g,
                         const struct msc_sites *sites) {
-    size_t widest = 0;
+    char dims[MSC_DIMS_TEXT_BYTES];
+    size_t kind_columns = strlen("activation"), shape_columns = strlen("shape"), name_columns = 4;
     for (int32_t i = 0; i < sites->n_sites; i++) {
-        size_t width = strlen(sites->sites[i].name);
-        widest = width > widest ? width : widest;
+        const struct msc_tensor *t = msc_graph_tensor(g, sites->sites[i].tensor);
+        size_t shape = strlen(msc_dims_format(dims, t->n_dims, t->dims));
+        size_t name = at_most(strlen(sites->sites[i].name), NAME_COLUMNS);
+        shape_columns = shape > shape_columns ? shape : shape_columns;
+        name_columns = name > name_columns ? name : name_columns;
     }
+    size_t used = kind_columns + shape_columns + name_columns + 6;
+    size_t left = used + 24 < LINE_COLUMNS ? LINE_COLUMNS - used : 24;
+    write_padded(out, "kind", kind_columns);
+    write_padded(out, "shape", shape_columns);
+    write_padded(out, "name", name_columns);
+    msc_str_append(out, "read by\n");
     for (int32_t i = 0; i < sites->n_sites; i++) {
         const struct msc_site *site = &sites->sites[i];
         const struct msc_tensor *t = msc_graph_tensor(g, site->tensor);
-        char dims[MSC_DIMS_TEXT_BYTES];
-        msc_str_printf(out, "%-*s  %-10s  %s  read by", (int)widest, site->name,
-                       kind_name(site->kind), msc_dims_format(dims, t->n_dims, t->dims));
-        for (int32_t k = 0; k < site->n_slots; k++) {
-            const struct msc_slot *slot = &sites->slots[site->slots[k]];
-            msc_str_printf(out, " %s", msc_graph_joint(g, slot->joint)->name);
-        }
-        msc_str_char(out, '\n');
+        write_padded(out, kind_name(site->kind), kind_columns);
+        write_padded(out, msc_dims_format(dims, t->n_dims, t->dims), shape_columns);
+        write_padded(out, site->name, name_columns);
+        write_readers(out, g, sites, site, left);
     }
 }
 
@@ -234,7 +290,9 @@ const struct msc_cli_command msc_cmd_graph = {
     .summary = "a model as MSCGraph: printed, JSON, prototxt; its steps, its sites",
     .usage = "MODEL [options]",
     .description = "With --json the MSCGraph JSON, or the sites as JSON. A placement needs every "
-                   "symbol\nbound; the number of samples is 1 unless bound.",
+                   "symbol\nbound; the number of samples is 1 unless bound. Long names of sites lose "
+                   "their middle to\na star: include, exclude and fix take them so. --json has them "
+                   "whole.",
     .examples = "  mscgym graph digits.onnx --sites\n"
                 "  mscgym graph digits.onnx --prototxt > digits.prototxt\n"
                 "  mscgym graph digits.onnx --placement --bind N=64\n",

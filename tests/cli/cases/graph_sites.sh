@@ -1,0 +1,30 @@
+# What can be compressed, in a hundred columns however long the names are; a shortened name is a
+# pattern, and JSON has all of it.
+. "$(dirname "$0")/../lib.sh"
+cp "$FILES"/*.onnx "$FILES"/*.npz .
+mscgym graph tiny.onnx --sites
+
+long=network/stage_with_a_long_name/block_with_a_long_name/branch_with_a_long_name
+mscgym graph tiny.onnx --json |
+    sed -E -e "s,\"(relu|flatten|fc)([:\"]),\"$long/\1\2," -e "s,(\"optype\": \")$long/,\1," \
+        -e '2s,tiny,wide,' >wide.json
+header='{"conv.weight":{"dtype":"F32","shape":[2,1,3,3],"data_offsets":[0,72]},'
+header+='"conv.bias":{"dtype":"F32","shape":[2],"data_offsets":[72,80]},'
+header+='"fc.weight":{"dtype":"F32","shape":[3,32],"data_offsets":[80,464]},'
+header+='"fc.bias":{"dtype":"F32","shape":[3],"data_offsets":[464,476]}}'
+{
+    printf "\\x$(printf %x $((${#header} % 256)))\\x$(printf %x $((${#header} / 256)))\0\0\0\0\0\0"
+    printf %s "$header"
+    head -c 476 /dev/zero
+} >wide.safetensors
+mscgym graph wide.json --sites
+mscgym graph wide.json --sites --json | jq -r .[2].name
+
+# The shortened name where a pattern goes.
+short=$(mscgym graph wide.json --sites | awk '/flatten/ { print $3 }')
+cat >c.json <<END
+{"verbose": "error", "model": "wide.json", "dataset": {"inputs": "inputs.npz"},
+ "quantize": {"gym": [{"env": {"include": ["$short"]}, "budget": {"trials": 2}}]}}
+END
+mscgym search c.json >/dev/null
+head -n 1 msc_workspace/quantize_0.jsonl | jq -r '.space.tasks[].name'
