@@ -486,7 +486,12 @@ static void expect_joint(const struct cpu_case *c, struct msc_array *arrays[],
         assert_ok(msc_array_create(&arrays[j->outputs[i]], t->dtype, t->n_dims, t->dims));
         outputs[i] = msc_view_of_array(arrays[j->outputs[i]]);
     }
-    struct msc_reference_call call = {c->g, j, j->n_operands, operands, j->n_outputs, outputs};
+    struct msc_reference_call call = {.graph = c->g,
+                                      .joint = j,
+                                      .n_operands = j->n_operands,
+                                      .operands = operands,
+                                      .n_outputs = j->n_outputs,
+                                      .outputs = outputs};
     bool is_conv = msc_op_is_conv(j->op) || j->op == MSC_OP_CONV2D_TRANSPOSE;
     assert_ok(is_integer ? (is_conv ? msc_reference_quantized_conv(&call)
                                     : msc_reference_quantized_linear(&call))
