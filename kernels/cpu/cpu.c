@@ -251,6 +251,7 @@ const struct msc_backend_def msc_backend_cpu = {
     .run = cpu_run,
     .quantizes = cpu_quantizes,
     .quantize = msc_cpu_quantize,
+    .memory_is_host = true,
     .allocate = cpu_allocate,
     .release_memory = cpu_release_memory,
     .upload = cpu_upload,
