@@ -5,9 +5,14 @@
 // command needs another's result, or overwrites what another reads. Memory may therefore be given
 // back as soon as its last use is recorded.
 //
+// A dispatch takes any number of calls that differ in their blocks and in a row of parameters:
+//
 //     msc_vk_lock(vk);
-//     struct msc_vk_dispatch d = {.pipeline = p, .n_bindings = 2, .bindings = {
-//         {.block = x, .kind = MSC_VK_READ}, {.block = y, .kind = MSC_VK_WRITE}}, ...};
+//     struct msc_vk_dispatch d;
+//     msc_vk_dispatch_init(&d, pipeline, 2, (const enum msc_vk_kind[]){MSC_VK_READ, MSC_VK_WRITE});
+//     struct msc_vk_call *c = msc_vk_add_call(&d);
+//     c->blocks[0] = x;
+//     c->blocks[1] = y;
 //     MSC_TRY(msc_vk_dispatch(vk, &d));
 //     msc_vk_unlock(vk);
 //
@@ -43,7 +48,10 @@ struct msc_vk_arena {
     size_t n_blocks;
 };
 
-// Memory of the device. Offsets are multiples of 256 bytes and so are sizes.
+// Above every alignment that Vulkan lets a device ask for.
+#define MSC_VK_BLOCK_ALIGNMENT 256
+
+// Memory of the device. Offsets and sizes are multiples of the alignment.
 struct msc_vk_block {
     struct msc_vk_arena *arena;
     uint64_t offset, n_bytes;
@@ -53,9 +61,15 @@ struct msc_vk_block {
 struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes);
 void msc_vk_free(struct msc_vk *vk, struct msc_vk_block *block); // accepts NULL
 void msc_vk_destroy_arenas(struct msc_vk *vk);
+
+enum msc_vk_arena_kind {
+    MSC_VK_ARENA_DEVICE,
+    MSC_VK_ARENA_STAGING, // the host's
+    MSC_VK_ARENA_ROWS,    // written by the host, read by shaders
+};
 // A buffer with memory of its own. `mapped` is NULL for device memory the host cannot see.
 enum msc_status msc_vk_create_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
-                                    bool is_staging);
+                                    enum msc_vk_arena_kind kind);
 void msc_vk_destroy_arena(struct msc_vk *vk, struct msc_vk_arena *arena); // accepts NULL
 
 // ---- Pipelines --------------------------------------------------------------------------------
@@ -77,7 +91,7 @@ void msc_vk_cache_close(struct msc_vk *vk); // writes the file when something wa
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-enum msc_vk_binding_kind {
+enum msc_vk_kind {
     MSC_VK_READ,
     MSC_VK_WRITE,
     MSC_VK_READ_WRITE,
@@ -85,49 +99,81 @@ enum msc_vk_binding_kind {
     MSC_VK_FLOATS, // uniform texels, 1 float each
 };
 
-struct msc_vk_binding {
-    const struct msc_vk_block *block;
-    enum msc_vk_binding_kind kind;
+#define MSC_VK_MAX_CALLS 64 // of one dispatch
+#define MSC_VK_MAX_ROW 32   // words of parameters of one call
+
+struct msc_vk_call {
+    const struct msc_vk_block *blocks[MSC_VK_MAX_BINDINGS];
+    uint32_t row[MSC_VK_MAX_ROW];
+    struct msc_vk_block forms; // room for a block that covers several (msc_vk_put_forms)
 };
 
-// Bindings are those of the shader in order: texels first, then storage buffers.
+// Bindings are those of the shader in order: texels first, then storage buffers. Behind them the
+// shader finds the calls' rows (shaders/call.glsl).
 struct msc_vk_dispatch {
     const struct msc_vk_pipeline *pipeline;
     int n_bindings;
-    struct msc_vk_binding bindings[MSC_VK_MAX_BINDINGS];
-    const void *push;
+    enum msc_vk_kind kinds[MSC_VK_MAX_BINDINGS];
+    int n_calls;
+    int n_row;            // words of a row
+    const void *push;     // the same for all calls
     uint32_t push_bytes;
-    uint32_t groups[3];
+    uint32_t groups[3];   // of one call
+    struct msc_vk_call calls[MSC_VK_MAX_CALLS];
 };
+
+// Without calls, parameters and push constants; one workgroup.
+void msc_vk_dispatch_init(struct msc_vk_dispatch *d, const struct msc_vk_pipeline *pipeline,
+                          int n_bindings, const enum msc_vk_kind kinds[]);
+// The next of at most MSC_VK_MAX_CALLS. The caller fills all its blocks and its row.
+static inline struct msc_vk_call *msc_vk_add_call(struct msc_vk_dispatch *d) {
+    return &d->calls[d->n_calls++];
+}
+enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch *d);
 
 enum msc_status msc_vk_commands_init(struct msc_vk *vk);
 void msc_vk_commands_finish(struct msc_vk *vk);
-enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch *d);
 enum msc_status msc_vk_upload(struct msc_vk *vk, const struct msc_vk_block *to, const void *from,
                               uint64_t n_bytes);
-enum msc_status msc_vk_download(struct msc_vk *vk, void *to, const struct msc_vk_block *from,
-                                uint64_t n_bytes);
-// Runs what is recorded and waits for it.
-enum msc_status msc_vk_flush(struct msc_vk *vk);
 // A block with these bytes in it.
 enum msc_status msc_vk_upload_new(struct msc_vk *vk, struct msc_vk_block **out, const void *from,
                                   uint64_t n_bytes);
 
+struct msc_vk_copy {
+    void *to;
+    const struct msc_vk_block *from;
+    uint64_t n_bytes;
+};
+// Lets go of the lock while it waits: others may record meanwhile.
+enum msc_status msc_vk_download(struct msc_vk *vk, const struct msc_vk_copy copies[], size_t n);
+// Runs what is recorded and waits for it.
+enum msc_status msc_vk_flush(struct msc_vk *vk);
+
 // ---- Device -----------------------------------------------------------------------------------
 
-// How heavy kernels divide their work; rows of a table by device (vk_device.c).
+// Sets of tiles of family G, by their numbers (vk_tiles.c).
+#define MSC_VK_ALL_TILES 0xffu
+#define MSC_VK_MEDIUM_TILES 0xf8u
+#define MSC_VK_SMALL_TILES 0x80u
+
+// How kernels divide their work; rows of a table by device (vk_device.c).
 struct msc_vk_tuning {
     bool is_family_u;  // register tiles through uniform texels; else shared-memory tiles
     uint32_t lanes;    // invocations in a workgroup of simple kernels
     uint32_t per_lane; // elements for each of them
-    uint32_t u_rows, u_quads, u_lanes; // family U: rows and quads of columns for each invocation
-    uint32_t g_rows, g_cols, g_depth;  // family G: tile in shared memory
-    uint32_t g_row, g_col;             // ... and each invocation's part of it
+    uint32_t slots;    // workgroups that run at a time, about
+    uint32_t tiles;    // which of its family's tiles may be taken: one bit each (vk_tiles.c)
 };
 
-#define MSC_VK_BATCHES 3
+#define MSC_VK_BATCHES 8
 
-struct msc_vk_batch; // commands recorded together
+struct msc_vk_batch;    // commands recorded together
+struct msc_vk_returned; // vk_copy.c
+
+struct msc_vk_timing { // of a shader's dispatches
+    uint64_t n;
+    double seconds;
+};
 
 struct msc_vk_range {
     const struct msc_vk_arena *arena;
@@ -154,7 +200,10 @@ struct msc_vk {
     uint32_t queue_family;
     struct msc_vk_tuning tuning;
     uint64_t block_limit; // bytes of the largest block
+    uint64_t arena_bytes; // of an arena at least
     bool divides_exactly; // `/` rounds correctly; else shaders correct it
+    bool has_dot;         // products of bytes by an instruction
+    bool prefers_int;     // ... that is faster than floats
     void *lock;
 
     struct msc_vk_arena **arenas;
@@ -167,15 +216,37 @@ struct msc_vk {
     size_t cache_bytes; // as read
 
     VkCommandPool command_pool;
-    struct msc_vk_batch *batches;                  // [MSC_VK_BATCHES]
-    int batch;                                     // the one being recorded
-    bool is_idle;                                  // nothing recorded, nothing running
-    struct msc_vk_arena *returned;                 // staging of downloads
+    struct msc_vk_batch *batches;       // [MSC_VK_BATCHES]
+    int batch;                          // the one being recorded
+    VkSemaphore timeline;               // counts batches that are done
+    uint64_t n_submitted;               // batches
+    struct msc_vk_returned *returned;   // staging of downloads
+    size_t n_returned, returned_capacity;
     struct msc_vk_range ranges[MSC_VK_MAX_RANGES]; // touched since the last barrier
     int n_ranges;
-    VkQueryPool queries; // VK_NULL_HANDLE unless commands are timed
-    double busy_seconds; // of timed batches
+    struct msc_vk_timing *timings; // [MSC_VK_SHADER_COUNT]; NULL unless commands are timed
 };
+
+// ---- Tiles (vk_tiles.c) -----------------------------------------------------------------------
+
+// How a product is divided. Family G: a workgroup's tile in shared memory, `depth` steps of k
+// deep, of which each invocation takes `row` x `col`. Family U: each invocation takes `row` x `col`,
+// and a workgroup has as many of them as in family G.
+struct msc_vk_tile {
+    uint32_t rows, cols, depth, row, col;
+};
+
+// The tiles of a device's family.
+#define MSC_VK_MAX_TILES 12
+int msc_vk_n_tiles(const struct msc_vk *vk);
+const struct msc_vk_tile *msc_vk_tile(const struct msc_vk *vk, int index);
+
+struct msc_vk_shape { // of a product; several of them are computed at a time
+    uint64_t n, rows, cols, depth;
+    bool is_integer;
+};
+// The tile for a shape: the tuned one, or by rule.
+int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape);
 
 enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_options *options);
 void msc_vk_close(struct msc_vk *vk); // accepts NULL

@@ -21,9 +21,10 @@ extern "C" {
     X(vkEnumeratePhysicalDevices)                                                                  \
     X(vkGetPhysicalDeviceProperties)                                                               \
     X(vkGetPhysicalDeviceProperties2)                                                              \
-    X(vkGetPhysicalDeviceFeatures)                                                                 \
+    X(vkGetPhysicalDeviceFeatures2)                                                                \
     X(vkGetPhysicalDeviceMemoryProperties)                                                         \
     X(vkGetPhysicalDeviceQueueFamilyProperties)                                                    \
+    X(vkEnumerateDeviceExtensionProperties)                                                        \
     X(vkCreateDevice)                                                                              \
     X(vkGetDeviceProcAddr)
 
@@ -73,10 +74,10 @@ extern "C" {
     X(vkCreateQueryPool)                                                                           \
     X(vkDestroyQueryPool)                                                                          \
     X(vkGetQueryPoolResults)                                                                       \
-    X(vkCreateFence)                                                                               \
-    X(vkDestroyFence)                                                                              \
-    X(vkWaitForFences)                                                                             \
-    X(vkResetFences)                                                                               \
+    X(vkCreateSemaphore)                                                                           \
+    X(vkDestroySemaphore)                                                                          \
+    X(vkWaitSemaphores)                                                                            \
+    X(vkGetSemaphoreCounterValue)                                                                  \
     X(vkQueueSubmit)
 
 // Members keep Vulkan's names: api.vkCreateBuffer(...).

@@ -26,6 +26,7 @@ static const struct {
 struct prepared {
     const struct msc_vk_family *family; // NULL: on the host
     void *kernel;
+    bool is_one_float; // the result is one float32 tensor
     struct msc_vk_host_step *host;
 };
 
@@ -50,11 +51,41 @@ bool msc_vulkan_is_on_device(const struct msc_step *step) {
 
 // ---- Shared by kernels ------------------------------------------------------------------------
 
-enum msc_status msc_vk_take(struct msc_vk_block **out, struct msc_vk_backend *b, uint64_t n_bytes) {
-    *out = msc_vk_allocate(b->vk, n_bytes);
-    return *out ? MSC_OK
-                : MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %llu bytes",
-                           (unsigned long long)n_bytes);
+void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n) {
+    for (int i = 0; i < n; i++) {
+        msc_vk_free(b->vk, blocks[i]);
+        blocks[i] = NULL;
+    }
+}
+
+enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b, int n,
+                            uint64_t n_bytes) {
+    for (int i = 0; i < n; i++) {
+        out[i] = msc_vk_allocate(b->vk, n_bytes);
+        if (!out[i]) {
+            msc_vk_give(out, b, i);
+            return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %llu bytes",
+                            (unsigned long long)n_bytes);
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_backend *b,
+                                  const struct msc_call calls[], int n) {
+    static const enum msc_vk_kind kinds[] = {MSC_VK_READ, MSC_VK_READ_WRITE, MSC_VK_READ};
+    struct msc_vk_dispatch d;
+    msc_vk_dispatch_init(&d, s->pipeline, s->numbers ? 3 : 2, kinds);
+    for (int i = 0; i < n; i++) {
+        struct msc_vk_call *c = msc_vk_add_call(&d);
+        c->blocks[0] = msc_vk_block_of(&calls[i].inputs[s->input]);
+        c->blocks[1] = msc_vk_block_of(&calls[i].outputs[0]);
+        c->blocks[2] = s->numbers;
+    }
+    d.push = s->push;
+    d.push_bytes = s->push_bytes;
+    d.groups[0] = s->groups;
+    return msc_vk_dispatch(b->vk, &d);
 }
 
 uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint32_t *per_lane) {
@@ -157,6 +188,8 @@ static enum msc_status prepare_on_device(struct prepared *p, struct msc_vk_backe
     enum msc_status status = family->prepare(&p->kernel, b, plan, step);
     msc_vk_unlock(b->vk);
     p->family = status == MSC_OK ? family : NULL;
+    p->is_one_float =
+        step->n_outputs == 1 && plan->values[step->outputs[0]].dtype == MSC_DTYPE_F32;
     return status;
 }
 
@@ -227,30 +260,100 @@ static void vulkan_release_weights(struct msc_backend *base, const struct msc_st
     }
 }
 
+// Only results that are one float32 tensor have forms.
+static bool vulkan_quantizes(const struct msc_backend *base, const struct msc_step *step) {
+    const struct prepared *p = step->kernel;
+    (void)base;
+    return p->family && p->is_one_float;
+}
+
+// Calls as their family takes them: forms that it does not write are left out, and their results
+// have memory.
+struct run {
+    int n;
+    struct msc_call calls[MSC_VK_MAX_CALLS];
+    struct msc_view outputs[MSC_VK_MAX_CALLS];
+    struct msc_vk_block *made[MSC_VK_MAX_CALLS];
+};
+
+static enum msc_status prepare_calls(struct run *r, const struct prepared *p,
+                                     struct msc_vk_backend *b, const struct msc_call calls[]) {
+    for (int i = 0; i < r->n; i++) {
+        r->calls[i] = calls[i];
+        if (calls[i].n_quantized == 0 ||
+            (p->family->writes_forms && msc_vk_can_write(calls[i].quantized,
+                                                         calls[i].n_quantized))) {
+            continue;
+        }
+        r->calls[i].n_quantized = 0;
+        if (!calls[i].outputs[0].data) {
+            r->outputs[i] = calls[i].outputs[0];
+            MSC_TRY(msc_vk_take(&r->made[i], b, 1, msc_view_n_bytes(&r->outputs[i])));
+            r->outputs[i].data = r->made[i];
+            r->calls[i].outputs = &r->outputs[i];
+        }
+    }
+    return MSC_OK;
+}
+
+// The forms that were left out.
+static enum msc_status make_forms(struct run *r, struct msc_vk_backend *b,
+                                  const struct msc_call calls[]) {
+    const struct msc_vk_block *results[MSC_VK_MAX_CALLS];
+    struct msc_call left[MSC_VK_MAX_CALLS];
+    int n = 0;
+    for (int i = 0; i < r->n; i++) {
+        if (calls[i].n_quantized > r->calls[i].n_quantized) {
+            results[n] = msc_vk_block_of(&r->calls[i].outputs[0]);
+            left[n++] = calls[i];
+        }
+    }
+    return n == 0 ? MSC_OK
+                  : msc_vk_quantize_results(b, left, results, n,
+                                            (uint64_t)msc_view_n_elements(&calls[0].outputs[0]));
+}
+
+static enum msc_status run_on_device(const struct prepared *p, struct msc_vk_backend *b,
+                                     const struct msc_call calls[], int n) {
+    struct run r = {.n = n};
+    enum msc_status status;
+    MSC_TRY_OUT(prepare_calls(&r, p, b, calls));
+    MSC_TRY_OUT(p->family->run(p->kernel, b, r.calls, n));
+    status = make_forms(&r, b, calls);
+out:
+    msc_vk_give(r.made, b, n);
+    return status;
+}
+
 static enum msc_status vulkan_run(struct msc_backend *base, const struct msc_step *step,
                                   const struct msc_call calls[], size_t n, int thread) {
     struct msc_vk_backend *b = msc_vk_from(base);
     const struct prepared *p = step->kernel;
-    for (size_t i = 0; i < n; i++) {
-        if (!p->family) {
-            MSC_TRY(msc_vk_host_run(p->host, b, &calls[i], thread));
-            continue;
-        }
-        msc_vk_lock(b->vk);
-        enum msc_status status = p->family->run(p->kernel, b, &calls[i]);
-        msc_vk_unlock(b->vk);
-        MSC_TRY(status);
+    enum msc_status status = MSC_OK;
+    for (size_t i = 0; !p->family && i < n; i++) {
+        MSC_TRY(msc_vk_host_run(p->host, b, &calls[i], thread));
     }
-    return MSC_OK;
+    if (!p->family) {
+        return MSC_OK;
+    }
+    msc_vk_lock(b->vk);
+    for (size_t i = 0; i < n && status == MSC_OK; i += MSC_VK_MAX_CALLS) {
+        size_t rest = n - i;
+        status = run_on_device(p, b, &calls[i],
+                               rest < MSC_VK_MAX_CALLS ? (int)rest : MSC_VK_MAX_CALLS);
+    }
+    msc_vk_unlock(b->vk);
+    return status;
 }
 
 static enum msc_status vulkan_quantize(struct msc_backend *base, const struct msc_view *in,
                                        const struct msc_view *out, const struct msc_quant *q,
                                        int thread) {
     struct msc_vk_backend *b = msc_vk_from(base);
+    struct msc_vk_quantizing item = {msc_vk_block_of(in), {*out, q}};
     (void)thread;
     msc_vk_lock(b->vk);
-    enum msc_status status = msc_vk_quantize(b, in, out, q);
+    enum msc_status status = msc_vk_quantize(b, &item, 1, (uint64_t)msc_view_n_elements(in));
     msc_vk_unlock(b->vk);
     return status;
 }
@@ -285,8 +388,9 @@ static enum msc_status vulkan_upload(struct msc_backend *base, void *memory, con
 static enum msc_status vulkan_download(struct msc_backend *base, void *host, const void *memory,
                                        size_t n_bytes) {
     struct msc_vk_backend *b = msc_vk_from(base);
+    struct msc_vk_copy copy = {host, memory, n_bytes};
     msc_vk_lock(b->vk);
-    enum msc_status status = msc_vk_download(b->vk, host, memory, n_bytes);
+    enum msc_status status = msc_vk_download(b->vk, &copy, 1);
     msc_vk_unlock(b->vk);
     return status;
 }
@@ -303,6 +407,7 @@ const struct msc_backend_def msc_backend_vulkan = {
     .weights = vulkan_weights,
     .release_weights = vulkan_release_weights,
     .run = vulkan_run,
+    .quantizes = vulkan_quantizes,
     .quantize = vulkan_quantize,
     .allocate = vulkan_allocate,
     .release_memory = vulkan_release_memory,

@@ -1,24 +1,23 @@
-#include "base/alloc.h"
-#include "kernels/vulkan/vk_pipeline.h"
+// Batches of commands: recording, submitting, waiting.
+#include "kernels/vulkan/vk_batch.h"
 
-#include <assert.h>
+#include "base/alloc.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-// Dispatches of a batch; then it is submitted.
-#define BATCH_DISPATCHES 256
-#define STAGING_BYTES ((uint64_t)8 << 20)
+// How often, in dispatches, the host looks whether the device has run out of work.
+#define LOOK_EVERY 8
 
-struct msc_vk_batch {
-    VkCommandBuffer commands;
-    VkDescriptorPool descriptors;
-    VkFence fence;
-    struct msc_vk_arena *staging;
-    uint64_t staging_used;
-    int n_dispatches;
-    bool is_recording, is_running;
-};
+// ---- Life cycle -------------------------------------------------------------------------------
 
-// ---- Batches ----------------------------------------------------------------------------------
+static enum msc_status create_queries(struct msc_vk *vk, struct msc_vk_batch *b) {
+    VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+                                  .queryType = VK_QUERY_TYPE_TIMESTAMP,
+                                  .queryCount = MSC_VK_BATCH_DISPATCHES + 1};
+    return msc_vk_check(vk->api.vkCreateQueryPool(vk->device, &info, NULL, &b->queries),
+                        "timestamps");
+}
 
 static enum msc_status init_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
     VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
@@ -28,17 +27,37 @@ static enum msc_status init_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
     MSC_TRY(msc_vk_check(vk->api.vkAllocateCommandBuffers(vk->device, &commands, &b->commands),
                          "a command buffer"));
     VkDescriptorPoolSize sizes[2] = {
-        {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, BATCH_DISPATCHES * 2},
-        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, BATCH_DISPATCHES * MSC_VK_MAX_BINDINGS}};
+        {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, MSC_VK_BATCH_DISPATCHES * 2},
+        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, MSC_VK_BATCH_DISPATCHES * (MSC_VK_MAX_BINDINGS + 1)}};
     VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-                                       .maxSets = BATCH_DISPATCHES,
+                                       .maxSets = MSC_VK_BATCH_DISPATCHES,
                                        .poolSizeCount = 2,
                                        .pPoolSizes = sizes};
     MSC_TRY(msc_vk_check(vk->api.vkCreateDescriptorPool(vk->device, &pool, NULL, &b->descriptors),
                          "a descriptor pool"));
-    VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    MSC_TRY(msc_vk_check(vk->api.vkCreateFence(vk->device, &fence, NULL, &b->fence), "a fence"));
-    return msc_vk_create_arena(vk, &b->staging, STAGING_BYTES, true);
+    if (vk->timings) {
+        MSC_TRY(create_queries(vk, b));
+    }
+    MSC_TRY(msc_vk_create_arena(vk, &b->rows, MSC_VK_ROWS_BYTES, MSC_VK_ARENA_ROWS));
+    return msc_vk_create_arena(vk, &b->staging, MSC_VK_STAGING_BYTES, MSC_VK_ARENA_STAGING);
+}
+
+static enum msc_status create_timeline(struct msc_vk *vk) {
+    VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                      .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+    return msc_vk_check(vk->api.vkCreateSemaphore(vk->device, &info, NULL, &vk->timeline),
+                        "a semaphore");
+}
+
+// Timestamps around every dispatch, where MSC_VULKAN_TIME=1 asks for them and the device has them.
+static enum msc_status create_timings(struct msc_vk *vk) {
+    const char *value = getenv("MSC_VULKAN_TIME");
+    if (value && strcmp(value, "1") == 0 && vk->properties.limits.timestampComputeAndGraphics) {
+        vk->timings = msc_alloc_zero(MSC_VK_SHADER_COUNT, sizeof(vk->timings[0]));
+        return vk->timings ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+    }
+    return MSC_OK;
 }
 
 enum msc_status msc_vk_commands_init(struct msc_vk *vk) {
@@ -47,6 +66,8 @@ enum msc_status msc_vk_commands_init(struct msc_vk *vk) {
                                     .queueFamilyIndex = vk->queue_family};
     MSC_TRY(msc_vk_check(vk->api.vkCreateCommandPool(vk->device, &pool, NULL, &vk->command_pool),
                          "a command pool"));
+    MSC_TRY(create_timeline(vk));
+    MSC_TRY(create_timings(vk));
     vk->batches = msc_alloc_zero(MSC_VK_BATCHES, sizeof(vk->batches[0]));
     if (!vk->batches) {
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
@@ -54,20 +75,23 @@ enum msc_status msc_vk_commands_init(struct msc_vk *vk) {
     for (int i = 0; i < MSC_VK_BATCHES; i++) {
         MSC_TRY(init_batch(vk, &vk->batches[i]));
     }
-    vk->is_idle = true;
-    return msc_vk_create_arena(vk, &vk->returned, STAGING_BYTES, true);
+    return MSC_OK;
 }
 
 void msc_vk_commands_finish(struct msc_vk *vk) {
     for (int i = 0; vk->batches && i < MSC_VK_BATCHES; i++) {
         struct msc_vk_batch *b = &vk->batches[i];
         msc_vk_destroy_arena(vk, b->staging);
-        vk->api.vkDestroyFence(vk->device, b->fence, NULL);
+        msc_vk_destroy_arena(vk, b->rows);
+        vk->api.vkDestroyQueryPool(vk->device, b->queries, NULL);
         vk->api.vkDestroyDescriptorPool(vk->device, b->descriptors, NULL);
     }
     msc_free(vk->batches);
     vk->batches = NULL;
-    msc_vk_destroy_arena(vk, vk->returned);
+    msc_free(vk->timings);
+    vk->timings = NULL;
+    msc_vk_returned_finish(vk);
+    vk->api.vkDestroySemaphore(vk->device, vk->timeline, NULL);
     vk->api.vkDestroyCommandPool(vk->device, vk->command_pool, NULL);
 }
 
@@ -97,8 +121,7 @@ static bool conflicts(const struct msc_vk *vk, const struct msc_vk_range *r) {
     return false;
 }
 
-// Notes what the next command touches, with a barrier before it where it needs one.
-static void touch(struct msc_vk *vk, struct msc_vk_batch *b, const struct msc_vk_range ranges[],
+void msc_vk_touch(struct msc_vk *vk, struct msc_vk_batch *b, const struct msc_vk_range ranges[],
                   int n) {
     bool needs_barrier = vk->n_ranges + n > MSC_VK_MAX_RANGES;
     for (int i = 0; i < n && !needs_barrier; i++) {
@@ -111,78 +134,102 @@ static void touch(struct msc_vk *vk, struct msc_vk_batch *b, const struct msc_vk
     vk->n_ranges += n;
 }
 
-static struct msc_vk_range range_of(const struct msc_vk_block *block, bool is_write) {
-    return (struct msc_vk_range){block->arena, block->offset, block->offset + block->n_bytes,
-                                 is_write};
+// ---- Waiting ----------------------------------------------------------------------------------
+
+static enum msc_status wait_until(struct msc_vk *vk, uint64_t value) {
+    VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                .semaphoreCount = 1,
+                                .pSemaphores = &vk->timeline,
+                                .pValues = &value};
+    return msc_vk_check(vk->api.vkWaitSemaphores(vk->device, &info, UINT64_MAX), "a batch");
 }
 
-// Texel views are of a whole arena; what the shader may read through them is counted as read.
-static struct msc_vk_range range_of_binding(const struct msc_vk_binding *b) {
-    if (b->kind == MSC_VK_QUADS || b->kind == MSC_VK_FLOATS) {
-        return (struct msc_vk_range){b->block->arena, 0, b->block->arena->n_bytes, false};
-    }
-    return range_of(b->block, b->kind != MSC_VK_READ);
+bool msc_vk_is_idle(struct msc_vk *vk) {
+    uint64_t n_done = 0;
+    return !vk->batches[vk->batch].is_recording &&
+           vk->api.vkGetSemaphoreCounterValue(vk->device, vk->timeline, &n_done) == VK_SUCCESS &&
+           n_done == vk->n_submitted;
 }
 
-// ---- Recording and submitting -----------------------------------------------------------------
-
-static enum msc_status wait_for(struct msc_vk *vk, struct msc_vk_batch *b) {
-    if (!b->is_running) {
+// Adds a batch's timestamps, which are there, to the shaders'.
+static enum msc_status read_times(struct msc_vk *vk, struct msc_vk_batch *b) {
+    uint64_t ticks[MSC_VK_BATCH_DISPATCHES + 1];
+    if (!b->is_timed) {
         return MSC_OK;
     }
-    MSC_TRY(msc_vk_check(vk->api.vkWaitForFences(vk->device, 1, &b->fence, VK_TRUE, UINT64_MAX),
-                         "a batch"));
-    b->is_running = false;
-    MSC_TRY(msc_vk_check(vk->api.vkResetFences(vk->device, 1, &b->fence), "a fence"));
-    if (vk->queries) {
-        uint64_t ticks[2];
-        uint32_t first = 2 * (uint32_t)(b - vk->batches);
-        MSC_TRY(msc_vk_check(vk->api.vkGetQueryPoolResults(vk->device, vk->queries, first, 2,
-                                                           sizeof(ticks), ticks, sizeof(ticks[0]),
-                                                           VK_QUERY_RESULT_64_BIT),
-                             "timestamps"));
-        vk->busy_seconds +=
-            (double)(ticks[1] - ticks[0]) * (double)vk->properties.limits.timestampPeriod * 1e-9;
+    b->is_timed = false;
+    MSC_TRY(msc_vk_check(
+        vk->api.vkGetQueryPoolResults(vk->device, b->queries, 0, (uint32_t)b->n_dispatches + 1,
+                                      sizeof(ticks), ticks, sizeof(ticks[0]),
+                                      VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
+        "timestamps"));
+    for (int i = 0; i < b->n_dispatches; i++) {
+        struct msc_vk_timing *t = &vk->timings[b->shaders[i]];
+        t->n++;
+        t->seconds += (double)(ticks[i + 1] - ticks[i]) *
+                      (double)vk->properties.limits.timestampPeriod * 1e-9;
     }
     return MSC_OK;
 }
 
-static enum msc_status begin(struct msc_vk *vk, struct msc_vk_batch **out) {
+// ---- Recording and submitting -----------------------------------------------------------------
+
+static void stamp(struct msc_vk *vk, struct msc_vk_batch *b, uint32_t index) {
+    if (vk->timings) {
+        vk->api.vkCmdWriteTimestamp(b->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, b->queries,
+                                    index);
+    }
+}
+
+enum msc_status msc_vk_begin(struct msc_vk *vk, struct msc_vk_batch **out) {
     struct msc_vk_batch *b = &vk->batches[vk->batch];
     *out = b;
     if (b->is_recording) {
         return MSC_OK;
     }
-    MSC_TRY(wait_for(vk, b));
+    MSC_TRY(wait_until(vk, b->value));
+    MSC_TRY(read_times(vk, b));
     MSC_TRY(
         msc_vk_check(vk->api.vkResetDescriptorPool(vk->device, b->descriptors, 0), "descriptors"));
     MSC_TRY(msc_vk_check(vk->api.vkResetCommandBuffer(b->commands, 0), "a command buffer"));
     VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                      .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
     MSC_TRY(msc_vk_check(vk->api.vkBeginCommandBuffer(b->commands, &info), "a command buffer"));
-    b->staging_used = 0;
+    b->staging_used = b->rows_used = 0;
     b->n_dispatches = 0;
     b->is_recording = true;
-    vk->is_idle = false;
-    if (vk->queries) {
-        uint32_t first = 2 * (uint32_t)vk->batch;
-        vk->api.vkCmdResetQueryPool(b->commands, vk->queries, first, 2);
-        vk->api.vkCmdWriteTimestamp(b->commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, vk->queries,
-                                    first);
+    if (vk->timings) {
+        vk->api.vkCmdResetQueryPool(b->commands, b->queries, 0, MSC_VK_BATCH_DISPATCHES + 1);
     }
+    stamp(vk, b, 0);
     // What an earlier batch wrote is seen by this one.
     put_barrier(vk, b);
     return MSC_OK;
 }
 
-static enum msc_status submit(struct msc_vk *vk) {
+static enum msc_status submit_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
+    uint64_t value = vk->n_submitted + 1;
+    VkTimelineSemaphoreSubmitInfo timeline = {
+        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        .signalSemaphoreValueCount = 1,
+        .pSignalSemaphoreValues = &value};
+    VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                         .pNext = &timeline,
+                         .commandBufferCount = 1,
+                         .pCommandBuffers = &b->commands,
+                         .signalSemaphoreCount = 1,
+                         .pSignalSemaphores = &vk->timeline};
+    MSC_TRY(msc_vk_check(vk->api.vkQueueSubmit(vk->queue, 1, &info, VK_NULL_HANDLE), "a batch"));
+    vk->n_submitted = b->value = value;
+    b->is_timed = vk->timings != NULL;
+    vk->batch = (vk->batch + 1) % MSC_VK_BATCHES;
+    return MSC_OK;
+}
+
+enum msc_status msc_vk_submit(struct msc_vk *vk) {
     struct msc_vk_batch *b = &vk->batches[vk->batch];
     if (!b->is_recording) {
         return MSC_OK;
-    }
-    if (vk->queries) {
-        vk->api.vkCmdWriteTimestamp(b->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, vk->queries,
-                                    2 * (uint32_t)vk->batch + 1);
     }
     VkMemoryBarrier to_host = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                .srcAccessMask =
@@ -192,143 +239,40 @@ static enum msc_status submit(struct msc_vk *vk) {
                                  NULL, 0, NULL);
     b->is_recording = false;
     MSC_TRY(msc_vk_check(vk->api.vkEndCommandBuffer(b->commands), "a command buffer"));
-    VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                         .commandBufferCount = 1,
-                         .pCommandBuffers = &b->commands};
-    MSC_TRY(msc_vk_check(vk->api.vkQueueSubmit(vk->queue, 1, &info, b->fence), "a batch"));
-    b->is_running = true;
-    vk->batch = (vk->batch + 1) % MSC_VK_BATCHES;
-    return MSC_OK;
+    return submit_batch(vk, b);
+}
+
+enum msc_status msc_vk_submit_and_wait(struct msc_vk *vk) {
+    MSC_TRY(msc_vk_submit(vk));
+    uint64_t value = vk->n_submitted;
+    msc_vk_unlock(vk);
+    enum msc_status status = wait_until(vk, value);
+    msc_vk_lock(vk);
+    return status;
 }
 
 enum msc_status msc_vk_flush(struct msc_vk *vk) {
-    if (vk->is_idle) {
-        return MSC_OK;
-    }
-    MSC_TRY(submit(vk));
+    MSC_TRY(msc_vk_submit_and_wait(vk));
     for (int i = 0; i < MSC_VK_BATCHES; i++) {
-        MSC_TRY(wait_for(vk, &vk->batches[i]));
-    }
-    vk->is_idle = true;
-    return MSC_OK;
-}
-
-// ---- Dispatching ------------------------------------------------------------------------------
-
-static void write_descriptors(struct msc_vk *vk, VkDescriptorSet set,
-                              const struct msc_vk_dispatch *d) {
-    VkWriteDescriptorSet writes[MSC_VK_MAX_BINDINGS];
-    VkDescriptorBufferInfo buffers[MSC_VK_MAX_BINDINGS];
-    for (int i = 0; i < d->n_bindings; i++) {
-        const struct msc_vk_binding *b = &d->bindings[i];
-        const struct msc_vk_arena *arena = b->block->arena;
-        bool is_texel = b->kind == MSC_VK_QUADS || b->kind == MSC_VK_FLOATS;
-        writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                           .dstSet = set,
-                                           .dstBinding = (uint32_t)i,
-                                           .descriptorCount = 1,
-                                           .descriptorType =
-                                               is_texel ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
-                                                        : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER};
-        if (is_texel) {
-            writes[i].pTexelBufferView = b->kind == MSC_VK_QUADS ? &arena->quads : &arena->floats;
-        } else {
-            buffers[i] =
-                (VkDescriptorBufferInfo){arena->buffer, b->block->offset, b->block->n_bytes};
-            writes[i].pBufferInfo = &buffers[i];
+        struct msc_vk_batch *b = &vk->batches[i];
+        if (!b->is_recording && b->is_timed) {
+            MSC_TRY(read_times(vk, b));
         }
     }
-    vk->api.vkUpdateDescriptorSets(vk->device, (uint32_t)d->n_bindings, writes, 0, NULL);
-}
-
-enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch *d) {
-    const struct msc_vk_layout *layout = d->pipeline->layout;
-    struct msc_vk_range ranges[MSC_VK_MAX_BINDINGS];
-    struct msc_vk_batch *b;
-    VkDescriptorSet set;
-    assert(d->n_bindings == (int)layout->n_bindings);
-    for (int i = 0; i < 3; i++) {
-        if (d->groups[i] == 0) {
-            return MSC_OK;
-        }
-        if (d->groups[i] > vk->properties.limits.maxComputeWorkGroupCount[i]) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: %u workgroups along axis %d, at most %u",
-                            d->groups[i], i, vk->properties.limits.maxComputeWorkGroupCount[i]);
-        }
-    }
-    MSC_TRY(begin(vk, &b));
-    for (int i = 0; i < d->n_bindings; i++) {
-        ranges[i] = range_of_binding(&d->bindings[i]);
-    }
-    touch(vk, b, ranges, d->n_bindings);
-    VkDescriptorSetAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-                                            .descriptorPool = b->descriptors,
-                                            .descriptorSetCount = 1,
-                                            .pSetLayouts = &layout->set};
-    MSC_TRY(
-        msc_vk_check(vk->api.vkAllocateDescriptorSets(vk->device, &allocate, &set), "descriptors"));
-    write_descriptors(vk, set, d);
-    vk->api.vkCmdBindPipeline(b->commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->pipeline->pipeline);
-    vk->api.vkCmdBindDescriptorSets(b->commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout->pipeline,
-                                    0, 1, &set, 0, NULL);
-    vk->api.vkCmdPushConstants(b->commands, layout->pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                               d->push_bytes, d->push);
-    vk->api.vkCmdDispatch(b->commands, d->groups[0], d->groups[1], d->groups[2]);
-    return ++b->n_dispatches < BATCH_DISPATCHES ? MSC_OK : submit(vk);
-}
-
-// ---- Copying ----------------------------------------------------------------------------------
-
-// One piece through the batch's staging buffer.
-static enum msc_status upload_piece(struct msc_vk *vk, const struct msc_vk_block *to,
-                                    uint64_t offset, const char *from, uint64_t n_bytes) {
-    struct msc_vk_batch *b;
-    MSC_TRY(begin(vk, &b));
-    if (b->staging_used + n_bytes > STAGING_BYTES) {
-        MSC_TRY(submit(vk));
-        MSC_TRY(begin(vk, &b));
-    }
-    memcpy(b->staging->mapped + b->staging_used, from, n_bytes);
-    struct msc_vk_range range = range_of(to, true);
-    touch(vk, b, &range, 1);
-    VkBufferCopy copy = {b->staging_used, to->offset + offset, n_bytes};
-    vk->api.vkCmdCopyBuffer(b->commands, b->staging->buffer, to->arena->buffer, 1, &copy);
-    b->staging_used += (n_bytes + 15) / 16 * 16;
     return MSC_OK;
 }
 
-enum msc_status msc_vk_upload(struct msc_vk *vk, const struct msc_vk_block *to, const void *from,
-                              uint64_t n_bytes) {
-    assert(n_bytes <= to->n_bytes);
-    if (vk->is_idle && to->arena->mapped) {
-        memcpy(to->arena->mapped + to->offset, from, n_bytes);
-        return MSC_OK;
+// A device that has nothing to do is given what there is; one that is busy can wait for more.
+enum msc_status msc_vk_count_dispatch(struct msc_vk *vk, struct msc_vk_batch *b,
+                                      enum msc_vk_shader shader) {
+    uint64_t n_done;
+    b->shaders[b->n_dispatches++] = shader;
+    stamp(vk, b, (uint32_t)b->n_dispatches);
+    bool is_full = b->n_dispatches == MSC_VK_BATCH_DISPATCHES;
+    if (!is_full && b->n_dispatches % LOOK_EVERY == 0) {
+        MSC_TRY(msc_vk_check(
+            vk->api.vkGetSemaphoreCounterValue(vk->device, vk->timeline, &n_done), "a batch"));
+        is_full = n_done == vk->n_submitted;
     }
-    for (uint64_t at = 0; at < n_bytes; at += STAGING_BYTES) {
-        uint64_t n = n_bytes - at < STAGING_BYTES ? n_bytes - at : STAGING_BYTES;
-        MSC_TRY(upload_piece(vk, to, at, (const char *)from + at, n));
-    }
-    return MSC_OK;
-}
-
-enum msc_status msc_vk_download(struct msc_vk *vk, void *to, const struct msc_vk_block *from,
-                                uint64_t n_bytes) {
-    assert(n_bytes <= from->n_bytes);
-    if (from->arena->mapped) {
-        MSC_TRY(msc_vk_flush(vk));
-        memcpy(to, from->arena->mapped + from->offset, n_bytes);
-        return MSC_OK;
-    }
-    for (uint64_t at = 0; at < n_bytes; at += STAGING_BYTES) {
-        uint64_t n = n_bytes - at < STAGING_BYTES ? n_bytes - at : STAGING_BYTES;
-        struct msc_vk_batch *b;
-        MSC_TRY(begin(vk, &b));
-        struct msc_vk_range range = range_of(from, false);
-        touch(vk, b, &range, 1);
-        VkBufferCopy copy = {from->offset + at, 0, n};
-        vk->api.vkCmdCopyBuffer(b->commands, from->arena->buffer, vk->returned->buffer, 1, &copy);
-        MSC_TRY(msc_vk_flush(vk));
-        memcpy((char *)to + at, vk->returned->mapped, n);
-    }
-    return MSC_OK;
+    return is_full ? msc_vk_submit(vk) : MSC_OK;
 }

@@ -13,16 +13,16 @@
 
 // ---- Tuning -----------------------------------------------------------------------------------
 
-// The first row that fits a device; vendor 0 is any. Family G's numbers for GPUs follow common
-// practice; family U's were measured on lavapipe.
+// The first row that fits a device; vendor 0 is any. Numbers for GPUs follow common practice, those
+// of software drivers were measured on lavapipe.
 static const struct {
     uint32_t vendor;
     bool is_software;
     struct msc_vk_tuning tuning;
 } rows[] = {
-    {0, true, {true, 64, 64, 4, 2, 32, 32, 32, 8, 4, 4}},
-    {0x10de, false, {false, 256, 4, 8, 2, 32, 64, 64, 16, 4, 4}}, // NVIDIA
-    {0, false, {false, 128, 4, 8, 2, 32, 32, 32, 16, 4, 4}},
+    {0, true, {true, 64, 64, 4, MSC_VK_SMALL_TILES}},
+    {0x10de, false, {false, 256, 4, 256, MSC_VK_ALL_TILES}}, // NVIDIA
+    {0, false, {false, 128, 4, 64, MSC_VK_MEDIUM_TILES}},
 };
 
 static struct msc_vk_tuning tuning_of(const VkPhysicalDeviceProperties *p) {
@@ -236,6 +236,20 @@ int msc_vulkan_first_gpu(void) {
     return -1;
 }
 
+// Bytes of an arena: large, so that what the calls of one dispatch bind lies in the same one.
+static uint64_t choose_arena_bytes(const struct msc_vk *vk) {
+    const VkPhysicalDeviceMemoryProperties *m = &vk->memory_properties;
+    uint64_t heap = 0;
+    for (uint32_t i = 0; i < m->memoryHeapCount; i++) {
+        bool is_local = (m->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0;
+        heap = is_local && m->memoryHeaps[i].size > heap ? m->memoryHeaps[i].size : heap;
+    }
+    const uint64_t least = (uint64_t)64 << 20, most = (uint64_t)1 << 30;
+    uint64_t bytes = heap / 64 < least ? least : heap / 64 < most ? heap / 64 : most;
+    uint64_t range = vk->block_limit / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT;
+    return bytes < range ? bytes / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT : range;
+}
+
 // Shaders index with 31 bits, and family U reads any block as texels of one float.
 static void limit_blocks(struct msc_vk *vk) {
     const VkPhysicalDeviceLimits *l = &vk->properties.limits;
@@ -247,6 +261,7 @@ static void limit_blocks(struct msc_vk *vk) {
     if (vk->tuning.is_family_u && texels < vk->block_limit) {
         vk->block_limit = texels;
     }
+    vk->arena_bytes = choose_arena_bytes(vk);
 }
 
 static enum msc_status choose_device(struct msc_vk *vk, int index) {
@@ -269,11 +284,11 @@ static enum msc_status choose_device(struct msc_vk *vk, int index) {
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s has no queue that computes",
                         vk->properties.deviceName);
     }
-    if (vk->properties.limits.maxPerStageDescriptorStorageBuffers < MSC_VK_MAX_BINDINGS) {
+    if (vk->properties.limits.maxPerStageDescriptorStorageBuffers <= MSC_VK_MAX_BINDINGS) {
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s binds %u buffers at a time, expected %d",
                         vk->properties.deviceName,
                         vk->properties.limits.maxPerStageDescriptorStorageBuffers,
-                        MSC_VK_MAX_BINDINGS);
+                        MSC_VK_MAX_BINDINGS + 1);
     }
     vk->queue_family = (uint32_t)family;
     vk->tuning = tuning_of(&vk->properties);
@@ -282,13 +297,32 @@ static enum msc_status choose_device(struct msc_vk *vk, int index) {
     return MSC_OK;
 }
 
+// What every device must have: both are optional in Vulkan 1.2 by the letter alone.
+static enum msc_status find_features(struct msc_vk *vk) {
+    VkPhysicalDeviceVulkan12Features has = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+    VkPhysicalDeviceFeatures2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                     .pNext = &has};
+    vk->api.vkGetPhysicalDeviceFeatures2(vk->physical, &all);
+    if (!has.timelineSemaphore || !has.storageBuffer8BitAccess) {
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s has no %s", vk->properties.deviceName,
+                        has.timelineSemaphore ? "buffers of bytes" : "timeline semaphores");
+    }
+    return MSC_OK;
+}
+
 static enum msc_status create_device(struct msc_vk *vk) {
     float priority = 1.0f;
+    VkPhysicalDeviceVulkan12Features features = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+        .storageBuffer8BitAccess = VK_TRUE,
+        .timelineSemaphore = VK_TRUE};
     VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                      .queueFamilyIndex = vk->queue_family,
                                      .queueCount = 1,
                                      .pQueuePriorities = &priority};
     VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                               .pNext = &features,
                                .queueCreateInfoCount = 1,
                                .pQueueCreateInfos = &queue};
     MSC_TRY(
@@ -296,19 +330,6 @@ static enum msc_status create_device(struct msc_vk *vk) {
     MSC_TRY(msc_vk_api_load_device(&vk->api, vk->device));
     vk->api.vkGetDeviceQueue(vk->device, vk->queue_family, 0, &vk->queue);
     return MSC_OK;
-}
-
-// Timestamps around every batch, where MSC_VULKAN_TIME=1 asks for them and the device has them.
-static enum msc_status create_queries(struct msc_vk *vk) {
-    const char *value = getenv("MSC_VULKAN_TIME");
-    if (!value || strcmp(value, "1") != 0 || !vk->properties.limits.timestampComputeAndGraphics) {
-        return MSC_OK;
-    }
-    VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
-                                  .queryType = VK_QUERY_TYPE_TIMESTAMP,
-                                  .queryCount = 2 * MSC_VK_BATCHES};
-    return msc_vk_check(vk->api.vkCreateQueryPool(vk->device, &info, NULL, &vk->queries),
-                        "timestamps");
 }
 
 // ---- Opening and closing ----------------------------------------------------------------------
@@ -326,12 +347,15 @@ static enum msc_status init(struct msc_vk *vk, const struct msc_backend_options 
         MSC_TRY(listen(vk));
     }
     MSC_TRY(choose_device(vk, options->device));
+    MSC_TRY(find_features(vk));
     MSC_TRY(create_device(vk));
-    MSC_TRY(create_queries(vk));
     MSC_TRY(msc_vk_cache_open(vk));
     MSC_TRY(msc_vk_pipelines_init(vk));
     MSC_TRY(msc_vk_commands_init(vk));
-    return msc_vk_probe(vk);
+    msc_vk_lock(vk);
+    enum msc_status status = msc_vk_probe(vk);
+    msc_vk_unlock(vk);
+    return status;
 }
 
 enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_options *options) {
@@ -351,10 +375,18 @@ enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_option
 }
 
 static void close_device(struct msc_vk *vk) {
+    if (vk->batches) {
+        msc_vk_lock(vk);
+        (void)msc_vk_flush(vk);
+        msc_vk_unlock(vk);
+    }
     vk->api.vkDeviceWaitIdle(vk->device);
-    if (vk->queries) {
-        msc_log(vk->log, MSC_LOG_INFO, "vulkan: %.3f s of computing", vk->busy_seconds);
-        vk->api.vkDestroyQueryPool(vk->device, vk->queries, NULL);
+    for (int i = 0; vk->timings && i < MSC_VK_SHADER_COUNT; i++) {
+        if (vk->timings[i].n > 0) {
+            msc_log(vk->log, MSC_LOG_INFO, "vulkan: %s: %.6f s in %llu dispatches",
+                    msc_vk_shader_name((enum msc_vk_shader)i), vk->timings[i].seconds,
+                    (unsigned long long)vk->timings[i].n);
+        }
     }
     msc_vk_commands_finish(vk);
     msc_vk_pipelines_finish(vk);

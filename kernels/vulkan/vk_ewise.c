@@ -198,36 +198,51 @@ void msc_vk_program_destroy(struct msc_vk_program *p, struct msc_vk_backend *b) 
 // ---- Running ----------------------------------------------------------------------------------
 
 static const struct msc_vk_block *operand_block(const struct operand *o,
-                                                const struct msc_call *call) {
+                                                const struct msc_call *call,
+                                                const struct msc_vk_block *anchor) {
     switch (o->source) {
     case MSC_EWISE_FROM_INPUT:
         return msc_vk_block_of(&call->inputs[o->input]);
     case MSC_EWISE_FROM_ANCHOR:
-        return msc_vk_block_of(&call->outputs[0]);
+        return anchor;
     default:
         return o->constant;
     }
 }
 
+static void fill_call(struct msc_vk_call *c, const struct msc_vk_program *p,
+                      const struct msc_vk_backend *b, const struct msc_call *call,
+                      const struct msc_vk_block *anchor) {
+    const struct msc_vk_block *y = msc_vk_block_of(&call->outputs[0]);
+    c->row[0] = y != NULL;
+    msc_vk_put_forms(c, &c->row[1], call->quantized, call->n_quantized);
+    c->blocks[0] = y ? y : &c->forms;
+    c->blocks[1] = p->dims;
+    for (int i = 0; i < MAX_OPERANDS; i++) {
+        c->blocks[2 + i] =
+            i < p->n_operands ? operand_block(&p->operands[i], call, anchor) : b->nothing;
+    }
+    c->blocks[2 + MAX_OPERANDS] = call->n_quantized > 0 ? &c->forms : y;
+}
+
 enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk_backend *b,
-                                   const struct msc_call *call) {
+                                   const struct msc_call calls[],
+                                   const struct msc_vk_block *const anchors[], int n) {
+    static const enum msc_vk_kind kinds[3 + MAX_OPERANDS] = {
+        [0] = MSC_VK_READ_WRITE, [2 + MAX_OPERANDS] = MSC_VK_WRITE};
+    struct msc_vk_dispatch d;
     if (!p) {
         return MSC_OK;
     }
     uint32_t push[2] = {(uint32_t)p->n, 0};
-    struct msc_vk_dispatch d = {.pipeline = p->pipeline,
-                                .n_bindings = 2 + MAX_OPERANDS,
-                                .push = push,
-                                .push_bytes = sizeof(push),
-                                .groups = {1, 1, 1}};
-    d.bindings[0] = (struct msc_vk_binding){msc_vk_block_of(&call->outputs[0]), MSC_VK_READ_WRITE};
-    d.bindings[1] = (struct msc_vk_binding){p->dims, MSC_VK_READ};
-    for (int i = 0; i < MAX_OPERANDS; i++) {
-        const struct msc_vk_block *block =
-            i < p->n_operands ? operand_block(&p->operands[i], call) : b->nothing;
-        d.bindings[2 + i] = (struct msc_vk_binding){block, MSC_VK_READ};
+    msc_vk_dispatch_init(&d, p->pipeline, 3 + MAX_OPERANDS, kinds);
+    for (int i = 0; i < n; i++) {
+        fill_call(msc_vk_add_call(&d), p, b, &calls[i], anchors ? anchors[i] : NULL);
     }
     d.groups[0] = msc_vk_spread(b->vk, p->n, &push[1]);
+    d.push = push;
+    d.push_bytes = sizeof(push);
+    d.n_row = 1 + MSC_VK_FORM_WORDS;
     return msc_vk_dispatch(b->vk, &d);
 }
 
@@ -249,9 +264,10 @@ static void release(void *kernel, struct msc_vk_backend *b) {
     msc_vk_program_destroy(kernel, b);
 }
 
-static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call *call) {
-    return msc_vk_program_run(kernel, b, call);
+static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
+                           int n) {
+    return msc_vk_program_run(kernel, b, calls, NULL, n);
 }
 
 const struct msc_vk_family msc_vk_ewise = {
-    .name = "element-wise", .prepare = prepare, .release = release, .run = run};
+    .name = "element-wise", .prepare = prepare, .release = release, .run = run, .writes_forms = true};

@@ -13,23 +13,27 @@ enum {
     HAS_BIAS = 2,
     HAS_LIMITS = 4,
     HAS_ONE_SCALE = 8,
+    HAS_Y = 16,
 };
 
+// Words of a row as shaders/conv.glsl has them.
+enum { FLAGS, X_SCALE, BYTES, FORMS = BYTES + MSC_VK_BYTES_WORDS, N_ROW = FORMS + MSC_VK_FORM_WORDS };
+
 struct push {
-    uint32_t x_base, w_base, x_step, w_step, y_step;
-    uint32_t n_rows, n_cols, y_row, w_row;
-    uint32_t flags;
-    float x_scale, low, high;
+    uint32_t x_step, w_step, y_step;
+    uint32_t n_z, n_rows, n_cols, y_row, w_row;
+    float low, high;
     uint32_t tail_step, n_channels, per_lane;
 };
 
 struct msc_vk_gemm {
-    struct msc_vk_pipeline *pipeline;
+    struct msc_vk_gemm_desc desc;
+    struct msc_vk_gemm_weight weight;
+    bool is_pointwise, is_transposed, has_x_quads, has_y_quads;
     struct msc_vk_block *geometry;
-    enum msc_vk_binding_kind x_kind, w_kind;
-    uint32_t x_unit, w_unit; // floats in what is read at once
-    uint32_t groups[3];
-    struct push push;
+    struct push push; // of floats
+    // By unit and tile, made when first used.
+    struct msc_vk_pipeline *pipelines[MSC_VK_UNIT_COUNT][MSC_VK_MAX_TILES];
 };
 
 // ---- Describing -------------------------------------------------------------------------------
@@ -107,108 +111,32 @@ static void set_geometry(geometry g, const struct msc_vk_gemm_desc *desc) {
     g[STRIDE][3] = d ? (int32_t)(d->out_channels / d->in_channels) : 1;
 }
 
-// ---- Choosing a shader ------------------------------------------------------------------------
-
-static uint32_t power_of_two_above(int64_t n) {
-    uint32_t p = 1;
-    while (p < n) {
-        p *= 2;
-    }
-    return p;
-}
-
-struct choice {
-    enum msc_vk_shader shader;
-    uint32_t constants[9];
-    int n_constants;
-};
-
-static void choose_depthwise(struct msc_vk_gemm *g, struct choice *c, const struct msc_vk *vk,
-                             const struct msc_vk_gemm_desc *desc) {
-    bool is_u = vk->tuning.is_family_u;
-    c->shader = is_u ? MSC_VK_DEPTHWISE_U : MSC_VK_DEPTHWISE_G;
-    c->n_constants = 4;
-    g->x_kind = g->w_kind = is_u ? MSC_VK_FLOATS : MSC_VK_READ;
-    g->x_unit = g->w_unit = 1;
-    g->groups[0] = msc_vk_spread(vk, (uint64_t)(desc->n_rows * desc->n_cols), &g->push.per_lane);
-    g->groups[1] = g->groups[2] = 1;
-    c->constants[0] = vk->tuning.lanes;
-}
-
-static void choose_u(struct msc_vk_gemm *g, struct choice *c, const struct msc_vk *vk,
-                     const struct msc_vk_gemm_desc *desc) {
-    const struct msc_vk_tuning *t = &vk->tuning;
-    bool has_quads = desc->depth % 4 == 0 && desc->x_row % 4 == 0 && desc->x_step % 4 == 0;
-    int64_t n_quads = msc_vk_gemm_weight_shape(desc).row / 4;
-    uint32_t rows = t->u_rows;
-    if (desc->n_rows < (int64_t)rows * 4) {
-        rows = desc->n_rows == 1 ? 1 : 4;
-    }
-    uint32_t row_lanes = power_of_two_above((desc->n_rows + rows - 1) / rows);
-    row_lanes = row_lanes < t->u_lanes ? row_lanes : t->u_lanes;
-    uint32_t quads = n_quads % t->u_quads == 0 ? t->u_quads : 1;
-    c->shader = has_quads ? MSC_VK_CONV_U_QUADS : MSC_VK_CONV_U_FLOATS;
-    c->n_constants = 7;
-    c->constants[0] = t->u_lanes;
-    c->constants[4] = rows;
-    c->constants[5] = quads;
-    c->constants[6] = row_lanes;
-    g->x_kind = has_quads ? MSC_VK_QUADS : MSC_VK_FLOATS;
-    g->w_kind = MSC_VK_QUADS;
-    g->x_unit = has_quads ? 4 : 1;
-    g->w_unit = 4;
-    g->groups[0] = msc_vk_groups((uint64_t)desc->n_rows, (uint64_t)row_lanes * rows);
-    g->groups[1] = msc_vk_groups((uint64_t)n_quads, (uint64_t)(t->u_lanes / row_lanes) * quads);
-    g->groups[2] = (uint32_t)desc->n_z;
-}
-
-static void choose_g(struct msc_vk_gemm *g, struct choice *c, const struct msc_vk *vk,
-                     const struct msc_vk_gemm_desc *desc) {
-    const struct msc_vk_tuning *t = &vk->tuning;
-    c->shader = MSC_VK_CONV_G;
-    c->n_constants = 9;
-    c->constants[0] = t->g_rows / t->g_row * (t->g_cols / t->g_col);
-    c->constants[4] = t->g_rows;
-    c->constants[5] = t->g_cols;
-    c->constants[6] = t->g_depth;
-    c->constants[7] = t->g_row;
-    c->constants[8] = t->g_col;
-    g->x_kind = g->w_kind = MSC_VK_READ;
-    g->x_unit = g->w_unit = 1;
-    g->groups[0] = msc_vk_groups((uint64_t)desc->n_rows, t->g_rows);
-    g->groups[1] = msc_vk_groups((uint64_t)desc->n_cols, t->g_cols);
-    g->groups[2] = (uint32_t)desc->n_z;
-}
-
 // ---- Creating ---------------------------------------------------------------------------------
 
 static enum msc_status init(struct msc_vk_gemm *g, struct msc_vk_backend *b,
                             const struct msc_vk_gemm_desc *desc) {
-    struct choice c = {.constants = {0}};
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
-    if (w.is_depthwise) {
-        choose_depthwise(g, &c, b->vk, desc);
-    } else if (b->vk->tuning.is_family_u) {
-        choose_u(g, &c, b->vk, desc);
-    } else {
-        choose_g(g, &c, b->vk, desc);
-    }
-    c.constants[2] = !desc->window || is_pointwise(desc->window);
-    c.constants[3] = desc->window && desc->window->kind == MSC_DENSE_CONV_TRANSPOSE;
-    g->push.x_step = (uint32_t)(desc->x_step / g->x_unit);
-    g->push.w_step = (uint32_t)(desc->w_step / g->w_unit);
-    g->push.y_step = (uint32_t)desc->y_step;
-    g->push.n_rows = (uint32_t)desc->n_rows;
-    g->push.n_cols = (uint32_t)desc->n_cols;
-    g->push.y_row = (uint32_t)desc->y_row;
-    g->push.w_row = (uint32_t)w.row;
-    g->push.tail_step = desc->window ? (uint32_t)desc->n_cols : 0;
-    g->push.n_channels =
-        (uint32_t)(desc->window && !w.is_depthwise ? desc->n_cols * desc->n_z : desc->n_cols);
+    g->desc = *desc;
+    g->weight = w;
+    g->is_pointwise = !desc->window || is_pointwise(desc->window);
+    g->is_transposed = desc->window && desc->window->kind == MSC_DENSE_CONV_TRANSPOSE;
+    g->has_x_quads = desc->depth % 4 == 0 && desc->x_row % 4 == 0 && desc->x_step % 4 == 0;
+    g->has_y_quads = desc->n_cols % 4 == 0 && desc->y_row % 4 == 0 && desc->y_step % 4 == 0;
+    g->push = (struct push){
+        .x_step = (uint32_t)desc->x_step,
+        .w_step = (uint32_t)desc->w_step,
+        .y_step = (uint32_t)desc->y_step,
+        .n_z = (uint32_t)desc->n_z,
+        .n_rows = (uint32_t)desc->n_rows,
+        .n_cols = (uint32_t)desc->n_cols,
+        .y_row = (uint32_t)desc->y_row,
+        .w_row = (uint32_t)w.row,
+        .tail_step = desc->window ? (uint32_t)desc->n_cols : 0,
+        .n_channels = (uint32_t)(desc->window && !w.is_depthwise ? desc->n_cols * desc->n_z
+                                                                 : desc->n_cols)};
     geometry numbers;
     set_geometry(numbers, desc);
-    MSC_TRY(msc_vk_upload_new(b->vk, &g->geometry, numbers, sizeof(numbers)));
-    return msc_vk_pipeline(&g->pipeline, b->vk, c.shader, c.constants, c.n_constants);
+    return msc_vk_upload_new(b->vk, &g->geometry, numbers, sizeof(numbers));
 }
 
 enum msc_status msc_vk_gemm_create(struct msc_vk_gemm **out, struct msc_vk_backend *b,
@@ -233,33 +161,174 @@ void msc_vk_gemm_destroy(struct msc_vk_gemm *g, struct msc_vk_backend *b) {
     }
 }
 
-// ---- Running ----------------------------------------------------------------------------------
-
-// Where a block begins for the shader: bound buffers begin at it, texels at their arena.
-static uint32_t base_of(const struct msc_vk_block *block, enum msc_vk_binding_kind kind,
-                        uint32_t unit) {
-    return kind == MSC_VK_READ ? 0 : (uint32_t)(block->offset / (unit * sizeof(float)));
+void msc_vk_gemm_set_limits(struct msc_vk_gemm *g, float low, float high) {
+    g->push.low = low;
+    g->push.high = high;
 }
 
-enum msc_status msc_vk_gemm_run(const struct msc_vk_gemm *g, struct msc_vk_backend *b,
-                                const struct msc_vk_gemm_call *call) {
+bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b,
+                     enum msc_vk_unit unit) {
+    bool is_g = !b->vk->tuning.is_family_u;
+    return unit == MSC_VK_UNIT_FLOATS ||
+           (is_g && (unit == MSC_VK_UNIT_BYTES || !g->weight.is_depthwise));
+}
+
+// ---- Choosing a shader ------------------------------------------------------------------------
+
+// A dispatch's shader, and how its calls are spread over workgroups.
+struct choice {
+    enum msc_vk_shader shader;
+    uint32_t constants[11];
+    int n_constants;
+    enum msc_vk_kind x_kind, w_kind;
+    uint32_t groups[3];
+    uint32_t per_lane;
+};
+
+static void choose_depthwise(struct choice *c, const struct msc_vk_gemm *g,
+                             const struct msc_vk *vk, enum msc_vk_unit unit) {
+    bool is_u = vk->tuning.is_family_u;
+    c->shader = is_u                        ? MSC_VK_DEPTHWISE_U
+                : unit == MSC_VK_UNIT_BYTES ? MSC_VK_DEPTHWISE_G_BYTES
+                                            : MSC_VK_DEPTHWISE_G;
+    c->n_constants = 4;
+    c->constants[0] = vk->tuning.lanes;
+    c->x_kind = c->w_kind = is_u ? MSC_VK_FLOATS : MSC_VK_READ;
+    c->groups[0] = msc_vk_spread(vk, (uint64_t)(g->desc.n_rows * g->desc.n_cols), &c->per_lane);
+    c->groups[1] = c->groups[2] = 1;
+}
+
+static uint32_t power_of_two_above(int64_t n) {
+    uint32_t p = 1;
+    while (p < n) {
+        p *= 2;
+    }
+    return p;
+}
+
+static void choose_u(struct choice *c, const struct msc_vk_gemm *g,
+                     const struct msc_vk_tile *tile) {
+    int64_t n_rows = g->desc.n_rows, n_quads = g->weight.row / 4;
+    uint32_t lanes = tile->rows / tile->row * (tile->cols / tile->col);
+    uint32_t rows = tile->row;
+    if (n_rows < (int64_t)rows * 4) {
+        rows = n_rows == 1 ? 1 : 4;
+    }
+    uint32_t row_lanes = power_of_two_above((n_rows + rows - 1) / rows);
+    row_lanes = row_lanes < lanes ? row_lanes : lanes;
+    uint32_t quads = n_quads % (tile->col / 4) == 0 ? tile->col / 4 : 1;
+    c->shader = g->has_x_quads ? MSC_VK_CONV_U_QUADS : MSC_VK_CONV_U_FLOATS;
+    c->n_constants = 7;
+    c->constants[0] = lanes;
+    c->constants[4] = rows;
+    c->constants[5] = quads;
+    c->constants[6] = row_lanes;
+    c->x_kind = g->has_x_quads ? MSC_VK_QUADS : MSC_VK_FLOATS;
+    c->w_kind = MSC_VK_QUADS;
+    c->groups[0] = msc_vk_groups((uint64_t)n_rows, (uint64_t)row_lanes * rows);
+    c->groups[1] = msc_vk_groups((uint64_t)n_quads, (uint64_t)(lanes / row_lanes) * quads);
+    c->groups[2] = (uint32_t)g->desc.n_z;
+}
+
+static void choose_g(struct choice *c, const struct msc_vk_gemm *g, const struct msc_vk *vk,
+                     enum msc_vk_unit unit, const struct msc_vk_tile *tile) {
+    const enum msc_vk_shader shaders[MSC_VK_UNIT_COUNT] = {
+        [MSC_VK_UNIT_FLOATS] = MSC_VK_CONV_G,
+        [MSC_VK_UNIT_BYTES] = MSC_VK_CONV_G_BYTES,
+        [MSC_VK_UNIT_INT] = vk->has_dot ? MSC_VK_CONV_G_DOT : MSC_VK_CONV_G_INT};
+    c->shader = shaders[unit];
+    c->n_constants = 11;
+    c->constants[0] = tile->rows / tile->row * (tile->cols / tile->col);
+    c->constants[4] = tile->rows;
+    c->constants[5] = tile->cols;
+    c->constants[6] = tile->depth;
+    c->constants[7] = tile->row;
+    c->constants[8] = tile->col;
+    c->constants[9] = g->has_x_quads;
+    c->constants[10] = g->has_y_quads;
+    c->x_kind = c->w_kind = MSC_VK_READ;
+    c->groups[0] = msc_vk_groups((uint64_t)g->desc.n_rows, tile->rows);
+    c->groups[1] = msc_vk_groups((uint64_t)g->desc.n_cols, tile->cols);
+    c->groups[2] = (uint32_t)g->desc.n_z;
+}
+
+// Sums over taps and channels, for the choice of a tile.
+static uint64_t depth_of(const struct msc_vk_gemm *g) {
+    const struct msc_dense_desc *d = g->desc.window;
+    uint64_t depth = (uint64_t)g->desc.depth;
+    for (int i = 0; d && d->kind != MSC_DENSE_LINEAR && i < d->n_spatial; i++) {
+        depth *= (uint64_t)d->kernel[i];
+    }
+    return depth;
+}
+
+static enum msc_status choose(struct choice *c, struct msc_vk_pipeline **pipeline,
+                              struct msc_vk_gemm *g, struct msc_vk *vk, enum msc_vk_unit unit,
+                              int n_calls) {
+    struct msc_vk_shape shape = {.n = (uint64_t)(g->desc.n_z * n_calls),
+                                 .rows = (uint64_t)g->desc.n_rows,
+                                 .cols = (uint64_t)g->desc.n_cols,
+                                 .depth = depth_of(g),
+                                 .is_integer = unit == MSC_VK_UNIT_INT};
+    int tile = g->weight.is_depthwise ? 0 : msc_vk_choose_tile(vk, &shape);
+    memset(c, 0, sizeof(*c));
+    if (g->weight.is_depthwise) {
+        choose_depthwise(c, g, vk, unit);
+    } else if (vk->tuning.is_family_u) {
+        choose_u(c, g, msc_vk_tile(vk, tile));
+    } else {
+        choose_g(c, g, vk, unit, msc_vk_tile(vk, tile));
+    }
+    c->constants[1] = !vk->divides_exactly;
+    c->constants[2] = g->is_pointwise;
+    c->constants[3] = g->is_transposed;
+    if (!g->pipelines[unit][tile]) {
+        MSC_TRY(msc_vk_pipeline(&g->pipelines[unit][tile], vk, c->shader, c->constants,
+                                c->n_constants));
+    }
+    *pipeline = g->pipelines[unit][tile];
+    return MSC_OK;
+}
+
+// ---- Running ----------------------------------------------------------------------------------
+
+static void fill_call(struct msc_vk_call *c, const struct msc_vk_gemm_call *call,
+                      const struct msc_vk_gemm *g, const struct msc_vk_backend *b) {
+    c->blocks[0] = call->x;
+    c->blocks[1] = call->w;
+    c->blocks[3] = call->tail ? call->tail : b->nothing;
+    c->blocks[4] = g->geometry;
+    c->row[FLAGS] = (call->has_scales ? HAS_SCALES : 0) | (call->has_bias ? HAS_BIAS : 0) |
+                    (call->has_limits ? HAS_LIMITS : 0) |
+                    (call->has_one_scale ? HAS_ONE_SCALE : 0) | (call->y ? HAS_Y : 0);
+    memcpy(&c->row[X_SCALE], &call->x_scale, sizeof(call->x_scale));
+    msc_vk_put_bytes(&c->row[BYTES], &call->bytes);
+    msc_vk_put_forms(c, &c->row[FORMS], call->quantized, call->n_quantized);
+    // A binding that is not written stands for the other one: no dispatch waits for it.
+    c->blocks[2] = call->y ? call->y : &c->forms;
+    c->blocks[5] = call->n_quantized > 0 ? &c->forms : call->y;
+}
+
+enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,
+                                enum msc_vk_unit unit, const struct msc_vk_gemm_call calls[],
+                                int n) {
+    struct choice c;
+    struct msc_vk_pipeline *pipeline;
     struct push push = g->push;
-    push.x_base = base_of(call->x, g->x_kind, g->x_unit);
-    push.w_base = base_of(call->w, g->w_kind, g->w_unit);
-    push.flags = (call->has_scales ? HAS_SCALES : 0) | (call->has_bias ? HAS_BIAS : 0) |
-                 (call->has_limits ? HAS_LIMITS : 0) | (call->has_one_scale ? HAS_ONE_SCALE : 0);
-    push.x_scale = call->x_scale;
-    push.low = call->low;
-    push.high = call->high;
-    struct msc_vk_dispatch d = {.pipeline = g->pipeline,
-                                .n_bindings = 5,
-                                .bindings = {{call->x, g->x_kind},
-                                             {call->w, g->w_kind},
-                                             {call->y, MSC_VK_WRITE},
-                                             {call->tail ? call->tail : b->nothing, MSC_VK_READ},
-                                             {g->geometry, MSC_VK_READ}},
-                                .push = &push,
-                                .push_bytes = sizeof(push),
-                                .groups = {g->groups[0], g->groups[1], g->groups[2]}};
+    struct msc_vk_dispatch d;
+    MSC_TRY(choose(&c, &pipeline, g, b->vk, unit, n));
+    const enum msc_vk_kind kinds[] = {c.x_kind,    c.w_kind,    MSC_VK_WRITE,
+                                      MSC_VK_READ, MSC_VK_READ, MSC_VK_WRITE};
+    msc_vk_dispatch_init(&d, pipeline, 6, kinds);
+    push.per_lane = c.per_lane;
+    push.x_step /= c.x_kind == MSC_VK_QUADS ? 4 : 1;
+    push.w_step /= c.w_kind == MSC_VK_QUADS || unit == MSC_VK_UNIT_INT ? 4 : 1;
+    d.push = &push;
+    d.push_bytes = sizeof(push);
+    d.n_row = N_ROW;
+    memcpy(d.groups, c.groups, sizeof(d.groups));
+    for (int i = 0; i < n; i++) {
+        fill_call(msc_vk_add_call(&d), &calls[i], g, b);
+    }
     return msc_vk_dispatch(b->vk, &d);
 }

@@ -3,7 +3,8 @@
 //
 //     struct msc_vk_gemm_desc desc = {.n_rows = 8, .n_cols = 10, .depth = 64, .x_row = 64, ...};
 //     MSC_TRY(msc_vk_gemm_create(&gemm, b, &desc));
-//     MSC_TRY(msc_vk_gemm_run(gemm, b, &(struct msc_vk_gemm_call){.x = x, .w = w, .y = y}));
+//     struct msc_vk_gemm_call call = {.x = x, .w = w, .y = y};
+//     MSC_TRY(msc_vk_gemm_run(gemm, b, MSC_VK_UNIT_FLOATS, &call, 1));
 #ifndef MSC_KERNELS_VULKAN_VK_GEMM_H
 #define MSC_KERNELS_VULKAN_VK_GEMM_H
 
@@ -14,19 +15,28 @@
 extern "C" {
 #endif
 
+// What is multiplied, and how.
+enum msc_vk_unit {
+    MSC_VK_UNIT_FLOATS,
+    MSC_VK_UNIT_BYTES, // stored bytes by floats: whole numbers, or what they stand for
+    MSC_VK_UNIT_INT,   // stored bytes by signed bytes, sums as int32
+    MSC_VK_UNIT_COUNT
+};
+
 struct msc_vk_gemm_desc {
     // A convolution's window, groups and channels; NULL for a plain product, whose rows of the
     // input are the rows of the output.
     const struct msc_dense_desc *window;
     int64_t n_z;                    // products, or groups
     int64_t n_rows, n_cols, depth;  // of one of them; depth: channels of one tap
-    int64_t x_row, y_row;           // floats between rows
-    int64_t x_step, w_step, y_step; // floats between products
+    int64_t x_row, y_row;           // elements between rows
+    int64_t x_step, w_step, y_step; // elements between products
 };
 
 struct msc_vk_gemm;
 
-// Shape of the weight that a product reads: [z][taps * channels][row], zero where padded.
+// Shape of the weight that a product reads: [z][taps * channels][row], zero where padded. For
+// MSC_VK_UNIT_INT four channels are the bytes of a word: [z][taps * channels / 4][row][4].
 struct msc_vk_gemm_weight {
     int64_t channels;  // depth, rounded up
     int64_t row;       // n_cols, rounded up
@@ -40,16 +50,27 @@ struct msc_vk_gemm_weight msc_vk_gemm_weight_shape(const struct msc_vk_gemm_desc
 enum msc_status msc_vk_gemm_create(struct msc_vk_gemm **out, struct msc_vk_backend *b,
                                    const struct msc_vk_gemm_desc *desc);
 void msc_vk_gemm_destroy(struct msc_vk_gemm *g, struct msc_vk_backend *b); // accepts NULL
+// Is there a shader for it? Floats always.
+bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b,
+                     enum msc_vk_unit unit);
 
 struct msc_vk_gemm_call {
-    const struct msc_vk_block *x, *w, *y;
-    const struct msc_vk_block *tail; // scales, then biases, of all output channels; may be NULL
+    const struct msc_vk_block *x, *w;
+    const struct msc_vk_block *y;    // NULL: not written, its forms are
+    const struct msc_vk_block *tail; // of all output channels: scales, biases, and for
+                                     // MSC_VK_UNIT_INT sums of the weights; may be NULL
     bool has_scales, has_one_scale, has_bias, has_limits;
     float x_scale;
-    float low, high;
+    struct msc_vk_bytes bytes; // of x, for units but floats
+    const struct msc_quantized *quantized; // forms of y (msc_vk_can_write)
+    int32_t n_quantized;
 };
-enum msc_status msc_vk_gemm_run(const struct msc_vk_gemm *g, struct msc_vk_backend *b,
-                                const struct msc_vk_gemm_call *call);
+// At most MSC_VK_MAX_CALLS.
+enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,
+                                enum msc_vk_unit unit, const struct msc_vk_gemm_call calls[],
+                                int n);
+// Limits behind the bias, for calls with has_limits.
+void msc_vk_gemm_set_limits(struct msc_vk_gemm *g, float low, float high);
 
 #ifdef __cplusplus
 }

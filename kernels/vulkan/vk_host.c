@@ -64,12 +64,13 @@ static enum msc_status allocate_views(struct msc_view out[], const struct msc_vi
 
 static enum msc_status download(struct msc_vk_backend *b, const struct msc_view to[],
                                 const struct msc_view from[], int32_t n) {
-    enum msc_status status = MSC_OK;
-    msc_vk_lock(b->vk);
-    for (int32_t i = 0; i < n && status == MSC_OK; i++) {
-        status = msc_vk_download(b->vk, to[i].data, msc_vk_block_of(&from[i]),
-                                 msc_view_n_bytes(&from[i]));
+    struct msc_vk_copy copies[MSC_STEP_MAX_INPUTS];
+    for (int32_t i = 0; i < n; i++) {
+        copies[i] = (struct msc_vk_copy){to[i].data, msc_vk_block_of(&from[i]),
+                                         msc_view_n_bytes(&from[i])};
     }
+    msc_vk_lock(b->vk);
+    enum msc_status status = msc_vk_download(b->vk, copies, (size_t)n);
     msc_vk_unlock(b->vk);
     return status;
 }

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 // Raised whenever a kernel of ours changes a bit of some result.
-#define MSC_VK_KERNELS_VERSION 1
+#define MSC_VK_KERNELS_VERSION 2
 
 struct msc_vk_backend {
     struct msc_backend base;
@@ -39,7 +39,12 @@ struct msc_vk_family {
     enum msc_status (*prepare)(void **kernel, struct msc_vk_backend *b, const struct msc_plan *plan,
                                const struct msc_step *step);
     void (*release)(void *kernel, struct msc_vk_backend *b);
-    enum msc_status (*run)(void *kernel, struct msc_vk_backend *b, const struct msc_call *call);
+    // At most MSC_VK_MAX_CALLS calls, which share their dispatches.
+    enum msc_status (*run)(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
+                           int n);
+    // Runs obey call->quantized where msc_vk_can_write; elsewhere, and in other families, forms are
+    // made from the output behind the run.
+    bool writes_forms;
     // Optional.
     enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b, const struct msc_quant *edit,
                                void **out, size_t *n_bytes);
@@ -64,36 +69,84 @@ static inline struct msc_vk_block *msc_vk_block_of(const struct msc_view *v) {
     return (struct msc_vk_block *)v->data;
 }
 
-// Temporary memory: may be freed as soon as its last use is recorded. MSC_E_NOMEM when short.
-enum msc_status msc_vk_take(struct msc_vk_block **out, struct msc_vk_backend *b, uint64_t n_bytes);
+// Temporary memory, one block for each of n calls: may be freed as soon as its last use is recorded.
+// All are NULL when it is short (MSC_E_NOMEM).
+enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b, int n,
+                            uint64_t n_bytes);
+void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n); // accepts NULLs
 
 // Workgroups of a kernel over n elements, and how many of them a lane takes.
 uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint32_t *per_lane);
 
+// A kernel from one input to output 0, with numbers that all calls share or NULL.
+struct msc_vk_simple {
+    const struct msc_vk_pipeline *pipeline;
+    int32_t input;
+    const struct msc_vk_block *numbers;
+    const void *push;
+    uint32_t push_bytes;
+    uint32_t groups; // of one call
+};
+enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_backend *b,
+                                  const struct msc_call calls[], int n);
+
 // ---- vk_quantize.c ----------------------------------------------------------------------------
 
-enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_view *in,
-                                const struct msc_view *out, const struct msc_quant *q);
-// Floats of the stored integers: of one digit ((q - z) >> shift & mask), or dequantised.
-enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_view *in,
-                              const struct msc_vk_block *out, int shift, int32_t mask);
-enum msc_status msc_vk_dequantize(struct msc_vk_backend *b, const struct msc_view *in,
-                                  const struct msc_vk_block *out);
-// sums += product * 2^shift; the first time they are set.
-enum msc_status msc_vk_add_digit(struct msc_vk_backend *b, const struct msc_vk_block *product,
-                                 const struct msc_vk_block *sums, uint64_t n, int shift,
-                                 bool is_first);
-// What finishes whole-number sums; `tail` has scales and biases [2][channels], or is NULL where
-// `scale` alone is the factor.
-struct msc_vk_finish {
-    const struct msc_vk_block *tail;
-    uint32_t channels;
-    float scale;
-    bool has_bias;
+// Forms that one shader writes at most, and the words of a row that tell it (shaders/forms.glsl).
+#define MSC_VK_MAX_FORMS 4
+#define MSC_VK_FORM_WORDS (1 + 6 * MSC_VK_MAX_FORMS)
+
+// Few enough and near enough for a shader that writes them beside its output?
+bool msc_vk_can_write(const struct msc_quantized forms[], int32_t n);
+// Sets c->forms, which covers them, and the words.
+void msc_vk_put_forms(struct msc_vk_call *c, uint32_t row[], const struct msc_quantized forms[],
+                      int32_t n);
+
+// How a shader reads stored bytes (shaders/bytes.glsl).
+struct msc_vk_bytes {
+    bool is_signed;
+    int32_t zero, shift, mask;
+    float factor;
 };
-enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk_block *out,
-                                   const struct msc_vk_block *sums, uint64_t n,
-                                   const struct msc_vk_finish *f);
+#define MSC_VK_BYTES_WORDS 5
+
+// Whole numbers, a digit of them, or what they stand for.
+struct msc_vk_bytes msc_vk_bytes_whole(const struct msc_view *in);
+struct msc_vk_bytes msc_vk_bytes_digit(const struct msc_view *in, int shift, int32_t mask);
+struct msc_vk_bytes msc_vk_bytes_value(const struct msc_view *in);
+void msc_vk_put_bytes(uint32_t row[], const struct msc_vk_bytes *bytes);
+
+// Tensors of n_elements each, at most MSC_VK_MAX_CALLS.
+struct msc_vk_quantizing {
+    const struct msc_vk_block *in;
+    struct msc_quantized out;
+};
+enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_vk_quantizing items[],
+                                int n, uint64_t n_elements);
+// The forms that n calls want of their results.
+enum msc_status msc_vk_quantize_results(struct msc_vk_backend *b, const struct msc_call calls[],
+                                        const struct msc_vk_block *const results[], int n,
+                                        uint64_t n_elements);
+
+struct msc_vk_expanding {
+    const struct msc_vk_block *in, *out;
+    struct msc_vk_bytes bytes;
+};
+enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_vk_expanding items[],
+                              int n, uint64_t n_elements);
+
+// Sums of digits' products. `tail` has scales and biases [2][channels], or is NULL where `scale`
+// alone is the factor; all items have one or none has.
+struct msc_vk_summing {
+    const struct msc_vk_block *product, *sums, *tail;
+    float scale;
+};
+// sums += product * 2^shift; the first time they are set.
+enum msc_status msc_vk_add_digits(struct msc_vk_backend *b, const struct msc_vk_summing items[],
+                                  int n, uint64_t n_elements, int shift, bool is_first);
+// product = what the sums stand for.
+enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk_summing items[],
+                                   int n, uint64_t n_elements, int64_t channels, bool has_bias);
 
 // ---- vk_ewise.c -------------------------------------------------------------------------------
 
@@ -105,8 +158,11 @@ enum msc_status msc_vk_program_create(struct msc_vk_program **out, struct msc_vk
                                       const struct msc_plan *plan, const struct msc_step *step,
                                       const struct msc_ewise_options *options);
 void msc_vk_program_destroy(struct msc_vk_program *p, struct msc_vk_backend *b); // accepts NULL
+// anchors[i] is where call i finds the anchor's result; NULL where programs begin the step.
+// Accepts NULL for p.
 enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk_backend *b,
-                                   const struct msc_call *call); // accepts NULL
+                                   const struct msc_call calls[],
+                                   const struct msc_vk_block *const anchors[], int n);
 
 #ifdef __cplusplus
 }

@@ -221,14 +221,24 @@ out:
 
 // ---- Running ----------------------------------------------------------------------------------
 
+// How a call is computed; calls with equal jobs go together.
+struct job {
+    bool is_integer[2]; // do the factors come as bytes?
+    bool is_whole;      // are both multiplied as whole numbers?
+    struct msc_cpu_digits digits; // of the first
+};
+
 struct run {
-    const struct kernel *k;
+    struct kernel *k;
     struct msc_vk_backend *b;
-    struct msc_view factors[2];
-    struct msc_vk_block *floats[2]; // of factors that come as integers
-    struct msc_vk_block *spread, *packed, *sums;
-    bool is_integer;
-    struct msc_cpu_digits digits; // of the first factor
+    struct job job;
+    int n;
+    struct msc_call calls[MSC_VK_MAX_CALLS];
+    struct msc_view factors[2][MSC_VK_MAX_CALLS];
+    struct msc_vk_block *floats[2][MSC_VK_MAX_CALLS]; // of factors that come as bytes
+    struct msc_vk_block *spread[MSC_VK_MAX_CALLS], *packed[MSC_VK_MAX_CALLS];
+    struct msc_vk_block *sums[MSC_VK_MAX_CALLS], *made[MSC_VK_MAX_CALLS];
+    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the output's blocks, or those made
 };
 
 static struct msc_view factor(const struct kernel *k, const struct msc_call *call, int i) {
@@ -247,109 +257,165 @@ static struct msc_view factor(const struct kernel *k, const struct msc_call *cal
 }
 
 // The same choice as the cpu backend's.
-static void choose_arithmetic(struct run *r) {
-    const struct msc_quant *a = r->factors[0].quant, *b = r->factors[1].quant;
-    r->digits = (struct msc_cpu_digits){1, 0, 0};
+static struct job job_of(const struct kernel *k, const struct msc_call *call) {
+    struct msc_view factors[2] = {factor(k, call, 0), factor(k, call, 1)};
+    const struct msc_quant *a = factors[0].quant, *b = factors[1].quant;
+    struct job job = {{a != NULL, b != NULL}, false, {1, 0, 0}};
     if (!a || !b) {
-        return;
+        return job;
     }
     int32_t largest = msc_cpu_largest(a);
-    int64_t rest = r->k->depth * msc_cpu_largest(b);
+    int64_t rest = k->depth * msc_cpu_largest(b);
     struct msc_cpu_digits digits = msc_cpu_cut(largest, rest);
     if (digits.n > 0 && largest * rest < ((int64_t)1 << 31)) {
-        r->is_integer = true;
-        r->digits = digits;
+        job.is_whole = true;
+        job.digits = digits;
     }
+    return job;
+}
+
+static bool go_together(const struct job *a, const struct job *b) {
+    return a->is_integer[0] == b->is_integer[0] && a->is_integer[1] == b->is_integer[1] &&
+           a->is_whole == b->is_whole && a->digits.n == b->digits.n;
 }
 
 static enum msc_status take_memory(struct run *r) {
     const struct kernel *k = r->k;
     for (int i = 0; i < 2; i++) {
-        if (r->factors[i].quant) {
-            uint64_t n = (uint64_t)msc_view_n_elements(&r->factors[i]);
-            MSC_TRY(msc_vk_take(&r->floats[i], r->b, n * sizeof(float)));
+        if (r->job.is_integer[i]) {
+            uint64_t n = (uint64_t)msc_view_n_elements(&r->factors[i][0]);
+            MSC_TRY(msc_vk_take(r->floats[i], r->b, r->n, n * sizeof(float)));
         }
     }
     if (k->spreads_a) {
-        MSC_TRY(msc_vk_take(&r->spread, r->b, (uint64_t)k->n_a * sizeof(float)));
+        MSC_TRY(msc_vk_take(r->spread, r->b, r->n, (uint64_t)k->n_a * sizeof(float)));
     }
-    if (r->digits.n > 1) {
-        MSC_TRY(msc_vk_take(&r->sums, r->b, (uint64_t)k->n_out * sizeof(int32_t)));
+    if (r->job.digits.n > 1) {
+        MSC_TRY(msc_vk_take(r->sums, r->b, r->n, (uint64_t)k->n_out * sizeof(int32_t)));
     }
-    return msc_vk_take(&r->packed, r->b, (uint64_t)k->n_b * sizeof(float));
+    for (int i = 0; i < r->n; i++) {
+        r->results[i] = msc_vk_block_of(&r->calls[i].outputs[0]);
+        if (!r->results[i] && (k->end || r->job.digits.n > 1)) {
+            MSC_TRY(msc_vk_take(&r->made[i], r->b, 1, (uint64_t)k->n_out * sizeof(float)));
+            r->results[i] = r->made[i];
+        }
+    }
+    return msc_vk_take(r->packed, r->b, r->n, (uint64_t)k->n_b * sizeof(float));
 }
 
 // A factor as floats: itself, a digit of it, or dequantised.
-static enum msc_status spread_factor(const struct run *r, const struct msc_vk_block **out, int i,
+static enum msc_status spread_factor(const struct run *r, const struct msc_vk_block *out[], int f,
                                      int digit) {
-    const struct msc_view *v = &r->factors[i];
-    *out = v->quant ? r->floats[i] : msc_vk_block_of(v);
-    if (!v->quant) {
-        return MSC_OK;
+    struct msc_vk_expanding items[MSC_VK_MAX_CALLS];
+    const struct msc_cpu_digits *d = &r->job.digits;
+    for (int i = 0; i < r->n; i++) {
+        const struct msc_view *v = &r->factors[f][i];
+        out[i] = msc_vk_block_of(v);
+        if (!r->job.is_integer[f]) {
+            continue;
+        }
+        items[i].in = out[i];
+        items[i].out = out[i] = r->floats[f][i];
+        items[i].bytes = !r->job.is_whole ? msc_vk_bytes_value(v)
+                         : f == 1         ? msc_vk_bytes_whole(v)
+                                          : msc_vk_bytes_digit(v, d->shift * digit,
+                                                               msc_cpu_digit_mask(d, digit));
     }
-    if (!r->is_integer) {
-        return msc_vk_dequantize(r->b, v, *out);
-    }
-    return msc_vk_expand(r->b, v, *out, i == 0 ? r->digits.shift * digit : 0,
-                         i == 0 ? msc_cpu_digit_mask(&r->digits, digit) : -1);
+    return r->job.is_integer[f]
+               ? msc_vk_expand(r->b, items, r->n, (uint64_t)msc_view_n_elements(&r->factors[f][0]))
+               : MSC_OK;
 }
 
-static enum msc_status multiply_digit(const struct run *r, const struct msc_vk_block *y,
-                                      int digit) {
+static float scale_of(const struct run *r, int i) {
+    return r->factors[0][i].quant->scales[0] * r->factors[1][i].quant->scales[0];
+}
+
+static enum msc_status multiply_digit(const struct run *r, int digit) {
     const struct kernel *k = r->k;
-    const struct msc_vk_block *a;
-    MSC_TRY(spread_factor(r, &a, 0, digit));
+    const struct msc_vk_block *a[MSC_VK_MAX_CALLS];
+    struct msc_vk_gemm_call gemm[MSC_VK_MAX_CALLS];
+    bool is_last = r->job.digits.n == 1 && !k->end;
+    MSC_TRY(spread_factor(r, a, 0, digit));
     if (k->spreads_a) {
-        MSC_TRY(msc_vk_move_run(&k->moves[0], r->b, r->spread, a));
-        a = r->spread;
+        const struct msc_vk_block *const *spread = (const struct msc_vk_block *const *)r->spread;
+        MSC_TRY(msc_vk_move_run(&k->moves[0], r->b, spread, a, r->n));
     }
-    struct msc_vk_gemm_call call = {.x = a, .w = r->packed, .y = y};
-    if (r->is_integer && r->digits.n == 1) {
-        call.has_one_scale = true;
-        call.x_scale = r->factors[0].quant->scales[0] * r->factors[1].quant->scales[0];
+    for (int i = 0; i < r->n; i++) {
+        gemm[i] = (struct msc_vk_gemm_call){
+            .x = k->spreads_a ? r->spread[i] : a[i], .w = r->packed[i], .y = r->results[i]};
+        if (r->job.is_whole && r->job.digits.n == 1) {
+            gemm[i].has_one_scale = true;
+            gemm[i].x_scale = scale_of(r, i);
+        }
+        if (is_last) {
+            gemm[i].quantized = r->calls[i].quantized;
+            gemm[i].n_quantized = r->calls[i].n_quantized;
+        }
     }
-    MSC_TRY(msc_vk_gemm_run(k->gemm, r->b, &call));
-    return r->digits.n == 1 ? MSC_OK
-                            : msc_vk_add_digit(r->b, y, r->sums, (uint64_t)k->n_out,
-                                               r->digits.shift * digit, digit == 0);
+    return msc_vk_gemm_run(k->gemm, r->b, MSC_VK_UNIT_FLOATS, gemm, r->n);
 }
 
-static enum msc_status multiply(struct run *r, const struct msc_call *call) {
-    const struct msc_vk_block *y = msc_vk_block_of(&call->outputs[0]);
-    const struct msc_vk_block *factor_b;
+static enum msc_status multiply_digits(const struct run *r) {
+    struct msc_vk_summing items[MSC_VK_MAX_CALLS];
+    uint64_t n = (uint64_t)r->k->n_out;
+    for (int i = 0; i < r->n; i++) {
+        items[i] = (struct msc_vk_summing){r->results[i], r->sums[i], NULL, scale_of(r, i)};
+    }
+    for (int digit = 0; digit < r->job.digits.n; digit++) {
+        MSC_TRY(multiply_digit(r, digit));
+        MSC_TRY(
+            msc_vk_add_digits(r->b, items, r->n, n, r->job.digits.shift * digit, digit == 0));
+    }
+    return msc_vk_finish_sums(r->b, items, r->n, n, 1, false);
+}
+
+static enum msc_status run_together(struct run *r) {
+    const struct kernel *k = r->k;
+    const struct msc_vk_block *factors[MSC_VK_MAX_CALLS];
+    const struct msc_vk_block *const *packed = (const struct msc_vk_block *const *)r->packed;
     MSC_TRY(take_memory(r));
-    MSC_TRY(spread_factor(r, &factor_b, 1, 0));
-    MSC_TRY(msc_vk_move_run(&r->k->moves[1], r->b, r->packed, factor_b));
-    for (int digit = 0; digit < r->digits.n; digit++) {
-        MSC_TRY(multiply_digit(r, y, digit));
+    MSC_TRY(spread_factor(r, factors, 1, 0));
+    MSC_TRY(msc_vk_move_run(&k->moves[1], r->b, packed, factors, r->n));
+    MSC_TRY(r->job.digits.n == 1 ? multiply_digit(r, 0) : multiply_digits(r));
+    if (!k->end && r->job.digits.n > 1) {
+        return msc_vk_quantize_results(r->b, r->calls, r->results, r->n, (uint64_t)k->n_out);
     }
-    if (r->digits.n > 1) {
-        struct msc_vk_finish finish = {.channels = 1,
-                                       .scale = r->factors[0].quant->scales[0] *
-                                                r->factors[1].quant->scales[0]};
-        MSC_TRY(msc_vk_finish_sums(r->b, y, r->sums, (uint64_t)r->k->n_out, &finish));
-    }
-    return msc_vk_program_run(r->k->end, r->b, call);
+    return msc_vk_program_run(k->end, r->b, r->calls, r->results, r->n);
 }
 
-static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call *call) {
-    struct run r = {.k = kernel, .b = b};
-    for (int i = 0; i < 2; i++) {
-        r.factors[i] = factor(r.k, call, i);
+static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
+                           int n) {
+    bool is_done[MSC_VK_MAX_CALLS] = {false};
+    for (int first = 0; first < n; first++) {
+        if (is_done[first]) {
+            continue;
+        }
+        struct run r = {.k = kernel, .b = b, .job = job_of(kernel, &calls[first])};
+        for (int i = first; i < n; i++) {
+            struct job job = job_of(kernel, &calls[i]);
+            if (!is_done[i] && go_together(&job, &r.job)) {
+                r.factors[0][r.n] = factor(kernel, &calls[i], 0);
+                r.factors[1][r.n] = factor(kernel, &calls[i], 1);
+                r.calls[r.n++] = calls[i];
+                is_done[i] = true;
+            }
+        }
+        enum msc_status status = run_together(&r);
+        msc_vk_give(r.floats[0], b, r.n);
+        msc_vk_give(r.floats[1], b, r.n);
+        msc_vk_give(r.spread, b, r.n);
+        msc_vk_give(r.packed, b, r.n);
+        msc_vk_give(r.sums, b, r.n);
+        msc_vk_give(r.made, b, r.n);
+        MSC_TRY(status);
     }
-    choose_arithmetic(&r);
-    enum msc_status status = multiply(&r, call);
-    msc_vk_free(b->vk, r.floats[0]);
-    msc_vk_free(b->vk, r.floats[1]);
-    msc_vk_free(b->vk, r.spread);
-    msc_vk_free(b->vk, r.packed);
-    msc_vk_free(b->vk, r.sums);
-    return status;
+    return MSC_OK;
 }
 
 const struct msc_vk_family msc_vk_matmul = {.name = "matrix product",
                                             .prepare = prepare,
                                             .release = release,
                                             .run = run,
+                                            .writes_forms = true,
                                             .weights = weights,
                                             .release_weights = release_weights};

@@ -6,11 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-// Bytes that a new arena has at least.
-#define ARENA_BYTES ((uint64_t)64 << 20)
-// Above every alignment that Vulkan lets a device ask for.
-#define BLOCK_ALIGNMENT 256
-
 // ---- Arenas -----------------------------------------------------------------------------------
 
 // The first memory type with all of `wanted` among `allowed`, or -1.
@@ -25,14 +20,15 @@ static int find_type(const struct msc_vk *vk, uint32_t allowed, VkMemoryProperty
 }
 
 // Device memory that the host sees as well (software drivers, integrated GPUs) comes first, but not
-// the small window that discrete GPUs open: there everything goes through staging buffers.
-static int choose_type(const struct msc_vk *vk, uint32_t allowed, bool is_staging) {
+// the small window that discrete GPUs open: there everything goes through staging buffers, and only
+// parameters, which the host writes and a shader reads once, lie in it.
+static int choose_type(const struct msc_vk *vk, uint32_t allowed, enum msc_vk_arena_kind kind) {
     const VkMemoryPropertyFlags device = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     const VkMemoryPropertyFlags host =
         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     const VkMemoryPropertyFlags cached = host | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-    if (is_staging) {
-        int type = find_type(vk, allowed, cached);
+    if (kind != MSC_VK_ARENA_DEVICE) {
+        int type = find_type(vk, allowed, kind == MSC_VK_ARENA_ROWS ? device | host : cached);
         return type >= 0 ? type : find_type(vk, allowed, host);
     }
     if (vk->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU) {
@@ -58,7 +54,8 @@ static enum msc_status create_view(struct msc_vk *vk, VkBufferView *out,
     return msc_vk_check(vk->api.vkCreateBufferView(vk->device, &info, NULL, out), "a texel view");
 }
 
-static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena, bool is_staging) {
+static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena,
+                                  enum msc_vk_arena_kind kind) {
     VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = arena->n_bytes,
@@ -69,7 +66,7 @@ static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena,
         msc_vk_check(vk->api.vkCreateBuffer(vk->device, &info, NULL, &arena->buffer), "a buffer"));
     VkMemoryRequirements needs;
     vk->api.vkGetBufferMemoryRequirements(vk->device, arena->buffer, &needs);
-    int type = choose_type(vk, needs.memoryTypeBits, is_staging);
+    int type = choose_type(vk, needs.memoryTypeBits, kind);
     if (type < 0) {
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: the device has no memory for buffers");
     }
@@ -84,14 +81,14 @@ static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena,
                                        VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
                                        VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
     VkMemoryPropertyFlags has = vk->memory_properties.memoryTypes[type].propertyFlags;
-    if (is_staging || (has & host) == host) {
+    if (kind != MSC_VK_ARENA_DEVICE || (has & host) == host) {
         void *mapped;
         MSC_TRY(msc_vk_check(
             vk->api.vkMapMemory(vk->device, arena->memory, 0, VK_WHOLE_SIZE, 0, &mapped),
             "a mapping"));
         arena->mapped = mapped;
     }
-    if (is_staging) {
+    if (kind != MSC_VK_ARENA_DEVICE) {
         return MSC_OK;
     }
     MSC_TRY(create_view(vk, &arena->quads, arena, VK_FORMAT_R32G32B32A32_SFLOAT, 16));
@@ -99,13 +96,13 @@ static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena,
 }
 
 enum msc_status msc_vk_create_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
-                                    bool is_staging) {
+                                    enum msc_vk_arena_kind kind) {
     struct msc_vk_arena *arena = msc_alloc_zero(1, sizeof(*arena));
     if (!arena) {
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
     }
     arena->n_bytes = n_bytes;
-    enum msc_status status = init_arena(vk, arena, is_staging);
+    enum msc_status status = init_arena(vk, arena, kind);
     if (status != MSC_OK) {
         msc_vk_destroy_arena(vk, arena);
         return status;
@@ -137,7 +134,7 @@ void msc_vk_destroy_arenas(struct msc_vk *vk) {
 static enum msc_status add_arena(struct msc_vk *vk, uint64_t n_bytes) {
     struct msc_vk_arena *arena;
     MSC_TRY(msc_grow(&vk->arenas, &vk->arena_capacity, vk->n_arenas + 1, sizeof(vk->arenas[0])));
-    MSC_TRY(msc_vk_create_arena(vk, &arena, n_bytes, false));
+    MSC_TRY(msc_vk_create_arena(vk, &arena, n_bytes, MSC_VK_ARENA_DEVICE));
     enum msc_status status =
         msc_grow(&arena->holes, &arena->hole_capacity, 1, sizeof(arena->holes[0]));
     if (status != MSC_OK) {
@@ -194,8 +191,9 @@ static bool find_room(struct msc_vk *vk, struct msc_vk_block *block) {
 
 struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes) {
     uint64_t limit = vk->block_limit;
-    uint64_t size = (n_bytes + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
-    size = size > 0 ? size : BLOCK_ALIGNMENT;
+    uint64_t size = (n_bytes + MSC_VK_BLOCK_ALIGNMENT - 1) / MSC_VK_BLOCK_ALIGNMENT *
+                    MSC_VK_BLOCK_ALIGNMENT;
+    size = size > 0 ? size : MSC_VK_BLOCK_ALIGNMENT;
     if (size > limit) {
         (void)MSC_FAIL(MSC_E_NOMEM, "vulkan: %llu bytes in one tensor; the device takes %llu",
                        (unsigned long long)n_bytes, (unsigned long long)limit);
@@ -207,7 +205,7 @@ struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes) {
     }
     block->n_bytes = size;
     if (!find_room(vk, block) &&
-        (add_arena(vk, size > ARENA_BYTES ? size : ARENA_BYTES) != MSC_OK ||
+        (add_arena(vk, size > vk->arena_bytes ? size : vk->arena_bytes) != MSC_OK ||
          !find_room(vk, block))) {
         msc_free(block);
         return NULL;
@@ -244,20 +242,4 @@ void msc_vk_free(struct msc_vk *vk, struct msc_vk_block *block) {
     }
     a->n_blocks--;
     msc_free(block);
-}
-
-enum msc_status msc_vk_upload_new(struct msc_vk *vk, struct msc_vk_block **out, const void *from,
-                                  uint64_t n_bytes) {
-    struct msc_vk_block *block = msc_vk_allocate(vk, n_bytes);
-    if (!block) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %llu bytes",
-                        (unsigned long long)n_bytes);
-    }
-    enum msc_status status = msc_vk_upload(vk, block, from, n_bytes);
-    if (status != MSC_OK) {
-        msc_vk_free(vk, block);
-        return status;
-    }
-    *out = block;
-    return MSC_OK;
 }

@@ -47,22 +47,27 @@ void msc_vk_move_finish(struct msc_vk_move *m, struct msc_vk_backend *b) {
 }
 
 enum msc_status msc_vk_move_run(const struct msc_vk_move *m, struct msc_vk_backend *b,
-                                const struct msc_vk_block *out, const struct msc_vk_block *in) {
+                                const struct msc_vk_block *const out[],
+                                const struct msc_vk_block *const in[], int n) {
+    static const enum msc_vk_kind kinds[] = {MSC_VK_READ, MSC_VK_WRITE, MSC_VK_READ};
     struct {
         uint32_t n, per_lane;
         int32_t in_base, out_base;
         float fill;
     } push = {(uint32_t)m->n, 0, m->in_base, m->out_base, m->fill};
+    struct msc_vk_dispatch d;
     if (m->n == 0) {
         return MSC_OK;
     }
-    struct msc_vk_dispatch d = {
-        .pipeline = m->pipeline,
-        .n_bindings = 3,
-        .bindings = {{in, MSC_VK_READ}, {out, MSC_VK_WRITE}, {m->dims, MSC_VK_READ}},
-        .push = &push,
-        .push_bytes = sizeof(push),
-        .groups = {1, 1, 1}};
+    msc_vk_dispatch_init(&d, m->pipeline, 3, kinds);
+    for (int i = 0; i < n; i++) {
+        struct msc_vk_call *c = msc_vk_add_call(&d);
+        c->blocks[0] = in[i];
+        c->blocks[1] = out[i];
+        c->blocks[2] = m->dims;
+    }
     d.groups[0] = msc_vk_spread(b->vk, m->n, &push.per_lane);
+    d.push = &push;
+    d.push_bytes = sizeof(push);
     return msc_vk_dispatch(b->vk, &d);
 }

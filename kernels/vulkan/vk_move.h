@@ -32,7 +32,8 @@ enum msc_status msc_vk_move_init_from(struct msc_vk_move *m, struct msc_vk_backe
                                       int64_t out_base);
 void msc_vk_move_finish(struct msc_vk_move *m, struct msc_vk_backend *b); // accepts zeroed
 enum msc_status msc_vk_move_run(const struct msc_vk_move *m, struct msc_vk_backend *b,
-                                const struct msc_vk_block *out, const struct msc_vk_block *in);
+                                const struct msc_vk_block *const out[],
+                                const struct msc_vk_block *const in[], int n);
 
 #ifdef __cplusplus
 }

@@ -4,21 +4,25 @@
 
 #include <string.h>
 
-// What each shader binds: texels first, then storage buffers.
+// What each shader binds: texels first, then storage buffers; the rows of calls follow.
 static const struct {
     const char *name;
     uint32_t n_texels, n_buffers;
     uint32_t push_bytes;
 } shaders[MSC_VK_SHADER_COUNT] = {
-    [MSC_VK_CONV_U_QUADS] = {"conv_u_quads", 2, 3, 64},
-    [MSC_VK_CONV_U_FLOATS] = {"conv_u_floats", 2, 3, 64},
-    [MSC_VK_CONV_G] = {"conv_g", 0, 5, 64},
-    [MSC_VK_DEPTHWISE_U] = {"depthwise_u", 2, 3, 64},
-    [MSC_VK_DEPTHWISE_G] = {"depthwise_g", 0, 5, 64},
-    [MSC_VK_EWISE] = {"ewise", 0, 10, 16},
-    [MSC_VK_QUANTIZE] = {"quantize", 0, 2, 48},
-    [MSC_VK_EXPAND] = {"expand", 0, 2, 48},
-    [MSC_VK_DIGITS] = {"digits", 0, 3, 48},
+    [MSC_VK_CONV_U_QUADS] = {"conv_u_quads", 2, 4, 64},
+    [MSC_VK_CONV_U_FLOATS] = {"conv_u_floats", 2, 4, 64},
+    [MSC_VK_CONV_G] = {"conv_g", 0, 6, 64},
+    [MSC_VK_CONV_G_BYTES] = {"conv_g_bytes", 0, 6, 64},
+    [MSC_VK_CONV_G_INT] = {"conv_g_int", 0, 6, 64},
+    [MSC_VK_CONV_G_DOT] = {"conv_g_dot", 0, 6, 64},
+    [MSC_VK_DEPTHWISE_U] = {"depthwise_u", 2, 4, 64},
+    [MSC_VK_DEPTHWISE_G] = {"depthwise_g", 0, 6, 64},
+    [MSC_VK_DEPTHWISE_G_BYTES] = {"depthwise_g_bytes", 0, 6, 64},
+    [MSC_VK_EWISE] = {"ewise", 0, 11, 16},
+    [MSC_VK_QUANTIZE] = {"quantize", 0, 2, 16},
+    [MSC_VK_EXPAND] = {"expand", 0, 2, 16},
+    [MSC_VK_DIGITS] = {"digits", 0, 3, 32},
     [MSC_VK_MOVE] = {"move", 0, 3, 32},
     [MSC_VK_POOL] = {"pool", 0, 3, 16},
     [MSC_VK_REDUCE] = {"reduce", 0, 3, 32},
@@ -26,6 +30,10 @@ static const struct {
     [MSC_VK_RESIZE] = {"resize", 0, 3, 32},
     [MSC_VK_PROBE] = {"probe", 0, 2, 16},
 };
+
+const char *msc_vk_shader_name(enum msc_vk_shader shader) {
+    return shaders[shader].name;
+}
 
 // ---- Layouts ----------------------------------------------------------------------------------
 
@@ -40,9 +48,9 @@ static const struct msc_vk_shader_code *find_code(const char *name) {
 
 static enum msc_status create_layout(struct msc_vk *vk, enum msc_vk_shader shader) {
     struct msc_vk_layout *l = &vk->layouts[shader];
-    VkDescriptorSetLayoutBinding bindings[MSC_VK_MAX_BINDINGS];
+    VkDescriptorSetLayoutBinding bindings[MSC_VK_MAX_BINDINGS + 1];
     uint32_t n = shaders[shader].n_texels + shaders[shader].n_buffers;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i <= n; i++) {
         bindings[i] = (VkDescriptorSetLayoutBinding){
             .binding = i,
             .descriptorType = i < shaders[shader].n_texels ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
@@ -52,7 +60,7 @@ static enum msc_status create_layout(struct msc_vk *vk, enum msc_vk_shader shade
     }
     VkDescriptorSetLayoutCreateInfo set = {.sType =
                                                VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-                                           .bindingCount = n,
+                                           .bindingCount = n + 1,
                                            .pBindings = bindings};
     MSC_TRY(msc_vk_check(vk->api.vkCreateDescriptorSetLayout(vk->device, &set, NULL, &l->set),
                          "a descriptor layout"));

@@ -29,18 +29,22 @@ static void fill(float pairs[]) {
 static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct msc_vk_block *in,
                                    const struct msc_vk_block *out, const float pairs[],
                                    float quotients[], bool repairs) {
+    static const enum msc_vk_kind kinds[] = {MSC_VK_READ, MSC_VK_WRITE};
     uint32_t constants[2] = {LANES, repairs ? 1 : 0};
     uint32_t push[2] = {N_PAIRS, PER_LANE};
     struct msc_vk_pipeline *pipeline;
     MSC_TRY(msc_vk_pipeline(&pipeline, vk, MSC_VK_PROBE, constants, 2));
-    struct msc_vk_dispatch d = {.pipeline = pipeline,
-                                .n_bindings = 2,
-                                .bindings = {{in, MSC_VK_READ}, {out, MSC_VK_WRITE}},
-                                .push = push,
-                                .push_bytes = sizeof(push),
-                                .groups = {msc_vk_groups(N_PAIRS, LANES * PER_LANE), 1, 1}};
+    struct msc_vk_dispatch d;
+    msc_vk_dispatch_init(&d, pipeline, 2, kinds);
+    struct msc_vk_call *c = msc_vk_add_call(&d);
+    c->blocks[0] = in;
+    c->blocks[1] = out;
+    d.push = push;
+    d.push_bytes = sizeof(push);
+    d.groups[0] = msc_vk_groups(N_PAIRS, LANES * PER_LANE);
     MSC_TRY(msc_vk_dispatch(vk, &d));
-    MSC_TRY(msc_vk_download(vk, quotients, out, N_PAIRS * sizeof(float)));
+    struct msc_vk_copy copy = {quotients, out, N_PAIRS * sizeof(float)};
+    MSC_TRY(msc_vk_download(vk, &copy, 1));
     *n_wrong = 0;
     for (int i = 0; i < N_PAIRS; i++) {
         float expected = pairs[2 * i] / pairs[2 * i + 1];

@@ -1,106 +1,190 @@
 // Between floats and whole numbers.
 #include "kernels/vulkan/vk_kernels.h"
 
+#include <assert.h>
 #include <string.h>
 
-// Parameters of quantize.comp and expand.comp, which differ in their last two.
-struct push {
-    uint32_t n, per_lane;
-    float scale;
-    int32_t zero;
-    union {
-        float limits[2];
-        int32_t digit[2]; // shift, mask
-    } u;
+// ---- Forms ------------------------------------------------------------------------------------
+
+bool msc_vk_can_write(const struct msc_quantized forms[], int32_t n) {
+    for (int32_t i = 1; i < n; i++) {
+        if (msc_vk_block_of(&forms[i].view)->arena != msc_vk_block_of(&forms[0].view)->arena) {
+            return false;
+        }
+    }
+    return n <= MSC_VK_MAX_FORMS;
+}
+
+static void put_float(uint32_t *word, float value) {
+    memcpy(word, &value, sizeof(*word));
+}
+
+static void put_form(uint32_t row[6], const struct msc_quantized *form, uint64_t begin) {
+    const struct msc_quant *q = form->quant;
+    int32_t zero = q->zero_points[0];
+    row[0] = (uint32_t)((msc_vk_block_of(&form->view)->offset - begin) / sizeof(uint32_t));
+    row[1] = form->view.dtype == MSC_DTYPE_F32;
+    put_float(&row[2], q->scales[0]);
+    row[3] = (uint32_t)zero;
+    put_float(&row[4], (float)(q->low - zero));
+    put_float(&row[5], (float)(q->high - zero));
+}
+
+void msc_vk_put_forms(struct msc_vk_call *c, uint32_t row[], const struct msc_quantized forms[],
+                      int32_t n) {
+    memset(row, 0, MSC_VK_FORM_WORDS * sizeof(row[0]));
+    row[0] = (uint32_t)n;
+    if (n > 0) {
+        c->forms = *msc_vk_block_of(&forms[0].view);
+    }
+    for (int32_t i = 1; i < n; i++) {
+        const struct msc_vk_block *block = msc_vk_block_of(&forms[i].view);
+        uint64_t begin = c->forms.offset, end = begin + c->forms.n_bytes;
+        begin = block->offset < begin ? block->offset : begin;
+        end = block->offset + block->n_bytes > end ? block->offset + block->n_bytes : end;
+        c->forms.offset = begin;
+        c->forms.n_bytes = end - begin;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        put_form(&row[1 + 6 * i], &forms[i], c->forms.offset);
+    }
+}
+
+// ---- Bytes ------------------------------------------------------------------------------------
+
+struct msc_vk_bytes msc_vk_bytes_digit(const struct msc_view *in, int shift, int32_t mask) {
+    return (struct msc_vk_bytes){in->dtype == MSC_DTYPE_I8, in->quant->zero_points[0], shift, mask,
+                                 1.0f};
+}
+
+struct msc_vk_bytes msc_vk_bytes_whole(const struct msc_view *in) {
+    return msc_vk_bytes_digit(in, 0, -1);
+}
+
+struct msc_vk_bytes msc_vk_bytes_value(const struct msc_view *in) {
+    struct msc_vk_bytes bytes = msc_vk_bytes_whole(in);
+    bytes.factor = in->quant->scales[0];
+    return bytes;
+}
+
+void msc_vk_put_bytes(uint32_t row[], const struct msc_vk_bytes *bytes) {
+    row[0] = bytes->is_signed;
+    row[1] = (uint32_t)bytes->zero;
+    row[2] = (uint32_t)bytes->shift;
+    row[3] = (uint32_t)bytes->mask;
+    put_float(&row[4], bytes->factor);
+}
+
+// ---- Kernels ----------------------------------------------------------------------------------
+
+enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_vk_quantizing items[],
+                                int n, uint64_t n_elements) {
+    static const enum msc_vk_kind kinds[] = {MSC_VK_READ, MSC_VK_WRITE};
+    uint32_t constants[2] = {b->vk->tuning.lanes, !b->vk->divides_exactly};
+    uint32_t push[2] = {(uint32_t)n_elements, 0};
+    struct msc_vk_pipeline *pipeline;
+    struct msc_vk_dispatch d;
+    MSC_TRY(msc_vk_pipeline(&pipeline, b->vk, MSC_VK_QUANTIZE, constants, 2));
+    msc_vk_dispatch_init(&d, pipeline, 2, kinds);
+    for (int i = 0; i < n; i++) {
+        if (items[i].out.quant->n != 1) {
+            return MSC_FAIL(MSC_E_UNSUPPORTED, "an activation quantised by channels");
+        }
+        struct msc_vk_call *c = msc_vk_add_call(&d);
+        msc_vk_put_forms(c, c->row, &items[i].out, 1);
+        c->blocks[0] = items[i].in;
+        c->blocks[1] = &c->forms;
+    }
+    d.groups[0] = msc_vk_spread(b->vk, n_elements, &push[1]);
+    d.push = push;
+    d.push_bytes = sizeof(push);
+    d.n_row = MSC_VK_FORM_WORDS;
+    return msc_vk_dispatch(b->vk, &d);
+}
+
+enum msc_status msc_vk_quantize_results(struct msc_vk_backend *b, const struct msc_call calls[],
+                                        const struct msc_vk_block *const results[], int n,
+                                        uint64_t n_elements) {
+    struct msc_vk_quantizing items[MSC_VK_MAX_CALLS];
+    int n_items = 0;
+    for (int i = 0; i < n; i++) {
+        for (int32_t f = 0; f < calls[i].n_quantized; f++) {
+            items[n_items++] = (struct msc_vk_quantizing){results[i], calls[i].quantized[f]};
+            if (n_items == MSC_VK_MAX_CALLS) {
+                MSC_TRY(msc_vk_quantize(b, items, n_items, n_elements));
+                n_items = 0;
+            }
+        }
+    }
+    return n_items > 0 ? msc_vk_quantize(b, items, n_items, n_elements) : MSC_OK;
+}
+
+enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_vk_expanding items[],
+                              int n, uint64_t n_elements) {
+    static const enum msc_vk_kind kinds[] = {MSC_VK_READ, MSC_VK_WRITE};
+    uint32_t push[2] = {(uint32_t)n_elements, 0};
+    struct msc_vk_pipeline *pipeline;
+    struct msc_vk_dispatch d;
+    MSC_TRY(msc_vk_pipeline(&pipeline, b->vk, MSC_VK_EXPAND, &b->vk->tuning.lanes, 1));
+    msc_vk_dispatch_init(&d, pipeline, 2, kinds);
+    for (int i = 0; i < n; i++) {
+        struct msc_vk_call *c = msc_vk_add_call(&d);
+        c->blocks[0] = items[i].in;
+        c->blocks[1] = items[i].out;
+        msc_vk_put_bytes(c->row, &items[i].bytes);
+    }
+    d.groups[0] = msc_vk_spread(b->vk, (n_elements + 3) / 4, &push[1]);
+    d.push = push;
+    d.push_bytes = sizeof(push);
+    d.n_row = MSC_VK_BYTES_WORDS;
+    return msc_vk_dispatch(b->vk, &d);
+}
+
+// As in shaders/digits.comp.
+enum stage {
+    SET,
+    ADD,
+    FINISH,
 };
 
-static enum msc_status dispatch(struct msc_vk_backend *b, enum msc_vk_shader shader,
-                                const uint32_t constants[4], const struct msc_vk_block *in,
-                                const struct msc_vk_block *out, struct push *push) {
-    struct msc_vk_dispatch d = {.n_bindings = 2,
-                                .bindings = {{in, MSC_VK_READ}, {out, MSC_VK_WRITE}},
-                                .push = push,
-                                .push_bytes = sizeof(*push),
-                                .groups = {1, 1, 1}};
-    struct msc_vk_pipeline *pipeline;
-    MSC_TRY(msc_vk_pipeline(&pipeline, b->vk, shader, constants, 4));
-    d.pipeline = pipeline;
-    d.groups[0] = msc_vk_spread(b->vk, (push->n + 3) / 4, &push->per_lane);
-    return msc_vk_dispatch(b->vk, &d);
-}
+struct digits_push {
+    uint32_t n, per_lane, channels;
+    int32_t shift;
+    uint32_t n_scales;
+};
 
-enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_view *in,
-                                const struct msc_view *out, const struct msc_quant *q) {
-    if (q->n != 1) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "an activation quantised by channels");
-    }
-    bool is_float = out->dtype == MSC_DTYPE_F32;
-    uint32_t constants[4] = {b->vk->tuning.lanes, !b->vk->divides_exactly, is_float ? 1 : 0, 0};
-    struct push push = {
-        .n = (uint32_t)msc_view_n_elements(in),
-        .scale = q->scales[0],
-        .zero = q->zero_points[0],
-        .u.limits = {(float)(q->low - q->zero_points[0]), (float)(q->high - q->zero_points[0])}};
-    return dispatch(b, MSC_VK_QUANTIZE, constants, msc_vk_block_of(in), msc_vk_block_of(out),
-                    &push);
-}
-
-static enum msc_status expand(struct msc_vk_backend *b, const struct msc_view *in,
-                              const struct msc_vk_block *out, uint32_t format, int shift,
-                              int32_t mask) {
-    uint32_t constants[4] = {b->vk->tuning.lanes, 0, format, in->dtype == MSC_DTYPE_I8};
-    struct push push = {.n = (uint32_t)msc_view_n_elements(in),
-                        .scale = in->quant->scales[0],
-                        .zero = in->quant->zero_points[0],
-                        .u.digit = {shift, mask}};
-    return dispatch(b, MSC_VK_EXPAND, constants, msc_vk_block_of(in), out, &push);
-}
-
-enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_view *in,
-                              const struct msc_vk_block *out, int shift, int32_t mask) {
-    return expand(b, in, out, 0, shift, mask);
-}
-
-enum msc_status msc_vk_dequantize(struct msc_vk_backend *b, const struct msc_view *in,
-                                  const struct msc_vk_block *out) {
-    return expand(b, in, out, 1, 0, -1);
-}
-
-static enum msc_status run_digits(struct msc_vk_backend *b, uint32_t stage, bool has_bias,
-                                  const struct msc_vk_block *const blocks[3], uint64_t n,
-                                  float scale, uint32_t channels, int shift, bool has_scales) {
+static enum msc_status run_digits(struct msc_vk_backend *b, enum stage stage, bool has_bias,
+                                  const struct msc_vk_summing items[], int n,
+                                  struct digits_push *push) {
+    static const enum msc_vk_kind kinds[] = {MSC_VK_READ_WRITE, MSC_VK_READ_WRITE, MSC_VK_READ};
     uint32_t constants[4] = {b->vk->tuning.lanes, 0, stage, has_bias};
-    struct {
-        uint32_t n, per_lane;
-        float x_scale;
-        uint32_t channels;
-        int32_t shift;
-        uint32_t n_scales;
-    } push = {(uint32_t)n, 0, scale, channels, shift, has_scales};
-    struct msc_vk_dispatch d = {.n_bindings = 3,
-                                .bindings = {{blocks[0], MSC_VK_READ_WRITE},
-                                             {blocks[1], MSC_VK_READ_WRITE},
-                                             {blocks[2], MSC_VK_READ}},
-                                .push = &push,
-                                .push_bytes = sizeof(push),
-                                .groups = {1, 1, 1}};
     struct msc_vk_pipeline *pipeline;
+    struct msc_vk_dispatch d;
     MSC_TRY(msc_vk_pipeline(&pipeline, b->vk, MSC_VK_DIGITS, constants, 4));
-    d.pipeline = pipeline;
-    d.groups[0] = msc_vk_spread(b->vk, n, &push.per_lane);
+    msc_vk_dispatch_init(&d, pipeline, 3, kinds);
+    for (int i = 0; i < n; i++) {
+        struct msc_vk_call *c = msc_vk_add_call(&d);
+        c->blocks[0] = items[i].product;
+        c->blocks[1] = items[i].sums;
+        c->blocks[2] = items[i].tail ? items[i].tail : b->nothing;
+        put_float(&c->row[0], items[i].scale);
+    }
+    push->n_scales = items[0].tail != NULL;
+    d.groups[0] = msc_vk_spread(b->vk, push->n, &push->per_lane);
+    d.push = push;
+    d.push_bytes = sizeof(*push);
+    d.n_row = 1;
     return msc_vk_dispatch(b->vk, &d);
 }
 
-enum msc_status msc_vk_add_digit(struct msc_vk_backend *b, const struct msc_vk_block *product,
-                                 const struct msc_vk_block *sums, uint64_t n, int shift,
-                                 bool is_first) {
-    const struct msc_vk_block *blocks[3] = {product, sums, b->nothing};
-    return run_digits(b, is_first ? 0 : 1, false, blocks, n, 0.0f, 1, shift, false);
+enum msc_status msc_vk_add_digits(struct msc_vk_backend *b, const struct msc_vk_summing items[],
+                                  int n, uint64_t n_elements, int shift, bool is_first) {
+    struct digits_push push = {.n = (uint32_t)n_elements, .channels = 1, .shift = shift};
+    return run_digits(b, is_first ? SET : ADD, false, items, n, &push);
 }
 
-enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk_block *out,
-                                   const struct msc_vk_block *sums, uint64_t n,
-                                   const struct msc_vk_finish *f) {
-    const struct msc_vk_block *blocks[3] = {out, sums, f->tail ? f->tail : b->nothing};
-    return run_digits(b, 2, f->has_bias, blocks, n, f->scale, f->channels, 0, f->tail != NULL);
+enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk_summing items[],
+                                   int n, uint64_t n_elements, int64_t channels, bool has_bias) {
+    struct digits_push push = {.n = (uint32_t)n_elements, .channels = (uint32_t)channels};
+    return run_digits(b, FINISH, has_bias, items, n, &push);
 }

@@ -48,13 +48,17 @@ static enum msc_status settle(void **out, struct msc_vk_backend *b, struct kerne
     return MSC_OK;
 }
 
-static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call *call) {
+static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
+                           int n) {
     const struct kernel *k = kernel;
+    const struct msc_vk_block *in[MSC_VK_MAX_CALLS], *out[MSC_VK_MAX_CALLS];
     for (int32_t i = 0; i < k->n_parts; i++) {
         const struct part *p = &k->parts[i];
-        const struct msc_vk_block *in =
-            p->constant ? p->constant : msc_vk_block_of(&call->inputs[p->input]);
-        MSC_TRY(msc_vk_move_run(&p->move, b, msc_vk_block_of(&call->outputs[p->output]), in));
+        for (int c = 0; c < n; c++) {
+            in[c] = p->constant ? p->constant : msc_vk_block_of(&calls[c].inputs[p->input]);
+            out[c] = msc_vk_block_of(&calls[c].outputs[p->output]);
+        }
+        MSC_TRY(msc_vk_move_run(&p->move, b, out, in, n));
     }
     return MSC_OK;
 }

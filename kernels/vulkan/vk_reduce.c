@@ -144,20 +144,13 @@ static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struc
     return create(out, b, plan, step, init);
 }
 
-static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call *call) {
+static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
+                           int n) {
     const struct kernel *k = kernel;
     uint32_t push[4] = {(uint32_t)k->n, 0, k->numbers[0], k->numbers[1]};
-    struct msc_vk_dispatch d = {
-        .pipeline = k->pipeline,
-        .n_bindings = 3,
-        .bindings = {{msc_vk_block_of(&call->inputs[k->input]), MSC_VK_READ},
-                     {msc_vk_block_of(&call->outputs[0]), MSC_VK_WRITE},
-                     {k->dims, MSC_VK_READ}},
-        .push = push,
-        .push_bytes = sizeof(push),
-        .groups = {1, 1, 1}};
-    d.groups[0] = msc_vk_spread(b->vk, k->n, &push[1]);
-    return msc_vk_dispatch(b->vk, &d);
+    uint32_t groups = msc_vk_spread(b->vk, k->n, &push[1]);
+    struct msc_vk_simple simple = {k->pipeline, k->input, k->dims, push, sizeof(push), groups};
+    return msc_vk_simple_run(&simple, b, calls, n);
 }
 
 const struct msc_vk_family msc_vk_reduce = {
@@ -198,18 +191,12 @@ static enum msc_status softmax_prepare(void **out, struct msc_vk_backend *b,
 }
 
 static enum msc_status softmax_run(void *kernel, struct msc_vk_backend *b,
-                                   const struct msc_call *call) {
+                                   const struct msc_call calls[], int n) {
     const struct kernel *k = kernel;
     uint32_t push[3] = {(uint32_t)k->n, k->numbers[0], k->numbers[1]};
-    struct msc_vk_dispatch d = {
-        .pipeline = k->pipeline,
-        .n_bindings = 2,
-        .bindings = {{msc_vk_block_of(&call->inputs[k->input]), MSC_VK_READ},
-                     {msc_vk_block_of(&call->outputs[0]), MSC_VK_READ_WRITE}},
-        .push = push,
-        .push_bytes = sizeof(push),
-        .groups = {msc_vk_groups(k->n, b->vk->tuning.lanes), 1, 1}};
-    return msc_vk_dispatch(b->vk, &d);
+    uint32_t groups = msc_vk_groups(k->n, b->vk->tuning.lanes);
+    struct msc_vk_simple simple = {k->pipeline, k->input, NULL, push, sizeof(push), groups};
+    return msc_vk_simple_run(&simple, b, calls, n);
 }
 
 const struct msc_vk_family msc_vk_softmax = {

@@ -16,9 +16,13 @@ extern "C" {
 enum msc_vk_shader {
     MSC_VK_CONV_U_QUADS,  // family U, input read four channels at a time
     MSC_VK_CONV_U_FLOATS, // ... one at a time, for other numbers of channels
-    MSC_VK_CONV_G,
+    MSC_VK_CONV_G,       // over floats
+    MSC_VK_CONV_G_BYTES, // over stored bytes as floats
+    MSC_VK_CONV_G_INT,   // over bytes as such
+    MSC_VK_CONV_G_DOT,   // ... by the device's instruction
     MSC_VK_DEPTHWISE_U,
     MSC_VK_DEPTHWISE_G,
+    MSC_VK_DEPTHWISE_G_BYTES,
     MSC_VK_EWISE,
     MSC_VK_QUANTIZE,
     MSC_VK_EXPAND,
@@ -31,6 +35,8 @@ enum msc_vk_shader {
     MSC_VK_PROBE,
     MSC_VK_SHADER_COUNT
 };
+
+const char *msc_vk_shader_name(enum msc_vk_shader shader);
 
 struct msc_vk_shader_code {
     const char *name;

@@ -23,21 +23,15 @@ static void release(void *memory, struct msc_vk_backend *b) {
     }
 }
 
-static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call *call) {
+static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
+                           int n) {
     const struct kernel *k = kernel;
     uint32_t push[7] = {(uint32_t)k->n, 0};
     memcpy(push + 2, k->numbers, sizeof(k->numbers));
-    struct msc_vk_dispatch d = {
-        .pipeline = k->pipeline,
-        .n_bindings = 3,
-        .bindings = {{msc_vk_block_of(&call->inputs[k->input]), MSC_VK_READ},
-                     {msc_vk_block_of(&call->outputs[0]), MSC_VK_WRITE},
-                     {k->geometry, MSC_VK_READ}},
-        .push = push,
-        .push_bytes = (uint32_t)(2 + k->n_numbers) * 4,
-        .groups = {1, 1, 1}};
-    d.groups[0] = msc_vk_spread(b->vk, k->n, &push[1]);
-    return msc_vk_dispatch(b->vk, &d);
+    uint32_t groups = msc_vk_spread(b->vk, k->n, &push[1]);
+    struct msc_vk_simple simple = {
+        k->pipeline, k->input, k->geometry, push, (uint32_t)(2 + k->n_numbers) * 4, groups};
+    return msc_vk_simple_run(&simple, b, calls, n);
 }
 
 typedef enum msc_status (*init_fn)(struct kernel *k, struct msc_vk_backend *b,

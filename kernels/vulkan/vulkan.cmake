@@ -8,8 +8,12 @@ include(msc_shaders)
 msc_add_shader(conv_u_quads conv_u.comp QUADS)
 msc_add_shader(conv_u_floats conv_u.comp)
 msc_add_shader(conv_g conv_g.comp)
+msc_add_shader(conv_g_bytes conv_g.comp BYTES)
+msc_add_shader(conv_g_int conv_g.comp INTEGER)
+msc_add_shader(conv_g_dot conv_g.comp INTEGER DOT)
 msc_add_shader(depthwise_u depthwise.comp FAMILY_U)
 msc_add_shader(depthwise_g depthwise.comp)
+msc_add_shader(depthwise_g_bytes depthwise.comp BYTES)
 msc_add_shader(ewise ewise.comp)
 msc_add_shader(quantize quantize.comp)
 msc_add_shader(expand expand.comp)
@@ -27,7 +31,9 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_backend.c
     vulkan/vk_cache.c
     vulkan/vk_commands.c
+    vulkan/vk_copy.c
     vulkan/vk_device.c
+    vulkan/vk_dispatch.c
     vulkan/vk_ewise.c
     vulkan/vk_gemm.c
     vulkan/vk_host.c
@@ -39,6 +45,7 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_quantize.c
     vulkan/vk_rearrange.c
     vulkan/vk_reduce.c
+    vulkan/vk_tiles.c
     vulkan/vk_weighted.c
     vulkan/vk_window.c
     "${shader_table}")

@@ -4,33 +4,47 @@
 // A convolution is a product of rows (output positions: image, plane, row, column) and columns
 // (output channels), summed over taps (plane, row, column of the kernel) and, inside, channels. A
 // linear layer or matrix product is one of a single tap. z counts groups or products of a batch.
+//
+// Bindings: 0 x, 1 w, 2 y, 3 scales, biases and sums of weights, 4 geometry, 5 quantised forms of y.
+// Row: flags, x_scale, what bytes.glsl needs, forms.
 layout(constant_id = 2) const bool IS_POINTWISE = false; // row r of the output reads row r
 layout(constant_id = 3) const bool IS_TRANSPOSED = false;
+
+#define BINDINGS 6
+#define ROW 32
+#define QUANT_ROW 2
+#define FORMS 5
+#define FORM_ROW 7
+#include "call.glsl"
+#include "divide.glsl"
+#include "forms.glsl"
 
 const uint HAS_SCALES = 1; // y = (x_scale * w_scales[c]) * sum
 const uint HAS_BIAS = 2;
 const uint HAS_LIMITS = 4;
 const uint HAS_ONE_SCALE = 8; // y = x_scale * sum
+const uint HAS_Y = 16;        // y itself is written
 
 layout(push_constant) uniform Push {
-    uint x_base, w_base;          // of texels; 0 for buffers
     uint x_step, w_step, y_step;  // for each z; y in floats, the others in what is read
+    uint n_z;                     // of one call
     uint n_rows, n_cols;          // of one z
     uint y_row;                   // floats between rows of the output
-    uint w_row;                   // floats between rows of the weight
-    uint flags;
-    float x_scale, low, high;
+    uint w_row;                   // columns between rows of the weight
+    float low, high;
     uint tail_step;               // channels for each z
-    uint n_channels;              // of all z: scales, then as many biases
+    uint n_channels;              // of all z: scales, then as many biases, then as many sums
     uint per_lane;
 };
 
-layout(binding = 2) buffer Y { float y[]; };
+layout(binding = 2) writeonly buffer Y { float y[]; };
+layout(binding = 2) writeonly buffer YQuads { vec4 y_quads[]; };
 layout(binding = 3) readonly buffer Tail { float tail[]; };
+layout(binding = 3) readonly buffer Sums { int weight_sums[]; };
 layout(binding = 4) readonly buffer Geometry {
     ivec4 kernel;    // w: channels of a row that are read
     ivec4 size_in;   // w: the same, rounded up to whole quads; what the weight has
-    ivec4 size_out;  // w: floats between rows of the input
+    ivec4 size_out;  // w: elements between rows of the input
     ivec4 stride;    // w: output channels of one input channel (depthwise)
     ivec4 dilation;
     ivec4 padding;
@@ -58,23 +72,44 @@ int source(ivec3 first, int image, ivec3 tap) {
     return is_there ? image + (at.x * size_in.y + at.y) * size_in.z + at.z : -1;
 }
 
-// Writes column `col` of row `row`.
-void finish(uint z, uint row, uint col, float sum) {
+// From a sum to the output of a channel.
+float finished(uint channel, float sum) {
     precise float value = sum;
-    uint channel = z * tail_step + col;
+    uint flags = word(0), at = begin_of(3) + channel;
     if ((flags & HAS_SCALES) != 0) {
-        precise float t = x_scale * tail[channel];
+        precise float t = number(1) * tail[at];
         value = t * value;
     }
     if ((flags & HAS_ONE_SCALE) != 0) {
-        value = x_scale * value;
+        value = number(1) * value;
     }
     if ((flags & HAS_BIAS) != 0) {
-        value = value + tail[n_channels + channel];
+        value = value + tail[n_channels + at];
     }
     if ((flags & HAS_LIMITS) != 0) {
         value = value < low ? low : value;
         value = value > high ? high : value;
     }
-    y[z * y_step + row * y_row + col] = value;
+    return value;
+}
+
+// Writes column `col` of row `row`.
+void finish(uint z, uint row, uint col, float sum) {
+    float value = finished(z * tail_step + col, sum);
+    uint at = z * y_step + row * y_row + col;
+    if ((word(0) & HAS_Y) != 0) {
+        y[begin_of(2) + at] = value;
+    }
+    write_forms(at, value);
+}
+
+// The same for four columns, where all of the output comes in whole quads.
+void finish_quad(uint z, uint row, uint col, vec4 sums) {
+    uint channel = z * tail_step + col, at = z * y_step + row * y_row + col;
+    vec4 values = vec4(finished(channel, sums.x), finished(channel + 1, sums.y),
+                       finished(channel + 2, sums.z), finished(channel + 3, sums.w));
+    if ((word(0) & HAS_Y) != 0) {
+        y_quads[(begin_of(2) + at) / 4] = values;
+    }
+    write_forms_of_quad(at, values);
 }

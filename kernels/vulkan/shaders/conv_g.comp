@@ -1,87 +1,200 @@
 // Convolutions and matrix products, family G: y[r][c] = sum over taps and channels of x * w, by
-// tiles in shared memory: for GPUs. Sums run over k in order, as family U's do.
-// Buffers: 0 x, 1 w [z][taps * channels][w_row], 2 y, 3 scales and biases, 4 geometry.
-// Constants: 0 lanes = (TILE_ROWS / ROWS) * (TILE_COLS / COLS), 2 pointwise, 3 transposed, 4 and 5
-// rows and columns of the tile, 6 its depth, 7 and 8 those of an invocation.
-// Dispatched by vk_gemm.c.
+// tiles in shared memory: for GPUs. While a tile is multiplied, the next is on its way.
+//
+// At compile time: nothing, x and w are floats; BYTES, x is stored bytes, taken as floats; INTEGER,
+// both are bytes, four channels to a word, and sums are int32 (DOT: by the device's instruction).
+// Steps of k are single channels, or words of four with INTEGER. w is [z][steps][w_row]. Float sums
+// run over k in order, each step one fused multiplication and addition.
+// Constants: 0 lanes = (TILE_ROWS / ROWS) * (TILE_COLS / COLS), 1 repair, 2 pointwise, 3 transposed,
+// 4 and 5 rows and columns of the tile, 6 its depth in steps, 7 and 8 rows and columns of an
+// invocation, 9 does x come in whole quads of channels?, 10 does y? All sizes but lanes are
+// multiples of 4. Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_8bit_storage : require
 layout(local_size_x_id = 0) in;
 layout(constant_id = 4) const uint TILE_ROWS = 64;
 layout(constant_id = 5) const uint TILE_COLS = 64;
 layout(constant_id = 6) const uint DEPTH = 16;
 layout(constant_id = 7) const uint ROWS = 4;
 layout(constant_id = 8) const uint COLS = 4;
-layout(binding = 0) readonly buffer X { float xs[]; };
-layout(binding = 1) readonly buffer W { float ws[]; };
+layout(constant_id = 9) const bool HAS_X_QUADS = false;
+layout(constant_id = 10) const bool HAS_Y_QUADS = false;
 #include "conv.glsl"
+#if defined(BYTES) || defined(INTEGER)
+#include "bytes.glsl"
+layout(binding = 0) readonly buffer X { uint xs[]; };
+#else
+layout(binding = 0) readonly buffer X { float xs[]; };
+layout(binding = 0) readonly buffer XQuads { vec4 x_quads[]; };
+#endif
+#if defined(INTEGER)
+layout(binding = 1) readonly buffer W { uvec4 w_quads[]; };
+#include "dot.glsl"
+#define PER_STEP 4u
+#define X_ITEM uint
+#define QUAD uvec4
+#define SUMS ivec4
+#define MULTIPLY(sums, a, b) sums += dot_of(a, b)
+#else
+layout(binding = 1) readonly buffer W { vec4 w_quads[]; };
+#define PER_STEP 1u
+#define X_ITEM vec4
+#define QUAD vec4
+#define SUMS vec4
+#define MULTIPLY(sums, a, b) sums = fma(vec4(a), b, sums)
+#endif
 
-shared float x_tile[DEPTH * (TILE_ROWS + 1)];
-shared float w_tile[DEPTH * TILE_COLS];
+// An item is four channels of one row of x, or four columns of one step of w.
+const uint LANES = TILE_ROWS / ROWS * (TILE_COLS / COLS);
+const uint X_ITEMS = DEPTH * PER_STEP / 4u; // of one row
+const uint X_LOADS = (TILE_ROWS * X_ITEMS + LANES - 1u) / LANES;
+const uint W_LOADS = (DEPTH * TILE_COLS / 4u + LANES - 1u) / LANES;
+const uint X_ROW = TILE_ROWS / 4u + 1u; // one more, so that writes go to other banks
+const uint W_ROW = TILE_COLS / 4u;
+shared QUAD x_tile[DEPTH * X_ROW];
+shared QUAD w_tile[DEPTH * W_ROW];
 
-// Element k of the sum of an output row.
-float load(uint z, uint row, int k) {
-    int tap = IS_POINTWISE ? 0 : k / size_in.w;
-    int c = k - tap * size_in.w;
-    int from = int(row);
-    if (row >= n_rows || c >= kernel.w) {
-        return 0.0;
+// Four channels from c on of an input row; what lies outside of the image is zero.
+X_ITEM load(uint z, int from, int c) {
+    uint at = z * x_step + uint(from * size_out.w + c);
+    bool is_there = from >= 0;
+#if defined(INTEGER)
+    uint zeros = (word(QUANT_ROW + 1) & 0xffu) * 0x01010101u;
+    uint bytes = zeros;
+    if (HAS_X_QUADS) {
+        bytes = is_there ? xs[begin_of(0) + at / 4] : zeros;
+    } else {
+        for (uint k = 0; k < 4 && is_there && c + int(k) < kernel.w; k++) {
+            uint q = bitfieldExtract(xs[begin_of(0) + (at + k) / 4], int(8 * ((at + k) % 4)), 8);
+            bytes = bitfieldInsert(bytes, q, int(8 * k), 8);
+        }
     }
-    if (!IS_POINTWISE) {
-        ivec3 first;
-        int image;
-        locate(row, first, image);
-        from = source(first, image, ivec3(tap / (kernel.y * kernel.z),
-                                          tap / kernel.z % kernel.y, tap % kernel.z));
+    // uint8 becomes int8, and its zero point with it.
+    return word(QUANT_ROW) != 0 ? bytes : bytes ^ 0x80808080u;
+#else
+    vec4 value = vec4(0.0);
+#if defined(BYTES)
+    uint bytes = HAS_X_QUADS && is_there ? xs[begin_of(0) + at / 4] : 0;
+    for (uint k = 0; k < 4 && is_there && (HAS_X_QUADS || c + int(k) < kernel.w); k++) {
+        value[k] = float_of(HAS_X_QUADS ? byte_of(bytes, k)
+                                        : byte_of(xs[begin_of(0) + (at + k) / 4], (at + k) % 4));
     }
-    return from < 0 ? 0.0 : xs[z * x_step + uint(from * size_out.w + c)];
+#else
+    if (HAS_X_QUADS) {
+        value = is_there ? x_quads[(begin_of(0) + at) / 4] : value;
+    } else {
+        for (uint k = 0; k < 4 && is_there && c + int(k) < kernel.w; k++) {
+            value[k] = xs[begin_of(0) + at + k];
+        }
+    }
+#endif
+    return value;
+#endif
 }
 
 void main() {
     uint lane = gl_LocalInvocationID.x;
-    uint z = gl_WorkGroupID.z;
-    uint row0 = gl_WorkGroupID.x * TILE_ROWS;
-    uint col0 = gl_WorkGroupID.y * TILE_COLS;
-    uint col_lanes = TILE_COLS / COLS, row_lanes = TILE_ROWS / ROWS;
+    uint z = gl_WorkGroupID.z % n_z;
+    find_call(gl_WorkGroupID.z / n_z);
+    uint row0 = gl_WorkGroupID.x * TILE_ROWS, col0 = gl_WorkGroupID.y * TILE_COLS;
+    const uint col_lanes = TILE_COLS / COLS, row_lanes = TILE_ROWS / ROWS;
     uint my_col = lane % col_lanes, my_row = lane / col_lanes;
-    int depth = (IS_POINTWISE ? 1 : kernel.x * kernel.y * kernel.z) * size_in.w;
-    precise float sums[ROWS * COLS];
-    for (uint i = 0; i < ROWS * COLS; i++) {
-        sums[i] = 0.0;
+    int n_taps = IS_POINTWISE ? 1 : kernel.x * kernel.y * kernel.z;
+    int depth = n_taps * size_in.w; // in channels
+    uint n_steps = uint(depth) / PER_STEP;
+    ivec3 first[X_LOADS];
+    int image[X_LOADS];
+    [[unroll]] for (uint j = 0; j < X_LOADS; j++) {
+        uint row = row0 + (lane + j * LANES) / X_ITEMS;
+        image[j] = int(row);
+        if (!IS_POINTWISE) {
+            locate(min(row, n_rows - 1), first[j], image[j]);
+        }
     }
-    for (int k0 = 0; k0 < depth; k0 += int(DEPTH)) {
-        for (uint i = lane; i < DEPTH * TILE_ROWS; i += gl_WorkGroupSize.x) {
-            uint k = i % DEPTH, row = i / DEPTH;
-            x_tile[k * (TILE_ROWS + 1) + row] =
-                k0 + int(k) < depth ? load(z, row0 + row, k0 + int(k)) : 0.0;
-        }
-        for (uint i = lane; i < DEPTH * TILE_COLS; i += gl_WorkGroupSize.x) {
-            uint k = i / TILE_COLS, col = i % TILE_COLS;
-            bool is_there = k0 + int(k) < depth && col0 + col < w_row;
-            w_tile[i] = is_there ? ws[z * w_step + uint(k0 + int(k)) * w_row + col0 + col] : 0.0;
-        }
-        barrier();
-        for (uint k = 0; k < DEPTH; k++) {
-            float a[ROWS];
-            [[unroll]] for (uint r = 0; r < ROWS; r++) {
-                a[r] = x_tile[k * (TILE_ROWS + 1) + my_row + r * row_lanes];
+    precise SUMS sums[ROWS * (COLS / 4u)];
+    [[unroll]] for (uint i = 0; i < ROWS * (COLS / 4u); i++) {
+        sums[i] = SUMS(0);
+    }
+    X_ITEM next_x[X_LOADS];
+    QUAD next_w[W_LOADS];
+    for (uint k0 = 0; k0 < n_steps + DEPTH; k0 += DEPTH) {
+        if (k0 > 0) {
+            // What was fetched a round ago becomes the tile.
+            barrier();
+            [[unroll]] for (uint j = 0; j < X_LOADS; j++) {
+                uint i = lane + j * LANES, k = i % X_ITEMS, row = i / X_ITEMS;
+                if (row < TILE_ROWS) {
+#if defined(INTEGER)
+                    x_tile[k * X_ROW + row / 4][row % 4] = next_x[j];
+#else
+                    [[unroll]] for (uint c = 0; c < 4; c++) {
+                        x_tile[(4 * k + c) * X_ROW + row / 4][row % 4] = next_x[j][c];
+                    }
+#endif
+                }
             }
-            [[unroll]] for (uint c = 0; c < COLS; c++) {
-                float b = w_tile[k * TILE_COLS + my_col + c * col_lanes];
+            [[unroll]] for (uint j = 0; j < W_LOADS; j++) {
+                uint i = lane + j * LANES;
+                if (i < DEPTH * W_ROW) {
+                    w_tile[i] = next_w[j];
+                }
+            }
+            barrier();
+        }
+        if (k0 < n_steps) {
+            [[unroll]] for (uint j = 0; j < X_LOADS; j++) {
+                uint i = lane + j * LANES;
+                int k = int(k0 * PER_STEP + 4 * (i % X_ITEMS));
+                int tap = IS_POINTWISE ? 0 : k / size_in.w;
+                int from = row0 + i / X_ITEMS < n_rows && k < depth ? image[j] : -1;
+                if (!IS_POINTWISE && from >= 0) {
+                    from = source(first[j], image[j], ivec3(tap / (kernel.y * kernel.z),
+                                                            tap / kernel.z % kernel.y,
+                                                            tap % kernel.z));
+                }
+                next_x[j] = load(z, from, k - tap * size_in.w);
+            }
+            [[unroll]] for (uint j = 0; j < W_LOADS; j++) {
+                uint i = lane + j * LANES;
+                uint k = k0 + i / W_ROW, col = col0 + 4 * (i % W_ROW);
+                bool is_there = k < n_steps && col < w_row;
+                next_w[j] = is_there ? w_quads[(begin_of(1) + z * w_step + k * w_row + col) / 4]
+                                     : QUAD(0);
+            }
+        }
+        for (uint k = 0; k < DEPTH && k0 > 0; k++) {
+            QUAD a[ROWS / 4u];
+            [[unroll]] for (uint r = 0; r < ROWS / 4u; r++) {
+                a[r] = x_tile[k * X_ROW + my_row + r * row_lanes];
+            }
+            [[unroll]] for (uint c = 0; c < COLS / 4u; c++) {
+                QUAD b = w_tile[k * W_ROW + my_col + c * col_lanes];
                 [[unroll]] for (uint r = 0; r < ROWS; r++) {
-                    precise float part = a[r] * b;
-                    sums[r * COLS + c] = sums[r * COLS + c] + part;
+                    MULTIPLY(sums[r * (COLS / 4u) + c], a[r / 4u][r % 4u], b);
                 }
             }
         }
-        barrier();
     }
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
-        [[unroll]] for (uint c = 0; c < COLS; c++) {
-            uint row = row0 + my_row + r * row_lanes, col = col0 + my_col + c * col_lanes;
-            if (row < n_rows && col < n_cols) {
-                finish(z, row, col, sums[r * COLS + c]);
+        [[unroll]] for (uint c = 0; c < COLS / 4u; c++) {
+            uint row = row0 + 4 * (my_row + r / 4u * row_lanes) + r % 4u;
+            uint col = col0 + 4 * (my_col + c * col_lanes);
+            SUMS sum = sums[r * (COLS / 4u) + c];
+#if defined(INTEGER)
+            // Stands for q; what counts is q - zero.
+            int zero = int(word(QUANT_ROW + 1)) - (word(QUANT_ROW) != 0 ? 0 : 128);
+            uint at = begin_of(3) + 2 * n_channels + z * tail_step + col;
+            for (uint k = 0; k < 4 && col + k < n_cols; k++) {
+                sum[k] -= zero * weight_sums[at + k];
+            }
+#endif
+            if (row < n_rows && HAS_Y_QUADS && col < n_cols) {
+                finish_quad(z, row, col, vec4(sum));
+            }
+            for (uint k = 0; k < 4 && row < n_rows && !HAS_Y_QUADS && col + k < n_cols; k++) {
+                finish(z, row, col + k, float(sum[k]));
             }
         }
     }

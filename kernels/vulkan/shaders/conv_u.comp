@@ -1,12 +1,13 @@
 // Convolutions and matrix products, family U: y[r][c] = sum over taps and channels of x * w, by
 // register tiles through uniform texels, without shared memory: for software drivers.
-// Texels: 0 x, 1 w [z][taps * channels][w_row]. Buffers: 2 y, 3 scales and biases, 4 geometry.
+// Texels: 0 x, 1 w [z][taps * channels][w_row].
 // Constants: 0 lanes, 2 pointwise, 3 transposed, 4 rows and 5 quads of columns to an invocation, 6
 // lanes along rows (the others go along columns). QUADS at compile time: channels of x come four
 // to a texel. Tile: (row_lanes * rows) x (lanes / row_lanes * quads * 4). Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_8bit_storage : require
 layout(local_size_x_id = 0) in;
 layout(constant_id = 4) const uint ROWS = 8;
 layout(constant_id = 5) const uint QUADS_PER = 2;
@@ -35,13 +36,14 @@ vec4 load(uint base, int row, int c) {
 
 void main() {
     uint lane = gl_LocalInvocationID.x;
-    uint z = gl_WorkGroupID.z;
+    uint z = gl_WorkGroupID.z % n_z;
+    find_call(gl_WorkGroupID.z / n_z);
     uint row0 = gl_WorkGroupID.x * ROW_LANES * ROWS + lane % ROW_LANES;
     uint quad0 = gl_WorkGroupID.y * (gl_WorkGroupSize.x / ROW_LANES) * QUADS_PER +
                  lane / ROW_LANES * QUADS_PER;
     uint n_quads = w_row / 4;
-    uint x_at = x_base + z * x_step;
-    int w_at = int(w_base + z * w_step + min(quad0, n_quads - QUADS_PER));
+    uint x_at = begin_of(0) + z * x_step;
+    int w_at = int(begin_of(1) + z * w_step + min(quad0, n_quads - QUADS_PER));
     ivec3 first[ROWS];
     int image[ROWS];
     precise vec4 sums[ROWS * QUADS_PER];

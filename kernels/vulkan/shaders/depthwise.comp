@@ -1,24 +1,33 @@
 // Depthwise convolutions: y[r][c] = sum over taps of x[tap of r][c / multiple] * w[tap][c].
-// Lanes run along channels. FAMILY_U at compile time: x and w are read as texels, else as buffers.
-// Bindings: 0 x, 1 w [taps][channels], 2 y, 3 scales and biases, 4 geometry. Constants: 0 lanes,
-// 3 transposed (never). Tile: lanes * per_lane outputs. Dispatched by vk_gemm.c.
+// Lanes run along channels. At compile time: FAMILY_U reads x and w as texels, BYTES reads x as
+// stored bytes, else x and w are floats in buffers.
+// w is [taps][channels]. Constants: 0 lanes, 1 repair, 3 transposed (never).
+// Tile: lanes * per_lane outputs. Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_shader_8bit_storage : require
 layout(local_size_x_id = 0) in;
-#ifdef FAMILY_U
+#include "conv.glsl"
+#if defined(FAMILY_U)
 layout(binding = 0) uniform samplerBuffer xs;
 layout(binding = 1) uniform samplerBuffer ws;
-#define LOAD_X(i) texelFetch(xs, int(x_base) + (i)).x
-#define LOAD_W(i) texelFetch(ws, int(w_base) + (i)).x
+#define LOAD_X(i) texelFetch(xs, int(begin_of(0)) + (i)).x
+#define LOAD_W(i) texelFetch(ws, int(begin_of(1)) + (i)).x
+#else
+layout(binding = 1) readonly buffer W { float ws[]; };
+#define LOAD_W(i) ws[int(begin_of(1)) + (i)]
+#if defined(BYTES)
+#include "bytes.glsl"
+layout(binding = 0) readonly buffer X { uint xs[]; };
+#define LOAD_X(i) float_of(byte_of(xs[int(begin_of(0)) + (i) / 4], uint(i) % 4u))
 #else
 layout(binding = 0) readonly buffer X { float xs[]; };
-layout(binding = 1) readonly buffer W { float ws[]; };
-#define LOAD_X(i) xs[i]
-#define LOAD_W(i) ws[i]
+#define LOAD_X(i) xs[int(begin_of(0)) + (i)]
 #endif
-#include "conv.glsl"
+#endif
 
 void main() {
+    find_call(gl_WorkGroupID.z);
     uint begin = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
     for (uint e = 0; e < per_lane; e++) {
         uint i = begin + e * gl_WorkGroupSize.x;

@@ -1,10 +1,14 @@
 // Whole-number products of digits, added up: sums += int(product) << shift (STAGE 1; STAGE 0 the
 // same from 0), and the way out: y = t * float(sum), then + bias (STAGE 2).
 // t = x_scale * scales[c] (x_scale alone where there are none), each line rounded once; c = i mod
-// channels. Buffers: 0 product and y [n] float, 1 sums [n] int, 2 scales and biases [2][channels].
-// Constants: 0 lanes, 1 unused, 2 stage, 3 is there a bias? Tile: lanes * per_lane elements.
-// Dispatched by vk_quantize.c.
+// channels; the row is x_scale. Buffers: 0 product and y [n] float, 1 sums [n] int, 2 scales and
+// biases [2][channels]. Constants: 0 lanes, 2 stage, 3 is there a bias?
+// Tile: lanes * per_lane elements. Dispatched by vk_quantize.c.
 #version 450
+#extension GL_GOOGLE_include_directive : require
+#define BINDINGS 3
+#define ROW 1
+#include "call.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint STAGE = 0;
 layout(constant_id = 3) const bool HAS_BIAS = false;
@@ -12,10 +16,13 @@ layout(binding = 0) buffer Product { float product[]; };
 layout(binding = 1) buffer Sums { int sums[]; };
 layout(binding = 2) readonly buffer Tail { float tail[]; };
 layout(push_constant) uniform Push {
-    uint n; uint per_lane; float x_scale; uint channels; int shift; uint n_scales;
+    uint n; uint per_lane; uint channels; int shift; uint n_scales;
 };
 
 void main() {
+    find_call(gl_WorkGroupID.z);
+    float x_scale = number(0);
+    uint product0 = begin_of(0), sums0 = begin_of(1), tail0 = begin_of(2);
     uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
     for (uint e = 0; e < per_lane; e++) {
         uint i = first + e * gl_WorkGroupSize.x;
@@ -24,15 +31,15 @@ void main() {
         }
         if (STAGE == 2) {
             uint c = i % channels;
-            precise float t = n_scales == 0 ? x_scale : x_scale * tail[c];
-            precise float y = t * float(sums[i]);
+            precise float t = n_scales == 0 ? x_scale : x_scale * tail[tail0 + c];
+            precise float y = t * float(sums[sums0 + i]);
             if (HAS_BIAS) {
-                y = y + tail[channels + c];
+                y = y + tail[tail0 + channels + c];
             }
-            product[i] = y;
+            product[product0 + i] = y;
         } else {
-            int part = int(product[i]) << shift;
-            sums[i] = STAGE == 0 ? part : sums[i] + part;
+            int part = int(product[product0 + i]) << shift;
+            sums[sums0 + i] = STAGE == 0 ? part : sums[sums0 + i] + part;
         }
     }
 }

@@ -1,13 +1,21 @@
 // Element-wise programs: y[i] = program(operands at i), the program given by specialisation, so
 // that the driver compiles each one into straight code.
-// Buffers: 0 y [n], 1 dims: {number, 8 lengths, then for each operand 8 strides}, 2 ... 9 operands.
+// Buffers: 0 y [n], 1 dims: {number, 8 lengths, then for each operand 8 strides}, 2 ... 9 operands,
+// 10 quantised forms of y. Row: is y itself written? Then its forms.
 // Constants: 0 lanes, 1 repair, 2 instructions, 3 operands, 4 … 19 instructions as bytes {op,
 // place of a, place of b, place of the result}, 20 … 51 their parameters, 52 … 59 how an operand is
 // read: 0 at i, 1 at i mod the innermost dim, 2 one number, 3 by strides. Places: operands, then
 // registers. Tile: lanes * per_lane elements. Dispatched by vk_ewise.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_shader_8bit_storage : require
+#define BINDINGS 11
+#define ROW 26
+#define FORMS 10
+#define FORM_ROW 1
+#include "call.glsl"
 #include "divide.glsl"
+#include "forms.glsl"
 #include "numeric.glsl"
 #include "ewise_ops.glsl"
 layout(local_size_x_id = 0) in;
@@ -103,20 +111,21 @@ void step(uint code, float p, float q) {
 }
 
 void main() {
+    find_call(gl_WorkGroupID.z);
     uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
     for (uint e = 0; e < per_lane; e++) {
         int i = int(first + e * gl_WorkGroupSize.x);
         if (i >= int(n)) {
             break;
         }
-        if (N_OPERANDS > 0) v[0] = x0[place(M0, 0, i)];
-        if (N_OPERANDS > 1) v[1] = x1[place(M1, 1, i)];
-        if (N_OPERANDS > 2) v[2] = x2[place(M2, 2, i)];
-        if (N_OPERANDS > 3) v[3] = x3[place(M3, 3, i)];
-        if (N_OPERANDS > 4) v[4] = x4[place(M4, 4, i)];
-        if (N_OPERANDS > 5) v[5] = x5[place(M5, 5, i)];
-        if (N_OPERANDS > 6) v[6] = x6[place(M6, 6, i)];
-        if (N_OPERANDS > 7) v[7] = x7[place(M7, 7, i)];
+        if (N_OPERANDS > 0) v[0] = x0[begin_of(2) + place(M0, 0, i)];
+        if (N_OPERANDS > 1) v[1] = x1[begin_of(3) + place(M1, 1, i)];
+        if (N_OPERANDS > 2) v[2] = x2[begin_of(4) + place(M2, 2, i)];
+        if (N_OPERANDS > 3) v[3] = x3[begin_of(5) + place(M3, 3, i)];
+        if (N_OPERANDS > 4) v[4] = x4[begin_of(6) + place(M4, 4, i)];
+        if (N_OPERANDS > 5) v[5] = x5[begin_of(7) + place(M5, 5, i)];
+        if (N_OPERANDS > 6) v[6] = x6[begin_of(8) + place(M6, 6, i)];
+        if (N_OPERANDS > 7) v[7] = x7[begin_of(9) + place(M7, 7, i)];
         if (N_INSTRS > 0) step(C0, P0, P1);
         if (N_INSTRS > 1) step(C1, P2, P3);
         if (N_INSTRS > 2) step(C2, P4, P5);
@@ -133,6 +142,9 @@ void main() {
         if (N_INSTRS > 13) step(C13, P26, P27);
         if (N_INSTRS > 14) step(C14, P28, P29);
         if (N_INSTRS > 15) step(C15, P30, P31);
-        y[i] = v[31];
+        if (word(0) != 0) {
+            y[begin_of(0) + i] = v[31];
+        }
+        write_forms(uint(i), v[31]);
     }
 }

@@ -4,6 +4,10 @@
 // coordinate, its length (0: any)}. Constants: 0 lanes, 2 number of dims, 3 does anything lie
 // outside? Tile: lanes * per_lane elements. Dispatched by vk_move.c.
 #version 450
+#extension GL_GOOGLE_include_directive : require
+#define BINDINGS 3
+#define ROW 0
+#include "call.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint N_DIMS = 4;
 layout(constant_id = 3) const bool HAS_OUTSIDE = false;
@@ -14,13 +18,15 @@ layout(binding = 2) readonly buffer Dims { Dim dims[]; };
 layout(push_constant) uniform Push { uint n; uint per_lane; int in_base; int out_base; uint fill; };
 
 void main() {
+    find_call(gl_WorkGroupID.z);
     uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
     for (uint e = 0; e < per_lane; e++) {
         uint i = first + e * gl_WorkGroupSize.x;
         if (i >= n) {
             break;
         }
-        int rest = int(i), at = in_base, place = out_base;
+        int rest = int(i);
+        int at = in_base + int(begin_of(0)), place = out_base + int(begin_of(1));
         bool is_inside = true;
         for (int d = int(N_DIMS) - 1; d >= 0; d--) {
             int index = rest % dims[d].extent;

@@ -5,6 +5,9 @@
 // padding count? Tile: lanes * per_lane outputs. Dispatched by vk_pool.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#define BINDINGS 3
+#define ROW 0
+#include "call.glsl"
 #include "divide.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const bool IS_MAX = false;
@@ -29,6 +32,8 @@ int padded(ivec2 first, int a) {
 }
 
 void main() {
+    find_call(gl_WorkGroupID.z);
+    uint x0 = begin_of(0), y0 = begin_of(1);
     uint begin = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
     for (uint e = 0; e < per_lane; e++) {
         uint i = begin + e * gl_WorkGroupSize.x;
@@ -44,7 +49,7 @@ void main() {
         for (int r = rows.x; r < rows.y; r++) {
             for (int k = cols.x; k < cols.y; k++) {
                 int row = first.x + r * dilation.x, col = first.y + k * dilation.y;
-                float v = x[(image + row * size_in.y + col) * channels + c];
+                float v = x[x0 + (image + row * size_in.y + col) * channels + c];
                 result = IS_MAX ? (v > result || isnan(v) ? v : result) : result + v;
             }
         }
@@ -53,6 +58,6 @@ void main() {
                                        : max(rows.y - rows.x, 0) * max(cols.y - cols.x, 0);
             result = divide(result, float(count));
         }
-        y[i] = result;
+        y[y0 + i] = result;
     }
 }

@@ -3,6 +3,9 @@
 // elements. Dispatched by vk_probe.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#define BINDINGS 2
+#define ROW 0
+#include "call.glsl"
 #include "divide.glsl"
 layout(local_size_x_id = 0) in;
 layout(binding = 0) readonly buffer Pairs { vec2 pairs[]; };

@@ -5,6 +5,9 @@
 // Tile: lanes * per_lane outputs. Dispatched by vk_reduce.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#define BINDINGS 3
+#define ROW 0
+#include "call.glsl"
 #include "divide.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint KIND = 0;
@@ -21,13 +24,15 @@ float combine(float a, float v) {
 }
 
 void main() {
+    find_call(gl_WorkGroupID.z);
+    uint x0 = begin_of(0), y0 = begin_of(1);
     uint begin = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
     for (uint e = 0; e < per_lane; e++) {
         uint i = begin + e * gl_WorkGroupSize.x;
         if (i >= n) {
             break;
         }
-        int rest = int(i), base = 0;
+        int rest = int(i), base = int(x0);
         for (int d = N_KEPT - 1; d >= 0; d--) {
             base += rest % dims[d].x * dims[d].y;
             rest /= dims[d].x;
@@ -42,6 +47,6 @@ void main() {
             }
             result = combine(result, x[at]);
         }
-        y[i] = divisor == 1.0 ? result : divide(result, divisor);
+        y[y0 + i] = divisor == 1.0 ? result : divide(result, divisor);
     }
 }

@@ -4,6 +4,10 @@
 // {n, 4 places, 4 weights}. Constants: 0 lanes. Tile: lanes * per_lane outputs.
 // Dispatched by vk_resize.c.
 #version 450
+#extension GL_GOOGLE_include_directive : require
+#define BINDINGS 3
+#define ROW 0
+#include "call.glsl"
 layout(local_size_x_id = 0) in;
 struct Taps { int n; int at[4]; float weights[4]; };
 layout(binding = 0) readonly buffer X { float x[]; };
@@ -14,6 +18,7 @@ layout(push_constant) uniform Push {
 };
 
 float resize_row(int base, int col) {
+    base += int(begin_of(0));
     int t = out_rows + col;
     if (taps[t].n == 1) {
         return x[base + taps[t].at[0] * channels];
@@ -27,6 +32,8 @@ float resize_row(int base, int col) {
 }
 
 void main() {
+    find_call(gl_WorkGroupID.z);
+    uint y0 = begin_of(1);
     uint begin = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
     for (uint e = 0; e < per_lane; e++) {
         uint i = begin + e * gl_WorkGroupSize.x;
@@ -45,6 +52,6 @@ void main() {
                 resize_row((image + taps[row].at[k]) * in_cols * channels + c, col);
             sum = sum + part;
         }
-        y[i] = sum;
+        y[y0 + i] = sum;
     }
 }

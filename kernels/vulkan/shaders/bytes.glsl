@@ -1,0 +1,15 @@
+// Stored bytes q as floats: ((q - zero) >> shift & mask) * factor, which is a digit of the whole
+// number (factor 1), or the number that q stands for. QUANT_ROW is the place in the row of {is q
+// signed?, zero, shift, mask, factor}. Needs call.glsl.
+float float_of(int q) {
+    int number_of_q = q - int(word(QUANT_ROW + 1));
+    precise float value = float(number_of_q >> int(word(QUANT_ROW + 2)) & int(word(QUANT_ROW + 3)));
+    value = value * number(QUANT_ROW + 4);
+    return value;
+}
+
+// Byte k of a word.
+int byte_of(uint bytes, uint k) {
+    return word(QUANT_ROW) != 0 ? bitfieldExtract(int(bytes), int(8 * k), 8)
+                                : int(bitfieldExtract(bytes, int(8 * k), 8));
+}

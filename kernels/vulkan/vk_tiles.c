@@ -1,0 +1,61 @@
+// Tiles of matrix products: which there are, and which one is taken for a shape. No tile changes a
+// bit of a result.
+#include "kernels/vulkan/vk.h"
+
+// Large ones first: the larger, the fewer bytes an operation moves, and the fewer workgroups there
+// are. `speed` is that of a full device, relative to the first.
+static const struct row {
+    struct msc_vk_tile tile;
+    float speed;
+} tiles_g[] = {
+    {{128, 128, 16, 8, 8}, 1.0f}, {{128, 64, 16, 8, 8}, 0.9f}, {{64, 128, 16, 8, 8}, 0.9f},
+    {{64, 64, 16, 8, 4}, 0.75f},  {{128, 32, 16, 8, 4}, 0.7f}, {{64, 32, 16, 4, 4}, 0.55f},
+    {{32, 64, 16, 4, 4}, 0.55f},  {{32, 32, 8, 4, 4}, 0.45f},
+};
+#define N_TILES_G ((int)(sizeof(tiles_g) / sizeof(tiles_g[0])))
+
+// Thirty-two invocations each; how they are spread over rows and columns depends on the shape.
+static const struct row tiles_u[] = {
+    {{32, 32, 1, 4, 8}, 1.0f},
+    {{16, 32, 1, 4, 4}, 0.9f},
+    {{32, 64, 1, 8, 8}, 0.8f},
+    {{32, 32, 1, 8, 4}, 0.8f},
+};
+#define N_TILES_U ((int)(sizeof(tiles_u) / sizeof(tiles_u[0])))
+
+_Static_assert(N_TILES_G <= MSC_VK_MAX_TILES && N_TILES_U <= MSC_VK_MAX_TILES, "too many tiles");
+
+int msc_vk_n_tiles(const struct msc_vk *vk) {
+    return vk->tuning.is_family_u ? N_TILES_U : N_TILES_G;
+}
+
+const struct msc_vk_tile *msc_vk_tile(const struct msc_vk *vk, int index) {
+    return vk->tuning.is_family_u ? &tiles_u[index].tile : &tiles_g[index].tile;
+}
+
+static uint64_t ceil_div(uint64_t a, uint64_t b) {
+    return (a + b - 1) / b;
+}
+
+// Time of a shape in units of one element of the output by the first tile: workgroups run in waves.
+static double cost(const struct msc_vk *vk, const struct row *row, const struct msc_vk_shape *s) {
+    const struct msc_vk_tile *t = &row->tile;
+    uint64_t groups = ceil_div(s->rows, t->rows) * ceil_div(s->cols, t->cols) * s->n;
+    return (double)ceil_div(groups, vk->tuning.slots) * t->rows * t->cols / (double)row->speed;
+}
+
+int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape) {
+    int best = -1;
+    double least = 0.0;
+    if (vk->tuning.is_family_u) {
+        return 0;
+    }
+    for (int i = 0; i < N_TILES_G; i++) {
+        double c = cost(vk, &tiles_g[i], shape);
+        if ((vk->tuning.tiles >> i & 1u) != 0 && (best < 0 || c < least)) {
+            best = i;
+            least = c;
+        }
+    }
+    return best;
+}
