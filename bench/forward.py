@@ -67,7 +67,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--repeats", type=int, default=5)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     rows = []
     print("| model | ours ms | onnxruntime ms | ratio | range |\n|---|---|---|---|---|")
     for name in options.models or MAKERS:

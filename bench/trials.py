@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Trials a second, beside a loop over onnxruntime sessions, in one run on both cores.
+"""Trials a second, beside five ways to run the same trials by hand, in one run on both cores.
 
-    trials.py MSCGYM [--json FILE] [--repeats 5] [MODEL ...]
+    trials.py MSCGYM [--json FILE] [--repeats 5] [--sample 40] [--agents greedy,evolutionary]
+              [--peers wide,narrow,weights,plain,PyTorch] [MODEL ...]
 
-Ours: a `grid_search` per_task over all sites from the record's own clock. Theirs:
-bench/peer_onnxruntime.py on a seeded sample of the same kind of trials, the better of two threads and
-two processes. Runs are interleaved; the table has medians and the range of the ratio.
+Ours: from the record's own clock, the time between the last baseline and the last trial, over the
+trials in between that were evaluated. Theirs: a seeded sample of the very same trials, with the scales
+of RECORD.params (bench/README.md tells how each peer is run). Runs are interleaved; the table has
+medians, and the losses of both sides beside each other.
 """
 import argparse
-import json
 import os
 import random
 import statistics
@@ -18,86 +19,175 @@ import tempfile
 
 import numpy
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "tests", "long"))
-from model_inputs import inputs, model_path  # noqa: E402
-import peer_onnxruntime  # noqa: E402
+import common
+import worker
 
-# A search of digits with three choices is over in some milliseconds: it gets more of them.
+# One pass over the sites is over at once where the network is small: digits gets more choices.
 FEW = [{"bits": b} for b in (8, 6, 4)]
-MANY = [{"bits": b, "observer": o} for b in range(8, 1, -1) for o in ("minmax", "mse", "percentile")]
-MODELS = {  # model: (images, batch, choices, peer's trials a repeat)
-    "digits": (64, 64, MANY, 60),
-    "mlsd-tiny": (8, 1, FEW, 12),
+MANY = [{"bits": b, "scale": s} for b in range(8, 1, -1) for s in (1.0, 1.05, 1.1, 1.15, 1.2)]
+MODELS = {  # images, our batch (None: the default), the peers' batch, choices
+    "mlsd-tiny": (8, None, 8, FEW),
+    "ocr-rec": (8, None, 8, FEW),
+    "resnet18": (8, None, 8, FEW),
+    "mobilenet_v2": (8, None, 8, FEW),
+    "digits": (64, 64, 64, MANY),
 }
+GREEDY = {"type": "grid_search", "mode": "greedy", "changes": "all"}
+AGENTS = {  # agent, bounds, trials (None: one pass over the sites)
+    "greedy": (dict(GREEDY, bounded=False), None, None),
+    "evolutionary": ({"type": "evolutionary", "population": 32, "mutation": 0.05},
+                     {"size_ratio": {"max": 0.2}}, 256),
+}
+DIGITS_TRIALS = {"greedy": 100000, "evolutionary": 8000}
 
 
-def ours(mscgym, name, images, batch, choices, folder):
-    values = inputs(name, images)
-    data = os.path.join(folder, "inputs.npy")
-    numpy.save(data, values)
-    config = {
-        "workspace": os.path.join(folder, "workspace"), "model": model_path(name),
-        "dataset": {"inputs": data, "batch": batch},
-        "quantize": {"gym": [{
-            "record": "trials.jsonl",
-            "env": {"choices": choices},
-            "agent": {"type": "grid_search", "mode": "per_task"}, "parallel": 64}]}}
-    path = os.path.join(folder, "search.json")
-    with open(path, "w") as file:
-        json.dump(config, file)
-    subprocess.run([mscgym, "search", path, "--quiet", "--restart", "--threads", "2"], check=True,
-                   stdout=subprocess.DEVNULL)
-    lines = []
-    with open(os.path.join(folder, "workspace", "trials.jsonl")) as file:
-        lines = [line for line in map(json.loads, file) if line["kind"] == "trial"]
-    baselines = len(choices)
-    seconds = lines[-1]["measured"]["elapsed_s"] - lines[baselines - 1]["measured"]["elapsed_s"]
-    return (len(lines) - baselines) / seconds
+class Bench:
+    """One model under one agent."""
+
+    def __init__(self, options, folder, name, agent):
+        self.options, self.name, self.agent = options, name, agent
+        images, batch, self.peer_batch, choices = MODELS[name]
+        settings, bounds, trials = AGENTS[agent]
+        self.folder = os.path.join(folder, f"{name}_{agent}")
+        os.makedirs(self.folder)
+        self.values = common.inputs(name, images)
+        if name == "digits":
+            trials = DIGITS_TRIALS[agent]
+        elif trials is None:
+            sites = common.n_sites(options.mscgym, common.model_path(name))
+            # The plan that the changes start from comes first, as a repeat of its baseline.
+            trials = 1 + sites * (len(choices) - 1)
+        self.parts = (options.mscgym, common.model_path(name), self.values, choices, trials, bounds,
+                      batch)
+        self.search = self.make(self.folder, settings)
+
+    def make(self, folder, settings):
+        mscgym, model, values, choices, trials, bounds, batch = self.parts
+        return common.Search(mscgym, folder, model, values, choices, settings, trials, bounds,
+                             batch, 64)
+
+    def ours(self):
+        return self.search.run("--threads", "2")
+
+    def bounded(self):
+        """The same pass, each trial stopped once it cannot be the best."""
+        folder = os.path.join(self.folder, "bounded")
+        os.makedirs(folder, exist_ok=True)
+        search = self.make(folder, dict(AGENTS[self.agent][0], bounded=True))
+        return search.run("--threads", "2")
+
+    def job(self):
+        """What a peer needs: the float model as exported, inputs, record with its parameters."""
+        model = os.path.join(self.folder, "float.onnx")
+        strategy = os.path.join(self.folder, "none.json")
+        with open(strategy, "w") as file:
+            file.write('{"schema":"mscgym.strategy.1","edits":[]}')
+        subprocess.run([self.options.mscgym, "export", "--model", common.model_path(self.name),
+                        "--strategy", strategy, "-o", model, "--quiet"], check=True,
+                       stdout=subprocess.DEVNULL)
+        data = os.path.join(self.folder, "peer.npy")
+        numpy.save(data, self.values)
+        return {"model": model, "inputs": data, "batch": self.peer_batch,
+                "record": self.search.record}
+
+    def measure(self):
+        """Rows of this model and agent."""
+        first = self.ours()  # also our warm-up, and what the peers read
+        sample = random.Random(0).sample(first.complete,
+                                         min(self.options.sample, len(first.complete)))
+        plans = [t["choices"] for t in sample]
+        job = self.job()
+        peers = [worker.Peer(kind, job) for kind in self.options.kinds]
+        for peer in peers:
+            peer.settle(plans[:4])
+            print(f"{self.name}, {self.agent}: {peer.kind}: {peer.how}", file=sys.stderr,
+                  flush=True)
+        mine, theirs, gains, losses = [], {p.kind: [] for p in peers}, [], {}
+        for _ in range(self.options.repeats):
+            run = self.ours()
+            mine.append(run.rate)
+            if self.agent == "greedy":
+                stopped = self.bounded()
+                gains.append(stopped.rate)
+                self.check_bounded(run, stopped)
+            for peer in peers:
+                rate, losses[peer.kind] = peer.measure(plans)
+                theirs[peer.kind].append(rate)
+            print(f"{self.name}, {self.agent}: {mine[-1]:.1f} against " +
+                  ", ".join(f"{theirs[p.kind][-1]:.2f}" for p in peers), file=sys.stderr,
+                  flush=True)
+        for peer in peers:
+            peer.close()
+        return self.report(first, sample, peers, mine, theirs, gains, losses)
+
+    def check_bounded(self, run, stopped):
+        if stopped.best["choices"] != run.best["choices"]:
+            print(f"{self.name}: bounded evaluation found another plan", file=sys.stderr)
+
+    def report(self, run, sample, peers, mine, theirs, gains, losses):
+        rows = [common.row("trials", self.name, self.agent, "", [(m, None) for m in mine])]
+        print(f"\n{self.name}, {self.agent}: {len(run.evaluated)} trials, "
+              f"{statistics.median(mine):.1f} a second ({min(mine):.1f} … {max(mine):.1f}), "
+              f"reuse {run.reuse:.3f}, {run.numerics}")
+        if gains:
+            rows.append(common.row("trials bounded", self.name, self.agent, "unbounded",
+                                   list(zip(gains, mine))))
+            print(f"with bounded evaluation {rows[-1]['ours']:.1f}, {rows[-1]['ratio']:.2f} times")
+        print("\n| peer | trials/s | ratio | range | loss over ours, median and range |\n"
+              "|---|---|---|---|---|")
+        for peer in peers:
+            pairs = list(zip(mine, theirs[peer.kind]))
+            rows.append(common.row("trials", self.name, self.agent, f"{peer.kind}, {peer.how}",
+                                   pairs))
+            ratios = [m / t for m, t in pairs]
+            off = [z / t["metrics"]["distill_loss"] for z, t in zip(losses[peer.kind], sample)]
+            print(f"| {peer.kind}, {peer.how} | {rows[-1]['theirs']:.2f} | "
+                  f"{rows[-1]['ratio']:.1f} | {min(ratios):.1f} … {max(ratios):.1f} | "
+                  f"{statistics.median(off):.3f}, {min(off):.3f} … {max(off):.3f} |", flush=True)
+        return rows
 
 
-def theirs(name, images, batch, count, generator):
-    values = inputs(name, images)
-    import onnx
-    model = onnx.load(model_path(name))
-    constants = {i.name for i in model.graph.initializer}
-    feed = next(i.name for i in model.graph.input if i.name not in constants)
-    feeds = [{feed: values[i:i + batch]} for i in range(0, images, batch)]
-    n_sites = len(peer_onnxruntime.Narrow(model_path(name), feeds).sites)
-    trials = [(generator.randrange(n_sites), generator.randrange(1, 3)) for _ in range(count)]
-    return peer_onnxruntime.trials_per_second(model_path(name), feeds, trials)
+def summarise(rows):
+    """Geometric means and least ratios over the networks, digits apart."""
+    groups = {}
+    for r in rows:
+        if r["model"] != "digits" and r["ratio"] is not None:
+            kind = r["peer"].rsplit(",", 1)[0]
+            groups.setdefault((r["bench"], r["agent"], kind), []).append(r["ratio"])
+    print("\n| bench | agent | peer | networks | geometric mean | least |\n|---|---|---|---|---|---|")
+    for (bench, agent, kind), ratios in groups.items():
+        print(f"| {bench} | {agent} | {kind} | {len(ratios)} | "
+              f"{common.geometric_mean(ratios):.1f} | {min(ratios):.1f} |")
 
 
-def main():
+def parse():
     parser = argparse.ArgumentParser()
-    parser.add_argument("mscgym")
+    parser.add_argument("mscgym", type=os.path.abspath)
     parser.add_argument("models", nargs="*")
     parser.add_argument("--json")
     parser.add_argument("--repeats", type=int, default=5)
-    options = parser.parse_args()
-    mscgym = os.path.abspath(options.mscgym)
-    generator = random.Random(0)
+    parser.add_argument("--sample", type=int, default=40)
+    parser.add_argument("--agents", default=",".join(AGENTS))
+    parser.add_argument("--peers", default="wide,narrow,weights,plain,PyTorch")
+    options = parser.parse_intermixed_args()
+    options.kinds = [k for k in worker.KINDS if any(w in k for w in options.peers.split(",") if w)]
+    return options
+
+
+def main():
+    options = parse()
+    import onnxruntime
+    print(f"{common.machine()}; two processes do {common.second_core():.2f} times the work of one")
+    print(f"{common.version(options.mscgym)}; onnxruntime {onnxruntime.__version__}, "
+          f"numpy {numpy.__version__}", flush=True)
     rows = []
-    for name in options.models or MODELS:
-        images, batch, choices, count = MODELS[name]
-        pairs = []
-        for _ in range(options.repeats):
-            with tempfile.TemporaryDirectory() as folder:
-                mine = ours(mscgym, name, images, batch, choices, folder)
-            peer, how = theirs(name, images, batch, count, generator)
-            pairs.append((mine, peer))
-            print(f"{name}: {mine:.1f} against {peer:.2f} ({how})", file=sys.stderr, flush=True)
-        ratios = [m / p for m, p in pairs]
-        rows.append({
-            "bench": "trials", "model": name, "agent": "grid_search per_task",
-            "peer": f"onnxruntime {peer_onnxruntime.onnxruntime.__version__}, session a trial, narrow QDQ",
-            "ours": statistics.median(m for m, _ in pairs),
-            "theirs": statistics.median(p for _, p in pairs), "ratio": statistics.median(ratios)})
-        print(f"| {name} | {rows[-1]['ours']:.1f} | {rows[-1]['theirs']:.2f} | "
-              f"{rows[-1]['ratio']:.1f} | {min(ratios):.1f} … {max(ratios):.1f} |", flush=True)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(rows, file, indent=1)
+    with tempfile.TemporaryDirectory(prefix="bench_trials_") as folder:
+        for agent in options.agents.split(","):
+            for name in options.models or MODELS:
+                if common.available(name):
+                    rows += Bench(options, folder, name, agent).measure()
+                    common.save_rows(options.json, rows)
+    summarise(rows)
 
 
 if __name__ == "__main__":

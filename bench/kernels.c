@@ -1,0 +1,300 @@
+// What kernels reach of what the machine can do, both measured in this run.
+//
+//     bench_kernels [--device cpu] [--threads 2] [--repeats 5] [--json FILE]
+//                   [--clock wall|thread] [--peak GFLOP/S] [--bandwidth GB/S]
+//
+// Every job is measured once a round, the rounds follow each other, and the table has medians. On the
+// cpu ceilings are measured beside: the best float32 and the best u8 x s8 -> u8 rate of oneDNN over
+// all shapes, and for what only moves bytes a copy of as many bytes. Elsewhere they are given. With the
+// clock of the threads, time that other programs take does not count.
+#include "bench/kernels.h"
+
+#include "base/json.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const unit_names[] = {"GFLOP/s", "TOP/s", "GB/s"};
+static const double unit_sizes[] = {1e9, 1e12, 1e9};
+
+struct settings {
+    const char *device, *json;
+    int n_threads, n_repeats;
+    bool has_thread_clock;
+    double peak, bandwidth; // 0: not given
+};
+
+struct bench_job *bench_add(struct bench_jobs *jobs, const char *name, enum bench_unit unit,
+                            double work) {
+    if (jobs->n == BENCH_MAX_JOBS) {
+        fprintf(stderr, "bench_kernels: more than %d jobs\n", BENCH_MAX_JOBS);
+        exit(1);
+    }
+    struct bench_job *job = &jobs->job[jobs->n++];
+    *job = (struct bench_job){.unit = unit, .work = work, .n_calls = 1};
+    snprintf(job->name, sizeof(job->name), "%s", name);
+    return job;
+}
+
+// ---- Measuring --------------------------------------------------------------------------------
+
+static double clock_seconds(const struct settings *s) {
+    struct timespec t;
+    clock_gettime(s->has_thread_clock ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Seconds of one thread; +inf when the job failed.
+static double run(const struct bench_job *job, int thread, int n_calls, const struct settings *s) {
+    double start = clock_seconds(s);
+    if (job->run(job->state, thread, n_calls) == MSC_OK) {
+        return clock_seconds(s) - start;
+    }
+    fprintf(stderr, "%s: %s\n", job->name, msc_status_message());
+    return INFINITY;
+}
+
+// Seconds that n_threads threads need for n_calls each: those of the slowest.
+static double measure(const struct bench_job *job, int n_threads, int n_calls,
+                      const struct settings *s) {
+    double seconds = 0;
+#pragma omp parallel num_threads(n_threads) reduction(max : seconds)
+    seconds = run(job, omp_get_thread_num(), n_calls, s);
+    return seconds;
+}
+
+// As many calls as last a hundredth of a second or more, after the first ones have warmed up.
+static bool choose_calls(struct bench_job *job, int n_threads, const struct settings *s) {
+    for (job->n_calls = 1; job->n_calls < 1 << 20; job->n_calls *= 2) {
+        double seconds = measure(job, n_threads, job->n_calls, s);
+        if (isinf(seconds)) {
+            return false;
+        }
+        if (seconds > 0.01) {
+            break;
+        }
+    }
+    return true;
+}
+
+static bool measure_all(struct bench_jobs *jobs, const struct settings *s) {
+    for (int t = 1; t <= s->n_threads; t++) {
+        for (int i = 0; i < jobs->n; i++) {
+            if (!choose_calls(&jobs->job[i], t, s)) {
+                return false;
+            }
+        }
+        for (int k = 0; k < s->n_repeats; k++) {
+            for (int i = 0; i < jobs->n; i++) {
+                struct bench_job *job = &jobs->job[i];
+                double seconds = measure(job, t, job->n_calls, s);
+                job->rates[t - 1][k] = job->work * job->n_calls * t / seconds;
+            }
+        }
+    }
+    return true;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(const struct bench_job *job, int n_threads, int n) {
+    double sorted[BENCH_MAX_REPEATS];
+    memcpy(sorted, job->rates[n_threads - 1], (size_t)n * sizeof(sorted[0]));
+    qsort(sorted, (size_t)n, sizeof(sorted[0]), compare_doubles);
+    return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+// ---- Reporting --------------------------------------------------------------------------------
+
+struct ceiling {
+    double rate; // 0: not known
+    const char *name;
+};
+
+static struct ceiling ceiling_of(const struct bench_jobs *jobs, const struct bench_job *job,
+                                 int n_threads, const struct settings *s) {
+    struct ceiling best = {0, ""};
+    if (job->beside) {
+        return (struct ceiling){median(job->beside, n_threads, s->n_repeats), job->beside->name};
+    }
+    for (int i = 0; i < jobs->n; i++) {
+        const struct bench_job *other = &jobs->job[i];
+        if (other->is_ceiling && other->unit == job->unit && job->unit != BENCH_BYTES) {
+            double rate = median(other, n_threads, s->n_repeats);
+            best = rate > best.rate ? (struct ceiling){rate, other->name} : best;
+        }
+    }
+    if (best.rate == 0 && job->unit == BENCH_BYTES) {
+        best = (struct ceiling){s->bandwidth * 1e9, "bandwidth given"};
+    } else if (best.rate == 0) {
+        best = (struct ceiling){s->peak * 1e9, "peak given"};
+    }
+    return best;
+}
+
+// The rate of oneDNN on the same shape, or 0.
+static double rate_of_same(const struct bench_jobs *jobs, const struct bench_job *job,
+                           int n_threads, int n_repeats) {
+    for (int i = 0; i < jobs->n; i++) {
+        const struct bench_job *other = &jobs->job[i];
+        size_t length = strlen(other->name);
+        char end = job->name[length];
+        if (other->is_ceiling && other->unit == job->unit && job->unit != BENCH_BYTES &&
+            strncmp(other->name, job->name, length) == 0 && (end == '\0' || end == ' ')) {
+            return median(other, n_threads, n_repeats);
+        }
+    }
+    return 0;
+}
+
+static enum msc_status add_row(cJSON *rows, const struct bench_job *job, const char *agent,
+                               const char *peer, double ours, double theirs) {
+    cJSON *row = cJSON_CreateObject();
+    double size = unit_sizes[job->unit];
+    if (!row || !cJSON_AddItemToArray(rows, row)) {
+        cJSON_Delete(row);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    }
+    MSC_TRY(msc_json_add_text(row, "bench", "kernels"));
+    MSC_TRY(msc_json_add_text(row, "model", job->name));
+    MSC_TRY(msc_json_add_text(row, "agent", agent));
+    MSC_TRY(msc_json_add_text(row, "peer", peer));
+    MSC_TRY(msc_json_add_number(row, "ours", ours / size));
+    MSC_TRY(msc_json_add_number(row, "theirs", theirs / size));
+    return msc_json_add_number(row, "ratio", theirs > 0 ? ours / theirs : 0);
+}
+
+static enum msc_status report_job(cJSON *rows, const struct bench_jobs *jobs,
+                                  const struct bench_job *job, const struct settings *s) {
+    printf("| %-42s | %-7s |", job->name, unit_names[job->unit]);
+    for (int t = 1; t <= s->n_threads; t++) {
+        char agent[64], peer[96];
+        double ours = median(job, t, s->n_repeats);
+        struct ceiling c = ceiling_of(jobs, job, t, s);
+        double same = rate_of_same(jobs, job, t, s->n_repeats);
+        printf(" %8.2f | %5.1f %% |", ours / unit_sizes[job->unit],
+               c.rate > 0 ? 100 * ours / c.rate : 0.0);
+        printf(same > 0 ? " %5.1f %% |" : "         |", same > 0 ? 100 * ours / same : 0.0);
+        snprintf(agent, sizeof(agent), "%s, %d threads", s->device, t);
+        snprintf(peer, sizeof(peer), "%s (%s)", c.name, unit_names[job->unit]);
+        MSC_TRY(add_row(rows, job, agent, peer, ours, c.rate));
+    }
+    printf("\n");
+    return MSC_OK;
+}
+
+static enum msc_status report(cJSON *rows, const struct bench_jobs *jobs,
+                              const struct settings *s) {
+    printf("\n| kernel | unit |");
+    for (int t = 1; t <= s->n_threads; t++) {
+        printf(" %d thr | of ceiling | of oneDNN here |", t);
+    }
+    printf("\n|---|---|%s\n", s->n_threads > 1 ? "---|---|---|---|---|---|" : "---|---|---|");
+    for (int i = 0; i < jobs->n; i++) {
+        if (!jobs->job[i].is_ceiling) {
+            MSC_TRY(report_job(rows, jobs, &jobs->job[i], s));
+        }
+    }
+    printf("\nceilings\n");
+    for (int i = 0; i < jobs->n; i++) {
+        const struct bench_job *job = &jobs->job[i];
+        if (job->is_ceiling) {
+            printf("| %-42s | %-7s |", job->name, unit_names[job->unit]);
+            for (int t = 1; t <= s->n_threads; t++) {
+                printf(" %8.2f |", median(job, t, s->n_repeats) / unit_sizes[job->unit]);
+            }
+            printf("\n");
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status write_rows(const cJSON *rows, const char *path) {
+    char *text = cJSON_Print(rows);
+    FILE *file = text ? fopen(path, "w") : NULL;
+    bool is_written = file && fputs(text, file) >= 0;
+    is_written = file && fclose(file) == 0 && is_written;
+    cJSON_free(text);
+    return is_written ? MSC_OK : MSC_FAIL(MSC_E_IO, "cannot write %s", path);
+}
+
+// ---- The program ------------------------------------------------------------------------------
+
+static enum msc_status bench(const struct settings *s, struct bench_jobs *jobs) {
+    struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_backend *backend;
+    options.n_threads = BENCH_MAX_THREADS;
+    MSC_TRY(msc_backend_open(&backend, s->device, &options));
+    printf("%s\n", backend->def->numerics(backend));
+    cJSON *rows = cJSON_CreateArray();
+    enum msc_status status = MSC_OK;
+    if (backend->def->memory_is_host) {
+        MSC_TRY_OUT(bench_add_onednn(jobs));
+    }
+    MSC_TRY_OUT(bench_add_steps(jobs, backend, s->n_threads));
+    if (!measure_all(jobs, s)) {
+        status = MSC_FAIL(MSC_E_STATE, "a kernel failed");
+        goto out;
+    }
+    MSC_TRY_OUT(report(rows, jobs, s));
+    if (s->json) {
+        MSC_TRY_OUT(write_rows(rows, s->json));
+    }
+out:
+    for (int i = 0; i < jobs->n; i++) {
+        jobs->job[i].destroy(jobs->job[i].state);
+    }
+    cJSON_Delete(rows);
+    msc_backend_close(backend);
+    return status;
+}
+
+static bool read_settings(struct settings *s, int argc, char **argv) {
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--device") == 0) {
+            s->device = argv[i + 1];
+        } else if (strcmp(argv[i], "--json") == 0) {
+            s->json = argv[i + 1];
+        } else if (strcmp(argv[i], "--threads") == 0) {
+            s->n_threads = atoi(argv[i + 1]);
+        } else if (strcmp(argv[i], "--repeats") == 0) {
+            s->n_repeats = atoi(argv[i + 1]);
+        } else if (strcmp(argv[i], "--clock") == 0) {
+            s->has_thread_clock = strcmp(argv[i + 1], "thread") == 0;
+        } else if (strcmp(argv[i], "--peak") == 0) {
+            s->peak = atof(argv[i + 1]);
+        } else if (strcmp(argv[i], "--bandwidth") == 0) {
+            s->bandwidth = atof(argv[i + 1]);
+        } else {
+            return false;
+        }
+    }
+    return argc % 2 == 1 && s->n_threads >= 1 && s->n_threads <= BENCH_MAX_THREADS &&
+           s->n_repeats >= 1 && s->n_repeats <= BENCH_MAX_REPEATS;
+}
+
+int main(int argc, char **argv) {
+    static struct bench_jobs jobs;
+    struct settings s = {.device = "cpu", .n_threads = BENCH_MAX_THREADS, .n_repeats = 5};
+    if (!read_settings(&s, argc, argv)) {
+        fprintf(stderr, "usage: bench_kernels [--device NAME] [--threads 1|2] [--repeats N] [--json "
+                        "FILE] [--clock wall|thread] [--peak GFLOP/S] [--bandwidth GB/S]\n");
+        return 2;
+    }
+    if (strncmp(s.device, "vulkan", 6) == 0) {
+        s.n_threads = 1; // one thread owns a device
+    }
+    if (bench(&s, &jobs) != MSC_OK) {
+        fprintf(stderr, "bench_kernels: %s\n", msc_status_message());
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,59 @@
+// What the files of bench_kernels share: jobs, things that are timed over and over.
+//
+// A job runs one call of something on one thread; its copies of memory are by thread. The table
+// sets the rate of a backend's kernel beside the best rate that the machine has shown in the same
+// run: kernels_ceiling.c makes those jobs, kernels_steps.c ours.
+#ifndef MSC_BENCH_KERNELS_H
+#define MSC_BENCH_KERNELS_H
+
+#include "kernels/backend.h"
+
+enum { BENCH_MAX_THREADS = 2, BENCH_MAX_REPEATS = 99, BENCH_MAX_JOBS = 160 };
+
+enum bench_unit {
+    BENCH_FLOAT, // float32 operations: GFLOP/s
+    BENCH_INT8,  // operations on bytes: TOP/s
+    BENCH_BYTES, // bytes read and written: GB/s
+};
+
+struct bench_job {
+    char name[64];
+    enum bench_unit unit;
+    double work; // operations or bytes of one call
+    bool is_ceiling;
+    const struct bench_job *beside; // the ceiling of BENCH_BYTES: a copy of as many bytes
+    void *state;
+    enum msc_status (*run)(void *state, int thread, int n_calls);
+    void (*destroy)(void *state);
+    int n_calls;                                           // of one measurement and thread
+    double rates[BENCH_MAX_THREADS][BENCH_MAX_REPEATS];    // by threads - 1
+};
+
+struct bench_jobs {
+    struct bench_job job[BENCH_MAX_JOBS];
+    int n;
+};
+
+struct bench_job *bench_add(struct bench_jobs *jobs, const char *name, enum bench_unit unit,
+                            double work);
+
+// A convolution or a linear layer, which both sides run.
+struct bench_product {
+    const char *name;
+    int64_t batch, in, out, size, kernel, stride, groups; // size 1 and kernel 0: a linear layer
+    int32_t zero_point;                                   // of the activations
+};
+extern const struct bench_product bench_products[];
+extern const int bench_n_products;
+int64_t bench_product_out_size(const struct bench_product *p);
+double bench_product_operations(const struct bench_product *p);
+
+// oneDNN's float32 and u8 x s8 -> u8 routines on the products and on larger shapes.
+enum msc_status bench_add_onednn(struct bench_jobs *jobs);
+// A copy of n_bytes / 2 bytes: as many read as written.
+enum msc_status bench_add_copy(struct bench_job **out, struct bench_jobs *jobs, double n_bytes);
+// Steps of a backend.
+enum msc_status bench_add_steps(struct bench_jobs *jobs, struct msc_backend *backend,
+                                int n_threads);
+
+#endif

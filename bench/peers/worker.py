@@ -1,0 +1,102 @@
+"""Peers in processes of their own, kept between measurements, in their best use of both cores.
+
+    peer = Peer("onnxruntime session, wide", job)   # two threads, or two processes of one thread
+    peer.settle(trials[:4])                         # finds out which is quicker
+    rate, losses = peer.measure(trials)
+
+Building the models, preparing edits and the first evaluation are never timed.
+"""
+import multiprocessing
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# name: (module, class)
+KINDS = {
+    "onnxruntime session, wide QDQ": ("wide", "WideSession"),
+    "onnxruntime session, narrow QDQ": ("narrow", "NarrowSession"),
+    "onnxruntime loop, weights and scales": ("wide", "IntegerLoop"),
+    "onnxruntime loop, plain Q/DQ": ("narrow", "NarrowLoop"),
+    "PyTorch fake-quantise": ("torch_loop", "TorchLoop"),
+}
+
+
+def serve(pipe, kind, job, threads):
+    """Answers lists of plans: "ready" when all is prepared, then seconds and losses."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    sys.path.insert(0, HERE)
+    import importlib
+    import numpy
+    from model import Base
+    from plans import Plans
+    base = Base(job["model"], numpy.load(job["inputs"]), job["batch"])
+    module, name = KINDS[kind]
+    peer = getattr(importlib.import_module(module), name)(base, Plans(job["record"]), threads)
+    while True:
+        plans = pipe.recv()
+        if plans is None:
+            return
+        peer.prepare(plans)
+        peer.evaluate(plans[0])
+        pipe.send("ready")
+        pipe.recv()
+        start = time.perf_counter()
+        losses = [peer.evaluate(plan) for plan in plans]
+        pipe.send((time.perf_counter() - start, losses))
+
+
+class Crew:
+    """One or two processes that share the plans."""
+
+    def __init__(self, kind, job, processes):
+        context = multiprocessing.get_context("spawn")
+        self.workers = []
+        for _ in range(processes):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=serve, args=(theirs, kind, job, 2 // processes),
+                                      daemon=True)
+            process.start()
+            theirs.close()
+            self.workers.append((process, ours))
+
+    def measure(self, plans):
+        n = len(self.workers)
+        for k, (_, pipe) in enumerate(self.workers):
+            pipe.send(plans[k::n])
+        for _, pipe in self.workers:
+            pipe.recv()
+        for _, pipe in self.workers:
+            pipe.send("go")
+        losses, seconds = [None] * len(plans), 0.0
+        for k, (_, pipe) in enumerate(self.workers):
+            spent, losses[k::n] = pipe.recv()
+            seconds = max(seconds, spent)
+        return len(plans) / seconds, losses
+
+    def close(self):
+        for process, pipe in self.workers:
+            pipe.send(None)
+            process.join()
+
+
+class Peer:
+    def __init__(self, kind, job):
+        self.kind, self.job = kind, job
+        self.crew, self.how = None, ""
+
+    def settle(self, plans):
+        """Keeps the quicker of the two ways."""
+        crews = [(Crew(self.kind, self.job, n), way)
+                 for n, way in ((1, "2 threads"), (2, "2 processes"))]
+        rates = [max(crew.measure(plans)[0] for _ in range(2)) for crew, _ in crews]
+        best = rates.index(max(rates))
+        self.crew, self.how = crews[best]
+        crews[1 - best][0].close()
+
+    def measure(self, plans):
+        return self.crew.measure(plans)
+
+    def close(self):
+        self.crew.close()
