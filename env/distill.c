@@ -542,8 +542,7 @@ static enum msc_status make_room(struct msc_distill *d, size_t n) {
 
 enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
                                 void (*done)(void *payload, size_t run), void *payload) {
-    struct msc_sink sink = {
-        .batch = compare_batch, .end = finish_run, .is_over = is_run_over, .payload = d};
+    struct msc_sink sink = {.batch = compare_batch, .end = finish_run, .payload = d};
     if (!d->has_reference) {
         return MSC_FAIL(MSC_E_STATE, "the float model's outputs are not there yet");
     }
@@ -555,6 +554,7 @@ enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run ru
         d->trials[i] =
             (struct msc_eval_trial){.edits = runs[i].edits, .noise_seed = runs[i].noise_seed};
         d->sums[i] = (struct sum){0};
+        sink.is_over = runs[i].is_bounded ? is_run_over : sink.is_over;
     }
     memset(d->is_compared, 0, n * n_batches_of(d) * sizeof(d->is_compared[0]));
     return msc_evaluator_run(d->evaluator, d->trials, n, &sink, 0);

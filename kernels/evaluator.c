@@ -248,6 +248,17 @@ static enum msc_status classify(struct msc_schedule *s, struct msc_group *g) {
     return MSC_OK;
 }
 
+// How many batches to go through next. Some thirty independent pieces of work for each thread leave
+// none idle for long at the end; where trials may be over it is not worth as much to wait for that.
+static int32_t window_size(const struct msc_schedule *s) {
+    size_t enough = (s->sink->is_over ? 8 : 32) * (size_t)s->n_threads;
+    size_t n_active = 0;
+    for (size_t t = 0; t < s->n_trials; t++) {
+        n_active += !s->progress[t].is_over;
+    }
+    return n_active > 0 ? (int32_t)((enough + n_active - 1) / n_active) : INT32_MAX;
+}
+
 static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_trial trials[],
                                     size_t n, const struct msc_sink *sink, unsigned flags,
                                     bool is_last_attempt) {
@@ -263,13 +274,11 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
         MSC_TRY(classify(s, &s->groups[i]));
     }
     MSC_TRY(msc_schedule_begin(s));
-    // Some thirty independent pieces of work for each thread leave none idle for long at the end.
-    size_t enough = 32 * (size_t)s->n_threads;
     int32_t n_batches = (int32_t)msc_dataset_n_batches(ev->dataset);
-    int32_t window = (int32_t)((enough + n - 1) / n);
     for (int32_t b = 0; b < n_batches; b = s->end_batch) {
+        int32_t window = window_size(s);
         s->first_batch = b;
-        s->end_batch = b + window < n_batches ? b + window : n_batches;
+        s->end_batch = window < n_batches - b ? b + window : n_batches;
         MSC_TRY(msc_schedule_build(s));
         MSC_TRY(msc_schedule_run(s));
     }
