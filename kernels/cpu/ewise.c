@@ -178,6 +178,15 @@ static void run_instr(const struct msc_ewise_instr *instr, const struct scratch 
     msc_ewise_op_fn(instr->op)((float *)s->places[instr->out], x, instr->p, n);
 }
 
+bool msc_ewise_is_finish(const struct msc_ewise *e, float *low, float *high) {
+    bool is = e->n_instrs == 1 && e->instrs[0].op == MSC_EWISE_FINISH_I32;
+    if (is) {
+        *low = e->instrs[0].p[0];
+        *high = e->instrs[0].p[1];
+    }
+    return is;
+}
+
 // Scaled sums that nothing follows become bytes without being written as floats first.
 static bool is_direct(const struct msc_ewise *e, const struct msc_ewise_call *call) {
     return e->n_instrs == 1 && e->instrs[0].op == MSC_EWISE_FINISH_I32 && !call->out &&

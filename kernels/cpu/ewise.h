@@ -50,6 +50,9 @@ enum msc_status msc_ewise_create(struct msc_ewise **out, const struct msc_plan *
 void msc_ewise_destroy(struct msc_ewise *e);               // accepts NULL
 size_t msc_ewise_scratch_bytes(const struct msc_ewise *e); // 0 for NULL
 
+// Is the program nothing but limits of scaled int32 sums?
+bool msc_ewise_is_finish(const struct msc_ewise *e, float *low, float *high);
+
 struct msc_ewise_call {
     const struct msc_view *inputs;     // the step's
     const void *anchor;                // element `begin` of the anchor's result; may equal `out`

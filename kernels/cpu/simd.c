@@ -67,8 +67,81 @@ static void finish_quantize(uint8_t out[], const struct msc_simd_finish *f, int6
     }
 }
 
+// ---- Depthwise --------------------------------------------------------------------------------
+
+static int64_t round_up(int64_t n, int64_t unit) {
+    return (n + unit - 1) / unit * unit;
+}
+
+size_t msc_simd_taps_bytes(int n_taps, int64_t period) {
+    return (size_t)(round_up(n_taps, MSC_SIMD_TAPS) * round_up(period, MSC_SIMD_BLOCK));
+}
+
+// [block][tap][element]
+static void pack_taps(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
+                      int64_t period) {
+    int8_t *to = packed;
+    for (int64_t block = 0; block < period; block += MSC_SIMD_BLOCK) {
+        for (int tap = 0; tap < n_taps; tap++) {
+            for (int64_t i = 0; i < MSC_SIMD_BLOCK; i++) {
+                *to++ = weights[(block + i) % n_channels * n_taps + tap];
+            }
+        }
+    }
+}
+
+MSC_SIMD static void add_block(int32_t sums[], const struct msc_simd_taps *t, int64_t at,
+                               const int8_t *weights, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        sums[i] = 0;
+    }
+    for (int tap = 0; tap < t->n_taps; tap++) {
+        const uint8_t *x = t->taps[tap] + at;
+        const int8_t *w = weights + tap * MSC_SIMD_BLOCK;
+        for (int64_t i = 0; i < n; i++) {
+            sums[i] += (int32_t)(uint8_t)(x[i] ^ t->flip) * w[i];
+        }
+    }
+}
+
+static const int8_t *block_weights(const struct msc_simd_taps *t, int64_t i) {
+    return (const int8_t *)t->weights + i % t->period * t->n_taps;
+}
+
+static void add_taps(int32_t sums[], const struct msc_simd_taps *t) {
+    for (int64_t run = 0; run < t->n_runs; run++) {
+        for (int64_t i = 0; i < t->n; i += MSC_SIMD_BLOCK) {
+            int64_t n = t->n - i < MSC_SIMD_BLOCK ? t->n - i : MSC_SIMD_BLOCK;
+            add_block(sums + i, t, run * t->step + i, block_weights(t, i), n);
+        }
+        sums += t->n;
+    }
+}
+
+static void add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
+                              const struct msc_simd_finish *f, const struct msc_simd_bytes *q) {
+    int32_t sums[MSC_SIMD_BLOCK];
+    for (int64_t run = 0; run < t->n_runs; run++) {
+        for (int64_t i = 0; i < t->n; i += MSC_SIMD_BLOCK) {
+            int64_t n = t->n - i < MSC_SIMD_BLOCK ? t->n - i : MSC_SIMD_BLOCK;
+            int64_t at = i % t->period;
+            struct msc_simd_finish part = *f;
+            part.sums = sums;
+            part.offsets += at;
+            part.scales += at;
+            part.bias += at;
+            add_block(sums, t, run * t->step + i, block_weights(t, i), n);
+            finish_quantize(out + i, &part, n, q);
+        }
+        out += t->n;
+    }
+}
+
 const struct msc_simd msc_simd_plain = {
     .quantize = quantize,
     .finish = finish,
     .finish_quantize = finish_quantize,
+    .pack_taps = pack_taps,
+    .add_taps = add_taps,
+    .add_taps_quantize = add_taps_quantize,
 };

@@ -39,12 +39,34 @@ struct msc_simd_finish {
     float low, high;
 };
 
+// What a depthwise convolution adds up: elements of bytes, one array for each tap of the window,
+// times weights that repeat after `period` elements. Of `n_runs` runs every next one begins `step`
+// bytes further on in the taps and behind the last one in the output.
+enum { MSC_SIMD_BLOCK = 64, MSC_SIMD_TAPS = 4 };
+struct msc_simd_taps {
+    const uint8_t *const *taps; // [n_taps]; up to a multiple of MSC_SIMD_TAPS there are any others
+    int n_taps;
+    uint8_t flip;        // 0x80 for int8, which are added up as uint8, 128 higher
+    const void *weights; // packed
+    int64_t period;      // a multiple of MSC_SIMD_BLOCK, or at least n
+    int64_t n;           // elements of a run; begins at the first weights
+    int64_t n_runs, step;
+};
+size_t msc_simd_taps_bytes(int n_taps, int64_t period);
+
 struct msc_simd {
     void (*quantize)(uint8_t out[], const float x[], int64_t n, const struct msc_simd_bytes *q);
     void (*finish)(float out[], const struct msc_simd_finish *f, int64_t n);
     // Both at once: without the floats in between.
     void (*finish_quantize)(uint8_t out[], const struct msc_simd_finish *f, int64_t n,
                             const struct msc_simd_bytes *q);
+    // Packs weights [n_channels][n_taps], which repeat after n_channels.
+    void (*pack_taps)(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
+                      int64_t period);
+    void (*add_taps)(int32_t sums[], const struct msc_simd_taps *t);
+    // The sums as bytes, where q is corrected. Arrays of f are [period]; it has no sums.
+    void (*add_taps_quantize)(uint8_t out[], const struct msc_simd_taps *t,
+                              const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
 };
 
 // For this machine; never changes.

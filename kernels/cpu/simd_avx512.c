@@ -1,9 +1,9 @@
-// AVX-512 of Skylake's kind and later.
+// AVX-512 with the integer instructions of Cascade Lake, Zen 4 and later.
 #include "kernels/cpu/simd.h"
 
 #include <immintrin.h>
 
-#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 
 // ---- Quantising -------------------------------------------------------------------------------
 
@@ -52,14 +52,18 @@ AVX512 static void quantize(uint8_t out[], const float x[], int64_t n,
 
 // ---- Sums -------------------------------------------------------------------------------------
 
-AVX512 static inline __m512 finish_16(const struct msc_simd_finish *f, int64_t i, __mmask16 mask) {
-    __m512i sum = _mm512_maskz_loadu_epi32(mask, f->sums + i);
+AVX512 static inline __m512 finish_sums(__m512i sum, const struct msc_simd_finish *f, int64_t i,
+                                        __mmask16 mask) {
     __m512i offset = _mm512_maskz_loadu_epi32(mask, f->offsets + i);
     __m512 y = _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, offset));
     y = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, f->scales + i), y);
     y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(mask, f->bias + i));
     y = _mm512_max_ps(_mm512_set1_ps(f->low), y);
     return _mm512_min_ps(_mm512_set1_ps(f->high), y);
+}
+
+AVX512 static inline __m512 finish_16(const struct msc_simd_finish *f, int64_t i, __mmask16 mask) {
+    return finish_sums(_mm512_maskz_loadu_epi32(mask, f->sums + i), f, i, mask);
 }
 
 AVX512 static void finish(float out[], const struct msc_simd_finish *f, int64_t n) {
@@ -94,14 +98,154 @@ AVX512 static void finish_quantize(uint8_t out[], const struct msc_simd_finish *
     }
 }
 
-static const struct msc_simd avx512 = {
+// ---- Depthwise --------------------------------------------------------------------------------
+
+// Bytes of four taps are interleaved, so that one instruction multiplies and adds up those of 16
+// elements. Interleaving works inside 128 bits: of block's elements, vector i has 4 * i ... 4 * i + 3
+// of every 16.
+enum { BLOCK = MSC_SIMD_BLOCK, TAPS = MSC_SIMD_TAPS };
+
+static void pack_taps(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
+                      int64_t period) {
+    int8_t *to = packed;
+    for (int64_t block = 0; block < period; block += BLOCK) {
+        for (int tap = 0; tap < n_taps; tap += TAPS) {
+            for (int i = 0; i < 4; i++) {
+                for (int k = 0; k < 16; k++) {
+                    int64_t channel = (block + k / 4 * 16 + i * 4 + k % 4) % n_channels;
+                    for (int t = tap; t < tap + TAPS; t++) {
+                        *to++ = t < n_taps ? weights[channel * n_taps + t] : (int8_t)0;
+                    }
+                }
+            }
+        }
+    }
+}
+
+struct sums {
+    __m512i part[4];
+};
+
+AVX512 static inline __m512i load_tap(const struct msc_simd_taps *t, int tap, int64_t at,
+                                      __mmask64 mask, __m512i flip) {
+    return _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, t->taps[tap] + at), flip);
+}
+
+AVX512 static inline struct sums add_four(struct sums s, const struct msc_simd_taps *t, int tap,
+                                          int64_t at, __mmask64 mask, __m512i flip,
+                                          const int8_t *weights) {
+    __m512i a = load_tap(t, tap, at, mask, flip), b = load_tap(t, tap + 1, at, mask, flip);
+    __m512i c = load_tap(t, tap + 2, at, mask, flip), d = load_tap(t, tap + 3, at, mask, flip);
+    __m512i ab[2] = {_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b)};
+    __m512i cd[2] = {_mm512_unpacklo_epi8(c, d), _mm512_unpackhi_epi8(c, d)};
+    for (int i = 0; i < 4; i++) {
+        __m512i x = i % 2 == 0 ? _mm512_unpacklo_epi16(ab[i / 2], cd[i / 2])
+                               : _mm512_unpackhi_epi16(ab[i / 2], cd[i / 2]);
+        s.part[i] = _mm512_dpbusd_epi32(s.part[i], x, _mm512_loadu_si512(weights + i * BLOCK));
+    }
+    return s;
+}
+
+// The sums of a block, in order.
+AVX512 static inline struct sums add_block(const struct msc_simd_taps *t, int64_t at,
+                                           __mmask64 mask, const int8_t *weights) {
+    __m512i flip = _mm512_set1_epi8((char)t->flip);
+    struct sums s = {{_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
+                      _mm512_setzero_si512()}};
+    for (int tap = 0; tap < t->n_taps; tap += TAPS) {
+        s = add_four(s, t, tap, at, mask, flip, weights + tap * BLOCK);
+    }
+    __m512i a = _mm512_shuffle_i32x4(s.part[0], s.part[1], 0x44);
+    __m512i b = _mm512_shuffle_i32x4(s.part[0], s.part[1], 0xee);
+    __m512i c = _mm512_shuffle_i32x4(s.part[2], s.part[3], 0x44);
+    __m512i d = _mm512_shuffle_i32x4(s.part[2], s.part[3], 0xee);
+    return (struct sums){{_mm512_shuffle_i32x4(a, c, 0x88), _mm512_shuffle_i32x4(a, c, 0xdd),
+                          _mm512_shuffle_i32x4(b, d, 0x88), _mm512_shuffle_i32x4(b, d, 0xdd)}};
+}
+
+AVX512 static inline void store_block(int32_t sums[], struct sums s, __mmask64 mask) {
+    for (int k = 0; k < 4; k++) {
+        _mm512_mask_storeu_epi32(sums + 16 * k, (__mmask16)(mask >> 16 * k), s.part[k]);
+    }
+}
+
+AVX512 static inline __m512i quantize_block(struct sums s, const struct msc_simd_finish *f,
+                                            int64_t at, __mmask64 mask, const struct bytes *b) {
+    __m128i y[4];
+    for (int k = 0; k < 4; k++) {
+        __m512 x = finish_sums(s.part[k], f, at + 16 * k, (__mmask16)(mask >> 16 * k));
+        y[k] = _mm512_cvtepi32_epi8(to_integers(x, b));
+    }
+    __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(y[0]), y[1], 1);
+    __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(y[2]), y[3], 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+static const __mmask64 all = ~(__mmask64)0;
+
+static inline const int8_t *block_weights(const struct msc_simd_taps *t, int64_t at) {
+    return (const int8_t *)t->weights + at * ((t->n_taps + TAPS - 1) / TAPS * TAPS);
+}
+
+AVX512 static void add_run(int32_t sums[], const struct msc_simd_taps *t, int64_t first) {
+    int64_t i = 0, at = 0;
+    for (; i + BLOCK <= t->n; i += BLOCK) {
+        store_block(sums + i, add_block(t, first + i, all, block_weights(t, at)), all);
+        at = at + BLOCK < t->period ? at + BLOCK : 0;
+    }
+    if (i < t->n) {
+        __mmask64 mask = ((__mmask64)1 << (t->n - i)) - 1;
+        store_block(sums + i, add_block(t, first + i, mask, block_weights(t, at)), mask);
+    }
+}
+
+AVX512 static void add_taps(int32_t sums[], const struct msc_simd_taps *t) {
+    const struct msc_simd_taps own = *t;
+    for (int64_t run = 0; run < own.n_runs; run++) {
+        add_run(sums + run * own.n, &own, run * own.step);
+    }
+}
+
+AVX512 static void quantize_run(uint8_t out[], const struct msc_simd_taps *t, int64_t first,
+                                const struct msc_simd_finish *f, const struct bytes *b) {
+    int64_t i = 0, at = 0;
+    for (; i + BLOCK <= t->n; i += BLOCK) {
+        struct sums s = add_block(t, first + i, all, block_weights(t, at));
+        _mm512_storeu_si512(out + i, quantize_block(s, f, at, all, b));
+        at = at + BLOCK < t->period ? at + BLOCK : 0;
+    }
+    if (i < t->n) {
+        __mmask64 mask = ((__mmask64)1 << (t->n - i)) - 1;
+        struct sums s = add_block(t, first + i, mask, block_weights(t, at));
+        _mm512_mask_storeu_epi8(out + i, mask, quantize_block(s, f, at, mask, b));
+    }
+}
+
+AVX512 static void add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
+                                     const struct msc_simd_finish *f,
+                                     const struct msc_simd_bytes *q) {
+    const struct msc_simd_taps own = *t;
+    const struct msc_simd_finish finish_own = *f;
+    struct bytes b = load_bytes(q);
+    for (int64_t run = 0; run < own.n_runs; run++) {
+        quantize_run(out + run * own.n, &own, run * own.step, &finish_own, &b);
+    }
+}
+
+// ---- Tables -----------------------------------------------------------------------------------
+
+static const struct msc_simd avx512_vnni = {
     .quantize = quantize,
     .finish = finish,
     .finish_quantize = finish_quantize,
+    .pack_taps = pack_taps,
+    .add_taps = add_taps,
+    .add_taps_quantize = add_taps_quantize,
 };
 
 const struct msc_simd *msc_simd_best(void) {
     bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    return has ? &avx512 : &msc_simd_plain;
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("avx512vnni");
+    return has ? &avx512_vnni : &msc_simd_plain;
 }

@@ -91,12 +91,32 @@ static void divide_image(struct msc_weighted_chunks *c, const struct msc_weighte
     pad_input(c);
 }
 
+// Rows of an image whose sums stay in the cache until they are read; there is no call to be saved.
+static void divide_depthwise(struct msc_weighted_chunks *c) {
+    const int64_t most = MSC_CPU_CACHE_BYTES / 4 / (int64_t)sizeof(int32_t);
+    const struct msc_dense_desc *d = &c->desc;
+    bool has_rows = d->n_spatial == 2;
+    int64_t row = d->out_channels * d->out[d->n_spatial - 1];
+    int64_t n_rows = has_rows ? d->out[0] : 1;
+    int64_t rows = choose_divisor(n_rows, most / row > 0 ? most / row : 1);
+    c->bands = n_rows / rows;
+    c->n = d->batch * c->bands;
+    c->out = rows * row;
+    c->images = 1;
+}
+
 static void divide(struct msc_weighted *k, const struct msc_weighted_spec *spec) {
     bool is_window = spec->desc.kind == MSC_DENSE_CONV && !spec->is_pointwise;
     for (int unit = 0; unit < MSC_WEIGHTED_UNIT_COUNT; unit++) {
         struct msc_weighted_chunks *c = &k->chunks[unit];
         c->desc = spec->desc;
         c->desc.is_int8 = unit >= MSC_WEIGHTED_INT8;
+        if (unit == MSC_WEIGHTED_DEPTHWISE) {
+            if (k->is_depthwise) {
+                divide_depthwise(c);
+            }
+            continue;
+        }
         divide_batch(c, k, spec->is_pointwise);
         // A float result that nothing follows gains nothing from the copy that bands take.
         bool gains = unit != MSC_WEIGHTED_FLOAT || k->ends[0];
@@ -171,6 +191,7 @@ static enum msc_status init(struct msc_weighted *k, const struct msc_plan *plan,
     k->out_axis = spec->out_axis;
     k->channels = spec->desc.out_channels;
     k->whole = spec->desc;
+    k->is_depthwise = msc_weighted_is_depthwise(&spec->desc);
     MSC_TRY(create_ends(k, &float_desc, plan, step, spec->channel_axis));
     divide(k, spec);
     struct msc_dense_desc *d = &k->chunks[MSC_WEIGHTED_FLOAT].desc;

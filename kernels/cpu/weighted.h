@@ -9,7 +9,8 @@
 //     whole  float32 over whole numbers q - z: exact while every sum stays below 2^24. Where weights
 //            are too large for that, q - z is cut into digits (powers of two), one pass each, added
 //            as int32
-//     int8   uint8 x int8 -> int32, with z taken off the sums afterwards: the same whole numbers
+//     int8   uint8 x int8 -> int32, with z taken off the sums afterwards: the same whole numbers;
+//            depthwise convolutions by a kernel of our own
 //
 // Whether a call computes over integers depends on its input's and its weight's edit alone; whole
 // and int8 give the same bits.
@@ -18,6 +19,7 @@
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/ewise.h"
+#include "kernels/cpu/simd.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,6 +30,7 @@ enum msc_weighted_unit {
     MSC_WEIGHTED_WHOLE,
     MSC_WEIGHTED_INT8,
     MSC_WEIGHTED_INT8_PADDED, // over an input copied with its padding, which is the zero point
+    MSC_WEIGHTED_DEPTHWISE,   // int8 by weighted_depthwise.c: no routine
     MSC_WEIGHTED_UNIT_COUNT
 };
 
@@ -66,6 +69,7 @@ struct msc_weighted {
     int out_axis;
     int64_t channels;
     struct msc_dense_desc whole; // the spec's
+    bool is_depthwise;           // the last unit can do it
     struct msc_weighted_chunks chunks[MSC_WEIGHTED_UNIT_COUNT];
     struct msc_weighted_routine *routines; // [MSC_WEIGHTED_UNIT_COUNT]
     struct msc_ewise *ends[3]; // behind float32, sums as float32, sums as int32; may be NULL
@@ -98,6 +102,7 @@ struct msc_weighted_variant;
 
 struct msc_weighted_pack {
     struct msc_dense_weights *weights;
+    void *taps;      // of MSC_WEIGHTED_DEPTHWISE, in place of `weights`
     int64_t largest; // over channels, of sum |q - z|; 0 for float
     int32_t *sums;   // [channels] of sum (q - z)
 };
@@ -111,6 +116,33 @@ enum msc_status msc_weighted_pack(const struct msc_weighted_pack **out,
                                   const struct msc_weighted *k,
                                   const struct msc_weighted_variant *v,
                                   enum msc_weighted_unit unit);
+
+// ---- weighted_depthwise.c ---------------------------------------------------------------------
+
+// One filter for each channel, along one or two spatial axes.
+bool msc_weighted_is_depthwise(const struct msc_dense_desc *d);
+// Weights [channels][window] for msc_weighted_depthwise. *out is freed by msc_free_aligned.
+enum msc_status msc_weighted_pack_depthwise(void **out, const struct msc_weighted *k,
+                                            const int8_t weights[]);
+
+struct msc_weighted_depthwise {
+    const struct msc_weighted *k;
+    const void *weights;           // packed
+    const uint8_t *in;             // integers as they are stored
+    uint8_t flip;                  // 0x80 for int8
+    const uint8_t **taps;          // of a run
+    uint8_t *blank;                // padding, as much as a row needs
+    struct msc_simd_finish finish; // repeated
+};
+size_t msc_weighted_depthwise_scratch(const struct msc_weighted *k);
+// Fills `memory` of that many bytes. `finish` has arrays of [channels]; NULL: only sums are wanted.
+void msc_weighted_depthwise_begin(struct msc_weighted_depthwise *d, uint8_t blank,
+                                  const struct msc_simd_finish *finish, void *memory);
+void msc_weighted_depthwise_sums(const struct msc_weighted_depthwise *d, int64_t chunk,
+                                 int32_t sums[]);
+// `out` is where the chunk begins.
+void msc_weighted_depthwise_quantize(const struct msc_weighted_depthwise *d, int64_t chunk,
+                                     uint8_t out[], const struct msc_simd_bytes *q);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,10 @@ struct run {
     float *floats;    // a chunk of float results, when no one wants them; else NULL
     float *scales;
     int32_t *offsets;
+    struct msc_weighted_depthwise depthwise;
+    void *depthwise_scratch;
+    bool is_direct; // the depthwise kernel writes the only form of the output
+    float *no_bias; // then, where there is none
 };
 
 // ---- Choices ----------------------------------------------------------------------------------
@@ -44,8 +48,13 @@ static enum msc_weighted_unit best_unit(const struct run *r, const struct msc_we
     if (!r->quant || !msc_weighted_is_integer(v)) {
         return MSC_WEIGHTED_FLOAT;
     }
-    if (k->whole.kind == MSC_DENSE_CONV_TRANSPOSE || !msc_weighted_is_int8(v) ||
-        !k->backend->base.options.allow_int8 || !msc_dense_has_int8(k->backend->engine)) {
+    if (!msc_weighted_is_int8(v) || !k->backend->base.options.allow_int8) {
+        return MSC_WEIGHTED_WHOLE;
+    }
+    if (k->is_depthwise) {
+        return MSC_WEIGHTED_DEPTHWISE;
+    }
+    if (k->whole.kind == MSC_DENSE_CONV_TRANSPOSE || !msc_dense_has_int8(k->backend->engine)) {
         return MSC_WEIGHTED_WHOLE;
     }
     bool pads = k->whole.kind == MSC_DENSE_CONV && has_padding(&k->whole);
@@ -57,7 +66,10 @@ static enum msc_status set_unit(struct run *r, const struct msc_weighted_variant
     r->unit = unit;
     r->chunks = &r->k->chunks[unit];
     r->digits = (struct msc_cpu_digits){1, 0, 0};
-    MSC_TRY(msc_weighted_routine(&r->dense, r->k, unit));
+    r->dense = NULL;
+    if (unit != MSC_WEIGHTED_DEPTHWISE) {
+        MSC_TRY(msc_weighted_routine(&r->dense, r->k, unit));
+    }
     return msc_weighted_pack(&r->pack, r->k, v, unit);
 }
 
@@ -79,6 +91,9 @@ static enum msc_status choose_unit(struct run *r, const struct msc_weighted_vari
         // Sums that may not fit into int32: no unit computes them over integers.
         return set_unit(r, v, MSC_WEIGHTED_FLOAT);
     }
+    if (r->unit == MSC_WEIGHTED_DEPTHWISE) {
+        r->digits = (struct msc_cpu_digits){1, 0, 255};
+    }
     if (r->digits.n > 1 && r->unit >= MSC_WEIGHTED_INT8) {
         MSC_TRY(msc_weighted_is_exact(&is_exact, r->k, r->unit, thread));
         r->digits = is_exact ? (struct msc_cpu_digits){1, 0, 255} : r->digits;
@@ -95,6 +110,8 @@ static bool needs_input(const struct run *r) {
     switch (r->unit) {
     case MSC_WEIGHTED_FLOAT:
         return r->quant != NULL;
+    case MSC_WEIGHTED_DEPTHWISE:
+        return false;
     case MSC_WEIGHTED_INT8:
         return r->quant->low < 0 || r->digits.n > 1;
     default:
@@ -117,14 +134,19 @@ static size_t place(struct run *r, char *memory) {
     size_t n = (size_t)k->channels;
     size_t sums_bytes = (size_t)r->chunks->out * sizeof(int32_t);
     size_t in_bytes = (size_t)r->chunks->in * (is_int8 ? sizeof(uint8_t) : sizeof(float));
-    r->dense_scratch = take(memory, &used, msc_dense_scratch_bytes(r->dense));
+    r->dense_scratch = r->dense ? take(memory, &used, msc_dense_scratch_bytes(r->dense)) : NULL;
+    r->depthwise_scratch = r->unit == MSC_WEIGHTED_DEPTHWISE
+                               ? take(memory, &used, msc_weighted_depthwise_scratch(k))
+                               : NULL;
     r->ewise_scratch = take(memory, &used, msc_ewise_scratch_bytes(r->end));
     r->input = needs_input(r) ? take(memory, &used, in_bytes) : NULL;
-    r->sums = is_int8 || r->digits.n > 1 ? take(memory, &used, sums_bytes) : NULL;
+    r->sums =
+        (is_int8 || r->digits.n > 1) && !r->is_direct ? take(memory, &used, sums_bytes) : NULL;
     r->product = is_int8 && r->digits.n > 1 ? take(memory, &used, sums_bytes) : NULL;
     r->floats = !is_int8 && !r->call->outputs[0].data ? take(memory, &used, sums_bytes) : NULL;
     r->scales = r->unit != MSC_WEIGHTED_FLOAT ? take(memory, &used, n * sizeof(float)) : NULL;
     r->offsets = is_int8 ? take(memory, &used, n * sizeof(int32_t)) : NULL;
+    r->no_bias = r->is_direct && !k->bias ? take(memory, &used, n * sizeof(float)) : NULL;
     return used;
 }
 
@@ -234,6 +256,10 @@ static const void *prepare_input(const struct run *r, int64_t chunk, int digit) 
 static enum msc_status multiply(const struct run *r, int64_t chunk, float out[], int thread) {
     int64_t n = r->chunks->out;
     bool is_int8 = r->unit >= MSC_WEIGHTED_INT8;
+    if (r->unit == MSC_WEIGHTED_DEPTHWISE) {
+        msc_weighted_depthwise_sums(&r->depthwise, chunk, r->sums);
+        return MSC_OK;
+    }
     if (r->digits.n > 1) {
         memset(r->sums, 0, (size_t)n * sizeof(r->sums[0]));
     }
@@ -294,6 +320,39 @@ static void finish_chunk(const struct run *r, int64_t begin, float *out) {
     msc_ewise_run(r->end, &end);
 }
 
+// ---- Depthwise --------------------------------------------------------------------------------
+
+static bool is_direct(const struct run *r, struct msc_simd_finish *f) {
+    const struct msc_call *call = r->call;
+    return r->unit == MSC_WEIGHTED_DEPTHWISE && !call->outputs[0].data && call->n_quantized == 1 &&
+           call->quantized[0].view.dtype != MSC_DTYPE_F32 &&
+           msc_simd_bytes_of(call->quantized[0].quant).is_corrected &&
+           msc_ewise_is_finish(r->end, &f->low, &f->high);
+}
+
+static void begin_depthwise(struct run *r, struct msc_simd_finish *f) {
+    const struct msc_view *in = &r->call->inputs[r->k->input];
+    for (int64_t c = 0; r->no_bias && c < r->k->channels; c++) {
+        r->no_bias[c] = -0.0f; // adds to any number without changing it
+    }
+    f->scales = r->scales;
+    f->offsets = r->offsets;
+    f->bias = r->k->bias ? r->k->bias : r->no_bias;
+    r->depthwise = (struct msc_weighted_depthwise){
+        .k = r->k, .weights = r->pack->taps, .in = in->data, .flip = r->quant->low < 0 ? 0x80 : 0};
+    msc_weighted_depthwise_begin(&r->depthwise, (uint8_t)r->quant->zero_points[0],
+                                 r->is_direct ? f : NULL, r->depthwise_scratch);
+}
+
+static void run_direct(const struct run *r) {
+    const struct msc_quantized *form = &r->call->quantized[0];
+    struct msc_simd_bytes q = msc_simd_bytes_of(form->quant);
+    for (int64_t chunk = 0; chunk < r->chunks->n; chunk++) {
+        msc_weighted_depthwise_quantize(&r->depthwise, chunk,
+                                        (uint8_t *)form->view.data + chunk * r->chunks->out, &q);
+    }
+}
+
 enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
                                  const struct msc_call *call, int thread) {
     const struct msc_weighted *k = kernel;
@@ -302,9 +361,18 @@ enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
     void *memory;
     MSC_TRY(choose_unit(&r, v, thread));
     r.end = k->ends[r.unit == MSC_WEIGHTED_FLOAT ? 0 : r.unit == MSC_WEIGHTED_WHOLE ? 1 : 2];
+    struct msc_simd_finish finish = {.sums = NULL};
+    r.is_direct = is_direct(&r, &finish);
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, place(&r, NULL)));
     place(&r, memory);
     set_channels(&r, v);
+    if (r.unit == MSC_WEIGHTED_DEPTHWISE) {
+        begin_depthwise(&r, &finish);
+    }
+    if (r.is_direct) {
+        run_direct(&r);
+        return MSC_OK;
+    }
     float *all = call->outputs[0].data;
     for (int64_t chunk = 0; chunk < r.chunks->n; chunk++) {
         int64_t begin = chunk * r.chunks->out;

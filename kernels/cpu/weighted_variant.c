@@ -18,6 +18,7 @@ struct msc_weighted_variant {
 static void destroy_pack(struct msc_weighted_pack *p) {
     if (p) {
         msc_dense_weights_destroy(p->weights);
+        msc_free_aligned(p->taps);
         msc_free(p->sums);
         msc_free(p);
     }
@@ -79,7 +80,6 @@ enum msc_status msc_weighted_weights(void *kernel, struct msc_cpu_backend *b,
                                      const struct msc_quant *edit, void **out, size_t *n_bytes) {
     (void)b;
     const struct msc_weighted *k = kernel;
-    const struct msc_dense *dense;
     struct msc_weighted_variant *v = msc_alloc_zero(1, sizeof(*v));
     if (!v) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
@@ -88,9 +88,6 @@ enum msc_status msc_weighted_weights(void *kernel, struct msc_cpu_backend *b,
         atomic_init(&v->packs[i], NULL);
     }
     enum msc_status status = edit ? set_edit(v, k, edit) : MSC_OK;
-    if (status == MSC_OK) {
-        status = msc_weighted_routine(&dense, k, MSC_WEIGHTED_FLOAT);
-    }
     const struct msc_weighted_pack *pack;
     if (status == MSC_OK && !edit) {
         status = msc_weighted_pack(&pack, k, v, MSC_WEIGHTED_FLOAT);
@@ -99,8 +96,9 @@ enum msc_status msc_weighted_weights(void *kernel, struct msc_cpu_backend *b,
         msc_weighted_release_weights(v);
         return status;
     }
-    // An edited weight is packed when a step shows which way it is multiplied; usually one.
-    *n_bytes = msc_dense_weights_bytes(dense);
+    // An edited weight is packed when a step shows which way it is multiplied; usually one, at most
+    // as large as its floats.
+    *n_bytes = msc_array_n_bytes(k->weight);
     *out = v;
     return MSC_OK;
 }
@@ -215,7 +213,12 @@ MSC_SIMD static void to_int8(int8_t *restrict out, const int32_t *restrict q, in
 
 static enum msc_status pack_integers(struct msc_weighted_pack *p, const struct msc_weighted *k,
                                      const struct msc_weighted_variant *v,
-                                     const struct msc_dense *dense, bool is_int8) {
+                                     enum msc_weighted_unit unit) {
+    bool is_int8 = unit >= MSC_WEIGHTED_INT8;
+    const struct msc_dense *dense = NULL;
+    if (unit != MSC_WEIGHTED_DEPTHWISE) {
+        MSC_TRY(msc_weighted_routine(&dense, k, unit));
+    }
     struct msc_array *array;
     MSC_TRY(msc_quantize_array(&array, k->weight, &v->quant));
     int64_t n = msc_array_n_elements(array);
@@ -232,7 +235,8 @@ static enum msc_status pack_integers(struct msc_weighted_pack *p, const struct m
     } else {
         to_floats(plain, q, n);
     }
-    status = msc_dense_pack(&p->weights, dense, plain);
+    status = dense ? msc_dense_pack(&p->weights, dense, plain)
+                   : msc_weighted_pack_depthwise(&p->taps, k, plain);
 out:
     msc_free_aligned(plain);
     msc_array_release(array);
@@ -240,8 +244,9 @@ out:
 }
 
 static enum msc_status pack_floats(struct msc_weighted_pack *p, const struct msc_weighted *k,
-                                   const struct msc_weighted_variant *v,
-                                   const struct msc_dense *dense) {
+                                   const struct msc_weighted_variant *v) {
+    const struct msc_dense *dense;
+    MSC_TRY(msc_weighted_routine(&dense, k, MSC_WEIGHTED_FLOAT));
     if (v->quant.bits == 0) {
         return msc_dense_pack(&p->weights, dense, msc_array_data(k->weight));
     }
@@ -255,15 +260,12 @@ static enum msc_status pack_floats(struct msc_weighted_pack *p, const struct msc
 static enum msc_status make_pack(struct msc_weighted_pack **out, const struct msc_weighted *k,
                                  const struct msc_weighted_variant *v,
                                  enum msc_weighted_unit unit) {
-    const struct msc_dense *dense;
-    MSC_TRY(msc_weighted_routine(&dense, k, unit));
     struct msc_weighted_pack *p = msc_alloc_zero(1, sizeof(*p));
     if (!p) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     }
-    enum msc_status status = unit == MSC_WEIGHTED_FLOAT
-                                 ? pack_floats(p, k, v, dense)
-                                 : pack_integers(p, k, v, dense, unit >= MSC_WEIGHTED_INT8);
+    enum msc_status status =
+        unit == MSC_WEIGHTED_FLOAT ? pack_floats(p, k, v) : pack_integers(p, k, v, unit);
     if (status != MSC_OK) {
         destroy_pack(p);
         return status;

@@ -1,0 +1,193 @@
+// Depthwise convolutions over integers, channels last. Where windows are one column apart, a row of
+// positions is one run of elements for every tap; else each position is. Taps that lie outside the
+// image read from a row of zero points instead, so that every sum has the same offset.
+#include "base/alloc.h"
+#include "kernels/cpu/weighted.h"
+
+#include <string.h>
+
+bool msc_weighted_is_depthwise(const struct msc_dense_desc *d) {
+    return d->kind == MSC_DENSE_CONV && d->groups == d->in_channels &&
+           d->groups == d->out_channels && d->n_spatial <= 2;
+}
+
+// ---- Geometry ---------------------------------------------------------------------------------
+
+struct axis {
+    int64_t in, out, kernel, stride, dilation, pad;
+};
+
+// 0: rows, 1: columns; of a single axis the columns.
+static struct axis axis_of(const struct msc_weighted *k, int which) {
+    const struct msc_dense_desc *d = &k->whole;
+    int i = d->n_spatial - 2 + which;
+    if (i < 0) {
+        return (struct axis){1, 1, 1, 1, 1, 0};
+    }
+    return (struct axis){d->in[i],      d->out[i],      d->kernel[i],
+                         d->strides[i], d->dilation[i], d->pad_begin[i]};
+}
+
+static int count_taps(const struct msc_weighted *k) {
+    return (int)(axis_of(k, 0).kernel * axis_of(k, 1).kernel);
+}
+
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+// Elements after which channels and blocks begin together again; or the channels alone, where
+// positions run one by one.
+static int64_t period_of(const struct msc_weighted *k) {
+    const int64_t most = 4096; // more would leave the cache
+    int64_t repeats = MSC_SIMD_BLOCK / greatest_divisor(k->channels, MSC_SIMD_BLOCK);
+    bool is_run = axis_of(k, 1).stride == 1 && k->channels * repeats <= most;
+    return is_run ? k->channels * repeats : k->channels;
+}
+
+static bool runs_along_rows(const struct msc_weighted *k) {
+    return axis_of(k, 1).stride == 1 && period_of(k) % MSC_SIMD_BLOCK == 0;
+}
+
+// ---- Preparing --------------------------------------------------------------------------------
+
+enum msc_status msc_weighted_pack_depthwise(void **out, const struct msc_weighted *k,
+                                            const int8_t weights[]) {
+    int64_t period = period_of(k);
+    *out = msc_alloc_aligned(msc_simd_taps_bytes(count_taps(k), period));
+    if (!*out) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+    }
+    msc_simd_best()->pack_taps(*out, weights, k->channels, count_taps(k), period);
+    return MSC_OK;
+}
+
+static size_t taps_bytes(const struct msc_weighted *k) {
+    return msc_cpu_round_up((size_t)(count_taps(k) + MSC_SIMD_TAPS) * sizeof(uint8_t *));
+}
+
+static size_t blank_bytes(const struct msc_weighted *k) {
+    return msc_cpu_round_up((size_t)(axis_of(k, 1).in * k->channels));
+}
+
+static size_t repeated_bytes(const struct msc_weighted *k) {
+    return msc_cpu_round_up((size_t)period_of(k) * sizeof(float));
+}
+
+size_t msc_weighted_depthwise_scratch(const struct msc_weighted *k) {
+    return taps_bytes(k) + blank_bytes(k) + 3 * repeated_bytes(k);
+}
+
+static const void *repeat(char *memory, const void *from, const struct msc_weighted *k) {
+    size_t n_bytes = (size_t)k->channels * sizeof(float);
+    for (size_t at = 0; at < (size_t)period_of(k) * sizeof(float); at += n_bytes) {
+        memcpy(memory + at, from, n_bytes);
+    }
+    return memory;
+}
+
+void msc_weighted_depthwise_begin(struct msc_weighted_depthwise *d, uint8_t blank,
+                                  const struct msc_simd_finish *finish, void *memory) {
+    const struct msc_weighted *k = d->k;
+    char *at = memory;
+    d->taps = memory;
+    at += taps_bytes(k);
+    d->blank = (uint8_t *)at;
+    memset(d->blank, blank, blank_bytes(k));
+    at += blank_bytes(k);
+    if (finish) {
+        d->finish = *finish;
+        d->finish.offsets = repeat(at, finish->offsets, k);
+        d->finish.scales = repeat(at + repeated_bytes(k), finish->scales, k);
+        d->finish.bias = repeat(at + 2 * repeated_bytes(k), finish->bias, k);
+    }
+}
+
+// ---- Running ----------------------------------------------------------------------------------
+
+// Where a chunk's next elements go: one of both.
+struct target {
+    int32_t *sums;
+    uint8_t *bytes;
+    const struct msc_simd_bytes *q;
+};
+
+// n positions of output row y from column x on. More than one lie inside the image as far as columns
+// go.
+static void run_positions(const struct msc_weighted_depthwise *d, struct target *to, int64_t image,
+                          int64_t y, int64_t x, int64_t n) {
+    struct axis rows = axis_of(d->k, 0), cols = axis_of(d->k, 1);
+    int64_t channels = d->k->channels;
+    int n_taps = 0;
+    for (int64_t i = 0; i < rows.kernel; i++) {
+        int64_t in_y = y * rows.stride - rows.pad + i * rows.dilation;
+        const uint8_t *row = d->in + (image * rows.in + in_y) * cols.in * channels;
+        for (int64_t j = 0; j < cols.kernel; j++) {
+            int64_t in_x = x * cols.stride - cols.pad + j * cols.dilation;
+            bool is_inside = in_y >= 0 && in_y < rows.in && in_x >= 0 && in_x < cols.in;
+            d->taps[n_taps++] = is_inside ? row + in_x * channels : d->blank;
+        }
+    }
+    for (int i = n_taps; i % MSC_SIMD_TAPS != 0; i++) {
+        d->taps[i] = d->blank;
+    }
+    bool is_run = runs_along_rows(d->k);
+    struct msc_simd_taps t = {.taps = d->taps,
+                              .n_taps = n_taps,
+                              .flip = d->flip,
+                              .weights = d->weights,
+                              .period = period_of(d->k),
+                              .n = is_run ? n * channels : channels,
+                              .n_runs = is_run ? 1 : n,
+                              .step = cols.stride * channels};
+    if (to->sums) {
+        msc_simd_best()->add_taps(to->sums, &t);
+        to->sums += n * channels;
+    } else {
+        msc_simd_best()->add_taps_quantize(to->bytes, &t, &d->finish, to->q);
+        to->bytes += n * channels;
+    }
+}
+
+// Positions whose windows stick out at the sides go one by one.
+static void run_row(const struct msc_weighted_depthwise *d, struct target *to, int64_t image,
+                    int64_t y) {
+    struct axis cols = axis_of(d->k, 1);
+    int64_t last = cols.in - 1 + cols.pad - (cols.kernel - 1) * cols.dilation;
+    int64_t begin = (cols.pad + cols.stride - 1) / cols.stride;
+    int64_t end = last < 0 ? 0 : last / cols.stride + 1;
+    begin = begin < cols.out ? begin : cols.out;
+    end = end < cols.out ? end : cols.out;
+    for (int64_t x = 0; x < begin; x++) {
+        run_positions(d, to, image, y, x, 1);
+    }
+    if (end > begin) {
+        run_positions(d, to, image, y, begin, end - begin);
+    }
+    for (int64_t x = end > begin ? end : begin; x < cols.out; x++) {
+        run_positions(d, to, image, y, x, 1);
+    }
+}
+
+static void run_chunk(const struct msc_weighted_depthwise *d, int64_t chunk, struct target *to) {
+    const struct msc_weighted_chunks *c = &d->k->chunks[MSC_WEIGHTED_DEPTHWISE];
+    int64_t n = axis_of(d->k, 0).out / c->bands;
+    for (int64_t y = chunk % c->bands * n; y < (chunk % c->bands + 1) * n; y++) {
+        run_row(d, to, chunk / c->bands, y);
+    }
+}
+
+void msc_weighted_depthwise_sums(const struct msc_weighted_depthwise *d, int64_t chunk,
+                                 int32_t sums[]) {
+    run_chunk(d, chunk, &(struct target){.sums = sums});
+}
+
+void msc_weighted_depthwise_quantize(const struct msc_weighted_depthwise *d, int64_t chunk,
+                                     uint8_t out[], const struct msc_simd_bytes *q) {
+    run_chunk(d, chunk, &(struct target){.bytes = out, .q = q});
+}
