@@ -8,13 +8,16 @@ together) at random lengths of the record and started anew, until `kills` kills 
 two in one round of trials; then with other thread counts and cache budgets, with the last line torn
 at every byte, and with the instruction set limited to AVX2. Every final record must equal the first
 one outside `measured`, and lines that were in the record before a kill must still be there, byte by
-byte. Prints a line for each check; exit code 1 when one fails.
+byte. The same with agents that stop trials at their bounds, in batches small enough for it; such a
+record must hold stopped trials, and every one of its lines must verify. Prints a line for each check;
+exit code 1 when one fails.
 """
 import argparse
 import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,10 +26,15 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLE = os.path.join(HERE, "..", "..", "examples", "digits")
 PARALLEL = 4
+AGENTS = {  # changes of the example's: agent, batch
+    "example": ({}, 64),
+    "bounded evolutionary": ({"population": 8, "bounded": True}, 16),
+    "bounded greedy": ({"type": "grid_search", "mode": "greedy"}, 16),
+}
 
 
 class Searches:
-    def __init__(self, mscgym, folder, trials):
+    def __init__(self, mscgym, folder, trials, agent, batch):
         self.mscgym, self.folder, self.count = mscgym, folder, 0
         with open(os.path.join(EXAMPLE, "digits.json")) as file:
             self.config = json.load(file)
@@ -38,6 +46,8 @@ class Searches:
         entry = self.config["quantize"]["gym"][0]
         entry["budget"] = {"trials": trials}
         entry["parallel"] = PARALLEL
+        entry["agent"] = agent if "type" in agent else dict(entry["agent"], **agent)
+        self.config["dataset"]["batch"] = batch
 
     def new(self):
         """A configuration in a workspace of its own, and the path of its record."""
@@ -52,7 +62,8 @@ class Searches:
     def start(self, config, options=(), environment=None):
         return subprocess.Popen(
             [self.mscgym, "search", config, "--quiet", *options], stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(environment or {})))
+            stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(environment or {})),
+            start_new_session=True)
 
     def finish(self, config, options=(), environment=None):
         process = self.start(config, options, environment)
@@ -70,9 +81,9 @@ def lines_of(record):
         return file.read()
 
 
-def kill_all(config, process):
-    """Parent and worker have the configuration's path among their arguments."""
-    subprocess.run(["pkill", "-KILL", "-f", config], check=False)
+def kill_all(process):
+    """The kernel kills the worker as soon as its parent is gone; its end closes the pipe."""
+    os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 
 
@@ -95,7 +106,7 @@ def check_kills(searches, expected, kills, generator):
             if kills_in_round.get(this_round, 0) >= 2:
                 process.communicate()
                 break
-            kill_all(config, process)
+            kill_all(process)
             kills_in_round[this_round] = kills_in_round.get(this_round, 0) + 1
             done += 1
             now = lines_of(record)
@@ -131,6 +142,38 @@ def check_torn(searches, expected):
     return None
 
 
+def check_stopped(searches):
+    """Some trials were stopped, and all lines, evaluated again, are what the record says."""
+    config, record = searches.new()
+    searches.finish(config)
+    if b'"state":"pruned"' not in lines_of(record):
+        return "no trial was stopped"
+    process = subprocess.run([searches.mscgym, "verify", record], capture_output=True, text=True)
+    return None if process.returncode == 0 else process.stdout + process.stderr
+
+
+def run_checks(searches, options):
+    config, record = searches.new()
+    searches.finish(config)
+    expected = searches.canonical(record)
+    is_example = searches.config["dataset"]["batch"] == AGENTS["example"][1]
+    kills = options.kills if is_example else max(1, options.kills // 3)
+    avx2 = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
+    yield f"{kills} kills", check_kills(searches, expected, kills, random.Random(options.seed))
+    for threads in "1", "2", "4":
+        yield f"{threads} threads", check_variant(searches, expected, ["--threads", threads])
+    for memory in "1M", "1G":
+        yield f"{memory} of memory", check_variant(searches, expected, ["--memory", memory])
+    if not is_example:
+        yield "stopped trials", check_stopped(searches)
+        return
+    yield "last line torn at every byte", check_torn(searches, expected)
+    config, record = searches.new()
+    searches.finish(config, environment=avx2)
+    limited = searches.canonical(record)
+    yield "AVX2, again", check_variant(searches, limited, ["--threads", "1"], avx2)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mscgym")
@@ -138,31 +181,14 @@ def main():
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    folder = tempfile.mkdtemp(prefix="kill_resume_")
-    searches = Searches(os.path.abspath(options.mscgym), folder, options.trials)
-    config, record = searches.new()
-    searches.finish(config)
-    expected = searches.canonical(record)
-    avx2 = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
     failed = False
-
-    def report(name, problem):
-        nonlocal failed
-        failed = failed or problem is not None
-        print(f"{name}: {problem or 'equal'}", flush=True)
-
-    report(f"{options.kills} kills",
-           check_kills(searches, expected, options.kills, random.Random(options.seed)))
-    for threads in "1", "2", "4":
-        report(f"{threads} threads", check_variant(searches, expected, ["--threads", threads]))
-    for memory in "1M", "1G":
-        report(f"{memory} of memory", check_variant(searches, expected, ["--memory", memory]))
-    report("last line torn at every byte", check_torn(searches, expected))
-    config, record = searches.new()
-    searches.finish(config, environment=avx2)
-    limited = searches.canonical(record)
-    report("AVX2, again", check_variant(searches, limited, ["--threads", "1"], avx2))
-    shutil.rmtree(folder)
+    for name, (agent, batch) in AGENTS.items():
+        folder = tempfile.mkdtemp(prefix="kill_resume_")
+        searches = Searches(os.path.abspath(options.mscgym), folder, options.trials, agent, batch)
+        for check, problem in run_checks(searches, options):
+            failed = failed or problem is not None
+            print(f"{name}, {check}: {problem or 'equal'}", flush=True)
+        shutil.rmtree(folder)
     sys.exit(int(failed))
 
 
