@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "kernels/backend.h"
 #include "kernels/vulkan/vulkan.h"
-#include "pipeline/machine.h"
+#include "base/machine.h"
 
 #include <stdio.h>
 

@@ -21,7 +21,7 @@ const struct msc_cli_option msc_cli_model_options[] = {
     {.name = "threads", .argument = "N", .type = MSC_CLI_COUNT,
      .help = "threads (default: all processors)", .offset = COMMON(threads)},
     {.name = "memory", .argument = "BYTES", .type = MSC_CLI_BYTES,
-     .help = "for activations and packed weights, such as 4G (default: half of what is free, up to 4G)",
+     .help = "that the search may hold in all, such as 4G (default: half of what is free, up to 4G)",
      .offset = COMMON(memory_bytes)},
     {.name = "bind", .argument = "SYMBOL=N", .type = MSC_CLI_LIST,
      .help = "value of a symbolic dimension; may be repeated", .offset = COMMON(bind)},

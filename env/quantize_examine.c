@@ -80,6 +80,17 @@ static enum msc_status examine_validation(struct msc_env *env, struct msc_quanti
                                (double)msc_dataset_n_samples(host->validation));
 }
 
+// Noise asks for the most: float32 forms of what is else stored quantised.
+static enum msc_status examine_memory(struct msc_quantize *z, const uint32_t choices[],
+                                      cJSON *out) {
+    uint64_t n_bytes;
+    MSC_TRY(msc_quantize__make_room(z, 1));
+    msc_quantize__set_run(z, 0, choices);
+    struct msc_eval_trial trial = {.edits = z->runs[0].edits, .noise_seed = 1};
+    MSC_TRY(msc_evaluator_measure_memory(msc_distill_evaluator(z->distill), &trial, &n_bytes));
+    return msc_json_add_number(out, "memory_bytes", (double)n_bytes);
+}
+
 enum msc_status msc_quantize__examine(struct msc_env *env, const uint32_t choices[], unsigned what,
                                       cJSON **out) {
     struct msc_quantize *z = msc_env_state(env);
@@ -94,6 +105,9 @@ enum msc_status msc_quantize__examine(struct msc_env *env, const uint32_t choice
     }
     if (status == MSC_OK && (what & MSC_EXAMINE_VALIDATION)) {
         status = examine_validation(env, z, choices, object);
+    }
+    if (status == MSC_OK && (what & MSC_EXAMINE_MEMORY)) {
+        status = examine_memory(z, choices, object);
     }
     if (status != MSC_OK) {
         cJSON_Delete(object);

@@ -69,11 +69,27 @@ static bool evict_one(struct msc_cache *cache) {
     return true;
 }
 
+static uint64_t bytes_of(const struct msc_entry *e) {
+    uint64_t n = e->weights_bytes;
+    for (int32_t i = 0; i < e->n_outputs; i++) {
+        n += e->outputs[i].n_bytes;
+    }
+    return n;
+}
+
+static void count_pinned(struct msc_cache *cache, uint64_t n_bytes) {
+    cache->pinned_bytes += n_bytes;
+    if (cache->pinned_bytes > cache->pinned_peak) {
+        cache->pinned_peak = cache->pinned_bytes;
+    }
+}
+
 struct msc_entry *msc_cache_find(struct msc_cache *cache, struct msc_hash key) {
     for (struct msc_entry *e = *bucket_of(cache, key); e; e = e->next) {
         if (msc_hash_equal(e->key, key)) {
             if (e->pins++ == 0) {
                 list_remove(list_of(cache, e), e);
+                count_pinned(cache, bytes_of(e));
             }
             e->was_found = true;
             return e;
@@ -139,6 +155,7 @@ enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, s
     e->next = *bucket;
     *bucket = e;
     cache->n_entries++;
+    count_pinned(cache, bytes_of(e));
     *out = e;
     return MSC_OK;
 }
@@ -151,6 +168,7 @@ void msc_cache_pin(struct msc_entry *entry, int32_t pins) {
 void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry) {
     assert(entry->pins > 0);
     if (--entry->pins == 0) {
+        cache->pinned_bytes -= bytes_of(entry);
         list_push(list_of(cache, entry), entry);
         if (cache->pool.held_bytes > cache->pool.limit_bytes) {
             msc_pool_trim(&cache->pool);
@@ -162,6 +180,8 @@ void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry) {
 void msc_cache_discard(struct msc_cache *cache, struct msc_entry *entry) {
     if (entry->pins == 0) {
         list_remove(list_of(cache, entry), entry);
+    } else {
+        cache->pinned_bytes -= bytes_of(entry);
     }
     free_entry(cache, entry);
 }
@@ -172,6 +192,7 @@ void msc_cache_set_weights(struct msc_cache *cache, struct msc_entry *entry,
     entry->weights = weights;
     entry->weights_bytes = n_bytes;
     msc_pool_account(&cache->pool, (int64_t)n_bytes);
+    count_pinned(cache, n_bytes);
 }
 
 void msc_cache_drop(struct msc_cache *cache) {

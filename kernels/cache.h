@@ -36,6 +36,7 @@ struct msc_cache {
     struct msc_entry **buckets; // [n_buckets], a power of two
     size_t n_buckets, n_entries;
     struct msc_entry_list probation, kept; // unpinned entries
+    uint64_t pinned_bytes, pinned_peak;    // of entries with pins
 };
 
 enum msc_status msc_cache_init(struct msc_cache *cache, struct msc_backend *backend,

@@ -1,6 +1,7 @@
 #include "kernels/evaluator.h"
 
 #include "base/alloc.h"
+#include "base/machine.h"
 #include "kernels/schedule.h"
 
 #include <stdio.h>
@@ -18,6 +19,7 @@ struct msc_evaluator {
     size_t plans_capacity, groups_capacity;
     int32_t *plan_of_batch, *columns; // [n_batches]
     int32_t n_slots;
+    bool is_tight; // memory did not do for several batches at a time
 };
 
 // ---- Creation ---------------------------------------------------------------------------------
@@ -248,15 +250,23 @@ static enum msc_status classify(struct msc_schedule *s, struct msc_group *g) {
     return MSC_OK;
 }
 
-// How many batches to go through next. Some thirty independent pieces of work for each thread leave
-// none idle for long at the end; where trials may be over it is not worth as much to wait for that.
-static int32_t window_size(const struct msc_schedule *s) {
-    size_t enough = (s->sink->is_over ? 8 : 32) * (size_t)s->n_threads;
-    size_t n_active = 0;
-    for (size_t t = 0; t < s->n_trials; t++) {
-        n_active += !s->progress[t].is_over;
-    }
-    return n_active > 0 ? (int32_t)((enough + n_active - 1) / n_active) : INT32_MAX;
+// Memory that the process holds beside the cache.
+static uint64_t other_bytes(const struct msc_evaluator *ev) {
+    uint64_t held = ev->cache.pool.held_bytes;
+    uint64_t resident = ev->options.backend->def->memory_is_host ? msc_machine_resident_bytes() : 0;
+    return resident > held ? resident - held : 0;
+}
+
+static void set_limit(struct msc_evaluator *ev) {
+    uint64_t all = ev->options.memory_bytes, other = other_bytes(ev);
+    ev->cache.pool.limit_bytes = all > other ? all - other : 0;
+}
+
+// The batches that n trials go through together. Some thirty independent pieces of work for each
+// thread leave none idle for long at the end; more would only hold more memory.
+static int32_t choose_window(const struct msc_evaluator *ev, size_t n) {
+    size_t enough = 32 * (size_t)ev->options.n_threads;
+    return ev->is_tight ? 1 : (int32_t)((enough + n - 1) / n);
 }
 
 static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_trial trials[],
@@ -276,11 +286,13 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
     MSC_TRY(msc_schedule_begin(s));
     int32_t n_batches = (int32_t)msc_dataset_n_batches(ev->dataset);
     for (int32_t b = 0; b < n_batches; b = s->end_batch) {
-        int32_t window = window_size(s);
+        int32_t end = b + choose_window(ev, n);
         s->first_batch = b;
-        s->end_batch = window < n_batches - b ? b + window : n_batches;
+        s->end_batch = end < n_batches ? end : n_batches;
+        set_limit(ev);
         MSC_TRY(msc_schedule_build(s));
         MSC_TRY(msc_schedule_run(s));
+        ev->is_tight = ev->is_tight || ev->cache.pool.was_short;
     }
     msc_schedule_end(s);
     return MSC_OK;
@@ -376,6 +388,24 @@ void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluato
                                         .bytes_peak = ev->cache.pool.peak_bytes,
                                         .macs_run = s->macs_run,
                                         .macs_asked = s->macs_asked};
+}
+
+enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev, struct msc_eval_trial *trial,
+                                             uint64_t *out) {
+    static const struct msc_sink none = {.payload = NULL};
+    uint64_t memory_bytes = ev->options.memory_bytes;
+    bool is_tight = ev->is_tight;
+    msc_cache_drop(&ev->cache);
+    ev->cache.pinned_peak = 0;
+    ev->options.memory_bytes = 0;
+    ev->is_tight = true;
+    enum msc_status status = msc_evaluator_run(ev, trial, 1, &none, 0);
+    ev->options.memory_bytes = memory_bytes;
+    ev->is_tight = is_tight;
+    *out = other_bytes(ev) + ev->cache.pinned_peak;
+    return status == MSC_OK && trial->status != MSC_OK
+               ? msc_status_restore(trial->status, trial->message)
+               : status;
 }
 
 void msc_evaluator_drop_cache(struct msc_evaluator *ev) {

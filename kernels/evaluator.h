@@ -28,7 +28,9 @@ struct msc_evaluator;
 struct msc_evaluator_options {
     struct msc_backend *backend; // borrowed until the evaluator is destroyed
     int n_threads;               // at most the backend's n_threads
-    uint64_t memory_bytes;       // for activations and packed weights together
+    // Of the backend. Where that is the host's memory it is what the whole process may hold: what
+    // else it holds is taken off, as it is at each call.
+    uint64_t memory_bytes;
     const struct msc_cancel *cancel;
     const struct msc_log *log;
 };
@@ -97,6 +99,10 @@ struct msc_evaluator_stats {
     double macs_run, macs_asked;
 };
 void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluator_stats *out);
+// The least `memory_bytes` that one trial after another can be evaluated in, found by evaluating one
+// with nothing kept; its results are thrown away. Everything cached is freed.
+enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev, struct msc_eval_trial *trial,
+                                             uint64_t *out);
 // Frees everything cached.
 void msc_evaluator_drop_cache(struct msc_evaluator *ev);
 

@@ -28,6 +28,7 @@ void *msc_pool_take(struct msc_pool *pool, size_t n_bytes, bool force) {
         if (pool->held_bytes + class_bytes > pool->limit_bytes && !force) {
             return NULL;
         }
+        pool->was_short = pool->was_short || pool->held_bytes + class_bytes > pool->limit_bytes;
     }
     void *memory = pool->backend->def->allocate(pool->backend, class_bytes);
     if (memory) {

@@ -17,6 +17,7 @@ struct msc_pool {
     uint64_t limit_bytes;
     uint64_t held_bytes; // in use and free
     uint64_t peak_bytes;
+    bool was_short; // something was taken beyond the limit
     struct msc_pool_list {
         void **items;
         size_t n, capacity;

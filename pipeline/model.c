@@ -1,7 +1,7 @@
 #include "pipeline/model.h"
 
 #include "base/str.h"
-#include "pipeline/machine.h"
+#include "base/machine.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -22,7 +22,7 @@ extern "C" {
 struct msc_model_options {
     const char *device;
     int n_threads;         // 0: all there are
-    uint64_t memory_bytes; // for activations and packed weights; 0: half of what is free
+    uint64_t memory_bytes; // that the process may hold; 0: half of what is free
     bool is_single;        // one evaluation at a time: the threads go inside the kernels
     const struct msc_binding *bindings;
     size_t n_bindings;

@@ -163,7 +163,7 @@ static enum msc_status load_model(struct msc_processor *p) {
     }
     MSC_TRY(msc_model_load_dataset(p->model, &c->dataset));
     msc_log(p->log, MSC_LOG_INFO,
-            "memory: up to %.3g GB for activations and packed weights, %d threads",
+            "memory: up to %.3g GB, %d threads",
             (double)p->model->memory_bytes * 1e-9, p->model->n_threads);
     return MSC_OK;
 }

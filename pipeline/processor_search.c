@@ -1,6 +1,7 @@
 // One search of a configuration, from its estimate to its report.
 #include "pipeline/processor_internal.h"
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "pipeline/remarks.h"
@@ -57,14 +58,51 @@ enum msc_status msc_processor__make_config(cJSON **out, struct msc_processor *p)
 
 // ---- Before the start -------------------------------------------------------------------------
 
+// The least memory that the search can do with, in bytes; 0 where the environment does not say. What
+// the program takes besides is not known to the byte: a twentieth is added.
+static enum msc_status measure_memory(double *out, const struct msc_processor *p) {
+    const struct msc_space *space = msc_env_space(p->env);
+    uint32_t *first = msc_alloc_zero(space->n_tasks + 1, sizeof *first);
+    cJSON *object = NULL;
+    *out = 0;
+    if (!first) {
+        return msc_processor__no_memory();
+    }
+    const uint32_t *choices = space->n_baselines > 0 ? space->baselines[0].choices : first;
+    enum msc_status status = msc_env_examine(p->env, choices, MSC_EXAMINE_MEMORY, &object);
+    if (status == MSC_OK) {
+        const cJSON *n_bytes = cJSON_GetObjectItemCaseSensitive(object, "memory_bytes");
+        *out = cJSON_IsNumber(n_bytes) ? 1.05 * n_bytes->valuedouble : 0;
+    }
+    cJSON_Delete(object);
+    msc_free(first);
+    return status;
+}
+
+static enum msc_status check_memory(const struct msc_processor *p) {
+    double least;
+    if (!p->model || p->options.memory_bytes == 0) {
+        return MSC_OK;
+    }
+    MSC_TRY(measure_memory(&least, p));
+    return least <= (double)p->options.memory_bytes
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "--memory: %.0f MB are too few, this search needs at "
+                          "least %.0f MB",
+                          (double)p->options.memory_bytes * 1e-6, ceil(least * 1e-6));
+}
+
 static enum msc_status estimate(struct msc_str *text, const struct msc_processor *p,
                                 const struct msc_search_options *o) {
     struct msc_estimate e;
+    double least = 0;
     MSC_TRY(msc_estimate_make(&e, o));
     msc_estimate_text(text, &e);
     if (p->model) {
-        msc_str_printf(text, "memory: up to %.3g GB for activations and packed weights\n",
-                       (double)p->model->memory_bytes * 1e-9);
+        MSC_TRY(measure_memory(&least, p));
+        msc_str_printf(text, "memory: up to %.3g GB, at least %.0f MB\n",
+                       (double)p->model->memory_bytes * 1e-9, ceil(least * 1e-6));
     }
     MSC_TRY(msc_str_status(text));
     return msc_estimate_check(&e, o->record_path);
@@ -73,8 +111,9 @@ static enum msc_status estimate(struct msc_str *text, const struct msc_processor
 static void tell_endless(const struct msc_processor *p) {
     const struct msc_budget *budget = &msc_processor__entry(p)->budget;
     if (budget->trials < 0 && budget->seconds <= 0 && !budget->has_target) {
-        msc_log(p->log, MSC_LOG_INFO, "there is no budget: the search ends when its agent has "
-                                      "nothing left to try, or when it is stopped");
+        msc_log(p->log, MSC_LOG_INFO,
+                "there is no budget: the search ends when its agent has "
+                "nothing left to try, or when it is stopped");
     }
 }
 
@@ -123,8 +162,7 @@ static enum msc_status deliver(struct msc_processor *p, struct msc_processor_res
     enum msc_status status = msc_processor__publish(p, record);
     if (status != MSC_OK) {
         result->export_status = status;
-        snprintf(result->export_message, sizeof result->export_message, "%s",
-                 msc_status_message());
+        snprintf(result->export_message, sizeof result->export_message, "%s", msc_status_message());
     }
     return add_files(report, p, status == MSC_OK);
 }
@@ -209,6 +247,7 @@ enum msc_status msc_processor__search(struct msc_processor *p,
         status = add_estimate(result, p, &o);
         goto out;
     }
+    MSC_TRY_OUT(check_memory(p));
     tell_endless(p);
     MSC_TRY_OUT(make_folders(p));
     MSC_TRY_OUT(msc_processor__start_publishing(p));

@@ -41,7 +41,7 @@ struct msc_env_host {
     const struct msc_dataset *validation; // held-out samples, or NULL
     struct msc_backend *backend;          // what computes
     int n_threads;                        // to evaluate with; at most the backend's
-    uint64_t memory_bytes;                // for activations and packed weights
+    uint64_t memory_bytes;                // that the process may hold (msc_evaluator_options)
     const struct msc_strategy *base;      // edits found by earlier entries, or NULL
     const char *parameters_path;          // RECORD.params: what must not be computed twice, or NULL
     // MSC_E_STATE when the file must exist already: the record was made under other numerics.
@@ -74,6 +74,8 @@ enum {
     MSC_EXAMINE_NOISE = 1 << 1,      // how far rounding alone moves the loss
     MSC_EXAMINE_ALONE = 1 << 2,      // the sum of the losses that its choices have alone
     MSC_EXAMINE_ALL = 7,
+    // Not for reports: the least host memory_bytes that trials can be evaluated in, "memory_bytes".
+    MSC_EXAMINE_MEMORY = 1 << 3,
 };
 
 struct msc_env_def {

@@ -1,9 +1,9 @@
-// Linux: affinity mask, /proc/meminfo, control group version 2.
+// Linux: affinity mask, /proc, control group version 2.
 
 // sched_getaffinity is Linux's own.
 #define _GNU_SOURCE
 
-#include "pipeline/machine.h"
+#include "base/machine.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -11,8 +11,10 @@
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int msc_machine_n_threads(void) {
     cpu_set_t set;
@@ -56,4 +58,21 @@ uint64_t msc_machine_free_bytes(void) {
         n_bytes = left < n_bytes ? left : n_bytes;
     }
     return n_bytes;
+}
+
+uint64_t msc_machine_resident_bytes(void) {
+    // "total resident shared ...", in pages
+    static const char path[] = "/proc/self/statm";
+    char text[64];
+    unsigned long long n_pages = 0;
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return 0;
+    }
+    if (fgets(text, sizeof text, file)) {
+        char *rest = strchr(text, ' ');
+        n_pages = rest ? strtoull(rest, NULL, 10) : 0;
+    }
+    fclose(file);
+    return (uint64_t)n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
