@@ -239,6 +239,8 @@ static enum msc_status copy_operator(struct bind *b, const struct msc_joint *j) 
         .attrs = j->attrs,
         .n_outputs = j->n_outputs,
         .aliases = aliases,
+        .n_graphs = j->n_graphs,
+        .graphs = j->graphs,
         // Such a joint is there to make a constant an output.
         .stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]),
     };

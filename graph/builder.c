@@ -449,6 +449,8 @@ enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder 
         .attrs = a.attrs,
         .n_outputs = joint->n_outputs,
         .aliases = joint->aliases,
+        .n_graphs = joint->n_graphs,
+        .graphs = joint->graphs,
     };
     if (spec.name == NULL) {
         return msc_graph__no_memory(b->graph);

@@ -40,6 +40,8 @@ struct msc_builder_joint {
     int32_t n_outputs;
     const char *const *aliases; // [n_outputs]
     bool stays;                 // not computed at once, even over constants
+    int32_t n_graphs;
+    const struct msc_graph *const *graphs;
 };
 
 // Zero-initialise, then set `graph`.

@@ -81,6 +81,10 @@ struct msc_joint {
     const int32_t *parents; // joint ids, once each, in order of first use
     int32_t n_children;
     const int32_t *children;
+    // Bodies of control flow, in the operator's order: then and else, or one. What they read of the
+    // graph around them are operands, and inputs of the body behind its own.
+    int32_t n_graphs;
+    const struct msc_graph *const *graphs;
     // Operands in the operator's own order (of its roles, inputs and weights together);
     // MSC_NO_ID where an optional one is absent. What kernels, inference and export read.
     int32_t n_operands;
@@ -116,12 +120,16 @@ struct msc_joint_spec {
     const struct msc_attr *attrs; // absent ones take the operator's defaults
     int32_t n_outputs;            // 0: one
     const char *const *aliases;   // [n_outputs], or NULL
+    int32_t n_graphs;
+    const struct msc_graph *const *graphs; // finalized bodies, retained
 };
 
 // Building. Every add checks its operands and infers types, shapes and layouts of its outputs;
 // MSC_E_INVALID names the joint and what does not fit.
 enum msc_status msc_graph_create(struct msc_graph **out, const char *name);
-void msc_graph_destroy(struct msc_graph *g); // accepts NULL
+void msc_graph_destroy(struct msc_graph *g); // accepts NULL; drops one reference
+// One more reference to a finalized graph; safe from several threads. Returns `g`.
+struct msc_graph *msc_graph_retain(const struct msc_graph *g);
 // A name that is there already gives the same symbol.
 enum msc_status msc_graph_add_symbol(int32_t *prim, struct msc_graph *g, const char *name);
 enum msc_status msc_graph_add_input(int32_t *tensor, struct msc_graph *g, const char *name,

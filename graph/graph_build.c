@@ -18,10 +18,20 @@ enum msc_status msc_graph_create(struct msc_graph **out, const char *name) {
     return MSC_OK;
 }
 
+struct msc_graph *msc_graph_retain(const struct msc_graph *g) {
+    struct msc_graph *own = (struct msc_graph *)g;
+    __atomic_fetch_add(&own->n_references, 1, __ATOMIC_RELAXED);
+    return own;
+}
+
 void msc_graph_destroy(struct msc_graph *g) {
-    if (g == NULL) {
+    if (g == NULL || __atomic_fetch_sub(&g->n_references, 1, __ATOMIC_ACQ_REL) > 0) {
         return;
     }
+    for (size_t i = 0; i < g->n_bodies; i++) {
+        msc_graph_destroy(g->bodies[i]);
+    }
+    msc_free(g->bodies);
     for (int32_t i = 0; i < g->n_tensors; i++) {
         msc_array_release((struct msc_array *)g->tensors[i]->tensor.data);
     }

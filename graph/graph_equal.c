@@ -44,13 +44,22 @@ static bool prim_equal(const struct msc_prim *a, const struct msc_prim *b) {
            attrs_equal(a->n_attrs, a->attrs, b->n_attrs, b->attrs);
 }
 
+static bool bodies_equal(const struct msc_joint *a, const struct msc_joint *b) {
+    bool is_equal = a->n_graphs == b->n_graphs;
+    for (int32_t i = 0; is_equal && i < a->n_graphs; i++) {
+        is_equal =
+            a->graphs[i] == b->graphs[i] || msc_graph_equal(a->graphs[i], b->graphs[i], true);
+    }
+    return is_equal;
+}
+
 static bool joint_equal(const struct msc_joint *a, const struct msc_joint *b) {
     if (a->op != b->op || strcmp(a->name, b->name) != 0 || strcmp(a->scope, b->scope) != 0) {
         return false;
     }
     return ids_equal(a->n_operands, a->operands, b->n_operands, b->operands) &&
            ids_equal(a->n_outputs, a->outputs, b->n_outputs, b->outputs) &&
-           attrs_equal(a->n_attrs, a->attrs, b->n_attrs, b->attrs);
+           attrs_equal(a->n_attrs, a->attrs, b->n_attrs, b->attrs) && bodies_equal(a, b);
 }
 
 static bool data_equal(const struct msc_array *a, const struct msc_array *b) {
@@ -143,6 +152,9 @@ struct msc_hash msc_graph_hash(const struct msc_graph *g) {
         h = add_ids(h, j->n_operands, j->operands);
         h = add_ids(h, j->n_outputs, j->outputs);
         h = add_attrs(h, j->n_attrs, j->attrs);
+        for (int32_t k = 0; k < j->n_graphs; k++) {
+            h = msc_hash_combine(h, msc_graph_hash(j->graphs[k]));
+        }
     }
     for (int32_t i = 0; i < g->n_tensors; i++) {
         h = add_tensor(h, &g->tensors[i]->tensor);
@@ -158,6 +170,12 @@ struct msc_hash msc_graph_weights_hash(const struct msc_graph *g) {
         if (t->data != NULL) {
             h = msc_hash_add_text(h, t->name);
             h = msc_hash_combine(h, msc_array_hash(t->data));
+        }
+    }
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        for (int32_t k = 0; k < j->n_graphs; k++) {
+            h = msc_hash_combine(h, msc_graph_weights_hash(j->graphs[k]));
         }
     }
     return h;

@@ -69,6 +69,9 @@ struct msc_graph {
     int32_t n_entries, n_exits;
     struct msc_graph_names joint_names, tensor_names, aliases, prim_names;
     bool is_final;
+    int n_references;          // beyond the first; changed atomically
+    struct msc_graph **bodies; // of joints, dead ones too; a reference each
+    size_t n_bodies, bodies_capacity;
 };
 
 static inline enum msc_status msc_graph__no_memory(const struct msc_graph *g) {

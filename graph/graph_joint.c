@@ -73,6 +73,23 @@ static enum msc_status complete_attrs(struct msc_joint *joint, struct msc_graph 
     return MSC_OK;
 }
 
+static enum msc_status hold_bodies(struct msc_joint *joint, struct msc_graph *g,
+                                   const struct msc_joint_spec *spec) {
+    const struct msc_graph **graphs =
+        msc_arena_array(&g->arena, (size_t)spec->n_graphs + 1, sizeof(graphs[0]));
+    if (graphs == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    for (int32_t i = 0; i < spec->n_graphs; i++) {
+        MSC_TRY(msc_grow(&g->bodies, &g->bodies_capacity, g->n_bodies + 1, sizeof(g->bodies[0])));
+        g->bodies[g->n_bodies++] = msc_graph_retain(spec->graphs[i]);
+        graphs[i] = spec->graphs[i];
+    }
+    joint->n_graphs = spec->n_graphs;
+    joint->graphs = graphs;
+    return MSC_OK;
+}
+
 enum msc_status msc_graph__new_joint(struct msc_graph_joint **out, struct msc_graph *g,
                                      const struct msc_joint_spec *spec, int n_operands,
                                      int n_outputs) {
@@ -100,6 +117,7 @@ enum msc_status msc_graph__new_joint(struct msc_graph_joint **out, struct msc_gr
     j->joint.n_operands = n_operands;
     j->joint.n_outputs = n_outputs;
     *out = j;
+    MSC_TRY(hold_bodies(&j->joint, g, spec));
     return complete_attrs(&j->joint, g, spec);
 }
 

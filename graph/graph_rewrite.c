@@ -119,6 +119,8 @@ static enum msc_status clone_joint(struct msc_graph *copy, const struct msc_grap
         .scope = j->joint.scope,
         .n_attrs = j->joint.n_attrs,
         .attrs = j->joint.attrs,
+        .n_graphs = j->joint.n_graphs,
+        .graphs = j->joint.graphs,
     };
     struct msc_graph_joint *to;
     size_t n_operands = (size_t)j->joint.n_operands;

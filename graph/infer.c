@@ -234,8 +234,8 @@ enum msc_status msc_infer__require_rank(const struct msc_infer *call, int operan
 
 enum msc_status msc_infer__require_float(const struct msc_infer *call, int operand) {
     enum msc_dtype dtype = call->operands[operand]->dtype;
-    if (dtype != MSC_DTYPE_F32) {
-        return msc_infer__fail(call, "operand %d is %s, expected float32", operand,
+    if (!msc_dtype_is_float(dtype)) {
+        return msc_infer__fail(call, "operand %d is %s, expected a float type", operand,
                                msc_dtype_name(dtype));
     }
     return MSC_OK;

@@ -127,7 +127,6 @@ static enum msc_status check_bias(const struct msc_infer *call, int operand,
         return MSC_OK;
     }
     MSC_TRY(msc_infer__require_rank(call, operand, 1));
-    MSC_TRY(msc_infer__require_float(call, operand));
     struct msc_dim n = call->operands[operand]->dims[0];
     if (msc_infer__is_number(n) && !fits(channels, n.value)) {
         return msc_infer__fail(call, "bias has %lld elements, expected %lld", (long long)n.value,
@@ -144,18 +143,45 @@ struct conv {
     int n;
 };
 
+// Of convolutions that have a number of axes in their name; 0 for others.
+static int spatial_axes(enum msc_op op) {
+    static const struct {
+        enum msc_op op;
+        int n;
+    } rows[] = {
+        {MSC_OP_CONV1D, 1},           {MSC_OP_CONV1D_BIAS, 1},      {MSC_OP_CONV2D, 2},
+        {MSC_OP_CONV2D_BIAS, 2},      {MSC_OP_CONV3D, 3},           {MSC_OP_CONV3D_BIAS, 3},
+        {MSC_OP_CONV1D_TRANSPOSE, 1}, {MSC_OP_CONV2D_TRANSPOSE, 2}, {MSC_OP_CONV3D_TRANSPOSE, 3},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].op == op) {
+            return rows[i].n;
+        }
+    }
+    return 0;
+}
+
+static enum msc_status check_conv_types(const struct msc_infer *call) {
+    enum msc_dtype x = call->operands[0]->dtype, w = call->operands[1]->dtype;
+    if (x != w || !msc_dtype_is_float(x)) {
+        return msc_infer__fail(call, "operands are %s and %s, expected floats of one type",
+                               msc_dtype_name(x), msc_dtype_name(w));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status read_conv(struct conv *c, const struct msc_infer *call) {
     c->x = call->operands[0];
     c->w = call->operands[1];
     c->n = c->x->n_dims - 2;
-    enum msc_op op = call->joint->op;
-    int n = op == MSC_OP_CONV1D || op == MSC_OP_CONV1D_BIAS   ? 1
-            : op == MSC_OP_CONV3D || op == MSC_OP_CONV3D_BIAS ? 3
-                                                              : 2;
+    int n = spatial_axes(call->joint->op);
+    n = n == 0 ? c->n : n;
+    if (n < 1 || n > MAX_SPATIAL) {
+        return msc_infer__fail(call, "over %d spatial axes, expected 1 to %d", n, MAX_SPATIAL);
+    }
+    c->n = n;
     MSC_TRY(msc_infer__require_rank(call, 0, n + 2));
     MSC_TRY(msc_infer__require_rank(call, 1, n + 2));
-    MSC_TRY(msc_infer__require_float(call, 0));
-    MSC_TRY(msc_infer__require_float(call, 1));
     MSC_TRY(read_axes(&c->data, call, "data_layout", "NC", n));
     MSC_TRY(read_axes(&c->kernel, call, "kernel_layout", "OI", n));
     const char *result = msc_infer__text(call, "out_layout");
@@ -183,19 +209,47 @@ static void finish_conv(const struct conv *c, const struct msc_infer *call,
     set_layout(out, layout[0] == '\0' ? msc_infer__text(call, "data_layout") : layout);
 }
 
-enum msc_status msc_infer__conv(const struct msc_infer *call) {
+static enum msc_status infer_conv(const struct msc_infer *call) {
     struct conv c;
     MSC_TRY(read_conv(&c, call));
     struct msc_dim channels = c.w->dims[c.kernel.first];
     MSC_TRY(check_channels(call, c.x->dims[c.data.second], c.w->dims[c.kernel.second], channels,
                            c.groups));
-    MSC_TRY(check_bias(call, 2, channels));
     for (int i = 0; i < c.n; i++) {
         MSC_TRY(window_output(&call->outputs[0].dims[c.result.spatial[i]], call,
                               c.x->dims[c.data.spatial[i]], &c.windows[i], false));
     }
     finish_conv(&c, call, channels);
     return MSC_OK;
+}
+
+enum msc_status msc_infer__conv(const struct msc_infer *call) {
+    MSC_TRY(check_conv_types(call));
+    MSC_TRY(infer_conv(call));
+    struct axes result;
+    const char *key = msc_infer__text(call, "out_layout")[0] == '\0' ? "data_layout" : "out_layout";
+    MSC_TRY(read_axes(&result, call, key, "NC", call->outputs[0].n_dims - 2));
+    return check_bias(call, 2, call->outputs[0].dims[result.second]);
+}
+
+// The input and the weight, wherever they stand.
+static enum msc_status infer_conv_of(const struct msc_infer *call, int weight,
+                                     enum msc_dtype dtype) {
+    const struct msc_infer_tensor *pair[2] = {call->operands[0], call->operands[weight]};
+    struct msc_infer plain = *call;
+    plain.operands = pair;
+    plain.n_operands = 2;
+    MSC_TRY(infer_conv(&plain));
+    call->outputs[0].dtype = dtype;
+    return MSC_OK;
+}
+
+enum msc_status msc_infer__conv_integer(const struct msc_infer *call) {
+    return infer_conv_of(call, 1, MSC_DTYPE_I32);
+}
+
+enum msc_status msc_infer__qlinear_conv(const struct msc_infer *call) {
+    return infer_conv_of(call, 3, call->operands[7]->dtype);
 }
 
 // stride * (in - 1) + extent - padding + output_padding
@@ -221,9 +275,10 @@ static enum msc_status transposed_output(struct msc_dim *out, const struct msc_i
 
 enum msc_status msc_infer__conv_transpose(const struct msc_infer *call) {
     struct conv c;
-    int64_t output_padding[2];
+    int64_t output_padding[MAX_SPATIAL];
+    MSC_TRY(check_conv_types(call));
     MSC_TRY(read_conv(&c, call));
-    MSC_TRY(msc_infer__ints(output_padding, call, "output_padding", 2));
+    MSC_TRY(msc_infer__ints(output_padding, call, "output_padding", c.n));
     // The kernel's O axis counts the channels of one group, I all input channels.
     struct msc_dim inputs = c.w->dims[c.kernel.second];
     struct msc_dim channels;
@@ -243,30 +298,55 @@ enum msc_status msc_infer__conv_transpose(const struct msc_infer *call) {
     return MSC_OK;
 }
 
+// Of pools that have a number of axes in their name; else as many as the input has.
+static int pool_axes(const struct msc_infer *call) {
+    switch (call->joint->op) {
+    case MSC_OP_MAX_POOL1D:
+    case MSC_OP_AVG_POOL1D:
+        return 1;
+    case MSC_OP_MAX_POOL2D:
+    case MSC_OP_AVG_POOL2D:
+        return 2;
+    case MSC_OP_MAX_POOL3D:
+    case MSC_OP_AVG_POOL3D:
+        return 3;
+    default:
+        return call->operands[0]->n_dims - 2;
+    }
+}
+
 enum msc_status msc_infer__pool(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];
     struct axes data, result;
     struct window windows[MAX_SPATIAL];
-    int64_t sizes[2];
-    MSC_TRY(msc_infer__require_rank(call, 0, 4));
-    MSC_TRY(read_axes(&data, call, "layout", "NC", 2));
+    int64_t sizes[MAX_SPATIAL];
+    int n = pool_axes(call);
+    if (n < 1 || n > MAX_SPATIAL) {
+        return msc_infer__fail(call, "over %d spatial axes, expected 1 to %d", n, MAX_SPATIAL);
+    }
+    MSC_TRY(msc_infer__require_rank(call, 0, n + 2));
+    MSC_TRY(read_axes(&data, call, "layout", "NC", n));
     const char *layout = msc_infer__text(call, "out_layout");
     const char *key = layout[0] == '\0' ? "layout" : "out_layout";
-    MSC_TRY(read_axes(&result, call, key, "NC", 2));
-    MSC_TRY(msc_infer__ints(sizes, call, "pool_size", 2));
-    MSC_TRY(read_windows(windows, call, 2));
+    MSC_TRY(read_axes(&result, call, key, "NC", n));
+    MSC_TRY(msc_infer__ints(sizes, call, "pool_size", n));
+    MSC_TRY(read_windows(windows, call, n));
     bool ceil_mode = msc_infer__bool(call, "ceil_mode");
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < n; i++) {
         windows[i].kernel = sizes[i];
         MSC_TRY(window_output(&out->dims[result.spatial[i]], call, x->dims[data.spatial[i]],
                               &windows[i], ceil_mode));
     }
     out->dtype = x->dtype;
-    out->n_dims = 4;
+    out->n_dims = n + 2;
     out->dims[result.first] = x->dims[data.first];
     out->dims[result.second] = x->dims[data.second];
     set_layout(out, msc_infer__text(call, key));
+    if (call->n_outputs > 1) {
+        msc_infer__copy(&call->outputs[1], out);
+        call->outputs[1].dtype = MSC_DTYPE_I64;
+    }
     return MSC_OK;
 }
 

@@ -126,6 +126,27 @@ enum msc_status msc_infer__compress(const struct msc_infer *call);
 enum msc_status msc_infer__unique(const struct msc_infer *call);
 enum msc_status msc_infer__non_max_suppression(const struct msc_infer *call);
 enum msc_status msc_infer__nll_loss(const struct msc_infer *call);
+enum msc_status msc_infer__recurrent(const struct msc_infer *call);
+enum msc_status msc_infer__grid_sample(const struct msc_infer *call);
+enum msc_status msc_infer__roi_align(const struct msc_infer *call);
+enum msc_status msc_infer__max_unpool(const struct msc_infer *call);
+enum msc_status msc_infer__group_norm(const struct msc_infer *call);
+enum msc_status msc_infer__einsum(const struct msc_infer *call);
+enum msc_status msc_infer__det(const struct msc_infer *call);
+enum msc_status msc_infer__window(const struct msc_infer *call);
+enum msc_status msc_infer__mel_weight_matrix(const struct msc_infer *call);
+enum msc_status msc_infer__dft(const struct msc_infer *call);
+enum msc_status msc_infer__stft(const struct msc_infer *call);
+enum msc_status msc_infer__tf_idf(const struct msc_infer *call);
+enum msc_status msc_infer__conv_integer(const struct msc_infer *call);
+enum msc_status msc_infer__qlinear_conv(const struct msc_infer *call);
+enum msc_status msc_infer__matmul_integer(const struct msc_infer *call);
+enum msc_status msc_infer__qlinear_matmul(const struct msc_infer *call);
+enum msc_status msc_infer__if(const struct msc_infer *call);
+enum msc_status msc_infer__loop(const struct msc_infer *call);
+enum msc_status msc_infer__scan(const struct msc_infer *call);
+enum msc_status msc_infer__random(const struct msc_infer *call);
+enum msc_status msc_infer__multinomial(const struct msc_infer *call);
 
 // One axis of a slice, all in numbers: *begin comes in as given and goes out as the first element;
 // *count is how many elements it takes. `stride` is not 0.

@@ -60,11 +60,11 @@ static enum msc_status check_types(const struct msc_infer *call) {
 
 // Operands of one dimension are a row on the left and a column on the right; the axis added so is
 // taken away from the result.
-enum msc_status msc_infer__matmul(const struct msc_infer *call) {
-    struct msc_infer_tensor a = *call->operands[0], b = *call->operands[1];
+// The product of operand 0 and operand `second`.
+static enum msc_status infer_product(const struct msc_infer *call, int second) {
+    struct msc_infer_tensor a = *call->operands[0], b = *call->operands[second];
     struct msc_infer_tensor *out = &call->outputs[0];
     bool is_row = a.n_dims == 1, is_column = b.n_dims == 1;
-    MSC_TRY(check_types(call));
     if (a.n_dims == 0 || b.n_dims == 0) {
         return fail_product(call);
     }
@@ -99,6 +99,23 @@ enum msc_status msc_infer__matmul(const struct msc_infer *call) {
     if (is_row || is_column) {
         out->layout[0] = '\0';
     }
+    return MSC_OK;
+}
+
+enum msc_status msc_infer__matmul(const struct msc_infer *call) {
+    MSC_TRY(check_types(call));
+    return infer_product(call, 1);
+}
+
+enum msc_status msc_infer__matmul_integer(const struct msc_infer *call) {
+    MSC_TRY(infer_product(call, 1));
+    call->outputs[0].dtype = MSC_DTYPE_I32;
+    return MSC_OK;
+}
+
+enum msc_status msc_infer__qlinear_matmul(const struct msc_infer *call) {
+    MSC_TRY(infer_product(call, 3));
+    call->outputs[0].dtype = call->operands[7]->dtype;
     return MSC_OK;
 }
 

@@ -61,6 +61,8 @@ static enum msc_status build(struct isolate *s, const struct msc_joint *j,
         .attrs = j->attrs,
         .n_outputs = j->n_outputs,
         .aliases = aliases,
+        .n_graphs = j->n_graphs,
+        .graphs = j->graphs,
         .stays = true,
     };
     MSC_TRY(msc_builder_add(outputs, &s->builder, &joint));

@@ -36,6 +36,9 @@ enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
 enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import *im,
                                  const char *name) {
     struct msc_onnx_value *v = find_value(im, name);
+    if (v == NULL && im->parent != NULL) {
+        return msc_onnx__capture(out, im, name);
+    }
     if (v == NULL) {
         return MSC_FAIL(MSC_E_FORMAT, "it reads '%s', which nothing before it makes", name);
     }
@@ -81,8 +84,8 @@ static enum msc_status count_name(struct msc_onnx_import *im, const char *name) 
     return msc_graph__names_put(&im->node_names, name, n == MSC_NO_ID ? 1 : n + 1);
 }
 
-static enum msc_status add_initializers(struct msc_onnx_import *im) {
-    const Onnx__GraphProto *g = im->model->graph;
+enum msc_status msc_onnx__add_initializers(struct msc_onnx_import *im) {
+    const Onnx__GraphProto *g = im->proto;
     for (size_t i = 0; i < g->n_initializer; i++) {
         const Onnx__TensorProto *t = g->initializer[i];
         if (t->name == NULL || t->name[0] == '\0') {
@@ -107,9 +110,11 @@ static int64_t bound_value(const struct msc_onnx_import *im, const char *symbol)
 // A dimension without number or name gets one: the input's name and the axis.
 static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_import *im,
                                 const Onnx__TensorShapeProto__Dimension *d, const char *input,
-                                int axis) {
+                                int axis, bool is_list) {
     *prim = MSC_NO_ID;
-    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value > 0) {
+    bool is_number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    // Some exporters write 0 for an unknown length; of a list (of axes, say) it means that.
+    if (is_number && (d->dim_value > 0 || (d->dim_value == 0 && is_list))) {
         *out = d->dim_value;
         return MSC_OK;
     }
@@ -152,7 +157,8 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
     int32_t prims[MSC_MAX_DIMS] = {0};
     int n_dims = (int)t->shape->n_dim;
     for (int i = 0; i < n_dims; i++) {
-        MSC_TRY(read_dim(&dims[i], &prims[i], im, t->shape->dim[i], name, i));
+        MSC_TRY(read_dim(&dims[i], &prims[i], im, t->shape->dim[i], name, i,
+                         n_dims == 1 && msc_dtype_is_integer(dtype)));
     }
     int32_t tensor;
     struct msc_onnx_value value = {0};
@@ -167,14 +173,9 @@ static bool is_initializer(struct msc_onnx_import *im, const char *name) {
     return v != NULL && v->source != NULL;
 }
 
-static enum msc_status add_inputs(struct msc_onnx_import *im) {
-    const Onnx__GraphProto *g = im->model->graph;
-    for (size_t i = 0; i < g->n_input; i++) {
-        if (!is_initializer(im, g->input[i]->name)) {
-            MSC_TRY(count_name(im, g->input[i]->name));
-            MSC_TRY(add_input(im, g->input[i]));
-        }
-    }
+// Names of nodes that no other node or input has.
+enum msc_status msc_onnx__reserve_names(struct msc_onnx_import *im) {
+    const Onnx__GraphProto *g = im->proto;
     for (size_t i = 0; i < g->n_node; i++) {
         MSC_TRY(count_name(im, g->node[i]->name));
     }
@@ -185,6 +186,17 @@ static enum msc_status add_inputs(struct msc_onnx_import *im) {
         }
     }
     return MSC_OK;
+}
+
+static enum msc_status add_inputs(struct msc_onnx_import *im) {
+    const Onnx__GraphProto *g = im->proto;
+    for (size_t i = 0; i < g->n_input; i++) {
+        if (!is_initializer(im, g->input[i]->name)) {
+            MSC_TRY(count_name(im, g->input[i]->name));
+            MSC_TRY(add_input(im, g->input[i]));
+        }
+    }
+    return msc_onnx__reserve_names(im);
 }
 
 // Inputs by name; trailing empty ones are dropped, required ones must be there.
@@ -209,7 +221,8 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
     for (size_t i = 0; i < count; i++) {
         if (p->input[i][0] != '\0') {
             MSC_TRY(msc_onnx__lookup(&n->inputs[i], im, p->input[i]));
-        } else if (is_variadic || (int64_t)i < n->rule->min_inputs) {
+        } else if ((is_variadic && n->rule->op < MSC_OP_IF) ||
+                   (!is_variadic && (int64_t)i < n->rule->min_inputs)) {
             return MSC_FAIL(MSC_E_FORMAT, "its input %zu is left out", i);
         }
     }
@@ -232,8 +245,8 @@ static enum msc_status add_node(struct msc_onnx_import *im, const Onnx__NodeProt
     return n.rule->translate(&n);
 }
 
-static enum msc_status add_nodes(struct msc_onnx_import *im) {
-    const Onnx__GraphProto *g = im->model->graph;
+enum msc_status msc_onnx__add_nodes(struct msc_onnx_import *im) {
+    const Onnx__GraphProto *g = im->proto;
     for (size_t i = 0; i < g->n_node; i++) {
         const Onnx__NodeProto *p = g->node[i];
         enum msc_status status = add_node(im, p);
@@ -270,8 +283,8 @@ static enum msc_status make_output(int32_t *out, struct msc_onnx_import *im, con
     return MSC_OK;
 }
 
-static enum msc_status set_outputs(struct msc_onnx_import *im) {
-    const Onnx__GraphProto *g = im->model->graph;
+enum msc_status msc_onnx__set_outputs(struct msc_onnx_import *im) {
+    const Onnx__GraphProto *g = im->proto;
     if (g->n_output == 0) {
         return MSC_FAIL(MSC_E_FORMAT, "the graph has no outputs");
     }
@@ -320,7 +333,7 @@ static enum msc_status check_weights(const struct msc_graph *g) {
     return MSC_OK;
 }
 
-static enum msc_status run_passes(struct msc_onnx_import *im) {
+enum msc_status msc_onnx__run_passes(struct msc_onnx_import *im) {
     struct msc_graph *g = im->builder.graph;
     MSC_TRY(msc_graph_finalize(g));
     MSC_TRY(check_weights(g));
@@ -332,19 +345,19 @@ static enum msc_status run_passes(struct msc_onnx_import *im) {
 }
 
 static enum msc_status import_graph(struct msc_onnx_import *im) {
-    const char *name = im->model->graph->name;
+    const char *name = im->proto->name;
     MSC_TRY(read_opset(im));
     MSC_TRY(msc_graph_create(&im->builder.graph, name == NULL || name[0] == '\0' ? "main" : name));
-    MSC_TRY(add_initializers(im));
+    MSC_TRY(msc_onnx__add_initializers(im));
     MSC_TRY(add_inputs(im));
-    MSC_TRY(add_nodes(im));
-    MSC_TRY(set_outputs(im));
-    return run_passes(im);
+    MSC_TRY(msc_onnx__add_nodes(im));
+    MSC_TRY(msc_onnx__set_outputs(im));
+    return msc_onnx__run_passes(im);
 }
 
 // Every binding must name a symbol of an input, or nothing would come of it.
 static enum msc_status check_bindings(const struct msc_onnx_import *im) {
-    const Onnx__GraphProto *g = im->model->graph;
+    const Onnx__GraphProto *g = im->proto;
     for (size_t b = 0; b < im->options->n_bindings; b++) {
         const struct msc_binding *binding = &im->options->bindings[b];
         bool is_used = false;
@@ -375,7 +388,16 @@ static enum msc_status check_bindings(const struct msc_onnx_import *im) {
     return MSC_OK;
 }
 
+void msc_onnx__finish(struct msc_onnx_import *im) {
+    msc_builder_finish(&im->builder);
+    msc_graph__names_finish(&im->value_names);
+    msc_graph__names_finish(&im->node_names);
+    msc_free(im->values);
+    msc_free(im->captures);
+}
+
 static enum msc_status import_model(struct msc_onnx_import *im) {
+    im->proto = im->model->graph;
     MSC_TRY(check_bindings(im));
     return import_graph(im);
 }
@@ -398,10 +420,7 @@ enum msc_status msc_onnx_load(struct msc_graph **out, const char *path,
     } else {
         *out = im.builder.graph;
     }
-    msc_builder_finish(&im.builder);
-    msc_graph__names_finish(&im.value_names);
-    msc_graph__names_finish(&im.node_names);
-    msc_free(im.values);
+    msc_onnx__finish(&im);
     msc_onnx_model_free(im.model);
     return status;
 }

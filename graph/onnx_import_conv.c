@@ -81,8 +81,8 @@ static enum msc_status set_windows(struct msc_onnx_node *n, const struct windows
     return MSC_OK;
 }
 
-static enum msc_status read_kernel(struct windows *w, const struct msc_onnx_node *n) {
-    struct msc_onnx_shape k = msc_onnx__shape(n, n->inputs[1]);
+static enum msc_status read_kernel(struct windows *w, const struct msc_onnx_node *n, int weight) {
+    struct msc_onnx_shape k = msc_onnx__shape(n, n->inputs[weight]);
     int64_t declared[MAX_SPATIAL];
     if (k.n_dims != w->n + 2) {
         return MSC_FAIL(MSC_E_FORMAT, "its weight has %d dimensions, expected %d", k.n_dims,
@@ -99,8 +99,24 @@ static enum msc_status read_kernel(struct windows *w, const struct msc_onnx_node
     return MSC_OK;
 }
 
-enum msc_status msc_onnx__conv(struct msc_onnx_node *n) {
+// What all convolutions have: windows, groups, and layouts. `weight` is its input.
+static enum msc_status read_conv(struct windows *w, struct msc_onnx_node *n, int weight) {
     static const char *const kernel_layouts[] = {"", "OIW", "OIHW", "OIDHW"};
+    const char *auto_pad;
+    int64_t groups;
+    MSC_TRY(read_windows(w, n, &auto_pad));
+    MSC_TRY(read_kernel(w, n, weight));
+    MSC_TRY(apply_auto_pad(w, auto_pad));
+    MSC_TRY(msc_onnx__int(&groups, n, "group", 1));
+    MSC_TRY(set_windows(n, w));
+    msc_onnx__set_int(n, "groups", groups);
+    msc_onnx__set(n, "data_layout", data_layouts[w->n]);
+    msc_onnx__set(n, "out_layout", data_layouts[w->n]);
+    msc_onnx__set(n, "kernel_layout", kernel_layouts[w->n]);
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__conv(struct msc_onnx_node *n) {
     static const enum msc_op ops[][2] = {
         {MSC_OP_CONV2D, MSC_OP_CONV2D_BIAS},
         {MSC_OP_CONV1D, MSC_OP_CONV1D_BIAS},
@@ -108,19 +124,16 @@ enum msc_status msc_onnx__conv(struct msc_onnx_node *n) {
         {MSC_OP_CONV3D, MSC_OP_CONV3D_BIAS},
     };
     struct windows w;
-    const char *auto_pad;
-    int64_t groups;
-    MSC_TRY(read_windows(&w, n, &auto_pad));
-    MSC_TRY(read_kernel(&w, n));
-    MSC_TRY(apply_auto_pad(&w, auto_pad));
-    MSC_TRY(msc_onnx__int(&groups, n, "group", 1));
-    MSC_TRY(set_windows(n, &w));
-    msc_onnx__set_int(n, "groups", groups);
-    msc_onnx__set(n, "data_layout", data_layouts[w.n]);
-    msc_onnx__set(n, "out_layout", data_layouts[w.n]);
-    msc_onnx__set(n, "kernel_layout", kernel_layouts[w.n]);
+    MSC_TRY(read_conv(&w, n, 1));
     bool has_bias = msc_onnx__input(n, 2) != NULL;
     return msc_onnx__add_last(n, ops[w.n][has_bias], n->inputs, has_bias ? 3 : 2);
+}
+
+// ConvInteger and QLinearConv.
+enum msc_status msc_onnx__conv_integer(struct msc_onnx_node *n) {
+    struct windows w;
+    MSC_TRY(read_conv(&w, n, n->rule->op == MSC_OP_QLINEAR_CONV ? 3 : 1));
+    return msc_onnx__add_last(n, n->rule->op, n->inputs, n->n_inputs);
 }
 
 // Padding from the wanted output lengths. What exceeds the longest possible output becomes output
@@ -175,14 +188,14 @@ static enum msc_status transpose_pads(struct windows *w, int64_t output_padding[
 }
 
 enum msc_status msc_onnx__conv_transpose(struct msc_onnx_node *n) {
+    static const char *const kernel_layouts[] = {"", "IOW", "IOHW", "IODHW"};
+    static const enum msc_op ops[] = {MSC_OP_CONV2D_TRANSPOSE, MSC_OP_CONV1D_TRANSPOSE,
+                                      MSC_OP_CONV2D_TRANSPOSE, MSC_OP_CONV3D_TRANSPOSE};
     struct windows w;
     const char *auto_pad;
     int64_t groups, output_padding[MAX_SPATIAL];
     MSC_TRY(read_windows(&w, n, &auto_pad));
-    if (w.n != 2) {
-        return MSC_ONNX_UNSUPPORTED("over %d spatial axes, expected 2", w.n);
-    }
-    MSC_TRY(read_kernel(&w, n));
+    MSC_TRY(read_kernel(&w, n, 1));
     MSC_TRY(check_numbers(&w));
     MSC_TRY(msc_onnx__ints_of(output_padding, n, "output_padding", w.n, 0));
     MSC_TRY(transpose_pads(&w, output_padding, n, auto_pad));
@@ -190,26 +203,67 @@ enum msc_status msc_onnx__conv_transpose(struct msc_onnx_node *n) {
     MSC_TRY(set_windows(n, &w));
     msc_onnx__set_ints(n, "output_padding", output_padding, w.n);
     msc_onnx__set_int(n, "groups", groups);
-    return msc_onnx__add_last(n, MSC_OP_CONV2D_TRANSPOSE, n->inputs, n->n_inputs);
+    msc_onnx__set(n, "data_layout", data_layouts[w.n]);
+    msc_onnx__set(n, "out_layout", data_layouts[w.n]);
+    msc_onnx__set(n, "kernel_layout", kernel_layouts[w.n]);
+    return msc_onnx__add_last(n, ops[w.n], n->inputs, n->n_inputs);
+}
+
+// The joint for a pool over `n` spatial axes.
+static enum msc_op pool_op(const struct msc_onnx_node *node, int n) {
+    static const enum msc_op max[] = {MSC_OP_MAX_POOL2D, MSC_OP_MAX_POOL1D, MSC_OP_MAX_POOL2D,
+                                      MSC_OP_MAX_POOL3D};
+    static const enum msc_op average[] = {MSC_OP_AVG_POOL2D, MSC_OP_AVG_POOL1D, MSC_OP_AVG_POOL2D,
+                                          MSC_OP_AVG_POOL3D};
+    bool has_indices = node->proto->n_output > 1 && node->proto->output[1][0] != '\0';
+    switch (node->rule->op) {
+    case MSC_OP_MAX_POOL2D:
+        return has_indices ? MSC_OP_MAX_POOL_INDICES : max[n];
+    case MSC_OP_AVG_POOL2D:
+        return average[n];
+    default:
+        return node->rule->op;
+    }
 }
 
 enum msc_status msc_onnx__pool(struct msc_onnx_node *n) {
     struct windows w;
     const char *auto_pad;
+    int64_t p, order;
     MSC_TRY(read_windows(&w, n, &auto_pad));
-    if (w.n != 2) {
-        return MSC_ONNX_UNSUPPORTED("over %d spatial axes, expected 2", w.n);
-    }
     MSC_TRY(msc_onnx__ints_of(w.kernel, n, "kernel_shape", w.n, -1));
     MSC_TRY(apply_auto_pad(&w, auto_pad));
     MSC_TRY(set_windows(n, &w));
     MSC_TRY(msc_onnx__copy_attrs(n));
     msc_onnx__set_ints(n, "pool_size", w.kernel, w.n);
+    msc_onnx__set(n, "layout", data_layouts[w.n]);
+    msc_onnx__set(n, "out_layout", data_layouts[w.n]);
     if (strcmp(auto_pad, "NOTSET") != 0) {
         // Automatic padding says the output length exactly; rounding up would add to it.
         msc_onnx__set_bool(n, "ceil_mode", false);
     }
-    return msc_onnx__add_last(n, n->rule->op, n->inputs, 1);
+    enum msc_op op = pool_op(n, w.n);
+    if (op == MSC_OP_LP_POOL) {
+        MSC_TRY(msc_onnx__int(&p, n, "p", 2));
+        msc_onnx__set_int(n, "p", p);
+    }
+    if (op == MSC_OP_MAX_POOL_INDICES) {
+        MSC_TRY(msc_onnx__int(&order, n, "storage_order", 0));
+        msc_onnx__set_bool(n, "storage_order", order != 0);
+    }
+    return msc_onnx__add_some(n, op, n->inputs, 1, op == MSC_OP_MAX_POOL_INDICES ? 2 : 1);
+}
+
+enum msc_status msc_onnx__max_unpool(struct msc_onnx_node *n) {
+    struct windows w;
+    const char *auto_pad;
+    MSC_TRY(read_windows(&w, n, &auto_pad));
+    MSC_TRY(msc_onnx__ints_of(w.kernel, n, "kernel_shape", w.n, -1));
+    MSC_TRY(check_numbers(&w));
+    msc_onnx__set_ints(n, "kernel_shape", w.kernel, w.n);
+    msc_onnx__set_ints(n, "strides", w.strides, w.n);
+    msc_onnx__set_ints(n, "pads", w.pads, 2 * w.n);
+    return msc_onnx__add_last(n, MSC_OP_MAX_UNPOOL, n->inputs, n->n_inputs);
 }
 
 enum msc_status msc_onnx__global_pool(struct msc_onnx_node *n) {

@@ -15,10 +15,20 @@ struct msc_onnx_value {
     const Onnx__NodeProto *unavailable; // the node whose extra output it is, which we do not make
 };
 
+// A value of the graph around a body that the body reads: an input of it.
+struct msc_onnx_capture {
+    const char *name;
+    struct msc_value *outer;
+};
+
 struct msc_onnx_import {
     const char *path, *folder;
     const struct msc_onnx_import_options *options; // never NULL
     Onnx__ModelProto *model;
+    const Onnx__GraphProto *proto; // the model's graph, or a body of control flow
+    struct msc_onnx_import *parent; // of a body; NULL for the model's graph
+    struct msc_onnx_capture *captures;
+    size_t n_captures, captures_capacity;
     int64_t opset;
     struct msc_builder builder;
     struct msc_graph_names value_names; // to indices of `values`
@@ -28,6 +38,7 @@ struct msc_onnx_import {
 };
 
 #define MSC_ONNX_MAX_ATTRS 16
+#define MSC_ONNX_MAX_STATES 256 // of a loop
 
 // One node as translators see it.
 struct msc_onnx_node {
@@ -40,6 +51,8 @@ struct msc_onnx_node {
     struct msc_attr attrs[MSC_ONNX_MAX_ATTRS]; // of the joint to be added last
     int n_attrs;
     bool stays; // the joint to be added last is not folded
+    int32_t n_graphs;
+    const struct msc_graph *const *graphs; // bodies of the joint to be added last
     unsigned extra_outputs; // bits of those that msc_onnx__define_extra named
 };
 
@@ -133,13 +146,40 @@ enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import 
 enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
                                  struct msc_onnx_value value);
 
+// Importing a graph in steps (graph/onnx_import.c), for the model's and for bodies.
+enum msc_status msc_onnx__add_initializers(struct msc_onnx_import *im);
+enum msc_status msc_onnx__reserve_names(struct msc_onnx_import *im);
+enum msc_status msc_onnx__add_nodes(struct msc_onnx_import *im);
+enum msc_status msc_onnx__set_outputs(struct msc_onnx_import *im);
+enum msc_status msc_onnx__run_passes(struct msc_onnx_import *im);
+void msc_onnx__finish(struct msc_onnx_import *im);
+// Reads a value of the graph around (graph/onnx_import_body.c).
+enum msc_status msc_onnx__capture(struct msc_value **out, struct msc_onnx_import *im,
+                                  const char *name);
+
 enum msc_status msc_onnx__direct(struct msc_onnx_node *n);
+enum msc_status msc_onnx__if(struct msc_onnx_node *n);
+enum msc_status msc_onnx__loop(struct msc_onnx_node *n);
+enum msc_status msc_onnx__scan(struct msc_onnx_node *n);
 enum msc_status msc_onnx__identity(struct msc_onnx_node *n);
 enum msc_status msc_onnx__constant(struct msc_onnx_node *n);
 enum msc_status msc_onnx__constant_of_shape(struct msc_onnx_node *n);
 enum msc_status msc_onnx__conv(struct msc_onnx_node *n);
 enum msc_status msc_onnx__conv_transpose(struct msc_onnx_node *n);
 enum msc_status msc_onnx__pool(struct msc_onnx_node *n);
+enum msc_status msc_onnx__conv_integer(struct msc_onnx_node *n);
+enum msc_status msc_onnx__max_unpool(struct msc_onnx_node *n);
+enum msc_status msc_onnx__recurrent(struct msc_onnx_node *n);
+enum msc_status msc_onnx__mean_variance(struct msc_onnx_node *n);
+enum msc_status msc_onnx__lp_norm(struct msc_onnx_node *n);
+enum msc_status msc_onnx__global_lp_pool(struct msc_onnx_node *n);
+enum msc_status msc_onnx__roi_align(struct msc_onnx_node *n);
+enum msc_status msc_onnx__typed(struct msc_onnx_node *n);
+enum msc_status msc_onnx__dft(struct msc_onnx_node *n);
+enum msc_status msc_onnx__random(struct msc_onnx_node *n);
+enum msc_status msc_onnx__bernoulli(struct msc_onnx_node *n);
+enum msc_status msc_onnx__multinomial(struct msc_onnx_node *n);
+enum msc_status msc_onnx__tf_idf(struct msc_onnx_node *n);
 enum msc_status msc_onnx__global_pool(struct msc_onnx_node *n);
 enum msc_status msc_onnx__gemm(struct msc_onnx_node *n);
 enum msc_status msc_onnx__matmul(struct msc_onnx_node *n);

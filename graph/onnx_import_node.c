@@ -293,6 +293,8 @@ enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
         .n_outputs = n_outputs,
         .aliases = (const char *const *)n->proto->output,
         .stays = n->stays,
+        .n_graphs = n->n_graphs,
+        .graphs = n->graphs,
     };
     n->n_attrs = 0;
     MSC_TRY(msc_builder_add(outputs, b, &joint));
@@ -339,7 +341,7 @@ enum msc_status msc_onnx__direct(struct msc_onnx_node *n) {
 
 // One that makes a constant an output stays, as outputs are what joints make.
 enum msc_status msc_onnx__identity(struct msc_onnx_node *n) {
-    const Onnx__GraphProto *g = n->import->model->graph;
+    const Onnx__GraphProto *g = n->import->proto;
     for (size_t i = 0; i < g->n_output; i++) {
         const char *name = g->output[i]->name;
         n->stays |= name != NULL && strcmp(name, n->proto->output[0]) == 0;

@@ -40,7 +40,13 @@ static enum msc_status read_reduction(struct reduction *r, struct msc_onnx_node 
     MSC_TRY(msc_onnx__list_param(&r->axes, n, 1, "axes"));
     r->x = n->inputs[0];
     r->keepdims = keepdims != 0;
-    r->is_nothing = noop != 0 && is_empty_list(r->axes);
+    bool is_empty = is_empty_list(r->axes);
+    if (!is_empty && r->axes->constant == NULL) { // an input that is declared empty
+        struct msc_onnx_shape axes = msc_onnx__shape(n, r->axes);
+        is_empty = axes.n_dims == 1 && axes.dims[0] == 0;
+        r->axes = is_empty ? NULL : r->axes;
+    }
+    r->is_nothing = noop != 0 && is_empty;
     return MSC_OK;
 }
 

@@ -22,9 +22,11 @@ int msc_op_n_outputs(enum msc_op op) {
         enum msc_op op;
         int n;
     } rows[] = {
-        {MSC_OP_SPLIT, INT_MAX},
-        {MSC_OP_TOPK, 2},
-        {MSC_OP_UNIQUE, 4},
+        {MSC_OP_SPLIT, INT_MAX}, {MSC_OP_TOPK, 2},
+        {MSC_OP_UNIQUE, 4},      {MSC_OP_MAX_POOL_INDICES, 2},
+        {MSC_OP_RNN, 2},         {MSC_OP_GRU, 2},
+        {MSC_OP_LSTM, 3},        {MSC_OP_IF, INT_MAX},
+        {MSC_OP_LOOP, INT_MAX},  {MSC_OP_SCAN, INT_MAX},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].op == op) {
@@ -77,6 +79,10 @@ bool msc_op_role(enum msc_op op, int position, struct msc_op_role *out) {
 // The families of ops.def are contiguous, so a kind is a range.
 bool msc_op_is_conv(enum msc_op op) {
     return op >= MSC_OP_CONV1D && op <= MSC_OP_CONV3D_BIAS;
+}
+
+bool msc_op_is_conv_transpose(enum msc_op op) {
+    return op >= MSC_OP_CONV2D_TRANSPOSE && op <= MSC_OP_CONV3D_TRANSPOSE;
 }
 
 bool msc_op_is_elementwise(enum msc_op op) {

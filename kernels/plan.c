@@ -384,6 +384,10 @@ static struct msc_hash hash_joint(const struct planner *p, struct msc_hash h,
         h = msc_hash_add_text(h, j->joint->attrs[i].key);
         h = msc_hash_add_text(h, j->joint->attrs[i].value);
     }
+    for (int32_t i = 0; i < j->joint->n_graphs; i++) {
+        h = msc_hash_combine(h, msc_graph_hash(j->joint->graphs[i]));
+        h = msc_hash_combine(h, msc_graph_weights_hash(j->joint->graphs[i]));
+    }
     for (int32_t i = 0; i < j->n_operands; i++) {
         h = msc_hash_add_u64(h, (uint64_t)j->operands[i].kind);
         if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {

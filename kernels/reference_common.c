@@ -1,5 +1,7 @@
 #include "kernels/reference_internal.h"
 
+#include "base/alloc.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -117,6 +119,65 @@ enum msc_status msc_reference__need_f32(const struct msc_reference_call *call) {
                         msc_dtype_name(found));
     }
     return MSC_OK;
+}
+
+bool msc_reference__is_f32(const struct msc_reference_call *call) {
+    bool is_f32 = call->outputs[0].dtype == MSC_DTYPE_F32;
+    for (int i = 0; i < call->n_operands; i++) {
+        enum msc_dtype dtype = call->operands[i].dtype;
+        is_f32 = is_f32 && (dtype == MSC_DTYPE_NONE || dtype == MSC_DTYPE_F32);
+    }
+    return is_f32;
+}
+
+// The views with float elements as float32, in `memory`, which grows behind them.
+static char *to_f32(struct msc_view *to, const struct msc_view *from, char *memory) {
+    *to = *from;
+    if (msc_dtype_is_float(from->dtype) && from->dtype != MSC_DTYPE_F32) {
+        to->dtype = MSC_DTYPE_F32;
+        to->data = memory;
+        memory += (size_t)msc_view_n_elements(from) * sizeof(float);
+    }
+    return memory;
+}
+
+enum msc_status msc_reference__through_f32(const struct msc_reference_call *call,
+                                           msc_reference_fn kernel) {
+    enum { MOST = 16 };
+    struct msc_view operands[MOST], output;
+    size_t n_elements = (size_t)msc_view_n_elements(&call->outputs[0]) + 1;
+    if (call->n_operands > MOST || !msc_dtype_is_float(call->operands[0].dtype)) {
+        return msc_reference__need_f32(call);
+    }
+    for (int i = 0; i < call->n_operands; i++) {
+        n_elements += (size_t)msc_view_n_elements(&call->operands[i]);
+    }
+    char *memory = msc_alloc_zero(n_elements, sizeof(float));
+    if (!memory) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
+    }
+    char *end = to_f32(&output, &call->outputs[0], memory);
+    for (int i = 0; i < call->n_operands; i++) {
+        end = to_f32(&operands[i], &call->operands[i], end);
+        bool is_copied = operands[i].data != call->operands[i].data;
+        for (int64_t k = 0; is_copied && k < msc_view_n_elements(&operands[i]); k++) {
+            msc_reference__set_double_at(&operands[i], k,
+                                         msc_reference__get_double_at(&call->operands[i], k));
+        }
+    }
+    struct msc_reference_call inner = *call;
+    inner.operands = operands;
+    inner.n_outputs = 1;
+    inner.outputs = &output;
+    enum msc_status status =
+        msc_reference__is_f32(&inner) ? kernel(&inner) : msc_reference__need_f32(call);
+    bool is_copied = output.data != call->outputs[0].data;
+    for (int64_t k = 0; status == MSC_OK && is_copied && k < msc_view_n_elements(&output); k++) {
+        msc_reference__set_double_at(&call->outputs[0], k,
+                                     msc_reference__get_double_at(&output, k));
+    }
+    msc_free(memory);
+    return status;
 }
 
 enum msc_status msc_reference__allocate(const struct msc_reference_call *call, int output,

@@ -142,7 +142,9 @@ static enum msc_status create_memory(struct work *work, void **memory,
 }
 
 enum msc_status msc_reference__conv(const struct msc_reference_call *call) {
-    MSC_TRY(msc_reference__need_f32(call));
+    if (!msc_reference__is_f32(call)) {
+        return msc_reference__real_conv(call);
+    }
     struct msc_conv c;
     MSC_TRY(msc_reference__conv_init(&c, call));
     const struct msc_window *w = &c.window;

@@ -41,6 +41,11 @@ enum msc_status msc_reference__allocate(const struct msc_reference_call *call, i
 // float32.
 enum msc_status msc_reference__need_f32(const struct msc_reference_call *call);
 
+// Runs a kernel for float32 on operands of other float types: converted there and back.
+bool msc_reference__is_f32(const struct msc_reference_call *call);
+enum msc_status msc_reference__through_f32(const struct msc_reference_call *call,
+                                           msc_reference_fn kernel);
+
 // Single elements of any type. Storing a double truncates towards zero and saturates, as casts do
 // everywhere in the program (NaN becomes 0); storing an integer wraps, as integer arithmetic does.
 double msc_reference__get_double_at(const struct msc_view *v, int64_t i);
@@ -205,5 +210,29 @@ enum msc_status msc_reference__nonzero(const struct msc_reference_call *call);
 enum msc_status msc_reference__compress(const struct msc_reference_call *call);
 enum msc_status msc_reference__unique(const struct msc_reference_call *call);
 enum msc_status msc_reference__non_max_suppression(const struct msc_reference_call *call);
+enum msc_status msc_reference__recurrent(const struct msc_reference_call *call);
+enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call);
+enum msc_status msc_reference__roi_align(const struct msc_reference_call *call);
+enum msc_status msc_reference__max_unpool(const struct msc_reference_call *call);
+enum msc_status msc_reference__group_norm(const struct msc_reference_call *call);
+enum msc_status msc_reference__lrn(const struct msc_reference_call *call);
+enum msc_status msc_reference__einsum(const struct msc_reference_call *call);
+enum msc_status msc_reference__det(const struct msc_reference_call *call);
+enum msc_status msc_reference__window(const struct msc_reference_call *call);
+enum msc_status msc_reference__mel_weight_matrix(const struct msc_reference_call *call);
+enum msc_status msc_reference__dft(const struct msc_reference_call *call);
+enum msc_status msc_reference__stft(const struct msc_reference_call *call);
+enum msc_status msc_reference__tf_idf(const struct msc_reference_call *call);
+enum msc_status msc_reference__conv_integer(const struct msc_reference_call *call);
+enum msc_status msc_reference__qlinear_conv(const struct msc_reference_call *call);
+enum msc_status msc_reference__matmul_integer(const struct msc_reference_call *call);
+enum msc_status msc_reference__qlinear_matmul(const struct msc_reference_call *call);
+enum msc_status msc_reference__real_conv(const struct msc_reference_call *call);
+enum msc_status msc_reference__any_matmul(const struct msc_reference_call *call);
+enum msc_status msc_reference__if(const struct msc_reference_call *call);
+enum msc_status msc_reference__loop(const struct msc_reference_call *call);
+enum msc_status msc_reference__scan(const struct msc_reference_call *call);
+enum msc_status msc_reference__random(const struct msc_reference_call *call);
+enum msc_status msc_reference__multinomial(const struct msc_reference_call *call);
 
 #endif

@@ -61,7 +61,9 @@ static enum msc_status weight_is_out_first(bool *out, const struct msc_reference
 }
 
 enum msc_status msc_reference__linear(const struct msc_reference_call *call) {
-    MSC_TRY(msc_reference__need_f32(call));
+    if (!msc_reference__is_f32(call)) {
+        return msc_reference__through_f32(call, msc_reference__linear);
+    }
     const struct msc_view *x = &call->operands[0];
     const struct msc_view *weight = &call->operands[1];
     bool is_out_first;
@@ -107,7 +109,9 @@ static void batch_strides(int64_t strides[], const struct msc_view *v, int n_dim
 }
 
 enum msc_status msc_reference__matmul(const struct msc_reference_call *call) {
-    MSC_TRY(msc_reference__need_f32(call));
+    if (!msc_reference__is_f32(call)) {
+        return msc_reference__any_matmul(call);
+    }
     const struct msc_view *a = &call->operands[0], *b = &call->operands[1];
     const struct msc_view *out = &call->outputs[0];
     if (a->n_dims < 1 || b->n_dims < 1) {
@@ -151,7 +155,9 @@ enum msc_status msc_reference__matmul(const struct msc_reference_call *call) {
 
 // alpha * A * B + beta * C, C broadcasting.
 enum msc_status msc_reference__gemm(const struct msc_reference_call *call) {
-    MSC_TRY(msc_reference__need_f32(call));
+    if (!msc_reference__is_f32(call)) {
+        return msc_reference__through_f32(call, msc_reference__gemm);
+    }
     const struct msc_view *a = &call->operands[0], *b = &call->operands[1];
     const struct msc_view *out = &call->outputs[0];
     bool trans_a, trans_b;

@@ -14,7 +14,9 @@ MSC_SIMD static void normalize_run(float out[], const float x[], int64_t n, floa
 }
 
 enum msc_status msc_reference__batch_norm(const struct msc_reference_call *call) {
-    MSC_TRY(msc_reference__need_f32(call));
+    if (!msc_reference__is_f32(call)) {
+        return msc_reference__through_f32(call, msc_reference__batch_norm);
+    }
     const struct msc_view *x = &call->operands[0];
     const float *gamma = call->operands[1].data, *beta = call->operands[2].data;
     const float *mean = call->operands[3].data, *var = call->operands[4].data;
@@ -64,7 +66,9 @@ static void softmax_run(float x[], int64_t n, bool is_log) {
 
 // Softmax and log-softmax along one axis.
 enum msc_status msc_reference__softmax(const struct msc_reference_call *call) {
-    MSC_TRY(msc_reference__need_f32(call));
+    if (!msc_reference__is_f32(call)) {
+        return msc_reference__through_f32(call, msc_reference__softmax);
+    }
     const struct msc_view *x = &call->operands[0];
     int axis;
     MSC_TRY(msc_reference__get_axis(&axis, call, "axis", x->n_dims));

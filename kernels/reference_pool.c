@@ -10,7 +10,10 @@ struct pool {
     struct msc_window window;
     bool is_max;
     bool counts_padding;
+    int64_t p; // of a norm, or 0
     const struct msc_view *x, *out;
+    const struct msc_view *indices; // where the maximum stood, or NULL
+    bool is_column_major;           // indices count the first spatial axis fastest
 };
 
 // The part of a window axis that begins at `first` (which may lie in the padding) and holds input:
@@ -32,7 +35,8 @@ static int64_t padded_taps(const struct msc_window *w, int a, int64_t first) {
 }
 
 // One window; `first` is its corner, `base` the channel's offset.
-static double pool_window(const struct pool *p, const int64_t first[3], int64_t base) {
+static double pool_window(const struct pool *p, const int64_t first[3], int64_t base,
+                          int64_t best[3]) {
     const struct msc_window *w = &p->window;
     bool is_f32 = p->x->dtype == MSC_DTYPE_F32;
     double max = -INFINITY, sum = 0;
@@ -49,15 +53,35 @@ static double pool_window(const struct pool *p, const int64_t first[3], int64_t 
                     p->x, base + (first[0] + i * w->dilation[0]) * w->in_strides[0] +
                               (first[1] + j * w->dilation[1]) * w->in_strides[1] +
                               (first[2] + k * w->dilation[2]) * w->in_strides[2]);
-                max = value > max || value != value ? value : max;
+                if (value > max || value != value) {
+                    max = value;
+                    best[0] = first[0] + i * w->dilation[0];
+                    best[1] = first[1] + j * w->dilation[1];
+                    best[2] = first[2] + k * w->dilation[2];
+                }
+                value = p->p > 0 ? pow(fabs(value), (double)p->p) : value;
                 // The double sum of two floats, rounded to float, is their float sum.
                 sum = is_f32 ? (double)(float)(sum + value) : sum + value;
             }
         }
     }
+    if (p->p > 0) {
+        return pow(sum, 1 / (double)p->p);
+    }
     int64_t divisor = p->counts_padding ? padded : count;
     double mean = is_f32 ? (double)((float)sum / (float)divisor) : sum / (double)divisor;
     return p->is_max ? max : mean;
+}
+
+// The place of an element in the whole input.
+static int64_t flat_index(const struct pool *p, int64_t base, const int64_t at[3]) {
+    const struct msc_window *w = &p->window;
+    int64_t index = 0;
+    for (int i = 0; i < 3; i++) {
+        int a = p->is_column_major ? 2 - i : i;
+        index = index * w->in[a] + at[a];
+    }
+    return base + index;
 }
 
 static void pool_channel(const struct pool *p, int64_t in_base, int64_t out_base) {
@@ -71,15 +95,24 @@ static void pool_channel(const struct pool *p, int64_t in_base, int64_t out_base
                     first[a] = at[a] * w->step[a] - w->pad_begin[a];
                     to += at[a] * w->out_strides[a];
                 }
-                msc_reference__set_double_at(p->out, to, pool_window(p, first, in_base));
+                int64_t best[3] = {0, 0, 0};
+                msc_reference__set_double_at(p->out, to, pool_window(p, first, in_base, best));
+                if (p->indices) {
+                    msc_reference__set_i64_at(p->indices, to, flat_index(p, in_base, best));
+                }
             }
         }
     }
 }
 
+static bool is_max_pool(enum msc_op op) {
+    return op == MSC_OP_MAX_POOL1D || op == MSC_OP_MAX_POOL2D || op == MSC_OP_MAX_POOL3D ||
+           op == MSC_OP_MAX_POOL_INDICES;
+}
+
 enum msc_status msc_reference__pool(const struct msc_reference_call *call) {
     struct pool p = {
-        .is_max = call->joint->op == MSC_OP_MAX_POOL2D,
+        .is_max = is_max_pool(call->joint->op),
         .x = &call->operands[0],
         .out = &call->outputs[0],
     };
@@ -87,6 +120,13 @@ enum msc_status msc_reference__pool(const struct msc_reference_call *call) {
     int n;
     MSC_TRY(msc_reference__param_ints(kernel, &n, call, "pool_size", "pool_size", 3));
     MSC_TRY(msc_reference__get_bool(&p.counts_padding, call, "count_include_pad"));
+    if (call->joint->op == MSC_OP_MAX_POOL_INDICES) {
+        MSC_TRY(msc_reference__get_bool(&p.is_column_major, call, "storage_order"));
+        p.indices = call->n_outputs > 1 ? &call->outputs[1] : NULL;
+    }
+    if (call->joint->op == MSC_OP_LP_POOL) {
+        MSC_TRY(msc_reference__get_i64(&p.p, call, "p"));
+    }
     MSC_TRY(msc_reference__window_init(&p.window, call, msc_reference__get_text(call, "layout"),
                                        kernel, n));
     const struct msc_window *w = &p.window;
@@ -101,7 +141,9 @@ enum msc_status msc_reference__pool(const struct msc_reference_call *call) {
 
 // Mean or maximum over all spatial axes, in plain order; channels first or last.
 enum msc_status msc_reference__global_pool(const struct msc_reference_call *call) {
-    MSC_TRY(msc_reference__need_f32(call));
+    if (!msc_reference__is_f32(call)) {
+        return msc_reference__through_f32(call, msc_reference__global_pool);
+    }
     const struct msc_view *x = &call->operands[0];
     const char *layout = msc_reference__get_text(call, "layout");
     bool is_max = call->joint->op == MSC_OP_GLOBAL_MAX_POOL;

@@ -10,6 +10,7 @@
 struct axis {
     int64_t in, out;
     float scale;
+    bool is_scaled;   // the scale was given, not the length
     float begin, end; // region of interest, relative
 };
 
@@ -30,8 +31,11 @@ static float pytorch_half_pixel(const struct axis *a, float x) {
     return a->out > 1 ? (x + 0.5f) / a->scale - 0.5f : 0.0f;
 }
 
+// The length that the scale gives counts, before it is cut to a whole number.
 static float align_corners(const struct axis *a, float x) {
-    return a->out > 1 ? x * (float)(a->in - 1) / (float)(a->out - 1) : 0.0f;
+    float length = (float)a->out, scaled = a->scale * (float)a->in;
+    length = a->is_scaled && fabsf(scaled - length) > 1e-3f ? scaled : length;
+    return a->out > 1 ? x * (float)(a->in - 1) / (length - 1.0f) : 0.0f;
 }
 
 static float asymmetric(const struct axis *a, float x) {
@@ -182,6 +186,7 @@ static enum msc_status read_axes(struct axis axes[], const struct resize *r,
         struct axis *a = &axes[i];
         *a = (struct axis){.in = r->x->dims[i], .out = r->out->dims[i], .end = 1.0f};
         a->scale = n > 0 ? scales[i] : (float)a->out / (float)a->in;
+        a->is_scaled = n > 0;
         if (n_roi == 2 * n_dims) {
             a->begin = roi[i];
             a->end = roi[n_dims + i];

@@ -115,7 +115,7 @@ enum msc_status msc_reference__conv_init(struct msc_conv *c,
     for (int i = 0; i < axes.n_spatial; i++) {
         c->window.kernel_strides[3 - axes.n_spatial + i] = strides[axes.spatial[i]];
     }
-    c->is_transposed = call->joint->op == MSC_OP_CONV2D_TRANSPOSE;
+    c->is_transposed = msc_op_is_conv_transpose(call->joint->op);
     c->weight_out_stride = strides[axes.batch];
     c->weight_in_stride = strides[axes.channels];
 

@@ -153,7 +153,7 @@ static enum msc_status write_markdown(const struct report *r) {
                    "# ONNX conformance\n\n"
                    "Every case of ONNX's backend test data on each backend; written by\n"
                    "`test_conformance --markdown`. Outputs agree within 1e-7 + 1e-3 |expected|, as "
-                   "in ONNX's own\nbackend test; whole numbers exactly. \"joint by joint\": on the "
+                   "in ONNX's own\nbackend test (bfloat16 within a unit in the last place); whole numbers exactly. \"joint by joint\": on the "
                    "reference kernels, since lengths\ndepend on data and no plan can be made "
                    "beforehand (or since inputs are NaN, empty, or none).\n\n");
     msc_str_printf(&out, "%zu cases, %ld of them in scope.", r->n, r->n_in_scope);

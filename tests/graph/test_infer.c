@@ -139,7 +139,7 @@ static const struct shape_case cases[] = {
     {MSC_OP_BROADCAST_TO, {S(3, 1)}, "shape=2,1,4", "[2,3,4]", 0},
     {MSC_OP_TILE, {S(2, 3)}, "repeats=3,1", "[6,3]", 0},
     {MSC_OP_POWER, {S(2, 3), S(1)}, "", "[2,3]", MSC_DTYPE_I64},
-    {MSC_OP_LINEAR, {S(7, 3), S(4, 3)}, "", "operand 0 is int64, expected float32", MSC_DTYPE_I64},
+    {MSC_OP_LINEAR, {S(7, 3), S(4, 3)}, "", "operand 0 is int64, expected a float type", MSC_DTYPE_I64},
 };
 
 static int parse_attrs(struct msc_attr attrs[MAX_ATTRS], struct msc_arena *arena,

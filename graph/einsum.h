@@ -1,0 +1,33 @@
+// Equations of Einsum: "bij,bjk->bik". Axes are numbered: first those of the output, in its order,
+// then those that are summed over.
+//
+//     struct msc_einsum e;
+//     const char *error = msc_einsum_parse(&e, "ij,jk->ik", 2, (const int[]){2, 2});
+//     // e.n_output_axes 2; e.axes[0] = {0, 2}, e.axes[1] = {2, 1}
+#ifndef MSC_GRAPH_EINSUM_H
+#define MSC_GRAPH_EINSUM_H
+
+#include "data/array.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MSC_EINSUM_OPERANDS 16
+#define MSC_EINSUM_AXES 32
+
+struct msc_einsum {
+    int n_axes, n_output_axes;
+    int axes[MSC_EINSUM_OPERANDS][MSC_MAX_DIMS]; // axis number of each dimension
+};
+
+// NULL, or what is wrong with the equation. Without "->" the output has the letters that stand
+// once, in alphabetical order, after the axes of "...".
+const char *msc_einsum_parse(struct msc_einsum *out, const char *equation, int n_operands,
+                             const int ranks[]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

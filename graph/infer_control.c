@@ -1,0 +1,143 @@
+// Control flow: what comes out of bodies. Their lengths are numbers only where the body says so
+// whatever it is fed.
+#include "graph/infer_internal.h"
+
+#include <string.h>
+
+static const struct msc_tensor *body_output(const struct msc_graph *body, int i) {
+    return msc_graph_tensor(body, msc_graph_output(body, i));
+}
+
+// A dimension of a body's output, or a new symbol of the joint.
+static enum msc_status copy_dim(struct msc_dim *out, const struct msc_infer *call, int output,
+                                int dim, int64_t length) {
+    *out = msc_infer__number(length);
+    return length >= 0 ? MSC_OK : msc_infer__fresh(out, call, output, dim);
+}
+
+enum msc_status msc_infer__if(const struct msc_infer *call) {
+    const struct msc_joint *j = call->joint;
+    if (j->n_graphs != 2 || msc_graph_n_outputs(j->graphs[0]) != call->n_outputs ||
+        msc_graph_n_outputs(j->graphs[1]) != call->n_outputs) {
+        return msc_infer__fail(call, "%d outputs of two bodies with others", call->n_outputs);
+    }
+    for (int i = 0; i < call->n_outputs; i++) {
+        const struct msc_tensor *a = body_output(j->graphs[0], i);
+        const struct msc_tensor *b = body_output(j->graphs[1], i);
+        struct msc_infer_tensor *out = &call->outputs[i];
+        if (a->dtype != b->dtype || a->n_dims != b->n_dims) {
+            return msc_infer__fail(call,
+                                   "output %d is %s of %d dimensions in one body, %s of %d in the "
+                                   "other",
+                                   i, msc_dtype_name(a->dtype), a->n_dims, msc_dtype_name(b->dtype),
+                                   b->n_dims);
+        }
+        out->dtype = a->dtype;
+        out->n_dims = a->n_dims;
+        for (int d = 0; d < a->n_dims; d++) {
+            MSC_TRY(
+                copy_dim(&out->dims[d], call, i, d, a->dims[d] == b->dims[d] ? a->dims[d] : -1));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status copy_state(const struct msc_infer *call, int output,
+                                  const struct msc_tensor *t, const struct msc_dim *batch) {
+    struct msc_infer_tensor *out = &call->outputs[output];
+    int shift = batch != NULL ? 1 : 0;
+    out->dtype = t->dtype;
+    out->n_dims = t->n_dims + shift;
+    if (out->n_dims > MSC_MAX_DIMS) {
+        return msc_infer__fail(call, "output %d has %d dimensions", output, out->n_dims);
+    }
+    if (batch != NULL) {
+        out->dims[0] = *batch;
+    }
+    for (int d = 0; d < t->n_dims; d++) {
+        MSC_TRY(copy_dim(&out->dims[d + shift], call, output, d + shift, t->dims[d]));
+    }
+    return MSC_OK;
+}
+
+// The same with one axis more, as long as there are turns.
+static enum msc_status copy_scanned(const struct msc_infer *call, int output,
+                                    const struct msc_tensor *t, int64_t axis,
+                                    const struct msc_dim *turns, const struct msc_dim *batch) {
+    struct msc_infer_tensor *out = &call->outputs[output];
+    int shift = batch != NULL ? 1 : 0, from = 0;
+    out->dtype = t->dtype;
+    out->n_dims = t->n_dims + 1 + shift;
+    axis = axis < 0 ? axis + t->n_dims + 1 : axis;
+    if (out->n_dims > MSC_MAX_DIMS || axis < 0 || axis > t->n_dims) {
+        return msc_infer__fail(call, "output %d is gathered along axis %lld of %d dimensions",
+                               output, (long long)axis, out->n_dims);
+    }
+    if (batch != NULL) {
+        out->dims[0] = *batch;
+    }
+    for (int d = 0; d < t->n_dims + 1; d++) {
+        if (d == axis && turns != NULL) {
+            out->dims[d + shift] = *turns;
+        } else {
+            int64_t length = d == axis ? -1 : t->dims[from++];
+            MSC_TRY(copy_dim(&out->dims[d + shift], call, output, d + shift, length));
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_infer__loop(const struct msc_infer *call) {
+    const struct msc_joint *j = call->joint;
+    int64_t n_states;
+    MSC_TRY(msc_infer__int(&n_states, call, "n_states"));
+    if (j->n_graphs != 1 || msc_graph_n_outputs(j->graphs[0]) != call->n_outputs + 1) {
+        return msc_infer__fail(call, "%d outputs of a body with others", call->n_outputs);
+    }
+    for (int i = 0; i < call->n_outputs; i++) {
+        const struct msc_tensor *t = body_output(j->graphs[0], i + 1);
+        MSC_TRY(i < n_states ? copy_state(call, i, t, NULL)
+                             : copy_scanned(call, i, t, 0, NULL, NULL));
+    }
+    // Without a turn a state is what it began as: its lengths are those of both or nothing.
+    for (int i = 0; i < n_states && i < call->n_outputs; i++) {
+        const struct msc_infer_tensor *in = call->operands[i + 2];
+        struct msc_infer_tensor *out = &call->outputs[i];
+        for (int d = 0; in != NULL && d < out->n_dims && d < in->n_dims; d++) {
+            bool is_same = msc_infer__same_dim(in->dims[d], out->dims[d]);
+            if (!is_same && msc_infer__is_number(out->dims[d])) {
+                MSC_TRY(msc_infer__fresh(&out->dims[d], call, i, d));
+            }
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_infer__scan(const struct msc_infer *call) {
+    const struct msc_joint *j = call->joint;
+    int64_t n_states, n_scans, in_axes[64] = {0}, out_axes[64] = {0};
+    bool has_batch = msc_infer__bool(call, "has_batch");
+    MSC_TRY(msc_infer__int(&n_states, call, "n_states"));
+    MSC_TRY(msc_infer__int(&n_scans, call, "n_scans"));
+    (void)msc_joint_attr_list(j, "scan_input_axes", in_axes, 64);
+    (void)msc_joint_attr_list(j, "scan_output_axes", out_axes, 64);
+    if (j->n_graphs != 1 || msc_graph_n_outputs(j->graphs[0]) != call->n_outputs ||
+        n_states + n_scans > call->n_operands || call->n_outputs - n_states > 64) {
+        return msc_infer__fail(call, "%d outputs of a body with others", call->n_outputs);
+    }
+    const struct msc_infer_tensor *first = call->operands[n_states];
+    int shift = has_batch ? 1 : 0;
+    int64_t axis = in_axes[0] < 0 ? in_axes[0] + first->n_dims - shift : in_axes[0];
+    if (axis < 0 || axis + shift >= first->n_dims) {
+        return msc_infer__fail(call, "it scans axis %lld of %d dimensions", (long long)axis,
+                               first->n_dims);
+    }
+    struct msc_dim turns = first->dims[axis + shift];
+    const struct msc_dim *batch = has_batch ? &first->dims[0] : NULL;
+    for (int i = 0; i < call->n_outputs; i++) {
+        const struct msc_tensor *t = body_output(j->graphs[0], i);
+        MSC_TRY(i < n_states ? copy_state(call, i, t, batch)
+                             : copy_scanned(call, i, t, out_axes[i - n_states], &turns, batch));
+    }
+    return MSC_OK;
+}

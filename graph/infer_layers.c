@@ -1,0 +1,199 @@
+// Recurrent layers, sampling, sums over named axes: operators with shapes of their own.
+#include "graph/infer_internal.h"
+
+#include "graph/einsum.h"
+
+#include <string.h>
+
+static bool agree(struct msc_dim a, struct msc_dim b) {
+    return !msc_infer__is_number(a) || !msc_infer__is_number(b) || a.value == b.value;
+}
+
+// ---- Recurrent layers -------------------------------------------------------------------------
+
+enum msc_status msc_infer__recurrent(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0], *w = call->operands[1];
+    const struct msc_infer_tensor *r = call->operands[2];
+    int64_t layout;
+    MSC_TRY(msc_infer__require_rank(call, 0, 3));
+    MSC_TRY(msc_infer__require_rank(call, 1, 3));
+    MSC_TRY(msc_infer__require_rank(call, 2, 3));
+    MSC_TRY(msc_infer__int(&layout, call, "layout"));
+    if (!agree(x->dims[2], w->dims[2]) || !agree(w->dims[1], r->dims[1])) {
+        char text[MSC_INFER_TEXT_BYTES], other[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "weights of %s for an input of %s",
+                               msc_infer__shape_text(text, call, w),
+                               msc_infer__shape_text(other, call, x));
+    }
+    struct msc_dim time = x->dims[layout ? 1 : 0], batch = x->dims[layout ? 0 : 1];
+    struct msc_dim directions = w->dims[0], hidden = r->dims[2];
+    struct msc_infer_tensor *y = &call->outputs[0];
+    y->dtype = x->dtype;
+    y->n_dims = 4;
+    y->dims[0] = layout ? batch : time;
+    y->dims[1] = layout ? time : directions;
+    y->dims[2] = layout ? directions : batch;
+    y->dims[3] = hidden;
+    for (int i = 1; i < call->n_outputs; i++) {
+        struct msc_infer_tensor *state = &call->outputs[i];
+        state->dtype = x->dtype;
+        state->n_dims = 3;
+        state->dims[0] = layout ? batch : directions;
+        state->dims[1] = layout ? directions : batch;
+        state->dims[2] = hidden;
+    }
+    return MSC_OK;
+}
+
+// ---- Sampling ---------------------------------------------------------------------------------
+
+enum msc_status msc_infer__grid_sample(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0], *grid = call->operands[1];
+    struct msc_infer_tensor *out = &call->outputs[0];
+    int n = x->n_dims;
+    if (n < 3 || n > 5 || grid->n_dims != n ||
+        !agree(grid->dims[n - 1], msc_infer__number(n - 2))) {
+        char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "a grid of %s for an input of %s",
+                               msc_infer__shape_text(a, call, grid),
+                               msc_infer__shape_text(b, call, x));
+    }
+    msc_infer__copy(out, x);
+    for (int i = 2; i < n; i++) {
+        out->dims[i] = grid->dims[i - 1];
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_infer__roi_align(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0], *rois = call->operands[1];
+    struct msc_infer_tensor *out = &call->outputs[0];
+    int64_t height, width;
+    MSC_TRY(msc_infer__require_rank(call, 0, 4));
+    MSC_TRY(msc_infer__require_rank(call, 1, 2));
+    MSC_TRY(msc_infer__int(&height, call, "output_height"));
+    MSC_TRY(msc_infer__int(&width, call, "output_width"));
+    if (height < 1 || width < 1) {
+        return msc_infer__fail(call, "regions of %lld rows and %lld columns", (long long)height,
+                               (long long)width);
+    }
+    msc_infer__copy(out, x);
+    out->dims[0] = rois->dims[0];
+    out->dims[2] = msc_infer__number(height);
+    out->dims[3] = msc_infer__number(width);
+    return MSC_OK;
+}
+
+enum msc_status msc_infer__max_unpool(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0];
+    struct msc_infer_tensor *out = &call->outputs[0];
+    struct msc_infer_list shape;
+    int n = x->n_dims - 2;
+    int64_t kernel[3], strides[3], padding[6];
+    msc_infer__copy(out, x);
+    if (n < 1 || n > 3) {
+        return msc_infer__fail(call, "over %d spatial axes, expected 1 to 3", n);
+    }
+    MSC_TRY(msc_infer__list(&shape, call, "output_shape"));
+    for (int i = 0; shape.state != MSC_INFER_ABSENT && i < x->n_dims; i++) {
+        if (shape.state == MSC_INFER_UNKNOWN) {
+            MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
+        } else if (shape.n != x->n_dims) {
+            return msc_infer__fail(call, "an output shape of %d numbers", shape.n);
+        } else {
+            out->dims[i] = shape.values[i];
+        }
+    }
+    if (shape.state != MSC_INFER_ABSENT) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_infer__ints(kernel, call, "kernel_shape", n));
+    MSC_TRY(msc_infer__ints(strides, call, "strides", n));
+    MSC_TRY(msc_infer__ints(padding, call, "pads", 2 * n));
+    for (int i = 0; i < n; i++) {
+        int64_t shift = kernel[i] - strides[i] - padding[i] - padding[n + i];
+        struct msc_dim *d = &out->dims[i + 2];
+        MSC_TRY(msc_dim_binary(d, call->graph, "Mul", *d, msc_infer__number(strides[i])));
+        MSC_TRY(msc_dim_binary(d, call->graph, "Add", *d, msc_infer__number(shift)));
+    }
+    return MSC_OK;
+}
+
+// ---- Normalisation ----------------------------------------------------------------------------
+
+enum msc_status msc_infer__group_norm(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0];
+    int64_t n_groups = 1;
+    bool is_group = call->joint->op == MSC_OP_GROUP_NORM;
+    if (is_group) {
+        MSC_TRY(msc_infer__int(&n_groups, call, "num_groups"));
+    }
+    MSC_TRY(msc_infer__require_rank(call, 1, 1));
+    MSC_TRY(msc_infer__require_rank(call, 2, 1));
+    bool fits = x->n_dims >= 2 && n_groups > 0;
+    if (fits && msc_infer__is_number(x->dims[1])) {
+        fits = x->dims[1].value % n_groups == 0 &&
+               (agree(call->operands[1]->dims[0], x->dims[1]) ||
+                (is_group && agree(call->operands[1]->dims[0], msc_infer__number(n_groups))));
+    }
+    if (!fits) {
+        char text[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "%lld groups of the channels of %s", (long long)n_groups,
+                               msc_infer__shape_text(text, call, x));
+    }
+    msc_infer__copy(&call->outputs[0], x);
+    return MSC_OK;
+}
+
+// ---- Named axes -------------------------------------------------------------------------------
+
+enum msc_status msc_infer__einsum(const struct msc_infer *call) {
+    struct msc_infer_tensor *out = &call->outputs[0];
+    struct msc_einsum e;
+    int ranks[MSC_EINSUM_OPERANDS] = {0};
+    struct msc_dim lengths[MSC_EINSUM_AXES];
+    for (int k = 0; k < call->n_operands && k < MSC_EINSUM_OPERANDS; k++) {
+        ranks[k] = call->operands[k]->n_dims;
+    }
+    const char *error =
+        msc_einsum_parse(&e, msc_infer__text(call, "equation"), call->n_operands, ranks);
+    if (error != NULL) {
+        return msc_infer__fail(call, "its equation %s", error);
+    }
+    for (int a = 0; a < e.n_axes; a++) {
+        lengths[a] = msc_infer__number(1);
+    }
+    for (int k = 0; k < call->n_operands; k++) {
+        for (int d = 0; d < ranks[k]; d++) {
+            struct msc_dim *length = &lengths[e.axes[k][d]], own = call->operands[k]->dims[d];
+            bool is_one = msc_infer__is_number(*length) && length->value == 1;
+            if (is_one || !agree(*length, own)) {
+                if (!is_one && own.value != 1) {
+                    return msc_infer__fail(call, "an axis is %lld and %lld long",
+                                           (long long)length->value, (long long)own.value);
+                }
+                *length = is_one ? own : *length;
+            }
+        }
+    }
+    out->dtype = call->operands[0]->dtype;
+    out->n_dims = e.n_output_axes;
+    for (int i = 0; i < out->n_dims; i++) {
+        out->dims[i] = lengths[i];
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_infer__det(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0];
+    struct msc_infer_tensor *out = &call->outputs[0];
+    if (x->n_dims < 2 || !agree(x->dims[x->n_dims - 1], x->dims[x->n_dims - 2])) {
+        char text[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "%s holds no square matrices",
+                               msc_infer__shape_text(text, call, x));
+    }
+    out->dtype = x->dtype;
+    out->n_dims = x->n_dims - 2;
+    memcpy(out->dims, x->dims, sizeof(out->dims));
+    return MSC_OK;
+}
