@@ -254,6 +254,8 @@ void msc_vk_lock(struct msc_vk *vk);
 void msc_vk_unlock(struct msc_vk *vk);
 // MSC_E_NOMEM or MSC_E_DEVICE with one line of text; MSC_OK for VK_SUCCESS.
 enum msc_status msc_vk_check(VkResult result, const char *what);
+// vk_features.c: the logical device; sets what it may use.
+enum msc_status msc_vk_create_device(struct msc_vk *vk);
 // vk_probe.c: sets divides_exactly.
 enum msc_status msc_vk_probe(struct msc_vk *vk);
 // Workgroups that cover n elements, `each` to a group.

@@ -395,6 +395,24 @@ static enum msc_status vulkan_download(struct msc_backend *base, void *host, con
     return status;
 }
 
+static enum msc_status vulkan_download_all(struct msc_backend *base, void *const hosts[],
+                                           const void *const memories[], const size_t n_bytes[],
+                                           size_t n) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    struct msc_vk_copy *copies = msc_alloc((n + 1) * sizeof(*copies));
+    if (!copies) {
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+    }
+    for (size_t i = 0; i < n; i++) {
+        copies[i] = (struct msc_vk_copy){hosts[i], memories[i], n_bytes[i]};
+    }
+    msc_vk_lock(b->vk);
+    enum msc_status status = msc_vk_download(b->vk, copies, n);
+    msc_vk_unlock(b->vk);
+    msc_free(copies);
+    return status;
+}
+
 const struct msc_backend_def msc_backend_vulkan = {
     .name = "vulkan",
     .open = vulkan_open,
@@ -406,6 +424,7 @@ const struct msc_backend_def msc_backend_vulkan = {
     .release = vulkan_release,
     .weights = vulkan_weights,
     .release_weights = vulkan_release_weights,
+    .max_calls = MSC_VK_MAX_CALLS,
     .run = vulkan_run,
     .quantizes = vulkan_quantizes,
     .quantize = vulkan_quantize,
@@ -413,4 +432,5 @@ const struct msc_backend_def msc_backend_vulkan = {
     .release_memory = vulkan_release_memory,
     .upload = vulkan_upload,
     .download = vulkan_download,
+    .download_all = vulkan_download_all,
 };

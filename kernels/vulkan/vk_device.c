@@ -297,41 +297,6 @@ static enum msc_status choose_device(struct msc_vk *vk, int index) {
     return MSC_OK;
 }
 
-// What every device must have: both are optional in Vulkan 1.2 by the letter alone.
-static enum msc_status find_features(struct msc_vk *vk) {
-    VkPhysicalDeviceVulkan12Features has = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
-    VkPhysicalDeviceFeatures2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                     .pNext = &has};
-    vk->api.vkGetPhysicalDeviceFeatures2(vk->physical, &all);
-    if (!has.timelineSemaphore || !has.storageBuffer8BitAccess) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s has no %s", vk->properties.deviceName,
-                        has.timelineSemaphore ? "buffers of bytes" : "timeline semaphores");
-    }
-    return MSC_OK;
-}
-
-static enum msc_status create_device(struct msc_vk *vk) {
-    float priority = 1.0f;
-    VkPhysicalDeviceVulkan12Features features = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-        .storageBuffer8BitAccess = VK_TRUE,
-        .timelineSemaphore = VK_TRUE};
-    VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-                                     .queueFamilyIndex = vk->queue_family,
-                                     .queueCount = 1,
-                                     .pQueuePriorities = &priority};
-    VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                               .pNext = &features,
-                               .queueCreateInfoCount = 1,
-                               .pQueueCreateInfos = &queue};
-    MSC_TRY(
-        msc_vk_check(vk->api.vkCreateDevice(vk->physical, &info, NULL, &vk->device), "a device"));
-    MSC_TRY(msc_vk_api_load_device(&vk->api, vk->device));
-    vk->api.vkGetDeviceQueue(vk->device, vk->queue_family, 0, &vk->queue);
-    return MSC_OK;
-}
-
 // ---- Opening and closing ----------------------------------------------------------------------
 
 static enum msc_status init(struct msc_vk *vk, const struct msc_backend_options *options) {
@@ -347,8 +312,7 @@ static enum msc_status init(struct msc_vk *vk, const struct msc_backend_options 
         MSC_TRY(listen(vk));
     }
     MSC_TRY(choose_device(vk, options->device));
-    MSC_TRY(find_features(vk));
-    MSC_TRY(create_device(vk));
+    MSC_TRY(msc_vk_create_device(vk));
     MSC_TRY(msc_vk_cache_open(vk));
     MSC_TRY(msc_vk_pipelines_init(vk));
     MSC_TRY(msc_vk_commands_init(vk));

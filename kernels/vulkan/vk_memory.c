@@ -189,6 +189,12 @@ static bool find_room(struct msc_vk *vk, struct msc_vk_block *block) {
     return false;
 }
 
+// As large as arenas are, or, where memory is short, as large as it must be.
+static bool add_arena_for(struct msc_vk *vk, uint64_t n_bytes) {
+    return (n_bytes < vk->arena_bytes && add_arena(vk, vk->arena_bytes) == MSC_OK) ||
+           add_arena(vk, n_bytes) == MSC_OK;
+}
+
 struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes) {
     uint64_t limit = vk->block_limit;
     uint64_t size = (n_bytes + MSC_VK_BLOCK_ALIGNMENT - 1) / MSC_VK_BLOCK_ALIGNMENT *
@@ -204,9 +210,7 @@ struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes) {
         return NULL;
     }
     block->n_bytes = size;
-    if (!find_room(vk, block) &&
-        (add_arena(vk, size > vk->arena_bytes ? size : vk->arena_bytes) != MSC_OK ||
-         !find_room(vk, block))) {
+    if (!find_room(vk, block) && !(add_arena_for(vk, size) && find_room(vk, block))) {
         msc_free(block);
         return NULL;
     }

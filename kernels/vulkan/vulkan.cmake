@@ -35,6 +35,7 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_device.c
     vulkan/vk_dispatch.c
     vulkan/vk_ewise.c
+    vulkan/vk_features.c
     vulkan/vk_gemm.c
     vulkan/vk_host.c
     vulkan/vk_matmul.c

@@ -1,0 +1,96 @@
+// What a device must have, what it may have, and the logical device with just that.
+#include "kernels/vulkan/vk.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum msc_status find_extension(bool *found, const struct msc_vk *vk, const char *name) {
+    uint32_t n = 0;
+    *found = false;
+    MSC_TRY(msc_vk_check(
+        vk->api.vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, NULL), "extensions"));
+    VkExtensionProperties *list = msc_alloc_zero(n + 1, sizeof(*list));
+    if (!list) {
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+    }
+    VkResult result = vk->api.vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, list);
+    for (uint32_t i = 0; i < n && result >= VK_SUCCESS; i++) {
+        *found = *found || strcmp(list[i].extensionName, name) == 0;
+    }
+    msc_free(list);
+    return MSC_OK;
+}
+
+// Products of bytes by an instruction, where the device says that it is fast. For tests,
+// MSC_VULKAN_DOT is 1 to take it even if it is slow, 0 to do without integer sums where floats will
+// do, or "emulate" for integer sums without the instruction.
+static enum msc_status find_dot(struct msc_vk *vk) {
+    const char *wish = getenv("MSC_VULKAN_DOT");
+    bool is_there;
+    MSC_TRY(
+        find_extension(&is_there, vk, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME));
+    if (is_there) {
+        VkPhysicalDeviceShaderIntegerDotProductFeatures has = {
+            .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
+        VkPhysicalDeviceFeatures2 features = {
+            .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &has};
+        VkPhysicalDeviceShaderIntegerDotProductProperties is = {
+            .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES};
+        VkPhysicalDeviceProperties2 properties = {
+            .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &is};
+        vk->api.vkGetPhysicalDeviceFeatures2(vk->physical, &features);
+        vk->api.vkGetPhysicalDeviceProperties2(vk->physical, &properties);
+        bool is_fast = is.integerDotProduct4x8BitPackedSignedAccelerated;
+        vk->has_dot = has.shaderIntegerDotProduct && (wish ? strcmp(wish, "1") == 0 : is_fast);
+    }
+    vk->prefers_int = vk->has_dot || (wish && strcmp(wish, "emulate") == 0);
+    return MSC_OK;
+}
+
+// Both are optional in Vulkan 1.2 by the letter alone.
+static enum msc_status check_needed(struct msc_vk *vk) {
+    VkPhysicalDeviceVulkan12Features has = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+    VkPhysicalDeviceFeatures2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                     .pNext = &has};
+    vk->api.vkGetPhysicalDeviceFeatures2(vk->physical, &all);
+    if (!has.timelineSemaphore || !has.storageBuffer8BitAccess) {
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s has no %s", vk->properties.deviceName,
+                        has.timelineSemaphore ? "buffers of bytes" : "timeline semaphores");
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_vk_create_device(struct msc_vk *vk) {
+    static const char *const extensions[] = {VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME};
+    float priority = 1.0f;
+    VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+        .shaderIntegerDotProduct = VK_TRUE};
+    VkPhysicalDeviceVulkan12Features features = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+        .storageBuffer8BitAccess = VK_TRUE,
+        .timelineSemaphore = VK_TRUE};
+    VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                     .queueFamilyIndex = vk->queue_family,
+                                     .queueCount = 1,
+                                     .pQueuePriorities = &priority};
+    VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                               .pNext = &features,
+                               .queueCreateInfoCount = 1,
+                               .pQueueCreateInfos = &queue};
+    MSC_TRY(check_needed(vk));
+    MSC_TRY(find_dot(vk));
+    if (vk->has_dot) {
+        features.pNext = &dot;
+        info.enabledExtensionCount = 1;
+        info.ppEnabledExtensionNames = extensions;
+    }
+    MSC_TRY(
+        msc_vk_check(vk->api.vkCreateDevice(vk->physical, &info, NULL, &vk->device), "a device"));
+    MSC_TRY(msc_vk_api_load_device(&vk->api, vk->device));
+    vk->api.vkGetDeviceQueue(vk->device, vk->queue_family, 0, &vk->queue);
+    return MSC_OK;
+}
