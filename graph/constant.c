@@ -24,6 +24,8 @@ static const struct rule {
     [MSC_OP_TAKE] = {msc_constant__take, true},
     [MSC_OP_BROADCAST_TO] = {msc_constant__broadcast_to, true},
     [MSC_OP_TILE] = {msc_constant__tile, true},
+    [MSC_OP_QUANTIZE] = {msc_constant__quantize, false},
+    [MSC_OP_DEQUANTIZE] = {msc_constant__dequantize, false},
     [MSC_OP_SQRT] = {msc_constant__unary, false},
     [MSC_OP_ABS] = {msc_constant__unary, false},
     [MSC_OP_NEGATIVE] = {msc_constant__unary, false},

@@ -44,6 +44,8 @@ bool msc_constant__broadcast_to(const struct msc_constant_call *call);
 bool msc_constant__tile(const struct msc_constant_call *call);
 bool msc_constant__unary(const struct msc_constant_call *call);
 bool msc_constant__binary(const struct msc_constant_call *call);
+bool msc_constant__quantize(const struct msc_constant_call *call);
+bool msc_constant__dequantize(const struct msc_constant_call *call);
 bool msc_constant__where(const struct msc_constant_call *call);
 
 // Copies an array of `dims` element by element; the source steps by `strides` (in elements, may be

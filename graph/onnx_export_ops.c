@@ -265,6 +265,18 @@ static enum msc_status write_split(struct msc_onnx_joint *j) {
     return inputs[1][0] != '\0' ? MSC_OK : msc_onnx__put_int(j->e, j->node, "num_outputs", n);
 }
 
+static enum msc_status write_quantize(struct msc_onnx_joint *j) {
+    int64_t bits;
+    if (!msc_joint_attr_i64(j->joint, "bits", &bits) || bits != 0) {
+        return unsupported(j, "bits");
+    }
+    MSC_TRY(write_direct(j));
+    enum msc_dtype dtype = msc_graph_tensor(j->e->graph, j->joint->outputs[0])->dtype;
+    return j->joint->n_operands > 2
+               ? MSC_OK
+               : msc_onnx__put_int(j->e, j->node, "output_dtype", msc_onnx_type(dtype));
+}
+
 static enum msc_status put_resize_modes(struct msc_onnx_joint *j, const char *transform,
                                         const char *method) {
     const char *rounding = msc_joint_attr(j->joint, "rounding_method");
@@ -375,6 +387,9 @@ static const struct {
     [MSC_OP_TAKE] = {write_direct, "axis"},
     [MSC_OP_BROADCAST_TO] = {write_with_list, ""},
     [MSC_OP_TILE] = {write_with_list, ""},
+    [MSC_OP_QUANTIZE] = {write_quantize, "axis block_size"},
+    [MSC_OP_DEQUANTIZE] = {write_direct, "axis block_size"},
+    [MSC_OP_DYNAMIC_QUANTIZE] = {write_direct, ""},
 };
 
 msc_onnx_writer msc_onnx__find_writer(enum msc_op op, const char **attrs) {

@@ -28,6 +28,9 @@ enum msc_onnx_type {
 };
 
 enum msc_dtype msc_onnx_dtype(int type); // MSC_DTYPE_NONE when there is none
+// The same, and int8 or uint8 for narrower integers, whose elements then lie in a byte each; *bits
+// is their width, else 0.
+enum msc_dtype msc_onnx_storage(int type, int *bits);
 enum msc_onnx_type msc_onnx_type(enum msc_dtype dtype);
 const char *msc_onnx_type_name(int type); // "float8e4m3fn", ...; "type 99"
 
@@ -36,7 +39,7 @@ const char *msc_onnx_type_name(int type); // "float8e4m3fn", ...; "type 99"
 enum msc_status msc_onnx_model_read(Onnx__ModelProto **out, const char *path);
 void msc_onnx_model_free(Onnx__ModelProto *model); // accepts NULL
 
-// The elements, converted from whichever field holds them; external data is looked for in `folder`
+// The elements (of 4 bits as bytes), converted from whichever field holds them; external data is looked for in `folder`
 // only. *out is owned by the caller. The error text begins with the tensor's name.
 enum msc_status msc_onnx_array(struct msc_array **out, const Onnx__TensorProto *tensor,
                                const char *folder);

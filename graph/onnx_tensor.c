@@ -35,6 +35,12 @@ enum msc_dtype msc_onnx_dtype(int type) {
     return MSC_DTYPE_NONE;
 }
 
+enum msc_dtype msc_onnx_storage(int type, int *bits) {
+    bool is_narrow = type == MSC_ONNX_UINT4 || type == MSC_ONNX_INT4;
+    *bits = is_narrow ? 4 : 0;
+    return !is_narrow ? msc_onnx_dtype(type) : type == MSC_ONNX_INT4 ? MSC_DTYPE_I8 : MSC_DTYPE_U8;
+}
+
 enum msc_onnx_type msc_onnx_type(enum msc_dtype dtype) {
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         if (types[i].dtype == dtype && dtype != MSC_DTYPE_NONE) {
@@ -63,11 +69,12 @@ struct header {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
     int64_t n_elements;
-    size_t n_bytes;
+    size_t n_bytes; // in the file
+    int bits;       // of an element, two in a byte; else 0
 };
 
 static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t) {
-    h->dtype = msc_onnx_dtype(t->data_type);
+    h->dtype = msc_onnx_storage(t->data_type, &h->bits);
     if (h->dtype == MSC_DTYPE_NONE) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "tensor '%s' has elements of %s (%d)", name_of(t),
                         msc_onnx_type_name(t->data_type), (int)t->data_type);
@@ -86,9 +93,22 @@ static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t)
         return MSC_FAIL(MSC_E_FORMAT, "tensor '%s': its dimensions are negative or too large",
                         name_of(t));
     }
-    h->n_bytes = (size_t)h->n_elements * msc_dtype_bytes(h->dtype);
+    h->n_bytes = h->bits == 4 ? (size_t)(h->n_elements + 1) / 2
+                              : (size_t)h->n_elements * msc_dtype_bytes(h->dtype);
     if (t->segment != NULL) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "tensor '%s' is stored in segments", name_of(t));
+    }
+    return MSC_OK;
+}
+
+// Two elements a byte, the first in the lower half.
+static enum msc_status unpack_halves(struct msc_array **out, const struct header *h,
+                                     const uint8_t bytes[]) {
+    MSC_TRY(msc_array_create(out, h->dtype, h->n_dims, h->dims));
+    uint8_t *to = msc_array_data(*out);
+    for (int64_t i = 0; i < h->n_elements; i++) {
+        int half = bytes[i / 2] >> (i % 2 * 4) & 15;
+        to[i] = (uint8_t)(h->dtype == MSC_DTYPE_I8 && half > 7 ? half - 16 : half);
     }
     return MSC_OK;
 }
@@ -100,6 +120,9 @@ static enum msc_status from_bytes(struct msc_array **out, const struct header *h
         return MSC_FAIL(MSC_E_FORMAT, "tensor '%s' of %s%s needs %zu bytes, found %zu", name_of(t),
                         msc_dtype_name(h->dtype), msc_dims_format(text, h->n_dims, h->dims),
                         h->n_bytes, n_bytes);
+    }
+    if (h->bits == 4) {
+        return unpack_halves(out, h, data);
     }
     MSC_TRY(msc_array_create_from(out, h->dtype, h->n_dims, h->dims, data));
     if (h->dtype == MSC_DTYPE_BOOL) {
@@ -152,13 +175,31 @@ static void copy_int32s(void *to, const struct header *h, const int32_t *from) {
     }
 }
 
+// A byte in each number.
+static enum msc_status halves_from_fields(struct msc_array **out, const struct header *h,
+                                          const int32_t from[]) {
+    uint8_t *bytes = msc_alloc(h->n_bytes + 1);
+    if (bytes == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu bytes", h->n_bytes);
+    }
+    for (size_t i = 0; i < h->n_bytes; i++) {
+        bytes[i] = (uint8_t)from[i];
+    }
+    enum msc_status status = unpack_halves(out, h, bytes);
+    msc_free(bytes);
+    return status;
+}
+
 static enum msc_status from_fields(struct msc_array **out, const struct header *h,
                                    const Onnx__TensorProto *t) {
     struct fields f = pick_fields(t, h->dtype);
-    if ((int64_t)f.n != h->n_elements) {
+    if ((int64_t)f.n != (h->bits == 4 ? (int64_t)h->n_bytes : h->n_elements)) {
         char text[MSC_DIMS_TEXT_BYTES];
         return MSC_FAIL(MSC_E_FORMAT, "tensor '%s' of %s%s has %zu elements", name_of(t),
                         msc_dtype_name(h->dtype), msc_dims_format(text, h->n_dims, h->dims), f.n);
+    }
+    if (h->bits == 4) {
+        return halves_from_fields(out, h, f.int32s);
     }
     MSC_TRY(msc_array_create(out, h->dtype, h->n_dims, h->dims));
     void *to = msc_array_data(*out);

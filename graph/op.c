@@ -22,11 +22,17 @@ int msc_op_n_outputs(enum msc_op op) {
         enum msc_op op;
         int n;
     } rows[] = {
-        {MSC_OP_SPLIT, INT_MAX}, {MSC_OP_TOPK, 2},
-        {MSC_OP_UNIQUE, 4},      {MSC_OP_MAX_POOL_INDICES, 2},
-        {MSC_OP_RNN, 2},         {MSC_OP_GRU, 2},
-        {MSC_OP_LSTM, 3},        {MSC_OP_IF, INT_MAX},
-        {MSC_OP_LOOP, INT_MAX},  {MSC_OP_SCAN, INT_MAX},
+        {MSC_OP_SPLIT, INT_MAX},
+        {MSC_OP_TOPK, 2},
+        {MSC_OP_UNIQUE, 4},
+        {MSC_OP_MAX_POOL_INDICES, 2},
+        {MSC_OP_RNN, 2},
+        {MSC_OP_GRU, 2},
+        {MSC_OP_LSTM, 3},
+        {MSC_OP_IF, INT_MAX},
+        {MSC_OP_LOOP, INT_MAX},
+        {MSC_OP_SCAN, INT_MAX},
+        {MSC_OP_DYNAMIC_QUANTIZE, 3},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].op == op) {

@@ -196,6 +196,31 @@ static void test_graph_onnx_import__layouts(void **state) {
     msc_graph_destroy(g);
 }
 
+// What a model stores as integers with a scale is a weight like any other here.
+static void test_graph_onnx_import__quantised(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("quantised"));
+    assert_string_equal(op_of(g, "to"), "quantize");
+    assert_string_equal(op_of(g, "fro"), "dequantize");
+    assert_int_equal(output_of(g, "to")->dtype, MSC_DTYPE_U8);
+    assert_int_equal(output_of(g, "fro")->dtype, MSC_DTYPE_F32);
+    assert_string_equal(output_of(g, "to")->layout, "NCHW");
+    assert_string_equal(weight_of(g, "to", "scale")->name, "xs");
+    assert_string_equal(weight_of(g, "to", "zero_point")->name, "xz");
+    // (-128 - 1) * 0.5 and (127 + 1) * 0.25.
+    assert_string_equal(op_of(g, "conv"), "msc.conv2d_bias");
+    check_floats(weight_of(g, "conv", "weight"), 2, (const float[]){-64.5f, 32.0f});
+    check_floats(weight_of(g, "conv", "bias"), 2, (const float[]){20000.0f, -6.0f});
+    int32_t factor = msc_graph_joint(g, msc_graph_find_joint(g, "mul"))->operands[1];
+    const struct msc_tensor *made = msc_graph_tensor(g, factor);
+    const struct msc_joint *constant = msc_graph_joint(g, made->producer);
+    assert_int_equal(constant->op, MSC_OP_CONSTANT);
+    check_floats(msc_graph_tensor(g, constant->operands[0]), 3,
+                 (const float[]){-0.25f, -2.0f, 1.75f});
+    assert_int_equal(msc_graph_n_joints(g), 6);
+    msc_graph_destroy(g);
+}
+
 static void test_graph_onnx_import__external_data(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("external"));
@@ -224,6 +249,11 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("huge_weight"), MSC_E_FORMAT, "negative or too large"},
         {MSC_TESTS_MODEL("external_outside"), MSC_E_INVALID, "must lie in the model's own folder"},
         {MSC_TESTS_MODEL("external_short"), MSC_E_FORMAT, "bytes 16 to 32 lie outside"},
+        {MSC_TESTS_MODEL("quantised_scales"), MSC_E_INVALID,
+         "node 'q' (QuantizeLinear): joint 'q' (quantize): scales [3] do not go with [1,2,4] along "
+         "axis 1"},
+        {MSC_TESTS_MODEL("quantised_blocks"), MSC_E_INVALID, "scales [1,2,3] do not go with"},
+        {MSC_TESTS_MODEL("quantised_zeros"), MSC_E_INVALID, "zero points [], expected as many"},
         {MSC_TESTS_FOLDER "/graph/files/make_models.py", MSC_E_FORMAT, "at byte"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -252,6 +282,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_import__windows),
         cmocka_unit_test(test_graph_onnx_import__shared_weights),
         cmocka_unit_test(test_graph_onnx_import__layouts),
+        cmocka_unit_test(test_graph_onnx_import__quantised),
         cmocka_unit_test(test_graph_onnx_import__external_data),
         cmocka_unit_test(test_graph_onnx_import__refusals),
     };

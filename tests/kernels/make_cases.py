@@ -56,8 +56,11 @@ def write_case(name, op, inputs, opset=17, constants=0, n_outputs=1, **attrs):
          for key, x in fed.items()],
         [helper.ValueInfoProto(name=key) for key in out_names], initializers)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    results = run_model(model, fed)
+    save_case(name, model, fed, out_names)
 
+
+def save_case(name, model, fed, out_names):
+    results = run_model(model, fed)
     for i, y in enumerate(results):
         model.graph.output[i].CopyFrom(helper.make_tensor_value_info(
             out_names[i], DTYPES[y.dtype], y.shape))
@@ -70,6 +73,28 @@ def write_case(name, op, inputs, opset=17, constants=0, n_outputs=1, **attrs):
         write_tensor(data, key, fed[key], "input_%d.pb" % i)
     for i, y in enumerate(results):
         write_tensor(data, out_names[i], y, "output_%d.pb" % i)
+
+
+def halves(name, values, shape, signed, in_fields=False):
+    """An initialiser of 4 bits an element, as raw bytes or as numbers."""
+    values = [v & 15 for v in values]
+    values += [0] * (len(values) % 2)
+    packed = bytes(a | b << 4 for a, b in zip(values[::2], values[1::2]))
+    tensor = TensorProto(name=name, dims=shape, data_type=22 if signed else 21)
+    if in_fields:
+        tensor.int32_data.extend(packed)
+    else:
+        tensor.raw_data = packed
+    return tensor
+
+
+def write_chain(name, x, nodes, initializers, opset=21):
+    """A case of several nodes, x to y, with all else constant."""
+    graph = helper.make_graph(
+        nodes, name, [helper.make_tensor_value_info("x", DTYPES[x.dtype], x.shape)],
+        [helper.ValueInfoProto(name="y")], initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    save_case(name, model, {"x": x}, ["y"])
 
 
 def conv_cases():
@@ -167,9 +192,68 @@ def move_cases():
     write_case("concat_int64", "Concat", [whole(0, 9, 2, 3), whole(0, 9, 2, 1)], axis=-1)
 
 
+def quant_cases():
+    wide = np.array([-1e30, -9.5, -0.75, -0.25, 0, 0.25, 0.75, 1.25, 300, 1e30], np.float32)
+    half = np.float32(0.5)
+    write_case("quantize_ties", "QuantizeLinear", [wide, half, np.uint8(3)], opset=10)
+    write_case("quantize_default_type", "QuantizeLinear", [wide, half], opset=13)
+    write_case("quantize_output_type", "QuantizeLinear", [wide, half], opset=21,
+               output_dtype=TensorProto.INT16)
+    write_case("quantize_float16", "QuantizeLinear",
+               [normal(3, 5).astype(np.float16), np.array([0.1, 0.25, 0.3], np.float16),
+                whole(-4, 4, 3, dtype=np.int8)], opset=21, axis=0)
+    write_case("quantize_last_axis", "QuantizeLinear",
+               [normal(2, 3, 4), np.abs(normal(4)) / 50, whole(0, 65536, 4, dtype=np.uint16)],
+               opset=21, axis=-1)
+    write_case("quantize_blocks_inside", "QuantizeLinear",
+               [normal(2, 7, 3), np.abs(normal(2, 3, 3)) / 40, whole(-9, 9, 2, 3, 3, dtype=np.int8)],
+               opset=21, axis=1, block_size=3)
+    write_case("quantize_blocks_last", "QuantizeLinear",
+               [normal(2, 3, 7), np.abs(normal(2, 3, 4)) / 40], opset=21, axis=-1, block_size=2)
+    write_case("dequantize_int32", "DequantizeLinear",
+               [whole(-2**24, 2**24, 3, 4, dtype=np.int32), np.abs(normal(3))], opset=13, axis=0)
+    write_case("dequantize_int16", "DequantizeLinear",
+               [whole(-2**15, 2**15, 2, 3, 2, dtype=np.int16), np.abs(normal(3)),
+                whole(-99, 99, 3, dtype=np.int16)], opset=21, axis=1)
+    write_case("dequantize_float16", "DequantizeLinear",
+               [whole(0, 256, 2, 6, dtype=np.uint8), np.float16(0.37), np.uint8(128)], opset=19)
+    write_case("dequantize_blocks", "DequantizeLinear",
+               [whole(0, 2**16, 5, 4, dtype=np.uint16), np.abs(normal(3, 4)),
+                whole(0, 2**16, 3, 4, dtype=np.uint16)], opset=21, axis=0, block_size=2)
+    for name, x in (("zeros", np.zeros((2, 3), np.float32)), ("above", np.abs(normal(7)) + 1),
+                    ("below", -np.abs(normal(2, 4)) - 1)):
+        write_case("dynamic_quantize_" + name, "DynamicQuantizeLinear", [x], opset=11, n_outputs=3)
+
+    def number(name, value):
+        return numpy_helper.from_array(np.asarray(value, np.float32), name)
+
+    pair = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"])]
+    for signed in (False, True):
+        write_chain("quantize_%sint4" % ("" if signed else "u"), normal(5, 3) * 4, pair,
+                    [number("s", 0.6), halves("z", [-3 if signed else 5], [], signed)])
+    write_chain("dequantize_int4_weight", normal(2, 3), [
+        helper.make_node("DequantizeLinear", ["w", "s", "z"], ["d"], axis=0),
+        helper.make_node("DequantizeLinear", ["v", "t"], ["e"]),
+        helper.make_node("Add", ["d", "e"], ["both"]),
+        helper.make_node("MatMul", ["x", "both"], ["y"])], [
+            halves("w", whole(-8, 8, 15).tolist(), [3, 5], True), number("s", [0.5, 0.25, 0.75]),
+            halves("z", [1, -2, 0], [3], True, in_fields=True),
+            halves("v", whole(0, 16, 15).tolist(), [3, 5], False, in_fields=True),
+            number("t", 0.125)])
+    # Weights that are rounded in the model, from floats.
+    write_chain("quantize_weight", normal(2, 4), [
+        helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"], axis=1),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"], axis=1),
+        helper.make_node("MatMul", ["x", "d"], ["y"])], [
+            number("w", normal(4, 3) * 3), number("s", [0.01, 0.02, 0.4]),
+            numpy_helper.from_array(np.array([0, 5, -7], np.int8), "z")])
+
+
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     conv_cases()
     pool_cases()
     value_cases()
     move_cases()
+    quant_cases()

@@ -169,7 +169,32 @@ save("shared", build(
      node("Gemm", ["f", "m"], ["g"], "gemm", transB=1), node("MatMul", ["g", "m"], ["y"], "matmul")],
     [value("x", [1, 2, 2, 2])], [value("y", None)], [ramp("w", 2, 2, 3, 3), ramp("m", 8, 8)]))
 
+# Weights stored as integers: 8 bits a channel, a bias of 32, and 4 bits; and an activation to and
+# fro.
+nibbles = TensorProto(name="m", data_type=22, dims=[3], raw_data=b"\x8f\x07")  # -1, -8, 7
+save("quantised", build(
+    [node("QuantizeLinear", ["x", "xs", "xz"], ["xq"], "to"),
+     node("DequantizeLinear", ["xq", "xs", "xz"], ["xd"], "fro"),
+     node("DequantizeLinear", ["w", "ws", "wz"], ["wd"], "weight", axis=0),
+     node("DequantizeLinear", ["b", "bs"], ["bd"], "bias", axis=0),
+     node("Conv", ["xd", "wd", "bd"], ["c"], "conv"),
+     node("DequantizeLinear", ["m", "ms"], ["md"], "narrow"), node("Mul", ["c", "md"], ["y"], "mul")],
+    [value("x", ["N", 1, 1, 3])], [value("y", None)],
+    [tensor("xs", 0.5), tensor("xz", 3, np.uint8),
+     tensor("w", [[[[-128]]], [[[127]]]], np.int8), tensor("ws", [0.5, 0.25]),
+     tensor("wz", [1, -1], np.int8), tensor("b", [40000, -3], np.int32), tensor("bs", [0.5, 2]),
+     nibbles, tensor("ms", 0.25)], opset=21))
+
 # What is refused.
+save("quantised_scales", build(
+    [node("QuantizeLinear", ["x", "s"], ["y"], "q", axis=1)], [value("x", [1, 2, 4])],
+    [value("y", None)], [ramp("s", 3)]))
+save("quantised_blocks", build(
+    [node("QuantizeLinear", ["x", "s"], ["y"], "q", axis=-1, block_size=3)],
+    [value("x", [1, 2, 4])], [value("y", None)], [ramp("s", 1, 2, 3)], opset=21))
+save("quantised_zeros", build(
+    [node("QuantizeLinear", ["x", "s", "z"], ["y"], "q", axis=1)], [value("x", [1, 2, 4])],
+    [value("y", None)], [ramp("s", 2), tensor("z", 0, np.uint8)]))
 conv = node("Conv", ["x", "w"], ["y"], "conv")
 io = ([value("x", [1, 1, 4, 4])], [value("y", None)])
 save("nan", build([conv], *io, [tensor("w", [[[[1.0, 2.0, float("nan")]]]])]))

@@ -1,0 +1,66 @@
+#include "graph/linear_quant.h"
+
+static bool is_one(int n_dims, const int64_t dims[]) {
+    return msc_dims_product(n_dims, dims) == 1;
+}
+
+static enum msc_status fail_shape(const struct msc_joint *joint, int n_dims, const int64_t dims[],
+                                  int n_scale_dims, const int64_t scale_dims[]) {
+    char text[MSC_DIMS_TEXT_BYTES], scale_text[MSC_DIMS_TEXT_BYTES];
+    return MSC_FAIL(MSC_E_INVALID, "joint '%s' (%s): scales %s do not go with %s along axis %s",
+                    joint->name, msc_op_info(joint->op)->name,
+                    msc_dims_format(scale_text, n_scale_dims, scale_dims),
+                    msc_dims_format(text, n_dims, dims), msc_joint_attr(joint, "axis"));
+}
+
+enum msc_status msc_linear_quant_init(struct msc_linear_quant *out, const struct msc_joint *joint,
+                                      int n_dims, const int64_t dims[], int n_scale_dims,
+                                      const int64_t scale_dims[]) {
+    int64_t axis = 0, block = 0;
+    *out = (struct msc_linear_quant){0};
+    bool is_known =
+        msc_joint_attr_i64(joint, "axis", &axis) && msc_joint_attr_i64(joint, "block_size", &block);
+    axis += axis < 0 ? n_dims : 0;
+    bool is_blocked = block > 0 && n_scale_dims == n_dims;
+    if (!is_blocked && is_one(n_scale_dims, scale_dims)) {
+        return MSC_OK;
+    }
+    if (!is_known || axis < 0 || axis >= n_dims || block < 0 || (block > 0 && !is_blocked)) {
+        return fail_shape(joint, n_dims, dims, n_scale_dims, scale_dims);
+    }
+    out->length = dims[axis];
+    out->inner = msc_dims_product(n_dims - (int)axis - 1, dims + axis + 1);
+    out->block = block;
+    out->n_blocks = is_blocked ? (dims[axis] + block - 1) / block : dims[axis];
+    bool fits = is_blocked || n_scale_dims == 1;
+    for (int i = 0; fits && i < n_scale_dims; i++) {
+        int64_t expected = i == axis || !is_blocked ? out->n_blocks : dims[i];
+        fits = scale_dims[i] == expected;
+    }
+    return fits ? MSC_OK : fail_shape(joint, n_dims, dims, n_scale_dims, scale_dims);
+}
+
+int64_t msc_linear_quant_run(const struct msc_linear_quant *m, int64_t i, int64_t n,
+                             int64_t *scale) {
+    if (m->length == 0) {
+        *scale = 0;
+        return n - i;
+    }
+    int64_t at = i / m->inner % m->length, behind = i % m->inner;
+    if (m->block == 0) {
+        *scale = at;
+        return m->inner - behind;
+    }
+    int64_t outer = i / (m->inner * m->length);
+    int64_t left = m->block - at % m->block;
+    *scale = (outer * m->n_blocks + at / m->block) * m->inner + behind;
+    return m->inner > 1 ? 1 : left < m->length - at ? left : m->length - at;
+}
+
+void msc_linear_quant_limits(float *low, float *high, enum msc_dtype dtype, int64_t bits) {
+    bool is_signed = dtype == MSC_DTYPE_I8 || dtype == MSC_DTYPE_I16;
+    int64_t width = bits > 0 ? bits : 8 * (int64_t)msc_dtype_bytes(dtype);
+    int64_t half = (int64_t)1 << (width - 1);
+    *low = is_signed ? (float)-half : 0;
+    *high = (float)(is_signed ? half - 1 : 2 * half - 1);
+}

@@ -1,0 +1,2 @@
+
+By0JÐÄ*LÐPKNóPÿPjQPFMÐDÔMQ

@@ -1,0 +1,1 @@
+By0J0"ŠpFsÛ›FŠb°Ä‡;ÕBnØÉEv•fÅI]BF2£†FFAÍD.õ<ÄŒ¾E–RMÅ
