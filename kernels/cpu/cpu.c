@@ -210,6 +210,12 @@ static bool cpu_quantizes(const struct msc_backend *base, const struct msc_step 
     return p->has_forms;
 }
 
+static bool cpu_moves(const struct msc_backend *base, const struct msc_step *step) {
+    (void)base;
+    const struct prepared *p = step->kernel;
+    return p->has_forms && p->family->moves && p->family->moves(p->kernel);
+}
+
 // ---- Memory -----------------------------------------------------------------------------------
 
 static void *cpu_allocate(struct msc_backend *b, size_t n_bytes) {
@@ -250,6 +256,7 @@ const struct msc_backend_def msc_backend_cpu = {
     .release_weights = cpu_release_weights,
     .run = cpu_run,
     .quantizes = cpu_quantizes,
+    .moves = cpu_moves,
     .quantize = msc_cpu_quantize,
     .memory_is_host = true,
     .allocate = cpu_allocate,

@@ -64,6 +64,7 @@ struct msc_cpu_family {
     // Runs obey call->quantized. Others need not know: their whole output is made in memory of the
     // thread first.
     bool quantizes;
+    bool (*moves)(const void *kernel); // as msc_backend_def.moves; optional
     // Optional: default none are needed.
     enum msc_status (*weights)(void *kernel, struct msc_cpu_backend *b,
                                const struct msc_quant *edit, void **out, size_t *n_bytes);

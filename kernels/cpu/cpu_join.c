@@ -8,7 +8,7 @@ struct part {
     struct msc_move move;
     const void *constant; // a part that is known beforehand, in plain layout
     int32_t index;        // of the step's inputs or outputs
-    size_t offset_bytes;  // in the joined tensor
+    int64_t offset;       // elements, in the joined tensor
 };
 
 struct kernel {
@@ -84,7 +84,7 @@ static enum msc_status concat_prepare(void **out, struct msc_cpu_backend *b,
             dims = v->dims;
             layout = v->layout;
         }
-        p->offset_bytes = (size_t)(at * to[axis]) * msc_dtype_bytes(y->dtype);
+        p->offset = at * to[axis];
         msc_cpu_strides(from, y->n_dims, dims, layout);
         msc_move_set(&p->move, msc_dtype_bytes(y->dtype), y->n_dims, dims, y->layout, from, to);
         at += dims[axis];
@@ -98,12 +98,25 @@ static enum msc_status concat_run(void *kernel, struct msc_cpu_backend *b,
     (void)b;
     (void)thread;
     const struct kernel *k = kernel;
+    size_t bytes = msc_dtype_bytes(call->outputs[0].dtype);
     for (int32_t i = 0; i < k->n_parts; i++) {
         const struct part *p = &k->parts[i];
-        msc_move_run(&p->move, (char *)call->outputs[0].data + p->offset_bytes,
+        struct msc_move move = p->move;
+        move.bytes = bytes;
+        msc_move_run(&move, (char *)call->outputs[0].data + (size_t)p->offset * bytes,
                      p->constant ? p->constant : call->inputs[p->index].data);
     }
     return MSC_OK;
+}
+
+static bool concat_moves(const void *kernel) {
+    const struct kernel *k = kernel;
+    for (int32_t i = 0; i < k->n_parts; i++) {
+        if (k->parts[i].constant) {
+            return false;
+        }
+    }
+    return true;
 }
 
 const struct msc_cpu_family msc_cpu_concat = {
@@ -113,6 +126,7 @@ const struct msc_cpu_family msc_cpu_concat = {
     .prepare = concat_prepare,
     .release = release,
     .run = concat_run,
+    .moves = concat_moves,
 };
 
 // ---- Split ------------------------------------------------------------------------------------
@@ -134,7 +148,7 @@ static enum msc_status split_prepare(void **out, struct msc_cpu_backend *b,
     for (int32_t i = 0; i < step->n_outputs; i++) {
         const struct msc_value *y = &plan->values[step->outputs[i]];
         k->parts[i].index = i;
-        k->parts[i].offset_bytes = (size_t)(at * from[axis]) * msc_dtype_bytes(x->dtype);
+        k->parts[i].offset = at * from[axis];
         msc_cpu_strides(to, y->n_dims, y->dims, y->layout);
         msc_move_set(&k->parts[i].move, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout,
                      from, to);
@@ -152,7 +166,7 @@ static enum msc_status split_run(void *kernel, struct msc_cpu_backend *b,
     for (int32_t i = 0; i < k->n_parts; i++) {
         const struct part *p = &k->parts[i];
         msc_move_run(&p->move, call->outputs[p->index].data,
-                     (const char *)call->inputs[0].data + p->offset_bytes);
+                     (const char *)call->inputs[0].data + (size_t)p->offset * p->move.bytes);
     }
     return MSC_OK;
 }

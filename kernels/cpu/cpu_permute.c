@@ -135,8 +135,15 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
                            int thread) {
     (void)b;
     (void)thread;
-    msc_move_run(kernel, call->outputs[0].data, call->inputs[0].data);
+    struct msc_move move = *(const struct msc_move *)kernel;
+    move.bytes = msc_dtype_bytes(call->outputs[0].dtype);
+    msc_move_run(&move, call->outputs[0].data, call->inputs[0].data);
     return MSC_OK;
+}
+
+static bool moves(const void *kernel) {
+    (void)kernel;
+    return true;
 }
 
 const struct msc_cpu_family msc_cpu_permute = {
@@ -146,4 +153,5 @@ const struct msc_cpu_family msc_cpu_permute = {
     .prepare = prepare,
     .release = release,
     .run = run,
+    .moves = moves,
 };

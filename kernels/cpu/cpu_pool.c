@@ -159,11 +159,55 @@ MSC_SIMD static void mean_taps(float *restrict out, const float *restrict x,
     }
 }
 
+// ---- Bytes ------------------------------------------------------------------------------------
+
+// The order of integers is that of the numbers they stand for. With `flip` 0x80 they are int8.
+enum { BYTES = 64 };
+
+MSC_SIMD static void max_bytes(uint8_t *restrict out, const uint8_t *restrict x,
+                               const int64_t offsets[], int64_t n, uint8_t flip) {
+    uint8_t max[BYTES] = {0};
+    for (int64_t k = 0; k < n; k++) {
+        const uint8_t *from = x + offsets[k];
+#pragma omp simd
+        for (int i = 0; i < BYTES; i++) {
+            uint8_t value = from[i] ^ flip;
+            max[i] = value > max[i] ? value : max[i];
+        }
+    }
+    for (int i = 0; i < BYTES; i++) {
+        out[i] = max[i] ^ flip;
+    }
+}
+
+MSC_SIMD static void max_some_bytes(uint8_t *restrict out, const uint8_t *restrict x,
+                                    const int64_t offsets[], int64_t n, int64_t channels,
+                                    uint8_t flip) {
+    memcpy(out, x + offsets[0], (size_t)channels);
+    for (int64_t k = 1; k < n; k++) {
+        const uint8_t *from = x + offsets[k];
+        for (int64_t i = 0; i < channels; i++) {
+            out[i] = (from[i] ^ flip) > (out[i] ^ flip) ? from[i] : out[i];
+        }
+    }
+}
+
+static void max_byte_taps(uint8_t *out, const uint8_t *x, const int64_t offsets[], int64_t n,
+                          int64_t channels, uint8_t flip) {
+    int64_t c = 0;
+    for (; c + BYTES <= channels; c += BYTES) {
+        max_bytes(out + c, x + c, offsets, n, flip);
+    }
+    if (c < channels && n > 0) {
+        max_some_bytes(out + c, x + c, offsets, n, channels - c, flip);
+    }
+}
+
 // ---- Positions one by one ---------------------------------------------------------------------
 
-// All channels of one output position. `offsets` has room for every tap.
-static void pool_position(const struct kernel *k, float *out, const float *image, int64_t y,
-                          int64_t x, int64_t offsets[]) {
+// Where the taps of a window begin in its image, in elements. Returns how many there are;
+// `offsets` has room for all.
+static int64_t find_taps(const struct kernel *k, int64_t y, int64_t x, int64_t offsets[]) {
     const struct axis *rows = &k->axes[0], *cols = &k->axes[1];
     int64_t first_y = y * rows->stride - rows->pad_begin;
     int64_t first_x = x * cols->stride - cols->pad_begin;
@@ -176,6 +220,16 @@ static void pool_position(const struct kernel *k, float *out, const float *image
             offsets[n++] = at * k->channels;
         }
     }
+    return n;
+}
+
+// All channels of one output position.
+static void pool_position(const struct kernel *k, float *out, const float *image, int64_t y,
+                          int64_t x, int64_t offsets[]) {
+    const struct axis *rows = &k->axes[0], *cols = &k->axes[1];
+    int64_t first_y = y * rows->stride - rows->pad_begin;
+    int64_t first_x = x * cols->stride - cols->pad_begin;
+    int64_t n = find_taps(k, y, x, offsets);
     if (k->is_max) {
         max_taps(out, image, offsets, n, k->channels);
         return;
@@ -242,6 +296,37 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
     }
 }
 
+static void run_bytes(const struct kernel *k, const struct msc_call *call, int64_t offsets[]) {
+    const uint8_t *image = call->inputs[0].data;
+    uint8_t *out = call->outputs[0].data;
+    uint8_t flip = call->inputs[0].quant->low < 0 ? 0x80 : 0;
+    for (int64_t n = 0; n < k->batch; n++) {
+        for (int64_t y = 0; y < k->axes[0].out; y++) {
+            for (int64_t x = 0; x < k->axes[1].out; x++) {
+                int64_t n_taps = find_taps(k, y, x, offsets);
+                max_byte_taps(out, image, offsets, n_taps, k->channels, flip);
+                out += k->channels;
+            }
+        }
+        image += k->axes[0].in * k->axes[1].in * k->channels;
+    }
+}
+
+// Every window has a tap, so that no output is the least float there is.
+static bool moves(const void *kernel) {
+    const struct kernel *k = kernel;
+    bool has_taps = k->is_max;
+    for (int i = 0; i < 2; i++) {
+        for (int64_t o = 0; has_taps && o < k->axes[i].out; o++) {
+            int64_t begin, end;
+            const struct axis *a = &k->axes[i];
+            tap_range(&begin, &end, o * a->stride - a->pad_begin, a, a->in);
+            has_taps = end > begin;
+        }
+    }
+    return has_taps;
+}
+
 static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread) {
     const struct kernel *k = kernel;
@@ -251,6 +336,10 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
     int64_t n_taps = k->axes[0].kernel * k->axes[1].kernel;
     void *offsets;
     MSC_TRY(msc_cpu_get_scratch(&offsets, b, thread, (size_t)n_taps * sizeof(int64_t)));
+    if (call->outputs[0].quant) {
+        run_bytes(k, call, offsets);
+        return MSC_OK;
+    }
     for (int64_t n = 0; n < k->batch; n++) {
         for (int64_t y = 0; y < k->axes[0].out; y++) {
             if (by_row) {
@@ -273,4 +362,5 @@ const struct msc_cpu_family msc_cpu_pool = {
     .prepare = prepare,
     .release = release,
     .run = run,
+    .moves = moves,
 };

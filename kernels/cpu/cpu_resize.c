@@ -13,6 +13,7 @@ struct kernel {
     struct msc_resize_taps *taps;
     const struct msc_resize_taps *by_axis[MSC_MAX_DIMS];
     int64_t slots; // rows kept at a time: as many as an output row is made of
+    bool copies;   // every output element is one of the input's
 };
 
 // The call that the taps are found by: shapes only.
@@ -93,6 +94,10 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     for (int64_t i = 0; i < k->out_rows; i++) {
         k->slots = k->by_axis[2][i].n > k->slots ? k->by_axis[2][i].n : k->slots;
     }
+    k->copies = k->slots == 1;
+    for (int64_t i = 0; i < k->out_cols; i++) {
+        k->copies = k->copies && k->by_axis[3][i].n == 1;
+    }
     *out = k;
     return MSC_OK;
 }
@@ -171,9 +176,46 @@ static void resize_image(const struct kernel *k, float out[], const float image[
     }
 }
 
+// Elements of any size, by nearest neighbours.
+static void copy_image(const struct kernel *k, char *out, const char *image, size_t bytes) {
+    size_t position = (size_t)k->channels * bytes, row = position * (size_t)k->out_cols;
+    for (int64_t y = 0; y < k->out_rows; y++) {
+        char *to = out + (size_t)y * row;
+        int64_t from = k->by_axis[2][y].at[0];
+        if (y > 0 && k->by_axis[2][y - 1].at[0] == from) {
+            memcpy(to, to - row, row);
+            continue;
+        }
+        for (int64_t x = 0; x < k->out_cols; x++) {
+            memcpy(to + (size_t)x * position,
+                   image + (size_t)(from * k->in_cols + k->by_axis[3][x].at[0]) * position,
+                   position);
+        }
+    }
+}
+
+static void copy_images(const struct kernel *k, const struct msc_call *call) {
+    size_t bytes = msc_dtype_bytes(call->outputs[0].dtype);
+    size_t in = (size_t)(k->in_rows * k->in_cols * k->channels) * bytes;
+    size_t out = (size_t)(k->out_rows * k->out_cols * k->channels) * bytes;
+    for (int64_t n = 0; n < k->batch; n++) {
+        copy_image(k, (char *)call->outputs[0].data + (size_t)n * out,
+                   (const char *)call->inputs[0].data + (size_t)n * in, bytes);
+    }
+}
+
+static bool moves(const void *kernel) {
+    const struct kernel *k = kernel;
+    return k->copies;
+}
+
 static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread) {
     const struct kernel *k = kernel;
+    if (k->copies) {
+        copy_images(k, call);
+        return MSC_OK;
+    }
     const float *image = call->inputs[0].data;
     float *out = call->outputs[0].data;
     size_t row_bytes = msc_cpu_round_up((size_t)(k->out_cols * k->channels) * sizeof(float));
@@ -198,4 +240,5 @@ const struct msc_cpu_family msc_cpu_resize = {
     .prepare = prepare,
     .release = release,
     .run = run,
+    .moves = moves,
 };

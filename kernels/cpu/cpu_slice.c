@@ -9,7 +9,6 @@
 struct kernel {
     struct msc_move move;
     int64_t in_first, out_first; // elements
-    size_t bytes;                // of an element
     int64_t n_out;
     bool fills; // the output beforehand
     float value;
@@ -24,20 +23,29 @@ static enum msc_status create(struct kernel **out, const struct msc_value *y) {
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
     }
-    k->bytes = msc_dtype_bytes(y->dtype);
     k->n_out = msc_dims_product(y->n_dims, y->dims);
     *out = k;
     return MSC_OK;
 }
 
-MSC_SIMD static void fill(float out[], int64_t n, float value) {
+MSC_SIMD static void fill_floats(float out[], int64_t n, float value) {
     for (int64_t i = 0; i < n; i++) {
         out[i] = value;
     }
 }
 
+static void fill(const struct msc_view *out, int64_t first, int64_t n, float value) {
+    if (!out->quant) {
+        fill_floats((float *)out->data + first, n, value);
+        return;
+    }
+    const struct msc_quant *q = out->quant;
+    memset((char *)out->data + first,
+           msc_quantize_value(value, q->scales[0], q->zero_points[0], q->low, q->high), (size_t)n);
+}
+
 // Fills what the move leaves out: between rows that lie one behind the other in the output.
-static void fill_gaps(const struct kernel *k, float out[]) {
+static void fill_gaps(const struct kernel *k, const struct msc_view *out) {
     const struct msc_move *m = &k->move;
     int last = m->n_dims - 1;
     bool has_rows = last >= 0 && m->out[last] == 1;
@@ -50,10 +58,10 @@ static void fill_gaps(const struct kernel *k, float out[]) {
             to += rest % m->dims[d] * m->out[d];
             rest /= m->dims[d];
         }
-        fill(out + filled, to - filled, k->value);
+        fill(out, filled, to - filled, k->value);
         filled = to + n_row;
     }
-    fill(out + filled, k->n_out - filled, k->value);
+    fill(out, filled, k->n_out - filled, k->value);
 }
 
 static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
@@ -61,13 +69,20 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
     (void)b;
     (void)thread;
     const struct kernel *k = kernel;
-    char *to = call->outputs[0].data;
+    struct msc_move move = k->move;
+    move.bytes = msc_dtype_bytes(call->outputs[0].dtype);
     if (k->fills) {
-        fill_gaps(k, call->outputs[0].data);
+        fill_gaps(k, &call->outputs[0]);
     }
-    msc_move_run(&k->move, to + k->out_first * (int64_t)k->bytes,
-                 (const char *)call->inputs[0].data + k->in_first * (int64_t)k->bytes);
+    msc_move_run(&move, (char *)call->outputs[0].data + k->out_first * (int64_t)move.bytes,
+                 (const char *)call->inputs[0].data + k->in_first * (int64_t)move.bytes);
     return MSC_OK;
+}
+
+// Padding other than with zeros would be quantised as well.
+static bool moves(const void *kernel) {
+    const struct kernel *k = kernel;
+    return !k->fills || k->value == 0.0f;
 }
 
 // ---- Slice ------------------------------------------------------------------------------------
@@ -128,7 +143,7 @@ static enum msc_status slice_prepare(void **out, struct msc_cpu_backend *b,
         k->in_first += begin * in[axis];
         in[axis] *= s.steps[i];
     }
-    msc_move_set(&k->move, k->bytes, y->n_dims, y->dims, y->layout, in, to);
+    msc_move_set(&k->move, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
     *out = k;
     return MSC_OK;
 }
@@ -140,6 +155,7 @@ const struct msc_cpu_family msc_cpu_slice = {
     .prepare = slice_prepare,
     .release = release,
     .run = run,
+    .moves = moves,
 };
 
 // ---- Pad --------------------------------------------------------------------------------------
@@ -184,7 +200,7 @@ static enum msc_status pad_prepare(void **out, struct msc_cpu_backend *b,
     for (int i = 0; i < x->n_dims; i++) {
         k->out_first += widths[i] * to[i];
     }
-    msc_move_set(&k->move, k->bytes, y->n_dims, x->dims, y->layout, in, to);
+    msc_move_set(&k->move, msc_dtype_bytes(y->dtype), y->n_dims, x->dims, y->layout, in, to);
     *out = k;
     return MSC_OK;
 }
@@ -196,4 +212,5 @@ const struct msc_cpu_family msc_cpu_pad = {
     .prepare = pad_prepare,
     .release = release,
     .run = run,
+    .moves = moves,
 };

@@ -86,8 +86,22 @@ static void transpose_narrow4(uint32_t *out, int64_t out_row, const uint32_t *in
     }
 }
 
+static void copy_bytes(const struct msc_move *m, int a, int b, char *out, const char *in) {
+    for (int64_t i = 0; i < m->dims[a]; i++) {
+        char *to = out + i * m->out[a];
+        const char *from = in + i * m->in[a];
+        for (int64_t k = 0; k < m->dims[b]; k++) {
+            to[k * m->out[b]] = from[k * m->in[b]];
+        }
+    }
+}
+
 // Any size of element; any of the strides may be other than 1.
 static void copy_plane(const struct msc_move *m, int a, int b, char *out, const char *in) {
+    if (m->bytes == 1) {
+        copy_bytes(m, a, b, out, in);
+        return;
+    }
     for (int64_t i = 0; i < m->dims[a]; i++) {
         for (int64_t k = 0; k < m->dims[b]; k++) {
             memcpy(out + (i * m->out[a] + k * m->out[b]) * (int64_t)m->bytes,
