@@ -10,15 +10,19 @@
 
 #define FILES MSC_TESTS_FOLDER "/cli/files/"
 
-static struct msc_model *open_tiny(int n_threads, bool is_single) {
+static struct msc_model *open_model(const char *path, int n_threads, bool is_single) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
     struct msc_model *m = NULL;
     o.device = "cpu";
     o.n_threads = n_threads;
     o.is_single = is_single;
     o.memory_bytes = 64 << 20;
-    assert_ok(msc_model_open(&m, FILES "tiny.onnx", &o));
+    assert_ok(msc_model_open(&m, path, &o));
     return m;
+}
+
+static struct msc_model *open_tiny(int n_threads, bool is_single) {
+    return open_model(FILES "tiny.onnx", n_threads, is_single);
 }
 
 static void test_pipeline_model__inputs(void **state) {
@@ -33,31 +37,44 @@ static void test_pipeline_model__inputs(void **state) {
     msc_model_close(m);
 }
 
-// Within float32's rounding of what ONNX Runtime gives, whatever the threads.
-static void test_pipeline_model__outputs(void **state) {
-    (void)state;
+// Runs a model on x.npy; its output must be that of the file within float32's rounding.
+static void check_output(const char *model, const char *expected, int n_threads, bool is_single) {
     struct msc_array *x = NULL;
     struct msc_array *y = NULL;
+    struct msc_model *m = open_model(model, n_threads, is_single);
     assert_ok(msc_npy_load(&x, FILES "x.npy"));
-    assert_ok(msc_npy_load(&y, FILES "outputs.npy"));
-    for (int i = 0; i < 3; i++) {
-        struct msc_model *m = open_tiny(i == 1 ? 2 : 1, i == 2);
-        struct msc_model_run run = {.inputs = (const struct msc_array *const[]){x}, .repeat = 3};
-        assert_ok(msc_model_run(m, &run));
-        assert_int_equal(run.n_outputs, 1);
-        assert_int_equal(msc_array_n_elements(run.outputs[0]), msc_array_n_elements(y));
-        for (int64_t k = 0; k < msc_array_n_elements(y); k++) {
-            double found = msc_array_get_double(run.outputs[0], k);
-            double truth = msc_array_get_double(y, k);
-            assert_true(fabs(found - truth) < 1e-6);
-        }
-        assert_true(run.microseconds[0] > 0);
-        assert_true(run.microseconds[0] <= run.microseconds[2]);
-        msc_model_run_finish(&run);
-        msc_model_close(m);
+    assert_ok(msc_npy_load(&y, expected));
+    struct msc_model_run run = {.inputs = (const struct msc_array *const[]){x}, .repeat = 3};
+    assert_ok(msc_model_run(m, &run));
+    assert_int_equal(run.n_outputs, 1);
+    assert_int_equal(msc_array_n_elements(run.outputs[0]), msc_array_n_elements(y));
+    for (int64_t k = 0; k < msc_array_n_elements(y); k++) {
+        double found = msc_array_get_double(run.outputs[0], k);
+        double truth = msc_array_get_double(y, k);
+        assert_true(fabs(found - truth) < 1e-6);
     }
+    assert_true(run.microseconds[0] > 0);
+    assert_true(run.microseconds[0] <= run.microseconds[2]);
+    msc_model_run_finish(&run);
+    msc_model_close(m);
     msc_array_release(x);
     msc_array_release(y);
+}
+
+// What ONNX Runtime gives, whatever the threads.
+static void test_pipeline_model__outputs(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        check_output(FILES "tiny.onnx", FILES "outputs.npy", i == 1 ? 2 : 1, i == 2);
+    }
+}
+
+// What was exported quantised is a model like any other.
+static void test_pipeline_model__quantised_outputs(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        check_output(FILES "tiny_4.onnx", FILES "outputs_4.npy", 1, i == 1);
+    }
 }
 
 static void test_pipeline_model__named_tensors(void **state) {
@@ -125,6 +142,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pipeline_model__inputs),
         cmocka_unit_test(test_pipeline_model__outputs),
+        cmocka_unit_test(test_pipeline_model__quantised_outputs),
         cmocka_unit_test(test_pipeline_model__named_tensors),
         cmocka_unit_test(test_pipeline_model__dataset),
         cmocka_unit_test(test_pipeline_model__refused),

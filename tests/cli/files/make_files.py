@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 """Makes the model and arrays of the command-line tests; needs numpy, onnx and onnxruntime.
 
-    make_files.py
+    make_files.py MSCGYM
 
 tiny.onnx: x [N,1,4,4] -> 3x3 convolution to 2 channels, Relu, Flatten, Gemm to y [N,3].
-outputs.npy is what ONNX Runtime makes of the first two samples of inputs.npz.
+outputs.npy is what ONNX Runtime makes of the first two samples of inputs.npz. tiny_4.onnx is what
+mscgym exports of it with 4 bits everywhere, outputs_4.npy what ONNX Runtime makes of that, without
+optimising it.
 """
+import json
 import os
+import subprocess
+import sys
+import tempfile
 
 import numpy
 import onnx
@@ -43,6 +49,25 @@ def make(weight, op="Relu"):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
 
 
+def export_4(mscgym):
+    """The uniform plan of 4 bits: weights stored in 4 bits, activations clipped to 16 steps."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = {"workspace": folder, "model": os.path.join(HERE, "tiny.onnx"),
+                  "dataset": {"inputs": os.path.join(HERE, "inputs.npz")},
+                  "quantize": {"gym": [{"record": "r.jsonl", "env": {"choices": [{"bits": 4}]},
+                                        "agent": {"type": "random"}, "budget": {"trials": 1}}]}}
+        path = os.path.join(folder, "c.json")
+        with open(path, "w") as file:
+            json.dump(config, file)
+        subprocess.run([mscgym, "search", path, "--quiet"], check=True, capture_output=True)
+        out = os.path.join(HERE, "tiny_4.onnx")
+        subprocess.run([mscgym, "export", os.path.join(folder, "r.jsonl"), "--trial", "0", "-o",
+                        out], check=True)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(out, options, providers=["CPUExecutionProvider"])
+
+
 def main():
     rng = numpy.random.default_rng(0)
     weight = rng.normal(size=(2, 1, 3, 3)).astype("float32")
@@ -64,7 +89,9 @@ def main():
     y = session.run(None, {"x": x})[0]
     numpy.save(os.path.join(HERE, "outputs.npy"), y[:2])
     numpy.save(os.path.join(HERE, "labels.npy"), y.argmax(1).astype("int64"))
-    print(y[:2])
+    y_4 = export_4(sys.argv[1]).run(None, {"x": x[:2]})[0]
+    numpy.save(os.path.join(HERE, "outputs_4.npy"), y_4)
+    print(y[:2], y_4)
 
 
 if __name__ == "__main__":
