@@ -389,6 +389,43 @@ static void check_quantizing(const struct runner *r, const struct msc_step *s,
     r->b->def->release_memory(r->b, other.data, 0);
 }
 
+static void quantise_view(const struct runner *r, struct msc_view *v, const struct msc_quant *q) {
+    struct msc_view floats = *v;
+    v->dtype = msc_quant_is_integer(q) ? msc_quant_dtype(q) : MSC_DTYPE_F32;
+    v->quant = msc_quant_is_integer(q) ? q : NULL;
+    v->data = allocate(r, msc_view_n_bytes(v));
+    assert_ok(r->b->def->quantize(r->b, &floats, v, q, 0));
+}
+
+// Steps that move elements give the form of the output from that of the inputs.
+static void check_moving(const struct runner *r, const struct msc_step *s,
+                         const struct msc_call *call) {
+    struct form forms[N_FORMS];
+    struct msc_quantized quantized[N_FORMS];
+    struct msc_view inputs[MSC_STEP_MAX_INPUTS];
+    if (!r->b->def->moves || !r->b->def->moves(r->b, s) ||
+        msc_view_n_elements(&call->outputs[0]) == 0) {
+        return;
+    }
+    make_forms(forms, quantized, r, &call->outputs[0]);
+    for (int f = 0; f < N_FORMS; f++) {
+        struct msc_call moving = *call;
+        for (int32_t i = 0; i < s->n_inputs; i++) {
+            inputs[i] = call->inputs[i];
+            quantise_view(r, &inputs[i], quantized[f].quant);
+        }
+        moving.inputs = inputs;
+        moving.outputs = &quantized[f].view;
+        assert_ok(r->b->def->run(r->b, s, &moving, 1, 0));
+        check_forms(r, &forms[f], &quantized[f], 1);
+        for (int32_t i = 0; i < s->n_inputs; i++) {
+            r->b->def->release_memory(r->b, inputs[i].data, 0);
+        }
+        r->b->def->release_memory(r->b, forms[f].expected.data, 0);
+        r->b->def->release_memory(r->b, quantized[f].view.data, 0);
+    }
+}
+
 // Calls that differ in formats and weights give the same together as alone. `call` is one of them;
 // the other reads floats and the float weights.
 static void check_together(const struct runner *r, const struct msc_step *s,
@@ -461,6 +498,7 @@ static void run_step(struct runner *r, struct msc_step *s) {
     // Software drivers take their time: there large steps are run as they are, no more.
     if (r->b != vulkan || (s->macs < 5e6 && msc_view_n_elements(&outputs[0]) < 50000)) {
         check_quantizing(r, s, &call);
+        check_moving(r, s, &call);
         check_together(r, s, &call);
     }
     if (s->n_joints > 0) {
