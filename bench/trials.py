@@ -25,12 +25,12 @@ import worker
 # One pass over the sites is over at once where the network is small: digits gets more choices.
 FEW = [{"bits": b} for b in (8, 6, 4)]
 MANY = [{"bits": b, "scale": s} for b in range(8, 1, -1) for s in (1.0, 1.05, 1.1, 1.15, 1.2)]
-MODELS = {  # images, our batch (None: the default), the peers' batch, choices
-    "mlsd-tiny": (8, None, 8, FEW),
-    "ocr-rec": (8, None, 8, FEW),
-    "resnet18": (8, None, 8, FEW),
-    "mobilenet_v2": (8, None, 8, FEW),
-    "digits": (64, 64, 64, MANY),
+MODELS = {  # images, our batch (None: the default), batches the peers may take, choices
+    "mlsd-tiny": (8, None, (8, 1), FEW),
+    "ocr-rec": (8, None, (8, 1), FEW),
+    "resnet18": (8, None, (8, 1), FEW),
+    "mobilenet_v2": (8, None, (8, 1), FEW),
+    "digits": (64, 64, (64,), MANY),
 }
 GREEDY = {"type": "grid_search", "mode": "greedy", "changes": "all"}
 AGENTS = {  # agent, bounds, trials (None: one pass over the sites)
@@ -46,7 +46,7 @@ class Bench:
 
     def __init__(self, options, folder, name, agent):
         self.options, self.name, self.agent = options, name, agent
-        images, batch, self.peer_batch, choices = MODELS[name]
+        images, batch, self.batches, choices = MODELS[name]
         settings, bounds, trials = AGENTS[agent]
         self.folder = os.path.join(folder, f"{name}_{agent}")
         os.makedirs(self.folder)
@@ -87,7 +87,7 @@ class Bench:
                        stdout=subprocess.DEVNULL)
         data = os.path.join(self.folder, "peer.npy")
         numpy.save(data, self.values)
-        return {"model": model, "inputs": data, "batch": self.peer_batch,
+        return {"model": model, "inputs": data, "batches": self.batches,
                 "record": self.search.record}
 
     def measure(self):
@@ -152,7 +152,7 @@ def summarise(rows):
     groups = {}
     for r in rows:
         if r["model"] != "digits" and r["ratio"] is not None:
-            kind = r["peer"].rsplit(",", 1)[0]
+            kind = next((k for k in worker.KINDS if r["peer"].startswith(k)), r["peer"])
             groups.setdefault((r["bench"], r["agent"], kind), []).append(r["ratio"])
     print("\n| bench | agent | peer | networks | geometric mean | least |\n|---|---|---|---|---|---|")
     for (bench, agent, kind), ratios in groups.items():
