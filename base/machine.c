@@ -76,3 +76,12 @@ uint64_t msc_machine_resident_bytes(void) {
     fclose(file);
     return (uint64_t)n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
+
+char *msc_machine_cache_folder(struct msc_arena *arena) {
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    // Relative paths do not count, as the XDG rules have it.
+    if (cache && cache[0] == '/') {
+        return msc_path_join(arena, cache, "mscgym");
+    }
+    return home && home[0] == '/' ? msc_path_join(arena, home, ".cache/mscgym") : NULL;
+}

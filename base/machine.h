@@ -1,4 +1,4 @@
-// What the machine has: threads and memory for this process.
+// What the machine has for this process: threads, memory, a folder for what can be made again.
 #ifndef MSC_BASE_MACHINE_H
 #define MSC_BASE_MACHINE_H
 
@@ -14,6 +14,10 @@ int msc_machine_n_threads(void);
 uint64_t msc_machine_free_bytes(void);
 // Memory that this process holds now; 0: unknown.
 uint64_t msc_machine_resident_bytes(void);
+
+struct msc_arena;
+// $XDG_CACHE_HOME/mscgym or ~/.cache/mscgym, which need not be there; NULL when neither is known.
+char *msc_machine_cache_folder(struct msc_arena *arena);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
 _mscgym() {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="search resume show verify export run graph config envs agents devices"
+    local commands="search resume show verify export run graph config envs agents devices tune"
     local basic="--json --quiet --help"
     local models="--device --threads --memory --bind"
     local options=""
@@ -41,6 +41,7 @@ _mscgym() {
     run) options="--input --output --tensor --strategy --repeat $models" ;;
     graph) options="--prototxt --placement --sites $models" ;;
     config) options="--show" ;;
+    tune) options="--device --time" ;;
     esac
     if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options $basic" -- "$current")

@@ -111,6 +111,7 @@ static enum msc_status open_backend(struct msc_model *m, const struct msc_model_
     options.n_threads = m->n_threads;
     options.kernel_threads = o->is_single ? n : 1;
     options.log = o->log;
+    options.cache_folder = msc_machine_cache_folder(&m->arena);
     return msc_backend_open(&m->backend, o->device, &options);
 }
 

@@ -115,10 +115,10 @@ struct msc_vk_dispatch {
     int n_bindings;
     enum msc_vk_kind kinds[MSC_VK_MAX_BINDINGS];
     int n_calls;
-    int n_row;            // words of a row
-    const void *push;     // the same for all calls
+    int n_row;        // words of a row
+    const void *push; // the same for all calls
     uint32_t push_bytes;
-    uint32_t groups[3];   // of one call
+    uint32_t groups[3]; // of one call
     struct msc_vk_call calls[MSC_VK_MAX_CALLS];
 };
 
@@ -165,6 +165,25 @@ struct msc_vk_tuning {
     uint32_t tiles;    // which of its family's tiles may be taken: one bit each (vk_tiles.c)
 };
 
+// How a product is divided. Family G: a workgroup's tile in shared memory, `depth` steps of k
+// deep, of which each invocation takes `row` x `col`. Family U: each invocation takes
+// `row` x `col`, and a workgroup has as many of them as in family G.
+struct msc_vk_tile {
+    uint32_t rows, cols, depth, row, col;
+};
+#define MSC_VK_MAX_TILES 12
+
+struct msc_vk_shape { // of a product, of all calls together
+    uint64_t rows, cols, depth;
+    bool is_integer;
+};
+
+struct msc_vk_tuned {
+    struct msc_vk_shape shape;
+    int tile;
+};
+#define MSC_VK_MAX_TUNED 32
+
 #define MSC_VK_BATCHES 8
 
 struct msc_vk_batch;    // commands recorded together
@@ -202,6 +221,7 @@ struct msc_vk {
     uint64_t block_limit; // bytes of the largest block
     uint64_t arena_bytes; // of an arena at least
     bool divides_exactly; // `/` rounds correctly; else shaders correct it
+    bool stages_all;      // device memory is not mapped even where it could be
     bool has_dot;         // products of bytes by an instruction
     bool prefers_int;     // ... that is faster than floats
     void *lock;
@@ -216,37 +236,20 @@ struct msc_vk {
     size_t cache_bytes; // as read
 
     VkCommandPool command_pool;
-    struct msc_vk_batch *batches;       // [MSC_VK_BATCHES]
-    int batch;                          // the one being recorded
-    VkSemaphore timeline;               // counts batches that are done
-    uint64_t n_submitted;               // batches
-    struct msc_vk_returned *returned;   // staging of downloads
+    struct msc_vk_batch *batches;     // [MSC_VK_BATCHES]
+    int batch;                        // the one being recorded
+    VkSemaphore timeline;             // counts batches that are done
+    uint64_t n_submitted;             // batches
+    struct msc_vk_returned *returned; // staging of downloads
     size_t n_returned, returned_capacity;
     struct msc_vk_range ranges[MSC_VK_MAX_RANGES]; // touched since the last barrier
     int n_ranges;
+    struct msc_vk_tuned tuned[MSC_VK_MAX_TUNED];
+    int n_tuned;
+    int forced_tile; // while tiles are measured; else -1
+
     struct msc_vk_timing *timings; // [MSC_VK_SHADER_COUNT]; NULL unless commands are timed
 };
-
-// ---- Tiles (vk_tiles.c) -----------------------------------------------------------------------
-
-// How a product is divided. Family G: a workgroup's tile in shared memory, `depth` steps of k
-// deep, of which each invocation takes `row` x `col`. Family U: each invocation takes `row` x `col`,
-// and a workgroup has as many of them as in family G.
-struct msc_vk_tile {
-    uint32_t rows, cols, depth, row, col;
-};
-
-// The tiles of a device's family.
-#define MSC_VK_MAX_TILES 12
-int msc_vk_n_tiles(const struct msc_vk *vk);
-const struct msc_vk_tile *msc_vk_tile(const struct msc_vk *vk, int index);
-
-struct msc_vk_shape { // of a product; several of them are computed at a time
-    uint64_t n, rows, cols, depth;
-    bool is_integer;
-};
-// The tile for a shape: the tuned one, or by rule.
-int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape);
 
 enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_options *options);
 void msc_vk_close(struct msc_vk *vk); // accepts NULL
@@ -262,6 +265,23 @@ enum msc_status msc_vk_probe(struct msc_vk *vk);
 static inline uint32_t msc_vk_groups(uint64_t n, uint64_t each) {
     return (uint32_t)((n + each - 1) / each);
 }
+
+// ---- Tiles (vk_tiles.c) -----------------------------------------------------------------------
+
+// The tiles of a device's family, and whether the device can run one.
+int msc_vk_n_tiles(const struct msc_vk *vk);
+const struct msc_vk_tile *msc_vk_tile(const struct msc_vk *vk, int index);
+bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index);
+const char *msc_vk_tile_text(char text[40], const struct msc_vk_tile *t); // "64x64x16 by 8x4"
+
+// The tile for a shape: that of the nearest tuned one, or by rule.
+int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape);
+int msc_vk_choose_by_rule(const struct msc_vk *vk, const struct msc_vk_shape *shape);
+
+// vk_tuned.c: what `mscgym tune` found for this device, driver and family, beside the pipelines.
+// Without a file, or with one of another device, driver or program, there is none.
+void msc_vk_tuned_load(struct msc_vk *vk);
+enum msc_status msc_vk_tuned_save(const struct msc_vk *vk);
 
 #ifdef __cplusplus
 }

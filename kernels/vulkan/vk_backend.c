@@ -188,8 +188,7 @@ static enum msc_status prepare_on_device(struct prepared *p, struct msc_vk_backe
     enum msc_status status = family->prepare(&p->kernel, b, plan, step);
     msc_vk_unlock(b->vk);
     p->family = status == MSC_OK ? family : NULL;
-    p->is_one_float =
-        step->n_outputs == 1 && plan->values[step->outputs[0]].dtype == MSC_DTYPE_F32;
+    p->is_one_float = step->n_outputs == 1 && plan->values[step->outputs[0]].dtype == MSC_DTYPE_F32;
     return status;
 }
 
@@ -281,8 +280,8 @@ static enum msc_status prepare_calls(struct run *r, const struct prepared *p,
     for (int i = 0; i < r->n; i++) {
         r->calls[i] = calls[i];
         if (calls[i].n_quantized == 0 ||
-            (p->family->writes_forms && msc_vk_can_write(calls[i].quantized,
-                                                         calls[i].n_quantized))) {
+            (p->family->writes_forms &&
+             msc_vk_can_write(calls[i].quantized, calls[i].n_quantized))) {
             continue;
         }
         r->calls[i].n_quantized = 0;
@@ -339,8 +338,8 @@ static enum msc_status vulkan_run(struct msc_backend *base, const struct msc_ste
     msc_vk_lock(b->vk);
     for (size_t i = 0; i < n && status == MSC_OK; i += MSC_VK_MAX_CALLS) {
         size_t rest = n - i;
-        status = run_on_device(p, b, &calls[i],
-                               rest < MSC_VK_MAX_CALLS ? (int)rest : MSC_VK_MAX_CALLS);
+        status =
+            run_on_device(p, b, &calls[i], rest < MSC_VK_MAX_CALLS ? (int)rest : MSC_VK_MAX_CALLS);
     }
     msc_vk_unlock(b->vk);
     return status;

@@ -209,10 +209,10 @@ enum msc_status msc_vk_begin(struct msc_vk *vk, struct msc_vk_batch **out) {
 
 static enum msc_status submit_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
     uint64_t value = vk->n_submitted + 1;
-    VkTimelineSemaphoreSubmitInfo timeline = {
-        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-        .signalSemaphoreValueCount = 1,
-        .pSignalSemaphoreValues = &value};
+    VkTimelineSemaphoreSubmitInfo timeline = {.sType =
+                                                  VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+                                              .signalSemaphoreValueCount = 1,
+                                              .pSignalSemaphoreValues = &value};
     VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                          .pNext = &timeline,
                          .commandBufferCount = 1,
@@ -270,8 +270,8 @@ enum msc_status msc_vk_count_dispatch(struct msc_vk *vk, struct msc_vk_batch *b,
     stamp(vk, b, (uint32_t)b->n_dispatches);
     bool is_full = b->n_dispatches == MSC_VK_BATCH_DISPATCHES;
     if (!is_full && b->n_dispatches % LOOK_EVERY == 0) {
-        MSC_TRY(msc_vk_check(
-            vk->api.vkGetSemaphoreCounterValue(vk->device, vk->timeline, &n_done), "a batch"));
+        MSC_TRY(msc_vk_check(vk->api.vkGetSemaphoreCounterValue(vk->device, vk->timeline, &n_done),
+                             "a batch"));
         is_full = n_done == vk->n_submitted;
     }
     return is_full ? msc_vk_submit(vk) : MSC_OK;

@@ -315,6 +315,7 @@ static enum msc_status init(struct msc_vk *vk, const struct msc_backend_options 
     MSC_TRY(msc_vk_create_device(vk));
     MSC_TRY(msc_vk_cache_open(vk));
     MSC_TRY(msc_vk_pipelines_init(vk));
+    msc_vk_tuned_load(vk);
     MSC_TRY(msc_vk_commands_init(vk));
     msc_vk_lock(vk);
     enum msc_status status = msc_vk_probe(vk);
@@ -328,6 +329,7 @@ enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_option
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
     }
     vk->log = options->log;
+    vk->forced_tile = -1;
     vk->cache_folder = options->cache_folder;
     enum msc_status status = init(vk, options);
     if (status != MSC_OK) {

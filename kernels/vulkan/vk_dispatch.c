@@ -132,8 +132,8 @@ static enum msc_status record(struct msc_vk *vk, struct part *p) {
     msc_vk_touch(vk, b, p->ranges, d->n_bindings);
     write_rows(p, (uint32_t *)(void *)(b->rows->mapped + b->rows_used));
     VkDescriptorBufferInfo rows = {b->rows->buffer, b->rows_used, n_bytes};
-    b->rows_used += (n_bytes + MSC_VK_BLOCK_ALIGNMENT - 1) / MSC_VK_BLOCK_ALIGNMENT *
-                    MSC_VK_BLOCK_ALIGNMENT;
+    b->rows_used +=
+        (n_bytes + MSC_VK_BLOCK_ALIGNMENT - 1) / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT;
     VkDescriptorSetAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
                                             .descriptorPool = b->descriptors,
                                             .descriptorSetCount = 1,
@@ -146,8 +146,7 @@ static enum msc_status record(struct msc_vk *vk, struct part *p) {
                                     0, 1, &set, 0, NULL);
     vk->api.vkCmdPushConstants(b->commands, layout->pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                d->push_bytes, d->push);
-    vk->api.vkCmdDispatch(b->commands, d->groups[0], d->groups[1],
-                          d->groups[2] * (uint32_t)p->n);
+    vk->api.vkCmdDispatch(b->commands, d->groups[0], d->groups[1], d->groups[2] * (uint32_t)p->n);
     return msc_vk_count_dispatch(vk, b, d->pipeline->shader);
 }
 

@@ -228,8 +228,8 @@ static void fill_call(struct msc_vk_call *c, const struct msc_vk_program *p,
 enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk_backend *b,
                                    const struct msc_call calls[],
                                    const struct msc_vk_block *const anchors[], int n) {
-    static const enum msc_vk_kind kinds[3 + MAX_OPERANDS] = {
-        [0] = MSC_VK_READ_WRITE, [2 + MAX_OPERANDS] = MSC_VK_WRITE};
+    static const enum msc_vk_kind kinds[3 + MAX_OPERANDS] = {[0] = MSC_VK_READ_WRITE,
+                                                             [2 + MAX_OPERANDS] = MSC_VK_WRITE};
     struct msc_vk_dispatch d;
     if (!p) {
         return MSC_OK;
@@ -269,5 +269,8 @@ static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct 
     return msc_vk_program_run(kernel, b, calls, NULL, n);
 }
 
-const struct msc_vk_family msc_vk_ewise = {
-    .name = "element-wise", .prepare = prepare, .release = release, .run = run, .writes_forms = true};
+const struct msc_vk_family msc_vk_ewise = {.name = "element-wise",
+                                           .prepare = prepare,
+                                           .release = release,
+                                           .run = run,
+                                           .writes_forms = true};

@@ -9,8 +9,8 @@
 static enum msc_status find_extension(bool *found, const struct msc_vk *vk, const char *name) {
     uint32_t n = 0;
     *found = false;
-    MSC_TRY(msc_vk_check(
-        vk->api.vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, NULL), "extensions"));
+    MSC_TRY(msc_vk_check(vk->api.vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, NULL),
+                         "extensions"));
     VkExtensionProperties *list = msc_alloc_zero(n + 1, sizeof(*list));
     if (!list) {
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
@@ -29,13 +29,12 @@ static enum msc_status find_extension(bool *found, const struct msc_vk *vk, cons
 static enum msc_status find_dot(struct msc_vk *vk) {
     const char *wish = getenv("MSC_VULKAN_DOT");
     bool is_there;
-    MSC_TRY(
-        find_extension(&is_there, vk, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME));
+    MSC_TRY(find_extension(&is_there, vk, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME));
     if (is_there) {
         VkPhysicalDeviceShaderIntegerDotProductFeatures has = {
             .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
-        VkPhysicalDeviceFeatures2 features = {
-            .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &has};
+        VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                              .pNext = &has};
         VkPhysicalDeviceShaderIntegerDotProductProperties is = {
             .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES};
         VkPhysicalDeviceProperties2 properties = {
@@ -81,6 +80,8 @@ enum msc_status msc_vk_create_device(struct msc_vk *vk) {
                                .pNext = &features,
                                .queueCreateInfoCount = 1,
                                .pQueueCreateInfos = &queue};
+    const char *staging = getenv("MSC_VULKAN_STAGE"); // for tests: as on discrete GPUs
+    vk->stages_all = staging && strcmp(staging, "1") == 0;
     MSC_TRY(check_needed(vk));
     MSC_TRY(find_dot(vk));
     if (vk->has_dot) {

@@ -17,7 +17,13 @@ enum {
 };
 
 // Words of a row as shaders/conv.glsl has them.
-enum { FLAGS, X_SCALE, BYTES, FORMS = BYTES + MSC_VK_BYTES_WORDS, N_ROW = FORMS + MSC_VK_FORM_WORDS };
+enum {
+    FLAGS,
+    X_SCALE,
+    BYTES,
+    FORMS = BYTES + MSC_VK_BYTES_WORDS,
+    N_ROW = FORMS + MSC_VK_FORM_WORDS
+};
 
 struct push {
     uint32_t x_step, w_step, y_step;
@@ -132,8 +138,8 @@ static enum msc_status init(struct msc_vk_gemm *g, struct msc_vk_backend *b,
         .y_row = (uint32_t)desc->y_row,
         .w_row = (uint32_t)w.row,
         .tail_step = desc->window ? (uint32_t)desc->n_cols : 0,
-        .n_channels = (uint32_t)(desc->window && !w.is_depthwise ? desc->n_cols * desc->n_z
-                                                                 : desc->n_cols)};
+        .n_channels =
+            (uint32_t)(desc->window && !w.is_depthwise ? desc->n_cols * desc->n_z : desc->n_cols)};
     geometry numbers;
     set_geometry(numbers, desc);
     return msc_vk_upload_new(b->vk, &g->geometry, numbers, sizeof(numbers));
@@ -185,8 +191,8 @@ struct choice {
     uint32_t per_lane;
 };
 
-static void choose_depthwise(struct choice *c, const struct msc_vk_gemm *g,
-                             const struct msc_vk *vk, enum msc_vk_unit unit) {
+static void choose_depthwise(struct choice *c, const struct msc_vk_gemm *g, const struct msc_vk *vk,
+                             enum msc_vk_unit unit) {
     bool is_u = vk->tuning.is_family_u;
     c->shader = is_u                        ? MSC_VK_DEPTHWISE_U
                 : unit == MSC_VK_UNIT_BYTES ? MSC_VK_DEPTHWISE_G_BYTES
@@ -265,8 +271,7 @@ static uint64_t depth_of(const struct msc_vk_gemm *g) {
 static enum msc_status choose(struct choice *c, struct msc_vk_pipeline **pipeline,
                               struct msc_vk_gemm *g, struct msc_vk *vk, enum msc_vk_unit unit,
                               int n_calls) {
-    struct msc_vk_shape shape = {.n = (uint64_t)(g->desc.n_z * n_calls),
-                                 .rows = (uint64_t)g->desc.n_rows,
+    struct msc_vk_shape shape = {.rows = (uint64_t)(g->desc.n_rows * g->desc.n_z * n_calls),
                                  .cols = (uint64_t)g->desc.n_cols,
                                  .depth = depth_of(g),
                                  .is_integer = unit == MSC_VK_UNIT_INT};

@@ -61,7 +61,7 @@ struct msc_vk_gemm_call {
                                      // MSC_VK_UNIT_INT sums of the weights; may be NULL
     bool has_scales, has_one_scale, has_bias, has_limits;
     float x_scale;
-    struct msc_vk_bytes bytes; // of x, for units but floats
+    struct msc_vk_bytes bytes;             // of x, for units but floats
     const struct msc_quantized *quantized; // forms of y (msc_vk_can_write)
     int32_t n_quantized;
 };

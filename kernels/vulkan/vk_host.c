@@ -66,8 +66,8 @@ static enum msc_status download(struct msc_vk_backend *b, const struct msc_view 
                                 const struct msc_view from[], int32_t n) {
     struct msc_vk_copy copies[MSC_STEP_MAX_INPUTS];
     for (int32_t i = 0; i < n; i++) {
-        copies[i] = (struct msc_vk_copy){to[i].data, msc_vk_block_of(&from[i]),
-                                         msc_view_n_bytes(&from[i])};
+        copies[i] =
+            (struct msc_vk_copy){to[i].data, msc_vk_block_of(&from[i]), msc_view_n_bytes(&from[i])};
     }
     msc_vk_lock(b->vk);
     enum msc_status status = msc_vk_download(b->vk, copies, (size_t)n);

@@ -1,6 +1,7 @@
 // The kernels of the vulkan backend: what its files share.
 //
-// Planning is the cpu backend's: steps and layouts are the same, so that any step can run on either.
+// Planning is the cpu backend's: steps and layouts are the same, so that any step can run on
+// either.
 // A step whose family accepts it runs on the device; every other one runs on the host, on an inner
 // cpu backend, between a download and an upload.
 //
@@ -69,7 +70,7 @@ static inline struct msc_vk_block *msc_vk_block_of(const struct msc_view *v) {
     return (struct msc_vk_block *)v->data;
 }
 
-// Temporary memory, one block for each of n calls: may be freed as soon as its last use is recorded.
+// Temporary memory, one block for each of n calls: may be freed once its last use is recorded.
 // All are NULL when it is short (MSC_E_NOMEM).
 enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b, int n,
                             uint64_t n_bytes);

@@ -223,8 +223,8 @@ out:
 
 // How a call is computed; calls with equal jobs go together.
 struct job {
-    bool is_integer[2]; // do the factors come as bytes?
-    bool is_whole;      // are both multiplied as whole numbers?
+    bool is_integer[2];           // do the factors come as bytes?
+    bool is_whole;                // are both multiplied as whole numbers?
     struct msc_cpu_digits digits; // of the first
 };
 
@@ -316,10 +316,10 @@ static enum msc_status spread_factor(const struct run *r, const struct msc_vk_bl
         }
         items[i].in = out[i];
         items[i].out = out[i] = r->floats[f][i];
-        items[i].bytes = !r->job.is_whole ? msc_vk_bytes_value(v)
-                         : f == 1         ? msc_vk_bytes_whole(v)
-                                          : msc_vk_bytes_digit(v, d->shift * digit,
-                                                               msc_cpu_digit_mask(d, digit));
+        items[i].bytes =
+            !r->job.is_whole ? msc_vk_bytes_value(v)
+            : f == 1         ? msc_vk_bytes_whole(v)
+                     : msc_vk_bytes_digit(v, d->shift * digit, msc_cpu_digit_mask(d, digit));
     }
     return r->job.is_integer[f]
                ? msc_vk_expand(r->b, items, r->n, (uint64_t)msc_view_n_elements(&r->factors[f][0]))
@@ -363,8 +363,7 @@ static enum msc_status multiply_digits(const struct run *r) {
     }
     for (int digit = 0; digit < r->job.digits.n; digit++) {
         MSC_TRY(multiply_digit(r, digit));
-        MSC_TRY(
-            msc_vk_add_digits(r->b, items, r->n, n, r->job.digits.shift * digit, digit == 0));
+        MSC_TRY(msc_vk_add_digits(r->b, items, r->n, n, r->job.digits.shift * digit, digit == 0));
     }
     return msc_vk_finish_sums(r->b, items, r->n, n, 1, false);
 }

@@ -81,7 +81,7 @@ static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena,
                                        VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
                                        VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
     VkMemoryPropertyFlags has = vk->memory_properties.memoryTypes[type].propertyFlags;
-    if (kind != MSC_VK_ARENA_DEVICE || (has & host) == host) {
+    if (kind != MSC_VK_ARENA_DEVICE || (!vk->stages_all && (has & host) == host)) {
         void *mapped;
         MSC_TRY(msc_vk_check(
             vk->api.vkMapMemory(vk->device, arena->memory, 0, VK_WHOLE_SIZE, 0, &mapped),
@@ -197,8 +197,8 @@ static bool add_arena_for(struct msc_vk *vk, uint64_t n_bytes) {
 
 struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes) {
     uint64_t limit = vk->block_limit;
-    uint64_t size = (n_bytes + MSC_VK_BLOCK_ALIGNMENT - 1) / MSC_VK_BLOCK_ALIGNMENT *
-                    MSC_VK_BLOCK_ALIGNMENT;
+    uint64_t size =
+        (n_bytes + MSC_VK_BLOCK_ALIGNMENT - 1) / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT;
     size = size > 0 ? size : MSC_VK_BLOCK_ALIGNMENT;
     if (size > limit) {
         (void)MSC_FAIL(MSC_E_NOMEM, "vulkan: %llu bytes in one tensor; the device takes %llu",

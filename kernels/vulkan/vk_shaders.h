@@ -16,10 +16,10 @@ extern "C" {
 enum msc_vk_shader {
     MSC_VK_CONV_U_QUADS,  // family U, input read four channels at a time
     MSC_VK_CONV_U_FLOATS, // ... one at a time, for other numbers of channels
-    MSC_VK_CONV_G,       // over floats
-    MSC_VK_CONV_G_BYTES, // over stored bytes as floats
-    MSC_VK_CONV_G_INT,   // over bytes as such
-    MSC_VK_CONV_G_DOT,   // ... by the device's instruction
+    MSC_VK_CONV_G,        // over floats
+    MSC_VK_CONV_G_BYTES,  // over stored bytes as floats
+    MSC_VK_CONV_G_INT,    // over bytes as such
+    MSC_VK_CONV_G_DOT,    // ... by the device's instruction
     MSC_VK_DEPTHWISE_U,
     MSC_VK_DEPTHWISE_G,
     MSC_VK_DEPTHWISE_G_BYTES,

@@ -25,6 +25,16 @@ int msc_vulkan_n_messages(const struct msc_backend *b) {
     return 0;
 }
 
+enum msc_status msc_vulkan_tune(struct msc_backend *b, double seconds,
+                                struct msc_vulkan_tuned rows[], int max, int *n) {
+    (void)b;
+    (void)seconds;
+    (void)rows;
+    (void)max;
+    *n = 0;
+    return MSC_FAIL(MSC_E_DEVICE, "vulkan: this build has no Vulkan backend (MSC_VULKAN=OFF)");
+}
+
 bool msc_vulkan_is_on_device(const struct msc_step *step) {
     (void)step;
     return false;

@@ -2,6 +2,8 @@
 // bit of a result.
 #include "kernels/vulkan/vk.h"
 
+#include <math.h>
+
 // Large ones first: the larger, the fewer bytes an operation moves, and the fewer workgroups there
 // are. `speed` is that of a full device, relative to the first.
 static const struct row {
@@ -37,14 +39,25 @@ static uint64_t ceil_div(uint64_t a, uint64_t b) {
     return (a + b - 1) / b;
 }
 
+bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index) {
+    const VkPhysicalDeviceLimits *l = &vk->properties.limits;
+    const struct msc_vk_tile *t = msc_vk_tile(vk, index);
+    uint32_t lanes = t->rows / t->row * (t->cols / t->col);
+    uint32_t shared = 4 * t->depth * (t->rows + 4 + t->cols);
+    return lanes <= l->maxComputeWorkGroupInvocations && lanes <= l->maxComputeWorkGroupSize[0] &&
+           (vk->tuning.is_family_u || shared <= l->maxComputeSharedMemorySize);
+}
+
+// ---- By rule ----------------------------------------------------------------------------------
+
 // Time of a shape in units of one element of the output by the first tile: workgroups run in waves.
 static double cost(const struct msc_vk *vk, const struct row *row, const struct msc_vk_shape *s) {
     const struct msc_vk_tile *t = &row->tile;
-    uint64_t groups = ceil_div(s->rows, t->rows) * ceil_div(s->cols, t->cols) * s->n;
+    uint64_t groups = ceil_div(s->rows, t->rows) * ceil_div(s->cols, t->cols);
     return (double)ceil_div(groups, vk->tuning.slots) * t->rows * t->cols / (double)row->speed;
 }
 
-int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape) {
+int msc_vk_choose_by_rule(const struct msc_vk *vk, const struct msc_vk_shape *shape) {
     int best = -1;
     double least = 0.0;
     if (vk->tuning.is_family_u) {
@@ -52,10 +65,39 @@ int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape
     }
     for (int i = 0; i < N_TILES_G; i++) {
         double c = cost(vk, &tiles_g[i], shape);
-        if ((vk->tuning.tiles >> i & 1u) != 0 && (best < 0 || c < least)) {
+        if ((vk->tuning.tiles >> i & 1u) != 0 && msc_vk_tile_is_possible(vk, i) &&
+            (best < 0 || c < least)) {
             best = i;
             least = c;
         }
     }
-    return best;
+    return best < 0 ? N_TILES_G - 1 : best; // the smallest fits every device
+}
+
+// ---- As tuned ---------------------------------------------------------------------------------
+
+static double ratio(uint64_t a, uint64_t b) {
+    return fabs(log2((double)(a + 1) / (double)(b + 1)));
+}
+
+// Columns count twice: they are few, and a tile that is too wide computes what nobody reads.
+static double distance(const struct msc_vk_shape *a, const struct msc_vk_shape *b) {
+    return ratio(a->rows, b->rows) + 2.0 * ratio(a->cols, b->cols) +
+           0.5 * ratio(a->depth, b->depth) + (a->is_integer == b->is_integer ? 0.0 : 100.0);
+}
+
+int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape) {
+    const struct msc_vk_tuned *best = NULL;
+    double least = 6.0; // beyond, no tuned shape is like this one
+    if (vk->forced_tile >= 0) {
+        return vk->forced_tile;
+    }
+    for (int i = 0; i < vk->n_tuned; i++) {
+        double d = distance(&vk->tuned[i].shape, shape);
+        if (d < least) {
+            least = d;
+            best = &vk->tuned[i];
+        }
+    }
+    return best ? best->tile : msc_vk_choose_by_rule(vk, shape);
 }

@@ -41,12 +41,15 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_matmul.c
     vulkan/vk_memory.c
     vulkan/vk_move.c
+    vulkan/vk_pack.c
     vulkan/vk_pipeline.c
     vulkan/vk_probe.c
     vulkan/vk_quantize.c
     vulkan/vk_rearrange.c
     vulkan/vk_reduce.c
     vulkan/vk_tiles.c
+    vulkan/vk_tune.c
+    vulkan/vk_tuned.c
     vulkan/vk_weighted.c
     vulkan/vk_window.c
     "${shader_table}")

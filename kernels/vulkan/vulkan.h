@@ -32,6 +32,20 @@ int msc_vulkan_first_gpu(void);
 // Messages of the validation layer since the backend was opened. They are counted when
 // MSC_VULKAN_VALIDATE=1 is in the environment; 0 otherwise.
 int msc_vulkan_n_messages(const struct msc_backend *b);
+// What tuning found for a product of rows x depth by depth x columns.
+struct msc_vulkan_tuned {
+    uint64_t rows, cols, depth;
+    bool is_integer;
+    char tile[40];         // "128x64x16 by 8x8"
+    double gflops;         // 10^9 operations a second with it, a product and a sum being two
+    double gflops_by_rule; // with the tile that would be taken untuned
+};
+
+// Measures the tiles of matrix products for about so many seconds, small shapes first, and keeps
+// the best of each for this device in options.cache_folder; later backends read it there. Results
+// do not depend on tiles. *n is the number of rows filled.
+enum msc_status msc_vulkan_tune(struct msc_backend *b, double seconds,
+                                struct msc_vulkan_tuned rows[], int max, int *n);
 // Is the step computed by a shader? False: on the host, by the cpu backend.
 bool msc_vulkan_is_on_device(const struct msc_step *step);
 

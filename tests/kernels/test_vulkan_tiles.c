@@ -1,0 +1,204 @@
+// How the vulkan backend divides products: tiles by rule and as tuned, the file they are kept in,
+// which unit multiplies bytes; and downloads of several tensors. Skipped where there is no Vulkan device.
+#include "base/alloc.h"
+#include "base/file.h"
+#include "kernels/vulkan/vk_kernels.h"
+#include "kernels/vulkan/vulkan.h"
+
+#include "tests/msc_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// Kept open, so that drivers stay loaded: unloaded they lose memory of their own.
+static struct msc_backend *kept;
+
+static int open_kept(void **state) {
+    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
+    (void)state;
+    if (msc_backend_open(&kept, "vulkan", &o) != MSC_OK) {
+        print_message("%s\n", msc_status_message());
+    }
+    return 0;
+}
+
+static void skip_without_device(void) {
+    if (!kept) {
+        skip();
+    }
+}
+
+// A backend in a family ("u", "g") with a wish about products of bytes (NULL: none).
+static struct msc_backend *open_as(const char *family, const char *dot, const char *folder) {
+    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_backend *b;
+    o.cache_folder = folder;
+    setenv("MSC_VULKAN_FAMILY", family, 1);
+    if (dot) {
+        setenv("MSC_VULKAN_DOT", dot, 1);
+    }
+    enum msc_status status = msc_backend_open(&b, "vulkan", &o);
+    unsetenv("MSC_VULKAN_FAMILY");
+    unsetenv("MSC_VULKAN_DOT");
+    assert_ok(status);
+    return b;
+}
+
+static void close_checked(struct msc_backend *b) {
+    assert_int_equal(msc_vulkan_n_messages(b), 0);
+    msc_backend_close(b);
+}
+
+// A product that fills a device takes large tiles, a narrow one does not compute columns that are
+// not there, and what a device cannot run is never taken.
+static void test_kernels_vulkan_tiles__rule(void **state) {
+    (void)state;
+    skip_without_device();
+    struct msc_backend *b = open_as("g", NULL, NULL);
+    struct msc_vk *vk = msc_vk_from(b)->vk;
+    const struct msc_vk_shape square = {4096, 4096, 1024, false}, narrow = {100352, 32, 144, false};
+    const struct msc_vk_shape small = {16, 16, 16, false};
+    vk->tuning.tiles = MSC_VK_ALL_TILES;
+    vk->tuning.slots = 256;
+    const struct msc_vk_tile *t = msc_vk_tile(vk, msc_vk_choose_by_rule(vk, &square));
+    assert_int_equal(t->rows * t->cols, 128 * 128);
+    t = msc_vk_tile(vk, msc_vk_choose_by_rule(vk, &narrow));
+    assert_int_equal(t->cols, 32);
+    t = msc_vk_tile(vk, msc_vk_choose_by_rule(vk, &small));
+    assert_int_equal(t->rows * t->cols, 32 * 32);
+    uint32_t shared = vk->properties.limits.maxComputeSharedMemorySize;
+    vk->properties.limits.maxComputeSharedMemorySize = 12000;
+    t = msc_vk_tile(vk, msc_vk_choose_by_rule(vk, &square));
+    assert_true(4 * t->depth * (t->rows + 4 + t->cols) <= 12000);
+    vk->properties.limits.maxComputeSharedMemorySize = shared;
+    close_checked(b);
+}
+
+static void write_file(const char *path, const char *text) {
+    assert_ok(msc_file_write(path, text, strlen(text)));
+}
+
+// What tuning finds is there for the next backend of the same device, driver and family, and for
+// no other; the nearest shape counts, and none where none is near.
+static void test_kernels_vulkan_tiles__tuned(void **state) {
+    char folder[] = "/tmp/msc_tiles_XXXXXX", path[300], *text;
+    struct msc_vulkan_tuned rows[4];
+    size_t n_bytes;
+    int n;
+    (void)state;
+    skip_without_device();
+    assert_non_null(mkdtemp(folder));
+    struct msc_backend *b = open_as("u", NULL, folder);
+    const VkPhysicalDeviceProperties *p = &msc_vk_from(b)->vk->properties;
+    snprintf(path, sizeof(path), "%s/vulkan-%08x-%08x-u.tiles.json", folder, p->vendorID,
+             p->deviceID);
+    assert_ok(msc_vulkan_tune(b, 0.0, rows, 4, &n));
+    assert_int_equal(n, 1); // the first shape whatever the time
+    assert_true(rows[0].gflops > 0.0 && rows[0].gflops >= rows[0].gflops_by_rule);
+    close_checked(b);
+    assert_true(msc_file_exists(path));
+
+    b = open_as("u", NULL, folder);
+    struct msc_vk *vk = msc_vk_from(b)->vk;
+    assert_int_equal(vk->n_tuned, 1);
+    const struct msc_vk_shape same = vk->tuned[0].shape;
+    const struct msc_vk_shape near = {same.rows + 1, same.cols, same.depth * 2, false};
+    const struct msc_vk_shape far = {same.rows * 100, same.cols / 8, same.depth, false};
+    vk->tuned[0].tile = 3; // whichever was the best
+    assert_int_equal(msc_vk_choose_tile(vk, &same), 3);
+    assert_int_equal(msc_vk_choose_tile(vk, &near), 3);
+    assert_int_equal(msc_vk_choose_tile(vk, &far), msc_vk_choose_by_rule(vk, &far));
+    close_checked(b);
+
+    b = open_as("g", NULL, folder);
+    assert_int_equal(msc_vk_from(b)->vk->n_tuned, 0);
+    close_checked(b);
+    static const char *const places[] = {"\"schema\"", "\"driver\"", "\"tiles\"", "\"cols\"", "x"};
+    assert_ok(msc_file_read(&text, &n_bytes, path));
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        char *at = strstr(text, places[i]);
+        assert_non_null(at);
+        *(at[0] == '"' ? at + 1 : at) ^= 1;
+        write_file(path, text);
+        *(at[0] == '"' ? at + 1 : at) ^= 1;
+        b = open_as("u", NULL, folder);
+        assert_int_equal(msc_vk_from(b)->vk->n_tuned, 0);
+        close_checked(b);
+    }
+    msc_free(text);
+    snprintf(path, sizeof(path), "rm -r %s", folder);
+    assert_int_equal(system(path), 0);
+}
+
+static void test_kernels_vulkan_tiles__needs_a_folder(void **state) {
+    struct msc_vulkan_tuned rows[1];
+    int n;
+    (void)state;
+    skip_without_device();
+    assert_int_equal(msc_vulkan_tune(kept, 1.0, rows, 1, &n), MSC_E_INVALID);
+}
+
+// The instruction is taken where it is fast or asked for, and the extension is there.
+static void test_kernels_vulkan_tiles__dot(void **state) {
+    (void)state;
+    skip_without_device();
+    struct msc_backend *b = open_as("g", "0", NULL);
+    assert_false(msc_vk_from(b)->vk->has_dot || msc_vk_from(b)->vk->prefers_int);
+    close_checked(b);
+    b = open_as("g", "emulate", NULL);
+    assert_true(!msc_vk_from(b)->vk->has_dot && msc_vk_from(b)->vk->prefers_int);
+    close_checked(b);
+    b = open_as("g", "1", NULL);
+    assert_int_equal(msc_vk_from(b)->vk->has_dot, msc_vk_from(b)->vk->prefers_int);
+    close_checked(b);
+}
+
+// Several downloads at once, larger than the staging buffers.
+static void check_downloads(struct msc_backend *b) {
+    enum { N = 3 };
+    static const size_t sizes[N] = {5, 40u << 20, 1000};
+    void *blocks[N];
+    void *hosts[N];
+    for (int i = 0; i < N; i++) {
+        blocks[i] = b->def->allocate(b, sizes[i]);
+        hosts[i] = msc_alloc(sizes[i]);
+        assert_true(blocks[i] && hosts[i]);
+        memset(hosts[i], 17 + i, sizes[i]);
+        assert_ok(b->def->upload(b, blocks[i], hosts[i], sizes[i]));
+        memset(hosts[i], 0, sizes[i]);
+    }
+    assert_ok(b->def->download_all(b, hosts, (const void *const *)blocks, sizes, N));
+    for (int i = 0; i < N; i++) {
+        const uint8_t *bytes = hosts[i];
+        for (size_t at = 0; at < sizes[i]; at += at + 7 < sizes[i] ? 7 : 1) {
+            assert_int_equal(bytes[at], 17 + i);
+        }
+        b->def->release_memory(b, blocks[i], sizes[i]);
+        msc_free(hosts[i]);
+    }
+}
+
+static void test_kernels_vulkan_tiles__downloads(void **state) {
+    (void)state;
+    skip_without_device();
+    check_downloads(kept);
+    setenv("MSC_VULKAN_STAGE", "1", 1); // as where the host does not see the device's memory
+    struct msc_backend *b = open_as("g", NULL, NULL);
+    unsetenv("MSC_VULKAN_STAGE");
+    check_downloads(b);
+    check_downloads(b);
+    close_checked(b);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_vulkan_tiles__rule),
+        cmocka_unit_test(test_kernels_vulkan_tiles__tuned),
+        cmocka_unit_test(test_kernels_vulkan_tiles__needs_a_folder),
+        cmocka_unit_test(test_kernels_vulkan_tiles__dot),
+        cmocka_unit_test(test_kernels_vulkan_tiles__downloads),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, open_kept, NULL);
+}
