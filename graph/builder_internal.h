@@ -64,6 +64,11 @@ enum msc_status msc_builder_tensor(int32_t *out, struct msc_builder *b, struct m
 enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder *b,
                                 const struct msc_builder_joint *joint);
 
+// Replaces attributes that hold parameters for some axes by those for all axes of `x`, the first
+// operand, where it can. `attrs` has room for two more.
+enum msc_status msc_builder__spread(struct msc_builder *b, enum msc_op op, struct msc_attr attrs[],
+                                    int32_t *n_attrs, const struct msc_value *x);
+
 // Attribute text in the builder's arena; NULL when memory is short.
 const char *msc_builder_ints(struct msc_builder *b, const int64_t values[], int n);
 const char *msc_builder_floats(struct msc_builder *b, const float values[], int n);

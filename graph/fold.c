@@ -66,10 +66,10 @@ static bool has_data(const struct msc_graph *g, int32_t tensor) {
 static bool find_pair(struct pair *p, const struct msc_graph *g, const struct msc_joint *norm) {
     enum msc_op op;
     int64_t axis;
-    const struct msc_tensor *x = &g->tensors[norm->operands[0]]->tensor;
     if (norm->op != MSC_OP_BATCH_NORM || !with_bias(&op, producer_op(g, norm->operands[0]))) {
         return false;
     }
+    const struct msc_tensor *x = &g->tensors[norm->operands[0]]->tensor;
     p->norm = norm;
     p->conv = &g->joints[x->producer]->joint;
     p->weight = p->conv->operands[1];

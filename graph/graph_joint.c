@@ -57,7 +57,8 @@ static enum msc_status complete_attrs(struct msc_joint *joint, struct msc_graph 
     for (int i = 0; i < n_defaults; i++) {
         const char *key = defaults[i].key;
         bool is_given = msc_graph__find_attr(spec->attrs, spec->n_attrs, key, strlen(key)) != NULL;
-        if (defaults[i].value != NULL && !is_given) {
+        bool is_written = defaults[i].value != NULL && strcmp(defaults[i].value, MSC_ATTR_LEFT_OUT);
+        if (is_written && !is_given) {
             attrs[n++] = (struct msc_attr){key, defaults[i].value};
         }
     }

@@ -150,6 +150,10 @@ enum msc_status msc_infer__loop(const struct msc_infer *call);
 enum msc_status msc_infer__scan(const struct msc_infer *call);
 enum msc_status msc_infer__random(const struct msc_infer *call);
 enum msc_status msc_infer__multinomial(const struct msc_infer *call);
+enum msc_status msc_infer__affine_grid(const struct msc_infer *call);
+enum msc_status msc_infer__center_crop_pad(const struct msc_infer *call);
+enum msc_status msc_infer__col2im(const struct msc_infer *call);
+enum msc_status msc_infer__deform_conv(const struct msc_infer *call);
 
 // One axis of a slice, all in numbers: *begin comes in as given and goes out as the first element;
 // *count is how many elements it takes. `stride` is not 0.

@@ -196,6 +196,19 @@ static enum msc_status resize_by_scales(const struct msc_infer *call) {
     return MSC_OK;
 }
 
+// Sizes of some axes, or of a ratio, that are not known: those lengths are new.
+static enum msc_status resize_some_axes(const struct msc_infer *call) {
+    struct msc_infer_tensor *out = &call->outputs[0];
+    int64_t axes[MSC_MAX_DIMS];
+    int n = msc_joint_attr_list(call->joint, "axes", axes, MSC_MAX_DIMS);
+    for (int i = 0; i < (n > 0 ? n : out->n_dims); i++) {
+        int axis;
+        MSC_TRY(msc_infer__check_axis(&axis, call, n > 0 ? axes[i] : i, out->n_dims));
+        MSC_TRY(msc_infer__fresh(&out->dims[axis], call, 0, axis));
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_infer__resize(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];
@@ -204,6 +217,10 @@ enum msc_status msc_infer__resize(const struct msc_infer *call) {
     const char *layout = msc_infer__text(call, "layout");
     if (strlen(layout) == (size_t)x->n_dims) {
         memcpy(out->layout, layout, (size_t)x->n_dims + 1);
+    }
+    if (msc_infer__text(call, "axes")[0] != '\0' ||
+        msc_infer__text(call, "keep_aspect_ratio_policy")[0] != '\0') {
+        return resize_some_axes(call);
     }
     MSC_TRY(msc_infer__list(&size, call, "size"));
     if (size.state == MSC_INFER_ABSENT) {

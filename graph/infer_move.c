@@ -298,6 +298,14 @@ enum msc_status msc_infer__pad(const struct msc_infer *call) {
     struct msc_infer_list width;
     msc_infer__copy(out, x);
     MSC_TRY(msc_infer__list(&width, call, "pad_width"));
+    bool is_for_some = msc_infer__text(call, "axes")[0] != '\0' ||
+                       (call->n_operands > 3 && call->operands[3] != NULL);
+    for (int i = 0; is_for_some && i < x->n_dims; i++) {
+        MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
+    }
+    if (is_for_some) { // not spread to all axes: something is not known yet
+        return MSC_OK;
+    }
     if (width.n >= 0 && width.n != 2 * x->n_dims) {
         return msc_infer__fail(call, "%d widths, expected %d", width.n, 2 * x->n_dims);
     }

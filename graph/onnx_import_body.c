@@ -153,7 +153,37 @@ static enum msc_status add_joint(struct msc_onnx_node *n, struct msc_value *cons
 
 // ---- If ---------------------------------------------------------------------------------------
 
+// The branch that is always taken, as part of the graph around it. Names of values are unique over
+// a graph and its bodies.
+static enum msc_status inline_branch(struct msc_onnx_node *n, const Onnx__GraphProto *branch) {
+    struct msc_onnx_import *im = n->import;
+    const Onnx__GraphProto *around = im->proto;
+    if (branch->n_output != n->proto->n_output) {
+        return MSC_FAIL(MSC_E_FORMAT, "its branch has %zu outputs, expected %zu", branch->n_output,
+                        n->proto->n_output);
+    }
+    im->proto = branch;
+    enum msc_status status = msc_onnx__add_initializers(im);
+    status = status == MSC_OK ? msc_onnx__reserve_names(im) : status;
+    status = status == MSC_OK ? msc_onnx__add_nodes(im) : status;
+    im->proto = around;
+    for (size_t i = 0; status == MSC_OK && i < branch->n_output; i++) {
+        struct msc_onnx_value value = {0};
+        status = msc_onnx__lookup(&value.value, im, branch->output[i]->name);
+        if (status == MSC_OK) {
+            status = msc_onnx__define(im, n->proto->output[i], value);
+        }
+    }
+    return status;
+}
+
 enum msc_status msc_onnx__if(struct msc_onnx_node *n) {
+    double condition;
+    if (msc_onnx__scalar(&condition, n->inputs[0])) {
+        struct body taken;
+        MSC_TRY(find_body(&taken, n, condition != 0 ? "then_branch" : "else_branch"));
+        return inline_branch(n, taken.proto);
+    }
     static const char *const names[] = {"then_branch", "else_branch"};
     struct body bodies[2] = {{0}};
     struct captures captures = {0};

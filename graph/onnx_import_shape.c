@@ -120,36 +120,8 @@ enum msc_status msc_onnx__slice(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_STRIDED_SLICE, operands, 5);
 }
 
-// Widths for some axes become widths for all.
-static enum msc_status spread_pads(struct msc_value **pads, struct msc_onnx_node *n, int rank) {
-    const struct msc_value *axes = msc_onnx__input(n, 3);
-    int64_t widths[2 * MSC_MAX_DIMS] = {0};
-    if (axes == NULL) {
-        return MSC_OK;
-    }
-    if (axes->constant == NULL || (*pads)->constant == NULL) {
-        return MSC_ONNX_UNSUPPORTED("its axes are given and not constant");
-    }
-    int64_t n_axes = msc_array_n_elements(axes->constant);
-    if (msc_array_n_elements((*pads)->constant) != 2 * n_axes) {
-        return MSC_FAIL(MSC_E_FORMAT, "%lld widths for %lld axes",
-                        (long long)msc_array_n_elements((*pads)->constant), (long long)n_axes);
-    }
-    for (int64_t i = 0; i < n_axes; i++) {
-        int64_t axis = msc_array_get_i64(axes->constant, i);
-        if (axis < -rank || axis >= rank) {
-            return MSC_FAIL(MSC_E_FORMAT, "axis %lld of a tensor with %d dimensions",
-                            (long long)axis, rank);
-        }
-        axis = axis < 0 ? axis + rank : axis;
-        widths[axis] = msc_array_get_i64((*pads)->constant, i);
-        widths[rank + axis] = msc_array_get_i64((*pads)->constant, n_axes + i);
-    }
-    return msc_onnx__make_ints(pads, n, "pads", widths, 2 * rank);
-}
-
 enum msc_status msc_onnx__pad(struct msc_onnx_node *n) {
-    struct msc_value *operands[3] = {n->inputs[0], NULL, NULL};
+    struct msc_value *operands[4] = {n->inputs[0], NULL, NULL, NULL};
     const char *mode;
     MSC_TRY(msc_onnx__text(&mode, n, "mode", "constant"));
     MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, "pads"));
@@ -167,7 +139,7 @@ enum msc_status msc_onnx__pad(struct msc_onnx_node *n) {
         msc_onnx__set_float(n, "pad_value", value);
         return msc_onnx__add_last(n, MSC_OP_PAD, operands, 2);
     }
-    MSC_TRY(spread_pads(&operands[1], n, msc_onnx__shape(n, n->inputs[0]).n_dims));
+    operands[3] = msc_onnx__input(n, 3);
     operands[2] = msc_onnx__input(n, 2);
     double value;
     if (msc_onnx__scalar(&value, operands[2])) {
@@ -175,55 +147,11 @@ enum msc_status msc_onnx__pad(struct msc_onnx_node *n) {
         msc_onnx__set_float(n, "pad_value", (float)value);
         operands[2] = NULL;
     }
-    return msc_onnx__add_last(n, MSC_OP_PAD, operands, operands[2] == NULL ? 2 : 3);
+    return msc_onnx__add_last(n, MSC_OP_PAD, operands, 4);
 }
 
 static bool is_empty_list(const struct msc_value *v) {
     return v == NULL || (v->constant != NULL && msc_array_n_elements(v->constant) == 0);
-}
-
-// A list for some axes becomes one for all, with `otherwise` (of the axis, when NULL) elsewhere.
-static enum msc_status spread_axes(struct msc_value **list, struct msc_onnx_node *n,
-                                   const struct msc_onnx_shape *x, bool are_scales) {
-    const int64_t *axes;
-    int n_axes;
-    double values[MSC_MAX_DIMS];
-    MSC_TRY(msc_onnx__ints(&axes, &n_axes, n, "axes"));
-    if (n_axes < 0 || is_empty_list(*list)) {
-        return MSC_OK;
-    }
-    if ((*list)->constant == NULL || msc_array_n_elements((*list)->constant) != n_axes) {
-        return MSC_ONNX_UNSUPPORTED("its axes are given, its sizes or scales not constant");
-    }
-    for (int i = 0; i < x->n_dims; i++) {
-        values[i] = are_scales ? 1.0 : (double)x->dims[i];
-    }
-    for (int i = 0; i < n_axes; i++) {
-        int64_t axis = axes[i] < 0 ? axes[i] + x->n_dims : axes[i];
-        if (axis < 0 || axis >= x->n_dims) {
-            return MSC_FAIL(MSC_E_FORMAT, "axis %lld of a tensor with %d dimensions",
-                            (long long)axes[i], x->n_dims);
-        }
-        values[axis] = msc_array_get_double((*list)->constant, i);
-    }
-    struct msc_array *array;
-    int64_t rank = x->n_dims;
-    enum msc_dtype dtype = are_scales ? MSC_DTYPE_F32 : MSC_DTYPE_I64;
-    MSC_TRY(msc_array_create(&array, dtype, 1, &rank));
-    for (int i = 0; i < x->n_dims; i++) {
-        if (values[i] < 0.0) {
-            msc_array_release(array);
-            return MSC_ONNX_UNSUPPORTED("sizes for some axes, others of unknown length");
-        }
-        if (are_scales) {
-            ((float *)msc_array_data(array))[i] = (float)values[i];
-        } else {
-            ((int64_t *)msc_array_data(array))[i] = (int64_t)values[i];
-        }
-    }
-    enum msc_status status = msc_builder_constant(list, &n->import->builder, "", array);
-    msc_array_release(array);
-    return status;
 }
 
 static enum msc_status set_method(struct msc_onnx_node *n, const char *mode) {
@@ -249,7 +177,7 @@ static enum msc_status old_resize(struct msc_onnx_node *n, struct msc_value *sca
     return msc_onnx__add_last(n, MSC_OP_RESIZE, operands, 3);
 }
 
-static enum msc_status set_resize_modes(struct msc_onnx_node *n) {
+static enum msc_status set_resize_modes(enum msc_op *op, struct msc_onnx_node *n) {
     const char *mode, *transform, *nearest, *policy;
     float alpha, extrapolation;
     int64_t exclude, antialias;
@@ -261,10 +189,10 @@ static enum msc_status set_resize_modes(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__float(&extrapolation, n, "extrapolation_value", 0.0f));
     MSC_TRY(msc_onnx__int(&exclude, n, "exclude_outside", 0));
     MSC_TRY(msc_onnx__int(&antialias, n, "antialias", 0));
-    if (antialias != 0 || strcmp(policy, "stretch") != 0) {
-        return MSC_ONNX_UNSUPPORTED("antialias %lld, keep_aspect_ratio_policy '%s'",
-                                    (long long)antialias, policy);
+    if (strcmp(policy, "stretch") != 0) {
+        msc_onnx__set(n, "keep_aspect_ratio_policy", policy);
     }
+    *op = antialias != 0 ? MSC_OP_RESIZE_ANTIALIAS : MSC_OP_RESIZE;
     MSC_TRY(set_method(n, mode));
     msc_onnx__set(n, "coordinate_transformation_mode", transform);
     msc_onnx__set(n, "rounding_method", nearest);
@@ -278,12 +206,16 @@ enum msc_status msc_onnx__resize(struct msc_onnx_node *n) {
     if (n->opset < 11) {
         return old_resize(n, msc_onnx__input(n, 1));
     }
-    struct msc_onnx_shape x = msc_onnx__shape(n, n->inputs[0]);
     struct msc_value *operands[4] = {n->inputs[0], NULL, msc_onnx__input(n, 2),
                                      msc_onnx__input(n, 3)};
-    MSC_TRY(set_resize_modes(n));
-    MSC_TRY(spread_axes(&operands[2], n, &x, true));
-    MSC_TRY(spread_axes(&operands[3], n, &x, false));
+    const int64_t *axes;
+    int n_axes;
+    enum msc_op op = MSC_OP_RESIZE;
+    MSC_TRY(set_resize_modes(&op, n));
+    MSC_TRY(msc_onnx__ints(&axes, &n_axes, n, "axes"));
+    if (n_axes > 0) {
+        msc_onnx__set_ints(n, "axes", axes, n_axes);
+    }
     // An empty list stands for an input that is left out.
     for (int i = 2; i < 4; i++) {
         operands[i] = is_empty_list(operands[i]) ? NULL : operands[i];
@@ -296,7 +228,7 @@ enum msc_status msc_onnx__resize(struct msc_onnx_node *n) {
     if (strcmp(transform, "tf_crop_and_resize") == 0) {
         operands[1] = is_empty_list(msc_onnx__input(n, 1)) ? NULL : n->inputs[1];
     }
-    return msc_onnx__add_last(n, MSC_OP_RESIZE, operands, 4);
+    return msc_onnx__add_last(n, op, operands, 4);
 }
 
 enum msc_status msc_onnx__upsample(struct msc_onnx_node *n) {

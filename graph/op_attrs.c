@@ -43,6 +43,19 @@
     {op, "strides", MSC_ATTR_INTS, "1,1"}
 // clang-format on
 
+#define RESIZE_ROWS(op)                                                                            \
+    {op, "axes", MSC_ATTR_INTS, MSC_ATTR_LEFT_OUT},                                                \
+        {op, "coordinate_transformation_mode", MSC_ATTR_TEXT, "half_pixel"},                       \
+        {op, "cubic_alpha", MSC_ATTR_FLOAT, "-0.75"}, {op, "cubic_exclude", MSC_ATTR_BOOL, "0"},   \
+        {op, "extrapolation_value", MSC_ATTR_FLOAT, "0"},                                          \
+        {op, "keep_aspect_ratio_policy", MSC_ATTR_TEXT, MSC_ATTR_LEFT_OUT},                        \
+        {op, "layout", MSC_ATTR_TEXT, "NCHW"}, {op, "method", MSC_ATTR_TEXT, "linear"},            \
+        {op, "out_dtype", MSC_ATTR_TEXT, "float32"}, {op, "roi", MSC_ATTR_FLOATS, ""},             \
+        {op, "rounding_method", MSC_ATTR_TEXT, "round_prefer_floor"},                              \
+        {op, "scales", MSC_ATTR_FLOATS, ""}, {                                                     \
+        op, "size", MSC_ATTR_INTS, ""                                                              \
+    }
+
 static const struct msc_op_attr rows[] = {
     CONV_ROWS(MSC_OP_CONV1D, "NCW", "OIW", "1,", "0,0"),
     CONV_ROWS(MSC_OP_CONV2D, "NCHW", "OIHW", "1,1", "0,0,0,0"),
@@ -67,17 +80,8 @@ static const struct msc_op_attr rows[] = {
     POOL2D_ROWS(MSC_OP_AVG_POOL2D),
     {MSC_OP_GLOBAL_AVG_POOL, "layout", MSC_ATTR_TEXT, "NCHW"},
     {MSC_OP_GLOBAL_MAX_POOL, "layout", MSC_ATTR_TEXT, "NCHW"},
-    {MSC_OP_RESIZE, "coordinate_transformation_mode", MSC_ATTR_TEXT, "half_pixel"},
-    {MSC_OP_RESIZE, "cubic_alpha", MSC_ATTR_FLOAT, "-0.75"},
-    {MSC_OP_RESIZE, "cubic_exclude", MSC_ATTR_BOOL, "0"},
-    {MSC_OP_RESIZE, "extrapolation_value", MSC_ATTR_FLOAT, "0"},
-    {MSC_OP_RESIZE, "layout", MSC_ATTR_TEXT, "NCHW"},
-    {MSC_OP_RESIZE, "method", MSC_ATTR_TEXT, "linear"},
-    {MSC_OP_RESIZE, "out_dtype", MSC_ATTR_TEXT, "float32"},
-    {MSC_OP_RESIZE, "roi", MSC_ATTR_FLOATS, ""},
-    {MSC_OP_RESIZE, "rounding_method", MSC_ATTR_TEXT, "round_prefer_floor"},
-    {MSC_OP_RESIZE, "scales", MSC_ATTR_FLOATS, ""},
-    {MSC_OP_RESIZE, "size", MSC_ATTR_INTS, ""},
+    RESIZE_ROWS(MSC_OP_RESIZE),
+    RESIZE_ROWS(MSC_OP_RESIZE_ANTIALIAS),
     {MSC_OP_BATCH_NORM, "axis", MSC_ATTR_INT, "1"},
     {MSC_OP_BATCH_NORM, "center", MSC_ATTR_BOOL, "1"},
     {MSC_OP_BATCH_NORM, "epsilon", MSC_ATTR_FLOAT, "1e-05"},
@@ -119,6 +123,7 @@ static const struct msc_op_attr rows[] = {
     {MSC_OP_STRIDED_SLICE, "begin", MSC_ATTR_INTS, NULL},
     {MSC_OP_STRIDED_SLICE, "end", MSC_ATTR_INTS, NULL},
     {MSC_OP_STRIDED_SLICE, "strides", MSC_ATTR_INTS, ""},
+    {MSC_OP_PAD, "axes", MSC_ATTR_INTS, MSC_ATTR_LEFT_OUT},
     {MSC_OP_PAD, "pad_mode", MSC_ATTR_TEXT, "constant"},
     {MSC_OP_PAD, "pad_value", MSC_ATTR_FLOAT, "0"},
     {MSC_OP_PAD, "pad_width", MSC_ATTR_INTS, NULL},
@@ -132,6 +137,7 @@ static const struct msc_op_attr rows[] = {
 };
 #undef CONV_ROWS
 #undef POOL2D_ROWS
+#undef RESIZE_ROWS
 
 const struct msc_op_attr *msc_op_attrs(enum msc_op op, int *n) {
     const struct msc_op_attr *first = NULL;

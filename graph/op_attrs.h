@@ -35,11 +35,13 @@ enum msc_attr_type {
     MSC_ATTR_TEXT,
 };
 
+#define MSC_ATTR_LEFT_OUT "?"
+
 struct msc_op_attr {
     enum msc_op op;
     const char *key;
     enum msc_attr_type type;
-    const char *value; // the default; NULL: must be given
+    const char *value; // the default; NULL: must be given; MSC_ATTR_LEFT_OUT: there only when given
 };
 
 // The operator's rows, sorted by key; *n is their number. Borrowed for ever.

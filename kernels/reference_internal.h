@@ -237,5 +237,10 @@ enum msc_status msc_reference__loop(const struct msc_reference_call *call);
 enum msc_status msc_reference__scan(const struct msc_reference_call *call);
 enum msc_status msc_reference__random(const struct msc_reference_call *call);
 enum msc_status msc_reference__multinomial(const struct msc_reference_call *call);
+enum msc_status msc_reference__resize_antialias(const struct msc_reference_call *call);
+enum msc_status msc_reference__affine_grid(const struct msc_reference_call *call);
+enum msc_status msc_reference__center_crop_pad(const struct msc_reference_call *call);
+enum msc_status msc_reference__col2im(const struct msc_reference_call *call);
+enum msc_status msc_reference__deform_conv(const struct msc_reference_call *call);
 
 #endif
