@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/simd.h"
 
 #include <math.h>
 #include <string.h>
@@ -159,50 +160,6 @@ MSC_SIMD static void mean_taps(float *restrict out, const float *restrict x,
     }
 }
 
-// ---- Bytes ------------------------------------------------------------------------------------
-
-// The order of integers is that of the numbers they stand for. With `flip` 0x80 they are int8.
-enum { BYTES = 64 };
-
-MSC_SIMD static void max_bytes(uint8_t *restrict out, const uint8_t *restrict x,
-                               const int64_t offsets[], int64_t n, uint8_t flip) {
-    uint8_t max[BYTES] = {0};
-    for (int64_t k = 0; k < n; k++) {
-        const uint8_t *from = x + offsets[k];
-#pragma omp simd
-        for (int i = 0; i < BYTES; i++) {
-            uint8_t value = from[i] ^ flip;
-            max[i] = value > max[i] ? value : max[i];
-        }
-    }
-    for (int i = 0; i < BYTES; i++) {
-        out[i] = max[i] ^ flip;
-    }
-}
-
-MSC_SIMD static void max_some_bytes(uint8_t *restrict out, const uint8_t *restrict x,
-                                    const int64_t offsets[], int64_t n, int64_t channels,
-                                    uint8_t flip) {
-    memcpy(out, x + offsets[0], (size_t)channels);
-    for (int64_t k = 1; k < n; k++) {
-        const uint8_t *from = x + offsets[k];
-        for (int64_t i = 0; i < channels; i++) {
-            out[i] = (from[i] ^ flip) > (out[i] ^ flip) ? from[i] : out[i];
-        }
-    }
-}
-
-static void max_byte_taps(uint8_t *out, const uint8_t *x, const int64_t offsets[], int64_t n,
-                          int64_t channels, uint8_t flip) {
-    int64_t c = 0;
-    for (; c + BYTES <= channels; c += BYTES) {
-        max_bytes(out + c, x + c, offsets, n, flip);
-    }
-    if (c < channels && n > 0) {
-        max_some_bytes(out + c, x + c, offsets, n, channels - c, flip);
-    }
-}
-
 // ---- Positions one by one ---------------------------------------------------------------------
 
 // Where the taps of a window begin in its image, in elements. Returns how many there are;
@@ -296,6 +253,7 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
     }
 }
 
+// The order of integers is that of the numbers they stand for.
 static void run_bytes(const struct kernel *k, const struct msc_call *call, int64_t offsets[]) {
     const uint8_t *image = call->inputs[0].data;
     uint8_t *out = call->outputs[0].data;
@@ -304,7 +262,7 @@ static void run_bytes(const struct kernel *k, const struct msc_call *call, int64
         for (int64_t y = 0; y < k->axes[0].out; y++) {
             for (int64_t x = 0; x < k->axes[1].out; x++) {
                 int64_t n_taps = find_taps(k, y, x, offsets);
-                max_byte_taps(out, image, offsets, n_taps, k->channels, flip);
+                msc_simd_best()->largest(out, image, offsets, n_taps, k->channels, flip);
                 out += k->channels;
             }
         }

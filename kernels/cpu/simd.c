@@ -137,6 +137,24 @@ static void add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
     }
 }
 
+// ---- Pooling ----------------------------------------------------------------------------------
+
+MSC_SIMD static void largest_of_two(uint8_t *restrict out, const uint8_t *restrict x, int64_t n,
+                                    uint8_t flip) {
+    for (int64_t i = 0; i < n; i++) {
+        uint8_t a = out[i] ^ flip, b = x[i] ^ flip;
+        out[i] = (a > b ? a : b) ^ flip;
+    }
+}
+
+static void largest(uint8_t out[], const uint8_t x[], const int64_t offsets[], int64_t n_offsets,
+                    int64_t n, uint8_t flip) {
+    memcpy(out, x + offsets[0], (size_t)n);
+    for (int64_t k = 1; k < n_offsets; k++) {
+        largest_of_two(out, x + offsets[k], n, flip);
+    }
+}
+
 const struct msc_simd msc_simd_plain = {
     .quantize = quantize,
     .finish = finish,
@@ -144,4 +162,5 @@ const struct msc_simd msc_simd_plain = {
     .pack_taps = pack_taps,
     .add_taps = add_taps,
     .add_taps_quantize = add_taps_quantize,
+    .largest = largest,
 };

@@ -67,6 +67,10 @@ struct msc_simd {
     // The sums as bytes, where q is corrected. Arrays of f are [period]; it has no sums.
     void (*add_taps_quantize)(uint8_t out[], const struct msc_simd_taps *t,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
+    // The largest of x[offsets[0] + i], x[offsets[1] + i], ... for i from 0 on; at least one offset.
+    // `flip` is 0x80 for int8.
+    void (*largest)(uint8_t out[], const uint8_t x[], const int64_t offsets[], int64_t n_offsets,
+                    int64_t n, uint8_t flip);
 };
 
 // For this machine; never changes.

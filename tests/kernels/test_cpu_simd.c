@@ -115,10 +115,111 @@ static void test_kernels_cpu_simd__finish(void **state) {
     }
 }
 
+struct taps {
+    uint8_t x[8192];
+    int8_t weights[64 * 12];
+    const uint8_t *at[12];
+    uint8_t packed[2][1 << 16];
+};
+
+static struct msc_simd_taps random_taps(struct taps *t, struct msc_rng *rng, int64_t channels,
+                                        int n_taps) {
+    for (size_t i = 0; i < sizeof(t->x); i++) {
+        t->x[i] = (uint8_t)msc_rng_below(rng, 256);
+    }
+    for (size_t i = 0; i < sizeof(t->weights); i++) {
+        t->weights[i] = (int8_t)((int)msc_rng_below(rng, 255) - 127);
+    }
+    for (int i = 0; i < 12; i++) {
+        t->at[i] = t->x + msc_rng_below(rng, 5000);
+    }
+    int64_t period = channels;
+    while (period % MSC_SIMD_BLOCK != 0) {
+        period += channels;
+    }
+    assert_true(msc_simd_taps_bytes(n_taps, period) <= sizeof(t->packed[0]));
+    msc_simd_plain.pack_taps(t->packed[0], t->weights, channels, n_taps, period);
+    msc_simd_best()->pack_taps(t->packed[1], t->weights, channels, n_taps, period);
+    return (struct msc_simd_taps){.taps = t->at,
+                                  .n_taps = n_taps,
+                                  .flip = msc_rng_below(rng, 2) != 0 ? 0x80 : 0,
+                                  .weights = t->packed[0],
+                                  .period = period};
+}
+
+static void test_kernels_cpu_simd__taps(void **state) {
+    (void)state;
+    static struct taps t;
+    struct msc_rng rng;
+    struct sums s;
+    msc_rng_seed(&rng, 3, 0);
+    for (int round = 0; round < 200; round++) {
+        int64_t channels = 1 + (int64_t)msc_rng_below(&rng, 48);
+        struct msc_simd_taps taps = random_taps(&t, &rng, channels, 1 + round % 9), best = taps;
+        int32_t plain[N], other[N];
+        uint8_t plain_bytes[N], other_bytes[N];
+        float scale = 0.3f;
+        int32_t zero_point = 128;
+        struct msc_quant quant = quant_of(&scale, &zero_point, false);
+        struct msc_simd_bytes q = msc_simd_bytes_of(&quant);
+        struct msc_simd_finish f = random_sums(&s, &rng, 0.0f, INFINITY);
+        f.bias = s.scales;
+        // One long run, or some that begin at the first channel again.
+        taps.n_runs = round % 2 == 0 ? 1 : 3;
+        taps.n = round % 2 == 0 ? N - (int64_t)msc_rng_below(&rng, 70) : channels;
+        taps.step = 7;
+        best = taps;
+        best.weights = t.packed[1];
+        msc_simd_plain.add_taps(plain, &taps);
+        msc_simd_best()->add_taps(other, &best);
+        int64_t n = taps.n * taps.n_runs;
+        assert_memory_equal(plain, other, (size_t)n * sizeof(plain[0]));
+        int64_t last = n - 1, run = last / taps.n, expected = 0;
+        for (int i = 0; i < taps.n_taps; i++) {
+            expected += (t.at[i][run * 7 + last % taps.n] ^ taps.flip) *
+                        t.weights[last % taps.n % channels * taps.n_taps + i];
+        }
+        assert_int_equal(plain[last], expected);
+        if (taps.period <= N) {
+            msc_simd_plain.add_taps_quantize(plain_bytes, &taps, &f, &q);
+            msc_simd_best()->add_taps_quantize(other_bytes, &best, &f, &q);
+            assert_memory_equal(plain_bytes, other_bytes, (size_t)n);
+        }
+    }
+}
+
+static void test_kernels_cpu_simd__largest(void **state) {
+    (void)state;
+    static struct taps t;
+    struct msc_rng rng;
+    msc_rng_seed(&rng, 4, 0);
+    random_taps(&t, &rng, 3, 1);
+    for (int round = 0; round < 100; round++) {
+        uint8_t plain[200], best[200], flip = round % 2 == 0 ? 0 : 0x80;
+        int64_t offsets[9], n = 1 + (int64_t)msc_rng_below(&rng, 200);
+        int64_t n_offsets = 1 + round % 9;
+        for (int i = 0; i < 9; i++) {
+            offsets[i] = (int64_t)msc_rng_below(&rng, 5000);
+        }
+        msc_simd_plain.largest(plain, t.x, offsets, n_offsets, n, flip);
+        msc_simd_best()->largest(best, t.x, offsets, n_offsets, n, flip);
+        assert_memory_equal(plain, best, (size_t)n);
+        int largest = -1000;
+        for (int i = 0; i < n_offsets; i++) {
+            uint8_t x = t.x[offsets[i] + n - 1];
+            int value = flip == 0 ? x : (int8_t)x;
+            largest = value > largest ? value : largest;
+        }
+        assert_int_equal(plain[n - 1], (uint8_t)largest);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_cpu_simd__quantize),
         cmocka_unit_test(test_kernels_cpu_simd__finish),
+        cmocka_unit_test(test_kernels_cpu_simd__taps),
+        cmocka_unit_test(test_kernels_cpu_simd__largest),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
