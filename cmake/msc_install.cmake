@@ -49,5 +49,8 @@ install(FILES
     DESTINATION "${package_folder}")
 install(EXPORT mscgym-targets NAMESPACE mscgym:: DESTINATION "${package_folder}")
 
+# Found from where the file lies, so that a tree installed or moved elsewhere works.
+file(RELATIVE_PATH MSC_PREFIX_FROM_PC
+    "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/mscgym.pc.in" "${PROJECT_BINARY_DIR}/mscgym.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/mscgym.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,6 +1,7 @@
 #include "env/env_quantize.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "env/quantize_internal.h"
 #include "graph/onnx.h"
 #include "tools/strategy.h"
@@ -114,6 +115,8 @@ static void finish_trial(void *payload, size_t i) {
         o->metrics[MSC_QUANTIZE_ACCURACY] = run->accuracy;
     }
     o->reuse_ratio = run->reuse_ratio;
+    // Trials share their work, so each has its share of the time that all took so far.
+    o->time_us = (msc_clock_ns() - z->began_ns) / 1000 / z->evaluation->n;
     if (run->status != MSC_OK) {
         bool is_outside = run->status == MSC_E_NOMEM || run->status == MSC_E_DEVICE;
         o->state = MSC_TRIAL_FAILED;
@@ -148,6 +151,7 @@ static enum msc_status quantize_evaluate(struct msc_env *env, const struct msc_e
     struct msc_quantize *z = msc_env_state(env);
     MSC_TRY(msc_quantize__make_room(z, e->n));
     z->evaluation = e;
+    z->began_ns = msc_clock_ns();
     for (size_t i = 0; z->file_metric >= 0 && i < e->n; i++) {
         msc_quantize__set_run(z, i, e->trials[i].choices);
         MSC_TRY(measure_file(env, z->runs[i].edits, &e->outcomes[i].metrics[z->file_metric]));

@@ -30,6 +30,7 @@ struct msc_quantize {
     struct msc_hash parameters;     // of scales, zero points and reference outputs
     // Of the call at hand.
     const struct msc_evaluation *evaluation;
+    uint64_t began_ns;
     struct msc_distill_run *runs;
     const struct msc_quant **edits; // [n_runs][n_slots]
     size_t runs_capacity;

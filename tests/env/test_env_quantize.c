@@ -1,5 +1,6 @@
 #include "env/env.h"
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "graph/onnx.h"
 #include "tests/env/quantize_bench.h"
@@ -141,7 +142,15 @@ static void run_round(struct bench *b, struct round *r, size_t size) {
                                    .outcomes = r->outcomes + first,
                                    .finished = count_finished,
                                    .payload = r};
+        double began_s = msc_clock_seconds();
+        uint64_t told_us = 0;
         assert_ok(msc_env_evaluate(b->env, &b->goal, &e));
+        for (size_t i = 0; i < n; i++) {
+            told_us += r->outcomes[first + i].time_us;
+        }
+        // Shares of the time that passed.
+        assert_true(told_us > 0);
+        assert_true((double)told_us <= (msc_clock_seconds() - began_s) * 1e6);
     }
     assert_int_equal(r->n_finished, N_TRIALS);
 }
