@@ -16,8 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-// The part of a round that is asked for before a step has a bound.
-#define PILOT_PART 8
+// Of so many plans one is asked for before a step has a bound.
+#define PILOT_PART 16
 
 static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *grid) {
     struct msc_grid_greedy *g = &grid->greedy;
@@ -270,7 +270,8 @@ static size_t ask_size(const struct msc_grid *grid, size_t max) {
     if (has_bound || !grid->takes_bounds || isinf(grid->best_loss)) {
         return max;
     }
-    return max > PILOT_PART ? max / PILOT_PART : 1;
+    size_t n = g->n_candidates < max ? g->n_candidates : max;
+    return n > PILOT_PART ? n / PILOT_PART : 1;
 }
 
 static void propose(struct msc_grid *grid, struct msc_proposal *proposal, double best) {
