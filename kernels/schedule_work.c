@@ -1,7 +1,10 @@
 #include "kernels/schedule.h"
 
 #include "base/alloc.h"
+#include "base/platform.h"
 #include "base/rng.h"
+
+#include <string.h>
 
 static struct msc_view view_of(const struct msc_schedule *s, const struct msc_node *node,
                                int32_t value, struct msc_class_ref ref) {
@@ -96,24 +99,56 @@ static enum msc_status run_step(struct msc_schedule *s, const struct msc_node *n
 
 // ---- Quantising -------------------------------------------------------------------------------
 
-// The elements in host memory, each moved by one part in 2^22 up or down. The class takes in the
-// seed and all that its value comes from, so that no two tensors move alike, and none differently
-// in other company.
-static void add_noise(float x[], int64_t n, const struct msc_class *k, int32_t batch) {
+// Elements moved by one part in 2^22, up where a bit is set, down where not.
+MSC_SIMD static void move_block(float x[], int64_t n, uint64_t bits) {
     const float step = 1.0f / (1 << 22);
-    struct msc_rng rng;
-    uint64_t bits = 0;
-    msc_rng_seed(&rng, k->hash.low, k->hash.high + (uint64_t)batch);
     for (int64_t i = 0; i < n; i++) {
-        bits = i % 64 == 0 ? msc_rng_u64(&rng) : bits >> 1;
-        x[i] *= bits & 1 ? 1.0f + step : 1.0f - step;
+        x[i] *= bits >> i & 1 ? 1.0f + step : 1.0f - step;
     }
 }
 
-// Quantises a perturbed copy of `in`, made in memory of the backend.
-static enum msc_status quantize_noisy(struct msc_schedule *s, const struct msc_node *node,
-                                      const struct msc_class *k, struct msc_view in,
-                                      const struct msc_view *out, int thread) {
+enum { NOISE_BLOCK = 64, NOISE_PIECE = 256 * NOISE_BLOCK }; // elements
+
+static void add_noise(float x[], int64_t n, struct msc_rng *rng) {
+    for (int64_t i = 0; i < n; i += NOISE_BLOCK) {
+        move_block(x + i, n - i < NOISE_BLOCK ? n - i : NOISE_BLOCK, msc_rng_u64(rng));
+    }
+}
+
+// The class takes in the seed and all that its value comes from, so that no two tensors move alike,
+// and none differently in other company.
+static void seed_noise(struct msc_rng *rng, const struct msc_class *k, int32_t batch) {
+    msc_rng_seed(rng, k->hash.low, k->hash.high + (uint64_t)batch);
+}
+
+// Memory of the host: piece by piece, so that the perturbed copy stays in the cache.
+static enum msc_status quantize_pieces(struct msc_schedule *s, struct msc_rng *rng,
+                                       struct msc_view in, struct msc_view out,
+                                       const struct msc_quant *edit, int thread) {
+    int64_t n = msc_view_n_elements(&in);
+    const float *from = in.data;
+    char *to = out.data;
+    float *piece = msc_alloc_aligned(NOISE_PIECE * sizeof(piece[0]));
+    enum msc_status status =
+        piece ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the noise of a loss");
+    in.data = piece;
+    in.layout = out.layout = MSC_LAYOUT_PLAIN;
+    in.n_dims = out.n_dims = 1;
+    for (int64_t i = 0; status == MSC_OK && i < n; i += NOISE_PIECE) {
+        in.dims[0] = out.dims[0] = n - i < NOISE_PIECE ? n - i : NOISE_PIECE;
+        out.data = to + (size_t)i * msc_dtype_bytes(out.dtype);
+        memcpy(piece, from + i, (size_t)in.dims[0] * sizeof(piece[0]));
+        add_noise(piece, in.dims[0], rng);
+        status = s->backend->def->quantize(s->backend, &in, &out, edit, thread);
+    }
+    msc_free_aligned(piece);
+    return status;
+}
+
+// Memory of a device: the copy goes there and back.
+static enum msc_status quantize_copy(struct msc_schedule *s, struct msc_rng *rng,
+                                     struct msc_view in, const struct msc_view *out,
+                                     const struct msc_quant *edit, int thread) {
     const struct msc_backend_def *def = s->backend->def;
     size_t n_bytes = msc_view_n_bytes(&in);
     float *host = msc_alloc_aligned(n_bytes + 1);
@@ -124,10 +159,10 @@ static enum msc_status quantize_noisy(struct msc_schedule *s, const struct msc_n
         goto out;
     }
     MSC_TRY_OUT(def->download(s->backend, host, in.data, n_bytes));
-    add_noise(host, msc_view_n_elements(&in), k, node->batch);
+    add_noise(host, msc_view_n_elements(&in), rng);
     MSC_TRY_OUT(def->upload(s->backend, copy, host, n_bytes));
     in.data = copy;
-    status = def->quantize(s->backend, &in, out, k->edit, thread);
+    status = def->quantize(s->backend, &in, out, edit, thread);
 out:
     if (copy) {
         def->release_memory(s->backend, copy, n_bytes);
@@ -142,7 +177,10 @@ static enum msc_status run_quantize(struct msc_schedule *s, const struct msc_nod
     struct msc_view in = view_of(s, node, k->index, c->inputs[k->first_input]);
     struct msc_view out = quantized_view(c->plan, k->index, k->edit, node->entry->outputs[0].data);
     if (k->noise_seed) {
-        return quantize_noisy(s, node, k, in, &out, thread);
+        struct msc_rng rng;
+        seed_noise(&rng, k, node->batch);
+        return s->backend->def->memory_is_host ? quantize_pieces(s, &rng, in, out, k->edit, thread)
+                                               : quantize_copy(s, &rng, in, &out, k->edit, thread);
     }
     return s->backend->def->quantize(s->backend, &in, &out, k->edit, thread);
 }
