@@ -240,10 +240,7 @@ static enum msc_status vulkan_weights(struct msc_backend *base, const struct msc
     if (!p->family->weights) {
         return MSC_OK;
     }
-    msc_vk_lock(b->vk);
-    enum msc_status status = p->family->weights(p->kernel, b, edit, out, n_bytes);
-    msc_vk_unlock(b->vk);
-    return status;
+    return p->family->weights(p->kernel, b, edit, out, n_bytes);
 }
 
 static void vulkan_release_weights(struct msc_backend *base, const struct msc_step *step,

@@ -33,7 +33,7 @@ static inline struct msc_vk_backend *msc_vk_from(const struct msc_backend *b) {
     return (struct msc_vk_backend *)b;
 }
 
-// All functions are called with the device's lock held.
+// All functions but `weights` are called with the device's lock held.
 struct msc_vk_family {
     const char *name;
     // MSC_E_UNSUPPORTED: not for shaders, run it on the host.

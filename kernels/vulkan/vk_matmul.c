@@ -209,13 +209,17 @@ static enum msc_status weights(void *kernel, struct msc_vk_backend *b, const str
     MSC_TRY_OUT(msc_array_create_from(&from, c->dtype, c->n_dims, c->dims, c->data));
     MSC_TRY_OUT(quantize_constant(&array, v, from, edit));
     *n_bytes = msc_array_n_bytes(array);
-    MSC_TRY_OUT(msc_vk_upload_new(b->vk, &v->block, msc_array_data(array), *n_bytes));
-    *out = v;
-    v = NULL;
+    msc_vk_lock(b->vk);
+    status = msc_vk_upload_new(b->vk, &v->block, msc_array_data(array), *n_bytes);
+    msc_vk_unlock(b->vk);
+    if (status == MSC_OK) {
+        *out = v;
+        v = NULL;
+    }
 out:
     msc_array_release(from);
     msc_array_release(array);
-    release_weights(v, b);
+    msc_free(v); // without a block
     return status;
 }
 

@@ -54,145 +54,205 @@ static int64_t pack_elements(const struct msc_vk_weighted *k) {
     return (w.is_depthwise ? 1 : k->spec.desc.groups) * n_taps(k) * w.channels * w.row;
 }
 
-enum msc_status msc_vk_weighted_weights(void *kernel, struct msc_vk_backend *b,
-                                        const struct msc_quant *edit, void **out, size_t *n_bytes) {
-    const struct msc_vk_weighted *k = kernel;
-    struct msc_vk_variant *v = msc_alloc_zero(1, sizeof(*v));
-    if (!v) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-    }
-    v->kernel = k;
-    enum msc_status status = edit ? set_edit(v, k, edit) : MSC_OK;
-    if (status != MSC_OK) {
-        msc_vk_weighted_release_weights(v, b);
-        return status;
-    }
-    *out = v;
-    *n_bytes = (size_t)pack_elements(k) * sizeof(float);
-    return MSC_OK;
-}
-
 // ---- Packing ----------------------------------------------------------------------------------
 
-// Where an element of the weight as the model has it goes in the pack, and whose channel it is.
+// Where one run of taps of the weight, as the model has it, goes in a pack, and whose channel it is.
+// Taps are `step` apart, in floats as in bytes.
 struct place {
-    int64_t to, channel;
+    int64_t floats, bytes, step;
+    int64_t channel;
 };
 
 static struct place place_of(const struct msc_vk_weighted *k, const struct msc_vk_gemm_weight *w,
-                             int64_t taps, int64_t i) {
+                             int64_t taps, int64_t run) {
     const struct msc_dense_desc *d = &k->spec.desc;
     int64_t in = d->in_channels / d->groups, out = d->out_channels / d->groups;
-    int64_t tap = i % taps, rest = i / taps;
     int64_t group, c, n;                       // input and output channel within the group
     if (d->kind == MSC_DENSE_CONV_TRANSPOSE) { // [all in][out]
-        n = rest % out;
-        group = rest / out / in;
-        c = rest / out % in;
+        n = run % out;
+        group = run / out / in;
+        c = run / out % in;
     } else if (d->kind == MSC_DENSE_LINEAR && d->is_input_first) { // [in][out]
-        n = rest % out;
-        c = rest / out;
+        n = run % out;
+        c = run / out;
         group = 0;
     } else { // [all out][in]
-        c = rest % in;
-        group = rest / in / out;
-        n = rest / in % out;
+        c = run % in;
+        group = run / in / out;
+        n = run / in % out;
     }
-    struct place p = {.channel = group * out + n};
-    p.to = w->is_depthwise ? tap * w->row + p.channel
-                           : ((group * taps + tap) * w->channels + c) * w->row + n;
-    return p;
+    int64_t channel = group * out + n;
+    if (w->is_depthwise) {
+        return (struct place){channel, 0, w->row, channel};
+    }
+    // Of bytes, four rows make one of words.
+    int64_t row = group * taps * w->channels + c;
+    return (struct place){row * w->row + n, (row / 4 * w->row + n) * 4 + row % 4,
+                          w->channels * w->row, channel};
+}
+
+// What a pack is made of, in host memory.
+struct packing {
+    enum msc_vk_pack_form form;
+    void *elements;
+    size_t n_bytes;
+    float *tail; // [3][channels]
+    int64_t largest;
+};
+
+static void finish_packing(struct packing *p) {
+    msc_free(p->elements);
+    msc_free(p->tail);
 }
 
 // The weight as whole numbers q - z, as floats or bytes; their sums over each channel, and the
 // largest sum of their sizes.
-static enum msc_status pack_whole(void *packed, int32_t sums[], int64_t *largest,
-                                  const struct msc_vk_variant *v, bool as_bytes) {
+static enum msc_status pack_whole(struct packing *p, const struct msc_vk_variant *v) {
     const struct msc_vk_weighted *k = v->kernel;
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(&k->desc);
     int64_t taps = n_taps(k), n = msc_array_n_elements(k->weight);
+    int64_t channels = k->spec.desc.out_channels;
+    int32_t *sums = (int32_t *)(void *)(p->tail + 2 * channels);
+    bool as_bytes = p->form == MSC_VK_AS_BYTES;
     struct msc_array *array;
     MSC_TRY(msc_quantize_array(&array, k->weight, &v->quant));
     const int32_t *q = msc_array_data(array);
-    int64_t *sizes = msc_alloc_zero((size_t)k->spec.desc.out_channels, sizeof(*sizes));
+    int64_t *sizes = msc_alloc_zero((size_t)channels, sizeof(*sizes));
     if (!sizes) {
         msc_array_release(array);
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     }
-    for (int64_t i = 0; i < n; i++) {
-        struct place p = place_of(k, &w, taps, i);
-        int32_t number = q[i] - v->zero_points[p.channel % v->quant.n];
-        if (as_bytes) {
-            // Row r, column c: byte r % 4 of word c of row r / 4.
-            int64_t row = p.to / w.row, col = p.to % w.row;
-            ((int8_t *)packed)[(row / 4 * w.row + col) * 4 + row % 4] = (int8_t)number;
-        } else {
-            ((float *)packed)[p.to] = (float)number;
+    for (int64_t run = 0; run * taps < n; run++) {
+        struct place to = place_of(k, &w, taps, run);
+        int32_t zero = v->zero_points[to.channel % v->quant.n];
+        for (int64_t tap = 0; tap < taps; tap++) {
+            int32_t number = q[run * taps + tap] - zero;
+            if (as_bytes) {
+                ((int8_t *)p->elements)[to.bytes + tap * to.step] = (int8_t)number;
+            } else {
+                ((float *)p->elements)[to.floats + tap * to.step] = (float)number;
+            }
+            sums[to.channel] += number;
+            sizes[to.channel] += number < 0 ? -number : number;
         }
-        sums[p.channel] += number;
-        sizes[p.channel] += number < 0 ? -number : number;
-        *largest = sizes[p.channel] > *largest ? sizes[p.channel] : *largest;
+    }
+    for (int64_t c = 0; c < channels; c++) {
+        p->largest = sizes[c] > p->largest ? sizes[c] : p->largest;
     }
     msc_free(sizes);
     msc_array_release(array);
     return MSC_OK;
 }
 
-static enum msc_status pack_floats(float packed[], const struct msc_vk_variant *v) {
+static enum msc_status pack_floats(struct packing *p, const struct msc_vk_variant *v) {
     const struct msc_vk_weighted *k = v->kernel;
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(&k->desc);
     int64_t taps = n_taps(k), n = msc_array_n_elements(k->weight);
     struct msc_array *array = NULL;
     const float *from = msc_array_data(k->weight);
+    float *packed = p->elements;
     if (v->quant.bits != 0) {
         MSC_TRY(msc_fake_quantize_array(&array, k->weight, &v->quant));
         from = msc_array_data(array);
     }
-    for (int64_t i = 0; i < n; i++) {
-        packed[place_of(k, &w, taps, i).to] = from[i];
+    for (int64_t run = 0; run * taps < n; run++) {
+        struct place to = place_of(k, &w, taps, run);
+        for (int64_t tap = 0; tap < taps; tap++) {
+            packed[to.floats + tap * to.step] = from[run * taps + tap];
+        }
     }
     msc_array_release(array);
     return MSC_OK;
 }
 
-// [3][channels]; the last row, of sums, is there already.
-static enum msc_status upload_tail(struct msc_vk_pack *p, struct msc_vk_backend *b,
-                                   const struct msc_vk_variant *v, float *tail) {
+static void set_tail(float tail[], const struct msc_vk_variant *v) {
     const struct msc_vk_weighted *k = v->kernel;
     int64_t n = k->spec.desc.out_channels;
     for (int64_t c = 0; c < n; c++) {
         tail[c] = v->quant.bits != 0 ? v->scales[c % v->quant.n] : 1.0f;
         tail[n + c] = k->bias ? k->bias[c] : 0.0f;
     }
-    return msc_vk_upload_new(b->vk, &p->tail, tail, (uint64_t)(3 * n) * sizeof(*tail));
+}
+
+// Finished by the caller, also when it fails.
+static enum msc_status make_packing(struct packing *p, const struct msc_vk_variant *v,
+                                    enum msc_vk_pack_form form) {
+    const struct msc_vk_weighted *k = v->kernel;
+    *p = (struct packing){.form = form};
+    p->n_bytes = (size_t)pack_elements(k) * (form == MSC_VK_AS_BYTES ? 1 : sizeof(float));
+    p->elements = msc_alloc_zero(p->n_bytes, 1);
+    p->tail = msc_alloc_zero(3 * (size_t)k->spec.desc.out_channels, sizeof(*p->tail));
+    if (!p->elements || !p->tail) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+    }
+    set_tail(p->tail, v);
+    return form == MSC_VK_AS_FLOATS ? pack_floats(p, v) : pack_whole(p, v);
+}
+
+static enum msc_status upload_packing(const struct packing *p, struct msc_vk_backend *b,
+                                      struct msc_vk_variant *v) {
+    struct msc_vk_pack *to = &v->packs[p->form];
+    size_t channels = (size_t)v->kernel->spec.desc.out_channels;
+    msc_vk_free(b->vk, to->weight);
+    *to = (struct msc_vk_pack){.largest = p->largest};
+    MSC_TRY(msc_vk_upload_new(b->vk, &to->weight, p->elements, p->n_bytes));
+    return msc_vk_upload_new(b->vk, &to->tail, p->tail, 3 * channels * sizeof(*p->tail));
 }
 
 enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_backend *b,
                                 struct msc_vk_variant *v, enum msc_vk_pack_form form) {
-    struct msc_vk_pack *p = &v->packs[form];
-    *out = p;
-    if (p->tail) {
+    struct packing p;
+    *out = &v->packs[form];
+    if (v->packs[form].tail) {
         return MSC_OK;
     }
-    size_t n_bytes =
-        (size_t)pack_elements(v->kernel) * (form == MSC_VK_AS_BYTES ? 1 : sizeof(float));
-    size_t channels = (size_t)v->kernel->spec.desc.out_channels;
-    enum msc_status status = MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", v->kernel->name);
-    void *packed = msc_alloc_zero(n_bytes, 1);
-    float *tail = msc_alloc_zero(3 * channels, sizeof(*tail));
-    if (!packed || !tail) {
-        goto out;
+    enum msc_status status = make_packing(&p, v, form);
+    if (status == MSC_OK) {
+        status = upload_packing(&p, b, v);
     }
-    msc_vk_free(b->vk, p->weight);
-    *p = (struct msc_vk_pack){.largest = 0};
-    MSC_TRY_OUT(form == MSC_VK_AS_FLOATS
-                    ? pack_floats(packed, v)
-                    : pack_whole(packed, (int32_t *)(void *)(tail + 2 * channels), &p->largest, v,
-                                 form == MSC_VK_AS_BYTES));
-    MSC_TRY_OUT(msc_vk_upload_new(b->vk, &p->weight, packed, n_bytes));
-    status = upload_tail(p, b, v, tail);
-out:
-    msc_free(packed);
-    msc_free(tail);
+    finish_packing(&p);
+    return status;
+}
+
+// ---- Variants ---------------------------------------------------------------------------------
+
+// What calls are most likely to ask for: integers with integers.
+static enum msc_vk_pack_form first_form(const struct msc_vk_variant *v,
+                                        const struct msc_vk_backend *b) {
+    if (!v->is_integer) {
+        return MSC_VK_AS_FLOATS;
+    }
+    bool as_bytes = v->fits_bytes && b->vk->prefers_int && b->base.options.allow_int8 &&
+                    msc_vk_gemm_has(v->kernel->gemm, b, MSC_VK_UNIT_INT);
+    return as_bytes ? MSC_VK_AS_BYTES : MSC_VK_AS_WHOLE;
+}
+
+// Packs without the lock: threads do so at the same time.
+enum msc_status msc_vk_weighted_weights(void *kernel, struct msc_vk_backend *b,
+                                        const struct msc_quant *edit, void **out, size_t *n_bytes) {
+    const struct msc_vk_weighted *k = kernel;
+    struct packing p = {.elements = NULL};
+    struct msc_vk_variant *v = msc_alloc_zero(1, sizeof(*v));
+    if (!v) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+    }
+    v->kernel = k;
+    enum msc_status status = edit ? set_edit(v, k, edit) : MSC_OK;
+    if (status == MSC_OK) {
+        status = make_packing(&p, v, first_form(v, b));
+    }
+    msc_vk_lock(b->vk);
+    if (status == MSC_OK) {
+        status = upload_packing(&p, b, v);
+    }
+    if (status != MSC_OK) {
+        msc_vk_weighted_release_weights(v, b);
+    }
+    msc_vk_unlock(b->vk);
+    finish_packing(&p);
+    if (status == MSC_OK) {
+        *out = v;
+        *n_bytes = p.n_bytes;
+    }
     return status;
 }
