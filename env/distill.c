@@ -2,52 +2,10 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "env/distill_internal.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-struct compared {
-    int32_t tensor;
-    const char *name;
-    double weight;
-    double mean_square;          // of the reference, over all elements of all samples
-    struct msc_array *reference; // [n_elements] sample after sample
-    int64_t n_elements;
-    struct part {
-        int64_t first;               // element of the reference where the batch begins
-        int64_t n;                   // elements of a sample
-        struct msc_loss_shape shape; // of a sample
-    } * parts;                       // [n_batches] since samples may differ in shape
-};
-
-struct msc_distill {
-    const struct msc_env_host *host;
-    const struct msc_dataset *dataset;
-    struct msc_distill_options options;
-    struct msc_arena arena;
-    struct msc_evaluator *evaluator;
-    size_t n_compared;
-    struct compared *compared;
-    size_t class_scores; // index in compared, SIZE_MAX without labels
-    int64_t n_samples;
-    bool has_reference;
-    // Of the call at hand.
-    struct msc_distill_run *runs;
-    struct msc_eval_trial *trials;
-    double *losses;    // [n_runs][n_samples]
-    uint8_t *correct;  // [n_runs][n_samples]
-    bool *is_compared; // [n_runs][n_batches]
-    struct sum {
-        double losses; // of samples
-        int64_t n_samples;
-        size_t n_batches;
-        bool is_over; // the run's bound
-    } * sums;         // [n_runs]
-    size_t runs_capacity;
-    void (*done)(void *payload, size_t run);
-    void *payload;
-};
 
 // ---- What is compared -------------------------------------------------------------------------
 
@@ -86,7 +44,7 @@ static int32_t jump_above(const struct msc_graph *g, int32_t tensor, bool seen[]
     return MSC_NO_ID;
 }
 
-static enum msc_status warn_of_jump(struct msc_distill *d, const struct compared *c) {
+static enum msc_status warn_of_jump(struct msc_distill *d, const struct msc_distill_tensor *c) {
     const struct msc_graph *g = d->host->graph;
     bool *seen = msc_alloc_zero((size_t)msc_graph_n_joints(g) + 1, sizeof(bool));
     if (!seen) {
@@ -107,8 +65,8 @@ static enum msc_status warn_of_jump(struct msc_distill *d, const struct compared
 
 static enum msc_status add_compared(struct msc_distill *d, int32_t tensor, double weight) {
     const struct msc_tensor *t = msc_graph_tensor(d->host->graph, tensor);
-    struct compared *c = &d->compared[d->n_compared++];
-    *c = (struct compared){.tensor = tensor, .weight = weight};
+    struct msc_distill_tensor *c = &d->compared[d->n_compared++];
+    *c = (struct msc_distill_tensor){.tensor = tensor, .weight = weight};
     c->name = t->alias[0] ? t->alias : t->name;
     return warn_of_jump(d, c);
 }
@@ -184,8 +142,9 @@ static enum msc_status find_class_scores(struct msc_distill *d) {
 }
 
 // Splits one sample of a compared tensor at the axis that kl runs along.
-static enum msc_status shape_sample(const struct msc_distill *d, const struct compared *c,
-                                    size_t batch, const struct msc_value *v, struct part *out) {
+static enum msc_status shape_sample(const struct msc_distill *d, const struct msc_distill_tensor *c,
+                                    size_t batch, const struct msc_value *v,
+                                    struct msc_distill_part *out) {
     int64_t in_batch = msc_dataset_batch_samples(d->dataset, batch);
     bool has_batch_axis = v->n_dims > 0 && v->dims[0] == in_batch;
     int first = has_batch_axis ? 1 : 0;
@@ -212,7 +171,7 @@ static enum msc_status shape_sample(const struct msc_distill *d, const struct co
 
 // Where each batch of a compared tensor is in its reference, and how its samples are shaped.
 static enum msc_status shape_samples(struct msc_distill *d, size_t index) {
-    struct compared *c = &d->compared[index];
+    struct msc_distill_tensor *c = &d->compared[index];
     size_t n_batches = msc_dataset_n_batches(d->dataset);
     c->parts = msc_arena_array(&d->arena, n_batches, sizeof(c->parts[0]));
     if (!c->parts) {
@@ -306,41 +265,31 @@ struct msc_evaluator *msc_distill_evaluator(struct msc_distill *d) {
 
 // ---- Reference --------------------------------------------------------------------------------
 
-// Row `row` of a batch.
-static float *reference_at(const struct compared *c, size_t batch, int64_t row) {
-    const struct part *p = &c->parts[batch];
-    return (float *)msc_array_data(c->reference) + p->first + row * p->n;
-}
-
-static int64_t first_sample(const struct msc_distill *d, size_t batch) {
-    return (int64_t)batch * msc_dataset_batch_size(d->dataset);
-}
-
 static enum msc_status keep_reference(void *payload, size_t trial, size_t batch,
                                       const struct msc_view values[]) {
     struct msc_distill *d = payload;
     (void)trial;
     int64_t n = msc_dataset_batch_samples(d->dataset, batch);
     for (size_t i = 0; i < d->n_compared; i++) {
-        const struct compared *c = &d->compared[i];
-        memcpy(reference_at(c, batch, 0), values[i].data,
+        const struct msc_distill_tensor *c = &d->compared[i];
+        memcpy(msc_distill__reference(c, batch, 0), values[i].data,
                (size_t)(n * c->parts[batch].n) * sizeof(float));
     }
     return MSC_OK;
 }
 
-static enum msc_status create_reference(struct compared *c) {
+static enum msc_status create_reference(struct msc_distill_tensor *c) {
     msc_array_release(c->reference);
     c->reference = NULL;
     return msc_array_create(&c->reference, MSC_DTYPE_F32, 1, &c->n_elements);
 }
 
 // Sums of squares, sample by sample.
-static double sum_squares(const struct msc_distill *d, const struct compared *c) {
+static double sum_squares(const struct msc_distill *d, const struct msc_distill_tensor *c) {
     double sum = 0;
     for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
         for (int64_t row = 0; row < msc_dataset_batch_samples(d->dataset, b); row++) {
-            sum += msc_loss_sum_squares(reference_at(c, b, row), c->parts[b].n);
+            sum += msc_loss_sum_squares(msc_distill__reference(c, b, row), c->parts[b].n);
         }
     }
     return sum;
@@ -349,7 +298,7 @@ static double sum_squares(const struct msc_distill *d, const struct compared *c)
 // What normalises the loss; and a float model that gives NaN is no reference.
 static enum msc_status finish_reference(struct msc_distill *d) {
     for (size_t i = 0; i < d->n_compared; i++) {
-        struct compared *c = &d->compared[i];
+        struct msc_distill_tensor *c = &d->compared[i];
         if (c->n_elements == 0) {
             return MSC_FAIL(MSC_E_INVALID, "tensor %s has no elements: nothing to compare",
                             c->name);
@@ -394,7 +343,7 @@ enum msc_status msc_distill_save_reference(const struct msc_distill *d,
     return status;
 }
 
-static enum msc_status load_one(struct compared *c, const struct msc_array *array) {
+static enum msc_status load_one(struct msc_distill_tensor *c, const struct msc_array *array) {
     if (!array || msc_array_dtype(array) != MSC_DTYPE_F32 ||
         msc_array_n_elements(array) != c->n_elements) {
         return MSC_FAIL(MSC_E_STATE, "no reference output of %s with %lld elements", c->name,
@@ -419,143 +368,4 @@ enum msc_status msc_distill_load_reference(struct msc_distill *d,
     }
     msc_str_finish(&name);
     return status == MSC_OK ? finish_reference(d) : status;
-}
-
-// ---- Runs -------------------------------------------------------------------------------------
-
-static int64_t greatest(const float x[], int64_t n) {
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; i++) {
-        best = x[i] > x[best] ? i : best;
-    }
-    return best;
-}
-
-// Weighted mean over what is compared, of one sample.
-static double sample_loss(const struct msc_distill *d, const struct msc_view values[], size_t batch,
-                          int64_t row) {
-    double sum = 0;
-    double weights = 0;
-    for (size_t i = 0; i < d->n_compared; i++) {
-        const struct compared *c = &d->compared[i];
-        const struct part *p = &c->parts[batch];
-        const float *z = (const float *)values[i].data + row * p->n;
-        sum +=
-            c->weight * msc_loss_sample(d->options.kind, d->options.kl_is_logits,
-                                        reference_at(c, batch, row), z, p->shape, c->mean_square);
-        weights += c->weight;
-    }
-    return sum / weights;
-}
-
-static size_t n_batches_of(const struct msc_distill *d) {
-    return msc_dataset_n_batches(d->dataset);
-}
-
-static enum msc_status compare_batch(void *payload, size_t trial, size_t batch,
-                                     const struct msc_view values[]) {
-    struct msc_distill *d = payload;
-    int64_t n = msc_dataset_batch_samples(d->dataset, batch);
-    for (int64_t row = 0; row < n; row++) {
-        int64_t sample = first_sample(d, batch) + row;
-        size_t at = trial * (size_t)d->n_samples + (size_t)sample;
-        d->losses[at] = sample_loss(d, values, batch, row);
-        if (d->class_scores != SIZE_MAX) {
-            int64_t classes = d->compared[d->class_scores].parts[batch].n;
-            const float *scores = (const float *)values[d->class_scores].data + row * classes;
-            d->correct[at] = greatest(scores, classes) == msc_dataset_label(d->dataset, sample);
-        }
-    }
-    d->is_compared[trial * n_batches_of(d) + batch] = true;
-    return MSC_OK;
-}
-
-// Adds up the losses of a run as far as its batches were compared without a gap, and no further
-// than its bound: sample by sample, so that the sum is the same whenever it is looked at.
-static void add_up(struct msc_distill *d, size_t index) {
-    const struct msc_distill_run *run = &d->runs[index];
-    struct sum *sum = &d->sums[index];
-    const bool *is_compared = d->is_compared + index * n_batches_of(d);
-    const double *losses = d->losses + index * (size_t)d->n_samples;
-    while (!sum->is_over && sum->n_batches < n_batches_of(d) && is_compared[sum->n_batches]) {
-        int64_t end = sum->n_samples + msc_dataset_batch_samples(d->dataset, sum->n_batches++);
-        while (sum->n_samples < end) {
-            sum->losses += losses[sum->n_samples++];
-        }
-        sum->is_over = run->is_bounded && sum->losses / (double)d->n_samples > run->bound;
-    }
-}
-
-static bool is_run_over(void *payload, size_t index) {
-    struct msc_distill *d = payload;
-    add_up(d, index);
-    return d->sums[index].is_over;
-}
-
-// What went wrong after the batch that a run was stopped at is nothing to it.
-static void finish_run(void *payload, size_t index) {
-    struct msc_distill *d = payload;
-    struct msc_distill_run *run = &d->runs[index];
-    const struct msc_eval_trial *trial = &d->trials[index];
-    size_t n = (size_t)d->n_samples;
-    size_t n_correct = 0;
-    add_up(d, index);
-    run->was_stopped = d->sums[index].is_over;
-    run->n_samples = d->sums[index].n_samples;
-    run->status = run->was_stopped ? MSC_OK : trial->status;
-    run->reuse_ratio = trial->reuse_ratio;
-    snprintf(run->message, sizeof(run->message), "%s", run->was_stopped ? "" : trial->message);
-    run->loss = run->status == MSC_OK ? d->sums[index].losses / (double)n : NAN;
-    bool is_whole = run->status == MSC_OK && !run->was_stopped;
-    for (size_t s = 0; s < n && is_whole; s++) {
-        n_correct += d->correct[index * n + s];
-    }
-    run->accuracy = is_whole && d->class_scores != SIZE_MAX ? (double)n_correct / (double)n : NAN;
-    if (d->done) {
-        d->done(d->payload, index);
-    }
-}
-
-// Room for n runs, kept from call to call.
-static enum msc_status make_room(struct msc_distill *d, size_t n) {
-    size_t samples = (size_t)d->n_samples;
-    if (n <= d->runs_capacity) {
-        return MSC_OK;
-    }
-    msc_free(d->trials);
-    msc_free(d->losses);
-    msc_free(d->correct);
-    msc_free(d->is_compared);
-    msc_free(d->sums);
-    d->runs_capacity = 0;
-    d->trials = msc_alloc_zero(n, sizeof(d->trials[0]));
-    d->losses = msc_alloc_zero(n * samples, sizeof(d->losses[0]));
-    d->correct = msc_alloc_zero(n * samples, sizeof(d->correct[0]));
-    d->is_compared = msc_alloc_zero(n * n_batches_of(d), sizeof(d->is_compared[0]));
-    d->sums = msc_alloc_zero(n, sizeof(d->sums[0]));
-    if (!d->trials || !d->losses || !d->correct || !d->is_compared || !d->sums) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
-    }
-    d->runs_capacity = n;
-    return MSC_OK;
-}
-
-enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
-                                void (*done)(void *payload, size_t run), void *payload) {
-    struct msc_sink sink = {.batch = compare_batch, .end = finish_run, .payload = d};
-    if (!d->has_reference) {
-        return MSC_FAIL(MSC_E_STATE, "the float model's outputs are not there yet");
-    }
-    MSC_TRY(make_room(d, n));
-    d->runs = runs;
-    d->done = done;
-    d->payload = payload;
-    for (size_t i = 0; i < n; i++) {
-        d->trials[i] =
-            (struct msc_eval_trial){.edits = runs[i].edits, .noise_seed = runs[i].noise_seed};
-        d->sums[i] = (struct sum){0};
-        sink.is_over = runs[i].is_bounded ? is_run_over : sink.is_over;
-    }
-    memset(d->is_compared, 0, n * n_batches_of(d) * sizeof(d->is_compared[0]));
-    return msc_evaluator_run(d->evaluator, d->trials, n, &sink, 0);
 }

@@ -1,0 +1,62 @@
+// What the distill loss's sources share.
+#ifndef MSC_ENV_DISTILL_INTERNAL_H
+#define MSC_ENV_DISTILL_INTERNAL_H
+
+#include "env/distill.h"
+
+// One batch of a tensor that is compared.
+struct msc_distill_part {
+    int64_t first;               // element of the reference where the batch begins
+    int64_t n;                   // elements of a sample
+    struct msc_loss_shape shape; // of a sample
+};
+
+// What a run has lost so far, over batches that were compared without a gap.
+struct msc_distill_sum {
+    double losses; // of samples
+    int64_t n_samples;
+    size_t n_batches;
+    bool is_over; // the run's bound
+};
+
+struct msc_distill_tensor {
+    int32_t tensor;
+    const char *name;
+    double weight;
+    double mean_square;          // of the reference, over all elements of all samples
+    struct msc_array *reference; // [n_elements] sample after sample
+    int64_t n_elements;
+    struct msc_distill_part *parts; // [n_batches] since samples may differ in shape
+};
+
+struct msc_distill {
+    const struct msc_env_host *host;
+    const struct msc_dataset *dataset;
+    struct msc_distill_options options;
+    struct msc_arena arena;
+    struct msc_evaluator *evaluator;
+    size_t n_compared;
+    struct msc_distill_tensor *compared;
+    size_t class_scores; // index in compared, SIZE_MAX without labels
+    int64_t n_samples;
+    bool has_reference;
+    // Of the call at hand.
+    struct msc_distill_run *runs;
+    struct msc_eval_trial *trials;
+    double *losses;               // [n_runs][n_samples]
+    uint8_t *correct;             // [n_runs][n_samples]
+    bool *is_compared;            // [n_runs][n_batches]
+    struct msc_distill_sum *sums; // [n_runs]
+    size_t runs_capacity;
+    void (*done)(void *payload, size_t run);
+    void *payload;
+};
+
+// The reference of row `row` of a batch.
+static inline float *msc_distill__reference(const struct msc_distill_tensor *c, size_t batch,
+                                            int64_t row) {
+    const struct msc_distill_part *p = &c->parts[batch];
+    return (float *)msc_array_data(c->reference) + p->first + row * p->n;
+}
+
+#endif
