@@ -5,7 +5,11 @@
 #include <assert.h>
 #include <string.h>
 
-enum { FIRST_BUCKETS = 1024 };
+enum {
+    FIRST_BUCKETS = 1024,
+    PROBATION_SHARE = 16, // of the limit, at most, for entries that nobody has asked for again
+    LIFE_TRIALS = 1024,
+};
 
 enum msc_status msc_cache_init(struct msc_cache *cache, struct msc_backend *backend,
                                uint64_t limit_bytes) {
@@ -23,6 +27,14 @@ static struct msc_entry_list *list_of(struct msc_cache *cache, const struct msc_
     return entry->was_found ? &cache->kept : &cache->probation;
 }
 
+static uint64_t bytes_of(const struct msc_entry *e) {
+    uint64_t n = e->weights_bytes;
+    for (int32_t i = 0; i < e->n_outputs; i++) {
+        n += e->outputs[i].n_bytes;
+    }
+    return n;
+}
+
 static void list_push(struct msc_entry_list *list, struct msc_entry *entry) {
     entry->older = list->newest;
     entry->newer = NULL;
@@ -38,6 +50,16 @@ static void list_remove(struct msc_entry_list *list, struct msc_entry *entry) {
     *(entry->newer ? &entry->newer->older : &list->newest) = entry->older;
     *(entry->older ? &entry->older->newer : &list->oldest) = entry->newer;
     entry->newer = entry->older = NULL;
+}
+
+static void store(struct msc_cache *cache, struct msc_entry *entry) {
+    list_push(list_of(cache, entry), entry);
+    cache->probation_bytes += entry->was_found ? 0 : bytes_of(entry);
+}
+
+static void unstore(struct msc_cache *cache, struct msc_entry *entry) {
+    list_remove(list_of(cache, entry), entry);
+    cache->probation_bytes -= entry->was_found ? 0 : bytes_of(entry);
 }
 
 static void free_entry(struct msc_cache *cache, struct msc_entry *entry) {
@@ -64,17 +86,9 @@ static bool evict_one(struct msc_cache *cache) {
     if (!entry) {
         return false;
     }
-    list_remove(list, entry);
+    unstore(cache, entry);
     free_entry(cache, entry);
     return true;
-}
-
-static uint64_t bytes_of(const struct msc_entry *e) {
-    uint64_t n = e->weights_bytes;
-    for (int32_t i = 0; i < e->n_outputs; i++) {
-        n += e->outputs[i].n_bytes;
-    }
-    return n;
 }
 
 static void count_pinned(struct msc_cache *cache, uint64_t n_bytes) {
@@ -88,10 +102,11 @@ struct msc_entry *msc_cache_find(struct msc_cache *cache, struct msc_hash key) {
     for (struct msc_entry *e = *bucket_of(cache, key); e; e = e->next) {
         if (msc_hash_equal(e->key, key)) {
             if (e->pins++ == 0) {
-                list_remove(list_of(cache, e), e);
+                unstore(cache, e);
                 count_pinned(cache, bytes_of(e));
             }
             e->was_found = true;
+            e->is_brief = false;
             return e;
         }
     }
@@ -167,19 +182,37 @@ void msc_cache_pin(struct msc_entry *entry, int32_t pins) {
 
 void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry) {
     assert(entry->pins > 0);
-    if (--entry->pins == 0) {
-        cache->pinned_bytes -= bytes_of(entry);
-        list_push(list_of(cache, entry), entry);
-        if (cache->pool.held_bytes > cache->pool.limit_bytes) {
-            msc_pool_trim(&cache->pool);
-        }
-        while (cache->pool.held_bytes > cache->pool.limit_bytes && evict_one(cache)) {}
+    if (--entry->pins > 0) {
+        return;
+    }
+    cache->pinned_bytes -= bytes_of(entry);
+    if (entry->is_brief) {
+        free_entry(cache, entry);
+        return;
+    }
+    entry->last_use = cache->now;
+    store(cache, entry);
+    if (cache->pool.held_bytes > cache->pool.limit_bytes) {
+        msc_pool_trim(&cache->pool);
+    }
+    while (cache->pool.held_bytes > cache->pool.limit_bytes && evict_one(cache)) {}
+    while (cache->probation_bytes > cache->pool.limit_bytes / PROBATION_SHARE) {
+        evict_one(cache);
+    }
+}
+
+void msc_cache_pass(struct msc_cache *cache, uint64_t n_trials) {
+    struct msc_entry *e;
+    cache->now += n_trials;
+    while ((e = cache->kept.oldest) != NULL && e->last_use + LIFE_TRIALS < cache->now) {
+        unstore(cache, e);
+        free_entry(cache, e);
     }
 }
 
 void msc_cache_discard(struct msc_cache *cache, struct msc_entry *entry) {
     if (entry->pins == 0) {
-        list_remove(list_of(cache, entry), entry);
+        unstore(cache, entry);
     } else {
         cache->pinned_bytes -= bytes_of(entry);
     }

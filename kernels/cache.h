@@ -2,6 +2,9 @@
 // out. An entry with pins is in use and stays. Entries found at least once are kept in preference
 // to entries that nobody has asked for again, so that one pass over many trials does not push out
 // what they share. Not thread-safe: the evaluator calls it under its lock.
+//
+// What is not likely to be found is freed early, even with memory to spare: the next class is then
+// written over it, and not into fresh pages, which cost more than many kernels.
 #ifndef MSC_KERNELS_CACHE_H
 #define MSC_KERNELS_CACHE_H
 
@@ -15,6 +18,8 @@ struct msc_entry {
     struct msc_hash key;
     int32_t pins;
     bool was_found;                  // by a later call: protected
+    bool is_brief;                   // freed with its last pin, unless it is found before
+    uint64_t last_use;               // in trials
     struct msc_entry *newer, *older; // in its list, while unpinned
     struct msc_entry *next;          // in its bucket
     const struct msc_step *step;     // of `weights`
@@ -36,7 +41,9 @@ struct msc_cache {
     struct msc_entry **buckets; // [n_buckets], a power of two
     size_t n_buckets, n_entries;
     struct msc_entry_list probation, kept; // unpinned entries
-    uint64_t pinned_bytes, pinned_peak;    // of entries with pins
+    uint64_t probation_bytes;
+    uint64_t now;                       // trials that were evaluated
+    uint64_t pinned_bytes, pinned_peak; // of entries with pins
 };
 
 enum msc_status msc_cache_init(struct msc_cache *cache, struct msc_backend *backend,
@@ -56,6 +63,8 @@ void msc_cache_discard(struct msc_cache *cache, struct msc_entry *entry);
 // Adds the size of packed weights, which the backend allocated.
 void msc_cache_set_weights(struct msc_cache *cache, struct msc_entry *entry,
                            const struct msc_step *step, void *weights, size_t n_bytes);
+// So many trials have passed: frees what none of the last thousand has asked for.
+void msc_cache_pass(struct msc_cache *cache, uint64_t n_trials);
 // Frees every unpinned entry and all free memory.
 void msc_cache_drop(struct msc_cache *cache);
 

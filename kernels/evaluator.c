@@ -295,6 +295,7 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
         ev->is_tight = ev->is_tight || ev->cache.pool.was_short;
     }
     msc_schedule_end(s);
+    msc_cache_pass(&ev->cache, n);
     return MSC_OK;
 }
 

@@ -8,6 +8,8 @@
 // Weights are packed when a step waits for them alone: otherwise steps that have their inputs would
 // hold them until the weights' turn comes.
 //
+// Of what only one among many trials wants nothing is kept: the next call will hardly ask for it.
+//
 // A call goes through the dataset in windows of some batches, no more than keep all threads busy:
 // only what a window finds in the cache is held for it, and trials that turn out to be over take no
 // part in the next.
@@ -30,12 +32,13 @@ struct msc_node {
     int32_t class_id;                // MSC_NO_ID: a sink node
     int32_t group;                   // which plan's classes
     int32_t batch;                   // MSC_NO_ID for weights
-    int32_t trial;                   // of a sink node
+    int32_t trial;                   // that it was made for; others may want it, too
     int32_t first_target, n_targets; // of a sink node
     int32_t n_pending;               // inputs not ready yet
     int32_t first_edge;              // to the nodes that wait for this one, or MSC_NO_ID
     int32_t n_users;                 // nodes that have still to read it
     int32_t n_fused;                 // quantisations among its users that it makes itself
+    bool is_shared;                  // wanted by several trials
     bool is_fused;                   // made by the step that it reads
     bool is_begun;                   // a root, or weights, that was taken
     int32_t failure;                 // the one that reached this node, or MSC_NO_ID
@@ -104,6 +107,7 @@ struct msc_schedule {
     } * progress;                    // [n_trials]
     size_t progress_capacity;
     int32_t first_batch, end_batch; // the window at hand
+    int32_t trial_built;            // whose nodes are being made
 
     pthread_mutex_t lock; // guards everything but the trials' own sink calls
     pthread_cond_t wake;

@@ -33,6 +33,7 @@ static enum msc_status add_node(struct msc_schedule *s, struct msc_node model, i
 static enum msc_status add_use(struct msc_schedule *s, int32_t id, int32_t user) {
     struct msc_node *node = &s->nodes[id];
     node->n_users++;
+    node->is_shared = node->is_shared || node->trial != s->trial_built;
     if (node->entry) {
         msc_cache_pin(node->entry, 1);
         return MSC_OK;
@@ -65,7 +66,8 @@ static enum msc_status find_cached(struct msc_schedule *s, int32_t group, int32_
                                    bool *found) {
     struct msc_group *g = &s->groups[group];
     const struct msc_class *k = &g->classes.items[id];
-    struct msc_node model = {.class_id = id, .group = group, .batch = batch, .trial = MSC_NO_ID};
+    struct msc_node model = {
+        .class_id = id, .group = group, .batch = batch, .trial = s->trial_built};
     *found = false;
     if (s->is_fresh && k->kind != MSC_CLASS_WEIGHTS) {
         return MSC_OK;
@@ -86,7 +88,8 @@ static enum msc_status find_cached(struct msc_schedule *s, int32_t group, int32_
 static enum msc_status make_node(struct msc_schedule *s, int32_t group, int32_t id, int32_t batch) {
     struct msc_group *g = &s->groups[group];
     const struct msc_class *k = &g->classes.items[id];
-    struct msc_node model = {.class_id = id, .group = group, .batch = batch, .trial = MSC_NO_ID};
+    struct msc_node model = {
+        .class_id = id, .group = group, .batch = batch, .trial = s->trial_built};
     int32_t node;
     MSC_TRY(add_node(s, model, &node));
     *msc_group_node(g, id, batch) = node;
@@ -163,6 +166,7 @@ static enum msc_status need_class(struct msc_schedule *s, int32_t group, int32_t
 static enum msc_status build_trial(struct msc_schedule *s, int32_t group, size_t trial,
                                    int32_t batch) {
     const struct msc_class_ref *targets = &s->groups[group].targets[trial * (size_t)s->n_targets];
+    s->trial_built = (int32_t)trial;
     for (int32_t i = 0; i < s->n_wanted; i++) {
         MSC_TRY(need_class(s, group, targets[i].id, batch));
     }

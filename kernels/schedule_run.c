@@ -30,6 +30,10 @@ static int32_t first_failure(const struct msc_schedule *s, int32_t a, int32_t b)
     return s->failures[a].node < s->failures[b].node ? a : b;
 }
 
+// From so many trials on, what one of them has for itself is not kept: that just this one is what
+// the next call starts from is not likely enough.
+enum { MANY_TRIALS = 8 };
+
 static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *node) {
     const struct msc_classes *c = &s->groups[node->group].classes;
     const struct msc_class *k = &c->items[node->class_id];
@@ -61,6 +65,9 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
         sizes[0] = msc_array_n_bytes(a);
     }
     enum msc_status status = msc_cache_add(&node->entry, s->cache, key, n, sizes);
+    if (status == MSC_OK) {
+        node->entry->is_brief = s->n_trials >= MANY_TRIALS && !node->is_shared;
+    }
     if (sizes != few) {
         msc_free(sizes);
     }

@@ -310,8 +310,39 @@ static void test_kernels_evaluator__budget(void **state) {
     struct msc_evaluator_stats roomy = stats_of(b.ev);
     // Within one call everything is shared, whatever the budget.
     assert_int_equal(tight.steps_run, roomy.steps_run);
-    assert_true(tight.bytes_peak < roomy.bytes_peak / 4);
     assert_true((long long)roomy.bytes_peak >= b.fake.peak_bytes);
+    // With few trials a call, all is kept.
+    for (size_t t = 0; t < N_TRIALS; t += 4) {
+        run_and_check(&b, b.ev, t, 4);
+    }
+    assert_true(tight.bytes_peak < stats_of(b.ev).bytes_peak / 4);
+    close_bench(&b);
+}
+
+// Among many trials, what several want is kept for the next call, and what one has for itself is not.
+static void test_kernels_evaluator__keeps_what_is_shared(void **state) {
+    struct bench b;
+    (void)state;
+    open_bench(&b);
+    eval_open_chain(&b.c, 2, 2);
+    eval_results_init(&b.results, &b.c);
+    b.ev = create(&b, 1, (uint64_t)1 << 30);
+    for (size_t t = 0; t < 8; t++) {
+        edit_slot(&b, t, "conv3", 1, (int)(t % 3));
+        edit_slot(&b, t, "conv3", 0, (int)(t / 3));
+    }
+    // Two convolutions for all, and the third for each; then that again.
+    run_edits(&b, 8);
+    assert_int_equal(b.fake.n_runs, 2 + 8);
+    b.fake.n_runs = 0;
+    run_edits(&b, 8);
+    assert_int_equal(b.fake.n_runs, 8);
+    b.fake.n_runs = 0;
+    // Of a few trials everything is kept.
+    run_edits(&b, 3);
+    assert_int_equal(b.fake.n_runs, 3);
+    run_edits(&b, 3);
+    assert_int_equal(b.fake.n_runs, 3);
     close_bench(&b);
 }
 
@@ -477,6 +508,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator__quantises_once),
         cmocka_unit_test(test_kernels_evaluator__steps_quantise),
         cmocka_unit_test(test_kernels_evaluator__budget),
+        cmocka_unit_test(test_kernels_evaluator__keeps_what_is_shared),
         cmocka_unit_test(test_kernels_evaluator__windows),
         cmocka_unit_test(test_kernels_evaluator__fresh),
         cmocka_unit_test(test_kernels_evaluator__noise),
