@@ -3,8 +3,8 @@
 
     forward.py MSCGYM [--json FILE] [--repeats 5] [--device cpu] [MODEL ...]
 
-Each repeat measures both sides, one after the other; the table has the medians in milliseconds and the
-median and range of the ratio theirs / ours, so that more is better.
+Each repeat measures both sides, one after the other; the table has the medians in milliseconds and
+the median and range of the ratio theirs / ours, so that more is better.
 """
 import argparse
 import json

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Do trials come out alike whatever unit computes them? Integer units and instruction sets compared.
+"""Do trials come out alike whatever unit computes them? Integer units and instruction sets.
 
     invariance.py MSCGYM [--json FILE] [--trials 200] [MODEL ...]
 
-One search is run with all that the machine has. Then its header and RECORD.params alone, so that all
-have the same scales and references, are searched again under oneDNN limited to each instruction set
-(without VNNI there are no integer units). On digits and on a generated network whose sums are all
-integers, every trial line must be the same outside `measured`; on networks with float joints the
-losses must agree within the noise that the search found for its winner. Exit code 1 when they do not.
+One search is run with all that the machine has. Then its header and RECORD.params alone, so that
+all have the same scales and references, are searched again under oneDNN limited to each instruction
+set (without VNNI there are no integer units). On digits and on a generated network whose sums are
+all integers, every trial line must be the same outside `measured`; on networks with float joints
+the losses must agree within the noise that the search found for its winner. Exit code 1 when they
+do not.
 """
 import argparse
 import json
@@ -108,8 +109,8 @@ def main():
     options = parser.parse_intermixed_args()
     print(common.machine())
     rows, failed = [], False
-    print("| network | instruction set | numerics | lines | unequal | greatest difference of loss | "
-          "noise | |\n|---|---|---|---|---|---|---|---|")
+    print("| network | instruction set | numerics | lines | unequal | greatest difference of loss "
+          "| noise | |\n|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="bench_invariance_") as folder:
         for name in options.models or [*EXACT, "mobilenet_v2", "ocr-rec"]:
             if name not in EXACT and not common.available(name):

@@ -3,10 +3,10 @@
 //     bench_kernels [--device cpu] [--threads 2] [--repeats 5] [--json FILE]
 //                   [--clock wall|thread] [--peak GFLOP/S] [--bandwidth GB/S]
 //
-// Every job is measured once a round, the rounds follow each other, and the table has medians. On the
-// cpu ceilings are measured beside: the best float32 and the best u8 x s8 -> u8 rate of oneDNN over
-// all shapes, and for what only moves bytes a copy of as many bytes. Elsewhere they are given. With the
-// clock of the threads, time that other programs take does not count.
+// Every job is measured once a round, the rounds follow each other, and the table has medians. On
+// the cpu ceilings are measured beside: the best float32 and the best u8 x s8 -> u8 rate of oneDNN
+// over all shapes, and for what only moves bytes a copy of as many bytes. Elsewhere they are given.
+// With the clock of the threads, time that other programs take does not count.
 #include "bench/kernels.h"
 
 #include "base/json.h"
@@ -180,7 +180,7 @@ static enum msc_status report_job(cJSON *rows, const struct bench_jobs *jobs,
         double ours = median(job, t, s->n_repeats);
         struct ceiling c = ceiling_of(jobs, job, t, s);
         double same = rate_of_same(jobs, job, t, s->n_repeats);
-        printf(" %8.2f | %5.1f %% |", ours / unit_sizes[job->unit],
+        printf(" %9.3f | %5.1f %% |", ours / unit_sizes[job->unit],
                c.rate > 0 ? 100 * ours / c.rate : 0.0);
         printf(same > 0 ? " %5.1f %% |" : "         |", same > 0 ? 100 * ours / same : 0.0);
         snprintf(agent, sizeof(agent), "%s, %d threads", s->device, t);
@@ -209,7 +209,7 @@ static enum msc_status report(cJSON *rows, const struct bench_jobs *jobs,
         if (job->is_ceiling) {
             printf("| %-42s | %-7s |", job->name, unit_names[job->unit]);
             for (int t = 1; t <= s->n_threads; t++) {
-                printf(" %8.2f |", median(job, t, s->n_repeats) / unit_sizes[job->unit]);
+                printf(" %9.3f |", median(job, t, s->n_repeats) / unit_sizes[job->unit]);
             }
             printf("\n");
         }
@@ -285,8 +285,9 @@ int main(int argc, char **argv) {
     static struct bench_jobs jobs;
     struct settings s = {.device = "cpu", .n_threads = BENCH_MAX_THREADS, .n_repeats = 5};
     if (!read_settings(&s, argc, argv)) {
-        fprintf(stderr, "usage: bench_kernels [--device NAME] [--threads 1|2] [--repeats N] [--json "
-                        "FILE] [--clock wall|thread] [--peak GFLOP/S] [--bandwidth GB/S]\n");
+        fprintf(stderr, "usage: bench_kernels [--device NAME] [--threads 1|2] [--repeats N] "
+                        "[--json FILE] [--clock wall|thread] [--peak GFLOP/S] "
+                        "[--bandwidth GB/S]\n");
         return 2;
     }
     if (strncmp(s.device, "vulkan", 6) == 0) {

@@ -48,6 +48,25 @@ extern const int bench_n_products;
 int64_t bench_product_out_size(const struct bench_product *p);
 double bench_product_operations(const struct bench_product *p);
 
+// Everything else. `attributes` as "key=value;key=value".
+struct bench_mover {
+    const char *name;
+    enum msc_op op;
+    int n_inputs, n_dims;
+    int64_t dims[4];
+    const char *attributes;
+    bool is_behind_conv; // so that it comes in the layout convolutions have
+    double operations;   // 0: it moves bytes
+};
+extern const struct bench_mover bench_movers[];
+extern const int bench_n_movers;
+
+// The graph of one or the other; it is not finalized. *out is owned by the caller.
+enum msc_status bench_build(struct msc_graph **out, int32_t *output,
+                            const struct bench_product *product, const struct bench_mover *mover);
+// Small numbers, none of them denormal.
+void bench_fill(float x[], int64_t n);
+
 // oneDNN's float32 and u8 x s8 -> u8 routines on the products and on larger shapes.
 enum msc_status bench_add_onednn(struct bench_jobs *jobs);
 // A copy of n_bytes / 2 bytes: as many read as written.

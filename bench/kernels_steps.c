@@ -1,148 +1,10 @@
-// Steps of a backend as jobs: one small graph for each, planned as in a search, of which the one step
-// in question is run.
+// Steps of a backend as jobs: each is planned as in a search, in a small graph of its own
+// (kernels_cases.c), of which the one step in question is run.
 #include "bench/kernels.h"
 
 #include "base/alloc.h"
 
 #include <stdio.h>
-#include <string.h>
-
-// ---- What is measured -------------------------------------------------------------------------
-
-const struct bench_product bench_products[] = {
-    {"3x3 64-64 56x56", 8, 64, 64, 56, 3, 1, 1, 0},
-    {"3x3 64-64 56x56, zero point", 8, 64, 64, 56, 3, 1, 1, 113},
-    {"3x3 256-256 14x14", 8, 256, 256, 14, 3, 1, 1, 0},
-    {"3x3 128-256 28x28, stride 2", 8, 128, 256, 28, 3, 2, 1, 0},
-    {"1x1 24-144 56x56", 8, 24, 144, 56, 1, 1, 1, 0},
-    {"1x1 96-24 56x56", 8, 96, 24, 56, 1, 1, 1, 0},
-    {"1x1 64-256 56x56", 8, 64, 256, 56, 1, 1, 1, 0},
-    {"1x1 256-1024 14x14", 8, 256, 1024, 14, 1, 1, 1, 0},
-    {"depthwise 3x3 144 28x28", 8, 144, 144, 28, 3, 1, 144, 0},
-    {"depthwise 3x3 96 112x112, stride 2", 8, 96, 96, 112, 3, 2, 96, 0},
-    {"linear 512x512x512", 512, 512, 512, 1, 0, 1, 1, 0},
-    {"linear 320x120x6625", 320, 120, 6625, 1, 0, 1, 1, 0},
-};
-const int bench_n_products = (int)(sizeof(bench_products) / sizeof(bench_products[0]));
-
-int64_t bench_product_out_size(const struct bench_product *p) {
-    return p->kernel == 0 ? 1 : (p->size + 2 * (p->kernel / 2) - p->kernel) / p->stride + 1;
-}
-
-double bench_product_operations(const struct bench_product *p) {
-    double area = p->kernel == 0 ? 1.0 : (double)(p->kernel * p->kernel);
-    int64_t size = bench_product_out_size(p);
-    return 2.0 * area * (double)(p->batch * p->in / p->groups * p->out * size * size);
-}
-
-// Everything else. `attributes` as "key=value;key=value".
-struct mover {
-    const char *name;
-    enum msc_op op;
-    int n_inputs, n_dims;
-    int64_t dims[4];
-    const char *attributes;
-    bool is_behind_conv; // so that it comes in the layout convolutions have
-};
-static const struct mover movers[] = {
-    {"relu 6.4 MB", MSC_OP_RELU, 1, 4, {8, 64, 56, 56}, "", false},
-    {"add 6.4 MB", MSC_OP_ADD, 2, 4, {8, 64, 56, 56}, "", false},
-    {"sigmoid 6.4 MB", MSC_OP_SIGMOID, 1, 4, {8, 64, 56, 56}, "", false},
-    {"relu 0.4 MB", MSC_OP_RELU, 1, 4, {1, 32, 56, 56}, "", false},
-    {"add 0.4 MB", MSC_OP_ADD, 2, 4, {1, 32, 56, 56}, "", false},
-    {"max pool 3x3, stride 2", MSC_OP_MAX_POOL2D, 1, 4, {8, 64, 112, 112},
-     "pool_size=3,3;strides=2,2;padding=1,1,1,1", true},
-    {"avg pool 2x2, stride 2", MSC_OP_AVG_POOL2D, 1, 4, {8, 64, 112, 112},
-     "pool_size=2,2;strides=2,2", true},
-    {"global avg pool 1280 7x7", MSC_OP_GLOBAL_AVG_POOL, 1, 4, {8, 1280, 7, 7}, "", true},
-    {"resize nearest x2", MSC_OP_RESIZE, 1, 4, {8, 64, 40, 40},
-     "scales=1,1,2,2;mode=nearest;coordinate_transformation_mode=asymmetric;nearest_mode=floor",
-     true},
-    {"resize linear x2", MSC_OP_RESIZE, 1, 4, {8, 64, 40, 40}, "scales=1,1,2,2;mode=linear", true},
-    {"softmax 320x6625", MSC_OP_SOFTMAX, 1, 2, {320, 6625}, "axis=-1", false},
-    {"concat 2x64", MSC_OP_CONCAT, 2, 4, {8, 64, 56, 56}, "axis=1", false},
-    {"transpose NCHW to NHWC", MSC_OP_PERMUTE_DIMS, 1, 4, {8, 64, 56, 56}, "axes=0,2,3,1", false},
-};
-
-// ---- Graphs -----------------------------------------------------------------------------------
-
-static void fill(float x[], int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        x[i] = (float)(i % 17) * 0.125f - 1.0f;
-    }
-}
-
-static enum msc_status add_weight(int32_t *tensor, struct msc_graph *g, const char *name,
-                                  const char *layout, int n_dims, const int64_t dims[]) {
-    struct msc_array *data;
-    MSC_TRY(msc_array_create(&data, MSC_DTYPE_F32, n_dims, dims));
-    fill(msc_array_data(data), msc_array_n_elements(data));
-    enum msc_status status = msc_graph_add_weight(tensor, g, name, NULL, layout, data);
-    msc_array_release(data);
-    return status;
-}
-
-static enum msc_status add_joint(int32_t *output, struct msc_graph *g, enum msc_op op, int n_inputs,
-                                 const int32_t inputs[], const char *attributes, int n_weights,
-                                 const struct msc_weight_spec weights[]) {
-    char text[256];
-    struct msc_attr attrs[8];
-    int32_t joint, n_attrs = 0;
-    snprintf(text, sizeof(text), "%s", attributes);
-    for (char *at = text; *at != '\0';) {
-        char *value = strchr(at, '=');
-        char *end = at + strcspn(at, ";");
-        bool is_last = *end == '\0';
-        *value = *end = '\0';
-        attrs[n_attrs++] = (struct msc_attr){at, value + 1};
-        at = is_last ? end : end + 1;
-    }
-    struct msc_joint_spec spec = {.op = op,
-                                  .n_inputs = n_inputs,
-                                  .inputs = inputs,
-                                  .n_weights = n_weights,
-                                  .weights = weights,
-                                  .n_attrs = n_attrs,
-                                  .attrs = attrs};
-    MSC_TRY(msc_graph_add_joint(&joint, g, &spec));
-    *output = msc_graph_joint(g, joint)->outputs[0];
-    return MSC_OK;
-}
-
-// A convolution or linear layer with bias and relu behind it, as in most networks.
-static enum msc_status add_product(int32_t *y, struct msc_graph *g, const struct bench_product *p) {
-    char attributes[128];
-    int32_t x, w, b;
-    bool is_linear = p->kernel == 0;
-    MSC_TRY(msc_graph_add_input(&x, g, "x", "x", MSC_DTYPE_F32, is_linear ? "NC" : "NCHW",
-                                is_linear ? 2 : 4, (int64_t[]){p->batch, p->in, p->size, p->size}));
-    int64_t dims[4] = {p->out, p->in / p->groups, p->kernel, p->kernel};
-    MSC_TRY(add_weight(&w, g, "w", is_linear ? "OI" : "OIHW", is_linear ? 2 : 4, dims));
-    MSC_TRY(add_weight(&b, g, "b", "O", 1, dims));
-    struct msc_weight_spec weights[2] = {{"weight", w}, {"bias", b}};
-    snprintf(attributes, sizeof(attributes), "padding=%d,%d,%d,%d;strides=%d,%d;groups=%d",
-             (int)p->kernel / 2, (int)p->kernel / 2, (int)p->kernel / 2, (int)p->kernel / 2,
-             (int)p->stride, (int)p->stride, (int)p->groups);
-    MSC_TRY(add_joint(y, g, is_linear ? MSC_OP_LINEAR_BIAS : MSC_OP_CONV2D_BIAS, 1, &x,
-                      is_linear ? "" : attributes, 2, weights));
-    return add_joint(y, g, MSC_OP_RELU, 1, y, "", 0, NULL);
-}
-
-static enum msc_status add_mover(int32_t *y, struct msc_graph *g, const struct mover *m) {
-    int32_t inputs[2] = {MSC_NO_ID, MSC_NO_ID};
-    static const char *const names[] = {"x", "y"};
-    for (int i = 0; i < m->n_inputs; i++) {
-        MSC_TRY(msc_graph_add_input(&inputs[i], g, names[i], names[i], MSC_DTYPE_F32,
-                                    m->n_dims == 4 ? "NCHW" : "NC", m->n_dims, m->dims));
-    }
-    if (m->is_behind_conv) {
-        int32_t w;
-        MSC_TRY(add_weight(&w, g, "w", "OIHW", 4, (int64_t[]){m->dims[1], m->dims[1], 1, 1}));
-        struct msc_weight_spec weight = {"weight", w};
-        MSC_TRY(add_joint(&inputs[0], g, MSC_OP_CONV2D, 1, inputs, "", 1, &weight));
-    }
-    return add_joint(y, g, m->op, m->n_inputs, inputs, m->attributes, 0, NULL);
-}
 
 // ---- Steps ------------------------------------------------------------------------------------
 
@@ -229,7 +91,7 @@ static enum msc_status give_memory(struct msc_backend *b, struct msc_view *v) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     if (v->dtype == MSC_DTYPE_F32) {
-        fill(host, (int64_t)(n_bytes / sizeof(float)));
+        bench_fill(host, (int64_t)(n_bytes / sizeof(float)));
     } else {
         for (size_t i = 0; i < n_bytes; i++) {
             ((uint8_t *)host)[i] = (uint8_t)(i % 61);
@@ -330,7 +192,7 @@ static enum msc_status plan_step(struct step_job *s, struct msc_graph *g, int32_
 
 struct source { // one of both
     const struct bench_product *product;
-    const struct mover *mover;
+    const struct bench_mover *mover;
 };
 
 static enum msc_status prepare(struct step_job *s, const struct source *from, enum form form,
@@ -338,12 +200,7 @@ static enum msc_status prepare(struct step_job *s, const struct source *from, en
     struct msc_graph *g;
     int32_t y;
     const struct bench_product *p = from->product;
-    MSC_TRY(msc_graph_create(&g, "bench"));
-    enum msc_status status = p ? add_product(&y, g, p) : add_mover(&y, g, from->mover);
-    if (status != MSC_OK) {
-        msc_graph_destroy(g);
-        return status;
-    }
+    MSC_TRY(bench_build(&g, &y, p, from->mover));
     enum msc_op op = !p ? from->mover->op : p->kernel == 0 ? MSC_OP_LINEAR_BIAS
                                                            : MSC_OP_CONV2D_BIAS;
     MSC_TRY(plan_step(s, g, y, op));
@@ -375,16 +232,18 @@ static enum msc_status add_step(struct bench_jobs *jobs, struct msc_backend *b,
         return status;
     }
     const struct bench_product *p = from->product;
+    double operations = p ? bench_product_operations(p) : from->mover->operations;
     struct bench_job *copy = NULL;
-    if (!p && b->def->memory_is_host) {
+    if (operations == 0 && b->def->memory_is_host) {
         MSC_TRY(bench_add_copy(&copy, jobs, n_bytes));
     }
     snprintf(name, sizeof(name), "%s%s", p ? p->name : from->mover->name, form_names[form]);
+    bool has_bytes = form == FORM_BYTES || form == FORM_BYTES_IN;
     struct bench_job *job = bench_add(jobs, name,
-                                      !p                   ? BENCH_BYTES
-                                      : form == FORM_FLOAT ? BENCH_FLOAT
-                                                           : BENCH_INT8,
-                                      p ? bench_product_operations(p) : n_bytes);
+                                      operations == 0 ? BENCH_BYTES
+                                      : has_bytes     ? BENCH_INT8
+                                                      : BENCH_FLOAT,
+                                      operations > 0 ? operations : n_bytes);
     job->beside = copy;
     job->state = s;
     job->run = run_step;
@@ -470,11 +329,11 @@ enum msc_status bench_add_steps(struct bench_jobs *jobs, struct msc_backend *bac
         }
     }
     for (size_t f = 0; f < sizeof(mover_forms) / sizeof(mover_forms[0]); f++) {
-        for (size_t i = 0; i < sizeof(movers) / sizeof(movers[0]); i++) {
-            struct source from = {.mover = &movers[i]};
+        for (size_t i = 0; i < (size_t)bench_n_movers; i++) {
+            struct source from = {.mover = &bench_movers[i]};
             enum msc_status status = add_step(jobs, backend, &from, mover_forms[f], n_threads);
             if (status != MSC_OK && status != MSC_E_UNSUPPORTED) {
-                return msc_status_prefix(status, "%s", movers[i].name);
+                return msc_status_prefix(status, "%s", bench_movers[i].name);
             }
         }
     }

@@ -4,7 +4,7 @@
     scaling.py MSCGYM [--json FILE] [--repeats 5] [--parts threads,rounds,tasks,calibration,memory]
                [--model resnet18] [--lengths 10,100,1000]
 
-threads, rounds   one greedy pass over the model's sites with 1 and 2 threads, and in rounds of 1 … 64
+threads, rounds   one greedy pass over the model's sites with 1 and 2 threads, in rounds of 1 … 64
 tasks             the same on chains of equal convolutions: reuse beside what counting gives, and
                   whether the cost of trials is a straight line over the convolutions they change
 calibration       digits with 8 … 256 images: images times trials a second

@@ -5,9 +5,9 @@
               [--peers wide,narrow,weights,plain,PyTorch] [MODEL ...]
 
 Ours: from the record's own clock, the time between the last baseline and the last trial, over the
-trials in between that were evaluated. Theirs: a seeded sample of the very same trials, with the scales
-of RECORD.params (bench/README.md tells how each peer is run). Runs are interleaved; the table has
-medians, and the losses of both sides beside each other.
+trials in between that were evaluated. Theirs: a seeded sample of the very same trials, with the
+scales of RECORD.params (bench/README.md tells how each peer is run). Runs are interleaved; the
+table has medians, and the losses of both sides beside each other.
 """
 import argparse
 import os
@@ -154,7 +154,8 @@ def summarise(rows):
         if r["model"] != "digits" and r["ratio"] is not None:
             kind = next((k for k in worker.KINDS if r["peer"].startswith(k)), r["peer"])
             groups.setdefault((r["bench"], r["agent"], kind), []).append(r["ratio"])
-    print("\n| bench | agent | peer | networks | geometric mean | least |\n|---|---|---|---|---|---|")
+    print("\n| bench | agent | peer | networks | geometric mean | least |\n"
+          "|---|---|---|---|---|---|")
     for (bench, agent, kind), ratios in groups.items():
         print(f"| {bench} | {agent} | {kind} | {len(ratios)} | "
               f"{common.geometric_mean(ratios):.1f} | {min(ratios):.1f} |")

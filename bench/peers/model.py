@@ -1,7 +1,7 @@
 """What the peers' models are built from: the float model as mscgym exports it.
 
-Batch normalisation is folded there already, so sites, weights and scales are those of the search. The
-batch is made a constant and what follows from shapes alone is folded by onnxruntime.
+Batch normalisation is folded there already, so sites, weights and scales are those of the search.
+The batch is made a constant and what follows from shapes alone is folded by onnxruntime.
 """
 import os
 import tempfile

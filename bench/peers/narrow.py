@@ -3,8 +3,8 @@
     NarrowSession  (S1) edits initialisers, serialises and creates a session for each trial
     NarrowLoop     (L2) one session; activation scales and fake-quantised float weights are inputs
 
-Zero points stay those of 8 bits: uint8 holds the narrower grids at any zero point, and ranges come from
-the extremes of the same inputs, so nothing that a plan keeps is cut.
+Zero points stay those of 8 bits: uint8 holds the narrower grids at any zero point, and ranges come
+from the extremes of the same inputs, so nothing that a plan keeps is cut.
 """
 import numpy
 import onnx

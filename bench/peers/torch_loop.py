@@ -1,7 +1,7 @@
 """PyTorch with fake quantisation, parameters changed in place.
 
-The folded ONNX graph is walked in eager mode: one function of torch for each joint. Activations that
-are sites go through fake_quantize_per_tensor_affine once, whoever reads them; weights are
+The folded ONNX graph is walked in eager mode: one function of torch for each joint. Activations
+that are sites go through fake_quantize_per_tensor_affine once, whoever reads them; weights are
 fake-quantised for every choice beforehand, and a trial only puts another one in their place. The
 memory format (contiguous or channels last) is whichever is quicker here.
 """
@@ -12,6 +12,7 @@ import torch
 from onnx import helper, numpy_helper
 from torch.nn import functional
 
+from model import WEIGHTED
 from narrow import Quantised
 
 
@@ -175,7 +176,8 @@ class TorchLoop:
         self.format = self.quicker()
 
     def compile(self):
-        """(function, inputs, outputs, values that nobody reads afterwards) of each joint."""
+        """(function, inputs, positions of quantised inputs, output, values read for the last
+        time) of each joint."""
         nodes = [n for n in self.base.model.graph.node if n.op_type != "Constant"]
         last = {}
         for k, n in enumerate(nodes):
@@ -184,8 +186,8 @@ class TorchLoop:
         joints = []
         for k, n in enumerate(nodes):
             over = [i for i in set(n.input) if i not in kept and last[i] == k]
-            inputs = list(n.input)
-            joints.append((JOINTS[n.op_type](n, attributes(n)), inputs, n.output[0], over))
+            joints.append((JOINTS[n.op_type](n, attributes(n)), list(n.input),
+                           WEIGHTED.get(n.op_type, ()), n.output[0], over))
         return joints
 
     def put(self, choices):
@@ -203,9 +205,8 @@ class TorchLoop:
         self.now = list(choices)
 
     def quantise(self, name, x):
-        found = self.parameters.get(name)
-        return x if found is None else torch.fake_quantize_per_tensor_affine(
-            x, found[0], found[1], 0, found[2])
+        scale, zero_point, most = self.parameters[name]
+        return torch.fake_quantize_per_tensor_affine(x, scale, zero_point, 0, most)
 
     def forward(self, feed):
         """Values by name; those that sites name are kept in both forms while they are read."""
@@ -213,7 +214,7 @@ class TorchLoop:
         for name, array in feed.items():
             x = torch.from_numpy(array)
             values[name] = x.to(memory_format=self.format) if x.dim() == 4 else x
-        for (run, inputs, output, over), weighted in zip(self.joints, self.weighted):
+        for run, inputs, weighted, output, over in self.joints:
             operands = []
             for i, name in enumerate(inputs):
                 if name in self.constants:
@@ -229,14 +230,6 @@ class TorchLoop:
                 values.pop(name, None)
                 fake.pop(name, None)
         return [values[o].numpy() for o in self.base.outputs]
-
-    @property
-    def weighted(self):
-        if not hasattr(self, "_weighted"):
-            kinds = ("Conv", "ConvTranspose", "Gemm", "MatMul")
-            self._weighted = [(0, 1) if n.op_type in kinds else ()
-                              for n in self.base.model.graph.node if n.op_type != "Constant"]
-        return self._weighted
 
     def quicker(self):
         times = {}

@@ -5,8 +5,8 @@
                   biases are inputs; zero points are constants, which keeps the fast kernels
 
 What differs from the plan: tensors that are no task have 8 bits too, but for those behind the last
-convolution or matrix product; every reader of a task's tensor sees it quantised, not only convolutions
-and matrix products; biases are rounded to int32.
+convolution or matrix product; every reader of a task's tensor sees it quantised, not only
+convolutions and matrix products; biases are rounded to int32.
 """
 import os
 import tempfile
@@ -27,7 +27,7 @@ SATURATING = ("Relu", "Clip")
 
 
 class Scheme:
-    """Which tensors are quantised, which scale each follows, and which joints saturation replaces."""
+    """Which tensors are quantised, whose scale each follows, what joints saturation replaces."""
 
     def __init__(self, base, quantised):
         self.base, self.quantised = base, quantised
@@ -196,9 +196,9 @@ class Wide:
         return name + "_dq"
 
     def rewire(self):
+        """The model's joints, reading and writing quantised tensors."""
         dropped = {n.output[0]: source for source, n in self.scheme.dropped.items()
                    if n.output[0] in self.scheme.tensors}
-        made = set()
         for node in self.scheme.nodes:
             if node.output[0] in dropped:
                 continue
@@ -206,33 +206,36 @@ class Wide:
                 follower = self.scheme.dropped.get(output)
                 if follower is not None and follower.output[0] in dropped:
                     node.output[k] = follower.output[0]
-            is_behind = id(node) in self.scheme.behind
-            is_integer = node.op_type in INTEGER and not is_behind and any(
-                i in self.scheme.tensors for i in node.input)
+            is_integer = (node.op_type in INTEGER and id(node) not in self.scheme.behind and
+                          any(i in self.scheme.tensors for i in node.input))
             for k, name in enumerate(node.input):
-                if name in self.quantised.task and name in self.base.weights:
-                    node.input[k] = name + "_dq"
-                elif name in self.scheme.tensors:
-                    node.input[k] = name + "_dq"
-                elif is_integer and node.op_type in ("Add", "Mul") and \
-                        self.base.weights.get(name, numpy.int64(0)).dtype == numpy.float32:
-                    made.add(name)
-                    node.input[k] = (name + "_dq" if name + "_int" in self.made
-                                     else self.constant(node, k))
+                node.input[k] = self.operand(node, k, name, is_integer)
             if node.op_type in ("Conv", "Gemm") and len(node.input) > 2 and node.input[2]:
                 self.add_bias(node)
             self.nodes.append(node)
-        for k, output in enumerate(self.base.outputs):
+        for output in self.base.outputs:
             if output in self.scheme.tensors:
-                # The graph's output is the dequantised tensor, under the old name.
-                for node in self.nodes:
-                    for j, o in enumerate(node.output):
-                        if o == output:
-                            node.output[j] = output + "_raw"
-                    for j, i in enumerate(node.input):
-                        if i == output:
-                            node.input[j] = output + "_raw"
-                self.nodes.append(helper.make_node("Identity", [output + "_dq"], [output]))
+                self.hand_out(output)
+
+    def operand(self, node, position, name, is_integer):
+        """What a joint reads in place of a value or an initialiser."""
+        if name in self.scheme.tensors or (
+                name in self.quantised.task and name in self.base.weights):
+            return name + "_dq"
+        constant = self.base.weights.get(name)
+        if is_integer and node.op_type in ("Add", "Mul") and constant is not None and \
+                constant.dtype == numpy.float32:
+            return name + "_dq" if name + "_int" in self.made else self.constant(node, position)
+        return name
+
+    def hand_out(self, output):
+        """The graph's output is the dequantised tensor, under the old name."""
+        for node in self.nodes:
+            for names in (node.output, node.input):
+                for k, name in enumerate(names):
+                    if name == output:
+                        names[k] = output + "_raw"
+        self.nodes.append(helper.make_node("Identity", [output + "_dq"], [output]))
 
     def add_bias(self, node):
         value, weight, bias = (n[:-3] if n.endswith("_dq") else n for n in node.input[:3])
