@@ -21,7 +21,7 @@ static void put_float(uint32_t *word, float value) {
 
 static void put_form(uint32_t row[6], const struct msc_quantized *form, uint64_t begin) {
     const struct msc_quant *q = form->quant;
-    int32_t zero = q->zero_points[0];
+    int64_t zero = q->zero_points[0];
     row[0] = (uint32_t)((msc_vk_block_of(&form->view)->offset - begin) / sizeof(uint32_t));
     row[1] = form->view.dtype == MSC_DTYPE_F32;
     put_float(&row[2], q->scales[0]);
