@@ -46,7 +46,7 @@ static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) 
 
 // Names that the world sees go first; then weights, then what is inside. A constant's output is the
 // weight itself, unless it is an output of the model.
-static enum msc_status name_tensors(struct msc_onnx_export *e) {
+enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
     const struct msc_graph *g = e->graph;
     for (int32_t i = 0; i < g->n_inputs; i++) {
         MSC_TRY(name_tensor(e, g->inputs[i]));
@@ -151,7 +151,7 @@ static enum msc_status write_joint(struct msc_onnx_export *e, const struct msc_j
     return writer(&j);
 }
 
-static enum msc_status write_joints(struct msc_onnx_export *e) {
+enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e) {
     for (int32_t i = 0; i < e->graph->n_joints; i++) {
         const struct msc_joint *j = &e->graph->joints[i]->joint;
         enum msc_status status = write_joint(e, j);
@@ -214,8 +214,9 @@ static enum msc_status describe(Onnx__ValueInfoProto **out, struct msc_onnx_expo
     return MSC_OK;
 }
 
-static enum msc_status describe_all(Onnx__ValueInfoProto ***out, size_t *n_out,
-                                    struct msc_onnx_export *e, const int32_t tensors[], int32_t n) {
+enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_out,
+                                       struct msc_onnx_export *e, const int32_t tensors[],
+                                       int32_t n) {
     *n_out = (size_t)n;
     *out = msc_arena_array(&e->arena, (size_t)n, sizeof(**out));
     if (*out == NULL) {
@@ -270,11 +271,12 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT;
     Onnx__OperatorSetIdProto *opsets = &opset;
-    MSC_TRY(name_tensors(e));
-    MSC_TRY(write_joints(e));
-    MSC_TRY(describe_all(&graph.input, &graph.n_input, e, e->graph->inputs, e->graph->n_inputs));
-    MSC_TRY(
-        describe_all(&graph.output, &graph.n_output, e, e->graph->outputs, e->graph->n_outputs));
+    MSC_TRY(msc_onnx__name_tensors(e));
+    MSC_TRY(msc_onnx__write_joints(e));
+    MSC_TRY(msc_onnx__describe_all(&graph.input, &graph.n_input, e, e->graph->inputs,
+                                   e->graph->n_inputs));
+    MSC_TRY(msc_onnx__describe_all(&graph.output, &graph.n_output, e, e->graph->outputs,
+                                   e->graph->n_outputs));
     graph.name = (char *)e->graph->name;
     graph.n_node = e->n_nodes;
     graph.node = e->nodes;
@@ -300,9 +302,8 @@ static enum msc_status export_model(const struct msc_graph *g, const char *path,
     size_t n = (size_t)g->n_tensors;
     e.names = msc_arena_array(&e.arena, n, sizeof(e.names[0]));
     e.is_written = msc_arena_array(&e.arena, n, sizeof(e.is_written[0]));
-    enum msc_status status = e.names == NULL || e.is_written == NULL
-                                 ? msc_onnx__no_memory(&e)
-                                 : write_model(&e, path, size);
+    enum msc_status status = e.names == NULL || e.is_written == NULL ? msc_onnx__no_memory(&e)
+                                                                     : write_model(&e, path, size);
     for (size_t i = 0; i < e.n_arrays; i++) {
         msc_array_release(e.arrays[i]);
     }

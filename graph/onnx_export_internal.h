@@ -63,6 +63,32 @@ enum msc_status msc_onnx__put_text(struct msc_onnx_export *e, Onnx__NodeProto *n
 enum msc_status msc_onnx__put_ints(struct msc_onnx_export *e, Onnx__NodeProto *node,
                                    const char *name, const int64_t values[], size_t n);
 
+enum msc_status msc_onnx__put_floats(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                     const char *name, const float values[], size_t n);
+// The parts of `text` between commas.
+enum msc_status msc_onnx__put_texts(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                    const char *name, const char *text);
+
+enum msc_status msc_onnx__put_graph(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                    const char *name, Onnx__GraphProto *graph);
+
+// Steps of graph/onnx_export.c, for the model's graph and for bodies.
+enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e);
+enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e);
+enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_out,
+                                       struct msc_onnx_export *e, const int32_t tensors[],
+                                       int32_t n);
+
+// Writers of graph/onnx_export_body.c.
+enum msc_status msc_onnx__write_if(struct msc_onnx_joint *j);
+enum msc_status msc_onnx__write_loop(struct msc_onnx_joint *j);
+enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
+
+// Writers of graph/onnx_export_direct.c.
+enum msc_status msc_onnx__write_by_table(struct msc_onnx_joint *j);
+enum msc_status msc_onnx__write_implied(struct msc_onnx_joint *j);
+enum msc_status msc_onnx__write_random(struct msc_onnx_joint *j);
+
 // Adds an initialiser; `data` is borrowed until the model is saved. *out is its name, `wanted` or
 // like it.
 enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_export *e,

@@ -141,6 +141,54 @@ enum msc_status msc_onnx__put_ints(struct msc_onnx_export *e, Onnx__NodeProto *n
     return MSC_OK;
 }
 
+enum msc_status msc_onnx__put_floats(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                     const char *name, const float values[], size_t n) {
+    Onnx__AttributeProto *a =
+        add_attribute(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
+    if (a == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    a->n_floats = n;
+    a->floats = msc_arena_array(&e->arena, n, sizeof(a->floats[0]));
+    if (a->floats == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    memcpy(a->floats, values, n * sizeof(values[0]));
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__put_graph(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                    const char *name, Onnx__GraphProto *graph) {
+    Onnx__AttributeProto *a =
+        add_attribute(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH);
+    if (a == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    a->g = graph;
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__put_texts(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                    const char *name, const char *text) {
+    Onnx__AttributeProto *a =
+        add_attribute(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
+    if (a == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    a->strings = msc_arena_array(&e->arena, strlen(text) + 1, sizeof(a->strings[0]));
+    if (a->strings == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    while (*text != '\0') {
+        size_t length = strcspn(text, ",");
+        ProtobufCBinaryData *part = &a->strings[a->n_strings++];
+        part->data = (uint8_t *)text;
+        part->len = length;
+        text += length + (text[length] == ',');
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_export *e,
                                           const char *wanted, enum msc_onnx_type type, int n_dims,
                                           const int64_t dims[], const void *data, size_t n_bytes) {

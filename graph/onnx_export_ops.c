@@ -89,16 +89,20 @@ static enum msc_status check_layouts(const struct msc_onnx_joint *j, const char 
 static enum msc_status write_conv(struct msc_onnx_joint *j) {
     static const char *const data[] = {"NCW", "NCHW", "NCDHW"};
     static const char *const kernels[] = {"OIW", "OIHW", "OIDHW"};
-    const struct msc_tensor *w = msc_graph_tensor(j->e->graph, j->joint->operands[1]);
+    static const char *const transposed[] = {"IOW", "IOHW", "IODHW"};
+    int weight = j->joint->op == MSC_OP_QLINEAR_CONV ? 3 : 1;
+    const struct msc_tensor *w = msc_graph_tensor(j->e->graph, j->joint->operands[weight]);
     int n = w->n_dims - 2;
-    bool is_transposed = j->joint->op == MSC_OP_CONV2D_TRANSPOSE;
-    MSC_TRY(check_layouts(j, data[n - 1], is_transposed ? "IOHW" : kernels[n - 1]));
+    bool is_transposed = msc_op_is_conv_transpose(j->joint->op);
+    MSC_TRY(check_layouts(j, data[n - 1], is_transposed ? transposed[n - 1] : kernels[n - 1]));
     MSC_TRY(write_direct(j));
     return msc_onnx__put_ints(j->e, j->node, "kernel_shape", w->dims + 2, (size_t)n);
 }
 
 static enum msc_status write_pool(struct msc_onnx_joint *j) {
-    MSC_TRY(check_layouts(j, "NCHW", ""));
+    static const char *const layouts[] = {"NCW", "NCHW", "NCDHW"};
+    int rank = msc_graph_tensor(j->e->graph, j->joint->operands[0])->n_dims;
+    MSC_TRY(check_layouts(j, rank >= 3 && rank <= 5 ? layouts[rank - 3] : "", ""));
     return write_direct(j);
 }
 
@@ -222,13 +226,14 @@ static enum msc_status write_clip(struct msc_onnx_joint *j) {
 }
 
 static enum msc_status write_pad(struct msc_onnx_joint *j) {
-    const char *inputs[3] = {j->inputs[0], "", ""};
+    const char *inputs[4] = {j->inputs[0], "", "", ""};
     const char *mode = msc_joint_attr(j->joint, "pad_mode");
     MSC_TRY(msc_onnx__list_input(&inputs[1], j, "pad_width"));
     if (mode != NULL && strcmp(mode, "constant") == 0) {
         MSC_TRY(scalar_input(&inputs[2], j, "pad_value"));
     }
-    MSC_TRY(msc_onnx__add_own(j, inputs, 3));
+    MSC_TRY(msc_onnx__list_input(&inputs[3], j, "axes"));
+    MSC_TRY(msc_onnx__add_own(j, inputs, 4));
     return put_attrs(j);
 }
 
@@ -243,7 +248,7 @@ static enum msc_status write_split(struct msc_onnx_joint *j) {
     const char *inputs[2] = {j->inputs[0], ""};
     int64_t axis, n = j->joint->n_outputs;
     bool is_known = true;
-    MSC_TRY(msc_onnx__list_input(&inputs[1], j, "sections"));
+    inputs[1] = j->joint->n_operands > 1 ? j->inputs[1] : "";
     int64_t *sizes = msc_arena_array(&j->e->arena, (size_t)n, sizeof(sizes[0]));
     if (sizes == NULL || !msc_joint_attr_i64(j->joint, "axis", &axis)) {
         return msc_onnx__no_memory(j->e);
@@ -304,7 +309,13 @@ static enum msc_status write_resize(struct msc_onnx_joint *j) {
     }
     MSC_TRY(msc_onnx__list_input(&inputs[2], j, "scales"));
     MSC_TRY(msc_onnx__list_input(&inputs[3], j, "size"));
+    if (inputs[3][0] != '\0') { // both are known where a ratio was kept: the sizes say more
+        inputs[2] = "";
+    }
     MSC_TRY(msc_onnx__add_own(j, inputs, 4));
+    if (j->joint->op == MSC_OP_RESIZE_ANTIALIAS) {
+        MSC_TRY(msc_onnx__put_int(j->e, j->node, "antialias", 1));
+    }
     method = strcmp(method, "nearest_neighbor") == 0 ? "nearest" : method;
     MSC_TRY(put_resize_modes(j, transform, method));
     return put_attrs(j);
@@ -322,6 +333,12 @@ static const struct {
     [MSC_OP_CONV3D_BIAS] = {write_conv, "strides padding=pads dilation=dilations groups=group"},
     [MSC_OP_CONV2D_TRANSPOSE] = {write_conv, "strides padding=pads dilation=dilations groups=group "
                                              "output_padding"},
+    [MSC_OP_CONV1D_TRANSPOSE] = {write_conv, "strides padding=pads dilation=dilations groups=group "
+                                             "output_padding"},
+    [MSC_OP_CONV3D_TRANSPOSE] = {write_conv, "strides padding=pads dilation=dilations groups=group "
+                                             "output_padding"},
+    [MSC_OP_CONV_INTEGER] = {write_conv, "strides padding=pads dilation=dilations groups=group"},
+    [MSC_OP_QLINEAR_CONV] = {write_conv, "strides padding=pads dilation=dilations groups=group"},
     [MSC_OP_LINEAR] = {write_linear, ""},
     [MSC_OP_LINEAR_BIAS] = {write_linear, ""},
     [MSC_OP_MATMUL] = {write_direct, ""},
@@ -330,10 +347,26 @@ static const struct {
                                        "pool_size=kernel_shape"},
     [MSC_OP_AVG_POOL2D] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
                                        "pool_size=kernel_shape count_include_pad"},
+    [MSC_OP_MAX_POOL1D] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
+                                       "pool_size=kernel_shape"},
+    [MSC_OP_MAX_POOL3D] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
+                                       "pool_size=kernel_shape"},
+    [MSC_OP_MAX_POOL_INDICES] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
+                                             "pool_size=kernel_shape storage_order"},
+    [MSC_OP_AVG_POOL1D] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
+                                       "pool_size=kernel_shape count_include_pad"},
+    [MSC_OP_AVG_POOL3D] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
+                                       "pool_size=kernel_shape count_include_pad"},
+    [MSC_OP_LP_POOL] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
+                                    "pool_size=kernel_shape p"},
     [MSC_OP_GLOBAL_AVG_POOL] = {write_global_pool, ""},
     [MSC_OP_GLOBAL_MAX_POOL] = {write_global_pool, ""},
     [MSC_OP_RESIZE] = {write_resize, "cubic_alpha=cubic_coeff_a cubic_exclude=exclude_outside "
-                                     "extrapolation_value"},
+                                     "extrapolation_value axes keep_aspect_ratio_policy"},
+    [MSC_OP_RESIZE_ANTIALIAS] = {write_resize, "cubic_alpha=cubic_coeff_a "
+                                               "cubic_exclude=exclude_outside "
+                                               "extrapolation_value axes "
+                                               "keep_aspect_ratio_policy"},
     [MSC_OP_BATCH_NORM] = {write_direct, "epsilon"},
     [MSC_OP_SOFTMAX] = {write_direct, "axis"},
     [MSC_OP_LOG_SOFTMAX] = {write_direct, "axis"},
@@ -373,6 +406,8 @@ static const struct {
     [MSC_OP_SUM] = {write_with_list, "keepdims"},
     [MSC_OP_MAX] = {write_with_list, "keepdims"},
     [MSC_OP_MIN] = {write_with_list, "keepdims"},
+    [MSC_OP_PROD] = {write_with_list, "keepdims"},
+    [MSC_OP_ARGMIN] = {write_direct, "axis keepdims select_last_index"},
     [MSC_OP_ARGMAX] = {write_direct, "axis keepdims select_last_index"},
     [MSC_OP_SHAPE_OF] = {write_direct, "start end"},
     [MSC_OP_RESHAPE] = {write_with_list, "allowzero"},
@@ -387,12 +422,21 @@ static const struct {
     [MSC_OP_TAKE] = {write_direct, "axis"},
     [MSC_OP_BROADCAST_TO] = {write_with_list, ""},
     [MSC_OP_TILE] = {write_with_list, ""},
+    [MSC_OP_MOD] = {msc_onnx__write_implied, ""},
+    [MSC_OP_TRIL] = {msc_onnx__write_implied, ""},
+    [MSC_OP_LEFT_SHIFT] = {msc_onnx__write_implied, ""},
+    [MSC_OP_RIGHT_SHIFT] = {msc_onnx__write_implied, ""},
+    [MSC_OP_IF] = {msc_onnx__write_if, ""},
+    [MSC_OP_LOOP] = {msc_onnx__write_loop, ""},
+    [MSC_OP_SCAN] = {msc_onnx__write_scan, ""},
+    [MSC_OP_RANDOM] = {msc_onnx__write_random, ""},
     [MSC_OP_QUANTIZE] = {write_quantize, "axis block_size"},
     [MSC_OP_DEQUANTIZE] = {write_direct, "axis block_size"},
     [MSC_OP_DYNAMIC_QUANTIZE] = {write_direct, ""},
 };
 
 msc_onnx_writer msc_onnx__find_writer(enum msc_op op, const char **attrs) {
-    *attrs = writers[op].attrs;
-    return writers[op].write;
+    bool has_row = writers[op].write != NULL;
+    *attrs = has_row ? writers[op].attrs : "";
+    return has_row ? writers[op].write : msc_onnx__write_by_table;
 }

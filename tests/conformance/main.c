@@ -1,11 +1,13 @@
 // Runs ONNX's backend test data and says which cases pass.
 //
 //     test_conformance [--device NAME]... [--markdown FILE] [--known FILE] [--at-least N]
-//                      [--only TEXT] FOLDER...
+//                      [--only TEXT] [--rewritten PATH] [--title TEXT] FOLDER... [--title TEXT FOLDER...]...
 //
-// A FOLDER holds cases, or folders of cases. The program fails when fewer than N cases are in
-// scope, when one fails that the known file does not name ("DEVICE CASE" on each line), or when a
-// named one passes.
+// A FOLDER holds cases. The program fails when fewer than N cases are in scope, when one fails that
+// the known file does not name ("DEVICE CASE" on each line), or when a named one passes. Without
+// the device it is skipped (77). A title stands over the table of the folders behind it. With
+// --rewritten PATH every model is written anew to PATH and read from there first; known failures
+// then stand under "DEVICE-rewritten".
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -16,20 +18,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEVICES = 4, MAX_FOLDERS = 8 };
+enum { MAX_DEVICES = 4, MAX_FOLDERS = 16, SKIPPED = 77 };
 
 struct options {
     const char *devices[MAX_DEVICES];
     int n_devices;
     const char *folders[MAX_FOLDERS];
+    const char *titles[MAX_FOLDERS]; // NULL: part of the table before
     int n_folders;
-    const char *markdown, *known, *only;
+    const char *markdown, *known, *only, *rewritten;
     long at_least;
 };
 
 struct row {
     char *name, *op;
     const char *why_out;
+    int folder;
     struct conformance_result results[MAX_DEVICES];
 };
 
@@ -57,7 +61,9 @@ static bool is_known(const struct report *r, const char *device, const char *nam
 
 static void note_result(struct report *r, const struct row *row, int d) {
     const struct conformance_result *result = &row->results[d];
-    const char *device = r->options->devices[d];
+    char device[64];
+    snprintf(device, sizeof device, "%s%s", r->options->devices[d],
+             r->options->rewritten != NULL ? "-rewritten" : "");
     bool known = is_known(r, device, row->name);
     if (result->is_passed == known) {
         printf("%s %s (%s): %s\n", device, row->name, row->op,
@@ -66,15 +72,16 @@ static void note_result(struct report *r, const struct row *row, int d) {
     }
 }
 
-static enum msc_status run_case(struct report *r, const char *folder, const char *name) {
+static enum msc_status run_case(struct report *r, const char *folder, const char *name, int f) {
     struct conformance_case c;
     enum msc_status status = conformance_case_load(&c, folder);
     MSC_TRY(msc_grow(&r->rows, &r->capacity, r->n + 1, sizeof r->rows[0]));
     struct row *row = &r->rows[r->n++];
-    *row = (struct row){.name = strdup(name), .op = strdup(c.op), .why_out = c.why_out};
+    *row =
+        (struct row){.name = strdup(name), .op = strdup(c.op), .why_out = c.why_out, .folder = f};
     for (int d = 0; c.why_out == NULL && d < r->options->n_devices; d++) {
         if (status == MSC_OK) {
-            conformance_run(&row->results[d], &c, r->backends[d]);
+            conformance_run(&row->results[d], &c, r->backends[d], r->options->rewritten);
         } else {
             snprintf(row->results[d].reason, sizeof row->results[d].reason, "%s",
                      msc_status_message());
@@ -90,7 +97,8 @@ static int is_visible(const struct dirent *entry) {
     return entry->d_name[0] != '.';
 }
 
-static enum msc_status run_folder(struct report *r, const char *folder, int depth) {
+static enum msc_status run_folder(struct report *r, int f) {
+    const char *folder = r->options->folders[f], *only = r->options->only;
     struct dirent **entries;
     int n = scandir(folder, &entries, is_visible, alphasort);
     enum msc_status status = n < 0 ? MSC_FAIL(MSC_E_IO, "cannot list %s", folder) : MSC_OK;
@@ -98,12 +106,9 @@ static enum msc_status run_folder(struct report *r, const char *folder, int dept
         char path[CONFORMANCE_PATH_BYTES], model[CONFORMANCE_PATH_BYTES + 16];
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
         snprintf(model, sizeof model, "%s/model.onnx", path);
-        bool is_wanted =
-            r->options->only == NULL || strstr(entries[i]->d_name, r->options->only) != NULL;
-        if (status == MSC_OK && msc_file_exists(model)) {
-            status = is_wanted ? run_case(r, path, entries[i]->d_name) : MSC_OK;
-        } else if (status == MSC_OK && depth == 0) {
-            status = run_folder(r, path, 1);
+        bool is_wanted = only == NULL || strstr(entries[i]->d_name, only) != NULL;
+        if (status == MSC_OK && is_wanted && msc_file_exists(model)) {
+            status = run_case(r, path, entries[i]->d_name, f);
         }
         free(entries[i]);
     }
@@ -147,30 +152,68 @@ static long count_passed(const struct report *r, int d) {
     return n;
 }
 
+// Cases of a table: those of folder `f` and of the folders without a title behind it.
+static bool is_of_table(const struct report *r, const struct row *row, int f) {
+    int first = row->folder;
+    while (first > 0 && r->options->titles[first] == NULL) {
+        first--;
+    }
+    return first == f;
+}
+
+// The head of a table, with how many of its cases pass.
+static void write_head(struct msc_str *out, const struct report *r, int f) {
+    long n = 0, n_in_scope = 0, n_passed[MAX_DEVICES] = {0};
+    for (size_t i = 0; i < r->n; i++) {
+        const struct row *row = &r->rows[i];
+        if (is_of_table(r, row, f)) {
+            n++;
+            n_in_scope += row->why_out == NULL;
+            for (int d = 0; d < r->options->n_devices; d++) {
+                n_passed[d] += row->why_out == NULL && row->results[d].is_passed;
+            }
+        }
+    }
+    const char *title = r->options->titles[f];
+    msc_str_printf(out, "\n## %s\n\n%ld cases, %ld of them in scope.", title ? title : "Cases", n,
+                   n_in_scope);
+    for (int d = 0; d < r->options->n_devices; d++) {
+        msc_str_printf(out, " %s passes %ld.", r->options->devices[d], n_passed[d]);
+    }
+    msc_str_append(out, "\n\n| case | op |");
+    for (int d = 0; d < r->options->n_devices; d++) {
+        msc_str_printf(out, " %s |", r->options->devices[d]);
+    }
+    msc_str_append(out, "\n|---|---|");
+    for (int d = 0; d < r->options->n_devices; d++) {
+        msc_str_append(out, "---|");
+    }
+    msc_str_char(out, '\n');
+}
+
+static void write_folder(struct msc_str *out, const struct report *r, int f) {
+    if (f == 0 || r->options->titles[f] != NULL) {
+        write_head(out, r, f);
+        for (size_t i = 0; i < r->n; i++) {
+            if (is_of_table(r, &r->rows[i], f)) {
+                write_row(out, r, &r->rows[i]);
+            }
+        }
+    }
+}
+
 static enum msc_status write_markdown(const struct report *r) {
     struct msc_str out = {0};
     msc_str_append(&out,
                    "# ONNX conformance\n\n"
                    "Every case of ONNX's backend test data on each backend; written by\n"
                    "`test_conformance --markdown`. Outputs agree within 1e-7 + 1e-3 |expected|, as "
-                   "in ONNX's own\nbackend test (bfloat16 within a unit in the last place); whole numbers exactly. \"joint by joint\": on the "
+                   "in ONNX's own\nbackend test (bfloat16 within a unit in the last place); whole "
+                   "numbers exactly. \"joint by joint\": on the "
                    "reference kernels, since lengths\ndepend on data and no plan can be made "
-                   "beforehand (or since inputs are NaN, empty, or none).\n\n");
-    msc_str_printf(&out, "%zu cases, %ld of them in scope.", r->n, r->n_in_scope);
-    for (int d = 0; d < r->options->n_devices; d++) {
-        msc_str_printf(&out, " %s passes %ld.", r->options->devices[d], count_passed(r, d));
-    }
-    msc_str_append(&out, "\n\n| case | op |");
-    for (int d = 0; d < r->options->n_devices; d++) {
-        msc_str_printf(&out, " %s |", r->options->devices[d]);
-    }
-    msc_str_append(&out, "\n|---|---|");
-    for (int d = 0; d < r->options->n_devices; d++) {
-        msc_str_append(&out, "---|");
-    }
-    msc_str_char(&out, '\n');
-    for (size_t i = 0; i < r->n; i++) {
-        write_row(&out, r, &r->rows[i]);
+                   "beforehand (or since inputs are NaN, empty, or none).\n");
+    for (int f = 0; f < r->options->n_folders; f++) {
+        write_folder(&out, r, f);
     }
     enum msc_status status = msc_str_status(&out);
     if (status == MSC_OK) {
@@ -183,13 +226,16 @@ static enum msc_status write_markdown(const struct report *r) {
 // ---- The program ------------------------------------------------------------------------------
 
 static bool read_options(struct options *o, int argc, char **argv) {
+    const char *title = NULL;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strncmp(argv[i], "--", 2) != 0) {
             if (o->n_folders == MAX_FOLDERS) {
                 return false;
             }
+            o->titles[o->n_folders] = title;
             o->folders[o->n_folders++] = argv[i];
+            title = NULL;
             continue;
         }
         if (value == NULL) {
@@ -201,6 +247,10 @@ static bool read_options(struct options *o, int argc, char **argv) {
             o->markdown = value;
         } else if (strcmp(argv[i], "--known") == 0) {
             o->known = value;
+        } else if (strcmp(argv[i], "--rewritten") == 0) {
+            o->rewritten = value;
+        } else if (strcmp(argv[i], "--title") == 0) {
+            title = value;
         } else if (strcmp(argv[i], "--only") == 0) {
             o->only = value;
         } else if (strcmp(argv[i], "--at-least") == 0) {
@@ -224,7 +274,7 @@ static enum msc_status run_all(struct report *r) {
         MSC_TRY(msc_file_read(&r->known, &n_bytes, o->known));
     }
     for (int f = 0; f < o->n_folders; f++) {
-        MSC_TRY(run_folder(r, o->folders[f], 0));
+        MSC_TRY(run_folder(r, f));
     }
     return o->markdown == NULL ? MSC_OK : write_markdown(r);
 }
@@ -246,7 +296,7 @@ int main(int argc, char **argv) {
     if (!read_options(&options, argc, argv)) {
         fprintf(stderr,
                 "usage: %s [--device NAME] [--markdown FILE] [--known FILE] [--at-least N] "
-                "[--only TEXT] FOLDER...\n",
+                "[--only TEXT] [--title TEXT] FOLDER...\n",
                 argv[0]);
         return 2;
     }

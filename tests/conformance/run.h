@@ -11,7 +11,8 @@ struct conformance_result {
     char reason[256]; // why it is not passed
 };
 
+// With `rewritten` the model is first written anew to this path, and read from there.
 void conformance_run(struct conformance_result *out, struct conformance_case *c,
-                     struct msc_backend *backend);
+                     struct msc_backend *backend, const char *rewritten);
 
 #endif

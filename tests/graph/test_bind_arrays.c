@@ -1,0 +1,149 @@
+// Binding by arrays, and joints on their own: lengths that hang on what inputs hold.
+#include "graph/graph.h"
+
+#include "tests/msc_test.h"
+
+static struct msc_array *ints(int n, const int64_t values[]) {
+    struct msc_array *array;
+    int64_t dim = n;
+    assert_ok(msc_array_create_from(&array, MSC_DTYPE_I64, 1, &dim, values));
+    return array;
+}
+
+static struct msc_array *zeros(int n_dims, const int64_t dims[]) {
+    struct msc_array *array;
+    assert_ok(msc_array_create(&array, MSC_DTYPE_F32, n_dims, dims));
+    return array;
+}
+
+static void check_dims(const struct msc_graph *g, int32_t tensor, int n, const int64_t dims[]) {
+    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
+    assert_int_equal(t->n_dims, n);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(t->dims[i], dims[i]);
+    }
+}
+
+// x [4,6] reshaped to what the input `shape` says.
+static struct msc_graph *reshape_graph(void) {
+    struct msc_graph *g;
+    int32_t inputs[2], joint;
+    assert_ok(msc_graph_create(&g, "reshape"));
+    assert_ok(msc_graph_add_input(&inputs[0], g, "x", "x", MSC_DTYPE_F32, "", 2,
+                                  (const int64_t[]){4, 6}));
+    assert_ok(msc_graph_add_input(&inputs[1], g, "shape", "shape", MSC_DTYPE_I64, "", 1,
+                                  (const int64_t[]){3}));
+    struct msc_joint_spec spec = {.op = MSC_OP_RESHAPE, .n_inputs = 2, .inputs = inputs};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    assert_ok(msc_graph_set_outputs(g, 1, msc_graph_joint(g, joint)->outputs));
+    assert_ok(msc_graph_finalize(g));
+    return g;
+}
+
+static void test_graph_bind_arrays__parameter(void **state) {
+    (void)state;
+    struct msc_graph *g = reshape_graph(), *bound;
+    struct msc_array *x = zeros(2, (const int64_t[]){4, 6});
+    struct msc_array *shape = ints(3, (const int64_t[]){2, -1, 3});
+    const struct msc_array *const arrays[] = {x, shape};
+    assert_false(msc_graph_is_bound(g));
+    assert_ok(msc_graph_bind_arrays(&bound, g, arrays, 2));
+    assert_true(msc_graph_is_bound(bound));
+    check_dims(bound, msc_graph_output(bound, 0), 3, (const int64_t[]){2, 4, 3});
+    // The input is still there, and nothing reads it.
+    const int32_t *readers;
+    assert_int_equal(msc_graph_n_inputs(bound), 2);
+    assert_int_equal(msc_graph_consumers(bound, msc_graph_input(bound, 1), &readers), 0);
+    msc_graph_destroy(bound);
+    msc_graph_destroy(g);
+    msc_array_release(x);
+    msc_array_release(shape);
+}
+
+static void test_graph_bind_arrays__data(void **state) {
+    (void)state;
+    struct msc_graph *g, *bound;
+    int32_t x, joint;
+    assert_ok(msc_graph_create(&g, "nonzero"));
+    assert_ok(msc_graph_add_input(&x, g, "x", "x", MSC_DTYPE_F32, "", 2, (const int64_t[]){2, 3}));
+    struct msc_joint_spec spec = {.op = MSC_OP_NONZERO, .n_inputs = 1, .inputs = &x};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    assert_ok(msc_graph_set_outputs(g, 1, msc_graph_joint(g, joint)->outputs));
+    assert_ok(msc_graph_finalize(g));
+    struct msc_array *array = zeros(2, (const int64_t[]){2, 3});
+    const struct msc_array *const arrays[] = {array};
+    assert_int_equal(msc_graph_bind_arrays(&bound, g, arrays, 1), MSC_E_UNSUPPORTED);
+    assert_message("depends on data");
+    msc_array_release(array);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_bind_arrays__isolate(void **state) {
+    (void)state;
+    struct msc_graph *g = reshape_graph(), *alone;
+    struct msc_array *x = zeros(2, (const int64_t[]){4, 6});
+    struct msc_array *shape = ints(2, (const int64_t[]){3, 8});
+    const struct msc_array *const arrays[] = {x, shape};
+    int32_t joint = msc_graph_find_joint(g, "reshape");
+    assert_ok(msc_graph_isolate(&alone, g, joint, arrays));
+    assert_int_equal(msc_graph_n_inputs(alone), 1);
+    check_dims(alone, msc_graph_output(alone, 0), 2, (const int64_t[]){3, 8});
+    assert_string_equal(
+        msc_joint_attr(msc_graph_joint(alone, msc_graph_find_joint(alone, "reshape")), "shape"),
+        "3,8");
+    msc_graph_destroy(alone);
+    msc_graph_destroy(g);
+    msc_array_release(x);
+    msc_array_release(shape);
+}
+
+// A body is one reference more to a finalized graph, and is counted in equality and hash.
+static void test_graph_bind_arrays__bodies(void **state) {
+    (void)state;
+    struct msc_graph *bodies[2], *g, *copy;
+    for (int i = 0; i < 2; i++) {
+        int32_t y, joint;
+        assert_ok(msc_graph_create(&bodies[i], "body"));
+        assert_ok(msc_graph_add_input(&y, bodies[i], "y", "y", MSC_DTYPE_F32, "", 1,
+                                      (const int64_t[]){2}));
+        struct msc_joint_spec spec = {
+            .op = i == 0 ? MSC_OP_RELU : MSC_OP_ABS, .n_inputs = 1, .inputs = &y};
+        assert_ok(msc_graph_add_joint(&joint, bodies[i], &spec));
+        assert_ok(msc_graph_set_outputs(bodies[i], 1, msc_graph_joint(bodies[i], joint)->outputs));
+        assert_ok(msc_graph_finalize(bodies[i]));
+    }
+    int32_t inputs[2], joint;
+    assert_ok(msc_graph_create(&g, "branch"));
+    assert_ok(msc_graph_add_input(&inputs[0], g, "c", "c", MSC_DTYPE_BOOL, "", 0, NULL));
+    assert_ok(
+        msc_graph_add_input(&inputs[1], g, "x", "x", MSC_DTYPE_F32, "", 1, (const int64_t[]){2}));
+    struct msc_joint_spec spec = {.op = MSC_OP_IF,
+                                  .n_inputs = 2,
+                                  .inputs = inputs,
+                                  .n_graphs = 2,
+                                  .graphs = (const struct msc_graph *const *)bodies};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    check_dims(g, msc_graph_joint(g, joint)->outputs[0], 1, (const int64_t[]){2});
+    assert_ok(msc_graph_set_outputs(g, 1, msc_graph_joint(g, joint)->outputs));
+    assert_ok(msc_graph_finalize(g));
+    msc_graph_destroy(bodies[0]);
+    msc_graph_destroy(bodies[1]);
+    assert_ok(msc_graph_clone(&copy, g));
+    assert_true(msc_graph_equal(g, copy, true));
+    msc_graph_destroy(g);
+    const struct msc_joint *j = msc_graph_joint(copy, msc_graph_find_joint(copy, "if"));
+    assert_int_equal(j->n_graphs, 2);
+    assert_true(msc_graph_find_joint(j->graphs[1], "abs") != MSC_NO_ID);
+    msc_graph_destroy(copy);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graph_bind_arrays__parameter),
+        cmocka_unit_test(test_graph_bind_arrays__data),
+        cmocka_unit_test(test_graph_bind_arrays__isolate),
+        cmocka_unit_test(test_graph_bind_arrays__bodies),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
