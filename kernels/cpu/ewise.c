@@ -164,18 +164,14 @@ static struct block next_block(const struct msc_ewise *e, int64_t at, int64_t en
     return k;
 }
 
-static void find_operands(const float *x[MSC_EWISE_MAX_X], const struct msc_ewise_instr *instr,
-                          const struct scratch *s) {
-    int32_t places[MSC_EWISE_MAX_X] = {instr->a, instr->b, instr->c, instr->d};
-    for (int i = 0; i < MSC_EWISE_MAX_X; i++) {
-        x[i] = places[i] < 0 ? NULL : s->places[places[i]];
-    }
-}
-
-static void run_instr(const struct msc_ewise_instr *instr, const struct scratch *s, int64_t n) {
-    const float *x[MSC_EWISE_MAX_X];
-    find_operands(x, instr, s);
-    msc_ewise_op_fn(instr->op)((float *)s->places[instr->out], x, instr->p, n);
+static void run_instr(const struct msc_ewise_instr *x, const struct scratch *s, int64_t n) {
+    const float *operands[MSC_EWISE_MAX_X] = {
+        s->places[x->a],
+        x->b < 0 ? NULL : s->places[x->b],
+        x->c < 0 ? NULL : s->places[x->c],
+        x->d < 0 ? NULL : s->places[x->d],
+    };
+    msc_ewise_op_fn(x->op)((float *)s->places[x->out], operands, x->p, n);
 }
 
 bool msc_ewise_is_finish(const struct msc_ewise *e, float *low, float *high) {
@@ -187,31 +183,33 @@ bool msc_ewise_is_finish(const struct msc_ewise *e, float *low, float *high) {
     return is;
 }
 
-// Scaled sums that nothing follows become bytes without being written as floats first.
-static bool is_direct(const struct msc_ewise *e, const struct msc_ewise_call *call) {
-    return e->n_instrs == 1 && e->instrs[0].op == MSC_EWISE_FINISH_I32 && !call->out &&
-           call->n_forms == 1 && call->forms[0].view.dtype != MSC_DTYPE_F32;
-}
-
-static void finish_block(const struct msc_ewise *e, const struct msc_ewise_call *call,
-                         const struct scratch *s, int64_t at, int64_t n) {
-    const struct msc_ewise_instr *instr = &e->instrs[0];
-    const float *x[MSC_EWISE_MAX_X];
-    find_operands(x, instr, s);
-    struct msc_simd_finish f = msc_ewise_finish_of(x, instr->p);
-    struct msc_simd_bytes q = msc_simd_bytes_of(call->forms[0].quant);
-    msc_simd_best()->finish_quantize((uint8_t *)call->forms[0].view.data + at, &f, n, &q);
+static void run_chain(const struct msc_ewise *e, const struct msc_ewise_call *call,
+                      const struct scratch *s, int64_t at, int64_t n, float *out) {
+    struct msc_simd_bytes q;
+    struct msc_simd_run run = {.arrays = s->places, .n = n};
+    int32_t n_made = 0;
+    if (call->n_forms > 0 && call->forms[0].view.dtype != MSC_DTYPE_F32) {
+        q = msc_simd_bytes_of(call->forms[0].quant);
+        n_made = q.is_corrected ? 1 : 0;
+    }
+    if (n_made == 1) {
+        run.q = &q;
+        run.bytes = (uint8_t *)call->forms[0].view.data + at;
+    }
+    run.out = call->out || call->n_forms > n_made ? out : NULL;
+    msc_simd_best()->run_chain(&e->chain, &run);
+    msc_cpu_write_forms(call->forms + n_made, call->n_forms - n_made, at, out, n);
 }
 
 static void run_block(const struct msc_ewise *e, const struct msc_ewise_call *call,
                       const struct scratch *s, int64_t at, int64_t n) {
-    if (is_direct(e, call)) {
-        finish_block(e, call, s, at, n);
-        return;
-    }
     float *out = call->out ? call->out + (at - call->begin)
                            : s->blocks + (size_t)(e->n_registers + e->n_buffers) *
                                              (block_bytes(e) / sizeof(float));
+    if (e->chain.n_links > 0 && msc_simd_best()->run_chain) {
+        run_chain(e, call, s, at, n, out);
+        return;
+    }
     s->places[e->n_operands + e->n_registers] = out;
     for (int32_t i = 0; i < e->n_instrs; i++) {
         run_instr(&e->instrs[i], s, n);

@@ -31,4 +31,7 @@ int32_t msc_ewise__emit(struct msc_ewise_builder *b, enum msc_ewise_op op, int32
 enum msc_status msc_ewise__emit_joint(struct msc_ewise_builder *b, const struct msc_step_joint *j,
                                       int32_t *result);
 
+// Before registers are given out. No failure where the program is no chain.
+enum msc_status msc_ewise__make_chain(struct msc_ewise *e);
+
 #endif

@@ -327,6 +327,7 @@ static enum msc_status compile(struct msc_ewise_builder *b,
     }
     join_dims(e);
     MSC_TRY(divide_into_blocks(e));
+    MSC_TRY(msc_ewise__make_chain(e));
     return allocate_registers(e);
 }
 

@@ -62,6 +62,7 @@ struct msc_ewise {
     struct msc_ewise_instr *instrs;
     int32_t n_registers;
     int32_t n_buffers;
+    struct msc_simd_chain chain; // the same program where it is one; else without links
 };
 
 // out[r][c] = in[r * row_stride + c * stride], 4-byte elements.

@@ -6,16 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-struct msc_simd_finish msc_ewise_finish_of(const float *const x[MSC_EWISE_MAX_X],
-                                           const float p[2]) {
-    return (struct msc_simd_finish){.sums = (const int32_t *)(const void *)x[0],
-                                    .scales = x[1],
-                                    .bias = x[2],
-                                    .offsets = (const int32_t *)(const void *)x[3],
-                                    .low = p[0],
-                                    .high = p[1]};
-}
-
 // The formulas are those of the reference kernels, operation by operation, so that both give the
 // same bits. `omp simd` promises that elements do not depend on each other, which is true when
 // `out` is one of the operands, but nothing the compiler could see.
@@ -96,7 +86,12 @@ MSC_SIMD static void run_finish_f32(float *out, const float *const x[], const fl
 }
 
 static void run_finish_i32(float *out, const float *const x[], const float p[2], int64_t n) {
-    struct msc_simd_finish f = msc_ewise_finish_of(x, p);
+    struct msc_simd_finish f = {.sums = (const int32_t *)(const void *)x[0],
+                                .scales = x[1],
+                                .bias = x[2],
+                                .offsets = (const int32_t *)(const void *)x[3],
+                                .low = p[0],
+                                .high = p[1]};
     msc_simd_best()->finish(out, &f, n);
 }
 

@@ -50,8 +50,6 @@ typedef void (*msc_ewise_fn)(float *out, const float *const x[MSC_EWISE_MAX_X], 
                              int64_t n);
 
 msc_ewise_fn msc_ewise_op_fn(enum msc_ewise_op op);
-// The operands of FINISH_I32.
-struct msc_simd_finish msc_ewise_finish_of(const float *const x[MSC_EWISE_MAX_X], const float p[2]);
 
 #ifdef __cplusplus
 }

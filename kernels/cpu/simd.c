@@ -52,21 +52,6 @@ MSC_SIMD static void finish(float out[], const struct msc_simd_finish *f, int64_
     }
 }
 
-static void finish_quantize(uint8_t out[], const struct msc_simd_finish *f, int64_t n,
-                            const struct msc_simd_bytes *q) {
-    float y[256];
-    for (int64_t i = 0; i < n; i += 256) {
-        int64_t count = n - i < 256 ? n - i : 256;
-        struct msc_simd_finish part = *f;
-        part.sums += i;
-        part.offsets += i;
-        part.scales += i;
-        part.bias += i;
-        finish(y, &part, count);
-        quantize(out + i, y, count, q);
-    }
-}
-
 // ---- Depthwise --------------------------------------------------------------------------------
 
 static int64_t round_up(int64_t n, int64_t unit) {
@@ -121,6 +106,7 @@ static void add_taps(int32_t sums[], const struct msc_simd_taps *t) {
 static void add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q) {
     int32_t sums[MSC_SIMD_BLOCK];
+    float y[MSC_SIMD_BLOCK];
     for (int64_t run = 0; run < t->n_runs; run++) {
         for (int64_t i = 0; i < t->n; i += MSC_SIMD_BLOCK) {
             int64_t n = t->n - i < MSC_SIMD_BLOCK ? t->n - i : MSC_SIMD_BLOCK;
@@ -131,7 +117,8 @@ static void add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
             part.scales += at;
             part.bias += at;
             add_block(sums, t, run * t->step + i, block_weights(t, i), n);
-            finish_quantize(out + i, &part, n, q);
+            finish(y, &part, n);
+            quantize(out + i, y, n, q);
         }
         out += t->n;
     }
@@ -158,7 +145,6 @@ static void largest(uint8_t out[], const uint8_t x[], const int64_t offsets[], i
 const struct msc_simd msc_simd_plain = {
     .quantize = quantize,
     .finish = finish,
-    .finish_quantize = finish_quantize,
     .pack_taps = pack_taps,
     .add_taps = add_taps,
     .add_taps_quantize = add_taps_quantize,

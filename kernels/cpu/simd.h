@@ -54,12 +54,51 @@ struct msc_simd_taps {
 };
 size_t msc_simd_taps_bytes(int n_taps, int64_t period);
 
+// A chain of element-wise operations, each on the result of the one before, which stays in
+// registers. One result may be saved for later.
+enum msc_simd_op {
+    MSC_SIMD_LOAD,   // the first: operand 0
+    MSC_SIMD_FINISH, // the first: operands sums, scales, bias, offsets; limited to p[0] ... p[1]
+    MSC_SIMD_SAVE,
+    MSC_SIMD_ADD,
+    MSC_SIMD_SUBTRACT,
+    MSC_SIMD_MULTIPLY,
+    MSC_SIMD_DIVIDE,
+    MSC_SIMD_ADD_NUMBER, // p[0]
+    MSC_SIMD_SUBTRACT_NUMBER,
+    MSC_SIMD_MULTIPLY_NUMBER,
+    MSC_SIMD_DIVIDE_NUMBER,
+    MSC_SIMD_ADD_SAVED,
+    MSC_SIMD_MULTIPLY_SAVED,
+    MSC_SIMD_RELU, // NaN stays, here and in the next
+    MSC_SIMD_CLIP, // p[0] ... p[1]
+    MSC_SIMD_HARD_SWISH,
+};
+
+struct msc_simd_link {
+    enum msc_simd_op op;
+    int32_t operands[4]; // indices of arrays
+    float p[2];
+};
+
+struct msc_simd_chain {
+    int32_t n_links;
+    const struct msc_simd_link *links;
+};
+
+// Where a chain reads and writes. `out` or `bytes` may be NULL; bytes are made by a q that is
+// corrected.
+struct msc_simd_run {
+    const float *const *arrays;
+    float *out;
+    uint8_t *bytes;
+    const struct msc_simd_bytes *q;
+    int64_t n;
+};
+
 struct msc_simd {
     void (*quantize)(uint8_t out[], const float x[], int64_t n, const struct msc_simd_bytes *q);
     void (*finish)(float out[], const struct msc_simd_finish *f, int64_t n);
-    // Both at once: without the floats in between.
-    void (*finish_quantize)(uint8_t out[], const struct msc_simd_finish *f, int64_t n,
-                            const struct msc_simd_bytes *q);
     // Packs weights [n_channels][n_taps], which repeat after n_channels.
     void (*pack_taps)(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
                       int64_t period);
@@ -71,6 +110,8 @@ struct msc_simd {
     // `flip` is 0x80 for int8.
     void (*largest)(uint8_t out[], const uint8_t x[], const int64_t offsets[], int64_t n_offsets,
                     int64_t n, uint8_t flip);
+    // NULL: chains gain nothing.
+    void (*run_chain)(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
 };
 
 // For this machine; never changes.

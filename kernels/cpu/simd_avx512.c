@@ -78,26 +78,6 @@ AVX512 static void finish(float out[], const struct msc_simd_finish *f, int64_t 
     }
 }
 
-AVX512 static void finish_quantize(uint8_t out[], const struct msc_simd_finish *f, int64_t n,
-                                   const struct msc_simd_bytes *q) {
-    if (!q->is_corrected) {
-        msc_simd_plain.finish_quantize(out, f, n, q);
-        return;
-    }
-    const struct msc_simd_finish own = *f;
-    struct bytes b = load_bytes(q);
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        __m512i y = to_integers(finish_16(&own, i, 0xffff), &b);
-        _mm_storeu_si128((__m128i *)(void *)(out + i), _mm512_cvtepi32_epi8(y));
-    }
-    if (i < n) {
-        __mmask16 mask = (__mmask16)((1u << (n - i)) - 1);
-        __m512i y = to_integers(finish_16(&own, i, mask), &b);
-        _mm512_mask_cvtepi32_storeu_epi8(out + i, mask, y);
-    }
-}
-
 // ---- Depthwise --------------------------------------------------------------------------------
 
 // Bytes of four taps are interleaved, so that one instruction multiplies and adds up those of 16
@@ -248,16 +228,180 @@ AVX512 static void largest(uint8_t out[], const uint8_t x[], const int64_t offse
     }
 }
 
+// ---- Chains -----------------------------------------------------------------------------------
+
+// A tile of vectors goes through all links; the last, of one vector, may be a part of it.
+enum { LANES = 16, TILE = 4 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+AVX512 INLINE __m512 load_part(const float *array, int64_t i, __mmask16 mask) {
+    return mask == 0xffff ? _mm512_loadu_ps(array + i) : _mm512_maskz_loadu_ps(mask, array + i);
+}
+
+AVX512 INLINE void store_part(float *array, __m512 y, __mmask16 mask) {
+    if (mask == 0xffff) {
+        _mm512_storeu_ps(array, y);
+    } else {
+        _mm512_mask_storeu_ps(array, mask, y);
+    }
+}
+
+AVX512 INLINE void store_bytes(uint8_t *array, __m128i bytes, __mmask16 mask) {
+    if (mask == 0xffff) {
+        _mm_storeu_si128((__m128i *)(void *)array, bytes);
+    } else {
+        _mm_mask_storeu_epi8(array, mask, bytes);
+    }
+}
+
+AVX512 INLINE __m512 clip(__m512 y, __m512 low, __m512 high) {
+    return _mm512_min_ps(high, _mm512_max_ps(low, y));
+}
+
+AVX512 INLINE __m512 hard_swish(__m512 x) {
+    __m512 y = _mm512_mul_ps(_mm512_set1_ps(1.0f / 6.0f), x);
+    y = _mm512_add_ps(y, _mm512_set1_ps(0.5f));
+    return _mm512_mul_ps(x, clip(y, _mm512_setzero_ps(), _mm512_set1_ps(1.0f)));
+}
+
+static struct msc_simd_finish finish_of(const struct msc_simd_link *link,
+                                        const float *const *arrays) {
+    return (struct msc_simd_finish){
+        .sums = (const int32_t *)(const void *)arrays[link->operands[0]],
+        .scales = arrays[link->operands[1]],
+        .bias = arrays[link->operands[2]],
+        .offsets = (const int32_t *)(const void *)arrays[link->operands[3]],
+        .low = link->p[0],
+        .high = link->p[1]};
+}
+
+// The first link.
+AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_link *link,
+                              const struct msc_simd_run *run, int64_t i, __mmask16 mask) {
+    const float *const *arrays = run->arrays;
+    if (link->op == MSC_SIMD_LOAD) {
+        for (int k = 0; k < n; k++) {
+            y[k] = load_part(arrays[link->operands[0]], i + LANES * k, mask);
+        }
+        return;
+    }
+    const struct msc_simd_finish f = finish_of(link, arrays);
+    for (int k = 0; k < n; k++) {
+        y[k] = finish_16(&f, i + LANES * k, mask);
+    }
+}
+
+#define EACH(expression)                                                                           \
+    for (int k = 0; k < n; k++) {                                                                  \
+        y[k] = (expression);                                                                       \
+    }                                                                                              \
+    break
+
+AVX512 INLINE void run_link(__m512 y[], __m512 saved[], int n, const struct msc_simd_link *link,
+                            const float *const *arrays, int64_t i, __mmask16 mask) {
+    const float *array = arrays[link->operands[0]];
+    __m512 p = _mm512_set1_ps(link->p[0]), p1 = _mm512_set1_ps(link->p[1]);
+    switch (link->op) {
+    case MSC_SIMD_LOAD:
+    case MSC_SIMD_FINISH:
+        break;
+    case MSC_SIMD_SAVE:
+        for (int k = 0; k < n; k++) {
+            saved[k] = y[k];
+        }
+        break;
+    case MSC_SIMD_ADD:
+        EACH(_mm512_add_ps(y[k], load_part(array, i + LANES * k, mask)));
+    case MSC_SIMD_SUBTRACT:
+        EACH(_mm512_sub_ps(y[k], load_part(array, i + LANES * k, mask)));
+    case MSC_SIMD_MULTIPLY:
+        EACH(_mm512_mul_ps(y[k], load_part(array, i + LANES * k, mask)));
+    case MSC_SIMD_DIVIDE:
+        EACH(_mm512_div_ps(y[k], load_part(array, i + LANES * k, mask)));
+    case MSC_SIMD_ADD_NUMBER:
+        EACH(_mm512_add_ps(y[k], p));
+    case MSC_SIMD_SUBTRACT_NUMBER:
+        EACH(_mm512_sub_ps(y[k], p));
+    case MSC_SIMD_MULTIPLY_NUMBER:
+        EACH(_mm512_mul_ps(y[k], p));
+    case MSC_SIMD_DIVIDE_NUMBER:
+        EACH(_mm512_div_ps(y[k], p));
+    case MSC_SIMD_ADD_SAVED:
+        EACH(_mm512_add_ps(y[k], saved[k]));
+    case MSC_SIMD_MULTIPLY_SAVED:
+        EACH(_mm512_mul_ps(y[k], saved[k]));
+    case MSC_SIMD_RELU:
+        EACH(_mm512_max_ps(_mm512_setzero_ps(), y[k]));
+    case MSC_SIMD_CLIP:
+        EACH(clip(y[k], p, p1));
+    case MSC_SIMD_HARD_SWISH:
+        EACH(hard_swish(y[k]));
+    }
+}
+
+AVX512 INLINE void run_tile(int n, const struct msc_simd_chain *chain,
+                            const struct msc_simd_run *run, const struct bytes *b, int64_t i,
+                            __mmask16 mask) {
+    __m512 y[TILE], saved[TILE];
+    begin_tile(y, n, &chain->links[0], run, i, mask);
+    for (int k = 0; k < n; k++) {
+        saved[k] = y[k];
+    }
+    for (int32_t l = 1; l < chain->n_links; l++) {
+        run_link(y, saved, n, &chain->links[l], run->arrays, i, mask);
+    }
+    for (int k = 0; run->out && k < n; k++) {
+        store_part(run->out + i + LANES * k, y[k], mask);
+    }
+    for (int k = 0; run->bytes && k < n; k++) {
+        store_bytes(run->bytes + i + LANES * k, _mm512_cvtepi32_epi8(to_integers(y[k], b)), mask);
+    }
+}
+
+// Sums to bytes and nothing else: most chains.
+AVX512 static void finish_bytes(uint8_t out[], const struct msc_simd_finish *f, int64_t n,
+                                const struct bytes *b) {
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        __m512i y = to_integers(finish_16(f, i, 0xffff), b);
+        _mm_storeu_si128((__m128i *)(void *)(out + i), _mm512_cvtepi32_epi8(y));
+    }
+    if (i < n) {
+        __mmask16 mask = (__mmask16)((1u << (n - i)) - 1);
+        store_bytes(out + i, _mm512_cvtepi32_epi8(to_integers(finish_16(f, i, mask), b)), mask);
+    }
+}
+
+AVX512 static void run_chain(const struct msc_simd_chain *chain, const struct msc_simd_run *run) {
+    static const struct msc_simd_bytes none = {.scale = 1.0f};
+    struct bytes b = load_bytes(run->bytes ? run->q : &none);
+    if (chain->n_links == 1 && chain->links[0].op == MSC_SIMD_FINISH && !run->out) {
+        struct msc_simd_finish f = finish_of(&chain->links[0], run->arrays);
+        finish_bytes(run->bytes, &f, run->n, &b);
+        return;
+    }
+    int64_t i = 0;
+    for (; i + TILE * LANES <= run->n; i += TILE * LANES) {
+        run_tile(TILE, chain, run, &b, i, 0xffff);
+    }
+    for (; i < run->n; i += LANES) {
+        int64_t left = run->n - i;
+        run_tile(1, chain, run, &b, i,
+                 left < LANES ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff);
+    }
+}
+
 // ---- Tables -----------------------------------------------------------------------------------
 
 static const struct msc_simd avx512_vnni = {
     .quantize = quantize,
     .finish = finish,
-    .finish_quantize = finish_quantize,
     .pack_taps = pack_taps,
     .add_taps = add_taps,
     .add_taps_quantize = add_taps_quantize,
     .largest = largest,
+    .run_chain = run_chain,
 };
 
 const struct msc_simd *msc_simd_best(void) {

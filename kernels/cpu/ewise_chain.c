@@ -1,0 +1,139 @@
+// Programs whose every instruction works on the result of the one before it.
+#include "kernels/cpu/ewise_build.h"
+
+#include <string.h>
+
+struct chainer {
+    const struct msc_ewise *e;
+    struct msc_simd_link *links;
+    int32_t n;
+    int32_t saved; // the instruction whose result is, or -1
+};
+
+static int32_t last_use(const struct msc_ewise *e, int32_t instr) {
+    int32_t last = instr;
+    for (int32_t i = instr + 1; i < e->n_instrs; i++) {
+        const struct msc_ewise_instr *x = &e->instrs[i];
+        bool reads = x->a == MSC_EWISE_VALUE + instr || x->b == MSC_EWISE_VALUE + instr;
+        last = reads ? i : last;
+    }
+    return last;
+}
+
+static struct msc_simd_link *add_link(struct chainer *c, enum msc_simd_op op, int32_t operand) {
+    struct msc_simd_link *link = &c->links[c->n++];
+    *link = (struct msc_simd_link){.op = op, .operands = {operand}};
+    return link;
+}
+
+static bool is_number(const struct msc_ewise *e, int32_t operand) {
+    const struct msc_ewise_operand *o = &e->operands[operand];
+    for (int d = 0; d < e->n_dims; d++) {
+        if (o->strides[d] != 0) {
+            return false;
+        }
+    }
+    return o->source == MSC_EWISE_FROM_MEMORY;
+}
+
+// How an instruction goes with an array, a number and what is saved; LOAD: it does not.
+static const struct {
+    enum msc_ewise_op instr;
+    enum msc_simd_op array, number, saved;
+    bool is_commutative;
+} binaries[] = {
+    {MSC_EWISE_ADD, MSC_SIMD_ADD, MSC_SIMD_ADD_NUMBER, MSC_SIMD_ADD_SAVED, true},
+    {MSC_EWISE_SUBTRACT, MSC_SIMD_SUBTRACT, MSC_SIMD_SUBTRACT_NUMBER, MSC_SIMD_LOAD, false},
+    {MSC_EWISE_MULTIPLY, MSC_SIMD_MULTIPLY, MSC_SIMD_MULTIPLY_NUMBER, MSC_SIMD_MULTIPLY_SAVED,
+     true},
+    {MSC_EWISE_DIVIDE, MSC_SIMD_DIVIDE, MSC_SIMD_DIVIDE_NUMBER, MSC_SIMD_LOAD, false},
+};
+
+static const struct {
+    enum msc_ewise_op instr;
+    enum msc_simd_op op;
+} unaries[] = {
+    {MSC_EWISE_RELU, MSC_SIMD_RELU},
+    {MSC_EWISE_CLIP, MSC_SIMD_CLIP},
+    {MSC_EWISE_HARD_SWISH, MSC_SIMD_HARD_SWISH},
+    {MSC_EWISE_SCALE, MSC_SIMD_MULTIPLY_NUMBER},
+};
+
+static bool add_unary(struct chainer *c, const struct msc_ewise_instr *x) {
+    for (size_t i = 0; i < sizeof(unaries) / sizeof(unaries[0]); i++) {
+        if (unaries[i].instr == x->op) {
+            memcpy(add_link(c, unaries[i].op, 0)->p, x->p, sizeof(x->p));
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool add_binary(struct chainer *c, const struct msc_ewise_instr *x, int32_t other,
+                       bool is_swapped) {
+    for (size_t i = 0; i < sizeof(binaries) / sizeof(binaries[0]); i++) {
+        if (binaries[i].instr != x->op || (is_swapped && !binaries[i].is_commutative)) {
+            continue;
+        }
+        if (other >= MSC_EWISE_VALUE) {
+            bool fits = other - MSC_EWISE_VALUE == c->saved && binaries[i].saved != MSC_SIMD_LOAD;
+            return fits && add_link(c, binaries[i].saved, 0);
+        }
+        if (is_number(c->e, other)) {
+            add_link(c, binaries[i].number, 0)->p[0] = c->e->operands[other].memory[0];
+        } else {
+            add_link(c, binaries[i].array, other);
+        }
+        return true;
+    }
+    return false;
+}
+
+static bool add_instr(struct chainer *c, int32_t k) {
+    const struct msc_ewise_instr *x = &c->e->instrs[k];
+    if (x->op == MSC_EWISE_FINISH_I32) {
+        struct msc_simd_link *link = add_link(c, MSC_SIMD_FINISH, x->a);
+        const int32_t rest[] = {x->b, x->c, x->d};
+        memcpy(link->operands + 1, rest, sizeof(rest));
+        memcpy(link->p, x->p, sizeof(x->p));
+        return k == 0;
+    }
+    bool is_swapped = k > 0 && x->a != MSC_EWISE_VALUE + k - 1;
+    int32_t other = is_swapped ? x->a : x->b;
+    if (k == 0) {
+        add_link(c, MSC_SIMD_LOAD, x->a);
+    } else if (is_swapped && x->b != MSC_EWISE_VALUE + k - 1) {
+        return false;
+    }
+    return x->b < 0 ? add_unary(c, x) : add_binary(c, x, other, is_swapped);
+}
+
+// Saves a result that is read again later, when nothing else is saved that will be.
+static bool save(struct chainer *c, int32_t k) {
+    const struct msc_ewise_instr *next = &c->e->instrs[k + 1];
+    int32_t value = MSC_EWISE_VALUE + k;
+    if (last_use(c->e, k) == k + 1 && (next->a != value || next->b != value)) {
+        return true;
+    }
+    if (c->saved >= 0 && last_use(c->e, c->saved) > k) {
+        return false;
+    }
+    c->saved = k;
+    return add_link(c, MSC_SIMD_SAVE, 0);
+}
+
+enum msc_status msc_ewise__make_chain(struct msc_ewise *e) {
+    struct chainer c = {.e = e, .saved = -1};
+    size_t most = 2 * (size_t)e->n_instrs + 1;
+    c.links = msc_arena_array(&e->arena, most, sizeof(c.links[0]));
+    if (!c.links) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
+    }
+    for (int32_t k = 0; k < e->n_instrs; k++) {
+        if (!add_instr(&c, k) || (k + 1 < e->n_instrs && !save(&c, k))) {
+            return MSC_OK;
+        }
+    }
+    e->chain = (struct msc_simd_chain){c.n, c.links};
+    return MSC_OK;
+}
