@@ -129,14 +129,18 @@ static void help_number(struct msc_str *out, double number) {
     }
 }
 
+static bool is_text(const struct msc_param *p) {
+    return p->type == MSC_PARAM_TEXT || p->type == MSC_PARAM_ENUM;
+}
+
+// What is left out of the others is nothing in particular, or what their help says.
+static bool has_default(const struct msc_param *p) {
+    return p->type != MSC_PARAM_JSON && (!is_text(p) || p->text);
+}
+
 static void help_default(const struct msc_param *p, struct msc_str *out) {
-    bool is_text = p->type == MSC_PARAM_TEXT || p->type == MSC_PARAM_ENUM;
-    if (p->type == MSC_PARAM_JSON || (is_text && !p->text)) {
-        msc_str_append(out, "no default");
-        return;
-    }
     msc_str_append(out, "default ");
-    if (is_text) {
+    if (is_text(p)) {
         msc_str_append(out, p->text);
     } else if (p->type == MSC_PARAM_BOOL) {
         msc_str_append(out, p->number != 0 ? "true" : "false");
@@ -178,9 +182,13 @@ void msc_param_help(const struct msc_param params[], struct msc_str *out) {
         widest = width > widest ? width : widest;
     }
     for (const struct msc_param *p = params; p->name; p++) {
-        msc_str_printf(out, "  %-*s  %s (", (int)widest, p->name, p->help ? p->help : "");
-        help_default(p, out);
-        help_range(p, out);
-        msc_str_append(out, ")\n");
+        msc_str_printf(out, "  %-*s  %s", (int)widest, p->name, p->help ? p->help : "");
+        if (has_default(p)) {
+            msc_str_append(out, " (");
+            help_default(p, out);
+            help_range(p, out);
+            msc_str_char(out, ')');
+        }
+        msc_str_char(out, '\n');
     }
 }

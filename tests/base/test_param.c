@@ -170,10 +170,10 @@ static void test_base_param__help(void **state) {
                         "  t0       starting temperature (default 1.5, 0.001 to 1000, in reward)\n"
                         "  rate     cooling (default 0.5, at least 0)\n"
                         "  label    name in reports (default plain)\n"
-                        "  path     where to (no default)\n"
+                        "  path     where to\n"
                         "  mode     how to move (default flip, one of swap, flip, flip_two)\n"
                         "  time     stop after (default no limit)\n"
-                        "  extra    anything (no default)\n");
+                        "  extra    anything\n");
     msc_str_finish(&s);
 }
 
