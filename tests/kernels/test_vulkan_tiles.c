@@ -2,7 +2,8 @@
 // which unit multiplies bytes; and downloads of several tensors. Skipped where there is no Vulkan device.
 #include "base/alloc.h"
 #include "base/file.h"
-#include "kernels/vulkan/vk_kernels.h"
+#include "base/rng.h"
+#include "kernels/vulkan/vk_gemm.h"
 #include "kernels/vulkan/vulkan.h"
 
 #include "tests/msc_test.h"
@@ -73,6 +74,100 @@ static void test_kernels_vulkan_tiles__rule(void **state) {
     assert_true(4 * t->depth * (t->rows + 4 + t->cols) <= 12000);
     vk->properties.limits.maxComputeSharedMemorySize = shared;
     close_checked(b);
+}
+
+// A product of sizes that no tile divides: 2 of [ROWS, DEPTH] by [DEPTH, COLS].
+enum { ROWS = 150, COLS = 139, COLS_ROUNDED = 140, DEPTH = 37, DEPTH_ROUNDED = 40 };
+
+struct product {
+    struct msc_vk_backend *b;
+    struct msc_vk_block *x, *w, *y, *tail;
+    int8_t numbers_x[2 * ROWS * DEPTH], numbers_w[DEPTH_ROUNDED * COLS_ROUNDED];
+    float expected[2 * ROWS * COLS], result[2 * ROWS * COLS];
+};
+
+// Whole numbers, so that floats give the same as integers.
+static void fill_product(struct product *p, enum msc_vk_unit unit) {
+    static float floats[2 * ROWS * DEPTH], weights[DEPTH_ROUNDED * COLS_ROUNDED], tail[3 * COLS];
+    static int8_t bytes[DEPTH_ROUNDED * COLS_ROUNDED];
+    struct msc_rng rng;
+    msc_rng_seed(&rng, 4, 0);
+    for (int i = 0; i < 2 * ROWS * DEPTH; i++) {
+        p->numbers_x[i] = (int8_t)(msc_rng_u64(&rng) % 256);
+        floats[i] = p->numbers_x[i];
+    }
+    memset(p->expected, 0, sizeof(p->expected));
+    for (int k = 0; k < DEPTH; k++) {
+        for (int c = 0; c < COLS; c++) {
+            int8_t w = (int8_t)(msc_rng_u64(&rng) % 256);
+            weights[k * COLS_ROUNDED + c] = w;
+            bytes[(k / 4 * COLS_ROUNDED + c) * 4 + k % 4] = w;
+            for (int r = 0; r < 2 * ROWS; r++) {
+                p->expected[r * COLS + c] += (float)(p->numbers_x[r * DEPTH + k] * w);
+            }
+        }
+    }
+    struct msc_vk *vk = p->b->vk;
+    bool is_int = unit == MSC_VK_UNIT_INT;
+    assert_ok(unit == MSC_VK_UNIT_FLOATS
+                  ? msc_vk_upload_new(vk, &p->x, floats, sizeof(floats))
+                  : msc_vk_upload_new(vk, &p->x, p->numbers_x, sizeof(p->numbers_x)));
+    assert_ok(is_int ? msc_vk_upload_new(vk, &p->w, bytes, sizeof(bytes))
+                     : msc_vk_upload_new(vk, &p->w, weights, sizeof(weights)));
+    assert_ok(msc_vk_upload_new(vk, &p->tail, tail, sizeof(tail)));
+    assert_ok(msc_vk_take(&p->y, p->b, 1, sizeof(p->result)));
+}
+
+static void check_tile(struct product *p, enum msc_vk_unit unit, int tile) {
+    struct msc_vk_gemm_desc desc = {.n_z = 2,
+                                    .n_rows = ROWS,
+                                    .n_cols = COLS,
+                                    .depth = DEPTH,
+                                    .x_row = DEPTH,
+                                    .y_row = COLS,
+                                    .x_step = ROWS * DEPTH,
+                                    .y_step = ROWS * COLS}; // w_step 0: both by the same
+    struct msc_vk_gemm_call call = {
+        .x = p->x, .w = p->w, .y = p->y, .tail = p->tail, .bytes = {true, 0, 0, -1, 1.0f}};
+    struct msc_vk_copy copy = {p->result, p->y, sizeof(p->result)};
+    struct msc_vk_gemm *gemm;
+    p->b->vk->forced_tile = tile;
+    memset(p->result, 0, sizeof(p->result));
+    assert_ok(msc_vk_gemm_create(&gemm, p->b, &desc));
+    assert_ok(msc_vk_gemm_run(gemm, p->b, unit, &call, 1));
+    assert_ok(msc_vk_download(p->b->vk, &copy, 1));
+    assert_memory_equal(p->result, p->expected, sizeof(p->expected));
+    msc_vk_gemm_destroy(gemm, p->b);
+    p->b->vk->forced_tile = -1;
+}
+
+// Every tile that the device can run gives the same, in every unit.
+static void check_family(const char *family, const char *dot) {
+    static struct product p;
+    struct msc_backend *b = open_as(family, dot, NULL);
+    p.b = msc_vk_from(b);
+    msc_vk_lock(p.b->vk);
+    for (int unit = 0; unit < MSC_VK_UNIT_COUNT; unit++) {
+        if (family[0] == 'u' && unit != MSC_VK_UNIT_FLOATS) {
+            break;
+        }
+        fill_product(&p, (enum msc_vk_unit)unit);
+        for (int tile = 0; tile < msc_vk_n_tiles(p.b->vk); tile++) {
+            if (msc_vk_tile_is_possible(p.b->vk, tile)) {
+                check_tile(&p, (enum msc_vk_unit)unit, tile);
+            }
+        }
+        msc_vk_give((struct msc_vk_block *[]){p.x, p.w, p.y, p.tail}, p.b, 4);
+    }
+    msc_vk_unlock(p.b->vk);
+    close_checked(b);
+}
+
+static void test_kernels_vulkan_tiles__results(void **state) {
+    (void)state;
+    skip_without_device();
+    check_family("u", NULL);
+    check_family("g", "1");
 }
 
 static void write_file(const char *path, const char *text) {
@@ -194,6 +289,7 @@ static void test_kernels_vulkan_tiles__downloads(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_vulkan_tiles__rule),
+        cmocka_unit_test(test_kernels_vulkan_tiles__results),
         cmocka_unit_test(test_kernels_vulkan_tiles__tuned),
         cmocka_unit_test(test_kernels_vulkan_tiles__needs_a_folder),
         cmocka_unit_test(test_kernels_vulkan_tiles__dot),

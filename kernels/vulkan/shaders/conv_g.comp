@@ -22,31 +22,8 @@ layout(constant_id = 8) const uint COLS = 4;
 layout(constant_id = 9) const bool HAS_X_QUADS = false;
 layout(constant_id = 10) const bool HAS_Y_QUADS = false;
 #include "conv.glsl"
-#if defined(BYTES) || defined(INTEGER)
-#include "bytes.glsl"
-layout(binding = 0) readonly buffer X { uint xs[]; };
-#else
-layout(binding = 0) readonly buffer X { float xs[]; };
-layout(binding = 0) readonly buffer XQuads { vec4 x_quads[]; };
-#endif
-#if defined(INTEGER)
-layout(binding = 1) readonly buffer W { uvec4 w_quads[]; };
-#include "dot.glsl"
-#define PER_STEP 4u
-#define X_ITEM uint
-#define QUAD uvec4
-#define SUMS ivec4
-#define MULTIPLY(sums, a, b) sums += dot_of(a, b)
-#else
-layout(binding = 1) readonly buffer W { vec4 w_quads[]; };
-#define PER_STEP 1u
-#define X_ITEM vec4
-#define QUAD vec4
-#define SUMS vec4
-#define MULTIPLY(sums, a, b) sums = fma(vec4(a), b, sums)
-#endif
+#include "conv_items.glsl"
 
-// An item is four channels of one row of x, or four columns of one step of w.
 const uint LANES = TILE_ROWS / ROWS * (TILE_COLS / COLS);
 const uint X_ITEMS = DEPTH * PER_STEP / 4u; // of one row
 const uint X_LOADS = (TILE_ROWS * X_ITEMS + LANES - 1u) / LANES;
@@ -55,44 +32,6 @@ const uint X_ROW = TILE_ROWS / 4u + 1u; // one more, so that writes go to other 
 const uint W_ROW = TILE_COLS / 4u;
 shared QUAD x_tile[DEPTH * X_ROW];
 shared QUAD w_tile[DEPTH * W_ROW];
-
-// Four channels from c on of an input row; what lies outside of the image is zero.
-X_ITEM load(uint z, int from, int c) {
-    uint at = z * x_step + uint(from * size_out.w + c);
-    bool is_there = from >= 0;
-#if defined(INTEGER)
-    uint zeros = (word(QUANT_ROW + 1) & 0xffu) * 0x01010101u;
-    uint bytes = zeros;
-    if (HAS_X_QUADS) {
-        bytes = is_there ? xs[begin_of(0) + at / 4] : zeros;
-    } else {
-        for (uint k = 0; k < 4 && is_there && c + int(k) < kernel.w; k++) {
-            uint q = bitfieldExtract(xs[begin_of(0) + (at + k) / 4], int(8 * ((at + k) % 4)), 8);
-            bytes = bitfieldInsert(bytes, q, int(8 * k), 8);
-        }
-    }
-    // uint8 becomes int8, and its zero point with it.
-    return word(QUANT_ROW) != 0 ? bytes : bytes ^ 0x80808080u;
-#else
-    vec4 value = vec4(0.0);
-#if defined(BYTES)
-    uint bytes = HAS_X_QUADS && is_there ? xs[begin_of(0) + at / 4] : 0;
-    for (uint k = 0; k < 4 && is_there && (HAS_X_QUADS || c + int(k) < kernel.w); k++) {
-        value[k] = float_of(HAS_X_QUADS ? byte_of(bytes, k)
-                                        : byte_of(xs[begin_of(0) + (at + k) / 4], (at + k) % 4));
-    }
-#else
-    if (HAS_X_QUADS) {
-        value = is_there ? x_quads[(begin_of(0) + at) / 4] : value;
-    } else {
-        for (uint k = 0; k < 4 && is_there && c + int(k) < kernel.w; k++) {
-            value[k] = xs[begin_of(0) + at + k];
-        }
-    }
-#endif
-    return value;
-#endif
-}
 
 void main() {
     uint lane = gl_LocalInvocationID.x;
