@@ -271,6 +271,14 @@ enum msc_status msc_infer__unary(const struct msc_infer *call) {
     msc_infer__copy(out, x);
     if (keeps) {
         msc_infer__copy_all(out, x);
+    } else if (op == MSC_OP_LOGICAL_NOT && x->n_values >= 0) {
+        for (int i = 0; i < x->n_values; i++) {
+            if (!msc_infer__is_number(x->values[i])) {
+                return MSC_OK;
+            }
+            out->values[i] = msc_infer__number(x->values[i].value == 0);
+        }
+        out->n_values = x->n_values;
     } else if ((op == MSC_OP_NEGATIVE || op == MSC_OP_ABS) && x->n_values >= 0) {
         for (int i = 0; i < x->n_values; i++) {
             if (!msc_infer__is_number(x->values[i]) || x->values[i].value == INT64_MIN) {

@@ -134,6 +134,26 @@ static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_imp
     return msc_graph_add_symbol(prim, im->builder.graph, name);
 }
 
+// An input that is one whole number can be bound like a symbol (a sampling rate, say).
+static bool is_whole_number(enum msc_dtype dtype, int n_dims, const int64_t dims[]) {
+    return msc_dtype_is_integer(dtype) && (n_dims == 0 || (n_dims == 1 && dims[0] == 1));
+}
+
+// Its readers take the number for a constant; the input stays, without readers.
+static enum msc_status make_bound_input(struct msc_value **out, struct msc_onnx_import *im,
+                                        const char *name, enum msc_dtype dtype, int n_dims,
+                                        int64_t number) {
+    static const int64_t one = 1;
+    struct msc_array *wide, *array;
+    MSC_TRY(msc_array_create_from(&wide, MSC_DTYPE_I64, n_dims, &one, &number));
+    enum msc_status status = msc_array_convert(&array, wide, dtype);
+    msc_array_release(wide);
+    MSC_TRY(status);
+    status = msc_builder_constant(out, &im->builder, name, array);
+    msc_array_release(array);
+    return status;
+}
+
 static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueInfoProto *info) {
     const char *name = info->name == NULL ? "" : info->name;
     const Onnx__TypeProto *type = info->type;
@@ -166,7 +186,12 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
     struct msc_onnx_value value = {0};
     MSC_TRY(msc_graph_add_symbolic_input(&tensor, im->builder.graph, name, name, dtype, "", n_dims,
                                          dims, prims));
-    MSC_TRY(msc_builder_activation(&value.value, &im->builder, name, tensor));
+    int64_t number = bound_value(im, name);
+    if (number >= 0 && is_whole_number(dtype, n_dims, dims)) {
+        MSC_TRY(make_bound_input(&value.value, im, name, dtype, n_dims, number));
+    } else {
+        MSC_TRY(msc_builder_activation(&value.value, &im->builder, name, tensor));
+    }
     value.value->bits = bits;
     return msc_onnx__define(im, name, value);
 }
@@ -371,6 +396,7 @@ static enum msc_status check_bindings(const struct msc_onnx_import *im) {
                 continue;
             }
             const Onnx__TensorShapeProto *shape = type->tensor_type->shape;
+            is_used |= shape->n_dim <= 1 && strcmp(g->input[i]->name, binding->symbol) == 0;
             for (size_t d = 0; d < shape->n_dim; d++) {
                 char name[512];
                 snprintf(name, sizeof(name), "%s.%zu", g->input[i]->name, d);
