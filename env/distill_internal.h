@@ -2,6 +2,7 @@
 #ifndef MSC_ENV_DISTILL_INTERNAL_H
 #define MSC_ENV_DISTILL_INTERNAL_H
 
+#include "base/alloc.h"
 #include "env/distill.h"
 
 // One batch of a tensor that is compared.
