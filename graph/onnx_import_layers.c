@@ -91,7 +91,12 @@ enum msc_status msc_onnx__lp_norm(struct msc_onnx_node *n) {
     struct msc_value *pair[2] = {n->inputs[0], NULL};
     MSC_TRY(msc_onnx__int(&axis, n, "axis", -1));
     MSC_TRY(msc_onnx__int(&p, n, "p", 2));
-    MSC_TRY(add_norm(&pair[1], n, p, &axis, 1));
+    struct msc_value *norm[2];
+    MSC_TRY(add_norm(&norm[0], n, p, &axis, 1));
+    // Zeros stay zeros: their norm must not be one.
+    enum msc_dtype dtype = msc_onnx__shape(n, n->inputs[0]).dtype;
+    MSC_TRY(msc_onnx__make_scalar(&norm[1], n, dtype, dtype == MSC_DTYPE_F16 ? 6.1e-5 : 1.2e-38));
+    MSC_TRY(msc_onnx__add_helper(&pair[1], n, MSC_OP_MAXIMUM, norm, 2));
     return msc_onnx__add_last(n, MSC_OP_DIVIDE, pair, 2);
 }
 

@@ -1,13 +1,14 @@
 // Runs ONNX's backend test data and says which cases pass.
 //
 //     test_conformance [--device NAME]... [--markdown FILE] [--known FILE] [--at-least N]
-//                      [--only TEXT] [--rewritten PATH] [--title TEXT] FOLDER... [--title TEXT FOLDER...]...
+//                      [--only TEXT] [--rewritten PATH] [--atol X]
+//                      [--title TEXT] FOLDER... [--title TEXT FOLDER...]...
 //
 // A FOLDER holds cases. The program fails when fewer than N cases are in scope, when one fails that
 // the known file does not name ("DEVICE CASE" on each line), or when a named one passes. Without
 // the device it is skipped (77). A title stands over the table of the folders behind it. With
 // --rewritten PATH every model is written anew to PATH and read from there first; known failures
-// then stand under "DEVICE-rewritten".
+// then stand under "DEVICE-rewritten". X is 1e-7 unless given, as in ONNX's own backend test.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -26,7 +27,8 @@ struct options {
     const char *folders[MAX_FOLDERS];
     const char *titles[MAX_FOLDERS]; // NULL: part of the table before
     int n_folders;
-    const char *markdown, *known, *only, *rewritten;
+    const char *markdown, *known, *only;
+    struct conformance_options run;
     long at_least;
 };
 
@@ -63,7 +65,7 @@ static void note_result(struct report *r, const struct row *row, int d) {
     const struct conformance_result *result = &row->results[d];
     char device[64];
     snprintf(device, sizeof device, "%s%s", r->options->devices[d],
-             r->options->rewritten != NULL ? "-rewritten" : "");
+             r->options->run.rewritten != NULL ? "-rewritten" : "");
     bool known = is_known(r, device, row->name);
     if (result->is_passed == known) {
         printf("%s %s (%s): %s\n", device, row->name, row->op,
@@ -81,7 +83,7 @@ static enum msc_status run_case(struct report *r, const char *folder, const char
         (struct row){.name = strdup(name), .op = strdup(c.op), .why_out = c.why_out, .folder = f};
     for (int d = 0; c.why_out == NULL && d < r->options->n_devices; d++) {
         if (status == MSC_OK) {
-            conformance_run(&row->results[d], &c, r->backends[d], r->options->rewritten);
+            conformance_run(&row->results[d], &c, r->backends[d], &r->options->run);
         } else {
             snprintf(row->results[d].reason, sizeof row->results[d].reason, "%s",
                      msc_status_message());
@@ -248,7 +250,9 @@ static bool read_options(struct options *o, int argc, char **argv) {
         } else if (strcmp(argv[i], "--known") == 0) {
             o->known = value;
         } else if (strcmp(argv[i], "--rewritten") == 0) {
-            o->rewritten = value;
+            o->run.rewritten = value;
+        } else if (strcmp(argv[i], "--atol") == 0) {
+            o->run.atol = strtod(value, NULL);
         } else if (strcmp(argv[i], "--title") == 0) {
             title = value;
         } else if (strcmp(argv[i], "--only") == 0) {
@@ -292,7 +296,7 @@ static void finish(struct report *r) {
 }
 
 int main(int argc, char **argv) {
-    struct options options = {.n_devices = 0};
+    struct options options = {.run = {.atol = 1e-7}};
     if (!read_options(&options, argc, argv)) {
         fprintf(stderr,
                 "usage: %s [--device NAME] [--markdown FILE] [--known FILE] [--at-least N] "

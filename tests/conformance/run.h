@@ -11,8 +11,12 @@ struct conformance_result {
     char reason[256]; // why it is not passed
 };
 
-// With `rewritten` the model is first written anew to this path, and read from there.
+struct conformance_options {
+    const char *rewritten; // a path: the model is first written anew to it, and read from there
+    double atol;           // how far a number may be off beside the relative tolerance
+};
+
 void conformance_run(struct conformance_result *out, struct conformance_case *c,
-                     struct msc_backend *backend, const char *rewritten);
+                     struct msc_backend *backend, const struct conformance_options *options);
 
 #endif
