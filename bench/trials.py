@@ -99,7 +99,9 @@ class Bench:
         job = self.job()
         peers = [worker.Peer(kind, job) for kind in self.options.kinds]
         for peer in peers:
-            peer.settle(plans[:4])
+            key = (self.name, peer.kind)
+            peer.settle(plans[:4], self.options.ways.get(key))
+            self.options.ways[key] = peer.way
             print(f"{self.name}, {self.agent}: {peer.kind}: {peer.how}", file=sys.stderr,
                   flush=True)
         mine, theirs, gains, losses = [], {p.kind: [] for p in peers}, [], {}
@@ -171,6 +173,7 @@ def parse():
     parser.add_argument("--agents", default=",".join(AGENTS))
     parser.add_argument("--peers", default="wide,narrow,weights,plain,PyTorch")
     options = parser.parse_intermixed_args()
+    options.ways = {}  # of peers, found with the first agent
     options.kinds = [k for k in worker.KINDS if any(w in k for w in options.peers.split(",") if w)]
     return options
 

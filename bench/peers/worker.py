@@ -84,22 +84,27 @@ class Crew:
 class Peer:
     def __init__(self, kind, job):
         self.kind, self.job = kind, job
-        self.crew, self.how = None, ""
+        self.crew, self.way = None, None
 
-    def settle(self, plans):
-        """Keeps the quickest way."""
+    @property
+    def how(self):
+        processes, batch = self.way
+        return f"{'2 processes' if processes == 2 else '2 threads'}, batch {batch}"
+
+    def settle(self, plans, way=None):
+        """Keeps the quickest way, or takes the one that is known from before."""
+        if way:
+            self.crew, self.way = Crew(self.kind, self.job, way[1], way[0]), way
+            return
         best = 0.0
-        for batch in self.job["batches"]:
-            for processes, name in ((1, "2 threads"), (2, "2 processes")):
-                crew = Crew(self.kind, self.job, batch, processes)
-                rate = max(crew.measure(plans)[0] for _ in range(2))
-                if rate > best:
-                    best, worse, self.crew = rate, self.crew, crew
-                    self.how = f"{name}, batch {batch}"
-                else:
-                    worse = crew
-                if worse:
-                    worse.close()
+        for way in ((p, b) for b in self.job["batches"] for p in (1, 2)):
+            crew = Crew(self.kind, self.job, way[1], way[0])
+            rate = max(crew.measure(plans)[0] for _ in range(2))
+            worse = crew
+            if rate > best:
+                best, worse, self.crew, self.way = rate, self.crew, crew, way
+            if worse:
+                worse.close()
 
     def measure(self, plans):
         return self.crew.measure(plans)
