@@ -28,6 +28,7 @@ extern "C" {
 #define MSC_CPU_CACHE_BYTES (768 * 1024)
 
 struct msc_cpu_memory;
+struct msc_weighted_spec;
 
 struct msc_cpu_backend {
     struct msc_backend base;
@@ -56,6 +57,9 @@ struct msc_cpu_family {
     // As msc_backend_def.layouts; everything is plain beforehand.
     void (*layouts)(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out);
+    // Of families of weighted steps (weighted.h): what `prepare` makes of a joint.
+    bool (*describe)(struct msc_weighted_spec *out, const struct msc_graph *g,
+                     const struct msc_joint *joint);
     enum msc_status (*prepare)(void **kernel, struct msc_cpu_backend *b,
                                const struct msc_plan *plan, const struct msc_step *step);
     void (*release)(void *kernel);

@@ -113,24 +113,13 @@ static void layouts(const struct msc_graph *g, const struct msc_step *step,
     out->inputs[x] = msc_cpu_ask_layout(msc_cpu_operand(g, anchor, 0), MSC_LAYOUT_LAST, coming[x]);
 }
 
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
-    struct msc_weighted_spec spec;
-    struct msc_weighted *kernel;
-    if (!msc_cpu_describe_conv(&spec, plan->graph, step->joints[0].joint)) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: no convolution", step->joints[0].joint->name);
-    }
-    MSC_TRY(msc_weighted_create(&kernel, b, plan, step, &spec));
-    *out = kernel;
-    return MSC_OK;
-}
-
 const struct msc_cpu_family msc_cpu_conv = {
     .name = "convolution",
     .accepts = accepts,
     .has_followers = true,
     .layouts = layouts,
-    .prepare = prepare,
+    .describe = msc_cpu_describe_conv,
+    .prepare = msc_weighted_prepare,
     .release = msc_weighted_release,
     .run = msc_weighted_run,
     .quantizes = true,

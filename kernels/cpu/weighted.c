@@ -202,15 +202,19 @@ static enum msc_status init(struct msc_weighted *k, const struct msc_plan *plan,
     return msc_weighted_create_routines(k);
 }
 
-enum msc_status msc_weighted_create(struct msc_weighted **out, struct msc_cpu_backend *b,
-                                    const struct msc_plan *plan, const struct msc_step *step,
-                                    const struct msc_weighted_spec *spec) {
+enum msc_status msc_weighted_prepare(void **out, struct msc_cpu_backend *b,
+                                     const struct msc_plan *plan, const struct msc_step *step) {
+    const struct msc_joint *joint = step->joints[0].joint;
+    struct msc_weighted_spec spec;
+    if (!msc_cpu_family_of(plan->graph, joint)->describe(&spec, plan->graph, joint)) {
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: not as its family takes it", joint->name);
+    }
     struct msc_weighted *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
     }
     k->backend = b;
-    enum msc_status status = init(k, plan, step, spec);
+    enum msc_status status = init(k, plan, step, &spec);
     if (status != MSC_OK) {
         msc_weighted_release(k);
         return status;

@@ -75,10 +75,9 @@ struct msc_weighted {
     struct msc_ewise *ends[3]; // behind float32, sums as float32, sums as int32; may be NULL
 };
 
-enum msc_status msc_weighted_create(struct msc_weighted **out, struct msc_cpu_backend *b,
-                                    const struct msc_plan *plan, const struct msc_step *step,
-                                    const struct msc_weighted_spec *spec);
-// These four are a family's functions.
+// These five are a family's functions.
+enum msc_status msc_weighted_prepare(void **kernel, struct msc_cpu_backend *b,
+                                     const struct msc_plan *plan, const struct msc_step *step);
 void msc_weighted_release(void *kernel);
 enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
                                  const struct msc_call *call, int thread);
