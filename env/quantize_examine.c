@@ -80,14 +80,13 @@ static enum msc_status examine_validation(struct msc_env *env, struct msc_quanti
                                (double)msc_dataset_n_samples(host->validation));
 }
 
-// Noise asks for the most: float32 forms of what is else stored quantised.
 static enum msc_status examine_memory(struct msc_quantize *z, const uint32_t choices[],
                                       cJSON *out) {
     uint64_t n_bytes;
     MSC_TRY(msc_quantize__make_room(z, 1));
     msc_quantize__set_run(z, 0, choices);
-    struct msc_eval_trial trial = {.edits = z->runs[0].edits, .noise_seed = 1};
-    MSC_TRY(msc_evaluator_measure_memory(msc_distill_evaluator(z->distill), &trial, &n_bytes));
+    MSC_TRY(msc_evaluator_measure_memory(msc_distill_evaluator(z->distill), z->runs[0].edits,
+                                         &n_bytes));
     return msc_json_add_number(out, "memory_bytes", (double)n_bytes);
 }
 

@@ -391,22 +391,40 @@ void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluato
                                         .macs_asked = s->macs_asked};
 }
 
-enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev, struct msc_eval_trial *trial,
-                                             uint64_t *out) {
+// The first failure of the trials as a status.
+static enum msc_status status_of(const struct msc_eval_trial trials[], size_t n) {
+    for (size_t t = 0; t < n; t++) {
+        if (trials[t].status != MSC_OK) {
+            return msc_status_restore(trials[t].status, trials[t].message);
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
+                                             const struct msc_quant *const edits[], uint64_t *out) {
     static const struct msc_sink none = {.payload = NULL};
+    size_t n = (size_t)ev->options.n_threads;
     uint64_t memory_bytes = ev->options.memory_bytes;
     bool is_tight = ev->is_tight;
+    struct msc_eval_trial *trials = msc_alloc_zero(n, sizeof(trials[0]));
+    if (!trials) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
+    }
+    for (size_t t = 0; t < n; t++) {
+        trials[t] = (struct msc_eval_trial){.edits = edits, .noise_seed = t + 1};
+    }
     msc_cache_drop(&ev->cache);
     ev->cache.pinned_peak = 0;
     ev->options.memory_bytes = 0;
     ev->is_tight = true;
-    enum msc_status status = msc_evaluator_run(ev, trial, 1, &none, 0);
+    enum msc_status status = msc_evaluator_run(ev, trials, n, &none, 0);
     ev->options.memory_bytes = memory_bytes;
     ev->is_tight = is_tight;
+    status = status == MSC_OK ? status_of(trials, n) : status;
     *out = other_bytes(ev) + ev->cache.pinned_peak;
-    return status == MSC_OK && trial->status != MSC_OK
-               ? msc_status_restore(trial->status, trial->message)
-               : status;
+    msc_free(trials);
+    return status;
 }
 
 void msc_evaluator_drop_cache(struct msc_evaluator *ev) {

@@ -99,10 +99,11 @@ struct msc_evaluator_stats {
     double macs_run, macs_asked;
 };
 void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluator_stats *out);
-// The least `memory_bytes` that one trial after another can be evaluated in, found by evaluating one
-// with nothing kept; its results are thrown away. Everything cached is freed.
-enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev, struct msc_eval_trial *trial,
-                                             uint64_t *out);
+// The least `memory_bytes` that trials can be evaluated in, found by evaluating as many as there are
+// threads with nothing kept, under these edits and noise, which asks for the most: float32 forms of
+// what is else stored quantised. Everything cached is freed.
+enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
+                                             const struct msc_quant *const edits[], uint64_t *out);
 // Frees everything cached.
 void msc_evaluator_drop_cache(struct msc_evaluator *ev);
 

@@ -366,6 +366,27 @@ static void test_kernels_evaluator__windows(void **state) {
     assert_true(peak_after_two_calls(8) <= peak_after_two_calls(2) * 5 / 4);
 }
 
+// The least memory lies between what one step holds and what a call with all it likes does; it is
+// the same whatever was cached.
+static void test_kernels_evaluator__least_memory(void **state) {
+    struct bench b;
+    uint64_t least, again;
+    (void)state;
+    open_bench(&b);
+    fake_hide_memory(&b.fake); // of the backend alone, not of the process
+    eval_open_net(&b.c, 6, 1);
+    draw_all(&b);
+    b.ev = create(&b, 1, (uint64_t)1 << 30);
+    assert_ok(msc_evaluator_measure_memory(b.ev, b.edits[4].edits, &least));
+    run_and_check(&b, b.ev, 0, 6);
+    assert_ok(msc_evaluator_measure_memory(b.ev, b.edits[4].edits, &again));
+    assert_int_equal(least, again);
+    // The image with 3 channels and the first result with 4, of 6 by 6 pixels.
+    assert_true(least >= (3 + 4) * 36 * sizeof(float));
+    assert_true(least < stats_of(b.ev).bytes_peak / 2);
+    close_bench(&b);
+}
+
 // Latency runs: all anew, nothing kept.
 static void test_kernels_evaluator__fresh(void **state) {
     struct bench b;
@@ -510,6 +531,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator__budget),
         cmocka_unit_test(test_kernels_evaluator__keeps_what_is_shared),
         cmocka_unit_test(test_kernels_evaluator__windows),
+        cmocka_unit_test(test_kernels_evaluator__least_memory),
         cmocka_unit_test(test_kernels_evaluator__fresh),
         cmocka_unit_test(test_kernels_evaluator__noise),
         cmocka_unit_test(test_kernels_evaluator__slot_values),
