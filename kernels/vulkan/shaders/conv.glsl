@@ -19,6 +19,16 @@ layout(constant_id = 3) const bool IS_TRANSPOSED = false;
 #include "divide.glsl"
 #include "forms.glsl"
 
+uint flags;
+float x_scale;
+
+// To be called first.
+void begin_call(uint call) {
+    find_call(call);
+    flags = word(0);
+    x_scale = number(1);
+}
+
 const uint HAS_SCALES = 1; // y = (x_scale * w_scales[c]) * sum
 const uint HAS_BIAS = 2;
 const uint HAS_LIMITS = 4;
@@ -72,19 +82,30 @@ int source(ivec3 first, int image, ivec3 tap) {
     return is_there ? image + (at.x * size_in.y + at.y) * size_in.z + at.z : -1;
 }
 
-// From a sum to the output of a channel.
-float finished(uint channel, float sum) {
-    precise float value = sum;
-    uint flags = word(0), at = begin_of(3) + channel;
+// What takes the sums of a channel to its outputs.
+struct End {
+    float scale, bias;
+};
+
+End end_of(uint channel) {
+    uint at = begin_of(3) + channel;
+    precise float scale = 1.0;
     if ((flags & HAS_SCALES) != 0) {
-        precise float t = number(1) * tail[at];
-        value = t * value;
+        scale = x_scale * tail[at];
+    }
+    return End(scale, (flags & HAS_BIAS) != 0 ? tail[n_channels + at] : 0.0);
+}
+
+float finished(End end, float sum) {
+    precise float value = sum;
+    if ((flags & HAS_SCALES) != 0) {
+        value = end.scale * value;
     }
     if ((flags & HAS_ONE_SCALE) != 0) {
-        value = number(1) * value;
+        value = x_scale * value;
     }
     if ((flags & HAS_BIAS) != 0) {
-        value = value + tail[n_channels + at];
+        value = value + end.bias;
     }
     if ((flags & HAS_LIMITS) != 0) {
         value = value < low ? low : value;
@@ -95,21 +116,10 @@ float finished(uint channel, float sum) {
 
 // Writes column `col` of row `row`.
 void finish(uint z, uint row, uint col, float sum) {
-    float value = finished(z * tail_step + col, sum);
+    float value = finished(end_of(z * tail_step + col), sum);
     uint at = z * y_step + row * y_row + col;
-    if ((word(0) & HAS_Y) != 0) {
+    if ((flags & HAS_Y) != 0) {
         y[begin_of(2) + at] = value;
     }
     write_forms(at, value);
-}
-
-// The same for four columns, where all of the output comes in whole quads.
-void finish_quad(uint z, uint row, uint col, vec4 sums) {
-    uint channel = z * tail_step + col, at = z * y_step + row * y_row + col;
-    vec4 values = vec4(finished(channel, sums.x), finished(channel + 1, sums.y),
-                       finished(channel + 2, sums.z), finished(channel + 3, sums.w));
-    if ((word(0) & HAS_Y) != 0) {
-        y_quads[(begin_of(2) + at) / 4] = values;
-    }
-    write_forms_of_quad(at, values);
 }

@@ -24,19 +24,10 @@ layout(constant_id = 10) const bool HAS_Y_QUADS = false;
 #include "conv.glsl"
 #include "conv_items.glsl"
 
-const uint LANES = TILE_ROWS / ROWS * (TILE_COLS / COLS);
-const uint X_ITEMS = DEPTH * PER_STEP / 4u; // of one row
-const uint X_LOADS = (TILE_ROWS * X_ITEMS + LANES - 1u) / LANES;
-const uint W_LOADS = (DEPTH * TILE_COLS / 4u + LANES - 1u) / LANES;
-const uint X_ROW = TILE_ROWS / 4u + 1u; // one more, so that writes go to other banks
-const uint W_ROW = TILE_COLS / 4u;
-shared QUAD x_tile[DEPTH * X_ROW];
-shared QUAD w_tile[DEPTH * W_ROW];
-
 void main() {
     uint lane = gl_LocalInvocationID.x;
     uint z = gl_WorkGroupID.z % n_z;
-    find_call(gl_WorkGroupID.z / n_z);
+    begin_call(gl_WorkGroupID.z / n_z);
     uint row0 = gl_WorkGroupID.x * TILE_ROWS, col0 = gl_WorkGroupID.y * TILE_COLS;
     const uint col_lanes = TILE_COLS / COLS, row_lanes = TILE_ROWS / ROWS;
     uint my_col = lane % col_lanes, my_row = lane / col_lanes;
@@ -103,7 +94,10 @@ void main() {
                                      : QUAD(0);
             }
         }
-        for (uint k = 0; k < DEPTH && k0 > 0; k++) {
+        if (k0 == 0) {
+            continue;
+        }
+        for (uint k = 0; k < DEPTH; k++) {
             QUAD a[ROWS / 4u];
             [[unroll]] for (uint r = 0; r < ROWS / 4u; r++) {
                 a[r] = x_tile[k * X_ROW + my_row + r * row_lanes];
@@ -116,24 +110,37 @@ void main() {
             }
         }
     }
-    [[unroll]] for (uint r = 0; r < ROWS; r++) {
-        [[unroll]] for (uint c = 0; c < COLS / 4u; c++) {
-            uint row = row0 + 4 * (my_row + r / 4u * row_lanes) + r % 4u;
-            uint col = col0 + 4 * (my_col + c * col_lanes);
-            SUMS sum = sums[r * (COLS / 4u) + c];
+    vec4 values[ROWS * (COLS / 4u)];
+    [[unroll]] for (uint c = 0; c < COLS / 4u; c++) {
+        [[unroll]] for (uint k = 0; k < 4; k++) {
+            uint col = min(col0 + 4 * (my_col + c * col_lanes) + k, n_cols - 1);
+            End end = end_of(z * tail_step + col);
 #if defined(INTEGER)
-            // Stands for q; what counts is q - zero.
+            // Sums are of q; what counts is q - zero.
             int zero = int(word(QUANT_ROW + 1)) - (word(QUANT_ROW) != 0 ? 0 : 128);
-            uint at = begin_of(3) + 2 * n_channels + z * tail_step + col;
-            for (uint k = 0; k < 4 && col + k < n_cols; k++) {
-                sum[k] -= zero * weight_sums[at + k];
-            }
+            int less = zero * weight_sums[begin_of(3) + 2 * n_channels + z * tail_step + col];
+#else
+            const float less = 0.0;
 #endif
-            if (row < n_rows && HAS_Y_QUADS && col < n_cols) {
-                finish_quad(z, row, col, vec4(sum));
+            [[unroll]] for (uint r = 0; r < ROWS; r++) {
+                uint i = r * (COLS / 4u) + c;
+                values[i][k] = finished(end, float(sums[i][k] - less));
             }
-            for (uint k = 0; k < 4 && row < n_rows && !HAS_Y_QUADS && col + k < n_cols; k++) {
-                finish(z, row, col + k, float(sum[k]));
+        }
+    }
+    uint n_written = (flags & HAS_Y) != 0 ? n_forms() + 1 : n_forms();
+    // The forms, then the values themselves.
+    for (uint f = 0; f < n_written; f++) {
+        bool is_form = f < n_forms();
+        Form form = form_of(is_form ? f : 0);
+        [[unroll]] for (uint r = 0; r < ROWS; r++) {
+            [[unroll]] for (uint c = 0; c < COLS / 4u; c++) {
+                uint row = row0 + 4 * (my_row + r / 4u * row_lanes) + r % 4u;
+                uint col = col0 + 4 * (my_col + c * col_lanes);
+                uint at = z * y_step + row * y_row + col;
+                if (row < n_rows) {
+                    write(is_form, form, at, col, values[r * (COLS / 4u) + c]);
+                }
             }
         }
     }

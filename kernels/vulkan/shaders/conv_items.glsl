@@ -1,5 +1,6 @@
 // What conv_g.comp multiplies, by compile-time choice: the buffers, the types of an item (four
-// channels of a row of x, or four columns of a step of w) and of sums, and how x is read.
+// channels of a row of x, or four columns of a step of w) and of sums, the tiles, how x is read and
+// y written.
 #if defined(BYTES) || defined(INTEGER)
 #include "bytes.glsl"
 layout(binding = 0) readonly buffer X { uint xs[]; };
@@ -23,6 +24,15 @@ layout(binding = 1) readonly buffer W { vec4 w_quads[]; };
 #define SUMS vec4
 #define MULTIPLY(sums, a, b) sums = fma(vec4(a), b, sums)
 #endif
+
+const uint LANES = TILE_ROWS / ROWS * (TILE_COLS / COLS);
+const uint X_ITEMS = DEPTH * PER_STEP / 4u; // of one row
+const uint X_LOADS = (TILE_ROWS * X_ITEMS + LANES - 1u) / LANES;
+const uint W_LOADS = (DEPTH * TILE_COLS / 4u + LANES - 1u) / LANES;
+const uint X_ROW = TILE_ROWS / 4u + 1u; // one more, so that writes go to other banks
+const uint W_ROW = TILE_COLS / 4u;
+shared QUAD x_tile[DEPTH * X_ROW];
+shared QUAD w_tile[DEPTH * W_ROW];
 
 // Four channels from c on of an input row; what lies outside of the image is zero.
 X_ITEM load(uint z, int from, int c) {
@@ -60,4 +70,22 @@ X_ITEM load(uint z, int from, int c) {
 #endif
     return value;
 #endif
+}
+
+// Columns col … col + 3 of a row, as a form or as they are.
+void write(bool is_form, Form form, uint at, uint col, vec4 value) {
+    if (HAS_Y_QUADS && col < n_cols) {
+        if (is_form) {
+            write_form_quad(form, at, value);
+        } else {
+            y_quads[(begin_of(2) + at) / 4] = value;
+        }
+    }
+    for (uint k = 0; k < 4 && !HAS_Y_QUADS && col + k < n_cols; k++) {
+        if (is_form) {
+            write_form(form, at + k, value[k]);
+        } else {
+            y[begin_of(2) + at + k] = value[k];
+        }
+    }
 }

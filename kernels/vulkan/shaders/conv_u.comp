@@ -37,7 +37,7 @@ vec4 load(uint base, int row, int c) {
 void main() {
     uint lane = gl_LocalInvocationID.x;
     uint z = gl_WorkGroupID.z % n_z;
-    find_call(gl_WorkGroupID.z / n_z);
+    begin_call(gl_WorkGroupID.z / n_z);
     uint row0 = gl_WorkGroupID.x * ROW_LANES * ROWS + lane % ROW_LANES;
     uint quad0 = gl_WorkGroupID.y * (gl_WorkGroupSize.x / ROW_LANES) * QUADS_PER +
                  lane / ROW_LANES * QUADS_PER;

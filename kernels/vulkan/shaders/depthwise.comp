@@ -27,7 +27,7 @@ layout(binding = 0) readonly buffer X { float xs[]; };
 #endif
 
 void main() {
-    find_call(gl_WorkGroupID.z);
+    begin_call(gl_WorkGroupID.z);
     uint begin = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
     for (uint e = 0; e < per_lane; e++) {
         uint i = begin + e * gl_WorkGroupSize.x;

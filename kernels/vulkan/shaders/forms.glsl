@@ -9,49 +9,60 @@ uint n_forms() {
     return word(FORM_ROW);
 }
 
-// Less the zero point.
-float rounded(uint f, float value) {
-    float low = number(FORM_ROW + 5 + 6 * f), high = number(FORM_ROW + 6 + 6 * f);
-    float r = roundEven(divide(value, number(FORM_ROW + 3 + 6 * f)));
-    r = r > low ? r : low;
-    return r < high ? r : high;
+struct Form {
+    uint at; // first word
+    bool is_float;
+    float scale, low, high;
+    int zero;
+};
+
+Form form_of(uint f) {
+    uint at = FORM_ROW + 1 + 6 * f;
+    return Form(begin_of(FORMS) + word(at), word(at + 1) != 0, number(at + 2), number(at + 4),
+                number(at + 5), int(word(at + 3)));
 }
 
-uint restored(uint f, float r) {
-    precise float back = r * number(FORM_ROW + 3 + 6 * f);
+// Less the zero point.
+float rounded(Form form, float value) {
+    float r = roundEven(divide(value, form.scale));
+    r = r > form.low ? r : form.low;
+    return r < form.high ? r : form.high;
+}
+
+uint restored(Form form, float r) {
+    precise float back = r * form.scale;
     uint bits = floatBitsToUint(back);
     return bits == 0x80000000u ? 0u : bits; // 0 has no sign
 }
 
-void write_forms(uint i, float value) {
-    for (uint f = 0; f < n_forms(); f++) {
-        uint at = begin_of(FORMS) + word(FORM_ROW + 1 + 6 * f);
-        float r = rounded(f, value);
-        if (word(FORM_ROW + 2 + 6 * f) != 0) {
-            form_words[at + i] = restored(f, r);
-        } else {
-            form_bytes[4 * at + i] = uint8_t(uint(int(r) + int(word(FORM_ROW + 4 + 6 * f))));
-        }
+void write_form(Form form, uint i, float value) {
+    float r = rounded(form, value);
+    if (form.is_float) {
+        form_words[form.at + i] = restored(form, r);
+    } else {
+        form_bytes[4 * form.at + i] = uint8_t(uint(int(r) + form.zero));
     }
 }
 
-// The same for elements i … i + 3; i is a multiple of 4.
-void write_forms_of_quad(uint i, vec4 values) {
+// Elements i … i + 3; i is a multiple of 4.
+void write_form_quad(Form form, uint i, vec4 values) {
+    uint bytes = 0;
+    for (uint k = 0; k < 4; k++) {
+        float r = rounded(form, values[k]);
+        if (form.is_float) {
+            form_words[form.at + i + k] = restored(form, r);
+        } else {
+            bytes |= (uint(int(r) + form.zero) & 0xffu) << (8 * k);
+        }
+    }
+    if (!form.is_float) {
+        form_words[form.at + i / 4] = bytes;
+    }
+}
+
+// All forms of element i.
+void write_forms(uint i, float value) {
     for (uint f = 0; f < n_forms(); f++) {
-        uint at = begin_of(FORMS) + word(FORM_ROW + 1 + 6 * f);
-        bool is_float = word(FORM_ROW + 2 + 6 * f) != 0;
-        int zero = int(word(FORM_ROW + 4 + 6 * f));
-        uint bytes = 0;
-        for (uint k = 0; k < 4; k++) {
-            float r = rounded(f, values[k]);
-            if (is_float) {
-                form_words[at + i + k] = restored(f, r);
-            } else {
-                bytes |= (uint(int(r) + zero) & 0xffu) << (8 * k);
-            }
-        }
-        if (!is_float) {
-            form_words[at + i / 4] = bytes;
-        }
+        write_form(form_of(f), i, value);
     }
 }
