@@ -56,7 +56,14 @@ enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
     return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: expected a model that ends in .onnx or .json", path);
 }
 
-static enum msc_status list_weights(struct msc_array_list *list, const struct msc_graph *g) {
+const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
+                                   const char *joint, int32_t which) {
+    const char *body = op != MSC_OP_IF ? "body" : which == 0 ? "then" : "else";
+    return msc_arena_printf(arena, "%s%s/%s/", prefix, joint, body);
+}
+
+static enum msc_status list_weights(struct msc_array_list *list, struct msc_arena *arena,
+                                    const struct msc_graph *g, const char *prefix) {
     for (int32_t i = 0; i < g->n_tensors; i++) {
         const struct msc_tensor *t = &g->tensors[i]->tensor;
         if (t->producer != MSC_NO_ID) {
@@ -66,7 +73,21 @@ static enum msc_status list_weights(struct msc_array_list *list, const struct ms
             return MSC_FAIL(MSC_E_STATE, "graph '%s': weight '%s' has no elements to save", g->name,
                             t->name);
         }
-        MSC_TRY(msc_array_list_add(list, t->name, t->data));
+        const char *name = msc_arena_printf(arena, "%s%s", prefix, t->name);
+        if (name == NULL) {
+            return msc_graph__no_memory(g);
+        }
+        MSC_TRY(msc_array_list_add(list, name, t->data));
+    }
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        for (int32_t k = 0; k < j->n_graphs; k++) {
+            const char *inner = msc_graph__body_prefix(arena, prefix, j->op, j->name, k);
+            if (inner == NULL) {
+                return msc_graph__no_memory(g);
+            }
+            MSC_TRY(list_weights(list, arena, j->graphs[k], inner));
+        }
     }
     return MSC_OK;
 }
@@ -82,7 +103,7 @@ enum msc_status msc_graph_save(const struct msc_graph *g, const char *path) {
         status = msc_graph__no_memory(g);
         goto out;
     }
-    MSC_TRY_OUT(list_weights(&weights, g));
+    MSC_TRY_OUT(list_weights(&weights, &arena, g, ""));
     msc_graph_write_json(g, &json);
     msc_str_char(&json, '\n');
     MSC_TRY_OUT(msc_str_status(&json));

@@ -128,6 +128,10 @@ enum msc_status msc_graph__add_empty_weight(int32_t *out, struct msc_graph *g,
 enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
 // The scope that needs no mention: "" for inputs and constants, else "block".
 const char *msc_graph__default_scope(enum msc_op op);
+// Under what the weights of a body are stored beside those of the graph around, whose own is
+// `prefix`: "if_1/then/". NULL when memory is short.
+const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
+                                   const char *joint, int32_t which);
 // The live joint of this name, or MSC_NO_ID; for tensors by name alone, without aliases.
 int32_t msc_graph__live_joint(const struct msc_graph *g, const char *name);
 int32_t msc_graph__live_tensor(const struct msc_graph *g, const char *name);

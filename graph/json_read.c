@@ -187,10 +187,34 @@ static enum msc_status read_graph(struct msc_graph_reader *r, const cJSON *root)
     return msc_graph_finalize(r->g);
 }
 
+enum msc_status msc_graph__read_body(struct msc_graph **out, struct msc_graph_reader *around,
+                                     const cJSON *object, enum msc_op op, const char *name,
+                                     int32_t which) {
+    struct msc_graph_reader r = {.name = around->name, .weights = around->weights};
+    const char *graph_name;
+    enum msc_status status = MSC_OK;
+    r.prefix = msc_graph__body_prefix(&around->scratch, around->prefix, op, name, which);
+    if (r.prefix == NULL) {
+        return msc_graph__no_memory(around->g);
+    }
+    if (!cJSON_IsObject(object)) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: the bodies of '%s' are no objects", r.name, name);
+    }
+    MSC_TRY_OUT(msc_json_get_text(&graph_name, object, "name", r.name));
+    MSC_TRY_OUT(msc_graph_create(&r.g, graph_name));
+    MSC_TRY_OUT(read_graph(&r, object));
+    *out = r.g;
+    r.g = NULL;
+out:
+    msc_graph_destroy(r.g);
+    msc_arena_finish(&r.scratch);
+    return status;
+}
+
 enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
                                     const char *name, const struct msc_array_list *weights) {
     cJSON *root = NULL;
-    struct msc_graph_reader r = {.name = name, .weights = weights};
+    struct msc_graph_reader r = {.name = name, .weights = weights, .prefix = ""};
     enum msc_status status = MSC_OK;
     const char *graph_name;
     MSC_TRY_OUT(msc_json_parse(&root, text, length, name));

@@ -128,7 +128,11 @@ static enum msc_status read_weight(int32_t *out, struct msc_graph_reader *r, con
         if (r->weights == NULL) {
             return MSC_OK;
         }
-        const struct msc_array *data = msc_array_list_find(r->weights, entry.name);
+        const char *stored = msc_arena_printf(&r->scratch, "%s%s", r->prefix, entry.name);
+        if (stored == NULL) {
+            return msc_graph__no_memory(r->g);
+        }
+        const struct msc_array *data = msc_array_list_find(r->weights, stored);
         if (data == NULL) {
             return MSC_FAIL(MSC_E_NOT_FOUND, "%s: no elements are given for weight '%s'", where,
                             entry.name);
@@ -143,6 +147,8 @@ static enum msc_status read_weight(int32_t *out, struct msc_graph_reader *r, con
 }
 
 // One node while it is read.
+#define MAX_BODIES 2
+
 struct node {
     struct msc_joint_spec spec;
     struct entry *outputs;
@@ -314,12 +320,36 @@ static enum msc_status add_node(struct msc_graph_reader *r, const struct node *n
     return MSC_OK;
 }
 
+// Bodies of control flow.
+static enum msc_status read_bodies(struct node *node, struct msc_graph_reader *r,
+                                   const cJSON *object, struct msc_graph *bodies[MAX_BODIES]) {
+    const cJSON *list, *item;
+    MSC_TRY(msc_graph__read_array(&list, object, "graphs", node->where));
+    cJSON_ArrayForEach(item, list) {
+        if (node->spec.n_graphs == MAX_BODIES) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: more than %d graphs", node->where, MAX_BODIES);
+        }
+        int32_t i = node->spec.n_graphs;
+        MSC_TRY(msc_graph__read_body(&bodies[i], r, item, node->spec.op, node->spec.name, i));
+        node->spec.n_graphs++;
+    }
+    node->spec.graphs = (const struct msc_graph *const *)bodies;
+    return MSC_OK;
+}
+
 enum msc_status msc_graph__read_node(struct msc_graph_reader *r, const cJSON *object,
                                      const char *where) {
     struct node node = {.where = where};
+    struct msc_graph *bodies[MAX_BODIES] = {NULL};
     enum msc_status status = read_node(&node, r, object);
     if (status == MSC_OK) {
+        status = read_bodies(&node, r, object, bodies);
+    }
+    if (status == MSC_OK) {
         status = add_node(r, &node);
+    }
+    for (int i = 0; i < MAX_BODIES; i++) {
+        msc_graph_destroy(bodies[i]);
     }
     return status == MSC_E_INVALID ? msc_status_prefix(MSC_E_FORMAT, "%s", where) : status;
 }

@@ -11,6 +11,7 @@ struct msc_graph_reader {
     struct msc_arena scratch;
     const char *name;                     // of the file, for error texts
     const struct msc_array_list *weights; // NULL: none are at hand
+    const char *prefix;                   // of the names under which weights of a body are stored
 };
 
 // Members that may be absent: "" or NULL then.
@@ -24,6 +25,11 @@ enum msc_status msc_graph__read_element(const char **out, const cJSON *element, 
 // The member "attrs", in the reader's scratch.
 enum msc_status msc_graph__read_attrs(struct msc_attr **out, int32_t *n, struct msc_graph_reader *r,
                                       const cJSON *object, const char *where);
+// Reads body `which` of the joint `name` of operator `op`; owned by the caller.
+enum msc_status msc_graph__read_body(struct msc_graph **out, struct msc_graph_reader *r,
+                                     const cJSON *object, enum msc_op op, const char *name,
+                                     int32_t which);
+
 // Reads one node and adds it to the graph.
 enum msc_status msc_graph__read_node(struct msc_graph_reader *r, const cJSON *object,
                                      const char *where);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define MAX_DEPTH 8
+#define MAX_DEPTH 64 // bodies in bodies
 
 struct writer {
     struct msc_str *out;
@@ -143,6 +143,8 @@ static void inputs_member(struct writer *w, const struct msc_graph *g, const str
     end(w, ']');
 }
 
+static void write_graph(struct writer *w, const struct msc_graph *g);
+
 static void write_joint(struct writer *w, const struct msc_graph *g, const struct msc_joint *j) {
     begin(w, '{', true);
     int_member(w, "index", j->id);
@@ -174,6 +176,15 @@ static void write_joint(struct writer *w, const struct msc_graph *g, const struc
     if (strcmp(j->scope, msc_graph__default_scope(j->op)) != 0) {
         text_member(w, "scope", j->scope);
     }
+    if (j->n_graphs > 0) {
+        key(w, "graphs");
+        begin(w, '[', true);
+        for (int32_t i = 0; i < j->n_graphs; i++) {
+            next(w);
+            write_graph(w, j->graphs[i]);
+        }
+        end(w, ']');
+    }
     end(w, '}');
 }
 
@@ -203,27 +214,31 @@ static void tensor_names_member(struct writer *w, const char *name, const struct
     end(w, ']');
 }
 
+static void write_graph(struct writer *w, const struct msc_graph *g) {
+    begin(w, '{', true);
+    text_member(w, "name", g->name);
+    tensor_names_member(w, "inputs", g, g->inputs, g->n_inputs);
+    tensor_names_member(w, "outputs", g, g->outputs, g->n_outputs);
+    key(w, "nodes");
+    begin(w, '[', true);
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        next(w);
+        write_joint(w, g, &g->joints[i]->joint);
+    }
+    end(w, ']');
+    if (g->n_prims > 0) {
+        key(w, "prims");
+        begin(w, '[', true);
+        for (int32_t i = 0; i < g->n_prims; i++) {
+            next(w);
+            write_prim(w, g, i);
+        }
+        end(w, ']');
+    }
+    end(w, '}');
+}
+
 void msc_graph_write_json(const struct msc_graph *g, struct msc_str *out) {
     struct writer w = {.out = out};
-    begin(&w, '{', true);
-    text_member(&w, "name", g->name);
-    tensor_names_member(&w, "inputs", g, g->inputs, g->n_inputs);
-    tensor_names_member(&w, "outputs", g, g->outputs, g->n_outputs);
-    key(&w, "nodes");
-    begin(&w, '[', true);
-    for (int32_t i = 0; i < g->n_joints; i++) {
-        next(&w);
-        write_joint(&w, g, &g->joints[i]->joint);
-    }
-    end(&w, ']');
-    if (g->n_prims > 0) {
-        key(&w, "prims");
-        begin(&w, '[', true);
-        for (int32_t i = 0; i < g->n_prims; i++) {
-            next(&w);
-            write_prim(&w, g, i);
-        }
-        end(&w, ']');
-    }
-    end(&w, '}');
+    write_graph(&w, g);
 }

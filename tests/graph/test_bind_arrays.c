@@ -1,6 +1,8 @@
 // Binding by arrays, and joints on their own: lengths that hang on what inputs hold.
 #include "graph/graph.h"
 
+#include "base/str.h"
+
 #include "tests/msc_test.h"
 
 static struct msc_array *ints(int n, const int64_t values[]) {
@@ -134,6 +136,14 @@ static void test_graph_bind_arrays__bodies(void **state) {
     const struct msc_joint *j = msc_graph_joint(copy, msc_graph_find_joint(copy, "if"));
     assert_int_equal(j->n_graphs, 2);
     assert_true(msc_graph_find_joint(j->graphs[1], "abs") != MSC_NO_ID);
+    struct msc_str json = {0};
+    struct msc_graph *read;
+    msc_graph_write_json(copy, &json);
+    assert_ok(msc_str_status(&json));
+    assert_ok(msc_graph_read_json(&read, json.data, json.length, "branch.json", NULL));
+    assert_true(msc_graph_equal(copy, read, true));
+    msc_str_finish(&json);
+    msc_graph_destroy(read);
     msc_graph_destroy(copy);
 }
 
