@@ -257,8 +257,10 @@ static uint64_t other_bytes(const struct msc_evaluator *ev) {
     return resident > held ? resident - held : 0;
 }
 
+// A sixteenth is left for what the process comes to hold meanwhile.
 static void set_limit(struct msc_evaluator *ev) {
-    uint64_t all = ev->options.memory_bytes, other = other_bytes(ev);
+    uint64_t all = ev->options.memory_bytes - ev->options.memory_bytes / 16;
+    uint64_t other = other_bytes(ev);
     ev->cache.pool.limit_bytes = all > other ? all - other : 0;
 }
 

@@ -59,7 +59,7 @@ enum msc_status msc_processor__make_config(cJSON **out, struct msc_processor *p)
 // ---- Before the start -------------------------------------------------------------------------
 
 // The least memory that the search can do with, in bytes; 0 where the environment does not say. What
-// the program takes besides is not known to the byte: a twentieth is added.
+// the program comes to hold besides is not known to the byte: some is added.
 static enum msc_status measure_memory(double *out, const struct msc_processor *p) {
     const struct msc_space *space = msc_env_space(p->env);
     uint32_t *first = msc_alloc_zero(space->n_tasks + 1, sizeof *first);
@@ -72,7 +72,7 @@ static enum msc_status measure_memory(double *out, const struct msc_processor *p
     enum msc_status status = msc_env_examine(p->env, choices, MSC_EXAMINE_MEMORY, &object);
     if (status == MSC_OK) {
         const cJSON *n_bytes = cJSON_GetObjectItemCaseSensitive(object, "memory_bytes");
-        *out = cJSON_IsNumber(n_bytes) ? 1.05 * n_bytes->valuedouble : 0;
+        *out = cJSON_IsNumber(n_bytes) ? 1.15 * n_bytes->valuedouble : 0;
     }
     cJSON_Delete(object);
     msc_free(first);
