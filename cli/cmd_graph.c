@@ -273,7 +273,13 @@ static int run(const struct msc_cli_call *call, void *payload) {
         return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID, "graph: one of --prototxt, --placement "
                                                           "and --sites at a time"));
     }
-    status = msc_graph_load(&g, v->model);
+    const struct msc_binding *bindings;
+    size_t n_bindings;
+    bool is_bound;
+    status = msc_cli_bindings(&bindings, &n_bindings, &v->common.bind, call->arena);
+    if (status == MSC_OK) {
+        status = msc_graph_load_bound(&g, &is_bound, v->model, bindings, n_bindings);
+    }
     if (status == MSC_OK) {
         status = v->sites          ? print_sites(g, v->common.json)
                  : v->placement    ? print_placement(g, call, &v->common)

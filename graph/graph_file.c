@@ -62,6 +62,37 @@ const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, 
     return msc_arena_printf(arena, "%s%s/%s/", prefix, joint, body);
 }
 
+// Does a binding name an input instead of a symbol?
+static bool names_input(const struct msc_graph *g, const struct msc_binding bindings[], size_t n) {
+    for (int32_t i = 0; i < g->n_inputs; i++) {
+        const char *alias = g->tensors[g->inputs[i]]->tensor.alias;
+        for (size_t b = 0; b < n; b++) {
+            if (strcmp(bindings[b].symbol, alias) == 0 &&
+                msc_graph_find_prim(g, alias) == MSC_NO_ID) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
+                                     const struct msc_binding bindings[], size_t n) {
+    struct msc_graph *plain = NULL;
+    *is_bound = false;
+    enum msc_status status = msc_graph_load(&plain, path);
+    bool is_readable = status == MSC_OK || status == MSC_E_INVALID || status == MSC_E_UNSUPPORTED;
+    bool helps = status != MSC_OK || names_input(plain, bindings, n);
+    if (n == 0 || !has_ending(path, ".onnx") || !is_readable || !helps) {
+        *out = plain;
+        return status;
+    }
+    const struct msc_onnx_import_options options = {.bindings = bindings, .n_bindings = n};
+    msc_graph_destroy(plain);
+    *is_bound = true;
+    return msc_onnx_load(out, path, &options);
+}
+
 static enum msc_status list_weights(struct msc_array_list *list, struct msc_arena *arena,
                                     const struct msc_graph *g, const char *prefix) {
     for (int32_t i = 0; i < g->n_tensors; i++) {

@@ -107,6 +107,7 @@ struct layer {
     double *h, *c;     // [B, H]
     double *gates;     // [G, H] of one batch
     double *recurrent; // [G, H] what the state adds to the gates
+    double *input;     // [I] of one batch at one time
 };
 
 // ---- Reading ----------------------------------------------------------------------------------
@@ -205,6 +206,22 @@ static double bias_at(const struct layer *l, int direction, bool is_recurrent, i
                                         direction * 2 * n + (is_recurrent ? n : 0) + row);
 }
 
+// Sum of products of a row of weights, from element `at` on, with numbers.
+static double dot(const struct msc_view *weights, int64_t at, const double x[], int64_t n) {
+    double sum = 0;
+    if (weights->dtype == MSC_DTYPE_F32) { // most models
+        const float *w = (const float *)weights->data + at;
+        for (int64_t i = 0; i < n; i++) {
+            sum += (double)w[i] * x[i];
+        }
+        return sum;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        sum += msc_reference__get_double_at(weights, at + i) * x[i];
+    }
+    return sum;
+}
+
 // gates = W x + Wb, recurrent = R h + Rb for one batch at one time.
 static void sum_gates(struct layer *l, int direction, int64_t time, int64_t batch) {
     const struct msc_view *x = &l->call->operands[0], *w = &l->call->operands[1];
@@ -212,19 +229,15 @@ static void sum_gates(struct layer *l, int direction, int64_t time, int64_t batc
     int64_t rows = l->n_gates * l->n_hidden;
     int64_t from =
         (l->is_batch_first ? batch * l->n_times + time : time * l->n_batches + batch) * l->n_inputs;
+    for (int64_t i = 0; i < l->n_inputs; i++) {
+        l->input[i] = msc_reference__get_double_at(x, from + i);
+    }
     for (int64_t row = 0; row < rows; row++) {
         int64_t at = direction * rows + row;
-        double sum = bias_at(l, direction, false, row), state = bias_at(l, direction, true, row);
-        for (int64_t i = 0; i < l->n_inputs; i++) {
-            sum += msc_reference__get_double_at(w, at * l->n_inputs + i) *
-                   msc_reference__get_double_at(x, from + i);
-        }
-        for (int64_t i = 0; i < l->n_hidden; i++) {
-            state += msc_reference__get_double_at(r, at * l->n_hidden + i) *
-                     l->h[batch * l->n_hidden + i];
-        }
-        l->gates[row] = sum;
-        l->recurrent[row] = state;
+        l->gates[row] =
+            bias_at(l, direction, false, row) + dot(w, at * l->n_inputs, l->input, l->n_inputs);
+        l->recurrent[row] = bias_at(l, direction, true, row) +
+                            dot(r, at * l->n_hidden, l->h + batch * l->n_hidden, l->n_hidden);
     }
 }
 
@@ -355,7 +368,8 @@ enum msc_status msc_reference__recurrent(const struct msc_reference_call *call) 
     struct layer l;
     MSC_TRY(layer_init(&l, call));
     size_t n_state = (size_t)(l.n_batches * l.n_hidden), n_gates = (size_t)(l.n_gates * l.n_hidden);
-    double *memory = msc_alloc_zero(2 * n_state + 2 * n_gates + 1, sizeof(memory[0]));
+    double *memory =
+        msc_alloc_zero(2 * n_state + 2 * n_gates + (size_t)l.n_inputs + 1, sizeof(memory[0]));
     if (memory == NULL) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
     }
@@ -363,6 +377,7 @@ enum msc_status msc_reference__recurrent(const struct msc_reference_call *call) 
     l.c = memory + n_state;
     l.gates = memory + 2 * n_state;
     l.recurrent = l.gates + n_gates;
+    l.input = l.recurrent + n_gates;
     for (int direction = 0; direction < l.n_directions; direction++) {
         load_state(l.h, &l, 5, direction);
         load_state(l.c, &l, 6, direction);

@@ -131,9 +131,13 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
         status = no_memory(m);
         goto out;
     }
-    MSC_TRY_OUT(msc_graph_load(&m->graph, path));
+    bool is_bound;
+    MSC_TRY_OUT(msc_graph_load_bound(&m->graph, &is_bound, path, options->bindings,
+                                     options->n_bindings));
     MSC_TRY_OUT(make_specs(m));
-    MSC_TRY_OUT(bind_all(m, options));
+    if (!is_bound) {
+        MSC_TRY_OUT(bind_all(m, options));
+    }
     MSC_TRY_OUT(open_backend(m, options));
     msc_log(m->log, MSC_LOG_DEBUG, "%s: %d joints, numerics %s", path,
             (int)msc_graph_n_joints(m->graph), msc_model_numerics(m));

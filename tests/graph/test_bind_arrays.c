@@ -147,12 +147,29 @@ static void test_graph_bind_arrays__bodies(void **state) {
     msc_graph_destroy(copy);
 }
 
+// Its branches have different numbers of dimensions, and the input `n` tells which is taken.
+static void test_graph_bind_arrays__load_bound(void **state) {
+    (void)state;
+    static const char path[] = MSC_TESTS_FOLDER "/graph/files/branches.onnx";
+    const struct msc_binding binding = {"n", 1};
+    struct msc_graph *g;
+    bool is_bound;
+    assert_int_not_equal(msc_graph_load(&g, path), MSC_OK);
+    assert_message("dimensions in one body");
+    assert_ok(msc_graph_load_bound(&g, &is_bound, path, &binding, 1));
+    assert_true(is_bound);
+    assert_int_equal(msc_graph_n_inputs(g), 2);
+    check_dims(g, msc_graph_output(g, 0), 1, (const int64_t[]){3});
+    msc_graph_destroy(g);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_bind_arrays__parameter),
         cmocka_unit_test(test_graph_bind_arrays__data),
         cmocka_unit_test(test_graph_bind_arrays__isolate),
         cmocka_unit_test(test_graph_bind_arrays__bodies),
+        cmocka_unit_test(test_graph_bind_arrays__load_bound),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,6 +210,17 @@ save("training_output", build(
      node("Relu", ["b"], ["y"], "relu"), node("Abs", ["mean"], ["z"], "abs")],
     io[0], [value("y", None), value("z", None)], [ramp("g", 1)]))
 
+# Which branch is taken tells the number of dimensions: it can be read once `n` is bound.
+def branch(op):
+    return helper.make_graph([node(op, ["x"], [op + "_y"], op)], op, [], [value(op + "_y", None)])
+
+
+save("branches", build(
+    [node("Constant", [], ["one"], "one", value_int=1), node("Equal", ["n", "one"], ["c"], "equal"),
+     node("If", ["c"], ["y"], "if", then_branch=branch("Squeeze"), else_branch=branch("Abs"))],
+    [helper.make_tensor_value_info("x", F32, [3, 1]),
+     helper.make_tensor_value_info("n", TensorProto.INT64, [])], [value("y", None)]))
+
 short = ramp("w", 1, 1, 2, 2)
 short.raw_data = short.raw_data[:-1]
 save("short_weight", build([conv], *io, [short]))
