@@ -1,6 +1,7 @@
 #include "kernels/evaluator.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/machine.h"
 #include "kernels/schedule.h"
 
@@ -19,7 +20,8 @@ struct msc_evaluator {
     size_t plans_capacity, groups_capacity;
     int32_t *plan_of_batch, *columns; // [n_batches]
     int32_t n_slots;
-    bool is_tight; // memory did not do for several batches at a time
+    bool is_tight;       // memory did not do for several batches at a time
+    double next_limit_s; // when to look at what the process holds
 };
 
 // ---- Creation ---------------------------------------------------------------------------------
@@ -257,8 +259,14 @@ static uint64_t other_bytes(const struct msc_evaluator *ev) {
     return resident > held ? resident - held : 0;
 }
 
-// A sixteenth is left for what the process comes to hold meanwhile.
+// A sixteenth is left for what the process comes to hold meanwhile. Asking takes longer than a small
+// network does, so it is not done for every batch.
 static void set_limit(struct msc_evaluator *ev) {
+    double now_s = msc_clock_seconds();
+    if (now_s < ev->next_limit_s) {
+        return;
+    }
+    ev->next_limit_s = now_s + 0.01;
     uint64_t all = ev->options.memory_bytes - ev->options.memory_bytes / 16;
     uint64_t other = other_bytes(ev);
     ev->cache.pool.limit_bytes = all > other ? all - other : 0;
@@ -419,9 +427,11 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     msc_cache_drop(&ev->cache);
     ev->cache.pinned_peak = 0;
     ev->options.memory_bytes = 0;
+    ev->next_limit_s = 0;
     ev->is_tight = true;
     enum msc_status status = msc_evaluator_run(ev, trials, n, &none, 0);
     ev->options.memory_bytes = memory_bytes;
+    ev->next_limit_s = 0;
     ev->is_tight = is_tight;
     status = status == MSC_OK ? status_of(trials, n) : status;
     *out = other_bytes(ev) + ev->cache.pinned_peak;
