@@ -186,6 +186,10 @@ static void set_range(struct cpu_quant *q, int index, struct cpu_edit_kind kind,
                       float high) {
     low = low < 0.0f ? low : 0.0f;
     high = high > 0.0f ? high : 0.0f;
+    if (!isfinite(high - low)) { // of results that are no numbers
+        low = -1.0f;
+        high = 1.0f;
+    }
     float most = -low > high ? -low : high;
     float scale = kind.is_symmetric ? most / (float)q->quant.high
                                     : (high - low) / (float)(q->quant.high - q->quant.low);
