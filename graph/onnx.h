@@ -1,7 +1,7 @@
 // ONNX in and out.
 //
-// In: opsets 6 to 21, initialisers, Constant nodes and external data (only inside the model's own
-// folder), float32 networks. Constants that feed only an operator's parameters become attributes,
+// In: opsets 1 to 21, initialisers, Constant nodes and external data (only inside the model's own
+// folder), float32 networks. Weights stored as integers with a scale become floats. Constants that feed only an operator's parameters become attributes,
 // BatchNormalization is folded into the convolution before it, chains of shape arithmetic over
 // fixed shapes are folded. Names: a joint has its node's name when that is not empty and unique,
 // an activation's alias is its ONNX value name, a weight keeps its initialiser's name.
