@@ -28,7 +28,7 @@ static enum msc_status new_value(struct msc_value **out, struct msc_builder *b, 
         return msc_graph__no_memory(b->graph);
     }
     *v = (struct msc_value){
-        .name = name, .alias = "", .layout = "", .tensor = MSC_NO_ID, .weight = MSC_NO_ID};
+        .name = name, .alias = "", .layout = "", .format = "", .tensor = MSC_NO_ID, .weight = MSC_NO_ID};
     *out = v;
     return MSC_OK;
 }

@@ -18,44 +18,46 @@ bool msc_constant__dequantize(const struct msc_constant_call *call) {
     float *out = msc_array_data(call->outputs[0]);
     int64_t n = msc_array_n_elements(x);
     struct msc_linear_quant m;
+    struct msc_quant_format format;
     if (msc_array_dtype(call->outputs[0]) != MSC_DTYPE_F32 || !init(&m, call)) {
         return false;
     }
+    msc_quant_format_init(&format, call->joint, msc_array_dtype(x));
     for (int64_t i = 0, length, at; i < n; i += length) {
         length = msc_linear_quant_run(&m, i, n, &at);
         float scale = (float)msc_array_get_double(call->operands[1], at);
         int64_t zero = zero_of(call, at);
         for (int64_t k = i; k < i + length; k++) {
-            out[k] = msc_dequantize_number(msc_array_get_i64(x, k), zero, scale);
+            out[k] = msc_dequantize_number(&format, msc_array_get_i64(x, k), zero, scale);
         }
     }
     return true;
 }
 
-static void store(struct msc_array *out, int64_t i, float q) {
+static void store(struct msc_array *out, int64_t i, int64_t code) {
     if (msc_dtype_bytes(msc_array_dtype(out)) == 1) {
-        ((uint8_t *)msc_array_data(out))[i] = (uint8_t)(int32_t)q;
+        ((uint8_t *)msc_array_data(out))[i] = (uint8_t)code;
     } else {
-        ((uint16_t *)msc_array_data(out))[i] = (uint16_t)(int32_t)q;
+        ((uint16_t *)msc_array_data(out))[i] = (uint16_t)code;
     }
 }
 
 bool msc_constant__quantize(const struct msc_constant_call *call) {
     const struct msc_array *x = call->operands[0];
-    int64_t bits = 0, n = msc_array_n_elements(x);
-    float low, high;
+    int64_t n = msc_array_n_elements(x);
     struct msc_linear_quant m;
-    if (!init(&m, call) || !msc_joint_attr_i64(call->joint, "bits", &bits)) {
+    struct msc_quant_format format;
+    if (!init(&m, call)) {
         return false;
     }
-    msc_linear_quant_limits(&low, &high, msc_array_dtype(call->outputs[0]), bits);
+    msc_quant_format_init(&format, call->joint, msc_array_dtype(call->outputs[0]));
     for (int64_t i = 0, length, at; i < n; i += length) {
         length = msc_linear_quant_run(&m, i, n, &at);
         float scale = (float)msc_array_get_double(call->operands[1], at);
-        float zero = (float)zero_of(call, at);
+        float zero = msc_quant_format_value(&format, zero_of(call, at));
         for (int64_t k = i; k < i + length; k++) {
             float value = (float)msc_array_get_double(x, k);
-            store(call->outputs[0], k, msc_quantize_number(value, scale, zero, low, high));
+            store(call->outputs[0], k, msc_quantize_number(&format, value, scale, zero));
         }
     }
     return true;

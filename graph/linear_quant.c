@@ -1,5 +1,7 @@
 #include "graph/linear_quant.h"
 
+#include <string.h>
+
 static bool is_one(int n_dims, const int64_t dims[]) {
     return msc_dims_product(n_dims, dims) == 1;
 }
@@ -57,10 +59,18 @@ int64_t msc_linear_quant_run(const struct msc_linear_quant *m, int64_t i, int64_
     return m->inner > 1 ? 1 : left < m->length - at ? left : m->length - at;
 }
 
-void msc_linear_quant_limits(float *low, float *high, enum msc_dtype dtype, int64_t bits) {
+void msc_quant_format_init(struct msc_quant_format *out, const struct msc_joint *joint,
+                           enum msc_dtype dtype) {
+    const char *name = msc_joint_attr(joint, "format");
     bool is_signed = dtype == MSC_DTYPE_I8 || dtype == MSC_DTYPE_I16;
-    int64_t width = bits > 0 ? bits : 8 * (int64_t)msc_dtype_bytes(dtype);
+    bool is_narrow = name && (strcmp(name, "int4") == 0 || strcmp(name, "uint4") == 0);
+    int64_t width = is_narrow ? 4 : 8 * (int64_t)msc_dtype_bytes(dtype);
     int64_t half = (int64_t)1 << (width - 1);
-    *low = is_signed ? (float)-half : 0;
-    *high = (float)(is_signed ? half - 1 : 2 * half - 1);
+    *out = (struct msc_quant_format){
+        .low = is_signed ? (float)-half : 0,
+        .high = (float)(is_signed ? half - 1 : 2 * half - 1),
+        .float8 = name ? msc_float8_find(name) : NULL,
+        .saturates = true,
+    };
+    msc_joint_attr_bool(joint, "saturate", &out->saturates);
 }

@@ -6,9 +6,12 @@
 //     for (int64_t i = 0, scale; i < n; i += length) {
 //         length = msc_linear_quant_run(&m, i, n, &scale); // these take scales[scale]
 //     }
+//
+// A format is what codes stand for: integers of the type, of 4 bits in a byte, or floats of 8 bits.
 #ifndef MSC_GRAPH_LINEAR_QUANT_H
 #define MSC_GRAPH_LINEAR_QUANT_H
 
+#include "graph/float8.h"
 #include "graph/graph.h"
 
 #include <math.h>
@@ -34,18 +37,38 @@ enum msc_status msc_linear_quant_init(struct msc_linear_quant *out, const struct
 int64_t msc_linear_quant_run(const struct msc_linear_quant *m, int64_t i, int64_t n,
                              int64_t *scale);
 
-// Least and greatest integer of the type, or of so many bits in it when `bits` is not 0.
-void msc_linear_quant_limits(float *low, float *high, enum msc_dtype dtype, int64_t bits);
+struct msc_quant_format {
+    float low, high;                 // least and greatest integer
+    const struct msc_float8 *float8; // NULL: integers
+    bool saturates;                  // of floats
+};
 
-// NaN becomes `low`.
-static inline float msc_quantize_number(float x, float scale, float zero_point, float low,
-                                        float high) {
-    float q = rintf(x / scale) + zero_point;
-    return q >= low ? (q <= high ? q : high) : low;
+// From the type of the codes and the joint's attributes format ("", "int4", "uint4" or a name of
+// graph/float8.h) and, where it has one, saturate.
+void msc_quant_format_init(struct msc_quant_format *out, const struct msc_joint *joint,
+                           enum msc_dtype dtype);
+
+static inline float msc_quant_format_value(const struct msc_quant_format *f, int64_t code) {
+    return f->float8 ? msc_float8_decode(f->float8, (uint8_t)code) : (float)code;
 }
 
-static inline float msc_dequantize_number(int64_t q, int64_t zero_point, float scale) {
-    return (float)(q - zero_point) * scale;
+// `zero_point` is a value, not its code. NaN becomes the least integer.
+static inline int64_t msc_quantize_number(const struct msc_quant_format *f, float x, float scale,
+                                          float zero_point) {
+    if (f->float8) {
+        return msc_float8_encode(f->float8, x / scale + zero_point, f->saturates);
+    }
+    float q = rintf(x / scale) + zero_point;
+    return (int64_t)(q >= f->low ? (q <= f->high ? q : f->high) : f->low);
+}
+
+// Of two codes. Whole numbers are exact before they are rounded to a float once.
+static inline float msc_dequantize_number(const struct msc_quant_format *f, int64_t code,
+                                          int64_t zero_point, float scale) {
+    float value = f->float8
+                      ? msc_quant_format_value(f, code) - msc_quant_format_value(f, zero_point)
+                      : (float)(code - zero_point);
+    return value * scale;
 }
 
 #ifdef __cplusplus

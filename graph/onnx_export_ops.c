@@ -271,13 +271,13 @@ static enum msc_status write_split(struct msc_onnx_joint *j) {
 }
 
 static enum msc_status write_quantize(struct msc_onnx_joint *j) {
-    int64_t bits;
-    if (!msc_joint_attr_i64(j->joint, "bits", &bits) || bits != 0) {
-        return unsupported(j, "bits");
+    const char *format = msc_joint_attr(j->joint, "format");
+    if (format != NULL && format[0] != '\0') {
+        return unsupported(j, "format"); // there are its codes here, not its elements
     }
     MSC_TRY(write_direct(j));
     enum msc_dtype dtype = msc_graph_tensor(j->e->graph, j->joint->outputs[0])->dtype;
-    return j->joint->n_operands > 2
+    return j->joint->n_operands > 2 || j->joint->op == MSC_OP_DEQUANTIZE
                ? MSC_OK
                : msc_onnx__put_int(j->e, j->node, "output_dtype", msc_onnx_type(dtype));
 }
@@ -431,7 +431,7 @@ static const struct {
     [MSC_OP_SCAN] = {msc_onnx__write_scan, ""},
     [MSC_OP_RANDOM] = {msc_onnx__write_random, ""},
     [MSC_OP_QUANTIZE] = {write_quantize, "axis block_size"},
-    [MSC_OP_DEQUANTIZE] = {write_direct, "axis block_size"},
+    [MSC_OP_DEQUANTIZE] = {write_quantize, "axis block_size"},
     [MSC_OP_DYNAMIC_QUANTIZE] = {write_direct, ""},
 };
 

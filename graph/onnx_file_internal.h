@@ -28,9 +28,9 @@ enum msc_onnx_type {
 };
 
 enum msc_dtype msc_onnx_dtype(int type); // MSC_DTYPE_NONE when there is none
-// The same, and int8 or uint8 for narrower integers, whose elements then lie in a byte each; *bits
-// is their width, else 0.
-enum msc_dtype msc_onnx_storage(int type, int *bits);
+// The same, and int8 or uint8 for integers of 4 bits (an element in each byte) and uint8 for floats
+// of 8; *format is then the type's name, else "".
+enum msc_dtype msc_onnx_storage(int type, const char **format);
 enum msc_onnx_type msc_onnx_type(enum msc_dtype dtype);
 const char *msc_onnx_type_name(int type); // "float8e4m3fn", ...; "type 99"
 

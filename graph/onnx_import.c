@@ -52,7 +52,7 @@ enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import 
         enum msc_status status = msc_builder_constant(&v->value, &im->builder, name, array);
         msc_array_release(array);
         MSC_TRY(status);
-        msc_onnx_storage(v->source->data_type, &v->value->bits);
+        msc_onnx_storage(v->source->data_type, &v->value->format);
     }
     *out = v->value;
     return MSC_OK;
@@ -165,8 +165,8 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
                         name);
     }
     const Onnx__TypeProto__Tensor *t = type->tensor_type;
-    int bits;
-    enum msc_dtype dtype = msc_onnx_storage(t->elem_type, &bits);
+    const char *format;
+    enum msc_dtype dtype = msc_onnx_storage(t->elem_type, &format);
     if (dtype == MSC_DTYPE_NONE) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "input '%s' has elements of %s", name,
                         msc_onnx_type_name(t->elem_type));
@@ -192,7 +192,7 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
     } else {
         MSC_TRY(msc_builder_activation(&value.value, &im->builder, name, tensor));
     }
-    value.value->bits = bits;
+    value.value->format = format;
     return msc_onnx__define(im, name, value);
 }
 

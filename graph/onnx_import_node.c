@@ -385,7 +385,7 @@ enum msc_status msc_onnx__constant(struct msc_onnx_node *n) {
     MSC_TRY(status);
     value->joint_name = node_name(n);
     if (a != NULL && a->t != NULL) {
-        msc_onnx_storage(a->t->data_type, &value->bits);
+        msc_onnx_storage(a->t->data_type, &value->format);
     }
     return msc_onnx__set_output(n, value);
 }

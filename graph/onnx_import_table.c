@@ -125,7 +125,7 @@ static const struct msc_onnx_rule rules[] = {
     {"Pow", msc_onnx__binary, MSC_OP_POWER, 2, 2, ""},
     {"QLinearConv", msc_onnx__conv_integer, MSC_OP_QLINEAR_CONV, 8, 9, ""},
     {"QLinearMatMul", msc_onnx__direct, MSC_OP_QLINEAR_MATMUL, 8, 8, ""},
-    {"QuantizeLinear", msc_onnx__quantize, MSC_OP_QUANTIZE, 2, 3, "axis block_size"},
+    {"QuantizeLinear", msc_onnx__quantize, MSC_OP_QUANTIZE, 2, 3, "axis block_size saturate"},
     {"RNN", msc_onnx__recurrent, MSC_OP_RNN, 3, 6,
      "activation_alpha activation_beta clip direction hidden_size layout"},
     {"RandomNormal", msc_onnx__random, MSC_OP_RANDOM, 0, 0, ""},

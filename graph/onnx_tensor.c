@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "graph/float8.h"
 #include "graph/onnx_file_internal.h"
 
 #include <stdio.h>
@@ -35,10 +36,15 @@ enum msc_dtype msc_onnx_dtype(int type) {
     return MSC_DTYPE_NONE;
 }
 
-enum msc_dtype msc_onnx_storage(int type, int *bits) {
-    bool is_narrow = type == MSC_ONNX_UINT4 || type == MSC_ONNX_INT4;
-    *bits = is_narrow ? 4 : 0;
-    return !is_narrow ? msc_onnx_dtype(type) : type == MSC_ONNX_INT4 ? MSC_DTYPE_I8 : MSC_DTYPE_U8;
+enum msc_dtype msc_onnx_storage(int type, const char **format) {
+    enum msc_dtype dtype = msc_onnx_dtype(type);
+    bool is_half = type == MSC_ONNX_UINT4 || type == MSC_ONNX_INT4;
+    *format = "";
+    if (is_half || msc_float8_find(msc_onnx_type_name(type)) != NULL) {
+        *format = msc_onnx_type_name(type);
+        dtype = type == MSC_ONNX_INT4 ? MSC_DTYPE_I8 : MSC_DTYPE_U8;
+    }
+    return dtype;
 }
 
 enum msc_onnx_type msc_onnx_type(enum msc_dtype dtype) {
@@ -70,11 +76,13 @@ struct header {
     int64_t dims[MSC_MAX_DIMS];
     int64_t n_elements;
     size_t n_bytes; // in the file
-    int bits;       // of an element, two in a byte; else 0
+    bool is_packed; // two elements in a byte
 };
 
 static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t) {
-    h->dtype = msc_onnx_storage(t->data_type, &h->bits);
+    const char *format;
+    h->dtype = msc_onnx_storage(t->data_type, &format);
+    h->is_packed = t->data_type == MSC_ONNX_UINT4 || t->data_type == MSC_ONNX_INT4;
     if (h->dtype == MSC_DTYPE_NONE) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "tensor '%s' has elements of %s (%d)", name_of(t),
                         msc_onnx_type_name(t->data_type), (int)t->data_type);
@@ -93,7 +101,7 @@ static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t)
         return MSC_FAIL(MSC_E_FORMAT, "tensor '%s': its dimensions are negative or too large",
                         name_of(t));
     }
-    h->n_bytes = h->bits == 4 ? (size_t)(h->n_elements + 1) / 2
+    h->n_bytes = h->is_packed ? (size_t)(h->n_elements + 1) / 2
                               : (size_t)h->n_elements * msc_dtype_bytes(h->dtype);
     if (t->segment != NULL) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "tensor '%s' is stored in segments", name_of(t));
@@ -121,7 +129,7 @@ static enum msc_status from_bytes(struct msc_array **out, const struct header *h
                         msc_dtype_name(h->dtype), msc_dims_format(text, h->n_dims, h->dims),
                         h->n_bytes, n_bytes);
     }
-    if (h->bits == 4) {
+    if (h->is_packed) {
         return unpack_halves(out, h, data);
     }
     MSC_TRY(msc_array_create_from(out, h->dtype, h->n_dims, h->dims, data));
@@ -193,12 +201,12 @@ static enum msc_status halves_from_fields(struct msc_array **out, const struct h
 static enum msc_status from_fields(struct msc_array **out, const struct header *h,
                                    const Onnx__TensorProto *t) {
     struct fields f = pick_fields(t, h->dtype);
-    if ((int64_t)f.n != (h->bits == 4 ? (int64_t)h->n_bytes : h->n_elements)) {
+    if ((int64_t)f.n != (h->is_packed ? (int64_t)h->n_bytes : h->n_elements)) {
         char text[MSC_DIMS_TEXT_BYTES];
         return MSC_FAIL(MSC_E_FORMAT, "tensor '%s' of %s%s has %zu elements", name_of(t),
                         msc_dtype_name(h->dtype), msc_dims_format(text, h->n_dims, h->dims), f.n);
     }
-    if (h->bits == 4) {
+    if (h->is_packed) {
         return halves_from_fields(out, h, f.int32s);
     }
     MSC_TRY(msc_array_create(out, h->dtype, h->n_dims, h->dims));

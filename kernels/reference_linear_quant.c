@@ -13,7 +13,8 @@ static int64_t zero_of(const struct msc_reference_call *call, int64_t scale) {
 }
 
 struct numbers {
-    float scale, zero, low, high;
+    struct msc_quant_format format;
+    float scale, zero;
 };
 
 // Elements [first, first + n) of one scale.
@@ -26,23 +27,22 @@ static void quantize_run(const struct msc_view *out, const struct msc_view *x, i
         const float *values =
             msc_reference__load_chunk(&buffer, x, first + begin, 1, length, MSC_REFERENCE_F32);
         for (int64_t i = 0; i < length; i++) {
-            rounded[i] =
-                (int64_t)msc_quantize_number(values[i], q->scale, q->zero, q->low, q->high);
+            rounded[i] = msc_quantize_number(&q->format, values[i], q->scale, q->zero);
         }
         msc_reference__store_chunk(out, first + begin, rounded, length, MSC_REFERENCE_INT);
     }
 }
 
 static void dequantize_run(const struct msc_view *out, const struct msc_view *x, int64_t first,
-                           int64_t n, float scale, int64_t zero) {
+                           int64_t n, const struct numbers *q, int64_t zero) {
     union msc_reference_chunk buffer;
     float values[MSC_REFERENCE_CHUNK];
     for (int64_t begin = 0; begin < n; begin += MSC_REFERENCE_CHUNK) {
         int64_t length = n - begin < MSC_REFERENCE_CHUNK ? n - begin : MSC_REFERENCE_CHUNK;
-        const int64_t *q =
+        const int64_t *codes =
             msc_reference__load_chunk(&buffer, x, first + begin, 1, length, MSC_REFERENCE_INT);
         for (int64_t i = 0; i < length; i++) {
-            values[i] = msc_dequantize_number(q[i], zero, scale);
+            values[i] = msc_dequantize_number(&q->format, codes[i], zero, q->scale);
         }
         msc_reference__store_chunk(out, first + begin, values, length, MSC_REFERENCE_F32);
     }
@@ -50,16 +50,15 @@ static void dequantize_run(const struct msc_view *out, const struct msc_view *x,
 
 enum msc_status msc_reference__quantize(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
-    int64_t bits, n = msc_view_n_elements(x);
+    int64_t n = msc_view_n_elements(x);
     struct msc_linear_quant m;
     struct numbers q;
     MSC_TRY(init(&m, call));
-    MSC_TRY(msc_reference__get_i64(&bits, call, "bits"));
-    msc_linear_quant_limits(&q.low, &q.high, out->dtype, bits);
+    msc_quant_format_init(&q.format, call->joint, out->dtype);
     for (int64_t i = 0, length, at; i < n; i += length) {
         length = msc_linear_quant_run(&m, i, n, &at);
         q.scale = (float)msc_reference__get_double_at(&call->operands[1], at);
-        q.zero = (float)zero_of(call, at);
+        q.zero = msc_quant_format_value(&q.format, zero_of(call, at));
         quantize_run(out, x, i, length, &q);
     }
     return MSC_OK;
@@ -69,11 +68,13 @@ enum msc_status msc_reference__dequantize(const struct msc_reference_call *call)
     const struct msc_view *x = &call->operands[0];
     int64_t n = msc_view_n_elements(x);
     struct msc_linear_quant m;
+    struct numbers q = {.zero = 0};
     MSC_TRY(init(&m, call));
+    msc_quant_format_init(&q.format, call->joint, x->dtype);
     for (int64_t i = 0, length, at; i < n; i += length) {
         length = msc_linear_quant_run(&m, i, n, &at);
-        float scale = (float)msc_reference__get_double_at(&call->operands[1], at);
-        dequantize_run(&call->outputs[0], x, i, length, scale, zero_of(call, at));
+        q.scale = (float)msc_reference__get_double_at(&call->operands[1], at);
+        dequantize_run(&call->outputs[0], x, i, length, &q, zero_of(call, at));
     }
     return MSC_OK;
 }
@@ -88,8 +89,9 @@ enum msc_status msc_reference__dynamic_quantize(const struct msc_reference_call 
         least = value < least ? value : least;
         greatest = value > greatest ? value : greatest;
     }
-    struct numbers q = {.scale = greatest > least ? (greatest - least) / 255 : 1, .high = 255};
-    q.zero = msc_quantize_number(-least, q.scale, 0, q.low, q.high);
+    struct numbers q = {.format = {.high = 255},
+                        .scale = greatest > least ? (greatest - least) / 255 : 1};
+    q.zero = (float)msc_quantize_number(&q.format, -least, q.scale, 0);
     quantize_run(&call->outputs[0], x, 0, n, &q);
     if (call->n_outputs > 1) {
         msc_reference__set_double_at(&call->outputs[1], 0, (double)q.scale);

@@ -1,0 +1,35 @@
+// Floats of 8 bits, as ONNX has them: sign, exponent, fraction.
+//
+//     const struct msc_float8 *f = msc_float8_find("float8e4m3fn");
+//     uint8_t code = msc_float8_encode(f, 0.3f, true);
+#ifndef MSC_GRAPH_FLOAT8_H
+#define MSC_GRAPH_FLOAT8_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_float8 {
+    const char *name;
+    int fraction_bits, bias;
+    uint8_t greatest; // code of the greatest finite number
+    uint8_t nan;
+    uint8_t infinity;  // 0: there is none
+    bool has_one_zero; // the code of -0 is NaN
+};
+
+// "float8e4m3fn", "float8e4m3fnuz", "float8e5m2" or "float8e5m2fnuz"; NULL for another name.
+const struct msc_float8 *msc_float8_find(const char *name);
+float msc_float8_decode(const struct msc_float8 *f, uint8_t code);
+// The nearest, of two the even one. What lies beyond the greatest becomes that when `saturates`,
+// else infinity or NaN.
+uint8_t msc_float8_encode(const struct msc_float8 *f, float x, bool saturates);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
