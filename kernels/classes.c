@@ -98,9 +98,8 @@ static enum msc_status add_inputs(struct msc_classes *c) {
     return MSC_OK;
 }
 
-static enum msc_status add_quantize(struct msc_classes *c, int32_t value,
-                                    const struct msc_quant *edit, uint64_t noise_seed,
-                                    struct msc_class_ref *ref) {
+static enum msc_status quantize(struct msc_classes *c, int32_t value, const struct msc_quant *edit,
+                                uint64_t noise_seed, struct msc_class_ref *ref) {
     struct msc_class k = {.kind = MSC_CLASS_QUANTIZE,
                           .noise_seed = noise_seed,
                           .index = value,
@@ -112,6 +111,54 @@ static enum msc_status add_quantize(struct msc_classes *c, int32_t value,
     k.hash = noise_seed ? msc_hash_add_u64(k.hash, noise_seed) : k.hash;
     ref->output = 0;
     return intern(c, &k, &from, &ref->id);
+}
+
+// Moving steps in a row that integers are led through. A long row of them (each joining something to
+// the last) would else be walked again by every reader.
+enum { MOST_MOVES = 4 };
+// Inputs may have so many times the elements of the output: more are not worth quantising for it.
+enum { MOST_INPUTS = 5 };
+
+static bool is_moved(const struct msc_classes *c, const struct msc_quant *edit, uint64_t noise_seed,
+                     struct msc_class_ref ref) {
+    const struct msc_class *k = &c->items[ref.id];
+    const struct msc_backend *b = c->plan->backend;
+    if (k->kind != MSC_CLASS_STEP || k->edit || noise_seed != 0 || !msc_quant_is_integer(edit) ||
+        !b->def->moves) {
+        return false;
+    }
+    const struct msc_step *s = &c->plan->steps[k->index];
+    size_t out = c->plan->values[s->outputs[0]].n_bytes, in = 0;
+    for (int32_t i = 0; i < s->n_inputs; i++) {
+        in += c->plan->values[s->inputs[i]].n_bytes;
+        if (c->items[c->inputs[k->first_input + i].id].edit) {
+            return false; // it is quantised for this step already
+        }
+    }
+    return s->n_outputs == 1 && in <= MOST_INPUTS * out && b->def->moves(b, s);
+}
+
+// What `ref` gives for `value`, under an edit.
+static enum msc_status add_quantize(struct msc_classes *c, int32_t value,
+                                    const struct msc_quant *edit, uint64_t noise_seed, int n_moves,
+                                    struct msc_class_ref *ref) {
+    if (n_moves == MOST_MOVES || !is_moved(c, edit, noise_seed, *ref)) {
+        return quantize(c, value, edit, noise_seed, ref);
+    }
+    struct msc_class k = c->items[ref->id];
+    const struct msc_step *s = &c->plan->steps[k.index];
+    struct msc_class_ref inputs[MSC_STEP_MAX_INPUTS];
+    k.hash = msc_hash_combine(s->hash, msc_hash_bytes("moved", 5));
+    for (int32_t i = 0; i < s->n_inputs; i++) {
+        inputs[i] = c->inputs[k.first_input + i];
+        MSC_TRY(add_quantize(c, s->inputs[i], edit, 0, n_moves + 1, &inputs[i]));
+        k.hash = hash_ref(c, k.hash, inputs[i]);
+    }
+    if (k.weights != MSC_NO_ID) {
+        k.hash = msc_hash_combine(k.hash, c->items[k.weights].hash);
+    }
+    k.edit = edit;
+    return intern(c, &k, inputs, &ref->id);
 }
 
 static enum msc_status add_weights(struct msc_classes *c, int32_t step,
@@ -180,7 +227,7 @@ static enum msc_status add_step(struct msc_classes *c, int32_t index,
         inputs[i] = c->values[s->inputs[i]];
         const struct msc_quant *edit = edit_of(edits, s->slots[i]);
         if (edit) {
-            MSC_TRY(add_quantize(c, s->inputs[i], edit, noise_seed, &inputs[i]));
+            MSC_TRY(add_quantize(c, s->inputs[i], edit, noise_seed, 0, &inputs[i]));
         }
         k.hash = hash_ref(c, k.hash, inputs[i]);
     }

@@ -3,6 +3,9 @@
 // A class is a piece of work on any batch of one plan: the input batch, a step over given input
 // classes with given packed weights, a step's packed weights under an edit, or a value under a
 // quantisation. Trials that agree on everything a step depends on share its class.
+//
+// A value under a quantisation that a moving step makes (msc_backend_def.moves) is that step over
+// its inputs under the same quantisation: bytes are moved, and what makes the inputs can write them.
 #ifndef MSC_KERNELS_CLASSES_H
 #define MSC_KERNELS_CLASSES_H
 
@@ -31,7 +34,8 @@ struct msc_class {
     int32_t n_inputs;
     int32_t first_input;          // in msc_classes.inputs
     int32_t weights;              // class id, or MSC_NO_ID
-    const struct msc_quant *edit; // of WEIGHTS and QUANTIZE; borrowed for the call
+    // Of WEIGHTS and QUANTIZE; of a STEP that moves integers, theirs. Borrowed for the call.
+    const struct msc_quant *edit;
     uint64_t noise_seed;          // of QUANTIZE
 };
 
@@ -61,11 +65,12 @@ void msc_classes_clear(struct msc_classes *c); // for the next call
 enum msc_status msc_classes_add_trial(struct msc_classes *c, const struct msc_quant *const edits[],
                                       uint64_t noise_seed);
 
-// The edit under which a step's input class is read: its own when the class quantises, else NULL.
+// The quantisation whose integers a class gives; NULL where it gives plain values.
 static inline const struct msc_quant *msc_class_integers(const struct msc_classes *c,
                                                          struct msc_class_ref ref) {
     const struct msc_class *k = &c->items[ref.id];
-    return k->kind == MSC_CLASS_QUANTIZE && msc_quant_is_integer(k->edit) ? k->edit : NULL;
+    bool is_packed = k->kind == MSC_CLASS_WEIGHTS;
+    return k->edit && !is_packed && msc_quant_is_integer(k->edit) ? k->edit : NULL;
 }
 
 #ifdef __cplusplus

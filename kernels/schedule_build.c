@@ -276,7 +276,8 @@ static enum msc_status build_group(struct msc_schedule *s, int32_t group) {
             progress->macs_run += s->macs_run - macs_before;
             progress->macs_asked += g->macs_asked;
             s->macs_asked += g->macs_asked;
-            s->steps_reused += (uint64_t)g->n_steps_asked - (s->steps_run - steps_before);
+            uint64_t asked = (uint64_t)g->n_steps_asked, run = s->steps_run - steps_before;
+            s->steps_reused += asked > run ? asked - run : 0; // some are run for several quantisations
         }
     }
     return MSC_OK;

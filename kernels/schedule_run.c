@@ -34,6 +34,14 @@ static int32_t first_failure(const struct msc_schedule *s, int32_t a, int32_t b)
 // the next call starts from is not likely enough.
 enum { MANY_TRIALS = 8 };
 
+// The bytes of a value, under a quantisation or (NULL) as it is.
+static size_t value_bytes(const struct msc_plan *plan, int32_t value,
+                          const struct msc_quant *quant) {
+    const struct msc_value *v = &plan->values[value];
+    enum msc_dtype dtype = quant ? msc_quant_dtype(quant) : v->dtype;
+    return v->n_bytes / msc_dtype_bytes(v->dtype) * msc_dtype_bytes(dtype);
+}
+
 static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *node) {
     const struct msc_classes *c = &s->groups[node->group].classes;
     const struct msc_class *k = &c->items[node->class_id];
@@ -53,12 +61,10 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
             return MSC_FAIL(MSC_E_NOMEM, "out of memory while running a step");
         }
         for (int32_t i = 0; i < n; i++) {
-            sizes[i] = c->plan->values[step->outputs[i]].n_bytes;
+            sizes[i] = value_bytes(c->plan, step->outputs[i], k->edit);
         }
     } else if (k->kind == MSC_CLASS_QUANTIZE) {
-        const struct msc_value *v = &c->plan->values[k->index];
-        sizes[0] =
-            v->n_bytes / msc_dtype_bytes(v->dtype) * msc_dtype_bytes(msc_quant_dtype(k->edit));
+        sizes[0] = value_bytes(c->plan, k->index, k->edit);
     } else {
         const struct msc_array *a =
             msc_dataset_batch(s->dataset, (size_t)node->batch, (size_t)k->index);

@@ -16,12 +16,15 @@ static struct msc_view view_of(const struct msc_schedule *s, const struct msc_no
     return v;
 }
 
-// A value under a quantisation: integers of a byte, or float32 where they do not fit one.
+// A value under a quantisation: integers of a byte, or float32 where they do not fit one. NULL: as
+// it is.
 static struct msc_view quantized_view(const struct msc_plan *plan, int32_t value,
                                       const struct msc_quant *quant, void *data) {
     struct msc_view v = msc_plan_view(plan, value, data);
-    v.quant = msc_quant_is_integer(quant) ? quant : NULL;
-    v.dtype = msc_quant_dtype(quant);
+    if (quant) {
+        v.quant = msc_quant_is_integer(quant) ? quant : NULL;
+        v.dtype = msc_quant_dtype(quant);
+    }
     return v;
 }
 
@@ -82,7 +85,7 @@ static enum msc_status run_step(struct msc_schedule *s, const struct msc_node *n
     }
     for (int32_t i = 0; i < step->n_outputs; i++) {
         void *data = node->entry ? node->entry->outputs[i].data : NULL;
-        v.outputs[i] = msc_plan_view(c->plan, step->outputs[i], data);
+        v.outputs[i] = quantized_view(c->plan, step->outputs[i], k->edit, data);
     }
     list_fused(s, node, step->outputs[0], v.quantized);
     struct msc_call call = {.inputs = v.inputs,

@@ -259,16 +259,32 @@ static bool fake_quantizes(const struct msc_backend *b, const struct msc_step *s
     return fake_from((struct msc_backend *)b)->quantizes && step->n_outputs == 1;
 }
 
+static bool fake_moves(const struct msc_backend *b, const struct msc_step *step) {
+    bool is_known =
+        step->kind == MSC_STEP_REORDER || step->joints[0].joint->op == MSC_OP_PERMUTE_DIMS;
+    return fake_from((struct msc_backend *)b)->moves && is_known;
+}
+
+static void check_moving(const struct msc_call *call) {
+    assert_true(msc_hash_equal(call->inputs[0].quant->hash, call->outputs[0].quant->hash));
+    assert_int_equal(call->inputs[0].dtype, call->outputs[0].dtype);
+    assert_int_equal(call->n_quantized, 0);
+}
+
 // An output in the layout that is asked for: to its own memory, if any, and in its other forms.
 static void write_output(struct fake_backend *f, const struct msc_call *call, int32_t i,
                          const struct msc_view *plain, struct msc_arena *arena) {
     const struct msc_view *to = &call->outputs[i];
     void *moved = plain->data;
     if (to->layout == MSC_LAYOUT_LAST) {
-        moved = msc_arena_alloc(arena, msc_view_n_bytes(to) + 1);
-        move_channels(moved, plain->data, to, true);
+        moved = msc_arena_alloc(arena, msc_view_n_bytes(plain) + 1);
+        move_channels(moved, plain->data, plain, true);
     }
-    if (to->data) {
+    if (to->quant) {
+        check_moving(call);
+        atomic_fetch_add(&f->n_moved, 1);
+        quantize(address(f, to->data), to, moved, to->quant);
+    } else if (to->data) {
         memcpy(address(f, to->data), moved, msc_view_n_bytes(to));
     } else {
         assert_true(call->n_quantized > 0);
@@ -360,7 +376,7 @@ static enum msc_status fake_run(struct msc_backend *b, const struct msc_step *st
         .name = "fake", .numerics = fake_numerics, .fuses = fake_fuses, .layouts = fake_layouts,   \
         .prepare = fake_prepare, .release = fake_release, .weights = fake_weights,                 \
         .release_weights = fake_release_weights, .run = fake_run, .quantizes = fake_quantizes,     \
-        .quantize = fake_quantize, .memory_is_host = (is_host), .allocate = fake_allocate,         \
+        .moves = fake_moves, .quantize = fake_quantize, .memory_is_host = (is_host), .allocate = fake_allocate,         \
         .release_memory = fake_release_memory, .upload = fake_upload, .download = fake_download    \
     }
 

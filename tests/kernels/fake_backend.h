@@ -21,6 +21,7 @@ struct fake_backend {
     bool fuses;        // element-wise joints into what comes before them
     bool uses_last;    // convolutions read and write channels last
     bool quantizes;    // steps write quantised forms of their output
+    bool moves;        // reorders and swapped axes also run over integers
     bool hides_memory; // its addresses are no host pointers; set by fake_hide_memory
     bool does_nothing; // runs return at once
     // What goes wrong. May be changed between calls.
@@ -33,6 +34,7 @@ struct fake_backend {
     // What it was asked for.
     atomic_int n_runs, n_reorders, n_quantised, n_packed, n_taken;
     atomic_int n_fused, n_unstored; // forms written by steps; their outputs that had no memory
+    atomic_int n_moved;             // runs over integers
     atomic_int live_buffers, live_weights, live_kernels;
     atomic_llong live_bytes, peak_bytes;
 };

@@ -72,15 +72,15 @@ static void test_kernels_evaluator__results(void **state) {
     static const struct {
         int n_threads;
         uint64_t memory_bytes;
-        bool fuses, uses_last, hides_memory, quantizes;
+        bool fuses, uses_last, hides_memory, quantizes, moves;
     } rows[] = {
-        {1, (uint64_t)1 << 30, true, false, false, false},
-        {2, (uint64_t)1 << 30, true, true, false, true},
-        {4, (uint64_t)1 << 30, false, true, true, true},
-        {1, 1 << 16, true, true, true, false},
-        {2, 1 << 16, false, false, false, true},
-        {4, 1 << 16, true, true, false, true},
-        {4, 0, true, false, false, true},
+        {1, (uint64_t)1 << 30, true, false, false, false, false},
+        {2, (uint64_t)1 << 30, true, true, false, true, true},
+        {4, (uint64_t)1 << 30, false, true, true, true, false},
+        {1, 1 << 16, true, true, true, false, true},
+        {2, 1 << 16, false, false, false, true, true},
+        {4, 1 << 16, true, true, false, true, false},
+        {4, 0, true, true, false, true, true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -89,6 +89,7 @@ static void test_kernels_evaluator__results(void **state) {
         b.fake.fuses = rows[i].fuses;
         b.fake.uses_last = rows[i].uses_last;
         b.fake.quantizes = rows[i].quantizes;
+        b.fake.moves = rows[i].moves;
         if (rows[i].hides_memory) {
             fake_hide_memory(&b.fake);
         }
@@ -106,6 +107,7 @@ static void test_kernels_evaluator__results(void **state) {
         msc_evaluator_drop_cache(b.ev);
         assert_int_equal(stats_of(b.ev).bytes_held, 0);
         run_and_check(&b, b.ev, 20, 20);
+        assert_true((b.fake.n_moved > 0) == rows[i].moves);
         close_bench(&b);
     }
 }
@@ -290,6 +292,38 @@ static void test_kernels_evaluator__steps_quantise(void **state) {
     assert_int_equal(b.fake.n_quantised, 0);
     assert_int_equal(b.fake.n_fused, 3);
     assert_int_equal(b.fake.n_unstored, 1);
+    close_bench(&b);
+}
+
+// A step that moves elements moves the integers of its input, which are quantised but once: not its
+// floats, unless somebody reads those.
+static void test_kernels_evaluator__moves_integers(void **state) {
+    struct bench b;
+    (void)state;
+    open_bench(&b);
+    b.fake.moves = true;
+    eval_open_net(&b.c, 2, 2);
+    eval_results_init(&b.results, &b.c);
+    b.ev = create(&b, 1, (uint64_t)1 << 30);
+    // "product" reads a half of the split twice: as it is and with its axes swapped.
+    int32_t left = eval_slot(&b.c, "product", 0), right = eval_slot(&b.c, "product", 1);
+    edit_slot(&b, 0, "product", 0, 0);
+    b.edits[0].edits[right] = b.edits[0].edits[left];
+    run_edits(&b, 1);
+    assert_int_equal(b.fake.n_moved, 1);
+    assert_int_equal(b.fake.n_quantised, 1);
+    // 16 bits are not integers of a byte: floats are moved.
+    edit_slot(&b, 0, "product", 1, 2);
+    run_edits(&b, 1);
+    assert_int_equal(b.fake.n_moved, 1);
+    // Nor are they where noise is added to what is quantised.
+    edit_slot(&b, 0, "product", 1, 1);
+    b.trials[0].noise_seed = 5;
+    struct msc_sink none = {.payload = NULL};
+    b.trials[0].edits = b.edits[0].edits;
+    assert_ok(msc_evaluator_run(b.ev, b.trials, 1, &none, 0));
+    assert_int_equal(b.trials[0].status, MSC_OK);
+    assert_int_equal(b.fake.n_moved, 1);
     close_bench(&b);
 }
 
@@ -528,6 +562,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator__counts_what_is_wanted),
         cmocka_unit_test(test_kernels_evaluator__quantises_once),
         cmocka_unit_test(test_kernels_evaluator__steps_quantise),
+        cmocka_unit_test(test_kernels_evaluator__moves_integers),
         cmocka_unit_test(test_kernels_evaluator__budget),
         cmocka_unit_test(test_kernels_evaluator__keeps_what_is_shared),
         cmocka_unit_test(test_kernels_evaluator__windows),
