@@ -64,6 +64,11 @@ enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
     return def->open(out, &o);
 }
 
+struct msc_placement msc_backend_place(const struct msc_backend *b, const struct msc_step *step) {
+    return b->def->place && step->kernel ? b->def->place(b, step)
+                                         : (struct msc_placement){b->def->name, "none"};
+}
+
 void msc_backend_close(struct msc_backend *b) {
     if (b) {
         b->def->close(b);

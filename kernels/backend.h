@@ -53,6 +53,12 @@ struct msc_step_layouts {
 };
 #define MSC_STEP_MAX_INPUTS 64
 
+// What computes a step.
+struct msc_placement {
+    const char *device; // "cpu", "vulkan"
+    const char *kernel; // the family of kernels: "convolution", "reference"
+};
+
 struct msc_backend_def {
     const char *name;
     enum msc_status (*open)(struct msc_backend **out, const struct msc_backend_options *options);
@@ -73,6 +79,8 @@ struct msc_backend_def {
     enum msc_status (*prepare)(struct msc_backend *b, const struct msc_plan *plan,
                                struct msc_step *step);
     void (*release)(struct msc_backend *b, struct msc_step *step);
+    // Optional: where a prepared step runs. Texts are static.
+    struct msc_placement (*place)(const struct msc_backend *b, const struct msc_step *step);
 
     // The step's weights packed for its kernel, under `edit` of its weight slot (NULL: float).
     // *out is NULL and *n_bytes 0 when the step needs none. From any thread.
@@ -115,6 +123,9 @@ struct msc_backend {
     const struct msc_backend_def *def;
     struct msc_backend_options options;
 };
+
+// Where a step runs, aliases where their value is. Texts are static.
+struct msc_placement msc_backend_place(const struct msc_backend *b, const struct msc_step *step);
 
 // Is an activation edit stored as integers? (8 bits or fewer.)
 bool msc_quant_is_integer(const struct msc_quant *q);

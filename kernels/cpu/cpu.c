@@ -144,6 +144,12 @@ static enum msc_status cpu_prepare(struct msc_backend *base, const struct msc_pl
     return MSC_OK;
 }
 
+static struct msc_placement cpu_place(const struct msc_backend *b, const struct msc_step *step) {
+    const struct prepared *p = step->kernel;
+    (void)b;
+    return (struct msc_placement){msc_backend_cpu.name, p->family->name};
+}
+
 static void cpu_release(struct msc_backend *base, struct msc_step *step) {
     (void)base;
     struct prepared *p = step->kernel;
@@ -252,6 +258,7 @@ const struct msc_backend_def msc_backend_cpu = {
     .layouts = cpu_layouts,
     .prepare = cpu_prepare,
     .release = cpu_release,
+    .place = cpu_place,
     .weights = cpu_weights,
     .release_weights = cpu_release_weights,
     .run = cpu_run,

@@ -44,11 +44,6 @@ static const struct msc_vk_family *family_of(const struct msc_plan *plan,
     return NULL;
 }
 
-bool msc_vulkan_is_on_device(const struct msc_step *step) {
-    const struct prepared *p = step->kernel;
-    return p && p->family != NULL;
-}
-
 // ---- Shared by kernels ------------------------------------------------------------------------
 
 void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n) {
@@ -226,6 +221,13 @@ static void vulkan_release(struct msc_backend *base, struct msc_step *step) {
         msc_free(p);
         step->kernel = NULL;
     }
+}
+
+static struct msc_placement vulkan_place(const struct msc_backend *b,
+                                         const struct msc_step *step) {
+    const struct prepared *p = step->kernel;
+    return p->family ? (struct msc_placement){msc_backend_vulkan.name, p->family->name}
+                     : msc_vk_host_place(p->host, msc_vk_from(b));
 }
 
 static enum msc_status vulkan_weights(struct msc_backend *base, const struct msc_step *step,
@@ -418,6 +420,7 @@ const struct msc_backend_def msc_backend_vulkan = {
     .layouts = vulkan_layouts,
     .prepare = vulkan_prepare,
     .release = vulkan_release,
+    .place = vulkan_place,
     .weights = vulkan_weights,
     .release_weights = vulkan_release_weights,
     .max_calls = MSC_VK_MAX_CALLS,

@@ -30,6 +30,11 @@ void msc_vk_host_release(struct msc_vk_host_step *h, struct msc_vk_backend *b) {
     }
 }
 
+struct msc_placement msc_vk_host_place(const struct msc_vk_host_step *h,
+                                       const struct msc_vk_backend *b) {
+    return msc_backend_place(b->host, &h->step);
+}
+
 enum msc_status msc_vk_host_weights(struct msc_vk_host_step *h, struct msc_vk_backend *b,
                                     const struct msc_quant *edit, void **out, size_t *n_bytes) {
     return b->host->def->weights(b->host, &h->step, edit, out, n_bytes);

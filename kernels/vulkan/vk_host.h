@@ -14,6 +14,8 @@ struct msc_vk_host_step;
 enum msc_status msc_vk_host_prepare(struct msc_vk_host_step **out, struct msc_vk_backend *b,
                                     const struct msc_plan *plan, const struct msc_step *step);
 void msc_vk_host_release(struct msc_vk_host_step *h, struct msc_vk_backend *b); // accepts NULL
+struct msc_placement msc_vk_host_place(const struct msc_vk_host_step *h,
+                                       const struct msc_vk_backend *b);
 enum msc_status msc_vk_host_weights(struct msc_vk_host_step *h, struct msc_vk_backend *b,
                                     const struct msc_quant *edit, void **out, size_t *n_bytes);
 void msc_vk_host_release_weights(struct msc_vk_host_step *h, struct msc_vk_backend *b,

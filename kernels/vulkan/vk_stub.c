@@ -34,8 +34,3 @@ enum msc_status msc_vulkan_tune(struct msc_backend *b, double seconds,
     *n = 0;
     return MSC_FAIL(MSC_E_DEVICE, "vulkan: this build has no Vulkan backend (MSC_VULKAN=OFF)");
 }
-
-bool msc_vulkan_is_on_device(const struct msc_step *step) {
-    (void)step;
-    return false;
-}

@@ -46,8 +46,6 @@ struct msc_vulkan_tuned {
 // do not depend on tiles. *n is the number of rows filled.
 enum msc_status msc_vulkan_tune(struct msc_backend *b, double seconds,
                                 struct msc_vulkan_tuned rows[], int max, int *n);
-// Is the step computed by a shader? False: on the host, by the cpu backend.
-bool msc_vulkan_is_on_device(const struct msc_step *step);
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,7 @@ cmp small/y.npy small1/y.npy && echo "threads do not matter"
 cmp -s small/y.npy float/y.npy || echo "the strategy does something"
 mscgym graph "$FILES/tiny.onnx" --sites
 mscgym graph "$FILES/tiny.onnx" --prototxt | head -n 3
-mscgym graph "$FILES/tiny.onnx" --placement --bind N=4 | grep -c MACs
+mscgym graph "$FILES/tiny.onnx" --placement --bind N=4 | grep -c 'float32.*MACs'
 mscgym graph "$FILES/tiny.onnx" --json >tiny.json && echo "as JSON"
 
 # From the record alone, from elsewhere, with the scales taken away: they are made again.
