@@ -1,9 +1,11 @@
 #include "graph/edit.h"
 
+#include "base/alloc.h"
 #include "base/platform.h"
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 // Everything between the division and the result is exact in float32: q and the zero point have at
 // most 16 bits, and what lies outside of that is clamped away. A NaN passes every comparison
@@ -27,6 +29,28 @@ void msc_quant_seal(struct msc_quant *q) {
     size_t n = (size_t)q->n;
     h = msc_hash_add_bytes(h, q->scales, n * sizeof(q->scales[0]));
     q->hash = msc_hash_add_bytes(h, q->zero_points, n * sizeof(q->zero_points[0]));
+}
+
+enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q) {
+    size_t n = (size_t)q->n;
+    float *scales = msc_alloc(n * sizeof(scales[0]));
+    int32_t *zero_points = msc_alloc(n * sizeof(zero_points[0]));
+    if (scales == NULL || zero_points == NULL) {
+        msc_free(scales);
+        msc_free(zero_points);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu scales", n);
+    }
+    memcpy(scales, q->scales, n * sizeof(scales[0]));
+    memcpy(zero_points, q->zero_points, n * sizeof(zero_points[0]));
+    *out = *q;
+    out->scales = scales;
+    out->zero_points = zero_points;
+    return MSC_OK;
+}
+
+void msc_quant_finish(struct msc_quant *q) {
+    msc_free((void *)q->scales);
+    msc_free((void *)q->zero_points);
 }
 
 int32_t msc_quantize_value(float x, float scale, int32_t zero_point, int32_t low, int32_t high) {

@@ -25,6 +25,10 @@ struct msc_quant {
 
 // Fills `hash` from the other members.
 void msc_quant_seal(struct msc_quant *q);
+// A copy with parameters of its own, which outlives `q`; msc_quant_finish frees these. After an
+// error there is nothing to free.
+enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q);
+void msc_quant_finish(struct msc_quant *q); // of a copy, or all zero
 
 // The formula, for one value and for a contiguous run with one scale and zero point.
 int32_t msc_quantize_value(float x, float scale, int32_t zero_point, int32_t low, int32_t high);

@@ -3,14 +3,11 @@
 #include "kernels/cpu/weighted.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 // ---- Variants ---------------------------------------------------------------------------------
 
 struct msc_weighted_variant {
-    struct msc_quant quant; // bits is 0 for the float weights
-    float *scales;
-    int32_t *zero_points;
+    struct msc_quant quant; // a copy; bits is 0 for the float weights
     bool is_integer, is_int8;
     _Atomic(struct msc_weighted_pack *) packs[MSC_WEIGHTED_UNIT_COUNT];
 };
@@ -30,8 +27,7 @@ void msc_weighted_release_weights(void *weights) {
         for (int i = 0; i < MSC_WEIGHTED_UNIT_COUNT; i++) {
             destroy_pack(atomic_load(&v->packs[i]));
         }
-        msc_free(v->scales);
-        msc_free(v->zero_points);
+        msc_quant_finish(&v->quant);
         msc_free(v);
     }
 }
@@ -45,7 +41,7 @@ bool msc_weighted_is_int8(const struct msc_weighted_variant *v) {
 }
 
 float msc_weighted_scale(const struct msc_weighted_variant *v, int64_t c) {
-    return v->scales[c % v->quant.n];
+    return v->quant.scales[c % v->quant.n];
 }
 
 // Does every q - z lie in -127 ... 127?
@@ -60,17 +56,7 @@ static bool fits_int8(const struct msc_quant *q) {
 
 static enum msc_status set_edit(struct msc_weighted_variant *v, const struct msc_weighted *k,
                                 const struct msc_quant *edit) {
-    size_t n = (size_t)edit->n;
-    v->scales = msc_alloc(n * sizeof(float));
-    v->zero_points = msc_alloc(n * sizeof(int32_t));
-    if (!v->scales || !v->zero_points) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-    }
-    memcpy(v->scales, edit->scales, n * sizeof(float));
-    memcpy(v->zero_points, edit->zero_points, n * sizeof(int32_t));
-    v->quant = *edit;
-    v->quant.scales = v->scales;
-    v->quant.zero_points = v->zero_points;
+    MSC_TRY(msc_quant_copy(&v->quant, edit));
     v->is_integer = msc_quant_is_integer(edit) && (edit->n == 1 || edit->axis == k->out_axis);
     v->is_int8 = v->is_integer && fits_int8(edit);
     return MSC_OK;
@@ -185,7 +171,7 @@ static enum msc_status centre(struct msc_weighted_pack *p, const struct msc_weig
         goto out;
     }
     for (int64_t c = 0; c < m.per_group; c++) {
-        s.zero[c] = v->zero_points[c % v->quant.n];
+        s.zero[c] = v->quant.zero_points[c % v->quant.n];
     }
     centre_rows(&s, &m, q);
     for (int64_t c = 0; c < k->channels; c++) {

@@ -3,8 +3,6 @@
 
 #include "base/alloc.h"
 
-#include <string.h>
-
 void msc_vk_weighted_release_weights(void *weights, struct msc_vk_backend *b) {
     struct msc_vk_variant *v = weights;
     if (v) {
@@ -12,25 +10,14 @@ void msc_vk_weighted_release_weights(void *weights, struct msc_vk_backend *b) {
             msc_vk_free(b->vk, v->packs[i].weight);
             msc_vk_free(b->vk, v->packs[i].tail);
         }
-        msc_free(v->scales);
-        msc_free(v->zero_points);
+        msc_quant_finish(&v->quant);
         msc_free(v);
     }
 }
 
 static enum msc_status set_edit(struct msc_vk_variant *v, const struct msc_vk_weighted *k,
                                 const struct msc_quant *edit) {
-    size_t n = (size_t)edit->n;
-    v->scales = msc_alloc(n * sizeof(float));
-    v->zero_points = msc_alloc(n * sizeof(int32_t));
-    if (!v->scales || !v->zero_points) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-    }
-    memcpy(v->scales, edit->scales, n * sizeof(float));
-    memcpy(v->zero_points, edit->zero_points, n * sizeof(int32_t));
-    v->quant = *edit;
-    v->quant.scales = v->scales;
-    v->quant.zero_points = v->zero_points;
+    MSC_TRY(msc_quant_copy(&v->quant, edit));
     v->is_integer = msc_quant_is_integer(edit) && (edit->n == 1 || edit->axis == k->spec.out_axis);
     v->fits_bytes = v->is_integer;
     for (int32_t i = 0; i < edit->n; i++) {
@@ -124,7 +111,7 @@ static enum msc_status pack_whole(struct packing *p, const struct msc_vk_variant
     }
     for (int64_t run = 0; run * taps < n; run++) {
         struct place to = place_of(k, &w, taps, run);
-        int32_t zero = v->zero_points[to.channel % v->quant.n];
+        int32_t zero = v->quant.zero_points[to.channel % v->quant.n];
         for (int64_t tap = 0; tap < taps; tap++) {
             int32_t number = q[run * taps + tap] - zero;
             if (as_bytes) {
@@ -169,7 +156,7 @@ static void set_tail(float tail[], const struct msc_vk_variant *v) {
     const struct msc_vk_weighted *k = v->kernel;
     int64_t n = k->spec.desc.out_channels;
     for (int64_t c = 0; c < n; c++) {
-        tail[c] = v->quant.bits != 0 ? v->scales[c % v->quant.n] : 1.0f;
+        tail[c] = v->quant.bits != 0 ? v->quant.scales[c % v->quant.n] : 1.0f;
         tail[n + c] = k->bias ? k->bias[c] : 0.0f;
     }
 }

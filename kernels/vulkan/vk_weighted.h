@@ -35,9 +35,7 @@ struct msc_vk_pack {
 // Weights under an edit.
 struct msc_vk_variant {
     const struct msc_vk_weighted *kernel;
-    struct msc_quant quant; // bits is 0 for the float weights
-    float *scales;
-    int32_t *zero_points;
+    struct msc_quant quant; // a copy; bits is 0 for the float weights
     bool is_integer, fits_bytes;
     struct msc_vk_pack packs[MSC_VK_PACK_FORMS]; // made when first needed
 };
