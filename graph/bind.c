@@ -208,13 +208,10 @@ static enum msc_status keep_layout(struct msc_graph *g, int32_t tensor, const ch
 }
 
 static enum msc_status copy_operator(struct bind *b, const struct msc_joint *j) {
-    struct msc_arena *arena = &b->builder.arena;
-    struct msc_value **operands = msc_arena_array(arena, (size_t)j->n_operands, sizeof(*operands));
-    struct msc_value **outputs = msc_arena_array(arena, (size_t)j->n_outputs, sizeof(*outputs));
-    const char **aliases = msc_arena_array(arena, (size_t)j->n_outputs, sizeof(*aliases));
-    if (operands == NULL || outputs == NULL || aliases == NULL) {
-        return msc_graph__no_memory(b->from);
-    }
+    struct msc_builder_copy copy;
+    MSC_TRY(msc_builder_copy_joint(&copy, &b->builder, j));
+    // Such a joint is there to make a constant an output.
+    copy.joint.stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]);
     for (int32_t i = 0; i < j->n_operands; i++) {
         int32_t tensor = j->operands[i];
         if (tensor == MSC_NO_ID) {
@@ -224,31 +221,16 @@ static enum msc_status copy_operator(struct bind *b, const struct msc_joint *j) 
         if (b->values[tensor] == NULL) {
             MSC_TRY(copy_weight(&b->values[tensor], b, t, NULL));
         }
-        operands[i] = b->values[tensor];
+        copy.operands[i] = b->values[tensor];
     }
     for (int32_t i = 0; i < j->n_outputs; i++) {
-        aliases[i] = b->from->tensors[j->outputs[i]]->tensor.alias;
+        copy.aliases[i] = b->from->tensors[j->outputs[i]]->tensor.alias;
     }
-    struct msc_builder_joint joint = {
-        .op = j->op,
-        .name = j->name,
-        .scope = j->scope,
-        .n_operands = j->n_operands,
-        .operands = operands,
-        .n_attrs = j->n_attrs,
-        .attrs = j->attrs,
-        .n_outputs = j->n_outputs,
-        .aliases = aliases,
-        .n_graphs = j->n_graphs,
-        .graphs = j->graphs,
-        // Such a joint is there to make a constant an output.
-        .stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]),
-    };
-    MSC_TRY(msc_builder_add(outputs, &b->builder, &joint));
+    MSC_TRY(msc_builder_add(copy.outputs, &b->builder, &copy.joint));
     for (int32_t i = 0; i < j->n_outputs; i++) {
-        b->values[j->outputs[i]] = outputs[i];
-        if (outputs[i]->tensor != MSC_NO_ID) {
-            MSC_TRY(keep_layout(b->builder.graph, outputs[i]->tensor,
+        b->values[j->outputs[i]] = copy.outputs[i];
+        if (copy.outputs[i]->tensor != MSC_NO_ID) {
+            MSC_TRY(keep_layout(b->builder.graph, copy.outputs[i]->tensor,
                                 b->from->tensors[j->outputs[i]]->tensor.layout));
         }
     }

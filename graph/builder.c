@@ -467,3 +467,31 @@ enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder 
     }
     return MSC_OK;
 }
+
+enum msc_status msc_builder_copy_joint(struct msc_builder_copy *out, struct msc_builder *b,
+                                       const struct msc_joint *from) {
+    size_t n_operands = (size_t)from->n_operands, n_outputs = (size_t)from->n_outputs;
+    out->operands = msc_arena_array(&b->arena, n_operands, sizeof(out->operands[0]));
+    out->aliases = msc_arena_array(&b->arena, n_outputs, sizeof(out->aliases[0]));
+    out->outputs = msc_arena_array(&b->arena, n_outputs, sizeof(out->outputs[0]));
+    if (out->operands == NULL || out->aliases == NULL || out->outputs == NULL) {
+        return msc_graph__no_memory(b->graph);
+    }
+    for (size_t i = 0; i < n_outputs; i++) {
+        out->aliases[i] = "";
+    }
+    out->joint = (struct msc_builder_joint){
+        .op = from->op,
+        .name = from->name,
+        .scope = from->scope,
+        .n_operands = from->n_operands,
+        .operands = out->operands,
+        .n_attrs = from->n_attrs,
+        .attrs = from->attrs,
+        .n_outputs = from->n_outputs,
+        .aliases = out->aliases,
+        .n_graphs = from->n_graphs,
+        .graphs = from->graphs,
+    };
+    return MSC_OK;
+}

@@ -45,6 +45,14 @@ struct msc_builder_joint {
     const struct msc_graph *const *graphs;
 };
 
+// A joint that is added as another graph has it.
+struct msc_builder_copy {
+    struct msc_builder_joint joint; // texts, attributes and graphs are borrowed from the other
+    struct msc_value **operands;    // of `joint`, all absent, for the caller to set
+    const char **aliases;           // of `joint`, all ""
+    struct msc_value **outputs;     // room for msc_builder_add
+};
+
 // Zero-initialise, then set `graph`.
 void msc_builder_finish(struct msc_builder *b);
 
@@ -63,6 +71,9 @@ enum msc_status msc_builder_tensor(int32_t *out, struct msc_builder *b, struct m
 // Adds a joint; outputs[i] [n_outputs] are new values, borrowed from the builder.
 enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder *b,
                                 const struct msc_builder_joint *joint);
+
+enum msc_status msc_builder_copy_joint(struct msc_builder_copy *out, struct msc_builder *b,
+                                       const struct msc_joint *from);
 
 // Replaces attributes that hold parameters for some axes by those for all axes of `x`, the first
 // operand, where it can. `attrs` has room for two more.

@@ -2,8 +2,6 @@
 // it reads is there.
 #include "graph/builder_internal.h"
 
-#include <string.h>
-
 struct isolate {
     const struct msc_graph *from;
     struct msc_builder builder;
@@ -34,40 +32,21 @@ static enum msc_status make_operand(struct msc_value **out, struct isolate *s,
 
 static enum msc_status build(struct isolate *s, const struct msc_joint *j,
                              const struct msc_array *const arrays[]) {
-    struct msc_arena *arena = &s->builder.arena;
-    size_t n_outputs = (size_t)j->n_outputs;
-    struct msc_value **operands = msc_arena_array(arena, (size_t)j->n_operands, sizeof(*operands));
-    struct msc_value **outputs = msc_arena_array(arena, n_outputs, sizeof(*outputs));
-    const char **aliases = msc_arena_array(arena, n_outputs, sizeof(*aliases));
-    int32_t *ids = msc_arena_array(arena, n_outputs, sizeof(*ids));
-    if (operands == NULL || outputs == NULL || aliases == NULL || ids == NULL) {
-        return msc_graph__no_memory(s->from);
-    }
+    struct msc_builder_copy copy;
+    MSC_TRY(msc_builder_copy_joint(&copy, &s->builder, j));
+    copy.joint.stays = true;
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i] != MSC_NO_ID) {
-            MSC_TRY(make_operand(&operands[i], s, j, i, arrays[i]));
+            MSC_TRY(make_operand(&copy.operands[i], s, j, i, arrays[i]));
         }
     }
-    for (size_t i = 0; i < n_outputs; i++) {
-        aliases[i] = "";
+    MSC_TRY(msc_builder_add(copy.outputs, &s->builder, &copy.joint));
+    int32_t *ids = msc_arena_array(&s->builder.arena, (size_t)j->n_outputs, sizeof(*ids));
+    if (ids == NULL) {
+        return msc_graph__no_memory(s->from);
     }
-    struct msc_builder_joint joint = {
-        .op = j->op,
-        .name = j->name,
-        .scope = j->scope,
-        .n_operands = j->n_operands,
-        .operands = operands,
-        .n_attrs = j->n_attrs,
-        .attrs = j->attrs,
-        .n_outputs = j->n_outputs,
-        .aliases = aliases,
-        .n_graphs = j->n_graphs,
-        .graphs = j->graphs,
-        .stays = true,
-    };
-    MSC_TRY(msc_builder_add(outputs, &s->builder, &joint));
-    for (size_t i = 0; i < n_outputs; i++) {
-        ids[i] = outputs[i]->tensor;
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        ids[i] = copy.outputs[i]->tensor;
     }
     MSC_TRY(msc_graph__set_outputs(s->builder.graph, j->n_outputs, ids));
     return msc_graph_finalize(s->builder.graph);
