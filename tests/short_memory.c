@@ -15,9 +15,11 @@ void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes);
 
 atomic_int n_until_failure = INT_MAX;
 atomic_int n_failing = 1;
+atomic_int n_calls;
 atomic_int n_live;
 
 static bool refused(void) {
+    n_calls++;
     if (n_until_failure == INT_MAX) {
         return false;
     }

@@ -1,58 +1,15 @@
 // Memory of the built-in agents: none is allocated while they are asked and told, and when it is
-// short at the start they say so and leak nothing. The linker sends the library's allocations here.
+// short at the start they say so and leak nothing.
 #include "agents/agent.h"
 #include "env/env.h"
 
 #include "base/json.h"
 #include "tests/msc_test.h"
+#include "tests/short_memory.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
-
-void *__real_malloc(size_t n_bytes);
-void *__real_calloc(size_t count, size_t element_bytes);
-void *__real_realloc(void *pointer, size_t n_bytes);
-void __real_free(void *pointer);
-void *__wrap_malloc(size_t n_bytes);
-void *__wrap_calloc(size_t count, size_t element_bytes);
-void *__wrap_realloc(void *pointer, size_t n_bytes);
-void __wrap_free(void *pointer);
-
-static int n_until_failure = INT_MAX;
-static int n_calls;
-static int n_live;
-
-static bool refused(void) {
-    n_calls++;
-    return n_until_failure != INT_MAX && --n_until_failure == 0;
-}
-
-static void *counted(void *pointer) {
-    n_live += pointer != NULL;
-    return pointer;
-}
-
-void *__wrap_malloc(size_t n_bytes) {
-    return refused() ? NULL : counted(__real_malloc(n_bytes));
-}
-
-void *__wrap_calloc(size_t count, size_t element_bytes) {
-    return refused() ? NULL : counted(__real_calloc(count, element_bytes));
-}
-
-void *__wrap_realloc(void *pointer, size_t n_bytes) {
-    if (refused()) {
-        return NULL;
-    }
-    void *moved = __real_realloc(pointer, n_bytes);
-    return pointer ? moved : counted(moved);
-}
-
-void __wrap_free(void *pointer) {
-    n_live -= pointer != NULL;
-    __real_free(pointer);
-}
 
 static const char toy[] = "{\"tasks\":12,\"choices\":4,\"interaction\":0.5,"
                           "\"bounds\":{\"size_ratio\":{\"max\":0.06}}}";
