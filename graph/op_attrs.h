@@ -9,7 +9,7 @@
 //     msc_attr_write_ints(&text, strides, 2);                       // "2,2"
 //     struct msc_attr attr = {"strides", msc_str_text(&text)};
 //
-// The table in op_attrs.c is what importers write and kernels read; msc_graph_add_joint fills in
+// The rows of ops.def are what importers write and kernels read; msc_graph_add_joint fills in
 // the defaults, so a joint in a graph always has every key of its operator (but for a parameter
 // that is given as an input).
 #ifndef MSC_GRAPH_OP_ATTRS_H
