@@ -1,6 +1,8 @@
 // What bench_kernels measures: joints as in published networks, and the graphs they stand in.
 #include "bench/kernels.h"
 
+#include "tests/joint_attrs.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -77,25 +79,16 @@ static enum msc_status add_weight(int32_t *tensor, struct msc_graph *g, const ch
 static enum msc_status add_joint(int32_t *output, struct msc_graph *g, enum msc_op op, int n_inputs,
                                  const int32_t inputs[], const char *attributes, int n_weights,
                                  const struct msc_weight_spec weights[]) {
-    char text[256];
-    struct msc_attr attrs[8];
-    int32_t joint, n_attrs = 0;
-    snprintf(text, sizeof(text), "%s", attributes);
-    for (char *at = text; *at != '\0';) {
-        char *value = strchr(at, '=');
-        char *end = at + strcspn(at, ";");
-        bool is_last = *end == '\0';
-        *value = *end = '\0';
-        attrs[n_attrs++] = (struct msc_attr){at, value + 1};
-        at = is_last ? end : end + 1;
-    }
+    struct joint_attrs attrs;
+    int32_t joint;
+    joint_attrs_read(&attrs, attributes);
     struct msc_joint_spec spec = {.op = op,
                                   .n_inputs = n_inputs,
                                   .inputs = inputs,
                                   .n_weights = n_weights,
                                   .weights = weights,
-                                  .n_attrs = n_attrs,
-                                  .attrs = attrs};
+                                  .n_attrs = attrs.n,
+                                  .attrs = attrs.rows};
     MSC_TRY(msc_graph_add_joint(&joint, g, &spec));
     *output = msc_graph_joint(g, joint)->outputs[0];
     return MSC_OK;

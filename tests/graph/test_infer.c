@@ -3,11 +3,9 @@
 #include "graph/infer.h"
 
 #include "tests/graph/graph_samples.h"
-
-#include "base/alloc.h"
+#include "tests/joint_attrs.h"
 
 #define MAX_OPERANDS 4
-#define MAX_ATTRS 12
 
 struct shape {
     int n_dims;
@@ -142,23 +140,6 @@ static const struct shape_case cases[] = {
     {MSC_OP_LINEAR, {S(7, 3), S(4, 3)}, "", "operand 0 is int64, expected a float type", MSC_DTYPE_I64},
 };
 
-static int parse_attrs(struct msc_attr attrs[MAX_ATTRS], struct msc_arena *arena,
-                       const char *text) {
-    char *copy = msc_arena_strdup(arena, text);
-    int n = 0;
-    while (copy[0] != '\0') {
-        attrs[n].key = copy;
-        copy += strcspn(copy, "=");
-        *copy++ = '\0';
-        attrs[n++].value = copy;
-        copy += strcspn(copy, ";");
-        if (*copy == ';') {
-            *copy++ = '\0';
-        }
-    }
-    return n;
-}
-
 static void format_outputs(struct msc_str *out, const struct msc_graph *g, int32_t joint) {
     const struct msc_joint *j = msc_graph_joint(g, joint);
     for (int32_t i = 0; i < j->n_outputs; i++) {
@@ -169,14 +150,14 @@ static void format_outputs(struct msc_str *out, const struct msc_graph *g, int32
 }
 
 static void check_case(const struct shape_case *c) {
-    struct msc_arena arena = {0};
     struct msc_str found = {0};
     struct msc_graph *g;
-    struct msc_attr attrs[MAX_ATTRS];
+    struct joint_attrs attrs;
     int32_t inputs[MAX_OPERANDS], joint;
     assert_ok(msc_graph_create(&g, "g"));
-    struct msc_joint_spec spec = {.op = c->op, .inputs = inputs, .attrs = attrs};
-    spec.n_attrs = parse_attrs(attrs, &arena, c->attrs);
+    joint_attrs_read(&attrs, c->attrs);
+    struct msc_joint_spec spec = {
+        .op = c->op, .inputs = inputs, .n_attrs = attrs.n, .attrs = attrs.rows};
     spec.n_outputs = c->op == MSC_OP_SPLIT ? 2 : 1;
     enum msc_dtype dtype = c->dtype == MSC_DTYPE_NONE ? MSC_DTYPE_F32 : c->dtype;
     while (spec.n_inputs < MAX_OPERANDS && c->operands[spec.n_inputs].n_dims > 0) {
@@ -193,7 +174,6 @@ static void check_case(const struct shape_case *c) {
     }
     msc_graph_destroy(g);
     msc_str_finish(&found);
-    msc_arena_finish(&arena);
 }
 
 static void test_graph_infer__shapes(void **state) {

@@ -5,6 +5,8 @@
 #include "kernels/reference_quant.h"
 #include "kernels/vulkan/vulkan.h"
 
+#include "tests/joint_attrs.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,26 +128,16 @@ int32_t cpu_constant(struct cpu_case *c, int n_dims, const int64_t dims[], const
 int32_t cpu_joint_weights(struct cpu_case *c, enum msc_op op, int32_t n_inputs,
                           const int32_t inputs[], const char *attributes, int32_t n_weights,
                           const struct msc_weight_spec weights[]) {
-    char text[512];
-    struct msc_attr attrs[16];
-    int32_t joint, n_attrs = 0;
-    snprintf(text, sizeof(text), "%s", attributes);
-    for (char *at = text; *at != '\0';) {
-        char *value = strchr(at, '=');
-        char *end = at + strcspn(at, ";");
-        bool is_last = *end == '\0';
-        assert_non_null(value);
-        *value = *end = '\0';
-        attrs[n_attrs++] = (struct msc_attr){at, value + 1};
-        at = is_last ? end : end + 1;
-    }
+    struct joint_attrs attrs;
+    int32_t joint;
+    joint_attrs_read(&attrs, attributes);
     struct msc_joint_spec spec = {.op = op,
                                   .n_inputs = n_inputs,
                                   .inputs = inputs,
                                   .n_weights = n_weights,
                                   .weights = weights,
-                                  .n_attrs = n_attrs,
-                                  .attrs = attrs};
+                                  .n_attrs = attrs.n,
+                                  .attrs = attrs.rows};
     if (op == MSC_OP_SPLIT) {
         spec.n_outputs = 3;
     }
