@@ -1,0 +1,179 @@
+#include "tests/kernels/cpu_case_internal.h"
+
+#include "base/alloc.h"
+
+// ---- Forms of a result ------------------------------------------------------------------------
+
+// uint8 with elements beyond the range, int8, few bits and more than 8.
+enum { N_FORMS = 4 };
+struct form {
+    struct cpu_quant quant;
+    struct msc_view expected;
+};
+
+static void *allocate(const struct cpu_runner *r, size_t n_bytes) {
+    void *memory = r->b->def->allocate(r->b, n_bytes + 1);
+    assert_non_null(memory);
+    return memory;
+}
+
+// Elements of a view in host memory; freed by the caller.
+static void *fetch(const struct cpu_runner *r, const struct msc_view *v) {
+    void *host = msc_alloc(msc_view_n_bytes(v) + 1);
+    assert_non_null(host);
+    assert_ok(r->b->def->download(r->b, host, v->data, msc_view_n_bytes(v)));
+    return host;
+}
+
+static void check_same(const struct cpu_runner *r, const struct msc_view *a,
+                       const struct msc_view *b) {
+    void *host_a = fetch(r, a), *host_b = fetch(r, b);
+    assert_memory_equal(host_a, host_b, msc_view_n_bytes(a));
+    msc_free(host_a);
+    msc_free(host_b);
+}
+
+static void make_forms(struct form forms[N_FORMS], struct msc_quantized quantized[N_FORMS],
+                       const struct cpu_runner *r, const struct msc_view *result) {
+    static const struct cpu_edit_kind kinds[N_FORMS] = {
+        {8, false, false}, {8, true, false}, {3, false, false}, {12, true, false}};
+    struct msc_array *x;
+    void *host = fetch(r, result);
+    assert_ok(msc_array_create_from(&x, MSC_DTYPE_F32, result->n_dims, result->dims, host));
+    for (int i = 0; i < N_FORMS; i++) {
+        struct form *f = &forms[i];
+        const struct msc_quant *q = &f->quant.quant;
+        cpu__set_quant(&f->quant, kinds[i], x, -1, false);
+        f->quant.scales[0] *= i == 0 ? 0.7f : 1.0f;
+        f->expected = *result;
+        f->expected.dtype = msc_quant_is_integer(q) ? msc_quant_dtype(q) : MSC_DTYPE_F32;
+        f->expected.quant = msc_quant_is_integer(q) ? q : NULL;
+        quantized[i] = (struct msc_quantized){f->expected, q};
+        f->expected.data = allocate(r, msc_view_n_bytes(&f->expected));
+        quantized[i].view.data = allocate(r, msc_view_n_bytes(&f->expected));
+        assert_ok(r->b->def->quantize(r->b, result, &f->expected, q, 0));
+    }
+    msc_array_release(x);
+    msc_free(host);
+}
+
+static void check_forms(const struct cpu_runner *r, const struct form forms[],
+                        const struct msc_quantized quantized[], int n) {
+    for (int i = 0; i < n; i++) {
+        check_same(r, &quantized[i].view, &forms[i].expected);
+        cpu__fill_with_junk(r->b, quantized[i].view.data, msc_view_n_bytes(&quantized[i].view));
+    }
+}
+
+void cpu__check_quantizing(const struct cpu_runner *r, const struct msc_step *s,
+                           const struct msc_call *call) {
+    struct form forms[N_FORMS];
+    struct msc_quantized quantized[N_FORMS];
+    struct msc_view floats = call->outputs[0], none = floats, other = floats;
+    if (!r->b->def->quantizes || !r->b->def->quantizes(r->b, s) ||
+        msc_view_n_elements(&floats) == 0) {
+        return;
+    }
+    make_forms(forms, quantized, r, &floats);
+    none.data = NULL;
+    other.data = allocate(r, msc_view_n_bytes(&floats));
+    struct msc_call some = *call;
+    some.quantized = quantized;
+    some.n_quantized = N_FORMS;
+    some.outputs = &none;
+    assert_ok(r->b->def->run(r->b, s, &some, 1, 0));
+    check_forms(r, forms, quantized, N_FORMS);
+    some.outputs = &other;
+    assert_ok(r->b->def->run(r->b, s, &some, 1, 0));
+    check_forms(r, forms, quantized, N_FORMS);
+    check_same(r, &other, &floats);
+    some.outputs = &none;
+    some.n_quantized = 1;
+    for (int i = 0; i < N_FORMS; i++, some.quantized++) {
+        assert_ok(r->b->def->run(r->b, s, &some, 1, 0));
+        check_forms(r, &forms[i], some.quantized, 1);
+        r->b->def->release_memory(r->b, forms[i].expected.data, 0);
+        r->b->def->release_memory(r->b, some.quantized->view.data, 0);
+    }
+    r->b->def->release_memory(r->b, other.data, 0);
+}
+
+// ---- Moving elements --------------------------------------------------------------------------
+
+static void quantise_view(const struct cpu_runner *r, struct msc_view *v,
+                          const struct msc_quant *q) {
+    struct msc_view floats = *v;
+    v->dtype = msc_quant_is_integer(q) ? msc_quant_dtype(q) : MSC_DTYPE_F32;
+    v->quant = msc_quant_is_integer(q) ? q : NULL;
+    v->data = allocate(r, msc_view_n_bytes(v));
+    assert_ok(r->b->def->quantize(r->b, &floats, v, q, 0));
+}
+
+void cpu__check_moving(const struct cpu_runner *r, const struct msc_step *s,
+                       const struct msc_call *call) {
+    struct form forms[N_FORMS];
+    struct msc_quantized quantized[N_FORMS];
+    struct msc_view inputs[MSC_STEP_MAX_INPUTS];
+    if (!r->b->def->moves || !r->b->def->moves(r->b, s) ||
+        msc_view_n_elements(&call->outputs[0]) == 0) {
+        return;
+    }
+    make_forms(forms, quantized, r, &call->outputs[0]);
+    for (int f = 0; f < N_FORMS; f++) {
+        struct msc_call moving = *call;
+        for (int32_t i = 0; i < s->n_inputs; i++) {
+            inputs[i] = call->inputs[i];
+            quantise_view(r, &inputs[i], quantized[f].quant);
+        }
+        moving.inputs = inputs;
+        moving.outputs = &quantized[f].view;
+        assert_ok(r->b->def->run(r->b, s, &moving, 1, 0));
+        check_forms(r, &forms[f], &quantized[f], 1);
+        for (int32_t i = 0; i < s->n_inputs; i++) {
+            r->b->def->release_memory(r->b, inputs[i].data, 0);
+        }
+        r->b->def->release_memory(r->b, forms[f].expected.data, 0);
+        r->b->def->release_memory(r->b, quantized[f].view.data, 0);
+    }
+}
+
+// ---- Calls together ---------------------------------------------------------------------------
+
+void cpu__check_together(const struct cpu_runner *r, const struct msc_step *s,
+                         const struct msc_call *call) {
+    enum { N = 5 };
+    struct msc_view inputs[MSC_STEP_MAX_INPUTS], outputs[N + 1];
+    struct msc_call calls[N + 1];
+    void *weights = NULL;
+    size_t n_bytes = 0;
+    if (s->n_outputs != 1) {
+        return;
+    }
+    for (int32_t i = 0; i < s->n_inputs; i++) {
+        inputs[i] = msc_plan_view(r->plan, s->inputs[i], r->data[s->inputs[i]]);
+    }
+    if (s->n_joints > 0) {
+        assert_ok(r->b->def->weights(r->b, s, NULL, &weights, &n_bytes));
+    }
+    for (int i = 0; i <= N; i++) {
+        outputs[i] = call->outputs[0];
+        outputs[i].data = allocate(r, msc_view_n_bytes(&outputs[i]));
+        calls[i] = *call;
+        if (i % 2 == 1) {
+            calls[i].inputs = inputs;
+            calls[i].weights = weights;
+        }
+        calls[i].outputs = &outputs[i];
+    }
+    assert_ok(r->b->def->run(r->b, s, &calls[N], 1, 0));
+    assert_ok(r->b->def->run(r->b, s, calls, N, 0));
+    for (int i = 0; i <= N; i++) {
+        check_same(r, &outputs[i], i % 2 == 1 ? &outputs[N] : &call->outputs[0]);
+    }
+    for (int i = 0; i <= N; i++) {
+        r->b->def->release_memory(r->b, outputs[i].data, 0);
+    }
+    if (s->n_joints > 0) {
+        r->b->def->release_weights(r->b, s, weights);
+    }
+}
