@@ -1,11 +1,12 @@
 // What kernels reach of what the machine can do, both measured in this run.
 //
 //     bench_kernels [--device cpu] [--threads 2] [--repeats 5] [--json FILE]
-//                   [--clock wall|thread] [--peak GFLOP/S] [--bandwidth GB/S]
+//                   [--clock wall|thread] [--only NAMES] [--peak GFLOP/S] [--bandwidth GB/S]
 //
 // Every job is measured once a round, the rounds follow each other, and the table has medians. On
 // the cpu ceilings are measured beside: the best float32 and the best u8 x s8 -> u8 rate of oneDNN
-// over all shapes, and for what only moves bytes a copy of as many bytes. Elsewhere they are given.
+// over all shapes, and for what only moves bytes a copy of as many bytes in the same memory (without
+// oneDNN where only some steps are measured). Elsewhere they are given.
 // With the clock of the threads, time that other programs take does not count.
 #include "bench/kernels.h"
 
@@ -23,6 +24,7 @@ static const double unit_sizes[] = {1e9, 1e12, 1e9};
 
 struct settings {
     const char *device, *json;
+    const char *only; // beginnings of steps' names, separated by commas; "": all
     int n_threads, n_repeats;
     bool has_thread_clock;
     double peak, bandwidth; // 0: not given
@@ -236,10 +238,10 @@ static enum msc_status bench(const struct settings *s, struct bench_jobs *jobs) 
     printf("%s\n", backend->def->numerics(backend));
     cJSON *rows = cJSON_CreateArray();
     enum msc_status status = MSC_OK;
-    if (backend->def->memory_is_host) {
+    if (backend->def->memory_is_host && s->only[0] == '\0') {
         MSC_TRY_OUT(bench_add_onednn(jobs));
     }
-    MSC_TRY_OUT(bench_add_steps(jobs, backend, s->n_threads));
+    MSC_TRY_OUT(bench_add_steps(jobs, backend, s->n_threads, s->only));
     if (!measure_all(jobs, s)) {
         status = MSC_FAIL(MSC_E_STATE, "a kernel failed");
         goto out;
@@ -263,6 +265,8 @@ static bool read_settings(struct settings *s, int argc, char **argv) {
             s->device = argv[i + 1];
         } else if (strcmp(argv[i], "--json") == 0) {
             s->json = argv[i + 1];
+        } else if (strcmp(argv[i], "--only") == 0) {
+            s->only = argv[i + 1];
         } else if (strcmp(argv[i], "--threads") == 0) {
             s->n_threads = atoi(argv[i + 1]);
         } else if (strcmp(argv[i], "--repeats") == 0) {
@@ -283,11 +287,12 @@ static bool read_settings(struct settings *s, int argc, char **argv) {
 
 int main(int argc, char **argv) {
     static struct bench_jobs jobs;
-    struct settings s = {.device = "cpu", .n_threads = BENCH_MAX_THREADS, .n_repeats = 5};
+    struct settings s = {
+        .device = "cpu", .only = "", .n_threads = BENCH_MAX_THREADS, .n_repeats = 5};
     if (!read_settings(&s, argc, argv)) {
         fprintf(stderr, "usage: bench_kernels [--device NAME] [--threads 1|2] [--repeats N] "
-                        "[--json FILE] [--clock wall|thread] [--peak GFLOP/S] "
-                        "[--bandwidth GB/S]\n");
+                        "[--json FILE] [--clock wall|thread] [--only NAMES] "
+                        "[--peak GFLOP/S] [--bandwidth GB/S]\n");
         return 2;
     }
     if (strncmp(s.device, "vulkan", 6) == 0) {

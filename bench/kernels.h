@@ -8,7 +8,7 @@
 
 #include "kernels/backend.h"
 
-enum { BENCH_MAX_THREADS = 2, BENCH_MAX_REPEATS = 99, BENCH_MAX_JOBS = 160 };
+enum { BENCH_MAX_THREADS = 2, BENCH_MAX_REPEATS = 99, BENCH_MAX_JOBS = 200 };
 
 enum bench_unit {
     BENCH_FLOAT, // float32 operations: GFLOP/s
@@ -25,8 +25,8 @@ struct bench_job {
     void *state;
     enum msc_status (*run)(void *state, int thread, int n_calls);
     void (*destroy)(void *state);
-    int n_calls;                                           // of one measurement and thread
-    double rates[BENCH_MAX_THREADS][BENCH_MAX_REPEATS];    // by threads - 1
+    int n_calls;                                        // of one measurement and thread
+    double rates[BENCH_MAX_THREADS][BENCH_MAX_REPEATS]; // by threads - 1
 };
 
 struct bench_jobs {
@@ -69,10 +69,12 @@ void bench_fill(float x[], int64_t n);
 
 // oneDNN's float32 and u8 x s8 -> u8 routines on the products and on larger shapes.
 enum msc_status bench_add_onednn(struct bench_jobs *jobs);
-// A copy of n_bytes / 2 bytes: as many read as written.
-enum msc_status bench_add_copy(struct bench_job **out, struct bench_jobs *jobs, double n_bytes);
-// Steps of a backend.
-enum msc_status bench_add_steps(struct bench_jobs *jobs, struct msc_backend *backend,
-                                int n_threads);
+// A copy of the first half of each thread's memory to its second half: of the same pages as the job
+// beside it, which runs in that memory. Borrowed; n_bytes in all, a multiple of 128.
+enum msc_status bench_add_copy(struct bench_job **out, struct bench_jobs *jobs,
+                               void *const memory[BENCH_MAX_THREADS], size_t n_bytes);
+// Steps of a backend, of those whose name begins with one of `only`.
+enum msc_status bench_add_steps(struct bench_jobs *jobs, struct msc_backend *backend, int n_threads,
+                                const char *only);
 
 #endif

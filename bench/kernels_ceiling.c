@@ -33,8 +33,8 @@ struct onednn {
 static enum msc_status run_onednn(void *state, int thread, int n_calls) {
     struct onednn *d = state;
     for (int i = 0; i < n_calls; i++) {
-        DNNL_TRY(dnnl_primitive_execute(d->primitive, d->streams[thread], d->n_args,
-                                        d->args[thread]));
+        DNNL_TRY(
+            dnnl_primitive_execute(d->primitive, d->streams[thread], d->n_args, d->args[thread]));
     }
     return MSC_OK;
 }
@@ -115,8 +115,8 @@ static enum msc_status make_memory(struct onednn *d, const_dnnl_primitive_desc_t
             const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, wanted[a].query, 0);
             void *data;
             d->args[t][a].arg = wanted[a].arg;
-            DNNL_TRY(dnnl_memory_create(&d->args[t][a].memory, md, d->engine,
-                                        DNNL_MEMORY_ALLOCATE));
+            DNNL_TRY(
+                dnnl_memory_create(&d->args[t][a].memory, md, d->engine, DNNL_MEMORY_ALLOCATE));
             DNNL_TRY(dnnl_memory_get_data_handle(d->args[t][a].memory, &data));
             fill(data, dnnl_memory_desc_get_size(md), md->data_type);
         }
@@ -163,8 +163,8 @@ static enum msc_status add_onednn(struct bench_jobs *jobs, const struct bench_pr
         msc_free(d);
         return status;
     }
-    struct bench_job *job = bench_add(jobs, p->name, is_int8 ? BENCH_INT8 : BENCH_FLOAT,
-                                      bench_product_operations(p));
+    struct bench_job *job =
+        bench_add(jobs, p->name, is_int8 ? BENCH_INT8 : BENCH_FLOAT, bench_product_operations(p));
     job->is_ceiling = true;
     job->state = d;
     job->run = run_onednn;
@@ -195,51 +195,37 @@ enum msc_status bench_add_onednn(struct bench_jobs *jobs) {
 
 struct copy {
     size_t n_bytes;
-    char *from[BENCH_MAX_THREADS], *to[BENCH_MAX_THREADS];
+    char *memory[BENCH_MAX_THREADS];
 };
 
 static enum msc_status run_copy(void *state, int thread, int n_calls) {
     struct copy *c = state;
+    char *from = c->memory[thread], *to = from + c->n_bytes;
     for (int i = 0; i < n_calls; i++) {
-        memcpy(c->to[thread], c->from[thread], c->n_bytes);
+        memcpy(to, from, c->n_bytes);
         // What was copied counts as used, so that no copy is left out.
-        __asm__ volatile("" : : "r"(c->to[thread]) : "memory");
+        __asm__ volatile("" : : "r"(to) : "memory");
     }
     return MSC_OK;
 }
 
-static void destroy_copy(void *state) {
-    struct copy *c = state;
-    for (int t = 0; t < BENCH_MAX_THREADS; t++) {
-        msc_free(c->from[t]);
-        msc_free(c->to[t]);
-    }
-    msc_free(c);
-}
-
-enum msc_status bench_add_copy(struct bench_job **out, struct bench_jobs *jobs, double n_bytes) {
+enum msc_status bench_add_copy(struct bench_job **out, struct bench_jobs *jobs,
+                               void *const memory[BENCH_MAX_THREADS], size_t n_bytes) {
     struct copy *c = msc_alloc_zero(1, sizeof(*c));
     if (!c) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
-    c->n_bytes = (size_t)(n_bytes / 2);
+    c->n_bytes = n_bytes / 2;
     for (int t = 0; t < BENCH_MAX_THREADS; t++) {
-        c->from[t] = msc_alloc(c->n_bytes);
-        c->to[t] = msc_alloc(c->n_bytes);
-        if (!c->from[t] || !c->to[t]) {
-            destroy_copy(c);
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for copies");
-        }
-        memset(c->from[t], 1, c->n_bytes);
-        memset(c->to[t], 2, c->n_bytes);
+        c->memory[t] = memory[t];
     }
     char name[64];
-    snprintf(name, sizeof(name), "copy of %.2f MB", n_bytes / 2e6);
+    snprintf(name, sizeof(name), "copy of %.2f MB", (double)n_bytes / 2e6);
     struct bench_job *job = bench_add(jobs, name, BENCH_BYTES, 2.0 * (double)c->n_bytes);
     job->is_ceiling = true;
     job->state = c;
     job->run = run_copy;
-    job->destroy = destroy_copy;
+    job->destroy = msc_free;
     *out = job;
     return MSC_OK;
 }

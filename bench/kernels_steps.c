@@ -5,6 +5,96 @@
 #include "base/alloc.h"
 
 #include <stdio.h>
+#include <string.h>
+
+// ---- Memory -----------------------------------------------------------------------------------
+
+// Views of one thread lie behind each other in one block where addresses are the host's, so that a
+// copy beside them has the very same memory.
+struct block {
+    void *data;
+    size_t n_bytes;
+};
+
+static void fill(void *host, size_t n_bytes, enum msc_dtype dtype) {
+    if (dtype == MSC_DTYPE_F32) {
+        bench_fill(host, (int64_t)(n_bytes / sizeof(float)));
+        return;
+    }
+    for (size_t i = 0; i < n_bytes; i++) {
+        ((uint8_t *)host)[i] = (uint8_t)(i % 61);
+    }
+}
+
+static enum msc_status give_device_memory(struct msc_backend *b, struct msc_view *v) {
+    size_t n_bytes = msc_view_n_bytes(v) + 64;
+    v->data = b->def->allocate(b, n_bytes);
+    void *host = msc_alloc(n_bytes);
+    if (!v->data || !host) {
+        msc_free(host);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    }
+    fill(host, n_bytes, v->dtype);
+    enum msc_status status = b->def->upload(b, v->data, host, n_bytes);
+    msc_free(host);
+    return status;
+}
+
+static size_t bytes_in_block(const struct msc_view *v) {
+    return (msc_view_n_bytes(v) + 63) / 64 * 64;
+}
+
+// Memory for views, filled with small numbers.
+static enum msc_status give_memory(struct msc_backend *b, struct block *block,
+                                   struct msc_view *const views[], int n) {
+    if (!b->def->memory_is_host) {
+        for (int i = 0; i < n; i++) {
+            MSC_TRY(give_device_memory(b, views[i]));
+        }
+        return MSC_OK;
+    }
+    for (int i = 0; i < n; i++) {
+        block->n_bytes += bytes_in_block(views[i]);
+    }
+    block->n_bytes = (block->n_bytes + 127) / 128 * 128;
+    block->data = b->def->allocate(b, block->n_bytes);
+    if (!block->data) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    }
+    char *at = block->data;
+    for (int i = 0; i < n; i++) {
+        views[i]->data = at;
+        fill(at, bytes_in_block(views[i]), views[i]->dtype);
+        at += bytes_in_block(views[i]);
+    }
+    return MSC_OK;
+}
+
+static void release_memory(struct msc_backend *b, struct block *block,
+                           struct msc_view *const views[], int n) {
+    if (b->def->memory_is_host) {
+        if (block->data) {
+            b->def->release_memory(b, block->data, block->n_bytes);
+        }
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        if (views[i]->data) {
+            b->def->release_memory(b, views[i]->data, msc_view_n_bytes(views[i]) + 64);
+        }
+    }
+}
+
+// What a job of bytes is set beside; NULL on a device.
+static enum msc_status add_copy(struct bench_job **out, struct bench_jobs *jobs,
+                                const struct block blocks[BENCH_MAX_THREADS]) {
+    void *memory[BENCH_MAX_THREADS];
+    for (int t = 0; t < BENCH_MAX_THREADS; t++) {
+        memory[t] = blocks[t].data;
+    }
+    *out = NULL;
+    return memory[0] ? bench_add_copy(out, jobs, memory, blocks[0].n_bytes) : MSC_OK;
+}
 
 // ---- Steps ------------------------------------------------------------------------------------
 
@@ -12,10 +102,10 @@ enum { MAX_INPUTS = 2 };
 
 // The forms that a step is run in.
 enum form {
-    FORM_FLOAT,      // float32 in and out
-    FORM_BYTES,      // bytes in and out: what lies between two integer joints
-    FORM_BYTES_IN,   // bytes in, float32 out
-    FORM_BYTES_OUT,  // float32 in, bytes out
+    FORM_FLOAT,     // float32 in and out
+    FORM_BYTES,     // bytes in and out: what lies between two integer joints
+    FORM_BYTES_IN,  // bytes in, float32 out
+    FORM_BYTES_OUT, // float32 in, bytes out
 };
 static const char *const form_names[] = {"", " u8>u8", " u8>f32", " f32>u8"};
 
@@ -29,7 +119,9 @@ struct step_job {
     void *weights;
     struct msc_view inputs[BENCH_MAX_THREADS][MAX_INPUTS], outputs[BENCH_MAX_THREADS];
     struct msc_quantized quantized[BENCH_MAX_THREADS];
-    bool is_quantised;
+    struct block blocks[BENCH_MAX_THREADS];
+    bool moves;        // elements of any form
+    bool is_quantised; // by msc_call.quantized
 };
 
 static const float in_scale = 0.02f, out_scale = 0.5f;
@@ -53,8 +145,8 @@ static enum msc_status run_step(void *state, int thread, int n_calls) {
     }
     if (!def->memory_is_host) {
         float waited_for;
-        const struct msc_view *v = s->is_quantised ? &s->quantized[thread].view
-                                                   : &s->outputs[thread];
+        const struct msc_view *v =
+            s->is_quantised ? &s->quantized[thread].view : &s->outputs[thread];
         MSC_TRY(def->download(s->backend, &waited_for, v->data, sizeof(waited_for)));
     }
     return MSC_OK;
@@ -66,11 +158,7 @@ static void destroy_step(void *state) {
     for (int t = 0; t < BENCH_MAX_THREADS; t++) {
         struct msc_view *views[] = {&s->inputs[t][0], &s->inputs[t][1], &s->outputs[t],
                                     &s->quantized[t].view};
-        for (int i = 0; i < 4; i++) {
-            if (views[i]->data) {
-                def->release_memory(s->backend, views[i]->data, msc_view_n_bytes(views[i]) + 64);
-            }
-        }
+        release_memory(s->backend, &s->blocks[t], views, 4);
     }
     if (s->weights) {
         def->release_weights(s->backend, s->step, s->weights);
@@ -79,27 +167,6 @@ static void destroy_step(void *state) {
     msc_free(s->weight_scales);
     msc_free(s->weight_zeros);
     msc_free(s);
-}
-
-// Memory for a view, filled with small numbers.
-static enum msc_status give_memory(struct msc_backend *b, struct msc_view *v) {
-    size_t n_bytes = msc_view_n_bytes(v) + 64;
-    v->data = b->def->allocate(b, n_bytes);
-    void *host = msc_alloc(n_bytes);
-    if (!v->data || !host) {
-        msc_free(host);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
-    if (v->dtype == MSC_DTYPE_F32) {
-        bench_fill(host, (int64_t)(n_bytes / sizeof(float)));
-    } else {
-        for (size_t i = 0; i < n_bytes; i++) {
-            ((uint8_t *)host)[i] = (uint8_t)(i % 61);
-        }
-    }
-    enum msc_status status = b->def->upload(b, v->data, host, n_bytes);
-    msc_free(host);
-    return status;
 }
 
 static void set_activation(struct msc_quant *q, const float *scale, const int32_t *zero_point) {
@@ -138,34 +205,37 @@ static enum msc_status make_weights(struct step_job *s, int64_t channels, bool i
     return s->backend->def->weights(s->backend, s->step, edit, &s->weights, &n_bytes);
 }
 
-// Views of all threads in the given form; *n_bytes is what one call reads and writes.
-static enum msc_status make_views(struct step_job *s, enum form form, int n_threads,
-                                  double *n_bytes) {
-    *n_bytes = 0;
-    for (int t = 0; t < n_threads; t++) {
-        for (int32_t i = 0; i < s->step->n_inputs; i++) {
-            struct msc_view *v = &s->inputs[t][i];
-            *v = msc_plan_view(s->plan, s->step->inputs[i], NULL);
-            if (form == FORM_BYTES || form == FORM_BYTES_IN) {
-                v->dtype = MSC_DTYPE_U8;
-                v->quant = &s->in;
-            }
-            MSC_TRY(give_memory(s->backend, v));
-            *n_bytes += t == 0 ? (double)msc_view_n_bytes(v) : 0;
+// Views of one thread in the given form; *n_bytes is what a call reads and writes.
+static enum msc_status make_views(struct step_job *s, enum form form, int thread, double *n_bytes) {
+    struct msc_view *views[MAX_INPUTS + 1];
+    struct msc_view *made = &s->outputs[thread];
+    bool moves = form == FORM_BYTES && s->moves;
+    int n = 0;
+    for (int32_t i = 0; i < s->step->n_inputs; i++) {
+        struct msc_view *v = &s->inputs[thread][i];
+        *v = msc_plan_view(s->plan, s->step->inputs[i], NULL);
+        if (form == FORM_BYTES || form == FORM_BYTES_IN) {
+            v->dtype = MSC_DTYPE_U8;
+            v->quant = &s->in;
         }
-        s->outputs[t] = msc_plan_view(s->plan, s->step->outputs[0], NULL);
-        struct msc_view *made = &s->outputs[t];
-        if (form == FORM_BYTES || form == FORM_BYTES_OUT) {
-            s->is_quantised = true;
-            s->quantized[t] = (struct msc_quantized){s->outputs[t], &s->out};
-            made = &s->quantized[t].view;
-            made->dtype = MSC_DTYPE_U8;
-            made->quant = &s->out;
-        }
-        MSC_TRY(give_memory(s->backend, made));
-        *n_bytes += t == 0 ? (double)msc_view_n_bytes(made) : 0;
+        views[n++] = v;
     }
-    return MSC_OK;
+    *made = msc_plan_view(s->plan, s->step->outputs[0], NULL);
+    if (!moves && (form == FORM_BYTES || form == FORM_BYTES_OUT)) {
+        s->is_quantised = true;
+        s->quantized[thread] = (struct msc_quantized){*made, &s->out};
+        made = &s->quantized[thread].view;
+    }
+    if (form == FORM_BYTES || form == FORM_BYTES_OUT) {
+        made->dtype = MSC_DTYPE_U8;
+        made->quant = moves ? &s->in : &s->out;
+    }
+    views[n++] = made;
+    *n_bytes = 0;
+    for (int i = 0; i < n; i++) {
+        *n_bytes += (double)msc_view_n_bytes(views[i]);
+    }
+    return give_memory(s->backend, &s->blocks[thread], views, n);
 }
 
 // The step whose first joint has this operator, of a plan made for the graph.
@@ -201,20 +271,28 @@ static enum msc_status prepare(struct step_job *s, const struct source *from, en
     int32_t y;
     const struct bench_product *p = from->product;
     MSC_TRY(bench_build(&g, &y, p, from->mover));
-    enum msc_op op = !p ? from->mover->op : p->kernel == 0 ? MSC_OP_LINEAR_BIAS
-                                                           : MSC_OP_CONV2D_BIAS;
+    enum msc_op op = !p               ? from->mover->op
+                     : p->kernel == 0 ? MSC_OP_LINEAR_BIAS
+                                      : MSC_OP_CONV2D_BIAS;
     MSC_TRY(plan_step(s, g, y, op));
     const struct msc_backend_def *def = s->backend->def;
     bool is_out = form == FORM_BYTES || form == FORM_BYTES_OUT;
+    s->moves = def->moves && def->moves(s->backend, s->step);
     if (is_out && (!def->quantizes || !def->quantizes(s->backend, s->step))) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "it writes no bytes");
+    }
+    if (form == FORM_BYTES && !p && !s->moves) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "it reads no bytes");
     }
     set_activation(&s->in, &in_scale, p ? &p->zero_point : &no_zero_point);
     set_activation(&s->out, &out_scale, &no_zero_point);
     if (p) {
         MSC_TRY(make_weights(s, p->out, form != FORM_FLOAT));
     }
-    return make_views(s, form, n_threads, n_bytes);
+    for (int t = 0; t < n_threads; t++) {
+        MSC_TRY(make_views(s, form, t, n_bytes));
+    }
+    return MSC_OK;
 }
 
 static enum msc_status add_step(struct bench_jobs *jobs, struct msc_backend *b,
@@ -234,8 +312,8 @@ static enum msc_status add_step(struct bench_jobs *jobs, struct msc_backend *b,
     const struct bench_product *p = from->product;
     double operations = p ? bench_product_operations(p) : from->mover->operations;
     struct bench_job *copy = NULL;
-    if (operations == 0 && b->def->memory_is_host) {
-        MSC_TRY(bench_add_copy(&copy, jobs, n_bytes));
+    if (operations == 0) {
+        MSC_TRY(add_copy(&copy, jobs, s->blocks));
     }
     snprintf(name, sizeof(name), "%s%s", p ? p->name : from->mover->name, form_names[form]);
     bool has_bytes = form == FORM_BYTES || form == FORM_BYTES_IN;
@@ -257,6 +335,7 @@ struct quantise_job {
     struct msc_backend *backend;
     struct msc_quant quant;
     struct msc_view in[BENCH_MAX_THREADS], out[BENCH_MAX_THREADS];
+    struct block blocks[BENCH_MAX_THREADS];
 };
 
 static enum msc_status run_quantise(void *state, int thread, int n_calls) {
@@ -277,12 +356,7 @@ static void destroy_quantise(void *state) {
     struct quantise_job *q = state;
     for (int t = 0; t < BENCH_MAX_THREADS; t++) {
         struct msc_view *views[] = {&q->in[t], &q->out[t]};
-        for (int i = 0; i < 2; i++) {
-            if (views[i]->data) {
-                q->backend->def->release_memory(q->backend, views[i]->data,
-                                                msc_view_n_bytes(views[i]) + 64);
-            }
-        }
+        release_memory(q->backend, &q->blocks[t], views, 2);
     }
     msc_free(q);
 }
@@ -299,14 +373,12 @@ static enum msc_status add_quantise(struct bench_jobs *jobs, struct msc_backend 
         q->in[t] = q->out[t] = v;
         q->out[t].dtype = MSC_DTYPE_U8;
         q->out[t].quant = &q->quant;
-        MSC_TRY(give_memory(b, &q->in[t]));
-        MSC_TRY(give_memory(b, &q->out[t]));
+        struct msc_view *views[] = {&q->in[t], &q->out[t]};
+        MSC_TRY(give_memory(b, &q->blocks[t], views, 2));
     }
     double n_bytes = (double)(msc_view_n_bytes(&q->in[0]) + msc_view_n_bytes(&q->out[0]));
-    struct bench_job *copy = NULL;
-    if (b->def->memory_is_host) {
-        MSC_TRY(bench_add_copy(&copy, jobs, n_bytes));
-    }
+    struct bench_job *copy;
+    MSC_TRY(add_copy(&copy, jobs, q->blocks));
     struct bench_job *job = bench_add(jobs, "quantise 6.4 MB f32>u8", BENCH_BYTES, n_bytes);
     job->beside = copy;
     job->state = q;
@@ -315,27 +387,48 @@ static enum msc_status add_quantise(struct bench_jobs *jobs, struct msc_backend 
     return MSC_OK;
 }
 
-enum msc_status bench_add_steps(struct bench_jobs *jobs, struct msc_backend *backend,
-                                int n_threads) {
+// Does the name begin with one of the words, which commas separate?
+static bool is_wanted(const char *name, const char *words) {
+    for (const char *word = words;; word++) {
+        size_t length = strcspn(word, ",");
+        if (strncmp(name, word, length) == 0) {
+            return true;
+        }
+        word += length;
+        if (*word == '\0') {
+            return false;
+        }
+    }
+}
+
+static enum msc_status add_named(struct bench_jobs *jobs, struct msc_backend *backend,
+                                 int n_threads, const char *only, const char *name,
+                                 const struct source *from, enum form form) {
+    if (!is_wanted(name, only)) {
+        return MSC_OK;
+    }
+    enum msc_status status = add_step(jobs, backend, from, form, n_threads);
+    return status == MSC_OK || status == MSC_E_UNSUPPORTED ? MSC_OK
+                                                           : msc_status_prefix(status, "%s", name);
+}
+
+enum msc_status bench_add_steps(struct bench_jobs *jobs, struct msc_backend *backend, int n_threads,
+                                const char *only) {
     static const enum form product_forms[] = {FORM_FLOAT, FORM_BYTES, FORM_BYTES_IN};
-    static const enum form mover_forms[] = {FORM_FLOAT, FORM_BYTES_OUT};
-    for (size_t f = 0; f < sizeof(product_forms) / sizeof(product_forms[0]); f++) {
+    static const enum form mover_forms[] = {FORM_FLOAT, FORM_BYTES_OUT, FORM_BYTES};
+    for (int f = 0; f < 3; f++) {
         for (int i = 0; i < bench_n_products; i++) {
             struct source from = {.product = &bench_products[i]};
-            enum msc_status status = add_step(jobs, backend, &from, product_forms[f], n_threads);
-            if (status != MSC_OK && status != MSC_E_UNSUPPORTED) {
-                return msc_status_prefix(status, "%s", bench_products[i].name);
-            }
+            MSC_TRY(add_named(jobs, backend, n_threads, only, bench_products[i].name, &from,
+                              product_forms[f]));
         }
     }
-    for (size_t f = 0; f < sizeof(mover_forms) / sizeof(mover_forms[0]); f++) {
-        for (size_t i = 0; i < (size_t)bench_n_movers; i++) {
+    for (int f = 0; f < 3; f++) {
+        for (int i = 0; i < bench_n_movers; i++) {
             struct source from = {.mover = &bench_movers[i]};
-            enum msc_status status = add_step(jobs, backend, &from, mover_forms[f], n_threads);
-            if (status != MSC_OK && status != MSC_E_UNSUPPORTED) {
-                return msc_status_prefix(status, "%s", bench_movers[i].name);
-            }
+            MSC_TRY(add_named(jobs, backend, n_threads, only, bench_movers[i].name, &from,
+                              mover_forms[f]));
         }
     }
-    return add_quantise(jobs, backend, n_threads);
+    return is_wanted("quantise", only) ? add_quantise(jobs, backend, n_threads) : MSC_OK;
 }
