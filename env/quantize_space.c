@@ -214,6 +214,9 @@ static double packed_bytes(double elements, int32_t bits, double n_scales, bool 
 }
 
 static double quant_bytes(double elements, const struct msc_quant *quant) {
+    if (quant->type != MSC_DTYPE_NONE) {
+        return elements * (double)msc_dtype_bytes(quant->type);
+    }
     return packed_bytes(elements, quant->bits, quant->n, quant->low < 0);
 }
 

@@ -16,6 +16,43 @@ static inline float quantize(float x, float scale, float zero_point, float low, 
     return q > high ? high : q;
 }
 
+static inline uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+static inline float float_of(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+// Drops the low `n` bits of a finite float32, to nearest, half to even: in the bits a carry runs on
+// into the exponent, as it should.
+static inline uint32_t drop_bits(uint32_t bits, int n) {
+    uint32_t last = bits >> n & 1;
+    return (bits + ((1u << (n - 1)) - 1) + last) >> n << n;
+}
+
+// The nearest float16. Below 2^-14 its numbers lie 2^-24 apart, where both products are exact.
+static inline float round_to_f16(float x) {
+    const float most = 65504.0f;
+    float normal = float_of(drop_bits(bits_of(x), 13));
+    float y = fabsf(x) < 0x1p-14f ? rintf(x * 0x1p24f) * 0x1p-24f : normal;
+    y = y > most ? most : y;
+    y = y < -most ? -most : y;
+    return isnan(x) ? x : y;
+}
+
+static inline float round_to_bf16(float x) {
+    const float most = 0x1.fep127f;
+    float y = float_of(drop_bits(bits_of(x), 16));
+    y = y > most ? most : y;
+    y = y < -most ? -most : y;
+    return isnan(x) ? x : y;
+}
+
 static inline int32_t to_integer(float q, int32_t low) {
     return isnan(q) ? low : (int32_t)q;
 }
@@ -26,6 +63,7 @@ void msc_quant_seal(struct msc_quant *q) {
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         h = msc_hash_add_u64(h, (uint64_t)(int64_t)numbers[i]);
     }
+    h = q->type != MSC_DTYPE_NONE ? msc_hash_add_text(h, msc_dtype_name(q->type)) : h;
     size_t n = (size_t)q->n;
     h = msc_hash_add_bytes(h, q->scales, n * sizeof(q->scales[0]));
     q->hash = msc_hash_add_bytes(h, q->zero_points, n * sizeof(q->zero_points[0]));
@@ -53,6 +91,15 @@ void msc_quant_finish(struct msc_quant *q) {
     msc_free((void *)q->zero_points);
 }
 
+struct msc_quant msc_quant_of_float(enum msc_dtype type) {
+    static const float scale = 1;
+    static const int32_t zero_point = 0;
+    struct msc_quant q = {
+        .type = type, .bits = 16, .axis = -1, .n = 1, .scales = &scale, .zero_points = &zero_point};
+    msc_quant_seal(&q);
+    return q;
+}
+
 int32_t msc_quantize_value(float x, float scale, int32_t zero_point, int32_t low, int32_t high) {
     return to_integer(quantize(x, scale, (float)zero_point, (float)low, (float)high), low);
 }
@@ -70,6 +117,31 @@ MSC_SIMD void msc_fake_quantize_run(float out[], const float x[], int64_t n, flo
     float zero = (float)zero_point, least = (float)low, most = (float)high;
     for (int64_t i = 0; i < n; i++) {
         out[i] = (quantize(x[i], scale, zero, least, most) - zero) * scale;
+    }
+}
+
+MSC_SIMD static void round_run_to_f16(float out[], const float x[], int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = round_to_f16(x[i]);
+    }
+}
+
+MSC_SIMD static void round_run_to_bf16(float out[], const float x[], int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = round_to_bf16(x[i]);
+    }
+}
+
+void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct msc_quant *q) {
+    switch (q->type) {
+    case MSC_DTYPE_F16:
+        round_run_to_f16(out, x, n);
+        return;
+    case MSC_DTYPE_BF16:
+        round_run_to_bf16(out, x, n);
+        return;
+    default:
+        msc_fake_quantize_run(out, x, n, q->scales[0], q->zero_points[0], q->low, q->high);
     }
 }
 
@@ -130,6 +202,10 @@ enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc
     MSC_TRY(msc_array_create(out, MSC_DTYPE_F32, msc_array_n_dims(x), msc_array_dims(x)));
     const float *from = msc_array_data(x);
     float *to = msc_array_data(*out);
+    if (q->axis < 0) {
+        msc_quant_apply_run(to, from, split.n_inner, q);
+        return MSC_OK;
+    }
     for (int64_t o = 0; o < split.n_outer; o++) {
         if (split.n_inner == 1) {
             int64_t at = o * q->n;
@@ -148,6 +224,9 @@ enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc
 enum msc_status msc_quantize_array(struct msc_array **out, const struct msc_array *x,
                                    const struct msc_quant *q) {
     struct split split;
+    if (q->type != MSC_DTYPE_NONE) {
+        return MSC_FAIL(MSC_E_INVALID, "%s is no integer type", msc_dtype_name(q->type));
+    }
     MSC_TRY(split_array(&split, x, q));
     MSC_TRY(msc_array_create(out, MSC_DTYPE_I32, msc_array_n_dims(x), msc_array_dims(x)));
     const float *from = msc_array_data(x);

@@ -1,7 +1,8 @@
 // Edits: what a trial does at a site, as plain data.
 //
 // Fake quantisation (ONNX convention): q = clamp(rint(x / scale) + zero_point, low, high), then
-// x' = (q - zero_point) * scale, in float32, rounding half to even.
+// x' = (q - zero_point) * scale, in float32, rounding half to even. Or a narrower float type: x' is
+// the nearest number of that type, half to even; what lies beyond its greatest number becomes that.
 #ifndef MSC_GRAPH_EDIT_H
 #define MSC_GRAPH_EDIT_H
 
@@ -14,6 +15,9 @@ extern "C" {
 
 // Constant once made; equal content has equal `hash`.
 struct msc_quant {
+    // MSC_DTYPE_NONE: integers. MSC_DTYPE_F16, MSC_DTYPE_BF16: floats of that type, of 16 bits; then
+    // there is one scale of 1 and nothing else counts.
+    enum msc_dtype type;
     int32_t bits;      // 2 … 16
     int32_t low, high; // inclusive range of q
     int32_t axis;      // channel axis of per-channel parameters in the tensor's shape; -1: one pair
@@ -29,6 +33,8 @@ void msc_quant_seal(struct msc_quant *q);
 // error there is nothing to free.
 enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q);
 void msc_quant_finish(struct msc_quant *q); // of a copy, or all zero
+// Rounding to MSC_DTYPE_F16 or MSC_DTYPE_BF16, sealed; it needs no memory of the caller's.
+struct msc_quant msc_quant_of_float(enum msc_dtype type);
 
 // The formula, for one value and for a contiguous run with one scale and zero point.
 int32_t msc_quantize_value(float x, float scale, int32_t zero_point, int32_t low, int32_t high);
@@ -36,10 +42,12 @@ void msc_quantize_run(int32_t out[], const float x[], int64_t n, float scale, in
                       int32_t low, int32_t high);
 void msc_fake_quantize_run(float out[], const float x[], int64_t n, float scale, int32_t zero_point,
                            int32_t low, int32_t high);
+// Any edit with one scale; out may equal x.
+void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct msc_quant *q);
 // A whole array, per channel where q says so. *out is float32 of the same shape.
 enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc_array *x,
                                         const struct msc_quant *q);
-// The integers themselves (int32) for export and integer kernels.
+// The integers themselves (int32) for export and integer kernels. MSC_E_INVALID for float types.
 enum msc_status msc_quantize_array(struct msc_array **out, const struct msc_array *x,
                                    const struct msc_quant *q);
 

@@ -2,7 +2,7 @@
 // QuantizeLinear and DequantizeLinear. Each (tensor, edit) is made once.
 //
 // ONNX Runtime computes clamp(rint(x / s) + z) to the whole range of the type, as we do to
-// [low, high]. A narrower range is kept by a Clip of the float value before: its limits
+// [low, high]. Float types of 16 bits are stored as such, or cast there and back. A narrower range is kept by a Clip of the float value before: its limits
 // (low - z) * s and (high - z) * s divide back to whole numbers to within one part in 2^23, and
 // with at most 16 bits that rounds to low and high exactly.
 #include "graph/onnx_export_internal.h"
@@ -119,21 +119,56 @@ static enum msc_status add_limit(const char **out, struct msc_onnx_export *e, co
     return msc_onnx__add_initializer(out, e, name, MSC_ONNX_FLOAT, 0, NULL, copy, sizeof(*copy));
 }
 
-static enum msc_status clip(const char **value, struct msc_onnx_export *e, const char *base,
-                            const struct msc_quant *q) {
+static enum msc_status clip_to(const char **value, struct msc_onnx_export *e, const char *base,
+                               float low, float high) {
     const char *inputs[3] = {*value};
-    float scale = q->scales[0];
-    float low = (float)(q->low - q->zero_points[0]) * scale;
-    float high = (float)(q->high - q->zero_points[0]) * scale;
     MSC_TRY(add_limit(&inputs[1], e, msc_arena_printf(&e->arena, "%s_low", base), low));
     MSC_TRY(add_limit(&inputs[2], e, msc_arena_printf(&e->arena, "%s_high", base), high));
     return add_node(value, e, "Clip", msc_arena_printf(&e->arena, "%s_clipped", base), inputs, -1);
+}
+
+static enum msc_status clip(const char **value, struct msc_onnx_export *e, const char *base,
+                            const struct msc_quant *q) {
+    float scale = q->scales[0];
+    float low = (float)(q->low - q->zero_points[0]) * scale;
+    float high = (float)(q->high - q->zero_points[0]) * scale;
+    return clip_to(value, e, base, low, high);
+}
+
+// Adds a Cast; as add_node.
+static enum msc_status cast(const char **value, struct msc_onnx_export *e, const char *wanted,
+                            enum msc_dtype type) {
+    const char *inputs[3] = {*value};
+    Onnx__NodeProto *node;
+    const char *name = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
+    if (name == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    MSC_TRY(msc_onnx__add_node(&node, e, "Cast", wanted, inputs, 1, &name, 1));
+    *value = name;
+    return msc_onnx__put_int(e, node, "to", msc_onnx_type(type));
+}
+
+// There and back. The cast to float16 would make infinity of what is too large, and so a Clip comes
+// first; bfloat16 has the range of float32.
+static enum msc_status round_activation(const char **out, struct msc_onnx_export *e, int32_t tensor,
+                                        enum msc_dtype type) {
+    const char *base = e->names[tensor];
+    MSC_TRY(msc_onnx__value(out, e, tensor));
+    if (type == MSC_DTYPE_F16) {
+        MSC_TRY(clip_to(out, e, base, -65504.0f, 65504.0f));
+    }
+    MSC_TRY(cast(out, e, msc_arena_printf(&e->arena, "%s_%s", base, msc_dtype_name(type)), type));
+    return cast(out, e, msc_arena_printf(&e->arena, "%s_rounded", base), MSC_DTYPE_F32);
 }
 
 static enum msc_status quantize_activation(const char **out, struct msc_onnx_export *e,
                                            int32_t tensor, const struct msc_quant *q) {
     const char *base = e->names[tensor], *value, *parameters[2];
     struct type type;
+    if (q->type != MSC_DTYPE_NONE) {
+        return round_activation(out, e, tensor, q->type);
+    }
     if (q->axis >= 0) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "activation '%s' has scales for each channel", base);
     }
@@ -175,17 +210,36 @@ static bool is_all_edited(const struct msc_onnx_export *e, int32_t weight,
     return n_uses == n_edited;
 }
 
-static enum msc_status quantize_weight(const char **out, struct msc_onnx_export *e, int32_t weight,
-                                       const struct msc_quant *q) {
-    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
+// The name of a weight's value under an edit.
+static enum msc_status name_result(const char **out, struct msc_onnx_export *e, int32_t weight,
+                                   const struct msc_quant *q) {
     const char *base = e->names[weight];
+    if (!e->is_written[weight] && is_all_edited(e, weight, q)) {
+        *out = base;
+        return MSC_OK;
+    }
+    const char *wanted = msc_arena_printf(&e->arena, "%s_dequantized", base);
+    *out = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
+    return *out == NULL ? msc_onnx__no_memory(e) : MSC_OK;
+}
+
+// Adds the node that makes a weight's value.
+static enum msc_status add_result(Onnx__NodeProto **node, struct msc_onnx_export *e,
+                                  const char *op_type, const char *base, const char *const inputs[],
+                                  size_t n_inputs, const char **result) {
+    const char *name = msc_arena_printf(&e->arena, "%s_dequantized", base);
+    return name == NULL ? msc_onnx__no_memory(e)
+                        : msc_onnx__add_node(node, e, op_type, name, inputs, n_inputs, result, 1);
+}
+
+static enum msc_status store_integers(const char **result, struct msc_onnx_export *e,
+                                      const struct msc_tensor *t, const char *base,
+                                      const struct msc_quant *q) {
     const char *inputs[3];
     struct type type;
     struct msc_array *integers;
+    Onnx__NodeProto *node;
     MSC_TRY(pick_type(&type, q, true));
-    if (t->data == NULL) {
-        return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
-    }
     MSC_TRY(msc_quantize_array(&integers, t->data, q));
     const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
     enum msc_status status =
@@ -194,17 +248,44 @@ static enum msc_status quantize_weight(const char **out, struct msc_onnx_export 
     msc_array_release(integers);
     MSC_TRY(status);
     MSC_TRY(add_parameters(&inputs[1], e, base, q, &type));
-    const char *node_name = msc_arena_printf(&e->arena, "%s_dequantized", base);
-    if (!e->is_written[weight] && is_all_edited(e, weight, q)) {
-        Onnx__NodeProto *node;
-        *out = base;
-        if (node_name == NULL) {
-            return msc_onnx__no_memory(e);
-        }
-        MSC_TRY(msc_onnx__add_node(&node, e, "DequantizeLinear", node_name, inputs, 3, out, 1));
-        return q->axis < 0 ? MSC_OK : msc_onnx__put_int(e, node, "axis", q->axis);
+    MSC_TRY(add_result(&node, e, "DequantizeLinear", base, inputs, 3, result));
+    return q->axis < 0 ? MSC_OK : msc_onnx__put_int(e, node, "axis", q->axis);
+}
+
+static enum msc_status store_floats(const char **result, struct msc_onnx_export *e,
+                                    const struct msc_tensor *t, const char *base,
+                                    const struct msc_quant *q) {
+    const char *stored;
+    struct msc_array *rounded;
+    Onnx__NodeProto *node;
+    size_t n_bytes = (size_t)msc_array_n_elements(t->data) * msc_dtype_bytes(q->type);
+    uint16_t *halves = msc_arena_alloc(&e->arena, n_bytes + 1);
+    const char *name = msc_arena_printf(&e->arena, "%s_%s", base, msc_dtype_name(q->type));
+    if (halves == NULL || name == NULL) {
+        return msc_onnx__no_memory(e);
     }
-    return add_node(out, e, "DequantizeLinear", node_name, inputs, q->axis);
+    MSC_TRY(msc_fake_quantize_array(&rounded, t->data, q));
+    const float *x = msc_array_data(rounded);
+    for (int64_t i = 0; i < msc_array_n_elements(rounded); i++) {
+        halves[i] = q->type == MSC_DTYPE_F16 ? msc_f32_to_f16(x[i]) : msc_f32_to_bf16(x[i]);
+    }
+    msc_array_release(rounded);
+    MSC_TRY(msc_onnx__add_initializer(&stored, e, name, msc_onnx_type(q->type), t->n_dims, t->dims,
+                                      halves, n_bytes));
+    MSC_TRY(add_result(&node, e, "Cast", base, &stored, 1, result));
+    return msc_onnx__put_int(e, node, "to", MSC_ONNX_FLOAT);
+}
+
+static enum msc_status quantize_weight(const char **out, struct msc_onnx_export *e, int32_t weight,
+                                       const struct msc_quant *q) {
+    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
+    if (t->data == NULL) {
+        return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
+    }
+    MSC_TRY(name_result(out, e, weight, q));
+    bool is_float = q->type != MSC_DTYPE_NONE;
+    return is_float ? store_floats(out, e, t, e->names[weight], q)
+                    : store_integers(out, e, t, e->names[weight], q);
 }
 
 enum msc_status msc_onnx__quantized_input(const char **out, struct msc_onnx_export *e,

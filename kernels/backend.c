@@ -11,6 +11,9 @@ static const struct msc_backend_def *const backends[] = {&msc_backend_cpu, &msc_
                                                          NULL};
 
 enum msc_dtype msc_quant_dtype(const struct msc_quant *q) {
+    if (q->type != MSC_DTYPE_NONE) {
+        return MSC_DTYPE_F32;
+    }
     if (q->low >= 0 && q->high <= UINT8_MAX) {
         return MSC_DTYPE_U8;
     }

@@ -17,15 +17,16 @@ extern "C" {
 struct msc_backend; // begins with `const struct msc_backend_def *def`
 
 struct msc_backend_options {
-    int device;         // index among the backend's devices
-    int n_threads;      // callers of run, numbered 0 … n_threads - 1; at least 1
-    int kernel_threads; // threads inside one kernel; 1 wherever results are recorded
-    bool allow_int8;    // integer units where they exist
+    int device;               // index among the backend's devices
+    int n_threads;            // callers of run, numbered 0 … n_threads - 1; at least 1
+    int kernel_threads;       // threads inside one kernel; 1 wherever results are recorded
+    bool allow_int8;          // integer units where they exist
     const char *cache_folder; // for compiled kernels; may be NULL
     const struct msc_log *log;
 };
 
-#define MSC_BACKEND_OPTIONS_INIT {.n_threads = 1, .kernel_threads = 1, .allow_int8 = true}
+#define MSC_BACKEND_OPTIONS_INIT                                                                   \
+    { .n_threads = 1, .kernel_threads = 1, .allow_int8 = true }
 
 // A form of a step's output to write while its float32 elements are at hand, as `quantize` would.
 struct msc_quantized {
@@ -114,8 +115,7 @@ struct msc_backend_def {
                                 size_t n_bytes);
     // Optional: several downloads that wait once.
     enum msc_status (*download_all)(struct msc_backend *b, void *const hosts[],
-                                    const void *const memories[], const size_t n_bytes[],
-                                    size_t n);
+                                    const void *const memories[], const size_t n_bytes[], size_t n);
 };
 
 // What a backend's own structure begins with.
@@ -129,7 +129,7 @@ struct msc_placement msc_backend_place(const struct msc_backend *b, const struct
 
 // Is an activation edit stored as integers? (8 bits or fewer.)
 bool msc_quant_is_integer(const struct msc_quant *q);
-// uint8 or int8 by its range; MSC_DTYPE_F32 for wider ones.
+// uint8 or int8 by its range; MSC_DTYPE_F32 for wider ones and float types.
 enum msc_dtype msc_quant_dtype(const struct msc_quant *q);
 
 extern const struct msc_backend_def msc_backend_cpu;

@@ -79,6 +79,17 @@ static enum msc_status check_patterns(const struct msc_quantizer *q, const char 
     return MSC_OK;
 }
 
+// What needs no observing.
+static void set_float_types(struct msc_quantizer *q) {
+    for (int32_t i = 0; i < q->sites.n_sites; i++) {
+        for (size_t c = 0; c < q->n_choices && msc_quantizer__is_used(q, i); c++) {
+            if (q->choices[c].type != MSC_DTYPE_NONE) {
+                q->quants[(size_t)i * q->n_choices + c] = msc_quant_of_float(q->choices[c].type);
+            }
+        }
+    }
+}
+
 static enum msc_status init(struct msc_quantizer *q, const struct msc_quantizer_options *o) {
     MSC_TRY(msc_sites_find(&q->sites, q->graph, o->group != MSC_GROUP_TENSOR));
     size_t n_sites = (size_t)q->sites.n_sites;
@@ -105,7 +116,9 @@ static enum msc_status init(struct msc_quantizer *q, const struct msc_quantizer_
     for (size_t i = 0; i < o->n_fixed; i++) {
         MSC_TRY(check_patterns(q, &o->fixed[i].pattern, 1, "fix"));
     }
-    return select_sites(q, o);
+    MSC_TRY(select_sites(q, o));
+    set_float_types(q);
+    return MSC_OK;
 }
 
 enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct msc_graph *graph,
@@ -158,6 +171,10 @@ int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site) 
 
 bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site) {
     return q->included[site] && q->fixed[site] != MSC_FIXED_FLOAT;
+}
+
+bool msc_quantizer__has_scales(const struct msc_quantizer *q, size_t choice) {
+    return !q->choices[choice].is_float && q->choices[choice].type == MSC_DTYPE_NONE;
 }
 
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
@@ -223,7 +240,7 @@ enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_arr
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         for (size_t c = 0; c < q->n_choices; c++) {
             const struct msc_quant *quant = msc_quantizer_quant(q, i, (int32_t)c);
-            if (!quant) {
+            if (!quant || !msc_quantizer__has_scales(q, c)) {
                 continue;
             }
             MSC_TRY_OUT(entry_name(&name, q, i, c, "scale"));
@@ -291,7 +308,7 @@ enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_arr
     enum msc_status status = MSC_OK;
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         for (size_t c = 0; c < q->n_choices && msc_quantizer__is_used(q, i); c++) {
-            if (!q->choices[c].is_float) {
+            if (msc_quantizer__has_scales(q, c)) {
                 MSC_TRY_OUT(load_quant(q, list, i, c, &name));
             }
         }

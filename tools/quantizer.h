@@ -29,12 +29,13 @@ enum msc_site_group {
 
 // One row of "choices".
 struct msc_choice {
-    bool is_float;
+    bool is_float;       // the tensor is left alone
+    enum msc_dtype type; // MSC_DTYPE_NONE: integers; else a float type of 16 bits
     int32_t bits;
     enum msc_observer observer;
     double percentile;
     double range_scale;          // the observed range times this
-    char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "float"
+    char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "float16", "float"
 };
 
 struct msc_operand_scheme {

@@ -214,7 +214,7 @@ out:
 static enum msc_status fit_site(struct calibration *c, int32_t site) {
     struct msc_quantizer *q = c->q;
     for (size_t i = 0; i < q->n_choices; i++) {
-        if (q->choices[i].is_float) {
+        if (!msc_quantizer__has_scales(q, i)) {
             continue;
         }
         if (q->sites.sites[site].kind == MSC_SITE_WEIGHT) {
@@ -268,7 +268,7 @@ static enum msc_status run_pass(struct calibration *c, struct msc_evaluator *ev)
 
 static bool needs_histograms(const struct msc_quantizer *q) {
     for (size_t i = 0; i < q->n_choices; i++) {
-        if (!q->choices[i].is_float && q->choices[i].observer != MSC_OBSERVER_MINMAX) {
+        if (msc_quantizer__has_scales(q, i) && q->choices[i].observer != MSC_OBSERVER_MINMAX) {
             return true;
         }
     }

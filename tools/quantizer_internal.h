@@ -23,6 +23,8 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
                                                   int32_t choice);
 // True when quants of the site are needed: it is a task or fixed to a choice.
 bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site);
+// True when the choice has scales, which come from what is observed.
+bool msc_quantizer__has_scales(const struct msc_quantizer *q, size_t choice);
 // Sets a quant from `n` scales and zero points, copied into the arena.
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
                                    int32_t axis, int32_t n, const float scales[],

@@ -11,7 +11,9 @@ enum { MAX_CHOICES = 64 };
 const char *const msc_quantizer_keys[] = {"target",  "group",   "choices", "weights", "activations",
                                           "include", "exclude", "fix",     NULL};
 
-static const char *const choice_keys[] = {"bits", "observer", "percentile", "scale", "float"};
+static const char *const choice_keys[] = {"bits",       "type",  "observer",
+                                          "percentile", "scale", "float"};
+enum { N_CHOICE_KEYS = sizeof(choice_keys) / sizeof(choice_keys[0]) };
 static const char *const scheme_keys[] = {"per_channel", "symmetric"};
 
 enum { MIN_BITS = 2, MAX_BITS = 16 };
@@ -44,6 +46,8 @@ static enum msc_status label_choice(struct msc_choice *c) {
     struct msc_str text = {0};
     if (c->is_float) {
         msc_str_append(&text, "float");
+    } else if (c->type != MSC_DTYPE_NONE) {
+        msc_str_append(&text, msc_dtype_name(c->type));
     } else {
         msc_str_i64(&text, c->bits);
         if (c->observer != MSC_OBSERVER_MINMAX) {
@@ -77,6 +81,30 @@ static enum msc_status get_optional_double(double *out, const cJSON *object, con
     return MSC_OK;
 }
 
+// {"type": "float16"}: beside it only the 16 bits that it has.
+static enum msc_status read_float_type(struct msc_choice *c, const cJSON *object,
+                                       const char *where) {
+    const char *name;
+    double bits = 16;
+    MSC_TRY(msc_json_get_text(&name, object, "type", where));
+    c->type = msc_dtype_find(name);
+    if (c->type != MSC_DTYPE_F16 && c->type != MSC_DTYPE_BF16) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: type \"%s\" is not known; there are float16, bfloat16",
+                        where, name);
+    }
+    bool has_bits = cJSON_GetObjectItemCaseSensitive(object, "bits") != NULL;
+    if (cJSON_GetArraySize(object) > 1 + has_bits) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: a choice of type %s takes no other key than bits",
+                        where, name);
+    }
+    MSC_TRY(get_optional_double(&bits, object, "bits", MIN_BITS, MAX_BITS, where));
+    if (bits != 16) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: bits is %g, but %s has 16", where, bits, name);
+    }
+    c->bits = 16;
+    return label_choice(c);
+}
+
 static enum msc_status read_choice(struct msc_choice *c, const cJSON *object, const char *where) {
     double bits = 8;
     const char *observer = "minmax";
@@ -84,12 +112,15 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object, co
     if (!cJSON_IsObject(object)) {
         return MSC_FAIL(MSC_E_INVALID, "%s: expected an object such as {\"bits\": 8}", where);
     }
-    MSC_TRY(msc_json_check_keys(object, choice_keys, 5, where));
+    MSC_TRY(msc_json_check_keys(object, choice_keys, N_CHOICE_KEYS, where));
     if (cJSON_GetObjectItemCaseSensitive(object, "float")) {
         MSC_TRY(msc_json_get_bool(&c->is_float, object, "float", where));
     }
     if (c->is_float && cJSON_GetArraySize(object) > 1) {
         return MSC_FAIL(MSC_E_INVALID, "%s: a float choice takes no other key", where);
+    }
+    if (cJSON_GetObjectItemCaseSensitive(object, "type")) {
+        return read_float_type(c, object, where);
     }
     if (cJSON_GetObjectItemCaseSensitive(object, "observer")) {
         MSC_TRY(msc_json_get_text(&observer, object, "observer", where));

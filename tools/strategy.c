@@ -195,6 +195,9 @@ static enum msc_status edit_to_json(const struct edit *e, cJSON *object) {
         }
     }
     MSC_TRY(msc_json_add_text(object, "choice", e->label));
+    if (e->quant.type != MSC_DTYPE_NONE) {
+        return msc_json_add_text(object, "type", msc_dtype_name(e->quant.type));
+    }
     MSC_TRY(msc_json_add_number(object, "bits", e->quant.bits));
     MSC_TRY(msc_json_add_number(object, "low", e->quant.low));
     MSC_TRY(msc_json_add_number(object, "high", e->quant.high));
@@ -315,21 +318,51 @@ static enum msc_status check_limits(const struct msc_quant *q, const char *where
     return MSC_OK;
 }
 
+static enum msc_status read_integers(struct msc_strategy *s, struct msc_quant *q,
+                                     const cJSON *object, const char *where) {
+    MSC_TRY(get_int32(&q->bits, object, "bits", 2, 16, where));
+    MSC_TRY(get_int32(&q->low, object, "low", -32768, 0, where));
+    MSC_TRY(get_int32(&q->high, object, "high", 1, 65535, where));
+    MSC_TRY(get_int32(&q->axis, object, "axis", -1, MSC_MAX_DIMS - 1, where));
+    MSC_TRY(check_limits(q, where));
+    return read_numbers(s, q, object, where);
+}
+
+static enum msc_status read_float_type(struct msc_quant *q, const cJSON *object,
+                                       const char *where) {
+    static const char *const of_integers[] = {"bits", "low",    "high",
+                                              "axis", "scales", "zero_points"};
+    const char *name;
+    MSC_TRY(msc_json_get_text(&name, object, "type", where));
+    enum msc_dtype type = msc_dtype_find(name);
+    if (type != MSC_DTYPE_F16 && type != MSC_DTYPE_BF16) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: type \"%s\" is not known; there are float16, bfloat16",
+                        where, name);
+    }
+    for (size_t i = 0; i < sizeof(of_integers) / sizeof(of_integers[0]); i++) {
+        if (cJSON_GetObjectItemCaseSensitive(object, of_integers[i])) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: %s does not go with type %s", where, of_integers[i],
+                            name);
+        }
+    }
+    *q = msc_quant_of_float(type);
+    return MSC_OK;
+}
+
 static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, const char *where) {
-    static const char *const keys[] = {"site", "tensor", "joints", "choice", "bits",
+    static const char *const keys[] = {"site", "tensor", "joints", "choice", "type",       "bits",
                                        "low",  "high",   "axis",   "scales", "zero_points"};
     struct edit e = {0};
     MSC_TRY(msc_json_check_keys(object, keys, sizeof(keys) / sizeof(keys[0]), where));
     MSC_TRY(msc_json_get_text(&e.site, object, "site", where));
     MSC_TRY(msc_json_get_text(&e.tensor, object, "tensor", where));
     MSC_TRY(msc_json_get_text(&e.label, object, "choice", where));
-    MSC_TRY(get_int32(&e.quant.bits, object, "bits", 2, 16, where));
-    MSC_TRY(get_int32(&e.quant.low, object, "low", -32768, 0, where));
-    MSC_TRY(get_int32(&e.quant.high, object, "high", 1, 65535, where));
-    MSC_TRY(get_int32(&e.quant.axis, object, "axis", -1, MSC_MAX_DIMS - 1, where));
-    MSC_TRY(check_limits(&e.quant, where));
     MSC_TRY(read_joints(s, &e, object, where));
-    MSC_TRY(read_numbers(s, &e.quant, object, where));
+    if (cJSON_GetObjectItemCaseSensitive(object, "type")) {
+        MSC_TRY(read_float_type(&e.quant, object, where));
+    } else {
+        MSC_TRY(read_integers(s, &e.quant, object, where));
+    }
     return add_edit(s, &e);
 }
 

@@ -93,7 +93,7 @@ MSC_SIMD void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_
 static void quantize_run(void *out, enum msc_dtype dtype, const struct msc_quant *q,
                          const float x[], int64_t n) {
     if (dtype == MSC_DTYPE_F32) {
-        msc_fake_quantize_run(out, x, n, q->scales[0], q->zero_points[0], q->low, q->high);
+        msc_quant_apply_run(out, x, n, q);
         return;
     }
     struct msc_simd_bytes bytes = msc_simd_bytes_of(q);

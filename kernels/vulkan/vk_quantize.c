@@ -19,11 +19,21 @@ static void put_float(uint32_t *word, float value) {
     memcpy(word, &value, sizeof(*word));
 }
 
+// As forms.glsl counts them.
+static uint32_t kind_of(const struct msc_quantized *form) {
+    enum { BYTES, FLOATS, F16, BF16 };
+    if (form->view.dtype != MSC_DTYPE_F32) {
+        return BYTES;
+    }
+    enum msc_dtype type = form->quant->type;
+    return type == MSC_DTYPE_F16 ? F16 : type == MSC_DTYPE_BF16 ? BF16 : FLOATS;
+}
+
 static void put_form(uint32_t row[6], const struct msc_quantized *form, uint64_t begin) {
     const struct msc_quant *q = form->quant;
     int64_t zero = q->zero_points[0];
     row[0] = (uint32_t)((msc_vk_block_of(&form->view)->offset - begin) / sizeof(uint32_t));
-    row[1] = form->view.dtype == MSC_DTYPE_F32;
+    row[1] = kind_of(form);
     put_float(&row[2], q->scales[0]);
     row[3] = (uint32_t)zero;
     put_float(&row[4], (float)(q->low - zero));

@@ -225,6 +225,13 @@ static void test_env_quantize_space__costs_of_schemes(void **state) {
     assert_near(cost(&b, "size_bytes", ones), 780);
     assert_near(cost(&b, "bit_ops_ratio", ones), 1);
     close_bench(&b);
+    // Two bytes an element, no scales.
+    open_bench(&b, "{\"choices\":[{\"type\":\"float16\"},{\"type\":\"bfloat16\"}]}", 4);
+    assert_ok(build(&b, false));
+    assert_near(cost(&b, "size_bytes", zeros), 390);
+    assert_near(cost(&b, "size_bytes", ones), 390);
+    assert_near(cost(&b, "bit_ops_ratio", ones), 0.25);
+    close_bench(&b);
     // Left out: float. Fixed: known without a task.
     open_bench(&b,
                "{" THREE ",\"exclude\":[\"conv2.w\",\"x:0\"],\"fix\":{\"head.w\":\"4\","

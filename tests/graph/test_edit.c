@@ -192,11 +192,73 @@ static void test_graph_edit__refuses(void **state) {
     msc_array_release(x);
 }
 
+// Nearest numbers by numpy's float16 (of x within +-65504) and torch's bfloat16 (cut at its greatest):
+// ties both ways, subnormals, what is too large.
+static void test_graph_edit__float_types(void **state) {
+    static const struct {
+        float x, f16, bf16;
+    } rows[] = {
+        {0x1.0p+0f, 0x1.0p+0f, 0x1.0p+0f},
+        {0x1.002p+0f, 0x1.0p+0f, 0x1.0p+0f},
+        {0x1.006p+0f, 0x1.008p+0f, 0x1.0p+0f},
+        {0x1.002002p+0f, 0x1.004p+0f, 0x1.0p+0f},
+        {-0x1.01p+0f, -0x1.01p+0f, -0x1.0p+0f},
+        {0x1.99999ap-4f, 0x1.998p-4f, 0x1.9ap-4f},
+        {-0x1.921fb6p+1f, -0x1.92p+1f, -0x1.92p+1f},
+        {0x1.ffcp+15f, 0x1.ffcp+15f, 0x1.0p+16f},
+        {0x1.ffdffap+15f, 0x1.ffcp+15f, 0x1.0p+16f},
+        {0x1.ffep+15f, 0x1.ffcp+15f, 0x1.0p+16f},
+        {-0x1.93e594p+99f, -0x1.ffcp+15f, -0x1.94p+99f},
+        {0x1.ff933cp+127f, 0x1.ffcp+15f, 0x1.fep+127f},
+        {-0x1.ffp+127f, -0x1.ffcp+15f, -0x1.fep+127f},
+        {0x1.0p-14f, 0x1.0p-14f, 0x1.0p-14f},
+        {0x1.ffep-15f, 0x1.0p-14f, 0x1.0p-14f},
+        {0x1.ffb48p-15f, 0x1.ff8p-15f, 0x1.0p-14f},
+        {0x1.0p-24f, 0x1.0p-24f, 0x1.0p-24f},
+        {0x1.0p-25f, 0x0.0p+0f, 0x1.0p-25f},
+        {0x1.00068ep-25f, 0x1.0p-24f, 0x1.0p-25f},
+        {-0x1.0p-26f, -0x0.0p+0f, -0x1.0p-26f},
+        {0x1.8p-24f, 0x1.0p-23f, 0x1.8p-24f},
+        {0x1.4p-23f, 0x1.0p-23f, 0x1.4p-23f},
+        {0x1.16c2p-133f, 0x0.0p+0f, 0x1.0p-133f},
+        {-0x0.0p+0f, -0x0.0p+0f, -0x0.0p+0f},
+        {0x1.01b2b2p-25f, 0x1.0p-24f, 0x1.02p-25f},
+        {0x1.55553ep-2f, 0x1.554p-2f, 0x1.56p-2f},
+    };
+    enum { N = sizeof(rows) / sizeof(rows[0]) };
+    struct msc_quant f16 = msc_quant_of_float(MSC_DTYPE_F16);
+    struct msc_quant bf16 = msc_quant_of_float(MSC_DTYPE_BF16);
+    float x[N], expected[2][N], found[N];
+    struct msc_array *in, *out;
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        x[i] = rows[i].x;
+        expected[0][i] = rows[i].f16;
+        expected[1][i] = rows[i].bf16;
+    }
+    msc_quant_apply_run(found, x, N, &bf16);
+    check_floats(found, expected[1], N);
+    int64_t dims[1] = {N};
+    assert_ok(msc_array_create_from(&in, MSC_DTYPE_F32, 1, dims, x));
+    assert_ok(msc_fake_quantize_array(&out, in, &f16));
+    check_floats(msc_array_data(out), expected[0], N);
+    msc_array_release(out);
+    assert_int_not_equal(msc_quantize_array(&out, in, &f16), MSC_OK);
+    assert_message("float16 is no integer type");
+    msc_array_release(in);
+    const float odd[] = {INFINITY, -INFINITY, NAN};
+    msc_quant_apply_run(found, odd, 3, &f16);
+    assert_true(found[0] == 65504.0f && found[1] == -65504.0f && isnan(found[2]));
+    assert_int_equal(f16.bits, 16);
+    assert_false(msc_hash_equal(f16.hash, bf16.hash));
+}
+
 static void test_graph_edit__hash(void **state) {
     (void)state;
     float scales[] = {0.5f, 0.25f};
     int32_t zero_points[] = {0, 1};
-    struct msc_quant a = {8, -127, 127, 0, 2, scales, zero_points, {0, 0}};
+    struct msc_quant a = {
+        .bits = 8, .low = -127, .high = 127, .n = 2, .scales = scales, .zero_points = zero_points};
     struct msc_quant b = a;
     const float copy[] = {0.5f, 0.25f};
     b.scales = copy;
@@ -223,6 +285,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_edit__runs),
         cmocka_unit_test(test_graph_edit__in_place),
         cmocka_unit_test(test_graph_edit__not_finite),
+        cmocka_unit_test(test_graph_edit__float_types),
         cmocka_unit_test(test_graph_edit__round_trip),
         cmocka_unit_test(test_graph_edit__per_channel),
         cmocka_unit_test(test_graph_edit__refuses),

@@ -127,7 +127,13 @@ static struct msc_graph *fan_out(void) {
 
 static struct msc_quant make_quant(int32_t bits, int32_t low, int32_t high, int32_t axis, int32_t n,
                                    const float scales[], const int32_t zero_points[]) {
-    struct msc_quant q = {bits, low, high, axis, n, scales, zero_points, {0, 0}};
+    struct msc_quant q = {.bits = bits,
+                          .low = low,
+                          .high = high,
+                          .axis = axis,
+                          .n = n,
+                          .scales = scales,
+                          .zero_points = zero_points};
     msc_quant_seal(&q);
     return q;
 }
@@ -221,6 +227,46 @@ static void test_graph_onnx_export__weights(void **state) {
     msc_graph_destroy(g);
 }
 
+// Weights as halves behind a Cast, activations cast there and back; only float16 needs a Clip.
+static void test_graph_onnx_export__float_types(void **state) {
+    (void)state;
+    struct msc_graph *g = fan_out();
+    struct msc_sites sites;
+    assert_ok(msc_sites_find(&sites, g, false));
+    const struct msc_quant *edits[6] = {NULL};
+    struct msc_quant f16 = msc_quant_of_float(MSC_DTYPE_F16);
+    struct msc_quant bf16 = msc_quant_of_float(MSC_DTYPE_BF16);
+    edits[slot_of(&sites, g, "a", 1)] = &f16;
+    edits[slot_of(&sites, g, "b", 1)] = &bf16;
+    edits[slot_of(&sites, g, "a", 0)] = &f16;
+    edits[slot_of(&sites, g, "b", 0)] = &bf16;
+    struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
+    Onnx__ModelProto *model = save_and_read(g, &options);
+    assert_null(find_initializer(model, "w_a"));
+    const Onnx__NodeProto *a = find_node(model, "w_a");
+    assert_string_equal(a->op_type, "Cast");
+    assert_int_equal(a->attribute[0]->i, MSC_ONNX_FLOAT);
+    // 0 1 2 3 4 5 in either type.
+    check_bytes(model, a->input[0], MSC_ONNX_FLOAT16, 12,
+                (const uint16_t[]){0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500});
+    check_bytes(model, find_node(model, "w_b")->input[0], MSC_ONNX_BFLOAT16, 12,
+                (const uint16_t[]){0, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0});
+    const Onnx__NodeProto *back = find_node(model, find_node(model, "a")->input[0]);
+    assert_string_equal(back->op_type, "Cast");
+    const Onnx__NodeProto *there = find_node(model, back->input[0]);
+    assert_int_equal(there->attribute[0]->i, MSC_ONNX_FLOAT16);
+    const Onnx__NodeProto *clipped = find_node(model, there->input[0]);
+    assert_string_equal(clipped->op_type, "Clip");
+    check_bytes(model, clipped->input[2], MSC_ONNX_FLOAT, 4, (const float[]){65504.0f});
+    back = find_node(model, find_node(model, "b")->input[0]);
+    there = find_node(model, back->input[0]);
+    assert_int_equal(there->attribute[0]->i, MSC_ONNX_BFLOAT16);
+    assert_string_equal(there->input[0], "x");
+    msc_onnx_model_free(model);
+    msc_sites_finish(&sites);
+    msc_graph_destroy(g);
+}
+
 // A weight that one joint reads as floats and another quantised is there in both forms.
 static void test_graph_onnx_export__weight_in_both_forms(void **state) {
     (void)state;
@@ -293,6 +339,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export__header),
         cmocka_unit_test(test_graph_onnx_export__activations),
         cmocka_unit_test(test_graph_onnx_export__weights),
+        cmocka_unit_test(test_graph_onnx_export__float_types),
         cmocka_unit_test(test_graph_onnx_export__weight_in_both_forms),
         cmocka_unit_test(test_graph_onnx_export__errors),
     };

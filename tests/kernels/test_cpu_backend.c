@@ -67,6 +67,9 @@ static void test_kernels_cpu_backend__stored_as(void **state) {
         assert_int_equal(msc_quant_dtype(&q), cases[i].dtype);
         assert_int_equal(msc_quant_is_integer(&q), cases[i].is_integer);
     }
+    struct msc_quant half = msc_quant_of_float(MSC_DTYPE_F16);
+    assert_int_equal(msc_quant_dtype(&half), MSC_DTYPE_F32);
+    assert_false(msc_quant_is_integer(&half));
 }
 
 // numpy.clip(numpy.rint(x / numpy.float32(0.25)) + 3, 0, 15): ties to even, both ends, and what no
@@ -222,7 +225,9 @@ static void test_kernels_cpu_backend__threads(void **state) {
         msc_plan_view(plan, plan->steps[0].inputs[0], msc_array_data(c.inputs[0]));
     struct msc_view last = msc_plan_view(plan, s.conv->inputs[0], NULL);
     last.data = s.b->def->allocate(s.b, msc_view_n_bytes(&last));
-    assert_ok(s.b->def->run(s.b, &plan->steps[0], &(struct msc_call){.inputs = &nchw, .outputs = &last, .weights = NULL}, 1, 0));
+    assert_ok(s.b->def->run(s.b, &plan->steps[0],
+                            &(struct msc_call){.inputs = &nchw, .outputs = &last, .weights = NULL},
+                            1, 0));
     s.integers = last;
     s.integers.dtype = MSC_DTYPE_I8;
     s.integers.quant = c.edits[s.conv->slots[0]];

@@ -256,6 +256,49 @@ static void test_kernels_vulkan_device__quantizes(void **state) {
 }
 
 // Threads that quantise at the same time do not disturb each other.
+// Rounding to types of 16 bits gives the bits that the host gives: all powers of two, their
+// neighbours and ties, and what no number is.
+static void test_kernels_vulkan_device__float_types(void **state) {
+    static const enum msc_dtype types[] = {MSC_DTYPE_F16, MSC_DTYPE_BF16};
+    enum { N = 4096 };
+    float x[N], expected[N], found[N];
+    struct msc_rng rng;
+    (void)state;
+    skip_without_device();
+    msc_rng_seed(&rng, 5, 5);
+    for (int i = 0; i < N; i++) {
+        // Above 2^-126: devices may flush smaller ones to zero.
+        uint32_t exponent = 1u + (uint32_t)i % 254u, low = (uint32_t)msc_rng_u64(&rng);
+        uint32_t fraction = i % 3 == 0   ? low & 0x7ffu << 12
+                            : i % 3 == 1 ? low & 3u
+                                         : low & 0x7fffffu;
+        uint32_t bits = (uint32_t)(i & 1024) << 21 | exponent << 23 | fraction;
+        memcpy(&x[i], &bits, sizeof(bits));
+    }
+    x[0] = INFINITY;
+    x[1] = -INFINITY;
+    x[2] = NAN;
+    void *device_x = kept->def->allocate(kept, sizeof(x));
+    void *device_y = kept->def->allocate(kept, sizeof(x));
+    assert_non_null(device_x);
+    assert_non_null(device_y);
+    assert_ok(kept->def->upload(kept, device_x, x, sizeof(x)));
+    for (int k = 0; k < 2; k++) {
+        struct msc_quant q = msc_quant_of_float(types[k]);
+        struct msc_view in = view_of(device_x, MSC_DTYPE_F32, N);
+        struct msc_view out = view_of(device_y, MSC_DTYPE_F32, N);
+        assert_ok(kept->def->quantize(kept, &in, &out, &q, 0));
+        assert_ok(kept->def->download(kept, found, device_y, sizeof(found)));
+        msc_quant_apply_run(expected, x, N, &q);
+        for (int i = 0; i < N; i++) {
+            assert_true(isnan(x[i]) ? isnan(found[i])
+                                    : memcmp(&found[i], &expected[i], sizeof(x[0])) == 0);
+        }
+    }
+    kept->def->release_memory(kept, device_x, sizeof(x));
+    kept->def->release_memory(kept, device_y, sizeof(x));
+}
+
 static void test_kernels_vulkan_device__threads(void **state) {
     enum { N = 5000 };
     int n_wrong = 0;
@@ -343,6 +386,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_vulkan_device__too_large),
         cmocka_unit_test(test_kernels_vulkan_device__order),
         cmocka_unit_test(test_kernels_vulkan_device__quantizes),
+        cmocka_unit_test(test_kernels_vulkan_device__float_types),
         cmocka_unit_test(test_kernels_vulkan_device__threads),
         cmocka_unit_test(test_kernels_vulkan_device__cache),
     };

@@ -107,6 +107,15 @@ static void test_tools_quantizer__bad_options(void **state) {
         {"{\"choices\":[{\"bits\":17}]}", "bits is 17"},
         {"{\"choices\":[{\"bits\":4.5}]}", "expected a whole number"},
         {"{\"choices\":[{\"bits\":\"8\"}]}", "bits"},
+        {"{\"choices\":[{\"type\":\"float8\"}]}",
+         "type \"float8\" is not known; there are float16, bfloat16"},
+        {"{\"choices\":[{\"type\":\"float16\",\"bits\":8}]}", "bits is 8, but float16 has 16"},
+        {"{\"choices\":[{\"type\":\"bfloat16\",\"scale\":2}]}",
+         "a choice of type bfloat16 takes no other key than bits"},
+        {"{\"choices\":[{\"type\":\"float16\"},{\"type\":\"float16\",\"bits\":16}]}",
+         "the same as env.choices[0] (\"float16\")"},
+        {"{\"target\":\"tflite\",\"choices\":[{\"type\":\"float16\"}]}",
+         "remove env.choices[0] (\"float16\")"},
         {"{\"choices\":[{\"bits\":8,\"scale\":0}]}", "scale is 0"},
         {"{\"choices\":[{\"bits\":8,\"percentile\":50}]}", "percentile is 50"},
         {"{\"choices\":[{\"bits\":8,\"observer\":\"max\"}]}", "observer \"max\" is not known"},
@@ -421,6 +430,35 @@ static void test_tools_quantizer__not_finite(void **state) {
 
 // ---- Saving and loading -----------------------------------------------------------------------
 
+// Float types have no scales: they are there before anything is observed, and nothing is kept of them.
+static void test_tools_quantizer__float_types(void **state) {
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    struct msc_array_list list = {0};
+    (void)state;
+    quantize_case_open(&c, 1, 4);
+    assert_ok(quantize_create(&q, c.g,
+                              "{\"choices\":[{\"type\":\"float16\"},{\"bits\":16,\"type\":"
+                              "\"bfloat16\"},{\"bits\":8}],\"fix\":{\"head.w\":\"bfloat16\","
+                              "\"x:0\":\"float\"}}"));
+    int32_t head = site_of(q, "head.w"), conv = site_of(q, "conv1.w");
+    assert_int_equal(msc_quantizer_quant(q, conv, 0)->type, MSC_DTYPE_F16);
+    assert_int_equal(msc_quantizer_quant(q, conv, 1)->type, MSC_DTYPE_BF16);
+    assert_int_equal(msc_quantizer_quant(q, conv, 1)->bits, 16);
+    assert_null(msc_quantizer_quant(q, conv, 2));
+    assert_int_equal(msc_quantizer_fixed_choice(q, head), 1);
+    assert_null(msc_quantizer_quant(q, site_of(q, "x:0"), 0));
+    assert_ok(msc_quantizer_calibrate(q, c.ev, NULL, NULL));
+    assert_int_equal(msc_quantizer_quant(q, conv, 0)->type, MSC_DTYPE_F16);
+    assert_int_equal(msc_quantizer_quant(q, conv, 2)->n, 4);
+    assert_ok(msc_quantizer_save(q, &list));
+    assert_int_equal(list.n, 2 * 5); // scales and zero points of five sites, one choice each
+    assert_ok(msc_quantizer_load(q, &list));
+    msc_array_list_finish(&list);
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+}
+
 static void test_tools_quantizer__save_and_load(void **state) {
     struct msc_array_list list = {0};
     struct quantize_case c;
@@ -478,6 +516,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_tools_quantizer__schemes),
         cmocka_unit_test(test_tools_quantizer__nudges_off_ties),
         cmocka_unit_test(test_tools_quantizer__not_finite),
+        cmocka_unit_test(test_tools_quantizer__float_types),
         cmocka_unit_test(test_tools_quantizer__save_and_load),
     };
     msc_test_select(argc, argv);

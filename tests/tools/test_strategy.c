@@ -96,20 +96,24 @@ static void test_tools_strategy__save_load_is_exact(void **state) {
     static const int32_t zero = 131;
     struct msc_quant w = per_channel();
     struct msc_quant x = per_tensor(&scale, &zero);
+    struct msc_quant half = msc_quant_of_float(MSC_DTYPE_F16);
     struct msc_strategy *loaded;
     struct fixture f;
     (void)state;
     open_fixture(&f);
     set(&f, &f.by_tensor, "w1", &w);
     set(&f, &f.by_use, "x:0-c-conv2", &x);
+    set(&f, &f.by_tensor, "w2", &half);
     int file = mkstemp(path);
     assert_true(file >= 0);
     close(file);
     assert_ok(msc_strategy_save(f.strategy, f.graph, path));
     assert_ok(msc_strategy_load(&loaded, path));
-    assert_int_equal(msc_strategy_n_edits(loaded), 2);
+    assert_int_equal(msc_strategy_n_edits(loaded), 3);
     assert_true(msc_hash_equal(msc_strategy_hash(loaded), msc_strategy_hash(f.strategy)));
     assert_same(edit_at(&f, loaded, "conv1", 1), &w);
+    assert_same(edit_at(&f, loaded, "conv2", 1), &half);
+    assert_int_equal(edit_at(&f, loaded, "conv2", 1)->type, MSC_DTYPE_F16);
     assert_same(edit_at(&f, loaded, "conv2", 0), &x);
     assert_null(edit_at(&f, loaded, "conv1", 0));
     assert_null(edit_at(&f, loaded, "conv3", 0));
@@ -161,6 +165,9 @@ static void test_tools_strategy__damaged_json(void **state) {
         {EDIT("\"joints\":[3],\"bits\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_"
               "points\":[0]"),
          "joints: expected names"},
+        {EDIT("\"type\":\"float8\""),
+         "edits[0]: type \"float8\" is not known; there are float16, bfloat16"},
+        {EDIT("\"type\":\"float16\",\"axis\":-1"), "axis does not go with type float16"},
         {EDIT("\"bit\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_points\":[0]"),
          "bits"},
     };

@@ -1,9 +1,11 @@
 // Quantised forms of a result, as quantize.comp makes them: q = clamp(rint(x / scale), low, high) +
-// zero as a byte, or (q - zero) * scale as float32. FORMS is their binding, FORM_ROW the place in
-// the row: their number, then for each {first word, is it float32?, scale, zero, low, high}; limits
-// are less the zero point. Needs call.glsl, divide.glsl and 8-bit storage.
+// zero as a byte, or (q - zero) * scale as float32, or float32 rounded to a type of 16 bits. FORMS is
+// their binding, FORM_ROW the place in the row: their number, then for each {first word, kind, scale,
+// zero, low, high}; limits are less the zero point. Needs call.glsl, divide.glsl and 8-bit storage.
 layout(binding = FORMS) writeonly buffer FormBytes { uint8_t form_bytes[]; };
 layout(binding = FORMS) writeonly buffer FormWords { uint form_words[]; };
+
+const uint AS_BYTES = 0, AS_FLOATS = 1, AS_F16 = 2, AS_BF16 = 3; // float16 and bfloat16
 
 uint n_forms() {
     return word(FORM_ROW);
@@ -11,14 +13,14 @@ uint n_forms() {
 
 struct Form {
     uint at; // first word
-    bool is_float;
+    uint kind;
     float scale, low, high;
     int zero;
 };
 
 Form form_of(uint f) {
     uint at = FORM_ROW + 1 + 6 * f;
-    return Form(begin_of(FORMS) + word(at), word(at + 1) != 0, number(at + 2), number(at + 4),
+    return Form(begin_of(FORMS) + word(at), word(at + 1), number(at + 2), number(at + 4),
                 number(at + 5), int(word(at + 3)));
 }
 
@@ -35,12 +37,33 @@ uint restored(Form form, float r) {
     return bits == 0x80000000u ? 0u : bits; // 0 has no sign
 }
 
+// As round_to_f16 and round_to_bf16 of graph/edit.c.
+uint narrowed(Form form, float value) {
+    uint bits = floatBitsToUint(value), sign = bits & 0x80000000u, size = bits & 0x7fffffffu;
+    if (size > 0x7f800000u) {
+        return bits; // NaN
+    }
+    if (form.kind == AS_BF16) {
+        return sign | min((size + 0x7fffu + (size >> 16 & 1u)) >> 16 << 16, 0x7f7f0000u);
+    }
+    if (size < 0x38800000u) { // 2^-14
+        precise float steps = roundEven(uintBitsToFloat(size) * 16777216.0);
+        precise float back = steps * 5.9604644775390625e-8;
+        return sign | floatBitsToUint(back);
+    }
+    return sign | min((size + 0xfffu + (size >> 13 & 1u)) >> 13 << 13, 0x477fe000u);
+}
+
+// The float that a kind other than AS_BYTES stores.
+uint stored(Form form, float value) {
+    return form.kind == AS_FLOATS ? restored(form, rounded(form, value)) : narrowed(form, value);
+}
+
 void write_form(Form form, uint i, float value) {
-    float r = rounded(form, value);
-    if (form.is_float) {
-        form_words[form.at + i] = restored(form, r);
+    if (form.kind != AS_BYTES) {
+        form_words[form.at + i] = stored(form, value);
     } else {
-        form_bytes[4 * form.at + i] = uint8_t(uint(int(r) + form.zero));
+        form_bytes[4 * form.at + i] = uint8_t(uint(int(rounded(form, value)) + form.zero));
     }
 }
 
@@ -48,14 +71,13 @@ void write_form(Form form, uint i, float value) {
 void write_form_quad(Form form, uint i, vec4 values) {
     uint bytes = 0;
     for (uint k = 0; k < 4; k++) {
-        float r = rounded(form, values[k]);
-        if (form.is_float) {
-            form_words[form.at + i + k] = restored(form, r);
+        if (form.kind != AS_BYTES) {
+            form_words[form.at + i + k] = stored(form, values[k]);
         } else {
-            bytes |= (uint(int(r) + form.zero) & 0xffu) << (8 * k);
+            bytes |= (uint(int(rounded(form, values[k])) + form.zero) & 0xffu) << (8 * k);
         }
     }
-    if (!form.is_float) {
+    if (form.kind == AS_BYTES) {
         form_words[form.at + i / 4] = bytes;
     }
 }

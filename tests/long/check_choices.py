@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Checks what a weight or an activation can become, in onnxruntime.
+
+    check_choices.py MSCGYM [MODEL ...]
+
+Small networks are made here, one for each kind of place: convolutions, an embedding, recurrent layers,
+products of activations. For each, a search over one choice at a time is run and its uniform plan exported;
+the exported model in onnxruntime, optimiser off and at its default level, and read back by ourselves, must
+lose as much as the search said, within 1 % or three times the plan's noise. The sizes of the weights stored
+in the exported file must be what size_bytes says.
+Prints a table; exit code 1 when a plan fails. Needs numpy, onnx and onnxruntime.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+LEVELS = {"off": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+          "default": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL}
+# Beside the choice: what is said of weights and activations.
+CHOICES = {"float16": ({"type": "float16"}, {}),
+           "bfloat16": ({"type": "bfloat16"}, {}),
+           "8": ({"bits": 8}, {})}
+SAMPLES = 12
+
+
+def numbers(generator, *shape):
+    return generator.normal(size=shape).astype(numpy.float32)
+
+
+class Network:
+    """A model under construction; initialisers come by name."""
+
+    def __init__(self, seed):
+        self.generator = numpy.random.RandomState(seed)
+        self.nodes, self.initialisers = [], []
+
+    def weight(self, name, *shape, scale=1.0):
+        values = numbers(self.generator, *shape) * numpy.float32(scale)
+        self.initialisers.append(numpy_helper.from_array(values, name))
+        return name
+
+    def constant(self, name, values):
+        self.initialisers.append(numpy_helper.from_array(numpy.array(values), name))
+        return name
+
+    def add(self, op, inputs, output, **attributes):
+        self.nodes.append(helper.make_node(op, inputs, output if isinstance(output, list)
+                                           else [output], name=f"n{len(self.nodes)}", **attributes))
+        return output
+
+    def model(self, inputs, output):
+        graph = helper.make_graph(
+            self.nodes, "small", [helper.make_tensor_value_info(name, kind, shape)
+                                  for name, kind, shape in inputs],
+            [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)], self.initialisers)
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+        made.ir_version = 8
+        return made
+
+
+def convolutions():
+    net = Network(1)
+    x = net.add("Conv", ["x", net.weight("w1", 8, 3, 3, 3, scale=0.3)], "a", pads=[1, 1, 1, 1])
+    x = net.add("Relu", [x], "b")
+    x = net.add("Conv", [x, net.weight("w2", 8, 1, 3, 3, scale=0.4)], "c", pads=[1, 1, 1, 1], group=8)
+    x = net.add("ConvTranspose", [x, net.weight("w3", 8, 6, 2, 2, scale=0.4)], "d", strides=[2, 2])
+    x = net.add("GlobalAveragePool", [x], "e")
+    x = net.add("Flatten", [x], "f")
+    net.add("Gemm", [x, net.weight("w4", 5, 6)], "y", transB=1)
+    feeds = {"x": numbers(net.generator, SAMPLES, 3, 9, 9)}
+    return net.model([("x", TensorProto.FLOAT, ["N", 3, 9, 9])], "y"), feeds
+
+
+NETWORKS = {"convolutions": convolutions}
+
+
+def run(*command):
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        raise RuntimeError(f"{' '.join(command[:3])}: {result.stderr.strip()}")
+    return result.stdout
+
+
+def loss(reference, found):
+    reference, found = reference.astype(numpy.float64), found.astype(numpy.float64)
+    return float(numpy.mean((reference - found) ** 2) / numpy.mean(reference ** 2))
+
+
+def in_peer(path, level, feeds):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = LEVELS[level]
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)[0]
+
+
+def stored_bytes(path):
+    """Of the initialisers that hold weights: those of two or more axes, and what they are scaled by."""
+    bits = {TensorProto.FLOAT: 32, TensorProto.FLOAT16: 16, TensorProto.BFLOAT16: 16,
+            TensorProto.INT8: 8, 22: 4}
+    model = onnx.load(path)
+    held = {i.name: i for i in model.graph.initializer}
+    total = 0
+    for node in model.graph.node:
+        weight = held.get(node.input[0]) if node.op_type in ("DequantizeLinear", "Cast") else None
+        if weight is not None:
+            total += -(-int(numpy.prod(weight.dims)) * bits[weight.data_type] // 8)
+            scales = held[node.input[1]].dims if len(node.input) > 1 else [0]
+            total += 4 * int(numpy.prod(scales))
+    return total
+
+
+class Case:
+    def __init__(self, mscgym, folder, name):
+        self.mscgym, self.folder = mscgym, folder
+        model, self.feeds = NETWORKS[name]()
+        self.path = os.path.join(folder, "model.onnx")
+        onnx.save(model, self.path)
+        self.data = os.path.join(folder, "inputs.npz")
+        numpy.savez(self.data, **self.feeds)
+
+    def run_own(self, model, *more):
+        out = os.path.join(self.folder, "out")
+        inputs = []
+        for name, values in self.feeds.items():
+            numpy.save(os.path.join(self.folder, f"{name}.npy"), values)
+            inputs += ["--input", f"{name}={self.folder}/{name}.npy"]
+        run(self.mscgym, "run", model, *inputs, "--output", out, "--repeat", "0", "--quiet", *more)
+        return numpy.load(os.path.join(out, "y.npy"))
+
+    def search(self, choice, more):
+        env = {"choices": [choice, {"float": True}], **more}
+        config = {"workspace": self.folder, "model": self.path,
+                  "dataset": {"inputs": self.data, "batch": SAMPLES},
+                  "quantize": {"gym": [{"record": "r.jsonl", "env": env,
+                                        "agent": {"type": "random"}, "budget": {"trials": 2}}]}}
+        path = os.path.join(self.folder, "search.json")
+        with open(path, "w") as file:
+            json.dump(config, file)
+        run(self.mscgym, "search", path, "--quiet", "--restart")
+        with open(os.path.join(self.folder, "r.jsonl")) as file:
+            return next(line for line in map(json.loads, file)
+                        if line["kind"] == "trial" and line["id"] == 0)
+
+    def check(self, choice, more):
+        """(passes, columns)"""
+        trial = self.search(choice, more)
+        target, strategy = (os.path.join(self.folder, n) for n in ("q.onnx", "q.json"))
+        record = os.path.join(self.folder, "r.jsonl")
+        run(self.mscgym, "verify", record, "--quiet")
+        noise = json.loads(run(self.mscgym, "export", record, "--trial", "0", "-o", target,
+                               "--save-strategy", strategy, "--quiet", "--json"))["noise"]
+        found, size = trial["metrics"]["distill_loss"], trial["metrics"]["size_bytes"]
+        reference = self.run_own(self.path)
+        moved = {"strategy": self.run_own(self.path, "--strategy", strategy),
+                 "again": self.run_own(target)}
+        moved.update({level: in_peer(target, level, self.feeds) for level in LEVELS})
+        moved = {name: abs(loss(reference, y) - found) / max(found, 1e-30)
+                 for name, y in moved.items()}
+        limits = {name: max(0.01, 3 * noise) for name in moved}
+        limits["strategy"] = 1e-9
+        stored = stored_bytes(target)
+        passes = all(moved[n] <= limits[n] for n in moved) and stored == size and found > 0
+        return passes, [f"{found:.2e}", f"{noise:.0e}", f"{int(size)}", f"{stored}"] + [
+            f"{moved[n]:.0e}" for n in ("strategy", "again", *LEVELS)]
+
+
+def main():
+    mscgym = os.path.abspath(sys.argv[1])
+    failed = False
+    print("| network | choice | loss | noise | size | stored | strategy | again | off | default | |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    for name in sys.argv[2:] or NETWORKS:
+        for label, (choice, more) in CHOICES.items():
+            with tempfile.TemporaryDirectory() as folder:
+                passes, columns = Case(mscgym, folder, name).check(choice, more)
+            failed = failed or not passes
+            print(f"| {name} | {label} | {' | '.join(columns)} | {'' if passes else 'FAILS'} |",
+                  flush=True)
+    sys.exit(int(failed))
+
+
+main()
