@@ -48,6 +48,43 @@ int msc_cpu_axis(const struct msc_joint *joint, const char *key, int n_dims) {
     return axis >= 0 && axis < n_dims ? (int)axis : -1;
 }
 
+static enum msc_reduction_kind reduction_kind(enum msc_op op) {
+    switch (op) {
+    case MSC_OP_MAX:
+    case MSC_OP_GLOBAL_MAX_POOL:
+        return MSC_REDUCTION_MAX;
+    case MSC_OP_MIN:
+        return MSC_REDUCTION_MIN;
+    default:
+        return MSC_REDUCTION_SUM;
+    }
+}
+
+bool msc_cpu_describe_reduction(struct msc_reduction *out, const struct msc_joint *joint,
+                                int n_dims) {
+    enum msc_op op = joint->op;
+    int64_t axes[MSC_MAX_DIMS];
+    bool is_global = op == MSC_OP_GLOBAL_AVG_POOL || op == MSC_OP_GLOBAL_MAX_POOL;
+    out->kind = reduction_kind(op);
+    out->is_mean = op == MSC_OP_MEAN || op == MSC_OP_GLOBAL_AVG_POOL;
+    int n = is_global ? 0 : msc_joint_attr_list(joint, "axis", axes, MSC_MAX_DIMS);
+    for (int i = 0; i < n_dims; i++) {
+        out->is_reduced[i] = n == 0 && (!is_global || i >= 2);
+    }
+    if (is_global) {
+        const char *layout = msc_joint_attr(joint, "layout");
+        return layout && strncmp(layout, "NC", 2) == 0 && n_dims >= 3;
+    }
+    for (int i = 0; i < n && i < MSC_MAX_DIMS; i++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + n_dims : axes[i];
+        if (axis < 0 || axis >= n_dims) {
+            return false;
+        }
+        out->is_reduced[axis] = true;
+    }
+    return n >= 0 && n <= MSC_MAX_DIMS;
+}
+
 bool msc_cpu_same_shape(const struct msc_tensor *a, const struct msc_tensor *b) {
     return a->n_dims == b->n_dims &&
            memcmp(a->dims, b->dims, sizeof(a->dims[0]) * (size_t)a->n_dims) == 0;

@@ -24,6 +24,23 @@ bool msc_cpu_is_f32(const struct msc_graph *g, const struct msc_joint *joint);
 // An axis attribute counted from the front; -1 when absent or out of range.
 int msc_cpu_axis(const struct msc_joint *joint, const char *key, int n_dims);
 
+enum msc_reduction_kind { // as the shader numbers them
+    MSC_REDUCTION_SUM,
+    MSC_REDUCTION_MAX,
+    MSC_REDUCTION_MIN,
+};
+
+// A sum, mean, maximum or minimum over axes, or a global pool.
+struct msc_reduction {
+    enum msc_reduction_kind kind;
+    bool is_mean; // a sum that is divided
+    bool is_reduced[MSC_MAX_DIMS];
+};
+
+// Of a joint whose input has `n_dims`. False when its axes are no parameters, or not these dims'.
+bool msc_cpu_describe_reduction(struct msc_reduction *out, const struct msc_joint *joint,
+                                int n_dims);
+
 bool msc_cpu_same_shape(const struct msc_tensor *a, const struct msc_tensor *b);
 
 // Do both layouts of these dims have the same order of elements?

@@ -4,18 +4,11 @@
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
-#include <string.h>
-
-enum kind {
-    SUM,
-    MAX,
-    MIN,
-};
 
 // Dims of the input in the order of memory, neighbours of one kind joined. `out` strides are 0
 // where the dim is reduced.
 struct kernel {
-    enum kind kind;
+    enum msc_reduction_kind kind;
     int n_dims; // at least 1
     int64_t dims[MSC_MAX_DIMS];
     int64_t out[MSC_MAX_DIMS];
@@ -25,49 +18,17 @@ struct kernel {
 
 // ---- Planning ---------------------------------------------------------------------------------
 
-static bool is_global(enum msc_op op) {
-    return op == MSC_OP_GLOBAL_AVG_POOL || op == MSC_OP_GLOBAL_MAX_POOL;
-}
-
-// Which axes go, and whether they stay with length 1.
-static bool read_axes(bool is_reduced[MSC_MAX_DIMS], bool *keeps, const struct msc_joint *joint,
-                      int n_dims) {
-    int64_t axes[MSC_MAX_DIMS];
-    if (is_global(joint->op)) {
-        const char *layout = msc_joint_attr(joint, "layout");
-        for (int i = 0; i < n_dims; i++) {
-            is_reduced[i] = i >= 2;
-        }
-        *keeps = true;
-        return layout && strncmp(layout, "NC", 2) == 0 && n_dims >= 3;
-    }
-    int n = msc_joint_attr_list(joint, "axis", axes, MSC_MAX_DIMS);
-    if (n < 0 || n > MSC_MAX_DIMS || !msc_joint_attr_bool(joint, "keepdims", keeps)) {
-        return false;
-    }
-    for (int i = 0; i < n_dims; i++) {
-        is_reduced[i] = n == 0;
-    }
-    for (int i = 0; i < n; i++) {
-        int64_t axis = axes[i] < 0 ? axes[i] + n_dims : axes[i];
-        if (axis < 0 || axis >= n_dims) {
-            return false;
-        }
-        is_reduced[axis] = true;
-    }
-    return true;
-}
-
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    bool is_reduced[MSC_MAX_DIMS], keeps;
+    struct msc_reduction r;
     const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
     return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) &&
            !msc_cpu_operand(g, joint, 1) && msc_dims_product(x->n_dims, x->dims) > 0 &&
-           read_axes(is_reduced, &keeps, joint, x->n_dims);
+           msc_cpu_describe_reduction(&r, joint, x->n_dims);
 }
 
 // Axis of the output that an input axis becomes, or -1.
-static void map_axes(int to[MSC_MAX_DIMS], int n_dims, const bool is_reduced[], bool keeps) {
+static void map_axes(int to[MSC_MAX_DIMS], int n_dims, const bool is_reduced[], int n_out) {
+    bool keeps = n_out == n_dims;
     int next = 0;
     for (int i = 0; i < n_dims; i++) {
         to[i] = is_reduced[i] ? -1 : next;
@@ -98,10 +59,10 @@ static void layouts(const struct msc_graph *g, const struct msc_step *step,
     const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
     const struct msc_tensor *y = msc_cpu_output(g, joint);
     int32_t input = step->joints[0].operands[0].index;
-    bool is_reduced[MSC_MAX_DIMS], keeps;
+    struct msc_reduction r;
     int to[MSC_MAX_DIMS];
-    read_axes(is_reduced, &keeps, joint, x->n_dims);
-    map_axes(to, x->n_dims, is_reduced, keeps);
+    msc_cpu_describe_reduction(&r, joint, x->n_dims);
+    map_axes(to, x->n_dims, r.is_reduced, y->n_dims);
     for (int layout = MSC_LAYOUT_PLAIN; layout <= MSC_LAYOUT_LAST; layout++) {
         if (layout == MSC_LAYOUT_LAST && y->n_dims < 3) {
             return;
@@ -135,38 +96,26 @@ static void add_dim(struct kernel *k, int64_t length, int64_t out) {
     k->n_dims++;
 }
 
-static enum kind kind_of(enum msc_op op) {
-    switch (op) {
-    case MSC_OP_MAX:
-    case MSC_OP_GLOBAL_MAX_POOL:
-        return MAX;
-    case MSC_OP_MIN:
-        return MIN;
-    default:
-        return SUM;
-    }
-}
-
 static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
                                const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
     const struct msc_value *y = &plan->values[step->outputs[0]];
-    bool is_reduced[MSC_MAX_DIMS], keeps = false;
+    struct msc_reduction r;
     int to[MSC_MAX_DIMS], at[MSC_MAX_DIMS], axes[MSC_MAX_DIMS];
     int64_t strides[MSC_MAX_DIMS], count = 1;
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
     }
-    read_axes(is_reduced, &keeps, joint, x->n_dims);
-    map_axes(to, x->n_dims, is_reduced, keeps);
+    msc_cpu_describe_reduction(&r, joint, x->n_dims);
+    map_axes(to, x->n_dims, r.is_reduced, y->n_dims);
     msc_cpu_strides(strides, y->n_dims, y->dims, y->layout);
     msc_cpu_positions(at, x->n_dims, x->layout);
     for (int i = 0; i < x->n_dims; i++) {
         axes[at[i]] = i;
-        count *= is_reduced[i] ? x->dims[i] : 1;
+        count *= r.is_reduced[i] ? x->dims[i] : 1;
     }
     for (int i = 0; i < x->n_dims; i++) {
         add_dim(k, x->dims[axes[i]], to[axes[i]] < 0 ? 0 : strides[to[axes[i]]]);
@@ -175,10 +124,9 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
         k->n_dims = 1;
         k->dims[0] = 1;
     }
-    bool is_mean = joint->op == MSC_OP_MEAN || joint->op == MSC_OP_GLOBAL_AVG_POOL;
-    k->kind = kind_of(joint->op);
+    k->kind = r.kind;
     k->n_out = msc_dims_product(y->n_dims, y->dims);
-    k->divisor = is_mean ? (float)count : 1.0f;
+    k->divisor = r.is_mean ? (float)count : 1.0f;
     *out = k;
     return MSC_OK;
 }
@@ -212,9 +160,9 @@ static const struct {
     row_fn run;
     float first;
 } rows[] = {
-    [SUM] = {add_row, 0.0f},
-    [MAX] = {max_row, -INFINITY},
-    [MIN] = {min_row, INFINITY},
+    [MSC_REDUCTION_SUM] = {add_row, 0.0f},
+    [MSC_REDUCTION_MAX] = {max_row, -INFINITY},
+    [MSC_REDUCTION_MIN] = {min_row, INFINITY},
 };
 
 // A sum of whole vectors with four of them under way at a time.
@@ -240,12 +188,12 @@ MSC_SIMD static void sum_lanes(float lanes[LANES], const float x[], int64_t n) {
 }
 
 // The row's own reduction, taken together with *out.
-static void reduce_row(enum kind kind, float *out, const float x[], int64_t n) {
+static void reduce_row(enum msc_reduction_kind kind, float *out, const float x[], int64_t n) {
     float lanes[LANES];
     for (int k = 0; k < LANES; k++) {
         lanes[k] = rows[kind].first;
     }
-    if (kind == SUM) {
+    if (kind == MSC_REDUCTION_SUM) {
         sum_lanes(lanes, x, n);
     } else {
         for (int64_t i = 0; i < n; i += LANES) {

@@ -5,12 +5,6 @@
 
 #include <string.h>
 
-enum kind {
-    SUM,
-    MAX,
-    MIN,
-};
-
 struct kernel {
     struct msc_vk_pipeline *pipeline;
     struct msc_vk_block *dims; // NULL for softmax
@@ -29,45 +23,6 @@ static void release(void *memory, struct msc_vk_backend *b) {
 
 // ---- Reductions -------------------------------------------------------------------------------
 
-static bool is_global(enum msc_op op) {
-    return op == MSC_OP_GLOBAL_AVG_POOL || op == MSC_OP_GLOBAL_MAX_POOL;
-}
-
-static enum kind kind_of(enum msc_op op) {
-    switch (op) {
-    case MSC_OP_MAX:
-    case MSC_OP_GLOBAL_MAX_POOL:
-        return MAX;
-    case MSC_OP_MIN:
-        return MIN;
-    default:
-        return SUM;
-    }
-}
-
-static bool read_axes(bool is_reduced[MSC_MAX_DIMS], const struct msc_joint *joint, int n_dims) {
-    int64_t axes[MSC_MAX_DIMS];
-    if (is_global(joint->op)) {
-        const char *layout = msc_joint_attr(joint, "layout");
-        for (int i = 0; i < n_dims; i++) {
-            is_reduced[i] = i >= 2;
-        }
-        return layout && strncmp(layout, "NC", 2) == 0 && n_dims >= 3;
-    }
-    int n = msc_joint_attr_list(joint, "axis", axes, MSC_MAX_DIMS);
-    for (int i = 0; i < n_dims; i++) {
-        is_reduced[i] = n == 0;
-    }
-    for (int i = 0; i < n; i++) {
-        int64_t axis = axes[i] < 0 ? axes[i] + n_dims : axes[i];
-        if (axis < 0 || axis >= n_dims) {
-            return false;
-        }
-        is_reduced[axis] = true;
-    }
-    return n >= 0;
-}
-
 // Dims that stay in the order in which the output lies, then those that go in the order of axes,
 // which is that of the reference kernel.
 static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const struct msc_plan *plan,
@@ -75,43 +30,43 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const st
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[k->input]];
     struct msc_view y = msc_plan_view(plan, step->outputs[0], NULL);
-    bool is_reduced[MSC_MAX_DIMS];
+    struct msc_reduction r;
     int64_t strides[MSC_MAX_DIMS], physical[MSC_MAX_DIMS], count = 1;
     int axes[MSC_MAX_DIMS], from[MSC_MAX_DIMS], n_out = 0, n = 0;
     int32_t dims[MSC_MAX_DIMS][2] = {{0}};
     if (x->dtype != MSC_DTYPE_F32 || step->n_inputs != 1 ||
-        msc_dims_product(x->n_dims, x->dims) < 1 || !read_axes(is_reduced, joint, x->n_dims)) {
+        msc_dims_product(x->n_dims, x->dims) < 1 ||
+        !msc_cpu_describe_reduction(&r, joint, x->n_dims)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
     }
     bool keeps = y.n_dims == x->n_dims;
     for (int i = 0; i < x->n_dims; i++) {
-        if (keeps || !is_reduced[i]) {
+        if (keeps || !r.is_reduced[i]) {
             from[n_out++] = i;
         }
     }
     msc_cpu_strides(strides, x->n_dims, x->dims, x->layout);
     msc_view_physical(&y, physical, axes);
     for (int i = 0; i < y.n_dims; i++) {
-        if (!is_reduced[from[axes[i]]]) {
+        if (!r.is_reduced[from[axes[i]]]) {
             dims[n][0] = (int32_t)physical[i];
             dims[n++][1] = (int32_t)strides[from[axes[i]]];
         }
     }
     uint32_t n_kept = (uint32_t)n;
     for (int i = 0; i < x->n_dims; i++) {
-        if (is_reduced[i]) {
+        if (r.is_reduced[i]) {
             count *= x->dims[i];
             dims[n][0] = (int32_t)x->dims[i];
             dims[n++][1] = (int32_t)strides[i];
         }
     }
-    bool is_mean = joint->op == MSC_OP_MEAN || joint->op == MSC_OP_GLOBAL_AVG_POOL;
-    float divisor = is_mean ? (float)count : 1.0f;
+    float divisor = r.is_mean ? (float)count : 1.0f;
     k->n = (uint64_t)msc_view_n_elements(&y);
     k->numbers[0] = (uint32_t)count;
     memcpy(&k->numbers[1], &divisor, sizeof(divisor));
-    uint32_t constants[5] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
-                             (uint32_t)kind_of(joint->op), n_kept, (uint32_t)n - n_kept};
+    uint32_t constants[5] = {b->vk->tuning.lanes, !b->vk->divides_exactly, (uint32_t)r.kind, n_kept,
+                             (uint32_t)n - n_kept};
     MSC_TRY(msc_vk_upload_new(b->vk, &k->dims, dims, sizeof(dims)));
     return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_REDUCE, constants, 5);
 }
