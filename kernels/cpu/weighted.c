@@ -132,9 +132,7 @@ static void divide(struct msc_weighted *k, const struct msc_weighted_spec *spec)
 
 // ---- Preparing --------------------------------------------------------------------------------
 
-// A limit that directly follows the result is taken together with it, when nobody else reads the
-// result. Returns the first joint behind.
-static int32_t find_limit(float *low, float *high, const struct msc_step *step) {
+int32_t msc_weighted_limits(float *low, float *high, const struct msc_step *step) {
     *low = -INFINITY;
     *high = INFINITY;
     if (step->n_joints < 2 ||
@@ -164,7 +162,7 @@ static enum msc_status create_ends(struct msc_weighted *k, struct msc_dense_desc
     static const enum msc_ewise_start starts[] = {MSC_EWISE_FLOAT, MSC_EWISE_SUM_F32,
                                                   MSC_EWISE_SUM_I32};
     struct msc_ewise_options options = {.channel_axis = channel_axis, .bias = k->bias};
-    options.first = find_limit(&options.low, &options.high, step);
+    options.first = msc_weighted_limits(&options.low, &options.high, step);
     float_desc->has_clip =
         options.first == 2 && isfinite(options.low) && options.low <= options.high;
     float_desc->low = options.low;

@@ -48,6 +48,10 @@ bool msc_cpu_describe_conv(struct msc_weighted_spec *out, const struct msc_graph
 bool msc_cpu_describe_linear(struct msc_weighted_spec *out, const struct msc_graph *g,
                              const struct msc_joint *joint);
 
+// A relu or clip right behind the anchor is done together with it when nobody else reads the
+// anchor's result. Returns the first joint that is not: 2, or 1 with infinite limits.
+int32_t msc_weighted_limits(float *low, float *high, const struct msc_step *step);
+
 // How a unit divides a step.
 struct msc_weighted_chunks {
     struct msc_dense_desc desc; // of one chunk

@@ -13,7 +13,6 @@
 
 #include "base/alloc.h"
 
-#include <math.h>
 #include <string.h>
 
 // ---- Preparing --------------------------------------------------------------------------------
@@ -26,34 +25,6 @@ static void release(void *memory, struct msc_vk_backend *b) {
         msc_vk_program_destroy(k->ends[1], b);
         msc_free(k);
     }
-}
-
-// A limit right behind the anchor is left to the shader when nobody else reads the anchor's result.
-// Returns the first joint that is not.
-static int32_t fuse_limit(struct msc_vk_weighted *k, const struct msc_step *step) {
-    if (step->n_joints < 2) {
-        return 1;
-    }
-    const struct msc_joint *next = step->joints[1].joint;
-    k->low = 0.0f;
-    k->high = INFINITY;
-    if (next->op == MSC_OP_CLIP) {
-        k->low = -INFINITY;
-        msc_joint_attr_float(next, "min", &k->low);
-        msc_joint_attr_float(next, "max", &k->high);
-    } else if (next->op != MSC_OP_RELU) {
-        return 1;
-    }
-    for (int32_t j = 2; j < step->n_joints; j++) {
-        for (int32_t i = 0; i < step->joints[j].n_operands; i++) {
-            const struct msc_operand *o = &step->joints[j].operands[i];
-            if (o->kind == MSC_OPERAND_INNER && o->index == 0) {
-                return 1;
-            }
-        }
-    }
-    k->has_limits = true;
-    return 2;
 }
 
 static enum msc_status init(struct msc_vk_weighted *k, struct msc_vk_backend *b,
@@ -70,8 +41,10 @@ static enum msc_status init(struct msc_vk_weighted *k, struct msc_vk_backend *b,
     struct msc_ewise_options options = {
         .start = MSC_EWISE_FLOAT, .first = 1, .channel_axis = k->spec.channel_axis};
     MSC_TRY(msc_vk_program_create(&k->ends[0], b, plan, step, &options));
-    options.first = fuse_limit(k, step);
-    msc_vk_gemm_set_limits(k->gemm, k->low, k->high);
+    float low, high;
+    options.first = msc_weighted_limits(&low, &high, step);
+    k->has_limits = options.first == 2;
+    msc_vk_gemm_set_limits(k->gemm, low, high);
     return msc_vk_program_create(&k->ends[1], b, plan, step, &options);
 }
 

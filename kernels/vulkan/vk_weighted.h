@@ -14,7 +14,6 @@ struct msc_vk_weighted {
     const float *bias; // may be NULL
     struct msc_vk_gemm *gemm;
     bool has_limits;
-    float low, high;
     struct msc_vk_program *ends[2]; // behind the anchor, behind the anchor and its limits
 };
 
