@@ -327,14 +327,19 @@ enum msc_status msc_distill_compute_reference(struct msc_distill *d) {
     return finish_reference(d);
 }
 
+static enum msc_status set_reference_name(struct msc_str *name,
+                                          const struct msc_distill_tensor *compared) {
+    msc_str_clear(name);
+    msc_str_printf(name, "reference/%s", compared->name);
+    return msc_str_status(name);
+}
+
 enum msc_status msc_distill_save_reference(const struct msc_distill *d,
                                            struct msc_array_list *list) {
     struct msc_str name = {0};
     enum msc_status status = MSC_OK;
     for (size_t i = 0; status == MSC_OK && i < d->n_compared; i++) {
-        msc_str_clear(&name);
-        msc_str_printf(&name, "reference/%s", d->compared[i].name);
-        status = msc_str_status(&name);
+        status = set_reference_name(&name, &d->compared[i]);
         if (status == MSC_OK) {
             status = msc_array_list_add(list, msc_str_text(&name), d->compared[i].reference);
         }
@@ -359,9 +364,7 @@ enum msc_status msc_distill_load_reference(struct msc_distill *d,
     struct msc_str name = {0};
     enum msc_status status = MSC_OK;
     for (size_t i = 0; status == MSC_OK && i < d->n_compared; i++) {
-        msc_str_clear(&name);
-        msc_str_printf(&name, "reference/%s", d->compared[i].name);
-        status = msc_str_status(&name);
+        status = set_reference_name(&name, &d->compared[i]);
         if (status == MSC_OK) {
             status = load_one(&d->compared[i], msc_array_list_find(list, msc_str_text(&name)));
         }
