@@ -46,9 +46,10 @@ const struct bench_mover bench_movers[] = {
      "pool_size=2,2;strides=2,2", true, 0},
     {"global avg pool 1280 7x7", MSC_OP_GLOBAL_AVG_POOL, 1, 4, {8, 1280, 7, 7}, "", true, 0},
     {"resize nearest x2", MSC_OP_RESIZE, 1, 4, {8, 64, 40, 40},
-     "scales=1,1,2,2;mode=nearest;coordinate_transformation_mode=asymmetric;nearest_mode=floor",
+     "scales=1,1,2,2;method=nearest_neighbor;coordinate_transformation_mode=asymmetric;"
+     "rounding_method=floor",
      true, 0},
-    {"resize linear x2", MSC_OP_RESIZE, 1, 4, {8, 64, 40, 40}, "scales=1,1,2,2;mode=linear", true,
+    {"resize linear x2", MSC_OP_RESIZE, 1, 4, {8, 64, 40, 40}, "scales=1,1,2,2;method=linear", true,
      0},
     {"softmax 320x6625", MSC_OP_SOFTMAX, 1, 2, {320, 6625}, "axis=-1", false, 0},
     {"concat 2x64", MSC_OP_CONCAT, 2, 4, {8, 64, 56, 56}, "axis=1", false, 0},

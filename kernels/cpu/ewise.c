@@ -148,12 +148,13 @@ static void locate(const struct msc_ewise *e, const struct msc_ewise_call *call,
     }
 }
 
-// The longest block from element `at` on that does not cross the last dim but one.
-static struct block next_block(const struct msc_ewise *e, int64_t at, int64_t end) {
+// The longest block from element `at` on that does not cross the last dim but one; of a piece of a
+// row at most `most` elements.
+static struct block next_block(const struct msc_ewise *e, int64_t at, int64_t end, int64_t most) {
     int64_t inner = e->dims[e->n_dims - 1];
     struct block k = {.begin = at, .row = at / inner, .col = at % inner, .rows = 1};
     if (!is_by_rows(e)) {
-        k.cols = inner - k.col < MSC_EWISE_BLOCK ? inner - k.col : MSC_EWISE_BLOCK;
+        k.cols = inner - k.col < most ? inner - k.col : most;
         k.cols = k.cols < end - at ? k.cols : end - at;
         return k;
     }
@@ -183,31 +184,40 @@ bool msc_ewise_is_finish(const struct msc_ewise *e, float *low, float *high) {
     return is;
 }
 
+static bool is_chain(const struct msc_ewise *e) {
+    return e->chain.n_links > 0 && msc_simd_best()->run_chain;
+}
+
+// How a chain makes the first form as it goes; false when it does not.
+static bool makes_bytes(const struct msc_ewise *e, const struct msc_ewise_call *call,
+                        struct msc_simd_bytes *q) {
+    if (!is_chain(e) || call->n_forms == 0 || call->forms[0].view.dtype == MSC_DTYPE_F32) {
+        return false;
+    }
+    *q = msc_simd_bytes_of(call->forms[0].quant);
+    return q->is_corrected;
+}
+
+// q is NULL when the chain makes floats alone.
 static void run_chain(const struct msc_ewise *e, const struct msc_ewise_call *call,
-                      const struct scratch *s, int64_t at, int64_t n, float *out) {
-    struct msc_simd_bytes q;
-    struct msc_simd_run run = {.arrays = s->places, .n = n};
-    int32_t n_made = 0;
-    if (call->n_forms > 0 && call->forms[0].view.dtype != MSC_DTYPE_F32) {
-        q = msc_simd_bytes_of(call->forms[0].quant);
-        n_made = q.is_corrected ? 1 : 0;
-    }
-    if (n_made == 1) {
-        run.q = &q;
-        run.bytes = (uint8_t *)call->forms[0].view.data + at;
-    }
+                      const struct scratch *s, int64_t at, int64_t n, float *out,
+                      const struct msc_simd_bytes *q) {
+    struct msc_simd_run run = {.arrays = s->places, .n = n, .q = q};
+    int32_t n_made = q ? 1 : 0;
+    run.bytes = q ? (uint8_t *)call->forms[0].view.data + at : NULL;
     run.out = call->out || call->n_forms > n_made ? out : NULL;
     msc_simd_best()->run_chain(&e->chain, &run);
     msc_cpu_write_forms(call->forms + n_made, call->n_forms - n_made, at, out, n);
 }
 
 static void run_block(const struct msc_ewise *e, const struct msc_ewise_call *call,
-                      const struct scratch *s, int64_t at, int64_t n) {
+                      const struct scratch *s, int64_t at, int64_t n,
+                      const struct msc_simd_bytes *q) {
     float *out = call->out ? call->out + (at - call->begin)
                            : s->blocks + (size_t)(e->n_registers + e->n_buffers) *
                                              (block_bytes(e) / sizeof(float));
-    if (e->chain.n_links > 0 && msc_simd_best()->run_chain) {
-        run_chain(e, call, s, at, n, out);
+    if (is_chain(e)) {
+        run_chain(e, call, s, at, n, out, q);
         return;
     }
     s->places[e->n_operands + e->n_registers] = out;
@@ -215,6 +225,24 @@ static void run_block(const struct msc_ewise *e, const struct msc_ewise_call *ca
         run_instr(&e->instrs[i], s, n);
     }
     msc_cpu_write_forms(call->forms, call->n_forms, at, out, n);
+}
+
+// Can all elements be one block? No operand and no result between two instructions is held in memory
+// of a block's size.
+static bool needs_no_blocks(const struct msc_ewise *e, const struct msc_ewise_call *call,
+                            int32_t n_made) {
+    bool has_chain = is_chain(e) && e->chain.links[0].op == MSC_SIMD_LOAD;
+    if (e->n_dims > 1 || call->n_forms > n_made || (!has_chain && e->n_instrs > 1)) {
+        return false;
+    }
+    for (int32_t i = 0; i < e->n_operands; i++) {
+        // A chain holds numbers itself.
+        bool is_number = has_chain && e->operands[i].mode == MSC_EWISE_READY;
+        if (e->operands[i].mode != MSC_EWISE_DIRECT && !is_number) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void msc_ewise_run(const struct msc_ewise *e, const struct msc_ewise_call *call) {
@@ -232,11 +260,14 @@ void msc_ewise_run(const struct msc_ewise *e, const struct msc_ewise_call *call)
     for (int32_t i = 0; i < e->n_buffers; i++) {
         s.origins[i] = NULL;
     }
+    struct msc_simd_bytes q;
+    bool has_bytes = makes_bytes(e, call, &q);
+    int64_t most = needs_no_blocks(e, call, has_bytes ? 1 : 0) ? INT64_MAX : MSC_EWISE_BLOCK;
     for (int64_t at = call->begin; at < call->end;) {
-        struct block k = next_block(e, at, call->end);
+        struct block k = next_block(e, at, call->end, most);
         int64_t n = k.rows * k.cols;
         locate(e, call, &k, &s);
-        run_block(e, call, &s, at, n);
+        run_block(e, call, &s, at, n, has_bytes ? &q : NULL);
         at += n;
     }
 }

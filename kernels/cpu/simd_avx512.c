@@ -1,35 +1,7 @@
 // AVX-512 with the integer instructions of Cascade Lake, Zen 4 and later.
-#include "kernels/cpu/simd.h"
-
-#include <immintrin.h>
-
-#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#include "kernels/cpu/simd_avx512.h"
 
 // ---- Quantising -------------------------------------------------------------------------------
-
-struct bytes {
-    __m512 scale, reciprocal, low, high;
-    __m512i zero_point;
-};
-
-AVX512 static struct bytes load_bytes(const struct msc_simd_bytes *q) {
-    return (struct bytes){_mm512_set1_ps(q->scale), _mm512_set1_ps(q->reciprocal),
-                          _mm512_set1_ps(q->x_low), _mm512_set1_ps(q->x_high),
-                          // What the sum that rounds leaves in the upper bits goes with it.
-                          _mm512_set1_epi32(q->zero_point - 0x4b400000)};
-}
-
-// The integers of 16 numbers. Where an operand is NaN the second one is the result.
-AVX512 static inline __m512i to_integers(__m512 y, const struct bytes *q) {
-    y = _mm512_max_ps(y, q->low);
-    y = _mm512_min_ps(y, q->high);
-    __m512 quotient = _mm512_mul_ps(y, q->reciprocal);
-    __m512 rest = _mm512_fnmadd_ps(quotient, q->scale, y);
-    quotient = _mm512_fmadd_ps(rest, q->reciprocal, quotient);
-    // Adding 1.5 * 2^23 rounds to even; the integer is then the lower bits.
-    __m512 rounded = _mm512_add_ps(quotient, _mm512_set1_ps(0x1.8p23f));
-    return _mm512_add_epi32(_mm512_castps_si512(rounded), q->zero_point);
-}
 
 AVX512 static void quantize(uint8_t out[], const float x[], int64_t n,
                             const struct msc_simd_bytes *q) {
@@ -39,6 +11,13 @@ AVX512 static void quantize(uint8_t out[], const float x[], int64_t n,
     }
     struct bytes b = load_bytes(q);
     int64_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        __m512 y[4];
+        for (int k = 0; k < 4; k++) {
+            y[k] = _mm512_loadu_ps(x + i + 16 * k);
+        }
+        _mm512_storeu_si512(out + i, to_bytes(y, &b));
+    }
     for (; i + 16 <= n; i += 16) {
         __m512i y = to_integers(_mm512_loadu_ps(x + i), &b);
         _mm_storeu_si128((__m128i *)(void *)(out + i), _mm512_cvtepi32_epi8(y));
@@ -51,20 +30,6 @@ AVX512 static void quantize(uint8_t out[], const float x[], int64_t n,
 }
 
 // ---- Sums -------------------------------------------------------------------------------------
-
-AVX512 static inline __m512 finish_sums(__m512i sum, const struct msc_simd_finish *f, int64_t i,
-                                        __mmask16 mask) {
-    __m512i offset = _mm512_maskz_loadu_epi32(mask, f->offsets + i);
-    __m512 y = _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, offset));
-    y = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, f->scales + i), y);
-    y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(mask, f->bias + i));
-    y = _mm512_max_ps(_mm512_set1_ps(f->low), y);
-    return _mm512_min_ps(_mm512_set1_ps(f->high), y);
-}
-
-AVX512 static inline __m512 finish_16(const struct msc_simd_finish *f, int64_t i, __mmask16 mask) {
-    return finish_sums(_mm512_maskz_loadu_epi32(mask, f->sums + i), f, i, mask);
-}
 
 AVX512 static void finish(float out[], const struct msc_simd_finish *f, int64_t n) {
     const struct msc_simd_finish own = *f;
@@ -151,14 +116,11 @@ AVX512 static inline void store_block(int32_t sums[], struct sums s, __mmask64 m
 
 AVX512 static inline __m512i quantize_block(struct sums s, const struct msc_simd_finish *f,
                                             int64_t at, __mmask64 mask, const struct bytes *b) {
-    __m128i y[4];
+    __m512 y[4];
     for (int k = 0; k < 4; k++) {
-        __m512 x = finish_sums(s.part[k], f, at + 16 * k, (__mmask16)(mask >> 16 * k));
-        y[k] = _mm512_cvtepi32_epi8(to_integers(x, b));
+        y[k] = finish_sums(s.part[k], f, at + 16 * k, (__mmask16)(mask >> 16 * k));
     }
-    __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(y[0]), y[1], 1);
-    __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(y[2]), y[3], 1);
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    return to_bytes(y, b);
 }
 
 static const __mmask64 all = ~(__mmask64)0;
@@ -228,170 +190,6 @@ AVX512 static void largest(uint8_t out[], const uint8_t x[], const int64_t offse
     }
 }
 
-// ---- Chains -----------------------------------------------------------------------------------
-
-// A tile of vectors goes through all links; the last, of one vector, may be a part of it.
-enum { LANES = 16, TILE = 4 };
-
-#define INLINE static inline __attribute__((always_inline))
-
-AVX512 INLINE __m512 load_part(const float *array, int64_t i, __mmask16 mask) {
-    return mask == 0xffff ? _mm512_loadu_ps(array + i) : _mm512_maskz_loadu_ps(mask, array + i);
-}
-
-AVX512 INLINE void store_part(float *array, __m512 y, __mmask16 mask) {
-    if (mask == 0xffff) {
-        _mm512_storeu_ps(array, y);
-    } else {
-        _mm512_mask_storeu_ps(array, mask, y);
-    }
-}
-
-AVX512 INLINE void store_bytes(uint8_t *array, __m128i bytes, __mmask16 mask) {
-    if (mask == 0xffff) {
-        _mm_storeu_si128((__m128i *)(void *)array, bytes);
-    } else {
-        _mm_mask_storeu_epi8(array, mask, bytes);
-    }
-}
-
-AVX512 INLINE __m512 clip(__m512 y, __m512 low, __m512 high) {
-    return _mm512_min_ps(high, _mm512_max_ps(low, y));
-}
-
-AVX512 INLINE __m512 hard_swish(__m512 x) {
-    __m512 y = _mm512_mul_ps(_mm512_set1_ps(1.0f / 6.0f), x);
-    y = _mm512_add_ps(y, _mm512_set1_ps(0.5f));
-    return _mm512_mul_ps(x, clip(y, _mm512_setzero_ps(), _mm512_set1_ps(1.0f)));
-}
-
-static struct msc_simd_finish finish_of(const struct msc_simd_link *link,
-                                        const float *const *arrays) {
-    return (struct msc_simd_finish){
-        .sums = (const int32_t *)(const void *)arrays[link->operands[0]],
-        .scales = arrays[link->operands[1]],
-        .bias = arrays[link->operands[2]],
-        .offsets = (const int32_t *)(const void *)arrays[link->operands[3]],
-        .low = link->p[0],
-        .high = link->p[1]};
-}
-
-// The first link.
-AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_link *link,
-                              const struct msc_simd_run *run, int64_t i, __mmask16 mask) {
-    const float *const *arrays = run->arrays;
-    if (link->op == MSC_SIMD_LOAD) {
-        for (int k = 0; k < n; k++) {
-            y[k] = load_part(arrays[link->operands[0]], i + LANES * k, mask);
-        }
-        return;
-    }
-    const struct msc_simd_finish f = finish_of(link, arrays);
-    for (int k = 0; k < n; k++) {
-        y[k] = finish_16(&f, i + LANES * k, mask);
-    }
-}
-
-#define EACH(expression)                                                                           \
-    for (int k = 0; k < n; k++) {                                                                  \
-        y[k] = (expression);                                                                       \
-    }                                                                                              \
-    break
-
-AVX512 INLINE void run_link(__m512 y[], __m512 saved[], int n, const struct msc_simd_link *link,
-                            const float *const *arrays, int64_t i, __mmask16 mask) {
-    const float *array = arrays[link->operands[0]];
-    __m512 p = _mm512_set1_ps(link->p[0]), p1 = _mm512_set1_ps(link->p[1]);
-    switch (link->op) {
-    case MSC_SIMD_LOAD:
-    case MSC_SIMD_FINISH:
-        break;
-    case MSC_SIMD_SAVE:
-        for (int k = 0; k < n; k++) {
-            saved[k] = y[k];
-        }
-        break;
-    case MSC_SIMD_ADD:
-        EACH(_mm512_add_ps(y[k], load_part(array, i + LANES * k, mask)));
-    case MSC_SIMD_SUBTRACT:
-        EACH(_mm512_sub_ps(y[k], load_part(array, i + LANES * k, mask)));
-    case MSC_SIMD_MULTIPLY:
-        EACH(_mm512_mul_ps(y[k], load_part(array, i + LANES * k, mask)));
-    case MSC_SIMD_DIVIDE:
-        EACH(_mm512_div_ps(y[k], load_part(array, i + LANES * k, mask)));
-    case MSC_SIMD_ADD_NUMBER:
-        EACH(_mm512_add_ps(y[k], p));
-    case MSC_SIMD_SUBTRACT_NUMBER:
-        EACH(_mm512_sub_ps(y[k], p));
-    case MSC_SIMD_MULTIPLY_NUMBER:
-        EACH(_mm512_mul_ps(y[k], p));
-    case MSC_SIMD_DIVIDE_NUMBER:
-        EACH(_mm512_div_ps(y[k], p));
-    case MSC_SIMD_ADD_SAVED:
-        EACH(_mm512_add_ps(y[k], saved[k]));
-    case MSC_SIMD_MULTIPLY_SAVED:
-        EACH(_mm512_mul_ps(y[k], saved[k]));
-    case MSC_SIMD_RELU:
-        EACH(_mm512_max_ps(_mm512_setzero_ps(), y[k]));
-    case MSC_SIMD_CLIP:
-        EACH(clip(y[k], p, p1));
-    case MSC_SIMD_HARD_SWISH:
-        EACH(hard_swish(y[k]));
-    }
-}
-
-AVX512 INLINE void run_tile(int n, const struct msc_simd_chain *chain,
-                            const struct msc_simd_run *run, const struct bytes *b, int64_t i,
-                            __mmask16 mask) {
-    __m512 y[TILE], saved[TILE];
-    begin_tile(y, n, &chain->links[0], run, i, mask);
-    for (int k = 0; k < n; k++) {
-        saved[k] = y[k];
-    }
-    for (int32_t l = 1; l < chain->n_links; l++) {
-        run_link(y, saved, n, &chain->links[l], run->arrays, i, mask);
-    }
-    for (int k = 0; run->out && k < n; k++) {
-        store_part(run->out + i + LANES * k, y[k], mask);
-    }
-    for (int k = 0; run->bytes && k < n; k++) {
-        store_bytes(run->bytes + i + LANES * k, _mm512_cvtepi32_epi8(to_integers(y[k], b)), mask);
-    }
-}
-
-// Sums to bytes and nothing else: most chains.
-AVX512 static void finish_bytes(uint8_t out[], const struct msc_simd_finish *f, int64_t n,
-                                const struct bytes *b) {
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        __m512i y = to_integers(finish_16(f, i, 0xffff), b);
-        _mm_storeu_si128((__m128i *)(void *)(out + i), _mm512_cvtepi32_epi8(y));
-    }
-    if (i < n) {
-        __mmask16 mask = (__mmask16)((1u << (n - i)) - 1);
-        store_bytes(out + i, _mm512_cvtepi32_epi8(to_integers(finish_16(f, i, mask), b)), mask);
-    }
-}
-
-AVX512 static void run_chain(const struct msc_simd_chain *chain, const struct msc_simd_run *run) {
-    static const struct msc_simd_bytes none = {.scale = 1.0f};
-    struct bytes b = load_bytes(run->bytes ? run->q : &none);
-    if (chain->n_links == 1 && chain->links[0].op == MSC_SIMD_FINISH && !run->out) {
-        struct msc_simd_finish f = finish_of(&chain->links[0], run->arrays);
-        finish_bytes(run->bytes, &f, run->n, &b);
-        return;
-    }
-    int64_t i = 0;
-    for (; i + TILE * LANES <= run->n; i += TILE * LANES) {
-        run_tile(TILE, chain, run, &b, i, 0xffff);
-    }
-    for (; i < run->n; i += LANES) {
-        int64_t left = run->n - i;
-        run_tile(1, chain, run, &b, i,
-                 left < LANES ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff);
-    }
-}
-
 // ---- Tables -----------------------------------------------------------------------------------
 
 static const struct msc_simd avx512_vnni = {
@@ -401,7 +199,7 @@ static const struct msc_simd avx512_vnni = {
     .add_taps = add_taps,
     .add_taps_quantize = add_taps_quantize,
     .largest = largest,
-    .run_chain = run_chain,
+    .run_chain = msc_simd__run_chain,
 };
 
 const struct msc_simd *msc_simd_best(void) {

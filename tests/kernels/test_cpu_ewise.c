@@ -134,6 +134,42 @@ static void test_kernels_cpu_ewise__binary(void **state) {
     }
 }
 
+// Chains of one and two operations over runs that no block or vector divides.
+static void test_kernels_cpu_ewise__runs(void **state) {
+    static const enum msc_op ops[] = {MSC_OP_ADD, MSC_OP_SUBTRACT, MSC_OP_MULTIPLY, MSC_OP_DIVIDE};
+    static const struct {
+        enum msc_op op;
+        const char *attributes;
+    } behind[] = {{MSC_OP_IDENTITY, ""},
+                  {MSC_OP_RELU, ""},
+                  {MSC_OP_CLIP, "min=-0.5;max=0.75"},
+                  {MSC_OP_HARD_SWISH, ""}};
+    static const int64_t lengths[] = {1, 15, 63, 64, 65, 1023, 1025, 5003};
+    static const float number = 0.7f;
+    (void)state;
+    for (int i = 0; i < 8 * 4 * 4 * 3; i++) {
+        struct cpu_case c;
+        cpu_case_init(&c, (uint64_t)i);
+        int64_t n = lengths[i % 8];
+        int kind = i / 8 % 3, last = i / 24 % 4;
+        int32_t y, x = cpu_input(&c, "", 1, DIMS(n));
+        ((float *)msc_array_data(c.inputs[0]))[n / 2] = NAN;
+        if (kind == 0) {
+            y = binary(&c, ops[i / 96], x, cpu_input(&c, "", 1, DIMS(n)));
+        } else if (kind == 1) {
+            y = binary(&c, ops[i / 96], x, cpu_constant(&c, 0, NULL, &number));
+        } else {
+            y = x;
+        }
+        if (kind == 2 || last > 0) {
+            y = unary(&c, behind[last].op, y, behind[last].attributes);
+        }
+        cpu_case_finish_graph(&c, y);
+        cpu_check_equal(&c);
+        cpu_case_finish(&c);
+    }
+}
+
 static void test_kernels_cpu_ewise__fixed_powers(void **state) {
     static const float exponents[] = {2.0f, 3.0f, 0.5f, 1.0f, -1.0f, 2.5f, 0.0f};
     static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -1.0f, 1e-40f};
@@ -230,6 +266,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_ewise__unary),
         cmocka_unit_test(test_kernels_cpu_ewise__broadcast),
         cmocka_unit_test(test_kernels_cpu_ewise__binary),
+        cmocka_unit_test(test_kernels_cpu_ewise__runs),
         cmocka_unit_test(test_kernels_cpu_ewise__fixed_powers),
         cmocka_unit_test(test_kernels_cpu_ewise__chain),
         cmocka_unit_test(test_kernels_cpu_ewise__batch_norm),

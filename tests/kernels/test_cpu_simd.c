@@ -36,6 +36,14 @@ static struct msc_quant quant_of(const float *scale, const int32_t *zero_point, 
                               .zero_points = zero_point};
 }
 
+// Few bits anywhere in the range of bytes, with zero in it.
+static void narrow(struct msc_quant *q, int32_t *zero_point, struct msc_rng *rng) {
+    int32_t width = (int32_t)msc_rng_below(rng, 127) + 1;
+    q->low += (int32_t)msc_rng_below(rng, (uint32_t)(255 - width));
+    q->high = q->low + width;
+    *zero_point = q->low + (int32_t)msc_rng_below(rng, (uint32_t)width + 1);
+}
+
 static void test_kernels_cpu_simd__quantize(void **state) {
     (void)state;
     static const float powers[] = {1.0f, 1e-3f, 300.0f, 1e-25f, 1e-40f, 1e25f, 1e37f};
@@ -47,6 +55,9 @@ static void test_kernels_cpu_simd__quantize(void **state) {
         bool is_signed = round % 2 == 1;
         int32_t zero_point = is_signed ? 0 : (int32_t)msc_rng_below(&rng, 256);
         struct msc_quant q = quant_of(&scale, &zero_point, is_signed);
+        if (round % 3 == 0) {
+            narrow(&q, &zero_point, &rng);
+        }
         struct msc_simd_bytes bytes = msc_simd_bytes_of(&q);
         int n = N - round % 40;
         set_numbers(x, &rng, &q);

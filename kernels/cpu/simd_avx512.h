@@ -1,0 +1,87 @@
+// What the files of AVX-512 share; nobody else includes this.
+#ifndef MSC_KERNELS_CPU_SIMD_AVX512_H
+#define MSC_KERNELS_CPU_SIMD_AVX512_H
+
+#include "kernels/cpu/simd.h"
+
+#include <immintrin.h>
+
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define INLINE static inline __attribute__((always_inline))
+
+// ---- Quantising -------------------------------------------------------------------------------
+
+struct bytes {
+    __m512 scale, reciprocal, low, high;
+    __m512i zero_point;
+    // Of 64 bytes at once: as int8, 128 lower where they are uint8.
+    __m512i shift, least, most, flip;
+};
+
+AVX512 INLINE struct bytes load_bytes(const struct msc_simd_bytes *q) {
+    int32_t low = (int32_t)q->low + q->zero_point, high = (int32_t)q->high + q->zero_point;
+    int32_t below = high > 127 ? 128 : 0;
+    return (struct bytes){_mm512_set1_ps(q->scale), _mm512_set1_ps(q->reciprocal),
+                          _mm512_set1_ps(q->x_low), _mm512_set1_ps(q->x_high),
+                          // What the sum that rounds leaves in the upper bits goes with it.
+                          _mm512_set1_epi32(q->zero_point - 0x4b400000),
+                          _mm512_set1_epi16((short)(q->zero_point - below)),
+                          _mm512_set1_epi8((char)(low - below)),
+                          _mm512_set1_epi8((char)(high - below)), _mm512_set1_epi8((char)below)};
+}
+
+// y / scale of 16 numbers, limited. Where an operand is NaN the second one is the result.
+AVX512 INLINE __m512 to_quotients(__m512 y, const struct bytes *q) {
+    y = _mm512_max_ps(y, q->low);
+    y = _mm512_min_ps(y, q->high);
+    __m512 quotient = _mm512_mul_ps(y, q->reciprocal);
+    __m512 rest = _mm512_fnmadd_ps(quotient, q->scale, y);
+    return _mm512_fmadd_ps(rest, q->reciprocal, quotient);
+}
+
+// The integers of 16 numbers, as bytes in the lowest of each.
+AVX512 INLINE __m512i to_integers(__m512 y, const struct bytes *q) {
+    // Adding 1.5 * 2^23 rounds to even; the integer is then the lower bits.
+    __m512 rounded = _mm512_add_ps(to_quotients(y, q), _mm512_set1_ps(0x1.8p23f));
+    return _mm512_add_epi32(_mm512_castps_si512(rounded), q->zero_point);
+}
+
+// The bytes of 64 numbers. Limited as integers, of which the least stands for NaN as well; only what
+// is too large for one is limited before.
+AVX512 INLINE __m512i to_bytes(const __m512 y[4], const struct bytes *q) {
+    __m512i x[4];
+    for (int k = 0; k < 4; k++) {
+        __m512 limited = _mm512_min_ps(q->high, y[k]);
+        __m512 quotient = _mm512_mul_ps(limited, q->reciprocal);
+        __m512 rest = _mm512_fnmadd_ps(quotient, q->scale, limited);
+        x[k] = _mm512_cvtps_epi32(_mm512_fmadd_ps(rest, q->reciprocal, quotient));
+    }
+    __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(x[0], x[1]), q->shift);
+    __m512i b = _mm512_adds_epi16(_mm512_packs_epi32(x[2], x[3]), q->shift);
+    __m512i bytes = _mm512_packs_epi16(a, b); // every 16 have four of each vector
+    bytes = _mm512_min_epi8(_mm512_max_epi8(bytes, q->least), q->most);
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(order, _mm512_xor_si512(bytes, q->flip));
+}
+
+// ---- Sums -------------------------------------------------------------------------------------
+
+AVX512 INLINE __m512 finish_sums(__m512i sum, const struct msc_simd_finish *f, int64_t i,
+                                 __mmask16 mask) {
+    __m512i offset = _mm512_maskz_loadu_epi32(mask, f->offsets + i);
+    __m512 y = _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, offset));
+    y = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, f->scales + i), y);
+    y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(mask, f->bias + i));
+    y = _mm512_max_ps(_mm512_set1_ps(f->low), y);
+    return _mm512_min_ps(_mm512_set1_ps(f->high), y);
+}
+
+AVX512 INLINE __m512 finish_16(const struct msc_simd_finish *f, int64_t i, __mmask16 mask) {
+    return finish_sums(_mm512_maskz_loadu_epi32(mask, f->sums + i), f, i, mask);
+}
+
+// ---- simd_avx512_chain.c ----------------------------------------------------------------------
+
+void msc_simd__run_chain(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
+
+#endif

@@ -1,0 +1,238 @@
+// Chains of element-wise operations in registers.
+#include "kernels/cpu/simd_avx512.h"
+
+// A tile of vectors goes through all links; the last, of one vector, may be a part of it.
+enum { LANES = 16, TILE = 8, HALF = 4 };
+
+AVX512 INLINE __m512 load_part(const float *array, int64_t i, __mmask16 mask) {
+    return mask == 0xffff ? _mm512_loadu_ps(array + i) : _mm512_maskz_loadu_ps(mask, array + i);
+}
+
+AVX512 INLINE __m512 clip(__m512 y, __m512 low, __m512 high) {
+    return _mm512_min_ps(high, _mm512_max_ps(low, y));
+}
+
+AVX512 INLINE __m512 relu(__m512 y) {
+    return _mm512_max_ps(_mm512_setzero_ps(), y);
+}
+
+AVX512 INLINE __m512 hard_swish(__m512 x) {
+    __m512 y = _mm512_mul_ps(_mm512_set1_ps(1.0f / 6.0f), x);
+    y = _mm512_add_ps(y, _mm512_set1_ps(0.5f));
+    return _mm512_mul_ps(x, clip(y, _mm512_setzero_ps(), _mm512_set1_ps(1.0f)));
+}
+
+// n vectors where they belong; n is 1 or a multiple of HALF.
+AVX512 INLINE void store_tile(const struct msc_simd_run *run, const struct bytes *b,
+                              const __m512 y[], int n, int64_t i, __mmask16 mask) {
+    for (int k = 0; run->out && k < n; k++) {
+        if (mask == 0xffff) {
+            _mm512_storeu_ps(run->out + i + LANES * k, y[k]);
+        } else {
+            _mm512_mask_storeu_ps(run->out + i, mask, y[0]);
+        }
+    }
+    if (!run->bytes) {
+        return;
+    }
+    if (n == 1) {
+        _mm512_mask_cvtepi32_storeu_epi8(run->bytes + i, mask, to_integers(y[0], b));
+        return;
+    }
+    for (int k = 0; k < n; k += HALF) {
+        _mm512_storeu_si512(run->bytes + i + LANES * k, to_bytes(y + k, b));
+    }
+}
+
+// ---- Any chain --------------------------------------------------------------------------------
+
+static struct msc_simd_finish finish_of(const struct msc_simd_link *link,
+                                        const float *const *arrays) {
+    return (struct msc_simd_finish){
+        .sums = (const int32_t *)(const void *)arrays[link->operands[0]],
+        .scales = arrays[link->operands[1]],
+        .bias = arrays[link->operands[2]],
+        .offsets = (const int32_t *)(const void *)arrays[link->operands[3]],
+        .low = link->p[0],
+        .high = link->p[1]};
+}
+
+// The first link.
+AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_link *link,
+                              const struct msc_simd_run *run, int64_t i, __mmask16 mask) {
+    const float *const *arrays = run->arrays;
+    if (link->op == MSC_SIMD_LOAD) {
+        for (int k = 0; k < n; k++) {
+            y[k] = load_part(arrays[link->operands[0]], i + LANES * k, mask);
+        }
+        return;
+    }
+    const struct msc_simd_finish f = finish_of(link, arrays);
+    for (int k = 0; k < n; k++) {
+        y[k] = finish_16(&f, i + LANES * k, mask);
+    }
+}
+
+#define ARRAY(k) load_part(arrays[link->operands[0]], i + LANES * (k), mask)
+#define NUMBER(k) _mm512_set1_ps(link->p[k])
+#define EACH(expression)                                                                           \
+    for (int k = 0; k < n; k++) {                                                                  \
+        y[k] = (expression);                                                                       \
+    }                                                                                              \
+    break
+
+AVX512 INLINE void run_link(__m512 y[], __m512 saved[], int n, const struct msc_simd_link *link,
+                            const float *const *arrays, int64_t i, __mmask16 mask) {
+    switch (link->op) {
+    case MSC_SIMD_LOAD:
+    case MSC_SIMD_FINISH:
+        break;
+    case MSC_SIMD_SAVE:
+        for (int k = 0; k < n; k++) {
+            saved[k] = y[k];
+        }
+        break;
+    case MSC_SIMD_ADD:
+        EACH(_mm512_add_ps(y[k], ARRAY(k)));
+    case MSC_SIMD_SUBTRACT:
+        EACH(_mm512_sub_ps(y[k], ARRAY(k)));
+    case MSC_SIMD_MULTIPLY:
+        EACH(_mm512_mul_ps(y[k], ARRAY(k)));
+    case MSC_SIMD_DIVIDE:
+        EACH(_mm512_div_ps(y[k], ARRAY(k)));
+    case MSC_SIMD_ADD_NUMBER:
+        EACH(_mm512_add_ps(y[k], NUMBER(0)));
+    case MSC_SIMD_SUBTRACT_NUMBER:
+        EACH(_mm512_sub_ps(y[k], NUMBER(0)));
+    case MSC_SIMD_MULTIPLY_NUMBER:
+        EACH(_mm512_mul_ps(y[k], NUMBER(0)));
+    case MSC_SIMD_DIVIDE_NUMBER:
+        EACH(_mm512_div_ps(y[k], NUMBER(0)));
+    case MSC_SIMD_ADD_SAVED:
+        EACH(_mm512_add_ps(y[k], saved[k]));
+    case MSC_SIMD_MULTIPLY_SAVED:
+        EACH(_mm512_mul_ps(y[k], saved[k]));
+    case MSC_SIMD_RELU:
+        EACH(relu(y[k]));
+    case MSC_SIMD_CLIP:
+        EACH(clip(y[k], NUMBER(0), NUMBER(1)));
+    case MSC_SIMD_HARD_SWISH:
+        EACH(hard_swish(y[k]));
+    }
+}
+
+AVX512 INLINE void run_tile(int n, const struct msc_simd_chain *chain,
+                            const struct msc_simd_run *run, const struct bytes *b, int64_t i,
+                            __mmask16 mask) {
+    __m512 y[TILE], saved[TILE];
+    begin_tile(y, n, &chain->links[0], run, i, mask);
+    for (int k = 0; k < n; k++) {
+        saved[k] = y[k];
+    }
+    for (int32_t l = 1; l < chain->n_links; l++) {
+        run_link(y, saved, n, &chain->links[l], run->arrays, i, mask);
+    }
+    store_tile(run, b, y, n, i, mask);
+}
+
+// From element i on.
+AVX512 static void run_tiles(const struct msc_simd_chain *chain, const struct msc_simd_run *run,
+                             const struct bytes *b, int64_t i) {
+    for (; i + TILE * LANES <= run->n; i += TILE * LANES) {
+        run_tile(TILE, chain, run, b, i, 0xffff);
+    }
+    for (; i < run->n; i += LANES) {
+        int64_t left = run->n - i;
+        run_tile(1, chain, run, b, i,
+                 left < LANES ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff);
+    }
+}
+
+// ---- Short chains -----------------------------------------------------------------------------
+
+// Whole tiles of a chain that is one operation on one array, and maybe another array or a number.
+// They return how many elements they have made.
+#define TILES(expression)                                                                          \
+    for (; i + HALF * LANES <= run->n; i += HALF * LANES) {                                        \
+        __m512 y[HALF];                                                                            \
+        for (int k = 0; k < HALF; k++) {                                                           \
+            __m512 a = _mm512_loadu_ps(x + i + LANES * k);                                         \
+            y[k] = (expression);                                                                   \
+        }                                                                                          \
+        store_tile(run, b, y, HALF, i, 0xffff);                                                    \
+    }                                                                                              \
+    return i
+
+AVX512 INLINE int64_t run_one(const struct msc_simd_link *link, const struct msc_simd_run *run,
+                              const struct bytes *b, const float *x) {
+    const float *other = run->arrays[link->operands[0]];
+    __m512 p = _mm512_set1_ps(link->p[0]), p1 = _mm512_set1_ps(link->p[1]);
+    int64_t i = 0;
+#define OTHER _mm512_loadu_ps(other + i + LANES * k)
+    switch (link->op) {
+    case MSC_SIMD_ADD:
+        TILES(_mm512_add_ps(a, OTHER));
+    case MSC_SIMD_SUBTRACT:
+        TILES(_mm512_sub_ps(a, OTHER));
+    case MSC_SIMD_MULTIPLY:
+        TILES(_mm512_mul_ps(a, OTHER));
+    case MSC_SIMD_ADD_NUMBER:
+        TILES(_mm512_add_ps(a, p));
+    case MSC_SIMD_SUBTRACT_NUMBER:
+        TILES(_mm512_sub_ps(a, p));
+    case MSC_SIMD_MULTIPLY_NUMBER:
+        TILES(_mm512_mul_ps(a, p));
+    case MSC_SIMD_RELU:
+        TILES(relu(a));
+    case MSC_SIMD_CLIP:
+        TILES(clip(a, p, p1));
+    case MSC_SIMD_HARD_SWISH:
+        TILES(hard_swish(a));
+    default:
+        return 0;
+    }
+}
+
+// Floats and bytes apart, so that no loop asks which it makes.
+AVX512 static int64_t run_short(const struct msc_simd_link *link, const struct msc_simd_run *run,
+                                const struct bytes *b, const float *x) {
+    struct msc_simd_run own = *run;
+    if (!run->bytes) {
+        own.bytes = NULL;
+        return run_one(link, &own, b, x);
+    }
+    if (!run->out) {
+        own.out = NULL;
+        return run_one(link, &own, b, x);
+    }
+    return 0;
+}
+
+// Sums to bytes and nothing else: most chains.
+AVX512 static int64_t finish_bytes(uint8_t out[], const struct msc_simd_finish *f, int64_t n,
+                                   const struct bytes *b) {
+    int64_t i = 0;
+    for (; i + HALF * LANES <= n; i += HALF * LANES) {
+        __m512 y[HALF];
+        for (int k = 0; k < HALF; k++) {
+            y[k] = finish_16(f, i + LANES * k, 0xffff);
+        }
+        _mm512_storeu_si512(out + i, to_bytes(y, b));
+    }
+    return i;
+}
+
+AVX512 void msc_simd__run_chain(const struct msc_simd_chain *chain,
+                                const struct msc_simd_run *run) {
+    static const struct msc_simd_bytes none = {.scale = 1.0f};
+    const struct msc_simd_link *links = chain->links;
+    struct bytes b = load_bytes(run->bytes ? run->q : &none);
+    int64_t made = 0;
+    if (chain->n_links == 1 && links[0].op == MSC_SIMD_FINISH && !run->out) {
+        struct msc_simd_finish f = finish_of(&links[0], run->arrays);
+        made = finish_bytes(run->bytes, &f, run->n, &b);
+    } else if (chain->n_links == 2 && links[0].op == MSC_SIMD_LOAD) {
+        made = run_short(&links[1], run, &b, run->arrays[links[0].operands[0]]);
+    }
+    run_tiles(chain, run, &b, made);
+}
