@@ -273,9 +273,12 @@ static void set_limit(struct msc_evaluator *ev) {
 }
 
 // The batches that n trials go through together. Some thirty independent pieces of work for each
-// thread leave none idle for long at the end; more would only hold more memory.
+// thread leave none idle for long at the end, and a step should have all the calls it can be run
+// with; more would only hold more memory.
 static int32_t choose_window(const struct msc_evaluator *ev, size_t n) {
     size_t enough = 32 * (size_t)ev->options.n_threads;
+    size_t calls = (size_t)ev->options.backend->def->max_calls;
+    enough = enough < calls ? calls : enough;
     return ev->is_tight ? 1 : (int32_t)((enough + n - 1) / n);
 }
 

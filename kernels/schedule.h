@@ -16,6 +16,10 @@
 //
 // Where the backend can, a step's output is quantised while the step runs: the nodes of its
 // quantisations are fused into it. When nobody else reads the output it is never stored.
+//
+// Where a backend runs several calls of a step at less cost than one by one (max_calls), it is the
+// other way about: the earliest step with ready nodes is next, with all of them, and sinks come
+// last, so that the host waits for the device once in a window.
 #ifndef MSC_KERNELS_SCHEDULE_H
 #define MSC_KERNELS_SCHEDULE_H
 
@@ -139,10 +143,25 @@ enum msc_status msc_schedule_run(struct msc_schedule *s);
 // Ends the trials that did not take part in the last window.
 void msc_schedule_end(struct msc_schedule *s);
 
+// Nodes that are run together at most.
+#define MSC_SCHEDULE_TOGETHER 64
+
+// The nodes that a thread is to run next, up to MSC_SCHEDULE_TOGETHER: several only if they are of
+// one step, or hand-overs. Waits for some; 0 when all is done. With the lock.
+int32_t msc_schedule_take(struct msc_schedule *s, int32_t ids[]);
+// Before the first is taken: where nodes are run together, those ready from the start are.
+void msc_schedule_ready_roots(struct msc_schedule *s);
+
 // What a node stands for, without the lock. Those of its inputs and its own entries are there.
 enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_node *node,
                                      int thread, void **weights, size_t *weights_bytes);
-enum msc_status msc_schedule_hand_over(struct msc_schedule *s, const struct msc_node *node);
+// The same for n nodes of one step. On failure nothing is known of any of them.
+enum msc_status msc_schedule_compute_together(struct msc_schedule *s, const int32_t ids[],
+                                              int32_t n, int thread);
+// Gives the sink what n sink nodes hold, one after the other until one fails. Returns how many it was
+// given; *status is that of the next.
+int32_t msc_schedule_hand_over(struct msc_schedule *s, const int32_t ids[], int32_t n,
+                               enum msc_status *status);
 
 #ifdef __cplusplus
 }

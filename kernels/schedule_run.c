@@ -210,25 +210,11 @@ static bool finish_sink(struct msc_schedule *s, const struct msc_node *node) {
     return --p->sinks_left == 0 && (trial->status != MSC_E_NOMEM || s->is_last_attempt);
 }
 
-static int32_t take_node(struct msc_schedule *s) {
-    for (;;) {
-        if (s->is_cancelled || s->n_done == s->n_nodes) {
-            return MSC_NO_ID;
-        }
-        if (s->n_ready > 0) {
-            return s->ready[--s->n_ready];
-        }
-        while (s->next_root < s->n_roots) {
-            int32_t root = s->roots[s->next_root++];
-            if (!s->nodes[root].is_begun) {
-                s->nodes[root].is_begun = true;
-                return root;
-            }
-        }
-        s->n_waiting++;
-        pthread_cond_wait(&s->wake, &s->lock);
-        s->n_waiting--;
-    }
+static void set_weights(struct msc_schedule *s, const struct msc_node *node, void *weights,
+                        size_t n_bytes) {
+    const struct msc_plan *plan = s->groups[node->group].classes.plan;
+    msc_cache_set_weights(s->cache, node->entry, &plan->steps[msc_node_class(s, node)->index],
+                          weights, n_bytes);
 }
 
 // Computes a class taken under the lock; the lock is let go meanwhile.
@@ -249,46 +235,96 @@ static void run_class(struct msc_schedule *s, int32_t id, int thread) {
         }
     }
     if (weights) {
-        const struct msc_classes *c = &s->groups[node->group].classes;
-        msc_cache_set_weights(s->cache, node->entry,
-                              &c->plan->steps[msc_node_class(s, node)->index], weights,
-                              weights_bytes);
+        set_weights(s, node, weights, weights_bytes);
     }
     finish_class(s, node);
 }
 
-static void run_sink(struct msc_schedule *s, int32_t id) {
-    struct msc_node *node = &s->nodes[id];
-    if (node->failure == MSC_NO_ID) {
-        pthread_mutex_unlock(&s->lock);
-        enum msc_status status = msc_schedule_hand_over(s, node);
-        pthread_mutex_lock(&s->lock);
-        if (status != MSC_OK) {
-            fail_node(s, id, status);
-        }
+// The same for nodes of one step. Should they fail together, each is tried alone, to see which does.
+static void run_classes(struct msc_schedule *s, const int32_t ids[], int32_t n, int thread) {
+    enum msc_status status = MSC_OK;
+    int32_t n_ready = 0;
+    while (status == MSC_OK && n_ready < n) {
+        status = allocate_entries(s, &s->nodes[ids[n_ready]]);
+        n_ready += status == MSC_OK;
     }
+    if (status == MSC_OK) {
+        pthread_mutex_unlock(&s->lock);
+        status = msc_schedule_compute_together(s, ids, n, thread);
+        pthread_mutex_lock(&s->lock);
+    }
+    for (int32_t i = 0; i < n && status == MSC_OK; i++) {
+        finish_class(s, &s->nodes[ids[i]]);
+    }
+    for (int32_t i = 0; i < n && status != MSC_OK; i++) {
+        discard_entries(s, &s->nodes[ids[i]]);
+    }
+    for (int32_t i = 0; i < n && status != MSC_OK; i++) {
+        run_class(s, ids[i], thread);
+    }
+}
+
+static void end_trial(struct msc_schedule *s, int32_t trial) {
+    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_lock(&s->end_lock);
+    s->sink->end(s->sink->payload, (size_t)trial);
+    pthread_mutex_unlock(&s->end_lock);
+    pthread_mutex_lock(&s->lock);
+}
+
+static void close_sink(struct msc_schedule *s, int32_t id) {
+    struct msc_node *node = &s->nodes[id];
     bool is_last = finish_sink(s, node);
     release_inputs(s, node);
     s->n_done++;
     if (is_last && s->sink->end) {
-        int32_t trial = node->trial;
+        end_trial(s, node->trial);
+    }
+}
+
+// Sinks that all have their values. The values of one that fails were asked for with the others':
+// those after it are asked for again.
+static void run_sinks(struct msc_schedule *s, const int32_t ids[], int32_t n) {
+    while (n > 0) {
+        enum msc_status status;
         pthread_mutex_unlock(&s->lock);
-        pthread_mutex_lock(&s->end_lock);
-        s->sink->end(s->sink->payload, (size_t)trial);
-        pthread_mutex_unlock(&s->end_lock);
+        int32_t n_given = msc_schedule_hand_over(s, ids, n, &status);
         pthread_mutex_lock(&s->lock);
+        if (status != MSC_OK) {
+            fail_node(s, ids[n_given++], status);
+        }
+        for (int32_t i = 0; i < n_given; i++) {
+            close_sink(s, ids[i]);
+        }
+        ids += n_given;
+        n -= n_given;
+    }
+}
+
+static void run_nodes(struct msc_schedule *s, int32_t ids[], int32_t n, int thread) {
+    const struct msc_node *first = &s->nodes[ids[0]];
+    if (first->class_id != MSC_NO_ID && n > 1) {
+        run_classes(s, ids, n, thread);
+    } else if (first->class_id != MSC_NO_ID) {
+        run_class(s, ids[0], thread);
+    } else {
+        int32_t n_good = 0;
+        for (int32_t i = 0; i < n; i++) {
+            if (s->nodes[ids[i]].failure != MSC_NO_ID) {
+                close_sink(s, ids[i]);
+            } else {
+                ids[n_good++] = ids[i];
+            }
+        }
+        run_sinks(s, ids, n_good);
     }
 }
 
 static void work(struct msc_schedule *s, int thread) {
+    int32_t ids[MSC_SCHEDULE_TOGETHER], n;
     pthread_mutex_lock(&s->lock);
-    int32_t id;
-    while ((id = take_node(s)) != MSC_NO_ID) {
-        if (s->nodes[id].class_id != MSC_NO_ID) {
-            run_class(s, id, thread);
-        } else {
-            run_sink(s, id);
-        }
+    while ((n = msc_schedule_take(s, ids)) > 0) {
+        run_nodes(s, ids, n, thread);
         if (s->n_done == s->n_nodes) {
             pthread_cond_broadcast(&s->wake);
         }
@@ -311,6 +347,7 @@ static void release_unread(struct msc_schedule *s) {
 
 enum msc_status msc_schedule_run(struct msc_schedule *s) {
     s->is_cancelled = false;
+    msc_schedule_ready_roots(s);
     if (s->n_threads == 1) {
         work(s, 0);
     } else {

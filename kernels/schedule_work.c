@@ -74,29 +74,66 @@ static void list_fused(const struct msc_schedule *s, const struct msc_node *node
     }
 }
 
-static enum msc_status run_step(struct msc_schedule *s, const struct msc_node *node,
-                                const struct msc_class *k, int thread) {
+static enum msc_status fill_call(const struct msc_schedule *s, const struct msc_node *node,
+                                 struct views *v, struct msc_call *call) {
     const struct msc_classes *c = &s->groups[node->group].classes;
+    const struct msc_class *k = msc_node_class(s, node);
     const struct msc_step *step = &c->plan->steps[k->index];
-    struct views v;
-    MSC_TRY(views_init(&v, step->n_outputs, node->n_fused));
+    MSC_TRY(views_init(v, step->n_outputs, node->n_fused));
     for (int32_t i = 0; i < step->n_inputs; i++) {
-        v.inputs[i] = view_of(s, node, step->inputs[i], c->inputs[k->first_input + i]);
+        v->inputs[i] = view_of(s, node, step->inputs[i], c->inputs[k->first_input + i]);
     }
     for (int32_t i = 0; i < step->n_outputs; i++) {
         void *data = node->entry ? node->entry->outputs[i].data : NULL;
-        v.outputs[i] = quantized_view(c->plan, step->outputs[i], k->edit, data);
+        v->outputs[i] = quantized_view(c->plan, step->outputs[i], k->edit, data);
     }
-    list_fused(s, node, step->outputs[0], v.quantized);
-    struct msc_call call = {.inputs = v.inputs,
-                            .outputs = v.outputs,
-                            .quantized = v.quantized,
-                            .n_quantized = node->n_fused};
+    list_fused(s, node, step->outputs[0], v->quantized);
+    *call = (struct msc_call){.inputs = v->inputs,
+                              .outputs = v->outputs,
+                              .quantized = v->quantized,
+                              .n_quantized = node->n_fused};
     if (k->weights != MSC_NO_ID) {
-        call.weights = msc_schedule_node(s, node, k->weights)->entry->weights;
+        call->weights = msc_schedule_node(s, node, k->weights)->entry->weights;
     }
-    enum msc_status status = s->backend->def->run(s->backend, step, &call, 1, thread);
+    return MSC_OK;
+}
+
+static enum msc_status run_step(struct msc_schedule *s, const struct msc_node *node, int thread) {
+    const struct msc_class *k = msc_node_class(s, node);
+    struct views v;
+    struct msc_call call;
+    MSC_TRY(fill_call(s, node, &v, &call));
+    enum msc_status status = s->backend->def->run(
+        s->backend, &s->groups[node->group].classes.plan->steps[k->index], &call, 1, thread);
     views_finish(&v);
+    return status;
+}
+
+enum msc_status msc_schedule_compute_together(struct msc_schedule *s, const int32_t ids[],
+                                              int32_t n, int thread) {
+    const struct msc_node *first = &s->nodes[ids[0]];
+    const struct msc_plan *plan = s->groups[first->group].classes.plan;
+    struct views *views = msc_alloc((size_t)n * sizeof(views[0]));
+    struct msc_call *calls = msc_alloc((size_t)n * sizeof(calls[0]));
+    enum msc_status status = MSC_OK;
+    int32_t n_filled = 0;
+    if (!views || !calls) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory while running a step");
+    }
+    while (status == MSC_OK && n_filled < n) {
+        status = fill_call(s, &s->nodes[ids[n_filled]], &views[n_filled], &calls[n_filled]);
+        n_filled += status == MSC_OK;
+    }
+    if (status == MSC_OK) {
+        status =
+            s->backend->def->run(s->backend, &plan->steps[msc_node_class(s, first)->index], calls,
+                                 (size_t)n, thread);
+    }
+    while (n_filled > 0) {
+        views_finish(&views[--n_filled]);
+    }
+    msc_free(calls);
+    msc_free(views);
     return status;
 }
 
@@ -207,46 +244,87 @@ enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_no
     case MSC_CLASS_QUANTIZE:
         return run_quantize(s, node, k, thread);
     case MSC_CLASS_STEP:
-        return run_step(s, node, k, thread);
+        return run_step(s, node, thread);
     }
     return MSC_FAIL(MSC_E_STATE, "unknown class of work");
 }
 
-// A target's value in host memory: a copy where the backend's memory is not the host's.
-static enum msc_status gather_target(struct msc_schedule *s, const struct msc_node *node,
-                                     int32_t target, struct msc_view *out,
-                                     struct msc_arena *copies) {
+// ---- Handing over -----------------------------------------------------------------------------
+
+// A target's value, still at the backend's address.
+static struct msc_view target_view(const struct msc_schedule *s, const struct msc_node *node,
+                                   int32_t target) {
     const struct msc_group *g = &s->groups[node->group];
     const struct msc_plan *plan = g->classes.plan;
     struct msc_class_ref ref =
         g->targets[(size_t)node->trial * (size_t)s->n_targets + (size_t)target];
     int32_t value =
         target < s->n_wanted ? plan->wanted[target] : plan->slot_values[target - s->n_wanted];
-    *out = view_of(s, node, value, ref);
-    if (s->backend->def->memory_is_host) {
-        return MSC_OK;
-    }
-    void *copy = msc_arena_alloc(copies, msc_view_n_bytes(out));
-    if (!copy) {
+    return view_of(s, node, value, ref);
+}
+
+// Values of a backend whose memory is not the host's, to be copied in one go.
+struct copies {
+    struct msc_arena arena;
+    void **hosts;
+    const void **memories;
+    size_t *n_bytes;
+    size_t n;
+};
+
+static enum msc_status add_copy(struct copies *c, struct msc_view *v) {
+    void *host = msc_arena_alloc(&c->arena, msc_view_n_bytes(v) + 1);
+    if (!host) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
     }
-    MSC_TRY(s->backend->def->download(s->backend, copy, out->data, msc_view_n_bytes(out)));
-    out->data = copy;
+    c->hosts[c->n] = host;
+    c->memories[c->n] = v->data;
+    c->n_bytes[c->n++] = msc_view_n_bytes(v);
+    v->data = host;
     return MSC_OK;
 }
 
-static enum msc_status hand_over(struct msc_schedule *s, const struct msc_node *node,
-                                 struct msc_arena *arena) {
-    const struct msc_sink *sink = s->sink;
-    size_t trial = (size_t)node->trial, batch = (size_t)node->batch;
-    struct msc_view *values =
-        msc_arena_array(arena, (size_t)node->n_targets + 1, sizeof(values[0]));
-    if (!values) {
+static enum msc_status download(const struct msc_schedule *s, const struct copies *c) {
+    const struct msc_backend_def *def = s->backend->def;
+    if (def->download_all) {
+        return def->download_all(s->backend, c->hosts, c->memories, c->n_bytes, c->n);
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        MSC_TRY(def->download(s->backend, c->hosts[i], c->memories[i], c->n_bytes[i]));
+    }
+    return MSC_OK;
+}
+
+// The values of all targets of the nodes, one node after the other, in host memory.
+static enum msc_status gather_values(const struct msc_schedule *s, const int32_t ids[], int32_t n,
+                                     struct msc_view **values, struct copies *c) {
+    size_t n_values = 1, at = 0;
+    for (int32_t i = 0; i < n; i++) {
+        n_values += (size_t)s->nodes[ids[i]].n_targets;
+    }
+    *values = msc_arena_array(&c->arena, n_values, sizeof(**values));
+    c->hosts = msc_arena_array(&c->arena, n_values, sizeof(c->hosts[0]));
+    c->memories = msc_arena_array(&c->arena, n_values, sizeof(c->memories[0]));
+    c->n_bytes = msc_arena_array(&c->arena, n_values, sizeof(c->n_bytes[0]));
+    if (!*values || !c->hosts || !c->memories || !c->n_bytes) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
     }
-    for (int32_t i = 0; i < node->n_targets; i++) {
-        MSC_TRY(gather_target(s, node, node->first_target + i, &values[i], arena));
+    for (int32_t i = 0; i < n; i++) {
+        const struct msc_node *node = &s->nodes[ids[i]];
+        for (int32_t k = 0; k < node->n_targets; k++, at++) {
+            (*values)[at] = target_view(s, node, node->first_target + k);
+            if (!s->backend->def->memory_is_host) {
+                MSC_TRY(add_copy(c, &(*values)[at]));
+            }
+        }
     }
+    return c->n > 0 ? download(s, c) : MSC_OK;
+}
+
+static enum msc_status give(const struct msc_schedule *s, const struct msc_node *node,
+                            const struct msc_view values[]) {
+    const struct msc_sink *sink = s->sink;
+    size_t trial = (size_t)node->trial, batch = (size_t)node->batch;
     if (node->n_targets > 0 && node->first_target >= s->n_wanted) {
         int32_t slot = node->first_target - s->n_wanted;
         return sink->slot(sink->payload, trial, batch, slot, values);
@@ -254,9 +332,17 @@ static enum msc_status hand_over(struct msc_schedule *s, const struct msc_node *
     return sink->batch ? sink->batch(sink->payload, trial, batch, values) : MSC_OK;
 }
 
-enum msc_status msc_schedule_hand_over(struct msc_schedule *s, const struct msc_node *node) {
-    struct msc_arena arena = {0};
-    enum msc_status status = hand_over(s, node, &arena);
-    msc_arena_finish(&arena);
-    return status;
+int32_t msc_schedule_hand_over(struct msc_schedule *s, const int32_t ids[], int32_t n,
+                               enum msc_status *status) {
+    struct copies c = {0};
+    struct msc_view *values = NULL;
+    int32_t n_given = 0;
+    *status = gather_values(s, ids, n, &values, &c);
+    while (*status == MSC_OK && n_given < n) {
+        *status = give(s, &s->nodes[ids[n_given]], values);
+        values += s->nodes[ids[n_given]].n_targets;
+        n_given += *status == MSC_OK;
+    }
+    msc_arena_finish(&c.arena);
+    return n_given;
 }

@@ -37,7 +37,10 @@ static void *fake_allocate(struct msc_backend *b, size_t n_bytes) {
     }
     if (f->hides_memory) {
         struct handle *handle = msc_alloc(sizeof(*handle));
-        assert_non_null(handle);
+        if (!handle) {
+            msc_free_aligned(memory);
+            return NULL;
+        }
         handle->bytes = memory;
         memory = handle;
     }
@@ -342,12 +345,10 @@ static bool fails_on(const struct fake_backend *f, const struct msc_step *step,
     return false;
 }
 
-static enum msc_status fake_run(struct msc_backend *b, const struct msc_step *step,
-                                const struct msc_call calls[], size_t n, int thread) {
-    struct fake_backend *f = fake_from(b);
+static enum msc_status run_call(struct fake_backend *f, const struct msc_step *step,
+                                const struct msc_call *call) {
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
-    assert_true(thread >= 0 && thread < b->options.n_threads && n == 1);
     if (step->kind == MSC_STEP_REORDER) {
         atomic_fetch_add(&f->n_reorders, 1);
     } else if (atomic_fetch_add(&f->n_runs, 1) + 1 == f->cancel_after && f->cancel) {
@@ -356,32 +357,57 @@ static enum msc_status fake_run(struct msc_backend *b, const struct msc_step *st
     if (f->does_nothing) {
         return MSC_OK;
     }
-    if (fails_on(f, step, calls)) {
+    if (fails_on(f, step, call)) {
         return MSC_FAIL(MSC_E_DEVICE, "joint %s failed on purpose", f->failing_joint);
     }
     if (step->kind == MSC_STEP_REORDER) {
-        assert_int_not_equal(calls->inputs[0].layout, calls->outputs[0].layout);
-        struct msc_view plain = plain_copy(f, &calls->inputs[0], &arena);
-        write_output(f, calls, 0, &plain, &arena);
+        assert_int_not_equal(call->inputs[0].layout, call->outputs[0].layout);
+        struct msc_view plain = plain_copy(f, &call->inputs[0], &arena);
+        write_output(f, call, 0, &plain, &arena);
     } else {
-        status = run_joints(f, step, calls, &arena);
+        status = run_joints(f, step, call, &arena);
     }
     msc_arena_finish(&arena);
     return status;
 }
 
-// memory_is_host is a member of the definition, so there is one for each case.
-#define FAKE_DEFINITION(is_host)                                                                   \
+static enum msc_status fake_run(struct msc_backend *b, const struct msc_step *step,
+                                const struct msc_call calls[], size_t n, int thread) {
+    struct fake_backend *f = fake_from(b);
+    assert_true(thread >= 0 && thread < b->options.n_threads && n >= 1);
+    assert_true(n == 1 || (int32_t)n <= b->def->max_calls);
+    atomic_fetch_add(&f->n_launches, 1);
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY(run_call(f, step, &calls[i]));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status fake_download_all(struct msc_backend *b, void *const hosts[],
+                                         const void *const memories[], const size_t n_bytes[],
+                                         size_t n) {
+    atomic_fetch_add(&fake_from(b)->n_waits, 1);
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY(fake_download(b, hosts[i], memories[i], n_bytes[i]));
+    }
+    return MSC_OK;
+}
+
+// What a backend can do is in its definition, so there is one for each case.
+#define FAKE_DEFINITION(is_host, ...)                                                              \
     {                                                                                              \
         .name = "fake", .numerics = fake_numerics, .fuses = fake_fuses, .layouts = fake_layouts,   \
         .prepare = fake_prepare, .release = fake_release, .weights = fake_weights,                 \
         .release_weights = fake_release_weights, .run = fake_run, .quantizes = fake_quantizes,     \
         .moves = fake_moves, .quantize = fake_quantize, .memory_is_host = (is_host), .allocate = fake_allocate,         \
-        .release_memory = fake_release_memory, .upload = fake_upload, .download = fake_download    \
+        .release_memory = fake_release_memory, .upload = fake_upload, .download = fake_download,   \
+        __VA_ARGS__                                                                                \
     }
 
-static const struct msc_backend_def on_host = FAKE_DEFINITION(true);
-static const struct msc_backend_def hidden = FAKE_DEFINITION(false);
+static const struct msc_backend_def on_host = FAKE_DEFINITION(true, .max_calls = 1);
+static const struct msc_backend_def hidden = FAKE_DEFINITION(false, .max_calls = 1);
+static const struct msc_backend_def device =
+    FAKE_DEFINITION(false, .max_calls = 7, .download_all = fake_download_all);
 
 #undef FAKE_DEFINITION
 
@@ -396,6 +422,11 @@ void fake_open(struct fake_backend *fake, int n_threads) {
 void fake_hide_memory(struct fake_backend *fake) {
     fake->hides_memory = true;
     fake->base.def = &hidden;
+}
+
+void fake_run_together(struct fake_backend *fake) {
+    fake->hides_memory = true;
+    fake->base.def = &device;
 }
 
 void fake_close(struct fake_backend *fake) {

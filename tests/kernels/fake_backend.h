@@ -35,12 +35,15 @@ struct fake_backend {
     atomic_int n_runs, n_reorders, n_quantised, n_packed, n_taken;
     atomic_int n_fused, n_unstored; // forms written by steps; their outputs that had no memory
     atomic_int n_moved;             // runs over integers
+    atomic_int n_launches, n_waits; // calls of run and of download_all
     atomic_int live_buffers, live_weights, live_kernels;
     atomic_llong live_bytes, peak_bytes;
 };
 
 void fake_open(struct fake_backend *fake, int n_threads);
 void fake_hide_memory(struct fake_backend *fake);
+// Like a device: hidden memory, several calls of a step at a time, downloads that wait once.
+void fake_run_together(struct fake_backend *fake);
 void fake_close(struct fake_backend *fake);
 
 #endif

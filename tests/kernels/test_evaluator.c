@@ -72,15 +72,19 @@ static void test_kernels_evaluator__results(void **state) {
     static const struct {
         int n_threads;
         uint64_t memory_bytes;
-        bool fuses, uses_last, hides_memory, quantizes, moves;
+        bool fuses, uses_last, hides_memory, quantizes, moves, runs_together;
     } rows[] = {
-        {1, (uint64_t)1 << 30, true, false, false, false, false},
-        {2, (uint64_t)1 << 30, true, true, false, true, true},
-        {4, (uint64_t)1 << 30, false, true, true, true, false},
-        {1, 1 << 16, true, true, true, false, true},
-        {2, 1 << 16, false, false, false, true, true},
-        {4, 1 << 16, true, true, false, true, false},
-        {4, 0, true, true, false, true, true},
+        {1, (uint64_t)1 << 30, true, false, false, false, false, false},
+        {2, (uint64_t)1 << 30, true, true, false, true, true, false},
+        {4, (uint64_t)1 << 30, false, true, true, true, false, false},
+        {1, (uint64_t)1 << 30, true, true, true, true, true, true},
+        {2, (uint64_t)1 << 30, true, false, true, false, false, true},
+        {1, 1 << 16, true, true, true, false, true, false},
+        {2, 1 << 16, false, false, false, true, true, false},
+        {4, 1 << 16, true, true, false, true, false, false},
+        {4, 1 << 16, true, true, true, true, false, true},
+        {4, 0, true, true, false, true, true, false},
+        {1, 0, true, true, true, true, true, true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -92,6 +96,9 @@ static void test_kernels_evaluator__results(void **state) {
         b.fake.moves = rows[i].moves;
         if (rows[i].hides_memory) {
             fake_hide_memory(&b.fake);
+        }
+        if (rows[i].runs_together) {
+            fake_run_together(&b.fake);
         }
         // Two plans: the last batch is short.
         eval_open_net(&b.c, 5, 2);
@@ -324,6 +331,37 @@ static void test_kernels_evaluator__moves_integers(void **state) {
     assert_ok(msc_evaluator_run(b.ev, b.trials, 1, &none, 0));
     assert_int_equal(b.trials[0].status, MSC_OK);
     assert_int_equal(b.fake.n_moved, 1);
+    close_bench(&b);
+}
+
+// A backend that runs several calls at a time gets all that a step has, and is waited for once.
+static void test_kernels_evaluator__runs_together(void **state) {
+    enum { TRIALS = 6 };
+    struct bench b;
+    (void)state;
+    open_bench(&b);
+    fake_run_together(&b.fake); // up to seven
+    eval_open_chain(&b.c, 2, 2);
+    eval_results_init(&b.results, &b.c);
+    b.ev = create(&b, 1, (uint64_t)1 << 30);
+    // One conv1, three conv2, six conv3.
+    for (int t = 0; t < TRIALS; t++) {
+        edit_slot(&b, t, "conv2", 1, t % 3);
+        edit_slot(&b, t, "conv3", 1, t / 3);
+    }
+    run_and_check(&b, b.ev, 0, TRIALS);
+    assert_int_equal(b.fake.n_runs, 1 + 3 + 6);
+    assert_int_equal(b.fake.n_launches, 3);
+    assert_int_equal(b.fake.n_waits, 1);
+    // Eight are more than seven.
+    for (int t = 0; t < 8; t++) {
+        edit_slot(&b, t, "conv1", 1, t % 3);
+        edit_slot(&b, t, "conv3", 0, t / 3);
+    }
+    msc_evaluator_drop_cache(b.ev);
+    b.fake.n_runs = b.fake.n_launches = 0;
+    run_and_check(&b, b.ev, 0, 8);
+    assert_int_equal(b.fake.n_launches, 1 + 1 + 2);
     close_bench(&b);
 }
 
@@ -563,6 +601,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator__quantises_once),
         cmocka_unit_test(test_kernels_evaluator__steps_quantise),
         cmocka_unit_test(test_kernels_evaluator__moves_integers),
+        cmocka_unit_test(test_kernels_evaluator__runs_together),
         cmocka_unit_test(test_kernels_evaluator__budget),
         cmocka_unit_test(test_kernels_evaluator__keeps_what_is_shared),
         cmocka_unit_test(test_kernels_evaluator__windows),

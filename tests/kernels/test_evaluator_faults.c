@@ -21,6 +21,9 @@ struct bench {
     struct msc_evaluator *ev;
 };
 
+// All tests run once on a backend that takes one call at a time, once on one that takes several.
+static bool runs_together;
+
 static enum msc_status create(struct bench *b, int n_threads) {
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
     o.backend = &b->fake.base;
@@ -33,6 +36,9 @@ static void open_bench(struct bench *b, int n_threads) {
     memset(b, 0, sizeof(*b));
     fake_open(&b->fake, 4);
     b->fake.quantizes = n_threads > 1;
+    if (runs_together) {
+        fake_run_together(&b->fake);
+    }
     eval_open_net(&b->c, 5, 2);
     for (uint64_t t = 0; t < EVAL_MAX_TRIALS; t++) {
         eval_draw_edits(&b->c, t, &b->edits[t]);
@@ -320,5 +326,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator_faults__creation),
     };
     msc_test_select(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int n_failed = cmocka_run_group_tests_name("one call at a time", tests, NULL, NULL);
+    runs_together = true;
+    return n_failed + cmocka_run_group_tests_name("several calls", tests, NULL, NULL);
 }
