@@ -13,7 +13,7 @@ struct buffer {
 // On a cache line of its own: threads write theirs while others read.
 struct msc_cpu_memory {
     _Alignas(64) struct buffer scratch;
-    struct buffer result; // of families that know nothing of forms
+    struct buffer result; // or inputs, of families that know nothing of forms
 };
 
 static enum msc_status get(void **out, struct buffer *s, size_t n_bytes) {
@@ -195,6 +195,56 @@ static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu
     return MSC_OK;
 }
 
+// Is it less work to move bytes than to make them of what was moved?
+static bool moves_form(const struct prepared *p, const struct msc_call *call, int32_t n_inputs) {
+    int64_t n = 0;
+    if (!p->family->copies || call->n_quantized != 1 || call->outputs[0].data ||
+        call->quantized[0].view.dtype == MSC_DTYPE_F32 || !p->family->moves(p->kernel)) {
+        return false;
+    }
+    for (int32_t i = 0; i < n_inputs; i++) {
+        if (call->inputs[i].dtype != MSC_DTYPE_F32) {
+            return false;
+        }
+        n += msc_view_n_elements(&call->inputs[i]);
+    }
+    return n <= msc_view_n_elements(&call->outputs[0]);
+}
+
+// Runs a family that moves any elements, with inputs that are quantised as the output shall be.
+static enum msc_status quantize_and_run(const struct prepared *p, struct msc_cpu_backend *b,
+                                        const struct msc_call *call, int32_t n_inputs, int thread) {
+    struct msc_view inputs[MSC_STEP_MAX_INPUTS];
+    struct msc_call bytes = *call;
+    size_t n_bytes = 0;
+    void *memory = NULL;
+    for (int32_t i = 0; i < n_inputs; i++) {
+        n_bytes += msc_cpu_round_up((size_t)msc_view_n_elements(&call->inputs[i]));
+    }
+    MSC_TRY(get(&memory, &b->memory[thread].result, n_bytes));
+    for (int32_t i = 0; i < n_inputs; i++) {
+        struct msc_quantized form = {call->inputs[i], call->quantized[0].quant};
+        int64_t n = msc_view_n_elements(&form.view);
+        form.view.dtype = call->quantized[0].view.dtype;
+        form.view.quant = form.quant;
+        form.view.data = memory;
+        msc_cpu_write_forms(&form, 1, 0, call->inputs[i].data, n);
+        inputs[i] = form.view;
+        memory = (char *)memory + msc_cpu_round_up((size_t)n);
+    }
+    bytes.inputs = inputs;
+    bytes.outputs = &call->quantized[0].view;
+    bytes.n_quantized = 0;
+    return p->family->run(p->kernel, b, &bytes, thread);
+}
+
+// A call with forms, of a family that knows nothing of them.
+static enum msc_status run_apart(const struct prepared *p, struct msc_cpu_backend *b,
+                                 const struct msc_call *call, int32_t n_inputs, int thread) {
+    return moves_form(p, call, n_inputs) ? quantize_and_run(p, b, call, n_inputs, thread)
+                                         : run_and_quantize(p, b, call, thread);
+}
+
 static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *step,
                                const struct msc_call calls[], size_t n, int thread) {
     const struct prepared *p = step->kernel;
@@ -204,7 +254,7 @@ static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *
             MSC_TRY(msc_cpu_check_form(call->quantized[k].view.dtype, call->quantized[k].quant));
         }
         bool is_apart = call->n_quantized > 0 && !p->family->quantizes;
-        MSC_TRY((is_apart ? run_and_quantize(p, msc_cpu_from(base), call, thread)
+        MSC_TRY((is_apart ? run_apart(p, msc_cpu_from(base), call, step->n_inputs, thread)
                           : p->family->run(p->kernel, msc_cpu_from(base), call, thread)));
     }
     return MSC_OK;

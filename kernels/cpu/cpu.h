@@ -69,6 +69,9 @@ struct msc_cpu_family {
     // thread first.
     bool quantizes;
     bool (*moves)(const void *kernel); // as msc_backend_def.moves; optional
+    // Where it moves, every output element is one of the inputs' whatever their values (among NaNs
+    // and numbers the largest is not the same before and after quantising).
+    bool copies;
     // Optional: default none are needed.
     enum msc_status (*weights)(void *kernel, struct msc_cpu_backend *b,
                                const struct msc_quant *edit, void **out, size_t *n_bytes);

@@ -127,6 +127,7 @@ const struct msc_cpu_family msc_cpu_concat = {
     .release = release,
     .run = concat_run,
     .moves = concat_moves,
+    .copies = true,
 };
 
 // ---- Split ------------------------------------------------------------------------------------

@@ -154,4 +154,5 @@ const struct msc_cpu_family msc_cpu_permute = {
     .release = release,
     .run = run,
     .moves = moves,
+    .copies = true,
 };

@@ -241,4 +241,5 @@ const struct msc_cpu_family msc_cpu_resize = {
     .release = release,
     .run = run,
     .moves = moves,
+    .copies = true,
 };

@@ -156,6 +156,7 @@ const struct msc_cpu_family msc_cpu_slice = {
     .release = release,
     .run = run,
     .moves = moves,
+    .copies = true,
 };
 
 // ---- Pad --------------------------------------------------------------------------------------
@@ -213,4 +214,5 @@ const struct msc_cpu_family msc_cpu_pad = {
     .release = release,
     .run = run,
     .moves = moves,
+    .copies = true,
 };

@@ -1,6 +1,7 @@
 #include "kernels/cpu/move.h"
 
 #include "kernels/cpu/cpu_graph.h"
+#include "kernels/cpu/simd.h"
 
 #include <assert.h>
 #include <string.h>
@@ -112,11 +113,21 @@ static void copy_plane(const struct msc_move *m, int a, int b, char *out, const 
 
 // Dim `a` is contiguous in the input, dim `b` in the output.
 static void transpose_plane(const struct msc_move *m, int a, int b, char *out, const char *in) {
+    const struct msc_simd *simd = msc_simd_best();
+    bool is_narrow = m->dims[a] < TILE / 2 || m->dims[b] < TILE / 2;
+    if (m->bytes == 1 && !is_narrow && simd->transpose1) {
+        simd->transpose1(out, m->out[a], in, m->in[b], m->dims[b], m->dims[a]);
+        return;
+    }
     if (m->bytes != 4) {
         copy_plane(m, a, b, out, in);
         return;
     }
-    if (m->dims[a] < TILE / 2 || m->dims[b] < TILE / 2) {
+    if (!is_narrow && simd->transpose4) {
+        simd->transpose4(out, m->out[a], in, m->in[b], m->dims[b], m->dims[a]);
+        return;
+    }
+    if (is_narrow) {
         transpose_narrow4((uint32_t *)(void *)out, m->out[a], (const uint32_t *)(const void *)in,
                           m->in[b], m->dims[b], m->dims[a]);
         return;

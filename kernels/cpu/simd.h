@@ -1,5 +1,5 @@
-// The loops of integer steps that are worth writing for one instruction set: what follows int32
-// sums, and what makes bytes of floats.
+// The loops that are worth writing for one instruction set: what follows int32 sums, what makes bytes
+// of floats, element-wise chains and transposes.
 //
 // There is a table of functions in plain C, and where the machine has more, one in its own
 // instructions. All give the same bits.
@@ -112,6 +112,12 @@ struct msc_simd {
                     int64_t n, uint8_t flip);
     // NULL: chains gain nothing.
     void (*run_chain)(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
+    // out[c * out_row + r] = in[r * in_row + c] for all rows r and columns c, of elements of 4 bytes
+    // and of one. Both are NULL where plain loops do as well.
+    void (*transpose4)(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,
+                       int64_t cols);
+    void (*transpose1)(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,
+                       int64_t cols);
 };
 
 // For this machine; never changes.

@@ -200,6 +200,8 @@ static const struct msc_simd avx512_vnni = {
     .add_taps_quantize = add_taps_quantize,
     .largest = largest,
     .run_chain = msc_simd__run_chain,
+    .transpose4 = msc_simd__transpose4,
+    .transpose1 = msc_simd__transpose1,
 };
 
 const struct msc_simd *msc_simd_best(void) {

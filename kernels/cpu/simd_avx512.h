@@ -84,4 +84,11 @@ AVX512 INLINE __m512 finish_16(const struct msc_simd_finish *f, int64_t i, __mma
 
 void msc_simd__run_chain(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
 
+// ---- simd_avx512_transpose.c ------------------------------------------------------------------
+
+void msc_simd__transpose4(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,
+                          int64_t cols);
+void msc_simd__transpose1(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,
+                          int64_t cols);
+
 #endif

@@ -215,12 +215,48 @@ static void test_kernels_cpu_simd__largest(void **state) {
     }
 }
 
+// Every element once, whatever the size, and nothing beyond the last.
+static void test_kernels_cpu_simd__transpose(void **state) {
+    enum { MOST = 150, GAP = 3 };
+    static uint8_t in[MOST * (MOST + GAP)], out[MOST * (MOST + GAP)];
+    static uint32_t in4[MOST * (MOST + GAP)], out4[MOST * (MOST + GAP)];
+    (void)state;
+    const struct msc_simd *simd = msc_simd_best();
+    if (!simd->transpose1) {
+        skip();
+    }
+    struct msc_rng rng;
+    msc_rng_seed(&rng, 5, 0);
+    for (int i = 0; i < MOST * (MOST + GAP); i++) {
+        in[i] = (uint8_t)msc_rng_below(&rng, 255);
+        in4[i] = (uint32_t)i;
+    }
+    for (int round = 0; round < 200; round++) {
+        int64_t rows = 1 + (int64_t)msc_rng_below(&rng, MOST), in_row = MOST + round % (GAP + 1);
+        int64_t cols = 1 + (int64_t)msc_rng_below(&rng, MOST), out_row = rows + round % (GAP + 1);
+        memset(out, 0xff, sizeof(out));
+        memset(out4, 0xff, sizeof(out4));
+        simd->transpose1(out, out_row, in, in_row, rows, cols);
+        simd->transpose4(out4, out_row, in4, in_row, rows, cols);
+        for (int64_t c = 0; c < cols; c++) {
+            for (int64_t r = 0; r < out_row; r++) {
+                int64_t at = r * in_row + c, to = c * out_row + r;
+                assert_int_equal(out[to], r < rows ? in[at] : 0xff);
+                assert_int_equal(out4[to], r < rows ? in4[at] : 0xffffffff);
+            }
+        }
+        assert_int_equal(out[cols * out_row], 0xff);
+        assert_int_equal(out4[cols * out_row], 0xffffffff);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_cpu_simd__quantize),
         cmocka_unit_test(test_kernels_cpu_simd__finish),
         cmocka_unit_test(test_kernels_cpu_simd__taps),
         cmocka_unit_test(test_kernels_cpu_simd__largest),
+        cmocka_unit_test(test_kernels_cpu_simd__transpose),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
