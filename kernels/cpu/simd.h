@@ -54,6 +54,20 @@ struct msc_simd_taps {
 };
 size_t msc_simd_taps_bytes(int n_taps, int64_t period);
 
+// What a product of bytes with weights adds up: for each of n windows its bytes times the weights of
+// each channel, as int32. A window is one or some runs of bytes, each `run_step` behind the one
+// before. Runs are read in groups of MSC_SIMD_GROUP bytes; those behind a run do not count.
+struct msc_simd_windows {
+    const uint8_t *in;
+    const int64_t *at; // [n] of `in`, where each window begins
+    int64_t n;
+    int64_t n_runs, run_step, depth; // depth: bytes of a run
+    const void *weights;             // packed
+    int64_t channels;
+};
+enum { MSC_SIMD_CHANNELS = 16, MSC_SIMD_GROUP = 4 };
+size_t msc_simd_windows_bytes(int64_t channels, int64_t n_runs, int64_t depth);
+
 // A chain of element-wise operations, each on the result of the one before, which stays in
 // registers. One result may be saved for later.
 enum msc_simd_op {
@@ -110,6 +124,17 @@ struct msc_simd {
     // `flip` is 0x80 for int8.
     void (*largest)(uint8_t out[], const uint8_t x[], const int64_t offsets[], int64_t n_offsets,
                     int64_t n, uint8_t flip);
+    // Packs weights [channels][n_runs][depth]. NULL, with all three `multiply`: there is nothing that
+    // a library would not do better.
+    void (*pack_windows)(void *packed, const int8_t weights[], int64_t channels, int64_t n_runs,
+                         int64_t depth);
+    // Rows of channels. Arrays of f are [channels], up to a multiple of MSC_SIMD_CHANNELS; it has no
+    // sums. For bytes q is corrected, and y is a number of less than 2^31 times its scale.
+    void (*multiply)(int32_t sums[], const struct msc_simd_windows *w);
+    void (*multiply_finish)(float out[], const struct msc_simd_windows *w,
+                            const struct msc_simd_finish *f);
+    void (*multiply_quantize)(uint8_t out[], const struct msc_simd_windows *w,
+                              const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
     // NULL: chains gain nothing.
     void (*run_chain)(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
     // out[c * out_row + r] = in[r * in_row + c] for all rows r and columns c, of elements of 4 bytes

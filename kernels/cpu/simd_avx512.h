@@ -30,13 +30,17 @@ AVX512 INLINE struct bytes load_bytes(const struct msc_simd_bytes *q) {
                           _mm512_set1_epi8((char)(high - below)), _mm512_set1_epi8((char)below)};
 }
 
-// y / scale of 16 numbers, limited. Where an operand is NaN the second one is the result.
-AVX512 INLINE __m512 to_quotients(__m512 y, const struct bytes *q) {
-    y = _mm512_max_ps(y, q->low);
-    y = _mm512_min_ps(y, q->high);
+// y / scale of 16 numbers, corrected.
+AVX512 INLINE __m512 divided(__m512 y, const struct bytes *q) {
     __m512 quotient = _mm512_mul_ps(y, q->reciprocal);
     __m512 rest = _mm512_fnmadd_ps(quotient, q->scale, y);
     return _mm512_fmadd_ps(rest, q->reciprocal, quotient);
+}
+
+// The same, limited. Where an operand is NaN the second one is the result.
+AVX512 INLINE __m512 to_quotients(__m512 y, const struct bytes *q) {
+    y = _mm512_max_ps(y, q->low);
+    return divided(_mm512_min_ps(y, q->high), q);
 }
 
 // The integers of 16 numbers, as bytes in the lowest of each.
@@ -46,22 +50,25 @@ AVX512 INLINE __m512i to_integers(__m512 y, const struct bytes *q) {
     return _mm512_add_epi32(_mm512_castps_si512(rounded), q->zero_point);
 }
 
+// The bytes of 64 integers, moved by the zero point and limited.
+AVX512 INLINE __m512i joined(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
+                             const struct bytes *q) {
+    __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(x0, x1), q->shift);
+    __m512i b = _mm512_adds_epi16(_mm512_packs_epi32(x2, x3), q->shift);
+    __m512i bytes = _mm512_packs_epi16(a, b); // every 16 have four of each vector
+    bytes = _mm512_min_epi8(_mm512_max_epi8(bytes, q->least), q->most);
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(order, _mm512_xor_si512(bytes, q->flip));
+}
+
 // The bytes of 64 numbers. Limited as integers, of which the least stands for NaN as well; only what
 // is too large for one is limited before.
 AVX512 INLINE __m512i to_bytes(const __m512 y[4], const struct bytes *q) {
     __m512i x[4];
     for (int k = 0; k < 4; k++) {
-        __m512 limited = _mm512_min_ps(q->high, y[k]);
-        __m512 quotient = _mm512_mul_ps(limited, q->reciprocal);
-        __m512 rest = _mm512_fnmadd_ps(quotient, q->scale, limited);
-        x[k] = _mm512_cvtps_epi32(_mm512_fmadd_ps(rest, q->reciprocal, quotient));
+        x[k] = _mm512_cvtps_epi32(divided(_mm512_min_ps(q->high, y[k]), q));
     }
-    __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(x[0], x[1]), q->shift);
-    __m512i b = _mm512_adds_epi16(_mm512_packs_epi32(x[2], x[3]), q->shift);
-    __m512i bytes = _mm512_packs_epi16(a, b); // every 16 have four of each vector
-    bytes = _mm512_min_epi8(_mm512_max_epi8(bytes, q->least), q->most);
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    return _mm512_permutexvar_epi32(order, _mm512_xor_si512(bytes, q->flip));
+    return joined(x[0], x[1], x[2], x[3], q);
 }
 
 // ---- Sums -------------------------------------------------------------------------------------
@@ -90,5 +97,15 @@ void msc_simd__transpose4(void *out, int64_t out_row, const void *in, int64_t in
                           int64_t cols);
 void msc_simd__transpose1(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,
                           int64_t cols);
+
+// ---- simd_avx512_windows.c --------------------------------------------------------------------
+
+void msc_simd__pack_windows(void *packed, const int8_t weights[], int64_t channels, int64_t n_runs,
+                            int64_t depth);
+void msc_simd__multiply(int32_t sums[], const struct msc_simd_windows *w);
+void msc_simd__multiply_finish(float out[], const struct msc_simd_windows *w,
+                               const struct msc_simd_finish *f);
+void msc_simd__multiply_quantize(uint8_t out[], const struct msc_simd_windows *w,
+                                 const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
 
 #endif

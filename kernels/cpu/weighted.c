@@ -124,7 +124,8 @@ static void divide(struct msc_weighted *k, const struct msc_weighted_spec *spec)
             c->images == 1 && (c->in + c->out) * (int64_t)sizeof(float) > 2 * chunk_bytes(k);
         if (is_window && is_large && gains && k->backend->base.options.kernel_threads == 1) {
             divide_image(c, k);
-        } else if (is_window && unit == MSC_WEIGHTED_INT8_PADDED) {
+        } else if (is_window &&
+                   (unit == MSC_WEIGHTED_INT8_PADDED || unit == MSC_WEIGHTED_WINDOWS)) {
             pad_input(c);
         }
     }
@@ -176,6 +177,15 @@ static enum msc_status create_ends(struct msc_weighted *k, struct msc_dense_desc
     return MSC_OK;
 }
 
+static float largest_of(const float x[], int64_t n) {
+    float largest = 0.0f;
+    for (int64_t i = 0; x && i < n; i++) {
+        float size = isnan(x[i]) ? INFINITY : fabsf(x[i]);
+        largest = size > largest ? size : largest;
+    }
+    return largest;
+}
+
 static enum msc_status init(struct msc_weighted *k, const struct msc_plan *plan,
                             const struct msc_step *step, const struct msc_weighted_spec *spec) {
     const struct msc_step_joint *anchor = &step->joints[0];
@@ -192,6 +202,8 @@ static enum msc_status init(struct msc_weighted *k, const struct msc_plan *plan,
     k->is_depthwise = msc_weighted_is_depthwise(&spec->desc);
     MSC_TRY(create_ends(k, &float_desc, plan, step, spec->channel_axis));
     divide(k, spec);
+    k->has_windows = msc_weighted_has_windows(k);
+    k->largest_bias = largest_of(k->bias, k->channels);
     struct msc_dense_desc *d = &k->chunks[MSC_WEIGHTED_FLOAT].desc;
     d->bias = k->bias;
     d->has_clip = float_desc.has_clip;

@@ -9,8 +9,10 @@
 //     whole  float32 over whole numbers q - z: exact while every sum stays below 2^24. Where weights
 //            are too large for that, q - z is cut into digits (powers of two), one pass each, added
 //            as int32
-//     int8   uint8 x int8 -> int32, with z taken off the sums afterwards: the same whole numbers;
-//            depthwise convolutions by a kernel of our own
+//     int8   uint8 x int8 -> int32, with z taken off the sums afterwards: the same whole numbers.
+//            By loops of our own for depthwise convolutions and, where the machine has the
+//            instructions, for most others; what follows then happens before sums are stored,
+//            when that is scale, bias, limits and bytes
 //
 // Whether a call computes over integers depends on its input's and its weight's edit alone; whole
 // and int8 give the same bits.
@@ -31,6 +33,7 @@ enum msc_weighted_unit {
     MSC_WEIGHTED_INT8,
     MSC_WEIGHTED_INT8_PADDED, // over an input copied with its padding, which is the zero point
     MSC_WEIGHTED_DEPTHWISE,   // int8 by weighted_depthwise.c: no routine
+    MSC_WEIGHTED_WINDOWS, // by weighted_windows.c: neither; over such a copy where windows overlap
     MSC_WEIGHTED_UNIT_COUNT
 };
 
@@ -73,7 +76,9 @@ struct msc_weighted {
     int out_axis;
     int64_t channels;
     struct msc_dense_desc whole; // the spec's
-    bool is_depthwise;           // the last unit can do it
+    bool is_depthwise;           // that unit can do it
+    bool has_windows;            // ... that one
+    float largest_bias;          // its size; infinite, where one is no number
     struct msc_weighted_chunks chunks[MSC_WEIGHTED_UNIT_COUNT];
     struct msc_weighted_routine *routines; // [MSC_WEIGHTED_UNIT_COUNT]
     struct msc_ewise *ends[3]; // behind float32, sums as float32, sums as int32; may be NULL
@@ -105,7 +110,7 @@ struct msc_weighted_variant;
 
 struct msc_weighted_pack {
     struct msc_dense_weights *weights;
-    void *taps;      // of MSC_WEIGHTED_DEPTHWISE, in place of `weights`
+    void *own;       // of units without a routine, in place of `weights`
     int64_t largest; // over channels, of sum |q - z|; 0 for float
     int32_t *sums;   // [channels] of sum (q - z)
 };
@@ -113,8 +118,9 @@ struct msc_weighted_pack {
 // May these weights be multiplied as integers? And as int8?
 bool msc_weighted_is_integer(const struct msc_weighted_variant *v);
 bool msc_weighted_is_int8(const struct msc_weighted_variant *v);
-// Scale of output channel c.
-float msc_weighted_scale(const struct msc_weighted_variant *v, int64_t c);
+// The scales of n output channels, times that of the input.
+void msc_weighted_scales(float out[], const struct msc_weighted_variant *v, int64_t n, float scale);
+float msc_weighted_largest_scale(const struct msc_weighted_variant *v);
 enum msc_status msc_weighted_pack(const struct msc_weighted_pack **out,
                                   const struct msc_weighted *k,
                                   const struct msc_weighted_variant *v,
@@ -146,6 +152,20 @@ void msc_weighted_depthwise_sums(const struct msc_weighted_depthwise *d, int64_t
 // `out` is where the chunk begins.
 void msc_weighted_depthwise_quantize(const struct msc_weighted_depthwise *d, int64_t chunk,
                                      uint8_t out[], const struct msc_simd_bytes *q);
+
+// ---- weighted_windows.c -----------------------------------------------------------------------
+
+// Can it be done? Its chunks are known.
+bool msc_weighted_has_windows(const struct msc_weighted *k);
+// Bytes behind a chunk's input are read, up to MSC_SIMD_GROUP - 1 of them.
+bool msc_weighted_windows_read_beyond(const struct msc_weighted *k);
+// Plain weights for the unit. *out is freed by msc_free_aligned.
+enum msc_status msc_weighted_pack_windows(void **out, const struct msc_weighted *k,
+                                          const int8_t weights[]);
+// A chunk's windows, but for `in`; fills `memory` of that many bytes.
+size_t msc_weighted_windows_scratch(const struct msc_weighted *k);
+struct msc_simd_windows msc_weighted_windows(const struct msc_weighted *k, const void *packed,
+                                             void *memory);
 
 #ifdef __cplusplus
 }

@@ -1,30 +1,6 @@
-#include "kernels/cpu/weighted.h"
+#include "kernels/cpu/weighted_run.h"
 
 #include <string.h>
-
-// What one call multiplies, and its places in scratch.
-struct run {
-    const struct msc_weighted *k;
-    const struct msc_call *call;
-    const struct msc_weighted_chunks *chunks;
-    const struct msc_weighted_pack *pack;
-    const struct msc_dense *dense;
-    enum msc_weighted_unit unit;
-    const struct msc_quant *quant; // of the input; NULL: float32
-    const struct msc_ewise *end;
-    struct msc_cpu_digits digits;
-    void *dense_scratch, *ewise_scratch;
-    char *input;      // a chunk in the form the routine reads; NULL: as it is
-    int32_t *sums;    // a chunk of digits added up, or the int8 routine's output
-    int32_t *product; // a chunk of one digit's sums
-    float *floats;    // a chunk of float results, when no one wants them; else NULL
-    float *scales;
-    int32_t *offsets;
-    struct msc_weighted_depthwise depthwise;
-    void *depthwise_scratch;
-    bool is_direct; // the depthwise kernel writes the only form of the output
-    float *no_bias; // then, where there is none
-};
 
 // ---- Choices ----------------------------------------------------------------------------------
 
@@ -37,13 +13,9 @@ static bool has_padding(const struct msc_dense_desc *d) {
     return false;
 }
 
-// Stored values as uint8: int8 ones are moved up by 128, and their zero point with them.
-static int32_t moved_zero_point(const struct msc_quant *q) {
-    return q->zero_points[0] + (q->low < 0 ? 128 : 0);
-}
-
 // The unit for this input and these weights. Integers need both to be integers.
-static enum msc_weighted_unit best_unit(const struct run *r, const struct msc_weighted_variant *v) {
+static enum msc_weighted_unit best_unit(const struct msc_weighted_run *r,
+                                        const struct msc_weighted_variant *v) {
     const struct msc_weighted *k = r->k;
     if (!r->quant || !msc_weighted_is_integer(v)) {
         return MSC_WEIGHTED_FLOAT;
@@ -57,23 +29,31 @@ static enum msc_weighted_unit best_unit(const struct run *r, const struct msc_we
     if (k->whole.kind == MSC_DENSE_CONV_TRANSPOSE || !msc_dense_has_int8(k->backend->engine)) {
         return MSC_WEIGHTED_WHOLE;
     }
+    if (k->has_windows) {
+        return MSC_WEIGHTED_WINDOWS;
+    }
     bool pads = k->whole.kind == MSC_DENSE_CONV && has_padding(&k->whole);
-    return pads && moved_zero_point(r->quant) != 0 ? MSC_WEIGHTED_INT8_PADDED : MSC_WEIGHTED_INT8;
+    return pads && msc_weighted__zero_point(r->quant) != 0 ? MSC_WEIGHTED_INT8_PADDED
+                                                           : MSC_WEIGHTED_INT8;
 }
 
-static enum msc_status set_unit(struct run *r, const struct msc_weighted_variant *v,
+static bool is_own(enum msc_weighted_unit unit) {
+    return unit == MSC_WEIGHTED_DEPTHWISE || unit == MSC_WEIGHTED_WINDOWS;
+}
+
+static enum msc_status set_unit(struct msc_weighted_run *r, const struct msc_weighted_variant *v,
                                 enum msc_weighted_unit unit) {
     r->unit = unit;
     r->chunks = &r->k->chunks[unit];
     r->digits = (struct msc_cpu_digits){1, 0, 0};
     r->dense = NULL;
-    if (unit != MSC_WEIGHTED_DEPTHWISE) {
+    if (!is_own(unit)) {
         MSC_TRY(msc_weighted_routine(&r->dense, r->k, unit));
     }
     return msc_weighted_pack(&r->pack, r->k, v, unit);
 }
 
-static enum msc_status choose_unit(struct run *r, const struct msc_weighted_variant *v,
+static enum msc_status choose_unit(struct msc_weighted_run *r, const struct msc_weighted_variant *v,
                                    int thread) {
     enum msc_weighted_unit unit = best_unit(r, v);
     enum msc_status status = set_unit(r, v, unit);
@@ -91,7 +71,7 @@ static enum msc_status choose_unit(struct run *r, const struct msc_weighted_vari
         // Sums that may not fit into int32: no unit computes them over integers.
         return set_unit(r, v, MSC_WEIGHTED_FLOAT);
     }
-    if (r->unit == MSC_WEIGHTED_DEPTHWISE) {
+    if (is_own(r->unit)) {
         r->digits = (struct msc_cpu_digits){1, 0, 255};
     }
     if (r->digits.n > 1 && r->unit >= MSC_WEIGHTED_INT8) {
@@ -103,22 +83,6 @@ static enum msc_status choose_unit(struct run *r, const struct msc_weighted_vari
 
 // ---- Scratch ----------------------------------------------------------------------------------
 
-static bool needs_input(const struct run *r) {
-    if (r->chunks->is_padded) {
-        return true;
-    }
-    switch (r->unit) {
-    case MSC_WEIGHTED_FLOAT:
-        return r->quant != NULL;
-    case MSC_WEIGHTED_DEPTHWISE:
-        return false;
-    case MSC_WEIGHTED_INT8:
-        return r->quant->low < 0 || r->digits.n > 1;
-    default:
-        return true;
-    }
-}
-
 // The next part of scratch; NULL while only counting.
 static void *take(char *memory, size_t *used, size_t n_bytes) {
     size_t at = *used;
@@ -126,8 +90,13 @@ static void *take(char *memory, size_t *used, size_t n_bytes) {
     return memory ? memory + at : NULL;
 }
 
+static size_t own_scratch_bytes(const struct msc_weighted_run *r) {
+    return r->unit == MSC_WEIGHTED_DEPTHWISE ? msc_weighted_depthwise_scratch(r->k)
+                                             : msc_weighted_windows_scratch(r->k);
+}
+
 // Gives places in `memory` to everything; returns how many bytes that takes.
-static size_t place(struct run *r, char *memory) {
+static size_t place(struct msc_weighted_run *r, char *memory) {
     const struct msc_weighted *k = r->k;
     bool is_int8 = r->unit >= MSC_WEIGHTED_INT8;
     size_t used = 0;
@@ -135,136 +104,42 @@ static size_t place(struct run *r, char *memory) {
     size_t sums_bytes = (size_t)r->chunks->out * sizeof(int32_t);
     size_t in_bytes = (size_t)r->chunks->in * (is_int8 ? sizeof(uint8_t) : sizeof(float));
     r->dense_scratch = r->dense ? take(memory, &used, msc_dense_scratch_bytes(r->dense)) : NULL;
-    r->depthwise_scratch = r->unit == MSC_WEIGHTED_DEPTHWISE
-                               ? take(memory, &used, msc_weighted_depthwise_scratch(k))
-                               : NULL;
+    r->own_scratch = is_own(r->unit) ? take(memory, &used, own_scratch_bytes(r)) : NULL;
     r->ewise_scratch = take(memory, &used, msc_ewise_scratch_bytes(r->end));
-    r->input = needs_input(r) ? take(memory, &used, in_bytes) : NULL;
+    r->input =
+        msc_weighted__copies_input(r) ? take(memory, &used, in_bytes + MSC_SIMD_GROUP) : NULL;
     r->sums =
         (is_int8 || r->digits.n > 1) && !r->is_direct ? take(memory, &used, sums_bytes) : NULL;
     r->product = is_int8 && r->digits.n > 1 ? take(memory, &used, sums_bytes) : NULL;
     r->floats = !is_int8 && !r->call->outputs[0].data ? take(memory, &used, sums_bytes) : NULL;
     r->scales = r->unit != MSC_WEIGHTED_FLOAT ? take(memory, &used, n * sizeof(float)) : NULL;
     r->offsets = is_int8 ? take(memory, &used, n * sizeof(int32_t)) : NULL;
-    r->no_bias = r->is_direct && !k->bias ? take(memory, &used, n * sizeof(float)) : NULL;
+    r->bias = r->is_direct ? take(memory, &used, n * sizeof(float)) : NULL;
     return used;
-}
-
-// ---- Input ------------------------------------------------------------------------------------
-
-// n input elements from `first` on in the form the routine reads; one digit of them.
-static void convert(const struct run *r, char *to, int64_t first, int64_t n, int digit) {
-    const struct msc_view *in = &r->call->inputs[r->k->input];
-    const char *from = (const char *)in->data + (size_t)first * msc_dtype_bytes(in->dtype);
-    int shift = r->digits.shift * digit;
-    int32_t mask = msc_cpu_digit_mask(&r->digits, digit);
-    if (!r->quant) {
-        memcpy(to, from, (size_t)n * sizeof(float));
-    } else if (r->unit == MSC_WEIGHTED_FLOAT) {
-        msc_cpu_dequantize((float *)(void *)to, from, in->dtype, n, r->quant);
-    } else if (r->unit == MSC_WEIGHTED_WHOLE) {
-        msc_cpu_expand((float *)(void *)to, from, in->dtype, n, r->quant->zero_points[0], shift,
-                       mask);
-    } else {
-        msc_cpu_recode((uint8_t *)to, (const uint8_t *)from, n, r->quant->low < 0 ? 0x80 : 0, shift,
-                       (uint8_t)mask);
-    }
-}
-
-// Where a chunk with padding lies in its images. Missing axes come first and have length 1.
-struct window {
-    int64_t in[3], padded[3], first[3];
-    int64_t image; // of the batch
-};
-
-static struct window find_window(const struct run *r, int64_t chunk) {
-    const struct msc_dense_desc *whole = &r->k->whole, *d = &r->chunks->desc;
-    struct window w = {.in = {1, 1, 1}, .padded = {1, 1, 1}};
-    int missing = 3 - whole->n_spatial;
-    for (int i = 0; i < whole->n_spatial; i++) {
-        w.in[missing + i] = whole->in[i];
-        w.padded[missing + i] = d->in[i];
-        w.first[missing + i] = -whole->pad_begin[i];
-    }
-    w.first[missing] += chunk % r->chunks->bands * d->out[0] * whole->strides[0];
-    w.image = chunk / r->chunks->bands * r->chunks->images;
-    return w;
-}
-
-// Padding is the zero point: for whole numbers 0.
-static void fill(const struct run *r, char *to, int64_t n, int digit) {
-    int value = 0;
-    if (r->unit >= MSC_WEIGHTED_INT8) {
-        value = moved_zero_point(r->quant) >> (r->digits.shift * digit) &
-                msc_cpu_digit_mask(&r->digits, digit);
-    }
-    memset(to, value, (size_t)n * (r->unit >= MSC_WEIGHTED_INT8 ? 1 : sizeof(float)));
-}
-
-// One row of the padded input; `row` is where its image's row begins, or -1 outside the image.
-static void convert_row(const struct run *r, const struct window *w, char *to, int64_t row,
-                        int digit) {
-    int64_t channels = r->k->whole.in_channels;
-    int64_t element = r->unit >= MSC_WEIGHTED_INT8 ? 1 : (int64_t)sizeof(float);
-    int64_t begin = w->first[2] < 0 ? -w->first[2] : 0;
-    int64_t end = w->in[2] - w->first[2];
-    end = end > w->padded[2] ? w->padded[2] : end;
-    if (row < 0 || begin >= end) {
-        fill(r, to, w->padded[2] * channels, digit);
-        return;
-    }
-    fill(r, to, begin * channels, digit);
-    convert(r, to + begin * channels * element, (row + w->first[2] + begin) * channels,
-            (end - begin) * channels, digit);
-    fill(r, to + end * channels * element, (w->padded[2] - end) * channels, digit);
-}
-
-static void convert_padded(const struct run *r, int64_t chunk, int digit) {
-    struct window w = find_window(r, chunk);
-    int64_t element = r->unit >= MSC_WEIGHTED_INT8 ? 1 : (int64_t)sizeof(float);
-    int64_t row_bytes = w.padded[2] * r->k->whole.in_channels * element;
-    char *to = r->input;
-    for (int64_t image = w.image; image < w.image + r->chunks->images; image++) {
-        for (int64_t i = 0; i < w.padded[0] * w.padded[1]; i++) {
-            int64_t z = w.first[0] + i / w.padded[1], y = w.first[1] + i % w.padded[1];
-            bool is_inside = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
-            int64_t row = ((image * w.in[0] + z) * w.in[1] + y) * w.in[2];
-            convert_row(r, &w, to, is_inside ? row : -1, digit);
-            to += row_bytes;
-        }
-    }
-}
-
-// One digit of a chunk as the routine reads it.
-static const void *prepare_input(const struct run *r, int64_t chunk, int digit) {
-    const struct msc_view *in = &r->call->inputs[r->k->input];
-    int64_t first = chunk * r->chunks->in;
-    if (!r->input) {
-        return (const char *)in->data + (size_t)first * msc_dtype_bytes(in->dtype);
-    }
-    if (r->chunks->is_padded) {
-        convert_padded(r, chunk, digit);
-    } else {
-        convert(r, r->input, first, r->chunks->in, digit);
-    }
-    return r->input;
 }
 
 // ---- Sums -------------------------------------------------------------------------------------
 
 // A chunk's sums: as float32 in `out`, or as int32 in r->sums.
-static enum msc_status multiply(const struct run *r, int64_t chunk, float out[], int thread) {
+static enum msc_status multiply(const struct msc_weighted_run *r, int64_t chunk, float out[],
+                                int thread) {
     int64_t n = r->chunks->out;
     bool is_int8 = r->unit >= MSC_WEIGHTED_INT8;
     if (r->unit == MSC_WEIGHTED_DEPTHWISE) {
         msc_weighted_depthwise_sums(&r->depthwise, chunk, r->sums);
         return MSC_OK;
     }
+    if (r->unit == MSC_WEIGHTED_WINDOWS) {
+        struct msc_simd_windows w = r->windows;
+        w.in = msc_weighted__input(r, chunk, 0);
+        msc_simd_best()->multiply(r->sums, &w);
+        return MSC_OK;
+    }
     if (r->digits.n > 1) {
         memset(r->sums, 0, (size_t)n * sizeof(r->sums[0]));
     }
     for (int i = 0; i < r->digits.n; i++) {
-        struct msc_dense_call call = {.a = prepare_input(r, chunk, i),
+        struct msc_dense_call call = {.a = msc_weighted__input(r, chunk, i),
                                       .weights = r->pack->weights,
                                       .out = out,
                                       .scratch = r->dense_scratch};
@@ -286,21 +161,23 @@ static enum msc_status multiply(const struct run *r, int64_t chunk, float out[],
 
 // ---- Running ----------------------------------------------------------------------------------
 
-static void set_channels(struct run *r, const struct msc_weighted_variant *v) {
+static void set_channels(struct msc_weighted_run *r, const struct msc_weighted_variant *v) {
+    int64_t n = r->k->channels;
     if (r->unit == MSC_WEIGHTED_FLOAT) {
         return;
     }
-    for (int64_t c = 0; c < r->k->channels; c++) {
-        r->scales[c] = r->quant->scales[0] * msc_weighted_scale(v, c);
+    msc_weighted_scales(r->scales, v, n, r->quant->scales[0]);
+    uint32_t zero_point = (uint32_t)msc_weighted__zero_point(r->quant);
+    for (int64_t c = 0; r->offsets && c < n; c++) {
+        r->offsets[c] = (int32_t)(zero_point * (uint32_t)r->pack->sums[c]);
     }
-    for (int64_t c = 0; r->offsets && c < r->k->channels; c++) {
-        r->offsets[c] =
-            (int32_t)((uint32_t)moved_zero_point(r->quant) * (uint32_t)r->pack->sums[c]);
+    for (int64_t c = 0; r->bias && c < n; c++) {
+        r->bias[c] = r->k->bias ? r->k->bias[c] : -0.0f; // adds to any number without changing it
     }
 }
 
 // What follows a chunk's sums: `out` is NULL when only forms of the output are wanted.
-static void finish_chunk(const struct run *r, int64_t begin, float *out) {
+static void finish_chunk(const struct msc_weighted_run *r, int64_t begin, float *out) {
     const struct msc_call *call = r->call;
     if (!r->end) {
         msc_cpu_write_forms(call->quantized, call->n_quantized, begin, out, r->chunks->out);
@@ -320,36 +197,75 @@ static void finish_chunk(const struct run *r, int64_t begin, float *out) {
     msc_ewise_run(r->end, &end);
 }
 
-// ---- Depthwise --------------------------------------------------------------------------------
+// ---- Kernels of our own -----------------------------------------------------------------------
 
-static bool is_direct(const struct run *r, struct msc_simd_finish *f) {
-    const struct msc_call *call = r->call;
-    return r->unit == MSC_WEIGHTED_DEPTHWISE && !call->outputs[0].data && call->n_quantized == 1 &&
-           call->quantized[0].view.dtype != MSC_DTYPE_F32 &&
-           msc_simd_bytes_of(call->quantized[0].quant).is_corrected &&
-           msc_ewise_is_finish(r->end, &f->low, &f->high);
+// Is every scaled sum, with its bias, a number that bytes can be made of at once?
+static bool has_numbers(const struct msc_weighted_run *r, const struct msc_weighted_variant *v,
+                        const struct msc_simd_bytes *q) {
+    float scale = r->quant->scales[0] * msc_weighted_largest_scale(v);
+    float largest = scale * (float)(msc_cpu_largest(r->quant) * r->pack->largest);
+    return largest + r->k->largest_bias < 0x1p30f * q->scale;
 }
 
-static void begin_depthwise(struct run *r, struct msc_simd_finish *f) {
-    const struct msc_view *in = &r->call->inputs[r->k->input];
-    for (int64_t c = 0; r->no_bias && c < r->k->channels; c++) {
-        r->no_bias[c] = -0.0f; // adds to any number without changing it
+static bool makes_bytes(const struct msc_weighted_run *r, const struct msc_weighted_variant *v) {
+    const struct msc_call *call = r->call;
+    if (call->outputs[0].data || call->n_quantized != 1 ||
+        call->quantized[0].view.dtype == MSC_DTYPE_F32) {
+        return false;
     }
+    struct msc_simd_bytes q = msc_simd_bytes_of(call->quantized[0].quant);
+    return q.is_corrected && (r->unit == MSC_WEIGHTED_DEPTHWISE || has_numbers(r, v, &q));
+}
+
+static bool is_direct(const struct msc_weighted_run *r, const struct msc_weighted_variant *v,
+                      struct msc_simd_finish *f) {
+    const struct msc_call *call = r->call;
+    if (!is_own(r->unit) || !msc_ewise_is_finish(r->end, &f->low, &f->high)) {
+        return false;
+    }
+    bool makes_floats = call->outputs[0].data && call->n_quantized == 0;
+    return makes_bytes(r, v) || (makes_floats && r->unit == MSC_WEIGHTED_WINDOWS);
+}
+
+static void begin_own(struct msc_weighted_run *r, struct msc_simd_finish *f) {
     f->scales = r->scales;
     f->offsets = r->offsets;
-    f->bias = r->k->bias ? r->k->bias : r->no_bias;
-    r->depthwise = (struct msc_weighted_depthwise){
-        .k = r->k, .weights = r->pack->taps, .in = in->data, .flip = r->quant->low < 0 ? 0x80 : 0};
+    f->bias = r->bias;
+    if (r->unit == MSC_WEIGHTED_WINDOWS) {
+        r->windows = msc_weighted_windows(r->k, r->pack->own, r->own_scratch);
+        return;
+    }
+    r->depthwise = (struct msc_weighted_depthwise){.k = r->k,
+                                                   .weights = r->pack->own,
+                                                   .in = r->call->inputs[r->k->input].data,
+                                                   .flip = r->quant->low < 0 ? 0x80 : 0};
     msc_weighted_depthwise_begin(&r->depthwise, (uint8_t)r->quant->zero_points[0],
-                                 r->is_direct ? f : NULL, r->depthwise_scratch);
+                                 r->is_direct ? f : NULL, r->own_scratch);
 }
 
-static void run_direct(const struct run *r) {
-    const struct msc_quantized *form = &r->call->quantized[0];
-    struct msc_simd_bytes q = msc_simd_bytes_of(form->quant);
+static void run_direct(const struct msc_weighted_run *r, const struct msc_simd_finish *f) {
+    const struct msc_call *call = r->call;
+    const struct msc_simd *simd = msc_simd_best();
+    struct msc_simd_windows w = r->windows;
+    struct msc_simd_bytes q = {.scale = 0};
+    float *floats = call->outputs[0].data;
+    uint8_t *bytes = NULL;
+    if (!floats) {
+        q = msc_simd_bytes_of(call->quantized[0].quant);
+        bytes = call->quantized[0].view.data;
+    }
     for (int64_t chunk = 0; chunk < r->chunks->n; chunk++) {
-        msc_weighted_depthwise_quantize(&r->depthwise, chunk,
-                                        (uint8_t *)form->view.data + chunk * r->chunks->out, &q);
+        int64_t begin = chunk * r->chunks->out;
+        if (r->unit == MSC_WEIGHTED_DEPTHWISE) {
+            msc_weighted_depthwise_quantize(&r->depthwise, chunk, bytes + begin, &q);
+            continue;
+        }
+        w.in = msc_weighted__input(r, chunk, 0);
+        if (floats) {
+            simd->multiply_finish(floats + begin, &w, f);
+        } else {
+            simd->multiply_quantize(bytes + begin, &w, f, &q);
+        }
     }
 }
 
@@ -357,20 +273,20 @@ enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
                                  const struct msc_call *call, int thread) {
     const struct msc_weighted *k = kernel;
     const struct msc_weighted_variant *v = call->weights;
-    struct run r = {.k = k, .call = call, .quant = call->inputs[k->input].quant};
+    struct msc_weighted_run r = {.k = k, .call = call, .quant = call->inputs[k->input].quant};
     void *memory;
     MSC_TRY(choose_unit(&r, v, thread));
     r.end = k->ends[r.unit == MSC_WEIGHTED_FLOAT ? 0 : r.unit == MSC_WEIGHTED_WHOLE ? 1 : 2];
     struct msc_simd_finish finish = {.sums = NULL};
-    r.is_direct = is_direct(&r, &finish);
+    r.is_direct = is_direct(&r, v, &finish);
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, place(&r, NULL)));
     place(&r, memory);
     set_channels(&r, v);
-    if (r.unit == MSC_WEIGHTED_DEPTHWISE) {
-        begin_depthwise(&r, &finish);
+    if (is_own(r.unit)) {
+        begin_own(&r, &finish);
     }
     if (r.is_direct) {
-        run_direct(&r);
+        run_direct(&r, &finish);
         return MSC_OK;
     }
     float *all = call->outputs[0].data;

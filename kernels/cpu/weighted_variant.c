@@ -2,12 +2,14 @@
 #include "base/platform.h"
 #include "kernels/cpu/weighted.h"
 
+#include <math.h>
 #include <stdatomic.h>
 
 // ---- Variants ---------------------------------------------------------------------------------
 
 struct msc_weighted_variant {
     struct msc_quant quant; // a copy; bits is 0 for the float weights
+    float largest_scale;
     bool is_integer, is_int8;
     _Atomic(struct msc_weighted_pack *) packs[MSC_WEIGHTED_UNIT_COUNT];
 };
@@ -15,7 +17,7 @@ struct msc_weighted_variant {
 static void destroy_pack(struct msc_weighted_pack *p) {
     if (p) {
         msc_dense_weights_destroy(p->weights);
-        msc_free_aligned(p->taps);
+        msc_free_aligned(p->own);
         msc_free(p->sums);
         msc_free(p);
     }
@@ -40,8 +42,16 @@ bool msc_weighted_is_int8(const struct msc_weighted_variant *v) {
     return v->is_int8;
 }
 
-float msc_weighted_scale(const struct msc_weighted_variant *v, int64_t c) {
-    return v->quant.scales[c % v->quant.n];
+void msc_weighted_scales(float out[], const struct msc_weighted_variant *v, int64_t n,
+                         float scale) {
+    for (int64_t c = 0, i = 0; c < n; c++) {
+        out[c] = scale * v->quant.scales[i];
+        i = i + 1 < v->quant.n ? i + 1 : 0;
+    }
+}
+
+float msc_weighted_largest_scale(const struct msc_weighted_variant *v) {
+    return v->largest_scale;
 }
 
 // Does every q - z lie in -127 ... 127?
@@ -57,6 +67,9 @@ static bool fits_int8(const struct msc_quant *q) {
 static enum msc_status set_edit(struct msc_weighted_variant *v, const struct msc_weighted *k,
                                 const struct msc_quant *edit) {
     MSC_TRY(msc_quant_copy(&v->quant, edit));
+    for (int32_t i = 0; i < edit->n; i++) {
+        v->largest_scale = fmaxf(v->largest_scale, edit->scales[i]);
+    }
     v->is_integer = msc_quant_is_integer(edit) && (edit->n == 1 || edit->axis == k->out_axis);
     v->is_int8 = v->is_integer && fits_int8(edit);
     return MSC_OK;
@@ -197,14 +210,23 @@ MSC_SIMD static void to_int8(int8_t *restrict out, const int32_t *restrict q, in
     }
 }
 
+static enum msc_status pack_plain(struct msc_weighted_pack *p, const struct msc_weighted *k,
+                                  const void *plain, enum msc_weighted_unit unit) {
+    const struct msc_dense *dense;
+    if (unit == MSC_WEIGHTED_DEPTHWISE) {
+        return msc_weighted_pack_depthwise(&p->own, k, plain);
+    }
+    if (unit == MSC_WEIGHTED_WINDOWS) {
+        return msc_weighted_pack_windows(&p->own, k, plain);
+    }
+    MSC_TRY(msc_weighted_routine(&dense, k, unit));
+    return msc_dense_pack(&p->weights, dense, plain);
+}
+
 static enum msc_status pack_integers(struct msc_weighted_pack *p, const struct msc_weighted *k,
                                      const struct msc_weighted_variant *v,
                                      enum msc_weighted_unit unit) {
     bool is_int8 = unit >= MSC_WEIGHTED_INT8;
-    const struct msc_dense *dense = NULL;
-    if (unit != MSC_WEIGHTED_DEPTHWISE) {
-        MSC_TRY(msc_weighted_routine(&dense, k, unit));
-    }
     struct msc_array *array;
     MSC_TRY(msc_quantize_array(&array, k->weight, &v->quant));
     int64_t n = msc_array_n_elements(array);
@@ -221,8 +243,7 @@ static enum msc_status pack_integers(struct msc_weighted_pack *p, const struct m
     } else {
         to_floats(plain, q, n);
     }
-    status = dense ? msc_dense_pack(&p->weights, dense, plain)
-                   : msc_weighted_pack_depthwise(&p->taps, k, plain);
+    status = pack_plain(p, k, plain, unit);
 out:
     msc_free_aligned(plain);
     msc_array_release(array);

@@ -69,8 +69,8 @@ static int32_t add_conv(struct cpu_case *c, const struct shape *s, bool is_trans
     return cpu_joint(c, op, 1, &x, attributes, w, b);
 }
 
-// With a tail of joints: a limit that the routine takes itself, and a longer chain with an operand
-// of every kind.
+// With a tail of joints: a limit that the routine takes itself, a longer chain with an operand of
+// every kind, and what stands behind blocks with a residual.
 static int32_t add_tail(struct cpu_case *c, int32_t y, int kind) {
     const struct msc_tensor *t = msc_graph_tensor(c->g, y);
     int64_t dims[MSC_MAX_DIMS], channels[MSC_MAX_DIMS];
@@ -90,6 +90,11 @@ static int32_t add_tail(struct cpu_case *c, int32_t y, int kind) {
         y = cpu_joint(c, MSC_OP_ADD, 2, IDS(other, y), "", MSC_NO_ID, MSC_NO_ID);
         y = cpu_joint(c, MSC_OP_MULTIPLY, 2, IDS(y, scale), "", MSC_NO_ID, MSC_NO_ID);
         return cpu_joint(c, MSC_OP_CLIP, 1, &y, "min=-20;max=25", MSC_NO_ID, MSC_NO_ID);
+    }
+    if (kind == 3) {
+        int32_t other = cpu_input(c, "", n, dims);
+        y = cpu_joint(c, MSC_OP_CLIP, 1, &y, "min=-2;max=6", MSC_NO_ID, MSC_NO_ID);
+        return cpu_joint(c, MSC_OP_ADD, 2, IDS(y, other), "", MSC_NO_ID, MSC_NO_ID);
     }
     return y;
 }
@@ -238,6 +243,38 @@ static void test_kernels_cpu_conv__fuses(void **state) {
     cpu_case_finish(&c);
 }
 
+// Shapes around those that tiles of registers take: depths that are no multiple of 4, channels that
+// fill no vector or leave one over, fewer positions than a tile, rows further apart than they are
+// long, bands.
+static void test_kernels_cpu_conv__windows(void **state) {
+    static const struct shape shapes[] = {
+        {2, 1, 24, 144, 1, {7, 7}, {1, 1}, "1,1", "0,0,0,0", "1,1", ""},
+        {2, 1, 21, 80, 1, {5, 1}, {1, 1}, "1,1", "0,0,0,0", "1,1", ""},
+        {2, 3, 5, 40, 1, {1, 1}, {1, 1}, "1,1", "0,0,0,0", "1,1", ""},
+        {2, 1, 64, 256, 1, {9, 8}, {1, 1}, "1,1", "0,0,0,0", "1,1", ""},
+        {2, 2, 96, 24, 1, {30, 29}, {1, 1}, "1,1", "0,0,0,0", "1,1", ""},
+        {2, 1, 3, 33, 1, {19, 18}, {3, 3}, "2,2", "1,1,1,1", "1,1", ""},
+        {2, 1, 20, 65, 1, {8, 9}, {3, 1}, "1,2", "2,0,2,0", "3,1", ""},
+        {2, 2, 7, 17, 1, {6, 6}, {2, 4}, "1,1", "0,3,1,0", "1,1", ""},
+        {2, 1, 12, 49, 1, {120, 64}, {3, 3}, "1,1", "1,1,1,1", "1,1", ""},
+        {1, 2, 13, 47, 1, {50}, {4}, "3,", "1,2", "1,", ""},
+        {3, 1, 10, 31, 1, {3, 4, 5}, {1, 1, 1}, "1,1,1", "0,0,0,0,0,0", "1,1,1", ""},
+    };
+    static const struct edits edits[] = {
+        {{8, false, false}, {8, true, true}},
+        {{8, true, false}, {8, true, false}},
+        {{6, false, false}, {4, true, true}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        for (int tail = 0; tail < 4; tail++) {
+            for (size_t e = 0; e < sizeof(edits) / sizeof(edits[0]); e++) {
+                check_shape(&shapes[i], false, tail, &edits[e], true);
+            }
+        }
+    }
+}
+
 // Results do not depend on how many threads there are.
 static void test_kernels_cpu_conv__threads(void **state) {
     (void)state;
@@ -267,6 +304,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_conv__integers_beyond_float),
         cmocka_unit_test(test_kernels_cpu_conv__integers_without_int8),
         cmocka_unit_test(test_kernels_cpu_conv__bands),
+        cmocka_unit_test(test_kernels_cpu_conv__windows),
         cmocka_unit_test(test_kernels_cpu_conv__fuses),
         cmocka_unit_test(test_kernels_cpu_conv__threads),
     };

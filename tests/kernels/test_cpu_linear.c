@@ -11,7 +11,7 @@ struct linear {
 static const struct linear linears[] = {
     {2, {1, 64}, 10, false},    {2, {7, 33}, 17, false},      {2, {16, 120}, 250, true},
     {3, {2, 40, 24}, 48, true}, {4, {2, 3, 5, 16}, 1, false}, {3, {3, 5, 1}, 6, false},
-    {1, {12}, 5, false},
+    {1, {12}, 5, false},        {2, {20, 37}, 81, false},     {2, {5, 16}, 200, true},
 };
 
 struct product {

@@ -1,0 +1,42 @@
+// What the files that run weighted steps share; nobody else includes this.
+#ifndef MSC_KERNELS_CPU_WEIGHTED_RUN_H
+#define MSC_KERNELS_CPU_WEIGHTED_RUN_H
+
+#include "kernels/cpu/weighted.h"
+
+// What one call multiplies, and its places in scratch.
+struct msc_weighted_run {
+    const struct msc_weighted *k;
+    const struct msc_call *call;
+    const struct msc_weighted_chunks *chunks;
+    const struct msc_weighted_pack *pack;
+    const struct msc_dense *dense;
+    enum msc_weighted_unit unit;
+    const struct msc_quant *quant; // of the input; NULL: float32
+    const struct msc_ewise *end;
+    struct msc_cpu_digits digits;
+    void *dense_scratch, *ewise_scratch;
+    char *input;      // a chunk in the form the routine reads; NULL: as it is
+    int32_t *sums;    // a chunk of digits added up, or the int8 routine's output
+    int32_t *product; // a chunk of one digit's sums
+    float *floats;    // a chunk of float results, when no one wants them; else NULL
+    float *scales;
+    int32_t *offsets;
+    struct msc_weighted_depthwise depthwise; // of that unit
+    struct msc_simd_windows windows;         // of that unit
+    void *own_scratch;                       // of these two
+    bool is_direct; // a kernel of our own writes the only form of the output
+    float *bias;    // then; 0 where there is none
+};
+
+// Zero point of stored values as uint8: int8 ones are moved up by 128, and it with them.
+int32_t msc_weighted__zero_point(const struct msc_quant *q);
+
+// ---- weighted_input.c -------------------------------------------------------------------------
+
+// Is the input read from a copy in the form that the unit reads?
+bool msc_weighted__copies_input(const struct msc_weighted_run *r);
+// One digit of a chunk as the unit reads it; the copy is in r->input.
+const void *msc_weighted__input(const struct msc_weighted_run *r, int64_t chunk, int digit);
+
+#endif
