@@ -227,22 +227,33 @@ static void run_block(const struct msc_ewise *e, const struct msc_ewise_call *ca
     msc_cpu_write_forms(call->forms, call->n_forms, at, out, n);
 }
 
+// Does a link read operands, other than a number that it holds itself?
+static bool reads_array(enum msc_simd_op op) {
+    return op == MSC_SIMD_LOAD || op == MSC_SIMD_ADD || op == MSC_SIMD_SUBTRACT ||
+           op == MSC_SIMD_MULTIPLY || op == MSC_SIMD_DIVIDE;
+}
+
+static bool is_direct(const struct msc_ewise *e, int32_t operand) {
+    return e->operands[operand].mode == MSC_EWISE_DIRECT;
+}
+
 // Can all elements be one block? No operand and no result between two instructions is held in memory
 // of a block's size.
 static bool needs_no_blocks(const struct msc_ewise *e, const struct msc_ewise_call *call,
                             int32_t n_made) {
-    bool has_chain = is_chain(e) && e->chain.links[0].op == MSC_SIMD_LOAD;
-    if (e->n_dims > 1 || call->n_forms > n_made || (!has_chain && e->n_instrs > 1)) {
-        return false;
+    const struct msc_simd_chain *chain = &e->chain;
+    bool fits = e->n_dims == 1 && call->n_forms <= n_made;
+    if (is_chain(e) && chain->links[0].op == MSC_SIMD_LOAD) {
+        for (int32_t i = 0; i < chain->n_links; i++) {
+            const struct msc_simd_link *link = &chain->links[i];
+            fits = fits && (!reads_array(link->op) || is_direct(e, link->operands[0]));
+        }
+        return fits;
     }
     for (int32_t i = 0; i < e->n_operands; i++) {
-        // A chain holds numbers itself.
-        bool is_number = has_chain && e->operands[i].mode == MSC_EWISE_READY;
-        if (e->operands[i].mode != MSC_EWISE_DIRECT && !is_number) {
-            return false;
-        }
+        fits = fits && is_direct(e, i);
     }
-    return true;
+    return fits && e->n_instrs == 1;
 }
 
 void msc_ewise_run(const struct msc_ewise *e, const struct msc_ewise_call *call) {

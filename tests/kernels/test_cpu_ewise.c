@@ -147,17 +147,20 @@ static void test_kernels_cpu_ewise__runs(void **state) {
     static const int64_t lengths[] = {1, 15, 63, 64, 65, 1023, 1025, 5003};
     static const float number = 0.7f;
     (void)state;
-    for (int i = 0; i < 8 * 4 * 4 * 3; i++) {
+    for (int i = 0; i < 8 * 4 * 4 * 4; i++) {
         struct cpu_case c;
         cpu_case_init(&c, (uint64_t)i);
         int64_t n = lengths[i % 8];
-        int kind = i / 8 % 3, last = i / 24 % 4;
+        int kind = i / 8 % 4, last = i / 32 % 4;
+        enum msc_op op = ops[i / 128];
         int32_t y, x = cpu_input(&c, "", 1, DIMS(n));
         ((float *)msc_array_data(c.inputs[0]))[n / 2] = NAN;
         if (kind == 0) {
-            y = binary(&c, ops[i / 96], x, cpu_input(&c, "", 1, DIMS(n)));
+            y = binary(&c, op, x, cpu_input(&c, "", 1, DIMS(n)));
         } else if (kind == 1) {
-            y = binary(&c, ops[i / 96], x, cpu_constant(&c, 0, NULL, &number));
+            y = binary(&c, op, x, cpu_constant(&c, 0, NULL, &number));
+        } else if (kind == 3) {
+            y = binary(&c, op, cpu_constant(&c, 0, NULL, &number), x);
         } else {
             y = x;
         }
