@@ -126,7 +126,9 @@ static enum msc_status rank_choices(struct builder *b, const char ***labels, uin
         const struct msc_choice *choice = msc_quantizer_choice(b->q, c);
         b->choice_bits[c] = choice->is_float ? FLOAT_BITS : choice->bits;
         (*labels)[c] = choice->label;
-        ranks[c] = (struct rank){b->choice_bits[c], fabs(choice->range_scale - 1), (uint32_t)c};
+        double scale_bits = choice->group_size > 0 ? 32.0 / choice->group_size : 0;
+        ranks[c] = (struct rank){b->choice_bits[c] + scale_bits, fabs(choice->range_scale - 1),
+                                 (uint32_t)c};
     }
     qsort(ranks, b->n_choices, sizeof(ranks[0]), compare_ranks);
     for (size_t c = 0; c < b->n_choices; c++) {

@@ -63,6 +63,9 @@ void msc_quant_seal(struct msc_quant *q) {
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         h = msc_hash_add_u64(h, (uint64_t)(int64_t)numbers[i]);
     }
+    if (q->group_size > 0) {
+        h = msc_hash_add_u64(h, (uint64_t)q->group_size << 32 | (uint64_t)q->group_axes);
+    }
     h = q->type != MSC_DTYPE_NONE ? msc_hash_add_text(h, msc_dtype_name(q->type)) : h;
     size_t n = (size_t)q->n;
     h = msc_hash_add_bytes(h, q->scales, n * sizeof(q->scales[0]));
@@ -164,13 +167,55 @@ MSC_SIMD static void fake_quantize_row(float out[], const float x[], int64_t n,
     }
 }
 
-// How an array falls into runs of one scale: [n_outer, q->n, n_inner].
-struct split {
-    int64_t n_outer;
-    int64_t n_inner;
-};
+static void split_channels(struct msc_quant_split *s, const struct msc_quant *q, int n_dims,
+                           const int64_t dims[]) {
+    s->outer = msc_dims_product(q->axis, dims);
+    s->inner = msc_dims_product(n_dims - q->axis - 1, dims + q->axis + 1);
+    s->length = dims[q->axis];
+    s->size = 1;
+    s->block_step = 1;
+    if (s->inner == 1) { // rows in which every element has the next scale
+        s->inner = s->length;
+        s->length = 1;
+        s->block_step = 0;
+        s->inner_step = 1;
+    }
+}
 
-static enum msc_status split_array(struct split *out, const struct msc_array *x,
+static void split_groups(struct msc_quant_split *s, const struct msc_quant *q, int n_dims,
+                         const int64_t dims[]) {
+    int end = q->axis + q->group_axes;
+    s->outer = msc_dims_product(q->axis, dims);
+    s->length = msc_dims_product(q->group_axes, dims + q->axis);
+    s->inner = msc_dims_product(n_dims - end, dims + end);
+    s->size = q->group_size;
+    s->inner_step = s->inner > 1;
+    s->block_step = s->inner;
+    s->outer_step = (s->length + s->size - 1) / s->size * s->inner;
+}
+
+bool msc_quant_split(struct msc_quant_split *out, const struct msc_quant *q, int n_dims,
+                     const int64_t dims[]) {
+    *out = (struct msc_quant_split){.outer = 1, .inner = 1};
+    if (q->axis < 0) {
+        out->length = out->size = msc_dims_product(n_dims, dims);
+        return q->n == 1 && q->group_size == 0;
+    }
+    if (q->group_size == 0) {
+        if (q->axis >= n_dims || dims[q->axis] != q->n) {
+            return false;
+        }
+        split_channels(out, q, n_dims, dims);
+        return true;
+    }
+    if (q->group_size < 0 || q->group_axes < 1 || q->axis + q->group_axes > n_dims) {
+        return false;
+    }
+    split_groups(out, q, n_dims, dims);
+    return out->outer * out->outer_step == q->n;
+}
+
+static enum msc_status split_array(struct msc_quant_split *out, const struct msc_array *x,
                                    const struct msc_quant *q) {
     int n_dims = msc_array_n_dims(x);
     const int64_t *dims = msc_array_dims(x);
@@ -179,69 +224,86 @@ static enum msc_status split_array(struct split *out, const struct msc_array *x,
         return MSC_FAIL(MSC_E_INVALID, "cannot quantise %s%s, expected float32",
                         msc_dtype_name(msc_array_dtype(x)), msc_dims_format(text, n_dims, dims));
     }
-    *out = (struct split){1, 1};
-    if (q->axis < 0 && q->n == 1) {
-        out->n_inner = msc_array_n_elements(x);
-        return MSC_OK;
-    }
-    if (q->axis < 0 || q->axis >= n_dims || dims[q->axis] != q->n) {
+    if (!msc_quant_split(out, q, n_dims, dims)) {
         return MSC_FAIL(MSC_E_INVALID, "%d scales along axis %d do not fit a tensor of %s",
                         (int)q->n, (int)q->axis, msc_dims_format(text, n_dims, dims));
-    }
-    for (int i = 0; i < n_dims; i++) {
-        out->n_outer *= i < q->axis ? dims[i] : 1;
-        out->n_inner *= i > q->axis ? dims[i] : 1;
     }
     return MSC_OK;
 }
 
+// A piece of an array whose scales lie side by side, or are one.
+struct piece {
+    int64_t at, n;
+    int64_t scale; // index of the first
+};
+
+static void fake_quantize_piece(const struct piece *p, const struct msc_quant_split *s,
+                                const struct msc_quant *q, const float x[], void *out) {
+    float *to = (float *)out + p->at;
+    const float *scales = q->scales + p->scale;
+    const int32_t *zeros = q->zero_points + p->scale;
+    if (s->inner_step == 0) {
+        msc_fake_quantize_run(to, x + p->at, p->n, scales[0], zeros[0], q->low, q->high);
+    } else {
+        fake_quantize_row(to, x + p->at, p->n, scales, zeros, q->low, q->high);
+    }
+}
+
+static void quantize_piece(const struct piece *p, const struct msc_quant_split *s,
+                           const struct msc_quant *q, const float x[], void *out) {
+    int32_t *to = (int32_t *)out + p->at;
+    const float *scales = q->scales + p->scale;
+    const int32_t *zeros = q->zero_points + p->scale;
+    if (s->inner_step == 0) {
+        msc_quantize_run(to, x + p->at, p->n, scales[0], zeros[0], q->low, q->high);
+    } else {
+        quantize_row(to, x + p->at, p->n, scales, zeros, q->low, q->high);
+    }
+}
+
+typedef void (*piece_fn)(const struct piece *p, const struct msc_quant_split *s,
+                         const struct msc_quant *q, const float x[], void *out);
+
+static void for_pieces(const struct msc_quant_split *s, const struct msc_quant *q, const float x[],
+                       void *out, piece_fn fn) {
+    for (int64_t o = 0; o < s->outer; o++) {
+        for (int64_t begin = 0; begin < s->length; begin += s->size) {
+            int64_t count = s->length - begin < s->size ? s->length - begin : s->size;
+            // One run where a block has one scale, else row by row.
+            int64_t rows = s->inner_step == 0 ? 1 : count;
+            struct piece p = {.at = (o * s->length + begin) * s->inner,
+                              .n = count * s->inner / rows,
+                              .scale = o * s->outer_step + begin / s->size * s->block_step};
+            for (int64_t r = 0; r < rows; r++) {
+                fn(&p, s, q, x, out);
+                p.at += p.n;
+            }
+        }
+    }
+}
+
 enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc_array *x,
                                         const struct msc_quant *q) {
-    struct split split;
+    struct msc_quant_split split;
     MSC_TRY(split_array(&split, x, q));
     MSC_TRY(msc_array_create(out, MSC_DTYPE_F32, msc_array_n_dims(x), msc_array_dims(x)));
     const float *from = msc_array_data(x);
-    float *to = msc_array_data(*out);
     if (q->axis < 0) {
-        msc_quant_apply_run(to, from, split.n_inner, q);
+        msc_quant_apply_run(msc_array_data(*out), from, split.length, q);
         return MSC_OK;
     }
-    for (int64_t o = 0; o < split.n_outer; o++) {
-        if (split.n_inner == 1) {
-            int64_t at = o * q->n;
-            fake_quantize_row(to + at, from + at, q->n, q->scales, q->zero_points, q->low, q->high);
-            continue;
-        }
-        for (int64_t c = 0; c < q->n; c++) {
-            int64_t at = (o * q->n + c) * split.n_inner;
-            msc_fake_quantize_run(to + at, from + at, split.n_inner, q->scales[c],
-                                  q->zero_points[c], q->low, q->high);
-        }
-    }
+    for_pieces(&split, q, from, msc_array_data(*out), fake_quantize_piece);
     return MSC_OK;
 }
 
 enum msc_status msc_quantize_array(struct msc_array **out, const struct msc_array *x,
                                    const struct msc_quant *q) {
-    struct split split;
+    struct msc_quant_split split;
     if (q->type != MSC_DTYPE_NONE) {
         return MSC_FAIL(MSC_E_INVALID, "%s is no integer type", msc_dtype_name(q->type));
     }
     MSC_TRY(split_array(&split, x, q));
     MSC_TRY(msc_array_create(out, MSC_DTYPE_I32, msc_array_n_dims(x), msc_array_dims(x)));
-    const float *from = msc_array_data(x);
-    int32_t *to = msc_array_data(*out);
-    for (int64_t o = 0; o < split.n_outer; o++) {
-        if (split.n_inner == 1) {
-            int64_t at = o * q->n;
-            quantize_row(to + at, from + at, q->n, q->scales, q->zero_points, q->low, q->high);
-            continue;
-        }
-        for (int64_t c = 0; c < q->n; c++) {
-            int64_t at = (o * q->n + c) * split.n_inner;
-            msc_quantize_run(to + at, from + at, split.n_inner, q->scales[c], q->zero_points[c],
-                             q->low, q->high);
-        }
-    }
+    for_pieces(&split, q, msc_array_data(x), msc_array_data(*out), quantize_piece);
     return MSC_OK;
 }

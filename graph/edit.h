@@ -21,7 +21,11 @@ struct msc_quant {
     int32_t bits;      // 2 … 16
     int32_t low, high; // inclusive range of q
     int32_t axis;      // channel axis of per-channel parameters in the tensor's shape; -1: one pair
-    int32_t n;         // number of scales: 1, or the length of that axis
+    int32_t n;         // number of scales: 1, or the length of that axis, or that of groups
+    // Groups, where group_size is positive: the `group_axes` axes from `axis` on are taken as one,
+    // and each `group_size` elements along them have a scale, what is left at the end too; scales
+    // lie as those elements do. (Blocks of ONNX's opset 21, but for the axes taken as one.)
+    int32_t group_size, group_axes;
     const float *scales;        // [n], positive
     const int32_t *zero_points; // [n]
     struct msc_hash hash;
@@ -36,6 +40,16 @@ void msc_quant_finish(struct msc_quant *q); // of a copy, or all zero
 // Rounding to MSC_DTYPE_F16 or MSC_DTYPE_BF16, sealed; it needs no memory of the caller's.
 struct msc_quant msc_quant_of_float(enum msc_dtype type);
 
+// Which scale an element has: the array is [outer, length, inner] and `length` falls into blocks of
+// `size`; element (o, k, i) has scale o * outer_step + k / size * block_step + i * inner_step.
+struct msc_quant_split {
+    int64_t outer, length, inner, size;
+    int64_t outer_step, block_step, inner_step; // inner_step is 0 or 1
+};
+// False when the scales do not fit a tensor of these dims.
+bool msc_quant_split(struct msc_quant_split *out, const struct msc_quant *q, int n_dims,
+                     const int64_t dims[]);
+
 // The formula, for one value and for a contiguous run with one scale and zero point.
 int32_t msc_quantize_value(float x, float scale, int32_t zero_point, int32_t low, int32_t high);
 void msc_quantize_run(int32_t out[], const float x[], int64_t n, float scale, int32_t zero_point,
@@ -44,7 +58,7 @@ void msc_fake_quantize_run(float out[], const float x[], int64_t n, float scale,
                            int32_t low, int32_t high);
 // Any edit with one scale; out may equal x.
 void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct msc_quant *q);
-// A whole array, per channel where q says so. *out is float32 of the same shape.
+// A whole array, per channel or group where q says so. *out is float32 of the same shape.
 enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc_array *x,
                                         const struct msc_quant *q);
 // The integers themselves (int32) for export and integer kernels. MSC_E_INVALID for float types.

@@ -38,9 +38,12 @@ struct msc_onnx_export_options {
 
 // Writes the graph, with QuantizeLinear/DequantizeLinear pairs around the edited slots: weights as
 // stored integers with DequantizeLinear, activations as a pair shared by the slots of equal edits.
-// 2-8 bits use (u)int8, 9-16 bits (u)int16, weights of exactly 4 bits (u)int4 (for activations ONNX
-// Runtime does not take these at its default optimisation level); ranges narrower than the type are
-// kept by a Clip before the pair (activations) or by the stored integers (weights).
+// 2-8 bits use (u)int8, 9-16 bits (u)int16, weights of exactly 4 bits and those of fewer in groups
+// (u)int4 (for activations ONNX Runtime does not take these at its default optimisation level); ranges
+// narrower than the type are kept by a Clip before the pair (activations) or by the stored integers
+// (weights). Weights in groups are blocks; where groups run over several axes these are stored as one
+// and a Reshape follows. Float types: weights are stored so behind a Cast, activations cast there and
+// back.
 // Complete or absent. Values keep their ONNX names.
 enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
                               const struct msc_onnx_export_options *options);

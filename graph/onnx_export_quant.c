@@ -28,13 +28,14 @@ static const struct type types[] = {
     {MSC_ONNX_INT16, -32768, 32767, 16}, {MSC_ONNX_UINT16, 0, 65535, 16},
 };
 
-// The first that is wide enough, signed when the range goes below 0. Only weights of exactly 4 bits
-// take the types of 4 bits: for activations ONNX Runtime 1.31 refuses them at its default
-// optimisation level behind a Clip or before a MaxPool.
+// The first that is wide enough, signed when the range goes below 0. Only weights of exactly 4 bits,
+// or in groups of no more, take the types of 4 bits: for activations ONNX Runtime 1.31 refuses them
+// at its default optimisation level behind a Clip or before a MaxPool.
 static enum msc_status pick_type(struct type *out, const struct msc_quant *q, bool is_weight) {
     bool is_signed = q->low < 0;
+    bool is_small = is_weight && (q->bits == 4 || (q->bits < 4 && q->group_size > 0));
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        bool has_bits = types[i].bits == 4 ? q->bits == 4 && is_weight : q->bits <= types[i].bits;
+        bool has_bits = types[i].bits == 4 ? is_small : q->bits <= types[i].bits;
         bool fits = has_bits && q->low >= types[i].low && q->high <= types[i].high &&
                     (types[i].low < 0) == is_signed;
         if (fits) {
@@ -74,12 +75,10 @@ static enum msc_status add_integers(const char **out, struct msc_onnx_export *e,
     return msc_onnx__add_initializer(out, e, name, type->onnx, n_dims, dims, data, n_bytes);
 }
 
-// Scale and zero point: scalars, or one for each channel.
+// Scale and zero point, of the given dims.
 static enum msc_status add_parameters(const char *out[2], struct msc_onnx_export *e,
                                       const char *base, const struct msc_quant *q,
-                                      const struct type *type) {
-    int64_t dim = q->n;
-    int n_dims = q->axis < 0 ? 0 : 1;
+                                      const struct type *type, int n_dims, const int64_t dims[]) {
     for (int32_t i = 0; i < q->n; i++) {
         if (q->zero_points[i] < type->low || q->zero_points[i] > type->high) {
             return MSC_FAIL(MSC_E_INVALID, "zero point %d of '%s' lies outside of %d to %d",
@@ -90,10 +89,10 @@ static enum msc_status add_parameters(const char *out[2], struct msc_onnx_export
     if (scale == NULL) {
         return msc_onnx__no_memory(e);
     }
-    MSC_TRY(msc_onnx__add_initializer(&out[0], e, scale, MSC_ONNX_FLOAT, n_dims, &dim, q->scales,
+    MSC_TRY(msc_onnx__add_initializer(&out[0], e, scale, MSC_ONNX_FLOAT, n_dims, dims, q->scales,
                                       (size_t)q->n * sizeof(float)));
     return add_integers(&out[1], e, msc_arena_printf(&e->arena, "%s_zero_point", base), type,
-                        n_dims, &dim, q->zero_points, (size_t)q->n);
+                        n_dims, dims, q->zero_points, (size_t)q->n);
 }
 
 // Adds a node of one output; *out is the output's name, `wanted` or like it.
@@ -177,7 +176,7 @@ static enum msc_status quantize_activation(const char **out, struct msc_onnx_exp
     if (q->low != type.low || q->high != type.high) {
         MSC_TRY(clip(&value, e, base, q));
     }
-    MSC_TRY(add_parameters(parameters, e, base, q, &type));
+    MSC_TRY(add_parameters(parameters, e, base, q, &type, 0, NULL));
     const char *inputs[3] = {value, parameters[0], parameters[1]};
     MSC_TRY(add_node(&inputs[0], e, "QuantizeLinear",
                      msc_arena_printf(&e->arena, "%s_quantized", base), inputs, -1));
@@ -232,24 +231,106 @@ static enum msc_status add_result(Onnx__NodeProto **node, struct msc_onnx_export
                         : msc_onnx__add_node(node, e, op_type, name, inputs, n_inputs, result, 1);
 }
 
+// How a quantised weight is stored.
+struct stored {
+    int n_dims, n_scale_dims;
+    int64_t dims[MSC_MAX_DIMS], scale_dims[MSC_MAX_DIMS];
+    int32_t axis;   // of the scales, or -1
+    int64_t block;  // elements that share a scale along it; 0: no blocks
+    bool is_shaped; // has other dims than the weight
+};
+
+// ONNX Runtime 1.31 makes integer products of weights in blocks as of others and then fails when
+// they run: a Reshape behind them keeps it from it, where activations are quantised too.
+static bool needs_shield(const struct msc_onnx_export *e, int32_t weight) {
+    const struct msc_sites *sites = e->options->sites;
+    for (int32_t i = 0; i < sites->n_slots; i++) {
+        for (int32_t k = 0; sites->slots[i].tensor == weight && k < sites->n_slots; k++) {
+            if (sites->slots[k].joint == sites->slots[i].joint &&
+                sites->slots[k].kind == MSC_SITE_ACTIVATION && e->options->slot_edits[k] != NULL) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Axes whose groups run on from one to the next are stored as one.
+static void describe_blocks(struct stored *s, const struct msc_tensor *t, const struct msc_quant *q,
+                            bool is_shielded) {
+    int end = q->axis + q->group_axes;
+    int first = is_shielded && q->group_axes == 1 && t->n_dims < MSC_MAX_DIMS ? 1 : 0;
+    int64_t length = msc_dims_product(q->group_axes, t->dims + q->axis);
+    s->dims[0] = 1;
+    memcpy(s->dims + first, t->dims, (size_t)q->axis * sizeof(t->dims[0]));
+    s->axis = q->axis + first;
+    s->dims[s->axis] = length;
+    memcpy(s->dims + s->axis + 1, t->dims + end, (size_t)(t->n_dims - end) * sizeof(t->dims[0]));
+    s->n_dims = s->n_scale_dims = t->n_dims - q->group_axes + 1 + first;
+    memcpy(s->scale_dims, s->dims, sizeof(s->dims));
+    s->scale_dims[s->axis] = (length + q->group_size - 1) / q->group_size;
+    s->block = length < q->group_size ? length : q->group_size;
+    s->is_shaped = first > 0 || q->group_axes > 1;
+}
+
+static void describe_stored(struct stored *s, const struct msc_onnx_export *e, int32_t weight,
+                            const struct msc_quant *q) {
+    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
+    *s = (struct stored){.n_dims = t->n_dims, .n_scale_dims = q->axis < 0 ? 0 : 1, .axis = q->axis};
+    memcpy(s->dims, t->dims, sizeof(s->dims));
+    s->scale_dims[0] = q->n;
+    if (q->group_size > 0) {
+        describe_blocks(s, t, q, needs_shield(e, weight));
+    }
+}
+
+// Gives a weight that is stored with fewer axes its own again.
+static enum msc_status restore_dims(const char **result, struct msc_onnx_export *e,
+                                    const struct msc_tensor *t, const char *base,
+                                    const char *blocks) {
+    const char *inputs[2] = {blocks};
+    Onnx__NodeProto *node;
+    const char *name = msc_arena_printf(&e->arena, "%s_dims", base);
+    if (name == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    int64_t n = t->n_dims;
+    MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, name, MSC_ONNX_INT64, 1, &n, t->dims,
+                                      (size_t)n * sizeof(n)));
+    return add_result(&node, e, "Reshape", base, inputs, 2, result);
+}
+
 static enum msc_status store_integers(const char **result, struct msc_onnx_export *e,
-                                      const struct msc_tensor *t, const char *base,
-                                      const struct msc_quant *q) {
-    const char *inputs[3];
+                                      int32_t weight, const struct msc_quant *q) {
+    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
+    const char *base = e->names[weight];
+    const char *inputs[3], *blocks = NULL;
     struct type type;
+    struct stored stored;
     struct msc_array *integers;
     Onnx__NodeProto *node;
     MSC_TRY(pick_type(&type, q, true));
     MSC_TRY(msc_quantize_array(&integers, t->data, q));
+    describe_stored(&stored, e, weight, q);
     const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
     enum msc_status status =
-        add_integers(&inputs[0], e, name, &type, t->n_dims, t->dims, msc_array_data(integers),
-                     (size_t)msc_array_n_elements(integers));
+        add_integers(&inputs[0], e, name, &type, stored.n_dims, stored.dims,
+                     msc_array_data(integers), (size_t)msc_array_n_elements(integers));
     msc_array_release(integers);
     MSC_TRY(status);
-    MSC_TRY(add_parameters(&inputs[1], e, base, q, &type));
-    MSC_TRY(add_result(&node, e, "DequantizeLinear", base, inputs, 3, result));
-    return q->axis < 0 ? MSC_OK : msc_onnx__put_int(e, node, "axis", q->axis);
+    MSC_TRY(add_parameters(&inputs[1], e, base, q, &type, stored.n_scale_dims, stored.scale_dims));
+    if (!stored.is_shaped) {
+        MSC_TRY(add_result(&node, e, "DequantizeLinear", base, inputs, 3, result));
+    } else {
+        MSC_TRY(add_node(&blocks, e, "DequantizeLinear",
+                         msc_arena_printf(&e->arena, "%s_blocks", base), inputs, -1));
+        node = e->nodes[e->n_nodes - 1];
+        MSC_TRY(restore_dims(result, e, t, base, blocks));
+    }
+    if (stored.block > 0) {
+        MSC_TRY(msc_onnx__put_int(e, node, "block_size", stored.block));
+    }
+    return stored.axis < 0 ? MSC_OK : msc_onnx__put_int(e, node, "axis", stored.axis);
 }
 
 static enum msc_status store_floats(const char **result, struct msc_onnx_export *e,
@@ -285,7 +366,7 @@ static enum msc_status quantize_weight(const char **out, struct msc_onnx_export 
     MSC_TRY(name_result(out, e, weight, q));
     bool is_float = q->type != MSC_DTYPE_NONE;
     return is_float ? store_floats(out, e, t, e->names[weight], q)
-                    : store_integers(out, e, t, e->names[weight], q);
+                    : store_integers(out, e, weight, q);
 }
 
 enum msc_status msc_onnx__quantized_input(const char **out, struct msc_onnx_export *e,

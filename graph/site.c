@@ -66,6 +66,24 @@ static int32_t channel_axis(const struct msc_joint *j, const struct msc_tensor *
     return msc_tensor_axis(weight, 'O');
 }
 
+// Behind the output channels lie the axes that are summed over; before them, one does. Factors of
+// matrix products have no letters.
+static void find_group(struct msc_slot *slot, const struct msc_joint *j,
+                       const struct msc_tensor *weight) {
+    int out = msc_tensor_axis(weight, 'O');
+    int last = weight->n_dims - 1;
+    slot->group_axes = 1;
+    slot->group_axis = 0;
+    if (out == 0 && last > 0) {
+        slot->group_axis = 1;
+        slot->group_axes = last;
+    } else if (out < 0 && last > 0) {
+        bool is_transposed = false;
+        (void)msc_joint_attr_bool(j, slot->operand == 0 ? "trans_a" : "trans_b", &is_transposed);
+        slot->group_axis = (slot->operand == 0) != is_transposed ? last : last - 1;
+    }
+}
+
 static bool make_slot(struct msc_slot *slot, const struct msc_graph *g, const struct msc_joint *j,
                       int32_t operand) {
     const struct site_rule *rule = find_rule(j->op, operand);
@@ -84,7 +102,11 @@ static bool make_slot(struct msc_slot *slot, const struct msc_graph *g, const st
         .tensor = tensor,
         .kind = weight == MSC_NO_ID ? MSC_SITE_ACTIVATION : MSC_SITE_WEIGHT,
         .channel_axis = weight == MSC_NO_ID ? -1 : channel_axis(j, t),
+        .group_axis = -1,
     };
+    if (weight != MSC_NO_ID) {
+        find_group(slot, j, t);
+    }
     return true;
 }
 
@@ -142,6 +164,8 @@ static enum msc_status group_slots(struct msc_sites *sites, const struct msc_gra
         site->kind = first->kind;
         site->tensor = first->tensor;
         site->channel_axis = first->channel_axis;
+        site->group_axis = first->group_axis;
+        site->group_axes = first->group_axes;
         site->slots = indices;
         MSC_TRY(name_site(site, first, g, by_use, arena));
         for (int32_t k = i; k < sites->n_slots; k++) {

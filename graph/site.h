@@ -27,13 +27,17 @@ struct msc_slot {
     // Weights: axis of output channels in the tensor's own shape. -1: the layout names none, or a
     // transposed convolution has groups (one scale for all then), or it is an activation.
     int32_t channel_axis;
+    // Weights: the axes that outputs sum over, which groups of elements lie along: `group_axes` of
+    // them from `group_axis` on, taken as one. -1 and 0 for activations.
+    int32_t group_axis, group_axes;
 };
 
 struct msc_site {
     const char *name; // the tensor's name; "<tensor>-c-<joint>" when grouped by site
     enum msc_site_kind kind;
     int32_t tensor;
-    int32_t channel_axis; // that of all its slots, or -1 when they differ
+    int32_t channel_axis;           // that of all its slots, or -1 when they differ
+    int32_t group_axis, group_axes; // those of its first slot
     int32_t n_slots;
     const int32_t *slots; // indices into msc_sites.slots
 };
@@ -51,7 +55,7 @@ struct msc_sites {
 // Joint names, not ids, are what stays when a graph is bound: bound copies have the same slots in
 // the same order.
 enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g, bool by_use);
-void msc_sites_finish(struct msc_sites *sites); // accepts zeroed
+void msc_sites_finish(struct msc_sites *sites);                               // accepts zeroed
 int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name); // or MSC_NO_ID
 // Index of the slot of (joint, operand), or MSC_NO_ID.
 int32_t msc_sites_find_slot(const struct msc_sites *sites, int32_t joint, int32_t operand);

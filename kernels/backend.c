@@ -21,7 +21,7 @@ enum msc_dtype msc_quant_dtype(const struct msc_quant *q) {
 }
 
 bool msc_quant_is_integer(const struct msc_quant *q) {
-    return q->bits <= 8 && msc_quant_dtype(q) != MSC_DTYPE_F32;
+    return q->bits <= 8 && q->group_size == 0 && msc_quant_dtype(q) != MSC_DTYPE_F32;
 }
 
 const struct msc_backend_def *const *msc_backend_list(void) {

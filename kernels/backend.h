@@ -127,7 +127,8 @@ struct msc_backend {
 // Where a step runs, aliases where their value is. Texts are static.
 struct msc_placement msc_backend_place(const struct msc_backend *b, const struct msc_step *step);
 
-// Is an activation edit stored as integers? (8 bits or fewer.)
+// Is an activation edit stored as integers? (8 bits or fewer.) For weights: may they be multiplied
+// as such? Not in groups, whose scales change along the sum.
 bool msc_quant_is_integer(const struct msc_quant *q);
 // uint8 or int8 by its range; MSC_DTYPE_F32 for wider ones and float types.
 enum msc_dtype msc_quant_dtype(const struct msc_quant *q);

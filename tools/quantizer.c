@@ -30,10 +30,12 @@ static bool site_matches(const struct msc_quantizer *q, int32_t site, const char
     return matches_any(patterns, n, s->name) || (t->alias[0] && matches_any(patterns, n, t->alias));
 }
 
-// Other float types and empty weights stay as they are.
+// Other float types, empty weights and what the schemes leave out stay as they are.
 static bool can_be_quantised(const struct msc_quantizer *q, int32_t site) {
     const struct msc_tensor *t = msc_graph_tensor(q->graph, q->sites.sites[site].tensor);
-    return t->dtype == MSC_DTYPE_F32 && msc_tensor_n_elements(t) != 0;
+    bool is_weight = q->sites.sites[site].kind == MSC_SITE_WEIGHT;
+    bool is_left = is_weight ? q->weights.is_float : q->activations.is_float;
+    return t->dtype == MSC_DTYPE_F32 && msc_tensor_n_elements(t) != 0 && !is_left;
 }
 
 static enum msc_status select_sites(struct msc_quantizer *q,
@@ -188,22 +190,41 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
         .scheme = {.bits = c->bits, .is_symmetric = scheme->is_symmetric, .is_weight = is_weight}};
 }
 
-enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
-                                   int32_t axis, int32_t n, const float scales[],
-                                   const int32_t zero_points[]) {
+struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site, int32_t choice) {
+    const struct msc_site *s = &q->sites.sites[site];
+    const struct msc_tensor *t = msc_graph_tensor(q->graph, s->tensor);
     struct msc_observation o = msc_quantizer__observation(q, site, choice);
-    struct msc_quant *quant = &q->quants[(size_t)site * q->n_choices + (size_t)choice];
-    float *s = msc_arena_array(&q->arena, (size_t)n, sizeof(s[0]));
-    int32_t *z = msc_arena_array(&q->arena, (size_t)n, sizeof(z[0]));
+    struct msc_quant form = {.bits = o.scheme.bits, .axis = -1, .n = 1};
+    msc_scheme_limits(&o.scheme, &form.low, &form.high);
+    if (s->kind == MSC_SITE_WEIGHT && q->choices[choice].group_size > 0) {
+        form.axis = s->group_axis;
+        form.group_axes = s->group_axes;
+        form.group_size = q->choices[choice].group_size;
+        int64_t length = msc_dims_product(form.group_axes, t->dims + form.axis);
+        int64_t blocks = (length + form.group_size - 1) / form.group_size;
+        form.n = (int32_t)(msc_tensor_n_elements(t) / length * blocks);
+    } else if (s->kind == MSC_SITE_WEIGHT && q->weights.is_per_channel && s->channel_axis >= 0) {
+        form.axis = s->channel_axis;
+        form.n = (int32_t)t->dims[s->channel_axis];
+    }
+    return form;
+}
+
+enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
+                                   const float scales[], const int32_t zero_points[]) {
+    struct msc_quant form = msc_quantizer__form(q, site, choice);
+    size_t n = (size_t)form.n;
+    float *s = msc_arena_array(&q->arena, n, sizeof(s[0]));
+    int32_t *z = msc_arena_array(&q->arena, n, sizeof(z[0]));
     if (!s || !z) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for scales");
     }
-    memcpy(s, scales, (size_t)n * sizeof(s[0]));
-    memcpy(z, zero_points, (size_t)n * sizeof(z[0]));
-    *quant = (struct msc_quant){
-        .bits = o.scheme.bits, .axis = axis, .n = n, .scales = s, .zero_points = z};
-    msc_scheme_limits(&o.scheme, &quant->low, &quant->high);
-    msc_quant_seal(quant);
+    memcpy(s, scales, n * sizeof(s[0]));
+    memcpy(z, zero_points, n * sizeof(z[0]));
+    form.scales = s;
+    form.zero_points = z;
+    msc_quant_seal(&form);
+    q->quants[(size_t)site * q->n_choices + (size_t)choice] = form;
     return MSC_OK;
 }
 
@@ -281,7 +302,6 @@ static enum msc_status check_numbers(const struct msc_quantizer *q, int32_t site
 static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_array_list *list,
                                   int32_t site, size_t choice, struct msc_str *name) {
     const struct msc_site *s = &q->sites.sites[site];
-    const struct msc_tensor *t = msc_graph_tensor(q->graph, s->tensor);
     MSC_TRY(entry_name(name, q, site, choice, "scale"));
     const struct msc_array *scales = msc_array_list_find(list, msc_str_text(name));
     MSC_TRY(entry_name(name, q, site, choice, "zero_point"));
@@ -292,15 +312,13 @@ static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_arra
     }
     MSC_TRY(check_numbers(q, site, choice, scales, zeros));
     int64_t n = msc_array_n_elements(scales);
-    bool per_channel =
-        s->kind == MSC_SITE_WEIGHT && q->weights.is_per_channel && s->channel_axis >= 0;
-    int64_t expected = per_channel ? t->dims[s->channel_axis] : 1;
+    int64_t expected = msc_quantizer__form(q, site, (int32_t)choice).n;
     if (n != expected || msc_array_n_elements(zeros) != n) {
         return MSC_FAIL(MSC_E_STATE, "parameters of %s, choice \"%s\": %lld scales, expected %lld",
                         s->name, q->choices[choice].label, (long long)n, (long long)expected);
     }
-    return msc_quantizer__set(q, site, (int32_t)choice, per_channel ? s->channel_axis : -1,
-                              (int32_t)n, msc_array_data(scales), msc_array_data(zeros));
+    return msc_quantizer__set(q, site, (int32_t)choice, msc_array_data(scales),
+                              msc_array_data(zeros));
 }
 
 enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list) {

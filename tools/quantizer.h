@@ -32,15 +32,17 @@ struct msc_choice {
     bool is_float;       // the tensor is left alone
     enum msc_dtype type; // MSC_DTYPE_NONE: integers; else a float type of 16 bits
     int32_t bits;
+    int32_t group_size; // of weights: elements that share a scale; 0: a channel, or the tensor
     enum msc_observer observer;
     double percentile;
     double range_scale;          // the observed range times this
-    char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "float16", "float"
+    char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "4 g32", "float16", "float"
 };
 
 struct msc_operand_scheme {
     bool is_symmetric;
     bool is_per_channel; // weights only
+    bool is_float;       // all of them are left alone
 };
 
 struct msc_fixed_site {
@@ -64,9 +66,9 @@ struct msc_quantizer_options {
 
 // Reads the keys of an environment's configuration that belong to the quantizer ("target", "group",
 // "choices", "weights", "activations", "include", "exclude", "fix"); text and lists are in the
-// arena. A target refuses what its runtime cannot run: "onnx" nothing; "tensorrt" other than 8 bits,
-// asymmetric activations (symmetric is its default) and weights that are not symmetric per channel;
-// "openvino" and "tflite" other than 8 bits and asymmetric weights. `target` is used when the object
+// arena. A target refuses what its runtime cannot run: "onnx" nothing; the others anything but 8 bits,
+// and groups; "tensorrt" asymmetric activations (symmetric is its default) and weights that are not
+// symmetric per channel; "openvino" and "tflite" asymmetric weights. `target` is used when the object
 // names none.
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);

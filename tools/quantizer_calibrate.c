@@ -139,22 +139,30 @@ static enum msc_status fit_activation(struct calibration *c, int32_t site, int32
     range.low *= factor;
     range.high *= factor;
     nudge_off_ties(c, s, &o.scheme, range, &scale, &zero_point);
-    return msc_quantizer__set(q, site, choice, -1, 1, &scale, &zero_point);
+    return msc_quantizer__set(q, site, choice, &scale, &zero_point);
 }
 
-// One channel's values side by side.
-static void gather_channel(float out[], const struct msc_array *w, int axis, int64_t channel) {
-    const int64_t *dims = msc_array_dims(w);
-    const float *x = msc_array_data(w);
-    int64_t inner = 1;
-    for (int i = axis + 1; i < msc_array_n_dims(w); i++) {
-        inner *= dims[i];
+// The elements of scale `index` side by side; returns how many there are.
+static int64_t gather(float out[], const float x[], const struct msc_quant_split *s,
+                      int64_t index) {
+    int64_t n_blocks = (s->length + s->size - 1) / s->size;
+    int64_t n_inner = s->inner_step == 1 ? s->inner : 1;
+    int64_t first = s->inner_step == 1 ? index % n_inner : 0;
+    int64_t block = s->block_step > 0 ? index / s->block_step % n_blocks : 0;
+    int64_t begin = block * s->size;
+    int64_t end = begin + s->size < s->length ? begin + s->size : s->length;
+    // Scales without a step of their own along `outer` are shared by all of it.
+    int64_t from = s->outer_step > 0 ? index / s->outer_step : 0;
+    int64_t to = s->outer_step > 0 ? from + 1 : s->outer;
+    int64_t width = s->inner / n_inner, n = 0;
+    for (int64_t o = from; o < to; o++) {
+        for (int64_t k = begin; k < end; k++) {
+            memcpy(out + n, x + (o * s->length + k) * s->inner + first,
+                   (size_t)width * sizeof(float));
+            n += width;
+        }
     }
-    int64_t outer = msc_array_n_elements(w) / (inner * dims[axis]);
-    for (int64_t i = 0; i < outer; i++) {
-        memcpy(out + i * inner, x + (i * dims[axis] + channel) * inner,
-               (size_t)inner * sizeof(float));
-    }
+    return n;
 }
 
 static enum msc_status fit_values(const float x[], int64_t n, const struct msc_observation *o,
@@ -183,29 +191,28 @@ static enum msc_status fit_weight(struct msc_quantizer *q, int32_t site, int32_t
     const struct msc_array *w = msc_graph_tensor(q->graph, s->tensor)->data;
     struct msc_observation o = msc_quantizer__observation(q, site, choice);
     float factor = (float)q->choices[choice].range_scale;
-    bool per_channel = q->weights.is_per_channel && s->channel_axis >= 0;
-    int64_t n = per_channel ? msc_array_dim(w, s->channel_axis) : 1;
-    int64_t length = msc_array_n_elements(w) / (n > 0 ? n : 1);
-    float *channel = msc_alloc((size_t)length * sizeof(float) + 1);
+    struct msc_quant form = msc_quantizer__form(q, site, choice);
+    struct msc_quant_split split;
+    int64_t n = form.n;
+    float *values = msc_alloc((size_t)msc_array_n_elements(w) * sizeof(float) + 1);
     float *scales = msc_alloc((size_t)n * sizeof(float) + 1);
     int32_t *zeros = msc_alloc((size_t)n * sizeof(int32_t) + 1);
     enum msc_status status = MSC_OK;
-    if (!channel || !scales || !zeros) {
+    if (!values || !scales || !zeros) {
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory for scales of %s", s->name);
         goto out;
     }
-    for (int64_t i = 0; i < n; i++) {
-        const float *x = msc_array_data(w);
-        if (per_channel) {
-            gather_channel(channel, w, s->channel_axis, i);
-            x = channel;
-        }
-        MSC_TRY_OUT(fit_values(x, length, &o, factor, &scales[i], &zeros[i]));
+    if (!msc_quant_split(&split, &form, msc_array_n_dims(w), msc_array_dims(w))) {
+        status = MSC_FAIL(MSC_E_STATE, "scales of %s do not fit it", s->name);
+        goto out;
     }
-    status = msc_quantizer__set(q, site, choice, per_channel ? s->channel_axis : -1, (int32_t)n,
-                                scales, zeros);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t length = gather(values, msc_array_data(w), &split, i);
+        MSC_TRY_OUT(fit_values(values, length, &o, factor, &scales[i], &zeros[i]));
+    }
+    status = msc_quantizer__set(q, site, choice, scales, zeros);
 out:
-    msc_free(channel);
+    msc_free(values);
     msc_free(scales);
     msc_free(zeros);
     return status;

@@ -25,9 +25,10 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
 bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site);
 // True when the choice has scales, which come from what is observed.
 bool msc_quantizer__has_scales(const struct msc_quantizer *q, size_t choice);
-// Sets a quant from `n` scales and zero points, copied into the arena.
+// How many scales a site has under a choice, and along what; without the scales.
+struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site, int32_t choice);
+// Sets the quant of that form from its scales and zero points, copied into the arena.
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
-                                   int32_t axis, int32_t n, const float scales[],
-                                   const int32_t zero_points[]);
+                                   const float scales[], const int32_t zero_points[]);
 
 #endif

@@ -11,10 +11,10 @@ enum { MAX_CHOICES = 64 };
 const char *const msc_quantizer_keys[] = {"target",  "group",   "choices", "weights", "activations",
                                           "include", "exclude", "fix",     NULL};
 
-static const char *const choice_keys[] = {"bits",       "type",  "observer",
+static const char *const choice_keys[] = {"bits",       "type",  "group_size", "observer",
                                           "percentile", "scale", "float"};
 enum { N_CHOICE_KEYS = sizeof(choice_keys) / sizeof(choice_keys[0]) };
-static const char *const scheme_keys[] = {"per_channel", "symmetric"};
+static const char *const scheme_keys[] = {"per_channel", "symmetric", "float"};
 
 enum { MIN_BITS = 2, MAX_BITS = 16 };
 
@@ -24,19 +24,20 @@ struct target {
     const char *name;
     int32_t min_bits, max_bits;
     bool weights_symmetric, weights_per_channel, activations_symmetric; // what it insists on
+    bool takes_groups;
     const char *takes;
 };
 
 static const struct target targets[] = {
-    {"onnx", MIN_BITS, MAX_BITS, false, false, false, "2 to 16 bits"},
+    {"onnx", MIN_BITS, MAX_BITS, false, false, false, true, "2 to 16 bits"},
     // Signed int8 without zero points; int4 is for weights of float joints alone.
-    {"tensorrt", 8, 8, true, true, true,
+    {"tensorrt", 8, 8, true, true, true, false,
      "8 bits, symmetric weights per channel and symmetric activations"},
     // Low-precision transformations: u8 or i8 activations, i8 weights without zero point; fewer
     // bits are for weights of float joints alone.
-    {"openvino", 8, 8, true, false, false, "8 bits and symmetric weights"},
+    {"openvino", 8, 8, true, false, false, false, "8 bits and symmetric weights"},
     // The 8-bit specification: int8 activations with a zero point, weights in [-127, 127] without.
-    {"tflite", 8, 8, true, false, false, "8 bits and symmetric weights"},
+    {"tflite", 8, 8, true, false, false, false, "8 bits and symmetric weights"},
 };
 enum { N_TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
@@ -56,6 +57,9 @@ static enum msc_status label_choice(struct msc_choice *c) {
         if (c->observer == MSC_OBSERVER_PERCENTILE) {
             msc_str_append(&text, " ");
             msc_str_double(&text, c->percentile);
+        }
+        if (c->group_size > 0) {
+            msc_str_printf(&text, " g%d", c->group_size);
         }
         if (c->range_scale != 1) {
             msc_str_append(&text, " x");
@@ -105,6 +109,26 @@ static enum msc_status read_float_type(struct msc_choice *c, const cJSON *object
     return label_choice(c);
 }
 
+// Blocks as runtimes know them. A divergence says nothing of so few values.
+static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object,
+                                       const char *where) {
+    double size = 0;
+    if (!cJSON_GetObjectItemCaseSensitive(object, "group_size")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_double(&size, object, "group_size", where));
+    if (size != 32 && size != 64 && size != 128) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: group_size is %g, expected 32, 64 or 128", where, size);
+    }
+    if (c->observer == MSC_OBSERVER_KL) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: kl needs more values than a group has: take minmax, percentile or mse",
+                        where);
+    }
+    c->group_size = (int32_t)size;
+    return MSC_OK;
+}
+
 static enum msc_status read_choice(struct msc_choice *c, const cJSON *object, const char *where) {
     double bits = 8;
     const char *observer = "minmax";
@@ -137,6 +161,7 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object, co
         return MSC_FAIL(MSC_E_INVALID, "%s: bits is %g, expected a whole number", where, bits);
     }
     c->bits = (int32_t)bits;
+    MSC_TRY(read_group_size(c, object, where));
     return label_choice(c);
 }
 
@@ -192,12 +217,15 @@ static enum msc_status read_scheme(struct msc_operand_scheme *out, const cJSON *
     }
     snprintf(where, sizeof(where), "env.%s", key);
     MSC_TRY(msc_json_get_object(&object, config, key, "env"));
-    MSC_TRY(msc_json_check_keys(object, scheme_keys + !has_channels, 1 + has_channels, where));
+    MSC_TRY(msc_json_check_keys(object, scheme_keys + !has_channels, 2 + has_channels, where));
     if (has_channels && cJSON_GetObjectItemCaseSensitive(object, "per_channel")) {
         MSC_TRY(msc_json_get_bool(&out->is_per_channel, object, "per_channel", where));
     }
     if (cJSON_GetObjectItemCaseSensitive(object, "symmetric")) {
         MSC_TRY(msc_json_get_bool(&out->is_symmetric, object, "symmetric", where));
+    }
+    if (cJSON_GetObjectItemCaseSensitive(object, "float")) {
+        MSC_TRY(msc_json_get_bool(&out->is_float, object, "float", where));
     }
     return MSC_OK;
 }
@@ -315,7 +343,9 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
     }
     for (size_t i = 0; i < out->n_choices; i++) {
         const struct msc_choice *c = &out->choices[i];
-        if (!c->is_float && (c->bits < t->min_bits || c->bits > t->max_bits)) {
+        bool is_refused = c->bits < t->min_bits || c->bits > t->max_bits ||
+                          (c->group_size > 0 && !t->takes_groups);
+        if (!c->is_float && is_refused) {
             return MSC_FAIL(MSC_E_INVALID,
                             "target %s takes %s: remove env.choices[%zu] (\"%s\"), or choose "
                             "target onnx",

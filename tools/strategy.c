@@ -202,6 +202,10 @@ static enum msc_status edit_to_json(const struct edit *e, cJSON *object) {
     MSC_TRY(msc_json_add_number(object, "low", e->quant.low));
     MSC_TRY(msc_json_add_number(object, "high", e->quant.high));
     MSC_TRY(msc_json_add_number(object, "axis", e->quant.axis));
+    if (e->quant.group_size > 0) {
+        MSC_TRY(msc_json_add_number(object, "group_size", e->quant.group_size));
+        MSC_TRY(msc_json_add_number(object, "group_axes", e->quant.group_axes));
+    }
     return numbers_to_json(object, &e->quant);
 }
 
@@ -325,13 +329,18 @@ static enum msc_status read_integers(struct msc_strategy *s, struct msc_quant *q
     MSC_TRY(get_int32(&q->high, object, "high", 1, 65535, where));
     MSC_TRY(get_int32(&q->axis, object, "axis", -1, MSC_MAX_DIMS - 1, where));
     MSC_TRY(check_limits(q, where));
+    if (cJSON_GetObjectItemCaseSensitive(object, "group_size")) {
+        MSC_TRY(get_int32(&q->axis, object, "axis", 0, MSC_MAX_DIMS - 1, where));
+        MSC_TRY(get_int32(&q->group_size, object, "group_size", 1, INT32_MAX, where));
+        MSC_TRY(get_int32(&q->group_axes, object, "group_axes", 1, MSC_MAX_DIMS - q->axis, where));
+    }
     return read_numbers(s, q, object, where);
 }
 
 static enum msc_status read_float_type(struct msc_quant *q, const cJSON *object,
                                        const char *where) {
-    static const char *const of_integers[] = {"bits", "low",    "high",
-                                              "axis", "scales", "zero_points"};
+    static const char *const of_integers[] = {"bits",   "low",         "high",       "axis",
+                                              "scales", "zero_points", "group_size", "group_axes"};
     const char *name;
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
     enum msc_dtype type = msc_dtype_find(name);
@@ -350,8 +359,9 @@ static enum msc_status read_float_type(struct msc_quant *q, const cJSON *object,
 }
 
 static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, const char *where) {
-    static const char *const keys[] = {"site", "tensor", "joints", "choice", "type",       "bits",
-                                       "low",  "high",   "axis",   "scales", "zero_points"};
+    static const char *const keys[] = {"site",        "tensor",     "joints",    "choice", "type",
+                                       "bits",        "low",        "high",      "axis",   "scales",
+                                       "zero_points", "group_size", "group_axes"};
     struct edit e = {0};
     MSC_TRY(msc_json_check_keys(object, keys, sizeof(keys) / sizeof(keys[0]), where));
     MSC_TRY(msc_json_get_text(&e.site, object, "site", where));
@@ -460,8 +470,8 @@ static enum msc_status check_fit(const struct edit *e, const struct msc_graph *g
                         "one scale each",
                         e->quant.axis, e->tensor);
     }
-    if (e->quant.axis >= t->n_dims ||
-        (e->quant.axis >= 0 && t->dims[e->quant.axis] != e->quant.n)) {
+    struct msc_quant_split split;
+    if (e->quant.axis >= 0 && !msc_quant_split(&split, &e->quant, t->n_dims, t->dims)) {
         return MSC_FAIL(MSC_E_STATE, "the strategy has %d scales for axis %d of tensor %s",
                         e->quant.n, e->quant.axis, e->tensor);
     }

@@ -232,6 +232,13 @@ static void test_env_quantize_space__costs_of_schemes(void **state) {
     assert_near(cost(&b, "size_bytes", ones), 390);
     assert_near(cost(&b, "bit_ops_ratio", ones), 0.25);
     close_bench(&b);
+    // Groups of 32 in rows of 18, 36 and 3: one, two and one scale for each channel.
+    open_bench(&b, "{\"choices\":[{\"bits\":4,\"group_size\":32},{\"bits\":4}]}", 4);
+    assert_ok(build(&b, false));
+    assert_near(cost(&b, "size_bytes", zeros), 36 + 54 + 8 + 4 * (4 + 6 + 5));
+    assert_near(cost(&b, "size_bytes", ones), 36 + 54 + 8 + 4 * (4 + 3 + 5));
+    assert_int_equal(b.space.space.tasks[0].dearest_first[0], 0);
+    close_bench(&b);
     // Left out: float. Fixed: known without a task.
     open_bench(&b,
                "{" THREE ",\"exclude\":[\"conv2.w\",\"x:0\"],\"fix\":{\"head.w\":\"4\","

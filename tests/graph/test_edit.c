@@ -253,6 +253,73 @@ static void test_graph_edit__float_types(void **state) {
     assert_false(msc_hash_equal(f16.hash, bf16.hash));
 }
 
+// Groups by numpy: scales and zero points repeated along the axis until every element has its own,
+// then the formula.
+static void check_groups(const struct msc_quant *model, int n_dims, const int64_t dims[],
+                         const int32_t integers[12], const float expected[12]) {
+    static const float x[12] = {0.3f,  -1.7f, 2.2f, 0.9f, -0.4f, 1.1f,
+                                0.25f, -3.3f, 0.6f, 2.9f, -0.7f, 1.3f};
+    struct msc_array *in, *out;
+    struct msc_quant q = *model;
+    msc_quant_seal(&q);
+    assert_ok(msc_array_create_from(&in, MSC_DTYPE_F32, n_dims, dims, x));
+    assert_ok(msc_quantize_array(&out, in, &q));
+    assert_memory_equal(msc_array_data(out), integers, 12 * sizeof(int32_t));
+    msc_array_release(out);
+    assert_ok(msc_fake_quantize_array(&out, in, &q));
+    check_floats(msc_array_data(out), expected, 12);
+    msc_array_release(out);
+    q.n++;
+    assert_int_not_equal(msc_quantize_array(&out, in, &q), MSC_OK);
+    assert_message("do not fit a tensor");
+    msc_array_release(in);
+}
+
+static void test_graph_edit__groups(void **state) {
+    static const float scales[] = {0.3f, 0.2f, 0.5f, 0.4f};
+    static const float eight[] = {0.1f, 0.2f, 0.3f, 0.4f, 0.5f, 0.6f, 0.7f, 0.8f};
+    static const int32_t zeros[] = {3, 0, 1, 2}, none[8] = {0};
+    (void)state;
+    struct msc_quant q = {.bits = 4,
+                          .low = -7,
+                          .high = 7,
+                          .axis = 1,
+                          .n = 4,
+                          .group_size = 4,
+                          .group_axes = 1,
+                          .scales = scales,
+                          .zero_points = none};
+    // [2, 6] in groups of 4 and 2, and the same where the 6 are 2 x 3.
+    static const int32_t rows[] = {1, -6, 7, 3, -2, 6, 0, -7, 1, 6, -2, 3};
+    static const float row_values[] = {0.300000012f,  -1.80000007f, 2.10000014f,   0.900000036f,
+                                       -0.400000006f, 1.20000005f,  0.0f,          -3.5f,
+                                       0.5f,          3.0f,         -0.800000012f, 1.20000005f};
+    check_groups(&q, 2, (const int64_t[]){2, 6}, rows, row_values);
+    q.group_axes = 2;
+    check_groups(&q, 3, (const int64_t[]){2, 2, 3}, rows, row_values);
+    // [6, 2] along the first axis, with zero points.
+    q.axis = 0;
+    q.group_axes = 1;
+    q.low = 0;
+    q.zero_points = zeros;
+    check_groups(&q, 2, (const int64_t[]){6, 2},
+                 (const int32_t[]){4, 0, 7, 4, 2, 6, 4, 0, 2, 7, 0, 5},
+                 (const float[]){0.300000012f, 0.0f, 1.20000005f, 0.800000012f, -0.300000012f,
+                                 1.20000005f, 0.300000012f, 0.0f, 0.5f, 2.0f, -0.5f, 1.20000005f});
+    // [1, 3, 2, 2] along the second, in groups of 2 and 1.
+    q.axis = 1;
+    q.low = -7;
+    q.n = 8;
+    q.group_size = 2;
+    q.scales = eight;
+    q.zero_points = none;
+    check_groups(&q, 4, (const int64_t[]){1, 3, 2, 2},
+                 (const int32_t[]){3, -7, 7, 2, -4, 6, 1, -7, 1, 5, -1, 2},
+                 (const float[]){0.300000012f, -1.39999998f, 2.10000014f, 0.800000012f,
+                                 -0.400000006f, 1.20000005f, 0.300000012f, -2.79999995f, 0.5f, 3.0f,
+                                 -0.699999988f, 1.60000002f});
+}
+
 static void test_graph_edit__hash(void **state) {
     (void)state;
     float scales[] = {0.5f, 0.25f};
@@ -265,7 +332,7 @@ static void test_graph_edit__hash(void **state) {
     msc_quant_seal(&a);
     msc_quant_seal(&b);
     assert_true(msc_hash_equal(a.hash, b.hash));
-    int32_t *const members[] = {&b.bits, &b.low, &b.high, &b.axis, &zero_points[1]};
+    int32_t *const members[] = {&b.bits, &b.low, &b.high, &b.axis, &zero_points[1], &b.group_size};
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
         *members[i] += 1;
         msc_quant_seal(&b);
@@ -286,6 +353,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_edit__in_place),
         cmocka_unit_test(test_graph_edit__not_finite),
         cmocka_unit_test(test_graph_edit__float_types),
+        cmocka_unit_test(test_graph_edit__groups),
         cmocka_unit_test(test_graph_edit__round_trip),
         cmocka_unit_test(test_graph_edit__per_channel),
         cmocka_unit_test(test_graph_edit__refuses),

@@ -227,6 +227,48 @@ static void test_graph_onnx_export__weights(void **state) {
     msc_graph_destroy(g);
 }
 
+// Blocks of opset 21; where they run on over several axes, these are stored as one.
+static void test_graph_onnx_export__groups(void **state) {
+    (void)state;
+    struct msc_graph *g = fan_out();
+    struct msc_sites sites;
+    assert_ok(msc_sites_find(&sites, g, false));
+    const struct msc_quant *edits[6] = {NULL};
+    struct msc_quant a = make_quant(4, -7, 7, 1, 4, (const float[]){0.5f, 1.0f, 1.0f, 1.0f},
+                                    (const int32_t[]){0, 0, 0, 0});
+    a.group_size = 2;
+    a.group_axes = 1;
+    struct msc_quant b = a;
+    b.group_axes = 3;
+    msc_quant_seal(&a);
+    msc_quant_seal(&b);
+    // A scale needs the shape of what is stored: [2, 2, 1, 1] and [2, 2].
+    edits[slot_of(&sites, g, "a", 1)] = &a;
+    edits[slot_of(&sites, g, "b", 1)] = &b;
+    struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
+    Onnx__ModelProto *model = save_and_read(g, &options);
+    const Onnx__NodeProto *blocks = find_node(model, "w_a");
+    assert_string_equal(blocks->op_type, "DequantizeLinear");
+    assert_string_equal(blocks->attribute[0]->name, "block_size");
+    assert_int_equal(blocks->attribute[0]->i, 2);
+    assert_int_equal(blocks->attribute[1]->i, 1);
+    assert_int_equal(find_initializer(model, blocks->input[1])->n_dims, 4);
+    // 0 1 2 and 3 4 5, the first two over 0.5: 0 2 2 3 4 5, two in a byte.
+    check_bytes(model, blocks->input[0], MSC_ONNX_INT4, 3, "\x20\x32\x54");
+    const Onnx__NodeProto *shaped = find_node(model, "w_b");
+    assert_string_equal(shaped->op_type, "Reshape");
+    check_bytes(model, shaped->input[1], MSC_ONNX_INT64, 32, (const int64_t[]){2, 3, 1, 1});
+    blocks = find_node(model, shaped->input[0]);
+    const Onnx__TensorProto *stored = find_initializer(model, blocks->input[0]);
+    const Onnx__TensorProto *scale = find_initializer(model, blocks->input[1]);
+    assert_true(stored->n_dims == 2 && stored->dims[0] == 2 && stored->dims[1] == 3);
+    assert_true(scale->n_dims == 2 && scale->dims[0] == 2 && scale->dims[1] == 2);
+    check_bytes(model, blocks->input[0], MSC_ONNX_INT4, 3, "\x20\x32\x54");
+    msc_onnx_model_free(model);
+    msc_sites_finish(&sites);
+    msc_graph_destroy(g);
+}
+
 // Weights as halves behind a Cast, activations cast there and back; only float16 needs a Clip.
 static void test_graph_onnx_export__float_types(void **state) {
     (void)state;
@@ -339,6 +381,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export__header),
         cmocka_unit_test(test_graph_onnx_export__activations),
         cmocka_unit_test(test_graph_onnx_export__weights),
+        cmocka_unit_test(test_graph_onnx_export__groups),
         cmocka_unit_test(test_graph_onnx_export__float_types),
         cmocka_unit_test(test_graph_onnx_export__weight_in_both_forms),
         cmocka_unit_test(test_graph_onnx_export__errors),

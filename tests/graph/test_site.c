@@ -22,10 +22,21 @@ static void check_sites(const struct msc_graph *g, bool by_use, const char *expe
     msc_sites_finish(&sites);
 }
 
+// Where groups of a weight lie: along `axes` axes from `axis` on.
+static void check_group(const struct msc_graph *g, const char *name, int32_t axis, int32_t axes) {
+    struct msc_sites sites;
+    assert_ok(msc_sites_find(&sites, g, false));
+    const struct msc_site *site = &sites.sites[msc_sites_find_name(&sites, name)];
+    assert_int_equal(site->group_axis, axis);
+    assert_int_equal(site->group_axes, axes);
+    msc_sites_finish(&sites);
+}
+
 static void test_graph_site__convolutions(void **state) {
     (void)state;
     struct msc_graph *g = make_branches();
     check_sites(g, false, "x:0*1 shared.weight@0*2 conv_a:0*1");
+    check_group(g, "shared.weight", 1, 3);
     check_sites(g, true, "x:0-c-conv_a*1 shared.weight@0*2 conv_a:0-c-conv_b*1");
     msc_graph_destroy(g);
 }
@@ -89,6 +100,9 @@ static void test_graph_site__products(void **state) {
     assert_ok(msc_graph_set_outputs(g, 1, &y));
     assert_ok(msc_graph_finalize(g));
     check_sites(g, false, "x:0*2 square:0*1 table@1*1 plain@-1*1 a:0*1 b:0*1 fc.w@0*1");
+    check_group(g, "table", 0, 1);
+    check_group(g, "plain", 1, 1);
+    check_group(g, "fc.w", 1, 1);
     check_sites(g, true,
                 "x:0-c-square*2 square:0-c-a*1 table@1*1 plain@-1*1 a:0-c-b*1 b:0-c-fc*1 fc.w@0*1");
     msc_graph_destroy(g);

@@ -26,7 +26,13 @@ LEVELS = {"off": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
 # Beside the choice: what is said of weights and activations.
 CHOICES = {"float16": ({"type": "float16"}, {}),
            "bfloat16": ({"type": "bfloat16"}, {}),
-           "8": ({"bits": 8}, {})}
+           "8": ({"bits": 8}, {}),
+           "8 g32": ({"bits": 8, "group_size": 32}, {}),
+           "4 mse g32": ({"bits": 4, "observer": "mse", "group_size": 32}, {}),
+           "4 g32, weights alone": ({"bits": 4, "group_size": 32}, {"activations": {"float": True}}),
+           "3 g64, zero points": ({"bits": 3, "group_size": 64}, {"weights": {"symmetric": False},
+                                                                "activations": {"float": True}}),
+           "12 g128": ({"bits": 12, "group_size": 128}, {})}
 SAMPLES = 12
 
 
@@ -78,7 +84,18 @@ def convolutions():
     return net.model([("x", TensorProto.FLOAT, ["N", 3, 9, 9])], "y"), feeds
 
 
-NETWORKS = {"convolutions": convolutions}
+def perceptron():
+    net = Network(2)
+    x = net.add("MatMul", ["x", net.weight("w1", 70, 96, scale=0.1)], "a")
+    x = net.add("Relu", [x], "b")
+    x = net.add("Gemm", [x, net.weight("w2", 40, 96, scale=0.1)], "c", transB=1)
+    x = net.add("Tanh", [x], "d")
+    net.add("MatMul", [x, net.weight("w3", 40, 16, scale=0.2)], "y")
+    feeds = {"x": numbers(net.generator, SAMPLES, 70)}
+    return net.model([("x", TensorProto.FLOAT, ["N", 70])], "y"), feeds
+
+
+NETWORKS = {"convolutions": convolutions, "perceptron": perceptron}
 
 
 def run(*command):
@@ -101,19 +118,21 @@ def in_peer(path, level, feeds):
     return session.run(None, feeds)[0]
 
 
-def stored_bytes(path):
-    """Of the initialisers that hold weights: those of two or more axes, and what they are scaled by."""
+def stored_bytes(path, choice_bits):
+    """Of the weights and their scales; fewer bits than the stored type has count as what they are."""
     bits = {TensorProto.FLOAT: 32, TensorProto.FLOAT16: 16, TensorProto.BFLOAT16: 16,
-            TensorProto.INT8: 8, 22: 4}
+            TensorProto.INT8: 8, TensorProto.UINT8: 8, TensorProto.INT16: 16, 21: 4, 22: 4}
     model = onnx.load(path)
     held = {i.name: i for i in model.graph.initializer}
     total = 0
     for node in model.graph.node:
         weight = held.get(node.input[0]) if node.op_type in ("DequantizeLinear", "Cast") else None
         if weight is not None:
-            total += -(-int(numpy.prod(weight.dims)) * bits[weight.data_type] // 8)
+            stored = bits[weight.data_type]
+            total += -(-int(numpy.prod(weight.dims)) * (choice_bits if stored > choice_bits else
+                                                        stored) // 8)
             scales = held[node.input[1]].dims if len(node.input) > 1 else [0]
-            total += 4 * int(numpy.prod(scales))
+            total += (8 if weight.data_type in (2, 4, 21) else 4) * int(numpy.prod(scales))
     return total
 
 
@@ -166,7 +185,7 @@ class Case:
                  for name, y in moved.items()}
         limits = {name: max(0.01, 3 * noise) for name in moved}
         limits["strategy"] = 1e-9
-        stored = stored_bytes(target)
+        stored = stored_bytes(target, choice.get("bits", 16))
         passes = all(moved[n] <= limits[n] for n in moved) and stored == size and found > 0
         return passes, [f"{found:.2e}", f"{noise:.0e}", f"{int(size)}", f"{stored}"] + [
             f"{moved[n]:.0e}" for n in ("strategy", "again", *LEVELS)]

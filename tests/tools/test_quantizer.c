@@ -107,6 +107,12 @@ static void test_tools_quantizer__bad_options(void **state) {
         {"{\"choices\":[{\"bits\":17}]}", "bits is 17"},
         {"{\"choices\":[{\"bits\":4.5}]}", "expected a whole number"},
         {"{\"choices\":[{\"bits\":\"8\"}]}", "bits"},
+        {"{\"choices\":[{\"bits\":4,\"group_size\":16}]}",
+         "group_size is 16, expected 32, 64 or 128"},
+        {"{\"choices\":[{\"bits\":4,\"group_size\":32,\"observer\":\"kl\"}]}",
+         "kl needs more values than a group has"},
+        {"{\"target\":\"openvino\",\"choices\":[{\"bits\":8,\"group_size\":32}]}",
+         "remove env.choices[0] (\"8 g32\")"},
         {"{\"choices\":[{\"type\":\"float8\"}]}",
          "type \"float8\" is not known; there are float16, bfloat16"},
         {"{\"choices\":[{\"type\":\"float16\",\"bits\":8}]}", "bits is 8, but float16 has 16"},
@@ -430,6 +436,44 @@ static void test_tools_quantizer__not_finite(void **state) {
 
 // ---- Saving and loading -----------------------------------------------------------------------
 
+// The greatest size of each group over 7, from numpy; activations have one scale all the same, or are
+// left alone.
+static void test_tools_quantizer__groups(void **state) {
+    static const float scales[] = {0.279554099f, 0.274387896f, 0.321554989f,
+                                   0.172206327f, 0.319793701f, 0.109614782f};
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    struct msc_array_list list = {0};
+    (void)state;
+    quantize_case_open(&c, 1, 4);
+    assert_ok(quantize_create(&q, c.g, "{\"choices\":[{\"bits\":4,\"group_size\":32}]}"));
+    assert_string_equal(msc_quantizer_choice(q, 0)->label, "4 g32");
+    assert_ok(msc_quantizer_calibrate(q, c.ev, NULL, NULL));
+    const struct msc_quant *quant = msc_quantizer_quant(q, site_of(q, "conv2.w"), 0);
+    assert_int_equal(quant->n, 6);
+    assert_int_equal(quant->axis, 1);
+    assert_int_equal(quant->group_size, 32);
+    assert_int_equal(quant->group_axes, 3);
+    for (int i = 0; i < 6; i++) {
+        assert_true(fabsf(quant->scales[i] - scales[i]) <= 1e-7f * scales[i]);
+        assert_int_equal(quant->zero_points[i], 0);
+    }
+    assert_int_equal(msc_quantizer_quant(q, site_of(q, "relu:0"), 0)->n, 1);
+    struct msc_hash hash = quant->hash;
+    assert_ok(msc_quantizer_save(q, &list));
+    msc_quantizer_destroy(q);
+    assert_ok(quantize_create(&q, c.g, "{\"choices\":[{\"bits\":4,\"group_size\":32}]}"));
+    assert_ok(msc_quantizer_load(q, &list));
+    assert_true(msc_hash_equal(msc_quantizer_quant(q, site_of(q, "conv2.w"), 0)->hash, hash));
+    msc_array_list_finish(&list);
+    msc_quantizer_destroy(q);
+    assert_ok(quantize_create(&q, c.g, "{\"activations\":{\"float\":true}}"));
+    assert_false(msc_quantizer_is_included(q, site_of(q, "relu:0")));
+    assert_true(msc_quantizer_is_included(q, site_of(q, "conv2.w")));
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+}
+
 // Float types have no scales: they are there before anything is observed, and nothing is kept of them.
 static void test_tools_quantizer__float_types(void **state) {
     struct quantize_case c;
@@ -516,6 +560,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_tools_quantizer__schemes),
         cmocka_unit_test(test_tools_quantizer__nudges_off_ties),
         cmocka_unit_test(test_tools_quantizer__not_finite),
+        cmocka_unit_test(test_tools_quantizer__groups),
         cmocka_unit_test(test_tools_quantizer__float_types),
         cmocka_unit_test(test_tools_quantizer__save_and_load),
     };

@@ -36,6 +36,21 @@ static struct msc_quant per_channel(void) {
     return q;
 }
 
+// Of a weight [2, 6, 1, 1], in groups of 4 and 2.
+static struct msc_quant in_groups(void) {
+    struct msc_quant q = {.bits = 4,
+                          .low = -7,
+                          .high = 7,
+                          .axis = 1,
+                          .n = 4,
+                          .group_size = 4,
+                          .group_axes = 3,
+                          .scales = scales6,
+                          .zero_points = zeros6};
+    msc_quant_seal(&q);
+    return q;
+}
+
 static struct msc_quant per_tensor(const float *scale, const int32_t *zero) {
     struct msc_quant q = {
         .bits = 8, .high = 255, .axis = -1, .n = 1, .scales = scale, .zero_points = zero};
@@ -96,7 +111,7 @@ static void test_tools_strategy__save_load_is_exact(void **state) {
     static const int32_t zero = 131;
     struct msc_quant w = per_channel();
     struct msc_quant x = per_tensor(&scale, &zero);
-    struct msc_quant half = msc_quant_of_float(MSC_DTYPE_F16);
+    struct msc_quant half = msc_quant_of_float(MSC_DTYPE_F16), groups = in_groups();
     struct msc_strategy *loaded;
     struct fixture f;
     (void)state;
@@ -104,15 +119,17 @@ static void test_tools_strategy__save_load_is_exact(void **state) {
     set(&f, &f.by_tensor, "w1", &w);
     set(&f, &f.by_use, "x:0-c-conv2", &x);
     set(&f, &f.by_tensor, "w2", &half);
+    set(&f, &f.by_tensor, "w3", &groups);
     int file = mkstemp(path);
     assert_true(file >= 0);
     close(file);
     assert_ok(msc_strategy_save(f.strategy, f.graph, path));
     assert_ok(msc_strategy_load(&loaded, path));
-    assert_int_equal(msc_strategy_n_edits(loaded), 3);
+    assert_int_equal(msc_strategy_n_edits(loaded), 4);
     assert_true(msc_hash_equal(msc_strategy_hash(loaded), msc_strategy_hash(f.strategy)));
     assert_same(edit_at(&f, loaded, "conv1", 1), &w);
     assert_same(edit_at(&f, loaded, "conv2", 1), &half);
+    assert_same(edit_at(&f, loaded, "conv3", 1), &groups);
     assert_int_equal(edit_at(&f, loaded, "conv2", 1)->type, MSC_DTYPE_F16);
     assert_same(edit_at(&f, loaded, "conv2", 0), &x);
     assert_null(edit_at(&f, loaded, "conv1", 0));
@@ -165,6 +182,15 @@ static void test_tools_strategy__damaged_json(void **state) {
         {EDIT("\"joints\":[3],\"bits\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_"
               "points\":[0]"),
          "joints: expected names"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":1,\"group_size\":0,\"group_axes\":1,"
+              "\"scales\":[1],\"zero_points\":[0]"),
+         "group_size is 0"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":-1,\"group_size\":4,\"group_axes\":1,"
+              "\"scales\":[1],\"zero_points\":[0]"),
+         "axis is -1"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":7,\"group_size\":4,\"group_axes\":2,"
+              "\"scales\":[1],\"zero_points\":[0]"),
+         "group_axes is 2"},
         {EDIT("\"type\":\"float8\""),
          "edits[0]: type \"float8\" is not known; there are float16, bfloat16"},
         {EDIT("\"type\":\"float16\",\"axis\":-1"), "axis does not go with type float16"},
