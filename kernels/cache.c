@@ -201,6 +201,10 @@ void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry) {
     }
 }
 
+bool msc_cache_has_room(const struct msc_cache *cache) {
+    return cache->pool.held_bytes < cache->pool.limit_bytes / PROBATION_SHARE;
+}
+
 void msc_cache_pass(struct msc_cache *cache, uint64_t n_trials) {
     struct msc_entry *e;
     cache->now += n_trials;

@@ -58,6 +58,8 @@ enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, s
                               int32_t n_outputs, const size_t n_bytes[]);
 void msc_cache_pin(struct msc_entry *entry, int32_t pins);
 void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry);
+// Is there memory yet for entries that may never be found?
+bool msc_cache_has_room(const struct msc_cache *cache);
 // Takes an entry out and frees it, whatever its pins: for one whose computation failed.
 void msc_cache_discard(struct msc_cache *cache, struct msc_entry *entry);
 // Adds the size of packed weights, which the backend allocated.

@@ -15,7 +15,8 @@
 // part in the next.
 //
 // Where the backend can, a step's output is quantised while the step runs: the nodes of its
-// quantisations are fused into it. When nobody else reads the output it is never stored.
+// quantisations are fused into it. When nobody else reads the output it is not stored, unless the
+// trials are few.
 //
 // Where a backend runs several calls of a step at less cost than one by one (max_calls), it is the
 // other way about: the earliest step with ready nodes is next, with all of them, and sinks come

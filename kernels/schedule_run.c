@@ -137,10 +137,16 @@ static void discard_entries(struct msc_schedule *s, struct msc_node *node) {
     }
 }
 
+// What a few trials have in common with many that follow (a search begins with its baselines) may be
+// asked for in other forms: it is kept as it is, too, while there is memory for it.
+static bool keeps_unread(const struct msc_schedule *s) {
+    return !s->is_fresh && s->n_trials < MANY_TRIALS && msc_cache_has_room(s->cache);
+}
+
 // Memory for what a node makes: for itself, if anybody reads it, and for what is fused into it.
 static enum msc_status allocate_entries(struct msc_schedule *s, struct msc_node *node) {
     int32_t e = node->first_edge;
-    bool is_read = node->n_users > node->n_fused || node->n_fused == 0;
+    bool is_read = node->n_users > node->n_fused || node->n_fused == 0 || keeps_unread(s);
     enum msc_status status = is_read ? allocate_entry(s, node) : MSC_OK;
     for (struct msc_node *n; status == MSC_OK && (n = next_fused(s, &e)) != NULL;) {
         status = allocate_entry(s, n);
@@ -184,13 +190,14 @@ static void wake_users(struct msc_schedule *s, struct msc_node *node) {
 
 // A class that has its entry, or failed, and with it what is fused into it.
 static void finish_class(struct msc_schedule *s, struct msc_node *node) {
-    if (node->entry) {
-        msc_cache_pin(node->entry, node->n_users);
+    struct msc_entry *entry = node->entry;
+    if (entry) {
+        msc_cache_pin(entry, node->n_users);
     }
     wake_users(s, node);
     release_inputs(s, node);
-    if (node->entry) {
-        msc_cache_unpin(s->cache, node->entry); // the pin it was made with; users hold their own
+    if (entry) {
+        msc_cache_unpin(s->cache, entry); // the pin it was made with; users hold their own
     }
     s->n_done++;
 }

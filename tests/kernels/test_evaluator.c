@@ -289,13 +289,27 @@ static void test_kernels_evaluator__steps_quantise(void **state) {
     edit_slot(&b, 0, "conv2", 0, 2);
     run_edits(&b, 1);
     assert_int_equal(b.fake.n_quantised, 1);
-    // A new conv1 that nobody reads but through slots.
+    // A new conv1 that nobody reads but through slots: in a call of few trials it is kept as well.
     b.fake.n_fused = b.fake.n_quantised = 0;
     for (int t = 0; t < 3; t++) {
         edit_slot(&b, t, "conv1", 1, 0);
         edit_slot(&b, t, "conv2", 0, t);
     }
-    run_edits(&b, 3);
+    run_edits(&b, 2);
+    assert_int_equal(b.fake.n_fused, 2);
+    assert_int_equal(b.fake.n_unstored, 0);
+    b.fake.n_runs = 0;
+    edit_slot(&b, 0, "conv2", 0, 2);
+    run_edits(&b, 1);
+    assert_int_equal(b.fake.n_quantised, 1);
+    assert_int_equal(b.fake.n_runs, 2); // conv2 and conv3
+    // Not in a call of many.
+    b.fake.n_fused = b.fake.n_quantised = 0;
+    for (int t = 0; t < 8; t++) {
+        edit_slot(&b, t, "conv1", 1, 1);
+        edit_slot(&b, t, "conv2", 0, t % 3);
+    }
+    run_edits(&b, 8);
     assert_int_equal(b.fake.n_quantised, 0);
     assert_int_equal(b.fake.n_fused, 3);
     assert_int_equal(b.fake.n_unstored, 1);
