@@ -100,65 +100,8 @@ static int64_t padded_taps(const struct axis *a, int64_t first) {
     return end > begin ? end - begin : 0;
 }
 
-// Channels that are pooled together, over all taps: as many as the widest vector holds. Without
-// `omp simd` so short a loop is unrolled before it could become that vector.
-enum { WIDTH = 16 };
-
-MSC_SIMD static void max_taps(float *restrict out, const float *restrict x, const int64_t offsets[],
-                              int64_t n, int64_t channels) {
-    int64_t c = 0;
-    for (; c + WIDTH <= channels; c += WIDTH) {
-        float max[WIDTH];
-        for (int i = 0; i < WIDTH; i++) {
-            max[i] = -INFINITY;
-        }
-        for (int64_t k = 0; k < n; k++) {
-            const float *from = x + offsets[k] + c;
-#pragma omp simd
-            for (int i = 0; i < WIDTH; i++) {
-                float value = from[i];
-                max[i] = ((value > max[i]) | (value != value)) ? value : max[i];
-            }
-        }
-        for (int i = 0; i < WIDTH; i++) {
-            out[c + i] = max[i];
-        }
-    }
-    for (; c < channels; c++) {
-        float max = -INFINITY;
-        for (int64_t k = 0; k < n; k++) {
-            float value = x[offsets[k] + c];
-            max = value > max || value != value ? value : max;
-        }
-        out[c] = max;
-    }
-}
-
-MSC_SIMD static void mean_taps(float *restrict out, const float *restrict x,
-                               const int64_t offsets[], int64_t n, int64_t channels,
-                               float divisor) {
-    int64_t c = 0;
-    for (; c + WIDTH <= channels; c += WIDTH) {
-        float sum[WIDTH] = {0};
-        for (int64_t k = 0; k < n; k++) {
-            const float *from = x + offsets[k] + c;
-#pragma omp simd
-            for (int i = 0; i < WIDTH; i++) {
-                sum[i] += from[i];
-            }
-        }
-        for (int i = 0; i < WIDTH; i++) {
-            out[c + i] = sum[i] / divisor;
-        }
-    }
-    for (; c < channels; c++) {
-        float sum = 0.0f;
-        for (int64_t k = 0; k < n; k++) {
-            sum += x[offsets[k] + c];
-        }
-        out[c] = sum / divisor;
-    }
-}
+// Channels up to which rows of windows one column apart are worth pooling as a whole.
+enum { MOST_BY_ROW = 63 };
 
 // ---- Positions one by one ---------------------------------------------------------------------
 
@@ -180,19 +123,59 @@ static int64_t find_taps(const struct kernel *k, int64_t y, int64_t x, int64_t o
     return n;
 }
 
-// All channels of one output position.
-static void pool_position(const struct kernel *k, float *out, const float *image, int64_t y,
-                          int64_t x, int64_t offsets[]) {
+MSC_SIMD static void fill(float out[], int64_t n, float value) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = value;
+    }
+}
+
+// Of pooling one image of floats or, with a flip for int8, of bytes.
+struct images {
+    const void *image;
+    bool is_bytes;
+    uint8_t flip;
+    int64_t *offsets; // room for all taps
+};
+
+// All channels of output positions x, x + 1, ... of row y, which have their taps at the same places.
+static void pool_positions(const struct kernel *k, const struct images *of, void *out, int64_t y,
+                           int64_t x, int64_t n) {
     const struct axis *rows = &k->axes[0], *cols = &k->axes[1];
     int64_t first_y = y * rows->stride - rows->pad_begin;
     int64_t first_x = x * cols->stride - cols->pad_begin;
-    int64_t n = find_taps(k, y, x, offsets);
-    if (k->is_max) {
-        max_taps(out, image, offsets, n, k->channels);
-        return;
+    struct msc_simd_pool p = {.offsets = of->offsets,
+                              .n_taps = find_taps(k, y, x, of->offsets),
+                              .channels = k->channels,
+                              .n_windows = n,
+                              .step = cols->stride * k->channels};
+    if (of->is_bytes) {
+        msc_simd_best()->largest(out, of->image, &p, of->flip);
+    } else if (!k->is_max) {
+        int64_t count =
+            k->counts_padding ? padded_taps(rows, first_y) * padded_taps(cols, first_x) : p.n_taps;
+        msc_simd_best()->mean(out, of->image, &p, (float)count);
+    } else if (p.n_taps > 0) {
+        msc_simd_best()->largest_float(out, of->image, &p);
+    } else {
+        fill(out, n * k->channels, -INFINITY);
     }
-    int64_t count = k->counts_padding ? padded_taps(rows, first_y) * padded_taps(cols, first_x) : n;
-    mean_taps(out, image, offsets, n, k->channels, (float)count);
+}
+
+// Row y: the positions at both ends, some of whose columns lie outside, one by one. The taps of the
+// first one inside begin at column 0 or later; those of the others are as far behind its own.
+static void pool_by_position(const struct kernel *k, const struct images *of, void *out,
+                             int64_t y) {
+    const struct axis *cols = &k->axes[1];
+    int64_t reach = cols->in - 1 - (cols->kernel - 1) * cols->dilation + cols->pad_begin;
+    int64_t begin = (cols->pad_begin + cols->stride - 1) / cols->stride;
+    int64_t end = reach < 0 ? 0 : reach / cols->stride + 1;
+    size_t position = (size_t)k->channels * (of->is_bytes ? 1 : sizeof(float));
+    end = end < cols->out ? end : cols->out;
+    for (int64_t x = 0; x < cols->out;) {
+        int64_t n = x >= begin && x < end ? end - x : 1;
+        pool_positions(k, of, (char *)out + (size_t)x * position, y, x, n);
+        x += n;
+    }
 }
 
 // ---- Rows at a time ---------------------------------------------------------------------------
@@ -206,12 +189,6 @@ MSC_SIMD static void max_into(float *restrict out, const float *restrict x, int6
 MSC_SIMD static void add_into(float *restrict out, const float *restrict x, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         out[i] += x[i];
-    }
-}
-
-MSC_SIMD static void fill(float out[], int64_t n, float value) {
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = value;
     }
 }
 
@@ -253,23 +230,6 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
     }
 }
 
-// The order of integers is that of the numbers they stand for.
-static void run_bytes(const struct kernel *k, const struct msc_call *call, int64_t offsets[]) {
-    const uint8_t *image = call->inputs[0].data;
-    uint8_t *out = call->outputs[0].data;
-    uint8_t flip = call->inputs[0].quant->low < 0 ? 0x80 : 0;
-    for (int64_t n = 0; n < k->batch; n++) {
-        for (int64_t y = 0; y < k->axes[0].out; y++) {
-            for (int64_t x = 0; x < k->axes[1].out; x++) {
-                int64_t n_taps = find_taps(k, y, x, offsets);
-                msc_simd_best()->largest(out, image, offsets, n_taps, k->channels, flip);
-                out += k->channels;
-            }
-        }
-        image += k->axes[0].in * k->axes[1].in * k->channels;
-    }
-}
-
 // Every window has a tap, so that no output is the least float there is.
 static bool moves(const void *kernel) {
     const struct kernel *k = kernel;
@@ -288,27 +248,33 @@ static bool moves(const void *kernel) {
 static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread) {
     const struct kernel *k = kernel;
-    const float *image = call->inputs[0].data;
-    float *out = call->outputs[0].data;
-    bool by_row = k->axes[1].stride == 1 && k->channels < 4 * WIDTH;
-    int64_t n_taps = k->axes[0].kernel * k->axes[1].kernel;
-    void *offsets;
-    MSC_TRY(msc_cpu_get_scratch(&offsets, b, thread, (size_t)n_taps * sizeof(int64_t)));
-    if (call->outputs[0].quant) {
-        run_bytes(k, call, offsets);
-        return MSC_OK;
-    }
-    for (int64_t n = 0; n < k->batch; n++) {
-        for (int64_t y = 0; y < k->axes[0].out; y++) {
-            if (by_row) {
-                pool_row(k, out, image, y);
-            }
-            for (int64_t x = 0; !by_row && x < k->axes[1].out; x++) {
-                pool_position(k, out + x * k->channels, image, y, x, offsets);
-            }
-            out += k->axes[1].out * k->channels;
+    const struct msc_quant *quant = call->outputs[0].quant;
+    // The order of integers is that of the numbers they stand for.
+    struct images of = {.image = call->inputs[0].data,
+                        .is_bytes = quant != NULL,
+                        .flip = quant && quant->low < 0 ? 0x80 : 0};
+    size_t bytes = quant ? 1 : sizeof(float);
+    int64_t row = k->axes[1].out * k->channels;
+    int64_t image = k->axes[0].in * k->axes[1].in * k->channels;
+    size_t offset_bytes = (size_t)(k->axes[0].kernel * k->axes[1].kernel) * sizeof(int64_t);
+    size_t row_bytes = call->outputs[0].data ? 0 : (size_t)row * sizeof(float);
+    bool by_row = !quant && k->axes[1].stride == 1 && k->channels <= MOST_BY_ROW;
+    void *memory;
+    MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, msc_cpu_round_up(offset_bytes) + row_bytes));
+    of.offsets = memory;
+    for (int64_t i = 0; i < k->batch * k->axes[0].out; i++) {
+        int64_t y = i % k->axes[0].out;
+        char *out = row_bytes > 0 ? (char *)memory + msc_cpu_round_up(offset_bytes)
+                                  : (char *)call->outputs[0].data + (size_t)(i * row) * bytes;
+        if (by_row) {
+            pool_row(k, (float *)(void *)out, of.image, y);
+        } else {
+            pool_by_position(k, &of, out, y);
         }
-        image += k->axes[0].in * k->axes[1].in * k->channels;
+        msc_cpu_write_forms(call->quantized, call->n_quantized, i * row, (float *)(void *)out, row);
+        if (y + 1 == k->axes[0].out) {
+            of.image = (const char *)of.image + (size_t)image * bytes;
+        }
     }
     return MSC_OK;
 }
@@ -320,5 +286,6 @@ const struct msc_cpu_family msc_cpu_pool = {
     .prepare = prepare,
     .release = release,
     .run = run,
+    .quantizes = true,
     .moves = moves,
 };

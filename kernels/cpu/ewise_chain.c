@@ -89,6 +89,16 @@ static bool add_binary(struct chainer *c, const struct msc_ewise_instr *x, int32
     return false;
 }
 
+// Does a chain that begins with this instruction rather load its second operand?
+static bool is_number_first(const struct chainer *c, const struct msc_ewise_instr *x) {
+    bool is_commutative = false;
+    for (size_t i = 0; i < sizeof(binaries) / sizeof(binaries[0]); i++) {
+        is_commutative =
+            is_commutative || (binaries[i].instr == x->op && binaries[i].is_commutative);
+    }
+    return is_commutative && is_number(c->e, x->a) && !is_number(c->e, x->b);
+}
+
 static bool add_instr(struct chainer *c, int32_t k) {
     const struct msc_ewise_instr *x = &c->e->instrs[k];
     if (x->op == MSC_EWISE_FINISH_I32) {
@@ -98,10 +108,10 @@ static bool add_instr(struct chainer *c, int32_t k) {
         memcpy(link->p, x->p, sizeof(x->p));
         return k == 0;
     }
-    bool is_swapped = k > 0 && x->a != MSC_EWISE_VALUE + k - 1;
+    bool is_swapped = k > 0 ? x->a != MSC_EWISE_VALUE + k - 1 : is_number_first(c, x);
     int32_t other = is_swapped ? x->a : x->b;
     if (k == 0) {
-        add_link(c, MSC_SIMD_LOAD, x->a);
+        add_link(c, MSC_SIMD_LOAD, is_swapped ? x->b : x->a);
     } else if (is_swapped && x->b != MSC_EWISE_VALUE + k - 1) {
         return false;
     }

@@ -139,11 +139,87 @@ MSC_SIMD static void largest_of_two(uint8_t *restrict out, const uint8_t *restri
     }
 }
 
-static void largest(uint8_t out[], const uint8_t x[], const int64_t offsets[], int64_t n_offsets,
-                    int64_t n, uint8_t flip) {
-    memcpy(out, x + offsets[0], (size_t)n);
-    for (int64_t k = 1; k < n_offsets; k++) {
-        largest_of_two(out, x + offsets[k], n, flip);
+static void largest(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p, uint8_t flip) {
+    for (int64_t w = 0; w < p->n_windows; w++) {
+        memcpy(out, x + p->offsets[0], (size_t)p->channels);
+        for (int64_t t = 1; t < p->n_taps; t++) {
+            largest_of_two(out, x + p->offsets[t], p->channels, flip);
+        }
+        out += p->channels;
+        x += p->step;
+    }
+}
+
+// Channels that are pooled together, over all taps: as many as the widest vector holds. Without
+// `omp simd` so short a loop is unrolled before it could become that vector.
+enum { WIDTH = 16 };
+
+MSC_SIMD static void max_taps(float *restrict out, const float *restrict x, const int64_t offsets[],
+                              int64_t n, int64_t channels) {
+    int64_t c = 0;
+    for (; c + WIDTH <= channels; c += WIDTH) {
+        float max[WIDTH];
+        for (int i = 0; i < WIDTH; i++) {
+            max[i] = -INFINITY;
+        }
+        for (int64_t k = 0; k < n; k++) {
+            const float *from = x + offsets[k] + c;
+#pragma omp simd
+            for (int i = 0; i < WIDTH; i++) {
+                float value = from[i];
+                max[i] = ((value > max[i]) | (value != value)) ? value : max[i];
+            }
+        }
+        for (int i = 0; i < WIDTH; i++) {
+            out[c + i] = max[i];
+        }
+    }
+    for (; c < channels; c++) {
+        float max = -INFINITY;
+        for (int64_t k = 0; k < n; k++) {
+            float value = x[offsets[k] + c];
+            max = value > max || value != value ? value : max;
+        }
+        out[c] = max;
+    }
+}
+
+MSC_SIMD static void mean_taps(float *restrict out, const float *restrict x,
+                               const int64_t offsets[], int64_t n, int64_t channels,
+                               float divisor) {
+    int64_t c = 0;
+    for (; c + WIDTH <= channels; c += WIDTH) {
+        float sum[WIDTH] = {0};
+        for (int64_t k = 0; k < n; k++) {
+            const float *from = x + offsets[k] + c;
+#pragma omp simd
+            for (int i = 0; i < WIDTH; i++) {
+                sum[i] += from[i];
+            }
+        }
+        for (int i = 0; i < WIDTH; i++) {
+            out[c + i] = sum[i] / divisor;
+        }
+    }
+    for (; c < channels; c++) {
+        float sum = 0.0f;
+        for (int64_t k = 0; k < n; k++) {
+            sum += x[offsets[k] + c];
+        }
+        out[c] = sum / divisor;
+    }
+}
+
+static void largest_float(float out[], const float x[], const struct msc_simd_pool *p) {
+    for (int64_t w = 0; w < p->n_windows; w++) {
+        max_taps(out + w * p->channels, x + w * p->step, p->offsets, p->n_taps, p->channels);
+    }
+}
+
+static void mean(float out[], const float x[], const struct msc_simd_pool *p, float divisor) {
+    for (int64_t w = 0; w < p->n_windows; w++) {
+        mean_taps(out + w * p->channels, x + w * p->step, p->offsets, p->n_taps, p->channels,
+                  divisor);
     }
 }
 
@@ -154,4 +230,6 @@ const struct msc_simd msc_simd_plain = {
     .add_taps = add_taps,
     .add_taps_quantize = add_taps_quantize,
     .largest = largest,
+    .largest_float = largest_float,
+    .mean = mean,
 };

@@ -68,6 +68,16 @@ struct msc_simd_windows {
 enum { MSC_SIMD_CHANNELS = 16, MSC_SIMD_GROUP = 4 };
 size_t msc_simd_windows_bytes(int64_t channels, int64_t n_runs, int64_t depth);
 
+// Windows over elements whose channels lie together, each `step` behind the one before: the taps of
+// window w and channel c are x[w * step + offsets[t] + c], and what is made of them goes to
+// out[w * channels + c].
+struct msc_simd_pool {
+    const int64_t *offsets; // [n_taps]
+    int64_t n_taps;
+    int64_t channels;
+    int64_t n_windows, step;
+};
+
 // A chain of element-wise operations, each on the result of the one before, which stays in
 // registers. One result may be saved for later.
 enum msc_simd_op {
@@ -120,10 +130,12 @@ struct msc_simd {
     // The sums as bytes, where q is corrected. Arrays of f are [period]; it has no sums.
     void (*add_taps_quantize)(uint8_t out[], const struct msc_simd_taps *t,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
-    // The largest of x[offsets[0] + i], x[offsets[1] + i], ... for i from 0 on; at least one offset.
-    // `flip` is 0x80 for int8.
-    void (*largest)(uint8_t out[], const uint8_t x[], const int64_t offsets[], int64_t n_offsets,
-                    int64_t n, uint8_t flip);
+    // The largest tap of each window, of at least one. `flip` is 0x80 for int8.
+    void (*largest)(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p, uint8_t flip);
+    // NaN stays.
+    void (*largest_float)(float out[], const float x[], const struct msc_simd_pool *p);
+    // Taps are added up one after the other and divided by how many count.
+    void (*mean)(float out[], const float x[], const struct msc_simd_pool *p, float divisor);
     // Packs weights [channels][n_runs][depth]. NULL, with all three `multiply`: there is nothing that
     // a library would not do better.
     void (*pack_windows)(void *packed, const int8_t weights[], int64_t channels, int64_t n_runs,

@@ -174,22 +174,6 @@ AVX512 static void add_taps_quantize(uint8_t out[], const struct msc_simd_taps *
     }
 }
 
-// ---- Pooling ----------------------------------------------------------------------------------
-
-AVX512 static void largest(uint8_t out[], const uint8_t x[], const int64_t offsets[],
-                           int64_t n_offsets, int64_t n, uint8_t flip) {
-    __m512i flips = _mm512_set1_epi8((char)flip);
-    for (int64_t i = 0; i < n; i += BLOCK) {
-        __mmask64 mask = n - i < BLOCK ? ((__mmask64)1 << (n - i)) - 1 : all;
-        __m512i most = _mm512_setzero_si512();
-        for (int64_t k = 0; k < n_offsets; k++) {
-            __m512i value = _mm512_maskz_loadu_epi8(mask, x + offsets[k] + i);
-            most = _mm512_max_epu8(most, _mm512_xor_si512(value, flips));
-        }
-        _mm512_mask_storeu_epi8(out + i, mask, _mm512_xor_si512(most, flips));
-    }
-}
-
 // ---- Tables -----------------------------------------------------------------------------------
 
 static const struct msc_simd avx512_vnni = {
@@ -202,7 +186,9 @@ static const struct msc_simd avx512_vnni = {
     .multiply = msc_simd__multiply,
     .multiply_finish = msc_simd__multiply_finish,
     .multiply_quantize = msc_simd__multiply_quantize,
-    .largest = largest,
+    .largest = msc_simd__largest,
+    .largest_float = msc_simd__largest_float,
+    .mean = msc_simd__mean,
     .run_chain = msc_simd__run_chain,
     .transpose4 = msc_simd__transpose4,
     .transpose1 = msc_simd__transpose1,

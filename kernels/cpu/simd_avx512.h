@@ -91,6 +91,13 @@ AVX512 INLINE __m512 finish_16(const struct msc_simd_finish *f, int64_t i, __mma
 
 void msc_simd__run_chain(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
 
+// ---- simd_avx512_pool.c -----------------------------------------------------------------------
+
+void msc_simd__largest(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p,
+                       uint8_t flip);
+void msc_simd__largest_float(float out[], const float x[], const struct msc_simd_pool *p);
+void msc_simd__mean(float out[], const float x[], const struct msc_simd_pool *p, float divisor);
+
 // ---- simd_avx512_transpose.c ------------------------------------------------------------------
 
 void msc_simd__transpose4(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,

@@ -271,6 +271,17 @@ static void test_kernels_cpu_simd__windows(void **state) {
     }
 }
 
+static struct msc_simd_pool random_pool(int64_t offsets[9], struct msc_rng *rng, int round) {
+    for (int i = 0; i < 9; i++) {
+        offsets[i] = (int64_t)msc_rng_below(rng, 5000);
+    }
+    return (struct msc_simd_pool){.offsets = offsets,
+                                  .n_taps = 1 + round % 9,
+                                  .channels = 1 + (int64_t)msc_rng_below(rng, 200),
+                                  .n_windows = 1 + round % 4,
+                                  .step = round % 11};
+}
+
 static void test_kernels_cpu_simd__largest(void **state) {
     (void)state;
     static struct taps t;
@@ -278,22 +289,60 @@ static void test_kernels_cpu_simd__largest(void **state) {
     msc_rng_seed(&rng, 4, 0);
     random_taps(&t, &rng, 3, 1);
     for (int round = 0; round < 100; round++) {
-        uint8_t plain[200], best[200], flip = round % 2 == 0 ? 0 : 0x80;
-        int64_t offsets[9], n = 1 + (int64_t)msc_rng_below(&rng, 200);
-        int64_t n_offsets = 1 + round % 9;
-        for (int i = 0; i < 9; i++) {
-            offsets[i] = (int64_t)msc_rng_below(&rng, 5000);
-        }
-        msc_simd_plain.largest(plain, t.x, offsets, n_offsets, n, flip);
-        msc_simd_best()->largest(best, t.x, offsets, n_offsets, n, flip);
-        assert_memory_equal(plain, best, (size_t)n);
+        uint8_t plain[801], best[801], flip = round % 2 == 0 ? 0 : 0x80;
+        int64_t offsets[9];
+        struct msc_simd_pool p = random_pool(offsets, &rng, round);
+        int64_t n = p.channels * p.n_windows;
+        plain[n] = best[n] = 0xee;
+        msc_simd_plain.largest(plain, t.x, &p, flip);
+        msc_simd_best()->largest(best, t.x, &p, flip);
+        assert_memory_equal(plain, best, (size_t)n + 1);
         int largest = -1000;
-        for (int i = 0; i < n_offsets; i++) {
-            uint8_t x = t.x[offsets[i] + n - 1];
+        for (int i = 0; i < p.n_taps; i++) {
+            uint8_t x = t.x[(p.n_windows - 1) * p.step + offsets[i] + p.channels - 1];
             int value = flip == 0 ? x : (int8_t)x;
             largest = value > largest ? value : largest;
         }
         assert_int_equal(plain[n - 1], (uint8_t)largest);
+    }
+}
+
+// Of floats; among them zeros of both signs, infinities and, in every other round, NaN.
+static void test_kernels_cpu_simd__pools(void **state) {
+    (void)state;
+    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, 1e-40f, NAN};
+    static float x[6000];
+    struct msc_rng rng;
+    msc_rng_seed(&rng, 6, 0);
+    for (int round = 0; round < 200; round++) {
+        float plain[801], best[801], divisor = (float)(1 + round % 9);
+        int64_t offsets[9];
+        struct msc_simd_pool p = random_pool(offsets, &rng, round);
+        int64_t n = p.channels * p.n_windows;
+        for (int i = 0; i < 6000; i++) {
+            uint32_t which = (uint32_t)msc_rng_below(&rng, 40);
+            x[i] = which < 5u + (uint32_t)(round % 2) ? special[which]
+                                                      : random_float(&rng, -1.0f, 1.0f);
+        }
+        plain[n] = best[n] = 7.0f;
+        msc_simd_plain.largest_float(plain, x, &p);
+        msc_simd_best()->largest_float(best, x, &p);
+        assert_memory_equal(plain, best, (size_t)(n + 1) * sizeof(plain[0]));
+        float largest = -INFINITY, sum = 0.0f;
+        for (int i = 0; i < p.n_taps; i++) {
+            float value = x[(p.n_windows - 1) * p.step + offsets[i] + p.channels - 1];
+            largest = value > largest || isnan(value) ? value : largest;
+            sum += value;
+        }
+        assert_true(isnan(largest) ? isnan(best[n - 1]) : best[n - 1] == largest);
+        msc_simd_plain.mean(plain, x, &p, divisor);
+        msc_simd_best()->mean(best, x, &p, divisor);
+        assert_true(best[n] == 7.0f);
+        assert_true(isnan(sum) ? isnan(best[n - 1]) : best[n - 1] == sum / divisor);
+        for (int64_t i = 0; i < n; i++) {
+            assert_true(isnan(plain[i]) ? isnan(best[i])
+                                        : memcmp(&plain[i], &best[i], sizeof(plain[i])) == 0);
+        }
     }
 }
 
@@ -339,6 +388,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_simd__taps),
         cmocka_unit_test(test_kernels_cpu_simd__windows),
         cmocka_unit_test(test_kernels_cpu_simd__largest),
+        cmocka_unit_test(test_kernels_cpu_simd__pools),
         cmocka_unit_test(test_kernels_cpu_simd__transpose),
     };
     msc_test_select(argc, argv);
