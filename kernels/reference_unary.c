@@ -309,14 +309,15 @@ enum msc_status msc_reference__cast(const struct msc_reference_call *call) {
         return msc_reference__copy(call);
     }
     MSC_TRY(msc_reference__check_u64(call));
-    bool is_real = msc_dtype_is_float(x->dtype);
+    // Floats through double, so that whole results are truncated from what is exact.
+    enum msc_reference_kind kind =
+        msc_dtype_is_float(x->dtype) ? MSC_REFERENCE_DOUBLE : MSC_REFERENCE_INT;
     int64_t n = msc_view_n_elements(x);
-    for (int64_t i = 0; i < n; i++) {
-        if (is_real) {
-            msc_reference__set_double_at(y, i, msc_reference__get_double_at(x, i));
-        } else {
-            msc_reference__set_i64_at(y, i, msc_reference__get_i64_at(x, i));
-        }
+    union msc_reference_chunk buffer;
+    for (int64_t i = 0; i < n; i += MSC_REFERENCE_CHUNK) {
+        int64_t count = n - i < MSC_REFERENCE_CHUNK ? n - i : MSC_REFERENCE_CHUNK;
+        msc_reference__store_chunk(y, i, msc_reference__load_chunk(&buffer, x, i, 1, count, kind),
+                                   count, kind);
     }
     return MSC_OK;
 }
