@@ -195,11 +195,15 @@ static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu
     return MSC_OK;
 }
 
+static bool copies(const struct prepared *p) {
+    return p->family->copies && p->family->moves(p->kernel);
+}
+
 // Is it less work to move bytes than to make them of what was moved?
 static bool moves_form(const struct prepared *p, const struct msc_call *call, int32_t n_inputs) {
     int64_t n = 0;
-    if (!p->family->copies || call->n_quantized != 1 || call->outputs[0].data ||
-        call->quantized[0].view.dtype == MSC_DTYPE_F32 || !p->family->moves(p->kernel)) {
+    if (!copies(p) || call->n_quantized != 1 || call->outputs[0].data ||
+        call->quantized[0].view.dtype == MSC_DTYPE_F32) {
         return false;
     }
     for (int32_t i = 0; i < n_inputs; i++) {
@@ -253,7 +257,7 @@ static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *
         for (int32_t k = 0; k < call->n_quantized; k++) {
             MSC_TRY(msc_cpu_check_form(call->quantized[k].view.dtype, call->quantized[k].quant));
         }
-        bool is_apart = call->n_quantized > 0 && !p->family->quantizes;
+        bool is_apart = call->n_quantized > 0 && (!p->family->quantizes || copies(p));
         MSC_TRY((is_apart ? run_apart(p, msc_cpu_from(base), call, step->n_inputs, thread)
                           : p->family->run(p->kernel, msc_cpu_from(base), call, thread)));
     }

@@ -65,8 +65,8 @@ struct msc_cpu_family {
     void (*release)(void *kernel);
     enum msc_status (*run)(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread);
-    // Runs obey call->quantized. Others need not know: their whole output is made in memory of the
-    // thread first.
+    // Runs obey call->quantized. Others, and kernels that copy, need not know: their whole output, or
+    // bytes of their inputs, are made in memory of the thread first.
     bool quantizes;
     bool (*moves)(const void *kernel); // as msc_backend_def.moves; optional
     // Where it moves, every output element is one of the inputs' whatever their values (among NaNs

@@ -12,8 +12,9 @@ struct kernel {
     int64_t in_rows, in_cols, out_rows, out_cols;
     struct msc_resize_taps *taps;
     const struct msc_resize_taps *by_axis[MSC_MAX_DIMS];
-    int64_t slots; // rows kept at a time: as many as an output row is made of
-    bool copies;   // every output element is one of the input's
+    int64_t slots;       // rows kept at a time: as many as an output row is made of
+    bool copies;         // every output element is one of the input's
+    bool blends_columns; // each of two
 };
 
 // The call that the taps are found by: shapes only.
@@ -95,8 +96,10 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
         k->slots = k->by_axis[2][i].n > k->slots ? k->by_axis[2][i].n : k->slots;
     }
     k->copies = k->slots == 1;
+    k->blends_columns = true;
     for (int64_t i = 0; i < k->out_cols; i++) {
         k->copies = k->copies && k->by_axis[3][i].n == 1;
+        k->blends_columns = k->blends_columns && k->by_axis[3][i].n == 2;
     }
     *out = k;
     return MSC_OK;
@@ -115,14 +118,45 @@ MSC_SIMD static void add_scaled(float *restrict out, const float *restrict x, in
     }
 }
 
+enum { LINE = 16, AHEAD = 6 }; // floats, columns
+
+// scale() of one and add_scaled() of another at once.
+MSC_SIMD static void blend(float *restrict out, const float *restrict a, const float *restrict b,
+                           int64_t n, const float weights[]) {
+    float wa = weights[0], wb = weights[1];
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = wa * a[i] + wb * b[i];
+    }
+}
+
+// The same of two columns for each of n. Columns are too short for a processor to see ahead.
+MSC_SIMD static void blend_columns(float *restrict out, const float *restrict row, int64_t channels,
+                                   const struct msc_resize_taps *taps, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        const float *a = row + taps[i].at[0] * channels, *b = row + taps[i].at[1] * channels;
+        float wa = taps[i].weights[0], wb = taps[i].weights[1];
+        for (int64_t c = 0; c < channels; c += LINE) {
+            __builtin_prefetch(b + AHEAD * channels + c);
+        }
+        for (int64_t c = 0; c < channels; c++) {
+            out[c] = wa * a[c] + wb * b[c];
+        }
+        out += channels;
+    }
+}
+
 // One input row resized along its columns.
 static void resize_row(const struct kernel *k, float out[], const float row[]) {
-    size_t n_bytes = (size_t)k->channels * sizeof(float);
+    const struct msc_resize_taps *taps = k->by_axis[3];
+    if (k->blends_columns) {
+        blend_columns(out, row, k->channels, taps, k->out_cols);
+        return;
+    }
     for (int64_t i = 0; i < k->out_cols; i++) {
-        const struct msc_resize_taps *t = &k->by_axis[3][i];
+        const struct msc_resize_taps *t = &taps[i];
         float *to = out + i * k->channels;
         if (t->n == 1) {
-            memcpy(to, row + t->at[0] * k->channels, n_bytes);
+            memcpy(to, row + t->at[0] * k->channels, (size_t)k->channels * sizeof(float));
             continue;
         }
         scale(to, row + t->at[0] * k->channels, k->channels, t->weights[0]);
@@ -156,23 +190,22 @@ static const float *resized_row(const struct kernel *k, struct kept *kept, const
     return kept->rows[free_slot];
 }
 
-static void resize_image(const struct kernel *k, float out[], const float image[],
-                         struct kept *kept) {
+// Output row y of an image.
+static void make_row(const struct kernel *k, float out[], const float image[], struct kept *kept,
+                     int64_t y) {
+    const struct msc_resize_taps *t = &k->by_axis[2][y];
     int64_t n = k->out_cols * k->channels;
-    for (int64_t s = 0; s < k->slots; s++) {
-        kept->of[s] = -1;
+    const float *rows[4] = {NULL};
+    for (int tap = 0; tap < t->n; tap++) {
+        rows[tap] = resized_row(k, kept, image, t, t->at[tap]);
     }
-    for (int64_t i = 0; i < k->out_rows; i++) {
-        const struct msc_resize_taps *t = &k->by_axis[2][i];
-        float *to = out + i * n;
-        if (t->n == 1) {
-            memcpy(to, resized_row(k, kept, image, t, t->at[0]), (size_t)n * sizeof(float));
-            continue;
-        }
-        scale(to, resized_row(k, kept, image, t, t->at[0]), n, t->weights[0]);
-        for (int tap = 1; tap < t->n; tap++) {
-            add_scaled(to, resized_row(k, kept, image, t, t->at[tap]), n, t->weights[tap]);
-        }
+    if (t->n == 1) {
+        memcpy(out, rows[0], (size_t)n * sizeof(float));
+        return;
+    }
+    blend(out, rows[0], rows[1], n, t->weights);
+    for (int tap = 2; tap < t->n; tap++) {
+        add_scaled(out, rows[tap], n, t->weights[tap]);
     }
 }
 
@@ -217,18 +250,22 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
         return MSC_OK;
     }
     const float *image = call->inputs[0].data;
-    float *out = call->outputs[0].data;
-    size_t row_bytes = msc_cpu_round_up((size_t)(k->out_cols * k->channels) * sizeof(float));
-    void *memory;
+    int64_t n = k->out_cols * k->channels;
+    size_t row_bytes = msc_cpu_round_up((size_t)n * sizeof(float));
+    void *memory; // a row of which only forms are wanted, then those that are kept
     struct kept kept;
-    MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, row_bytes * (size_t)k->slots));
+    MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, row_bytes * (size_t)(k->slots + 1)));
     for (int64_t s = 0; s < k->slots; s++) {
-        kept.rows[s] = (float *)(void *)((char *)memory + (size_t)s * row_bytes);
+        kept.rows[s] = (float *)(void *)((char *)memory + (size_t)(s + 1) * row_bytes);
     }
-    for (int64_t n = 0; n < k->batch; n++) {
-        resize_image(k, out, image, &kept);
-        image += k->in_rows * k->in_cols * k->channels;
-        out += k->out_rows * k->out_cols * k->channels;
+    for (int64_t i = 0; i < k->batch * k->out_rows; i++) {
+        int64_t y = i % k->out_rows;
+        float *out = call->outputs[0].data ? (float *)call->outputs[0].data + i * n : memory;
+        for (int64_t s = 0; y == 0 && s < k->slots; s++) {
+            kept.of[s] = -1;
+        }
+        make_row(k, out, image + i / k->out_rows * k->in_rows * k->in_cols * k->channels, &kept, y);
+        msc_cpu_write_forms(call->quantized, call->n_quantized, i * n, out, n);
     }
     return MSC_OK;
 }
@@ -240,6 +277,7 @@ const struct msc_cpu_family msc_cpu_resize = {
     .prepare = prepare,
     .release = release,
     .run = run,
+    .quantizes = true, // what does not copy
     .moves = moves,
     .copies = true,
 };
