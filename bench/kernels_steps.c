@@ -202,7 +202,7 @@ static enum msc_status make_weights(struct step_job *s, int64_t channels, bool i
         msc_quant_seal(&s->weight);
         edit = &s->weight;
     }
-    return s->backend->def->weights(s->backend, s->step, edit, &s->weights, &n_bytes);
+    return s->backend->def->weights(s->backend, s->step, &edit, &s->weights, &n_bytes);
 }
 
 // Views of one thread in the given form; *n_bytes is what a call reads and writes.

@@ -285,18 +285,18 @@ static int32_t operand_task(const struct builder *b, int32_t slot, double *bits)
     return task;
 }
 
-static enum msc_status joint_term(struct builder *b, struct cost_list *ops, int32_t joint,
-                                  double macs) {
+static enum msc_status product_term(struct builder *b, struct cost_list *ops, int32_t joint,
+                                    const struct msc_product *product) {
     double bits[2];
     uint32_t tasks[2];
     const double *by_choice[2] = {b->choice_bits, b->choice_bits};
     size_t n = 0;
-    double scale = macs;
-    for (int32_t operand = 0; operand < 2; operand++) {
-        int32_t slot = msc_sites_find_slot(&b->plan->sites, joint, operand);
-        int32_t task = operand_task(b, slot, &bits[operand]);
+    double scale = product->macs / (double)b->n_batch;
+    for (int i = 0; i < 2; i++) {
+        int32_t slot = msc_sites_find_slot(&b->plan->sites, joint, product->operands[i]);
+        int32_t task = operand_task(b, slot, &bits[i]);
         if (task == MSC_NO_ID) {
-            scale *= bits[operand];
+            scale *= bits[i];
         } else {
             tasks[n++] = (uint32_t)task;
         }
@@ -326,9 +326,13 @@ static double sample_macs(const struct builder *b, int32_t joint) {
 
 static enum msc_status build_bit_ops(struct builder *b, struct cost_list *ops) {
     for (int32_t i = 0; i < msc_graph_n_joints(b->plan->graph); i++) {
-        double macs = sample_macs(b, i);
-        if (macs > 0) {
-            MSC_TRY(joint_term(b, ops, i, macs));
+        struct msc_product products[2];
+        const struct msc_graph *g = b->plan->graph;
+        int n = msc_joint_products(products, g, msc_graph_joint(g, i));
+        for (int k = 0; k < n; k++) {
+            if (products[k].macs > 0) {
+                MSC_TRY(product_term(b, ops, i, &products[k]));
+            }
         }
     }
     return MSC_OK;

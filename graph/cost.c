@@ -30,17 +30,47 @@ static double product_macs(const struct msc_graph *g, const struct msc_joint *j)
     return dim_product(y, 0, y->n_dims) * (double)depth;
 }
 
-double msc_joint_macs(const struct msc_graph *g, const struct msc_joint *j) {
+// Every sample of every time is multiplied with the one weight, and the state then with the other.
+static int recurrent_products(struct msc_product out[2], const struct msc_graph *g,
+                              const struct msc_joint *j) {
+    double samples = dim_product(msc_graph_tensor(g, j->operands[0]), 0, 2);
+    for (int i = 0; i < 2; i++) {
+        const struct msc_tensor *w = msc_graph_tensor(g, j->operands[i + 1]);
+        out[i] = (struct msc_product){samples * dim_product(w, 0, w->n_dims),
+                                      {i == 0 ? 0 : MSC_NO_ID, i + 1}};
+    }
+    return 2;
+}
+
+int msc_joint_products(struct msc_product out[2], const struct msc_graph *g,
+                       const struct msc_joint *j) {
+    out[0] = (struct msc_product){0, {0, 1}};
     if (msc_op_is_conv(j->op) || j->op == MSC_OP_CONV2D_TRANSPOSE) {
-        return conv_macs(g, j);
+        out[0].macs = conv_macs(g, j);
+        return 1;
     }
     switch (j->op) {
     case MSC_OP_LINEAR:
     case MSC_OP_LINEAR_BIAS:
     case MSC_OP_MATMUL:
     case MSC_OP_GEMM:
-        return product_macs(g, j);
+        out[0].macs = product_macs(g, j);
+        return 1;
+    case MSC_OP_RNN:
+    case MSC_OP_GRU:
+    case MSC_OP_LSTM:
+        return recurrent_products(out, g, j);
     default:
         return 0;
     }
+}
+
+double msc_joint_macs(const struct msc_graph *g, const struct msc_joint *j) {
+    struct msc_product products[2];
+    double macs = 0;
+    int n = msc_joint_products(products, g, j);
+    for (int i = 0; i < n; i++) {
+        macs += products[i].macs;
+    }
+    return macs;
 }

@@ -8,8 +8,18 @@
 extern "C" {
 #endif
 
-// Multiply-accumulates of convolutions, linear layers and matrix products; 0 for all else. The
-// joint's shapes must be bound.
+// A product that a joint sums up. An operand is -1 where it is made on the way: the state of a
+// recurrent layer.
+struct msc_product {
+    double macs;
+    int32_t operands[2];
+};
+
+// The products of convolutions, linear layers, matrix products and recurrent layers; returns how many,
+// 0 for all else. The joint's shapes must be bound.
+int msc_joint_products(struct msc_product out[2], const struct msc_graph *g,
+                       const struct msc_joint *j);
+// Multiply-accumulates of all of them.
 double msc_joint_macs(const struct msc_graph *g, const struct msc_joint *j);
 
 #ifdef __cplusplus

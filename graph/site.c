@@ -33,6 +33,15 @@ static const struct site_rule {
     {MSC_OP_GEMM, 0, false},
     {MSC_OP_GEMM, 1, false},
     {MSC_OP_TAKE, 0, true},
+    {MSC_OP_RNN, 0, false},
+    {MSC_OP_RNN, 1, true},
+    {MSC_OP_RNN, 2, true},
+    {MSC_OP_GRU, 0, false},
+    {MSC_OP_GRU, 1, true},
+    {MSC_OP_GRU, 2, true},
+    {MSC_OP_LSTM, 0, false},
+    {MSC_OP_LSTM, 1, true},
+    {MSC_OP_LSTM, 2, true},
 };
 
 static const struct site_rule *find_rule(enum msc_op op, int operand) {
@@ -55,10 +64,36 @@ static int32_t constant_behind(const struct msc_graph *g, int32_t tensor) {
     return is_constant ? producer->weights[0].tensor : MSC_NO_ID;
 }
 
+static bool is_recurrent(enum msc_op op) {
+    return op == MSC_OP_RNN || op == MSC_OP_GRU || op == MSC_OP_LSTM;
+}
+
+// The axis that rows are taken along, or -1.
+static int table_axis(const struct msc_joint *j, const struct msc_tensor *table) {
+    int64_t axis = 0;
+    (void)msc_joint_attr_i64(j, "axis", &axis);
+    axis += axis < 0 ? table->n_dims : 0;
+    return axis >= 0 && axis < table->n_dims ? (int)axis : -1;
+}
+
+// A product of two constants is one itself: nothing is gained from either.
+static bool is_constant_product(const struct msc_graph *g, const struct msc_joint *j) {
+    return (j->op == MSC_OP_MATMUL || j->op == MSC_OP_GEMM) &&
+           constant_behind(g, j->operands[0]) != MSC_NO_ID &&
+           constant_behind(g, j->operands[1]) != MSC_NO_ID;
+}
+
+// Weights of recurrent layers are [directions, gates * hidden, in], tables have a row for each index.
 // With groups, axis O of a transposed convolution's weight counts the channels of one group only,
 // and the scales of the others would be needed along I as well: such a weight has one scale.
 static int32_t channel_axis(const struct msc_joint *j, const struct msc_tensor *weight) {
     int64_t groups = 1;
+    if (is_recurrent(j->op)) {
+        return 1;
+    }
+    if (j->op == MSC_OP_TAKE) {
+        return table_axis(j, weight);
+    }
     if (j->op == MSC_OP_CONV2D_TRANSPOSE && msc_joint_attr_i64(j, "groups", &groups) &&
         groups != 1) {
         return -1;
@@ -74,7 +109,11 @@ static void find_group(struct msc_slot *slot, const struct msc_joint *j,
     int last = weight->n_dims - 1;
     slot->group_axes = 1;
     slot->group_axis = 0;
-    if (out == 0 && last > 0) {
+    if (is_recurrent(j->op)) {
+        slot->group_axis = 2;
+    } else if (j->op == MSC_OP_TAKE) {
+        slot->group_axis = last;
+    } else if (out == 0 && last > 0) {
         slot->group_axis = 1;
         slot->group_axes = last;
     } else if (out < 0 && last > 0) {
@@ -93,7 +132,8 @@ static bool make_slot(struct msc_slot *slot, const struct msc_graph *g, const st
     int32_t weight = constant_behind(g, j->operands[operand]);
     int32_t tensor = weight == MSC_NO_ID ? j->operands[operand] : weight;
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    if (!msc_dtype_is_float(t->dtype) || (weight == MSC_NO_ID && rule->constants_only)) {
+    if (!msc_dtype_is_float(t->dtype) || (weight == MSC_NO_ID && rule->constants_only) ||
+        is_constant_product(g, j)) {
         return false;
     }
     *slot = (struct msc_slot){

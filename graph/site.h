@@ -1,7 +1,8 @@
 // Sites: the places of a graph where quantisation can act, named and numbered once.
 //
 // A slot is one use: an operand of one joint that the operator table marks as quantisable (the
-// activation and the weight of convolutions, linear layers and matrix products, embeddings).
+// activation and the weight of convolutions, linear layers and matrix products, both weights and the
+// input of recurrent layers, tables of embeddings).
 // A site is what an edit addresses: a weight with all its uses, an activation with all its
 // quantisable uses, or, when grouped by site, one use of an activation.
 #ifndef MSC_GRAPH_SITE_H
@@ -24,7 +25,8 @@ struct msc_slot {
     // The operand's tensor; where a `constant` joint makes that, the weight which it holds.
     int32_t tensor;
     enum msc_site_kind kind;
-    // Weights: axis of output channels in the tensor's own shape. -1: the layout names none, or a
+    // Weights: axis of output channels in the tensor's own shape, of the gates' rows in a recurrent
+    // layer, of the rows in a table. -1: the layout names none, or a
     // transposed convolution has groups (one scale for all then), or it is an activation.
     int32_t channel_axis;
     // Weights: the axes that outputs sum over, which groups of elements lie along: `group_axes` of

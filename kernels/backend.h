@@ -83,10 +83,11 @@ struct msc_backend_def {
     // Optional: where a prepared step runs. Texts are static.
     struct msc_placement (*place)(const struct msc_backend *b, const struct msc_step *step);
 
-    // The step's weights packed for its kernel, under `edit` of its weight slot (NULL: float).
+    // The step's weights packed for its kernel, under an edit for each of its weight slots (NULL:
+    // float); one may be read even where there is no slot.
     // *out is NULL and *n_bytes 0 when the step needs none. From any thread.
     enum msc_status (*weights)(struct msc_backend *b, const struct msc_step *step,
-                               const struct msc_quant *edit, void **out, size_t *n_bytes);
+                               const struct msc_quant *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(struct msc_backend *b, const struct msc_step *step, void *weights);
 
     // So many calls of one step run together at less cost than alone; 0 or 1: there is nothing in it.

@@ -161,13 +161,21 @@ static enum msc_status add_quantize(struct msc_classes *c, int32_t value,
     return intern(c, &k, inputs, &ref->id);
 }
 
+static const struct msc_quant *edit_of(const struct msc_quant *const edits[], int32_t slot) {
+    return edits && slot != MSC_NO_ID ? edits[slot] : NULL;
+}
+
 static enum msc_status add_weights(struct msc_classes *c, int32_t step,
-                                   const struct msc_quant *edit, int32_t *id) {
+                                   const struct msc_quant *const edits[], int32_t *id) {
+    const struct msc_step *s = &c->plan->steps[step];
     struct msc_class k = {
-        .kind = MSC_CLASS_WEIGHTS, .index = step, .weights = MSC_NO_ID, .edit = edit};
-    k.hash = msc_hash_combine(msc_hash_bytes("weights", 7), c->plan->steps[step].hash);
-    if (edit) {
-        k.hash = msc_hash_combine(k.hash, edit->hash);
+        .kind = MSC_CLASS_WEIGHTS, .index = step, .weights = MSC_NO_ID, .slot_edits = edits};
+    k.hash = msc_hash_combine(msc_hash_bytes("weights", 7), s->hash);
+    for (int32_t i = 0; i < s->n_weight_slots; i++) {
+        const struct msc_quant *edit = edit_of(edits, s->weight_slots[i]);
+        if (edit) {
+            k.hash = msc_hash_add_u64(msc_hash_combine(k.hash, edit->hash), (uint64_t)i);
+        }
     }
     return intern(c, &k, NULL, id);
 }
@@ -183,17 +191,17 @@ static bool has_weights(const struct msc_step *s) {
     return false;
 }
 
-static const struct msc_quant *edit_of(const struct msc_quant *const edits[], int32_t slot) {
-    return edits && slot != MSC_NO_ID ? edits[slot] : NULL;
-}
-
 // Whether a step reads just what it read in the previous trial, under the same edits.
 static bool is_as_before(const struct msc_classes *c, const struct msc_step *s,
                          const struct msc_quant *const edits[], uint64_t noise_seed) {
     const struct msc_quant *const *before = c->previous_edits;
-    if (!c->has_previous || noise_seed != c->previous_seed ||
-        edit_of(edits, s->weight_slot) != edit_of(before, s->weight_slot)) {
+    if (!c->has_previous || noise_seed != c->previous_seed) {
         return false;
+    }
+    for (int32_t i = 0; i < s->n_weight_slots; i++) {
+        if (edit_of(edits, s->weight_slots[i]) != edit_of(before, s->weight_slots[i])) {
+            return false;
+        }
     }
     for (int32_t i = 0; i < s->n_inputs; i++) {
         if (c->is_changed[s->inputs[i]] ||
@@ -232,7 +240,7 @@ static enum msc_status add_step(struct msc_classes *c, int32_t index,
         k.hash = hash_ref(c, k.hash, inputs[i]);
     }
     if (has_weights(s)) {
-        MSC_TRY(add_weights(c, index, edit_of(edits, s->weight_slot), &k.weights));
+        MSC_TRY(add_weights(c, index, edits, &k.weights));
         k.hash = msc_hash_combine(k.hash, c->items[k.weights].hash);
     }
     int32_t id;

@@ -32,11 +32,13 @@ struct msc_class {
     enum msc_class_kind kind;
     int32_t index; // graph input, or step; for QUANTIZE the value
     int32_t n_inputs;
-    int32_t first_input;          // in msc_classes.inputs
-    int32_t weights;              // class id, or MSC_NO_ID
+    int32_t first_input; // in msc_classes.inputs
+    int32_t weights;     // class id, or MSC_NO_ID
     // Of WEIGHTS and QUANTIZE; of a STEP that moves integers, theirs. Borrowed for the call.
+    const struct msc_quant *const
+        *slot_edits; // of WEIGHTS: the trial's, or NULL for the float model
     const struct msc_quant *edit;
-    uint64_t noise_seed;          // of QUANTIZE
+    uint64_t noise_seed; // of QUANTIZE
 };
 
 struct msc_classes {

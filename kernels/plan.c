@@ -176,8 +176,7 @@ static enum msc_status add_step(struct planner *p, enum msc_step_kind kind, int3
                            .inputs = ids,
                            .slots = ids + n_inputs,
                            .n_outputs = n_outputs,
-                           .outputs = ids + 2 * n_inputs,
-                           .weight_slot = MSC_NO_ID};
+                           .outputs = ids + 2 * n_inputs};
     memset(ids, 0xff, sizeof(int32_t) * (size_t)(2 * n_inputs + n_outputs));
     plan->n_steps++;
     *out = s;
@@ -213,7 +212,8 @@ struct gathered {
     int32_t tensors[MSC_STEP_MAX_INPUTS]; // step inputs
     int32_t slots[MSC_STEP_MAX_INPUTS];
     int32_t n;
-    int32_t weight_slot;
+    int32_t n_weight_slots;
+    int32_t weight_slots[MSC_STEP_MAX_WEIGHTS];
 };
 
 // An input is shared by operands that read the same tensor through the same slot.
@@ -252,7 +252,10 @@ static enum msc_status gather_operand(struct planner *p, struct gathered *g,
                             msc_graph_tensor(p->graph, weight)->name);
         }
         *out = (struct msc_operand){MSC_OPERAND_WEIGHT, weight};
-        g->weight_slot = slot != MSC_NO_ID ? slot : g->weight_slot;
+        if (slot != MSC_NO_ID) {
+            assert(g->n_weight_slots < MSC_STEP_MAX_WEIGHTS);
+            g->weight_slots[g->n_weight_slots++] = slot;
+        }
         return MSC_OK;
     }
     for (int inner = 0; inner < k; inner++) {
@@ -267,7 +270,7 @@ static enum msc_status gather_operand(struct planner *p, struct gathered *g,
 
 static enum msc_status gather_step(struct planner *p, const int32_t members[], int n,
                                    struct gathered *g) {
-    *g = (struct gathered){.weight_slot = MSC_NO_ID};
+    *g = (struct gathered){0};
     g->joints = msc_arena_array(p->arena, (size_t)n, sizeof(g->joints[0]));
     for (int k = 0; g->joints && k < n; k++) {
         const struct msc_joint *j = msc_graph_joint(p->graph, members[k]);
@@ -292,6 +295,11 @@ static enum msc_layout coming_layout(const struct planner *p, int32_t tensor) {
                : MSC_LAYOUT_PLAIN;
 }
 
+static void set_weight_slots(struct msc_step *s, const struct gathered *g) {
+    s->n_weight_slots = g->n_weight_slots;
+    memcpy(s->weight_slots, g->weight_slots, sizeof(s->weight_slots));
+}
+
 static enum msc_status plan_group(struct planner *p, const int32_t members[], int n) {
     struct gathered g;
     struct msc_step_layouts layouts = {.is_alias = false};
@@ -307,8 +315,8 @@ static enum msc_status plan_group(struct planner *p, const int32_t members[], in
                              .inputs = g.tensors,
                              .slots = g.slots,
                              .n_outputs = last->n_outputs,
-                             .outputs = last->outputs,
-                             .weight_slot = g.weight_slot};
+                             .outputs = last->outputs};
+    set_weight_slots(&asked, &g);
     for (int32_t i = 0; i < g.n; i++) {
         coming[i] = coming_layout(p, g.tensors[i]);
         layouts.inputs[i] = coming[i];
@@ -322,7 +330,7 @@ static enum msc_status plan_group(struct planner *p, const int32_t members[], in
     int32_t step = p->plan->n_steps - 1;
     s->n_joints = n;
     s->joints = g.joints;
-    s->weight_slot = g.weight_slot;
+    set_weight_slots(s, &g);
     memcpy(step_inputs(s), inputs, sizeof(int32_t) * (size_t)g.n);
     memcpy((int32_t *)s->slots, g.slots, sizeof(int32_t) * (size_t)g.n);
     for (int32_t i = 0; i < g.n; i++) {

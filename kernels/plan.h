@@ -61,6 +61,8 @@ struct msc_step_joint {
     const struct msc_operand *operands; // in the operator's order
 };
 
+#define MSC_STEP_MAX_WEIGHTS 4
+
 struct msc_step {
     enum msc_step_kind kind;
     int32_t n_joints; // 0 for a reorder; the first is the anchor, the last makes the outputs
@@ -70,10 +72,11 @@ struct msc_step {
     const int32_t *slots;  // [n_inputs] slot read through that input, or MSC_NO_ID
     int32_t n_outputs;
     const int32_t *outputs; // value ids
-    int32_t weight_slot;    // slot of the anchor's weight, or MSC_NO_ID
-    struct msc_hash hash;   // of everything above that changes a bit of the outputs
-    double macs;            // multiply-accumulates, 0 for data movement
-    void *kernel;           // the backend's, made by prepare
+    int32_t n_weight_slots;
+    int32_t weight_slots[MSC_STEP_MAX_WEIGHTS]; // slots of the anchor's weights, in operand order
+    struct msc_hash hash; // of everything above that changes a bit of the outputs
+    double macs;          // multiply-accumulates, 0 for data movement
+    void *kernel;         // the backend's, made by prepare
 };
 
 struct msc_plan {

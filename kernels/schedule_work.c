@@ -125,9 +125,8 @@ enum msc_status msc_schedule_compute_together(struct msc_schedule *s, const int3
         n_filled += status == MSC_OK;
     }
     if (status == MSC_OK) {
-        status =
-            s->backend->def->run(s->backend, &plan->steps[msc_node_class(s, first)->index], calls,
-                                 (size_t)n, thread);
+        status = s->backend->def->run(s->backend, &plan->steps[msc_node_class(s, first)->index],
+                                      calls, (size_t)n, thread);
     }
     while (n_filled > 0) {
         views_finish(&views[--n_filled]);
@@ -227,6 +226,16 @@ static enum msc_status run_quantize(struct msc_schedule *s, const struct msc_nod
 
 // ---- Nodes ------------------------------------------------------------------------------------
 
+static enum msc_status pack_weights(struct msc_schedule *s, const struct msc_classes *c,
+                                    const struct msc_class *k, void **weights, size_t *n_bytes) {
+    const struct msc_step *step = &c->plan->steps[k->index];
+    const struct msc_quant *edits[MSC_STEP_MAX_WEIGHTS] = {NULL};
+    for (int32_t i = 0; k->slot_edits && i < step->n_weight_slots; i++) {
+        edits[i] = k->slot_edits[step->weight_slots[i]];
+    }
+    return s->backend->def->weights(s->backend, step, edits, weights, n_bytes);
+}
+
 enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_node *node,
                                      int thread, void **weights, size_t *weights_bytes) {
     const struct msc_classes *c = &s->groups[node->group].classes;
@@ -239,8 +248,7 @@ enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_no
                                        msc_array_n_bytes(a));
     }
     case MSC_CLASS_WEIGHTS:
-        return s->backend->def->weights(s->backend, &c->plan->steps[k->index], k->edit, weights,
-                                        weights_bytes);
+        return pack_weights(s, c, k, weights, weights_bytes);
     case MSC_CLASS_QUANTIZE:
         return run_quantize(s, node, k, thread);
     case MSC_CLASS_STEP:

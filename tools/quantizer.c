@@ -110,7 +110,7 @@ static enum msc_status init(struct msc_quantizer *q, const struct msc_quantizer_
     if (n_sites == 0) {
         return MSC_FAIL(MSC_E_INVALID,
                         "graph %s has nothing to quantise: no convolution, linear layer, matrix "
-                        "product or embedding",
+                        "product, recurrent layer or embedding",
                         msc_graph_name(q->graph));
     }
     MSC_TRY(check_patterns(q, o->include, o->n_include, "include"));

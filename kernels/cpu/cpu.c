@@ -161,12 +161,13 @@ static void cpu_release(struct msc_backend *base, struct msc_step *step) {
 }
 
 static enum msc_status cpu_weights(struct msc_backend *base, const struct msc_step *step,
-                                   const struct msc_quant *edit, void **out, size_t *n_bytes) {
+                                   const struct msc_quant *const edits[], void **out,
+                                   size_t *n_bytes) {
     const struct prepared *p = step->kernel;
     *out = NULL;
     *n_bytes = 0;
     return p->family->weights
-               ? p->family->weights(p->kernel, msc_cpu_from(base), edit, out, n_bytes)
+               ? p->family->weights(p->kernel, msc_cpu_from(base), edits, out, n_bytes)
                : MSC_OK;
 }
 

@@ -107,7 +107,7 @@ static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
                             const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_step_joint *j = &step->joints[0];
     k->name = j->joint->name;
-    k->edited = step->weight_slot == MSC_NO_ID ? -1 : plan->sites.slots[step->weight_slot].operand;
+    k->edited = step->n_weight_slots > 0 ? plan->sites.slots[step->weight_slots[0]].operand : -1;
     if (!describe(&k->desc, &k->n_products, plan->graph, j->joint)) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: no matrix product", k->name);
     }
@@ -181,9 +181,10 @@ static enum msc_status quantize_constant(struct variant *v, const struct msc_arr
 }
 
 static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
-                               const struct msc_quant *edit, void **out, size_t *n_bytes) {
+                               const struct msc_quant *const edits[], void **out, size_t *n_bytes) {
     (void)b;
     const struct kernel *k = kernel;
+    const struct msc_quant *edit = edits[0];
     if (!edit || k->edited < 0) {
         return MSC_OK;
     }

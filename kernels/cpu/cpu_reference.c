@@ -1,5 +1,5 @@
 // The fallback: one joint, plain, by its reference kernel. Integers that come in are dequantised
-// and an edited weight is fake-quantised first.
+// and edited weights are fake-quantised first.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/reference.h"
@@ -13,7 +13,8 @@ struct kernel {
     int32_t n_operands;
     const struct msc_operand *operands;
     struct msc_view *constants; // [n_operands], of weights
-    int32_t edited;             // operand that a weight edit replaces, or MSC_NO_ID
+    int32_t n_edited;           // operands that weight edits replace
+    int32_t edited[MSC_STEP_MAX_WEIGHTS];
     int32_t n_inputs, n_outputs;
 };
 
@@ -53,11 +54,11 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
                          .n_operands = j->n_operands,
                          .operands = j->operands,
                          .constants = constants,
-                         .edited = MSC_NO_ID,
+                         .n_edited = step->n_weight_slots,
                          .n_inputs = step->n_inputs,
                          .n_outputs = step->n_outputs};
-    if (step->weight_slot != MSC_NO_ID) {
-        k->edited = plan->sites.slots[step->weight_slot].operand;
+    for (int32_t i = 0; i < step->n_weight_slots; i++) {
+        k->edited[i] = plan->sites.slots[step->weight_slots[i]].operand;
     }
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {
@@ -69,23 +70,53 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     return MSC_OK;
 }
 
-static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
-                               const struct msc_quant *edit, void **out, size_t *n_bytes) {
-    (void)b;
-    const struct kernel *k = kernel;
-    if (!edit || k->edited == MSC_NO_ID) {
-        return MSC_OK;
-    }
-    int32_t tensor = k->operands[k->edited].index;
-    struct msc_array *array;
-    MSC_TRY(msc_fake_quantize_array(&array, msc_graph_tensor(k->graph, tensor)->data, edit));
-    *out = array;
-    *n_bytes = msc_array_n_bytes(array);
-    return MSC_OK;
-}
+struct variant {
+    struct msc_array *arrays[MSC_STEP_MAX_WEIGHTS]; // NULL where there is no edit
+};
 
 static void release_weights(void *memory) {
-    msc_array_release(memory);
+    struct variant *v = memory;
+    for (int i = 0; v && i < MSC_STEP_MAX_WEIGHTS; i++) {
+        msc_array_release(v->arrays[i]);
+    }
+    msc_free(v);
+}
+
+static bool has_edits(const struct kernel *k, const struct msc_quant *const edits[]) {
+    for (int32_t i = 0; i < k->n_edited; i++) {
+        if (edits[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
+                               const struct msc_quant *const edits[], void **out, size_t *n_bytes) {
+    (void)b;
+    const struct kernel *k = kernel;
+    enum msc_status status = MSC_OK;
+    if (!has_edits(k, edits)) {
+        return MSC_OK;
+    }
+    struct variant *v = msc_alloc_zero(1, sizeof(*v));
+    if (!v) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->joint->name);
+    }
+    for (int32_t i = 0; status == MSC_OK && i < k->n_edited; i++) {
+        int32_t tensor = k->operands[k->edited[i]].index;
+        if (edits[i]) {
+            status = msc_fake_quantize_array(&v->arrays[i],
+                                             msc_graph_tensor(k->graph, tensor)->data, edits[i]);
+        }
+        *n_bytes += status == MSC_OK && edits[i] ? msc_array_n_bytes(v->arrays[i]) : 0;
+    }
+    if (status != MSC_OK) {
+        release_weights(v);
+        return status;
+    }
+    *out = v;
+    return MSC_OK;
 }
 
 // Bytes of scratch for the inputs that come as integers.
@@ -136,12 +167,17 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
             operands[i] = inputs[k->operands[i].index];
             break;
         case MSC_OPERAND_WEIGHT:
-            operands[i] = i == k->edited && call->weights ? msc_view_of_array(call->weights)
-                                                          : k->constants[i];
+            operands[i] = k->constants[i];
             break;
         default:
             operands[i] = (struct msc_view){.dtype = MSC_DTYPE_NONE};
             break;
+        }
+    }
+    const struct variant *v = call->weights;
+    for (int32_t i = 0; v && i < k->n_edited; i++) {
+        if (v->arrays[i]) {
+            operands[k->edited[i]] = msc_view_of_array(v->arrays[i]);
         }
     }
     struct msc_reference_call reference = {.graph = k->graph,

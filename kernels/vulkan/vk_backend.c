@@ -223,26 +223,26 @@ static void vulkan_release(struct msc_backend *base, struct msc_step *step) {
     }
 }
 
-static struct msc_placement vulkan_place(const struct msc_backend *b,
-                                         const struct msc_step *step) {
+static struct msc_placement vulkan_place(const struct msc_backend *b, const struct msc_step *step) {
     const struct prepared *p = step->kernel;
     return p->family ? (struct msc_placement){msc_backend_vulkan.name, p->family->name}
                      : msc_vk_host_place(p->host, msc_vk_from(b));
 }
 
 static enum msc_status vulkan_weights(struct msc_backend *base, const struct msc_step *step,
-                                      const struct msc_quant *edit, void **out, size_t *n_bytes) {
+                                      const struct msc_quant *const edits[], void **out,
+                                      size_t *n_bytes) {
     struct msc_vk_backend *b = msc_vk_from(base);
     const struct prepared *p = step->kernel;
     *out = NULL;
     *n_bytes = 0;
     if (!p->family) {
-        return msc_vk_host_weights(p->host, b, edit, out, n_bytes);
+        return msc_vk_host_weights(p->host, b, edits, out, n_bytes);
     }
     if (!p->family->weights) {
         return MSC_OK;
     }
-    return p->family->weights(p->kernel, b, edit, out, n_bytes);
+    return p->family->weights(p->kernel, b, edits, out, n_bytes);
 }
 
 static void vulkan_release_weights(struct msc_backend *base, const struct msc_step *step,

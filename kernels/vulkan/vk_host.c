@@ -36,8 +36,9 @@ struct msc_placement msc_vk_host_place(const struct msc_vk_host_step *h,
 }
 
 enum msc_status msc_vk_host_weights(struct msc_vk_host_step *h, struct msc_vk_backend *b,
-                                    const struct msc_quant *edit, void **out, size_t *n_bytes) {
-    return b->host->def->weights(b->host, &h->step, edit, out, n_bytes);
+                                    const struct msc_quant *const edits[], void **out,
+                                    size_t *n_bytes) {
+    return b->host->def->weights(b->host, &h->step, edits, out, n_bytes);
 }
 
 void msc_vk_host_release_weights(struct msc_vk_host_step *h, struct msc_vk_backend *b,

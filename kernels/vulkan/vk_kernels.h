@@ -47,8 +47,8 @@ struct msc_vk_family {
     // made from the output behind the run.
     bool writes_forms;
     // Optional.
-    enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b, const struct msc_quant *edit,
-                               void **out, size_t *n_bytes);
+    enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b,
+                               const struct msc_quant *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(void *weights, struct msc_vk_backend *b);
 };
 

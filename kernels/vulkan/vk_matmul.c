@@ -125,7 +125,7 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const st
     const struct msc_step_joint *j = &step->joints[0];
     const struct msc_tensor *t[2];
     k->name = j->joint->name;
-    k->edited = step->weight_slot == MSC_NO_ID ? -1 : plan->sites.slots[step->weight_slot].operand;
+    k->edited = step->n_weight_slots > 0 ? plan->sites.slots[step->weight_slots[0]].operand : -1;
     for (int i = 0; i < 2; i++) {
         k->operands[i] = j->operands[i];
         t[i] = msc_cpu_operand(plan->graph, j->joint, i);
@@ -195,9 +195,10 @@ static enum msc_status quantize_constant(struct msc_array **out, struct variant 
     return status;
 }
 
-static enum msc_status weights(void *kernel, struct msc_vk_backend *b, const struct msc_quant *edit,
-                               void **out, size_t *n_bytes) {
+static enum msc_status weights(void *kernel, struct msc_vk_backend *b,
+                               const struct msc_quant *const edits[], void **out, size_t *n_bytes) {
     const struct kernel *k = kernel;
+    const struct msc_quant *edit = edits[0];
     if (!edit || k->edited < 0) {
         return MSC_OK;
     }

@@ -216,8 +216,10 @@ static enum msc_vk_pack_form first_form(const struct msc_vk_variant *v,
 
 // Packs without the lock: threads do so at the same time.
 enum msc_status msc_vk_weighted_weights(void *kernel, struct msc_vk_backend *b,
-                                        const struct msc_quant *edit, void **out, size_t *n_bytes) {
+                                        const struct msc_quant *const edits[], void **out,
+                                        size_t *n_bytes) {
     const struct msc_vk_weighted *k = kernel;
+    const struct msc_quant *edit = edits[0];
     struct packing p = {.elements = NULL};
     struct msc_vk_variant *v = msc_alloc_zero(1, sizeof(*v));
     if (!v) {

@@ -132,7 +132,35 @@ static void test_graph_site__embeddings(void **state) {
     }
     assert_ok(msc_graph_set_outputs(g, 3, outputs));
     assert_ok(msc_graph_finalize(g));
-    check_sites(g, false, "table@-1*1");
+    check_sites(g, false, "table@0*1");
+    check_group(g, "table", 1, 1);
+    msc_graph_destroy(g);
+}
+
+// Both weights and the input; not the state. A product of constants has no sites.
+static void test_graph_site__recurrent(void **state) {
+    (void)state;
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "recurrent"));
+    int32_t x = add_input(g, "x", "", 3, DIMS(5, 2, 3));
+    int32_t h = add_input(g, "h", "", 3, DIMS(1, 2, 4));
+    int32_t w = add_constant(g, "c1", add_weight(g, "w", "", 3, DIMS(1, 12, 3)));
+    int32_t r = add_constant(g, "c2", add_weight(g, "r", "", 3, DIMS(1, 12, 4)));
+    int32_t b = add_constant(g, "c3", add_weight(g, "b", "", 2, DIMS(1, 24)));
+    int32_t a = add_constant(g, "c4", add_weight(g, "a", "", 2, DIMS(4, 4)));
+    const struct msc_attr hidden = {"hidden_size", "4"};
+    int32_t inputs[] = {x, w, r, b, MSC_NO_ID, h};
+    int32_t y = add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_GRU,
+                                                      .name = "gru",
+                                                      .n_inputs = 6,
+                                                      .inputs = inputs,
+                                                      .n_attrs = 1,
+                                                      .attrs = &hidden});
+    int32_t outputs[] = {y, add_matmul(g, "fixed", a, a)};
+    assert_ok(msc_graph_set_outputs(g, 2, outputs));
+    assert_ok(msc_graph_finalize(g));
+    check_sites(g, false, "x:0*1 w@1*1 r@1*1");
+    check_group(g, "r", 2, 1);
     msc_graph_destroy(g);
 }
 
@@ -179,6 +207,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_site__slots),
         cmocka_unit_test(test_graph_site__products),
         cmocka_unit_test(test_graph_site__embeddings),
+        cmocka_unit_test(test_graph_site__recurrent),
         cmocka_unit_test(test_graph_site__transposed),
         cmocka_unit_test(test_graph_site__none),
     };

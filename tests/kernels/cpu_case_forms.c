@@ -153,7 +153,8 @@ void cpu__check_together(const struct cpu_runner *r, const struct msc_step *s,
         inputs[i] = msc_plan_view(r->plan, s->inputs[i], r->data[s->inputs[i]]);
     }
     if (s->n_joints > 0) {
-        assert_ok(r->b->def->weights(r->b, s, NULL, &weights, &n_bytes));
+        const struct msc_quant *none[MSC_STEP_MAX_WEIGHTS] = {NULL};
+        assert_ok(r->b->def->weights(r->b, s, none, &weights, &n_bytes));
     }
     for (int i = 0; i <= N; i++) {
         outputs[i] = call->outputs[0];

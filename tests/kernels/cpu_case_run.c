@@ -117,9 +117,11 @@ static void run_step(struct cpu_runner *r, struct msc_step *s) {
         outputs[i] = msc_plan_view(r->plan, v, r->data[v]);
     }
     if (s->n_joints > 0) {
-        const struct msc_quant *edit =
-            s->weight_slot == MSC_NO_ID ? NULL : r->c->edits[s->weight_slot];
-        assert_ok(r->b->def->weights(r->b, s, edit, &weights, &n_bytes));
+        const struct msc_quant *edits[MSC_STEP_MAX_WEIGHTS] = {NULL};
+        for (int32_t i = 0; i < s->n_weight_slots; i++) {
+            edits[i] = r->c->edits[s->weight_slots[i]];
+        }
+        assert_ok(r->b->def->weights(r->b, s, edits, &weights, &n_bytes));
     }
     struct msc_call call = {.inputs = inputs, .outputs = outputs, .weights = weights};
     // Twice, on the last thread first: nothing may depend on earlier calls or on who calls.

@@ -118,16 +118,18 @@ static void fake_release(struct msc_backend *b, struct msc_step *step) {
 // ---- Weights ----------------------------------------------------------------------------------
 
 static enum msc_status fake_weights(struct msc_backend *b, const struct msc_step *step,
-                                    const struct msc_quant *edit, void **out, size_t *n_bytes) {
+                                    const struct msc_quant *const edits[], void **out,
+                                    size_t *n_bytes) {
     struct fake_backend *f = fake_from(b);
     const struct msc_plan *plan = step->kernel;
     *out = NULL;
     *n_bytes = 0;
     atomic_fetch_add(&f->n_packed, 1);
-    if (step->weight_slot == MSC_NO_ID || f->does_nothing) {
+    const struct msc_quant *edit = edits[0];
+    if (step->n_weight_slots == 0 || f->does_nothing) {
         return MSC_OK;
     }
-    const struct msc_slot *slot = &plan->sites.slots[step->weight_slot];
+    const struct msc_slot *slot = &plan->sites.slots[step->weight_slots[0]];
     const struct msc_array *w = msc_graph_tensor(plan->graph, slot->tensor)->data;
     struct packed *p = msc_alloc_zero(1, sizeof(*p));
     p->bits = edit ? edit->bits : 32;
@@ -209,7 +211,7 @@ static struct msc_view operand_view(struct fake_backend *f, const struct msc_ste
         return inner[o->index];
     case MSC_OPERAND_WEIGHT:
         // Only the anchor's weight has a slot.
-        if (p && plan->sites.slots[step->weight_slot].tensor == o->index) {
+        if (p && plan->sites.slots[step->weight_slots[0]].tensor == o->index) {
             return msc_view_of_array(p->array);
         }
         return msc_view_of_array(msc_graph_tensor(plan->graph, o->index)->data);
@@ -399,9 +401,9 @@ static enum msc_status fake_download_all(struct msc_backend *b, void *const host
         .name = "fake", .numerics = fake_numerics, .fuses = fake_fuses, .layouts = fake_layouts,   \
         .prepare = fake_prepare, .release = fake_release, .weights = fake_weights,                 \
         .release_weights = fake_release_weights, .run = fake_run, .quantizes = fake_quantizes,     \
-        .moves = fake_moves, .quantize = fake_quantize, .memory_is_host = (is_host), .allocate = fake_allocate,         \
-        .release_memory = fake_release_memory, .upload = fake_upload, .download = fake_download,   \
-        __VA_ARGS__                                                                                \
+        .moves = fake_moves, .quantize = fake_quantize, .memory_is_host = (is_host),               \
+        .allocate = fake_allocate, .release_memory = fake_release_memory, .upload = fake_upload,   \
+        .download = fake_download, __VA_ARGS__                                                     \
     }
 
 static const struct msc_backend_def on_host = FAKE_DEFINITION(true, .max_calls = 1);

@@ -184,7 +184,7 @@ static void *work(void *payload) {
 static void run_threads(struct shared *s, const struct msc_quant *edit) {
     struct worker workers[THREADS];
     size_t n_bytes;
-    assert_ok(s->b->def->weights(s->b, s->conv, edit, &s->weights, &n_bytes));
+    assert_ok(s->b->def->weights(s->b, s->conv, &edit, &s->weights, &n_bytes));
     assert_true(n_bytes > 0);
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.shared = s, .thread = i};
@@ -234,7 +234,7 @@ static void test_kernels_cpu_backend__threads(void **state) {
     s.integers.data = s.b->def->allocate(s.b, msc_view_n_bytes(&last));
     assert_ok(s.b->def->quantize(s.b, &last, &s.integers, s.integers.quant, 0));
     for (int round = 0; round < ROUNDS; round++) {
-        run_threads(&s, c.edits[s.conv->weight_slot]);
+        run_threads(&s, c.edits[s.conv->weight_slots[0]]);
     }
     s.b->def->release_memory(s.b, last.data, 0);
     s.b->def->release_memory(s.b, s.integers.data, 0);

@@ -258,6 +258,31 @@ static void test_kernels_cpu_layers__concats(void **state) {
     }
 }
 
+// Edits of both weights, of either alone, and of the input: what the reference gives for weights that
+// were rounded before.
+static void test_kernels_cpu_layers__recurrent(void **state) {
+    (void)state;
+    for (int left_float = 0; left_float < 4; left_float++) {
+        struct cpu_case c;
+        cpu_case_init(&c, 9);
+        int32_t x = cpu_input(&c, "", 3, DIMS(5, 2, 6));
+        const struct msc_weight_spec weights[2] = {
+            {"weight", cpu_weight(&c, "", 3, DIMS(2, 12, 6))},
+            {"recurrence", cpu_weight(&c, "", 3, DIMS(2, 12, 3))}};
+        cpu_case_finish_graph(&c, cpu_joint_weights(&c, MSC_OP_LSTM, 1, &x,
+                                                    "direction=bidirectional;hidden_size=3", 2,
+                                                    weights));
+        assert_int_equal(c.sites.n_slots, 3);
+        cpu_case_edit(&c, (struct cpu_edit_kind){9, false, false},
+                      (struct cpu_edit_kind){9, true, true});
+        if (left_float < 3) {
+            c.edits[left_float] = NULL;
+        }
+        cpu_check_equal(&c);
+        cpu_case_finish(&c);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_cpu_layers__pools),
@@ -270,6 +295,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_layers__slices),
         cmocka_unit_test(test_kernels_cpu_layers__splits),
         cmocka_unit_test(test_kernels_cpu_layers__concats),
+        cmocka_unit_test(test_kernels_cpu_layers__recurrent),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

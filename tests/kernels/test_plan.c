@@ -104,7 +104,7 @@ static void test_kernels_plan__fuses_what_is_closed(void **state) {
     assert_step(plan, "softmax", "softmax");
     assert_step(plan, "split", "split");
     const struct msc_step *wide = step_of(plan, "wide");
-    assert_int_equal(plan->sites.slots[wide->weight_slot].operand, 1);
+    assert_int_equal(plan->sites.slots[wide->weight_slots[0]].operand, 1);
     assert_int_equal(wide->n_inputs, 1);
     assert_int_not_equal(wide->slots[0], MSC_NO_ID);
     // Two samples of 6x6, 8 from 4 channels, 3x3 kernels.
