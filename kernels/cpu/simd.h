@@ -54,6 +54,20 @@ struct msc_simd_taps {
 };
 size_t msc_simd_taps_bytes(int n_taps, int64_t period);
 
+// Rows of a depthwise convolution whose windows have 3 columns and up to MSC_SIMD_TAPS rows: what
+// add_taps would add up.
+enum { MSC_SIMD_COLUMNS = 3 };
+struct msc_simd_columns {
+    const uint8_t *const *rows; // [n_rows][MSC_SIMD_TAPS]: where each row of windows begins, or any
+    int64_t n_rows, n;          // of windows: rows, and how many in each
+    int64_t n_used, n_shared;   // rows of a window; those of the next that are among them
+    int64_t n_in;               // columns of `rows`
+    int64_t first, stride;      // column where the first window begins, those between windows
+    uint8_t blank, flip;        // bytes of columns outside; 0x80 for int8
+    const void *weights;        // packed by pack_taps, column by column, each MSC_SIMD_TAPS
+    int64_t channels;
+};
+
 // What a product of bytes with weights adds up: for each of n windows its bytes times the weights of
 // each channel, as int32. A window is one or some runs of bytes, each `run_step` behind the one
 // before. Runs are read in groups of MSC_SIMD_GROUP bytes; those behind a run do not count.
@@ -130,6 +144,11 @@ struct msc_simd {
     // The sums as bytes, where q is corrected. Arrays of f are [period]; it has no sums.
     void (*add_taps_quantize)(uint8_t out[], const struct msc_simd_taps *t,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
+    // The same of columns; arrays of f are [channels]. For bytes y is a number of less than 2^31 times
+    // its scale, too. NULL: taps do.
+    void (*add_columns)(int32_t sums[], const struct msc_simd_columns *c);
+    void (*add_columns_quantize)(uint8_t out[], const struct msc_simd_columns *c,
+                                 const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
     // The largest tap of each window, of at least one. `flip` is 0x80 for int8.
     void (*largest)(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p, uint8_t flip);
     // NaN stays.

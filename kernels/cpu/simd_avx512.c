@@ -67,16 +67,12 @@ static void pack_taps(void *packed, const int8_t weights[], int64_t n_channels, 
     }
 }
 
-struct sums {
-    __m512i part[4];
-};
-
 AVX512 static inline __m512i load_tap(const struct msc_simd_taps *t, int tap, int64_t at,
                                       __mmask64 mask, __m512i flip) {
     return _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, t->taps[tap] + at), flip);
 }
 
-AVX512 static inline struct sums add_four(struct sums s, const struct msc_simd_taps *t, int tap,
+AVX512 static inline struct quad add_four(struct quad s, const struct msc_simd_taps *t, int tap,
                                           int64_t at, __mmask64 mask, __m512i flip,
                                           const int8_t *weights) {
     __m512i a = load_tap(t, tap, at, mask, flip), b = load_tap(t, tap + 1, at, mask, flip);
@@ -92,29 +88,24 @@ AVX512 static inline struct sums add_four(struct sums s, const struct msc_simd_t
 }
 
 // The sums of a block, in order.
-AVX512 static inline struct sums add_block(const struct msc_simd_taps *t, int64_t at,
+AVX512 static inline struct quad add_block(const struct msc_simd_taps *t, int64_t at,
                                            __mmask64 mask, const int8_t *weights) {
     __m512i flip = _mm512_set1_epi8((char)t->flip);
-    struct sums s = {{_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
+    struct quad s = {{_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
                       _mm512_setzero_si512()}};
     for (int tap = 0; tap < t->n_taps; tap += TAPS) {
         s = add_four(s, t, tap, at, mask, flip, weights + tap * BLOCK);
     }
-    __m512i a = _mm512_shuffle_i32x4(s.part[0], s.part[1], 0x44);
-    __m512i b = _mm512_shuffle_i32x4(s.part[0], s.part[1], 0xee);
-    __m512i c = _mm512_shuffle_i32x4(s.part[2], s.part[3], 0x44);
-    __m512i d = _mm512_shuffle_i32x4(s.part[2], s.part[3], 0xee);
-    return (struct sums){{_mm512_shuffle_i32x4(a, c, 0x88), _mm512_shuffle_i32x4(a, c, 0xdd),
-                          _mm512_shuffle_i32x4(b, d, 0x88), _mm512_shuffle_i32x4(b, d, 0xdd)}};
+    return transposed(s);
 }
 
-AVX512 static inline void store_block(int32_t sums[], struct sums s, __mmask64 mask) {
+AVX512 static inline void store_block(int32_t sums[], struct quad s, __mmask64 mask) {
     for (int k = 0; k < 4; k++) {
         _mm512_mask_storeu_epi32(sums + 16 * k, (__mmask16)(mask >> 16 * k), s.part[k]);
     }
 }
 
-AVX512 static inline __m512i quantize_block(struct sums s, const struct msc_simd_finish *f,
+AVX512 static inline __m512i quantize_block(struct quad s, const struct msc_simd_finish *f,
                                             int64_t at, __mmask64 mask, const struct bytes *b) {
     __m512 y[4];
     for (int k = 0; k < 4; k++) {
@@ -152,13 +143,13 @@ AVX512 static void quantize_run(uint8_t out[], const struct msc_simd_taps *t, in
                                 const struct msc_simd_finish *f, const struct bytes *b) {
     int64_t i = 0, at = 0;
     for (; i + BLOCK <= t->n; i += BLOCK) {
-        struct sums s = add_block(t, first + i, all, block_weights(t, at));
+        struct quad s = add_block(t, first + i, all, block_weights(t, at));
         _mm512_storeu_si512(out + i, quantize_block(s, f, at, all, b));
         at = at + BLOCK < t->period ? at + BLOCK : 0;
     }
     if (i < t->n) {
         __mmask64 mask = ((__mmask64)1 << (t->n - i)) - 1;
-        struct sums s = add_block(t, first + i, mask, block_weights(t, at));
+        struct quad s = add_block(t, first + i, mask, block_weights(t, at));
         _mm512_mask_storeu_epi8(out + i, mask, quantize_block(s, f, at, mask, b));
     }
 }
@@ -182,6 +173,8 @@ static const struct msc_simd avx512_vnni = {
     .pack_taps = pack_taps,
     .add_taps = add_taps,
     .add_taps_quantize = add_taps_quantize,
+    .add_columns = msc_simd__add_columns,
+    .add_columns_quantize = msc_simd__add_columns_quantize,
     .pack_windows = msc_simd__pack_windows,
     .multiply = msc_simd__multiply,
     .multiply_finish = msc_simd__multiply_finish,

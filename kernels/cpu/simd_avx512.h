@@ -50,15 +50,21 @@ AVX512 INLINE __m512i to_integers(__m512 y, const struct bytes *q) {
     return _mm512_add_epi32(_mm512_castps_si512(rounded), q->zero_point);
 }
 
-// The bytes of 64 integers, moved by the zero point and limited.
-AVX512 INLINE __m512i joined(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
-                             const struct bytes *q) {
+// The bytes of 64 integers, moved by the zero point and limited. Every 16 have four of each vector.
+AVX512 INLINE __m512i interleaved(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
+                                  const struct bytes *q) {
     __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(x0, x1), q->shift);
     __m512i b = _mm512_adds_epi16(_mm512_packs_epi32(x2, x3), q->shift);
-    __m512i bytes = _mm512_packs_epi16(a, b); // every 16 have four of each vector
+    __m512i bytes = _mm512_packs_epi16(a, b);
     bytes = _mm512_min_epi8(_mm512_max_epi8(bytes, q->least), q->most);
+    return _mm512_xor_si512(bytes, q->flip);
+}
+
+// The same in order.
+AVX512 INLINE __m512i joined(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
+                             const struct bytes *q) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    return _mm512_permutexvar_epi32(order, _mm512_xor_si512(bytes, q->flip));
+    return _mm512_permutexvar_epi32(order, interleaved(x0, x1, x2, x3, q));
 }
 
 // The bytes of 64 numbers. Limited as integers, of which the least stands for NaN as well; only what
@@ -87,6 +93,21 @@ AVX512 INLINE __m512 finish_16(const struct msc_simd_finish *f, int64_t i, __mma
     return finish_sums(_mm512_maskz_loadu_epi32(mask, f->sums + i), f, i, mask);
 }
 
+// Four vectors of what was interleaved (of 64 elements, vector i has 4 * i ... 4 * i + 3 of every 16)
+// in order, or the other way round: [4][4] lanes transposed.
+struct quad {
+    __m512i part[4];
+};
+
+AVX512 INLINE struct quad transposed(struct quad s) {
+    __m512i a = _mm512_shuffle_i32x4(s.part[0], s.part[1], 0x44);
+    __m512i b = _mm512_shuffle_i32x4(s.part[0], s.part[1], 0xee);
+    __m512i c = _mm512_shuffle_i32x4(s.part[2], s.part[3], 0x44);
+    __m512i d = _mm512_shuffle_i32x4(s.part[2], s.part[3], 0xee);
+    return (struct quad){{_mm512_shuffle_i32x4(a, c, 0x88), _mm512_shuffle_i32x4(a, c, 0xdd),
+                          _mm512_shuffle_i32x4(b, d, 0x88), _mm512_shuffle_i32x4(b, d, 0xdd)}};
+}
+
 // ---- simd_avx512_chain.c ----------------------------------------------------------------------
 
 void msc_simd__run_chain(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
@@ -104,6 +125,17 @@ void msc_simd__transpose4(void *out, int64_t out_row, const void *in, int64_t in
                           int64_t cols);
 void msc_simd__transpose1(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,
                           int64_t cols);
+
+// ---- simd_avx512_columns.c --------------------------------------------------------------------
+
+void msc_simd__add_columns(int32_t sums[], const struct msc_simd_columns *c);
+void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns *c,
+                                    const struct msc_simd_finish *f,
+                                    const struct msc_simd_bytes *q);
+
+// The integer limits of bytes that y's limits ask for, in place of q's.
+struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,
+                                      const struct msc_simd_bytes *q);
 
 // ---- simd_avx512_windows.c --------------------------------------------------------------------
 

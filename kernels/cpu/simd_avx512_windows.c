@@ -269,14 +269,7 @@ AVX512 void msc_simd__multiply_finish(float out[], const struct msc_simd_windows
 AVX512 void msc_simd__multiply_quantize(uint8_t out[], const struct msc_simd_windows *w,
                                         const struct msc_simd_finish *f,
                                         const struct msc_simd_bytes *q) {
-    // Limits of y are limits of integers, too.
-    struct msc_simd_bytes limited = *q;
-    const float limits[2] = {f->low, f->high};
-    uint8_t bytes[2];
-    msc_simd_plain.quantize(bytes, limits, 2, q);
-    bool is_signed = q->low + (float)q->zero_point < 0.0f;
-    limited.low = (float)((is_signed ? (int8_t)bytes[0] : bytes[0]) - q->zero_point);
-    limited.high = (float)((is_signed ? (int8_t)bytes[1] : bytes[1]) - q->zero_point);
+    struct msc_simd_bytes limited = msc_simd__limit(f, q);
     struct block b = {.w = w, .q = load_bytes(&limited)};
     run_all(&b, BYTES, out, f);
 }

@@ -1,6 +1,7 @@
-// Depthwise convolutions over integers, channels last. Where windows are one column apart, a row of
+// Depthwise convolutions over integers, channels last. Windows of a usual size go column by column,
+// where the machine has something for that. Of others, where they are one column apart, a row of
 // positions is one run of elements for every tap; else each position is. Taps that lie outside the
-// image read from a row of zero points instead, so that every sum has the same offset.
+// image read zero points instead, so that every sum has the same offset.
 #include "base/alloc.h"
 #include "kernels/cpu/weighted.h"
 
@@ -32,6 +33,12 @@ static int count_taps(const struct msc_weighted *k) {
     return (int)(axis_of(k, 0).kernel * axis_of(k, 1).kernel);
 }
 
+static bool goes_by_columns(const struct msc_weighted *k) {
+    struct axis cols = axis_of(k, 1);
+    return msc_simd_best()->add_columns && axis_of(k, 0).kernel <= MSC_SIMD_TAPS &&
+           cols.kernel == MSC_SIMD_COLUMNS && cols.dilation == 1;
+}
+
 static int64_t greatest_divisor(int64_t a, int64_t b) {
     while (b != 0) {
         int64_t rest = a % b;
@@ -46,7 +53,7 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
 static int64_t period_of(const struct msc_weighted *k) {
     const int64_t most = 4096; // more would leave the cache
     int64_t repeats = MSC_SIMD_BLOCK / greatest_divisor(k->channels, MSC_SIMD_BLOCK);
-    bool is_run = axis_of(k, 1).stride == 1 && k->channels * repeats <= most;
+    bool is_run = axis_of(k, 1).stride == 1 && k->channels * repeats <= most && !goes_by_columns(k);
     return is_run ? k->channels * repeats : k->channels;
 }
 
@@ -56,8 +63,35 @@ static bool runs_along_rows(const struct msc_weighted *k) {
 
 // ---- Preparing --------------------------------------------------------------------------------
 
+// Column by column, as many rows of each as are taken together.
+static enum msc_status pack_columns(void **out, const struct msc_weighted *k,
+                                    const int8_t weights[]) {
+    enum { TAPS = MSC_SIMD_COLUMNS * MSC_SIMD_TAPS };
+    int64_t n_rows = axis_of(k, 0).kernel;
+    int8_t *ordered = msc_alloc_zero((size_t)k->channels, TAPS);
+    *out = msc_alloc_aligned(msc_simd_taps_bytes(TAPS, k->channels));
+    if (!ordered || !*out) {
+        msc_free(ordered);
+        msc_free_aligned(*out);
+        *out = NULL;
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+    }
+    for (int64_t i = 0; i < k->channels * n_rows; i++) {
+        for (int64_t column = 0; column < MSC_SIMD_COLUMNS; column++) {
+            ordered[i / n_rows * TAPS + column * MSC_SIMD_TAPS + i % n_rows] =
+                weights[i * MSC_SIMD_COLUMNS + column];
+        }
+    }
+    msc_simd_best()->pack_taps(*out, ordered, k->channels, TAPS, k->channels);
+    msc_free(ordered);
+    return MSC_OK;
+}
+
 enum msc_status msc_weighted_pack_depthwise(void **out, const struct msc_weighted *k,
                                             const int8_t weights[]) {
+    if (goes_by_columns(k)) {
+        return pack_columns(out, k, weights);
+    }
     int64_t period = period_of(k);
     *out = msc_alloc_aligned(msc_simd_taps_bytes(count_taps(k), period));
     if (!*out) {
@@ -67,8 +101,13 @@ enum msc_status msc_weighted_pack_depthwise(void **out, const struct msc_weighte
     return MSC_OK;
 }
 
+static int64_t rows_of_chunk(const struct msc_weighted *k) {
+    return axis_of(k, 0).out / k->chunks[MSC_WEIGHTED_DEPTHWISE].bands;
+}
+
 static size_t taps_bytes(const struct msc_weighted *k) {
-    return msc_cpu_round_up((size_t)(count_taps(k) + MSC_SIMD_TAPS) * sizeof(uint8_t *));
+    int64_t n = goes_by_columns(k) ? rows_of_chunk(k) * MSC_SIMD_TAPS : count_taps(k);
+    return msc_cpu_round_up((size_t)(n + MSC_SIMD_TAPS) * sizeof(uint8_t *));
 }
 
 static size_t blank_bytes(const struct msc_weighted *k) {
@@ -154,6 +193,38 @@ static void run_positions(const struct msc_weighted_depthwise *d, struct target 
     }
 }
 
+// Output rows y ... y + n - 1.
+static void run_columns(const struct msc_weighted_depthwise *d, struct target *to, int64_t image,
+                        int64_t y, int64_t n) {
+    struct axis rows = axis_of(d->k, 0), cols = axis_of(d->k, 1);
+    int64_t channels = d->k->channels, pitch = cols.in * channels;
+    int64_t n_new = rows.stride < rows.kernel ? rows.stride : rows.kernel;
+    const uint8_t *image_in = d->in + image * rows.in * pitch;
+    for (int64_t i = 0; i < n * MSC_SIMD_TAPS; i++) {
+        int64_t tap = i % MSC_SIMD_TAPS;
+        int64_t in_y = (y + i / MSC_SIMD_TAPS) * rows.stride - rows.pad + tap * rows.dilation;
+        bool is_inside = tap < rows.kernel && in_y >= 0 && in_y < rows.in;
+        d->taps[i] = is_inside ? image_in + in_y * pitch : d->blank;
+    }
+    struct msc_simd_columns c = {.rows = d->taps,
+                                 .n_rows = n,
+                                 .n = cols.out,
+                                 .n_used = rows.kernel,
+                                 .n_shared = rows.kernel - n_new,
+                                 .n_in = cols.in,
+                                 .first = -cols.pad,
+                                 .stride = cols.stride,
+                                 .blank = *d->blank,
+                                 .flip = d->flip,
+                                 .weights = d->weights,
+                                 .channels = channels};
+    if (to->sums) {
+        msc_simd_best()->add_columns(to->sums, &c);
+    } else {
+        msc_simd_best()->add_columns_quantize(to->bytes, &c, &d->finish, to->q);
+    }
+}
+
 // Positions whose windows stick out at the sides go one by one.
 static void run_row(const struct msc_weighted_depthwise *d, struct target *to, int64_t image,
                     int64_t y) {
@@ -176,8 +247,12 @@ static void run_row(const struct msc_weighted_depthwise *d, struct target *to, i
 
 static void run_chunk(const struct msc_weighted_depthwise *d, int64_t chunk, struct target *to) {
     const struct msc_weighted_chunks *c = &d->k->chunks[MSC_WEIGHTED_DEPTHWISE];
-    int64_t n = axis_of(d->k, 0).out / c->bands;
-    for (int64_t y = chunk % c->bands * n; y < (chunk % c->bands + 1) * n; y++) {
+    int64_t n = rows_of_chunk(d->k), begin = chunk % c->bands * n;
+    if (goes_by_columns(d->k)) {
+        run_columns(d, to, chunk / c->bands, begin, n);
+        return;
+    }
+    for (int64_t y = begin; y < begin + n; y++) {
         run_row(d, to, chunk / c->bands, y);
     }
 }

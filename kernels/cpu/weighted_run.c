@@ -214,7 +214,7 @@ static bool makes_bytes(const struct msc_weighted_run *r, const struct msc_weigh
         return false;
     }
     struct msc_simd_bytes q = msc_simd_bytes_of(call->quantized[0].quant);
-    return q.is_corrected && (r->unit == MSC_WEIGHTED_DEPTHWISE || has_numbers(r, v, &q));
+    return q.is_corrected && has_numbers(r, v, &q);
 }
 
 static bool is_direct(const struct msc_weighted_run *r, const struct msc_weighted_variant *v,

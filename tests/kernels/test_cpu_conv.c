@@ -275,6 +275,37 @@ static void test_kernels_cpu_conv__windows(void **state) {
     }
 }
 
+// Depthwise windows of 3 columns: every number of rows, strides, paddings wider than the image,
+// channels on both sides of a block.
+static void test_kernels_cpu_conv__columns(void **state) {
+    static const struct shape shapes[] = {
+        {2, 1, 64, 64, 64, {9, 8}, {3, 3}, "1,1", "1,1,1,1", "1,1", ""},
+        {2, 2, 96, 96, 96, {12, 13}, {3, 3}, "2,2", "1,1,1,1", "1,1", ""},
+        {2, 1, 144, 144, 144, {5, 4}, {3, 3}, "1,1", "0,1,2,0", "1,1", ""},
+        {2, 1, 65, 65, 65, {11, 16}, {4, 3}, "3,3", "1,2,0,1", "1,1", ""},
+        {2, 1, 70, 70, 70, {1, 1}, {3, 3}, "1,1", "3,3,3,3", "1,1", ""},
+        {2, 1, 20, 20, 20, {9, 7}, {2, 3}, "1,2", "2,0,2,0", "2,1", ""},
+        {2, 1, 48, 48, 48, {14, 14}, {5, 5}, "2,2", "2,2,2,2", "1,1", ""},
+        {2, 1, 600, 600, 600, {4, 4}, {3, 3}, "1,1", "1,1,1,1", "1,1", ""},
+        {1, 2, 33, 33, 33, {21}, {3}, "2,", "1,1", "1,", ""},
+    };
+    static const struct edits edits[] = {
+        {{8, false, false}, {8, true, true}},
+        {{8, true, false}, {8, true, false}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        for (int tail = 0; tail < 4; tail++) {
+            for (size_t e = 0; e < sizeof(edits) / sizeof(edits[0]); e++) {
+                bool fits = shapes[i].out <= 512 || !edits[e].weights.is_per_channel;
+                if (fits) {
+                    check_shape(&shapes[i], false, tail, &edits[e], true);
+                }
+            }
+        }
+    }
+}
+
 // Results do not depend on how many threads there are.
 static void test_kernels_cpu_conv__threads(void **state) {
     (void)state;
@@ -305,6 +336,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_conv__integers_without_int8),
         cmocka_unit_test(test_kernels_cpu_conv__bands),
         cmocka_unit_test(test_kernels_cpu_conv__windows),
+        cmocka_unit_test(test_kernels_cpu_conv__columns),
         cmocka_unit_test(test_kernels_cpu_conv__fuses),
         cmocka_unit_test(test_kernels_cpu_conv__threads),
     };
