@@ -12,8 +12,9 @@ struct kernel {
     int64_t outer, n, inner; // the axis has n elements, `inner` apart
 };
 
-// Columns that are worked on together where the axis is not the innermost.
-enum { COLUMNS = 128, LANES = 16 };
+// Columns that are worked on together where the axis is not the innermost; elements of a row that are
+// made while they are in a first-level cache.
+enum { COLUMNS = 128, LANES = 16, MAX_LANES = 64, PIECE = 1024 };
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
@@ -54,29 +55,35 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
 
 // ---- Along rows -------------------------------------------------------------------------------
 
-// Lanes are added up in one order on every machine.
 MSC_SIMD static float row_max(const float x[], int64_t n) {
-    float lanes[LANES], max = -INFINITY;
-    for (int k = 0; k < LANES; k++) {
+    float lanes[MAX_LANES], max = -INFINITY;
+    for (int k = 0; k < MAX_LANES; k++) {
         lanes[k] = -INFINITY;
     }
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (int k = 0; k < LANES; k++) {
+    for (; i + MAX_LANES <= n; i += MAX_LANES) {
+        for (int k = 0; k < MAX_LANES; k++) {
             lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
         }
     }
     for (; i < n; i++) {
         max = x[i] > max ? x[i] : max;
     }
-    for (int k = 0; k < LANES; k++) {
+    for (int k = 0; k < MAX_LANES; k++) {
         max = lanes[k] > max ? lanes[k] : max;
     }
     return max;
 }
 
-MSC_SIMD static float row_sum(const float x[], int64_t n) {
-    float lanes[LANES] = {0}, sum = 0.0f;
+// Lanes are added up in one order on every machine, behind what is left of the row.
+struct sum {
+    float lanes[LANES], rest;
+};
+
+// All pieces but the last are whole lanes.
+MSC_SIMD static void add_piece(struct sum *s, const float x[], int64_t n) {
+    float lanes[LANES], rest = s->rest;
+    memcpy(lanes, s->lanes, sizeof(lanes));
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         for (int k = 0; k < LANES; k++) {
@@ -84,10 +91,16 @@ MSC_SIMD static float row_sum(const float x[], int64_t n) {
         }
     }
     for (; i < n; i++) {
-        sum += x[i];
+        rest += x[i];
     }
+    memcpy(s->lanes, lanes, sizeof(lanes));
+    s->rest = rest;
+}
+
+static float total(const struct sum *s) {
+    float sum = s->rest;
     for (int k = 0; k < LANES; k++) {
-        sum += lanes[k];
+        sum += s->lanes[k];
     }
     return sum;
 }
@@ -104,15 +117,20 @@ MSC_SIMD static void divide(float out[], int64_t n, float value) {
     }
 }
 
-static void run_row(const struct kernel *k, float out[], const float x[], float scratch[]) {
-    float max = row_max(x, k->n);
-    subtract(out, x, k->n, max);
+static void run_row(const struct kernel *k, float out[], const float x[]) {
+    float max = row_max(x, k->n), exponentials[PIECE];
+    struct sum sum = {.rest = 0.0f};
+    for (int64_t i = 0; i < k->n; i += PIECE) {
+        int64_t n = k->n - i < PIECE ? k->n - i : PIECE;
+        float *powers = k->is_log ? exponentials : out + i;
+        subtract(out + i, x + i, n, max);
+        msc_exp_run(powers, out + i, n);
+        add_piece(&sum, powers, n);
+    }
     if (k->is_log) {
-        msc_exp_run(scratch, out, k->n);
-        subtract(out, out, k->n, msc_logf(row_sum(scratch, k->n)));
+        subtract(out, out, k->n, msc_logf(total(&sum)));
     } else {
-        msc_exp_run(out, out, k->n);
-        divide(out, k->n, row_sum(out, k->n));
+        divide(out, k->n, total(&sum));
     }
 }
 
@@ -176,19 +194,20 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
                            int thread) {
     const struct kernel *k = kernel;
     const float *x = call->inputs[0].data;
-    float *out = call->outputs[0].data;
-    void *scratch;
-    MSC_TRY(msc_cpu_get_scratch(&scratch, b, thread, (size_t)k->n * sizeof(float)));
-    for (int64_t o = 0; o < k->outer; o++) {
-        int64_t at = o * k->n * k->inner;
+    int64_t n = k->n * k->inner;
+    void *scratch; // what only forms are made of
+    MSC_TRY(msc_cpu_get_scratch(&scratch, b, thread,
+                                call->outputs[0].data ? 0 : (size_t)n * sizeof(float)));
+    for (int64_t at = 0; at < k->outer * n; at += n) {
+        float *out = call->outputs[0].data ? (float *)call->outputs[0].data + at : scratch;
         if (k->inner == 1) {
-            run_row(k, out + at, x + at, scratch);
-            continue;
+            run_row(k, out, x + at);
         }
-        for (int64_t c = 0; c < k->inner; c += COLUMNS) {
+        for (int64_t c = 0; k->inner > 1 && c < k->inner; c += COLUMNS) {
             int64_t width = k->inner - c < COLUMNS ? k->inner - c : COLUMNS;
-            run_columns(k, out + at + c, x + at + c, width);
+            run_columns(k, out + c, x + at + c, width);
         }
+        msc_cpu_write_forms(call->quantized, call->n_quantized, at, out, n);
     }
     return MSC_OK;
 }
@@ -200,4 +219,5 @@ const struct msc_cpu_family msc_cpu_softmax = {
     .prepare = prepare,
     .release = release,
     .run = run,
+    .quantizes = true,
 };

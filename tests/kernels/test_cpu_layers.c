@@ -114,6 +114,8 @@ static void test_kernels_cpu_layers__resizes(void **state) {
 static void test_kernels_cpu_layers__softmax(void **state) {
     static const struct layer layers[] = {
         {MSC_OP_SOFTMAX, "axis=-1", 2, {5, 1000}, true},
+        {MSC_OP_SOFTMAX, "axis=-1", 2, {2, 2077}, true},
+        {MSC_OP_LOG_SOFTMAX, "axis=-1", 2, {2, 1024}, true},
         {MSC_OP_SOFTMAX, "axis=1", 4, {2, 21, 5, 5}, true},
         {MSC_OP_SOFTMAX, "axis=3", 4, {2, 3, 5, 17}, true},
         {MSC_OP_SOFTMAX, "axis=2", 4, {2, 40, 5, 17}, true},
