@@ -27,8 +27,7 @@ enum msc_status msc_fold_identities(struct msc_graph *g) {
     return msc_graph_finalize(g);
 }
 
-// The same operator with a bias; the operator itself where the bias is optional.
-static bool with_bias(enum msc_op *out, enum msc_op op) {
+bool msc_fold__with_bias(enum msc_op *out, enum msc_op op) {
     static const struct {
         enum msc_op from, to;
     } pairs[] = {
@@ -39,6 +38,8 @@ static bool with_bias(enum msc_op *out, enum msc_op op) {
         {MSC_OP_CONV2D_BIAS, MSC_OP_CONV2D_BIAS},
         {MSC_OP_CONV3D_BIAS, MSC_OP_CONV3D_BIAS},
         {MSC_OP_CONV2D_TRANSPOSE, MSC_OP_CONV2D_TRANSPOSE},
+        {MSC_OP_LINEAR, MSC_OP_LINEAR_BIAS},
+        {MSC_OP_LINEAR_BIAS, MSC_OP_LINEAR_BIAS},
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         if (pairs[i].from == op) {
@@ -47,6 +48,18 @@ static bool with_bias(enum msc_op *out, enum msc_op op) {
         }
     }
     return false;
+}
+
+enum msc_status msc_fold__add_bias(int32_t *out, struct msc_graph *g, const char *joint,
+                                   const struct msc_array *data) {
+    const char *name = msc_arena_printf(&g->arena, "%s.bias", joint);
+    for (int n = 1; name != NULL && msc_graph__live_tensor(g, name) != MSC_NO_ID; n++) {
+        name = msc_arena_printf(&g->arena, "%s.bias_%d", joint, n);
+    }
+    if (name == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    return msc_graph_add_weight(out, g, name, NULL, "O", data);
 }
 
 // A normalisation and the convolution before it.
@@ -66,10 +79,13 @@ static bool has_data(const struct msc_graph *g, int32_t tensor) {
 static bool find_pair(struct pair *p, const struct msc_graph *g, const struct msc_joint *norm) {
     enum msc_op op;
     int64_t axis;
-    if (norm->op != MSC_OP_BATCH_NORM || !with_bias(&op, producer_op(g, norm->operands[0]))) {
+    if (norm->op != MSC_OP_BATCH_NORM) {
         return false;
     }
     const struct msc_tensor *x = &g->tensors[norm->operands[0]]->tensor;
+    if (!msc_fold__with_bias(&op, producer_op(g, norm->operands[0]))) {
+        return false;
+    }
     p->norm = norm;
     p->conv = &g->joints[x->producer]->joint;
     p->weight = p->conv->operands[1];
@@ -154,14 +170,7 @@ static enum msc_status place_bias(int32_t *out, struct msc_graph *g, const struc
     if (g->tensors[*out]->n_consumers == 1) {
         return msc_graph_set_weight_data(g, *out, data);
     }
-    const char *name = msc_arena_printf(&g->arena, "%s.bias", p->conv->name);
-    for (int n = 1; name != NULL && msc_graph__live_tensor(g, name) != MSC_NO_ID; n++) {
-        name = msc_arena_printf(&g->arena, "%s.bias_%d", p->conv->name, n);
-    }
-    if (name == NULL) {
-        return msc_graph__no_memory(g);
-    }
-    return msc_graph_add_weight(out, g, name, NULL, "O", data);
+    return msc_fold__add_bias(out, g, p->conv->name, data);
 }
 
 static enum msc_status replace_pair(struct msc_graph *g, const struct pair *p, int32_t bias) {
@@ -178,7 +187,7 @@ static enum msc_status replace_pair(struct msc_graph *g, const struct pair *p, i
         .attrs = p->conv->attrs,
         .aliases = &alias,
     };
-    with_bias(&spec.op, p->conv->op);
+    msc_fold__with_bias(&spec.op, p->conv->op);
     int32_t old_norm = p->norm->id, result = p->norm->outputs[0], joint;
     MSC_TRY(msc_graph_remove_joint(g, p->conv->id));
     MSC_TRY(msc_graph_add_joint(&joint, g, &spec));

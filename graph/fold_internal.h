@@ -17,4 +17,10 @@ enum msc_status msc_fold_batch_norms(struct msc_graph *g);
 // Layouts that only readers know are carried back to the producers, and from there forwards.
 enum msc_status msc_fold_layouts(struct msc_graph *g);
 
+// The same operator with a bias; the operator itself where the bias is optional.
+bool msc_fold__with_bias(enum msc_op *out, enum msc_op op);
+// A bias under a name made from the joint's.
+enum msc_status msc_fold__add_bias(int32_t *out, struct msc_graph *g, const char *joint,
+                                   const struct msc_array *data);
+
 #endif

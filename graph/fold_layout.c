@@ -29,6 +29,7 @@ static const char *from_attribute(const struct msc_joint *j) {
 
 static bool keeps_axes(enum msc_op op) {
     return msc_op_is_elementwise(op) || op == MSC_OP_BATCH_NORM || op == MSC_OP_SOFTMAX ||
+           op == MSC_OP_LAYER_NORM ||
            op == MSC_OP_LOG_SOFTMAX || op == MSC_OP_CONCAT || op == MSC_OP_SPLIT ||
            op == MSC_OP_STRIDED_SLICE || op == MSC_OP_PAD || op == MSC_OP_TILE ||
            op == MSC_OP_BROADCAST_TO || op == MSC_OP_LINEAR || op == MSC_OP_LINEAR_BIAS ||

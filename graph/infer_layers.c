@@ -145,6 +145,36 @@ enum msc_status msc_infer__group_norm(const struct msc_infer *call) {
     return MSC_OK;
 }
 
+// Over the last axes; gamma and beta are of their shape.
+enum msc_status msc_infer__layer_norm(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0];
+    struct msc_infer_list axes;
+    MSC_TRY(msc_infer__list(&axes, call, "axes"));
+    int first = x->n_dims - axes.n;
+    bool fits = axes.n > 0 && first >= 0;
+    for (int i = 0; fits && i < axes.n; i++) {
+        int axis;
+        MSC_TRY(msc_infer__check_axis(&axis, call, axes.values[i].value, x->n_dims));
+        fits = axis == first + i;
+    }
+    for (int k = 1; fits && k < call->n_operands && call->operands[k] != NULL; k++) {
+        const struct msc_infer_tensor *scale = call->operands[k];
+        fits = scale->n_dims == x->n_dims - first;
+        for (int i = 0; fits && i < scale->n_dims; i++) {
+            fits = agree(scale->dims[i], x->dims[first + i]);
+        }
+    }
+    if (!fits) {
+        char text[MSC_INFER_TEXT_BYTES], gamma[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "axes %s and gamma of %s for an input of %s",
+                               msc_infer__text(call, "axes"),
+                               msc_infer__shape_text(gamma, call, call->operands[1]),
+                               msc_infer__shape_text(text, call, x));
+    }
+    msc_infer__copy(&call->outputs[0], x);
+    return MSC_OK;
+}
+
 // ---- Named axes -------------------------------------------------------------------------------
 
 enum msc_status msc_infer__einsum(const struct msc_infer *call) {

@@ -282,6 +282,15 @@ static enum msc_status write_quantize(struct msc_onnx_joint *j) {
                : msc_onnx__put_int(j->e, j->node, "output_dtype", msc_onnx_type(dtype));
 }
 
+static enum msc_status write_layer_norm(struct msc_onnx_joint *j) {
+    int64_t axes[MSC_MAX_DIMS];
+    if (msc_joint_attr_list(j->joint, "axes", axes, MSC_MAX_DIMS) < 1) {
+        return unsupported(j, "axes");
+    }
+    MSC_TRY(write_direct(j));
+    return msc_onnx__put_int(j->e, j->node, "axis", axes[0]);
+}
+
 static enum msc_status put_resize_modes(struct msc_onnx_joint *j, const char *transform,
                                         const char *method) {
     const char *rounding = msc_joint_attr(j->joint, "rounding_method");
@@ -368,6 +377,7 @@ static const struct {
                                                "extrapolation_value axes "
                                                "keep_aspect_ratio_policy"},
     [MSC_OP_BATCH_NORM] = {write_direct, "epsilon"},
+    [MSC_OP_LAYER_NORM] = {write_layer_norm, "epsilon"},
     [MSC_OP_SOFTMAX] = {write_direct, "axis"},
     [MSC_OP_LOG_SOFTMAX] = {write_direct, "axis"},
     [MSC_OP_RELU] = {write_direct, ""},

@@ -3,7 +3,7 @@
 #include "graph/onnx_import_internal.h"
 
 #include "base/file.h"
-#include "graph/fold_internal.h"
+#include "graph/fuse_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -365,11 +365,8 @@ enum msc_status msc_onnx__run_passes(struct msc_onnx_import *im) {
     struct msc_graph *g = im->builder.graph;
     MSC_TRY(msc_graph_finalize(g));
     MSC_TRY(check_weights(g));
-    MSC_TRY(msc_fold_identities(g));
-    if (!im->options->keep_batch_norm) {
-        MSC_TRY(msc_fold_batch_norms(g));
-    }
-    return msc_fold_layouts(g);
+    struct msc_fuse_options options = {.keep_batch_norm = im->options->keep_batch_norm};
+    return msc_fuse_all(g, &options);
 }
 
 static enum msc_status import_graph(struct msc_onnx_import *im) {

@@ -2,7 +2,6 @@
 // reads of the graph around it becomes an input behind its own, and an operand of the joint.
 #include "graph/onnx_import_internal.h"
 
-#include "graph/fold_internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -46,6 +46,37 @@ enum msc_status msc_reference__group_norm(const struct msc_reference_call *call)
     return MSC_OK;
 }
 
+// (x - mean) / sqrt(variance + epsilon) over the last axes, then scale and shift by element. Sums
+// are kept in double.
+enum msc_status msc_reference__layer_norm(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0], *gamma = &call->operands[1];
+    const struct msc_view *beta = call->n_operands > 2 && call->operands[2].data != NULL
+                                      ? &call->operands[2]
+                                      : NULL;
+    float epsilon;
+    MSC_TRY(msc_reference__get_float(&epsilon, call, "epsilon"));
+    int64_t n = msc_view_n_elements(gamma), n_rows = n > 0 ? msc_view_n_elements(x) / n : 0;
+    for (int64_t first = 0; first < n_rows * n; first += n) {
+        double sum = 0, squares = 0;
+        for (int64_t i = 0; i < n; i++) {
+            sum += msc_reference__get_double_at(x, first + i);
+        }
+        double mean = sum / (double)n;
+        for (int64_t i = 0; i < n; i++) {
+            double d = msc_reference__get_double_at(x, first + i) - mean;
+            squares += d * d;
+        }
+        double factor = 1 / sqrt(squares / (double)n + (double)epsilon);
+        for (int64_t i = 0; i < n; i++) {
+            double d = (msc_reference__get_double_at(x, first + i) - mean) * factor;
+            double shift = beta == NULL ? 0 : msc_reference__get_double_at(beta, i);
+            double y = d * msc_reference__get_double_at(gamma, i) + shift;
+            msc_reference__set_double_at(&call->outputs[0], first + i, y);
+        }
+    }
+    return MSC_OK;
+}
+
 // x / (bias + alpha / size * sum of squares over `size` neighbouring channels) ^ beta.
 enum msc_status msc_reference__lrn(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];

@@ -218,6 +218,7 @@ enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call
 enum msc_status msc_reference__roi_align(const struct msc_reference_call *call);
 enum msc_status msc_reference__max_unpool(const struct msc_reference_call *call);
 enum msc_status msc_reference__group_norm(const struct msc_reference_call *call);
+enum msc_status msc_reference__layer_norm(const struct msc_reference_call *call);
 enum msc_status msc_reference__lrn(const struct msc_reference_call *call);
 enum msc_status msc_reference__einsum(const struct msc_reference_call *call);
 enum msc_status msc_reference__det(const struct msc_reference_call *call);

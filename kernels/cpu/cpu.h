@@ -88,6 +88,7 @@ extern const struct msc_cpu_family msc_cpu_matmul;
 extern const struct msc_cpu_family msc_cpu_pool;
 extern const struct msc_cpu_family msc_cpu_reduce; // and global pools
 extern const struct msc_cpu_family msc_cpu_softmax;
+extern const struct msc_cpu_family msc_cpu_layer_norm;
 extern const struct msc_cpu_family msc_cpu_resize;
 extern const struct msc_cpu_family msc_cpu_rename;  // reshape and its kin
 extern const struct msc_cpu_family msc_cpu_permute; // and reorders between layouts

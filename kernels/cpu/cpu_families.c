@@ -21,6 +21,7 @@ static const struct msc_cpu_family *const families[MSC_OP_COUNT] = {
     [MSC_OP_BATCH_NORM] = &msc_cpu_ewise,
     [MSC_OP_SOFTMAX] = &msc_cpu_softmax,
     [MSC_OP_LOG_SOFTMAX] = &msc_cpu_softmax,
+    [MSC_OP_LAYER_NORM] = &msc_cpu_layer_norm,
     [MSC_OP_RELU] = &msc_cpu_ewise,
     [MSC_OP_LEAKY_RELU] = &msc_cpu_ewise,
     [MSC_OP_SIGMOID] = &msc_cpu_ewise,

@@ -82,6 +82,10 @@ struct msc_dense_call {
 enum msc_status msc_dense_run(const struct msc_dense *d, const struct msc_dense_call *call,
                               int thread);
 
+// What the sources of this header share: bias and limits of a description over [n_positions]
+// [out_channels] float results.
+void msc_dense_finish(const struct msc_dense_desc *desc, float out[], int64_t n_positions);
+
 #ifdef __cplusplus
 }
 #endif

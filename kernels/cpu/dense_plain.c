@@ -155,20 +155,6 @@ MSC_SIMD static void multiply_add(float out[], const float x[], const float matr
     }
 }
 
-static void finish(const struct msc_dense_desc *d, float out[], int64_t positions) {
-    for (int64_t i = 0; i < positions; i++) {
-        for (int64_t c = 0; c < d->out_channels; c++) {
-            float y = d->bias ? out[c] + d->bias[c] : out[c];
-            if (d->has_clip) {
-                y = y < d->low ? d->low : y;
-                y = y > d->high ? d->high : y;
-            }
-            out[c] = y;
-        }
-        out += d->out_channels;
-    }
-}
-
 // One image position of the larger side and one tap: the position on the other side, or -1. The
 // larger side is the input, but of transposed convolutions the output.
 static int64_t tap_position(const struct msc_dense_desc *d, const int64_t at[3], int64_t tap) {
@@ -219,7 +205,7 @@ static void run_conv(const struct msc_dense *d, const struct msc_dense_call *cal
         run_image(d, (float *)call->out + i * n_out * desc->out_channels,
                   (const float *)call->a + i * n_in * desc->in_channels, call->weights->data);
     }
-    finish(desc, call->out, desc->batch * n_out);
+    msc_dense_finish(desc, call->out, desc->batch * n_out);
 }
 
 static void run_rows(const struct msc_dense *d, const struct msc_dense_call *call) {
@@ -239,7 +225,7 @@ static void run_rows(const struct msc_dense *d, const struct msc_dense_call *cal
             out += d->out;
         }
     }
-    finish(desc, call->out, n_matrices * rows);
+    msc_dense_finish(desc, call->out, n_matrices * rows);
 }
 
 enum msc_status msc_dense_run(const struct msc_dense *d, const struct msc_dense_call *call,

@@ -19,7 +19,7 @@ static const struct {
     {&msc_cpu_split, &msc_vk_split},     {&msc_cpu_slice, &msc_vk_slice},
     {&msc_cpu_pad, &msc_vk_pad},         {&msc_cpu_pool, &msc_vk_pool},
     {&msc_cpu_reduce, &msc_vk_reduce},   {&msc_cpu_softmax, &msc_vk_softmax},
-    {&msc_cpu_resize, &msc_vk_resize},
+    {&msc_cpu_resize, &msc_vk_resize},   {&msc_cpu_layer_norm, &msc_vk_layer_norm},
 };
 
 // A step's kernel: on the device, or `host`.

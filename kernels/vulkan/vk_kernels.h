@@ -64,6 +64,7 @@ extern const struct msc_vk_family msc_vk_pad;
 extern const struct msc_vk_family msc_vk_pool;
 extern const struct msc_vk_family msc_vk_reduce; // and global pools
 extern const struct msc_vk_family msc_vk_softmax;
+extern const struct msc_vk_family msc_vk_layer_norm;
 extern const struct msc_vk_family msc_vk_resize;
 
 static inline struct msc_vk_block *msc_vk_block_of(const struct msc_view *v) {

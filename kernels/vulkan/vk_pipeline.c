@@ -27,6 +27,7 @@ static const struct {
     [MSC_VK_POOL] = {"pool", 0, 3, 16},
     [MSC_VK_REDUCE] = {"reduce", 0, 3, 32},
     [MSC_VK_SOFTMAX] = {"softmax", 0, 2, 32},
+    [MSC_VK_LAYER_NORM] = {"layer_norm", 0, 3, 32},
     [MSC_VK_RESIZE] = {"resize", 0, 3, 32},
     [MSC_VK_PROBE] = {"probe", 0, 2, 16},
 };

@@ -1,4 +1,4 @@
-// Sums, means, maxima and minima over any axes, global pools, softmax.
+// Sums, means, maxima and minima over any axes, global pools, softmax, nn.layer_norm.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_graph.h"
 #include "kernels/vulkan/vk_kernels.h"
@@ -7,9 +7,9 @@
 
 struct kernel {
     struct msc_vk_pipeline *pipeline;
-    struct msc_vk_block *dims; // NULL for softmax
+    struct msc_vk_block *dims; // NULL for softmax; of nn.layer_norm gamma and beta
     int32_t input;
-    uint64_t n;          // outputs, or rows of a softmax
+    uint64_t n;          // outputs, or rows
     uint32_t numbers[2]; // further parameters of the shader
 };
 
@@ -145,14 +145,53 @@ static enum msc_status softmax_prepare(void **out, struct msc_vk_backend *b,
     return create(out, b, plan, step, softmax_init);
 }
 
-static enum msc_status softmax_run(void *kernel, struct msc_vk_backend *b,
-                                   const struct msc_call calls[], int n) {
+// An invocation for each row.
+static enum msc_status run_rows(void *kernel, struct msc_vk_backend *b,
+                                const struct msc_call calls[], int n) {
     const struct kernel *k = kernel;
     uint32_t push[3] = {(uint32_t)k->n, k->numbers[0], k->numbers[1]};
     uint32_t groups = msc_vk_groups(k->n, b->vk->tuning.lanes);
-    struct msc_vk_simple simple = {k->pipeline, k->input, NULL, push, sizeof(push), groups};
+    struct msc_vk_simple simple = {k->pipeline, k->input, k->dims, push, sizeof(push), groups};
     return msc_vk_simple_run(&simple, b, calls, n);
 }
 
 const struct msc_vk_family msc_vk_softmax = {
-    .name = "softmax", .prepare = softmax_prepare, .release = release, .run = softmax_run};
+    .name = "softmax", .prepare = softmax_prepare, .release = release, .run = run_rows};
+
+// ---- Layer normalisation ----------------------------------------------------------------------
+
+static enum msc_status layer_norm_init(struct kernel *k, struct msc_vk_backend *b,
+                                       const struct msc_plan *plan, const struct msc_step *step) {
+    const struct msc_joint *joint = step->joints[0].joint;
+    const struct msc_value *x = &plan->values[step->inputs[k->input]];
+    const struct msc_array *gamma = msc_cpu_constant(plan->graph, joint, 1);
+    const struct msc_array *beta = msc_cpu_constant(plan->graph, joint, 2);
+    float epsilon = 0.0f;
+    size_t n = (size_t)msc_array_n_elements(gamma);
+    msc_joint_attr_float(joint, "epsilon", &epsilon);
+    k->n = (uint64_t)msc_dims_product(x->n_dims, x->dims) / n;
+    k->numbers[0] = (uint32_t)n;
+    memcpy(&k->numbers[1], &epsilon, sizeof(epsilon));
+    float *scale = msc_alloc_zero(2 * n, sizeof(float));
+    if (!scale) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
+    }
+    memcpy(scale, msc_array_data(gamma), n * sizeof(float));
+    if (beta) {
+        memcpy(scale + n, msc_array_data(beta), n * sizeof(float));
+    }
+    enum msc_status status = msc_vk_upload_new(b->vk, &k->dims, scale, 2 * n * sizeof(float));
+    msc_free(scale);
+    MSC_TRY(status);
+    uint32_t constants[2] = {b->vk->tuning.lanes, !b->vk->divides_exactly};
+    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_LAYER_NORM, constants, 2);
+}
+
+static enum msc_status layer_norm_prepare(void **out, struct msc_vk_backend *b,
+                                          const struct msc_plan *plan,
+                                          const struct msc_step *step) {
+    return create(out, b, plan, step, layer_norm_init);
+}
+
+const struct msc_vk_family msc_vk_layer_norm = {
+    .name = "layer_norm", .prepare = layer_norm_prepare, .release = release, .run = run_rows};

@@ -31,6 +31,7 @@ enum msc_vk_shader {
     MSC_VK_POOL,
     MSC_VK_REDUCE,
     MSC_VK_SOFTMAX,
+    MSC_VK_LAYER_NORM,
     MSC_VK_RESIZE,
     MSC_VK_PROBE,
     MSC_VK_SHADER_COUNT

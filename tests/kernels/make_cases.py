@@ -97,6 +97,72 @@ def write_chain(name, x, nodes, initializers, opset=21):
     save_case(name, model, {"x": x}, ["y"])
 
 
+class Spelling:
+    """Models spelled out as expressions over Values; write() makes a case of those it is given."""
+
+    def __init__(self):
+        self.nodes, self.initializers, self.fed = [], [], {}
+
+    def input(self, array):
+        self.fed["x%d" % len(self.fed)] = array
+        return Value(self, list(self.fed)[-1])
+
+    def name(self, value):
+        if isinstance(value, Value):
+            return value.name
+        if not isinstance(value, np.ndarray):
+            value = np.array(value, np.float32)
+        self.initializers.append(numpy_helper.from_array(value, "c%d" % len(self.initializers)))
+        return self.initializers[-1].name
+
+    def node(self, op, *inputs, **attrs):
+        value = Value(self, "%s_%d" % (op.lower(), len(self.nodes)))
+        names = [self.name(i) for i in inputs]
+        self.nodes.append(helper.make_node(op, names, [value.name], name=value.name, **attrs))
+        return value
+
+    def write(self, name, *outputs, opset=17):
+        graph = helper.make_graph(
+            self.nodes, name, [helper.make_tensor_value_info(key, DTYPES[x.dtype], x.shape)
+                               for key, x in self.fed.items()],
+            [helper.ValueInfoProto(name=y.name) for y in outputs], self.initializers)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
+                                  ir_version=8)
+        save_case(name, model, self.fed, [y.name for y in outputs])
+
+
+class Value:
+    __array_ufunc__ = None  # numpy leaves operators to this class
+
+    def __init__(self, spelling, name):
+        self.spelling, self.name = spelling, name
+
+    def __add__(self, other):
+        return self.spelling.node("Add", self, other)
+
+    def __sub__(self, other):
+        return self.spelling.node("Sub", self, other)
+
+    def __mul__(self, other):
+        return self.spelling.node("Mul", self, other)
+
+    def __rmul__(self, other):
+        return self.spelling.node("Mul", other, self)
+
+    def __radd__(self, other):
+        return self.spelling.node("Add", other, self)
+
+    def __truediv__(self, other):
+        return self.spelling.node("Div", self, other)
+
+    def __pow__(self, other):
+        return self.spelling.node("Pow", self, other)
+
+    def __getattr__(self, op):
+        """value.Erf() is the node Erf of it."""
+        return lambda *inputs, **attrs: self.spelling.node(op, self, *inputs, **attrs)
+
+
 def conv_cases():
     write_case("conv_groups_dilation", "Conv", [normal(2, 6, 9, 8), normal(9, 2, 3, 2), normal(9)],
                constants=2, group=3, dilations=[2, 1], strides=[1, 2], pads=[1, 0, 3, 1])
@@ -250,6 +316,75 @@ def quant_cases():
             numpy_helper.from_array(np.array([0, 5, -7], np.int8), "z")])
 
 
+def fused_cases():
+    """What passes over the graph put into one joint (tests/graph/test_fuse.c counts them)."""
+    s = Spelling()
+    x = s.input(normal(2, 3, 5) * 3)
+    exact = [(x / 2 ** 0.5).Erf() + 1, 1 + (x * 0.5 ** 0.5).Erf()]
+    cubes = [0.044715 * x ** 3, x * x * x * 0.044715, 0.044715 * x * x * x]
+    tanh = [((x + cube) * (2 / np.pi) ** 0.5).Tanh() + 1 for cube in cubes]
+    tanh.append((x * 0.79788456 * (1 + 0.044715 * x * x)).Tanh() + 1)
+    s.write("fused_gelu", x * exact[0] * 0.5, 0.5 * x * exact[1], x * tanh[0] / 2,
+            x * (0.5 * tanh[1]), x * 0.5 * tanh[2], 0.5 * (x * tanh[3]))
+
+    s = Spelling()
+    x = s.input(normal(2, 3, 5) * 3)
+    six = [(x + 3).Clip(0, 6) for _ in range(4)]
+    s.write("fused_hard_swish", x * six[0] / 6, six[1] * x * (1 / 6), x * (six[2] / 6),
+            x * (six[3] * np.array([1 / 6], np.float32)),
+            x * x.HardSigmoid(alpha=1 / 6, beta=0.5))
+
+    s = Spelling()
+    x, y = s.input(normal(2, 4, 3)), s.input(normal(1, 4, 5, 6))
+    line = normal(3) + x.MatMul(normal(3, 3))
+    image = y.Conv(normal(7, 4, 3, 3)) + normal(7, 1, 1)
+    up = y.ConvTranspose(normal(4, 2, 2, 2)) + normal(1, 2, 1, 1)
+    norm = (y.Conv(normal(3, 4, 1, 1)) + normal(3, 1, 1)).BatchNormalization(
+        normal(3), normal(3), normal(3), np.abs(normal(3)))
+    s.write("fused_bias", line, image, up, norm)
+
+    s = Spelling()
+    x, z = s.input(normal(2, 3, 35) * 3 + 1), s.input(normal(2, 3, 4, 5))
+    gamma, beta = normal(35), normal(35)
+
+    def mean(value, *axes):
+        return value.ReduceMean(axes=list(axes), keepdims=1)
+
+    def centred(value, *axes):
+        return value - mean(value, *axes)
+
+    c, p, q = centred(x, -1), centred(x, 2), centred(z, 2, 3)
+    s.write("fused_layer_norm", c / (mean(c ** 2, -1) + 1e-5).Sqrt() * gamma + beta,
+            beta + gamma * (p / (mean(p * p, -1) + 1e-3).Sqrt()),
+            centred(x, -1) / (mean(centred(x, -1) ** 2, -1) + 1e-5).Sqrt() * gamma + beta,
+            q / (mean(q ** 2, 3, -2) + 1e-5).Sqrt() * normal(4, 5),
+            x.LayerNormalization(gamma, beta, epsilon=1e-2),
+            z.LayerNormalization(normal(3, 4, 5), axis=1))
+
+    # What looks alike and is not.
+    s = Spelling()
+    x, y = s.input(normal(2, 3)), s.input(normal(2, 3))
+    read_twice, shown = (x / 2 ** 0.5).Erf(), (x + 3).Clip(0, 6)
+    s.write("fused_not", x * ((x / 1.414).Erf() + 1) * 0.5,  # not the root of 2
+            x * (read_twice + 1) * 0.5 + read_twice,
+            x * ((x * 0.5 ** 0.5).Erf() + 1) * 0.4, y * ((x / 2 ** 0.5).Erf() + 1) * 0.5,
+            x * shown / 6, shown, x * (x + 3).Clip(0, 5) / 6, x * (y + 3).Clip(0, 6) / 6,
+            x * x.HardSigmoid(alpha=0.2, beta=0.5),
+            x * (x + 3).Clip(0, 6) / np.full((1, 1, 1), 6, np.float32),  # one dimension more
+            x.MatMul(normal(3, 3)) + normal(2, 1), x.MatMul(normal(3, 1)) + normal(3))
+
+    s = Spelling()
+    x, z = s.input(normal(2, 3, 5)), s.input(normal(2, 3, 5))
+    first, c, d = centred(x, 1), centred(x, -1), centred(x, -1)
+    spread = (mean(d ** 2, -1) + 1e-5).Sqrt()
+    s.write("fused_no_layer_norm",
+            first / (mean(first ** 2, 1) + 1e-5).Sqrt() * normal(5) + normal(5),  # not the last axis
+            c / (mean(c ** 2, 0) + 1e-5).Sqrt() * normal(5) + normal(5),
+            d / spread * normal(5) + normal(5), spread,
+            z / (mean(centred(z, -1) ** 2, -1) + 1e-5).Sqrt() * normal(5) + normal(5),
+            centred(z, -1) / (mean(centred(z, -1) ** 2, -1) + 1e-5).Sqrt() * normal(3, 1))
+
+
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     conv_cases()
@@ -257,3 +392,4 @@ if __name__ == "__main__":
     value_cases()
     move_cases()
     quant_cases()
+    fused_cases()

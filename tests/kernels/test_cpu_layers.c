@@ -127,6 +127,35 @@ static void test_kernels_cpu_layers__softmax(void **state) {
     CHECK_LAYERS(layers);
 }
 
+static void test_kernels_cpu_layers__layer_norm(void **state) {
+    static const struct {
+        const char *attributes;
+        int n_axes;
+        int64_t dims[4];
+        bool is_last, has_beta;
+    } rows[] = {
+        {"", 1, {2, 3, 5, 384}, false, true},
+        {"epsilon=0.01;center=0", 1, {2, 3, 5, 35}, false, false},
+        {"axes=-3,-2,-1", 3, {3, 7, 5, 3}, true, true},
+        {"axes=2,3", 2, {1, 20, 9, 1}, true, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cpu_case c;
+        cpu_case_init(&c, 33);
+        const int64_t *dims = rows[i].dims + 4 - rows[i].n_axes;
+        int32_t x = cpu_input(&c, "", 4, rows[i].dims);
+        struct msc_weight_spec weights[] = {{"gamma", cpu_weight(&c, "", rows[i].n_axes, dims)},
+                                            {"beta", cpu_weight(&c, "", rows[i].n_axes, dims)}};
+        x = rows[i].is_last ? make_last(&c, x) : x;
+        x = cpu_joint_weights(&c, MSC_OP_LAYER_NORM, 1, &x, rows[i].attributes,
+                              rows[i].has_beta ? 2 : 1, weights);
+        cpu_case_finish_graph(&c, x);
+        cpu_check_close(&c, 1e-12);
+        cpu_case_finish(&c);
+    }
+}
+
 static void test_kernels_cpu_layers__reductions(void **state) {
     static const char *const axes[] = {"1,",    "2,3",   "3,",      "0,",    "1,3", "2,",
                                        "0,2,3", "-1,-3", "0,1,2,3", "1,2,3", ""};
@@ -290,6 +319,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_layers__pools),
         cmocka_unit_test(test_kernels_cpu_layers__resizes),
         cmocka_unit_test(test_kernels_cpu_layers__softmax),
+        cmocka_unit_test(test_kernels_cpu_layers__layer_norm),
         cmocka_unit_test(test_kernels_cpu_layers__reductions),
         cmocka_unit_test(test_kernels_cpu_layers__permutes),
         cmocka_unit_test(test_kernels_cpu_layers__renames),

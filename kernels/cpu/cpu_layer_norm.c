@@ -1,0 +1,118 @@
+// Normalisation over the last axes, row by row.
+#include "base/alloc.h"
+#include "base/platform.h"
+#include "kernels/cpu/cpu.h"
+
+#include <math.h>
+
+enum { LANES = 16 };
+
+struct kernel {
+    int64_t n_rows, n; // a row has n elements
+    float epsilon;
+    const float *gamma, *beta; // [n]; borrowed from the graph; beta may be NULL
+};
+
+static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+    float epsilon;
+    bool has_beta = msc_cpu_operand(g, joint, 2) != NULL;
+    return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) &&
+           msc_cpu_constant(g, joint, 1) && (!has_beta || msc_cpu_constant(g, joint, 2)) &&
+           msc_array_n_elements(msc_cpu_constant(g, joint, 1)) > 0 &&
+           msc_joint_attr_float(joint, "epsilon", &epsilon);
+}
+
+static void release(void *kernel) {
+    msc_free(kernel);
+}
+
+static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
+    (void)b;
+    const struct msc_joint *joint = step->joints[0].joint;
+    const struct msc_tensor *x = msc_cpu_operand(plan->graph, joint, 0);
+    const struct msc_array *gamma = msc_cpu_constant(plan->graph, joint, 1);
+    const struct msc_array *beta = msc_cpu_constant(plan->graph, joint, 2);
+    struct kernel *k = msc_alloc_zero(1, sizeof(*k));
+    if (!k) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
+    }
+    k->n = msc_array_n_elements(gamma);
+    k->n_rows = msc_dims_product(x->n_dims, x->dims) / k->n;
+    k->gamma = msc_array_data(gamma);
+    k->beta = beta ? msc_array_data(beta) : NULL;
+    msc_joint_attr_float(joint, "epsilon", &k->epsilon);
+    *out = k;
+    return MSC_OK;
+}
+
+// Lanes are added up in one order on every machine.
+MSC_SIMD static float add_lanes(const float lanes[LANES], float rest) {
+    for (int k = 0; k < LANES; k++) {
+        rest += lanes[k];
+    }
+    return rest;
+}
+
+MSC_SIMD static float row_mean(const float x[], int64_t n) {
+    float lanes[LANES] = {0}, rest = 0.0f;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (int k = 0; k < LANES; k++) {
+            lanes[k] += x[i + k];
+        }
+    }
+    for (; i < n; i++) {
+        rest += x[i];
+    }
+    return add_lanes(lanes, rest) / (float)n;
+}
+
+MSC_SIMD static float row_variance(const float x[], int64_t n, float mean) {
+    float lanes[LANES] = {0}, rest = 0.0f;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (int k = 0; k < LANES; k++) {
+            float d = x[i + k] - mean;
+            lanes[k] += d * d;
+        }
+    }
+    for (; i < n; i++) {
+        rest += (x[i] - mean) * (x[i] - mean);
+    }
+    return add_lanes(lanes, rest) / (float)n;
+}
+
+MSC_SIMD static void scale_row(float *restrict out, const float *restrict x, const struct kernel *k,
+                               float mean, float factor) {
+    const float *restrict gamma = k->gamma, *restrict beta = k->beta;
+    for (int64_t i = 0; i < k->n; i++) {
+        out[i] = (x[i] - mean) * factor * gamma[i];
+    }
+    for (int64_t i = 0; beta && i < k->n; i++) {
+        out[i] += beta[i];
+    }
+}
+
+static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
+                           int thread) {
+    const struct kernel *k = kernel;
+    const float *x = call->inputs[0].data;
+    float *out = call->outputs[0].data;
+    (void)b;
+    (void)thread;
+    for (int64_t r = 0; r < k->n_rows; r++, x += k->n, out += k->n) {
+        float mean = row_mean(x, k->n);
+        float factor = 1.0f / sqrtf(row_variance(x, k->n, mean) + k->epsilon);
+        scale_row(out, x, k, mean, factor);
+    }
+    return MSC_OK;
+}
+
+const struct msc_cpu_family msc_cpu_layer_norm = {
+    .name = "layer_norm",
+    .accepts = accepts,
+    .prepare = prepare,
+    .release = release,
+    .run = run,
+};

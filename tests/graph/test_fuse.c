@@ -1,0 +1,183 @@
+// Passes that fuse joints: how many there are before and after. That the numbers stay is seen in
+// tests/kernels, where the same models run.
+#include "tests/graph/onnx_files.h"
+
+#include "graph/fuse_internal.h"
+
+#define CASE(name) MSC_TESTS_FOLDER "/kernels/cases/test_fused_" name "/model.onnx"
+
+static int count(const struct msc_graph *g, enum msc_op op) {
+    int n = 0;
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        n += msc_graph_joint(g, i)->op == op;
+    }
+    return n;
+}
+
+// What is printed can be read back, so the fused joints have a form there.
+static void check_forms(const struct msc_graph *g) {
+    struct msc_str text = {0};
+    struct msc_graph *copy;
+    msc_graph_write_json(g, &text);
+    assert_ok(msc_graph_read_json(&copy, text.data, text.length, "fused.json", NULL));
+    assert_true(msc_graph_equal(g, copy, false));
+    msc_graph_destroy(copy);
+    msc_str_finish(&text);
+}
+
+static void test_graph_fuse__gelu(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(CASE("gelu"));
+    assert_int_equal(count(g, MSC_OP_GELU), 6);
+    assert_int_equal(msc_graph_n_joints(g), 7);
+    int n_exact = 0;
+    for (int i = 0; i < 6; i++) {
+        const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, i));
+        const struct msc_joint *j = msc_graph_joint(g, y->producer);
+        assert_string_equal(j->name, y->alias); // of the last joint of each
+        n_exact += strcmp(msc_joint_attr(j, "approximate"), "none") == 0;
+    }
+    assert_int_equal(n_exact, 2);
+    check_forms(g);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_fuse__hard_swish(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(CASE("hard_swish"));
+    assert_int_equal(count(g, MSC_OP_HARD_SWISH), 5);
+    assert_int_equal(msc_graph_n_joints(g), 6);
+    check_forms(g);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_fuse__bias(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(CASE("bias"));
+    assert_int_equal(msc_graph_n_joints(g), 6);
+    assert_int_equal(count(g, MSC_OP_LINEAR_BIAS), 1);
+    assert_int_equal(count(g, MSC_OP_CONV2D_BIAS), 2); // one with a normalisation behind
+    assert_int_equal(count(g, MSC_OP_CONV2D_TRANSPOSE), 1);
+    const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, 0));
+    const struct msc_joint *line = msc_graph_joint(g, y->producer);
+    assert_memory_equal(line->name, "matmul", 6); // the layer's name, the value of the sum
+    assert_memory_equal(y->alias, "add", 3);
+    assert_string_equal(weight_of(g, line->name, "bias")->layout, "O");
+    y = msc_graph_tensor(g, msc_graph_output(g, 1));
+    check_dims(weight_of(g, msc_graph_joint(g, y->producer)->name, "bias"), "[7]");
+    check_forms(g);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_fuse__layer_norm(void **state) {
+    static const char *const axes[] = {"-1,", "-1,", "-1,", "-2,-1", "-1,", "-3,-2,-1"};
+    static const char *const epsilons[] = {"1e-05", "0.001", "1e-05", "1e-05", "0.01", "1e-05"};
+    (void)state;
+    struct msc_graph *g = load_file(CASE("layer_norm"));
+    assert_int_equal(count(g, MSC_OP_LAYER_NORM), 6);
+    assert_int_equal(msc_graph_n_joints(g), 8);
+    for (int i = 0; i < 6; i++) {
+        const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, i));
+        const struct msc_joint *j = msc_graph_joint(g, y->producer);
+        assert_string_equal(msc_joint_attr(j, "axes"), axes[i]);
+        assert_string_equal(msc_joint_attr(j, "epsilon"), epsilons[i]);
+        assert_string_equal(msc_joint_attr(j, "center"), i % 2 == 1 && i > 1 ? "0" : "1");
+    }
+    check_forms(g);
+    msc_graph_destroy(g);
+    g = load_file(CASE("no_layer_norm"));
+    assert_int_equal(count(g, MSC_OP_LAYER_NORM), 0);
+    assert_int_equal(count(g, MSC_OP_SQRT), 5);
+    msc_graph_destroy(g);
+}
+
+// Other constants, tensors that are read elsewhere, other inputs, broadcasting.
+static void test_graph_fuse__not(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(CASE("not"));
+    assert_int_equal(count(g, MSC_OP_ERF), 4);
+    assert_int_equal(count(g, MSC_OP_CLIP), 4);
+    assert_int_equal(count(g, MSC_OP_HARD_SIGMOID), 1);
+    assert_int_equal(count(g, MSC_OP_LINEAR), 2);
+    assert_int_equal(count(g, MSC_OP_GELU) + count(g, MSC_OP_HARD_SWISH), 0);
+    msc_graph_destroy(g);
+}
+
+// relu(x) * 2 + x, of which relu is read once more when `is_shared`.
+static struct msc_graph *make_sum(int32_t *sum, bool is_shared) {
+    struct msc_graph *g;
+    const float two = 2;
+    struct msc_array *data;
+    assert_ok(msc_graph_create(&g, "sum"));
+    int32_t x = add_input(g, "x", "", 1, DIMS(3)), number;
+    assert_ok(msc_array_create_from(&data, MSC_DTYPE_F32, 0, NULL, &two));
+    assert_ok(msc_graph_add_weight(&number, g, "two", NULL, "", data));
+    msc_array_release(data);
+    struct msc_weight_spec held = {"const", number};
+    int32_t constant = add_joint(
+        g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT, .n_weights = 1, .weights = &held});
+    int32_t relu = add_unary(g, MSC_OP_RELU, NULL, x);
+    int32_t product =
+        add_joint(g, &(struct msc_joint_spec){
+                         .op = MSC_OP_MULTIPLY, .n_inputs = 2, .inputs = IDS(constant, relu)});
+    *sum = add_joint(
+        g, &(struct msc_joint_spec){.op = MSC_OP_ADD, .n_inputs = 2, .inputs = IDS(product, x)});
+    assert_ok(msc_graph_set_outputs(g, is_shared ? 2 : 1, IDS(*sum, relu)));
+    assert_ok(msc_graph_finalize(g));
+    *sum = msc_graph_output(g, 0);
+    return g;
+}
+
+static void test_graph_fuse__patterns(void **state) {
+    static const struct {
+        const char *pattern;
+        bool fits, fits_shared;
+    } rows[] = {
+        {"y", true, true},
+        {"add(a, b)", true, true},
+        {"add(x, multiply(nn.relu(x), 2))", true, false},
+        {"add(multiply(2, r:nn.relu(x)), x)", true, false},
+        {"add(multiply(r, $two), x)", true, true},
+        {"add(multiply($two, $other), x)", false, false},
+        {"add(multiply(r, 2.001), x)", false, false},
+        {"add(x, x)", false, false},
+        {"subtract(a, b)", false, false},
+        {"add(a)", false, false},
+        {"add(a, b, c)", false, false},
+        {"add(multiply(nn.relu[alpha=1](x), 2), x)", false, false},
+    };
+    (void)state;
+    for (int is_shared = 0; is_shared < 2; is_shared++) {
+        int32_t sum;
+        struct msc_graph *g = make_sum(&sum, is_shared);
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+            struct msc_match m;
+            bool expected = is_shared ? rows[i].fits_shared : rows[i].fits;
+            if (msc_match(&m, g, msc_graph_n_joints(g), rows[i].pattern, sum) != expected) {
+                fail_msg("%s", rows[i].pattern);
+            }
+            assert_int_equal(msc_match_tensor(&m, "nothing"), MSC_NO_ID);
+        }
+        struct msc_match m;
+        assert_true(msc_match(&m, g, msc_graph_n_joints(g), "add(p:multiply(r, $two), x)", sum));
+        assert_int_equal(msc_match_joint(&m, "p")->op, MSC_OP_MULTIPLY);
+        assert_int_equal(msc_match_tensor(&m, "x"), msc_graph_input(g, 0));
+        double two;
+        assert_true(msc_match_number(&two, g, msc_match_tensor(&m, "two")));
+        assert_float_equal(two, 2, 0);
+        msc_graph_destroy(g);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graph_fuse__gelu),
+        cmocka_unit_test(test_graph_fuse__hard_swish),
+        cmocka_unit_test(test_graph_fuse__bias),
+        cmocka_unit_test(test_graph_fuse__not),
+        cmocka_unit_test(test_graph_fuse__layer_norm),
+        cmocka_unit_test(test_graph_fuse__patterns),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
