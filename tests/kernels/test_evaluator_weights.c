@@ -1,0 +1,150 @@
+// Steps with several weights, each with edits of its own, through the evaluator on the `cpu` backend.
+#include "kernels/backend.h"
+#include "kernels/evaluator.h"
+#include "kernels/reference.h"
+
+#include "tests/msc_test.h"
+
+enum {
+    TIMES = 5,
+    BATCH = 2,
+    IN = 6,
+    HIDDEN = 3,
+    ROWS = 4 * HIDDEN,
+    N_OUT = TIMES * BATCH * HIDDEN
+};
+
+static struct msc_array *random_array(int64_t a, int64_t b, int64_t c, uint64_t seed) {
+    const int64_t dims[3] = {a, b, c};
+    struct msc_array *array;
+    assert_ok(msc_array_create(&array, MSC_DTYPE_F32, 3, dims));
+    for (int64_t i = 0; i < a * b * c; i++) {
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        ((float *)msc_array_data(array))[i] = (float)(seed >> 40) / (float)(1 << 23) - 1.0f;
+    }
+    return array;
+}
+
+// x -> lstm, with these weights.
+static struct msc_graph *make_graph(struct msc_array *w, struct msc_array *r) {
+    const int64_t dims[3] = {TIMES, BATCH, IN};
+    struct msc_graph *g;
+    int32_t x, joint, weights[2];
+    assert_ok(msc_graph_create(&g, "main"));
+    assert_ok(msc_graph_add_input(&x, g, "x", "x", MSC_DTYPE_F32, "", 3, dims));
+    assert_ok(msc_graph_add_weight(&weights[0], g, "w", NULL, "", w));
+    assert_ok(msc_graph_add_weight(&weights[1], g, "r", NULL, "", r));
+    const struct msc_weight_spec specs[2] = {{"weight", weights[0]}, {"recurrence", weights[1]}};
+    const struct msc_attr hidden = {"hidden_size", "3"};
+    const struct msc_joint_spec spec = {.op = MSC_OP_LSTM,
+                                        .name = "lstm",
+                                        .n_inputs = 1,
+                                        .inputs = &x,
+                                        .n_weights = 2,
+                                        .weights = specs,
+                                        .n_attrs = 1,
+                                        .attrs = &hidden};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    assert_ok(msc_graph_set_outputs(g, 1, &msc_graph_joint(g, joint)->outputs[0]));
+    assert_ok(msc_graph_finalize(g));
+    return g;
+}
+
+struct found {
+    float values[4][N_OUT]; // [trial]
+};
+
+static enum msc_status keep(void *payload, size_t trial, size_t batch,
+                            const struct msc_view values[]) {
+    struct found *f = payload;
+    (void)batch;
+    memcpy(f->values[trial], values[0].data, sizeof(f->values[trial]));
+    return MSC_OK;
+}
+
+// By the reference kernels, with weights that are rounded where the trial's bit is set.
+static void expect(float out[N_OUT], struct msc_array *weights[2], const struct msc_quant *quants,
+                   size_t trial, const struct msc_array *x) {
+    struct msc_array *rounded[2], *y;
+    for (int i = 0; i < 2; i++) {
+        if (trial >> i & 1) {
+            assert_ok(msc_fake_quantize_array(&rounded[i], weights[i], &quants[i]));
+        } else {
+            rounded[i] = msc_array_retain(weights[i]);
+        }
+    }
+    struct msc_graph *g = make_graph(rounded[0], rounded[1]);
+    int32_t wanted = msc_graph_output(g, 0);
+    assert_ok(msc_reference_run_graph(&y, g, &x, &wanted, 1));
+    memcpy(out, msc_array_data(y), N_OUT * sizeof(out[0]));
+    msc_array_release(y);
+    msc_graph_destroy(g);
+    msc_array_release(rounded[0]);
+    msc_array_release(rounded[1]);
+}
+
+// Trials that edit neither, one, the other, both: each by itself, whatever else is in the call. Equal
+// edits of different weights are different.
+static void test_kernels_evaluator_weights__edits(void **state) {
+    static const float scale = 0.25f;
+    static const int32_t zero = 0;
+    struct msc_quant quants[2];
+    struct msc_array *weights[2] = {random_array(1, ROWS, IN, 1), random_array(1, ROWS, HIDDEN, 2)};
+    struct msc_array *x = random_array(TIMES, BATCH, IN, 3);
+    struct msc_graph *g = make_graph(weights[0], weights[1]);
+    const struct msc_input_spec spec = {
+        .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 3, .dims = {TIMES, BATCH, IN}};
+    struct msc_backend_options backend_options = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_evaluator_options options = MSC_EVALUATOR_OPTIONS_INIT;
+    const struct msc_quant *edits[4][3] = {{NULL}};
+    struct msc_eval_trial trials[4] = {{.edits = NULL}};
+    struct msc_dataset *data;
+    struct msc_evaluator *ev;
+    struct found found;
+    float expected[N_OUT];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        quants[i] = (struct msc_quant){.bits = 4,
+                                       .low = -7,
+                                       .high = 7,
+                                       .axis = -1,
+                                       .n = 1,
+                                       .scales = &scale,
+                                       .zero_points = &zero};
+        msc_quant_seal(&quants[i]);
+    }
+    assert_ok(msc_dataset_create(&data, &spec, &x, 1, NULL, 1));
+    assert_ok(msc_backend_open(&options.backend, "cpu", &backend_options));
+    int32_t wanted = msc_graph_output(g, 0);
+    assert_ok(msc_evaluator_create(&ev, g, data, &wanted, 1, &options));
+    assert_int_equal(msc_evaluator_sites(ev)->n_slots, 3); // the input's comes first
+    for (size_t t = 0; t < 4; t++) {
+        for (int i = 0; i < 2; i++) {
+            edits[t][1 + i] = t >> i & 1 ? &quants[i] : NULL;
+        }
+        trials[t].edits = edits[t];
+    }
+    const struct msc_sink sink = {.batch = keep, .payload = &found};
+    assert_ok(msc_evaluator_run(ev, trials, 4, &sink, 0));
+    for (size_t t = 0; t < 4; t++) {
+        assert_int_equal(trials[t].status, MSC_OK);
+        expect(expected, weights, quants, t, x);
+        assert_memory_equal(found.values[t], expected, sizeof(expected));
+        assert_true(t == 0 || memcmp(found.values[t], found.values[t - 1], sizeof(expected)) != 0);
+    }
+    msc_evaluator_destroy(ev);
+    msc_backend_close(options.backend);
+    msc_dataset_destroy(data);
+    msc_graph_destroy(g);
+    msc_array_release(weights[0]);
+    msc_array_release(weights[1]);
+    msc_array_release(x);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_evaluator_weights__edits),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
