@@ -221,6 +221,63 @@ enum msc_status msc_dataset_create(struct msc_dataset **out, const struct msc_in
     return status;
 }
 
+static enum msc_status take_whole(struct msc_array **out, const struct msc_input_spec *spec,
+                                  const struct msc_array *array) {
+    bool fits = array && msc_array_n_dims(array) == spec->n_dims;
+    for (int i = 0; fits && i < spec->n_dims; i++) {
+        fits = spec->dims[i] < 0 || msc_array_dim(array, i) == spec->dims[i];
+    }
+    if (fits && msc_array_dtype(array) == spec->dtype) {
+        *out = msc_array_retain(array);
+        return MSC_OK;
+    }
+    if (fits && msc_dtype_is_float(msc_array_dtype(array)) && msc_dtype_is_float(spec->dtype)) {
+        return msc_array_convert(out, array, spec->dtype);
+    }
+    return msc_mismatch__fail(spec, array, spec->place ? spec->place : "dataset", NULL);
+}
+
+static enum msc_status build_whole(struct msc_dataset *dataset, const struct msc_input_spec specs[],
+                                   const struct msc_array *const arrays[], size_t n_specs) {
+    dataset->inputs = msc_alloc_zero(n_specs + 1, sizeof dataset->inputs[0]);
+    if (!dataset->inputs) {
+        return MSC_FAIL(MSC_E_NOMEM, "no memory for a dataset");
+    }
+    dataset->n_batches = 1;
+    dataset->n_samples = 1;
+    for (size_t i = 0; i < n_specs; i++) {
+        struct input *input = &dataset->inputs[dataset->n_inputs++];
+        input->is_batched = specs[i].is_batched;
+        input->name = msc_strdup(specs[i].name);
+        input->batches = msc_alloc_zero(1, sizeof input->batches[0]);
+        if (!input->name || !input->batches) {
+            return MSC_FAIL(MSC_E_NOMEM, "no memory for a dataset");
+        }
+        MSC_TRY(take_whole(&input->batches[0], &specs[i], arrays[i]));
+        if (input->is_batched && msc_array_dim(arrays[i], 0) > dataset->n_samples) {
+            dataset->n_samples = msc_array_dim(arrays[i], 0);
+        }
+    }
+    dataset->batch = dataset->n_samples;
+    return MSC_OK;
+}
+
+enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
+                                         const struct msc_input_spec specs[],
+                                         const struct msc_array *const arrays[], size_t n_specs) {
+    struct msc_dataset *dataset = msc_alloc_zero(1, sizeof *dataset);
+    if (!dataset) {
+        return MSC_FAIL(MSC_E_NOMEM, "no memory for a dataset");
+    }
+    enum msc_status status = build_whole(dataset, specs, arrays, n_specs);
+    if (status != MSC_OK) {
+        msc_dataset_destroy(dataset);
+        return status;
+    }
+    *out = dataset;
+    return MSC_OK;
+}
+
 int64_t msc_dataset_n_samples(const struct msc_dataset *dataset) {
     return dataset->n_samples;
 }

@@ -11,7 +11,8 @@
 
 static bool is_discontinuous(enum msc_op op) {
     return op == MSC_OP_EQUAL || op == MSC_OP_GREATER || op == MSC_OP_LESS || op == MSC_OP_ARGMAX ||
-           op == MSC_OP_ROUND || op == MSC_OP_FLOOR || op == MSC_OP_CEIL;
+           op == MSC_OP_ROUND || op == MSC_OP_FLOOR || op == MSC_OP_CEIL || op == MSC_OP_NONZERO ||
+           op == MSC_OP_NON_MAX_SUPPRESSION || op == MSC_OP_TOPK;
 }
 
 // Whole numbers do not change a little: only what jumps on floats counts.
@@ -143,7 +144,7 @@ static enum msc_status find_class_scores(struct msc_distill *d) {
 
 // Splits one sample of a compared tensor at the axis that kl runs along.
 static enum msc_status shape_sample(const struct msc_distill *d, const struct msc_distill_tensor *c,
-                                    size_t batch, const struct msc_value *v,
+                                    size_t batch, const struct msc_tensor *v,
                                     struct msc_distill_part *out) {
     int64_t in_batch = msc_dataset_batch_samples(d->dataset, batch);
     bool has_batch_axis = v->n_dims > 0 && v->dims[0] == in_batch;
@@ -179,7 +180,8 @@ static enum msc_status shape_samples(struct msc_distill *d, size_t index) {
     }
     for (size_t b = 0; b < n_batches; b++) {
         const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, b);
-        MSC_TRY(shape_sample(d, c, b, &plan->values[plan->wanted[index]], &c->parts[b]));
+        const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[index]);
+        MSC_TRY(shape_sample(d, c, b, t, &c->parts[b]));
         c->parts[b].first = c->n_elements;
         c->n_elements += c->parts[b].n * msc_dataset_batch_samples(d->dataset, b);
     }
@@ -206,6 +208,48 @@ static enum msc_status make_evaluator(struct msc_distill *d) {
                                 &o);
 }
 
+// Why a tensor that plans were made for cannot be compared sample by sample, or NULL.
+static const char *reason_in_plans(const struct msc_distill *d, size_t index) {
+    for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
+        const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, b);
+        const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[index]);
+        bool is_constant = t->producer == MSC_NO_ID ||
+                           msc_graph_joint(plan->graph, t->producer)->op == MSC_OP_CONSTANT;
+        if (is_constant) {
+            return "constant on this dataset";
+        }
+        if (msc_tensor_n_elements(t) < 0) {
+            return "as long as the data say";
+        }
+    }
+    return NULL;
+}
+
+// Leaves out what has no loss once the inputs are known. *n_left_out tensors are gone.
+static enum msc_status leave_out(struct msc_distill *d, size_t *n_left_out) {
+    size_t kept = 0;
+    for (size_t i = 0; i < d->n_compared; i++) {
+        const char *reason = reason_in_plans(d, i);
+        if (reason && d->options.n_tensors > 0) {
+            return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: %s is %s: it has no loss",
+                            d->compared[i].name, reason);
+        }
+        if (reason) {
+            msc_log(d->host->log, MSC_LOG_WARNING, "output %s is %s: left out of the loss",
+                    d->compared[i].name, reason);
+        } else {
+            d->compared[kept++] = d->compared[i];
+        }
+    }
+    *n_left_out = d->n_compared - kept;
+    d->n_compared = kept;
+    return kept > 0 ? MSC_OK
+                    : MSC_FAIL(MSC_E_INVALID,
+                               "graph %s has no output to compare: name a tensor before those in "
+                               "env.loss_tensors",
+                               msc_graph_name(d->host->graph));
+}
+
 static enum msc_status init(struct msc_distill *d) {
     const struct msc_distill_options *o = &d->options;
     size_t room = o->n_tensors + (size_t)msc_graph_n_outputs(d->host->graph) + 1;
@@ -215,8 +259,15 @@ static enum msc_status init(struct msc_distill *d) {
     }
     d->n_samples = msc_dataset_n_samples(d->dataset);
     MSC_TRY(o->n_tensors > 0 ? compare_named(d) : compare_outputs(d));
-    MSC_TRY(find_class_scores(d));
     MSC_TRY(make_evaluator(d));
+    size_t n_left_out = 0;
+    MSC_TRY(leave_out(d, &n_left_out));
+    MSC_TRY(find_class_scores(d));
+    if (n_left_out > 0) {
+        msc_evaluator_destroy(d->evaluator);
+        d->evaluator = NULL;
+        MSC_TRY(make_evaluator(d));
+    }
     for (size_t i = 0; i < d->n_compared; i++) {
         MSC_TRY(shape_samples(d, i));
     }

@@ -1,8 +1,9 @@
 // Binding: the graph built anew with a number for every symbol. Joints whose results become
 // constants by that (shape arithmetic) are folded into attributes of their readers, or stay as
 // `constant` joints of the same name where somebody reads them as data.
+#include "graph/bind_internal.h"
+
 #include "base/str.h"
-#include "graph/builder_internal.h"
 #include "graph/constant_internal.h"
 #include "graph/op_attrs.h"
 
@@ -10,17 +11,6 @@
 
 // Longer inputs are data, whoever reads them.
 #define MSC_BIND_MAX_ELEMENTS 4096
-
-struct bind {
-    const struct msc_graph *from;
-    struct msc_builder builder;
-    struct msc_value **values; // [n_tensors] by id in `from`
-    int64_t *symbols;          // [n_prims] by id in `from`; -1: not bound
-    // With arrays: their contents, one for each input, and [n_tensors] whether a parameter comes
-    // from the tensor. NULL without.
-    const struct msc_array *const *arrays;
-    bool *is_parameter;
-};
 
 static bool is_symbol(const struct msc_prim *p) {
     return strcmp(p->optype, "shape") == 0;
@@ -62,7 +52,8 @@ static enum msc_status fail_unknown(const struct msc_graph *g, const char *symbo
     return status;
 }
 
-static enum msc_status bind_names(struct bind *b, const struct msc_binding bindings[], size_t n) {
+static enum msc_status bind_names(struct msc_bind *b, const struct msc_binding bindings[],
+                                  size_t n) {
     for (size_t i = 0; i < n; i++) {
         int32_t prim = msc_graph_find_prim(b->from, bindings[i].symbol);
         if (prim == MSC_NO_ID || !is_symbol(b->from->prims[prim])) {
@@ -74,7 +65,7 @@ static enum msc_status bind_names(struct bind *b, const struct msc_binding bindi
     return MSC_OK;
 }
 
-static enum msc_status bind_dim(struct bind *b, const struct msc_tensor *t, int dim,
+static enum msc_status bind_dim(struct msc_bind *b, const struct msc_tensor *t, int dim,
                                 int64_t value) {
     const struct msc_graph *g = b->from;
     int32_t prim = t->prims[dim];
@@ -98,7 +89,7 @@ static enum msc_status bind_dim(struct bind *b, const struct msc_tensor *t, int 
     return MSC_OK;
 }
 
-static enum msc_status bind_inputs(struct bind *b, const struct msc_input_shape shapes[],
+static enum msc_status bind_inputs(struct msc_bind *b, const struct msc_input_shape shapes[],
                                    size_t n) {
     const struct msc_graph *g = b->from;
     if (n != (size_t)g->n_inputs) {
@@ -118,16 +109,20 @@ static enum msc_status bind_inputs(struct bind *b, const struct msc_input_shape 
     return MSC_OK;
 }
 
-static enum msc_status copy_input(struct bind *b, const struct msc_joint *j) {
+static enum msc_status copy_input(struct msc_bind *b, const struct msc_joint *j) {
     int32_t from = j->outputs[0];
     struct msc_tensor t = b->from->tensors[from]->tensor;
+    int32_t prims[MSC_MAX_DIMS];
     for (int d = 0; d < t.n_dims; d++) {
         int32_t prim = t.prims[d];
+        prims[d] = MSC_NO_ID;
         if (prim == MSC_NO_ID) {
             continue;
         }
         t.dims[d] = msc_dim_evaluate(b->from, (struct msc_dim){-1, prim}, b->symbols);
-        if (t.dims[d] < 0) {
+        if (t.dims[d] < 0 && b->keeps_symbols && is_symbol(b->from->prims[prim])) {
+            MSC_TRY(msc_graph_add_symbol(&prims[d], b->builder->graph, b->from->prims[prim]->name));
+        } else if (t.dims[d] < 0) {
             const char *name = b->from->prims[prim]->name;
             return MSC_FAIL(MSC_E_INVALID,
                             "input '%s': dimension %d, '%s', is not bound; give it a value as %s=N",
@@ -135,28 +130,34 @@ static enum msc_status copy_input(struct bind *b, const struct msc_joint *j) {
         }
     }
     int32_t tensor;
-    MSC_TRY(msc_graph_add_input(&tensor, b->builder.graph, j->name, t.alias, t.dtype, t.layout,
-                                t.n_dims, t.dims));
-    return msc_builder_activation(&b->values[from], &b->builder, t.alias, tensor);
+    MSC_TRY(msc_graph_add_symbolic_input(&tensor, b->builder->graph, j->name, t.alias, t.dtype,
+                                         t.layout, t.n_dims, t.dims, prims));
+    return msc_builder_activation(&b->values[from], b->builder, t.alias, tensor);
 }
 
 // An input that parameters come from stands there as the constant that it is this time. The input
 // itself stays, without readers.
-static enum msc_status copy_parameter(struct bind *b, const struct msc_joint *j) {
+static enum msc_status copy_parameter(struct msc_bind *b, const struct msc_joint *j) {
     int32_t from = j->outputs[0];
     for (int32_t i = 0; b->is_parameter != NULL && i < b->from->n_inputs; i++) {
         if (b->from->inputs[i] == from && b->is_parameter[from]) {
             const char *alias = b->from->tensors[from]->tensor.alias;
-            return msc_builder_constant(&b->values[from], &b->builder, alias, b->arrays[i]);
+            return msc_builder_constant(&b->values[from], b->builder, alias, b->arrays[i]);
         }
     }
     return MSC_OK;
 }
 
+// What a joint is called in the new graph; NULL when memory is short.
+static const char *joint_name(const struct msc_bind *b, const struct msc_joint *j) {
+    return b->prefix == NULL ? j->name
+                             : msc_arena_printf(&b->builder->arena, "%s%s", b->prefix, j->name);
+}
+
 // A weight, or the output of a `constant` joint when `joint` names it.
-static enum msc_status copy_weight(struct msc_value **out, struct bind *b,
+static enum msc_status copy_weight(struct msc_value **out, struct msc_bind *b,
                                    const struct msc_tensor *weight, const struct msc_joint *joint) {
-    struct msc_builder *builder = &b->builder;
+    struct msc_builder *builder = b->builder;
     const char *alias = joint == NULL ? "" : b->from->tensors[joint->outputs[0]]->tensor.alias;
     if (weight->data != NULL) {
         MSC_TRY(msc_builder_constant(out, builder, weight->name, weight->data));
@@ -166,11 +167,11 @@ static enum msc_status copy_weight(struct msc_value **out, struct bind *b,
     }
     (*out)->alias = alias;
     (*out)->layout = weight->layout;
-    (*out)->joint_name = joint == NULL ? NULL : joint->name;
-    return MSC_OK;
+    (*out)->joint_name = joint == NULL ? NULL : joint_name(b, joint);
+    return joint == NULL || (*out)->joint_name != NULL ? MSC_OK : msc_graph__no_memory(b->from);
 }
 
-static enum msc_status copy_constant(struct bind *b, const struct msc_joint *j) {
+static enum msc_status copy_constant(struct msc_bind *b, const struct msc_joint *j) {
     int32_t weight = j->operands[0];
     if (weight == MSC_NO_ID) {
         return MSC_FAIL(MSC_E_INVALID, "joint '%s' is a constant without elements", j->name);
@@ -178,13 +179,13 @@ static enum msc_status copy_constant(struct bind *b, const struct msc_joint *j) 
     if (b->values[weight] != NULL) {
         // Another joint holds this weight too; the elements are shared, the name is not.
         struct msc_value *shared = b->values[weight];
-        struct msc_value *copy = msc_arena_alloc(&b->builder.arena, sizeof(*copy));
+        struct msc_value *copy = msc_arena_alloc(&b->builder->arena, sizeof(*copy));
         if (copy == NULL) {
             return msc_graph__no_memory(b->from);
         }
         *copy = *shared;
         copy->alias = b->from->tensors[j->outputs[0]]->tensor.alias;
-        copy->joint_name = j->name;
+        copy->joint_name = joint_name(b, j);
         copy->tensor = MSC_NO_ID;
         b->values[j->outputs[0]] = copy;
         return MSC_OK;
@@ -207,9 +208,13 @@ static enum msc_status keep_layout(struct msc_graph *g, int32_t tensor, const ch
     return MSC_OK;
 }
 
-static enum msc_status copy_operator(struct bind *b, const struct msc_joint *j) {
+static enum msc_status copy_operator(struct msc_bind *b, const struct msc_joint *j) {
     struct msc_builder_copy copy;
-    MSC_TRY(msc_builder_copy_joint(&copy, &b->builder, j));
+    MSC_TRY(msc_builder_copy_joint(&copy, b->builder, j));
+    copy.joint.name = joint_name(b, j);
+    if (copy.joint.name == NULL) {
+        return msc_graph__no_memory(b->from);
+    }
     // Such a joint is there to make a constant an output.
     copy.joint.stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]);
     for (int32_t i = 0; i < j->n_operands; i++) {
@@ -226,47 +231,59 @@ static enum msc_status copy_operator(struct bind *b, const struct msc_joint *j) 
     for (int32_t i = 0; i < j->n_outputs; i++) {
         copy.aliases[i] = b->from->tensors[j->outputs[i]]->tensor.alias;
     }
-    MSC_TRY(msc_builder_add(copy.outputs, &b->builder, &copy.joint));
+    struct msc_graph *bodies[2] = {NULL, NULL};
+    if (j->op == MSC_OP_IF && !b->keeps_symbols) {
+        MSC_TRY(msc_bind__bind_bodies(bodies, b, j));
+        copy.joint.graphs =
+            bodies[0] != NULL ? (const struct msc_graph *const *)bodies : copy.joint.graphs;
+    }
+    enum msc_status status = msc_builder_add(copy.outputs, b->builder, &copy.joint);
+    msc_graph_destroy(bodies[0]);
+    msc_graph_destroy(bodies[1]);
+    MSC_TRY(status);
     for (int32_t i = 0; i < j->n_outputs; i++) {
         b->values[j->outputs[i]] = copy.outputs[i];
         if (copy.outputs[i]->tensor != MSC_NO_ID) {
-            MSC_TRY(keep_layout(b->builder.graph, copy.outputs[i]->tensor,
+            MSC_TRY(keep_layout(b->builder->graph, copy.outputs[i]->tensor,
                                 b->from->tensors[j->outputs[i]]->tensor.layout));
         }
     }
     return MSC_OK;
 }
 
-static enum msc_status copy_joints(struct bind *b) {
+enum msc_status msc_bind__copy_joint(struct msc_bind *b, const struct msc_joint *j) {
+    if (j->op == MSC_OP_INPUT) {
+        MSC_TRY(copy_input(b, j));
+        return copy_parameter(b, j);
+    }
+    if (msc_bind__is_decided(b, j)) {
+        return msc_bind__take_branch(b, j);
+    }
+    return j->op == MSC_OP_CONSTANT ? copy_constant(b, j) : copy_operator(b, j);
+}
+
+static enum msc_status copy_joints(struct msc_bind *b) {
     const struct msc_graph *g = b->from;
     for (int32_t i = 0; i < g->n_joints; i++) {
-        MSC_TRY(msc_builder_reserve(&b->builder, g->joints[i]->joint.name));
+        MSC_TRY(msc_builder_reserve(b->builder, g->joints[i]->joint.name));
     }
     for (int32_t i = 0; i < g->n_joints; i++) {
-        const struct msc_joint *j = &g->joints[i]->joint;
-        if (j->op == MSC_OP_INPUT) {
-            MSC_TRY(copy_input(b, j));
-            MSC_TRY(copy_parameter(b, j));
-        } else if (j->op == MSC_OP_CONSTANT) {
-            MSC_TRY(copy_constant(b, j));
-        } else {
-            MSC_TRY(copy_operator(b, j));
-        }
+        MSC_TRY(msc_bind__copy_joint(b, &g->joints[i]->joint));
     }
     return MSC_OK;
 }
 
-static enum msc_status set_outputs(struct bind *b) {
+static enum msc_status set_outputs(struct msc_bind *b) {
     const struct msc_graph *g = b->from;
-    int32_t *outputs = msc_arena_array(&b->builder.arena, (size_t)g->n_outputs, sizeof(*outputs));
+    int32_t *outputs = msc_arena_array(&b->builder->arena, (size_t)g->n_outputs, sizeof(*outputs));
     if (outputs == NULL) {
         return msc_graph__no_memory(g);
     }
     for (int32_t i = 0; i < g->n_outputs; i++) {
-        MSC_TRY(msc_builder_tensor(&outputs[i], &b->builder, b->values[g->outputs[i]]));
+        MSC_TRY(msc_builder_tensor(&outputs[i], b->builder, b->values[g->outputs[i]]));
     }
-    MSC_TRY(msc_graph__set_outputs(b->builder.graph, g->n_outputs, outputs));
-    return msc_graph_finalize(b->builder.graph);
+    MSC_TRY(msc_graph__set_outputs(b->builder->graph, g->n_outputs, outputs));
+    return msc_graph_finalize(b->builder->graph);
 }
 
 static enum msc_status check_bound(const struct msc_graph *g) {
@@ -284,11 +301,11 @@ static enum msc_status check_bound(const struct msc_graph *g) {
     return MSC_OK;
 }
 
-static enum msc_status start(struct bind *b) {
+static enum msc_status start(struct msc_bind *b) {
     size_t n_tensors = (size_t)b->from->n_tensors, n_prims = (size_t)b->from->n_prims;
-    MSC_TRY(msc_graph_create(&b->builder.graph, b->from->name));
-    b->values = msc_arena_array(&b->builder.arena, n_tensors, sizeof(b->values[0]));
-    b->symbols = msc_arena_array(&b->builder.arena, n_prims + 1, sizeof(b->symbols[0]));
+    MSC_TRY(msc_graph_create(&b->builder->graph, b->from->name));
+    b->values = msc_arena_array(&b->builder->arena, n_tensors, sizeof(b->values[0]));
+    b->symbols = msc_arena_array(&b->builder->arena, n_prims + 1, sizeof(b->symbols[0]));
     if (b->values == NULL || b->symbols == NULL) {
         return msc_graph__no_memory(b->from);
     }
@@ -317,10 +334,10 @@ static bool is_shaping(const struct msc_joint *j, int32_t operand) {
 
 // Marks, from the last joint to the first, what parameters are computed from, as far as that is
 // computed at once.
-static enum msc_status find_parameters(struct bind *b) {
+static enum msc_status find_parameters(struct msc_bind *b) {
     const struct msc_graph *g = b->from;
     b->is_parameter =
-        msc_arena_array(&b->builder.arena, (size_t)g->n_tensors + 1, sizeof(b->is_parameter[0]));
+        msc_arena_array(&b->builder->arena, (size_t)g->n_tensors + 1, sizeof(b->is_parameter[0]));
     if (b->is_parameter == NULL) {
         return msc_graph__no_memory(g);
     }
@@ -344,51 +361,57 @@ static enum msc_status find_parameters(struct bind *b) {
     return MSC_OK;
 }
 
-static enum msc_status build(struct bind *b) {
+static enum msc_status build(struct msc_bind *b) {
     MSC_TRY(copy_joints(b));
-    MSC_TRY(set_outputs(b));
-    return check_bound(b->builder.graph);
+    return set_outputs(b);
 }
 
-static enum msc_status finish(struct msc_graph **out, struct bind *b, enum msc_status status) {
+static enum msc_status build_bound(struct msc_bind *b) {
+    MSC_TRY(build(b));
+    return check_bound(b->builder->graph);
+}
+
+static enum msc_status finish(struct msc_graph **out, struct msc_bind *b, enum msc_status status) {
     if (status == MSC_OK) {
-        *out = b->builder.graph;
+        *out = b->builder->graph;
     } else {
-        msc_graph_destroy(b->builder.graph);
+        msc_graph_destroy(b->builder->graph);
     }
-    msc_builder_finish(&b->builder);
+    msc_builder_finish(b->builder);
     return status;
 }
 
 enum msc_status msc_graph_bind(struct msc_graph **out, const struct msc_graph *g,
                                const struct msc_binding bindings[], size_t n) {
-    struct bind b = {.from = g};
+    struct msc_builder builder = {0};
+    struct msc_bind b = {.from = g, .builder = &builder};
     enum msc_status status = start(&b);
     if (status == MSC_OK) {
         status = bind_names(&b, bindings, n);
     }
     if (status == MSC_OK) {
-        status = build(&b);
+        status = build_bound(&b);
     }
     return finish(out, &b, status);
 }
 
 enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_graph *g,
                                       const struct msc_input_shape shapes[], size_t n) {
-    struct bind b = {.from = g};
+    struct msc_builder builder = {0};
+    struct msc_bind b = {.from = g, .builder = &builder};
     enum msc_status status = start(&b);
     if (status == MSC_OK) {
         status = bind_inputs(&b, shapes, n);
     }
     if (status == MSC_OK) {
-        status = build(&b);
+        status = build_bound(&b);
     }
     return finish(out, &b, status);
 }
 
-static enum msc_status bind_arrays(struct bind *b, const struct msc_array *const arrays[],
+static enum msc_status bind_arrays(struct msc_bind *b, const struct msc_array *const arrays[],
                                    size_t n) {
-    struct msc_input_shape *shapes = msc_arena_array(&b->builder.arena, n + 1, sizeof(shapes[0]));
+    struct msc_input_shape *shapes = msc_arena_array(&b->builder->arena, n + 1, sizeof(shapes[0]));
     if (shapes == NULL) {
         return msc_graph__no_memory(b->from);
     }
@@ -402,12 +425,53 @@ static enum msc_status bind_arrays(struct bind *b, const struct msc_array *const
     return find_parameters(b);
 }
 
-enum msc_status msc_graph_bind_arrays(struct msc_graph **out, const struct msc_graph *g,
-                                      const struct msc_array *const arrays[], size_t n) {
-    struct bind b = {.from = g};
+enum msc_status msc_graph_bind_known(struct msc_graph **out, bool is_parameter[],
+                                     const struct msc_graph *g,
+                                     const struct msc_array *const arrays[], size_t n) {
+    struct msc_builder builder = {0};
+    struct msc_bind b = {.from = g, .builder = &builder};
     enum msc_status status = start(&b);
     if (status == MSC_OK) {
         status = bind_arrays(&b, arrays, n);
+    }
+    if (status == MSC_OK) {
+        status = build(&b);
+    }
+    for (size_t i = 0; status == MSC_OK && is_parameter != NULL && i < n; i++) {
+        is_parameter[i] = b.is_parameter[g->inputs[i]];
+    }
+    return finish(out, &b, status);
+}
+
+enum msc_status msc_graph_bind_arrays(struct msc_graph **out, const struct msc_graph *g,
+                                      const struct msc_array *const arrays[], size_t n) {
+    MSC_TRY(msc_graph_bind_known(out, NULL, g, arrays, n));
+    enum msc_status status = check_bound(*out);
+    if (status != MSC_OK) {
+        msc_graph_destroy(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken,
+                                        const struct msc_graph *g,
+                                        const struct msc_array *const arrays[], size_t n) {
+    struct msc_builder builder = {0};
+    struct msc_bind b = {.from = g,
+                         .builder = &builder,
+                         .arrays = arrays,
+                         .keeps_symbols = true,
+                         .takes_branches = true,
+                         .n_taken = n_taken};
+    *n_taken = 0;
+    if (n != (size_t)g->n_inputs) {
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has %d inputs, found %zu", g->name,
+                        (int)g->n_inputs, n);
+    }
+    enum msc_status status = start(&b);
+    if (status == MSC_OK) {
+        status = msc_bind__find_conditions(&b);
     }
     if (status == MSC_OK) {
         status = build(&b);

@@ -3,7 +3,7 @@
 static double dim_product(const struct msc_tensor *t, int first, int end) {
     double product = 1;
     for (int i = first; i < end; i++) {
-        product *= (double)t->dims[i];
+        product *= t->dims[i] < 0 ? 0 : (double)t->dims[i]; // its length is not known
     }
     return product;
 }
@@ -27,6 +27,7 @@ static double product_macs(const struct msc_graph *g, const struct msc_joint *j)
     }
     (void)msc_joint_attr_bool(j, "trans_a", &trans_a);
     int64_t depth = x->dims[trans_a ? x->n_dims - 2 : x->n_dims - 1];
+    depth = depth < 0 ? 0 : depth;
     return dim_product(y, 0, y->n_dims) * (double)depth;
 }
 

@@ -16,7 +16,7 @@ struct msc_product {
 };
 
 // The products of convolutions, linear layers, matrix products and recurrent layers; returns how many,
-// 0 for all else. The joint's shapes must be bound.
+// 0 for all else. A length that depends on data counts as 0.
 int msc_joint_products(struct msc_product out[2], const struct msc_graph *g,
                        const struct msc_joint *j);
 // Multiply-accumulates of all of them.

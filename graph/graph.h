@@ -184,6 +184,18 @@ enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_g
 // is still not known, since it depends on what joints compute.
 enum msc_status msc_graph_bind_arrays(struct msc_graph **out, const struct msc_graph *g,
                                       const struct msc_array *const arrays[], size_t n);
+// The same as far as it goes: lengths that depend on what joints compute stay symbols.
+// is_parameter [n], or NULL: the inputs that became constants.
+enum msc_status msc_graph_bind_known(struct msc_graph **out, bool is_parameter[],
+                                     const struct msc_graph *g,
+                                     const struct msc_array *const arrays[], size_t n);
+// A copy in which every If whose condition is known is replaced by the joints of the branch that it
+// takes, named as parts of it ("if_1/then/conv"); symbols stay. `arrays` hold what inputs are in
+// every run (NULL: they differ); only those that conditions come from become constants. *n_taken is
+// how many were replaced.
+enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken,
+                                        const struct msc_graph *g,
+                                        const struct msc_array *const arrays[], size_t n);
 // One joint as a graph of its own, which makes its outputs: operands that tell lengths are
 // constants, other activations are inputs. `arrays` [n_operands] hold the operands (NULL where
 // absent). Lengths that only computing tells stay symbols. *out is owned by the caller.

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "kernels/schedule.h"
+#include "kernels/tail.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +17,9 @@ struct msc_evaluator {
     struct msc_cache cache;
     struct msc_schedule schedule; // its arrays are kept from call to call
     int n_plans;
-    struct msc_plan **plans; // [n_plans] one for each shape that batches have
-    size_t plans_capacity, groups_capacity;
+    struct msc_plan **plans; // [n_plans] one for each signature that batches have
+    bool **is_parameter;     // [n_plans][n_inputs] inputs that are constants of the plan
+    size_t plans_capacity, parameters_capacity, groups_capacity;
     int32_t *plan_of_batch, *columns; // [n_batches]
     int32_t n_slots;
     bool is_tight;       // memory did not do for several batches at a time
@@ -26,46 +28,68 @@ struct msc_evaluator {
 
 // ---- Creation ---------------------------------------------------------------------------------
 
-static bool same_shapes(const struct msc_dataset *d, size_t a, size_t b) {
+static bool same_shape(const struct msc_array *x, const struct msc_array *y) {
+    int n = msc_array_n_dims(x);
+    return n == msc_array_n_dims(y) &&
+           memcmp(msc_array_dims(x), msc_array_dims(y), sizeof(int64_t) * (size_t)n) == 0;
+}
+
+// Does batch `b` run by a plan that was made for batch `a`? Its inputs have the same shapes, and
+// those that parameters come from hold the same.
+static bool same_signature(const struct msc_dataset *d, size_t a, size_t b,
+                           const bool is_parameter[]) {
     for (size_t i = 0; i < msc_dataset_n_inputs(d); i++) {
         const struct msc_array *x = msc_dataset_batch(d, a, i);
         const struct msc_array *y = msc_dataset_batch(d, b, i);
-        int n = msc_array_n_dims(x);
-        if (n != msc_array_n_dims(y) ||
-            memcmp(msc_array_dims(x), msc_array_dims(y), sizeof(int64_t) * (size_t)n) != 0) {
+        if (!same_shape(x, y) || (is_parameter[i] && memcmp(msc_array_data(x), msc_array_data(y),
+                                                            msc_array_n_bytes(x)) != 0)) {
             return false;
         }
     }
     return true;
 }
 
-// Joint and tensor names survive binding, ids may not: wanted tensors are found again by name.
+// Joint and tensor names survive binding, ids may not: wanted tensors are found again by name, and
+// outputs, which may be constants now, by their place.
+static enum msc_status find_wanted(const struct msc_graph *g, const struct msc_graph *bound,
+                                   int32_t wanted, int32_t *out) {
+    const char *name = msc_graph_tensor(g, wanted)->name;
+    *out = msc_graph_find_tensor(bound, name);
+    for (int32_t i = 0; *out == MSC_NO_ID && i < msc_graph_n_outputs(g); i++) {
+        *out = msc_graph_output(g, i) == wanted ? msc_graph_output(bound, i) : MSC_NO_ID;
+    }
+    return *out != MSC_NO_ID
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_UNSUPPORTED,
+                          "tensor %s is a constant for these inputs: nothing to evaluate", name);
+}
+
+static enum msc_status bind(struct msc_evaluator *ev, size_t batch, bool is_parameter[],
+                            struct msc_graph **out) {
+    size_t n = msc_dataset_n_inputs(ev->dataset);
+    const struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof(arrays[0]));
+    if (!arrays) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
+    }
+    for (size_t i = 0; i < n; i++) {
+        arrays[i] = msc_dataset_batch(ev->dataset, batch, i);
+    }
+    enum msc_status status = msc_graph_bind_known(out, is_parameter, ev->graph, arrays, n);
+    msc_free((void *)arrays);
+    return status;
+}
+
 static enum msc_status create_plan(struct msc_evaluator *ev, size_t batch, const int32_t wanted[],
-                                   size_t n_wanted, struct msc_plan **out) {
-    size_t n_inputs = msc_dataset_n_inputs(ev->dataset);
-    struct msc_input_shape *shapes = msc_alloc_zero(n_inputs + 1, sizeof(shapes[0]));
+                                   size_t n_wanted, bool is_parameter[], struct msc_plan **out) {
     int32_t *bound_wanted = msc_alloc_zero(n_wanted + 1, sizeof(bound_wanted[0]));
     struct msc_graph *bound = NULL;
     enum msc_status status = MSC_OK;
-    if (!shapes || !bound_wanted) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
-        goto out;
+    if (!bound_wanted) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
     }
-    for (size_t i = 0; i < n_inputs; i++) {
-        const struct msc_array *x = msc_dataset_batch(ev->dataset, batch, i);
-        shapes[i].n_dims = msc_array_n_dims(x);
-        memcpy(shapes[i].dims, msc_array_dims(x), sizeof(int64_t) * (size_t)shapes[i].n_dims);
-    }
-    MSC_TRY_OUT(msc_graph_bind_shapes(&bound, ev->graph, shapes, n_inputs));
+    MSC_TRY_OUT(bind(ev, batch, is_parameter, &bound));
     for (size_t i = 0; i < n_wanted; i++) {
-        const char *name = msc_graph_tensor(ev->graph, wanted[i])->name;
-        bound_wanted[i] = msc_graph_find_tensor(bound, name);
-        if (bound_wanted[i] == MSC_NO_ID) {
-            status = MSC_FAIL(MSC_E_UNSUPPORTED,
-                              "tensor %s is a constant for these input shapes: nothing to evaluate",
-                              name);
-            goto out;
-        }
+        MSC_TRY_OUT(find_wanted(ev->graph, bound, wanted[i], &bound_wanted[i]));
     }
     status = msc_plan_create(out, bound, ev->options.backend, bound_wanted, n_wanted);
     bound = NULL;
@@ -75,23 +99,28 @@ static enum msc_status create_plan(struct msc_evaluator *ev, size_t batch, const
     }
 out:
     msc_graph_destroy(bound);
-    msc_free(shapes);
     msc_free(bound_wanted);
     return status;
 }
 
-// A plan, and the group of its classes, for shapes that no earlier batch has.
+// A plan, and the group of its classes, for a signature that no earlier batch has.
 static enum msc_status add_plan(struct msc_evaluator *ev, size_t batch, const int32_t wanted[],
                                 size_t n_wanted) {
     struct msc_schedule *s = &ev->schedule;
     size_t n = (size_t)ev->n_plans + 1;
     MSC_TRY(msc_grow(&ev->plans, &ev->plans_capacity, n, sizeof(ev->plans[0])));
+    MSC_TRY(msc_grow(&ev->is_parameter, &ev->parameters_capacity, n, sizeof(ev->is_parameter[0])));
     MSC_TRY(msc_grow(&s->groups, &ev->groups_capacity, n, sizeof(s->groups[0])));
     struct msc_group *g = &s->groups[ev->n_plans];
     *g = (struct msc_group){.columns = ev->columns};
     ev->plans[ev->n_plans] = NULL;
+    ev->is_parameter[ev->n_plans] =
+        msc_alloc_zero(msc_dataset_n_inputs(ev->dataset) + 1, sizeof(bool));
     s->n_groups = ++ev->n_plans;
-    MSC_TRY(create_plan(ev, batch, wanted, n_wanted, &ev->plans[n - 1]));
+    if (!ev->is_parameter[n - 1]) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
+    }
+    MSC_TRY(create_plan(ev, batch, wanted, n_wanted, ev->is_parameter[n - 1], &ev->plans[n - 1]));
     return msc_classes_init(&g->classes, ev->plans[n - 1]);
 }
 
@@ -106,7 +135,8 @@ static enum msc_status create_plans(struct msc_evaluator *ev, const int32_t want
     for (size_t b = 0; b < n_batches; b++) {
         int p = 0;
         while (p < ev->n_plans &&
-               !same_shapes(ev->dataset, (size_t)ev->schedule.groups[p].batches[0], b)) {
+               !same_signature(ev->dataset, (size_t)ev->schedule.groups[p].batches[0], b,
+                               ev->is_parameter[p])) {
             p++;
         }
         if (p == ev->n_plans) {
@@ -178,7 +208,9 @@ void msc_evaluator_destroy(struct msc_evaluator *ev) {
         msc_free(g->nodes);
         msc_free(g->targets);
         msc_plan_destroy(ev->plans[i]);
+        msc_free(ev->is_parameter[i]);
     }
+    msc_free(ev->is_parameter);
     msc_free(s->groups);
     msc_free(ev->plans);
     msc_free(ev->plan_of_batch);
@@ -199,20 +231,15 @@ void msc_evaluator_destroy(struct msc_evaluator *ev) {
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// The value of the plan behind target i of a trial: wanted ones, then those of slots.
-static int32_t target_value(const struct msc_plan *plan, int32_t i) {
-    return i < plan->n_wanted ? plan->wanted[i] : plan->slot_values[i - plan->n_wanted];
-}
-
 // What the targets need of the plan: backwards over its steps.
-static enum msc_status count_asked(struct msc_group *g, int32_t n_targets) {
+static enum msc_status count_asked(const struct msc_schedule *s, struct msc_group *g) {
     const struct msc_plan *plan = g->classes.plan;
     bool *is_needed = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(bool));
     if (!is_needed) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
     }
-    for (int32_t i = 0; i < n_targets; i++) {
-        int32_t value = target_value(plan, i);
+    for (int32_t i = 0; i < s->n_targets; i++) {
+        int32_t value = msc_schedule_target(s, plan, i);
         is_needed[value == MSC_NO_ID ? plan->n_values : value] = true;
     }
     g->n_steps_asked = 0;
@@ -237,14 +264,14 @@ static enum msc_status count_asked(struct msc_group *g, int32_t n_targets) {
 static enum msc_status classify(struct msc_schedule *s, struct msc_group *g) {
     const struct msc_plan *plan = g->classes.plan;
     msc_classes_clear(&g->classes);
-    MSC_TRY(count_asked(g, s->n_targets));
+    MSC_TRY(count_asked(s, g));
     MSC_TRY(msc_grow(&g->targets, &g->targets_capacity, s->n_trials * (size_t)s->n_targets + 1,
                      sizeof(g->targets[0])));
     for (size_t t = 0; t < s->n_trials; t++) {
         struct msc_class_ref *targets = &g->targets[t * (size_t)s->n_targets];
         MSC_TRY(msc_classes_add_trial(&g->classes, s->trials[t].edits, s->trials[t].noise_seed));
         for (int32_t i = 0; i < s->n_targets; i++) {
-            int32_t value = target_value(plan, i);
+            int32_t value = msc_schedule_target(s, plan, i);
             targets[i] = value == MSC_NO_ID ? (struct msc_class_ref){MSC_NO_ID, 0}
                                             : g->classes.values[value];
         }
@@ -282,16 +309,36 @@ static int32_t choose_window(const struct msc_evaluator *ev, size_t n) {
     return ev->is_tight ? 1 : (int32_t)((enough + n - 1) / n);
 }
 
+// The most values that a plan hands over together.
+static int32_t most_handed(const struct msc_evaluator *ev) {
+    int32_t most = 0;
+    for (int i = 0; i < ev->n_plans; i++) {
+        most = ev->plans[i]->n_handed > most ? ev->plans[i]->n_handed : most;
+    }
+    return most;
+}
+
+static bool needs_tail(const struct msc_evaluator *ev, const struct msc_sink *sink) {
+    for (int i = 0; i < ev->n_plans; i++) {
+        if (msc_tail_is_asked(ev->plans[i], sink)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_trial trials[],
                                     size_t n, const struct msc_sink *sink, unsigned flags,
                                     bool is_last_attempt) {
     struct msc_schedule *s = &ev->schedule;
+    struct msc_tail tail = {.evaluator = ev, .trials = trials, .sink = sink};
+    const struct msc_sink with_tail = msc_tail_sink(&tail);
     s->is_last_attempt = is_last_attempt;
     s->is_fresh = (flags & MSC_EVAL_FRESH) != 0;
     s->trials = trials;
     s->n_trials = n;
-    s->sink = sink;
-    s->n_wanted = ev->plans[0]->n_wanted;
+    s->sink = needs_tail(ev, sink) ? &with_tail : sink;
+    s->n_wanted = most_handed(ev);
     s->n_targets = s->n_wanted + (sink->slot ? ev->n_slots : 0);
     for (int i = 0; i < s->n_groups; i++) {
         MSC_TRY(classify(s, &s->groups[i]));

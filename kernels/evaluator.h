@@ -52,8 +52,8 @@ struct msc_eval_trial {
 
 // Called from the evaluator's threads. Calls for different (trial, batch) may overlap.
 struct msc_sink {
-    // Optional: values of the wanted tensors for one batch, plain, in host memory, borrowed for the call. A
-    // failure fails the trial.
+    // Optional: values of the wanted tensors for one batch, plain, in host memory, borrowed for the
+    // call. Those whose lengths depend on data come in the shapes they have. A failure fails the trial.
     enum msc_status (*batch)(void *payload, size_t trial, size_t batch,
                              const struct msc_view values[]);
     // Optional: the value that a slot of an activation reads, before quantisation, in the plan's
@@ -74,7 +74,8 @@ enum {
 };
 
 // `graph` and `dataset` are borrowed until the evaluator is destroyed; `wanted` are tensor ids of
-// the graph. Batches of different shapes get a plan each. *out is owned by the caller.
+// the graph. Batches get a plan for each signature: the shapes of inputs, and what those hold that
+// parameters come from (a Reshape's shape). *out is owned by the caller.
 enum msc_status msc_evaluator_create(struct msc_evaluator **out, const struct msc_graph *graph,
                                      const struct msc_dataset *dataset, const int32_t wanted[],
                                      size_t n_wanted, const struct msc_evaluator_options *options);

@@ -1,4 +1,4 @@
-#include "kernels/plan.h"
+#include "kernels/plan_internal.h"
 
 #include "base/alloc.h"
 #include "graph/cost.h"
@@ -17,7 +17,8 @@ struct planner {
     struct msc_arena *arena;  // the plan's
     struct msc_arena scratch; // until planning ends
     bool *is_kept;            // [n_tensors] read by slots or sinks
-    bool *is_planned;         // [n_joints] in a step already
+    bool *is_planned;         // [n_joints] in a step already, or in the tail
+    bool *in_tail;            // [n_joints]; the plan's
     int32_t (*value_of)[2];   // [n_tensors][layout] value id or MSC_NO_ID
     int32_t **members;        // [n_joints] joints of the step that this joint ends
     int32_t *n_members;       // [n_joints]
@@ -36,6 +37,41 @@ static int32_t constant_weight(const struct msc_graph *g, int32_t tensor) {
     }
     const struct msc_joint *producer = msc_graph_joint(g, t->producer);
     return producer->op == MSC_OP_CONSTANT ? producer->weights[0].tensor : MSC_NO_ID;
+}
+
+// ---- The tail ---------------------------------------------------------------------------------
+
+static bool is_in_tail(const struct planner *p, const struct msc_joint *j) {
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        if (msc_tensor_n_elements(msc_graph_tensor(p->graph, j->outputs[i])) <= 0) {
+            return true;
+        }
+    }
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        if (j->operands[i] == MSC_NO_ID || constant_weight(p->graph, j->operands[i]) != MSC_NO_ID) {
+            continue;
+        }
+        const struct msc_tensor *t = msc_graph_tensor(p->graph, j->operands[i]);
+        if (msc_tensor_n_elements(t) <= 0 || p->in_tail[t->producer]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void find_tail(struct planner *p) {
+    for (int32_t i = 0; i < msc_graph_n_joints(p->graph); i++) {
+        const struct msc_joint *j = msc_graph_joint(p->graph, i);
+        p->in_tail[i] = !is_source(j) && is_in_tail(p, j);
+        p->is_planned[i] = p->in_tail[i];
+    }
+}
+
+// Is there a value of it that steps make, or an input with elements?
+static bool is_made(const struct planner *p, int32_t tensor) {
+    const struct msc_tensor *t = msc_graph_tensor(p->graph, tensor);
+    return constant_weight(p->graph, tensor) == MSC_NO_ID && !p->in_tail[t->producer] &&
+           msc_tensor_n_elements(t) > 0;
 }
 
 // ---- Grouping ---------------------------------------------------------------------------------
@@ -305,7 +341,7 @@ static enum msc_status plan_group(struct planner *p, const int32_t members[], in
     struct msc_step_layouts layouts = {.is_alias = false};
     enum msc_layout coming[MSC_STEP_MAX_INPUTS];
     int32_t inputs[MSC_STEP_MAX_INPUTS];
-    struct msc_step *s;
+    struct msc_step *s = NULL;
     MSC_TRY(gather_step(p, members, n, &g));
     const struct msc_joint *last = msc_graph_joint(p->graph, members[n - 1]);
     struct msc_step asked = {.kind = MSC_STEP_RUN,
@@ -349,7 +385,6 @@ static enum msc_status plan_group(struct planner *p, const int32_t members[], in
     return MSC_OK;
 }
 
-// A constant that a sink or graph output wants is no step's output: it has no value here.
 static enum msc_status plan_inputs(struct planner *p) {
     for (int32_t i = 0; i < msc_graph_n_inputs(p->graph); i++) {
         int32_t value;
@@ -360,70 +395,57 @@ static enum msc_status plan_inputs(struct planner *p) {
     return MSC_OK;
 }
 
-static enum msc_status plan_wanted(struct planner *p, const int32_t wanted[], size_t n) {
-    p->plan->wanted = msc_arena_array(p->arena, n + 1, sizeof(int32_t));
-    if (!p->plan->wanted) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+static enum msc_status hand_over(struct planner *p, int32_t tensor) {
+    struct msc_plan *plan = p->plan;
+    int32_t value = MSC_NO_ID;
+    if (is_made(p, tensor)) {
+        MSC_TRY(value_in(p, tensor, MSC_LAYOUT_PLAIN, &value));
     }
-    for (size_t i = 0; i < n; i++) {
-        const struct msc_tensor *t = msc_graph_tensor(p->graph, wanted[i]);
-        if (constant_weight(p->graph, wanted[i]) != MSC_NO_ID) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED, "tensor %s is a constant: nothing to evaluate",
-                            t->name);
-        }
-        MSC_TRY(value_in(p, wanted[i], MSC_LAYOUT_PLAIN, &p->plan->wanted[i]));
-    }
-    p->plan->n_wanted = (int32_t)n;
+    plan->handed[plan->n_handed++] = value;
     return MSC_OK;
 }
 
-// ---- Hashes -----------------------------------------------------------------------------------
-
-static struct msc_hash hash_value(struct msc_hash h, const struct msc_value *v) {
-    h = msc_hash_add_u64(h,
-                         (uint64_t)v->dtype << 16 | (uint64_t)v->layout << 8 | (uint64_t)v->n_dims);
-    return msc_hash_add_bytes(h, v->dims, sizeof(v->dims[0]) * (size_t)v->n_dims);
+// What the tail reads of what steps make; inputs are there without them.
+static enum msc_status plan_tail(struct planner *p) {
+    bool *is_read =
+        msc_arena_array(&p->scratch, (size_t)msc_graph_n_tensors(p->graph) + 1, sizeof(is_read[0]));
+    if (!is_read) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+    }
+    for (int32_t i = 0; i < msc_graph_n_joints(p->graph); i++) {
+        const struct msc_joint *j = msc_graph_joint(p->graph, i);
+        for (int32_t k = 0; p->in_tail[i] && k < j->n_operands; k++) {
+            int32_t tensor = j->operands[k];
+            if (tensor == MSC_NO_ID || is_read[tensor] || !is_made(p, tensor) ||
+                is_source(msc_graph_joint(p->graph, msc_graph_producer(p->graph, tensor)))) {
+                continue;
+            }
+            is_read[tensor] = true;
+            MSC_TRY(hand_over(p, tensor));
+        }
+    }
+    return MSC_OK;
 }
 
-static struct msc_hash hash_joint(const struct planner *p, struct msc_hash h,
-                                  const struct msc_step_joint *j) {
-    h = msc_hash_add_text(h, msc_op_info(j->joint->op)->name);
-    for (int32_t i = 0; i < j->joint->n_attrs; i++) {
-        h = msc_hash_add_text(h, j->joint->attrs[i].key);
-        h = msc_hash_add_text(h, j->joint->attrs[i].value);
+static enum msc_status plan_handed(struct planner *p, const int32_t wanted[], size_t n) {
+    struct msc_plan *plan = p->plan;
+    size_t room = n + (size_t)msc_graph_n_tensors(p->graph) + 1;
+    int32_t *tensors = msc_arena_array(p->arena, n + 1, sizeof(int32_t));
+    plan->handed = msc_arena_array(p->arena, room, sizeof(int32_t));
+    if (!tensors || !plan->handed) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
     }
-    for (int32_t i = 0; i < j->joint->n_graphs; i++) {
-        h = msc_hash_combine(h, msc_graph_hash(j->joint->graphs[i]));
-        h = msc_hash_combine(h, msc_graph_weights_hash(j->joint->graphs[i]));
+    for (size_t i = 0; i < n; i++) {
+        tensors[i] = wanted[i];
+        MSC_TRY(hand_over(p, wanted[i]));
+        plan->wants_rest = plan->wants_rest || plan->handed[i] == MSC_NO_ID;
     }
-    for (int32_t i = 0; i < j->n_operands; i++) {
-        h = msc_hash_add_u64(h, (uint64_t)j->operands[i].kind);
-        if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {
-            const struct msc_tensor *w = msc_graph_tensor(p->graph, j->operands[i].index);
-            h = msc_hash_add_text(h, w->layout);
-            h = msc_hash_combine(h, msc_array_hash(w->data));
-        } else {
-            h = msc_hash_add_u64(h, (uint64_t)(uint32_t)j->operands[i].index);
-        }
+    for (int32_t i = 0; i < plan->sites.n_slots; i++) {
+        plan->has_tail_slots = plan->has_tail_slots || p->in_tail[plan->sites.slots[i].joint];
     }
-    return h;
-}
-
-static void hash_steps(struct planner *p) {
-    for (int32_t i = 0; i < p->plan->n_steps; i++) {
-        struct msc_step *s = &p->plan->steps[i];
-        struct msc_hash h = msc_hash_bytes(&s->kind, sizeof(s->kind));
-        for (int32_t k = 0; k < s->n_inputs; k++) {
-            h = hash_value(h, &p->plan->values[s->inputs[k]]);
-        }
-        for (int32_t k = 0; k < s->n_outputs; k++) {
-            h = hash_value(h, &p->plan->values[s->outputs[k]]);
-        }
-        for (int32_t k = 0; k < s->n_joints; k++) {
-            h = hash_joint(p, h, &s->joints[k]);
-        }
-        s->hash = h;
-    }
+    plan->n_wanted = (int32_t)n;
+    plan->wanted_tensors = tensors;
+    return plan->wants_rest || plan->has_tail_slots ? plan_tail(p) : MSC_OK;
 }
 
 // ---- Creation ---------------------------------------------------------------------------------
@@ -439,8 +461,10 @@ static enum msc_status planner_init(struct planner *p, const int32_t wanted[], s
     p->members = msc_arena_array(&p->scratch, n_joints + 1, sizeof(p->members[0]));
     p->n_members = msc_arena_array(&p->scratch, n_joints + 1, sizeof(int32_t));
     p->plan->slot_values = msc_arena_array(p->arena, n_slots + 1, sizeof(int32_t));
-    if (!p->is_kept || !p->is_planned || !p->value_of || !p->members || !p->n_members ||
-        !p->plan->slot_values) {
+    p->in_tail = msc_arena_array(p->arena, n_joints + 1, sizeof(bool));
+    p->plan->in_tail = p->in_tail;
+    if (!p->is_kept || !p->is_planned || !p->in_tail || !p->value_of || !p->members ||
+        !p->n_members || !p->plan->slot_values) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
     }
     memset(p->value_of, 0xff, n_tensors * sizeof(p->value_of[0]));
@@ -454,8 +478,20 @@ static enum msc_status planner_init(struct planner *p, const int32_t wanted[], s
     return MSC_OK;
 }
 
+static enum msc_status check_inputs(const struct msc_graph *g) {
+    for (int32_t i = 0; i < msc_graph_n_inputs(g); i++) {
+        if (msc_tensor_n_elements(msc_graph_tensor(g, msc_graph_input(g, i))) < 0) {
+            return MSC_FAIL(MSC_E_INVALID, "graph %s has symbolic dims: bind them before planning",
+                            msc_graph_name(g));
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status make_plan(struct planner *p, const int32_t wanted[], size_t n_wanted) {
     MSC_TRY(planner_init(p, wanted, n_wanted));
+    MSC_TRY(check_inputs(p->graph));
+    find_tail(p);
     MSC_TRY(group_joints(p));
     MSC_TRY(plan_inputs(p));
     for (int32_t i = 0; i < msc_graph_n_joints(p->graph); i++) {
@@ -463,8 +499,8 @@ static enum msc_status make_plan(struct planner *p, const int32_t wanted[], size
             MSC_TRY(plan_group(p, p->members[i], p->n_members[i]));
         }
     }
-    MSC_TRY(plan_wanted(p, wanted, n_wanted));
-    hash_steps(p);
+    MSC_TRY(plan_handed(p, wanted, n_wanted));
+    msc_plan__hash_steps(p->plan);
     for (int32_t i = 0; i < p->plan->n_steps; i++) {
         if (p->plan->steps[i].kind != MSC_STEP_ALIAS) {
             MSC_TRY(p->backend->def->prepare(p->backend, p->plan, &p->plan->steps[i]));
@@ -490,11 +526,7 @@ enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
     plan->storage = arena;
     p.plan = plan;
     p.arena = arena;
-    enum msc_status status =
-        msc_graph_is_bound(graph)
-            ? make_plan(&p, wanted, n_wanted)
-            : MSC_FAIL(MSC_E_INVALID, "graph %s has symbolic dims: bind them before planning",
-                       msc_graph_name(graph));
+    enum msc_status status = make_plan(&p, wanted, n_wanted);
     msc_arena_finish(&p.scratch);
     if (status != MSC_OK) {
         msc_plan_destroy(plan);

@@ -1,4 +1,4 @@
-// A plan: how a bound graph runs on a backend, made once for each input-shape signature and never
+// A plan: how a bound graph runs on a backend, made once for each signature of inputs and never
 // changed by a trial.
 //
 // Joints are grouped into steps: an anchor (convolution, linear layer, pooling, …) with the
@@ -8,6 +8,10 @@
 // plain value) it holds an alias step.
 //
 //     values:  x(plain) --reorder--> x(last) --conv+relu--> y(last) --conv--> ...
+//
+// Lengths that depend on what joints compute (behind a NonZero, say) end the planned region: such
+// joints, and those that read them, are the plan's tail, which is run joint by joint once the steps
+// are done (kernels/tail.h). So is what has no elements.
 //
 // Quantising is not in the plan: an input of a step with a slot is quantised when a trial has an
 // edit there (kernels/evaluator.h).
@@ -88,12 +92,19 @@ struct msc_plan {
     int32_t n_steps;
     struct msc_step *steps; // topological order
     int32_t n_wanted;
-    int32_t *wanted;      // value ids of the tensors asked for, plain, in the order asked
+    const int32_t *wanted_tensors; // [n_wanted] those asked for, in the order asked
+    // What steps hand over: plain values of the tensors asked for (MSC_NO_ID: a constant, or the
+    // tail's), then of those that the tail reads.
+    int32_t n_handed;
+    int32_t *handed;      // [n_handed]
+    const bool *in_tail;  // [n_joints]
+    bool wants_rest;      // something wanted is not handed over
+    bool has_tail_slots;  // slots of the graph that the tail reads
     int32_t *slot_values; // [sites.n_slots] value read by an activation slot, MSC_NO_ID for weights
     void *storage;
 };
 
-// Takes ownership of `graph` (also on failure). `wanted` are tensor ids that sinks will read, made
+// Takes ownership of `graph` (also on failure), whose inputs are bound. `wanted` are tensor ids that sinks will read, made
 // available in plain layout. *out is owned by the caller.
 enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
                                 struct msc_backend *backend, const int32_t wanted[],

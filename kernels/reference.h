@@ -41,6 +41,24 @@ typedef enum msc_status (*msc_reference_fn)(const struct msc_reference_call *cal
 // NULL when the operator has no kernel (sources: input, constant).
 msc_reference_fn msc_reference_find(enum msc_op op);
 
+// A run over a part of a graph.
+struct msc_reference_run {
+    const struct msc_graph *graph;
+    // Tensors that are there already, borrowed; nothing is run for them. Constants always are.
+    size_t n_given;
+    const int32_t *given;
+    const struct msc_array *const *arrays;
+    size_t n_wanted;
+    const int32_t *wanted; // tensor ids
+    // Optional: what operand `operand` of a joint reads in place of `array`; *out is the run's, one
+    // reference.
+    enum msc_status (*read)(void *payload, struct msc_array **out, const struct msc_joint *joint,
+                            int32_t operand, const struct msc_array *array);
+    void *payload;
+};
+// out[i] [n_wanted] are owned by the caller. Lengths that are symbols follow from what is given.
+enum msc_status msc_reference_run_part(struct msc_array *out[], const struct msc_reference_run *run);
+
 // Runs a whole graph, for tests, constant folding and the baseline check. Lengths that are symbols
 // follow from the inputs, joint by joint. `inputs` [n_inputs] are borrowed; every tensor in `wanted` (ids, [n]) is returned in out [n],
 // each owned by the caller.

@@ -7,14 +7,18 @@
 // The state of one run over a graph.
 struct run {
     const struct msc_graph *g;
+    const struct msc_reference_run *asked;
     struct msc_array **arrays; // [n_tensors], one reference each; NULL when not there (any more)
     int32_t *uses;             // [n_tensors] reads still to come; wanted tensors count one more
     bool *is_needed;           // [n_joints]
+    bool *is_given;            // [n_tensors]
     struct msc_view *views;    // [most operands and outputs of a joint]
+    struct msc_array **read;   // the same number: what the joint at hand reads, a reference each
 };
 
-static enum msc_status run_init(struct run *r, const struct msc_graph *g) {
-    *r = (struct run){.g = g};
+static enum msc_status run_init(struct run *r, const struct msc_reference_run *asked) {
+    const struct msc_graph *g = asked->graph;
+    *r = (struct run){.g = g, .asked = asked};
     size_t n_views = 1;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         const struct msc_joint *j = msc_graph_joint(g, i);
@@ -25,8 +29,10 @@ static enum msc_status run_init(struct run *r, const struct msc_graph *g) {
     r->arrays = msc_alloc_zero(n_tensors, sizeof(*r->arrays));
     r->uses = msc_alloc_zero(n_tensors, sizeof(*r->uses));
     r->is_needed = msc_alloc_zero((size_t)msc_graph_n_joints(g) + 1, sizeof(*r->is_needed));
+    r->is_given = msc_alloc_zero(n_tensors, sizeof(*r->is_given));
     r->views = msc_alloc_zero(n_views, sizeof(*r->views));
-    if (!r->arrays || !r->uses || !r->is_needed || !r->views) {
+    r->read = msc_alloc_zero(n_views, sizeof(*r->read));
+    if (!r->arrays || !r->uses || !r->is_needed || !r->is_given || !r->views || !r->read) {
         return MSC_FAIL(MSC_E_NOMEM, "graph %s: out of memory", msc_graph_name(g));
     }
     return MSC_OK;
@@ -39,28 +45,32 @@ static void run_finish(struct run *r) {
     msc_free(r->arrays);
     msc_free(r->uses);
     msc_free(r->is_needed);
+    msc_free(r->is_given);
     msc_free(r->views);
+    msc_free(r->read);
+}
+
+static void need(struct run *r, int32_t tensor) {
+    const struct msc_tensor *t = msc_graph_tensor(r->g, tensor);
+    r->uses[tensor]++;
+    if (t->producer != MSC_NO_ID && !r->is_given[tensor]) {
+        r->is_needed[t->producer] = true;
+    }
 }
 
 // Marks what the wanted tensors depend on, backwards, and counts who reads what.
-static void find_needed(struct run *r, const int32_t wanted[], size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const struct msc_tensor *t = msc_graph_tensor(r->g, wanted[i]);
-        r->uses[wanted[i]]++;
-        if (t->producer != MSC_NO_ID) {
-            r->is_needed[t->producer] = true;
-        }
+static void find_needed(struct run *r) {
+    for (size_t i = 0; i < r->asked->n_given; i++) {
+        r->is_given[r->asked->given[i]] = true;
+    }
+    for (size_t i = 0; i < r->asked->n_wanted; i++) {
+        need(r, r->asked->wanted[i]);
     }
     for (int32_t i = msc_graph_n_joints(r->g) - 1; i >= 0; i--) {
         const struct msc_joint *j = msc_graph_joint(r->g, i);
         for (int32_t k = 0; r->is_needed[i] && k < j->n_operands; k++) {
-            if (j->operands[k] == MSC_NO_ID) {
-                continue;
-            }
-            const struct msc_tensor *t = msc_graph_tensor(r->g, j->operands[k]);
-            r->uses[j->operands[k]]++;
-            if (t->producer != MSC_NO_ID) {
-                r->is_needed[t->producer] = true;
+            if (j->operands[k] != MSC_NO_ID) {
+                need(r, j->operands[k]);
             }
         }
     }
@@ -128,6 +138,8 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
             is_late = true;
             continue;
         }
+        msc_array_release(r->arrays[of->outputs[i]]);
+        r->arrays[of->outputs[i]] = NULL;
         MSC_TRY(msc_array_create(&r->arrays[of->outputs[i]], t->dtype, t->n_dims, t->dims));
         outputs[i] = msc_view_of_array(r->arrays[of->outputs[i]]);
     }
@@ -148,14 +160,8 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
 // operands of it any more.
 static enum msc_status run_isolated(struct run *r, const struct msc_joint *j) {
     struct msc_graph *g = NULL;
-    const struct msc_array **arrays = msc_alloc_zero((size_t)j->n_operands + 1, sizeof(*arrays));
-    if (!arrays) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", j->name);
-    }
-    for (int32_t i = 0; i < j->n_operands; i++) {
-        arrays[i] = j->operands[i] == MSC_NO_ID ? NULL : r->arrays[j->operands[i]];
-    }
-    enum msc_status status = msc_graph_isolate(&g, r->g, j->id, arrays);
+    enum msc_status status =
+        msc_graph_isolate(&g, r->g, j->id, (const struct msc_array *const *)r->read);
     if (status == MSC_OK) {
         const struct msc_joint *alone = msc_graph_joint(g, msc_graph_find_joint(g, j->name));
         for (int32_t i = 0; i < j->n_operands && i < alone->n_operands; i++) {
@@ -166,21 +172,41 @@ static enum msc_status run_isolated(struct run *r, const struct msc_joint *j) {
         status = call_kernel(r, j, g, alone);
     }
     msc_graph_destroy(g);
-    msc_free(arrays);
     return status;
 }
 
+static enum msc_status read_operand(struct run *r, const struct msc_joint *j, int32_t i) {
+    int32_t tensor = j->operands[i];
+    r->views[i] = (struct msc_view){.dtype = MSC_DTYPE_NONE};
+    if (tensor == MSC_NO_ID) {
+        return MSC_OK;
+    }
+    if (r->asked->read) {
+        MSC_TRY(r->asked->read(r->asked->payload, &r->read[i], j, i, r->arrays[tensor]));
+    } else {
+        r->read[i] = msc_array_retain(r->arrays[tensor]);
+    }
+    r->views[i] = msc_view_of_array(r->read[i]);
+    return MSC_OK;
+}
+
 static enum msc_status run_joint(struct run *r, const struct msc_joint *j) {
+    enum msc_status status = MSC_OK;
     bool is_bound = true;
-    for (int32_t i = 0; i < j->n_operands; i++) {
-        int32_t tensor = j->operands[i];
-        r->views[i] = tensor == MSC_NO_ID ? (struct msc_view){.dtype = MSC_DTYPE_NONE}
-                                          : msc_view_of_array(r->arrays[tensor]);
+    for (int32_t i = 0; status == MSC_OK && i < j->n_operands; i++) {
+        status = read_operand(r, j, i);
     }
     for (int32_t i = 0; i < j->n_outputs; i++) {
         is_bound = is_bound && msc_tensor_n_elements(msc_graph_tensor(r->g, j->outputs[i])) >= 0;
     }
-    return is_bound ? call_kernel(r, j, r->g, j) : run_isolated(r, j);
+    if (status == MSC_OK) {
+        status = is_bound ? call_kernel(r, j, r->g, j) : run_isolated(r, j);
+    }
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        msc_array_release(r->read[i]);
+        r->read[i] = NULL;
+    }
+    return status;
 }
 
 // Runs or, for sources, looks up one joint; then lets go of what nobody reads any more.
@@ -202,37 +228,64 @@ static enum msc_status step(struct run *r, const struct msc_joint *j) {
     return MSC_OK;
 }
 
-enum msc_status msc_reference_run_graph(struct msc_array *out[], const struct msc_graph *g,
-                                        const struct msc_array *const inputs[],
-                                        const int32_t wanted[], size_t n) {
+// What is there before anything is run.
+static enum msc_status take_given(struct run *r) {
+    for (int32_t i = 0; i < msc_graph_n_tensors(r->g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(r->g, i);
+        if (t->data && r->uses[i] > 0) {
+            r->arrays[i] = msc_array_retain(t->data);
+        }
+    }
+    for (size_t i = 0; i < r->asked->n_given; i++) {
+        int32_t tensor = r->asked->given[i];
+        if (r->uses[tensor] > 0 && !r->arrays[tensor]) {
+            MSC_TRY(check_input(msc_graph_tensor(r->g, tensor), r->asked->arrays[i]));
+            r->arrays[tensor] = msc_array_retain(r->asked->arrays[i]);
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_reference_run_part(struct msc_array *out[],
+                                       const struct msc_reference_run *run) {
     struct run r = {0};
     enum msc_status status;
-    memset(out, 0, n * sizeof(*out));
-    MSC_TRY_OUT(run_init(&r, g));
-    find_needed(&r, wanted, n);
-    for (int32_t i = 0; i < msc_graph_n_inputs(g); i++) {
-        int32_t tensor = msc_graph_input(g, i);
-        if (r.uses[tensor] > 0) {
-            MSC_TRY_OUT(check_input(msc_graph_tensor(g, tensor), inputs[i]));
-            r.arrays[tensor] = msc_array_retain(inputs[i]);
-        }
-    }
-    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
-        const struct msc_tensor *t = msc_graph_tensor(g, i);
-        if (t->data && r.uses[i] > 0) {
-            r.arrays[i] = msc_array_retain(t->data);
-        }
-    }
-    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+    memset(out, 0, run->n_wanted * sizeof(*out));
+    MSC_TRY_OUT(run_init(&r, run));
+    find_needed(&r);
+    MSC_TRY_OUT(take_given(&r));
+    for (int32_t i = 0; i < msc_graph_n_joints(run->graph); i++) {
         if (r.is_needed[i]) {
-            MSC_TRY_OUT(step(&r, msc_graph_joint(g, i)));
+            MSC_TRY_OUT(step(&r, msc_graph_joint(run->graph, i)));
         }
     }
-    for (size_t i = 0; i < n; i++) {
-        out[i] = msc_array_retain(r.arrays[wanted[i]]);
+    for (size_t i = 0; i < run->n_wanted; i++) {
+        out[i] = msc_array_retain(r.arrays[run->wanted[i]]);
     }
     status = MSC_OK;
 out:
     run_finish(&r);
+    return status;
+}
+
+enum msc_status msc_reference_run_graph(struct msc_array *out[], const struct msc_graph *g,
+                                        const struct msc_array *const inputs[],
+                                        const int32_t wanted[], size_t n) {
+    struct msc_reference_run run = {.graph = g,
+                                    .n_given = (size_t)msc_graph_n_inputs(g),
+                                    .arrays = inputs,
+                                    .n_wanted = n,
+                                    .wanted = wanted};
+    int32_t *given = msc_alloc_zero(run.n_given + 1, sizeof(given[0]));
+    if (!given) {
+        memset(out, 0, n * sizeof(*out));
+        return MSC_FAIL(MSC_E_NOMEM, "graph %s: out of memory", msc_graph_name(g));
+    }
+    for (size_t i = 0; i < run.n_given; i++) {
+        given[i] = msc_graph_input(g, (int32_t)i);
+    }
+    run.given = given;
+    enum msc_status status = msc_reference_run_part(out, &run);
+    msc_free(given);
     return status;
 }

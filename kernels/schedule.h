@@ -89,7 +89,7 @@ struct msc_schedule {
     int n_groups;
     struct msc_group *groups;
     int32_t n_targets; // of each trial: wanted values, then slot values
-    int32_t n_wanted;
+    int32_t n_wanted; // that go together, as many as the plan with the most has
     struct msc_eval_trial *trials;
     size_t n_trials;
     const struct msc_sink *sink;
@@ -129,6 +129,16 @@ struct msc_schedule {
 static inline const struct msc_class *msc_node_class(const struct msc_schedule *s,
                                                      const struct msc_node *node) {
     return &s->groups[node->group].classes.items[node->class_id];
+}
+
+// The value of the plan behind target i of a trial, or MSC_NO_ID.
+static inline int32_t msc_schedule_target(const struct msc_schedule *s, const struct msc_plan *plan,
+                                          int32_t i) {
+    if (i >= s->n_wanted) {
+        return plan->slot_values[i - s->n_wanted];
+    }
+    bool is_asked = i < plan->n_wanted || plan->wants_rest || s->sink->slot;
+    return is_asked && i < plan->n_handed ? plan->handed[i] : MSC_NO_ID;
 }
 
 // The node that makes a class for the batch of `node`.

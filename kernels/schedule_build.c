@@ -119,7 +119,9 @@ static enum msc_status make_sink_node(struct msc_schedule *s, int32_t group, siz
     int32_t node;
     MSC_TRY(add_node(s, model, &node));
     for (int32_t i = first_target; i < first_target + n_targets; i++) {
-        MSC_TRY(add_use(s, *msc_group_node(g, targets[i].id, batch), node));
+        if (targets[i].id != MSC_NO_ID) {
+            MSC_TRY(add_use(s, *msc_group_node(g, targets[i].id, batch), node));
+        }
     }
     return s->nodes[node].n_pending == 0 ? add_root(s, node) : MSC_OK;
 }
@@ -168,7 +170,9 @@ static enum msc_status build_trial(struct msc_schedule *s, int32_t group, size_t
     const struct msc_class_ref *targets = &s->groups[group].targets[trial * (size_t)s->n_targets];
     s->trial_built = (int32_t)trial;
     for (int32_t i = 0; i < s->n_wanted; i++) {
-        MSC_TRY(need_class(s, group, targets[i].id, batch));
+        if (targets[i].id != MSC_NO_ID) {
+            MSC_TRY(need_class(s, group, targets[i].id, batch));
+        }
     }
     MSC_TRY(make_sink_node(s, group, trial, batch, 0, s->n_wanted));
     for (int32_t i = s->n_wanted; i < s->n_targets; i++) {

@@ -102,7 +102,9 @@ static void release_inputs(struct msc_schedule *s, const struct msc_node *node) 
     if (node->class_id == MSC_NO_ID) {
         const struct msc_class_ref *t = &g->targets[(size_t)node->trial * (size_t)s->n_targets];
         for (int32_t i = node->first_target; i < node->first_target + node->n_targets; i++) {
-            release_input(s, msc_schedule_node(s, node, t[i].id));
+            if (t[i].id != MSC_NO_ID) {
+                release_input(s, msc_schedule_node(s, node, t[i].id));
+            }
         }
         return;
     }

@@ -259,16 +259,16 @@ enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_no
 
 // ---- Handing over -----------------------------------------------------------------------------
 
-// A target's value, still at the backend's address.
+// A target's value, still at the backend's address; without data where there is none.
 static struct msc_view target_view(const struct msc_schedule *s, const struct msc_node *node,
                                    int32_t target) {
     const struct msc_group *g = &s->groups[node->group];
     const struct msc_plan *plan = g->classes.plan;
     struct msc_class_ref ref =
         g->targets[(size_t)node->trial * (size_t)s->n_targets + (size_t)target];
-    int32_t value =
-        target < s->n_wanted ? plan->wanted[target] : plan->slot_values[target - s->n_wanted];
-    return view_of(s, node, value, ref);
+    int32_t value = msc_schedule_target(s, plan, target);
+    return value == MSC_NO_ID ? (struct msc_view){.dtype = MSC_DTYPE_NONE}
+                              : view_of(s, node, value, ref);
 }
 
 // Values of a backend whose memory is not the host's, to be copied in one go.
@@ -321,7 +321,7 @@ static enum msc_status gather_values(const struct msc_schedule *s, const int32_t
         const struct msc_node *node = &s->nodes[ids[i]];
         for (int32_t k = 0; k < node->n_targets; k++, at++) {
             (*values)[at] = target_view(s, node, node->first_target + k);
-            if (!s->backend->def->memory_is_host) {
+            if ((*values)[at].data && !s->backend->def->memory_is_host) {
                 MSC_TRY(add_copy(c, &(*values)[at]));
             }
         }

@@ -11,17 +11,10 @@
 
 static enum msc_status run_reference(struct msc_array *out[], const struct msc_model *m,
                                      const struct msc_array *const inputs[]) {
-    struct msc_input_shape shapes[MAX_INPUTS];
     struct msc_graph *bound = NULL;
     int32_t *wanted = NULL;
     enum msc_status status = MSC_OK;
-    for (size_t i = 0; i < m->n_inputs; i++) {
-        shapes[i].n_dims = msc_array_n_dims(inputs[i]);
-        for (int k = 0; k < shapes[i].n_dims; k++) {
-            shapes[i].dims[k] = msc_array_dim(inputs[i], k);
-        }
-    }
-    MSC_TRY_OUT(msc_graph_bind_shapes(&bound, m->graph, shapes, m->n_inputs));
+    MSC_TRY_OUT(msc_graph_bind_known(&bound, NULL, m->graph, inputs, m->n_inputs));
     int32_t n = msc_graph_n_outputs(bound);
     wanted = msc_alloc_zero((size_t)n + 1, sizeof *wanted);
     if (!wanted) {

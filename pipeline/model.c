@@ -1,4 +1,4 @@
-#include "pipeline/model.h"
+#include "pipeline/model_internal.h"
 
 #include "base/str.h"
 #include "base/machine.h"
@@ -29,7 +29,7 @@ static int32_t batch_symbol(const struct msc_graph *g) {
     return MSC_NO_ID;
 }
 
-static const char *input_name(const struct msc_graph *g, const struct msc_tensor *t) {
+const char *msc_model__input_name(const struct msc_graph *g, const struct msc_tensor *t) {
     return t->alias[0] ? t->alias : msc_graph_joint(g, t->producer)->name;
 }
 
@@ -45,7 +45,7 @@ static enum msc_status make_specs(struct msc_model *m) {
     for (size_t i = 0; i < m->n_inputs; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, (int32_t)i));
         struct msc_input_spec *spec = &m->specs[i];
-        spec->name = input_name(g, t);
+        spec->name = msc_model__input_name(g, t);
         spec->dtype = t->dtype;
         spec->n_dims = t->n_dims;
         memcpy(spec->dims, t->dims, sizeof spec->dims);
@@ -182,7 +182,11 @@ static enum msc_status largest_activation(double *out, const struct msc_model *m
             }
         }
     }
-    MSC_TRY(msc_graph_bind_shapes(&bound, m->graph, shapes, m->n_inputs));
+    enum msc_status status = msc_graph_bind_shapes(&bound, m->graph, shapes, m->n_inputs);
+    if (status == MSC_E_UNSUPPORTED) { // lengths depend on what inputs hold
+        return MSC_OK;
+    }
+    MSC_TRY(status);
     for (int32_t i = 0; i < msc_graph_n_tensors(bound); i++) {
         const struct msc_tensor *t = msc_graph_tensor(bound, i);
         int64_t n = t->producer == MSC_NO_ID ? 0 : msc_tensor_n_elements(t);
@@ -264,6 +268,7 @@ enum msc_status msc_model_load_dataset(struct msc_model *m, struct msc_config_da
     MSC_TRY(resolve_batch(&o->batch, m));
     MSC_TRY(load_validation(m, from, o));
     MSC_TRY(msc_dataset_load(&m->dataset, o, m->specs, m->n_inputs));
+    MSC_TRY(msc_model__take_branches(m, m->dataset, m->validation));
     tell_inputs(m);
     set_memory(m);
     return MSC_OK;

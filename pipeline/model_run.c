@@ -1,12 +1,13 @@
 // The network run once, or many times for its latency, by the evaluator: so that runs have the bits
 // of a search.
-#include "pipeline/model.h"
+#include "pipeline/model_internal.h"
 
 #include "base/clock.h"
 #include "kernels/evaluator.h"
 #include "tools/strategy.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define MAX_INPUTS 64
@@ -31,6 +32,25 @@ static enum msc_status take_batch(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
+// Nothing that a dataset of samples takes: NaN, no elements, no input at all.
+static bool is_unusual(const struct msc_array *a) {
+    bool is_float = msc_dtype_is_float(msc_array_dtype(a));
+    for (int64_t i = 0; is_float && i < msc_array_n_elements(a); i++) {
+        if (isnan(msc_array_get_double(a, i))) {
+            return true;
+        }
+    }
+    return msc_array_n_elements(a) == 0;
+}
+
+static bool is_whole(const struct msc_model *m, const struct msc_model_run *run) {
+    bool is_found = m->n_inputs == 0;
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        is_found = is_found || is_unusual(run->inputs[i]);
+    }
+    return is_found;
+}
+
 // Inputs checked against the model and converted to its types, one batch; owned by the caller.
 static enum msc_status check_inputs(struct msc_dataset **out, const struct msc_model *m,
                                     const struct msc_model_run *run) {
@@ -43,16 +63,21 @@ static enum msc_status check_inputs(struct msc_dataset **out, const struct msc_m
                         m->n_inputs, MAX_INPUTS);
     }
     for (size_t i = 0; i < m->n_inputs; i++) {
-        const struct msc_array *in = run->inputs[i];
         specs[i] = m->specs[i];
         specs[i].place = run->places ? run->places[i] : NULL;
+    }
+    if (is_whole(m, run)) {
+        return msc_dataset_create_whole(out, specs, run->inputs, m->n_inputs);
+    }
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        const struct msc_array *in = run->inputs[i];
         if (msc_array_n_dims(in) == 0) { // a dataset holds a scalar as a list of one
             MSC_TRY_OUT(msc_array_create_from(&arrays[i], msc_array_dtype(in), 1,
                                               (const int64_t[]){1}, msc_array_data(in)));
         } else {
             arrays[i] = msc_array_retain(in);
             batch = m->specs[i].is_batched && msc_array_dim(in, 0) > batch ? msc_array_dim(in, 0)
-                                                                          : batch;
+                                                                           : batch;
         }
     }
     MSC_TRY_OUT(msc_dataset_create(out, specs, arrays, m->n_inputs, NULL, batch));
@@ -149,14 +174,17 @@ out:
 enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
     struct msc_dataset *data = NULL;
     enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(check_inputs(&data, m, run));
+    if (!m->dataset) { // else its samples have decided already
+        MSC_TRY_OUT(msc_model__take_branches(m, data, NULL));
+    }
     MSC_TRY_OUT(find_wanted(m, run));
     run->microseconds = msc_alloc_zero((size_t)run->repeat + 1, sizeof run->microseconds[0]);
     if (!run->microseconds) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %" PRId64 " runs", m->path,
-                          run->repeat);
+        status =
+            MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %" PRId64 " runs", m->path, run->repeat);
         goto out;
     }
-    MSC_TRY_OUT(check_inputs(&data, m, run));
     status = run_on(m, data, run);
 out:
     msc_dataset_destroy(data);

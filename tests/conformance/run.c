@@ -3,7 +3,6 @@
 #include "base/alloc.h"
 #include "graph/onnx.h"
 #include "kernels/evaluator.h"
-#include "kernels/reference.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +15,6 @@ static const double rtol = 1e-3;
 
 struct capture {
     struct msc_array **outputs;
-    const int *places; // where the wanted tensors stand among the outputs
     size_t n;
 };
 
@@ -26,84 +24,44 @@ static enum msc_status take(void *payload, size_t trial, size_t batch,
     (void)trial;
     (void)batch;
     for (size_t i = 0; i < c->n; i++) {
-        MSC_TRY(msc_array_create_from(&c->outputs[c->places[i]], values[i].dtype, values[i].n_dims,
+        MSC_TRY(msc_array_create_from(&c->outputs[i], values[i].dtype, values[i].n_dims,
                                       values[i].dims, values[i].data));
     }
     return MSC_OK;
 }
 
-// A dataset of one batch: the inputs as they are. It holds a scalar as a list of one.
+// A dataset of one batch: the inputs as they are.
 static enum msc_status make_dataset(struct msc_dataset **out, const struct msc_graph *g,
                                     struct msc_array *const inputs[]) {
     struct msc_input_spec specs[CONFORMANCE_MAX_TENSORS];
-    struct msc_array *arrays[CONFORMANCE_MAX_TENSORS] = {NULL};
-    enum msc_status status = MSC_OK;
     int32_t n = msc_graph_n_inputs(g);
     for (int32_t i = 0; i < n; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, i));
         specs[i] =
             (struct msc_input_spec){.name = t->alias, .dtype = t->dtype, .n_dims = t->n_dims};
         memcpy(specs[i].dims, t->dims, sizeof t->dims);
-        int64_t dims[MSC_MAX_DIMS + 1] = {1};
-        memcpy(dims + 1, t->dims, (size_t)t->n_dims * sizeof dims[0]);
-        if (t->n_dims < MSC_MAX_DIMS) {
-            MSC_TRY_OUT(msc_array_create_from(&arrays[i], t->dtype, t->n_dims + 1, dims,
-                                              msc_array_data(inputs[i])));
-        } else {
-            arrays[i] = msc_array_retain(inputs[i]);
-        }
     }
-    status = msc_dataset_create(out, specs, arrays, (size_t)n, NULL, 1);
-out:
-    for (int32_t i = 0; i < n; i++) {
-        msc_array_release(arrays[i]);
-    }
-    return status;
+    return msc_dataset_create_whole(out, specs, (const struct msc_array *const *)inputs, (size_t)n);
 }
 
-// Outputs that are constants need no run; the others' ids and places.
-static size_t pick_wanted(struct msc_array *outputs[], int32_t wanted[], int places[],
-                          const struct msc_graph *g) {
-    size_t n = 0;
-    for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
-        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_output(g, i));
-        const struct msc_joint *j = msc_graph_joint(g, t->producer);
-        if (j->op == MSC_OP_CONSTANT) {
-            outputs[i] = msc_array_retain(msc_graph_tensor(g, j->weights[0].tensor)->data);
-        } else {
-            wanted[n] = msc_graph_output(g, i);
-            places[n++] = i;
+static bool has_tail(const struct msc_plan *plan) {
+    for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
+        if (plan->in_tail[i]) {
+            return true;
         }
     }
-    return n;
+    return false;
 }
 
-// Operators of steps that another device computes, each once.
-static void note_elsewhere(struct conformance_result *out, const struct msc_plan *plan) {
-    for (int32_t i = 0; i < plan->n_steps; i++) {
-        const struct msc_step *s = &plan->steps[i];
-        const char *device = msc_backend_place(plan->backend, s).device;
-        if (s->kind != MSC_STEP_RUN || strcmp(device, plan->backend->def->name) == 0) {
-            continue;
-        }
-        const char *op = msc_op_info(s->joints[0].joint->op)->onnx;
-        size_t n = strlen(out->elsewhere);
-        if (strstr(out->elsewhere, op) == NULL) {
-            snprintf(out->elsewhere + n, sizeof out->elsewhere - n, "%s%s", n > 0 ? ", " : "", op);
-        }
-    }
-}
-
-static enum msc_status evaluate(struct conformance_result *out, const struct msc_graph *g,
-                                const struct msc_dataset *data, const int32_t wanted[],
-                                struct capture *capture, struct msc_backend *backend) {
+static enum msc_status evaluate(const struct msc_graph *g, const struct msc_dataset *data,
+                                const int32_t wanted[], struct capture *capture, bool *is_stepwise,
+                                struct msc_backend *backend) {
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
     struct msc_evaluator *ev = NULL;
     const struct msc_quant **edits = NULL;
     enum msc_status status = MSC_OK;
     o.backend = backend;
     MSC_TRY_OUT(msc_evaluator_create(&ev, g, data, wanted, capture->n, &o));
-    note_elsewhere(out, msc_evaluator_plan(ev, 0));
     edits = msc_alloc_zero((size_t)msc_evaluator_sites(ev)->n_slots + 1, sizeof edits[0]);
     if (edits == NULL) {
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
@@ -115,73 +73,25 @@ static enum msc_status evaluate(struct conformance_result *out, const struct msc
     if (trial.status != MSC_OK) {
         status = msc_status_restore(trial.status, trial.message);
     }
+    *is_stepwise = *is_stepwise || has_tail(msc_evaluator_plan(ev, 0));
 out:
     msc_free(edits);
     msc_evaluator_destroy(ev);
     return status;
 }
 
-static enum msc_status run_planned(struct conformance_result *out, struct msc_array *outputs[],
-                                   const struct msc_graph *bound, struct msc_array *const inputs[],
-                                   struct msc_backend *backend) {
+static enum msc_status run(struct msc_array *outputs[], bool *is_stepwise,
+                           const struct msc_graph *g, struct msc_array *const inputs[],
+                           struct msc_backend *backend) {
     int32_t wanted[CONFORMANCE_MAX_TENSORS];
-    int places[CONFORMANCE_MAX_TENSORS];
     struct msc_dataset *data = NULL;
-    struct capture capture = {.outputs = outputs, .places = places};
-    capture.n = pick_wanted(outputs, wanted, places, bound);
-    if (capture.n == 0) {
-        return MSC_OK;
-    }
-    MSC_TRY(make_dataset(&data, bound, inputs));
-    enum msc_status status = evaluate(out, bound, data, wanted, &capture, backend);
-    msc_dataset_destroy(data);
-    return status;
-}
-
-static enum msc_status run_stepwise(struct msc_array *outputs[], const struct msc_graph *g,
-                                    struct msc_array *const inputs[]) {
-    int32_t wanted[CONFORMANCE_MAX_TENSORS];
+    struct capture capture = {.outputs = outputs, .n = (size_t)msc_graph_n_outputs(g)};
     for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
         wanted[i] = msc_graph_output(g, i);
     }
-    return msc_reference_run_graph(outputs, g, (const struct msc_array *const *)inputs, wanted,
-                                   (size_t)msc_graph_n_outputs(g));
-}
-
-// NaN is nothing that a dataset takes.
-static bool has_nan(const struct msc_array *a) {
-    bool is_real = msc_dtype_is_float(msc_array_dtype(a));
-    for (int64_t i = 0; is_real && i < msc_array_n_elements(a); i++) {
-        if (isnan(msc_array_get_double(a, i))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool fits_dataset(const struct msc_graph *g, struct msc_array *const inputs[]) {
-    int32_t n = msc_graph_n_inputs(g);
-    bool fits = n > 0;
-    for (int32_t i = 0; fits && i < n; i++) {
-        fits = !has_nan(inputs[i]) && msc_array_n_elements(inputs[i]) > 0;
-    }
-    return fits;
-}
-
-static enum msc_status run(struct conformance_result *out, struct msc_array *outputs[],
-                           const struct msc_graph *g, struct msc_array *const inputs[],
-                           struct msc_backend *backend) {
-    struct msc_graph *bound = NULL;
-    enum msc_status status = msc_graph_bind_arrays(
-        &bound, g, (const struct msc_array *const *)inputs, (size_t)msc_graph_n_inputs(g));
-    if (status == MSC_E_UNSUPPORTED || (status == MSC_OK && !fits_dataset(bound, inputs))) {
-        msc_graph_destroy(bound);
-        out->is_stepwise = true;
-        return run_stepwise(outputs, g, inputs);
-    }
-    MSC_TRY(status);
-    status = run_planned(out, outputs, bound, inputs, backend);
-    msc_graph_destroy(bound);
+    MSC_TRY(make_dataset(&data, g, inputs));
+    enum msc_status status = evaluate(g, data, wanted, &capture, is_stepwise, backend);
+    msc_dataset_destroy(data);
     return status;
 }
 
@@ -261,7 +171,7 @@ static enum msc_status adapt_inputs(struct conformance_set *set, const struct ms
     return MSC_OK;
 }
 
-static enum msc_status run_set(struct conformance_result *out, struct conformance_set *set,
+static enum msc_status run_set(struct conformance_set *set, bool *is_stepwise,
                                const struct conformance_case *c, const struct msc_graph *g,
                                struct msc_backend *backend, double atol) {
     struct msc_array *outputs[CONFORMANCE_MAX_TENSORS] = {NULL};
@@ -272,7 +182,7 @@ static enum msc_status run_set(struct conformance_result *out, struct conformanc
                         set->n_outputs);
     }
     MSC_TRY_OUT(adapt_inputs(set, g));
-    MSC_TRY_OUT(run(out, outputs, g, set->inputs, backend));
+    MSC_TRY_OUT(run(outputs, is_stepwise, g, set->inputs, backend));
     for (int i = 0; i < set->n_outputs; i++) {
         MSC_TRY_OUT(adapt_bits(&set->outputs[i], msc_array_dtype(outputs[i])));
         MSC_TRY_OUT(compare(outputs[i], set->outputs[i], i, c->has_any_values, atol));
@@ -305,7 +215,7 @@ void conformance_run(struct conformance_result *out, struct conformance_case *c,
         status = rewrite(&g, options->rewritten);
     }
     for (int s = 0; status == MSC_OK && s < c->n_sets; s++) {
-        status = run_set(out, &c->sets[s], c, g, backend, options->atol);
+        status = run_set(&c->sets[s], &out->is_stepwise, c, g, backend, options->atol);
     }
     out->is_passed = status == MSC_OK;
     if (status != MSC_OK) {

@@ -147,6 +147,88 @@ static void test_graph_bind_arrays__bodies(void **state) {
     msc_graph_destroy(copy);
 }
 
+// y = relu(x) if `mode`, else |x|.
+static struct msc_graph *branch_graph(void) {
+    struct msc_graph *bodies[2], *g;
+    int32_t inputs[2], prim, joint;
+    for (int i = 0; i < 2; i++) {
+        int32_t x;
+        assert_ok(msc_graph_create(&bodies[i], "body"));
+        assert_ok(msc_graph_add_symbol(&prim, bodies[i], "N"));
+        assert_ok(msc_graph_add_symbolic_input(&x, bodies[i], "x", "x", MSC_DTYPE_F32, "", 2,
+                                               (const int64_t[]){-1, 2},
+                                               (const int32_t[]){prim, MSC_NO_ID}));
+        struct msc_joint_spec spec = {
+            .op = i == 0 ? MSC_OP_RELU : MSC_OP_ABS, .name = "act", .n_inputs = 1, .inputs = &x};
+        assert_ok(msc_graph_add_joint(&joint, bodies[i], &spec));
+        assert_ok(msc_graph_set_outputs(bodies[i], 1, msc_graph_joint(bodies[i], joint)->outputs));
+        assert_ok(msc_graph_finalize(bodies[i]));
+    }
+    assert_ok(msc_graph_create(&g, "branch"));
+    assert_ok(msc_graph_add_input(&inputs[0], g, "mode", "mode", MSC_DTYPE_BOOL, "", 0, NULL));
+    assert_ok(msc_graph_add_symbol(&prim, g, "N"));
+    assert_ok(msc_graph_add_symbolic_input(&inputs[1], g, "x", "x", MSC_DTYPE_F32, "", 2,
+                                           (const int64_t[]){-1, 2},
+                                           (const int32_t[]){prim, MSC_NO_ID}));
+    struct msc_joint_spec spec = {.op = MSC_OP_IF,
+                                  .n_inputs = 2,
+                                  .inputs = inputs,
+                                  .n_graphs = 2,
+                                  .graphs = (const struct msc_graph *const *)bodies};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    int32_t output = msc_graph_joint(g, joint)->outputs[0];
+    assert_ok(msc_graph_set_alias(g, output, "y"));
+    assert_ok(msc_graph_set_outputs(g, 1, &output));
+    assert_ok(msc_graph_finalize(g));
+    msc_graph_destroy(bodies[0]);
+    msc_graph_destroy(bodies[1]);
+    return g;
+}
+
+static void test_graph_bind_arrays__take_branches(void **state) {
+    (void)state;
+    struct msc_graph *g = branch_graph(), *taken;
+    static const char *const names[2] = {"if/else/act", "if/then/act"};
+    int32_t n_taken;
+    for (int mode = 0; mode < 2; mode++) {
+        bool value = mode == 1;
+        struct msc_array *array;
+        assert_ok(msc_array_create_from(&array, MSC_DTYPE_BOOL, 0, NULL, &value));
+        const struct msc_array *const arrays[] = {array, NULL};
+        assert_ok(msc_graph_take_branches(&taken, &n_taken, g, arrays, 2));
+        assert_int_equal(n_taken, 1);
+        int32_t joint = msc_graph_find_joint(taken, names[mode]);
+        assert_int_not_equal(joint, MSC_NO_ID);
+        assert_int_equal(msc_graph_find_joint(taken, "if"), MSC_NO_ID);
+        const struct msc_tensor *y = msc_graph_tensor(taken, msc_graph_output(taken, 0));
+        assert_string_equal(y->alias, "y");
+        assert_int_equal(y->producer, joint);
+        assert_int_equal(y->dims[0], -1);
+        assert_string_equal(msc_graph_prim(taken, y->prims[0])->name, "N");
+        assert_int_equal(msc_graph_n_inputs(taken), 2);
+        msc_graph_destroy(taken);
+        msc_array_release(array);
+    }
+    // Not known: as it was.
+    const struct msc_array *const unknown[] = {NULL, NULL};
+    assert_ok(msc_graph_take_branches(&taken, &n_taken, g, unknown, 2));
+    assert_int_equal(n_taken, 0);
+    assert_true(msc_graph_equal(g, taken, true));
+    msc_graph_destroy(taken);
+    msc_graph_destroy(g);
+}
+
+// A body learns the lengths of what it reads.
+static void test_graph_bind_arrays__bound_bodies(void **state) {
+    (void)state;
+    struct msc_graph *g = branch_graph(), *bound;
+    const struct msc_input_shape shapes[2] = {{.n_dims = 0}, {.n_dims = 2, .dims = {5, 2}}};
+    assert_ok(msc_graph_bind_shapes(&bound, g, shapes, 2));
+    check_dims(bound, msc_graph_output(bound, 0), 2, (const int64_t[]){5, 2});
+    msc_graph_destroy(bound);
+    msc_graph_destroy(g);
+}
+
 // Its branches have different numbers of dimensions, and the input `n` tells which is taken.
 static void test_graph_bind_arrays__load_bound(void **state) {
     (void)state;
@@ -169,6 +251,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_bind_arrays__data),
         cmocka_unit_test(test_graph_bind_arrays__isolate),
         cmocka_unit_test(test_graph_bind_arrays__bodies),
+        cmocka_unit_test(test_graph_bind_arrays__take_branches),
+        cmocka_unit_test(test_graph_bind_arrays__bound_bodies),
         cmocka_unit_test(test_graph_bind_arrays__load_bound),
     };
     msc_test_select(argc, argv);

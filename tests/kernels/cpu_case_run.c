@@ -81,12 +81,12 @@ void cpu__fill_with_junk(struct msc_backend *b, void *memory, size_t n_bytes) {
     msc_free(junk);
 }
 
-// Steps that have no shader and run on the host: resizes that the reference kernels alone do, and
-// means of more elements than a loop of some drivers takes.
+// Steps that have no shader and run on the host: general powers, resizes and paddings that the
+// reference kernels alone do.
 static bool may_run_on_host(const struct msc_step *s) {
     for (int32_t i = 0; i < s->n_joints; i++) {
         enum msc_op op = s->joints[i].joint->op;
-        if (op == MSC_OP_RESIZE || op == MSC_OP_MEAN) {
+        if (op == MSC_OP_POWER || op == MSC_OP_RESIZE || op == MSC_OP_PAD) {
             return true;
         }
     }
@@ -165,10 +165,10 @@ void cpu_run(struct msc_array **out, struct cpu_case *c, int index) {
     for (int32_t i = 0; i < r.plan->n_steps; i++) {
         run_step(&r, &r.plan->steps[i]);
     }
-    const struct msc_value *v = &r.plan->values[r.plan->wanted[0]];
+    const struct msc_value *v = &r.plan->values[r.plan->handed[0]];
     assert_int_equal(v->layout, MSC_LAYOUT_PLAIN);
     assert_ok(msc_array_create(out, v->dtype, v->n_dims, v->dims));
-    assert_ok(r.b->def->download(r.b, msc_array_data(*out), r.data[r.plan->wanted[0]],
+    assert_ok(r.b->def->download(r.b, msc_array_data(*out), r.data[r.plan->handed[0]],
                                  msc_array_n_bytes(*out)));
     for (int32_t i = 0; i < r.plan->n_steps; i++) {
         const struct msc_step *s = &r.plan->steps[i];

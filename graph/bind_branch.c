@@ -1,0 +1,189 @@
+// Branches that are always taken: the body's joints in place of the If, under the names that they
+// have as parts of it ("if_1/then/conv").
+#include "graph/bind_internal.h"
+
+#include "graph/constant_internal.h"
+
+#include <string.h>
+
+bool msc_bind__is_decided(const struct msc_bind *b, const struct msc_joint *j) {
+    return b->takes_branches && j->op == MSC_OP_IF && b->values[j->operands[0]]->constant != NULL &&
+           msc_array_n_elements(b->values[j->operands[0]]->constant) == 1;
+}
+
+// Is it a value of the graph around, or another output before?
+static bool is_known(const struct msc_bind *b, const struct msc_value *value) {
+    for (int32_t i = 0; i < b->from->n_tensors; i++) {
+        if (b->values[i] == value) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// An output of the graph keeps its alias. One that would be another value at the same time stays
+// apart by a joint of its own.
+static enum msc_status name_output(struct msc_value **out, struct msc_bind *b,
+                                   const struct msc_joint *j, int32_t output) {
+    const struct msc_tensor *t = &b->from->tensors[j->outputs[output]]->tensor;
+    if (!msc_graph_is_output(b->from, j->outputs[output])) {
+        return MSC_OK;
+    }
+    if (!is_known(b, *out) && (*out)->tensor != MSC_NO_ID) {
+        (*out)->alias = t->alias;
+        return msc_graph_set_alias(b->builder->graph, (*out)->tensor, t->alias);
+    }
+    struct msc_value *from = *out;
+    const struct msc_builder_joint joint = {.op = MSC_OP_IDENTITY,
+                                            .name = j->name,
+                                            .scope = j->scope,
+                                            .n_operands = 1,
+                                            .operands = &from,
+                                            .n_outputs = 1,
+                                            .aliases = &t->alias,
+                                            .stays = true};
+    return msc_builder_add(out, b->builder, &joint);
+}
+
+static enum msc_status copy_body(struct msc_bind *inner, struct msc_bind *b,
+                                 const struct msc_joint *j) {
+    const struct msc_graph *body = inner->from;
+    for (int32_t i = 0; i < body->n_inputs; i++) {
+        if (i + 1 >= j->n_operands) {
+            return MSC_FAIL(MSC_E_INVALID, "joint '%s' gives its body %d inputs, expected %d",
+                            j->name, (int)j->n_operands - 1, (int)body->n_inputs);
+        }
+        inner->values[body->inputs[i]] = b->values[j->operands[i + 1]];
+    }
+    for (int32_t i = 0; i < body->n_joints; i++) {
+        if (body->joints[i]->joint.op != MSC_OP_INPUT) {
+            MSC_TRY(msc_bind__copy_joint(inner, &body->joints[i]->joint));
+        }
+    }
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        struct msc_value *value = inner->values[body->outputs[i]];
+        MSC_TRY(name_output(&value, b, j, i));
+        b->values[j->outputs[i]] = value;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint *j) {
+    int32_t which = msc_array_get_i64(b->values[j->operands[0]]->constant, 0) != 0 ? 0 : 1;
+    struct msc_arena *arena = &b->builder->arena;
+    struct msc_bind inner = {.from = j->graphs[which],
+                             .builder = b->builder,
+                             .takes_branches = true,
+                             .n_taken = b->n_taken};
+    inner.values =
+        msc_arena_array(arena, (size_t)inner.from->n_tensors + 1, sizeof(inner.values[0]));
+    inner.prefix =
+        msc_graph__body_prefix(arena, b->prefix == NULL ? "" : b->prefix, j->op, j->name, which);
+    if (inner.values == NULL || inner.prefix == NULL) {
+        return msc_graph__no_memory(b->from);
+    }
+    (*b->n_taken)++;
+    return copy_body(&inner, b, j);
+}
+
+// ---- Bodies that stay -------------------------------------------------------------------------
+
+// The shape of a value in the new graph; false where a length is not known.
+static bool get_shape(struct msc_input_shape *out, const struct msc_bind *b,
+                      const struct msc_value *v) {
+    if (v->constant != NULL) {
+        out->n_dims = msc_array_n_dims(v->constant);
+        memcpy(out->dims, msc_array_dims(v->constant), (size_t)out->n_dims * sizeof(out->dims[0]));
+        return true;
+    }
+    int32_t tensor = v->tensor != MSC_NO_ID ? v->tensor : v->weight;
+    const struct msc_tensor *t = &b->builder->graph->tensors[tensor]->tensor;
+    out->n_dims = t->n_dims;
+    memcpy(out->dims, t->dims, (size_t)t->n_dims * sizeof(out->dims[0]));
+    return msc_tensor_n_elements(t) >= 0;
+}
+
+enum msc_status msc_bind__bind_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
+                                      const struct msc_joint *j) {
+    bodies[0] = bodies[1] = NULL;
+    int32_t n = j->n_operands - 1;
+    struct msc_input_shape *shapes =
+        msc_arena_array(&b->builder->arena, (size_t)n + 1, sizeof(shapes[0]));
+    if (shapes == NULL) {
+        return msc_graph__no_memory(b->from);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        if (j->operands[i + 1] == MSC_NO_ID ||
+            !get_shape(&shapes[i], b, b->values[j->operands[i + 1]])) {
+            return MSC_OK;
+        }
+    }
+    enum msc_status status = MSC_OK;
+    for (int i = 0; status == MSC_OK && i < 2; i++) {
+        status = msc_graph_bind_shapes(&bodies[i], j->graphs[i], shapes, (size_t)n);
+    }
+    if (status == MSC_OK) {
+        return MSC_OK;
+    }
+    msc_graph_destroy(bodies[0]);
+    bodies[0] = bodies[1] = NULL;
+    return status == MSC_E_NOMEM ? status : MSC_OK; // a branch that is not taken need not fit
+}
+
+// ---- What decides -----------------------------------------------------------------------------
+
+static enum msc_status mark(bool **out, struct msc_arena *arena, const struct msc_graph *g);
+
+// Of an If: its condition, and what conditions in its bodies come from.
+static enum msc_status mark_if(bool is_marked[], struct msc_arena *arena,
+                               const struct msc_joint *j) {
+    is_marked[j->operands[0]] = true;
+    for (int32_t k = 0; k < j->n_graphs; k++) {
+        bool *inner;
+        MSC_TRY(mark(&inner, arena, j->graphs[k]));
+        for (int32_t i = 0; i < j->graphs[k]->n_inputs && i + 1 < j->n_operands; i++) {
+            int32_t outer = j->operands[i + 1];
+            if (outer != MSC_NO_ID) {
+                is_marked[outer] = is_marked[outer] || inner[j->graphs[k]->inputs[i]];
+            }
+        }
+    }
+    return MSC_OK;
+}
+
+// [n_tensors] whether a condition is computed from it.
+static enum msc_status mark(bool **out, struct msc_arena *arena, const struct msc_graph *g) {
+    bool *is_marked = msc_arena_array(arena, (size_t)g->n_tensors + 1, sizeof(is_marked[0]));
+    if (is_marked == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    for (int32_t i = g->n_joints - 1; i >= 0; i--) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        bool passes = false;
+        if (j->op == MSC_OP_IF) {
+            MSC_TRY(mark_if(is_marked, arena, j));
+            continue;
+        }
+        for (int32_t k = 0; msc_constant_is_folded(j->op) && k < j->n_outputs; k++) {
+            passes |= is_marked[j->outputs[k]];
+        }
+        for (int32_t k = 0; passes && k < j->n_operands; k++) {
+            if (j->operands[k] != MSC_NO_ID) {
+                is_marked[j->operands[k]] = true;
+            }
+        }
+    }
+    *out = is_marked;
+    return MSC_OK;
+}
+
+enum msc_status msc_bind__find_conditions(struct msc_bind *b) {
+    const struct msc_graph *g = b->from;
+    MSC_TRY(mark(&b->is_parameter, &b->builder->arena, g));
+    for (int32_t i = 0; i < g->n_inputs; i++) {
+        if (b->arrays[i] == NULL) {
+            b->is_parameter[g->inputs[i]] = false;
+        }
+    }
+    return MSC_OK;
+}

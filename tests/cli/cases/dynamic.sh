@@ -1,0 +1,60 @@
+# Networks whose branches or lengths hang on what inputs hold. What is expected is ONNX Runtime's
+# (files/make_dynamic.py).
+. "$(dirname "$0")/../lib.sh"
+
+# same A.npy B.npy: the elements, whatever their headers' padding.
+same() {
+    cmp <(tail -c "$3" "$1") <(tail -c "$3" "$2") && echo "$(basename "$1") is as expected"
+}
+
+# search NAME MODEL DATA [more of the environment]
+search() {
+    cat >"$1.json" <<END
+{
+  "workspace": "$1", "verbose": "warning", "model": "$FILES/$2.onnx",
+  "dataset": {"inputs": "$FILES/$3.npz"},
+  "quantize": {"gym": [{
+    "record": "r.jsonl",
+    "env": {"choices": [{"bits": 8}, {"bits": 4}], "bounds": {"bit_ops_ratio": {"max": 0.5}}${4:+, $4}},
+    "agent": {"type": "random"}, "budget": {"trials": 6}, "parallel": 4
+  }]}
+}
+END
+    try mscgym search "$1.json" 2>&1 | grep -E '^(warning|mscgym|trials|exit)'
+}
+
+# A condition that is the same in every run: the branch's joints are the network's own.
+for mode in 0 1; do
+    mscgym run "$FILES/branch.onnx" --input x="$FILES/detect_x0.npy" --repeat 0 \
+        --input mode="$FILES/branch_mode$mode.npy" --output "m$mode" 2>/dev/null
+    same "m$mode/y.npy" "$FILES/branch_y$mode.npy" 12
+done
+search branch branch branch
+mscgym verify branch/r.jsonl 2>/dev/null
+grep -o '"site": *"[^"]*"' branch/msc_quantize.json
+mscgym run "$FILES/branch.onnx" --input x="$FILES/detect_x0.npy" --repeat 0 \
+    --input mode="$FILES/branch_mode0.npy" --strategy branch/msc_quantize.json --output small 2>/dev/null
+mscgym run branch/branch.onnx --input x="$FILES/detect_x0.npy" --repeat 0 \
+    --input mode="$FILES/branch_mode1.npy" --output exported
+cmp -s small/y.npy m0/y.npy || echo "the strategy does something"
+ls small exported
+try mscgym export --model "$FILES/branch.onnx" --strategy branch/msc_quantize.json -o no.onnx
+# One that is not: the branches are run, but not searched.
+search both branch branch_both
+grep -o '"site": *"[^"]*"' both/msc_quantize.json
+
+# Lengths that only running tells.
+for i in 0 1; do
+    mscgym run "$FILES/detect.onnx" --input x="$FILES/detect_x$i.npy" --output "d$i" --repeat 0
+    same "d$i/kept.npy" "$FILES/detect_kept$i.npy" "$(($(stat -c %s "d$i/kept.npy") - 128))"
+    same "d$i/head.npy" "$FILES/detect_head$i.npy" "$(($(stat -c %s "d$i/head.npy") - 128))"
+done
+search detect detect detect
+mscgym verify detect/r.jsonl 2>/dev/null
+grep -o '"site": *"[^"]*"' detect/msc_quantize.json
+search head detect detect '"loss_tensors": ["head"]'
+
+# No input at all, and nothing to search.
+mscgym run "$FILES/fixed.onnx" --output fixed --repeat 0
+same fixed/y.npy "$FILES/fixed_y.npy" 12
+search none fixed detect
