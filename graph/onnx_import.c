@@ -201,14 +201,21 @@ static bool is_initializer(struct msc_onnx_import *im, const char *name) {
     return v != NULL && v->source != NULL;
 }
 
+const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node) {
+    const char *name = node->name == NULL ? "" : node->name;
+    return im->prefix == NULL || name[0] == '\0'
+               ? name
+               : msc_arena_printf(&im->builder.arena, "%s%s", im->prefix, name);
+}
+
 // Names of nodes that no other node or input has.
 enum msc_status msc_onnx__reserve_names(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
     for (size_t i = 0; i < g->n_node; i++) {
-        MSC_TRY(count_name(im, g->node[i]->name));
+        MSC_TRY(count_name(im, msc_onnx__full_name(im, g->node[i])));
     }
     for (size_t i = 0; i < g->n_node; i++) {
-        const char *name = g->node[i]->name;
+        const char *name = msc_onnx__full_name(im, g->node[i]);
         if (name != NULL && msc_graph__names_find(&im->node_names, name) == 1) {
             MSC_TRY(msc_builder_reserve(&im->builder, name));
         }

@@ -2,7 +2,6 @@
 // reads of the graph around it becomes an input behind its own, and an operand of the joint.
 #include "graph/onnx_import_internal.h"
 
-
 #include <stdio.h>
 #include <string.h>
 
@@ -152,20 +151,39 @@ static enum msc_status add_joint(struct msc_onnx_node *n, struct msc_value *cons
 
 // ---- If ---------------------------------------------------------------------------------------
 
+// What the names of a branch's joints begin with, as if it were a body: "if_1/then/".
+static const char *branch_prefix(const struct msc_onnx_node *n, int32_t which) {
+    struct msc_builder *b = &n->import->builder;
+    const char *name = msc_onnx__joint_name(n); // has the prefix around it
+    if (name == NULL) {
+        int32_t number = b->hints[MSC_OP_IF]++;
+        name = number == 0 ? "if" : msc_arena_printf(&b->arena, "if_%d", (int)number);
+    }
+    return name == NULL ? NULL : msc_graph__body_prefix(&b->arena, "", MSC_OP_IF, name, which);
+}
+
 // The branch that is always taken, as part of the graph around it. Names of values are unique over
 // a graph and its bodies.
-static enum msc_status inline_branch(struct msc_onnx_node *n, const Onnx__GraphProto *branch) {
+static enum msc_status inline_branch(struct msc_onnx_node *n, const Onnx__GraphProto *branch,
+                                     int32_t which) {
     struct msc_onnx_import *im = n->import;
     const Onnx__GraphProto *around = im->proto;
+    const char *around_prefix = im->prefix;
+    const char *prefix = branch_prefix(n, which);
+    if (prefix == NULL) {
+        return msc_graph__no_memory(im->builder.graph);
+    }
     if (branch->n_output != n->proto->n_output) {
         return MSC_FAIL(MSC_E_FORMAT, "its branch has %zu outputs, expected %zu", branch->n_output,
                         n->proto->n_output);
     }
     im->proto = branch;
+    im->prefix = prefix;
     enum msc_status status = msc_onnx__add_initializers(im);
     status = status == MSC_OK ? msc_onnx__reserve_names(im) : status;
     status = status == MSC_OK ? msc_onnx__add_nodes(im) : status;
     im->proto = around;
+    im->prefix = around_prefix;
     for (size_t i = 0; status == MSC_OK && i < branch->n_output; i++) {
         struct msc_onnx_value value = {0};
         status = msc_onnx__lookup(&value.value, im, branch->output[i]->name);
@@ -181,7 +199,7 @@ enum msc_status msc_onnx__if(struct msc_onnx_node *n) {
     if (msc_onnx__scalar(&condition, n->inputs[0])) {
         struct body taken;
         MSC_TRY(find_body(&taken, n, condition != 0 ? "then_branch" : "else_branch"));
-        return inline_branch(n, taken.proto);
+        return inline_branch(n, taken.proto, condition != 0 ? 0 : 1);
     }
     static const char *const names[] = {"then_branch", "else_branch"};
     struct body bodies[2] = {{0}};

@@ -35,6 +35,7 @@ struct msc_onnx_import {
     struct msc_onnx_value *values;
     size_t n_values, values_capacity;
     struct msc_graph_names node_names; // to how often a node or input has this name
+    const char *prefix; // of the names of joints, in a branch that became part of the graph; or NULL
 };
 
 #define MSC_ONNX_MAX_ATTRS 16
@@ -98,6 +99,11 @@ void msc_onnx__set_float(struct msc_onnx_node *n, const char *key, float value);
 void msc_onnx__set_bool(struct msc_onnx_node *n, const char *key, bool value);
 // Copies the attributes that the rule names, where the node has them.
 enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n);
+
+// The node's name with the prefix; "" for one without.
+const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node);
+// What the joint is called: the node's own name, when no other node or input has it; or NULL.
+const char *msc_onnx__joint_name(const struct msc_onnx_node *n);
 
 // Input `i`, or NULL when it is left out.
 static inline struct msc_value *msc_onnx__input(const struct msc_onnx_node *n, int i) {

@@ -245,9 +245,8 @@ bool msc_onnx__scalar(double *out, const struct msc_value *v) {
     return true;
 }
 
-// The node's own name, when no other node or input has it.
-static const char *node_name(const struct msc_onnx_node *n) {
-    const char *name = n->proto->name;
+const char *msc_onnx__joint_name(const struct msc_onnx_node *n) {
+    const char *name = msc_onnx__full_name(n->import, n->proto);
     if (name == NULL || name[0] == '\0' ||
         msc_graph__names_find(&n->import->node_names, name) != 1) {
         return NULL;
@@ -285,7 +284,7 @@ enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
     }
     struct msc_builder_joint joint = {
         .op = op,
-        .name = node_name(n),
+        .name = msc_onnx__joint_name(n),
         .n_operands = n_operands,
         .operands = operands,
         .n_attrs = n->n_attrs,
@@ -383,7 +382,7 @@ enum msc_status msc_onnx__constant(struct msc_onnx_node *n) {
         msc_builder_constant(&value, &n->import->builder, n->proto->output[0], array);
     msc_array_release(array);
     MSC_TRY(status);
-    value->joint_name = node_name(n);
+    value->joint_name = msc_onnx__joint_name(n);
     if (a != NULL && a->t != NULL) {
         msc_onnx_storage(a->t->data_type, &value->format);
     }

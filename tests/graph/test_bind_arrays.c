@@ -242,6 +242,7 @@ static void test_graph_bind_arrays__load_bound(void **state) {
     assert_true(is_bound);
     assert_int_equal(msc_graph_n_inputs(g), 2);
     check_dims(g, msc_graph_output(g, 0), 1, (const int64_t[]){3});
+    assert_int_not_equal(msc_graph_find_joint(g, "if/then/Squeeze"), MSC_NO_ID);
     msc_graph_destroy(g);
 }
 
