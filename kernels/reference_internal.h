@@ -1,5 +1,5 @@
 // What the reference kernels share: attributes, single elements of any type, walks over strided
-// rows. Nobody outside kernels/reference*.c includes this.
+// rows. Besides kernels/reference*.c only planning of kernels with the same geometry includes this.
 #ifndef MSC_KERNELS_REFERENCE_INTERNAL_H
 #define MSC_KERNELS_REFERENCE_INTERNAL_H
 

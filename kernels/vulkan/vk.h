@@ -163,6 +163,7 @@ struct msc_vk_tuning {
     uint32_t per_lane; // elements for each of them
     uint32_t slots;    // workgroups that run at a time, about
     uint32_t tiles;    // which of its family's tiles may be taken: one bit each (vk_tiles.c)
+    uint32_t turns;    // of loops that an invocation may take in all; 0: any number
 };
 
 // How a product is divided. Family G: a workgroup's tile in shared memory, `depth` steps of k
@@ -222,6 +223,7 @@ struct msc_vk {
     uint64_t arena_bytes; // of an arena at least
     bool divides_exactly; // `/` rounds correctly; else shaders correct it
     bool stages_all;      // device memory is not mapped even where it could be
+    bool has_int64;       // whole numbers of 64 bits in shaders
     bool has_dot;         // products of bytes by an instruction
     bool prefers_int;     // ... that is faster than floats
     void *lock;

@@ -2,13 +2,14 @@
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/vulkan/vk_host.h"
+#include "kernels/vulkan/vk_joint.h"
 #include "kernels/vulkan/vulkan.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// The family of shaders for each family of the cpu backend. What that leaves to its reference
-// kernels has none.
+// The family of shaders for each family of the cpu backend; what that leaves to its reference kernels
+// goes by operator (vk_families.c).
 static const struct {
     const struct msc_cpu_family *cpu;
     const struct msc_vk_family *vk;
@@ -41,7 +42,7 @@ static const struct msc_vk_family *family_of(const struct msc_plan *plan,
             return families[i].vk;
         }
     }
-    return NULL;
+    return msc_vk_joint_family(step->joints[0].joint->op);
 }
 
 // ---- Shared by kernels ------------------------------------------------------------------------
@@ -83,10 +84,17 @@ enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_b
     return msc_vk_dispatch(b->vk, &d);
 }
 
-uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint32_t *per_lane) {
+bool msc_vk_can_turn(const struct msc_vk *vk, uint64_t turns) {
+    return vk->tuning.turns == 0 || turns <= vk->tuning.turns;
+}
+
+uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns, uint32_t *per_lane) {
     uint64_t lanes = vk->tuning.lanes;
     uint64_t most = vk->properties.limits.maxComputeWorkGroupCount[0];
     *per_lane = vk->tuning.per_lane;
+    while (*per_lane > 1 && !msc_vk_can_turn(vk, (turns + 1) * *per_lane)) {
+        *per_lane /= 2;
+    }
     if (n > lanes * *per_lane * most) {
         *per_lane = (uint32_t)((n + lanes * most - 1) / (lanes * most));
     }

@@ -16,6 +16,7 @@ enum {
     FIRST_MODE = 52,
     N_CONSTANTS = 60,
     OUTPUT_PLACE = 31,
+    MAX_DIMS_TURNS = 8 * MAX_OPERANDS,
 };
 
 enum mode {
@@ -95,9 +96,18 @@ static bool is_supported(const struct msc_ewise *e) {
     bool fits = e->n_operands <= MAX_OPERANDS && e->n_registers <= MAX_REGISTERS &&
                 e->n_instrs <= MAX_INSTRS && e->n_dims <= 8;
     for (int32_t i = 0; i < e->n_instrs && fits; i++) {
-        fits = e->instrs[i].op != MSC_EWISE_POWER && e->instrs[i].op != MSC_EWISE_FINISH_I32;
+        fits = e->instrs[i].op != MSC_EWISE_FINISH_I32;
     }
     return fits;
+}
+
+static bool has_power(const struct msc_ewise *e) {
+    for (int32_t i = 0; i < e->n_instrs; i++) {
+        if (e->instrs[i].op == MSC_EWISE_POWER) {
+            return true;
+        }
+    }
+    return false;
 }
 
 // Places of the shader: operands, registers from 8 on, the output.
@@ -162,7 +172,8 @@ static enum msc_status init(struct msc_vk_program *p, struct msc_vk *vk,
     }
     MSC_TRY(upload_dims(p, vk, e));
     encode(constants, vk, e);
-    return msc_vk_pipeline(&p->pipeline, vk, MSC_VK_EWISE, constants, N_CONSTANTS);
+    return msc_vk_pipeline(&p->pipeline, vk, has_power(e) ? MSC_VK_EWISE_POWER : MSC_VK_EWISE,
+                           constants, N_CONSTANTS);
 }
 
 enum msc_status msc_vk_program_create(struct msc_vk_program **out, struct msc_vk_backend *b,
@@ -239,7 +250,7 @@ enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk
     for (int i = 0; i < n; i++) {
         fill_call(msc_vk_add_call(&d), p, b, &calls[i], anchors ? anchors[i] : NULL);
     }
-    d.groups[0] = msc_vk_spread(b->vk, p->n, &push[1]);
+    d.groups[0] = msc_vk_spread(b->vk, p->n, MAX_DIMS_TURNS, &push[1]);
     d.push = push;
     d.push_bytes = sizeof(push);
     d.n_row = 1 + MSC_VK_FORM_WORDS;

@@ -80,10 +80,16 @@ enum msc_status msc_vk_create_device(struct msc_vk *vk) {
                                .pNext = &features,
                                .queueCreateInfoCount = 1,
                                .pQueueCreateInfos = &queue};
+    VkPhysicalDeviceFeatures2 has = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+    VkPhysicalDeviceFeatures wanted = {0};
     const char *staging = getenv("MSC_VULKAN_STAGE"); // for tests: as on discrete GPUs
     vk->stages_all = staging && strcmp(staging, "1") == 0;
     MSC_TRY(check_needed(vk));
     MSC_TRY(find_dot(vk));
+    vk->api.vkGetPhysicalDeviceFeatures2(vk->physical, &has);
+    vk->has_int64 = has.features.shaderInt64;
+    wanted.shaderInt64 = has.features.shaderInt64;
+    info.pEnabledFeatures = &wanted;
     if (vk->has_dot) {
         features.pNext = &dot;
         info.enabledExtensionCount = 1;

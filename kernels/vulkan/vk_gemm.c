@@ -200,7 +200,8 @@ static void choose_depthwise(struct choice *c, const struct msc_vk_gemm *g, cons
     c->n_constants = 4;
     c->constants[0] = vk->tuning.lanes;
     c->x_kind = c->w_kind = is_u ? MSC_VK_FLOATS : MSC_VK_READ;
-    c->groups[0] = msc_vk_spread(vk, (uint64_t)(g->desc.n_rows * g->desc.n_cols), &c->per_lane);
+    c->groups[0] = msc_vk_spread(vk, (uint64_t)(g->desc.n_rows * g->desc.n_cols),
+                                 2 * (uint64_t)g->desc.depth, &c->per_lane);
     c->groups[1] = c->groups[2] = 1;
 }
 

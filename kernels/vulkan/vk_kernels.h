@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 // Raised whenever a kernel of ours changes a bit of some result.
-#define MSC_VK_KERNELS_VERSION 2
+#define MSC_VK_KERNELS_VERSION 3
 
 struct msc_vk_backend {
     struct msc_backend base;
@@ -77,8 +77,11 @@ enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b
                             uint64_t n_bytes);
 void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n); // accepts NULLs
 
-// Workgroups of a kernel over n elements, and how many of them a lane takes.
-uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint32_t *per_lane);
+// Workgroups of a kernel over n elements, and how many of them a lane takes: fewer where an element
+// takes many turns of loops.
+uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns, uint32_t *per_lane);
+// May an invocation take so many turns?
+bool msc_vk_can_turn(const struct msc_vk *vk, uint64_t turns);
 
 // A kernel from one input to output 0, with numbers that all calls share or NULL.
 struct msc_vk_simple {

@@ -66,7 +66,7 @@ enum msc_status msc_vk_move_run(const struct msc_vk_move *m, struct msc_vk_backe
         c->blocks[1] = out[i];
         c->blocks[2] = m->dims;
     }
-    d.groups[0] = msc_vk_spread(b->vk, m->n, &push.per_lane);
+    d.groups[0] = msc_vk_spread(b->vk, m->n, MSC_MAX_DIMS + 1, &push.per_lane);
     d.push = &push;
     d.push_bytes = sizeof(push);
     return msc_vk_dispatch(b->vk, &d);

@@ -105,7 +105,7 @@ enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_vk_qu
         c->blocks[0] = items[i].in;
         c->blocks[1] = &c->forms;
     }
-    d.groups[0] = msc_vk_spread(b->vk, n_elements, &push[1]);
+    d.groups[0] = msc_vk_spread(b->vk, n_elements, 1, &push[1]);
     d.push = push;
     d.push_bytes = sizeof(push);
     d.n_row = MSC_VK_FORM_WORDS;
@@ -143,7 +143,7 @@ enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_vk_expa
         c->blocks[1] = items[i].out;
         msc_vk_put_bytes(c->row, &items[i].bytes);
     }
-    d.groups[0] = msc_vk_spread(b->vk, (n_elements + 3) / 4, &push[1]);
+    d.groups[0] = msc_vk_spread(b->vk, (n_elements + 3) / 4, 4, &push[1]);
     d.push = push;
     d.push_bytes = sizeof(push);
     d.n_row = MSC_VK_BYTES_WORDS;
@@ -180,7 +180,7 @@ static enum msc_status run_digits(struct msc_vk_backend *b, enum stage stage, bo
         put_float(&c->row[0], items[i].scale);
     }
     push->n_scales = items[0].tail != NULL;
-    d.groups[0] = msc_vk_spread(b->vk, push->n, &push->per_lane);
+    d.groups[0] = msc_vk_spread(b->vk, push->n, 1, &push->per_lane);
     d.push = push;
     d.push_bytes = sizeof(*push);
     d.n_row = 1;

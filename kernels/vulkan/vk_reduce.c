@@ -23,6 +23,11 @@ static void release(void *memory, struct msc_vk_backend *b) {
 
 // ---- Reductions -------------------------------------------------------------------------------
 
+// Of loops: over the elements; those over dims are unrolled.
+static uint64_t turns_of(uint64_t n_elements) {
+    return n_elements + 16;
+}
+
 // Dims that stay in the order in which the output lies, then those that go in the order of axes,
 // which is that of the reference kernel.
 static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const struct msc_plan *plan,
@@ -60,6 +65,9 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const st
             dims[n][0] = (int32_t)x->dims[i];
             dims[n++][1] = (int32_t)strides[i];
         }
+    }
+    if (!msc_vk_can_turn(b->vk, turns_of((uint64_t)count))) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: too many elements for a loop", joint->name);
     }
     float divisor = r.is_mean ? (float)count : 1.0f;
     k->n = (uint64_t)msc_view_n_elements(&y);
@@ -103,7 +111,7 @@ static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct 
                            int n) {
     const struct kernel *k = kernel;
     uint32_t push[4] = {(uint32_t)k->n, 0, k->numbers[0], k->numbers[1]};
-    uint32_t groups = msc_vk_spread(b->vk, k->n, &push[1]);
+    uint32_t groups = msc_vk_spread(b->vk, k->n, turns_of(k->numbers[0]), &push[1]);
     struct msc_vk_simple simple = {k->pipeline, k->input, k->dims, push, sizeof(push), groups};
     return msc_vk_simple_run(&simple, b, calls, n);
 }
@@ -121,7 +129,8 @@ static enum msc_status softmax_init(struct kernel *k, struct msc_vk_backend *b,
     int64_t dims[MSC_MAX_DIMS], outer = 1, inner = 1;
     int axes[MSC_MAX_DIMS];
     bool is_behind = false;
-    if (x.dtype != MSC_DTYPE_F32 || axis < 0) {
+    if (x.dtype != MSC_DTYPE_F32 || axis < 0 ||
+        !msc_vk_can_turn(b->vk, 3 * (uint64_t)x.dims[axis])) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
     }
     msc_view_physical(&x, dims, axes);

@@ -24,6 +24,7 @@ enum msc_vk_shader {
     MSC_VK_DEPTHWISE_G,
     MSC_VK_DEPTHWISE_G_BYTES,
     MSC_VK_EWISE,
+    MSC_VK_EWISE_POWER, // with powers among the instructions
     MSC_VK_QUANTIZE,
     MSC_VK_EXPAND,
     MSC_VK_DIGITS,
@@ -33,6 +34,19 @@ enum msc_vk_shader {
     MSC_VK_SOFTMAX,
     MSC_VK_LAYER_NORM,
     MSC_VK_RESIZE,
+    MSC_VK_TYPED,
+    MSC_VK_GATHER,
+    MSC_VK_CONV_PLAIN,
+    MSC_VK_POOL_PLAIN,
+    MSC_VK_POOL_PLAIN_INDICES,
+    MSC_VK_CONTRACT,
+    MSC_VK_ALONG,
+    MSC_VK_ALONG_TOPK,
+    MSC_VK_NORM,
+    MSC_VK_LRN,
+    MSC_VK_RECURRENT_1,
+    MSC_VK_RECURRENT_2,
+    MSC_VK_RECURRENT_3,
     MSC_VK_PROBE,
     MSC_VK_SHADER_COUNT
 };

@@ -11,6 +11,7 @@ struct kernel {
     struct msc_vk_block *geometry; // or taps
     int32_t input;
     uint64_t n;          // outputs
+    uint64_t turns;      // of loops for each of them
     uint32_t numbers[5]; // further parameters of the shader
     int n_numbers;
 };
@@ -28,7 +29,7 @@ static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct 
     const struct kernel *k = kernel;
     uint32_t push[7] = {(uint32_t)k->n, 0};
     memcpy(push + 2, k->numbers, sizeof(k->numbers));
-    uint32_t groups = msc_vk_spread(b->vk, k->n, &push[1]);
+    uint32_t groups = msc_vk_spread(b->vk, k->n, k->turns, &push[1]);
     struct msc_vk_simple simple = {
         k->pipeline, k->input, k->geometry, push, (uint32_t)(2 + k->n_numbers) * 4, groups};
     return msc_vk_simple_run(&simple, b, calls, n);
@@ -84,7 +85,8 @@ static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
         msc_joint_attr_list(joint, "strides", strides, 2) != n ||
         msc_joint_attr_list(joint, "dilation", dilation, 2) != n ||
         msc_joint_attr_list(joint, "padding", padding, 4) != 2 * n ||
-        !msc_joint_attr_bool(joint, "count_include_pad", &counts_padding)) {
+        !msc_joint_attr_bool(joint, "count_include_pad", &counts_padding) ||
+        !msc_vk_can_turn(b->vk, (uint64_t)(size[0] * (n > 1 ? size[1] + 1 : 2)))) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
     }
     for (int i = 0; i < n; i++) {
@@ -95,6 +97,7 @@ static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
             g[r][a] = (int32_t)values[r];
         }
     }
+    k->turns = (uint64_t)(g[KERNEL][0] * (g[KERNEL][1] + 1));
     k->numbers[0] = (uint32_t)x->dims[1];
     k->n_numbers = 1;
     uint32_t constants[4] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
@@ -177,6 +180,7 @@ static enum msc_status resize_init(struct kernel *k, struct msc_vk_backend *b,
                                  (uint32_t)y->dims[2], (uint32_t)y->dims[3]};
     memcpy(k->numbers, numbers, sizeof(numbers));
     k->n_numbers = 5;
+    k->turns = 4 * (4 + 1);
     uint32_t constants[1] = {b->vk->tuning.lanes};
     uint64_t n_taps = (uint64_t)(y->dims[2] + y->dims[3]);
     enum msc_status status = msc_vk_upload_new(b->vk, &k->geometry, taps, n_taps * sizeof(*taps));

@@ -15,6 +15,7 @@ msc_add_shader(depthwise_u depthwise.comp FAMILY_U)
 msc_add_shader(depthwise_g depthwise.comp)
 msc_add_shader(depthwise_g_bytes depthwise.comp BYTES)
 msc_add_shader(ewise ewise.comp)
+msc_add_shader(ewise_power ewise.comp HAS_POWER)
 msc_add_shader(quantize quantize.comp)
 msc_add_shader(expand expand.comp)
 msc_add_shader(digits digits.comp)
@@ -24,33 +25,55 @@ msc_add_shader(reduce reduce.comp)
 msc_add_shader(softmax softmax.comp)
 msc_add_shader(layer_norm layer_norm.comp)
 msc_add_shader(resize resize.comp)
+msc_add_shader(typed typed.comp)
+msc_add_shader(gather gather.comp)
+msc_add_shader(conv_plain conv_plain.comp)
+msc_add_shader(pool_plain pool_plain.comp)
+msc_add_shader(pool_plain_indices pool_plain.comp INDICES)
+msc_add_shader(contract contract.comp)
+msc_add_shader(along along.comp)
+msc_add_shader(along_topk along.comp TOPK)
+msc_add_shader(norm norm.comp)
+msc_add_shader(lrn lrn.comp)
+msc_add_shader(recurrent_1 recurrent.comp OUTPUTS=1)
+msc_add_shader(recurrent_2 recurrent.comp OUTPUTS=2)
+msc_add_shader(recurrent_3 recurrent.comp OUTPUTS=3)
 msc_add_shader(probe probe.comp)
 msc_finish_shaders(shader_table)
 
 set(MSC_VULKAN_SOURCES
+    vulkan/vk_along.c
     vulkan/vk_api.c
     vulkan/vk_backend.c
     vulkan/vk_cache.c
     vulkan/vk_commands.c
+    vulkan/vk_contract.c
     vulkan/vk_copy.c
     vulkan/vk_device.c
     vulkan/vk_dispatch.c
     vulkan/vk_ewise.c
+    vulkan/vk_families.c
     vulkan/vk_features.c
+    vulkan/vk_gather.c
     vulkan/vk_gemm.c
     vulkan/vk_host.c
+    vulkan/vk_joint.c
     vulkan/vk_matmul.c
     vulkan/vk_memory.c
     vulkan/vk_move.c
+    vulkan/vk_norm.c
     vulkan/vk_pack.c
     vulkan/vk_pipeline.c
+    vulkan/vk_plain.c
     vulkan/vk_probe.c
     vulkan/vk_quantize.c
     vulkan/vk_rearrange.c
+    vulkan/vk_recurrent.c
     vulkan/vk_reduce.c
     vulkan/vk_tiles.c
     vulkan/vk_tune.c
     vulkan/vk_tuned.c
+    vulkan/vk_typed.c
     vulkan/vk_weighted.c
     vulkan/vk_window.c
     "${shader_table}")

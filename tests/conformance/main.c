@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "kernels/vulkan/vulkan.h"
 #include "tests/conformance/run.h"
 
 #include <dirent.h>
@@ -136,7 +137,9 @@ static void write_row(struct msc_str *out, const struct report *r, const struct 
         if (row->why_out != NULL) {
             msc_str_printf(out, " out of scope: %s |", row->why_out);
         } else if (result->is_passed) {
-            msc_str_append(out, result->is_stepwise ? " pass (joint by joint) |" : " pass |");
+            bool is_elsewhere = result->elsewhere[0] != '\0';
+            msc_str_append(out, result->is_stepwise ? " pass (joint by joint)" : " pass");
+            msc_str_printf(out, is_elsewhere ? " (cpu: %s) |" : "%s |", result->elsewhere);
         } else {
             msc_str_append(out, " fail: ");
             write_reason(out, result->reason);
@@ -213,7 +216,8 @@ static enum msc_status write_markdown(const struct report *r) {
                    "in ONNX's own\nbackend test (bfloat16 within a unit in the last place); whole "
                    "numbers exactly. \"joint by joint\": joints "
                    "whose lengths depend on data, or that have\nno elements, and those behind "
-                   "them, ran on the reference kernels.\n");
+                   "them, ran on the reference kernels. \"cpu: ...\": these operators\nran "
+                   "there, between copies.\n");
     for (int f = 0; f < r->options->n_folders; f++) {
         write_folder(&out, r, f);
     }
@@ -283,6 +287,16 @@ static enum msc_status run_all(struct report *r) {
     return o->markdown == NULL ? MSC_OK : write_markdown(r);
 }
 
+// Where MSC_VULKAN_VALIDATE=1 asks for them.
+static int count_messages(const struct report *r) {
+    int n = 0;
+    for (int d = 0; d < r->options->n_devices; d++) {
+        const struct msc_backend *b = r->backends[d];
+        n += b != NULL && b->def == &msc_backend_vulkan ? msc_vulkan_n_messages(b) : 0;
+    }
+    return n;
+}
+
 static void finish(struct report *r) {
     for (int d = 0; d < r->options->n_devices; d++) {
         msc_backend_close(r->backends[d]);
@@ -317,8 +331,12 @@ int main(int argc, char **argv) {
         printf("%s: %ld pass, %ld fail\n", options.devices[d], count_passed(&report, d),
                report.n_in_scope - count_passed(&report, d));
     }
-    bool is_good =
-        status == MSC_OK && report.n_unexpected == 0 && report.n_in_scope >= options.at_least;
+    int n_messages = count_messages(&report);
+    if (n_messages > 0) {
+        printf("%d messages of the validation layer\n", n_messages);
+    }
+    bool is_good = status == MSC_OK && report.n_unexpected == 0 && n_messages == 0 &&
+                   report.n_in_scope >= options.at_least;
     finish(&report);
     return is_good ? 0 : 1;
 }

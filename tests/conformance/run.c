@@ -53,15 +53,32 @@ static bool has_tail(const struct msc_plan *plan) {
     return false;
 }
 
-static enum msc_status evaluate(const struct msc_graph *g, const struct msc_dataset *data,
-                                const int32_t wanted[], struct capture *capture, bool *is_stepwise,
-                                struct msc_backend *backend) {
+// Operators of steps that another device computes, each once.
+static void note_elsewhere(struct conformance_result *out, const struct msc_plan *plan) {
+    for (int32_t i = 0; i < plan->n_steps; i++) {
+        const struct msc_step *s = &plan->steps[i];
+        const char *device = msc_backend_place(plan->backend, s).device;
+        if (s->kind != MSC_STEP_RUN || strcmp(device, plan->backend->def->name) == 0) {
+            continue;
+        }
+        const char *op = msc_op_info(s->joints[0].joint->op)->onnx;
+        size_t n = strlen(out->elsewhere);
+        if (strstr(out->elsewhere, op) == NULL) {
+            snprintf(out->elsewhere + n, sizeof out->elsewhere - n, "%s%s", n > 0 ? ", " : "", op);
+        }
+    }
+}
+
+static enum msc_status evaluate(struct conformance_result *out, const struct msc_graph *g,
+                                const struct msc_dataset *data, const int32_t wanted[],
+                                struct capture *capture, struct msc_backend *backend) {
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
     struct msc_evaluator *ev = NULL;
     const struct msc_quant **edits = NULL;
     enum msc_status status = MSC_OK;
     o.backend = backend;
     MSC_TRY_OUT(msc_evaluator_create(&ev, g, data, wanted, capture->n, &o));
+    note_elsewhere(out, msc_evaluator_plan(ev, 0));
     edits = msc_alloc_zero((size_t)msc_evaluator_sites(ev)->n_slots + 1, sizeof edits[0]);
     if (edits == NULL) {
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
@@ -73,14 +90,14 @@ static enum msc_status evaluate(const struct msc_graph *g, const struct msc_data
     if (trial.status != MSC_OK) {
         status = msc_status_restore(trial.status, trial.message);
     }
-    *is_stepwise = *is_stepwise || has_tail(msc_evaluator_plan(ev, 0));
+    out->is_stepwise = out->is_stepwise || has_tail(msc_evaluator_plan(ev, 0));
 out:
     msc_free(edits);
     msc_evaluator_destroy(ev);
     return status;
 }
 
-static enum msc_status run(struct msc_array *outputs[], bool *is_stepwise,
+static enum msc_status run(struct conformance_result *out, struct msc_array *outputs[],
                            const struct msc_graph *g, struct msc_array *const inputs[],
                            struct msc_backend *backend) {
     int32_t wanted[CONFORMANCE_MAX_TENSORS];
@@ -90,7 +107,7 @@ static enum msc_status run(struct msc_array *outputs[], bool *is_stepwise,
         wanted[i] = msc_graph_output(g, i);
     }
     MSC_TRY(make_dataset(&data, g, inputs));
-    enum msc_status status = evaluate(g, data, wanted, &capture, is_stepwise, backend);
+    enum msc_status status = evaluate(out, g, data, wanted, &capture, backend);
     msc_dataset_destroy(data);
     return status;
 }
@@ -171,7 +188,7 @@ static enum msc_status adapt_inputs(struct conformance_set *set, const struct ms
     return MSC_OK;
 }
 
-static enum msc_status run_set(struct conformance_set *set, bool *is_stepwise,
+static enum msc_status run_set(struct conformance_result *out, struct conformance_set *set,
                                const struct conformance_case *c, const struct msc_graph *g,
                                struct msc_backend *backend, double atol) {
     struct msc_array *outputs[CONFORMANCE_MAX_TENSORS] = {NULL};
@@ -182,7 +199,7 @@ static enum msc_status run_set(struct conformance_set *set, bool *is_stepwise,
                         set->n_outputs);
     }
     MSC_TRY_OUT(adapt_inputs(set, g));
-    MSC_TRY_OUT(run(outputs, is_stepwise, g, set->inputs, backend));
+    MSC_TRY_OUT(run(out, outputs, g, set->inputs, backend));
     for (int i = 0; i < set->n_outputs; i++) {
         MSC_TRY_OUT(adapt_bits(&set->outputs[i], msc_array_dtype(outputs[i])));
         MSC_TRY_OUT(compare(outputs[i], set->outputs[i], i, c->has_any_values, atol));
@@ -215,7 +232,7 @@ void conformance_run(struct conformance_result *out, struct conformance_case *c,
         status = rewrite(&g, options->rewritten);
     }
     for (int s = 0; status == MSC_OK && s < c->n_sets; s++) {
-        status = run_set(&c->sets[s], &out->is_stepwise, c, g, backend, options->atol);
+        status = run_set(out, &c->sets[s], c, g, backend, options->atol);
     }
     out->is_passed = status == MSC_OK;
     if (status != MSC_OK) {

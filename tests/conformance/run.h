@@ -7,8 +7,9 @@
 
 struct conformance_result {
     bool is_passed;
-    bool is_stepwise; // some of it joint by joint on the reference kernels
-    char reason[256]; // why it is not passed
+    bool is_stepwise;    // some of it joint by joint on the reference kernels
+    char reason[256];    // why it is not passed
+    char elsewhere[128]; // operators computed on another device than the backend's: "Take, TopK"
 };
 
 struct conformance_options {

@@ -309,7 +309,7 @@ static void test_kernels_cpu_layers__recurrent(void **state) {
         if (left_float < 3) {
             c.edits[left_float] = NULL;
         }
-        cpu_check_equal(&c);
+        cpu_check_close(&c, 1e-12); // sums in float32 on other devices
         cpu_case_finish(&c);
     }
 }

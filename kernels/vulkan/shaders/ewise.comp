@@ -17,6 +17,9 @@
 #include "divide.glsl"
 #include "forms.glsl"
 #include "numeric.glsl"
+#ifdef HAS_POWER
+#include "power.glsl"
+#endif
 #include "ewise_ops.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint N_INSTRS = 1;

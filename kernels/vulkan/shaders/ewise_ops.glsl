@@ -1,5 +1,6 @@
 // The instructions of element-wise programs; numbers are those of kernels/cpu/ewise_ops.h. Each is
-// the formula of the reference kernel, every operation rounded. Needs divide.glsl, numeric.glsl.
+// the formula of the reference kernel, every operation rounded. Needs divide.glsl, numeric.glsl
+// and, where HAS_POWER is defined, power.glsl.
 float limit(float a, float low, float high) {
     float r = a < low ? low : a;
     return r > high ? high : r;
@@ -14,6 +15,9 @@ float apply(uint op, float a, float b, float p, float q) {
     case 3: r = divide(a, b); break;
     case 4: r = a > b || isnan(a) ? a : b; break;
     case 5: r = a < b || isnan(a) ? a : b; break;
+#ifdef HAS_POWER
+    case 6: r = power_one(a, b); break;
+#endif
     case 8: r = a < 0.0 ? 0.0 : a; break;
     case 9: r = a < 0.0 ? p * a : a; break;
     case 10: r = limit(a, p, q); break;

@@ -9,10 +9,11 @@ same() {
 
 # search NAME MODEL DATA [more of the environment]
 search() {
+    cp "$FILES/$3.npz" .
     cat >"$1.json" <<END
 {
   "workspace": "$1", "verbose": "warning", "model": "$FILES/$2.onnx",
-  "dataset": {"inputs": "$FILES/$3.npz"},
+  "dataset": {"inputs": "$3.npz"},
   "quantize": {"gym": [{
     "record": "r.jsonl",
     "env": {"choices": [{"bits": 8}, {"bits": 4}], "bounds": {"bit_ops_ratio": {"max": 0.5}}${4:+, $4}},

@@ -1,0 +1,66 @@
+// Normalisation over groups of channels: (x - mean) / sqrt(variance + epsilon) * gamma + beta, with
+// gamma and beta by channel or by group. A workgroup takes a group; its invocations add up every
+// lanes-th element each, then the first of them all sums in order.
+// Buffers: 0 x, 1 gamma, 2 beta, 3 y. Constants: 0 lanes, 1 repair, 2 type of elements, 3 are gamma
+// and beta by channel? Push: elements of a group, of a channel, groups of an image, channels of a
+// group. Tile: a group. Dispatched by vk_norm.c.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#define BINDINGS 4
+#define ROW 0
+#include "call.glsl"
+#include "divide.glsl"
+#include "elements.glsl"
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint LANES = 32;
+layout(constant_id = 2) const uint TYPE = 0;
+layout(constant_id = 3) const bool IS_BY_CHANNEL = true;
+layout(binding = 0) readonly buffer X { uint x[]; };
+layout(binding = 1) readonly buffer Gamma { uint gamma[]; };
+layout(binding = 2) readonly buffer Beta { uint beta[]; };
+layout(binding = 3) writeonly buffer Words { uint y_words[]; };
+layout(binding = 3) writeonly buffer Bytes { uint8_t y_bytes[]; };
+layout(push_constant) uniform Push {
+    uint n; uint per_lane; uint size; uint n_spatial; uint n_groups; uint channels; float epsilon;
+};
+READER(read_x, x)
+READER(read_gamma, gamma)
+READER(read_beta, beta)
+WRITER(write_y, y_words, y_bytes)
+shared float sums[LANES];
+
+// The sum of every invocation's number, the same for all.
+float add_up(float mine) {
+    uint lane = gl_LocalInvocationID.x;
+    barrier();
+    sums[lane] = mine;
+    barrier();
+    precise float sum = 0.0;
+    for (uint i = 0; i < LANES; i++) {
+        sum = sum + sums[i];
+    }
+    return sum;
+}
+
+void main() {
+    find_call(gl_WorkGroupID.z);
+    uint group = gl_WorkGroupID.x, first = group * size;
+    precise float sum = 0.0, squares = 0.0;
+    for (uint i = gl_LocalInvocationID.x; i < size; i += LANES) {
+        sum = sum + real(TYPE, read_x(TYPE, begin_of(0), first + i));
+    }
+    float mean = divide(add_up(sum), float(size));
+    for (uint i = gl_LocalInvocationID.x; i < size; i += LANES) {
+        precise float d = real(TYPE, read_x(TYPE, begin_of(0), first + i)) - mean;
+        squares = squares + d * d;
+    }
+    float variance = divide(add_up(squares), float(size));
+    precise float factor = divide(1.0, sqrt(variance + epsilon));
+    for (uint i = gl_LocalInvocationID.x; i < size; i += LANES) {
+        uint g = group % n_groups, c = IS_BY_CHANNEL ? g * channels + i / n_spatial : g;
+        precise float d = real(TYPE, read_x(TYPE, begin_of(0), first + i)) - mean;
+        d = d * factor * real(TYPE, read_gamma(TYPE, begin_of(1), c));
+        d = d + real(TYPE, read_beta(TYPE, begin_of(2), c));
+        write_y(TYPE, begin_of(3), first + i, bits_of_real(TYPE, d));
+    }
+}

@@ -1,0 +1,279 @@
+// Joints that put elements of any type elsewhere: gathers, repeats, padding, depth as space. Each is
+// a list of dims of the output with what a step along each of them means in the input.
+#include "kernels/cpu/cpu_graph.h"
+#include "kernels/vulkan/vk_joint.h"
+
+#include <string.h>
+
+enum mode { FILL, NEAREST, MIRROR, REPEAT }; // as in shaders/gather.comp
+
+#define MAX_DIMS (2 * MSC_MAX_DIMS)
+
+struct dim { // as there
+    int32_t length, stride, index_stride, shift, in_length;
+};
+
+struct gather {
+    int n_dims;
+    struct dim dims[MAX_DIMS];
+    int n_indices;
+    int32_t indices[MSC_MAX_DIMS][2]; // stride, length
+    enum mode mode;
+    double fill;
+};
+
+static void add_dim(struct gather *g, int64_t length, int64_t stride, int64_t index_stride) {
+    g->dims[g->n_dims++] = (struct dim){.length = (int32_t)length,
+                                        .stride = (int32_t)stride,
+                                        .index_stride = (int32_t)index_stride};
+}
+
+static void add_index(struct gather *g, int64_t stride, int64_t length) {
+    g->indices[g->n_indices][0] = (int32_t)stride;
+    g->indices[g->n_indices++][1] = (int32_t)length;
+}
+
+// ---- Operators --------------------------------------------------------------------------------
+
+typedef bool (*describe_fn)(struct gather *out, const struct msc_vk_joint_desc *d);
+
+static bool describe_take(struct gather *g, const struct msc_vk_joint_desc *d) {
+    int axis = msc_vk_joint_axis(d, "axis", d->x[0].n_dims);
+    int32_t strides[MSC_MAX_DIMS], own[MSC_MAX_DIMS];
+    const struct msc_view *x = &d->x[0], *indices = &d->x[1];
+    if (axis < 0) {
+        return false;
+    }
+    msc_vk_strides(strides, x->n_dims, x->dims);
+    msc_vk_strides(own, indices->n_dims, indices->dims);
+    for (int i = 0; i < x->n_dims; i++) {
+        if (i != axis) {
+            add_dim(g, x->dims[i], strides[i], 0);
+            continue;
+        }
+        for (int k = 0; k < indices->n_dims; k++) {
+            add_dim(g, indices->dims[k], 0, own[k]);
+        }
+    }
+    add_index(g, strides[axis], x->dims[axis]);
+    return true;
+}
+
+static bool describe_gather_elements(struct gather *g, const struct msc_vk_joint_desc *d) {
+    int axis = msc_vk_joint_axis(d, "axis", d->x[0].n_dims);
+    int32_t strides[MSC_MAX_DIMS], own[MSC_MAX_DIMS];
+    const struct msc_view *x = &d->x[0], *indices = &d->x[1];
+    if (axis < 0) {
+        return false;
+    }
+    msc_vk_strides(strides, x->n_dims, x->dims);
+    msc_vk_strides(own, indices->n_dims, indices->dims);
+    for (int i = 0; i < x->n_dims; i++) {
+        add_dim(g, indices->dims[i], i == axis ? 0 : strides[i], own[i]);
+    }
+    add_index(g, strides[axis], x->dims[axis]);
+    return true;
+}
+
+static bool describe_gather_nd(struct gather *g, const struct msc_vk_joint_desc *d) {
+    int32_t strides[MSC_MAX_DIMS], own[MSC_MAX_DIMS];
+    const struct msc_view *x = &d->x[0], *indices = &d->x[1];
+    int64_t n_batch_dims;
+    if (!msc_vk_joint_i64(&n_batch_dims, d, "batch_dims") || indices->n_dims < 1) {
+        return false;
+    }
+    int depth = (int)indices->dims[indices->n_dims - 1];
+    msc_vk_strides(strides, x->n_dims, x->dims);
+    msc_vk_strides(own, indices->n_dims, indices->dims);
+    for (int i = 0; i + 1 < indices->n_dims; i++) {
+        add_dim(g, indices->dims[i], i < n_batch_dims ? strides[i] : 0, own[i]);
+    }
+    for (int i = (int)n_batch_dims + depth; i < x->n_dims; i++) {
+        add_dim(g, x->dims[i], strides[i], 0);
+    }
+    for (int k = 0; k < depth; k++) {
+        add_index(g, strides[n_batch_dims + k], x->dims[n_batch_dims + k]);
+    }
+    return true;
+}
+
+static bool describe_broadcast(struct gather *g, const struct msc_vk_joint_desc *d) {
+    int32_t strides[MSC_MAX_DIMS];
+    const struct msc_view *y = &d->y[0];
+    msc_vk_broadcast_strides(strides, &d->x[0], y->n_dims, y->dims);
+    for (int i = 0; i < y->n_dims; i++) {
+        add_dim(g, y->dims[i], strides[i], 0);
+    }
+    return true;
+}
+
+// Output coordinates less `begins`, in any mode.
+static void add_shifted(struct gather *g, const struct msc_view *x, const struct msc_view *y,
+                        const int64_t begins[]) {
+    int32_t strides[MSC_MAX_DIMS];
+    msc_vk_strides(strides, x->n_dims, x->dims);
+    for (int i = 0; i < y->n_dims; i++) {
+        add_dim(g, y->dims[i], strides[i], 0);
+        g->dims[i].shift = (int32_t)-begins[i];
+        g->dims[i].in_length = (int32_t)x->dims[i];
+    }
+}
+
+static bool describe_tile(struct gather *g, const struct msc_vk_joint_desc *d) {
+    static const int64_t begins[MSC_MAX_DIMS];
+    g->mode = REPEAT;
+    add_shifted(g, &d->x[0], &d->y[0], begins);
+    return msc_view_n_elements(&d->x[0]) > 0;
+}
+
+static bool describe_crop_pad(struct gather *g, const struct msc_vk_joint_desc *d) {
+    int64_t begins[MSC_MAX_DIMS];
+    for (int i = 0; i < d->y[0].n_dims; i++) {
+        int64_t extra = d->x[0].dims[i] - d->y[0].dims[i];
+        begins[i] = extra >= 0 ? -(extra / 2) : -extra / 2;
+    }
+    add_shifted(g, &d->x[0], &d->y[0], begins);
+    return true;
+}
+
+static bool find_mode(enum mode *out, const char *name) {
+    static const char *const names[] = {"constant", "edge", "reflect", "wrap"};
+    for (int i = 0; name && i < 4; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *out = (enum mode)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool describe_pad(struct gather *g, const struct msc_vk_joint_desc *d) {
+    int64_t widths[2 * MSC_MAX_DIMS];
+    float value = 0;
+    int position = msc_joint_operand(d->joint, "pad_value");
+    const struct msc_array *a =
+        position > 0 ? msc_cpu_constant(d->plan->graph, d->joint, position) : NULL;
+    if (!find_mode(&g->mode, msc_joint_attr(d->joint, "pad_mode")) ||
+        msc_joint_attr_list(d->joint, "pad_width", widths, 2 * MSC_MAX_DIMS) !=
+            2 * d->x[0].n_dims ||
+        msc_view_n_elements(&d->x[0]) == 0) {
+        return false;
+    }
+    if (a && msc_array_n_elements(a) == 1) {
+        value = (float)msc_array_get_double(a, 0);
+    } else if (!msc_joint_attr_float(d->joint, "pad_value", &value) && position > 0 &&
+               position < d->n_x && d->x[position].dtype != MSC_DTYPE_NONE) {
+        return false;
+    }
+    g->fill = (double)value;
+    add_shifted(g, &d->x[0], &d->y[0], widths);
+    return true;
+}
+
+// Both ways: the output's axes with rows and columns cut in blocks, or the channels.
+static bool describe_depth_space(struct gather *g, const struct msc_vk_joint_desc *d) {
+    bool is_to_space = d->joint->op == MSC_OP_DEPTH_TO_SPACE;
+    const char *mode = msc_joint_attr(d->joint, "mode");
+    bool is_crd = is_to_space && mode && strcmp(mode, "CRD") == 0;
+    int64_t block;
+    if (d->x[0].n_dims != 4 || !msc_vk_joint_i64(&block, d, "blocksize")) {
+        return false;
+    }
+    const int64_t *depth = is_to_space ? d->x[0].dims : d->y[0].dims;
+    const int64_t *space = is_to_space ? d->y[0].dims : d->x[0].dims;
+    int32_t in_depth[4], in_space[4];
+    msc_vk_strides(in_depth, 4, depth);
+    msc_vk_strides(in_space, 4, space);
+    if (is_to_space) {
+        int64_t row = in_depth[1] * (is_crd ? 1 : space[1]);
+        add_dim(g, depth[0], in_depth[0], 0);
+        add_dim(g, space[1], in_depth[1] * (is_crd ? block * block : 1), 0);
+        add_dim(g, depth[2], in_depth[2], 0);
+        add_dim(g, block, row * block, 0);
+        add_dim(g, depth[3], in_depth[3], 0);
+        add_dim(g, block, row, 0);
+        return true;
+    }
+    add_dim(g, depth[0], in_space[0], 0);
+    add_dim(g, block, in_space[2], 0);
+    add_dim(g, block, in_space[3], 0);
+    add_dim(g, space[1], in_space[1], 0);
+    add_dim(g, depth[2], in_space[2] * block, 0);
+    add_dim(g, depth[3], in_space[3] * block, 0);
+    return true;
+}
+
+static const struct {
+    enum msc_op op;
+    describe_fn describe;
+} rows[] = {
+    {MSC_OP_TAKE, describe_take},
+    {MSC_OP_GATHER_ELEMENTS, describe_gather_elements},
+    {MSC_OP_GATHER_ND, describe_gather_nd},
+    {MSC_OP_BROADCAST_TO, describe_broadcast},
+    {MSC_OP_TILE, describe_tile},
+    {MSC_OP_CENTER_CROP_PAD, describe_crop_pad},
+    {MSC_OP_PAD, describe_pad},
+    {MSC_OP_DEPTH_TO_SPACE, describe_depth_space},
+    {MSC_OP_SPACE_TO_DEPTH, describe_depth_space},
+};
+
+// ---- Kernels ----------------------------------------------------------------------------------
+
+static bool describe(struct gather *g, const struct msc_vk_joint_desc *d) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].op == d->joint->op) {
+            return rows[i].describe(g, d);
+        }
+    }
+    return false;
+}
+
+// One element of a type as its bits.
+static enum msc_status bits_of(uint32_t bits[2], enum msc_dtype dtype, double value) {
+    struct msc_array *number = NULL, *array = NULL;
+    enum msc_status status = msc_array_create_from(&number, MSC_DTYPE_F64, 0, NULL, &value);
+    MSC_TRY_OUT(status);
+    MSC_TRY_OUT(msc_array_convert(&array, number, dtype));
+    memset(bits, 0, 2 * sizeof(bits[0]));
+    memcpy(bits, msc_array_data(array), msc_array_n_bytes(array));
+out:
+    msc_array_release(number);
+    msc_array_release(array);
+    return status;
+}
+
+static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                            const struct msc_vk_joint_desc *d) {
+    struct gather g = {0};
+    int32_t numbers[5 * MAX_DIMS + 2 * MSC_MAX_DIMS + 1];
+    if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !describe(&g, d)) {
+        return msc_vk_joint_refuse(d);
+    }
+    struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(&d->y[0]), 2);
+    memcpy(numbers, g.dims, sizeof(g.dims));
+    memcpy(numbers + 5 * g.n_dims, g.indices, sizeof(g.indices));
+    MSC_TRY(msc_vk_joint_numbers(s, b, numbers, sizeof(numbers)));
+    MSC_TRY(bits_of(s->push, d->x[0].dtype, g.fill));
+    s->n_push = 2;
+    const uint32_t constants[] = {b->vk->tuning.lanes,
+                                  0,
+                                  msc_vk_element(d->x[0].dtype),
+                                  g.n_indices > 0 ? msc_vk_element(d->x[1].dtype) : 0,
+                                  (uint32_t)g.n_dims,
+                                  (uint32_t)g.n_indices,
+                                  (uint32_t)g.mode};
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_GATHER, constants, 7);
+}
+
+static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
+    return msc_vk_joint_create(out, b, plan, step, init);
+}
+
+const struct msc_vk_family msc_vk_gather = {.name = "gather",
+                                            .prepare = prepare,
+                                            .release = msc_vk_joint_release,
+                                            .run = msc_vk_joint_run,
+                                            .weights = msc_vk_joint_weights,
+                                            .release_weights = msc_vk_joint_release_weights};

@@ -1,0 +1,84 @@
+// Normalisation over groups of channels and over neighbouring channels.
+#include "kernels/vulkan/vk_joint.h"
+
+#include <string.h>
+
+static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d) {
+    bool is_same = b->vk->has_int64 && d->n_y == 1 && msc_vk_is_real(d->x[0].dtype);
+    for (int i = 1; i < d->n_x; i++) {
+        is_same = is_same && d->x[i].dtype == d->x[0].dtype;
+    }
+    return is_same && d->x[0].n_dims >= 2 && msc_view_n_elements(&d->x[0]) > 0;
+}
+
+static enum msc_status norm_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                 const struct msc_vk_joint_desc *d) {
+    const struct msc_view *x = &d->x[0];
+    int64_t n_groups = x->dims[1];
+    float epsilon;
+    if (!is_possible(b, d) || d->n_x != 3 || !msc_joint_attr_float(d->joint, "epsilon", &epsilon) ||
+        (d->joint->op == MSC_OP_GROUP_NORM && !msc_vk_joint_i64(&n_groups, d, "num_groups")) ||
+        x->dims[0] * n_groups > b->vk->properties.limits.maxComputeWorkGroupCount[0]) {
+        return msc_vk_joint_refuse(d);
+    }
+    int64_t n_spatial = msc_dims_product(x->n_dims - 2, x->dims + 2);
+    int64_t channels = x->dims[1] / n_groups;
+    struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)(x->dims[0] * n_groups), 3);
+    const int64_t push[4] = {channels * n_spatial, n_spatial, n_groups, channels};
+    for (int i = 0; i < 4; i++) {
+        s->push[i] = (uint32_t)push[i];
+    }
+    memcpy(&s->push[4], &epsilon, sizeof(epsilon));
+    s->n_push = 5;
+    s->is_by_groups = true;
+    s->turns = 3 * (uint64_t)(channels * n_spatial / b->vk->tuning.lanes + 1);
+    const uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
+                                  msc_vk_element(x->dtype), d->x[1].dims[0] == x->dims[1]};
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_NORM, constants, 4);
+}
+
+static enum msc_status norm_prepare(void **out, struct msc_vk_backend *b,
+                                    const struct msc_plan *plan, const struct msc_step *step) {
+    return msc_vk_joint_create(out, b, plan, step, norm_init);
+}
+
+const struct msc_vk_family msc_vk_norm = {.name = "group normalisation",
+                                          .prepare = norm_prepare,
+                                          .release = msc_vk_joint_release,
+                                          .run = msc_vk_joint_run,
+                                          .weights = msc_vk_joint_weights,
+                                          .release_weights = msc_vk_joint_release_weights};
+
+static enum msc_status lrn_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                const struct msc_vk_joint_desc *d) {
+    const struct msc_view *x = &d->x[0];
+    float numbers[3];
+    int64_t size;
+    if (!is_possible(b, d) || !msc_joint_attr_float(d->joint, "alpha", &numbers[0]) ||
+        !msc_joint_attr_float(d->joint, "beta", &numbers[1]) ||
+        !msc_joint_attr_float(d->joint, "bias", &numbers[2]) ||
+        !msc_vk_joint_i64(&size, d, "size")) {
+        return msc_vk_joint_refuse(d);
+    }
+    struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(x), 1);
+    s->push[0] = (uint32_t)x->dims[1];
+    s->push[1] = (uint32_t)msc_dims_product(x->n_dims - 2, x->dims + 2);
+    s->push[2] = (uint32_t)size;
+    memcpy(&s->push[3], numbers, sizeof(numbers));
+    s->n_push = 6;
+    const uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
+                                  msc_vk_element(x->dtype)};
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_LRN, constants, 3);
+}
+
+static enum msc_status lrn_prepare(void **out, struct msc_vk_backend *b,
+                                   const struct msc_plan *plan, const struct msc_step *step) {
+    return msc_vk_joint_create(out, b, plan, step, lrn_init);
+}
+
+const struct msc_vk_family msc_vk_lrn = {.name = "neighbour normalisation",
+                                         .prepare = lrn_prepare,
+                                         .release = msc_vk_joint_release,
+                                         .run = msc_vk_joint_run,
+                                         .weights = msc_vk_joint_weights,
+                                         .release_weights = msc_vk_joint_release_weights};

@@ -1,0 +1,243 @@
+// Element-wise operators over any type: comparisons, logic, choices, casts, whole numbers, half
+// floats, and the functions that chains of float32 have no instruction for.
+#include "kernels/cpu/cpu_graph.h"
+#include "kernels/vulkan/vk_joint.h"
+
+#include <math.h>
+#include <string.h>
+
+// As in shaders/typed_ops.glsl and ewise_ops.glsl.
+enum { WHERE = 82, CAST = 83, GELU_TANH = 42, POWER = 6, DIVIDE = 3, MOD = 44, FLOOR_MOD = 45 };
+
+static const struct {
+    uint8_t code;        // less 1; 0: none
+    const char *keys[2]; // attributes that are its numbers
+} ops[MSC_OP_COUNT] = {
+    [MSC_OP_ADD] = {1, {0}},
+    [MSC_OP_SUBTRACT] = {2, {0}},
+    [MSC_OP_MULTIPLY] = {3, {0}},
+    [MSC_OP_DIVIDE] = {4, {0}},
+    [MSC_OP_MAXIMUM] = {5, {0}},
+    [MSC_OP_MINIMUM] = {6, {0}},
+    [MSC_OP_POWER] = {7, {0}},
+    [MSC_OP_RELU] = {9, {0}},
+    [MSC_OP_LEAKY_RELU] = {10, {"alpha"}},
+    [MSC_OP_CLIP] = {11, {0}},
+    [MSC_OP_HARD_SIGMOID] = {12, {"alpha", "beta"}},
+    [MSC_OP_HARD_SWISH] = {13, {0}},
+    [MSC_OP_SIGMOID] = {14, {0}},
+    [MSC_OP_TANH] = {15, {0}},
+    [MSC_OP_ERF] = {16, {0}},
+    [MSC_OP_EXP] = {17, {0}},
+    [MSC_OP_LOG] = {18, {0}},
+    [MSC_OP_SQRT] = {19, {0}},
+    [MSC_OP_ABS] = {21, {0}},
+    [MSC_OP_NEGATIVE] = {22, {0}},
+    [MSC_OP_RECIPROCAL] = {23, {0}},
+    [MSC_OP_FLOOR] = {24, {0}},
+    [MSC_OP_CEIL] = {25, {0}},
+    [MSC_OP_ROUND] = {26, {0}},
+    [MSC_OP_ELU] = {41, {"alpha"}},
+    [MSC_OP_GELU] = {42, {0}},
+    [MSC_OP_PRELU] = {44, {0}},
+    [MSC_OP_MOD] = {45, {0}},
+    [MSC_OP_FLOOR_MOD] = {46, {0}},
+    [MSC_OP_LOGICAL_AND] = {47, {0}},
+    [MSC_OP_LOGICAL_OR] = {48, {0}},
+    [MSC_OP_LOGICAL_XOR] = {49, {0}},
+    [MSC_OP_BITWISE_AND] = {50, {0}},
+    [MSC_OP_BITWISE_OR] = {51, {0}},
+    [MSC_OP_BITWISE_XOR] = {52, {0}},
+    [MSC_OP_LEFT_SHIFT] = {53, {0}},
+    [MSC_OP_RIGHT_SHIFT] = {54, {0}},
+    [MSC_OP_LOGICAL_NOT] = {55, {0}},
+    [MSC_OP_BITWISE_NOT] = {56, {0}},
+    [MSC_OP_EQUAL] = {57, {0}},
+    [MSC_OP_GREATER] = {58, {0}},
+    [MSC_OP_LESS] = {59, {0}},
+    [MSC_OP_GREATER_EQUAL] = {60, {0}},
+    [MSC_OP_LESS_EQUAL] = {61, {0}},
+    [MSC_OP_ISNAN] = {62, {0}},
+    [MSC_OP_ISINF] = {63, {0}},
+    [MSC_OP_SELU] = {64, {"alpha", "gamma"}},
+    [MSC_OP_CELU] = {65, {"alpha"}},
+    [MSC_OP_SOFTPLUS] = {66, {0}},
+    [MSC_OP_SOFTSIGN] = {67, {0}},
+    [MSC_OP_THRESHOLDED_RELU] = {68, {"alpha"}},
+    [MSC_OP_SHRINK] = {69, {"bias", "lambd"}},
+    [MSC_OP_MISH] = {70, {0}},
+    [MSC_OP_SIGN] = {71, {0}},
+    [MSC_OP_SIN] = {72, {0}},
+    [MSC_OP_COS] = {73, {0}},
+    [MSC_OP_TAN] = {74, {0}},
+    [MSC_OP_ASIN] = {75, {0}},
+    [MSC_OP_ACOS] = {76, {0}},
+    [MSC_OP_ATAN] = {77, {0}},
+    [MSC_OP_SINH] = {78, {0}},
+    [MSC_OP_COSH] = {79, {0}},
+    [MSC_OP_ASINH] = {80, {0}},
+    [MSC_OP_ACOSH] = {81, {0}},
+    [MSC_OP_ATANH] = {82, {0}},
+    [MSC_OP_WHERE] = {WHERE + 1, {0}},
+    [MSC_OP_CAST] = {CAST + 1, {0}},
+    [MSC_OP_IDENTITY] = {CAST + 1, {0}},
+    [MSC_OP_RESHAPE] = {CAST + 1, {0}},
+    [MSC_OP_FLATTEN] = {CAST + 1, {0}},
+    [MSC_OP_EXPAND_DIMS] = {CAST + 1, {0}},
+    [MSC_OP_SQUEEZE] = {CAST + 1, {0}},
+};
+
+// Do whole numbers have this operator?
+static bool has_whole_form(enum msc_op op) {
+    uint32_t code = ops[op].code - 1u;
+    return code <= POWER || code == 8 || code == 10 || (code >= 20 && code <= 25 && code != 22) ||
+           (code >= 43 && code <= 60) || op == MSC_OP_SIGN;
+}
+
+// ---- Parameters -------------------------------------------------------------------------------
+
+struct parameters {
+    float p, q;
+    int64_t low, high;
+};
+
+// One limit of a clip: an attribute or a constant. False when it is computed.
+static bool read_limit(float *real, int64_t *whole, const struct msc_vk_joint_desc *d,
+                       const char *key) {
+    int position = msc_joint_operand(d->joint, key);
+    if (msc_joint_attr_float(d->joint, key, real)) {
+        *whole = *real > -9.2e18f && *real < 9.2e18f ? (int64_t)*real : *whole;
+        return true;
+    }
+    const struct msc_array *a =
+        position >= 0 ? msc_cpu_constant(d->plan->graph, d->joint, position) : NULL;
+    if (a) {
+        *real = (float)msc_array_get_double(a, 0);
+        *whole = msc_dtype_is_float(msc_array_dtype(a)) ? *whole : msc_array_get_i64(a, 0);
+    }
+    return a || position < 0 || position >= d->n_x || d->x[position].dtype == MSC_DTYPE_NONE;
+}
+
+static bool read_parameters(struct parameters *out, const struct msc_vk_joint_desc *d) {
+    *out = (struct parameters){-INFINITY, INFINITY, INT64_MIN, INT64_MAX};
+    enum msc_op op = d->joint->op;
+    float *numbers[2] = {&out->p, &out->q};
+    bool flag;
+    for (int i = 0; i < 2; i++) {
+        const char *key = ops[op].keys[i];
+        if (key && !msc_joint_attr_float(d->joint, key, numbers[i])) {
+            return false;
+        }
+    }
+    if (op == MSC_OP_ISINF) {
+        out->p = msc_joint_attr_bool(d->joint, "detect_negative", &flag) && flag;
+        out->q = msc_joint_attr_bool(d->joint, "detect_positive", &flag) && flag;
+    }
+    return op != MSC_OP_CLIP ||
+           (read_limit(&out->p, &out->low, d, "min") && read_limit(&out->q, &out->high, d, "max"));
+}
+
+// ---- Operands ---------------------------------------------------------------------------------
+
+static int count_operands(enum msc_op op) {
+    uint32_t code = ops[op].code - 1u;
+    bool is_binary = code <= POWER || (code >= 43 && code <= 53) || (code >= 56 && code <= 60);
+    return code == WHERE ? 3 : is_binary ? 2 : 1;
+}
+
+// Whole numbers that are divided by none that is zero, which would be an error.
+static bool divides_safely(const struct msc_vk_joint_desc *d) {
+    const struct msc_array *a = msc_cpu_constant(d->plan->graph, d->joint, 1);
+    for (int64_t i = 0; a && i < msc_array_n_elements(a); i++) {
+        if (msc_array_get_i64(a, i) == 0) {
+            return false;
+        }
+    }
+    return a != NULL;
+}
+
+static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d,
+                        bool takes_floats) {
+    enum msc_op op = d->joint->op;
+    uint32_t code = ops[op].code - 1u;
+    int n = count_operands(op);
+    bool divides = code == DIVIDE || code == MOD || code == FLOOR_MOD;
+    if (ops[op].code == 0 || !msc_vk_joint_has_elements(b, d) || d->n_y != 1 ||
+        (op != MSC_OP_CLIP && n > d->n_x) || (n == 2 && d->n_x > 2)) {
+        return false;
+    }
+    if (code == WHERE || code == CAST || op == MSC_OP_ISNAN || op == MSC_OP_ISINF) {
+        return true;
+    }
+    if (takes_floats) {
+        return msc_vk_is_real(d->x[0].dtype);
+    }
+    return has_whole_form(op) && (!divides || divides_safely(d)) &&
+           (n < 2 || !msc_dtype_is_float(d->x[1].dtype));
+}
+
+// Strides of each operand behind the lengths, and how it is read.
+static enum msc_status set_places(struct msc_vk_stage *s, struct msc_vk_backend *b,
+                                  const struct msc_vk_joint_desc *d, uint32_t modes[3]) {
+    int32_t dims[4 * MSC_MAX_DIMS + 4] = {1};
+    const struct msc_view *y = &d->y[0];
+    for (int i = 0; i < y->n_dims; i++) {
+        dims[i] = (int32_t)y->dims[i];
+    }
+    for (int i = 0; i < count_operands(d->joint->op); i++) {
+        int64_t n = msc_view_n_elements(&d->x[i]);
+        modes[i] = n == (int64_t)s->n ? 0 : n == 1 ? 2 : 1;
+        msc_vk_broadcast_strides(&dims[y->n_dims * (i + 1)], &d->x[i], y->n_dims, y->dims);
+    }
+    return msc_vk_joint_numbers(s, b, dims, sizeof(dims));
+}
+
+static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                            const struct msc_vk_joint_desc *d) {
+    struct parameters p;
+    enum msc_op op = d->joint->op;
+    uint32_t code = ops[op].code - 1u, modes[3] = {0};
+    bool takes_floats = msc_vk_is_real(d->x[0].dtype);
+    bool is_tanh_gelu = op == MSC_OP_GELU && msc_joint_attr(d->joint, "approximate") &&
+                        msc_joint_attr(d->joint, "approximate")[0] == 't';
+    if (!is_possible(b, d, takes_floats) || !read_parameters(&p, d)) {
+        return msc_vk_joint_refuse(d);
+    }
+    struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(&d->y[0]), 3);
+    MSC_TRY(set_places(s, b, d, modes));
+    memcpy(&s->push[0], &p.p, sizeof(p.p));
+    memcpy(&s->push[1], &p.q, sizeof(p.q));
+    memcpy(&s->push[2], &p.low, sizeof(p.low));
+    memcpy(&s->push[4], &p.high, sizeof(p.high));
+    s->n_push = 6;
+    uint32_t types[3] = {0};
+    for (int i = 0; i < 3 && i < count_operands(op); i++) {
+        types[i] = msc_vk_element(d->x[i].dtype);
+    }
+    int n_dims = d->y[0].n_dims;
+    const uint32_t constants[] = {b->vk->tuning.lanes,
+                                  !b->vk->divides_exactly,
+                                  is_tanh_gelu ? GELU_TANH : code,
+                                  takes_floats,
+                                  types[0],
+                                  types[1],
+                                  types[2],
+                                  msc_vk_element(d->y[0].dtype),
+                                  (uint32_t)n_dims,
+                                  modes[0],
+                                  modes[1],
+                                  modes[2]};
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_TYPED, constants, 12);
+}
+
+static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
+    return msc_vk_joint_create(out, b, plan, step, init);
+}
+
+const struct msc_vk_family msc_vk_typed = {.name = "typed element-wise",
+                                           .prepare = prepare,
+                                           .release = msc_vk_joint_release,
+                                           .run = msc_vk_joint_run,
+                                           .weights = msc_vk_joint_weights,
+                                           .release_weights = msc_vk_joint_release_weights};
