@@ -7,8 +7,8 @@
 // was told since the last ask joins the population, which is then cut back to its size.
 //
 // Bounded, a proposal says above which loss it will not survive: the worst of a full population's,
-// all of it feasible. A trial that is stopped there would have been cut at the next ask, so that but
-// for ties of equal losses the search goes the same way.
+// all of it feasible. A trial that is stopped there would have been cut at the next ask, so that
+// but for ties of equal losses the search goes the same way.
 #include "agents/agent.h"
 #include "agents/nsga.h"
 #include "agents/sampler.h"

@@ -30,7 +30,7 @@ enum msc_param_type {
     MSC_PARAM_TEXT,     // const char *, in the arena
     MSC_PARAM_ENUM,     // int: index into names
     MSC_PARAM_DURATION, // double, seconds; JSON number of seconds or text such as "8h"
-    MSC_PARAM_JSON,     // const struct cJSON *: any value, borrowed from the object read; NULL default
+    MSC_PARAM_JSON,     // const struct cJSON *: any value, of the object that is read
 };
 
 struct msc_param {

@@ -5,7 +5,7 @@
 //
 //     struct msc_str text = {0};
 //     msc_str_printf(&text, "%d joints", n);
-//     msc_str_double(&text, loss);                 // shortest form that reads back to the same bits
+//     msc_str_double(&text, loss);      // the shortest form that reads back to the same bits
 //     MSC_TRY_OUT(msc_str_status(&text));
 //     out: msc_str_finish(&text);
 #ifndef MSC_BASE_STR_H

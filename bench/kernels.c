@@ -5,9 +5,9 @@
 //
 // Every job is measured once a round, the rounds follow each other, and the table has medians. On
 // the cpu ceilings are measured beside: the best float32 and the best u8 x s8 -> u8 rate of oneDNN
-// over all shapes, and for what only moves bytes a copy of as many bytes in the same memory (without
-// oneDNN where only some steps are measured). Elsewhere they are given.
-// With the clock of the threads, time that other programs take does not count.
+// over all shapes, and for what only moves bytes a copy of as many bytes in the same memory
+// (without oneDNN where only some steps are measured). Elsewhere they are given. With the clock of
+// the threads, time that other programs take does not count.
 #include "bench/kernels.h"
 
 #include "base/json.h"

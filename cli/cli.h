@@ -1,8 +1,8 @@
 // The command line: a table of commands, one file each.
 //
 // Results go to standard output, talk to standard error. To add a command: 1. write
-// cli/cmd_<name>.c ending in its `const struct msc_cli_command`, 2. declare it and add it to the list
-// in cli/commands.c, and to cli/CMakeLists.txt, 3. describe it in man/mscgym.1 and
+// cli/cmd_<name>.c ending in its `const struct msc_cli_command`, 2. declare it and add it to the
+// list in cli/commands.c, and to cli/CMakeLists.txt, 3. describe it in man/mscgym.1 and
 // cli/mscgym.bash (a test finds what is missing).
 #ifndef MSC_CLI_CLI_H
 #define MSC_CLI_CLI_H

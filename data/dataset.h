@@ -82,9 +82,9 @@ enum msc_status msc_dataset_load(struct msc_dataset **out,
 enum msc_status msc_dataset_create(struct msc_dataset **out, const struct msc_input_spec specs[],
                                    struct msc_array *const arrays[], size_t n_specs,
                                    const struct msc_array *labels, int64_t batch);
-// One batch of these arrays, one for each spec, in the inputs' own shapes and whatever they hold (NaN,
-// no elements at all, or no input): for running a network once. Floats are converted to the input's
-// float type. It has no hash.
+// One batch of these arrays, one for each spec, in the inputs' own shapes and whatever they hold
+// (NaN, no elements at all, or no input): for running a network once. Floats are converted to the
+// input's float type. It has no hash.
 enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
                                          const struct msc_input_spec specs[],
                                          const struct msc_array *const arrays[], size_t n_specs);

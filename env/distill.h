@@ -32,15 +32,14 @@ struct msc_distill_options {
 struct msc_distill_run {
     const struct msc_quant *const *edits; // [n_slots]
     uint64_t noise_seed;                  // 0: none; else inputs of quantisations are perturbed
-    // Stopped at the first batch, in the order of the dataset, after which the losses of its samples
-    // so far, over the number of all samples, exceed `bound`.
+    // Stopped at the first batch, in the order of the dataset, after which the losses of its
+    // samples so far, over the number of all samples, exceed `bound`.
     bool is_bounded;
     double bound;
     // Results
     enum msc_status status;
     char message[200];
-    bool
-        was_stopped; // at its bound: `loss` is what it had come to, which the whole loss is not below
+    bool was_stopped; // at its bound: the whole loss is not below `loss`, which it had come to
     int64_t n_samples; // that `loss` is of
     double loss;
     double accuracy; // NaN without labels, or when stopped

@@ -1,5 +1,5 @@
-// What comes before the space: the parameters, then scales and reference outputs, which are computed
-// once and afterwards read from RECORD.params.
+// What comes before the space: the parameters, then scales and reference outputs, which are
+// computed once and afterwards read from RECORD.params.
 #include "env/quantize_internal.h"
 
 #include "base/alloc.h"

@@ -1,12 +1,14 @@
 // The space of the quantize environment: tasks from sites, exact costs, uniform baselines.
 //
 //   size_bytes     for each weight ceil(n * bits / 8), 4 bytes a scale and 4 a zero point that is
-//                  not always 0; float16 and bfloat16 two bytes an element; weights that stay float count their elements' own size
+//                  not always 0; float16 and bfloat16 two bytes an element; weights that stay
+//                  float count their elements' own size
 //   bit_ops        for one sample: sum over joints of MACs * bits(activation) * bits(weight), float
 //                  counting 32
 //   macs           multiply-accumulates for one sample, which quantising does not change
 //   *_ratio        against the float model
-//   file_bytes     of the exported model without metadata; measured, and only where the goal names it
+//   file_bytes     of the exported model without metadata; measured, and only where the goal
+//                  names it
 #ifndef MSC_ENV_QUANTIZE_SPACE_H
 #define MSC_ENV_QUANTIZE_SPACE_H
 

@@ -74,6 +74,7 @@ enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint
     struct msc_bind inner = {.from = j->graphs[which],
                              .builder = b->builder,
                              .takes_branches = true,
+                             .keeps_symbols = b->keeps_symbols,
                              .n_taken = b->n_taken};
     inner.values =
         msc_arena_array(arena, (size_t)inner.from->n_tensors + 1, sizeof(inner.values[0]));

@@ -15,8 +15,8 @@ struct msc_product {
     int32_t operands[2];
 };
 
-// The products of convolutions, linear layers, matrix products and recurrent layers; returns how many,
-// 0 for all else. A length that depends on data counts as 0.
+// The products of convolutions, linear layers, matrix products and recurrent layers; returns how
+// many, 0 for all else. A length that depends on data counts as 0.
 int msc_joint_products(struct msc_product out[2], const struct msc_graph *g,
                        const struct msc_joint *j);
 // Multiply-accumulates of all of them.

@@ -15,8 +15,8 @@ extern "C" {
 
 // Constant once made; equal content has equal `hash`.
 struct msc_quant {
-    // MSC_DTYPE_NONE: integers. MSC_DTYPE_F16, MSC_DTYPE_BF16: floats of that type, of 16 bits; then
-    // there is one scale of 1 and nothing else counts.
+    // MSC_DTYPE_NONE: integers. MSC_DTYPE_F16, MSC_DTYPE_BF16: floats of that type, of 16 bits;
+    // then there is one scale of 1 and nothing else counts.
     enum msc_dtype type;
     int32_t bits;      // 2 … 16
     int32_t low, high; // inclusive range of q

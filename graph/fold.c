@@ -71,9 +71,16 @@ struct pair {
     double *scale, *shift; // [n_channels] y = scale * conv + shift, without the bias
 };
 
+// Constant float32 elements.
 static bool has_data(const struct msc_graph *g, int32_t tensor) {
-    return tensor != MSC_NO_ID && g->tensors[tensor]->tensor.producer == MSC_NO_ID &&
-           g->tensors[tensor]->tensor.data != NULL;
+    const struct msc_tensor *t = tensor == MSC_NO_ID ? NULL : &g->tensors[tensor]->tensor;
+    return t != NULL && t->producer == MSC_NO_ID && t->data != NULL && t->dtype == MSC_DTYPE_F32;
+}
+
+// The axis of the output of a convolution or linear layer that its output channels lie along.
+static int channel_axis(const struct msc_joint *joint, const struct msc_tensor *output) {
+    bool is_linear = joint->op == MSC_OP_LINEAR || joint->op == MSC_OP_LINEAR_BIAS;
+    return is_linear ? output->n_dims - 1 : msc_tensor_axis(output, 'C');
 }
 
 static bool find_pair(struct pair *p, const struct msc_graph *g, const struct msc_joint *norm) {
@@ -103,7 +110,7 @@ static bool find_pair(struct pair *p, const struct msc_graph *g, const struct ms
         }
     }
     p->n_channels = g->tensors[p->params[0]]->tensor.dims[0];
-    return msc_joint_attr_i64(norm, "axis", &axis) && axis == msc_tensor_axis(x, 'C');
+    return msc_joint_attr_i64(norm, "axis", &axis) && axis == channel_axis(p->conv, x);
 }
 
 static void compute_scale(struct pair *p, const struct msc_graph *g) {

@@ -11,6 +11,55 @@ static bool agree(struct msc_dim a, struct msc_dim b) {
 
 // ---- Recurrent layers -------------------------------------------------------------------------
 
+static int n_gates(enum msc_op op) {
+    return op == MSC_OP_LSTM ? 4 : op == MSC_OP_GRU ? 3 : 1;
+}
+
+// An operand that is there has these dims.
+static enum msc_status check_dims(const struct msc_infer *call, int operand, int n_dims,
+                                  const struct msc_dim dims[]) {
+    const struct msc_infer_tensor *t = operand < call->n_operands ? call->operands[operand] : NULL;
+    bool fits = !t || t->n_dims == n_dims;
+    for (int i = 0; t && fits && i < n_dims; i++) {
+        fits = agree(t->dims[i], dims[i]);
+    }
+    if (!fits) {
+        char text[MSC_INFER_TEXT_BYTES], other[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "operand %d of %s for recurrent weights of %s", operand,
+                               msc_infer__shape_text(text, call, t),
+                               msc_infer__shape_text(other, call, call->operands[2]));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_recurrent(const struct msc_infer *call, struct msc_dim batch,
+                                       bool is_batch_first) {
+    const struct msc_infer_tensor *r = call->operands[2];
+    const struct msc_dim directions = r->dims[0], hidden = r->dims[2];
+    bool is_both = strcmp(msc_infer__text(call, "direction"), "bidirectional") == 0;
+    if (!agree(directions, msc_infer__number(is_both ? 2 : 1))) {
+        char text[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "recurrent weights of %s in %s",
+                               msc_infer__shape_text(text, call, r),
+                               is_both ? "two directions" : "one direction");
+    }
+    if (!msc_infer__is_number(hidden)) {
+        return MSC_OK; // checked when it is bound
+    }
+    const struct msc_dim rows = msc_infer__number(n_gates(call->joint->op) * hidden.value);
+    const struct msc_dim weights[] = {directions, rows, hidden};
+    const struct msc_dim bias[] = {directions, msc_infer__number(2 * rows.value)};
+    const struct msc_dim peephole[] = {directions, msc_infer__number(3 * hidden.value)};
+    const struct msc_dim state[] = {is_batch_first ? batch : directions,
+                                    is_batch_first ? directions : batch, hidden};
+    MSC_TRY(check_dims(call, 2, 3, weights));
+    MSC_TRY(check_dims(call, 3, 2, bias));
+    MSC_TRY(check_dims(call, 4, 1, &batch));
+    MSC_TRY(check_dims(call, 5, 3, state));
+    MSC_TRY(check_dims(call, 6, 3, state));
+    return check_dims(call, 7, 2, peephole);
+}
+
 enum msc_status msc_infer__recurrent(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *w = call->operands[1];
     const struct msc_infer_tensor *r = call->operands[2];
@@ -19,7 +68,8 @@ enum msc_status msc_infer__recurrent(const struct msc_infer *call) {
     MSC_TRY(msc_infer__require_rank(call, 1, 3));
     MSC_TRY(msc_infer__require_rank(call, 2, 3));
     MSC_TRY(msc_infer__int(&layout, call, "layout"));
-    if (!agree(x->dims[2], w->dims[2]) || !agree(w->dims[1], r->dims[1])) {
+    if (!agree(x->dims[2], w->dims[2]) || !agree(w->dims[1], r->dims[1]) ||
+        !agree(w->dims[0], r->dims[0])) {
         char text[MSC_INFER_TEXT_BYTES], other[MSC_INFER_TEXT_BYTES];
         return msc_infer__fail(call, "weights of %s for an input of %s",
                                msc_infer__shape_text(text, call, w),
@@ -27,6 +77,7 @@ enum msc_status msc_infer__recurrent(const struct msc_infer *call) {
     }
     struct msc_dim time = x->dims[layout ? 1 : 0], batch = x->dims[layout ? 0 : 1];
     struct msc_dim directions = w->dims[0], hidden = r->dims[2];
+    MSC_TRY(check_recurrent(call, batch, layout != 0));
     struct msc_infer_tensor *y = &call->outputs[0];
     y->dtype = x->dtype;
     y->n_dims = 4;

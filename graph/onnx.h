@@ -1,10 +1,11 @@
 // ONNX in and out.
 //
 // In: opsets 1 to 21, initialisers, Constant nodes and external data (only inside the model's own
-// folder), float32 networks. Weights stored as integers with a scale become floats. Constants that feed only an operator's parameters become attributes,
-// BatchNormalization is folded into the convolution before it, chains of shape arithmetic over
-// fixed shapes are folded. Names: a joint has its node's name when that is not empty and unique,
-// an activation's alias is its ONNX value name, a weight keeps its initialiser's name.
+// folder), float32 networks. Weights stored as integers with a scale become floats. Constants that
+// feed only an operator's parameters become attributes, BatchNormalization is folded into the
+// convolution before it, chains of shape arithmetic over fixed shapes are folded. Names: a joint
+// has its node's name when that is not empty and unique, an activation's alias is its ONNX value
+// name, a weight keeps its initialiser's name.
 //
 // Out: always opset 21, from our own operator table.
 #ifndef MSC_GRAPH_ONNX_H
@@ -39,12 +40,11 @@ struct msc_onnx_export_options {
 // Writes the graph, with QuantizeLinear/DequantizeLinear pairs around the edited slots: weights as
 // stored integers with DequantizeLinear, activations as a pair shared by the slots of equal edits.
 // 2-8 bits use (u)int8, 9-16 bits (u)int16, weights of exactly 4 bits and those of fewer in groups
-// (u)int4 (for activations ONNX Runtime does not take these at its default optimisation level); ranges
-// narrower than the type are kept by a Clip before the pair (activations) or by the stored integers
-// (weights). Weights in groups are blocks; where groups run over several axes these are stored as one
-// and a Reshape follows. Float types: weights are stored so behind a Cast, activations cast there and
-// back.
-// Complete or absent. Values keep their ONNX names.
+// (u)int4 (for activations ONNX Runtime does not take these at its default optimisation level);
+// ranges narrower than the type are kept by a Clip before the pair (activations) or by the stored
+// integers (weights). Weights in groups are blocks; where groups run over several axes these are
+// stored as one and a Reshape follows. Float types: weights are stored so behind a Cast,
+// activations cast there and back. Complete or absent. Values keep their ONNX names.
 enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
                               const struct msc_onnx_export_options *options);
 // The size of the file that msc_onnx_save would write.

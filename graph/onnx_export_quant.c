@@ -2,9 +2,10 @@
 // QuantizeLinear and DequantizeLinear. Each (tensor, edit) is made once.
 //
 // ONNX Runtime computes clamp(rint(x / s) + z) to the whole range of the type, as we do to
-// [low, high]. Float types of 16 bits are stored as such, or cast there and back. A narrower range is kept by a Clip of the float value before: its limits
-// (low - z) * s and (high - z) * s divide back to whole numbers to within one part in 2^23, and
-// with at most 16 bits that rounds to low and high exactly.
+// [low, high]. Float types of 16 bits are stored as such, or cast there and back. A narrower range
+// is kept by a Clip of the float value before: its limits (low - z) * s and (high - z) * s divide
+// back to whole numbers to within one part in 2^23, and with at most 16 bits that rounds to low and
+// high exactly.
 #include "graph/onnx_export_internal.h"
 
 #include <string.h>
@@ -28,9 +29,9 @@ static const struct type types[] = {
     {MSC_ONNX_INT16, -32768, 32767, 16}, {MSC_ONNX_UINT16, 0, 65535, 16},
 };
 
-// The first that is wide enough, signed when the range goes below 0. Only weights of exactly 4 bits,
-// or in groups of no more, take the types of 4 bits: for activations ONNX Runtime 1.31 refuses them
-// at its default optimisation level behind a Clip or before a MaxPool.
+// The first that is wide enough, signed when the range goes below 0. Only weights of exactly 4
+// bits, or in groups of no more, take the types of 4 bits: for activations ONNX Runtime 1.31
+// refuses them at its default optimisation level behind a Clip or before a MaxPool.
 static enum msc_status pick_type(struct type *out, const struct msc_quant *q, bool is_weight) {
     bool is_signed = q->low < 0;
     bool is_small = is_weight && (q->bits == 4 || (q->bits < 4 && q->group_size > 0));

@@ -39,8 +39,9 @@ const char *msc_onnx_type_name(int type); // "float8e4m3fn", ...; "type 99"
 enum msc_status msc_onnx_model_read(Onnx__ModelProto **out, const char *path);
 void msc_onnx_model_free(Onnx__ModelProto *model); // accepts NULL
 
-// The elements (of 4 bits as bytes), converted from whichever field holds them; external data is looked for in `folder`
-// only. *out is owned by the caller. The error text begins with the tensor's name.
+// The elements (of 4 bits as bytes), converted from whichever field holds them; external data is
+// looked for in `folder` only. *out is owned by the caller. The error text begins with the tensor's
+// name.
 enum msc_status msc_onnx_array(struct msc_array **out, const Onnx__TensorProto *tensor,
                                const char *folder);
 

@@ -1,5 +1,5 @@
-// QuantizeLinear and DequantizeLinear. Elements of 4 bits and floats of 8 lie in bytes here, so that
-// the joint says what the bytes stand for.
+// QuantizeLinear and DequantizeLinear. Elements of 4 bits and floats of 8 lie in bytes here, so
+// that the joint says what the bytes stand for.
 #include "graph/onnx_import_internal.h"
 
 // Before opset 13 there is one scale, and no axis.

@@ -83,9 +83,9 @@ static bool is_constant_product(const struct msc_graph *g, const struct msc_join
            constant_behind(g, j->operands[1]) != MSC_NO_ID;
 }
 
-// Weights of recurrent layers are [directions, gates * hidden, in], tables have a row for each index.
-// With groups, axis O of a transposed convolution's weight counts the channels of one group only,
-// and the scales of the others would be needed along I as well: such a weight has one scale.
+// Weights of recurrent layers are [directions, gates * hidden, in], tables have a row for each
+// index. With groups, axis O of a transposed convolution's weight counts the channels of one group
+// only, and the scales of the others would be needed along I as well: such a weight has one scale.
 static int32_t channel_axis(const struct msc_joint *j, const struct msc_tensor *weight) {
     int64_t groups = 1;
     if (is_recurrent(j->op)) {

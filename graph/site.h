@@ -1,10 +1,10 @@
 // Sites: the places of a graph where quantisation can act, named and numbered once.
 //
 // A slot is one use: an operand of one joint that the operator table marks as quantisable (the
-// activation and the weight of convolutions, linear layers and matrix products, both weights and the
-// input of recurrent layers, tables of embeddings).
-// A site is what an edit addresses: a weight with all its uses, an activation with all its
-// quantisable uses, or, when grouped by site, one use of an activation.
+// activation and the weight of convolutions, linear layers and matrix products, both weights and
+// the input of recurrent layers, tables of embeddings). A site is what an edit addresses: a weight
+// with all its uses, an activation with all its quantisable uses, or, when grouped by site, one use
+// of an activation.
 #ifndef MSC_GRAPH_SITE_H
 #define MSC_GRAPH_SITE_H
 

@@ -90,17 +90,17 @@ struct msc_backend_def {
                                const struct msc_quant *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(struct msc_backend *b, const struct msc_step *step, void *weights);
 
-    // So many calls of one step run together at less cost than alone; 0 or 1: there is nothing in it.
-    // `run` takes any number all the same.
+    // So many calls of one step run together at less cost than alone; 0 or 1: there is nothing in
+    // it. `run` takes any number all the same.
     int32_t max_calls;
     // Runs n calls of one step. `thread` < n_threads; calls with different threads may overlap.
     enum msc_status (*run)(struct msc_backend *b, const struct msc_step *step,
                            const struct msc_call calls[], size_t n, int thread);
     // Optional: can runs of this step write quantised forms of their output (msc_call.quantized)?
     bool (*quantizes)(const struct msc_backend *b, const struct msc_step *step);
-    // Optional: does the step only move elements, or choose among them? Then it also runs with every
-    // input, and output 0, in the form that one quantisation gives: the output is what quantising
-    // its float32 elements would be.
+    // Optional: does the step only move elements, or choose among them? Then it also runs with
+    // every input, and output 0, in the form that one quantisation gives: the output is what
+    // quantising its float32 elements would be.
     bool (*moves)(const struct msc_backend *b, const struct msc_step *step);
     // float32 in to integers (out->quant set, uint8 or int8) or to fake-quantised float32.
     enum msc_status (*quantize)(struct msc_backend *b, const struct msc_view *in,

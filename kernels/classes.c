@@ -113,8 +113,8 @@ static enum msc_status quantize(struct msc_classes *c, int32_t value, const stru
     return intern(c, &k, &from, &ref->id);
 }
 
-// Moving steps in a row that integers are led through. A long row of them (each joining something to
-// the last) would else be walked again by every reader.
+// Moving steps in a row that integers are led through. A long row of them (each joining something
+// to the last) would else be walked again by every reader.
 enum { MOST_MOVES = 4 };
 // Inputs may have so many times the elements of the output: more are not worth quantising for it.
 enum { MOST_INPUTS = 5 };

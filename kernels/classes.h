@@ -5,7 +5,8 @@
 // quantisation. Trials that agree on everything a step depends on share its class.
 //
 // A value under a quantisation that a moving step makes (msc_backend_def.moves) is that step over
-// its inputs under the same quantisation: bytes are moved, and what makes the inputs can write them.
+// its inputs under the same quantisation: bytes are moved, and what makes the inputs can write
+// them.
 #ifndef MSC_KERNELS_CLASSES_H
 #define MSC_KERNELS_CLASSES_H
 
@@ -34,11 +35,10 @@ struct msc_class {
     int32_t n_inputs;
     int32_t first_input; // in msc_classes.inputs
     int32_t weights;     // class id, or MSC_NO_ID
-    // Of WEIGHTS and QUANTIZE; of a STEP that moves integers, theirs. Borrowed for the call.
-    const struct msc_quant *const
-        *slot_edits; // of WEIGHTS: the trial's, or NULL for the float model
-    const struct msc_quant *edit;
-    uint64_t noise_seed; // of QUANTIZE
+    // Borrowed for the call. Of WEIGHTS the trial's edits, by slot; NULL: the float model.
+    const struct msc_quant *const *slot_edits;
+    const struct msc_quant *edit; // of QUANTIZE; of a STEP that moves integers, theirs
+    uint64_t noise_seed;          // of QUANTIZE
 };
 
 struct msc_classes {
@@ -71,8 +71,7 @@ enum msc_status msc_classes_add_trial(struct msc_classes *c, const struct msc_qu
 static inline const struct msc_quant *msc_class_integers(const struct msc_classes *c,
                                                          struct msc_class_ref ref) {
     const struct msc_class *k = &c->items[ref.id];
-    bool is_packed = k->kind == MSC_CLASS_WEIGHTS;
-    return k->edit && !is_packed && msc_quant_is_integer(k->edit) ? k->edit : NULL;
+    return k->edit && msc_quant_is_integer(k->edit) ? k->edit : NULL;
 }
 
 #ifdef __cplusplus

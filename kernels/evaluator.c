@@ -286,8 +286,8 @@ static uint64_t other_bytes(const struct msc_evaluator *ev) {
     return resident > held ? resident - held : 0;
 }
 
-// A sixteenth is left for what the process comes to hold meanwhile. Asking takes longer than a small
-// network does, so it is not done for every batch.
+// A sixteenth is left for what the process comes to hold meanwhile. Asking takes longer than a
+// small network does, so it is not done for every batch.
 static void set_limit(struct msc_evaluator *ev) {
     double now_s = msc_clock_seconds();
     if (now_s < ev->next_limit_s) {

@@ -39,7 +39,8 @@ struct msc_evaluator_options {
     { .n_threads = 1, .memory_bytes = (uint64_t)1 << 30 }
 
 struct msc_eval_trial {
-    // [n_slots] in the order of msc_sites; NULL entries stay float. Quants are borrowed for the call.
+    // [n_slots] in the order of msc_sites; NULL entries stay float. Quants are borrowed for the
+    // call.
     const struct msc_quant *const *edits;
     // Not 0: the float32 input of every activation quantisation is multiplied element by element by
     // 1 + 2^-22 or 1 - 2^-22, at random from this seed: how far rounding alone moves the loss.
@@ -53,7 +54,8 @@ struct msc_eval_trial {
 // Called from the evaluator's threads. Calls for different (trial, batch) may overlap.
 struct msc_sink {
     // Optional: values of the wanted tensors for one batch, plain, in host memory, borrowed for the
-    // call. Those whose lengths depend on data come in the shapes they have. A failure fails the trial.
+    // call. Those whose lengths depend on data come in the shapes they have. A failure fails the
+    // trial.
     enum msc_status (*batch)(void *payload, size_t trial, size_t batch,
                              const struct msc_view values[]);
     // Optional: the value that a slot of an activation reads, before quantisation, in the plan's
@@ -100,9 +102,9 @@ struct msc_evaluator_stats {
     double macs_run, macs_asked;
 };
 void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluator_stats *out);
-// The least `memory_bytes` that trials can be evaluated in, found by evaluating as many as there are
-// threads with nothing kept, under these edits and noise, which asks for the most: float32 forms of
-// what is else stored quantised. Everything cached is freed.
+// The least `memory_bytes` that trials can be evaluated in, found by evaluating as many as there
+// are threads with nothing kept, under these edits and noise, which asks for the most: float32
+// forms of what is else stored quantised. Everything cached is freed.
 enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
                                              const struct msc_quant *const edits[], uint64_t *out);
 // Frees everything cached.

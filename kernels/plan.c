@@ -289,7 +289,10 @@ static enum msc_status gather_operand(struct planner *p, struct gathered *g,
         }
         *out = (struct msc_operand){MSC_OPERAND_WEIGHT, weight};
         if (slot != MSC_NO_ID) {
-            assert(g->n_weight_slots < MSC_STEP_MAX_WEIGHTS);
+            if (g->n_weight_slots == MSC_STEP_MAX_WEIGHTS) {
+                return MSC_FAIL(MSC_E_UNSUPPORTED, "more than %d weights of one step are sites: %s",
+                                MSC_STEP_MAX_WEIGHTS, msc_graph_tensor(p->graph, weight)->name);
+            }
             g->weight_slots[g->n_weight_slots++] = slot;
         }
         return MSC_OK;

@@ -104,8 +104,8 @@ struct msc_plan {
     void *storage;
 };
 
-// Takes ownership of `graph` (also on failure), whose inputs are bound. `wanted` are tensor ids that sinks will read, made
-// available in plain layout. *out is owned by the caller.
+// Takes ownership of `graph` (also on failure), whose inputs are bound. `wanted` are tensor ids
+// that sinks will read, made available in plain layout. *out is owned by the caller.
 enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
                                 struct msc_backend *backend, const int32_t wanted[],
                                 size_t n_wanted);

@@ -60,8 +60,8 @@ struct msc_reference_run {
 enum msc_status msc_reference_run_part(struct msc_array *out[], const struct msc_reference_run *run);
 
 // Runs a whole graph, for tests, constant folding and the baseline check. Lengths that are symbols
-// follow from the inputs, joint by joint. `inputs` [n_inputs] are borrowed; every tensor in `wanted` (ids, [n]) is returned in out [n],
-// each owned by the caller.
+// follow from the inputs, joint by joint. `inputs` [n_inputs] are borrowed; every tensor in
+// `wanted` (ids, [n]) is returned in out [n], each owned by the caller.
 enum msc_status msc_reference_run_graph(struct msc_array *out[], const struct msc_graph *g,
                                         const struct msc_array *const inputs[],
                                         const int32_t wanted[], size_t n);

@@ -1,4 +1,5 @@
-// Unary functions that networks use rarely: computed in double, whatever the type, and rounded once.
+// Unary functions that networks use rarely: computed in double, whatever the type, and rounded
+// once.
 #include "kernels/reference_internal.h"
 
 #include <math.h>

@@ -20,9 +20,9 @@ struct msc_resize_taps {
     float weights[4];
 };
 
-// Taps for every output coordinate of each axis of an image.resize2d joint. Of the call's views only
-// types and shapes are read, and data of parameters that are operands. by_axis[i] points into *out,
-// which is owned by the caller (msc_free).
+// Taps for every output coordinate of each axis of an image.resize2d joint. Of the call's views
+// only types and shapes are read, and data of parameters that are operands. by_axis[i] points into
+// *out, which is owned by the caller (msc_free).
 enum msc_status msc_resize_find_taps(struct msc_resize_taps **out,
                                      const struct msc_resize_taps *by_axis[MSC_MAX_DIMS],
                                      float *extrapolation, const struct msc_reference_call *call);

@@ -181,6 +181,11 @@ static enum msc_status read_operand(struct run *r, const struct msc_joint *j, in
     if (tensor == MSC_NO_ID) {
         return MSC_OK;
     }
+    if (!r->arrays[tensor]) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "joint %s: tensor %s has no elements: the model came without", j->name,
+                        msc_graph_tensor(r->g, tensor)->name);
+    }
     if (r->asked->read) {
         MSC_TRY(r->asked->read(r->asked->payload, &r->read[i], j, i, r->arrays[tensor]));
     } else {

@@ -1,9 +1,10 @@
 // The work of one call as a graph of nodes, and the threads that walk it.
 //
 // A node is a class on one batch (or a class of packed weights, on none), or the hand-over of what
-// one (trial, batch) gave to the sink: of its wanted values together, of slot values one by one. Nodes are made backwards from what the sink wants, so what only leads
-// to cached results is never touched. Threads take ready nodes last in, first out, which follows a
-// batch down the network while its data is in cache and frees it soonest.
+// one (trial, batch) gave to the sink: of its wanted values together, of slot values one by one.
+// Nodes are made backwards from what the sink wants, so what only leads to cached results is never
+// touched. Threads take ready nodes last in, first out, which follows a batch down the network
+// while its data is in cache and frees it soonest.
 //
 // Weights are packed when a step waits for them alone: otherwise steps that have their inputs would
 // hold them until the weights' turn comes.
@@ -169,8 +170,8 @@ enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_no
 // The same for n nodes of one step. On failure nothing is known of any of them.
 enum msc_status msc_schedule_compute_together(struct msc_schedule *s, const int32_t ids[],
                                               int32_t n, int thread);
-// Gives the sink what n sink nodes hold, one after the other until one fails. Returns how many it was
-// given; *status is that of the next.
+// Gives the sink what n sink nodes hold, one after the other until one fails. Returns how many it
+// was given; *status is that of the next.
 int32_t msc_schedule_hand_over(struct msc_schedule *s, const int32_t ids[], int32_t n,
                                enum msc_status *status);
 

@@ -281,7 +281,8 @@ static enum msc_status build_group(struct msc_schedule *s, int32_t group) {
             progress->macs_asked += g->macs_asked;
             s->macs_asked += g->macs_asked;
             uint64_t asked = (uint64_t)g->n_steps_asked, run = s->steps_run - steps_before;
-            s->steps_reused += asked > run ? asked - run : 0; // some are run for several quantisations
+            // Some are run for several quantisations.
+            s->steps_reused += asked > run ? asked - run : 0;
         }
     }
     return MSC_OK;

@@ -89,7 +89,8 @@ static void release_input(struct msc_schedule *s, struct msc_node *input) {
         msc_cache_unpin(s->cache, input->entry);
         return;
     }
-    if (s->is_fresh && !input->entry->weights) {
+    // Entries of weights may be another plan's, too.
+    if (s->is_fresh && msc_node_class(s, input)->kind != MSC_CLASS_WEIGHTS) {
         msc_cache_discard(s->cache, input->entry);
     } else {
         msc_cache_unpin(s->cache, input->entry);
@@ -139,8 +140,8 @@ static void discard_entries(struct msc_schedule *s, struct msc_node *node) {
     }
 }
 
-// What a few trials have in common with many that follow (a search begins with its baselines) may be
-// asked for in other forms: it is kept as it is, too, while there is memory for it.
+// What a few trials have in common with many that follow (a search begins with its baselines) may
+// be asked for in other forms: it is kept as it is, too, while there is memory for it.
 static bool keeps_unread(const struct msc_schedule *s) {
     return !s->is_fresh && s->n_trials < MANY_TRIALS && msc_cache_has_room(s->cache);
 }
@@ -249,7 +250,8 @@ static void run_class(struct msc_schedule *s, int32_t id, int thread) {
     finish_class(s, node);
 }
 
-// The same for nodes of one step. Should they fail together, each is tried alone, to see which does.
+// The same for nodes of one step. Should they fail together, each is tried alone, to see which
+// does.
 static void run_classes(struct msc_schedule *s, const int32_t ids[], int32_t n, int thread) {
     enum msc_status status = MSC_OK;
     int32_t n_ready = 0;

@@ -41,7 +41,7 @@ struct msc_config_entry {
     const char *record;        // path
     const char *strategy_file; // path; NULL without a tool
     const char *target;        // of the section; NULL without a tool
-    const char *base;          // path of the strategy to start from; NULL: what entries before found
+    const char *base;          // the strategy to start from; NULL: what entries before found
     const char *folder;        // where an agent's program runs
     const struct msc_env_def *env_def;
     struct msc_env_library *library; // of env_def, or NULL

@@ -78,8 +78,8 @@ struct msc_model_run {
     size_t n_outputs;
     double *microseconds; // [repeat], sorted
 };
-// Inputs have the samples of one batch. Without a dataset they decide branches for good. Outputs have the bits that the search computes on such a
-// batch when the model was not opened as single.
+// Inputs have the samples of one batch. Without a dataset they decide branches for good. Outputs
+// have the bits that the search computes on such a batch when the model was not opened as single.
 enum msc_status msc_model_run(struct msc_model *model, struct msc_model_run *run);
 void msc_model_run_finish(struct msc_model_run *run); // frees the results
 

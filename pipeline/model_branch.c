@@ -1,4 +1,5 @@
-// Conditions that are the same for every sample: the graph without the branches they choose between.
+// Conditions that are the same for every sample: the graph without the branches they choose
+// between.
 #include "pipeline/model_internal.h"
 
 #include <string.h>
@@ -29,7 +30,8 @@ static bool is_always(const struct msc_array *array, const struct msc_dataset *d
     return true;
 }
 
-// What each input holds in every sample; NULL where they differ. Conditions come from whole numbers.
+// What each input holds in every sample; NULL where they differ. Conditions come from whole
+// numbers.
 static const struct msc_array **find_constant(const struct msc_model *m,
                                               const struct msc_dataset *data,
                                               const struct msc_dataset *more) {

@@ -58,8 +58,8 @@ enum msc_status msc_processor__make_config(cJSON **out, struct msc_processor *p)
 
 // ---- Before the start -------------------------------------------------------------------------
 
-// The least memory that the search can do with, in bytes; 0 where the environment does not say. What
-// the program comes to hold besides is not known to the byte: some is added.
+// The least memory that the search can do with, in bytes; 0 where the environment does not say.
+// What the program comes to hold besides is not known to the byte: some is added.
 static enum msc_status measure_memory(double *out, const struct msc_processor *p) {
     const struct msc_space *space = msc_env_space(p->env);
     uint32_t *first = msc_alloc_zero(space->n_tasks + 1, sizeof *first);

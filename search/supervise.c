@@ -76,8 +76,9 @@ static enum msc_status make_environment(struct supervisor *s) {
     s->environment[n++] = variable;
     // Read when a program is loaded, so a search cannot set them for itself. Threads that wait must
     // sleep: spinning loses a multiple on a machine that others use, too. And activations lie in
-    // huge pages where there are some: touching fresh small ones costs more than many kernels. Large
-    // ones go back to the system when they are freed, or the limit on memory could not be kept.
+    // huge pages where there are some: touching fresh small ones costs more than many kernels.
+    // Large ones go back to the system when they are freed, or the limit on memory could not be
+    // kept.
     static char passive[] = "OMP_WAIT_POLICY=passive";
     static char huge_pages[] =
         "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1048576";

@@ -25,7 +25,7 @@ enum msc_site_group {
     MSC_GROUP_JOINT,  // one for a joint's activation and weight together
 };
 
-#define MSC_LABEL_BYTES 40
+#define MSC_LABEL_BYTES 64
 
 // One row of "choices".
 struct msc_choice {
@@ -66,10 +66,10 @@ struct msc_quantizer_options {
 
 // Reads the keys of an environment's configuration that belong to the quantizer ("target", "group",
 // "choices", "weights", "activations", "include", "exclude", "fix"); text and lists are in the
-// arena. A target refuses what its runtime cannot run: "onnx" nothing; the others anything but 8 bits,
-// and groups; "tensorrt" asymmetric activations (symmetric is its default) and weights that are not
-// symmetric per channel; "openvino" and "tflite" asymmetric weights. `target` is used when the object
-// names none.
+// arena. A target refuses what its runtime cannot run: "onnx" nothing; the others anything but 8
+// bits, and groups; "tensorrt" asymmetric activations (symmetric is its default) and weights that
+// are not symmetric per channel; "openvino" and "tflite" asymmetric weights. `target` is used when
+// the object names none.
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);
 

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
-// Values of a tensor that are kept, to see whether a scale puts them on ties: so many of each batch,
-// fewer where there are many batches.
+// Values of a tensor that are kept, to see whether a scale puts them on ties: so many of each
+// batch, fewer where there are many batches.
 enum { KEPT_OF_BATCH = 2048, KEPT_OF_ALL = 32768, KEPT_LEAST = 16 };
 
 // What is gathered of one activation tensor. Everything added up is exact (extrema and counts), so

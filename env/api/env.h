@@ -102,13 +102,14 @@ struct msc_env_def {
     enum msc_status (*reference)(struct msc_env *env, double metrics[MSC_MAX_METRICS]);
     // Optional: the edits of a point as a strategy (JSON of docs/strategy.md), owned by the caller.
     enum msc_status (*edits)(struct msc_env *env, const uint32_t choices[], struct cJSON **out);
-    // Optional: measures a point once more for the report; `what` is of MSC_EXAMINE_*. *out is a JSON
-    // object, owned by the caller.
+    // Optional: measures a point once more for the report; `what` is of MSC_EXAMINE_*. *out is a
+    // JSON object, owned by the caller.
     enum msc_status (*examine)(struct msc_env *env, const uint32_t choices[], unsigned what,
                                struct cJSON **out);
     // Optional: hash of everything beyond the parameters that results depend on.
     struct msc_hash (*identity)(const struct msc_env *env);
-    // Optional: hash members for the record's header ("graph", "weights", "dataset", "params_hash").
+    // Optional: hash members for the record's header ("graph", "weights", "dataset",
+    // "params_hash").
     enum msc_status (*describe)(const struct msc_env *env, struct cJSON *object);
     // Optional: state beyond parameters as JSON and back, for the gym view's save and restore.
     enum msc_status (*save)(const struct msc_env *env, struct cJSON **out);

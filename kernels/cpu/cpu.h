@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 // Raised whenever a kernel of ours changes a bit of some result.
-#define MSC_CPU_KERNELS_VERSION 1
+#define MSC_CPU_KERNELS_VERSION 2
 
 // Working set, in bytes, that is meant to stay in a core's second-level cache. A constant and not
 // the machine's size: how a step is divided may change a bit of its result.
@@ -65,8 +65,8 @@ struct msc_cpu_family {
     void (*release)(void *kernel);
     enum msc_status (*run)(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread);
-    // Runs obey call->quantized. Others, and kernels that copy, need not know: their whole output, or
-    // bytes of their inputs, are made in memory of the thread first.
+    // Runs obey call->quantized. Others, and kernels that copy, need not know: their whole output,
+    // or bytes of their inputs, are made in memory of the thread first.
     bool quantizes;
     bool (*moves)(const void *kernel); // as msc_backend_def.moves; optional
     // Where it moves, every output element is one of the inputs' whatever their values (among NaNs

@@ -137,7 +137,8 @@ struct images {
     int64_t *offsets; // room for all taps
 };
 
-// All channels of output positions x, x + 1, ... of row y, which have their taps at the same places.
+// All channels of output positions x, x + 1, ... of row y, which have their taps at the same
+// places.
 static void pool_positions(const struct kernel *k, const struct images *of, void *out, int64_t y,
                            int64_t x, int64_t n) {
     const struct axis *rows = &k->axes[0], *cols = &k->axes[1];

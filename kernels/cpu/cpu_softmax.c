@@ -12,8 +12,8 @@ struct kernel {
     int64_t outer, n, inner; // the axis has n elements, `inner` apart
 };
 
-// Columns that are worked on together where the axis is not the innermost; elements of a row that are
-// made while they are in a first-level cache.
+// Columns that are worked on together where the axis is not the innermost; elements of a row that
+// are made while they are in a first-level cache.
 enum { COLUMNS = 128, LANES = 16, MAX_LANES = 64, PIECE = 1024 };
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {

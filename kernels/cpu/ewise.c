@@ -237,8 +237,8 @@ static bool is_direct(const struct msc_ewise *e, int32_t operand) {
     return e->operands[operand].mode == MSC_EWISE_DIRECT;
 }
 
-// Can all elements be one block? No operand and no result between two instructions is held in memory
-// of a block's size.
+// Can all elements be one block? No operand and no result between two instructions is held in
+// memory of a block's size.
 static bool needs_no_blocks(const struct msc_ewise *e, const struct msc_ewise_call *call,
                             int32_t n_made) {
     const struct msc_simd_chain *chain = &e->chain;

@@ -45,8 +45,8 @@ struct msc_ewise_instr {
     float p[2];
 };
 
-// Blocks are aligned to cache lines, and their distances are no multiple of 4096 bytes: a load whose
-// address agrees with an earlier store's in the lower 12 bits waits for it.
+// Blocks are aligned to cache lines, and their distances are no multiple of 4096 bytes: a load
+// whose address agrees with an earlier store's in the lower 12 bits waits for it.
 #define MSC_EWISE_LINE 64
 #define MSC_EWISE_SKEW (3 * MSC_EWISE_LINE)
 

@@ -1,5 +1,5 @@
-// The loops that are worth writing for one instruction set: what follows int32 sums, what makes bytes
-// of floats, element-wise chains and transposes.
+// The loops that are worth writing for one instruction set: what follows int32 sums, what makes
+// bytes of floats, element-wise chains and transposes.
 //
 // There is a table of functions in plain C, and where the machine has more, one in its own
 // instructions. All give the same bits.
@@ -19,10 +19,10 @@ extern "C" {
 // How a quantisation of 8 bits or fewer makes a byte, uint8 or int8, of x: divided by the scale in
 // float32, rounded to even, limited to low ... high (NaN to low) and moved by the zero point.
 //
-// Where `is_corrected` there is a way without division: x limited to x_low ... x_high, the integers'
-// limits times the scale, is multiplied by the reciprocal and corrected once by its remainder. That
-// rounds to the same integers: shown by trying every significand of the scale with all numerators
-// near a tie.
+// Where `is_corrected` there is a way without division: x limited to x_low ... x_high, the
+// integers' limits times the scale, is multiplied by the reciprocal and corrected once by its
+// remainder. That rounds to the same integers: shown by trying every significand of the scale with
+// all numerators near a tie.
 struct msc_simd_bytes {
     float scale, low, high;
     int32_t zero_point;
@@ -68,8 +68,8 @@ struct msc_simd_columns {
     int64_t channels;
 };
 
-// What a product of bytes with weights adds up: for each of n windows its bytes times the weights of
-// each channel, as int32. A window is one or some runs of bytes, each `run_step` behind the one
+// What a product of bytes with weights adds up: for each of n windows its bytes times the weights
+// of each channel, as int32. A window is one or some runs of bytes, each `run_step` behind the one
 // before. Runs are read in groups of MSC_SIMD_GROUP bytes; those behind a run do not count.
 struct msc_simd_windows {
     const uint8_t *in;
@@ -144,8 +144,8 @@ struct msc_simd {
     // The sums as bytes, where q is corrected. Arrays of f are [period]; it has no sums.
     void (*add_taps_quantize)(uint8_t out[], const struct msc_simd_taps *t,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
-    // The same of columns; arrays of f are [channels]. For bytes y is a number of less than 2^31 times
-    // its scale, too. NULL: taps do.
+    // The same of columns; arrays of f are [channels]. For bytes y is a number of less than 2^31
+    // times its scale, too. NULL: taps do.
     void (*add_columns)(int32_t sums[], const struct msc_simd_columns *c);
     void (*add_columns_quantize)(uint8_t out[], const struct msc_simd_columns *c,
                                  const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
@@ -155,12 +155,12 @@ struct msc_simd {
     void (*largest_float)(float out[], const float x[], const struct msc_simd_pool *p);
     // Taps are added up one after the other and divided by how many count.
     void (*mean)(float out[], const float x[], const struct msc_simd_pool *p, float divisor);
-    // Packs weights [channels][n_runs][depth]. NULL, with all three `multiply`: there is nothing that
-    // a library would not do better.
+    // Packs weights [channels][n_runs][depth]. NULL, with all three `multiply`: there is nothing
+    // that a library would not do better.
     void (*pack_windows)(void *packed, const int8_t weights[], int64_t channels, int64_t n_runs,
                          int64_t depth);
-    // Rows of channels. Arrays of f are [channels], up to a multiple of MSC_SIMD_CHANNELS; it has no
-    // sums. For bytes q is corrected, and y is a number of less than 2^31 times its scale.
+    // Rows of channels. Arrays of f are [channels], up to a multiple of MSC_SIMD_CHANNELS; it has
+    // no sums. For bytes q is corrected, and y is a number of less than 2^31 times its scale.
     void (*multiply)(int32_t sums[], const struct msc_simd_windows *w);
     void (*multiply_finish)(float out[], const struct msc_simd_windows *w,
                             const struct msc_simd_finish *f);
@@ -168,8 +168,8 @@ struct msc_simd {
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
     // NULL: chains gain nothing.
     void (*run_chain)(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
-    // out[c * out_row + r] = in[r * in_row + c] for all rows r and columns c, of elements of 4 bytes
-    // and of one. Both are NULL where plain loops do as well.
+    // out[c * out_row + r] = in[r * in_row + c] for all rows r and columns c, of elements of 4
+    // bytes and of one. Both are NULL where plain loops do as well.
     void (*transpose4)(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,
                        int64_t cols);
     void (*transpose1)(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,

@@ -46,8 +46,8 @@ AVX512 static void finish(float out[], const struct msc_simd_finish *f, int64_t 
 // ---- Depthwise --------------------------------------------------------------------------------
 
 // Bytes of four taps are interleaved, so that one instruction multiplies and adds up those of 16
-// elements. Interleaving works inside 128 bits: of block's elements, vector i has 4 * i ... 4 * i + 3
-// of every 16.
+// elements. Interleaving works inside 128 bits: of block's elements, vector i has 4 * i ... 4 * i +
+// 3 of every 16.
 enum { BLOCK = MSC_SIMD_BLOCK, TAPS = MSC_SIMD_TAPS };
 
 static void pack_taps(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,

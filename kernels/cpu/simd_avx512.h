@@ -67,8 +67,8 @@ AVX512 INLINE __m512i joined(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
     return _mm512_permutexvar_epi32(order, interleaved(x0, x1, x2, x3, q));
 }
 
-// The bytes of 64 numbers. Limited as integers, of which the least stands for NaN as well; only what
-// is too large for one is limited before.
+// The bytes of 64 numbers. Limited as integers, of which the least stands for NaN as well; only
+// what is too large for one is limited before.
 AVX512 INLINE __m512i to_bytes(const __m512 y[4], const struct bytes *q) {
     __m512i x[4];
     for (int k = 0; k < 4; k++) {
@@ -93,8 +93,8 @@ AVX512 INLINE __m512 finish_16(const struct msc_simd_finish *f, int64_t i, __mma
     return finish_sums(_mm512_maskz_loadu_epi32(mask, f->sums + i), f, i, mask);
 }
 
-// Four vectors of what was interleaved (of 64 elements, vector i has 4 * i ... 4 * i + 3 of every 16)
-// in order, or the other way round: [4][4] lanes transposed.
+// Four vectors of what was interleaved (of 64 elements, vector i has 4 * i ... 4 * i + 3 of every
+// 16) in order, or the other way round: [4][4] lanes transposed.
 struct quad {
     __m512i part[4];
 };

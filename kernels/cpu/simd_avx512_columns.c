@@ -1,10 +1,10 @@
 // Depthwise convolutions column by column.
 //
 // A column of a window is up to four rows of 64 channels: their bytes are interleaved, so that one
-// instruction multiplies and adds up those of 16 channels. Neighbouring windows share columns, which
-// stay in registers from one to the next: a window costs as many new columns as windows are apart.
-// What follows the sums takes them as they are interleaved; its arrays are so, too. Rows that begin
-// with the next row of windows are fetched ahead: the machine does not see them coming.
+// instruction multiplies and adds up those of 16 channels. Neighbouring windows share columns,
+// which stay in registers from one to the next: a window costs as many new columns as windows are
+// apart. What follows the sums takes them as they are interleaved; its arrays are so, too. Rows
+// that begin with the next row of windows are fetched ahead: the machine does not see them coming.
 #include "kernels/cpu/simd_avx512.h"
 
 enum { BLOCK = MSC_SIMD_BLOCK, PARTS = 4, COLUMNS = MSC_SIMD_COLUMNS, ROWS = MSC_SIMD_TAPS };

@@ -1,9 +1,9 @@
 // Products of bytes with weights in tiles of registers.
 //
-// One instruction multiplies four bytes of a window with four weights of each of 16 channels and adds
-// them up. A tile is some windows times some vectors of channels: that many sums stay in registers
-// over the whole depth, so that every load of weights serves all windows of the tile and every load
-// of bytes all its channels. What follows the sums happens in registers, too.
+// One instruction multiplies four bytes of a window with four weights of each of 16 channels and
+// adds them up. A tile is some windows times some vectors of channels: that many sums stay in
+// registers over the whole depth, so that every load of weights serves all windows of the tile and
+// every load of bytes all its channels. What follows the sums happens in registers, too.
 //
 //     weights   [block][run][depth / 4][vector][channel][4], the depth filled up with zeros
 //     loops     some windows, whose bytes stay in the first-level cache > blocks of one to four

@@ -156,8 +156,8 @@ struct target {
     const struct msc_simd_bytes *q;
 };
 
-// n positions of output row y from column x on. More than one lie inside the image as far as columns
-// go.
+// n positions of output row y from column x on. More than one lie inside the image as far as
+// columns go.
 static void run_positions(const struct msc_weighted_depthwise *d, struct target *to, int64_t image,
                           int64_t y, int64_t x, int64_t n) {
     struct axis rows = axis_of(d->k, 0), cols = axis_of(d->k, 1);

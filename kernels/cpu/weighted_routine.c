@@ -84,8 +84,8 @@ static void trial_finish(struct trial *t) {
     msc_free_aligned(t->scratch);
 }
 
-// All inputs 255 and all weights 127 give the largest sum there is. It has to be odd: beyond 2^24 no
-// float32 number is. For an even number of products the first weight of each channel is 126.
+// All inputs 255 and all weights 127 give the largest sum there is. It has to be odd: beyond 2^24
+// no float32 number is. For an even number of products the first weight of each channel is 126.
 static enum msc_status run_trial(bool *is_exact, struct trial *t, const struct msc_weighted *k,
                                  const struct msc_weighted_chunks *c, const struct msc_dense *dense,
                                  int thread) {

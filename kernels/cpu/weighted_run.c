@@ -220,7 +220,8 @@ static bool makes_bytes(const struct msc_weighted_run *r, const struct msc_weigh
 static bool is_direct(const struct msc_weighted_run *r, const struct msc_weighted_variant *v,
                       struct msc_simd_finish *f) {
     const struct msc_call *call = r->call;
-    if (!is_own(r->unit) || !msc_ewise_is_finish(r->end, &f->low, &f->high)) {
+    if (!is_own(r->unit) || !msc_ewise_is_finish(r->end, &f->low, &f->high) ||
+        !(f->low <= f->high)) {
         return false;
     }
     bool makes_floats = call->outputs[0].data && call->n_quantized == 0;

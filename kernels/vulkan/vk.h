@@ -163,7 +163,7 @@ struct msc_vk_tuning {
     uint32_t per_lane; // elements for each of them
     uint32_t slots;    // workgroups that run at a time, about
     uint32_t tiles;    // which of its family's tiles may be taken: one bit each (vk_tiles.c)
-    uint32_t turns;    // of loops that an invocation may take in all; 0: any number
+    uint32_t turns;    // of loops that an invocation may take in all
 };
 
 // How a product is divided. Family G: a workgroup's tile in shared memory, `depth` steps of k

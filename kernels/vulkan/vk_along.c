@@ -58,7 +58,7 @@ static bool read_axes(bool is_gone[MSC_MAX_DIMS], const struct msc_vk_joint_desc
     if (kind > PRODUCT) {
         axes[0] = msc_vk_joint_axis(d, "axis", n_dims);
         n = 1;
-    } else if (n < 0 || (d->n_x > 1 && d->x[1].dtype != MSC_DTYPE_NONE)) {
+    } else if (n < 0 || n > MSC_MAX_DIMS || (d->n_x > 1 && d->x[1].dtype != MSC_DTYPE_NONE)) {
         return false;
     }
     for (int i = 0; i < n_dims; i++) {

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// The family of shaders for each family of the cpu backend; what that leaves to its reference kernels
-// goes by operator (vk_families.c).
+// The family of shaders for each family of the cpu backend; what that leaves to its reference
+// kernels goes by operator (vk_families.c).
 static const struct {
     const struct msc_cpu_family *cpu;
     const struct msc_vk_family *vk;
@@ -85,7 +85,7 @@ enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_b
 }
 
 bool msc_vk_can_turn(const struct msc_vk *vk, uint64_t turns) {
-    return vk->tuning.turns == 0 || turns <= vk->tuning.turns;
+    return turns <= vk->tuning.turns;
 }
 
 uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns, uint32_t *per_lane) {

@@ -20,10 +20,11 @@ static const struct {
     bool is_software;
     struct msc_vk_tuning tuning;
 } rows[] = {
-    // llvmpipe leaves an invocation's loops after 65,535 turns of all of them.
+    // llvmpipe leaves an invocation's loops after 65,535 turns of all of them. A GPU that takes
+    // seconds for one is taken for hung by its driver; the host is quicker long before that.
     {0, true, {true, 64, 64, 4, MSC_VK_SMALL_TILES, 60000}},
-    {0x10de, false, {false, 256, 4, 256, MSC_VK_ALL_TILES, 0}}, // NVIDIA
-    {0, false, {false, 128, 4, 64, MSC_VK_MEDIUM_TILES, 0}},
+    {0x10de, false, {false, 256, 4, 256, MSC_VK_ALL_TILES, 1 << 24}}, // NVIDIA
+    {0, false, {false, 128, 4, 64, MSC_VK_MEDIUM_TILES, 1 << 24}},
 };
 
 static struct msc_vk_tuning tuning_of(const VkPhysicalDeviceProperties *p) {

@@ -1,5 +1,5 @@
-// Joints that put elements of any type elsewhere: gathers, repeats, padding, depth as space. Each is
-// a list of dims of the output with what a step along each of them means in the input.
+// Joints that put elements of any type elsewhere: gathers, repeats, padding, depth as space. Each
+// is a list of dims of the output with what a step along each of them means in the input.
 #include "kernels/cpu/cpu_graph.h"
 #include "kernels/vulkan/vk_joint.h"
 
@@ -128,6 +128,9 @@ static bool describe_tile(struct gather *g, const struct msc_vk_joint_desc *d) {
 
 static bool describe_crop_pad(struct gather *g, const struct msc_vk_joint_desc *d) {
     int64_t begins[MSC_MAX_DIMS];
+    if (msc_view_n_elements(&d->x[0]) == 0) {
+        return false;
+    }
     for (int i = 0; i < d->y[0].n_dims; i++) {
         int64_t extra = d->x[0].dims[i] - d->y[0].dims[i];
         begins[i] = extra >= 0 ? -(extra / 2) : -extra / 2;
@@ -246,7 +249,7 @@ out:
 static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                             const struct msc_vk_joint_desc *d) {
     struct gather g = {0};
-    int32_t numbers[5 * MAX_DIMS + 2 * MSC_MAX_DIMS + 1];
+    int32_t numbers[5 * MAX_DIMS + 2 * MSC_MAX_DIMS + 1] = {0};
     if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !describe(&g, d)) {
         return msc_vk_joint_refuse(d);
     }

@@ -121,6 +121,17 @@ static bool is_read(const struct msc_vk_joint *k, int operand) {
     return false;
 }
 
+// Are there workgroups enough, none of whose invocations takes too many turns?
+static bool can_run(const struct msc_vk *vk, const struct msc_vk_stage *s) {
+    uint32_t per_lane = 1;
+    if (s->is_by_groups) {
+        return s->n <= vk->properties.limits.maxComputeWorkGroupCount[0] &&
+               msc_vk_can_turn(vk, s->turns);
+    }
+    msc_vk_spread(vk, s->n, s->turns, &per_lane);
+    return msc_vk_can_turn(vk, s->turns * per_lane);
+}
+
 static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                             const struct msc_vk_joint_desc *d, const struct msc_step *step,
                             msc_vk_joint_init family) {
@@ -134,7 +145,7 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
     }
     MSC_TRY(family(k, b, d));
     for (int i = 0; i < k->n_stages; i++) {
-        if (!msc_vk_can_turn(b->vk, k->stages[i].turns)) {
+        if (!can_run(b->vk, &k->stages[i])) {
             return msc_vk_joint_refuse(d);
         }
     }

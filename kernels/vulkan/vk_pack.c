@@ -43,8 +43,8 @@ static int64_t pack_elements(const struct msc_vk_weighted *k) {
 
 // ---- Packing ----------------------------------------------------------------------------------
 
-// Where one run of taps of the weight, as the model has it, goes in a pack, and whose channel it is.
-// Taps are `step` apart, in floats as in bytes.
+// Where one run of taps of the weight, as the model has it, goes in a pack, and whose channel it
+// is. Taps are `step` apart, in floats as in bytes.
 struct place {
     int64_t floats, bytes, step;
     int64_t channel;

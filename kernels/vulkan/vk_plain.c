@@ -1,5 +1,5 @@
-// Convolutions and pools that the fast families leave: three spatial axes, transposed, groups of any
-// size, half floats, other layouts. An invocation computes an element.
+// Convolutions and pools that the fast families leave: three spatial axes, transposed, groups of
+// any size, half floats, other layouts. An invocation computes an element.
 #include "kernels/reference_internal.h"
 #include "kernels/vulkan/vk_joint.h"
 

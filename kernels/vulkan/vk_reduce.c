@@ -179,6 +179,9 @@ static enum msc_status layer_norm_init(struct kernel *k, struct msc_vk_backend *
     size_t n = (size_t)msc_array_n_elements(gamma);
     msc_joint_attr_float(joint, "epsilon", &epsilon);
     k->n = (uint64_t)msc_dims_product(x->n_dims, x->dims) / n;
+    if (!msc_vk_can_turn(b->vk, 3 * (uint64_t)n)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
+    }
     k->numbers[0] = (uint32_t)n;
     memcpy(&k->numbers[1], &epsilon, sizeof(epsilon));
     float *scale = msc_alloc_zero(2 * n, sizeof(float));

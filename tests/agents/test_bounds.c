@@ -1,6 +1,6 @@
-// Bounded search is exact: with bounds the agents propose the same points in the same order, and the
-// best trial is the same, as without. Spaces are random, costs sums or products, losses tables with
-// many ties or none, in batches of uneven weight; some goals also bound what needs a run.
+// Bounded search is exact: with bounds the agents propose the same points in the same order, and
+// the best trial is the same, as without. Spaces are random, costs sums or products, losses tables
+// with many ties or none, in batches of uneven weight; some goals also bound what needs a run.
 #include "agents/agent.h"
 #include "tests/agents/random_space.h"
 

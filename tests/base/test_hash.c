@@ -20,7 +20,8 @@ static void test_base_hash__xxh3(void **state) {
                         "f1f8a93f50849ac39408a4433b952d71");
 }
 
-// Expected: the hash of both 16-byte little-endian values, one after the other, by the same package.
+// Expected: the hash of both 16-byte little-endian values, one after the other, by the same
+// package.
 static void test_base_hash__combine(void **state) {
     (void)state;
     char text[MSC_HASH_TEXT_BYTES];

@@ -67,8 +67,8 @@ static void test_env_quantize__reference(void **state) {
     close_bench(&b);
 }
 
-// A trial with a bound: batches of 4 of 10 samples. Its loss is above a bound just below it, however
-// many batches that takes, and not above itself.
+// A trial with a bound: batches of 4 of 10 samples. Its loss is above a bound just below it,
+// however many batches that takes, and not above itself.
 static void test_env_quantize__stops_at_its_bound(void **state) {
     struct bench b;
     (void)state;

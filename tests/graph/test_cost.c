@@ -17,7 +17,8 @@ static int32_t add_lstm(struct msc_graph *g, int32_t x) {
                                                  .attrs = attrs});
 }
 
-// Five times two samples, two directions, four gates of four: with three inputs, and with the state.
+// Five times two samples, two directions, four gates of four: with three inputs, and with the
+// state.
 static void test_graph_cost__recurrent(void **state) {
     struct msc_graph *g;
     struct msc_product products[2];

@@ -192,8 +192,8 @@ static void test_graph_edit__refuses(void **state) {
     msc_array_release(x);
 }
 
-// Nearest numbers by numpy's float16 (of x within +-65504) and torch's bfloat16 (cut at its greatest):
-// ties both ways, subnormals, what is too large.
+// Nearest numbers by numpy's float16 (of x within +-65504) and torch's bfloat16 (cut at its
+// greatest): ties both ways, subnormals, what is too large.
 static void test_graph_edit__float_types(void **state) {
     static const struct {
         float x, f16, bf16;

@@ -62,8 +62,8 @@ static void test_graph_forms__joint(void **state) {
     msc_graph_destroy(g);
 }
 
-// What the tutorial does not show, by the description of MSC's forms: a symbolic dimension prints as
-// its prim, a joint with a shared weight names the first holder, every scope prints.
+// What the tutorial does not show, by the description of MSC's forms: a symbolic dimension prints
+// as its prim, a joint with a shared weight names the first holder, every scope prints.
 static void test_graph_forms__branches(void **state) {
     (void)state;
     struct msc_graph *g = make_branches();

@@ -112,7 +112,8 @@ static void test_graph_json__truncated(void **state) {
     msc_graph_destroy(g);
 }
 
-// Replaces the first `old` in the text of make_branches() and expects a failure that says `message`.
+// Replaces the first `old` in the text of make_branches() and expects a failure that says
+// `message`.
 static void check_damage(const char *old, const char *new, enum msc_status status,
                          const char *message) {
     struct msc_graph *g = make_branches(), *read;

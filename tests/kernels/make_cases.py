@@ -384,6 +384,13 @@ def fused_cases():
             z / (mean(centred(z, -1) ** 2, -1) + 1e-5).Sqrt() * normal(5) + normal(5),
             centred(z, -1) / (mean(centred(z, -1) ** 2, -1) + 1e-5).Sqrt() * normal(3, 1))
 
+    # Normalised along the channels of the convolution, which are not those of the product.
+    s = Spelling()
+    x = s.input(normal(2, 3, 6))
+    line = x.Conv(normal(4, 3, 1)).MatMul(normal(6, 4))
+    s.write("fused_not_across", line.BatchNormalization(normal(4), normal(4), normal(4),
+                                                        np.abs(normal(4))))
+
 
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)

@@ -138,6 +138,7 @@ static void test_kernels_cpu_layers__layer_norm(void **state) {
         {"epsilon=0.01;center=0", 1, {2, 3, 5, 35}, false, false},
         {"axes=-3,-2,-1", 3, {3, 7, 5, 3}, true, true},
         {"axes=2,3", 2, {1, 20, 9, 1}, true, true},
+        {"", 1, {1, 1, 2, 22000}, false, true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -289,8 +290,8 @@ static void test_kernels_cpu_layers__concats(void **state) {
     }
 }
 
-// Edits of both weights, of either alone, and of the input: what the reference gives for weights that
-// were rounded before.
+// Edits of both weights, of either alone, and of the input: what the reference gives for weights
+// that were rounded before.
 static void test_kernels_cpu_layers__recurrent(void **state) {
     (void)state;
     for (int left_float = 0; left_float < 4; left_float++) {

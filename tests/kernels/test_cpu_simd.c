@@ -1,4 +1,5 @@
-// The loops in a machine's own instructions against those in plain C, and those against the formula.
+// The loops in a machine's own instructions against those in plain C, and those against the
+// formula.
 #include "kernels/cpu/simd.h"
 
 #include "base/rng.h"

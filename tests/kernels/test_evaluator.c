@@ -268,8 +268,8 @@ static void test_kernels_evaluator__quantises_once(void **state) {
     close_bench(&b);
 }
 
-// Where steps quantise what they write, nothing is quantised from memory but the graph's inputs, and
-// what only quantised readers read is not stored.
+// Where steps quantise what they write, nothing is quantised from memory but the graph's inputs,
+// and what only quantised readers read is not stored.
 static void test_kernels_evaluator__steps_quantise(void **state) {
     struct bench b;
     (void)state;
@@ -405,7 +405,8 @@ static void test_kernels_evaluator__budget(void **state) {
     close_bench(&b);
 }
 
-// Among many trials, what several want is kept for the next call, and what one has for itself is not.
+// Among many trials, what several want is kept for the next call, and what one has for itself is
+// not.
 static void test_kernels_evaluator__keeps_what_is_shared(void **state) {
     struct bench b;
     (void)state;
@@ -445,7 +446,8 @@ static uint64_t peak_after_two_calls(int64_t n_samples) {
     return peak;
 }
 
-// What a call finds in the cache is held for a few batches at a time: a longer dataset needs no more.
+// What a call finds in the cache is held for a few batches at a time: a longer dataset needs no
+// more.
 static void test_kernels_evaluator__windows(void **state) {
     (void)state;
     assert_true(EVAL_MAX_TRIALS >= 32);

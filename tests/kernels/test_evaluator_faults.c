@@ -1,5 +1,5 @@
-// What the evaluator does when steps, sinks or memory fail, and when it is stopped. The linker sends
-// allocation functions here, so that each call can be refused in turn.
+// What the evaluator does when steps, sinks or memory fail, and when it is stopped. The linker
+// sends allocation functions here, so that each call can be refused in turn.
 #include "eval_case.h"
 #include "fake_backend.h"
 #include "tests/short_memory.h"

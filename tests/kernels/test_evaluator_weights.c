@@ -1,4 +1,5 @@
-// Steps with several weights, each with edits of its own, through the evaluator on the `cpu` backend.
+// Steps with several weights, each with edits of its own, through the evaluator on the `cpu`
+// backend.
 #include "kernels/backend.h"
 #include "kernels/evaluator.h"
 #include "kernels/reference.h"
@@ -83,8 +84,8 @@ static void expect(float out[N_OUT], struct msc_array *weights[2], const struct 
     msc_array_release(rounded[1]);
 }
 
-// Trials that edit neither, one, the other, both: each by itself, whatever else is in the call. Equal
-// edits of different weights are different.
+// Trials that edit neither, one, the other, both: each by itself, whatever else is in the call.
+// Equal edits of different weights are different.
 static void test_kernels_evaluator_weights__edits(void **state) {
     static const float scale = 0.25f;
     static const int32_t zero = 0;

@@ -1,5 +1,6 @@
 // How the vulkan backend divides products: tiles by rule and as tuned, the file they are kept in,
-// which unit multiplies bytes; and downloads of several tensors. Skipped where there is no Vulkan device.
+// which unit multiplies bytes; and downloads of several tensors. Skipped where there is no Vulkan
+// device.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/rng.h"

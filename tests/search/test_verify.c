@@ -146,8 +146,8 @@ static void test_search_verify__stopped_lines(void **state) {
     run_finish(&run);
 }
 
-// Under other numerics a trial may be stopped elsewhere, if its loss came as near to its bound as the
-// noise, which is 0.01. The fake environment finds 1.
+// Under other numerics a trial may be stopped elsewhere, if its loss came as near to its bound as
+// the noise, which is 0.01. The fake environment finds 1.
 static void test_search_verify__stopped_elsewhere(void **state) {
     static const struct {
         double bound, recorded;

@@ -436,8 +436,8 @@ static void test_tools_quantizer__not_finite(void **state) {
 
 // ---- Saving and loading -----------------------------------------------------------------------
 
-// The greatest size of each group over 7, from numpy; activations have one scale all the same, or are
-// left alone.
+// The greatest size of each group over 7, from numpy; activations have one scale all the same, or
+// are left alone.
 static void test_tools_quantizer__groups(void **state) {
     static const float scales[] = {0.279554099f, 0.274387896f, 0.321554989f,
                                    0.172206327f, 0.319793701f, 0.109614782f};
@@ -474,7 +474,8 @@ static void test_tools_quantizer__groups(void **state) {
     quantize_case_close(&c);
 }
 
-// Float types have no scales: they are there before anything is observed, and nothing is kept of them.
+// Float types have no scales: they are there before anything is observed, and nothing is kept of
+// them.
 static void test_tools_quantizer__float_types(void **state) {
     struct quantize_case c;
     struct msc_quantizer *q;

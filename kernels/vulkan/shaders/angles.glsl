@@ -21,7 +21,7 @@ float expm1_one(float v) {
 // The sine, or the cosine as the sine a quarter ahead.
 float sine(float v, bool is_cosine) {
     float a = abs(v);
-    uint octant = uint(a * 1.27323954473516);
+    uint octant = uint(min(a * 1.27323954473516, 4e9));
     octant += octant & 1u;
     float k = float(octant);
     precise float x = ((a - k * 0.78515625) - k * 2.4187564849853515625e-4) -
@@ -31,7 +31,7 @@ float sine(float v, bool is_cosine) {
     precise float c = ((2.443315711809948e-5 * z - 1.388731625493765e-3) * z +
                        4.166664568298827e-2) * z * z - 0.5 * z + 1.0;
     uint quarter = (octant >> 1) + (is_cosine ? 1u : 0u);
-    float result = (quarter & 1u) != 0 ? c : s;
+    float result = clamp((quarter & 1u) != 0 ? c : s, -1.0, 1.0);
     bool flips = (quarter & 2u) != 0;
     flips = !is_cosine && v < 0.0 ? !flips : flips;
     return isinf(v) || isnan(v) ? uintBitsToFloat(0x7fc00000u) : flips ? -result : result;

@@ -5,8 +5,8 @@
 // (output channels), summed over taps (plane, row, column of the kernel) and, inside, channels. A
 // linear layer or matrix product is one of a single tap. z counts groups or products of a batch.
 //
-// Bindings: 0 x, 1 w, 2 y, 3 scales, biases and sums of weights, 4 geometry, 5 quantised forms of y.
-// Row: flags, x_scale, what bytes.glsl needs, forms.
+// Bindings: 0 x, 1 w, 2 y, 3 scales, biases and sums of weights, 4 geometry, 5 quantised forms of
+// y. Row: flags, x_scale, what bytes.glsl needs, forms.
 layout(constant_id = 2) const bool IS_POINTWISE = false; // row r of the output reads row r
 layout(constant_id = 3) const bool IS_TRANSPOSED = false;
 

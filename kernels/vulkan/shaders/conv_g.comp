@@ -5,9 +5,9 @@
 // both are bytes, four channels to a word, and sums are int32 (DOT: by the device's instruction).
 // Steps of k are single channels, or words of four with INTEGER. w is [z][steps][w_row]. Float sums
 // run over k in order, each step one fused multiplication and addition.
-// Constants: 0 lanes = (TILE_ROWS / ROWS) * (TILE_COLS / COLS), 1 repair, 2 pointwise, 3 transposed,
-// 4 and 5 rows and columns of the tile, 6 its depth in steps, 7 and 8 rows and columns of an
-// invocation, 9 does x come in whole quads of channels?, 10 does y? All sizes but lanes are
+// Constants: 0 lanes = (TILE_ROWS / ROWS) * (TILE_COLS / COLS), 1 repair, 2 pointwise, 3
+// transposed, 4 and 5 rows and columns of the tile, 6 its depth in steps, 7 and 8 rows and columns
+// of an invocation, 9 does x come in whole quads of channels?, 10 does y? All sizes but lanes are
 // multiples of 4. Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

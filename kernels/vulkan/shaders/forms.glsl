@@ -1,7 +1,8 @@
 // Quantised forms of a result, as quantize.comp makes them: q = clamp(rint(x / scale), low, high) +
-// zero as a byte, or (q - zero) * scale as float32, or float32 rounded to a type of 16 bits. FORMS is
-// their binding, FORM_ROW the place in the row: their number, then for each {first word, kind, scale,
-// zero, low, high}; limits are less the zero point. Needs call.glsl, divide.glsl and 8-bit storage.
+// zero as a byte, or (q - zero) * scale as float32, or float32 rounded to a type of 16 bits. FORMS
+// is their binding, FORM_ROW the place in the row: their number, then for each {first word, kind,
+// scale, zero, low, high}; limits are less the zero point. Needs call.glsl, divide.glsl and 8-bit
+// storage.
 layout(binding = FORMS) writeonly buffer FormBytes { uint8_t form_bytes[]; };
 layout(binding = FORMS) writeonly buffer FormWords { uint form_words[]; };
 

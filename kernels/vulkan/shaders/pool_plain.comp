@@ -1,9 +1,9 @@
-// Pools of one to three spatial axes in any layout: the maximum (and where it stands), the mean or a
-// norm over windows, taps in order; NaN stays. A mean divides as in pool.comp.
-// Buffers: 0 x, 1 y, with INDICES 2 places of the maxima as int64, then numbers (window.glsl).
-// Constants: 0 lanes, 1 repair, 2 kind (0 maximum, 1 mean, 2 norm), 3 type of elements, 4 does
-// padding count?, 5 do places count the first axis fastest? Push: the norm's power.
-// Tile: lanes * per_lane outputs. Dispatched by vk_plain.c.
+// Pools of one to three spatial axes in any layout: the maximum (and where it stands), the mean or
+// a norm over windows, taps in order; NaN stays. A mean divides as in pool.comp. Buffers: 0 x, 1 y,
+// with INDICES 2 places of the maxima as int64, then numbers (window.glsl). Constants: 0 lanes, 1
+// repair, 2 kind (0 maximum, 1 mean, 2 norm), 3 type of elements, 4 does padding count?, 5 do
+// places count the first axis fastest? Push: the norm's power. Tile: lanes * per_lane outputs.
+// Dispatched by vk_plain.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef INDICES

@@ -59,7 +59,7 @@ float activate(uint which, float v) {
     case 4: return v >= 0.0 ? v : p * v;
     case 5: return v > p ? v : 0.0;
     case 6: return p * tanh_one(spread);
-    case 7: return clamp(scaled, 0.0, 1.0);
+    case 7: return limit(scaled, 0.0, 1.0);
     case 8: return v >= 0.0 ? v : p * expm1_one(v);
     case 9: return divide(v, 1.0 + abs(v));
     }
@@ -67,7 +67,7 @@ float activate(uint which, float v) {
 }
 
 float clipped(uint which, float v) {
-    return activate(which, clip > 0.0 ? clamp(v, -clip, clip) : v);
+    return activate(which, clip > 0.0 ? limit(v, -clip, clip) : v);
 }
 
 float bias_of(bool is_recurrent, uint gate, uint k) {
@@ -97,22 +97,34 @@ float from_state(uint gate, uint k, bool is_reset) {
 }
 
 float peep(uint gate, uint k, float c) {
-    return (HAS & 128u) != 0 ? peephole[begin_of(7) + (direction * 3 + gate) * HIDDEN + k] * c : 0.0;
+    if ((HAS & 128u) == 0) {
+        return 0.0;
+    }
+    precise float product = peephole[begin_of(7) + (direction * 3 + gate) * HIDDEN + k] * c;
+    return product;
 }
 
 float both(uint time, uint gate, uint k) {
-    return from_input(time, gate, k) + from_state(gate, k, false);
+    precise float sum = from_input(time, gate, k) + from_state(gate, k, false);
+    return sum;
 }
 
 void step_lstm(uint time, uint k) {
     float c = more[k];
-    float in_gate = clipped(0, both(time, 0, k) + peep(0, k, c));
-    float forget = clipped(0, both(time, 2, k) + peep(2, k, c));
+    precise float in_sum = both(time, 0, k) + peep(0, k, c);
+    precise float forget_sum = both(time, 2, k) + peep(2, k, c);
+    float in_gate = clipped(0, in_sum), forget = clipped(0, forget_sum);
     float candidate = clipped(1, both(time, 3, k));
     forget = (FLAGS & 8u) != 0 ? 1.0 - in_gate : forget;
     precise float kept = forget * c + in_gate * candidate;
+    precise float out_sum = both(time, 1, k) + peep(1, k, kept);
     more[k] = kept;
-    next[k] = clipped(0, both(time, 1, k) + peep(1, k, kept)) * activate(2, kept);
+    next[k] = clipped(0, out_sum) * activate(2, kept);
+}
+
+float mixed(float z, float candidate, float before) {
+    precise float mix = (1.0 - z) * candidate + z * before;
+    return mix;
 }
 
 // Either the next state, or z and the state that r resets.
@@ -123,8 +135,8 @@ void step_gru(uint time, uint k) {
         next[k] = r * state[k];
         return;
     }
-    float candidate = clipped(1, from_input(time, 2, k) + from_state(2, k, false) * r);
-    next[k] = (1.0 - z) * candidate + z * state[k];
+    precise float sum = from_input(time, 2, k) + from_state(2, k, false) * r;
+    next[k] = mixed(z, clipped(1, sum), state[k]);
 }
 
 void step_all(uint time) {
@@ -140,8 +152,8 @@ void step_all(uint time) {
     barrier();
     for (uint k = gl_LocalInvocationID.x; k < HIDDEN; k += LANES) {
         if (KIND == 1 && (FLAGS & 4u) == 0) {
-            float candidate = clipped(1, from_input(time, 2, k) + from_state(2, k, true));
-            state[k] = (1.0 - more[k]) * candidate + more[k] * state[k];
+            precise float sum = from_input(time, 2, k) + from_state(2, k, true);
+            state[k] = mixed(more[k], clipped(1, sum), state[k]);
         } else {
             state[k] = next[k];
         }
