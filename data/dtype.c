@@ -1,5 +1,7 @@
 #include "data/dtype.h"
 
+#include "base/float_bits.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -50,18 +52,6 @@ bool msc_dtype_is_integer(enum msc_dtype dtype) {
     return row_of(dtype)->is_integer;
 }
 
-static uint32_t bits_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float float_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 float msc_f16_to_f32(uint16_t bits) {
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
     uint32_t exponent = (bits >> 10) & 0x1fu;
@@ -71,13 +61,13 @@ float msc_f16_to_f32(uint16_t bits) {
         return sign ? -value : value;
     }
     if (exponent == 31) {
-        return float_of(sign | 0x7f800000u | fraction << 13);
+        return msc_float_of_bits(sign | 0x7f800000u | fraction << 13);
     }
-    return float_of(sign | (exponent + 127 - 15) << 23 | fraction << 13);
+    return msc_float_of_bits(sign | (exponent + 127 - 15) << 23 | fraction << 13);
 }
 
 uint16_t msc_f32_to_f16(float value) {
-    uint32_t bits = bits_of(value);
+    uint32_t bits = msc_float_bits(value);
     uint32_t sign = bits >> 16 & 0x8000u;
     uint32_t magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) {
@@ -105,11 +95,11 @@ uint16_t msc_f32_to_f16(float value) {
 }
 
 float msc_bf16_to_f32(uint16_t bits) {
-    return float_of((uint32_t)bits << 16);
+    return msc_float_of_bits((uint32_t)bits << 16);
 }
 
 uint16_t msc_f32_to_bf16(float value) {
-    uint32_t bits = bits_of(value);
+    uint32_t bits = msc_float_bits(value);
     if ((bits & 0x7fffffffu) > 0x7f800000u) {
         return (uint16_t)(bits >> 16 | 0x40u);
     }

@@ -1,6 +1,7 @@
 #include "graph/edit.h"
 
 #include "base/alloc.h"
+#include "base/float_bits.h"
 #include "base/platform.h"
 
 #include <math.h>
@@ -16,18 +17,6 @@ static inline float quantize(float x, float scale, float zero_point, float low, 
     return q > high ? high : q;
 }
 
-static inline uint32_t bits_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    return bits;
-}
-
-static inline float float_of(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof(x));
-    return x;
-}
-
 // Drops the low `n` bits of a finite float32, to nearest, half to even: in the bits a carry runs on
 // into the exponent, as it should.
 static inline uint32_t drop_bits(uint32_t bits, int n) {
@@ -38,7 +27,7 @@ static inline uint32_t drop_bits(uint32_t bits, int n) {
 // The nearest float16. Below 2^-14 its numbers lie 2^-24 apart, where both products are exact.
 static inline float round_to_f16(float x) {
     const float most = 65504.0f;
-    float normal = float_of(drop_bits(bits_of(x), 13));
+    float normal = msc_float_of_bits(drop_bits(msc_float_bits(x), 13));
     float y = fabsf(x) < 0x1p-14f ? rintf(x * 0x1p24f) * 0x1p-24f : normal;
     y = y > most ? most : y;
     y = y < -most ? -most : y;
@@ -47,7 +36,7 @@ static inline float round_to_f16(float x) {
 
 static inline float round_to_bf16(float x) {
     const float most = 0x1.fep127f;
-    float y = float_of(drop_bits(bits_of(x), 16));
+    float y = msc_float_of_bits(drop_bits(msc_float_bits(x), 16));
     y = y > most ? most : y;
     y = y < -most ? -most : y;
     return isnan(x) ? x : y;

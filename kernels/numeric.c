@@ -1,5 +1,6 @@
 #include "kernels/numeric.h"
 
+#include "base/float_bits.h"
 #include "base/platform.h"
 
 #include <math.h>
@@ -11,24 +12,12 @@
 #define ROUNDER 12582912.0f
 #define ROUNDER_BITS 0x4b400000u
 
-static inline uint32_t bits_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    return bits;
-}
-
-static inline float float_of(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof(x));
-    return x;
-}
-
 // mantissa * 2^n for n in [-252, 254]. Two factors, so that each is a normal number; only the
 // second multiplication can round, and only into a denormal result.
 static inline float scale_by_power(float mantissa, uint32_t n) {
     uint32_t half = (uint32_t)((int32_t)n >> 1);
-    float first = float_of((half + 127u) << 23);
-    float second = float_of((n - half + 127u) << 23);
+    float first = msc_float_of_bits((half + 127u) << 23);
+    float second = msc_float_of_bits((n - half + 127u) << 23);
     return mantissa * first * second;
 }
 
@@ -46,7 +35,7 @@ static inline float exp_one(float x) {
     p = p * r + 1.6666521e-1f;
     p = p * r + 4.9999994e-1f;
     p = p * (r * r) + r + 1.0f;
-    return scale_by_power(p, bits_of(shifted) - ROUNDER_BITS);
+    return scale_by_power(p, msc_float_bits(shifted) - ROUNDER_BITS);
 }
 
 static inline float tanh_one(float x) {
@@ -97,12 +86,12 @@ static inline float sigmoid_one(float x) {
 // Splits a positive finite x into m * 2^*e with m in [sqrt(0.5), sqrt(2)).
 static inline float split_exponent(float x, float *e) {
     bool is_denormal = x < 1.17549435e-38f;
-    uint32_t bits = bits_of(is_denormal ? x * 8388608.0f : x);
+    uint32_t bits = msc_float_bits(is_denormal ? x * 8388608.0f : x);
     // 0x3f3504f3 is sqrt(0.5); the difference's exponent field counts whole doublings from there.
     uint32_t above = bits - 0x3f3504f3u;
     int32_t n = (int32_t)above >> 23;
     *e = (float)(is_denormal ? n - 23 : n);
-    return float_of((above & 0x007fffffu) + 0x3f3504f3u);
+    return msc_float_of_bits((above & 0x007fffffu) + 0x3f3504f3u);
 }
 
 static inline float log_one(float x) {
@@ -251,7 +240,7 @@ static float pow_positive(float x, float y) {
     p = p * r + 5.550405e-2f;
     p = p * r + 2.402265e-1f;
     p = p * r + 6.931472e-1f;
-    return scale_by_power(p * r + 1.0f, bits_of(shifted) - ROUNDER_BITS);
+    return scale_by_power(p * r + 1.0f, msc_float_bits(shifted) - ROUNDER_BITS);
 }
 
 float msc_powf(float x, float y) {
