@@ -142,6 +142,11 @@ static inline int32_t msc_schedule_target(const struct msc_schedule *s, const st
     return is_asked && i < plan->n_handed ? plan->handed[i] : MSC_NO_ID;
 }
 
+// What an entry of a class is found by in the cache. Packed weights serve every batch.
+static inline struct msc_hash msc_schedule_key(const struct msc_class *k, int32_t batch) {
+    return k->kind == MSC_CLASS_WEIGHTS ? k->hash : msc_hash_add_u64(k->hash, (uint64_t)batch + 1);
+}
+
 // The node that makes a class for the batch of `node`.
 struct msc_node *msc_schedule_node(const struct msc_schedule *s, const struct msc_node *node,
                                    int32_t class_id);

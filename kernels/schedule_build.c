@@ -4,10 +4,6 @@
 
 #include <string.h>
 
-static struct msc_hash entry_key(const struct msc_class *k, int32_t batch) {
-    return k->kind == MSC_CLASS_WEIGHTS ? k->hash : msc_hash_add_u64(k->hash, (uint64_t)batch + 1);
-}
-
 int32_t *msc_group_node(const struct msc_group *g, int32_t class_id, int32_t batch) {
     // Packed weights serve every batch: their node stands under the window's first.
     bool is_shared = g->classes.items[class_id].kind == MSC_CLASS_WEIGHTS;
@@ -72,7 +68,7 @@ static enum msc_status find_cached(struct msc_schedule *s, int32_t group, int32_
     if (s->is_fresh && k->kind != MSC_CLASS_WEIGHTS) {
         return MSC_OK;
     }
-    model.entry = msc_cache_find(s->cache, entry_key(k, batch));
+    model.entry = msc_cache_find(s->cache, msc_schedule_key(k, batch));
     if (model.entry) {
         enum msc_status status = add_node(s, model, msc_group_node(g, id, batch));
         if (status != MSC_OK) {

@@ -45,14 +45,13 @@ static size_t value_bytes(const struct msc_plan *plan, int32_t value,
 static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *node) {
     const struct msc_classes *c = &s->groups[node->group].classes;
     const struct msc_class *k = &c->items[node->class_id];
-    struct msc_hash key = k->hash;
+    struct msc_hash key = msc_schedule_key(k, node->batch);
     size_t few[4];
     size_t *sizes = few;
     int32_t n = 1;
     if (k->kind == MSC_CLASS_WEIGHTS) {
         return msc_cache_add(&node->entry, s->cache, key, 0, NULL);
     }
-    key = msc_hash_add_u64(key, (uint64_t)node->batch + 1);
     if (k->kind == MSC_CLASS_STEP) {
         const struct msc_step *step = &c->plan->steps[k->index];
         n = step->n_outputs;

@@ -64,7 +64,7 @@ static bool describe_gemm(struct contraction *c, const struct msc_vk_joint_desc 
     c->has_b = true;
     c->has_c = d->n_x > 2 && d->x[2].dtype != MSC_DTYPE_NONE;
     if (c->has_c) {
-        msc_vk_broadcast_strides(more, &d->x[2], 2, d->y[0].dims);
+        msc_vk_broadcast_strides(more, &d->x[2], 2);
     }
     add_axis(c, d->y[0].dims[0], trans_a ? 1 : a->dims[1], 0, more[0]);
     add_axis(c, d->y[0].dims[1], 0, trans_b ? b->dims[1] : 1, more[1]);
@@ -82,7 +82,7 @@ static bool describe_matmul(struct contraction *c, const struct msc_vk_joint_des
         struct msc_view batch = {.n_dims = x[f]->n_dims > 2 ? x[f]->n_dims - 2 : 0};
         int64_t matrix = msc_dims_product(x[f]->n_dims - batch.n_dims, x[f]->dims + batch.n_dims);
         memcpy(batch.dims, x[f]->dims, sizeof(batch.dims));
-        msc_vk_broadcast_strides(strides[f], &batch, n_batch, y->dims);
+        msc_vk_broadcast_strides(strides[f], &batch, n_batch);
         for (int i = 0; i < n_batch; i++) {
             strides[f][i] *= (int32_t)matrix;
         }

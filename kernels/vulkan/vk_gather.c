@@ -100,7 +100,7 @@ static bool describe_gather_nd(struct gather *g, const struct msc_vk_joint_desc 
 static bool describe_broadcast(struct gather *g, const struct msc_vk_joint_desc *d) {
     int32_t strides[MSC_MAX_DIMS];
     const struct msc_view *y = &d->y[0];
-    msc_vk_broadcast_strides(strides, &d->x[0], y->n_dims, y->dims);
+    msc_vk_broadcast_strides(strides, &d->x[0], y->n_dims);
     for (int i = 0; i < y->n_dims; i++) {
         add_dim(g, y->dims[i], strides[i], 0);
     }

@@ -70,10 +70,8 @@ void msc_vk_strides(int32_t strides[], int n_dims, const int64_t dims[]) {
     }
 }
 
-void msc_vk_broadcast_strides(int32_t strides[], const struct msc_view *v, int n_dims,
-                              const int64_t dims[]) {
+void msc_vk_broadcast_strides(int32_t strides[], const struct msc_view *v, int n_dims) {
     int64_t stride = 1;
-    (void)dims;
     for (int i = n_dims - 1, k = v->n_dims - 1; i >= 0; i--, k--) {
         strides[i] = k >= 0 && v->dims[k] != 1 ? (int32_t)stride : 0;
         stride *= k >= 0 ? v->dims[k] : 1;

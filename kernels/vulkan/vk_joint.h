@@ -104,8 +104,7 @@ int msc_vk_joint_axis(const struct msc_vk_joint_desc *d, const char *key, int n_
 
 // Strides of a plain view, and of one that is broadcast to other dims.
 void msc_vk_strides(int32_t strides[], int n_dims, const int64_t dims[]);
-void msc_vk_broadcast_strides(int32_t strides[], const struct msc_view *v, int n_dims,
-                              const int64_t dims[]);
+void msc_vk_broadcast_strides(int32_t strides[], const struct msc_view *v, int n_dims);
 
 // The family for joints that the cpu backend leaves to its reference kernels; NULL: none.
 const struct msc_vk_family *msc_vk_joint_family(enum msc_op op);

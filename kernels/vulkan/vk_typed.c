@@ -187,7 +187,7 @@ static enum msc_status set_places(struct msc_vk_stage *s, struct msc_vk_backend 
     for (int i = 0; i < count_operands(d->joint->op); i++) {
         int64_t n = msc_view_n_elements(&d->x[i]);
         modes[i] = n == (int64_t)s->n ? 0 : n == 1 ? 2 : 1;
-        msc_vk_broadcast_strides(&dims[y->n_dims * (i + 1)], &d->x[i], y->n_dims, y->dims);
+        msc_vk_broadcast_strides(&dims[y->n_dims * (i + 1)], &d->x[i], y->n_dims);
     }
     return msc_vk_joint_numbers(s, b, dims, sizeof(dims));
 }
