@@ -36,6 +36,11 @@ static enum msc_status build_fixed(struct msc_env *env, struct msc_quantize *z) 
     return MSC_OK;
 }
 
+// What the choice of a task is to the quantizer.
+static int32_t quantizer_choice(const struct msc_quantize *z, int32_t task, uint32_t choice) {
+    return (int32_t)z->space.choices_of_task[task][choice];
+}
+
 static void fill_edits(const struct msc_quantize *z, const uint32_t choices[],
                        const struct msc_quant *edits[]) {
     for (size_t s = 0; s < z->n_slots; s++) {
@@ -43,7 +48,8 @@ static void fill_edits(const struct msc_quantize *z, const uint32_t choices[],
         int32_t task = z->space.task_of_site[site];
         edits[s] = task == MSC_NO_ID
                        ? z->fixed[s]
-                       : msc_quantizer_quant(z->quantizer, site, (int32_t)choices[task]);
+                       : msc_quantizer_quant(z->quantizer, site,
+                                             quantizer_choice(z, task, choices[task]));
     }
 }
 
@@ -206,7 +212,7 @@ static enum msc_status quantize_edits(struct msc_env *env, const uint32_t choice
     for (int32_t i = 0; i < sites->n_sites; i++) {
         int32_t task = z->space.task_of_site[i];
         int32_t choice = task == MSC_NO_ID ? msc_quantizer_fixed_choice(z->quantizer, i)
-                                           : (int32_t)choices[task];
+                                           : quantizer_choice(z, task, choices[task]);
         if (!msc_quantizer_is_included(z->quantizer, i) || choice == MSC_NO_ID) {
             continue;
         }

@@ -12,6 +12,16 @@ enum { FLOAT_BITS = 32, N_FEATURES = 4, N_COSTS = 5 };
 static const char *const feature_names[N_FEATURES] = {"position", "log2_elements", "macs_share",
                                                       "is_weight"};
 
+// What tasks of one kind choose among.
+struct choice_list {
+    size_t n;
+    uint32_t *choices; // [n] the quantizer's
+    uint32_t *index;   // [all choices] which of the list each is, or is the same as
+    double *bits;      // [n]
+    const char **labels;
+    uint32_t *order; // dearest first
+};
+
 struct builder {
     struct msc_quantize_space *out;
     const struct msc_quantizer *q;
@@ -21,7 +31,8 @@ struct builder {
     int64_t n_batch;
     struct msc_arena *arena;
     size_t n_choices;
-    double *choice_bits; // [n_choices]
+    struct choice_list all, of_activations;
+    bool *has_weight; // [n_tasks]
 };
 
 static enum msc_status no_memory(void) {
@@ -114,25 +125,63 @@ static int compare_ranks(const void *a, const void *b) {
     return (x->choice > y->choice) - (x->choice < y->choice);
 }
 
-static enum msc_status rank_choices(struct builder *b, const char ***labels, uint32_t **order) {
-    struct rank *ranks = msc_arena_array(b->arena, b->n_choices, sizeof(ranks[0]));
-    *labels = msc_arena_array(b->arena, b->n_choices, sizeof((*labels)[0]));
-    *order = msc_arena_array(b->arena, b->n_choices, sizeof((*order)[0]));
-    b->choice_bits = msc_arena_array(b->arena, b->n_choices, sizeof(double));
-    if (!ranks || !*labels || !*order || !b->choice_bits) {
+static enum msc_status rank_choices(struct builder *b, struct choice_list *list) {
+    struct rank *ranks = msc_arena_array(b->arena, list->n, sizeof(ranks[0]));
+    list->labels = msc_arena_array(b->arena, list->n, sizeof(list->labels[0]));
+    list->order = msc_arena_array(b->arena, list->n, sizeof(list->order[0]));
+    list->bits = msc_arena_array(b->arena, list->n, sizeof(list->bits[0]));
+    if (!ranks || !list->labels || !list->order || !list->bits) {
+        return no_memory();
+    }
+    for (size_t c = 0; c < list->n; c++) {
+        const struct msc_choice *choice = msc_quantizer_choice(b->q, list->choices[c]);
+        list->bits[c] = choice->is_float ? FLOAT_BITS : choice->bits;
+        list->labels[c] = choice->label;
+        double scale_bits = choice->group_size > 0 ? 32.0 / choice->group_size : 0;
+        ranks[c] =
+            (struct rank){list->bits[c] + scale_bits, fabs(choice->range_scale - 1), (uint32_t)c};
+    }
+    qsort(ranks, list->n, sizeof(ranks[0]), compare_ranks);
+    for (size_t c = 0; c < list->n; c++) {
+        list->order[c] = ranks[c].choice;
+    }
+    return MSC_OK;
+}
+
+// A choice that is the same as an earlier one is left out.
+static enum msc_status list_choices(struct builder *b, struct choice_list *list,
+                                    bool are_activations) {
+    list->choices = msc_arena_array(b->arena, b->n_choices, sizeof(list->choices[0]));
+    list->index = msc_arena_array(b->arena, b->n_choices, sizeof(list->index[0]));
+    if (!list->choices || !list->index) {
         return no_memory();
     }
     for (size_t c = 0; c < b->n_choices; c++) {
-        const struct msc_choice *choice = msc_quantizer_choice(b->q, c);
-        b->choice_bits[c] = choice->is_float ? FLOAT_BITS : choice->bits;
-        (*labels)[c] = choice->label;
-        double scale_bits = choice->group_size > 0 ? 32.0 / choice->group_size : 0;
-        ranks[c] = (struct rank){b->choice_bits[c] + scale_bits, fabs(choice->range_scale - 1),
-                                 (uint32_t)c};
+        size_t same = are_activations ? msc_quantizer_activation_choice(b->q, c) : c;
+        if (same == c) {
+            list->index[c] = (uint32_t)list->n;
+            list->choices[list->n++] = (uint32_t)c;
+        } else {
+            list->index[c] = list->index[same];
+        }
     }
-    qsort(ranks, b->n_choices, sizeof(ranks[0]), compare_ranks);
-    for (size_t c = 0; c < b->n_choices; c++) {
-        (*order)[c] = ranks[c].choice;
+    return rank_choices(b, list);
+}
+
+static const struct choice_list *choices_of(const struct builder *b, int32_t task) {
+    return b->has_weight[task] ? &b->all : &b->of_activations;
+}
+
+static enum msc_status find_weights(struct builder *b) {
+    b->has_weight = msc_arena_array(b->arena, b->out->space.n_tasks, sizeof(b->has_weight[0]));
+    if (!b->has_weight) {
+        return no_memory();
+    }
+    for (int32_t i = 0; i < b->sites->n_sites; i++) {
+        int32_t task = b->out->task_of_site[i];
+        if (task != MSC_NO_ID && b->sites->sites[i].kind == MSC_SITE_WEIGHT) {
+            b->has_weight[task] = true;
+        }
     }
     return MSC_OK;
 }
@@ -156,14 +205,16 @@ static void fill_features(const struct builder *b, int32_t site, double f[N_FEAT
 }
 
 static enum msc_status build_tasks(struct builder *b) {
-    const char **labels;
-    uint32_t *order;
     struct msc_space *space = &b->out->space;
     MSC_TRY(number_tasks(b, &space->n_tasks));
-    MSC_TRY(rank_choices(b, &labels, &order));
+    MSC_TRY(find_weights(b));
+    MSC_TRY(list_choices(b, &b->all, false));
+    MSC_TRY(list_choices(b, &b->of_activations, true));
     struct msc_task *tasks = msc_arena_array(b->arena, space->n_tasks, sizeof(tasks[0]));
     double(*features)[N_FEATURES] = msc_arena_array(b->arena, space->n_tasks, sizeof(features[0]));
-    if (!tasks || !features) {
+    b->out->choices_of_task =
+        msc_arena_array(b->arena, space->n_tasks, sizeof(b->out->choices_of_task[0]));
+    if (!tasks || !features || !b->out->choices_of_task) {
         return no_memory();
     }
     for (int32_t i = b->sites->n_sites - 1; i >= 0; i--) {
@@ -174,12 +225,14 @@ static enum msc_status build_tasks(struct builder *b) {
         const struct msc_site *s = &b->sites->sites[i];
         bool is_joint = msc_quantizer_group(b->q) == MSC_GROUP_JOINT;
         int32_t joint = b->sites->slots[s->slots[0]].joint;
+        const struct choice_list *list = choices_of(b, task);
         fill_features(b, i, features[task]);
+        b->out->choices_of_task[task] = list->choices;
         tasks[task] = (struct msc_task){
             .name = is_joint ? msc_graph_joint(b->plan->graph, joint)->name : s->name,
-            .n_choices = (uint32_t)b->n_choices,
-            .labels = labels,
-            .dearest_first = order,
+            .n_choices = (uint32_t)list->n,
+            .labels = list->labels,
+            .dearest_first = list->order,
             .features = features[task]};
     }
     space->tasks = tasks;
@@ -289,7 +342,7 @@ static enum msc_status product_term(struct builder *b, struct cost_list *ops, in
                                     const struct msc_product *product) {
     double bits[2];
     uint32_t tasks[2];
-    const double *by_choice[2] = {b->choice_bits, b->choice_bits};
+    const double *by_choice[2];
     size_t n = 0;
     double scale = product->macs / (double)b->n_batch;
     for (int i = 0; i < 2; i++) {
@@ -298,6 +351,7 @@ static enum msc_status product_term(struct builder *b, struct cost_list *ops, in
         if (task == MSC_NO_ID) {
             scale *= bits[i];
         } else {
+            by_choice[n] = choices_of(b, task)->bits;
             tasks[n++] = (uint32_t)task;
         }
     }
@@ -306,12 +360,13 @@ static enum msc_status product_term(struct builder *b, struct cost_list *ops, in
         return MSC_OK;
     }
     if (n == 2 && tasks[0] == tasks[1]) {
-        double *squares = msc_arena_array(b->arena, b->n_choices, sizeof(squares[0]));
+        size_t n_choices = choices_of(b, (int32_t)tasks[0])->n;
+        double *squares = msc_arena_array(b->arena, n_choices, sizeof(squares[0]));
         if (!squares) {
             return no_memory();
         }
-        for (size_t c = 0; c < b->n_choices; c++) {
-            squares[c] = b->choice_bits[c] * b->choice_bits[c];
+        for (size_t c = 0; c < n_choices; c++) {
+            squares[c] = by_choice[0][c] * by_choice[0][c];
         }
         by_choice[0] = squares;
         n = 1;
@@ -418,7 +473,7 @@ static enum msc_status build_baselines(struct builder *b) {
     for (size_t c = 0; c < b->n_choices; c++) {
         uint32_t *point = points + c * space->n_tasks;
         for (size_t t = 0; t < space->n_tasks; t++) {
-            point[t] = (uint32_t)c;
+            point[t] = choices_of(b, (int32_t)t)->index[c];
         }
         baselines[c] = (struct msc_baseline){msc_quantizer_choice(b->q, c)->label, point};
     }

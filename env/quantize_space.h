@@ -26,6 +26,9 @@ struct msc_quantize_space {
     struct msc_space space;
     int32_t *task_of_site; // [n_sites] or MSC_NO_ID
     int32_t *site_of_slot; // [n_slots]
+    // [n_tasks][n_choices of the task] the quantizer's choices that a task has: all of them, or
+    // where no weight is decided those that differ for activations, too.
+    const uint32_t **choices_of_task;
     double float_size_bytes, macs, float_bit_ops;
 };
 

@@ -108,6 +108,7 @@ struct msc_schedule {
     struct msc_progress {            // of a trial
         int64_t sinks_left;          // nodes, over all batches
         int32_t failed_batch;        // lowest one that failed, or MSC_NO_ID
+        int32_t failed_node;         // ... the first there that failed itself
         bool is_over;                // takes no part in further windows
         double macs_asked, macs_run; // those of batches that it took part in
     } * progress;                    // [n_trials]

@@ -204,14 +204,24 @@ static void finish_class(struct msc_schedule *s, struct msc_node *node) {
     s->n_done++;
 }
 
+// Is this sink's failure the one to tell of its trial so far? Of the lowest batch that fails it is
+// the one whose node was made first, whichever came first in time.
+static bool is_told(const struct msc_schedule *s, const struct msc_node *sink) {
+    const struct msc_progress *p = &s->progress[sink->trial];
+    if (p->failed_batch == MSC_NO_ID || sink->batch != p->failed_batch) {
+        return p->failed_batch == MSC_NO_ID || sink->batch < p->failed_batch;
+    }
+    return s->failures[sink->failure].node < p->failed_node;
+}
+
 // Returns true when this was the trial's last sink node and it will not be tried again.
 static bool finish_sink(struct msc_schedule *s, const struct msc_node *node) {
     struct msc_eval_trial *trial = &s->trials[node->trial];
     struct msc_progress *p = &s->progress[node->trial];
-    if (node->failure != MSC_NO_ID &&
-        (p->failed_batch == MSC_NO_ID || node->batch < p->failed_batch)) {
+    if (node->failure != MSC_NO_ID && is_told(s, node)) {
         const struct msc_failure *f = &s->failures[node->failure];
         p->failed_batch = node->batch;
+        p->failed_node = f->node;
         trial->status = f->status;
         snprintf(trial->message, sizeof(trial->message), "%s", f->message);
     }

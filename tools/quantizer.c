@@ -159,6 +159,20 @@ const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, siz
     return &q->choices[choice];
 }
 
+size_t msc_quantizer_activation_choice(const struct msc_quantizer *q, size_t choice) {
+    const struct msc_choice *c = &q->choices[choice];
+    for (size_t i = 0; i < choice; i++) {
+        const struct msc_choice *other = &q->choices[i];
+        bool is_percentile = c->observer == MSC_OBSERVER_PERCENTILE;
+        if (other->is_float == c->is_float && other->type == c->type && other->bits == c->bits &&
+            other->observer == c->observer && other->range_scale == c->range_scale &&
+            (!is_percentile || other->percentile == c->percentile)) {
+            return i;
+        }
+    }
+    return choice;
+}
+
 enum msc_site_group msc_quantizer_group(const struct msc_quantizer *q) {
     return q->group;
 }

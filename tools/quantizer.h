@@ -85,6 +85,8 @@ void msc_quantizer_destroy(struct msc_quantizer *q); // accepts NULL
 const struct msc_sites *msc_quantizer_sites(const struct msc_quantizer *q);
 size_t msc_quantizer_n_choices(const struct msc_quantizer *q);
 const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, size_t choice);
+// The first choice that is the same for activations, which know no groups.
+size_t msc_quantizer_activation_choice(const struct msc_quantizer *q, size_t choice);
 enum msc_site_group msc_quantizer_group(const struct msc_quantizer *q);
 bool msc_quantizer_is_included(const struct msc_quantizer *q, int32_t site);
 // The choice a site is fixed to, MSC_FIXED_FLOAT, or MSC_NO_ID: the search decides.

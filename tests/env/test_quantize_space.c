@@ -251,6 +251,37 @@ static void test_env_quantize_space__costs_of_schemes(void **state) {
     close_bench(&b);
 }
 
+// Activations know no groups: what differs in them alone is one choice there.
+static void test_env_quantize_space__groups_of_activations(void **state) {
+    struct bench b;
+    (void)state;
+    open_bench(&b,
+               "{\"choices\":[{\"bits\":4,\"group_size\":32},{\"bits\":8},{\"bits\":4},"
+               "{\"bits\":4,\"observer\":\"mse\"},{\"bits\":4,\"group_size\":64}]}",
+               4);
+    assert_ok(build(&b, false));
+    const struct msc_space *space = &b.space.space;
+    size_t n_weights = 0;
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        bool is_weight = space->tasks[t].features[3] == 1;
+        n_weights += is_weight;
+        assert_int_equal(space->tasks[t].n_choices, is_weight ? 5 : 3);
+        assert_string_equal(space->tasks[t].labels[0], "4 g32");
+        assert_string_equal(space->tasks[t].labels[1], "8");
+        assert_string_equal(space->tasks[t].labels[2], is_weight ? "4" : "4 mse");
+        assert_int_equal(b.space.choices_of_task[t][2], is_weight ? 2 : 3);
+        // Of the baselines "4" and "4 g64" activations take what is the same.
+        assert_int_equal(space->baselines[2].choices[t], is_weight ? 2 : 0);
+        assert_int_equal(space->baselines[3].choices[t], is_weight ? 3 : 2);
+        assert_int_equal(space->baselines[4].choices[t], is_weight ? 4 : 0);
+    }
+    assert_int_equal(n_weights, 3);
+    // 6495 products of 4 bits with 4.
+    assert_near(cost(&b, "bit_ops", space->baselines[4].choices), 6495.0 * 16);
+    assert_near(cost(&b, "bit_ops", space->baselines[1].choices), 6495.0 * 64);
+    close_bench(&b);
+}
+
 static void test_env_quantize_space__nothing_left(void **state) {
     struct bench b;
     (void)state;
@@ -348,6 +379,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_quantize_space__groups),
         cmocka_unit_test(test_env_quantize_space__costs),
         cmocka_unit_test(test_env_quantize_space__costs_of_schemes),
+        cmocka_unit_test(test_env_quantize_space__groups_of_activations),
         cmocka_unit_test(test_env_quantize_space__nothing_left),
         cmocka_unit_test(test_env_quantize_space__shared),
     };

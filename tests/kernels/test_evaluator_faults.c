@@ -164,6 +164,35 @@ static void test_kernels_evaluator_faults__lowest_batch(void **state) {
     close_bench(&b);
 }
 
+static enum msc_status refuse_slot(void *payload, size_t trial, size_t batch, int32_t slot,
+                                   const struct msc_view *value) {
+    (void)payload;
+    (void)value;
+    return MSC_FAIL(MSC_E_INVALID, "trial %zu, batch %zu, slot %d", trial, batch, (int)slot);
+}
+
+// Slots are refused before the wanted values are there, each at its time. Still the text is that
+// of what comes first in order: of the wanted values, or else of the first slot.
+static void test_kernels_evaluator_faults__first_of_batch(void **state) {
+    (void)state;
+    for (int n_threads = 1; n_threads <= 4; n_threads++) {
+        for (int takes_all = 0; takes_all <= 1; takes_all++) {
+            struct msc_sink sink = {.batch = takes_all ? NULL : refuse, .slot = refuse_slot};
+            struct bench b;
+            open_bench(&b, n_threads);
+            assert_ok(msc_evaluator_run(b.ev, b.trials, N_TRIALS, &sink, 0));
+            for (int t = 0; t < N_TRIALS; t++) {
+                char expected[40];
+                snprintf(expected, sizeof(expected), "trial %d, batch 0%s", t,
+                         takes_all ? ", slot 0" : "");
+                assert_string_equal(b.trials[t].message, expected);
+            }
+            check_recovery(&b);
+            close_bench(&b);
+        }
+    }
+}
+
 // ---- Memory -----------------------------------------------------------------------------------
 
 // One allocation of the backend fails: the trial that met it is tried again alone.
@@ -315,6 +344,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator_faults__every_step),
         cmocka_unit_test(test_kernels_evaluator_faults__sink),
         cmocka_unit_test(test_kernels_evaluator_faults__lowest_batch),
+        cmocka_unit_test(test_kernels_evaluator_faults__first_of_batch),
         cmocka_unit_test(test_kernels_evaluator_faults__one_buffer),
         cmocka_unit_test(test_kernels_evaluator_faults__no_buffers),
         cmocka_unit_test(test_kernels_evaluator_faults__one_allocation),
