@@ -2,13 +2,15 @@
 // agent, loop and a record that is synced at each commit.
 //
 //     bench_engine [--agent NAME] [--tasks 48] [--parallel 64] [--trials 20000] [--repeats 5]
+//                  [--json FILE]
 //
 // Prints for each repeat the trials a second of wall time, and of wall time less the time that the
-// system took to sync the record; then both medians.
+// system took to sync the record; then both medians, which are also the rows of FILE.
 #include "agents/agent.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "bench/rows.h"
 #include "env/env.h"
 #include "search/search.h"
 
@@ -41,7 +43,7 @@ int __wrap_fdatasync(int descriptor) {
 }
 
 struct settings {
-    const char *agent;
+    const char *agent, *json;
     int tasks, parallel, trials, repeats;
 };
 
@@ -104,7 +106,27 @@ static double median(double values[], int n) {
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-static int read_settings(struct settings *s, int argc, char **argv) {
+// ---- Rows -------------------------------------------------------------------------------------
+
+static enum msc_status save_rows(const struct settings *s, const struct rates *medians) {
+    cJSON *rows = cJSON_CreateArray();
+    enum msc_status status = MSC_OK;
+    char model[64];
+    snprintf(model, sizeof(model), "toy, %d binary tasks, rounds of %d", s->tasks, s->parallel);
+    struct bench_row row = {"engine", model, s->agent, "", medians->wall, 0};
+    MSC_TRY_OUT(bench_row_add(rows, &row));
+    row.bench = "engine less fsync";
+    row.ours = medians->engine;
+    MSC_TRY_OUT(bench_row_add(rows, &row));
+    status = bench_rows_save(rows, s->json);
+out:
+    cJSON_Delete(rows);
+    return status;
+}
+
+// ---- The program ------------------------------------------------------------------------------
+
+static bool read_settings(struct settings *s, int argc, char **argv) {
     for (int i = 1; i + 1 < argc; i += 2) {
         int *number = strcmp(argv[i], "--tasks") == 0      ? &s->tasks
                       : strcmp(argv[i], "--parallel") == 0 ? &s->parallel
@@ -113,47 +135,51 @@ static int read_settings(struct settings *s, int argc, char **argv) {
                                                            : NULL;
         if (strcmp(argv[i], "--agent") == 0) {
             s->agent = argv[i + 1];
+        } else if (strcmp(argv[i], "--json") == 0) {
+            s->json = argv[i + 1];
         } else if (number) {
             *number = atoi(argv[i + 1]);
         } else {
-            return 0;
+            return false;
         }
     }
     return argc % 2 == 1 && s->repeats >= 1 && s->repeats <= MAX_REPEATS;
 }
 
+static enum msc_status bench(const struct settings *s, const char *folder) {
+    double wall[MAX_REPEATS], engine[MAX_REPEATS];
+    printf("agent %s, %d binary tasks, rounds of %d, %d trials\n", s->agent, s->tasks, s->parallel,
+           s->trials);
+    for (int i = 0; i < s->repeats; i++) {
+        struct rates r;
+        MSC_TRY(run_once(s, folder, &r));
+        wall[i] = r.wall;
+        engine[i] = r.engine;
+        printf("%10.0f trials/s of wall time %10.0f less the time in fsync\n", r.wall, r.engine);
+    }
+    struct rates medians = {median(wall, s->repeats), median(engine, s->repeats)};
+    printf("%10.0f                       %10.0f medians\n", medians.wall, medians.engine);
+    return s->json ? save_rows(s, &medians) : MSC_OK;
+}
+
 int main(int argc, char **argv) {
-    struct settings s = {"random", 48, 64, 20000, 5};
+    struct settings s = {
+        .agent = "random", .tasks = 48, .parallel = 64, .trials = 20000, .repeats = 5};
     char folder[] = "bench_engine_XXXXXX";
-    double wall[MAX_REPEATS];
-    double engine[MAX_REPEATS];
-    int failed = 0;
     if (!read_settings(&s, argc, argv)) {
-        fprintf(stderr, "usage: bench_engine [--agent NAME] [--tasks N] [--parallel N] [--trials N] "
-                        "[--repeats N]\n");
+        fprintf(stderr,
+                "usage: bench_engine [--agent NAME] [--tasks N] [--parallel N] [--trials N] "
+                "[--repeats N] [--json FILE]\n");
         return 2;
     }
     if (!mkdtemp(folder)) {
         perror("bench_engine");
         return 3;
     }
-    printf("agent %s, %d binary tasks, rounds of %d, %d trials\n", s.agent, s.tasks, s.parallel,
-           s.trials);
-    for (int i = 0; i < s.repeats && !failed; i++) {
-        struct rates r;
-        if (run_once(&s, folder, &r) != MSC_OK) {
-            fprintf(stderr, "bench_engine: %s\n", msc_status_message());
-            failed = 1;
-            break;
-        }
-        wall[i] = r.wall;
-        engine[i] = r.engine;
-        printf("%10.0f trials/s of wall time %10.0f less the time in fsync\n", r.wall, r.engine);
+    enum msc_status status = bench(&s, folder);
+    if (status != MSC_OK) {
+        fprintf(stderr, "bench_engine: %s\n", msc_status_message());
     }
     rmdir(folder);
-    if (!failed) {
-        printf("%10.0f                       %10.0f medians\n", median(wall, s.repeats),
-               median(engine, s.repeats));
-    }
-    return failed;
+    return status != MSC_OK;
 }

@@ -6,11 +6,12 @@
 // Every job is measured once a round, the rounds follow each other, and the table has medians. On
 // the cpu ceilings are measured beside: the best float32 and the best u8 x s8 -> u8 rate of oneDNN
 // over all shapes, and for what only moves bytes a copy of as many bytes in the same memory
-// (without oneDNN where only some steps are measured). Elsewhere they are given. With the clock of
-// the threads, time that other programs take does not count.
+// (without oneDNN where only some steps are measured); every array that is read or written counts
+// once, a copy's too. Elsewhere they are given. With the clock of the threads, time that other
+// programs take does not count.
 #include "bench/kernels.h"
 
-#include "base/json.h"
+#include "bench/rows.h"
 
 #include <math.h>
 #include <omp.h>
@@ -157,23 +158,6 @@ static double rate_of_same(const struct bench_jobs *jobs, const struct bench_job
     return 0;
 }
 
-static enum msc_status add_row(cJSON *rows, const struct bench_job *job, const char *agent,
-                               const char *peer, double ours, double theirs) {
-    cJSON *row = cJSON_CreateObject();
-    double size = unit_sizes[job->unit];
-    if (!row || !cJSON_AddItemToArray(rows, row)) {
-        cJSON_Delete(row);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
-    MSC_TRY(msc_json_add_text(row, "bench", "kernels"));
-    MSC_TRY(msc_json_add_text(row, "model", job->name));
-    MSC_TRY(msc_json_add_text(row, "agent", agent));
-    MSC_TRY(msc_json_add_text(row, "peer", peer));
-    MSC_TRY(msc_json_add_number(row, "ours", ours / size));
-    MSC_TRY(msc_json_add_number(row, "theirs", theirs / size));
-    return msc_json_add_number(row, "ratio", theirs > 0 ? ours / theirs : 0);
-}
-
 static enum msc_status report_job(cJSON *rows, const struct bench_jobs *jobs,
                                   const struct bench_job *job, const struct settings *s) {
     printf("| %-42s | %-7s |", job->name, unit_names[job->unit]);
@@ -187,7 +171,9 @@ static enum msc_status report_job(cJSON *rows, const struct bench_jobs *jobs,
         printf(same > 0 ? " %5.1f %% |" : "         |", same > 0 ? 100 * ours / same : 0.0);
         snprintf(agent, sizeof(agent), "%s, %d threads", s->device, t);
         snprintf(peer, sizeof(peer), "%s (%s)", c.name, unit_names[job->unit]);
-        MSC_TRY(add_row(rows, job, agent, peer, ours, c.rate));
+        double size = unit_sizes[job->unit];
+        struct bench_row row = {"kernels", job->name, agent, peer, ours / size, c.rate / size};
+        MSC_TRY(bench_row_add(rows, &row));
     }
     printf("\n");
     return MSC_OK;
@@ -219,15 +205,6 @@ static enum msc_status report(cJSON *rows, const struct bench_jobs *jobs,
     return MSC_OK;
 }
 
-static enum msc_status write_rows(const cJSON *rows, const char *path) {
-    char *text = cJSON_Print(rows);
-    FILE *file = text ? fopen(path, "w") : NULL;
-    bool is_written = file && fputs(text, file) >= 0;
-    is_written = file && fclose(file) == 0 && is_written;
-    cJSON_free(text);
-    return is_written ? MSC_OK : MSC_FAIL(MSC_E_IO, "cannot write %s", path);
-}
-
 // ---- The program ------------------------------------------------------------------------------
 
 static enum msc_status bench(const struct settings *s, struct bench_jobs *jobs) {
@@ -248,7 +225,7 @@ static enum msc_status bench(const struct settings *s, struct bench_jobs *jobs) 
     }
     MSC_TRY_OUT(report(rows, jobs, s));
     if (s->json) {
-        MSC_TRY_OUT(write_rows(rows, s->json));
+        MSC_TRY_OUT(bench_rows_save(rows, s->json));
     }
 out:
     for (int i = 0; i < jobs->n; i++) {
