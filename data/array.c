@@ -17,7 +17,25 @@ struct msc_array {
     int64_t n_elements;
     size_t n_bytes;
     void *data;
+    bool is_borrowed; // the elements are the caller's
 };
+
+// Arrays are made and freed deep inside kernels that know of nobody who counts.
+static _Thread_local struct msc_array_meter *thread_meter;
+
+struct msc_array_meter *msc_array_measure(struct msc_array_meter *meter) {
+    struct msc_array_meter *before = thread_meter;
+    thread_meter = meter;
+    return before;
+}
+
+static void count_bytes(int64_t n_bytes) {
+    struct msc_array_meter *m = thread_meter;
+    if (m) {
+        m->held_bytes += n_bytes;
+        m->peak_bytes = m->held_bytes > m->peak_bytes ? m->held_bytes : m->peak_bytes;
+    }
+}
 
 int64_t msc_dims_product(int n_dims, const int64_t dims[]) {
     bool is_empty = false;
@@ -72,17 +90,17 @@ static enum msc_status check_shape(size_t *out_bytes, int64_t *out_elements, enu
     return MSC_OK;
 }
 
-// The elements are not set.
-static enum msc_status create_unset(struct msc_array **out, enum msc_dtype dtype, int n_dims,
-                                    const int64_t dims[]) {
+// Over `borrowed`, or memory of its own, which is not set.
+static enum msc_status create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                              const int64_t dims[], void *borrowed) {
     size_t n_bytes = 0;
     int64_t n_elements = 0;
     MSC_TRY(check_shape(&n_bytes, &n_elements, dtype, n_dims, dims));
     struct msc_array *array = msc_alloc_zero(1, sizeof *array);
-    void *data = n_bytes > 0 ? msc_alloc_aligned(n_bytes) : NULL;
-    if (!array || (n_bytes > 0 && !data)) {
+    void *own = n_bytes > 0 && !borrowed ? msc_alloc_aligned(n_bytes) : NULL;
+    if (!array || (n_bytes > 0 && !borrowed && !own)) {
         msc_free(array);
-        msc_free_aligned(data);
+        msc_free_aligned(own);
         char text[MSC_DIMS_TEXT_BYTES];
         return MSC_FAIL(MSC_E_NOMEM, "no memory for an array %s of %s (%zu bytes)",
                         msc_dims_format(text, n_dims, dims), msc_dtype_name(dtype), n_bytes);
@@ -95,9 +113,21 @@ static enum msc_status create_unset(struct msc_array **out, enum msc_dtype dtype
     }
     array->n_elements = n_elements;
     array->n_bytes = n_bytes;
-    array->data = data;
+    array->data = borrowed ? borrowed : own;
+    array->is_borrowed = borrowed != NULL;
+    count_bytes(borrowed ? 0 : (int64_t)n_bytes);
     *out = array;
     return MSC_OK;
+}
+
+static enum msc_status create_unset(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                    const int64_t dims[]) {
+    return create(out, dtype, n_dims, dims, NULL);
+}
+
+enum msc_status msc_array_create_over(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                      const int64_t dims[], void *data) {
+    return create(out, dtype, n_dims, dims, data);
 }
 
 enum msc_status msc_array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
@@ -161,7 +191,10 @@ void msc_array_release(struct msc_array *array) {
         return;
     }
     if (atomic_fetch_sub_explicit(&array->n_references, 1, memory_order_acq_rel) == 1) {
-        msc_free_aligned(array->data);
+        if (!array->is_borrowed) {
+            count_bytes(-(int64_t)array->n_bytes);
+            msc_free_aligned(array->data);
+        }
         msc_free(array);
     }
 }

@@ -28,6 +28,10 @@ enum msc_status msc_array_create(struct msc_array **out, enum msc_dtype dtype, i
 // Copies `data` (NULL: zeros).
 enum msc_status msc_array_create_from(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                       const int64_t dims[], const void *data);
+// An array over memory of the caller's, which must outlive every reference to it and is aligned as
+// it is.
+enum msc_status msc_array_create_over(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                      const int64_t dims[], void *data);
 // Copies with every element converted (float to integer truncates, as C does; saturating).
 enum msc_status msc_array_convert(struct msc_array **out, const struct msc_array *array,
                                   enum msc_dtype dtype);
@@ -50,6 +54,14 @@ double msc_array_get_double(const struct msc_array *array, int64_t index);
 int64_t msc_array_get_i64(const struct msc_array *array, int64_t index);
 // Hash of type, shape and elements.
 struct msc_hash msc_array_hash(const struct msc_array *array);
+
+// Bytes of elements that a thread's arrays take: those it makes, less those it frees.
+struct msc_array_meter {
+    int64_t held_bytes, peak_bytes;
+};
+// Counts what the calling thread makes and frees from here on; NULL: no more. Returns what counted
+// before.
+struct msc_array_meter *msc_array_measure(struct msc_array_meter *meter);
 
 // Product of dims; -1 when a dim is negative or the product overflows.
 int64_t msc_dims_product(int n_dims, const int64_t dims[]);

@@ -2,8 +2,11 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/machine.h"
+#include "base/str.h"
 #include "kernels/schedule.h"
+#include "kernels/signatures.h"
 #include "kernels/tail.h"
 
 #include <stdio.h>
@@ -16,10 +19,11 @@ struct msc_evaluator {
     struct msc_sites sites;
     struct msc_cache cache;
     struct msc_schedule schedule; // its arrays are kept from call to call
+    struct msc_tail_store tail_store;
     int n_plans;
     struct msc_plan **plans; // [n_plans] one for each signature that batches have
-    bool **is_parameter;     // [n_plans][n_inputs] inputs that are constants of the plan
-    size_t plans_capacity, parameters_capacity, groups_capacity;
+    size_t plans_capacity, groups_capacity;
+    struct msc_signatures signatures;
     int32_t *plan_of_batch, *columns; // [n_batches]
     int32_t n_slots;
     bool is_tight;       // memory did not do for several batches at a time
@@ -27,27 +31,6 @@ struct msc_evaluator {
 };
 
 // ---- Creation ---------------------------------------------------------------------------------
-
-static bool same_shape(const struct msc_array *x, const struct msc_array *y) {
-    int n = msc_array_n_dims(x);
-    return n == msc_array_n_dims(y) &&
-           memcmp(msc_array_dims(x), msc_array_dims(y), sizeof(int64_t) * (size_t)n) == 0;
-}
-
-// Does batch `b` run by a plan that was made for batch `a`? Its inputs have the same shapes, and
-// those that parameters come from hold the same.
-static bool same_signature(const struct msc_dataset *d, size_t a, size_t b,
-                           const bool is_parameter[]) {
-    for (size_t i = 0; i < msc_dataset_n_inputs(d); i++) {
-        const struct msc_array *x = msc_dataset_batch(d, a, i);
-        const struct msc_array *y = msc_dataset_batch(d, b, i);
-        if (!same_shape(x, y) || (is_parameter[i] && memcmp(msc_array_data(x), msc_array_data(y),
-                                                            msc_array_n_bytes(x)) != 0)) {
-            return false;
-        }
-    }
-    return true;
-}
 
 // Joint and tensor names survive binding, ids may not: wanted tensors are found again by name, and
 // outputs, which may be constants now, by their place.
@@ -103,44 +86,76 @@ out:
     return status;
 }
 
-// A plan, and the group of its classes, for a signature that no earlier batch has.
+// A plan takes memory and time: so many are no mistake, more are.
+enum { MAX_PLANS = 4096, MANY_PLANS = 64 };
+
+static enum msc_status refuse_plans(const struct msc_evaluator *ev, size_t batch,
+                                    const bool is_parameter[], const char *what) {
+    struct msc_str names = {0};
+    for (size_t i = 0; i < msc_dataset_n_inputs(ev->dataset); i++) {
+        if (is_parameter[i]) {
+            int32_t input = msc_graph_input(ev->graph, (int32_t)i);
+            msc_str_printf(&names, "%s%s", msc_str_text(&names)[0] ? ", " : "",
+                           msc_graph_tensor(ev->graph, input)->name);
+        }
+    }
+    bool has_names = msc_str_text(&names)[0] != '\0';
+    enum msc_status status = MSC_FAIL(
+        MSC_E_UNSUPPORTED,
+        "%d different plans for the first %zu of %zu batches are %s: samples differ in the shapes "
+        "of inputs%s%s%s; take fewer samples, or such as have these alike",
+        ev->n_plans, batch, msc_dataset_n_batches(ev->dataset), what,
+        has_names ? ", or in what is in " : "", msc_str_text(&names),
+        has_names ? ", from which parameters of joints come" : "");
+    msc_str_finish(&names);
+    return status;
+}
+
+// Before one more plan: is there room for it? Says how far it has come, where there are many.
+static enum msc_status check_plans(const struct msc_evaluator *ev, size_t batch,
+                                   const bool is_parameter[]) {
+    if (ev->n_plans == MAX_PLANS) {
+        return refuse_plans(ev, batch, is_parameter, "more than can be kept");
+    }
+    if (ev->n_plans < MANY_PLANS || ev->n_plans % MANY_PLANS != 0) {
+        return MSC_OK;
+    }
+    msc_log(ev->options.log, MSC_LOG_INFO, "%d different plans for %zu of %zu batches so far",
+            ev->n_plans, batch, msc_dataset_n_batches(ev->dataset));
+    bool is_host = ev->options.backend->def->memory_is_host;
+    if (is_host && msc_machine_resident_bytes() > ev->options.memory_bytes) {
+        return refuse_plans(ev, batch, is_parameter, "more than there is memory for");
+    }
+    return MSC_OK;
+}
+
+// A plan, and the group of its classes, for a signature that no earlier batch has. `is_parameter`
+// [n_inputs] comes out as the plan has it.
 static enum msc_status add_plan(struct msc_evaluator *ev, size_t batch, const int32_t wanted[],
-                                size_t n_wanted) {
+                                size_t n_wanted, bool is_parameter[]) {
     struct msc_schedule *s = &ev->schedule;
     size_t n = (size_t)ev->n_plans + 1;
+    MSC_TRY(check_plans(ev, batch, is_parameter));
     MSC_TRY(msc_grow(&ev->plans, &ev->plans_capacity, n, sizeof(ev->plans[0])));
-    MSC_TRY(msc_grow(&ev->is_parameter, &ev->parameters_capacity, n, sizeof(ev->is_parameter[0])));
     MSC_TRY(msc_grow(&s->groups, &ev->groups_capacity, n, sizeof(s->groups[0])));
     struct msc_group *g = &s->groups[ev->n_plans];
     *g = (struct msc_group){.columns = ev->columns};
     ev->plans[ev->n_plans] = NULL;
-    ev->is_parameter[ev->n_plans] =
-        msc_alloc_zero(msc_dataset_n_inputs(ev->dataset) + 1, sizeof(bool));
     s->n_groups = ++ev->n_plans;
-    if (!ev->is_parameter[n - 1]) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
-    }
-    MSC_TRY(create_plan(ev, batch, wanted, n_wanted, ev->is_parameter[n - 1], &ev->plans[n - 1]));
+    memset(is_parameter, 0, msc_dataset_n_inputs(ev->dataset) * sizeof(bool));
+    MSC_TRY(create_plan(ev, batch, wanted, n_wanted, is_parameter, &ev->plans[n - 1]));
+    MSC_TRY(msc_signatures_add(&ev->signatures, batch, (int32_t)n - 1, is_parameter));
     return msc_classes_init(&g->classes, ev->plans[n - 1]);
 }
 
-static enum msc_status create_plans(struct msc_evaluator *ev, const int32_t wanted[],
-                                    size_t n_wanted) {
+static enum msc_status assign_plans(struct msc_evaluator *ev, const int32_t wanted[],
+                                    size_t n_wanted, bool is_parameter[]) {
     size_t n_batches = msc_dataset_n_batches(ev->dataset);
-    ev->plan_of_batch = msc_alloc_zero(n_batches, sizeof(ev->plan_of_batch[0]));
-    ev->columns = msc_alloc_zero(n_batches, sizeof(ev->columns[0]));
-    if (!ev->plan_of_batch || !ev->columns) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
-    }
     for (size_t b = 0; b < n_batches; b++) {
-        int p = 0;
-        while (p < ev->n_plans &&
-               !same_signature(ev->dataset, (size_t)ev->schedule.groups[p].batches[0], b,
-                               ev->is_parameter[p])) {
-            p++;
-        }
-        if (p == ev->n_plans) {
-            MSC_TRY(add_plan(ev, b, wanted, n_wanted));
+        int32_t p = msc_signatures_find(&ev->signatures, b);
+        if (p == MSC_NO_ID) {
+            p = ev->n_plans;
+            MSC_TRY(add_plan(ev, b, wanted, n_wanted, is_parameter));
         }
         struct msc_group *g = &ev->schedule.groups[p];
         MSC_TRY(msc_grow(&g->batches, &g->batches_capacity, (size_t)g->n_batches + 1,
@@ -150,6 +165,20 @@ static enum msc_status create_plans(struct msc_evaluator *ev, const int32_t want
         g->batches[g->n_batches++] = (int32_t)b;
     }
     return MSC_OK;
+}
+
+static enum msc_status create_plans(struct msc_evaluator *ev, const int32_t wanted[],
+                                    size_t n_wanted) {
+    size_t n_batches = msc_dataset_n_batches(ev->dataset);
+    bool *is_parameter = msc_alloc_zero(msc_dataset_n_inputs(ev->dataset) + 1, sizeof(bool));
+    ev->plan_of_batch = msc_alloc_zero(n_batches, sizeof(ev->plan_of_batch[0]));
+    ev->columns = msc_alloc_zero(n_batches, sizeof(ev->columns[0]));
+    ev->signatures.dataset = ev->dataset;
+    enum msc_status status = is_parameter && ev->plan_of_batch && ev->columns
+                                 ? assign_plans(ev, wanted, n_wanted, is_parameter)
+                                 : MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
+    msc_free(is_parameter);
+    return status;
 }
 
 static enum msc_status init(struct msc_evaluator *ev, const int32_t wanted[], size_t n_wanted) {
@@ -186,6 +215,7 @@ enum msc_status msc_evaluator_create(struct msc_evaluator **out, const struct ms
     pthread_mutex_init(&ev->schedule.lock, NULL);
     pthread_mutex_init(&ev->schedule.end_lock, NULL);
     pthread_cond_init(&ev->schedule.wake, NULL);
+    msc_tail_store_init(&ev->tail_store);
     enum msc_status status = init(ev, wanted, n_wanted);
     if (status != MSC_OK) {
         msc_evaluator_destroy(ev);
@@ -201,6 +231,7 @@ void msc_evaluator_destroy(struct msc_evaluator *ev) {
     }
     struct msc_schedule *s = &ev->schedule;
     msc_cache_finish(&ev->cache);
+    msc_tail_store_finish(&ev->tail_store);
     for (int i = 0; i < ev->n_plans; i++) {
         struct msc_group *g = &s->groups[i];
         msc_classes_finish(&g->classes);
@@ -208,9 +239,8 @@ void msc_evaluator_destroy(struct msc_evaluator *ev) {
         msc_free(g->nodes);
         msc_free(g->targets);
         msc_plan_destroy(ev->plans[i]);
-        msc_free(ev->is_parameter[i]);
     }
-    msc_free(ev->is_parameter);
+    msc_signatures_finish(&ev->signatures);
     msc_free(s->groups);
     msc_free(ev->plans);
     msc_free(ev->plan_of_batch);
@@ -286,6 +316,12 @@ static uint64_t other_bytes(const struct msc_evaluator *ev) {
     return resident > held ? resident - held : 0;
 }
 
+// What tails take of that memory: every thread may run one.
+static uint64_t tail_bytes(const struct msc_evaluator *ev) {
+    bool counts = ev->options.backend->def->memory_is_host;
+    return counts ? ev->tail_store.most_bytes * (uint64_t)ev->options.n_threads : 0;
+}
+
 // A sixteenth is left for what the process comes to hold meanwhile. Asking takes longer than a
 // small network does, so it is not done for every batch.
 static void set_limit(struct msc_evaluator *ev) {
@@ -295,7 +331,8 @@ static void set_limit(struct msc_evaluator *ev) {
     }
     ev->next_limit_s = now_s + 0.01;
     uint64_t all = ev->options.memory_bytes - ev->options.memory_bytes / 16;
-    uint64_t other = other_bytes(ev);
+    uint64_t other = other_bytes(ev) + tail_bytes(ev);
+    ev->tail_store.limit_bytes = ev->options.memory_bytes / 16;
     ev->cache.pool.limit_bytes = all > other ? all - other : 0;
 }
 
@@ -331,7 +368,8 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
                                     size_t n, const struct msc_sink *sink, unsigned flags,
                                     bool is_last_attempt) {
     struct msc_schedule *s = &ev->schedule;
-    struct msc_tail tail = {.evaluator = ev, .trials = trials, .sink = sink};
+    struct msc_tail tail = {
+        .evaluator = ev, .trials = trials, .sink = sink, .store = &ev->tail_store};
     const struct msc_sink with_tail = msc_tail_sink(&tail);
     s->is_last_attempt = is_last_attempt;
     s->is_fresh = (flags & MSC_EVAL_FRESH) != 0;
@@ -400,7 +438,7 @@ static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_eval_trial
     struct msc_sink alone = {
         .batch = retry_batch, .end = retry_end, .is_over = retry_is_over, .payload = &r};
     alone.slot = sink->slot ? retry_slot : NULL;
-    msc_cache_drop(&ev->cache);
+    msc_evaluator_drop_cache(ev);
     enum msc_status status = run_together(ev, trial, 1, &alone, flags, true);
     if (status != MSC_E_NOMEM) {
         return status;
@@ -447,6 +485,7 @@ void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluato
                                         .steps_reused = s->steps_reused,
                                         .bytes_held = ev->cache.pool.held_bytes,
                                         .bytes_peak = ev->cache.pool.peak_bytes,
+                                        .tail_weights_made = ev->tail_store.n_made,
                                         .macs_run = s->macs_run,
                                         .macs_asked = s->macs_asked};
 }
@@ -461,9 +500,18 @@ static enum msc_status status_of(const struct msc_eval_trial trials[], size_t n)
     return MSC_OK;
 }
 
+static enum msc_status ignore_batch(void *payload, size_t trial, size_t batch,
+                                    const struct msc_view values[]) {
+    (void)payload;
+    (void)trial;
+    (void)batch;
+    (void)values;
+    return MSC_OK;
+}
+
 enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
                                              const struct msc_quant *const edits[], uint64_t *out) {
-    static const struct msc_sink none = {.payload = NULL};
+    static const struct msc_sink none = {.batch = ignore_batch};
     size_t n = (size_t)ev->options.n_threads;
     uint64_t memory_bytes = ev->options.memory_bytes;
     bool is_tight = ev->is_tight;
@@ -474,7 +522,7 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     for (size_t t = 0; t < n; t++) {
         trials[t] = (struct msc_eval_trial){.edits = edits, .noise_seed = t + 1};
     }
-    msc_cache_drop(&ev->cache);
+    msc_evaluator_drop_cache(ev);
     ev->cache.pinned_peak = 0;
     ev->options.memory_bytes = 0;
     ev->next_limit_s = 0;
@@ -484,11 +532,12 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     ev->next_limit_s = 0;
     ev->is_tight = is_tight;
     status = status == MSC_OK ? status_of(trials, n) : status;
-    *out = other_bytes(ev) + ev->cache.pinned_peak;
+    *out = other_bytes(ev) + ev->cache.pinned_peak + tail_bytes(ev);
     msc_free(trials);
     return status;
 }
 
 void msc_evaluator_drop_cache(struct msc_evaluator *ev) {
     msc_cache_drop(&ev->cache);
+    msc_tail_store_drop(&ev->tail_store);
 }

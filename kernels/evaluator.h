@@ -77,7 +77,8 @@ enum {
 
 // `graph` and `dataset` are borrowed until the evaluator is destroyed; `wanted` are tensor ids of
 // the graph. Batches get a plan for each signature: the shapes of inputs, and what those hold that
-// parameters come from (a Reshape's shape). *out is owned by the caller.
+// parameters come from (a Reshape's shape). MSC_E_UNSUPPORTED: there are thousands of these, or more
+// than memory does for. *out is owned by the caller.
 enum msc_status msc_evaluator_create(struct msc_evaluator **out, const struct msc_graph *graph,
                                      const struct msc_dataset *dataset, const int32_t wanted[],
                                      size_t n_wanted, const struct msc_evaluator_options *options);
@@ -99,12 +100,14 @@ struct msc_evaluator_stats {
     uint64_t steps_reused; // answered from the cache or by another trial of the same call
     uint64_t bytes_held;   // now, with free buffers kept for reuse
     uint64_t bytes_peak;
+    uint64_t tail_weights_made; // since creation: edited weights of joints behind the steps
     double macs_run, macs_asked;
 };
 void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluator_stats *out);
 // The least `memory_bytes` that trials can be evaluated in, found by evaluating as many as there
 // are threads with nothing kept, under these edits and noise, which asks for the most: float32
-// forms of what is else stored quantised. Everything cached is freed.
+// forms of what is else stored quantised; what lies behind a plan's steps counts as if every thread
+// were at the largest. Everything cached is freed.
 enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
                                              const struct msc_quant *const edits[], uint64_t *out);
 // Frees everything cached.

@@ -21,7 +21,7 @@ struct rest {
     struct msc_array **made; // [n_missing] owned
     int32_t *missing;        // tensor ids: wanted ones, then those that slots read
     size_t n_missing;
-    struct msc_array **handed; // [n_handed] copies of what steps handed over, owned
+    struct msc_array **handed; // [n_handed] over what steps handed over, owned
 };
 
 static enum msc_status rest_init(struct rest *r) {
@@ -65,7 +65,7 @@ static enum msc_status gather_given(struct rest *r, const struct msc_view values
         if (plan->handed[i] == MSC_NO_ID || !v->data) {
             continue;
         }
-        MSC_TRY(msc_array_create_from(&r->handed[i], v->dtype, v->n_dims, v->dims, v->data));
+        MSC_TRY(msc_array_create_over(&r->handed[i], v->dtype, v->n_dims, v->dims, v->data));
         r->given[r->n_given] = plan->values[plan->handed[i]].tensor;
         r->arrays[r->n_given++] = r->handed[i];
     }
@@ -114,8 +114,10 @@ static enum msc_status add_noise(struct msc_array **out, const struct rest *r, i
 static enum msc_status quantize(struct msc_array **out, const struct rest *r, int32_t slot,
                                 const struct msc_array *array, const struct msc_quant *edit) {
     struct msc_array *moved = NULL;
-    if (r->tail->trials[r->trial].noise_seed != 0 &&
-        r->plan->sites.slots[slot].kind == MSC_SITE_ACTIVATION) {
+    if (r->plan->sites.slots[slot].kind == MSC_SITE_WEIGHT) {
+        return msc_tail_store_get(out, r->tail->store, array, edit);
+    }
+    if (r->tail->trials[r->trial].noise_seed != 0) {
         MSC_TRY(add_noise(&moved, r, slot, array));
     }
     enum msc_status status = msc_fake_quantize_array(out, moved ? moved : array, edit);
@@ -175,6 +177,16 @@ static enum msc_status give_batch(const struct rest *r, const struct msc_view va
     return status;
 }
 
+// The most memory is taken in here: what is wanted is held already when sinks get it.
+static enum msc_status run_measured(struct rest *r, const struct msc_reference_run *run) {
+    struct msc_array_meter meter = {0};
+    struct msc_array_meter *before = msc_array_measure(&meter);
+    enum msc_status status = msc_reference_run_part(r->made, run);
+    msc_array_measure(before);
+    msc_tail_store_measured(r->tail->store, (uint64_t)meter.peak_bytes);
+    return status;
+}
+
 static enum msc_status complete(struct rest *r, const struct msc_view values[]) {
     MSC_TRY(rest_init(r));
     MSC_TRY(gather_given(r, values));
@@ -187,7 +199,7 @@ static enum msc_status complete(struct rest *r, const struct msc_view values[]) 
                                           .wanted = r->missing,
                                           .read = read_operand,
                                           .payload = r};
-    MSC_TRY(msc_reference_run_part(r->made, &run));
+    MSC_TRY(run_measured(r, &run));
     MSC_TRY(give_slots(r));
     return give_batch(r, values);
 }

@@ -4,12 +4,13 @@
 //
 // The evaluator puts it between its schedule and the caller's sink:
 //
-//     struct msc_tail tail = {.evaluator = ev, .trials = trials, .sink = sink};
+//     struct msc_tail tail = {.evaluator = ev, .trials = trials, .sink = sink, .store = &store};
 //     struct msc_sink own = msc_tail_sink(&tail);
 #ifndef MSC_KERNELS_TAIL_H
 #define MSC_KERNELS_TAIL_H
 
 #include "kernels/evaluator.h"
+#include "kernels/tail_store.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,6 +20,7 @@ struct msc_tail {
     const struct msc_evaluator *evaluator;
     const struct msc_eval_trial *trials;
     const struct msc_sink *sink; // the caller's
+    struct msc_tail_store *store;
 };
 
 // Does the sink get anything that the plan does not hand over?

@@ -27,6 +27,51 @@ static void test_data_array__create(void **state) {
     msc_array_release(NULL);
 }
 
+static void test_data_array__over(void **state) {
+    (void)state;
+    float values[6] = {1, 2, 3, 4, 5, 6};
+    struct msc_array *a = NULL, *rows = NULL;
+    assert_int_equal(msc_array_create_over(&a, MSC_DTYPE_F32, 2, (const int64_t[]){3, 2}, values),
+                     MSC_OK);
+    assert_ptr_equal(msc_array_data(a), values);
+    values[2] = 7;
+    assert_true(msc_array_get_double(a, 2) == 7);
+    assert_int_equal(msc_array_rows(&rows, a, 1, 1), MSC_OK);
+    msc_array_release(a);
+    values[2] = 8;
+    assert_true(msc_array_get_double(rows, 0) == 7);
+    msc_array_release(rows);
+}
+
+// Bytes made and freed while a meter is set, of what has elements of its own.
+static void test_data_array__measure(void **state) {
+    (void)state;
+    float values[3] = {1, 2, 3};
+    struct msc_array_meter meter = {0}, inner = {0};
+    struct msc_array *before = NULL, *a = NULL, *b = NULL, *over = NULL;
+    assert_int_equal(msc_array_create(&before, MSC_DTYPE_F32, 1, (const int64_t[]){100}), MSC_OK);
+    assert_null(msc_array_measure(&meter));
+    assert_int_equal(msc_array_create(&a, MSC_DTYPE_F32, 1, (const int64_t[]){10}), MSC_OK);
+    assert_int_equal(msc_array_create_over(&over, MSC_DTYPE_F32, 1, (const int64_t[]){3}, values),
+                     MSC_OK);
+    struct msc_array *same = msc_array_retain(a);
+    assert_int_equal(meter.held_bytes, 40);
+    assert_ptr_equal(msc_array_measure(&inner), &meter);
+    assert_int_equal(msc_array_create(&b, MSC_DTYPE_I16, 1, (const int64_t[]){4}), MSC_OK);
+    assert_ptr_equal(msc_array_measure(&meter), &inner);
+    msc_array_release(a);
+    msc_array_release(over);
+    assert_int_equal(meter.held_bytes, 40);
+    msc_array_release(same);
+    assert_int_equal(meter.held_bytes, 0);
+    assert_int_equal(meter.peak_bytes, 40);
+    assert_int_equal(inner.peak_bytes, 8);
+    msc_array_measure(NULL);
+    msc_array_release(before);
+    msc_array_release(b);
+    assert_int_equal(meter.held_bytes, 0);
+}
+
 static void test_data_array__scalar_and_empty(void **state) {
     (void)state;
     struct msc_array *a = NULL;
@@ -179,6 +224,8 @@ int main(void) {
         cmocka_unit_test(test_data_array__rows),
         cmocka_unit_test(test_data_array__convert),
         cmocka_unit_test(test_data_array__convert_to_f16_rounds_once),
+        cmocka_unit_test(test_data_array__over),
+        cmocka_unit_test(test_data_array__measure),
         cmocka_unit_test(test_data_array__hash),
         cmocka_unit_test(test_data_array__list),
     };

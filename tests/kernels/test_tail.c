@@ -1,6 +1,7 @@
 // Networks whose lengths, parameters or outputs hang on what inputs hold, through the evaluator.
 // What is expected is worked out here, by the operators' formulas.
 #include "base/alloc.h"
+#include "base/machine.h"
 #include "kernels/evaluator.h"
 #include "tests/msc_test.h"
 
@@ -227,6 +228,50 @@ static void test_kernels_tail__edits(void **state) {
     }
     assert_int_equal(e.n_batches, 2 * BATCHES);
     assert_int_equal(e.n_kept, 2 * (3 + ROWS));
+    // w2 is quantised for the first batch that reads it so, and for no other and no later trial.
+    assert_ok(msc_evaluator_run(ev, trials, 2, &sink, 0));
+    struct msc_evaluator_stats stats;
+    msc_evaluator_get_stats(ev, &stats);
+    assert_int_equal(stats.tail_weights_made, 1);
+    msc_evaluator_destroy(ev);
+    msc_backend_close(backend);
+    close_rows(&r);
+}
+
+// ---- Memory -----------------------------------------------------------------------------------
+
+// The memory that a search asks for holds what the tail makes: here y [ROWS, 2^18], for each of
+// two threads.
+static void test_kernels_tail__memory(void **state) {
+    enum { WIDE = 1 << 18 };
+    (void)state;
+    static const bool keep[ROWS] = {true, true, true, true, true, true};
+    struct rows r;
+    struct msc_backend *backend;
+    memset(&r, 0, sizeof(r));
+    assert_ok(msc_graph_create(&r.g, "wide"));
+    int32_t x = add_input(r.g, "x", MSC_DTYPE_F32, 2, (const int64_t[]){ROWS, WIDTH});
+    int32_t c = add_input(r.g, "keep", MSC_DTYPE_BOOL, 1, (const int64_t[]){ROWS});
+    int32_t kept =
+        add_joint(r.g, MSC_OP_COMPRESS, "compress", 2, (const int32_t[]){x, c}, "axis", "0");
+    int32_t y = add_linear(r.g, "wide", kept, "w", WIDE);
+    assert_ok(msc_graph_set_outputs(r.g, 1, &y));
+    assert_ok(msc_graph_finalize(r.g));
+    const struct msc_input_spec specs[2] = {
+        {.name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {ROWS, WIDTH}},
+        {.name = "keep", .dtype = MSC_DTYPE_BOOL, .n_dims = 1, .dims = {ROWS}}};
+    struct msc_array *arrays[2] = {numbers(3, (const int64_t[]){1, ROWS, WIDTH}), NULL};
+    assert_ok(
+        msc_array_create_from(&arrays[1], MSC_DTYPE_BOOL, 2, (const int64_t[]){1, ROWS}, keep));
+    assert_ok(msc_dataset_create(&r.data, specs, arrays, 2, NULL, 1));
+    int32_t wanted = msc_graph_output(r.g, 0);
+    struct msc_evaluator *ev = open_evaluator(r.g, r.data, &wanted, 1, &backend);
+    const struct msc_quant *none[2] = {NULL};
+    uint64_t least;
+    assert_ok(msc_evaluator_measure_memory(ev, none, &least));
+    assert_true(least >= msc_machine_resident_bytes() + (uint64_t)2 * ROWS * WIDE * sizeof(float));
+    msc_array_release(arrays[0]);
+    msc_array_release(arrays[1]);
     msc_evaluator_destroy(ev);
     msc_backend_close(backend);
     close_rows(&r);
@@ -350,6 +395,7 @@ static void test_kernels_tail__whole(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_tail__edits),
+        cmocka_unit_test(test_kernels_tail__memory),
         cmocka_unit_test(test_kernels_tail__signature),
         cmocka_unit_test(test_kernels_tail__whole),
     };
