@@ -92,15 +92,55 @@ out:
     return status;
 }
 
-static enum msc_status export_strategy(const struct export_values *v) {
+// Inputs that are bound decide branches. Symbols stay what they are in the file, as they do where a
+// record is exported.
+static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_call *call,
+                                  const struct export_values *v) {
+    const struct msc_binding *bindings;
+    size_t n;
+    bool is_bound;
+    MSC_TRY(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
+    MSC_TRY(msc_graph_load_bound(out, &is_bound, v->model, bindings, n));
+    for (size_t i = 0; !is_bound && i < n; i++) {
+        if (msc_graph_find_prim(*out, bindings[i].symbol) == MSC_NO_ID) {
+            return MSC_FAIL(MSC_E_INVALID, "%s: bind: no input has a dimension \"%s\", or is it",
+                            v->model, bindings[i].symbol);
+        }
+    }
+    return MSC_OK;
+}
+
+// An input that a branch can be decided by, or NULL: a whole number of a model with branches.
+static const char *deciding_input(const struct msc_graph *g) {
+    bool has_branches = false;
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        has_branches = has_branches || msc_graph_joint(g, i)->op == MSC_OP_IF;
+    }
+    for (int32_t i = 0; has_branches && i < msc_graph_n_inputs(g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, i));
+        bool is_whole = msc_dtype_is_integer(t->dtype) || t->dtype == MSC_DTYPE_BOOL;
+        if (is_whole && msc_tensor_n_elements(t) == 1) {
+            return t->alias;
+        }
+    }
+    return NULL;
+}
+
+static enum msc_status export_strategy(const struct msc_cli_call *call,
+                                       const struct export_values *v) {
     struct msc_graph *graph = NULL;
     struct msc_strategy *strategy = NULL;
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(msc_graph_load(&graph, v->model));
+    MSC_TRY_OUT(load_model(&graph, call, v));
     if (v->strategy) {
         MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
     }
     status = msc_export_model(graph, strategy, v->output, NULL, -1);
+    const char *decides = deciding_input(graph);
+    if (status == MSC_E_STATE && strategy && decides) {
+        status = msc_status_prefix(status, "say which branches are taken, such as --bind %s=1",
+                                   decides);
+    }
 out:
     msc_strategy_destroy(strategy);
     msc_graph_destroy(graph);
@@ -125,7 +165,7 @@ static int run(const struct msc_cli_call *call, void *payload) {
     const struct export_values *v = payload;
     enum msc_status status = check(v);
     if (status == MSC_OK) {
-        status = v->record ? export_record(call, v) : export_strategy(v);
+        status = v->record ? export_record(call, v) : export_strategy(call, v);
     }
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
@@ -137,7 +177,8 @@ const struct msc_cli_command msc_cmd_export = {
     .examples = "  mscgym export msc_workspace/digits.jsonl -o small.onnx\n"
                 "  mscgym export msc_workspace/digits.jsonl --trial 17 -o small.onnx\n"
                 "  mscgym export --model digits.onnx --strategy msc_workspace/msc_quantize.json \\\n"
-                "      -o small.onnx\n",
+                "      -o small.onnx\n"
+                "  mscgym export --model vad.onnx --bind sr=16000 --strategy msc_quantize.json -o small.onnx\n",
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct export_values),

@@ -24,7 +24,7 @@ const struct msc_cli_option msc_cli_model_options[] = {
      .help = "that the search may hold in all, such as 4G (default: half of what is free, up to 4G)",
      .offset = COMMON(memory_bytes)},
     {.name = "bind", .argument = "SYMBOL=N", .type = MSC_CLI_LIST,
-     .help = "value of a symbolic dimension; may be repeated", .offset = COMMON(bind)},
+     .help = "value of a symbolic dimension, or of an input; may be repeated", .offset = COMMON(bind)},
     {0},
 };
 
@@ -242,7 +242,7 @@ enum msc_status msc_cli_bindings(const struct msc_binding **out, size_t *n,
     for (size_t i = 0; i < list->n; i++) {
         const char *equals = strrchr(list->items[i], '=');
         if (!equals || equals == list->items[i] ||
-            !msc_parse_i64(&bindings[i].value, equals + 1) || bindings[i].value < 1) {
+            !msc_parse_i64(&bindings[i].value, equals + 1) || bindings[i].value < 0) {
             return MSC_FAIL(MSC_E_INVALID, "--bind is \"%s\", expected SYMBOL=N such as N=8",
                             list->items[i]);
         }

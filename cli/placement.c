@@ -23,6 +23,7 @@ struct totals {
         int32_t n_steps;
         double macs;
     } devices[MAX_DEVICES]; // the backend's own first
+    int32_t n_tail;         // joints behind lengths that depend on data
     int32_t n_copies;       // of values between devices
     uint64_t copied_bytes;
 };
@@ -48,9 +49,22 @@ static void count_copies(struct totals *t, const struct msc_plan *plan, const in
     }
 }
 
+// Joints whose lengths depend on what others compute, and their readers, are run one by one by the
+// reference kernels once the steps are done.
+static const char tail_place[] = "cpu: reference, joint by joint";
+
+static int32_t count_tail(const struct msc_plan *plan) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
+        n += plan->in_tail[i];
+    }
+    return n;
+}
+
 static struct totals add_up(const struct msc_plan *plan) {
     struct totals t = {0};
     find_device(&t, plan->backend->def->name);
+    t.n_tail = count_tail(plan);
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const struct msc_step *step = &plan->steps[i];
         if (step->kind == MSC_STEP_ALIAS) {
@@ -117,6 +131,16 @@ static struct line line_of(const struct msc_plan *plan, int32_t index, int32_t k
     return l;
 }
 
+static struct line line_of_tail(const struct msc_plan *plan, const struct msc_joint *j) {
+    struct line l = {.step = "-", .op = msc_op_info(j->op)->name, .joint = j->name};
+    const struct msc_tensor *t = msc_graph_tensor(plan->graph, j->outputs[0]);
+    char dims[MSC_DIMS_TEXT_BYTES];
+    snprintf(l.place, sizeof l.place, "%s", tail_place);
+    snprintf(l.result, sizeof l.result, "%s %s", msc_dims_format(dims, t->n_dims, t->dims),
+             msc_dtype_name(t->dtype));
+    return l;
+}
+
 static int32_t n_lines(const struct msc_step *step) {
     return step->n_joints > 0 ? step->n_joints : 1;
 }
@@ -125,6 +149,12 @@ static void widen(size_t *columns, const char *text, size_t most) {
     size_t n = strlen(text);
     n = n < most ? n : most;
     *columns = n > *columns ? n : *columns;
+}
+
+static void widen_all(struct columns *c, const struct line *l) {
+    widen(&c->place, l->place, sizeof l->place);
+    widen(&c->op, l->op, MSC_CLI_NAME_COLUMNS);
+    widen(&c->joint, l->joint, MSC_CLI_NAME_COLUMNS);
 }
 
 static void write_line(struct msc_str *out, const struct line *l, const struct columns *c) {
@@ -146,9 +176,13 @@ static void write_text(struct msc_str *out, const struct msc_plan *plan) {
     for (int32_t i = 0; i < plan->n_steps; i++) {
         for (int32_t k = 0; k < n_lines(&plan->steps[i]); k++) {
             struct line l = line_of(plan, i, k);
-            widen(&c.place, l.place, sizeof l.place);
-            widen(&c.op, l.op, MSC_CLI_NAME_COLUMNS);
-            widen(&c.joint, l.joint, MSC_CLI_NAME_COLUMNS);
+            widen_all(&c, &l);
+        }
+    }
+    for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
+        struct line l = line_of_tail(plan, msc_graph_joint(plan->graph, i));
+        if (plan->in_tail[i]) {
+            widen_all(&c, &l);
         }
     }
     msc_str_printf(out, "on %s\n", plan->backend->def->numerics(plan->backend));
@@ -159,10 +193,20 @@ static void write_text(struct msc_str *out, const struct msc_plan *plan) {
             write_line(out, &l, &c);
         }
     }
+    for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
+        struct line l = line_of_tail(plan, msc_graph_joint(plan->graph, i));
+        if (plan->in_tail[i]) {
+            write_line(out, &l, &c);
+        }
+    }
     struct totals t = add_up(plan);
     for (int d = 0; d < t.n_devices; d++) {
         msc_str_printf(out, "%s: %d steps, %.3g MACs\n", t.devices[d].name,
                        (int)t.devices[d].n_steps, t.devices[d].macs);
+    }
+    if (t.n_tail > 0) {
+        msc_str_printf(out, "joint by joint on cpu, as long as the data say: %d joints\n",
+                       (int)t.n_tail);
     }
     msc_str_printf(out, "copies between devices: %d, %llu bytes\n", (int)t.n_copies,
                    (unsigned long long)t.copied_bytes);
@@ -212,6 +256,23 @@ static enum msc_status add_step(cJSON *steps, const struct msc_plan *plan, int32
     return msc_json_add_number(object, "macs", step->macs);
 }
 
+static enum msc_status add_tail(cJSON *object, const struct msc_plan *plan) {
+    cJSON *tail = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(object, "joint_by_joint", tail));
+    for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
+        const struct msc_joint *j = msc_graph_joint(plan->graph, i);
+        if (!plan->in_tail[i]) {
+            continue;
+        }
+        cJSON *joint = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(tail, joint));
+        MSC_TRY(msc_json_add_text(joint, "name", j->name));
+        MSC_TRY(msc_json_add_text(joint, "op", msc_op_info(j->op)->name));
+        MSC_TRY(msc_json_add_text(joint, "device", "cpu"));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status add_totals(cJSON *object, const struct msc_plan *plan) {
     struct totals t = add_up(plan);
     cJSON *devices = cJSON_CreateArray();
@@ -234,6 +295,9 @@ static enum msc_status print_json(const struct msc_plan *plan) {
         status = add_step(steps, plan, i);
     }
     MSC_TRY_OUT(status);
+    if (count_tail(plan) > 0) {
+        MSC_TRY_OUT(add_tail(object, plan));
+    }
     MSC_TRY_OUT(msc_json_add_text(object, "numerics", plan->backend->def->numerics(plan->backend)));
     MSC_TRY_OUT(add_totals(object, plan));
     status = msc_cli_print_json(object);
@@ -270,7 +334,7 @@ static enum msc_status bind(struct msc_graph **out, const struct msc_graph *g,
             all[n++] = (struct msc_binding){.symbol = symbol, .value = 1};
         }
     }
-    return msc_graph_bind(out, g, all, n);
+    return msc_graph_bind_open(out, g, all, n);
 }
 
 enum msc_status msc_cli_print_placement(const struct msc_graph *g, const struct msc_cli_call *call,

@@ -15,6 +15,11 @@ static bool is_discontinuous(enum msc_op op) {
            op == MSC_OP_NON_MAX_SUPPRESSION || op == MSC_OP_TOPK;
 }
 
+// The greatest values change as little as what they are taken from; only their places jump.
+static bool is_sorted_values(const struct msc_joint *j, int32_t tensor) {
+    return j->op == MSC_OP_TOPK && j->outputs[0] == tensor;
+}
+
 // Whole numbers do not change a little: only what jumps on floats counts.
 static bool reads_floats(const struct msc_graph *g, const struct msc_joint *j) {
     for (int32_t i = 0; i < j->n_inputs; i++) {
@@ -28,14 +33,17 @@ static bool reads_floats(const struct msc_graph *g, const struct msc_joint *j) {
 // The nearest joint above a tensor whose result jumps; MSC_NO_ID when there is none.
 static int32_t jump_above(const struct msc_graph *g, int32_t tensor, bool seen[]) {
     int32_t joint = msc_graph_tensor(g, tensor)->producer;
-    if (joint == MSC_NO_ID || seen[joint]) {
+    if (joint == MSC_NO_ID) {
+        return MSC_NO_ID;
+    }
+    const struct msc_joint *j = msc_graph_joint(g, joint);
+    if (is_discontinuous(j->op) && reads_floats(g, j) && !is_sorted_values(j, tensor)) {
+        return joint;
+    }
+    if (seen[joint]) {
         return MSC_NO_ID;
     }
     seen[joint] = true;
-    const struct msc_joint *j = msc_graph_joint(g, joint);
-    if (is_discontinuous(j->op) && reads_floats(g, j)) {
-        return joint;
-    }
     for (int32_t i = 0; i < j->n_inputs; i++) {
         int32_t found = jump_above(g, j->inputs[i], seen);
         if (found != MSC_NO_ID) {
@@ -208,6 +216,8 @@ static enum msc_status make_evaluator(struct msc_distill *d) {
                                 &o);
 }
 
+static const char as_long_as_data_say[] = "as long as the data say";
+
 // Why a tensor that plans were made for cannot be compared sample by sample, or NULL.
 static const char *reason_in_plans(const struct msc_distill *d, size_t index) {
     for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
@@ -219,7 +229,7 @@ static const char *reason_in_plans(const struct msc_distill *d, size_t index) {
             return "constant on this dataset";
         }
         if (msc_tensor_n_elements(t) < 0) {
-            return "as long as the data say";
+            return as_long_as_data_say;
         }
     }
     return NULL;
@@ -250,17 +260,29 @@ static enum msc_status leave_out(struct msc_distill *d, size_t *n_left_out) {
                                msc_graph_name(d->host->graph));
 }
 
-static enum msc_status init(struct msc_distill *d) {
-    const struct msc_distill_options *o = &d->options;
-    size_t room = o->n_tensors + (size_t)msc_graph_n_outputs(d->host->graph) + 1;
-    d->compared = msc_arena_array(&d->arena, room, sizeof(d->compared[0]));
-    if (!d->compared) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+// What another loss compares, be it constant here or not: losses are of the same kind only if they
+// are of the same tensors.
+static enum msc_status compare_as(struct msc_distill *d, const struct msc_distill *other) {
+    for (size_t i = 0; i < other->n_compared; i++) {
+        const struct msc_distill_tensor *c = &other->compared[i];
+        d->compared[d->n_compared++] = (struct msc_distill_tensor){
+            .tensor = c->tensor, .name = c->name, .weight = c->weight};
     }
-    d->n_samples = msc_dataset_n_samples(d->dataset);
-    MSC_TRY(o->n_tensors > 0 ? compare_named(d) : compare_outputs(d));
     MSC_TRY(make_evaluator(d));
+    for (size_t i = 0; i < d->n_compared; i++) {
+        const char *reason = reason_in_plans(d, i);
+        if (reason == as_long_as_data_say) {
+            return MSC_FAIL(MSC_E_INVALID, "tensor %s, which the loss compares, is %s here",
+                            d->compared[i].name, reason);
+        }
+    }
+    return find_class_scores(d);
+}
+
+static enum msc_status compare_asked(struct msc_distill *d) {
     size_t n_left_out = 0;
+    MSC_TRY(d->options.n_tensors > 0 ? compare_named(d) : compare_outputs(d));
+    MSC_TRY(make_evaluator(d));
     MSC_TRY(leave_out(d, &n_left_out));
     MSC_TRY(find_class_scores(d));
     if (n_left_out > 0) {
@@ -268,15 +290,27 @@ static enum msc_status init(struct msc_distill *d) {
         d->evaluator = NULL;
         MSC_TRY(make_evaluator(d));
     }
+    return MSC_OK;
+}
+
+static enum msc_status init(struct msc_distill *d, const struct msc_distill *other) {
+    size_t room = d->options.n_tensors + (size_t)msc_graph_n_outputs(d->host->graph) + 1;
+    d->compared = msc_arena_array(&d->arena, room, sizeof(d->compared[0]));
+    if (!d->compared) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+    }
+    d->n_samples = msc_dataset_n_samples(d->dataset);
+    MSC_TRY(other ? compare_as(d, other) : compare_asked(d));
     for (size_t i = 0; i < d->n_compared; i++) {
         MSC_TRY(shape_samples(d, i));
     }
     return MSC_OK;
 }
 
-enum msc_status msc_distill_create(struct msc_distill **out, const struct msc_env_host *host,
-                                   const struct msc_dataset *dataset,
-                                   const struct msc_distill_options *options) {
+static enum msc_status create(struct msc_distill **out, const struct msc_env_host *host,
+                              const struct msc_dataset *dataset,
+                              const struct msc_distill_options *options,
+                              const struct msc_distill *other) {
     struct msc_distill *d = msc_alloc_zero(1, sizeof(*d));
     if (!d) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
@@ -284,13 +318,24 @@ enum msc_status msc_distill_create(struct msc_distill **out, const struct msc_en
     d->host = host;
     d->dataset = dataset;
     d->options = *options;
-    enum msc_status status = init(d);
+    enum msc_status status = init(d, other);
     if (status != MSC_OK) {
         msc_distill_destroy(d);
         return status;
     }
     *out = d;
     return MSC_OK;
+}
+
+enum msc_status msc_distill_create(struct msc_distill **out, const struct msc_env_host *host,
+                                   const struct msc_dataset *dataset,
+                                   const struct msc_distill_options *options) {
+    return create(out, host, dataset, options, NULL);
+}
+
+enum msc_status msc_distill_create_as(struct msc_distill **out, const struct msc_distill *other,
+                                      const struct msc_dataset *dataset) {
+    return create(out, other->host, dataset, &other->options, other);
 }
 
 void msc_distill_destroy(struct msc_distill *d) {

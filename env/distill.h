@@ -51,6 +51,10 @@ struct msc_distill_run {
 enum msc_status msc_distill_create(struct msc_distill **out, const struct msc_env_host *host,
                                    const struct msc_dataset *dataset,
                                    const struct msc_distill_options *options);
+// The same loss on other samples: of the tensors that `other` compares, which must outlive it.
+// MSC_E_INVALID where one of them is as long as the data say on these.
+enum msc_status msc_distill_create_as(struct msc_distill **out, const struct msc_distill *other,
+                                      const struct msc_dataset *dataset);
 void msc_distill_destroy(struct msc_distill *d); // accepts NULL
 
 struct msc_evaluator *msc_distill_evaluator(struct msc_distill *d);

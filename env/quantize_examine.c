@@ -63,7 +63,14 @@ static enum msc_status examine_validation(struct msc_env *env, struct msc_quanti
         return MSC_OK;
     }
     if (!z->validated) {
-        MSC_TRY(msc_distill_create(&z->validated, host, host->validation, &z->distill_options));
+        enum msc_status status =
+            msc_distill_create_as(&z->validated, z->distill, host->validation);
+        if (status == MSC_E_INVALID) {
+            msc_log(host->log, MSC_LOG_WARNING, "no loss on the validation samples: %s",
+                    msc_status_message());
+            return MSC_OK;
+        }
+        MSC_TRY(status);
         MSC_TRY(msc_distill_compute_reference(z->validated));
     }
     MSC_TRY(msc_quantize__make_room(z, 1));

@@ -381,8 +381,8 @@ static enum msc_status finish(struct msc_graph **out, struct msc_bind *b, enum m
     return status;
 }
 
-enum msc_status msc_graph_bind(struct msc_graph **out, const struct msc_graph *g,
-                               const struct msc_binding bindings[], size_t n) {
+enum msc_status msc_graph_bind_open(struct msc_graph **out, const struct msc_graph *g,
+                                    const struct msc_binding bindings[], size_t n) {
     struct msc_builder builder = {0};
     struct msc_bind b = {.from = g, .builder = &builder};
     enum msc_status status = start(&b);
@@ -390,9 +390,27 @@ enum msc_status msc_graph_bind(struct msc_graph **out, const struct msc_graph *g
         status = bind_names(&b, bindings, n);
     }
     if (status == MSC_OK) {
-        status = build_bound(&b);
+        status = build(&b);
     }
     return finish(out, &b, status);
+}
+
+// Hands `bound` over when all of its lengths are known.
+static enum msc_status give_bound(struct msc_graph **out, struct msc_graph *bound) {
+    enum msc_status status = check_bound(bound);
+    if (status != MSC_OK) {
+        msc_graph_destroy(bound);
+        bound = NULL;
+    }
+    *out = bound;
+    return status;
+}
+
+enum msc_status msc_graph_bind(struct msc_graph **out, const struct msc_graph *g,
+                               const struct msc_binding bindings[], size_t n) {
+    struct msc_graph *bound;
+    MSC_TRY(msc_graph_bind_open(&bound, g, bindings, n));
+    return give_bound(out, bound);
 }
 
 enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_graph *g,
@@ -445,13 +463,9 @@ enum msc_status msc_graph_bind_known(struct msc_graph **out, bool is_parameter[]
 
 enum msc_status msc_graph_bind_arrays(struct msc_graph **out, const struct msc_graph *g,
                                       const struct msc_array *const arrays[], size_t n) {
-    MSC_TRY(msc_graph_bind_known(out, NULL, g, arrays, n));
-    enum msc_status status = check_bound(*out);
-    if (status != MSC_OK) {
-        msc_graph_destroy(*out);
-        *out = NULL;
-    }
-    return status;
+    struct msc_graph *bound;
+    MSC_TRY(msc_graph_bind_known(&bound, NULL, g, arrays, n));
+    return give_bound(out, bound);
 }
 
 enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken,

@@ -22,11 +22,11 @@ static bool is_known(const struct msc_bind *b, const struct msc_value *value) {
 }
 
 // An output of the graph keeps its alias. One that would be another value at the same time stays
-// apart by a joint of its own.
+// apart by a joint of its own. Outputs of bodies are nobody's but the If's around them.
 static enum msc_status name_output(struct msc_value **out, struct msc_bind *b,
                                    const struct msc_joint *j, int32_t output) {
     const struct msc_tensor *t = &b->from->tensors[j->outputs[output]]->tensor;
-    if (!msc_graph_is_output(b->from, j->outputs[output])) {
+    if (b->prefix != NULL || !msc_graph_is_output(b->from, j->outputs[output])) {
         return MSC_OK;
     }
     if (!is_known(b, *out) && (*out)->tensor != MSC_NO_ID) {

@@ -26,7 +26,7 @@ static inline uint32_t drop_bits(uint32_t bits, int n) {
 
 // The nearest float16. Below 2^-14 its numbers lie 2^-24 apart, where both products are exact.
 static inline float round_to_f16(float x) {
-    const float most = 65504.0f;
+    const float most = MSC_F16_MAX;
     float normal = msc_float_of_bits(drop_bits(msc_float_bits(x), 13));
     float y = fabsf(x) < 0x1p-14f ? rintf(x * 0x1p24f) * 0x1p-24f : normal;
     y = y > most ? most : y;
@@ -35,7 +35,7 @@ static inline float round_to_f16(float x) {
 }
 
 static inline float round_to_bf16(float x) {
-    const float most = 0x1.fep127f;
+    const float most = MSC_BF16_MAX;
     float y = msc_float_of_bits(drop_bits(msc_float_bits(x), 16));
     y = y > most ? most : y;
     y = y < -most ? -most : y;

@@ -13,6 +13,10 @@
 extern "C" {
 #endif
 
+// The greatest numbers of the float types.
+#define MSC_F16_MAX 65504.0f
+#define MSC_BF16_MAX 0x1.fep127f
+
 // Constant once made; equal content has equal `hash`.
 struct msc_quant {
     // MSC_DTYPE_NONE: integers. MSC_DTYPE_F16, MSC_DTYPE_BF16: floats of that type, of 16 bits;

@@ -172,6 +172,9 @@ struct msc_binding {
 };
 enum msc_status msc_graph_bind(struct msc_graph **out, const struct msc_graph *g,
                                const struct msc_binding bindings[], size_t n);
+// The same as far as it goes: lengths that depend on what joints compute stay symbols.
+enum msc_status msc_graph_bind_open(struct msc_graph **out, const struct msc_graph *g,
+                                    const struct msc_binding bindings[], size_t n);
 struct msc_input_shape {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];

@@ -149,15 +149,14 @@ static enum msc_status cast(const char **value, struct msc_onnx_export *e, const
     return msc_onnx__put_int(e, node, "to", msc_onnx_type(type));
 }
 
-// There and back. The cast to float16 would make infinity of what is too large, and so a Clip comes
-// first; bfloat16 has the range of float32.
+// There and back. The cast would make infinity of what lies beyond the type's greatest number (also
+// in bfloat16, which has fewer digits than float32), and so a Clip comes first.
 static enum msc_status round_activation(const char **out, struct msc_onnx_export *e, int32_t tensor,
                                         enum msc_dtype type) {
     const char *base = e->names[tensor];
     MSC_TRY(msc_onnx__value(out, e, tensor));
-    if (type == MSC_DTYPE_F16) {
-        MSC_TRY(clip_to(out, e, base, -65504.0f, 65504.0f));
-    }
+    float most = type == MSC_DTYPE_F16 ? MSC_F16_MAX : MSC_BF16_MAX;
+    MSC_TRY(clip_to(out, e, base, -most, most));
     MSC_TRY(cast(out, e, msc_arena_printf(&e->arena, "%s_%s", base, msc_dtype_name(type)), type));
     return cast(out, e, msc_arena_printf(&e->arena, "%s_rounded", base), MSC_DTYPE_F32);
 }

@@ -134,9 +134,10 @@ static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_imp
     return msc_graph_add_symbol(prim, im->builder.graph, name);
 }
 
-// An input that is one whole number can be bound like a symbol (a sampling rate, say).
+// An input that is one whole number, or yes or no, can be bound like a symbol (a sampling rate).
 static bool is_whole_number(enum msc_dtype dtype, int n_dims, const int64_t dims[]) {
-    return msc_dtype_is_integer(dtype) && (n_dims == 0 || (n_dims == 1 && dims[0] == 1));
+    bool is_one = n_dims == 0 || (n_dims == 1 && dims[0] == 1);
+    return is_one && (msc_dtype_is_integer(dtype) || dtype == MSC_DTYPE_BOOL);
 }
 
 // Its readers take the number for a constant; the input stays, without readers.
@@ -392,7 +393,7 @@ static enum msc_status check_bindings(const struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
     for (size_t b = 0; b < im->options->n_bindings; b++) {
         const struct msc_binding *binding = &im->options->bindings[b];
-        bool is_used = false;
+        bool is_used = false, is_input = false;
         for (size_t i = 0; i < g->n_input; i++) {
             const Onnx__TypeProto *type = g->input[i]->type;
             if (type == NULL || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
@@ -400,7 +401,7 @@ static enum msc_status check_bindings(const struct msc_onnx_import *im) {
                 continue;
             }
             const Onnx__TensorShapeProto *shape = type->tensor_type->shape;
-            is_used |= shape->n_dim <= 1 && strcmp(g->input[i]->name, binding->symbol) == 0;
+            is_input |= shape->n_dim <= 1 && strcmp(g->input[i]->name, binding->symbol) == 0;
             for (size_t d = 0; d < shape->n_dim; d++) {
                 char name[512];
                 snprintf(name, sizeof(name), "%s.%zu", g->input[i]->name, d);
@@ -411,10 +412,11 @@ static enum msc_status check_bindings(const struct msc_onnx_import *im) {
                 is_used |= strcmp(param != NULL ? param : name, binding->symbol) == 0;
             }
         }
-        if (!is_used || binding->value < 1 || binding->value > INT32_MAX) {
+        int64_t least = is_used ? 1 : 0; // lengths are; what an input holds may be 0
+        if (!(is_used || is_input) || binding->value < least || binding->value > INT32_MAX) {
             return MSC_FAIL(MSC_E_INVALID,
                             "symbol '%s' is bound to %lld, expected a symbol of an "
-                            "input and a number from 1",
+                            "input and a number from 1, or an input and a number from 0",
                             binding->symbol, (long long)binding->value);
         }
     }

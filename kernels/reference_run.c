@@ -163,7 +163,9 @@ static enum msc_status run_isolated(struct run *r, const struct msc_joint *j) {
     enum msc_status status =
         msc_graph_isolate(&g, r->g, j->id, (const struct msc_array *const *)r->read);
     if (status == MSC_OK) {
-        const struct msc_joint *alone = msc_graph_joint(g, msc_graph_find_joint(g, j->name));
+        // By what it makes: another joint may have been given its name.
+        const struct msc_joint *alone =
+            msc_graph_joint(g, msc_graph_producer(g, msc_graph_output(g, 0)));
         for (int32_t i = 0; i < j->n_operands && i < alone->n_operands; i++) {
             if (alone->operands[i] == MSC_NO_ID) {
                 r->views[i] = (struct msc_view){.dtype = MSC_DTYPE_NONE};

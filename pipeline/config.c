@@ -66,9 +66,9 @@ static enum msc_status read_bindings(struct msc_config *c, const cJSON *object) 
         return msc_config__no_memory(c);
     }
     cJSON_ArrayForEach(item, object) {
-        double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
-        if (!(value >= 1 && value <= 1e15) || value != (double)(int64_t)value) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: bind: \"%s\" needs a whole number of 1 or more",
+        double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
+        if (!(value >= 0 && value <= 1e15) || value != (double)(int64_t)value) {
+            return MSC_FAIL(MSC_E_INVALID, "%s: bind: \"%s\" needs a whole number of 0 or more",
                             c->path, item->string);
         }
         c->bindings[c->n_bindings++] =

@@ -100,6 +100,10 @@ static enum msc_status bind_all(struct msc_model *m, const struct msc_model_opti
         if (prim == MSC_NO_ID || !bind_symbol(m, prim, o->bindings[i].value)) {
             return fail_symbol(m, o->bindings[i].symbol);
         }
+        if (o->bindings[i].value < 1) {
+            return MSC_FAIL(MSC_E_INVALID, "%s: bind: \"%s\" is a length, it cannot be 0", m->path,
+                            o->bindings[i].symbol);
+        }
     }
     return MSC_OK;
 }

@@ -341,6 +341,131 @@ static void test_env_distill__outputs_left_out(void **state) {
     close_bench(&b);
 }
 
+// x's two greatest values, their places, and a relu of either.
+static void test_env_distill__greatest_values_do_not_jump(void **state) {
+    struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
+    static const int64_t dims[2] = {3, 4};
+    struct msc_input_spec spec = {
+        .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {3, 4}};
+    struct msc_array *a;
+    struct bench b = {0};
+    int32_t x, joint, outputs[2];
+    (void)state;
+    assert_ok(msc_graph_create(&b.c.g, "top"));
+    assert_ok(msc_graph_add_input(&x, b.c.g, "x", NULL, MSC_DTYPE_F32, "", 2, dims));
+    struct msc_attr k = {"k", "2"};
+    assert_ok(msc_graph_add_joint(&joint, b.c.g,
+                                  &(struct msc_joint_spec){.op = MSC_OP_TOPK,
+                                                           .name = "top",
+                                                           .n_inputs = 1,
+                                                           .inputs = &x,
+                                                           .n_attrs = 1,
+                                                           .attrs = &k,
+                                                           .n_outputs = 2}));
+    const int32_t *top = msc_graph_joint(b.c.g, joint)->outputs;
+    int32_t places = add_unary(b.c.g, MSC_OP_CAST, "places", top[1], "dtype", "float32");
+    outputs[0] = add_unary(b.c.g, MSC_OP_RELU, "values", top[0], NULL, NULL);
+    outputs[1] = add_unary(b.c.g, MSC_OP_RELU, "where", places, NULL, NULL);
+    assert_ok(msc_graph_set_outputs(b.c.g, 2, outputs));
+    assert_ok(msc_graph_finalize(b.c.g));
+    assert_ok(msc_array_create(&a, MSC_DTYPE_F32, 2, dims));
+    assert_ok(msc_dataset_create(&b.c.data, &spec, &a, 1, NULL, 1));
+    msc_array_release(a);
+    open_host(&b);
+    assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
+    assert_null(strstr(msc_str_text(&b.lines), "output values lies behind"));
+    assert_non_null(strstr(msc_str_text(&b.lines), "output where lies behind joint top"));
+    close_bench(&b);
+}
+
+// One sample of x [8] and v [n]; n above what is looked at for parameters leaves lengths open.
+static struct msc_dataset *slice_data(int64_t n) {
+    struct msc_input_spec specs[2] = {
+        {.name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 1, .dims = {8}},
+        {.name = "v", .dtype = MSC_DTYPE_I64, .n_dims = 1, .dims = {-1}}};
+    const int64_t dims[2][2] = {{1, 8}, {1, n}};
+    struct msc_array *arrays[2];
+    struct msc_dataset *data;
+    assert_ok(msc_array_create(&arrays[0], MSC_DTYPE_F32, 2, dims[0]));
+    assert_ok(msc_array_create(&arrays[1], MSC_DTYPE_I64, 2, dims[1]));
+    for (int i = 0; i < 8; i++) {
+        ((float *)msc_array_data(arrays[0]))[i] = (float)i + 1;
+    }
+    ((int64_t *)msc_array_data(arrays[1]))[0] = 3;
+    assert_ok(msc_dataset_create(&data, specs, arrays, 2, NULL, 1));
+    msc_array_release(arrays[0]);
+    msc_array_release(arrays[1]);
+    return data;
+}
+
+// root = sqrt(x); part = relu(x[0 : v[0]]), whose length is known where v is short.
+static void open_slices(struct bench *b, int64_t n) {
+    struct msc_graph *g;
+    int32_t inputs[2], prim, joint, outputs[2];
+    memset(b, 0, sizeof(*b));
+    assert_ok(msc_graph_create(&g, "slices"));
+    assert_ok(msc_graph_add_input(&inputs[0], g, "x", NULL, MSC_DTYPE_F32, "", 1,
+                                  (const int64_t[]){8}));
+    assert_ok(msc_graph_add_symbol(&prim, g, "n"));
+    assert_ok(msc_graph_add_symbolic_input(&inputs[1], g, "v", NULL, MSC_DTYPE_I64, "", 1,
+                                           (const int64_t[]){-1}, &prim));
+    outputs[0] = add_unary(g, MSC_OP_SQRT, "root", inputs[0], NULL, NULL);
+    const struct msc_attr first[] = {{"begin", "0"}, {"end", "1"}, {"axes", "0"}};
+    struct msc_joint_spec spec = {.op = MSC_OP_STRIDED_SLICE,
+                                  .name = "end",
+                                  .n_inputs = 1,
+                                  .inputs = &inputs[1],
+                                  .n_attrs = 3,
+                                  .attrs = first};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    int32_t operands[3] = {inputs[0], MSC_NO_ID, msc_graph_joint(g, joint)->outputs[0]};
+    const struct msc_attr begin[] = {{"begin", "0"}, {"axes", "0"}};
+    spec = (struct msc_joint_spec){.op = MSC_OP_STRIDED_SLICE,
+                                   .name = "part",
+                                   .n_inputs = 2,
+                                   .inputs = (const int32_t[]){operands[0], operands[2]},
+                                   .n_attrs = 2,
+                                   .attrs = begin};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    outputs[1] =
+        add_unary(g, MSC_OP_RELU, "relu", msc_graph_joint(g, joint)->outputs[0], NULL, NULL);
+    assert_ok(msc_graph_set_outputs(g, 2, outputs));
+    assert_ok(msc_graph_finalize(g));
+    b->c.g = g;
+    b->c.data = slice_data(n);
+    open_host(b);
+}
+
+// What the loss compares is decided on the calibration samples, for both.
+static void test_env_distill__same_tensors_on_other_samples(void **state) {
+    struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
+    struct msc_array_list list = {0};
+    struct msc_distill *other;
+    struct bench b;
+    (void)state;
+    open_slices(&b, 5000);
+    assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
+    assert_non_null(strstr(msc_str_text(&b.lines), "output relu is as long as the data say"));
+    struct msc_dataset *data = slice_data(4);
+    assert_ok(msc_distill_create_as(&other, b.d, data));
+    assert_ok(msc_distill_compute_reference(other));
+    assert_ok(msc_distill_save_reference(other, &list));
+    assert_int_equal(list.n, 1);
+    assert_non_null(msc_array_list_find(&list, "reference/root"));
+    msc_array_list_finish(&list);
+    msc_distill_destroy(other);
+    msc_dataset_destroy(data);
+    close_bench(&b);
+    // The other way round there is nothing to compare with.
+    open_slices(&b, 4);
+    assert_ok(msc_distill_create(&b.d, &b.host, b.c.data, &o));
+    data = slice_data(5000);
+    assert_int_equal(msc_distill_create_as(&other, b.d, data), MSC_E_INVALID);
+    assert_message("tensor relu, which the loss compares, is as long as the data say here");
+    msc_dataset_destroy(data);
+    close_bench(&b);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_distill__samples_of_several_shapes),
@@ -348,6 +473,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_distill__kl_axis),
         cmocka_unit_test(test_env_distill__reference_lists),
         cmocka_unit_test(test_env_distill__outputs_left_out),
+        cmocka_unit_test(test_env_distill__greatest_values_do_not_jump),
+        cmocka_unit_test(test_env_distill__same_tensors_on_other_samples),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,6 +218,75 @@ static void test_graph_bind_arrays__take_branches(void **state) {
     msc_graph_destroy(g);
 }
 
+// if mode: (if mode: x, else: relu(x)), else: relu(x); every body hands something out under a name
+// of its own.
+static struct msc_graph *nested_body(bool passes, bool is_nested);
+
+static struct msc_graph *nested_if(const char *name, bool is_nested) {
+    struct msc_graph *bodies[2] = {nested_body(true, is_nested), nested_body(false, false)}, *g;
+    int32_t inputs[3], joint;
+    assert_ok(msc_graph_create(&g, name));
+    assert_ok(msc_graph_add_input(&inputs[0], g, "mode", "mode", MSC_DTYPE_BOOL, "", 0, NULL));
+    inputs[1] = inputs[0];
+    assert_ok(
+        msc_graph_add_input(&inputs[2], g, "x", "x", MSC_DTYPE_F32, "", 1, (const int64_t[]){2}));
+    struct msc_joint_spec spec = {.op = MSC_OP_IF,
+                                  .name = name,
+                                  .n_inputs = 3,
+                                  .inputs = inputs,
+                                  .n_graphs = 2,
+                                  .graphs = (const struct msc_graph *const *)bodies};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    int32_t output = msc_graph_joint(g, joint)->outputs[0];
+    assert_ok(msc_graph_set_alias(g, output, name));
+    assert_ok(msc_graph_set_outputs(g, 1, &output));
+    assert_ok(msc_graph_finalize(g));
+    msc_graph_destroy(bodies[0]);
+    msc_graph_destroy(bodies[1]);
+    return g;
+}
+
+static struct msc_graph *nested_body(bool passes, bool is_nested) {
+    struct msc_graph *g;
+    int32_t inputs[2], joint;
+    if (is_nested) {
+        return nested_if("inner", false);
+    }
+    assert_ok(msc_graph_create(&g, "body"));
+    assert_ok(msc_graph_add_input(&inputs[0], g, "mode", "mode", MSC_DTYPE_BOOL, "", 0, NULL));
+    assert_ok(
+        msc_graph_add_input(&inputs[1], g, "x", "x", MSC_DTYPE_F32, "", 1, (const int64_t[]){2}));
+    struct msc_joint_spec spec = {
+        .op = MSC_OP_RELU, .name = "act", .n_inputs = 1, .inputs = &inputs[1]};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    assert_ok(msc_graph_set_outputs(
+        g, 1, passes ? &inputs[1] : msc_graph_joint(g, joint)->outputs));
+    assert_ok(msc_graph_finalize(g));
+    return g;
+}
+
+// Only the outermost If's output is an output of the graph.
+static void test_graph_bind_arrays__nested_branches(void **state) {
+    (void)state;
+    struct msc_graph *g = nested_if("y", true), *taken;
+    int32_t n_taken;
+    bool mode = true;
+    struct msc_array *array;
+    assert_ok(msc_array_create_from(&array, MSC_DTYPE_BOOL, 0, NULL, &mode));
+    const struct msc_array *const arrays[] = {array, NULL};
+    assert_ok(msc_graph_take_branches(&taken, &n_taken, g, arrays, 2));
+    assert_int_equal(n_taken, 2);
+    assert_int_equal(msc_graph_find_joint(taken, "inner"), MSC_NO_ID);
+    const struct msc_tensor *y = msc_graph_tensor(taken, msc_graph_output(taken, 0));
+    const struct msc_joint *last = msc_graph_joint(taken, y->producer);
+    assert_string_equal(y->alias, "y");
+    assert_string_equal(last->name, "y");
+    assert_string_equal(msc_graph_tensor(taken, last->operands[0])->alias, "x");
+    msc_graph_destroy(taken);
+    msc_graph_destroy(g);
+    msc_array_release(array);
+}
+
 // A body learns the lengths of what it reads.
 static void test_graph_bind_arrays__bound_bodies(void **state) {
     (void)state;
@@ -253,6 +322,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_bind_arrays__isolate),
         cmocka_unit_test(test_graph_bind_arrays__bodies),
         cmocka_unit_test(test_graph_bind_arrays__take_branches),
+        cmocka_unit_test(test_graph_bind_arrays__nested_branches),
         cmocka_unit_test(test_graph_bind_arrays__bound_bodies),
         cmocka_unit_test(test_graph_bind_arrays__load_bound),
     };

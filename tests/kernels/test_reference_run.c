@@ -121,6 +121,36 @@ static void test_kernels_reference_run__integers(void **state) {
     msc_array_release(out);
 }
 
+// The joint has the name that a constant gets when it is run alone.
+static void test_kernels_reference_run__alone_under_a_name_that_is_taken(void **state) {
+    (void)state;
+    const int64_t values[3] = {2, 10, 3}, expected[3] = {2, 5, 8}; // numpy.arange(2, 10, 3)
+    struct msc_array *arrays[3], *out;
+    struct msc_graph *g;
+    int32_t ids[3], joint;
+    assert_ok(msc_graph_create(&g, "range"));
+    for (int i = 0; i < 3; i++) {
+        const char *const names[3] = {"start", "limit", "delta"};
+        assert_ok(
+            msc_graph_add_input(&ids[i], g, names[i], names[i], MSC_DTYPE_I64, "", 0, NULL));
+        assert_ok(msc_array_create_from(&arrays[i], MSC_DTYPE_I64, 0, NULL, &values[i]));
+    }
+    struct msc_joint_spec spec = {
+        .op = MSC_OP_ARANGE, .name = "const", .n_inputs = 3, .inputs = ids};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    int32_t wanted = msc_graph_joint(g, joint)->outputs[0];
+    assert_ok(msc_graph_set_outputs(g, 1, &wanted));
+    assert_ok(msc_graph_finalize(g));
+    assert_ok(msc_reference_run_graph(&out, g, (const struct msc_array *const *)arrays, &wanted, 1));
+    assert_int_equal(msc_array_n_elements(out), 3);
+    assert_memory_equal(msc_array_data(out), expected, sizeof(expected));
+    msc_array_release(out);
+    for (int i = 0; i < 3; i++) {
+        msc_array_release(arrays[i]);
+    }
+    msc_graph_destroy(g);
+}
+
 static void test_kernels_reference_run__refused_values(void **state) {
     (void)state;
     struct msc_array *out;
@@ -206,6 +236,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_reference_run__wanted),
         cmocka_unit_test(test_kernels_reference_run__input_that_does_not_fit),
         cmocka_unit_test(test_kernels_reference_run__integers),
+        cmocka_unit_test(test_kernels_reference_run__alone_under_a_name_that_is_taken),
         cmocka_unit_test(test_kernels_reference_run__refused_values),
         cmocka_unit_test(test_kernels_reference_run__channels_last),
         cmocka_unit_test(test_kernels_reference_run__every_operator_has_a_kernel),

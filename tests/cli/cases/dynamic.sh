@@ -39,7 +39,14 @@ mscgym run branch/branch.onnx --input x="$FILES/detect_x0.npy" --repeat 0 \
     --input mode="$FILES/branch_mode1.npy" --output exported
 cmp -s small/y.npy m0/y.npy || echo "the strategy does something"
 ls small exported
-try mscgym export --model "$FILES/branch.onnx" --strategy branch/msc_quantize.json -o no.onnx
+# Without a record, the branch is told; the file is the search's own.
+cp "$FILES/branch.onnx" .
+try mscgym export --model branch.onnx --strategy branch/msc_quantize.json -o no.onnx
+try mscgym export --model branch.onnx --strategy branch/msc_quantize.json --bind moed=0 -o no.onnx
+try mscgym export --model branch.onnx --strategy branch/msc_quantize.json --bind mode=0 -o told.onnx
+mscgym run told.onnx --input x="$FILES/detect_x0.npy" --repeat 0 --output told \
+    --input mode="$FILES/branch_mode1.npy"
+cmp told/y.npy exported/y.npy && echo "the exported models agree"
 # One that is not: the branches are run, but not searched.
 search both branch branch_both
 grep -o '"site": *"[^"]*"' both/msc_quantize.json
@@ -50,6 +57,8 @@ for i in 0 1; do
     same "d$i/kept.npy" "$FILES/detect_kept$i.npy" "$(($(stat -c %s "d$i/kept.npy") - 128))"
     same "d$i/head.npy" "$FILES/detect_head$i.npy" "$(($(stat -c %s "d$i/head.npy") - 128))"
 done
+mscgym graph "$FILES/detect.onnx" --placement --device cpu | grep -E '^ *-|joint by joint'
+mscgym graph "$FILES/detect.onnx" --placement --device cpu --json | jq -c '.joint_by_joint[0]'
 search detect detect detect
 mscgym verify detect/r.jsonl 2>/dev/null
 grep -o '"site": *"[^"]*"' detect/msc_quantize.json
