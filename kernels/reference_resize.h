@@ -27,6 +27,28 @@ enum msc_status msc_resize_find_taps(struct msc_resize_taps **out,
                                      const struct msc_resize_taps *by_axis[MSC_MAX_DIMS],
                                      float *extrapolation, const struct msc_reference_call *call);
 
+// ---- With a filter ----------------------------------------------------------------------------
+
+// Of an image.resize2d_antialias joint.
+struct msc_resize_filter {
+    bool is_cubic, excludes_outside;
+    double alpha; // of the cubic kernel
+    double scales[MSC_MAX_DIMS];
+};
+enum msc_status msc_resize_filter_init(struct msc_resize_filter *f,
+                                       const struct msc_reference_call *call);
+
+// The input coordinates, first to last, that output coordinate `o` of an axis is made of. Those
+// outside of the input, which is `from` long, mean its first or last element.
+struct msc_resize_span {
+    int64_t length, first, last;
+    double centre, stretch, total;
+};
+struct msc_resize_span msc_resize_filter_span(const struct msc_resize_filter *f, int axis,
+                                              int64_t from, int64_t o);
+double msc_resize_filter_weight(const struct msc_resize_filter *f, const struct msc_resize_span *s,
+                                int64_t i);
+
 #ifdef __cplusplus
 }
 #endif

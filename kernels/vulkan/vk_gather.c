@@ -20,6 +20,7 @@ struct gather {
     int32_t indices[MSC_MAX_DIMS][2]; // stride, length
     enum mode mode;
     double fill;
+    int fill_operand; // 0: none
 };
 
 static void add_dim(struct gather *g, int64_t length, int64_t stride, int64_t index_stride) {
@@ -166,7 +167,10 @@ static bool describe_pad(struct gather *g, const struct msc_vk_joint_desc *d) {
         value = (float)msc_array_get_double(a, 0);
     } else if (!msc_joint_attr_float(d->joint, "pad_value", &value) && position > 0 &&
                position < d->n_x && d->x[position].dtype != MSC_DTYPE_NONE) {
-        return false;
+        g->fill_operand = position;
+        if (d->x[position].dtype != d->x[0].dtype || msc_view_n_elements(&d->x[position]) != 1) {
+            return false;
+        }
     }
     g->fill = (double)value;
     add_shifted(g, &d->x[0], &d->y[0], widths);
@@ -265,8 +269,10 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                   g.n_indices > 0 ? msc_vk_element(d->x[1].dtype) : 0,
                                   (uint32_t)g.n_dims,
                                   (uint32_t)g.n_indices,
-                                  (uint32_t)g.mode};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_GATHER, constants, 7);
+                                  (uint32_t)g.mode,
+                                  g.fill_operand > 0};
+    s->in[1] = g.fill_operand > 0 ? g.fill_operand : 1;
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_GATHER, constants, 8);
 }
 
 static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,

@@ -247,6 +247,7 @@ enum msc_status msc_vk_joint_weights(void *kernel, struct msc_vk_backend *b,
 struct operands {
     const struct msc_vk_block *blocks[MSC_VK_JOINT_OPERANDS][MSC_VK_MAX_CALLS];
     struct msc_vk_block *made[MSC_VK_JOINT_OPERANDS][MSC_VK_MAX_CALLS];
+    struct msc_vk_block *scratch[MSC_VK_MAX_CALLS];
 };
 
 static enum msc_status find_operand(struct operands *o, const struct msc_vk_joint *k,
@@ -278,25 +279,30 @@ static enum msc_status dispatch(const struct msc_vk_joint *k, const struct msc_v
                                 struct msc_vk_backend *b, const struct operands *o,
                                 const struct msc_call calls[], int n) {
     enum msc_vk_kind kinds[MSC_VK_MAX_BINDINGS];
-    int n_bindings = s->n_in + k->n_outputs + (s->numbers ? 1 : 0);
+    int n_written = k->n_outputs + (k->scratch_bytes > 0 ? 1 : 0);
+    int n_bindings = s->n_in + n_written + (s->numbers ? 1 : 0);
     uint32_t push[2 + MSC_VK_JOINT_PUSH] = {(uint32_t)s->n, 1};
     struct msc_vk_dispatch d;
     assert(n_bindings <= MSC_VK_MAX_BINDINGS);
     for (int i = 0; i < n_bindings; i++) {
-        bool is_output = i >= s->n_in && i < s->n_in + k->n_outputs;
-        kinds[i] = is_output ? MSC_VK_READ_WRITE : MSC_VK_READ;
+        bool is_written = i >= s->n_in && i < s->n_in + n_written;
+        kinds[i] = is_written ? MSC_VK_READ_WRITE : MSC_VK_READ;
     }
     msc_vk_dispatch_init(&d, s->pipeline, n_bindings, kinds);
     for (int c = 0; c < n; c++) {
         struct msc_vk_call *call = msc_vk_add_call(&d);
         for (int i = 0; i < s->n_in; i++) {
-            call->blocks[i] = o->blocks[s->in[i]][c];
+            int operand = s->in[i];
+            call->blocks[i] = operand == MSC_VK_JOINT_ABSENT ? b->nothing : o->blocks[operand][c];
         }
         for (int i = 0; i < k->n_outputs; i++) {
             call->blocks[s->n_in + i] = msc_vk_block_of(&calls[c].outputs[i]);
         }
+        if (k->scratch_bytes > 0) {
+            call->blocks[s->n_in + k->n_outputs] = o->scratch[c];
+        }
         if (s->numbers) {
-            call->blocks[s->n_in + k->n_outputs] = s->numbers;
+            call->blocks[s->n_in + n_written] = s->numbers;
         }
     }
     memcpy(push + 2, s->push, (size_t)s->n_push * sizeof(push[0]));
@@ -314,6 +320,9 @@ enum msc_status msc_vk_joint_run(void *kernel, struct msc_vk_backend *b,
     for (int i = 0; i < MSC_VK_JOINT_OPERANDS; i++) {
         MSC_TRY_OUT(find_operand(&o, k, b, calls, n, i));
     }
+    if (k->scratch_bytes > 0) {
+        MSC_TRY_OUT(msc_vk_take(o.scratch, b, n, k->scratch_bytes));
+    }
     for (int s = 0; s < k->n_stages; s++) {
         if (k->stages[s].n > 0) {
             MSC_TRY_OUT(dispatch(k, &k->stages[s], b, &o, calls, n));
@@ -323,5 +332,6 @@ out:
     for (int i = 0; i < MSC_VK_JOINT_OPERANDS; i++) {
         msc_vk_give(o.made[i], b, n);
     }
+    msc_vk_give(o.scratch, b, n);
     return status;
 }

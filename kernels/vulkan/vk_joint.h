@@ -12,9 +12,10 @@
 //         return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_SOMETHING, constants, 3);
 //     }
 //
-// A shader binds its operands (those that are absent have zeros), all outputs, and numbers that all
-// calls share, in this order; its push constants begin with {n, per_lane}. An index read on the
-// device that lies outside of its axis is taken for the nearest inside.
+// A shader binds its operands (those that are absent have zeros), all outputs, the call's scratch
+// memory and numbers that all calls share, in this order; its push constants begin with {n,
+// per_lane}. An index read on the device that lies outside of its axis is taken for the nearest
+// inside.
 #ifndef MSC_KERNELS_VULKAN_VK_JOINT_H
 #define MSC_KERNELS_VULKAN_VK_JOINT_H
 
@@ -25,7 +26,7 @@
 extern "C" {
 #endif
 
-#define MSC_VK_JOINT_OPERANDS 8
+#define MSC_VK_JOINT_OPERANDS 9
 #define MSC_VK_JOINT_OUTPUTS 3
 #define MSC_VK_JOINT_PUSH 24 // words behind {n, per_lane}
 
@@ -52,11 +53,13 @@ struct msc_vk_stage {
     int n_push;
     bool is_by_groups; // n counts workgroups
 };
-#define MSC_VK_JOINT_STAGES 2
+#define MSC_VK_JOINT_STAGES 3
+#define MSC_VK_JOINT_ABSENT MSC_VK_JOINT_OPERANDS // among a stage's operands: zeros
 
 struct msc_vk_joint {
     struct msc_vk_stage stages[MSC_VK_JOINT_STAGES]; // added by the family
     int n_stages;
+    uint64_t scratch_bytes; // memory of each call that all stages bind; 0: none
     int n_operands, n_outputs;
     struct msc_vk_joint_operand {
         struct msc_vk_block *constant;
@@ -109,8 +112,10 @@ void msc_vk_broadcast_strides(int32_t strides[], const struct msc_view *v, int n
 // The family for joints that the cpu backend leaves to its reference kernels; NULL: none.
 const struct msc_vk_family *msc_vk_joint_family(enum msc_op op);
 
-extern const struct msc_vk_family msc_vk_typed;      // element-wise, over any type
-extern const struct msc_vk_family msc_vk_gather;     // elements of any type put elsewhere
+extern const struct msc_vk_family msc_vk_typed;  // element-wise, over any type
+extern const struct msc_vk_family msc_vk_gather; // elements of any type put elsewhere
+extern const struct msc_vk_family msc_vk_scatter;
+extern const struct msc_vk_family msc_vk_pick;       // elements that stay by their coordinates
 extern const struct msc_vk_family msc_vk_conv_plain; // convolutions of all kinds
 extern const struct msc_vk_family msc_vk_pool_plain;
 extern const struct msc_vk_family msc_vk_contract; // products of matrices, Einsum
@@ -118,6 +123,13 @@ extern const struct msc_vk_family msc_vk_along;    // reductions and what else g
 extern const struct msc_vk_family msc_vk_norm;
 extern const struct msc_vk_family msc_vk_lrn;
 extern const struct msc_vk_family msc_vk_recurrent;
+extern const struct msc_vk_family msc_vk_grid_sample;
+extern const struct msc_vk_family msc_vk_roi_align;
+extern const struct msc_vk_family msc_vk_image; // columns put back, grids, deformable windows
+extern const struct msc_vk_family msc_vk_resize_plain;
+extern const struct msc_vk_family msc_vk_linear_quant; // QuantizeLinear and back
+extern const struct msc_vk_family msc_vk_dynamic_quant;
+extern const struct msc_vk_family msc_vk_integer; // convolutions and products of bytes
 
 #ifdef __cplusplus
 }

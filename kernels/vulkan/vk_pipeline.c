@@ -43,6 +43,18 @@ static const struct {
     [MSC_VK_RECURRENT_1] = {"recurrent_1", 0, 10, 32},
     [MSC_VK_RECURRENT_2] = {"recurrent_2", 0, 11, 32},
     [MSC_VK_RECURRENT_3] = {"recurrent_3", 0, 12, 32},
+    [MSC_VK_SCATTER] = {"scatter", 0, 6, 16},
+    [MSC_VK_PICK] = {"pick", 0, 3, 32},
+    [MSC_VK_GRID_SAMPLE] = {"grid_sample", 0, 3, 32},
+    [MSC_VK_ROI_ALIGN] = {"roi_align", 0, 4, 48},
+    [MSC_VK_LINEAR_QUANT] = {"linear_quant", 0, 4, 32},
+    [MSC_VK_DYNAMIC_QUANT] = {"dynamic_quant", 0, 5, 16},
+    [MSC_VK_INTEGER_CONV] = {"integer_conv", 0, 11, 32},
+    [MSC_VK_INTEGER_MATMUL] = {"integer_matmul", 0, 11, 32},
+    [MSC_VK_RESIZE_PLAIN] = {"resize_plain", 0, 3, 16},
+    [MSC_VK_COL2IM] = {"col2im", 0, 3, 32},
+    [MSC_VK_AFFINE_GRID] = {"affine_grid", 0, 2, 32},
+    [MSC_VK_DEFORM_CONV] = {"deform_conv", 0, 7, 16},
     [MSC_VK_PROBE] = {"probe", 0, 2, 16},
 };
 

@@ -1,7 +1,6 @@
 // Convolutions and pools that the fast families leave: three spatial axes, transposed, groups of
 // any size, half floats, other layouts. An invocation computes an element.
-#include "kernels/reference_internal.h"
-#include "kernels/vulkan/vk_joint.h"
+#include "kernels/vulkan/vk_plain.h"
 
 #include <string.h>
 
@@ -19,23 +18,38 @@ enum {
     AXES_KERNEL_STRIDES,
     N_AXES_ROWS,
     OTHERS = 3 * N_AXES_ROWS,
-    N_NUMBERS = OTHERS + 10
+    N_OTHERS = 5 // of a window, then of a convolution
 };
 
-static void put_window(int32_t numbers[N_NUMBERS], const struct msc_window *w) {
+void msc_vk_put_window(int32_t numbers[MSC_VK_WINDOW_NUMBERS], const struct msc_window *w) {
     const int64_t *const rows[N_AXES_ROWS] = {
         w->in,        w->out,     w->kernel,     w->step,        w->dilation,
         w->pad_begin, w->pad_end, w->in_strides, w->out_strides, w->kernel_strides};
-    const int64_t others[5] = {w->out_channels, w->in_batch_stride, w->in_channel_stride,
-                               w->out_batch_stride, w->out_channel_stride};
+    const int64_t others[N_OTHERS] = {w->out_channels, w->in_batch_stride, w->in_channel_stride,
+                                      w->out_batch_stride, w->out_channel_stride};
     for (int r = 0; r < N_AXES_ROWS; r++) {
         for (int a = 0; a < 3; a++) {
             numbers[3 * r + a] = (int32_t)rows[r][a];
         }
     }
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < N_OTHERS; i++) {
         numbers[OTHERS + i] = (int32_t)others[i];
     }
+}
+
+void msc_vk_put_conv(int32_t numbers[MSC_VK_WINDOW_NUMBERS], const struct msc_conv *c) {
+    const int64_t others[N_OTHERS] = {c->window.in_channels / c->groups,
+                                      c->window.out_channels / c->groups, c->weight_out_stride,
+                                      c->weight_in_stride, c->weight_group_stride};
+    msc_vk_put_window(numbers, &c->window);
+    for (int i = 0; i < N_OTHERS; i++) {
+        numbers[OTHERS + N_OTHERS + i] = (int32_t)others[i];
+    }
+}
+
+uint64_t msc_vk_conv_turns(const struct msc_conv *c) {
+    const int64_t *kernel = c->window.kernel;
+    return 4 * (uint64_t)(c->window.in_channels / c->groups * kernel[0] * kernel[1] * kernel[2]);
 }
 
 // ---- Convolutions -----------------------------------------------------------------------------
@@ -43,7 +57,7 @@ static void put_window(int32_t numbers[N_NUMBERS], const struct msc_window *w) {
 static enum msc_status conv_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                  const struct msc_vk_joint_desc *d) {
     struct msc_conv c;
-    int32_t numbers[N_NUMBERS] = {0};
+    int32_t numbers[MSC_VK_WINDOW_NUMBERS] = {0};
     enum msc_dtype dtype = d->x[0].dtype;
     if (d->n_y != 1 || !b->vk->has_int64 || !msc_vk_is_real(dtype) || d->y[0].dtype != dtype ||
         d->x[1].dtype != dtype) {
@@ -51,14 +65,8 @@ static enum msc_status conv_init(struct msc_vk_joint *k, struct msc_vk_backend *
     }
     MSC_TRY(msc_reference__conv_init(&c, &d->call));
     struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(&d->y[0]), 3);
-    put_window(numbers, &c.window);
-    const int64_t others[5] = {c.window.in_channels / c.groups, c.window.out_channels / c.groups,
-                               c.weight_out_stride, c.weight_in_stride, c.weight_group_stride};
-    for (int i = 0; i < 5; i++) {
-        numbers[OTHERS + 5 + i] = (int32_t)others[i];
-    }
-    s->turns =
-        4 * (uint64_t)(others[0] * c.window.kernel[0] * c.window.kernel[1] * c.window.kernel[2]);
+    msc_vk_put_conv(numbers, &c);
+    s->turns = msc_vk_conv_turns(&c);
     MSC_TRY(msc_vk_joint_numbers(s, b, numbers, sizeof(numbers)));
     const uint32_t constants[] = {b->vk->tuning.lanes, 0, c.is_transposed,
                                   msc_reference__has(&d->call, 2), msc_vk_element(dtype)};
@@ -100,7 +108,7 @@ static enum msc_status pool_init(struct msc_vk_joint *k, struct msc_vk_backend *
     enum msc_dtype dtype = d->x[0].dtype;
     struct msc_window w;
     int64_t kernel[3], p = 0;
-    int32_t numbers[N_NUMBERS] = {0};
+    int32_t numbers[MSC_VK_WINDOW_NUMBERS] = {0};
     bool counts_padding = false, is_column_major = false;
     const char *layout = msc_joint_attr(d->joint, "layout");
     int n = msc_joint_attr_list(d->joint, "pool_size", kernel, 3);
@@ -115,7 +123,7 @@ static enum msc_status pool_init(struct msc_vk_joint *k, struct msc_vk_backend *
     MSC_TRY(msc_reference__window_init(&w, &d->call, layout, kernel, n));
     struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(&d->y[0]), 1);
     float power = (float)p;
-    put_window(numbers, &w);
+    msc_vk_put_window(numbers, &w);
     s->turns = 4 * (uint64_t)(w.kernel[0] * w.kernel[1] * w.kernel[2]);
     MSC_TRY(msc_vk_joint_numbers(s, b, numbers, sizeof(numbers)));
     memcpy(s->push, &power, sizeof(power));

@@ -1,7 +1,7 @@
 // The shaders: which there are and what they bind. Their code is compiled by CMake
 // (msc_add_shader), which also writes the table msc_vk_shader_codes.
 //
-// To add a shader: 1 write shaders/<name>.comp, 2 add it to kernels/vulkan/CMakeLists.txt, 3 add a
+// To add a shader: 1 write shaders/<name>.comp, 2 add it to kernels/vulkan/vulkan.cmake, 3 add a
 // row here and in vk_pipeline.c.
 #ifndef MSC_KERNELS_VULKAN_VK_SHADERS_H
 #define MSC_KERNELS_VULKAN_VK_SHADERS_H
@@ -47,6 +47,18 @@ enum msc_vk_shader {
     MSC_VK_RECURRENT_1,
     MSC_VK_RECURRENT_2,
     MSC_VK_RECURRENT_3,
+    MSC_VK_SCATTER,
+    MSC_VK_PICK,
+    MSC_VK_GRID_SAMPLE,
+    MSC_VK_ROI_ALIGN,
+    MSC_VK_LINEAR_QUANT,
+    MSC_VK_DYNAMIC_QUANT,
+    MSC_VK_INTEGER_CONV,
+    MSC_VK_INTEGER_MATMUL,
+    MSC_VK_RESIZE_PLAIN,
+    MSC_VK_COL2IM,
+    MSC_VK_AFFINE_GRID,
+    MSC_VK_DEFORM_CONV,
     MSC_VK_PROBE,
     MSC_VK_SHADER_COUNT
 };

@@ -99,9 +99,10 @@ static bool has_whole_form(enum msc_op op) {
 struct parameters {
     float p, q;
     int64_t low, high;
+    bool is_computed[2]; // limits that are operands
 };
 
-// One limit of a clip: an attribute or a constant. False when it is computed.
+// One limit of a clip: an attribute, a constant, or none. False when it is computed.
 static bool read_limit(float *real, int64_t *whole, const struct msc_vk_joint_desc *d,
                        const char *key) {
     int position = msc_joint_operand(d->joint, key);
@@ -119,7 +120,7 @@ static bool read_limit(float *real, int64_t *whole, const struct msc_vk_joint_de
 }
 
 static bool read_parameters(struct parameters *out, const struct msc_vk_joint_desc *d) {
-    *out = (struct parameters){-INFINITY, INFINITY, INT64_MIN, INT64_MAX};
+    *out = (struct parameters){.p = -INFINITY, .q = INFINITY, .low = INT64_MIN, .high = INT64_MAX};
     enum msc_op op = d->joint->op;
     float *numbers[2] = {&out->p, &out->q};
     bool flag;
@@ -133,8 +134,11 @@ static bool read_parameters(struct parameters *out, const struct msc_vk_joint_de
         out->p = msc_joint_attr_bool(d->joint, "detect_negative", &flag) && flag;
         out->q = msc_joint_attr_bool(d->joint, "detect_positive", &flag) && flag;
     }
-    return op != MSC_OP_CLIP ||
-           (read_limit(&out->p, &out->low, d, "min") && read_limit(&out->q, &out->high, d, "max"));
+    if (op == MSC_OP_CLIP) {
+        out->is_computed[0] = !read_limit(&out->p, &out->low, d, "min");
+        out->is_computed[1] = !read_limit(&out->q, &out->high, d, "max");
+    }
+    return true;
 }
 
 // ---- Operands ---------------------------------------------------------------------------------
@@ -192,6 +196,19 @@ static enum msc_status set_places(struct msc_vk_stage *s, struct msc_vk_backend 
     return msc_vk_joint_numbers(s, b, dims, sizeof(dims));
 }
 
+// Limits that are operands, behind the one that is clipped.
+static void set_limits(struct msc_vk_stage *s, const struct msc_vk_joint_desc *d,
+                       const struct parameters *p, uint32_t modes[3], uint32_t types[3]) {
+    static const char *const keys[2] = {"min", "max"};
+    for (int i = 0; i < 2; i++) {
+        if (p->is_computed[i]) {
+            s->in[1 + i] = msc_joint_operand(d->joint, keys[i]);
+            modes[1 + i] = 2;
+            types[1 + i] = msc_vk_element(d->x[s->in[1 + i]].dtype);
+        }
+    }
+}
+
 static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                             const struct msc_vk_joint_desc *d) {
     struct parameters p;
@@ -214,6 +231,7 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
     for (int i = 0; i < 3 && i < count_operands(op); i++) {
         types[i] = msc_vk_element(d->x[i].dtype);
     }
+    set_limits(s, d, &p, modes, types);
     int n_dims = d->y[0].n_dims;
     const uint32_t constants[] = {b->vk->tuning.lanes,
                                   !b->vk->divides_exactly,

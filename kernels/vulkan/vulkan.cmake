@@ -38,6 +38,18 @@ msc_add_shader(lrn lrn.comp)
 msc_add_shader(recurrent_1 recurrent.comp OUTPUTS=1)
 msc_add_shader(recurrent_2 recurrent.comp OUTPUTS=2)
 msc_add_shader(recurrent_3 recurrent.comp OUTPUTS=3)
+msc_add_shader(scatter scatter.comp)
+msc_add_shader(pick pick.comp)
+msc_add_shader(grid_sample grid_sample.comp)
+msc_add_shader(roi_align roi_align.comp)
+msc_add_shader(linear_quant linear_quant.comp)
+msc_add_shader(dynamic_quant dynamic_quant.comp)
+msc_add_shader(integer_conv integer.comp CONV)
+msc_add_shader(integer_matmul integer.comp)
+msc_add_shader(resize_plain resize_plain.comp)
+msc_add_shader(col2im col2im.comp)
+msc_add_shader(affine_grid affine_grid.comp)
+msc_add_shader(deform_conv deform_conv.comp)
 msc_add_shader(probe probe.comp)
 msc_finish_shaders(shader_table)
 
@@ -57,12 +69,16 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_gather.c
     vulkan/vk_gemm.c
     vulkan/vk_host.c
+    vulkan/vk_image.c
+    vulkan/vk_integer.c
     vulkan/vk_joint.c
+    vulkan/vk_linear_quant.c
     vulkan/vk_matmul.c
     vulkan/vk_memory.c
     vulkan/vk_move.c
     vulkan/vk_norm.c
     vulkan/vk_pack.c
+    vulkan/vk_pick.c
     vulkan/vk_pipeline.c
     vulkan/vk_plain.c
     vulkan/vk_probe.c
@@ -70,6 +86,9 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_rearrange.c
     vulkan/vk_recurrent.c
     vulkan/vk_reduce.c
+    vulkan/vk_resize_plain.c
+    vulkan/vk_sample.c
+    vulkan/vk_scatter.c
     vulkan/vk_tiles.c
     vulkan/vk_tune.c
     vulkan/vk_tuned.c

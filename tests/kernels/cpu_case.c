@@ -60,6 +60,20 @@ static int32_t add_weight(struct cpu_case *c, const char *layout, struct msc_arr
     return tensor;
 }
 
+int32_t cpu_whole_input(struct cpu_case *c, const char *dtype, int low, int high, int n_dims,
+                        const int64_t dims[]) {
+    char attribute[32];
+    float before[2] = {c->low, c->high};
+    c->low = (float)low;
+    c->high = (float)high;
+    int32_t x = cpu_input(c, "", n_dims, dims);
+    c->low = before[0];
+    c->high = before[1];
+    snprintf(attribute, sizeof(attribute), "dtype=%s", dtype);
+    x = cpu_joint(c, MSC_OP_ROUND, 1, &x, "", MSC_NO_ID, MSC_NO_ID);
+    return cpu_joint(c, MSC_OP_CAST, 1, &x, attribute, MSC_NO_ID, MSC_NO_ID);
+}
+
 int32_t cpu_weight(struct cpu_case *c, const char *layout, int n_dims, const int64_t dims[]) {
     return add_weight(c, layout, cpu_random(c, n_dims, dims));
 }
@@ -88,7 +102,7 @@ int32_t cpu_joint_weights(struct cpu_case *c, enum msc_op op, int32_t n_inputs,
                                   .weights = weights,
                                   .n_attrs = attrs.n,
                                   .attrs = attrs.rows};
-    if (op == MSC_OP_SPLIT) {
+    if (op == MSC_OP_SPLIT || op == MSC_OP_DYNAMIC_QUANTIZE) {
         spec.n_outputs = 3;
     }
     assert_ok(msc_graph_add_joint(&joint, c->g, &spec));

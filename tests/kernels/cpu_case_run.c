@@ -81,12 +81,12 @@ void cpu__fill_with_junk(struct msc_backend *b, void *memory, size_t n_bytes) {
     msc_free(junk);
 }
 
-// Steps that have no shader and run on the host: resizes that the reference kernels alone do, and
-// means and norms of more elements than a loop of some drivers takes.
+// Steps that may have no shader and run on the host: means and norms of more elements than a loop of
+// some drivers takes.
 static bool may_run_on_host(const struct msc_step *s) {
     for (int32_t i = 0; i < s->n_joints; i++) {
         enum msc_op op = s->joints[i].joint->op;
-        if (op == MSC_OP_RESIZE || op == MSC_OP_MEAN || op == MSC_OP_LAYER_NORM) {
+        if (op == MSC_OP_MEAN || op == MSC_OP_LAYER_NORM) {
             return true;
         }
     }

@@ -120,6 +120,48 @@ static void test_kernels_cpu_rare__pools(void **state) {
     CHECK(rows, add_unary)
 }
 
+// Dividends and divisors from the least of all floats on.
+static void test_kernels_cpu_rare__remainders(void **state) {
+    static const float divisors[] = {1e-45f, 3e-43f, 1e-40f, 1.17e-38f, 1.2e-38f, 2e-30f,
+                                     0.001f, 0.7f,   1.0f,   3.3e7f,    3e38f,    -0.3f};
+    static const float most[] = {1e-39f, 1e-37f, 1e-20f, 9.0f, 1e30f};
+    (void)state;
+    for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
+        struct cpu_case c;
+        cpu_case_init(&c, 11);
+        c.low = -most[i];
+        c.high = most[i];
+        int32_t x = cpu_input(&c, "", 2, DIMS(40, 12));
+        int32_t y = cpu_constant(&c, 1, DIMS(12), divisors);
+        cpu_case_finish_graph(&c,
+                              cpu_joint(&c, MSC_OP_MOD, 2, IDS(x, y), "", MSC_NO_ID, MSC_NO_ID));
+        cpu_check_equal(&c);
+        cpu_case_finish(&c);
+    }
+}
+
+// Limits and a value around the edges that are inputs.
+static void test_kernels_cpu_rare__computed_parameters(void **state) {
+    struct cpu_case c;
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        cpu_case_init(&c, 12);
+        int32_t x = i < 2 ? cpu_input(&c, "", 2, DIMS(30, 41))
+                          : cpu_whole_input(&c, "int32", -50, 50, 2, DIMS(30, 41));
+        int32_t low =
+            i < 2 ? cpu_input(&c, "", 0, NULL) : cpu_whole_input(&c, "int32", -30, -1, 0, NULL);
+        int32_t high =
+            i < 2 ? cpu_input(&c, "", 0, NULL) : cpu_whole_input(&c, "int32", 1, 30, 0, NULL);
+        cpu_case_finish_graph(
+            &c, i % 2 == 0
+                    ? cpu_joint(&c, MSC_OP_CLIP, 3, IDS(x, low, high), "", MSC_NO_ID, MSC_NO_ID)
+                    : cpu_joint(&c, MSC_OP_PAD, 2, IDS(x, high),
+                                "pad_mode=constant;pad_width=1,2,3,-1", MSC_NO_ID, MSC_NO_ID));
+        cpu_check_equal(&c);
+        cpu_case_finish(&c);
+    }
+}
+
 // ---- With weights -----------------------------------------------------------------------------
 
 static int32_t add_norm(struct cpu_case *c, const struct rare *r) {
@@ -223,6 +265,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_rare__lines),
         cmocka_unit_test(test_kernels_cpu_rare__places),
         cmocka_unit_test(test_kernels_cpu_rare__pools),
+        cmocka_unit_test(test_kernels_cpu_rare__remainders),
+        cmocka_unit_test(test_kernels_cpu_rare__computed_parameters),
         cmocka_unit_test(test_kernels_cpu_rare__normalisation),
         cmocka_unit_test(test_kernels_cpu_rare__convolutions),
         cmocka_unit_test(test_kernels_cpu_rare__einsum),

@@ -83,17 +83,22 @@ float real_of_bits(uint type, uvec2 bits) {
     return type == F16 ? half_to_float(bits.x) : uintBitsToFloat(type == BF16 ? bits.x << 16 : bits.x);
 }
 
+// Not int64_t(v): some versions of Mesa compare its result as if it were of 32 bits.
+int64_t widen(int v) {
+    return packInt2x32(ivec2(v, v >> 31));
+}
+
 int64_t whole(uint type, uvec2 bits) {
     switch (type) {
     case F32:
     case F16:
     case BF16: return whole_of_float(real_of_bits(type, bits));
     case I64: return packInt2x32(ivec2(bits));
-    case I32: return int64_t(int(bits.x));
-    case I16: return int64_t(bitfieldExtract(int(bits.x), 0, 16));
-    case I8: return int64_t(bitfieldExtract(int(bits.x), 0, 8));
+    case I32: return widen(int(bits.x));
+    case I16: return widen(bitfieldExtract(int(bits.x), 0, 16));
+    case I8: return widen(bitfieldExtract(int(bits.x), 0, 8));
     }
-    return int64_t(bits.x);
+    return packInt2x32(ivec2(bits.x, 0));
 }
 
 float real(uint type, uvec2 bits) {

@@ -3,10 +3,10 @@
 // coordinate + sum over indices of stride * index]; the coordinate is that of o plus a shift, and
 // outside of [0, length) of the input the mode says which: 0 none, `fill` is taken, 1 the nearest,
 // 2 its mirror image, 3 that of the next repeat. Indices outside are taken for the nearest inside.
-// Buffers: 0 x, 1 indices, 2 y, 3 numbers: for each dim {length, x stride, stride of indices,
+// Buffers: 0 x, 1 indices or the fill, 2 y, 3 numbers: for each dim {length, x stride, stride of indices,
 // shift, length of the input (0: any)}, then for each index {x stride, length of its axis}.
 // Constants: 0 lanes, 2 type of elements, 3 type of indices, 4 dims, 5 indices for an element, 6
-// mode. Tile: lanes * per_lane elements. Dispatched by vk_gather.c.
+// mode, 7 is the fill in a buffer? Tile: lanes * per_lane elements. Dispatched by vk_gather.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 4
@@ -19,6 +19,7 @@ layout(constant_id = 3) const uint INDEX_TYPE = 0;
 layout(constant_id = 4) const int N_DIMS = 1;
 layout(constant_id = 5) const int N_INDICES = 0;
 layout(constant_id = 6) const uint MODE = 0;
+layout(constant_id = 7) const bool READS_FILL = false;
 struct Dim { int extent; int stride; int index_stride; int shift; int in_extent; };
 layout(binding = 0) readonly buffer X { uint x[]; };
 layout(binding = 1) readonly buffer Indices { uint indices[]; };
@@ -64,7 +65,11 @@ void move_element(uint o) {
         index += index < int64_t(0) ? int64_t(extent) : int64_t(0);
         at += int(clamp(index, int64_t(0), int64_t(extent - 1))) * stride;
     }
-    write_y(TYPE, begin_of(2), o, is_inside ? read_x(TYPE, begin_of(0), uint(at)) : fill);
+    uvec2 element = READS_FILL ? read_index(TYPE, begin_of(1), 0) : fill;
+    if (is_inside) {
+        element = read_x(TYPE, begin_of(0), uint(at));
+    }
+    write_y(TYPE, begin_of(2), o, element);
 }
 
 void main() {

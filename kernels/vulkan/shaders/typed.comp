@@ -3,7 +3,8 @@
 // Buffers: 0, 1, 2 operands, 3 y, 4 dims: {n lengths, then for each operand n strides}.
 // Constants: 0 lanes, 1 repair, 2 operator (typed_ops.glsl), 3 are operands taken as floats?,
 // 4 ... 6 types of the operands, 7 that of y, 8 number of dims, 9 ... 11 how an operand is read:
-// 0 at i, 1 by strides, 2 one number. Tile: lanes * per_lane elements. Dispatched by vk_typed.c.
+// 0 at i, 1 by strides, 2 one number. Limits of a clip are p and q, low and high, or one number.
+// Tile: lanes * per_lane elements. Dispatched by vk_typed.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 5
@@ -59,12 +60,17 @@ uvec2 compute(uint i) {
         return TAKES_FLOATS ? bits_of_real(TYPE_Y, real(TYPE_A, x))
                             : bits_of_whole(TYPE_Y, whole(TYPE_A, x));
     }
+    bool reads_low = OP == CLIP && MODE_B == 2, reads_high = OP == CLIP && MODE_C == 2;
+    uvec2 c0 = reads_high ? read_c(TYPE_C, begin_of(2), 0) : uvec2(0);
+    z = reads_low ? read_b(TYPE_B, begin_of(1), 0) : z;
     if (!TAKES_FLOATS) {
         int64_t result = apply_whole(OP, whole(TYPE_A, x), whole(TYPE_B, z),
-                                     packInt2x32(ivec2(low)), packInt2x32(ivec2(high)));
+                                     reads_low ? whole(TYPE_B, z) : packInt2x32(ivec2(low)),
+                                     reads_high ? whole(TYPE_C, c0) : packInt2x32(ivec2(high)));
         return bits_of_whole(TYPE_Y, result);
     }
-    float v = apply_real(OP, real(TYPE_A, x), real(TYPE_B, z), p, q);
+    float v = apply_real(OP, real(TYPE_A, x), real(TYPE_B, z),
+                         reads_low ? real(TYPE_B, z) : p, reads_high ? real(TYPE_C, c0) : q);
     return answers(OP) ? bits_of_whole(TYPE_Y, int64_t(v)) : bits_of_real(TYPE_Y, v);
 }
 

@@ -1,7 +1,7 @@
 // The operators of typed.comp; numbers below 40 are instructions of ewise_ops.glsl. Needs that,
 // elements.glsl, power.glsl, angles.glsl.
-const uint POWER = 6, ELU = 40, GELU = 41, GELU_TANH = 42, PRELU = 43, MOD = 44, FLOOR_MOD = 45,
-           AND = 46, OR = 47, XOR = 48, BIT_AND = 49, BIT_OR = 50, BIT_XOR = 51, SHIFT_LEFT = 52,
+const uint POWER = 6, CLIP = 10, ELU = 40, GELU = 41, GELU_TANH = 42, PRELU = 43, MOD = 44,
+           FLOOR_MOD = 45, AND = 46, OR = 47, XOR = 48, BIT_AND = 49, BIT_OR = 50, BIT_XOR = 51, SHIFT_LEFT = 52,
            SHIFT_RIGHT = 53, NOT = 54, BIT_NOT = 55, EQUAL = 56, GREATER = 57, LESS = 58,
            GREATER_EQUAL = 59, LESS_EQUAL = 60, IS_NAN = 61, IS_INF = 62, SELU = 63, CELU = 64,
            SOFTPLUS = 65, SOFTSIGN = 66, THRESHOLDED_RELU = 67, SHRINK = 68, MISH = 69, SIGN = 70,
@@ -26,19 +26,28 @@ float softplus(float a) {
     return result;
 }
 
-// a - trunc(a / b) * b without rounding: b is taken off bit by bit.
+// a - trunc(a / b) * b without rounding, over whole numbers of 24 bits: digits of 8 bits of a's are
+// brought down one after the other.
 float remainder_of(float a, float b) {
-    float rest = abs(a), size = abs(b);
-    if (isinf(a) || isnan(a) || isnan(b) || b == 0.0) {
+    uint x = floatBitsToUint(abs(a)), y = floatBitsToUint(abs(b));
+    if (x >= 0x7f800000u || y > 0x7f800000u || y == 0) {
         return uintBitsToFloat(0x7fc00000u);
     }
-    for (int i = 0; i < 300 && rest >= size; i++) {
-        int steps = max(int(floatBitsToUint(rest) >> 23) - int(floatBitsToUint(size) >> 23), 0);
-        float part = uintBitsToFloat(floatBitsToUint(size) + (uint(steps) << 23));
-        precise float less = rest - (part > rest ? 0.5 * part : part);
-        rest = less;
+    if (x < y) {
+        return a;
     }
-    return with_sign(rest, a);
+    uint exponent = max(y >> 23, 1u), left = max(x >> 23, 1u) - exponent;
+    uint size = y < 0x800000u ? y : y & 0x7fffffu | 0x800000u;
+    uint rest = (x < 0x800000u ? x : x & 0x7fffffu | 0x800000u) % size;
+    for (int i = 0; i < 32 && left > 0; i++) {
+        uint digits = min(left, 8u);
+        rest = (rest << digits) % size;
+        left -= digits;
+    }
+    uint up = rest == 0 ? 0 : min(23u - uint(findMSB(rest)), exponent - 1);
+    rest <<= up;
+    rest = rest < 0x800000u ? rest : exponent - up << 23 | rest & 0x7fffffu;
+    return with_sign(uintBitsToFloat(rest), a);
 }
 
 float apply_activation(uint op, float a, float p, float q) {

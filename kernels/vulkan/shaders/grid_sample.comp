@@ -1,0 +1,109 @@
+// x sampled at places that a grid says, over one to three spatial axes: the nearest element, or a
+// linear or cubic mean of neighbours.
+// Buffers: 0 x [batch][channels][spatial], 1 grid [batch][points][axes] in [-1, 1], last axis
+// first, 2 y. Constants: 0 lanes, 1 repair, 2 axes, 3 method (0 nearest, 1 linear, 2 cubic),
+// 4 padding (0 zeros, 1 border, 2 reflection), 5 do corners align? Push: channels, points, lengths.
+// Tile: lanes * per_lane outputs. Dispatched by vk_sample.c.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#define BINDINGS 3
+#define ROW 0
+#include "call.glsl"
+#include "divide.glsl"
+layout(local_size_x_id = 0) in;
+layout(constant_id = 2) const int N_AXES = 2;
+layout(constant_id = 3) const uint METHOD = 1;
+layout(constant_id = 4) const uint PADDING = 0;
+layout(constant_id = 5) const bool ALIGNS = false;
+layout(binding = 0) readonly buffer X { float x[]; };
+layout(binding = 1) readonly buffer Grid { float grid[]; };
+layout(binding = 2) writeonly buffer Y { float y[]; };
+layout(push_constant) uniform Push {
+    uint n; uint per_lane; int channels; int points; int lengths[3];
+};
+
+float mirror(float v, float low, float high) {
+    precise float range = high - low;
+    if (range <= 0.0) {
+        return low;
+    }
+    precise float d = abs(v - low);
+    float turns = floor(divide(d, range));
+    precise float rest = d - turns * range;
+    precise float up = low + rest, down = high - rest;
+    return floor(turns * 0.5) * 2.0 == turns ? up : down;
+}
+
+float pad_coordinate(float v, int extent) {
+    float low = ALIGNS ? 0.0 : -0.5, high = ALIGNS ? float(extent - 1) : float(extent) - 0.5;
+    if (PADDING == 1) {
+        return clamp(v, 0.0, float(extent - 1));
+    }
+    return PADDING == 2 && (v < low || v > high) ? mirror(v, low, high) : v;
+}
+
+float element(int base, ivec3 at) {
+    int place = 0;
+    for (int a = 0; a < N_AXES; a++) {
+        int i = at[a];
+        if (i < 0 || i >= lengths[a]) {
+            if (PADDING == 0) {
+                return 0.0;
+            }
+            i = clamp(int(pad_coordinate(float(i), lengths[a])), 0, lengths[a] - 1);
+        }
+        place = place * lengths[a] + i;
+    }
+    return x[base + place];
+}
+
+// Of tap k from the first on, for a place t behind an element.
+float weight(int k, float t) {
+    precise float r = k == 0 ? 1.0 - t : t;
+    if (METHOD == 2) {
+        precise float d = k == 0 ? t + 1.0 : k == 1 ? t : k == 2 ? 1.0 - t : 2.0 - t;
+        r = k == 0 || k == 3 ? ((-0.75 * d + 3.75) * d - 6.0) * d + 3.0
+                             : (1.25 * d - 2.25) * d * d + 1.0;
+    }
+    return METHOD == 0 ? 1.0 : r;
+}
+
+float sample_at(int base, vec3 v) {
+    const int TAPS = METHOD == 0 ? 1 : METHOD == 1 ? 2 : 4;
+    const int COUNT = N_AXES == 1 ? TAPS : N_AXES == 2 ? TAPS * TAPS : TAPS * TAPS * TAPS;
+    precise float sum = 0.0;
+    for (int i = 0; i < COUNT; i++) {
+        ivec3 at = ivec3(0);
+        precise float w = 1.0;
+        int rest = i;
+        for (int a = N_AXES - 1; a >= 0; a--) {
+            float below = METHOD == 0 ? roundEven(v[a]) : floor(v[a]);
+            int k = rest % TAPS;
+            rest /= TAPS;
+            at[a] = int(clamp(below, -1e9, 1e9)) + k - (METHOD == 2 ? 1 : 0);
+            w = w * weight(k, v[a] - below);
+        }
+        precise float part = w * element(base, at);
+        sum = sum + part;
+    }
+    return sum;
+}
+
+void main() {
+    find_call(gl_WorkGroupID.z);
+    uint begin = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
+    for (uint e = 0; e < per_lane && begin + e * gl_WorkGroupSize.x < n; e++) {
+        int i = int(begin + e * gl_WorkGroupSize.x), area = 1;
+        int point = i % points, image = i / points, batch = image / channels;
+        vec3 v = vec3(0.0);
+        for (int a = 0; a < N_AXES; a++) {
+            float g = grid[begin_of(1) + (batch * points + point + 1) * N_AXES - 1 - a];
+            float extent = float(lengths[a]);
+            precise float aligned = (g + 1.0) * 0.5 * (extent - 1.0);
+            precise float other = ((g + 1.0) * extent - 1.0) * 0.5;
+            v[a] = pad_coordinate(ALIGNS ? aligned : other, lengths[a]);
+            area *= lengths[a];
+        }
+        y[begin_of(2) + i] = sample_at(int(begin_of(0)) + image * area, v);
+    }
+}

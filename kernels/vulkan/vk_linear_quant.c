@@ -1,0 +1,95 @@
+// Quantisation that models do themselves: to integers with a scale, back, and over the range that
+// the data have.
+#include "graph/linear_quant.h"
+#include "kernels/vulkan/vk_joint.h"
+
+#include <string.h>
+
+static bool is_code(enum msc_dtype dtype) {
+    return dtype == MSC_DTYPE_I8 || dtype == MSC_DTYPE_U8 || dtype == MSC_DTYPE_I16 ||
+           dtype == MSC_DTYPE_U16;
+}
+
+static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d,
+                        bool is_back) {
+    enum msc_dtype x = d->x[0].dtype, y = d->y[0].dtype;
+    if (d->n_x < 2 || d->n_y != 1 || !msc_vk_joint_has_elements(b, d)) {
+        return false;
+    }
+    return is_back ? msc_vk_is_real(y) && !msc_dtype_is_float(x) : is_code(y);
+}
+
+static enum msc_status linear_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                   const struct msc_vk_joint_desc *d) {
+    bool is_back = d->joint->op == MSC_OP_DEQUANTIZE;
+    bool has_zero = d->n_x > 2 && d->x[2].dtype != MSC_DTYPE_NONE;
+    const struct msc_view *x = &d->x[0], *y = &d->y[0], *scales = &d->x[1];
+    struct msc_quant_format format;
+    struct msc_linear_quant m;
+    if (!is_possible(b, d, is_back)) {
+        return msc_vk_joint_refuse(d);
+    }
+    msc_quant_format_init(&format, d->joint, is_back ? x->dtype : y->dtype);
+    if (format.float8) {
+        return msc_vk_joint_refuse(d);
+    }
+    MSC_TRY(msc_linear_quant_init(&m, d->joint, x->n_dims, x->dims, scales->n_dims, scales->dims));
+    struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(y), 3);
+    const int64_t numbers[4] = {m.length, m.inner, m.block, m.n_blocks};
+    for (int i = 0; i < 4; i++) {
+        s->push[i] = (uint32_t)numbers[i];
+    }
+    memcpy(&s->push[4], &format.low, sizeof(format.low));
+    memcpy(&s->push[5], &format.high, sizeof(format.high));
+    s->n_push = 6;
+    const uint32_t constants[] = {b->vk->tuning.lanes,
+                                  !b->vk->divides_exactly,
+                                  is_back,
+                                  msc_vk_element(x->dtype),
+                                  msc_vk_element(scales->dtype),
+                                  has_zero ? msc_vk_element(d->x[2].dtype) : 0,
+                                  msc_vk_element(y->dtype),
+                                  has_zero};
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_LINEAR_QUANT, constants, 8);
+}
+
+static enum msc_status linear_prepare(void **out, struct msc_vk_backend *b,
+                                      const struct msc_plan *plan, const struct msc_step *step) {
+    return msc_vk_joint_create(out, b, plan, step, linear_init);
+}
+
+const struct msc_vk_family msc_vk_linear_quant = {.name = "linear quantisation",
+                                                  .prepare = linear_prepare,
+                                                  .release = msc_vk_joint_release,
+                                                  .run = msc_vk_joint_run,
+                                                  .weights = msc_vk_joint_weights,
+                                                  .release_weights = msc_vk_joint_release_weights};
+
+// ---- Over the range of the data ---------------------------------------------------------------
+
+static enum msc_status dynamic_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                    const struct msc_vk_joint_desc *d) {
+    uint64_t n = (uint64_t)msc_view_n_elements(&d->x[0]);
+    if (d->n_x != 1 || d->n_y != 3 || d->x[0].dtype != MSC_DTYPE_F32 || n == 0) {
+        return msc_vk_joint_refuse(d);
+    }
+    k->scratch_bytes = 2 * sizeof(uint32_t);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct msc_vk_stage *s = msc_vk_joint_stage(k, i == 0 ? 1 : n, 1);
+        const uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly, i};
+        MSC_TRY(msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_DYNAMIC_QUANT, constants, 3));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status dynamic_prepare(void **out, struct msc_vk_backend *b,
+                                       const struct msc_plan *plan, const struct msc_step *step) {
+    return msc_vk_joint_create(out, b, plan, step, dynamic_init);
+}
+
+const struct msc_vk_family msc_vk_dynamic_quant = {.name = "dynamic quantisation",
+                                                   .prepare = dynamic_prepare,
+                                                   .release = msc_vk_joint_release,
+                                                   .run = msc_vk_joint_run,
+                                                   .weights = msc_vk_joint_weights,
+                                                   .release_weights = msc_vk_joint_release_weights};

@@ -1,0 +1,24 @@
+// Sliding windows as numbers for shaders (shaders/window.glsl, shaders/taps.glsl).
+#ifndef MSC_KERNELS_VULKAN_VK_PLAIN_H
+#define MSC_KERNELS_VULKAN_VK_PLAIN_H
+
+#include "kernels/reference_internal.h"
+#include "kernels/vulkan/vk_joint.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MSC_VK_WINDOW_NUMBERS 40
+
+// Of a window, all that window.glsl wants; of a convolution, what taps.glsl wants too.
+void msc_vk_put_window(int32_t numbers[MSC_VK_WINDOW_NUMBERS], const struct msc_window *w);
+void msc_vk_put_conv(int32_t numbers[MSC_VK_WINDOW_NUMBERS], const struct msc_conv *c);
+// Turns of loops that an element of a convolution takes, about.
+uint64_t msc_vk_conv_turns(const struct msc_conv *c);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,103 @@
+// Sampling between elements: at the places of a grid, and over regions.
+#include "kernels/vulkan/vk_joint.h"
+
+#include <string.h>
+
+enum { NEAREST, LINEAR, CUBIC }; // as in shaders/grid_sample.comp
+
+static enum msc_status grid_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                 const struct msc_vk_joint_desc *d) {
+    static const char *const paddings[] = {"zeros", "border", "reflection"};
+    const char *mode = msc_joint_attr(d->joint, "mode");
+    const char *padding = msc_joint_attr(d->joint, "padding_mode");
+    const struct msc_view *x = &d->x[0], *y = &d->y[0];
+    int n_axes = x->n_dims - 2;
+    bool aligns;
+    uint32_t padded = 0;
+    if (d->n_x != 2 || d->n_y != 1 || x->dtype != MSC_DTYPE_F32 || d->x[1].dtype != MSC_DTYPE_F32 ||
+        n_axes < 1 || n_axes > 3 || !mode || !padding ||
+        !msc_joint_attr_bool(d->joint, "align_corners", &aligns)) {
+        return msc_vk_joint_refuse(d);
+    }
+    // Names before and since opset 20.
+    uint32_t method = strstr(mode, "cubic") != NULL  ? CUBIC
+                      : strcmp(mode, "nearest") == 0 ? NEAREST
+                                                     : LINEAR;
+    for (uint32_t i = 0; i < 3; i++) {
+        padded = strcmp(padding, paddings[i]) == 0 ? i : padded;
+    }
+    struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(y), 2);
+    s->turns = 4 * 64 + 16;
+    s->push[0] = (uint32_t)x->dims[1];
+    s->push[1] = (uint32_t)msc_dims_product(n_axes, y->dims + 2);
+    for (int a = 0; a < n_axes; a++) {
+        s->push[2 + a] = (uint32_t)x->dims[2 + a];
+    }
+    s->n_push = 5;
+    const uint32_t constants[] = {
+        b->vk->tuning.lanes, !b->vk->divides_exactly, (uint32_t)n_axes, method, padded, aligns};
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_GRID_SAMPLE, constants, 6);
+}
+
+static enum msc_status grid_prepare(void **out, struct msc_vk_backend *b,
+                                    const struct msc_plan *plan, const struct msc_step *step) {
+    return msc_vk_joint_create(out, b, plan, step, grid_init);
+}
+
+const struct msc_vk_family msc_vk_grid_sample = {.name = "grid sampling",
+                                                 .prepare = grid_prepare,
+                                                 .release = msc_vk_joint_release,
+                                                 .run = msc_vk_joint_run,
+                                                 .weights = msc_vk_joint_weights,
+                                                 .release_weights = msc_vk_joint_release_weights};
+
+// ---- Regions ----------------------------------------------------------------------------------
+
+static enum msc_status roi_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                const struct msc_vk_joint_desc *d) {
+    const struct msc_view *x = &d->x[0], *y = &d->y[0];
+    const char *mode = msc_joint_attr(d->joint, "mode");
+    const char *transform = msc_joint_attr(d->joint, "coordinate_transformation_mode");
+    float numbers[2] = {1.0f, 0.0f}; // scale, shift
+    int64_t sampling;
+    if (d->n_x != 3 || d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !mode || !transform ||
+        x->dtype != MSC_DTYPE_F32 || d->x[1].dtype != MSC_DTYPE_F32 || y->dtype != MSC_DTYPE_F32 ||
+        x->n_dims != 4 || x->dims[0] < 1 ||
+        !msc_joint_attr_float(d->joint, "spatial_scale", &numbers[0]) ||
+        !msc_vk_joint_i64(&sampling, d, "sampling_ratio")) {
+        return msc_vk_joint_refuse(d);
+    }
+    numbers[1] = strcmp(transform, "half_pixel") == 0 ? 0.5f : 0.0f;
+    struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(y), 3);
+    const int64_t push[7] = {x->dims[1],
+                             x->dims[0],
+                             x->dims[3],
+                             x->dims[2],
+                             y->dims[3],
+                             y->dims[2],
+                             sampling > 0 ? sampling : 0};
+    // Without a number of samples there are at most as many as a bin has elements.
+    int64_t down = sampling > 0 ? sampling : x->dims[2] / y->dims[2] + 2;
+    int64_t across = sampling > 0 ? sampling : x->dims[3] / y->dims[3] + 2;
+    s->turns = 8 * (uint64_t)(down * across) + 16;
+    for (int i = 0; i < 7; i++) {
+        s->push[i] = (uint32_t)push[i];
+    }
+    memcpy(&s->push[7], numbers, sizeof(numbers));
+    s->n_push = 9;
+    const uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
+                                  msc_vk_element(d->x[2].dtype), strcmp(mode, "max") == 0};
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_ROI_ALIGN, constants, 4);
+}
+
+static enum msc_status roi_prepare(void **out, struct msc_vk_backend *b,
+                                   const struct msc_plan *plan, const struct msc_step *step) {
+    return msc_vk_joint_create(out, b, plan, step, roi_init);
+}
+
+const struct msc_vk_family msc_vk_roi_align = {.name = "pooled regions",
+                                               .prepare = roi_prepare,
+                                               .release = msc_vk_joint_release,
+                                               .run = msc_vk_joint_run,
+                                               .weights = msc_vk_joint_weights,
+                                               .release_weights = msc_vk_joint_release_weights};
