@@ -67,12 +67,23 @@ static bool asks_for_file(const cJSON *config) {
     return cJSON_GetObjectItemCaseSensitive(bounds, "file_bytes") != NULL;
 }
 
+static enum msc_status leave_constants(struct msc_quantize *z, const struct msc_env_host *host) {
+    int32_t n_left;
+    MSC_TRY(msc_quantizer_leave_constants(z->quantizer, msc_distill_evaluator(z->distill), &n_left));
+    if (n_left > 0) {
+        msc_log(host->log, MSC_LOG_INFO,
+                "sites that are constant on this dataset, and stay float: %d", (int)n_left);
+    }
+    return MSC_OK;
+}
+
 static enum msc_status quantize_init(struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
     MSC_TRY(msc_quantize__read_options(env, z));
     MSC_TRY(msc_quantizer_create(&z->quantizer, host->graph, &z->quantizer_options));
     MSC_TRY(msc_distill_create(&z->distill, host, host->dataset, &z->distill_options));
+    MSC_TRY(leave_constants(z, host));
     MSC_TRY(msc_quantize__get_parameters(env, z));
     MSC_TRY(build_fixed(env, z));
     const struct msc_plan *plan = msc_evaluator_plan(msc_distill_evaluator(z->distill), 0);

@@ -186,14 +186,19 @@ static enum msc_status find_weights(struct builder *b) {
     return MSC_OK;
 }
 
+// Where a slot of a site that is included is in the plan's graph.
+static const struct msc_slot *bound_slot(const struct builder *b, int32_t slot) {
+    return &b->plan->sites.slots[b->plan->bound_slots[slot]];
+}
+
 static void fill_features(const struct builder *b, int32_t site, double f[N_FEATURES]) {
     const struct msc_site *s = &b->sites->sites[site];
-    const struct msc_slot *slot = &b->plan->sites.slots[s->slots[0]];
+    const struct msc_slot *slot = bound_slot(b, s->slots[0]);
     const struct msc_graph *g = b->plan->graph;
     const struct msc_tensor *t = msc_graph_tensor(g, slot->tensor);
     double macs = 0;
     for (int32_t i = 0; i < s->n_slots; i++) {
-        int32_t joint = b->plan->sites.slots[s->slots[i]].joint;
+        int32_t joint = bound_slot(b, s->slots[i])->joint;
         macs += msc_joint_macs(g, msc_graph_joint(g, joint)) / (double)b->n_batch;
     }
     bool is_weight = s->kind == MSC_SITE_WEIGHT;
@@ -276,8 +281,8 @@ static double quant_bytes(double elements, const struct msc_quant *quant) {
 }
 
 static enum msc_status weight_term(struct builder *b, struct cost_list *size, int32_t site) {
-    const struct msc_tensor *t = msc_graph_tensor(
-        b->plan->graph, b->plan->sites.slots[b->sites->sites[site].slots[0]].tensor);
+    const struct msc_slot *slot = bound_slot(b, b->sites->sites[site].slots[0]);
+    const struct msc_tensor *t = msc_graph_tensor(b->plan->graph, slot->tensor);
     double n = (double)msc_tensor_n_elements(t);
     uint32_t task = (uint32_t)b->out->task_of_site[site];
     double *bytes = msc_arena_array(b->arena, b->n_choices, sizeof(bytes[0]));
@@ -299,9 +304,12 @@ static enum msc_status build_size(struct builder *b, struct cost_list *size) {
     if (!counted) {
         return no_memory();
     }
-    for (int32_t s = 0; s < bound->n_slots; s++) {
-        const struct msc_slot *slot = &bound->slots[s];
-        if (slot->kind != MSC_SITE_WEIGHT || counted[slot->tensor]) {
+    for (int32_t i = 0; i < bound->n_slots; i++) {
+        const struct msc_slot *slot = &bound->slots[i];
+        int32_t s = b->plan->slot_ids[i];
+        // What was an activation before binding is no weight of the model.
+        if (s == MSC_NO_ID || b->sites->slots[s].kind != MSC_SITE_WEIGHT ||
+            counted[slot->tensor]) {
             continue;
         }
         double n = (double)msc_tensor_n_elements(msc_graph_tensor(g, slot->tensor));
@@ -346,7 +354,7 @@ static enum msc_status product_term(struct builder *b, struct cost_list *ops, in
     size_t n = 0;
     double scale = product->macs / (double)b->n_batch;
     for (int i = 0; i < 2; i++) {
-        int32_t slot = msc_sites_find_slot(&b->plan->sites, joint, product->operands[i]);
+        int32_t slot = msc_plan_find_slot(b->plan, joint, product->operands[i]);
         int32_t task = operand_task(b, slot, &bits[i]);
         if (task == MSC_NO_ID) {
             scale *= bits[i];

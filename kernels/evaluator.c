@@ -25,7 +25,6 @@ struct msc_evaluator {
     size_t plans_capacity, groups_capacity;
     struct msc_signatures signatures;
     int32_t *plan_of_batch, *columns; // [n_batches]
-    int32_t n_slots;
     bool is_tight;       // memory did not do for several batches at a time
     double next_limit_s; // when to look at what the process holds
 };
@@ -74,12 +73,10 @@ static enum msc_status create_plan(struct msc_evaluator *ev, size_t batch, const
     for (size_t i = 0; i < n_wanted; i++) {
         MSC_TRY_OUT(find_wanted(ev->graph, bound, wanted[i], &bound_wanted[i]));
     }
-    status = msc_plan_create(out, bound, ev->options.backend, bound_wanted, n_wanted);
+    const struct msc_plan_origin origin = {.graph = ev->graph, .sites = &ev->sites};
+    status = msc_plan_create_bound(out, bound, ev->options.backend, bound_wanted, n_wanted,
+                                   &origin);
     bound = NULL;
-    if (status == MSC_OK && (*out)->sites.n_slots != ev->n_slots) {
-        status = MSC_FAIL(MSC_E_STATE, "graph %s: %d slots when bound, %d before",
-                          msc_graph_name(ev->graph), (*out)->sites.n_slots, ev->n_slots);
-    }
 out:
     msc_graph_destroy(bound);
     msc_free(bound_wanted);
@@ -192,7 +189,6 @@ static enum msc_status init(struct msc_evaluator *ev, const int32_t wanted[], si
                         ev->options.n_threads, ev->options.backend->options.n_threads);
     }
     MSC_TRY(msc_sites_find(&ev->sites, ev->graph, false));
-    ev->n_slots = ev->sites.n_slots;
     MSC_TRY(msc_cache_init(&ev->cache, ev->options.backend, ev->options.memory_bytes));
     s->backend = ev->options.backend;
     s->dataset = ev->dataset;
@@ -355,6 +351,16 @@ static int32_t most_handed(const struct msc_evaluator *ev) {
     return most;
 }
 
+// The most slots of any plan's graph.
+static int32_t most_slots(const struct msc_evaluator *ev) {
+    int32_t most = 0;
+    for (int i = 0; i < ev->n_plans; i++) {
+        int32_t n = ev->plans[i]->sites.n_slots;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 static bool needs_tail(const struct msc_evaluator *ev, const struct msc_sink *sink) {
     for (int i = 0; i < ev->n_plans; i++) {
         if (msc_tail_is_asked(ev->plans[i], sink)) {
@@ -377,7 +383,7 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
     s->n_trials = n;
     s->sink = needs_tail(ev, sink) ? &with_tail : sink;
     s->n_wanted = most_handed(ev);
-    s->n_targets = s->n_wanted + (sink->slot ? ev->n_slots : 0);
+    s->n_targets = s->n_wanted + (sink->slot ? most_slots(ev) : 0);
     for (int i = 0; i < s->n_groups; i++) {
         MSC_TRY(classify(s, &s->groups[i]));
     }

@@ -16,6 +16,7 @@ struct planner {
     struct msc_backend *backend;
     struct msc_arena *arena;  // the plan's
     struct msc_arena scratch; // until planning ends
+    const struct msc_plan_origin *origin;
     bool *is_kept;            // [n_tensors] read by slots or sinks
     bool *is_planned;         // [n_joints] in a step already, or in the tail
     bool *in_tail;            // [n_joints]; the plan's
@@ -249,7 +250,7 @@ struct gathered {
     int32_t slots[MSC_STEP_MAX_INPUTS];
     int32_t n;
     int32_t n_weight_slots;
-    int32_t weight_slots[MSC_STEP_MAX_WEIGHTS];
+    int32_t weight_slots[MSC_STEP_MAX_WEIGHTS], weight_operands[MSC_STEP_MAX_WEIGHTS];
 };
 
 // An input is shared by operands that read the same tensor through the same slot.
@@ -280,7 +281,7 @@ static enum msc_status gather_operand(struct planner *p, struct gathered *g,
         out->kind = MSC_OPERAND_NONE;
         return MSC_OK;
     }
-    int32_t slot = msc_sites_find_slot(&p->plan->sites, members[k], position);
+    int32_t slot = msc_plan_find_slot(p->plan, members[k], position);
     int32_t weight = constant_weight(p->graph, tensor);
     if (weight != MSC_NO_ID) {
         if (!msc_graph_tensor(p->graph, weight)->data) {
@@ -293,6 +294,7 @@ static enum msc_status gather_operand(struct planner *p, struct gathered *g,
                 return MSC_FAIL(MSC_E_UNSUPPORTED, "more than %d weights of one step are sites: %s",
                                 MSC_STEP_MAX_WEIGHTS, msc_graph_tensor(p->graph, weight)->name);
             }
+            g->weight_operands[g->n_weight_slots] = position;
             g->weight_slots[g->n_weight_slots++] = slot;
         }
         return MSC_OK;
@@ -337,6 +339,23 @@ static enum msc_layout coming_layout(const struct planner *p, int32_t tensor) {
 static void set_weight_slots(struct msc_step *s, const struct gathered *g) {
     s->n_weight_slots = g->n_weight_slots;
     memcpy(s->weight_slots, g->weight_slots, sizeof(s->weight_slots));
+    memcpy(s->weight_operands, g->weight_operands, sizeof(s->weight_operands));
+}
+
+// Where sinks find what slots read.
+static void note_slots(struct planner *p, const int32_t members[], const struct gathered *g, int n,
+                       const int32_t inputs[]) {
+    struct msc_plan *plan = p->plan;
+    for (int k = 0; k < n; k++) {
+        for (int32_t i = 0; i < g->joints[k].n_operands; i++) {
+            const struct msc_operand *o = &g->joints[k].operands[i];
+            int32_t slot = msc_sites_find_slot(&plan->sites, members[k], i);
+            if (o->kind == MSC_OPERAND_INPUT && slot != MSC_NO_ID &&
+                plan->slot_ids[slot] != MSC_NO_ID) {
+                plan->slot_values[slot] = inputs[o->index];
+            }
+        }
+    }
 }
 
 static enum msc_status plan_group(struct planner *p, const int32_t members[], int n) {
@@ -372,11 +391,7 @@ static enum msc_status plan_group(struct planner *p, const int32_t members[], in
     set_weight_slots(s, &g);
     memcpy(step_inputs(s), inputs, sizeof(int32_t) * (size_t)g.n);
     memcpy((int32_t *)s->slots, g.slots, sizeof(int32_t) * (size_t)g.n);
-    for (int32_t i = 0; i < g.n; i++) {
-        if (g.slots[i] != MSC_NO_ID) {
-            p->plan->slot_values[g.slots[i]] = inputs[i];
-        }
-    }
+    note_slots(p, members, &g, n, inputs);
     for (int k = 0; k < n; k++) {
         s->macs += msc_joint_macs(p->graph, msc_graph_joint(p->graph, members[k]));
     }
@@ -443,9 +458,7 @@ static enum msc_status plan_handed(struct planner *p, const int32_t wanted[], si
         MSC_TRY(hand_over(p, wanted[i]));
         plan->wants_rest = plan->wants_rest || plan->handed[i] == MSC_NO_ID;
     }
-    for (int32_t i = 0; i < plan->sites.n_slots; i++) {
-        plan->has_tail_slots = plan->has_tail_slots || p->in_tail[plan->sites.slots[i].joint];
-    }
+    MSC_TRY(msc_plan__find_rest_slots(plan, p->origin, p->arena));
     plan->n_wanted = (int32_t)n;
     plan->wanted_tensors = tensors;
     return plan->wants_rest || plan->has_tail_slots ? plan_tail(p) : MSC_OK;
@@ -457,6 +470,7 @@ static enum msc_status planner_init(struct planner *p, const int32_t wanted[], s
     size_t n_tensors = (size_t)msc_graph_n_tensors(p->graph);
     size_t n_joints = (size_t)msc_graph_n_joints(p->graph);
     MSC_TRY(msc_sites_find(&p->plan->sites, p->graph, false));
+    MSC_TRY(msc_plan__match_slots(p->plan, p->origin, p->arena));
     size_t n_slots = (size_t)p->plan->sites.n_slots;
     p->is_kept = msc_arena_array(&p->scratch, n_tensors + 1, sizeof(bool));
     p->is_planned = msc_arena_array(&p->scratch, n_joints + 1, sizeof(bool));
@@ -476,7 +490,8 @@ static enum msc_status planner_init(struct planner *p, const int32_t wanted[], s
         p->is_kept[wanted[i]] = true;
     }
     for (size_t i = 0; i < n_slots; i++) {
-        p->is_kept[p->plan->sites.slots[i].tensor] = true;
+        int32_t tensor = p->plan->sites.slots[i].tensor;
+        p->is_kept[tensor] = p->is_kept[tensor] || p->plan->slot_ids[i] != MSC_NO_ID;
     }
     return MSC_OK;
 }
@@ -515,7 +530,13 @@ static enum msc_status make_plan(struct planner *p, const int32_t wanted[], size
 enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
                                 struct msc_backend *backend, const int32_t wanted[],
                                 size_t n_wanted) {
-    struct planner p = {.graph = graph, .backend = backend};
+    return msc_plan_create_bound(out, graph, backend, wanted, n_wanted, NULL);
+}
+
+enum msc_status msc_plan_create_bound(struct msc_plan **out, struct msc_graph *graph,
+                                      struct msc_backend *backend, const int32_t wanted[],
+                                      size_t n_wanted, const struct msc_plan_origin *origin) {
+    struct planner p = {.graph = graph, .backend = backend, .origin = origin};
     struct msc_plan *plan = msc_alloc_zero(1, sizeof(*plan));
     struct msc_arena *arena = msc_alloc_zero(1, sizeof(*arena));
     if (!plan || !arena) {

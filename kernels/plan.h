@@ -78,15 +78,30 @@ struct msc_step {
     const int32_t *outputs; // value ids
     int32_t n_weight_slots;
     int32_t weight_slots[MSC_STEP_MAX_WEIGHTS]; // slots of the anchor's weights, in operand order
+    int32_t weight_operands[MSC_STEP_MAX_WEIGHTS]; // and the operands that they are of
     struct msc_hash hash; // of everything above that changes a bit of the outputs
     double macs;          // multiply-accumulates, 0 for data movement
     void *kernel;         // the backend's, made by prepare
+};
+
+// What a plan's graph was made from by binding: edits are for the slots of `sites`. A slot is found
+// again by its joint and operand. It may be gone (everything its joint reads was computed at once),
+// and what was an activation may be a constant by now.
+struct msc_plan_origin {
+    const struct msc_graph *graph;
+    const struct msc_sites *sites;
+    // [n_joints of the plan's graph] joints of `graph`, or MSC_NO_ID; NULL: those of the same names.
+    const int32_t *joints;
 };
 
 struct msc_plan {
     const struct msc_graph *graph; // bound; owned by the plan
     struct msc_backend *backend;   // borrowed
     struct msc_sites sites;        // slots of the graph
+    // Slots of steps are those that edits are for.
+    int32_t n_slots;
+    const int32_t *slot_ids;    // [sites.n_slots] which of these each is, MSC_NO_ID: none
+    const int32_t *bound_slots; // [n_slots] the first that is it in `sites`, MSC_NO_ID: gone
     int32_t n_values;
     struct msc_value *values;
     int32_t n_steps;
@@ -100,7 +115,9 @@ struct msc_plan {
     const bool *in_tail;  // [n_joints]
     bool wants_rest;      // something wanted is not handed over
     bool has_tail_slots;  // slots of the graph that the tail reads
-    int32_t *slot_values; // [sites.n_slots] value read by an activation slot, MSC_NO_ID for weights
+    bool *is_rest_slot;   // [sites.n_slots] activations that no step reads: the tail's, or constants
+    bool has_rest_slots;  // any of them
+    int32_t *slot_values; // [sites.n_slots] value that a step reads there; MSC_NO_ID: none
     void *storage;
 };
 
@@ -109,7 +126,14 @@ struct msc_plan {
 enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
                                 struct msc_backend *backend, const int32_t wanted[],
                                 size_t n_wanted);
+// The same for a graph that was bound; `origin` is borrowed for the call.
+enum msc_status msc_plan_create_bound(struct msc_plan **out, struct msc_graph *graph,
+                                      struct msc_backend *backend, const int32_t wanted[],
+                                      size_t n_wanted, const struct msc_plan_origin *origin);
 void msc_plan_destroy(struct msc_plan *plan); // accepts NULL
+
+// The slot that edits of an operand are for, or MSC_NO_ID.
+int32_t msc_plan_find_slot(const struct msc_plan *plan, int32_t joint, int32_t operand);
 
 // A view of a value over given memory.
 struct msc_view msc_plan_view(const struct msc_plan *plan, int32_t value, void *data);

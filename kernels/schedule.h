@@ -137,7 +137,8 @@ static inline const struct msc_class *msc_node_class(const struct msc_schedule *
 static inline int32_t msc_schedule_target(const struct msc_schedule *s, const struct msc_plan *plan,
                                           int32_t i) {
     if (i >= s->n_wanted) {
-        return plan->slot_values[i - s->n_wanted];
+        int32_t slot = i - s->n_wanted;
+        return slot < plan->sites.n_slots ? plan->slot_values[slot] : MSC_NO_ID;
     }
     bool is_asked = i < plan->n_wanted || plan->wants_rest || s->sink->slot;
     return is_asked && i < plan->n_handed ? plan->handed[i] : MSC_NO_ID;

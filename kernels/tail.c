@@ -7,7 +7,7 @@
 #include <string.h>
 
 bool msc_tail_is_asked(const struct msc_plan *plan, const struct msc_sink *sink) {
-    return (plan->wants_rest && sink->batch) || (plan->has_tail_slots && sink->slot);
+    return (plan->wants_rest && sink->batch) || (plan->has_rest_slots && sink->slot);
 }
 
 // One trial on one batch.
@@ -72,11 +72,6 @@ static enum msc_status gather_given(struct rest *r, const struct msc_view values
     return MSC_OK;
 }
 
-static bool is_tail_slot(const struct msc_plan *plan, int32_t slot) {
-    const struct msc_slot *s = &plan->sites.slots[slot];
-    return s->kind == MSC_SITE_ACTIVATION && plan->in_tail[s->joint];
-}
-
 // Tensors to be made; a given one stands for itself.
 static void list_missing(struct rest *r) {
     const struct msc_plan *plan = r->plan;
@@ -86,7 +81,7 @@ static void list_missing(struct rest *r) {
         }
     }
     for (int32_t i = 0; r->tail->sink->slot && i < plan->sites.n_slots; i++) {
-        if (is_tail_slot(plan, i)) {
+        if (plan->is_rest_slot[i]) {
             r->missing[r->n_missing++] = plan->sites.slots[i].tensor;
         }
     }
@@ -112,9 +107,10 @@ static enum msc_status add_noise(struct msc_array **out, const struct rest *r, i
 }
 
 static enum msc_status quantize(struct msc_array **out, const struct rest *r, int32_t slot,
-                                const struct msc_array *array, const struct msc_quant *edit) {
+                                bool is_weight, const struct msc_array *array,
+                                const struct msc_quant *edit) {
     struct msc_array *moved = NULL;
-    if (r->plan->sites.slots[slot].kind == MSC_SITE_WEIGHT) {
+    if (is_weight) {
         return msc_tail_store_get(out, r->tail->store, array, edit);
     }
     if (r->tail->trials[r->trial].noise_seed != 0) {
@@ -130,13 +126,15 @@ static enum msc_status read_operand(void *payload, struct msc_array **out,
                                     const struct msc_array *array) {
     const struct rest *r = payload;
     const struct msc_quant *const *edits = r->tail->trials[r->trial].edits;
-    int32_t slot = msc_sites_find_slot(&r->plan->sites, joint->id, operand);
+    int32_t bound = msc_sites_find_slot(&r->plan->sites, joint->id, operand);
+    int32_t slot = bound == MSC_NO_ID ? MSC_NO_ID : r->plan->slot_ids[bound];
     const struct msc_quant *edit = slot == MSC_NO_ID || !edits ? NULL : edits[slot];
     if (!edit || msc_array_n_elements(array) == 0) {
         *out = msc_array_retain(array);
         return MSC_OK;
     }
-    return quantize(out, r, slot, array, edit);
+    bool is_weight = r->plan->sites.slots[bound].kind == MSC_SITE_WEIGHT;
+    return quantize(out, r, slot, is_weight, array, edit);
 }
 
 // ---- The sink ---------------------------------------------------------------------------------
@@ -148,10 +146,11 @@ static enum msc_status give_slots(const struct rest *r) {
         at += r->plan->handed[i] == MSC_NO_ID;
     }
     for (int32_t i = 0; sink->slot && i < r->plan->sites.n_slots; i++) {
-        if (is_tail_slot(r->plan, i)) {
+        if (r->plan->is_rest_slot[i]) {
             struct msc_view view = msc_view_of_array(r->made[at++]);
             if (msc_view_n_elements(&view) > 0) {
-                MSC_TRY(sink->slot(sink->payload, r->trial, r->batch, i, &view));
+                int32_t slot = r->plan->slot_ids[i];
+                MSC_TRY(sink->slot(sink->payload, r->trial, r->batch, slot, &view));
             }
         }
     }

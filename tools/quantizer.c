@@ -123,6 +123,38 @@ static enum msc_status init(struct msc_quantizer *q, const struct msc_quantizer_
     return MSC_OK;
 }
 
+// Every plan must read all slots of a site, as the exported model quantises all of them.
+static bool is_reached(const struct msc_evaluator *ev, const struct msc_site *site) {
+    size_t n_batches = msc_dataset_n_batches(msc_evaluator_dataset(ev));
+    const struct msc_plan *before = NULL;
+    for (size_t b = 0; b < n_batches; b++) {
+        const struct msc_plan *plan = msc_evaluator_plan(ev, b);
+        for (int32_t k = 0; plan != before && k < site->n_slots; k++) {
+            if (plan->bound_slots[site->slots[k]] == MSC_NO_ID) {
+                return false;
+            }
+        }
+        before = plan;
+    }
+    return true;
+}
+
+enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q,
+                                              const struct msc_evaluator *ev, int32_t *n_left) {
+    int32_t n_used = 0;
+    *n_left = 0;
+    for (int32_t i = 0; i < q->sites.n_sites; i++) {
+        bool is_left = q->included[i] && !is_reached(ev, &q->sites.sites[i]);
+        q->included[i] = q->included[i] && !is_left;
+        *n_left += is_left;
+        n_used += q->included[i];
+    }
+    return n_used > 0 ? MSC_OK
+                      : MSC_FAIL(MSC_E_INVALID,
+                                 "no site is left to quantise: what they hold is constant once "
+                                 "the lengths of inputs are known");
+}
+
 enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct msc_graph *graph,
                                      const struct msc_quantizer_options *options) {
     struct msc_quantizer *q = msc_alloc_zero(1, sizeof(*q));

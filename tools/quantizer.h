@@ -93,6 +93,12 @@ bool msc_quantizer_is_included(const struct msc_quantizer *q, int32_t site);
 #define MSC_FIXED_FLOAT (-2)
 int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site);
 
+// Leaves sites float that edits cannot reach on the evaluator's dataset: their joints are computed
+// before anything runs once lengths are known. *n_left of them were included before.
+// MSC_E_INVALID: none is left.
+enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q,
+                                              const struct msc_evaluator *ev, int32_t *n_left);
+
 // Observes the float model over the evaluator's dataset (of the same graph) and computes every
 // quant. `progress` (may be NULL) is told sites done of all.
 typedef void (*msc_quantizer_progress)(void *payload, size_t done, size_t all);

@@ -15,6 +15,7 @@ struct seen {
     int32_t slot; // whose value is looked at
     float low, high;
     bool has_nan;
+    bool is_seen; // at all
     struct msc_histogram *histogram;
     float *kept;     // [n_batches][n_kept_room]
     int32_t *n_kept; // [n_batches]
@@ -55,6 +56,7 @@ static void find_extrema(struct calibration *c, struct seen *s, size_t batch, co
     s->low = low < s->low ? low : s->low;
     s->high = high > s->high ? high : s->high;
     s->has_nan = s->has_nan || has_nan;
+    s->is_seen = true;
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -288,6 +290,12 @@ static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *
         struct seen *s = &c->seen[i];
         if (s->slot == MSC_NO_ID) {
             continue;
+        }
+        if (!s->is_seen) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "tensor %s has no values when the float model runs on the dataset: "
+                            "nothing can be calibrated from it; exclude it or take other samples",
+                            c->q->sites.sites[i].name);
         }
         if (s->has_nan) {
             return MSC_FAIL(MSC_E_INVALID,

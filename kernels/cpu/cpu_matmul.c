@@ -107,7 +107,7 @@ static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
                             const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_step_joint *j = &step->joints[0];
     k->name = j->joint->name;
-    k->edited = step->n_weight_slots > 0 ? plan->sites.slots[step->weight_slots[0]].operand : -1;
+    k->edited = step->n_weight_slots > 0 ? step->weight_operands[0] : -1;
     if (!describe(&k->desc, &k->n_products, plan->graph, j->joint)) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: no matrix product", k->name);
     }

@@ -58,7 +58,7 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
                          .n_inputs = step->n_inputs,
                          .n_outputs = step->n_outputs};
     for (int32_t i = 0; i < step->n_weight_slots; i++) {
-        k->edited[i] = plan->sites.slots[step->weight_slots[i]].operand;
+        k->edited[i] = step->weight_operands[i];
     }
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {

@@ -137,7 +137,7 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
     k->n_outputs = d->n_y;
     k->n_edited = step->n_weight_slots;
     for (int i = 0; i < k->n_edited; i++) {
-        k->edited[i] = d->plan->sites.slots[step->weight_slots[i]].operand;
+        k->edited[i] = step->weight_operands[i];
         int32_t tensor = step->joints[0].operands[k->edited[i]].index;
         k->weights[i] = msc_graph_tensor(d->plan->graph, tensor)->data;
     }

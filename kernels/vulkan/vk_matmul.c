@@ -125,7 +125,7 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const st
     const struct msc_step_joint *j = &step->joints[0];
     const struct msc_tensor *t[2];
     k->name = j->joint->name;
-    k->edited = step->n_weight_slots > 0 ? plan->sites.slots[step->weight_slots[0]].operand : -1;
+    k->edited = step->n_weight_slots > 0 ? step->weight_operands[0] : -1;
     for (int i = 0; i < 2; i++) {
         k->operands[i] = j->operands[i];
         t[i] = msc_cpu_operand(plan->graph, j->joint, i);

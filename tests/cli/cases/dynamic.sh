@@ -63,6 +63,17 @@ search detect detect detect
 mscgym verify detect/r.jsonl 2>/dev/null
 grep -o '"site": *"[^"]*"' detect/msc_quantize.json
 search head detect detect '"loss_tensors": ["head"]'
+search none detect detect_none 2>&1 | grep mscgym
+
+# What is constant once lengths are known: one product of two such is none any more, one of one has
+# a factor that is quantised where it is.
+for i in 0 1; do
+    mscgym run "$FILES/positions.onnx" --input x="$FILES/positions_x$i.npy" --output "p$i" --repeat 0
+    same "p$i/y.npy" "$FILES/positions_y$i.npy" "$((48 + 32 * i))"
+done
+search positions positions positions
+mscgym verify positions/r.jsonl 2>/dev/null
+grep -o '"site": *"[^"]*"' positions/msc_quantize.json
 
 # No input at all, and nothing to search.
 mscgym run "$FILES/fixed.onnx" --output fixed --repeat 0

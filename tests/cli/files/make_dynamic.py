@@ -6,6 +6,8 @@ branch.onnx: If mode is 1 a convolution of x [1,2,4,4], else another and Relu; t
 detect.onnx: boxes and scores of the 16 places of x [1,2,4,4], NonMaxSuppression, and a MatMul over
 the boxes that are kept: head [K,2].
 fixed.onnx: no input; y is a sum of constants.
+positions.onnx: x [1,T,4] plus positions [T] times a row, as one product; queries of that times a
+table that T alone decides, as another; y [1,T,4]. Samples have 3 or 5 rows.
 All numbers are small and whole, so that every order of adding gives the same: NAME_*.npy are ONNX
 Runtime's outputs, bit by bit.
 """
@@ -101,6 +103,35 @@ def make_detect(rng, x):
         keep(f"detect_kept{i}", kept)
         keep(f"detect_head{i}", head)
     numpy.savez(os.path.join(HERE, "detect.npz"), x=x)
+    # Nothing is kept of these.
+    numpy.savez(os.path.join(HERE, "detect_none.npz"), x=numpy.zeros_like(x[:2]))
+
+
+def make_positions(rng):
+    nodes = [helper.make_node("Shape", ["x"], ["dims"], name="shape"),
+             helper.make_node("Gather", ["dims", "one"], ["length"], name="length"),
+             helper.make_node("Range", ["zero", "length", "one"], ["places"], name="range"),
+             helper.make_node("Cast", ["places"], ["floats"], name="cast", to=FLOAT),
+             helper.make_node("Unsqueeze", ["floats", "axis"], ["column"], name="column"),
+             helper.make_node("Transpose", ["column"], ["line"], name="line", perm=[1, 0]),
+             helper.make_node("MatMul", ["rates", "line"], ["angles"], name="angles"),
+             helper.make_node("Transpose", ["angles"], ["turned"], name="turned", perm=[1, 0]),
+             helper.make_node("Add", ["x", "turned"], ["placed"], name="placed"),
+             helper.make_node("MatMul", ["placed", "w_query"], ["query"], name="query"),
+             helper.make_node("Mul", ["column", "scale"], ["table"], name="table"),
+             helper.make_node("Transpose", ["table"], ["keys"], name="keys", perm=[1, 0]),
+             helper.make_node("MatMul", ["query", "keys"], ["scores"], name="scores"),
+             helper.make_node("MatMul", ["scores", "placed"], ["y"], name="mix")]
+    session = save("positions", nodes, [value("x", FLOAT, [1, "T", 4])],
+                   [value("y", FLOAT, [1, "T", 4])],
+                   {"zero": numpy.array(0, "int64"), "one": numpy.array(1, "int64"),
+                    "axis": numpy.array([1], "int64"), "rates": whole(rng, -2, 3, (4, 1)),
+                    "scale": whole(rng, -2, 3, (1, 4)), "w_query": whole(rng, -2, 3, (4, 4))})
+    samples = {f"x/{i}": whole(rng, -4, 5, (1, 3 + i % 2 * 2, 4)) for i in range(6)}
+    for i in range(2):
+        keep(f"positions_x{i}", samples[f"x/{i}"])
+        keep(f"positions_y{i}", session.run(None, {"x": samples[f"x/{i}"]})[0])
+    numpy.savez(os.path.join(HERE, "positions.npz"), **samples)
 
 
 def main():
@@ -108,6 +139,7 @@ def main():
     x = whole(rng, -4, 5, (6, 2, 4, 4))
     make_branch(rng, x)
     make_detect(rng, x)
+    make_positions(numpy.random.default_rng(6))
     session = save("fixed", [helper.make_node("Add", ["a", "b"], ["y"], name="add")], [],
                    [value("y", FLOAT, [3])], {"a": numpy.array([1, 2, 3], "float32"),
                                               "b": numpy.array([4, 4, 4], "float32")})
