@@ -20,7 +20,7 @@ import onnxruntime
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tests", "long"))
-from model_inputs import MAKERS, inputs, model_path  # noqa: E402
+from model_inputs import MAKERS, feeds, model_path  # noqa: E402
 
 
 def session(path):
@@ -47,16 +47,15 @@ def ours(command, runs):
 def measure(mscgym, name, device, repeats):
     path = model_path(name)
     peer = session(path)
-    feed_name = peer.get_inputs()[0].name
-    values = inputs(name, 1)
-    feed = {feed_name: values}
+    feed = feeds(name, 1)
     peer.run(None, feed)
     runs = max(5, min(2000, int(500 / theirs(peer, feed, 3))))
     with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "input.npy")
-        numpy.save(file, values)
-        command = [mscgym, "run", path, "--input", f"{feed_name}={file}", "--threads", "1",
-                   "--device", device, "--json", "--quiet"]
+        command = [mscgym, "run", path, "--threads", "1", "--device", device, "--json", "--quiet"]
+        for key, value in feed.items():
+            file = os.path.join(folder, f"input_{len(command)}.npy")
+            numpy.save(file, value)
+            command += ["--input", f"{key}={file}"]
         return [(ours(command, runs), theirs(peer, feed, runs)) for _ in range(repeats)]
 
 

@@ -37,6 +37,53 @@ static const struct msc_cli_option options[] = {
 
 // ---- Inputs -----------------------------------------------------------------------------------
 
+// The arrays of --input and the files they are from.
+struct run_inputs {
+    struct msc_array_list list;
+    const char **places; // [list.n]
+};
+
+static enum msc_status load_input(struct run_inputs *inputs, const char *text,
+                                  struct msc_arena *arena) {
+    const char *equals = strchr(text, '=');
+    struct msc_array *array = NULL;
+    if (!equals || equals == text || !equals[1]) {
+        return MSC_FAIL(MSC_E_INVALID, "run: --input is \"%s\", expected NAME=FILE.npy", text);
+    }
+    char *name = msc_arena_strndup(arena, text, (size_t)(equals - text));
+    if (!name) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    }
+    if (msc_array_list_find(&inputs->list, name)) {
+        return MSC_FAIL(MSC_E_INVALID, "run: input \"%s\" is given twice", name);
+    }
+    MSC_TRY(msc_npy_load(&array, equals + 1));
+    inputs->places[inputs->list.n] = equals + 1;
+    enum msc_status status = msc_array_list_add(&inputs->list, name, array);
+    msc_array_release(array);
+    return status;
+}
+
+static enum msc_status load_inputs(struct run_inputs *inputs, const struct run_values *v,
+                                   struct msc_arena *arena) {
+    inputs->places = msc_arena_array(arena, v->inputs.n + 1, sizeof *inputs->places);
+    if (!inputs->places) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    }
+    for (size_t i = 0; i < v->inputs.n; i++) {
+        MSC_TRY(load_input(inputs, v->inputs.items[i], arena));
+    }
+    return MSC_OK;
+}
+
+static size_t find_spec(const struct msc_model *m, const char *name) {
+    size_t i = 0;
+    while (i < m->n_inputs && strcmp(m->specs[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
 static enum msc_status fail_input(const struct msc_model *m, const char *name) {
     struct msc_str names = {0};
     for (size_t i = 0; i < m->n_inputs; i++) {
@@ -49,39 +96,16 @@ static enum msc_status fail_input(const struct msc_model *m, const char *name) {
     return status;
 }
 
-static enum msc_status load_input(const struct msc_array *arrays[], const char *places[],
-                                  const struct msc_model *m, const char *text,
-                                  struct msc_arena *arena) {
-    const char *equals = strchr(text, '=');
-    struct msc_array *array = NULL;
-    size_t i = 0;
-    if (!equals || equals == text || !equals[1]) {
-        return MSC_FAIL(MSC_E_INVALID, "run: --input is \"%s\", expected NAME=FILE.npy", text);
-    }
-    char *name = msc_arena_strndup(arena, text, (size_t)(equals - text));
-    if (!name) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
-    while (i < m->n_inputs && strcmp(m->specs[i].name, name) != 0) {
-        i++;
-    }
-    if (i == m->n_inputs) {
-        return fail_input(m, name);
-    }
-    if (arrays[i]) {
-        return MSC_FAIL(MSC_E_INVALID, "run: input \"%s\" is given twice", name);
-    }
-    MSC_TRY(msc_npy_load(&array, equals + 1));
-    arrays[i] = array;
-    places[i] = equals + 1;
-    return MSC_OK;
-}
-
-static enum msc_status load_inputs(const struct msc_array *arrays[], const char *places[],
-                                   const struct msc_model *m, const struct run_values *v,
-                                   struct msc_arena *arena) {
-    for (size_t i = 0; i < v->inputs.n; i++) {
-        MSC_TRY(load_input(arrays, places, m, v->inputs.items[i], arena));
+// The arrays in the order of the model's inputs.
+static enum msc_status order_inputs(const struct msc_array *arrays[], const char *places[],
+                                    const struct msc_model *m, const struct run_inputs *inputs) {
+    for (size_t k = 0; k < inputs->list.n; k++) {
+        size_t i = find_spec(m, inputs->list.names[k]);
+        if (i == m->n_inputs) {
+            return fail_input(m, inputs->list.names[k]);
+        }
+        arrays[i] = inputs->list.arrays[k];
+        places[i] = inputs->places[k];
     }
     for (size_t i = 0; i < m->n_inputs; i++) {
         if (!arrays[i]) {
@@ -192,12 +216,13 @@ static enum msc_status print_latency(const struct msc_model_run *run) {
 // ---- The command ------------------------------------------------------------------------------
 
 static enum msc_status open_model(struct msc_model **out, const struct msc_cli_call *call,
-                                  const struct run_values *v) {
+                                  const struct run_values *v, const struct msc_array_list *feeds) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
     o.device = v->common.device ? v->common.device : o.device;
     o.n_threads = v->common.threads > 0 ? (int)v->common.threads : 0;
     o.memory_bytes = v->common.memory_bytes;
     o.is_single = !v->strategy; // with one, the bits of the search count
+    o.feeds = feeds;
     o.log = &call->talk->log;
     MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
     return msc_model_open(out, v->model, &o);
@@ -206,18 +231,20 @@ static enum msc_status open_model(struct msc_model **out, const struct msc_cli_c
 static enum msc_status run_model(const struct msc_cli_call *call, const struct run_values *v) {
     struct msc_model *m = NULL;
     struct msc_strategy *strategy = NULL;
-    const struct msc_array **inputs = NULL;
-    const char **places = NULL;
+    struct run_inputs given = {0};
+    const struct msc_array **inputs;
+    const char **places;
     struct msc_model_run run = {.repeat = v->repeat >= 0 ? v->repeat : 10};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(open_model(&m, call, v));
+    MSC_TRY_OUT(load_inputs(&given, v, call->arena));
+    MSC_TRY_OUT(open_model(&m, call, v, &given.list));
     inputs = msc_arena_array(call->arena, m->n_inputs + 1, sizeof *inputs);
     places = msc_arena_array(call->arena, m->n_inputs + 1, sizeof *places);
     if (!inputs || !places) {
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
         goto out;
     }
-    MSC_TRY_OUT(load_inputs(inputs, places, m, v, call->arena));
+    MSC_TRY_OUT(order_inputs(inputs, places, m, &given));
     if (v->strategy) {
         MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
     }
@@ -233,9 +260,7 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
     status = v->common.json ? print_json(m, &run) : print_latency(&run);
 out:
     msc_model_run_finish(&run);
-    for (size_t i = 0; inputs && i < m->n_inputs; i++) {
-        msc_array_release((struct msc_array *)inputs[i]);
-    }
+    msc_array_list_finish(&given.list);
     msc_strategy_destroy(strategy);
     msc_model_close(m);
     return status;

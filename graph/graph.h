@@ -278,6 +278,9 @@ enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, si
 
 // A model file by its ending: .onnx, or MSCGraph .json beside a .safetensors of the same name.
 enum msc_status msc_graph_load(struct msc_graph **out, const char *path);
+// The same for a network that cannot be read without it: for inputs like these only, by their names.
+enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
+                                   const struct msc_array_list *feeds);
 // The same where bindings may decide how the file is read: networks whose branches hang on a
 // length, or on an input of one whole number (bound by the input's name). *is_bound: they are in
 // the graph; else it is as msc_graph_load gives it, for the caller to bind.

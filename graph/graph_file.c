@@ -76,14 +76,27 @@ static bool names_input(const struct msc_graph *g, const struct msc_binding bind
     return false;
 }
 
+static bool is_readable(enum msc_status status) {
+    return status == MSC_OK || status == MSC_E_INVALID || status == MSC_E_UNSUPPORTED;
+}
+
+enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
+                                   const struct msc_array_list *feeds) {
+    const struct msc_onnx_import_options options = {.feeds = feeds};
+    enum msc_status status = msc_graph_load(out, path);
+    if (status == MSC_OK || !is_readable(status) || !has_ending(path, ".onnx")) {
+        return status;
+    }
+    return msc_onnx_load(out, path, &options);
+}
+
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
                                      const struct msc_binding bindings[], size_t n) {
     struct msc_graph *plain = NULL;
     *is_bound = false;
     enum msc_status status = msc_graph_load(&plain, path);
-    bool is_readable = status == MSC_OK || status == MSC_E_INVALID || status == MSC_E_UNSUPPORTED;
     bool helps = status != MSC_OK || names_input(plain, bindings, n);
-    if (n == 0 || !has_ending(path, ".onnx") || !is_readable || !helps) {
+    if (n == 0 || !has_ending(path, ".onnx") || !is_readable(status) || !helps) {
         *out = plain;
         return status;
     }

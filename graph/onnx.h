@@ -11,6 +11,7 @@
 #ifndef MSC_GRAPH_ONNX_H
 #define MSC_GRAPH_ONNX_H
 
+#include "data/npy.h"
 #include "graph/edit.h"
 #include "graph/site.h"
 
@@ -22,6 +23,9 @@ struct msc_onnx_import_options {
     const struct msc_binding *bindings; // symbols bound at import; may be NULL
     size_t n_bindings;
     bool keep_batch_norm; // do not fold
+    // By input: what the graph is read for, and only that. Lengths, and whole numbers of at most one
+    // dimension, are taken as they are there. May be NULL.
+    const struct msc_array_list *feeds;
 };
 
 // *out is finalized and owned by the caller. `options` may be NULL. Errors name the file, the node

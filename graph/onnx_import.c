@@ -3,6 +3,7 @@
 #include "graph/onnx_import_internal.h"
 
 #include "base/file.h"
+#include "data/array.h"
 #include "graph/fuse_internal.h"
 
 #include <math.h>
@@ -108,6 +109,11 @@ static int64_t bound_value(const struct msc_onnx_import *im, const char *symbol)
     return -1;
 }
 
+static const struct msc_array *find_feed(const struct msc_onnx_import *im, const char *input) {
+    const struct msc_array_list *feeds = im->options->feeds;
+    return feeds == NULL ? NULL : msc_array_list_find(feeds, input);
+}
+
 // A dimension without number or name gets one: the input's name and the axis.
 static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_import *im,
                                 const Onnx__TensorShapeProto__Dimension *d, const char *input,
@@ -126,7 +132,9 @@ static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_imp
     if (name == NULL) {
         return msc_graph__no_memory(im->builder.graph);
     }
-    *out = bound_value(im, name);
+    const struct msc_array *feed = find_feed(im, input);
+    bool is_fed = feed != NULL && axis < msc_array_n_dims(feed);
+    *out = is_fed ? msc_array_dim(feed, axis) : bound_value(im, name);
     if (*out >= 0) {
         return MSC_OK;
     }
@@ -138,6 +146,10 @@ static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_imp
 static bool is_whole_number(enum msc_dtype dtype, int n_dims, const int64_t dims[]) {
     bool is_one = n_dims == 0 || (n_dims == 1 && dims[0] == 1);
     return is_one && (msc_dtype_is_integer(dtype) || dtype == MSC_DTYPE_BOOL);
+}
+
+static bool is_whole_list(enum msc_dtype dtype, int n_dims) {
+    return n_dims <= 1 && (msc_dtype_is_integer(dtype) || dtype == MSC_DTYPE_BOOL);
 }
 
 // Its readers take the number for a constant; the input stays, without readers.
@@ -188,7 +200,11 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
     MSC_TRY(msc_graph_add_symbolic_input(&tensor, im->builder.graph, name, name, dtype, "", n_dims,
                                          dims, prims));
     int64_t number = bound_value(im, name);
-    if (number >= 0 && is_whole_number(dtype, n_dims, dims)) {
+    const struct msc_array *feed = find_feed(im, name);
+    if (feed != NULL && msc_array_dtype(feed) == dtype && msc_array_n_dims(feed) == n_dims &&
+        is_whole_list(dtype, n_dims)) {
+        MSC_TRY(msc_builder_constant(&value.value, &im->builder, name, feed));
+    } else if (number >= 0 && is_whole_number(dtype, n_dims, dims)) {
         MSC_TRY(make_bound_input(&value.value, im, name, dtype, n_dims, number));
     } else {
         MSC_TRY(msc_builder_activation(&value.value, &im->builder, name, tensor));

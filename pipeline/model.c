@@ -135,9 +135,13 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
         status = no_memory(m);
         goto out;
     }
-    bool is_bound;
-    MSC_TRY_OUT(msc_graph_load_bound(&m->graph, &is_bound, path, options->bindings,
-                                     options->n_bindings));
+    bool is_bound = false;
+    if (options->feeds && options->n_bindings == 0) {
+        MSC_TRY_OUT(msc_graph_load_for(&m->graph, path, options->feeds));
+    } else {
+        MSC_TRY_OUT(msc_graph_load_bound(&m->graph, &is_bound, path, options->bindings,
+                                         options->n_bindings));
+    }
     MSC_TRY_OUT(make_specs(m));
     if (!is_bound) {
         MSC_TRY_OUT(bind_all(m, options));

@@ -26,6 +26,7 @@ struct msc_model_options {
     bool is_single;        // one evaluation at a time: the threads go inside the kernels
     const struct msc_binding *bindings;
     size_t n_bindings;
+    const struct msc_array_list *feeds; // the only inputs that it will run on; may be NULL
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };

@@ -2,6 +2,7 @@
 #include "graph/graph.h"
 
 #include "base/str.h"
+#include "data/npy.h"
 
 #include "tests/msc_test.h"
 
@@ -315,6 +316,27 @@ static void test_graph_bind_arrays__load_bound(void **state) {
     msc_graph_destroy(g);
 }
 
+// The same from what the inputs will hold: the number, and the lengths of the others.
+static void test_graph_bind_arrays__load_for(void **state) {
+    (void)state;
+    static const char path[] = MSC_TESTS_FOLDER "/graph/files/branches.onnx";
+    const int64_t n[2] = {1, 2};
+    struct msc_array_list feeds = {0};
+    struct msc_array *array;
+    struct msc_graph *g;
+    for (int i = 0; i < 2; i++) { // taken, and not taken
+        assert_ok(msc_array_create_from(&array, MSC_DTYPE_I64, 0, NULL, &n[i]));
+        assert_ok(msc_array_list_add(&feeds, "n", array));
+        assert_ok(msc_graph_load_for(&g, path, &feeds));
+        check_dims(g, msc_graph_output(g, 0), i == 0 ? 1 : 2, i == 0 ? (const int64_t[]){3} : (const int64_t[]){3, 1});
+        msc_graph_destroy(g);
+        msc_array_release(array);
+        msc_array_list_finish(&feeds);
+    }
+    assert_int_not_equal(msc_graph_load_for(&g, path, &feeds), MSC_OK);
+    assert_message("dimensions in one body");
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_bind_arrays__parameter),
@@ -325,6 +347,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_bind_arrays__nested_branches),
         cmocka_unit_test(test_graph_bind_arrays__bound_bodies),
         cmocka_unit_test(test_graph_bind_arrays__load_bound),
+        cmocka_unit_test(test_graph_bind_arrays__load_for),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

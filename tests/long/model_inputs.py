@@ -1,10 +1,15 @@
-"""Realistic inputs for the models of scripts/fetch-models: inputs(NAME, COUNT) -> array.
+"""Realistic inputs for the models of scripts/fetch-models.
 
-Photographs come from scikit-learn, text lines are rendered with DejaVu by Pillow, digits and fashion
-images from the example and the models' folder; torchvision's networks have random weights and take
-seeded noise.
+inputs(NAME, COUNT) -> array, of what the network looks at or listens to;
+feeds(NAME, COUNT) -> {input: array}, with what else it asks for.
+
+Photographs come from scikit-learn, text lines are rendered with DejaVu by Pillow, speech is that of
+Debian's asterisk-core-sounds-en-wav, digits and fashion images are the example's and the models'
+folder's; torchvision's networks have random weights and take seeded noise.
 """
+import glob
 import os
+import wave
 
 import numpy
 from PIL import Image, ImageDraw, ImageFont
@@ -13,6 +18,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DIGITS = os.path.join(HERE, "..", "..", "examples", "digits")
 LICENCE = "/usr/share/common-licenses/Apache-2.0"
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"
+SOUNDS = "/usr/share/asterisk/sounds/en_US_f_Allison"
+RATE = 16000  # of the speech networks; the prompts have half of it
 
 
 def models_folder():
@@ -82,6 +89,48 @@ def noise(count):
     return numpy.random.RandomState(1).uniform(-1, 1, (count, 3, 224, 224)).astype(numpy.float32)
 
 
+def speech(count):
+    """Samples of prompts one after the other, [count] of -1 ... 1, at 16 kHz."""
+    parts, n = [], 0
+    for path in sorted(glob.glob(os.path.join(SOUNDS, "*.wav"))):
+        with wave.open(path) as file:
+            parts.append(numpy.frombuffer(file.readframes(file.getnframes()), "<i2"))
+        n += len(parts[-1])
+        if 2 * (n - 1) >= count:
+            break
+    else:
+        raise FileNotFoundError(f"{SOUNDS}: install asterisk-core-sounds-en-wav")
+    times = numpy.arange(count) / 2
+    return numpy.interp(times, numpy.arange(n), numpy.concatenate(parts) / 32768)
+
+
+def chunks(count):
+    """Successive chunks of 32 ms, [count, 512]."""
+    return speech(512 * count).reshape(count, 512).astype(numpy.float32)
+
+
+def mel_filters(bands, size):
+    """Triangles of equal width in mel from 60 Hz to 3.8 kHz, [bands, size / 2 + 1]."""
+    def mel(hertz):
+        return 1127 * numpy.log1p(hertz / 700)
+
+    edges = numpy.linspace(mel(60), mel(3800), bands + 2)
+    places = (mel(numpy.fft.rfftfreq(size, 1 / RATE))[None] - edges[:-1, None]) / \
+        numpy.diff(edges)[:, None]
+    return numpy.clip(numpy.minimum(places[:-1], 1 - places[1:]), 0, None)
+
+
+def spectrograms(count):
+    """Log-mel spectrograms of 0.76 s, [count, 76, 32, 1]: frames of 25 ms every 10 ms."""
+    frame, hop, size = 400, 160, 512
+    sound = speech(76 * count * hop + frame)
+    starts = hop * numpy.arange(76 * count)
+    frames = sound[starts[:, None] + numpy.arange(frame)] * numpy.hanning(frame)
+    power = numpy.abs(numpy.fft.rfft(frames, size)) ** 2
+    decibels = 10 * numpy.log10(power @ mel_filters(32, size).T + 1e-10)
+    return (decibels / 10 + 2).reshape(count, 76, 32, 1).astype(numpy.float32)
+
+
 MAKERS = {
     "digits": lambda n: numpy.load(os.path.join(DIGITS, "calibration.npz"))["image"][:n],
     "fashion": lambda n: numpy.load(os.path.join(models_folder(), "fashion.npz"))["image"][:n],
@@ -91,8 +140,26 @@ MAKERS = {
     "resnet18": noise,
     "mobilenet_v2": noise,
     "squeezenet1_1": noise,
+    "vad": chunks,
+    "speech-embedding": spectrograms,
 }
+NAMES = {  # of the input
+    "digits": "image",
+    "fashion": "image",
+    "mlsd-tiny": "input_image_with_alpha:0",
+    "ocr-det": "x",
+    "ocr-rec": "x",
+    "speech-embedding": "input_1",
+}  # of the others "input"
 
 
 def inputs(name, count):
     return numpy.ascontiguousarray(MAKERS[name](count))
+
+
+def feeds(name, count):
+    values = {NAMES.get(name, "input"): inputs(name, count)}
+    if name == "vad":  # what it heard before, and the samples in a second
+        values["state"] = numpy.zeros((2, count, 128), numpy.float32)
+        values["sr"] = numpy.array(RATE)
+    return values
