@@ -5,12 +5,8 @@
 
 #include "base/str.h"
 #include "graph/constant_internal.h"
-#include "graph/op_attrs.h"
 
 #include <string.h>
-
-// Longer inputs are data, whoever reads them.
-#define MSC_BIND_MAX_ELEMENTS 4096
 
 static bool is_symbol(const struct msc_prim *p) {
     return strcmp(p->optype, "shape") == 0;
@@ -135,14 +131,15 @@ static enum msc_status copy_input(struct msc_bind *b, const struct msc_joint *j)
     return msc_builder_activation(&b->values[from], b->builder, t.alias, tensor);
 }
 
-// An input that parameters come from stands there as the constant that it is this time. The input
-// itself stays, without readers.
+// For those who need its contents, an input stands there as the constant that it is this time. The
+// input itself stays, for those who read it as data.
 static enum msc_status copy_parameter(struct msc_bind *b, const struct msc_joint *j) {
     int32_t from = j->outputs[0];
     for (int32_t i = 0; b->is_parameter != NULL && i < b->from->n_inputs; i++) {
         if (b->from->inputs[i] == from && b->is_parameter[from]) {
             const char *alias = b->from->tensors[from]->tensor.alias;
-            return msc_builder_constant(&b->values[from], b->builder, alias, b->arrays[i]);
+            struct msc_value **value = b->is_data[from] ? &b->known[from] : &b->values[from];
+            return msc_builder_constant(value, b->builder, alias, b->arrays[i]);
         }
     }
     return MSC_OK;
@@ -208,47 +205,105 @@ static enum msc_status keep_layout(struct msc_graph *g, int32_t tensor, const ch
     return MSC_OK;
 }
 
-static enum msc_status copy_operator(struct msc_bind *b, const struct msc_joint *j) {
-    struct msc_builder_copy copy;
-    MSC_TRY(msc_builder_copy_joint(&copy, b->builder, j));
-    copy.joint.name = joint_name(b, j);
-    if (copy.joint.name == NULL) {
+// The contents of an operand where they are known beside the data, else what stands for it.
+static enum msc_status find_operand(struct msc_value **out, struct msc_bind *b, int32_t tensor,
+                                    bool needs_contents) {
+    if (needs_contents && b->known != NULL && b->known[tensor] != NULL) {
+        *out = b->known[tensor];
+        return MSC_OK;
+    }
+    if (b->values[tensor] == NULL) {
+        MSC_TRY(copy_weight(&b->values[tensor], b, &b->from->tensors[tensor]->tensor, NULL));
+    }
+    *out = b->values[tensor];
+    return MSC_OK;
+}
+
+// Adds a joint that reads data, but for operands whose contents tell lengths, or (`is_known`) that
+// reads contents wherever there are some.
+static enum msc_status add_joint(struct msc_builder_copy *copy, struct msc_bind *b,
+                                 const struct msc_joint *j, bool is_known) {
+    MSC_TRY(msc_builder_copy_joint(copy, b->builder, j));
+    copy->joint.name = joint_name(b, j);
+    if (copy->joint.name == NULL) {
         return msc_graph__no_memory(b->from);
     }
     // Such a joint is there to make a constant an output.
-    copy.joint.stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]);
+    copy->joint.stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]);
     for (int32_t i = 0; i < j->n_operands; i++) {
-        int32_t tensor = j->operands[i];
-        if (tensor == MSC_NO_ID) {
-            continue;
+        if (j->operands[i] != MSC_NO_ID) {
+            bool needs_contents = is_known || msc_bind__needs_contents(b, j, i);
+            MSC_TRY(find_operand(&copy->operands[i], b, j->operands[i], needs_contents));
         }
-        const struct msc_tensor *t = &b->from->tensors[tensor]->tensor;
-        if (b->values[tensor] == NULL) {
-            MSC_TRY(copy_weight(&b->values[tensor], b, t, NULL));
-        }
-        copy.operands[i] = b->values[tensor];
     }
     for (int32_t i = 0; i < j->n_outputs; i++) {
-        copy.aliases[i] = b->from->tensors[j->outputs[i]]->tensor.alias;
+        copy->aliases[i] = b->from->tensors[j->outputs[i]]->tensor.alias;
     }
     struct msc_graph *bodies[2] = {NULL, NULL};
     if (j->op == MSC_OP_IF && !b->keeps_symbols) {
         MSC_TRY(msc_bind__bind_bodies(bodies, b, j));
-        copy.joint.graphs =
-            bodies[0] != NULL ? (const struct msc_graph *const *)bodies : copy.joint.graphs;
+        copy->joint.graphs =
+            bodies[0] != NULL ? (const struct msc_graph *const *)bodies : copy->joint.graphs;
     }
-    enum msc_status status = msc_builder_add(copy.outputs, b->builder, &copy.joint);
+    enum msc_status status = msc_builder_add(copy->outputs, b->builder, &copy->joint);
     msc_graph_destroy(bodies[0]);
     msc_graph_destroy(bodies[1]);
-    MSC_TRY(status);
+    return status;
+}
+
+// Does the joint make contents of contents that others read as data?
+static bool makes_contents(const struct msc_bind *b, const struct msc_joint *j) {
+    bool is_asked = false, has_known = false;
+    for (int32_t i = 0; b->known != NULL && msc_constant_is_folded(j->op) && i < j->n_outputs; i++) {
+        is_asked = is_asked || b->is_parameter[j->outputs[i]];
+    }
+    for (int32_t i = 0; is_asked && i < j->n_operands; i++) {
+        has_known = has_known || (j->operands[i] != MSC_NO_ID && b->known[j->operands[i]] != NULL);
+    }
+    return has_known;
+}
+
+static enum msc_status take_outputs(struct msc_bind *b, const struct msc_joint *j,
+                                    const struct msc_builder_copy *copy) {
     for (int32_t i = 0; i < j->n_outputs; i++) {
-        b->values[j->outputs[i]] = copy.outputs[i];
-        if (copy.outputs[i]->tensor != MSC_NO_ID) {
-            MSC_TRY(keep_layout(b->builder->graph, copy.outputs[i]->tensor,
+        b->values[j->outputs[i]] = copy->outputs[i];
+        if (copy->outputs[i]->tensor != MSC_NO_ID) {
+            MSC_TRY(keep_layout(b->builder->graph, copy->outputs[i]->tensor,
                                 b->from->tensors[j->outputs[i]]->tensor.layout));
         }
     }
     return MSC_OK;
+}
+
+// Contents of all outputs, when they can be computed at once. *is_done: nobody reads them as data.
+static enum msc_status copy_contents(bool *is_done, struct msc_bind *b, const struct msc_joint *j) {
+    struct msc_builder_copy copy;
+    bool is_data = false, is_constant = true;
+    MSC_TRY(add_joint(&copy, b, j, true));
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        is_data = is_data || b->is_data[j->outputs[i]];
+        is_constant = is_constant && copy.outputs[i]->constant != NULL;
+    }
+    *is_done = !is_data || !is_constant;
+    for (int32_t i = 0; !*is_done && i < j->n_outputs; i++) {
+        b->known[j->outputs[i]] = copy.outputs[i];
+        copy.outputs[i]->alias = ""; // the names are those of the data
+        copy.outputs[i]->joint_name = NULL;
+    }
+    return *is_done ? take_outputs(b, j, &copy) : MSC_OK;
+}
+
+static enum msc_status copy_operator(struct msc_bind *b, const struct msc_joint *j) {
+    struct msc_builder_copy copy;
+    bool is_done = false;
+    if (makes_contents(b, j)) {
+        MSC_TRY(copy_contents(&is_done, b, j));
+    }
+    if (is_done) {
+        return MSC_OK;
+    }
+    MSC_TRY(add_joint(&copy, b, j, false));
+    return take_outputs(b, j, &copy);
 }
 
 enum msc_status msc_bind__copy_joint(struct msc_bind *b, const struct msc_joint *j) {
@@ -310,54 +365,6 @@ static enum msc_status start(struct msc_bind *b) {
         return msc_graph__no_memory(b->from);
     }
     memset(b->symbols, 0xff, n_prims * sizeof(b->symbols[0]));
-    return MSC_OK;
-}
-
-// Does the length of something hang on what this operand holds? Of parameters, all lists do, and
-// whole numbers.
-static bool is_shaping(const struct msc_joint *j, int32_t operand) {
-    struct msc_op_role role;
-    if (!msc_op_role(j->op, operand, &role) || !role.is_attribute) {
-        return msc_op_role(j->op, operand, &role) && role.is_shaping;
-    }
-    int n_rows;
-    const struct msc_op_attr *rows = msc_op_attrs(j->op, &n_rows);
-    for (int i = 0; i < n_rows; i++) {
-        bool is_row = strncmp(rows[i].key, role.name, (size_t)role.length) == 0 &&
-                      rows[i].key[role.length] == '\0';
-        if (is_row && rows[i].type == MSC_ATTR_FLOAT) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// Marks, from the last joint to the first, what parameters are computed from, as far as that is
-// computed at once.
-static enum msc_status find_parameters(struct msc_bind *b) {
-    const struct msc_graph *g = b->from;
-    b->is_parameter =
-        msc_arena_array(&b->builder->arena, (size_t)g->n_tensors + 1, sizeof(b->is_parameter[0]));
-    if (b->is_parameter == NULL) {
-        return msc_graph__no_memory(g);
-    }
-    for (int32_t i = g->n_joints - 1; i >= 0; i--) {
-        const struct msc_joint *j = &g->joints[i]->joint;
-        bool passes = false;
-        for (int32_t k = 0; msc_constant_is_folded(j->op) && k < j->n_outputs; k++) {
-            passes |= b->is_parameter[j->outputs[k]];
-        }
-        for (int32_t k = 0; k < j->n_operands; k++) {
-            if (j->operands[k] != MSC_NO_ID && (passes || is_shaping(j, k))) {
-                b->is_parameter[j->operands[k]] = true;
-            }
-        }
-    }
-    for (int32_t i = 0; i < g->n_inputs; i++) {
-        if (msc_array_n_elements(b->arrays[i]) > MSC_BIND_MAX_ELEMENTS) {
-            b->is_parameter[g->inputs[i]] = false;
-        }
-    }
     return MSC_OK;
 }
 
@@ -440,7 +447,7 @@ static enum msc_status bind_arrays(struct msc_bind *b, const struct msc_array *c
     }
     MSC_TRY(bind_inputs(b, shapes, n));
     b->arrays = arrays;
-    return find_parameters(b);
+    return msc_bind__mark(b);
 }
 
 enum msc_status msc_graph_bind_known(struct msc_graph **out, bool is_parameter[],
@@ -485,7 +492,7 @@ enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken
     }
     enum msc_status status = start(&b);
     if (status == MSC_OK) {
-        status = msc_bind__find_conditions(&b);
+        status = msc_bind__mark(&b);
     }
     if (status == MSC_OK) {
         status = build(&b);

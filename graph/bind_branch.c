@@ -6,9 +6,19 @@
 
 #include <string.h>
 
+// What the condition is, as far as that is known, or NULL.
+static const struct msc_array *find_condition(const struct msc_bind *b, const struct msc_joint *j) {
+    int32_t tensor = j->operands[0];
+    bool is_known = b->known != NULL && b->known[tensor] != NULL;
+    return (is_known ? b->known[tensor] : b->values[tensor])->constant;
+}
+
 bool msc_bind__is_decided(const struct msc_bind *b, const struct msc_joint *j) {
-    return b->takes_branches && j->op == MSC_OP_IF && b->values[j->operands[0]]->constant != NULL &&
-           msc_array_n_elements(b->values[j->operands[0]]->constant) == 1;
+    if (!b->takes_branches || j->op != MSC_OP_IF) {
+        return false;
+    }
+    const struct msc_array *condition = find_condition(b, j);
+    return condition != NULL && msc_array_n_elements(condition) == 1;
 }
 
 // Is it a value of the graph around, or another output before?
@@ -54,6 +64,7 @@ static enum msc_status copy_body(struct msc_bind *inner, struct msc_bind *b,
                             j->name, (int)j->n_operands - 1, (int)body->n_inputs);
         }
         inner->values[body->inputs[i]] = b->values[j->operands[i + 1]];
+        inner->known[body->inputs[i]] = b->known == NULL ? NULL : b->known[j->operands[i + 1]];
     }
     for (int32_t i = 0; i < body->n_joints; i++) {
         if (body->joints[i]->joint.op != MSC_OP_INPUT) {
@@ -69,7 +80,7 @@ static enum msc_status copy_body(struct msc_bind *inner, struct msc_bind *b,
 }
 
 enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint *j) {
-    int32_t which = msc_array_get_i64(b->values[j->operands[0]]->constant, 0) != 0 ? 0 : 1;
+    int32_t which = msc_array_get_i64(find_condition(b, j), 0) != 0 ? 0 : 1;
     struct msc_arena *arena = &b->builder->arena;
     struct msc_bind inner = {.from = j->graphs[which],
                              .builder = b->builder,
@@ -83,6 +94,7 @@ enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint
     if (inner.values == NULL || inner.prefix == NULL) {
         return msc_graph__no_memory(b->from);
     }
+    MSC_TRY(msc_bind__mark(&inner));
     (*b->n_taken)++;
     return copy_body(&inner, b, j);
 }
@@ -129,62 +141,4 @@ enum msc_status msc_bind__bind_bodies(struct msc_graph *bodies[2], const struct 
     msc_graph_destroy(bodies[0]);
     bodies[0] = bodies[1] = NULL;
     return status == MSC_E_NOMEM ? status : MSC_OK; // a branch that is not taken need not fit
-}
-
-// ---- What decides -----------------------------------------------------------------------------
-
-static enum msc_status mark(bool **out, struct msc_arena *arena, const struct msc_graph *g);
-
-// Of an If: its condition, and what conditions in its bodies come from.
-static enum msc_status mark_if(bool is_marked[], struct msc_arena *arena,
-                               const struct msc_joint *j) {
-    is_marked[j->operands[0]] = true;
-    for (int32_t k = 0; k < j->n_graphs; k++) {
-        bool *inner;
-        MSC_TRY(mark(&inner, arena, j->graphs[k]));
-        for (int32_t i = 0; i < j->graphs[k]->n_inputs && i + 1 < j->n_operands; i++) {
-            int32_t outer = j->operands[i + 1];
-            if (outer != MSC_NO_ID) {
-                is_marked[outer] = is_marked[outer] || inner[j->graphs[k]->inputs[i]];
-            }
-        }
-    }
-    return MSC_OK;
-}
-
-// [n_tensors] whether a condition is computed from it.
-static enum msc_status mark(bool **out, struct msc_arena *arena, const struct msc_graph *g) {
-    bool *is_marked = msc_arena_array(arena, (size_t)g->n_tensors + 1, sizeof(is_marked[0]));
-    if (is_marked == NULL) {
-        return msc_graph__no_memory(g);
-    }
-    for (int32_t i = g->n_joints - 1; i >= 0; i--) {
-        const struct msc_joint *j = &g->joints[i]->joint;
-        bool passes = false;
-        if (j->op == MSC_OP_IF) {
-            MSC_TRY(mark_if(is_marked, arena, j));
-            continue;
-        }
-        for (int32_t k = 0; msc_constant_is_folded(j->op) && k < j->n_outputs; k++) {
-            passes |= is_marked[j->outputs[k]];
-        }
-        for (int32_t k = 0; passes && k < j->n_operands; k++) {
-            if (j->operands[k] != MSC_NO_ID) {
-                is_marked[j->operands[k]] = true;
-            }
-        }
-    }
-    *out = is_marked;
-    return MSC_OK;
-}
-
-enum msc_status msc_bind__find_conditions(struct msc_bind *b) {
-    const struct msc_graph *g = b->from;
-    MSC_TRY(mark(&b->is_parameter, &b->builder->arena, g));
-    for (int32_t i = 0; i < g->n_inputs; i++) {
-        if (b->arrays[i] == NULL) {
-            b->is_parameter[g->inputs[i]] = false;
-        }
-    }
-    return MSC_OK;
 }

@@ -1,5 +1,5 @@
-// Building a graph anew from another with more known about it: what graph/bind.c and
-// graph/bind_branch.c share. Nobody outside graph/ includes this.
+// Building a graph anew from another with more known about it: what graph/bind*.c share. Nobody
+// outside graph/ includes this.
 #ifndef MSC_GRAPH_BIND_INTERNAL_H
 #define MSC_GRAPH_BIND_INTERNAL_H
 
@@ -10,10 +10,11 @@ struct msc_bind {
     struct msc_builder *builder;
     struct msc_value **values; // [n_tensors] by id in `from`
     int64_t *symbols;          // [n_prims] by id in `from`; -1: not bound
-    // With arrays: their contents, one for each input, and [n_tensors] whether a parameter comes
-    // from the tensor. NULL without.
+    // With arrays: their contents, one for each input; [n_tensors] who reads what (bind_marks.c),
+    // and constants for those who need contents, where others read data. NULL without.
     const struct msc_array *const *arrays;
-    bool *is_parameter;
+    bool *is_parameter, *is_data;
+    struct msc_value **known;
     bool keeps_symbols;  // those without a value stay
     bool takes_branches; // where the condition is a constant
     int32_t *n_taken;    // how many
@@ -29,8 +30,10 @@ enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint
 // owned by the caller, or both NULL: as they are.
 enum msc_status msc_bind__bind_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
                                       const struct msc_joint *j);
-// Marks the inputs that conditions of branches are computed from, as far as that is computed at
-// once.
-enum msc_status msc_bind__find_conditions(struct msc_bind *b);
+// Does the joint need the contents of the operand? For lengths, or with `takes_branches` for
+// conditions.
+bool msc_bind__needs_contents(const struct msc_bind *b, const struct msc_joint *j, int32_t operand);
+// Fills is_parameter, is_data and an empty `known` for `from`; without arrays it is a body.
+enum msc_status msc_bind__mark(struct msc_bind *b);
 
 #endif

@@ -63,6 +63,56 @@ static void test_graph_bind_arrays__parameter(void **state) {
     msc_array_release(shape);
 }
 
+// Twice what `shape` holds is x's new shape, and a number that is computed with.
+static void test_graph_bind_arrays__parameter_and_data(void **state) {
+    (void)state;
+    struct msc_graph *g, *bound;
+    int32_t inputs[2], joint, outputs[2], operands[2];
+    assert_ok(msc_graph_create(&g, "both"));
+    assert_ok(msc_graph_add_input(&inputs[0], g, "x", "x", MSC_DTYPE_F32, "", 2,
+                                  (const int64_t[]){4, 6}));
+    assert_ok(msc_graph_add_input(&inputs[1], g, "shape", "shape", MSC_DTYPE_I64, "", 1,
+                                  (const int64_t[]){2}));
+    struct msc_joint_spec spec = {.op = MSC_OP_ADD,
+                                  .name = "twice",
+                                  .n_inputs = 2,
+                                  .inputs = (const int32_t[]){inputs[1], inputs[1]}};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    operands[0] = inputs[0];
+    operands[1] = msc_graph_joint(g, joint)->outputs[0];
+    spec = (struct msc_joint_spec){.op = MSC_OP_RESHAPE, .n_inputs = 2, .inputs = operands};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    outputs[0] = msc_graph_joint(g, joint)->outputs[0];
+    const struct msc_attr dtype = {"dtype", "float32"};
+    spec = (struct msc_joint_spec){.op = MSC_OP_CAST,
+                                   .name = "number",
+                                   .n_inputs = 1,
+                                   .inputs = &operands[1],
+                                   .n_attrs = 1,
+                                   .attrs = &dtype};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    outputs[1] = msc_graph_joint(g, joint)->outputs[0];
+    assert_ok(msc_graph_set_outputs(g, 2, outputs));
+    assert_ok(msc_graph_finalize(g));
+    struct msc_array *x = zeros(2, (const int64_t[]){4, 6});
+    struct msc_array *shape = ints(2, (const int64_t[]){6, 1});
+    const struct msc_array *const arrays[] = {x, shape};
+    assert_ok(msc_graph_bind_arrays(&bound, g, arrays, 2));
+    check_dims(bound, msc_graph_output(bound, 0), 2, (const int64_t[]){12, 2});
+    // The number is computed still, from the input.
+    const struct msc_tensor *number = msc_graph_tensor(bound, msc_graph_output(bound, 1));
+    const struct msc_joint *cast = msc_graph_joint(bound, number->producer);
+    assert_string_equal(cast->name, "number");
+    const struct msc_tensor *sum = msc_graph_tensor(bound, cast->operands[0]);
+    assert_string_equal(msc_graph_joint(bound, sum->producer)->name, "twice");
+    const int32_t *readers;
+    assert_int_equal(msc_graph_consumers(bound, msc_graph_input(bound, 1), &readers), 1);
+    msc_graph_destroy(bound);
+    msc_graph_destroy(g);
+    msc_array_release(x);
+    msc_array_release(shape);
+}
+
 static void test_graph_bind_arrays__data(void **state) {
     (void)state;
     struct msc_graph *g, *bound;
@@ -148,7 +198,7 @@ static void test_graph_bind_arrays__bodies(void **state) {
     msc_graph_destroy(copy);
 }
 
-// y = relu(x) if `mode`, else |x|.
+// y = relu(x) if `mode`, else |x|; and !mode.
 static struct msc_graph *branch_graph(void) {
     struct msc_graph *bodies[2], *g;
     int32_t inputs[2], prim, joint;
@@ -179,7 +229,11 @@ static struct msc_graph *branch_graph(void) {
     assert_ok(msc_graph_add_joint(&joint, g, &spec));
     int32_t output = msc_graph_joint(g, joint)->outputs[0];
     assert_ok(msc_graph_set_alias(g, output, "y"));
-    assert_ok(msc_graph_set_outputs(g, 1, &output));
+    spec = (struct msc_joint_spec){
+        .op = MSC_OP_LOGICAL_NOT, .name = "not", .n_inputs = 1, .inputs = inputs};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    const int32_t outputs[2] = {output, msc_graph_joint(g, joint)->outputs[0]};
+    assert_ok(msc_graph_set_outputs(g, 2, outputs));
     assert_ok(msc_graph_finalize(g));
     msc_graph_destroy(bodies[0]);
     msc_graph_destroy(bodies[1]);
@@ -207,6 +261,9 @@ static void test_graph_bind_arrays__take_branches(void **state) {
         assert_int_equal(y->dims[0], -1);
         assert_string_equal(msc_graph_prim(taken, y->prims[0])->name, "N");
         assert_int_equal(msc_graph_n_inputs(taken), 2);
+        // Who reads it as data goes on to.
+        const struct msc_joint *not = msc_graph_joint(taken, msc_graph_find_joint(taken, "not"));
+        assert_int_equal(not->operands[0], msc_graph_input(taken, 0));
         msc_graph_destroy(taken);
         msc_array_release(array);
     }
@@ -340,6 +397,7 @@ static void test_graph_bind_arrays__load_for(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_bind_arrays__parameter),
+        cmocka_unit_test(test_graph_bind_arrays__parameter_and_data),
         cmocka_unit_test(test_graph_bind_arrays__data),
         cmocka_unit_test(test_graph_bind_arrays__isolate),
         cmocka_unit_test(test_graph_bind_arrays__bodies),
