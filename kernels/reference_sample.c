@@ -138,7 +138,9 @@ enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call
         double x[3] = {0, 0, 0};
         for (int a = 0; a < g.n_axes; a++) { // coordinates stand last axis first
             double value = msc_reference__get_double_at(g.grid, (i + 1) * g.n_axes - 1 - a);
-            x[a] = pad_coordinate(&g, to_coordinate(&g, value, g.lengths[a]), g.lengths[a]);
+            x[a] = to_coordinate(&g, value, g.lengths[a]);
+            // Cubic taps are brought inside one by one, as in PyTorch and ONNX Runtime.
+            x[a] = g.method == CUBIC ? x[a] : pad_coordinate(&g, x[a], g.lengths[a]);
         }
         for (int64_t c = 0; c < channels; c++) {
             msc_reference__set_double_at(g.out, (batch * channels + c) * points + i % points,

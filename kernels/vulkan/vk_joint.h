@@ -129,6 +129,7 @@ extern const struct msc_vk_family msc_vk_image; // columns put back, grids, defo
 extern const struct msc_vk_family msc_vk_resize_plain;
 extern const struct msc_vk_family msc_vk_linear_quant; // QuantizeLinear and back
 extern const struct msc_vk_family msc_vk_dynamic_quant;
+extern const struct msc_vk_family msc_vk_fourier;
 extern const struct msc_vk_family msc_vk_integer; // convolutions and products of bytes
 
 #ifdef __cplusplus

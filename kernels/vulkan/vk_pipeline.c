@@ -55,6 +55,7 @@ static const struct {
     [MSC_VK_COL2IM] = {"col2im", 0, 3, 32},
     [MSC_VK_AFFINE_GRID] = {"affine_grid", 0, 2, 32},
     [MSC_VK_DEFORM_CONV] = {"deform_conv", 0, 7, 16},
+    [MSC_VK_FOURIER] = {"fourier", 0, 4, 32},
     [MSC_VK_PROBE] = {"probe", 0, 2, 16},
 };
 

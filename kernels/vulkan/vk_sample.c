@@ -5,6 +5,13 @@
 
 enum { NEAREST, LINEAR, CUBIC }; // as in shaders/grid_sample.comp
 
+// Are x, where to sample it, and the output of one type?
+static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d, int n) {
+    enum msc_dtype dtype = d->x[0].dtype;
+    return d->n_x == n && d->n_y == 1 && msc_vk_joint_has_elements(b, d) && msc_vk_is_real(dtype) &&
+           d->x[1].dtype == dtype && d->y[0].dtype == dtype && msc_view_n_elements(&d->x[0]) > 0;
+}
+
 static enum msc_status grid_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                  const struct msc_vk_joint_desc *d) {
     static const char *const paddings[] = {"zeros", "border", "reflection"};
@@ -14,8 +21,7 @@ static enum msc_status grid_init(struct msc_vk_joint *k, struct msc_vk_backend *
     int n_axes = x->n_dims - 2;
     bool aligns;
     uint32_t padded = 0;
-    if (d->n_x != 2 || d->n_y != 1 || x->dtype != MSC_DTYPE_F32 || d->x[1].dtype != MSC_DTYPE_F32 ||
-        n_axes < 1 || n_axes > 3 || !mode || !padding ||
+    if (!is_possible(b, d, 2) || n_axes < 1 || n_axes > 3 || !mode || !padding ||
         !msc_joint_attr_bool(d->joint, "align_corners", &aligns)) {
         return msc_vk_joint_refuse(d);
     }
@@ -35,8 +41,9 @@ static enum msc_status grid_init(struct msc_vk_joint *k, struct msc_vk_backend *
     }
     s->n_push = 5;
     const uint32_t constants[] = {
-        b->vk->tuning.lanes, !b->vk->divides_exactly, (uint32_t)n_axes, method, padded, aligns};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_GRID_SAMPLE, constants, 6);
+        b->vk->tuning.lanes,     !b->vk->divides_exactly, (uint32_t)n_axes, method, padded, aligns,
+        msc_vk_element(x->dtype)};
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_GRID_SAMPLE, constants, 7);
 }
 
 static enum msc_status grid_prepare(void **out, struct msc_vk_backend *b,
@@ -60,9 +67,7 @@ static enum msc_status roi_init(struct msc_vk_joint *k, struct msc_vk_backend *b
     const char *transform = msc_joint_attr(d->joint, "coordinate_transformation_mode");
     float numbers[2] = {1.0f, 0.0f}; // scale, shift
     int64_t sampling;
-    if (d->n_x != 3 || d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !mode || !transform ||
-        x->dtype != MSC_DTYPE_F32 || d->x[1].dtype != MSC_DTYPE_F32 || y->dtype != MSC_DTYPE_F32 ||
-        x->n_dims != 4 || x->dims[0] < 1 ||
+    if (!is_possible(b, d, 3) || x->n_dims != 4 || !mode || !transform ||
         !msc_joint_attr_float(d->joint, "spatial_scale", &numbers[0]) ||
         !msc_vk_joint_i64(&sampling, d, "sampling_ratio")) {
         return msc_vk_joint_refuse(d);
@@ -86,8 +91,9 @@ static enum msc_status roi_init(struct msc_vk_joint *k, struct msc_vk_backend *b
     memcpy(&s->push[7], numbers, sizeof(numbers));
     s->n_push = 9;
     const uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
-                                  msc_vk_element(d->x[2].dtype), strcmp(mode, "max") == 0};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_ROI_ALIGN, constants, 4);
+                                  msc_vk_element(d->x[2].dtype), strcmp(mode, "max") == 0,
+                                  msc_vk_element(x->dtype)};
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_ROI_ALIGN, constants, 5);
 }
 
 static enum msc_status roi_prepare(void **out, struct msc_vk_backend *b,

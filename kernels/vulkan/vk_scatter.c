@@ -189,6 +189,9 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
         n *= (uint64_t)s.rows[i][0];
         n_listed *= i < s.n_dims - s.n_listed ? 1 : s.rows[i][0];
     }
+    if (n_out == 0 && n > 0) { // there is no place for them
+        return msc_vk_joint_refuse(d);
+    }
     k->scratch_bytes = 2 * sizeof(uint32_t) * (n_out + 1);
     MSC_TRY(add_stage(k, b, d, &s, n_out, n_listed));
     MSC_TRY(add_stage(k, b, d, &s, n, n_listed));

@@ -59,6 +59,7 @@ enum msc_vk_shader {
     MSC_VK_COL2IM,
     MSC_VK_AFFINE_GRID,
     MSC_VK_DEFORM_CONV,
+    MSC_VK_FOURIER,
     MSC_VK_PROBE,
     MSC_VK_SHADER_COUNT
 };

@@ -50,6 +50,7 @@ msc_add_shader(resize_plain resize_plain.comp)
 msc_add_shader(col2im col2im.comp)
 msc_add_shader(affine_grid affine_grid.comp)
 msc_add_shader(deform_conv deform_conv.comp)
+msc_add_shader(fourier fourier.comp)
 msc_add_shader(probe probe.comp)
 msc_finish_shaders(shader_table)
 
@@ -66,6 +67,7 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_ewise.c
     vulkan/vk_families.c
     vulkan/vk_features.c
+    vulkan/vk_fourier.c
     vulkan/vk_gather.c
     vulkan/vk_gemm.c
     vulkan/vk_host.c

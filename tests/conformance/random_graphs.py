@@ -236,6 +236,67 @@ def gather_elements(m):
     return "GatherElements", [x[0], indices], {"axis": axis}, 1
 
 
+def scatter_elements(m):
+    x = m.pick(least=1)
+    axis = int(m.rng.integers(x[1].ndim))
+    reduction = m.choose("none", "add", "mul")
+    n = x[1].shape[axis]
+    if reduction == "none":  # which of equal indices counts, ONNX leaves open
+        indices = np.argsort(m.rng.random(x[1].shape), axis=axis)
+    else:
+        indices = m.rng.integers(-n, n, x[1].shape)
+    return "ScatterElements", [x[0], m.constant(indices.astype(np.int64)),
+                               m.weight(*x[1].shape)], {"axis": axis, "reduction": reduction}, 1
+
+
+def scatter_nd(m):
+    x = m.pick(least=2)
+    if x is None:
+        return None
+    n, depth = x[1].shape[0], int(m.rng.integers(1, 3))
+    reduction = m.choose("none", "add", "mul")
+    first = m.rng.permutation(n) if reduction == "none" else m.rng.integers(0, n, 2 * n)
+    indices = np.stack([first, m.rng.integers(0, x[1].shape[1], len(first))][:depth], axis=1)
+    updates = m.weight(len(first), *x[1].shape[depth:])
+    return "ScatterND", [x[0], m.constant(indices.astype(np.int64)), updates], \
+        {"reduction": reduction}, 1
+
+
+def grid_sample(m):
+    x = m.pick(rank=4)
+    if x is None:
+        return None
+    shape = (x[1].shape[0], int(m.rng.integers(1, 6)), int(m.rng.integers(1, 6)), 2)
+    grid = m.constant((m.rng.random(shape) * 2.6 - 1.3).astype(np.float32))
+    return "GridSample", [x[0], grid], {
+        "mode": m.choose("bilinear", "nearest", "bicubic"),
+        "padding_mode": m.choose("zeros", "border", "reflection"),
+        "align_corners": int(m.rng.integers(2))}, 1
+
+
+def roi_align(m):
+    x = m.pick(rank=4)
+    if x is None:
+        return None
+    n = int(m.rng.integers(1, 4))
+    corners = m.rng.random((n, 2)) * 4
+    rois = np.concatenate([corners, corners + m.rng.random((n, 2)) * 6 + 1], axis=1)
+    images = m.constant(m.rng.integers(0, x[1].shape[0], n))
+    return "RoiAlign", [x[0], m.constant(rois.astype(np.float32)), images], {
+        "output_height": 2, "output_width": 3, "sampling_ratio": int(m.rng.integers(0, 3)),
+        "coordinate_transformation_mode": m.choose("half_pixel", "output_half_pixel")}, 1
+
+
+def reverse_sequence(m):
+    x = m.pick(least=2)
+    if x is None:
+        return None
+    batch = int(m.rng.integers(2))
+    lengths = m.rng.integers(1, x[1].shape[1 - batch] + 1, x[1].shape[batch])
+    return "ReverseSequence", [x[0], m.constant(lengths)], \
+        {"batch_axis": batch, "time_axis": 1 - batch}, 1
+
+
 def expand(m):
     x = m.pick(least=1)
     shape = [d if d > 1 else int(m.rng.integers(1, 4)) for d in x[1].shape]
@@ -318,8 +379,9 @@ def clip(m):
 
 MAKERS = [unary, unary, unary, binary, binary, reduction, normalisation, layer_norm, batch_norm,
           instance_norm, conv, conv, conv_transpose, pool, pool, global_pool, matmul, gemm,
-          transpose, reshape, slice_, concat, split, pad, gather, gather_elements, expand, tile,
-          resize, cumsum, trilu, topk, depth_to_space, einsum, recurrent, where, clip]
+          transpose, reshape, slice_, concat, split, pad, gather, gather_elements, scatter_elements,
+          scatter_nd, grid_sample, roi_align, reverse_sequence, expand, tile, resize, cumsum, trilu,
+          topk, depth_to_space, einsum, recurrent, where, clip]
 
 
 def run(m, outputs, all_outputs=False):

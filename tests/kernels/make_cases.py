@@ -392,6 +392,14 @@ def fused_cases():
                                                         np.abs(normal(4))))
 
 
+def sample_cases():
+    # Places outside, with neighbours on both sides of the edge.
+    for mode in ("zeros", "border", "reflection"):
+        grid = normal(1, 4, 5, 2)
+        write_case("gridsample_cubic_" + mode, "GridSample", [normal(1, 2, 3, 4), grid],
+                   mode="bicubic", padding_mode=mode)
+
+
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     conv_cases()
@@ -400,3 +408,4 @@ if __name__ == "__main__":
     move_cases()
     quant_cases()
     fused_cases()
+    sample_cases()

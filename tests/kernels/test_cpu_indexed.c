@@ -172,14 +172,22 @@ static void test_kernels_cpu_indexed__one_hot(void **state) {
 
 // ---- Samples ----------------------------------------------------------------------------------
 
-static void check_grid(const char *attributes, int n_x, const int64_t x_dims[], int n_grid,
-                       const int64_t grid_dims[]) {
+static int32_t as_type(struct cpu_case *c, int32_t x, const char *dtype) {
+    char attribute[32];
+    snprintf(attribute, sizeof(attribute), "dtype=%s", dtype);
+    return strcmp(dtype, "float32") == 0
+               ? x
+               : cpu_joint(c, MSC_OP_CAST, 1, &x, attribute, MSC_NO_ID, MSC_NO_ID);
+}
+
+static void check_grid(const char *attributes, const char *dtype, int n_x, const int64_t x_dims[],
+                       int n_grid, const int64_t grid_dims[]) {
     struct cpu_case c;
     cpu_case_init(&c, 26);
-    int32_t x = cpu_input(&c, "", n_x, x_dims);
+    int32_t x = as_type(&c, cpu_input(&c, "", n_x, x_dims), dtype);
     c.low = -1.3f;
     c.high = 1.3f;
-    int32_t grid = cpu_input(&c, "", n_grid, grid_dims);
+    int32_t grid = as_type(&c, cpu_input(&c, "", n_grid, grid_dims), dtype);
     finish(&c, cpu_joint(&c, MSC_OP_GRID_SAMPLE, 2, IDS(x, grid), attributes, MSC_NO_ID, MSC_NO_ID),
            false);
 }
@@ -192,10 +200,11 @@ static void test_kernels_cpu_indexed__grid_sample(void **state) {
         char text[96];
         snprintf(text, sizeof(text), "mode=%s;padding_mode=%s;align_corners=%d", modes[i % 3],
                  paddings[i / 3 % 3], i / 9);
-        check_grid(text, 4, DIMS(2, 3, 9, 12), 4, DIMS(2, 15, 11, 2));
+        check_grid(text, "float32", 4, DIMS(2, 3, 9, 12), 4, DIMS(2, 15, 11, 2));
     }
-    check_grid("mode=linear", 5, DIMS(1, 2, 5, 6, 7), 5, DIMS(1, 4, 8, 9, 3));
-    check_grid("mode=nearest;align_corners=1", 3, DIMS(1, 2, 30), 3, DIMS(1, 40, 1));
+    check_grid("mode=linear", "float32", 5, DIMS(1, 2, 5, 6, 7), 5, DIMS(1, 4, 8, 9, 3));
+    check_grid("mode=nearest;align_corners=1", "float32", 3, DIMS(1, 2, 30), 3, DIMS(1, 40, 1));
+    check_grid("mode=cubic", "float16", 4, DIMS(2, 3, 9, 12), 4, DIMS(2, 15, 11, 2));
 }
 
 static void test_kernels_cpu_indexed__roi_align(void **state) {

@@ -120,6 +120,18 @@ static void test_kernels_cpu_rare__pools(void **state) {
     CHECK(rows, add_unary)
 }
 
+static void test_kernels_cpu_rare__fourier(void **state) {
+    static const struct rare rows[] = {
+        {MSC_OP_DFT, "axis=1", 3, {3, 50, 1}, 0, 0},
+        {MSC_OP_DFT, "axis=2;inverse=1", 4, {2, 3, 33, 2}, 0, 0},
+        {MSC_OP_DFT, "axis=1;dft_length=64;onesided=1", 3, {2, 40, 1}, 0, 0},
+        {MSC_OP_STFT, "frame_step=10;frame_length=32", 3, {2, 200, 1}, 0, 0},
+        {MSC_OP_STFT, "frame_step=7;frame_length=20;onesided=0", 3, {1, 90, 2}, 0, 0},
+    };
+    (void)state;
+    CHECK(rows, add_unary)
+}
+
 // Dividends and divisors from the least of all floats on.
 static void test_kernels_cpu_rare__remainders(void **state) {
     static const float divisors[] = {1e-45f, 3e-43f, 1e-40f, 1.17e-38f, 1.2e-38f, 2e-30f,
@@ -265,6 +277,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_rare__lines),
         cmocka_unit_test(test_kernels_cpu_rare__places),
         cmocka_unit_test(test_kernels_cpu_rare__pools),
+        cmocka_unit_test(test_kernels_cpu_rare__fourier),
         cmocka_unit_test(test_kernels_cpu_rare__remainders),
         cmocka_unit_test(test_kernels_cpu_rare__computed_parameters),
         cmocka_unit_test(test_kernels_cpu_rare__normalisation),

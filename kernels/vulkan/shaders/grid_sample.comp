@@ -2,7 +2,7 @@
 // linear or cubic mean of neighbours.
 // Buffers: 0 x [batch][channels][spatial], 1 grid [batch][points][axes] in [-1, 1], last axis
 // first, 2 y. Constants: 0 lanes, 1 repair, 2 axes, 3 method (0 nearest, 1 linear, 2 cubic),
-// 4 padding (0 zeros, 1 border, 2 reflection), 5 do corners align? Push: channels, points, lengths.
+// 4 padding (0 zeros, 1 border, 2 reflection), 5 do corners align?, 6 type of elements. Push: channels, points, lengths.
 // Tile: lanes * per_lane outputs. Dispatched by vk_sample.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -10,17 +10,23 @@
 #define ROW 0
 #include "call.glsl"
 #include "divide.glsl"
+#include "elements.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const int N_AXES = 2;
 layout(constant_id = 3) const uint METHOD = 1;
 layout(constant_id = 4) const uint PADDING = 0;
 layout(constant_id = 5) const bool ALIGNS = false;
-layout(binding = 0) readonly buffer X { float x[]; };
-layout(binding = 1) readonly buffer Grid { float grid[]; };
-layout(binding = 2) writeonly buffer Y { float y[]; };
+layout(constant_id = 6) const uint TYPE = 0;
+layout(binding = 0) readonly buffer X { uint x[]; };
+layout(binding = 1) readonly buffer Grid { uint grid[]; };
+layout(binding = 2) writeonly buffer Words { uint y_words[]; };
+layout(binding = 2) writeonly buffer Bytes { uint8_t y_bytes[]; };
 layout(push_constant) uniform Push {
     uint n; uint per_lane; int channels; int points; int lengths[3];
 };
+READER(read_x, x)
+READER(read_grid, grid)
+WRITER(write_y, y_words, y_bytes)
 
 float mirror(float v, float low, float high) {
     precise float range = high - low;
@@ -54,7 +60,7 @@ float element(int base, ivec3 at) {
         }
         place = place * lengths[a] + i;
     }
-    return x[base + place];
+    return real(TYPE, read_x(TYPE, begin_of(0), uint(base + place)));
 }
 
 // Of tap k from the first on, for a place t behind an element.
@@ -97,13 +103,16 @@ void main() {
         int point = i % points, image = i / points, batch = image / channels;
         vec3 v = vec3(0.0);
         for (int a = 0; a < N_AXES; a++) {
-            float g = grid[begin_of(1) + (batch * points + point + 1) * N_AXES - 1 - a];
+            uint place = uint((batch * points + point + 1) * N_AXES - 1 - a);
+            float g = real(TYPE, read_grid(TYPE, begin_of(1), place));
             float extent = float(lengths[a]);
             precise float aligned = (g + 1.0) * 0.5 * (extent - 1.0);
             precise float other = ((g + 1.0) * extent - 1.0) * 0.5;
-            v[a] = pad_coordinate(ALIGNS ? aligned : other, lengths[a]);
+            v[a] = ALIGNS ? aligned : other;
+            // Cubic taps are brought inside one by one.
+            v[a] = METHOD == 2 ? v[a] : pad_coordinate(v[a], lengths[a]);
             area *= lengths[a];
         }
-        y[begin_of(2) + i] = sample_at(int(begin_of(0)) + image * area, v);
+        write_y(TYPE, begin_of(2), uint(i), bits_of_real(TYPE, sample_at(image * area, v)));
     }
 }

@@ -3,7 +3,7 @@
 // their weighted values).
 // Buffers: 0 x [images][channels][rows][columns], 1 regions [n][x1, y1, x2, y2], 2 images of
 // regions, 3 y [n][channels][bins down][bins across]. Constants: 0 lanes, 1 repair, 2 type of
-// buffer 2, 3 the greatest? Push: channels, images, lengths {across, down} of x and of y, samples of
+// buffer 2, 3 the greatest?, 4 type of other elements. Push: channels, images, lengths {across, down} of x and of y, samples of
 // a bin along an axis (0: one for each element), scale, shift. Tile: lanes * per_lane outputs.
 // Dispatched by vk_sample.c.
 #version 450
@@ -16,15 +16,28 @@
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint INDEX_TYPE = 0;
 layout(constant_id = 3) const bool IS_MAX = false;
-layout(binding = 0) readonly buffer X { float x[]; };
-layout(binding = 1) readonly buffer Regions { float regions[]; };
+layout(constant_id = 4) const uint TYPE = 0;
+layout(binding = 0) readonly buffer X { uint x[]; };
+layout(binding = 1) readonly buffer Regions { uint regions[]; };
 layout(binding = 2) readonly buffer Images { uint images[]; };
-layout(binding = 3) writeonly buffer Y { float y[]; };
+layout(binding = 3) writeonly buffer Words { uint y_words[]; };
+layout(binding = 3) writeonly buffer Bytes { uint8_t y_bytes[]; };
 layout(push_constant) uniform Push {
     uint n; uint per_lane; int channels; int n_images; ivec2 extent; ivec2 bins; int sampling;
     float scale; float shift;
 };
+READER(read_x, x)
+READER(read_region, regions)
 READER(read_image, images)
+WRITER(write_y, y_words, y_bytes)
+
+float element(int i) {
+    return real(TYPE, read_x(TYPE, begin_of(0), uint(i)));
+}
+
+float corner(int i) {
+    return real(TYPE, read_region(TYPE, begin_of(1), uint(i)));
+}
 
 // Along one axis: the elements around a place, and how far behind the first it lies.
 void neighbours(float v, int extent, out int low, out int high, out float t) {
@@ -53,7 +66,7 @@ float sample_at(int base, vec2 v) {
     for (int i = 0; i < 4; i++) {
         int row = i > 1 ? high.y : low.y, column = (i & 1) == 1 ? high.x : low.x;
         precise float wy = i > 1 ? t.y : 1.0 - t.y, wx = (i & 1) == 1 ? t.x : 1.0 - t.x;
-        precise float value = wy * wx * x[base + row * extent.x + column];
+        precise float value = wy * wx * element(base + row * extent.x + column);
         sum = sum + value;
         most = value > most ? value : most;
     }
@@ -64,8 +77,8 @@ float pool(int base, int region, ivec2 bin) {
     vec2 first, size;
     ivec2 counts;
     for (int a = 0; a < 2; a++) {
-        precise float begin = regions[begin_of(1) + 4 * region + a] * scale - shift;
-        precise float end = regions[begin_of(1) + 4 * region + 2 + a] * scale - shift;
+        precise float begin = corner(4 * region + a) * scale - shift;
+        precise float end = corner(4 * region + 2 + a) * scale - shift;
         precise float whole_size = end - begin;
         whole_size = shift == 0.0 ? max(whole_size, 1.0) : whole_size;
         first[a] = begin;
@@ -78,9 +91,9 @@ float pool(int base, int region, ivec2 bin) {
         for (int k = 0; k < counts.x; k++) {
             vec2 v;
             for (int a = 0; a < 2; a++) {
-                precise float corner = first[a] + float(bin[a]) * size[a];
+                precise float edge = first[a] + float(bin[a]) * size[a];
                 precise float inner = (float(a == 0 ? k : i) + 0.5) * size[a];
-                precise float at = corner + divide(inner, float(counts[a]));
+                precise float at = edge + divide(inner, float(counts[a]));
                 v[a] = at;
             }
             float value = sample_at(base, v);
@@ -101,7 +114,7 @@ void main() {
         int64_t found = whole(INDEX_TYPE, read_image(INDEX_TYPE, begin_of(2), uint(region)));
         int image = int(clamp(found, int64_t(0), int64_t(n_images - 1)));
         int base = (image * channels + plane % channels) * extent.x * extent.y;
-        y[begin_of(3) + i] =
-            pool(int(begin_of(0)) + base, region, ivec2(i % bins.x, i / bins.x % bins.y));
+        float value = pool(base, region, ivec2(i % bins.x, i / bins.x % bins.y));
+        write_y(TYPE, begin_of(3), uint(i), bits_of_real(TYPE, value));
     }
 }
