@@ -175,15 +175,6 @@ static void run_instr(const struct msc_ewise_instr *x, const struct scratch *s, 
     msc_ewise_op_fn(x->op)((float *)s->places[x->out], operands, x->p, n);
 }
 
-bool msc_ewise_is_finish(const struct msc_ewise *e, float *low, float *high) {
-    bool is = e->n_instrs == 1 && e->instrs[0].op == MSC_EWISE_FINISH_I32;
-    if (is) {
-        *low = e->instrs[0].p[0];
-        *high = e->instrs[0].p[1];
-    }
-    return is;
-}
-
 static bool is_chain(const struct msc_ewise *e) {
     return e->chain.n_links > 0 && msc_simd_best()->run_chain;
 }
@@ -227,12 +218,6 @@ static void run_block(const struct msc_ewise *e, const struct msc_ewise_call *ca
     msc_cpu_write_forms(call->forms, call->n_forms, at, out, n);
 }
 
-// Does a link read operands, other than a number that it holds itself?
-static bool reads_array(enum msc_simd_op op) {
-    return op == MSC_SIMD_LOAD || op == MSC_SIMD_ADD || op == MSC_SIMD_SUBTRACT ||
-           op == MSC_SIMD_MULTIPLY || op == MSC_SIMD_DIVIDE;
-}
-
 static bool is_direct(const struct msc_ewise *e, int32_t operand) {
     return e->operands[operand].mode == MSC_EWISE_DIRECT;
 }
@@ -246,7 +231,8 @@ static bool needs_no_blocks(const struct msc_ewise *e, const struct msc_ewise_ca
     if (is_chain(e) && chain->links[0].op == MSC_SIMD_LOAD) {
         for (int32_t i = 0; i < chain->n_links; i++) {
             const struct msc_simd_link *link = &chain->links[i];
-            fits = fits && (!reads_array(link->op) || is_direct(e, link->operands[0]));
+            bool reads = link->op == MSC_SIMD_LOAD || msc_simd_reads_array(link->op);
+            fits = fits && (!reads || is_direct(e, link->operands[0]));
         }
         return fits;
     }

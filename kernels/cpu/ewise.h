@@ -22,6 +22,7 @@ extern "C" {
 #endif
 
 struct msc_ewise;
+struct msc_simd_end;
 
 enum msc_ewise_start {
     MSC_EWISE_CHAIN,   // all joints of the step
@@ -50,8 +51,13 @@ enum msc_status msc_ewise_create(struct msc_ewise **out, const struct msc_plan *
 void msc_ewise_destroy(struct msc_ewise *e);               // accepts NULL
 size_t msc_ewise_scratch_bytes(const struct msc_ewise *e); // 0 for NULL
 
-// Is the program nothing but limits of scaled int32 sums?
-bool msc_ewise_is_finish(const struct msc_ewise *e, float *low, float *high);
+// Programs behind int32 sums that are a chain without a saved result, whose arrays all lie as the
+// output does: a kernel may do all of it itself, while the sums are in registers. Sets out's limits
+// and links; false where the program is something else.
+bool msc_ewise_get_end(struct msc_simd_end *out, const struct msc_ewise *e);
+// Sets out's arrays, of whole tensors: they are in scratch of msc_ewise_scratch_bytes.
+void msc_ewise_set_arrays(struct msc_simd_end *out, const struct msc_ewise *e,
+                          const struct msc_view inputs[], void *scratch);
 
 struct msc_ewise_call {
     const struct msc_view *inputs;     // the step's

@@ -147,3 +147,45 @@ enum msc_status msc_ewise__make_chain(struct msc_ewise *e) {
     e->chain = (struct msc_simd_chain){c.n, c.links};
     return MSC_OK;
 }
+
+// ---- Ends -------------------------------------------------------------------------------------
+
+static bool lies_as_output(const struct msc_ewise *e, const struct msc_ewise_operand *o) {
+    int64_t stride = 1;
+    for (int d = e->n_dims - 1; d >= 0; d--) {
+        if (o->strides[d] != stride) {
+            return false;
+        }
+        stride *= e->dims[d];
+    }
+    return true;
+}
+
+bool msc_ewise_get_end(struct msc_simd_end *out, const struct msc_ewise *e) {
+    const struct msc_simd_chain *chain = &e->chain;
+    if (chain->n_links == 0 || chain->links[0].op != MSC_SIMD_FINISH) {
+        return false;
+    }
+    for (int32_t i = 1; i < chain->n_links; i++) {
+        const struct msc_simd_link *link = &chain->links[i];
+        if (link->op == MSC_SIMD_SAVE || (msc_simd_reads_array(link->op) &&
+                                          !lies_as_output(e, &e->operands[link->operands[0]]))) {
+            return false;
+        }
+    }
+    out->finish.low = chain->links[0].p[0];
+    out->finish.high = chain->links[0].p[1];
+    out->n_links = chain->n_links - 1;
+    out->links = chain->links + 1;
+    return true;
+}
+
+void msc_ewise_set_arrays(struct msc_simd_end *out, const struct msc_ewise *e,
+                          const struct msc_view inputs[], void *scratch) {
+    const float **arrays = scratch;
+    for (int32_t i = 0; i < e->n_operands; i++) {
+        const struct msc_ewise_operand *o = &e->operands[i];
+        arrays[i] = o->source == MSC_EWISE_FROM_INPUT ? inputs[o->input].data : o->memory;
+    }
+    out->arrays = arrays;
+}

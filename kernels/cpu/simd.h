@@ -113,6 +113,12 @@ enum msc_simd_op {
     MSC_SIMD_HARD_SWISH,
 };
 
+// Does a link read an array, other than the first one?
+static inline bool msc_simd_reads_array(enum msc_simd_op op) {
+    return op == MSC_SIMD_ADD || op == MSC_SIMD_SUBTRACT || op == MSC_SIMD_MULTIPLY ||
+           op == MSC_SIMD_DIVIDE;
+}
+
 struct msc_simd_link {
     enum msc_simd_op op;
     int32_t operands[4]; // indices of arrays
@@ -132,6 +138,27 @@ struct msc_simd_run {
     uint8_t *bytes;
     const struct msc_simd_bytes *q;
     int64_t n;
+};
+
+// What becomes of the sums of windows while they are in registers: y as `finish` says, then the
+// links of a chain that saves nothing, whose arrays lie as the result does, then floats and bytes
+// in any forms.
+struct msc_simd_form {
+    uint8_t *bytes;
+    struct msc_simd_bytes q; // corrected
+};
+enum { MSC_SIMD_FORMS = 8 };
+struct msc_simd_end {
+    struct msc_simd_finish finish; // arrays of [channels] up to a multiple of MSC_SIMD_CHANNELS;
+                                   // without sums
+    int32_t n_links;
+    const struct msc_simd_link *links; // behind the first one of a chain
+    const float *const *arrays;
+    float *out;      // may be NULL
+    int32_t n_forms; // up to MSC_SIMD_FORMS
+    const struct msc_simd_form *forms;
+    int64_t begin;    // element of arrays, `out` and bytes that the first window begins at
+    bool has_numbers; // y is always a number of less than 2^31 times the scale of the only form
 };
 
 struct msc_simd {
@@ -155,17 +182,13 @@ struct msc_simd {
     void (*largest_float)(float out[], const float x[], const struct msc_simd_pool *p);
     // Taps are added up one after the other and divided by how many count.
     void (*mean)(float out[], const float x[], const struct msc_simd_pool *p, float divisor);
-    // Packs weights [channels][n_runs][depth]. NULL, with all three `multiply`: there is nothing
-    // that a library would not do better.
+    // Packs weights [channels][n_runs][depth]. NULL, with both `multiply`: there is nothing that a
+    // library would not do better.
     void (*pack_windows)(void *packed, const int8_t weights[], int64_t channels, int64_t n_runs,
                          int64_t depth);
-    // Rows of channels. Arrays of f are [channels], up to a multiple of MSC_SIMD_CHANNELS; it has
-    // no sums. For bytes q is corrected, and y is a number of less than 2^31 times its scale.
+    // Rows of channels: the sums, or what becomes of them.
     void (*multiply)(int32_t sums[], const struct msc_simd_windows *w);
-    void (*multiply_finish)(float out[], const struct msc_simd_windows *w,
-                            const struct msc_simd_finish *f);
-    void (*multiply_quantize)(uint8_t out[], const struct msc_simd_windows *w,
-                              const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
+    void (*multiply_end)(const struct msc_simd_windows *w, const struct msc_simd_end *end);
     // NULL: chains gain nothing.
     void (*run_chain)(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
     // out[c * out_row + r] = in[r * in_row + c] for all rows r and columns c, of elements of 4

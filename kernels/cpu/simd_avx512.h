@@ -8,6 +8,7 @@
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 #define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 24")
 
 // ---- Quantising -------------------------------------------------------------------------------
 
@@ -108,6 +109,95 @@ AVX512 INLINE struct quad transposed(struct quad s) {
                           _mm512_shuffle_i32x4(b, d, 0x88), _mm512_shuffle_i32x4(b, d, 0xdd)}};
 }
 
+// ---- Chains -----------------------------------------------------------------------------------
+
+AVX512 INLINE __m512 load_part(const float *array, int64_t i, __mmask16 mask) {
+    return mask == 0xffff ? _mm512_loadu_ps(array + i) : _mm512_maskz_loadu_ps(mask, array + i);
+}
+
+AVX512 INLINE __m512 clip(__m512 y, __m512 low, __m512 high) {
+    return _mm512_min_ps(high, _mm512_max_ps(low, y));
+}
+
+AVX512 INLINE __m512 relu(__m512 y) {
+    return _mm512_max_ps(_mm512_setzero_ps(), y);
+}
+
+AVX512 INLINE __m512 hard_swish(__m512 x) {
+    __m512 y = _mm512_mul_ps(_mm512_set1_ps(1.0f / 6.0f), x);
+    y = _mm512_add_ps(y, _mm512_set1_ps(0.5f));
+    return _mm512_mul_ps(x, clip(y, _mm512_setzero_ps(), _mm512_set1_ps(1.0f)));
+}
+
+// Where the n vectors of a tile lie: `per_row` of them side by side, the next as many `step`
+// elements further on. Of the last in each row those elements count that are in the mask.
+struct tile {
+    int per_row;
+    int64_t begin, step;
+    __mmask16 mask;
+};
+
+AVX512 INLINE int64_t tile_at(const struct tile *t, int k) {
+    return t->begin + k / t->per_row * t->step + k % t->per_row * 16;
+}
+
+AVX512 INLINE __mmask16 tile_mask(const struct tile *t, int k) {
+    return k % t->per_row == t->per_row - 1 ? t->mask : (__mmask16)0xffff;
+}
+
+#define ARRAY(k) load_part(arrays[link->operands[0]], tile_at(t, k), tile_mask(t, k))
+#define NUMBER(k) _mm512_set1_ps(link->p[k])
+#define EACH(expression)                                                                           \
+    UNROLL for (int k = 0; k < n; k++) {                                                           \
+        y[k] = (expression);                                                                       \
+    }                                                                                              \
+    break
+
+// One link on n vectors. `saved` is NULL where nothing is.
+AVX512 INLINE void run_link(__m512 y[], __m512 saved[], int n, const struct msc_simd_link *link,
+                            const float *const *arrays, const struct tile *t) {
+    switch (link->op) {
+    case MSC_SIMD_LOAD:
+    case MSC_SIMD_FINISH:
+        break;
+    case MSC_SIMD_SAVE:
+        for (int k = 0; saved && k < n; k++) {
+            saved[k] = y[k];
+        }
+        break;
+    case MSC_SIMD_ADD:
+        EACH(_mm512_add_ps(y[k], ARRAY(k)));
+    case MSC_SIMD_SUBTRACT:
+        EACH(_mm512_sub_ps(y[k], ARRAY(k)));
+    case MSC_SIMD_MULTIPLY:
+        EACH(_mm512_mul_ps(y[k], ARRAY(k)));
+    case MSC_SIMD_DIVIDE:
+        EACH(_mm512_div_ps(y[k], ARRAY(k)));
+    case MSC_SIMD_ADD_NUMBER:
+        EACH(_mm512_add_ps(y[k], NUMBER(0)));
+    case MSC_SIMD_SUBTRACT_NUMBER:
+        EACH(_mm512_sub_ps(y[k], NUMBER(0)));
+    case MSC_SIMD_MULTIPLY_NUMBER:
+        EACH(_mm512_mul_ps(y[k], NUMBER(0)));
+    case MSC_SIMD_DIVIDE_NUMBER:
+        EACH(_mm512_div_ps(y[k], NUMBER(0)));
+    case MSC_SIMD_ADD_SAVED:
+        EACH(saved ? _mm512_add_ps(y[k], saved[k]) : y[k]);
+    case MSC_SIMD_MULTIPLY_SAVED:
+        EACH(saved ? _mm512_mul_ps(y[k], saved[k]) : y[k]);
+    case MSC_SIMD_RELU:
+        EACH(relu(y[k]));
+    case MSC_SIMD_CLIP:
+        EACH(clip(y[k], NUMBER(0), NUMBER(1)));
+    case MSC_SIMD_HARD_SWISH:
+        EACH(hard_swish(y[k]));
+    }
+}
+
+#undef ARRAY
+#undef NUMBER
+#undef EACH
+
 // ---- simd_avx512_chain.c ----------------------------------------------------------------------
 
 void msc_simd__run_chain(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
@@ -142,9 +232,6 @@ struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,
 void msc_simd__pack_windows(void *packed, const int8_t weights[], int64_t channels, int64_t n_runs,
                             int64_t depth);
 void msc_simd__multiply(int32_t sums[], const struct msc_simd_windows *w);
-void msc_simd__multiply_finish(float out[], const struct msc_simd_windows *w,
-                               const struct msc_simd_finish *f);
-void msc_simd__multiply_quantize(uint8_t out[], const struct msc_simd_windows *w,
-                                 const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
+void msc_simd__multiply_end(const struct msc_simd_windows *w, const struct msc_simd_end *end);
 
 #endif

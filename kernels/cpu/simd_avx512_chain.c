@@ -4,24 +4,6 @@
 // A tile of vectors goes through all links; the last, of one vector, may be a part of it.
 enum { LANES = 16, TILE = 8, HALF = 4 };
 
-AVX512 INLINE __m512 load_part(const float *array, int64_t i, __mmask16 mask) {
-    return mask == 0xffff ? _mm512_loadu_ps(array + i) : _mm512_maskz_loadu_ps(mask, array + i);
-}
-
-AVX512 INLINE __m512 clip(__m512 y, __m512 low, __m512 high) {
-    return _mm512_min_ps(high, _mm512_max_ps(low, y));
-}
-
-AVX512 INLINE __m512 relu(__m512 y) {
-    return _mm512_max_ps(_mm512_setzero_ps(), y);
-}
-
-AVX512 INLINE __m512 hard_swish(__m512 x) {
-    __m512 y = _mm512_mul_ps(_mm512_set1_ps(1.0f / 6.0f), x);
-    y = _mm512_add_ps(y, _mm512_set1_ps(0.5f));
-    return _mm512_mul_ps(x, clip(y, _mm512_setzero_ps(), _mm512_set1_ps(1.0f)));
-}
-
 // n vectors where they belong; n is 1 or a multiple of HALF.
 AVX512 INLINE void store_tile(const struct msc_simd_run *run, const struct bytes *b,
                               const __m512 y[], int n, int64_t i, __mmask16 mask) {
@@ -73,54 +55,6 @@ AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_link *lin
     }
 }
 
-#define ARRAY(k) load_part(arrays[link->operands[0]], i + LANES * (k), mask)
-#define NUMBER(k) _mm512_set1_ps(link->p[k])
-#define EACH(expression)                                                                           \
-    for (int k = 0; k < n; k++) {                                                                  \
-        y[k] = (expression);                                                                       \
-    }                                                                                              \
-    break
-
-AVX512 INLINE void run_link(__m512 y[], __m512 saved[], int n, const struct msc_simd_link *link,
-                            const float *const *arrays, int64_t i, __mmask16 mask) {
-    switch (link->op) {
-    case MSC_SIMD_LOAD:
-    case MSC_SIMD_FINISH:
-        break;
-    case MSC_SIMD_SAVE:
-        for (int k = 0; k < n; k++) {
-            saved[k] = y[k];
-        }
-        break;
-    case MSC_SIMD_ADD:
-        EACH(_mm512_add_ps(y[k], ARRAY(k)));
-    case MSC_SIMD_SUBTRACT:
-        EACH(_mm512_sub_ps(y[k], ARRAY(k)));
-    case MSC_SIMD_MULTIPLY:
-        EACH(_mm512_mul_ps(y[k], ARRAY(k)));
-    case MSC_SIMD_DIVIDE:
-        EACH(_mm512_div_ps(y[k], ARRAY(k)));
-    case MSC_SIMD_ADD_NUMBER:
-        EACH(_mm512_add_ps(y[k], NUMBER(0)));
-    case MSC_SIMD_SUBTRACT_NUMBER:
-        EACH(_mm512_sub_ps(y[k], NUMBER(0)));
-    case MSC_SIMD_MULTIPLY_NUMBER:
-        EACH(_mm512_mul_ps(y[k], NUMBER(0)));
-    case MSC_SIMD_DIVIDE_NUMBER:
-        EACH(_mm512_div_ps(y[k], NUMBER(0)));
-    case MSC_SIMD_ADD_SAVED:
-        EACH(_mm512_add_ps(y[k], saved[k]));
-    case MSC_SIMD_MULTIPLY_SAVED:
-        EACH(_mm512_mul_ps(y[k], saved[k]));
-    case MSC_SIMD_RELU:
-        EACH(relu(y[k]));
-    case MSC_SIMD_CLIP:
-        EACH(clip(y[k], NUMBER(0), NUMBER(1)));
-    case MSC_SIMD_HARD_SWISH:
-        EACH(hard_swish(y[k]));
-    }
-}
-
 AVX512 INLINE void run_tile(int n, const struct msc_simd_chain *chain,
                             const struct msc_simd_run *run, const struct bytes *b, int64_t i,
                             __mmask16 mask) {
@@ -129,8 +63,9 @@ AVX512 INLINE void run_tile(int n, const struct msc_simd_chain *chain,
     for (int k = 0; k < n; k++) {
         saved[k] = y[k];
     }
+    const struct tile tile = {.per_row = n, .begin = i, .mask = mask};
     for (int32_t l = 1; l < chain->n_links; l++) {
-        run_link(y, saved, n, &chain->links[l], run->arrays, i, mask);
+        run_link(y, saved, n, &chain->links[l], run->arrays, &tile);
     }
     store_tile(run, b, y, n, i, mask);
 }

@@ -10,8 +10,6 @@
 enum { BLOCK = MSC_SIMD_BLOCK, PARTS = 4, COLUMNS = MSC_SIMD_COLUMNS, ROWS = MSC_SIMD_TAPS };
 enum { AT_ONCE = 8 }; // blocks of a row, before the next row
 
-#define UNROLL _Pragma("GCC unroll 4")
-
 // A block of channels, and what follows its sums.
 struct block {
     const struct msc_simd_columns *c;

@@ -3,7 +3,8 @@
 // One instruction multiplies four bytes of a window with four weights of each of 16 channels and
 // adds them up. A tile is some windows times some vectors of channels: that many sums stay in
 // registers over the whole depth, so that every load of weights serves all windows of the tile and
-// every load of bytes all its channels. What follows the sums happens in registers, too.
+// every load of bytes all its channels. What follows the sums happens in registers, too: for the
+// two most frequent ends by loops of their own, for any other link by link over the whole tile.
 //
 //     weights   [block][run][depth / 4][vector][channel][4], the depth filled up with zeros
 //     loops     some windows, whose bytes stay in the first-level cache > blocks of one to four
@@ -16,10 +17,8 @@
 
 enum { LANES = MSC_SIMD_CHANNELS, VECTOR = 64, MOST_VECTORS = 4, TILE = 6, GROUP = MSC_SIMD_GROUP };
 
-#define UNROLL _Pragma("GCC unroll 24")
-
-// What becomes of the sums.
-enum kind { SUMS, FLOATS, BYTES, KIND_COUNT };
+// What becomes of the sums: they are stored, or y or its bytes alone, or any end is.
+enum kind { SUMS, FLOATS, BYTES, ANY, KIND_COUNT };
 
 // A block of channels over some windows. Arrays and results begin at the block's first channel.
 struct block {
@@ -27,9 +26,12 @@ struct block {
     const int8_t *weights;
     const int32_t *offsets;
     const float *scales, *bias;
-    __m512 low, high; // of floats
-    struct bytes q;   // limited as y is
-    __mmask64 lanes;  // that are channels
+    __m512 low, high; // of y
+    struct bytes q;   // of bytes, limited as y is
+    const struct msc_simd_end *after;
+    const struct bytes *forms; // of any end
+    int64_t first;             // element of any end
+    __mmask64 lanes;           // that are channels
     char *out;
     int64_t out_step;   // bytes from window to window
     int64_t begin, end; // windows
@@ -156,9 +158,84 @@ AVX512 INLINE void store_bytes(char *out, __m512i s[], int n, int vectors, const
     }
 }
 
+// The bytes of every form.
+AVX512 INLINE void store_forms(const __m512 y[], int n, int vectors, const struct block *b,
+                               const struct tile *t) {
+    const struct msc_simd_end *end = b->after;
+    __mmask64 lanes = b->lanes;
+    for (int32_t f = 0; f < end->n_forms; f++) {
+        const struct bytes *q = &b->forms[f];
+        uint8_t *bytes = end->forms[f].bytes;
+        UNROLL for (int p = 0; p < n; p++) {
+            __m512 row[MOST_VECTORS];
+            UNROLL for (int c = 0; c < MOST_VECTORS; c++) {
+                row[c] = c < vectors ? y[p * vectors + c] : _mm512_setzero_ps();
+            }
+            _mm512_mask_storeu_epi8(bytes + tile_at(t, p * vectors), lanes, to_bytes(row, q));
+        }
+    }
+}
+
+AVX512 INLINE struct tile tile_of(int vectors, const struct block *b, int64_t at) {
+    return (struct tile){.per_row = vectors,
+                         .begin = b->first + at * b->w->channels,
+                         .step = b->w->channels,
+                         .mask = (__mmask16)(b->lanes >> (vectors - 1) * LANES)};
+}
+
+// Asks for what the end will read and write while sums are added up: rows of a tile lie too far
+// apart for the machine to guess them.
+AVX512 INLINE void announce_end(int n, int vectors, const struct block *b, int64_t at) {
+    const struct msc_simd_end *end = b->after;
+    const struct tile t = tile_of(vectors, b, at);
+    for (int32_t l = 0; l < end->n_links; l++) {
+        if (msc_simd_reads_array(end->links[l].op)) {
+            const float *array = end->arrays[end->links[l].operands[0]];
+            UNROLL for (int i = 0; i < n * vectors; i++) {
+                __builtin_prefetch(array + tile_at(&t, i));
+            }
+        }
+    }
+    if (end->out) {
+        UNROLL for (int i = 0; i < n * vectors; i++) {
+            __builtin_prefetch(end->out + tile_at(&t, i), 1);
+        }
+    }
+    for (int32_t f = 0; f < end->n_forms; f++) {
+        UNROLL for (int p = 0; p < n; p++) {
+            __builtin_prefetch(end->forms[f].bytes + tile_at(&t, p * vectors), 1);
+        }
+    }
+}
+
+// Any end.
+AVX512 INLINE void end_tile(__m512i s[], int n, int vectors, const struct block *b, int64_t at) {
+    const struct msc_simd_end *end = b->after;
+    const struct tile t = tile_of(vectors, b, at);
+    __m512 y[TILE * MOST_VECTORS], low = b->low, high = b->high;
+    UNROLL for (int c = 0; c < vectors; c++) {
+        scale_column(s, n, vectors, b, c);
+    }
+    UNROLL for (int i = 0; i < n * vectors; i++) {
+        y[i] = clip(_mm512_castsi512_ps(s[i]), low, high);
+    }
+    for (int32_t l = 0; l < end->n_links; l++) {
+        run_link(y, NULL, n * vectors, &end->links[l], end->arrays, &t);
+    }
+    if (end->out) {
+        UNROLL for (int i = 0; i < n * vectors; i++) {
+            _mm512_mask_storeu_ps(end->out + tile_at(&t, i), tile_mask(&t, i), y[i]);
+        }
+    }
+    store_forms(y, n, vectors, b, &t);
+}
+
 // n windows from `at` on times all vectors of a block.
 AVX512 INLINE void run_tile(enum kind kind, int n, int vectors, const struct block *b, int64_t at) {
     __m512i s[TILE * MOST_VECTORS];
+    if (kind == ANY) {
+        announce_end(n, vectors, b, at);
+    }
     UNROLL for (int c = 0; c < vectors; c++) {
         s[c] = _mm512_setzero_si512();
         if (kind != SUMS) {
@@ -174,6 +251,10 @@ AVX512 INLINE void run_tile(enum kind kind, int n, int vectors, const struct blo
         __asm__("" : "+v"(s[i]));
     }
     __asm__("" : "+r"(b), "+r"(at));
+    if (kind == ANY) {
+        end_tile(s, n, vectors, b, at);
+        return;
+    }
     char *out = b->out + at * b->out_step;
     if (kind == SUMS) {
         store_sums(out, s, n, vectors, b);
@@ -215,11 +296,13 @@ AVX512 INLINE void run_block(enum kind kind, int vectors, const struct block *gi
 DEFINE_BLOCKS(SUMS, sums_)
 DEFINE_BLOCKS(FLOATS, floats_)
 DEFINE_BLOCKS(BYTES, bytes_)
+DEFINE_BLOCKS(ANY, any_)
 
 static void (*const blocks[KIND_COUNT][MOST_VECTORS])(const struct block *b) = {
     {sums_1, sums_2, sums_3, sums_4},
     {floats_1, floats_2, floats_3, floats_4},
     {bytes_1, bytes_2, bytes_3, bytes_4},
+    {any_1, any_2, any_3, any_4},
 };
 
 // Windows whose bytes, read anew for each block of channels, and results stay in the cache.
@@ -242,7 +325,8 @@ AVX512 static void run_all(struct block *b, enum kind kind, void *out,
             int64_t channel = v * LANES, left = w->channels - channel;
             vectors = block_vectors(v, n);
             b->weights = (const int8_t *)w->weights + v * vector_bytes;
-            b->out = (char *)out + channel * element;
+            b->out = out ? (char *)out + channel * element : NULL;
+            b->first = b->after ? b->after->begin + channel : 0;
             b->lanes = left < VECTOR ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
             b->lanes &= ~(__mmask64)0 >> (VECTOR - vectors * LANES);
             if (f) {
@@ -260,16 +344,28 @@ AVX512 void msc_simd__multiply(int32_t sums[], const struct msc_simd_windows *w)
     run_all(&b, SUMS, sums, NULL);
 }
 
-AVX512 void msc_simd__multiply_finish(float out[], const struct msc_simd_windows *w,
-                                      const struct msc_simd_finish *f) {
-    struct block b = {.w = w, .low = _mm512_set1_ps(f->low), .high = _mm512_set1_ps(f->high)};
-    run_all(&b, FLOATS, out, f);
-}
-
-AVX512 void msc_simd__multiply_quantize(uint8_t out[], const struct msc_simd_windows *w,
-                                        const struct msc_simd_finish *f,
-                                        const struct msc_simd_bytes *q) {
-    struct msc_simd_bytes limited = msc_simd__limit(f, q);
-    struct block b = {.w = w, .q = load_bytes(&limited)};
-    run_all(&b, BYTES, out, f);
+AVX512 void msc_simd__multiply_end(const struct msc_simd_windows *w,
+                                   const struct msc_simd_end *end) {
+    const struct msc_simd_finish *f = &end->finish;
+    struct bytes forms[MSC_SIMD_FORMS];
+    struct block b = {.w = w,
+                      .low = _mm512_set1_ps(f->low),
+                      .high = _mm512_set1_ps(f->high),
+                      .after = end,
+                      .forms = forms};
+    bool is_short = end->n_links == 0;
+    if (is_short && end->out && end->n_forms == 0) {
+        run_all(&b, FLOATS, end->out + end->begin, f);
+        return;
+    }
+    if (is_short && !end->out && end->n_forms == 1 && end->has_numbers) {
+        struct msc_simd_bytes limited = msc_simd__limit(f, &end->forms[0].q);
+        b.q = load_bytes(&limited);
+        run_all(&b, BYTES, end->forms[0].bytes + end->begin, f);
+        return;
+    }
+    for (int32_t i = 0; i < end->n_forms; i++) {
+        forms[i] = load_bytes(&end->forms[i].q);
+    }
+    run_all(&b, ANY, NULL, f);
 }

@@ -11,8 +11,9 @@
 //            as int32
 //     int8   uint8 x int8 -> int32, with z taken off the sums afterwards: the same whole numbers.
 //            By loops of our own for depthwise convolutions and, where the machine has the
-//            instructions, for most others; what follows then happens before sums are stored,
-//            when that is scale, bias, limits and bytes
+//            instructions, for most others. What follows then happens before sums are stored: for
+//            the former scale, bias, limits and bytes, for the latter chains of element-wise
+//            joints (a residual, say), float32 and bytes in several forms, too
 //
 // Whether a call computes over integers depends on its input's and its weight's edit alone; whole
 // and int8 give the same bits.

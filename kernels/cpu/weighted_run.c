@@ -207,66 +207,72 @@ static bool has_numbers(const struct msc_weighted_run *r, const struct msc_weigh
     return largest + r->k->largest_bias < 0x1p30f * q->scale;
 }
 
-static bool makes_bytes(const struct msc_weighted_run *r, const struct msc_weighted_variant *v) {
+// False when not all forms are bytes that can be made of numbers in registers.
+static bool set_forms(struct msc_weighted_run *r) {
     const struct msc_call *call = r->call;
-    if (call->outputs[0].data || call->n_quantized != 1 ||
-        call->quantized[0].view.dtype == MSC_DTYPE_F32) {
+    if (call->n_quantized > MSC_SIMD_FORMS) {
         return false;
     }
-    struct msc_simd_bytes q = msc_simd_bytes_of(call->quantized[0].quant);
-    return q.is_corrected && has_numbers(r, v, &q);
+    for (int32_t i = 0; i < call->n_quantized; i++) {
+        const struct msc_quantized *form = &call->quantized[i];
+        if (form->view.dtype == MSC_DTYPE_F32) {
+            return false;
+        }
+        r->forms[i] = (struct msc_simd_form){form->view.data, msc_simd_bytes_of(form->quant)};
+        if (!r->forms[i].q.is_corrected) {
+            return false;
+        }
+    }
+    return true;
 }
 
-static bool is_direct(const struct msc_weighted_run *r, const struct msc_weighted_variant *v,
-                      struct msc_simd_finish *f) {
-    const struct msc_call *call = r->call;
-    if (!is_own(r->unit) || !msc_ewise_is_finish(r->end, &f->low, &f->high) ||
-        !(f->low <= f->high)) {
+// Can a kernel of our own do all that follows its sums?
+static bool is_direct(struct msc_weighted_run *r, const struct msc_weighted_variant *v) {
+    struct msc_simd_end *e = &r->own_end;
+    if (!is_own(r->unit) || !msc_ewise_get_end(e, r->end) || !(e->finish.low <= e->finish.high) ||
+        !set_forms(r)) {
         return false;
     }
-    bool makes_floats = call->outputs[0].data && call->n_quantized == 0;
-    return makes_bytes(r, v) || (makes_floats && r->unit == MSC_WEIGHTED_WINDOWS);
+    e->out = r->call->outputs[0].data;
+    e->n_forms = r->call->n_quantized;
+    e->forms = r->forms;
+    e->has_numbers = e->n_forms == 1 && has_numbers(r, v, &r->forms[0].q);
+    bool is_short = e->n_links == 0 && !e->out && e->has_numbers;
+    return r->unit == MSC_WEIGHTED_WINDOWS || is_short;
 }
 
-static void begin_own(struct msc_weighted_run *r, struct msc_simd_finish *f) {
-    f->scales = r->scales;
-    f->offsets = r->offsets;
-    f->bias = r->bias;
+static void begin_own(struct msc_weighted_run *r) {
+    const struct msc_call *call = r->call;
+    struct msc_simd_end *e = &r->own_end;
+    e->finish.scales = r->scales;
+    e->finish.offsets = r->offsets;
+    e->finish.bias = r->bias;
+    if (r->is_direct) {
+        msc_ewise_set_arrays(e, r->end, call->inputs, r->ewise_scratch);
+    }
     if (r->unit == MSC_WEIGHTED_WINDOWS) {
         r->windows = msc_weighted_windows(r->k, r->pack->own, r->own_scratch);
         return;
     }
     r->depthwise = (struct msc_weighted_depthwise){.k = r->k,
                                                    .weights = r->pack->own,
-                                                   .in = r->call->inputs[r->k->input].data,
+                                                   .in = call->inputs[r->k->input].data,
                                                    .flip = r->quant->low < 0 ? 0x80 : 0};
     msc_weighted_depthwise_begin(&r->depthwise, (uint8_t)r->quant->zero_points[0],
-                                 r->is_direct ? f : NULL, r->own_scratch);
+                                 r->is_direct ? &e->finish : NULL, r->own_scratch);
 }
 
-static void run_direct(const struct msc_weighted_run *r, const struct msc_simd_finish *f) {
-    const struct msc_call *call = r->call;
-    const struct msc_simd *simd = msc_simd_best();
-    struct msc_simd_windows w = r->windows;
-    struct msc_simd_bytes q = {.scale = 0};
-    float *floats = call->outputs[0].data;
-    uint8_t *bytes = NULL;
-    if (!floats) {
-        q = msc_simd_bytes_of(call->quantized[0].quant);
-        bytes = call->quantized[0].view.data;
-    }
+static void run_direct(struct msc_weighted_run *r) {
     for (int64_t chunk = 0; chunk < r->chunks->n; chunk++) {
         int64_t begin = chunk * r->chunks->out;
         if (r->unit == MSC_WEIGHTED_DEPTHWISE) {
-            msc_weighted_depthwise_quantize(&r->depthwise, chunk, bytes + begin, &q);
+            const struct msc_simd_form *form = &r->forms[0];
+            msc_weighted_depthwise_quantize(&r->depthwise, chunk, form->bytes + begin, &form->q);
             continue;
         }
-        w.in = msc_weighted__input(r, chunk, 0);
-        if (floats) {
-            simd->multiply_finish(floats + begin, &w, f);
-        } else {
-            simd->multiply_quantize(bytes + begin, &w, f, &q);
-        }
+        r->windows.in = msc_weighted__input(r, chunk, 0);
+        r->own_end.begin = begin;
+        msc_simd_best()->multiply_end(&r->windows, &r->own_end);
     }
 }
 
@@ -278,16 +284,15 @@ enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
     void *memory;
     MSC_TRY(choose_unit(&r, v, thread));
     r.end = k->ends[r.unit == MSC_WEIGHTED_FLOAT ? 0 : r.unit == MSC_WEIGHTED_WHOLE ? 1 : 2];
-    struct msc_simd_finish finish = {.sums = NULL};
-    r.is_direct = is_direct(&r, v, &finish);
+    r.is_direct = is_direct(&r, v);
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, place(&r, NULL)));
     place(&r, memory);
     set_channels(&r, v);
     if (is_own(r.unit)) {
-        begin_own(&r, &finish);
+        begin_own(&r);
     }
     if (r.is_direct) {
-        run_direct(&r, &finish);
+        run_direct(&r);
         return MSC_OK;
     }
     float *all = call->outputs[0].data;

@@ -25,8 +25,10 @@ struct msc_weighted_run {
     struct msc_weighted_depthwise depthwise; // of that unit
     struct msc_simd_windows windows;         // of that unit
     void *own_scratch;                       // of these two
-    bool is_direct; // a kernel of our own writes the only form of the output
-    float *bias;    // then; 0 where there is none
+    bool is_direct;                          // a kernel of our own does all that follows its sums
+    struct msc_simd_end own_end;             // then
+    struct msc_simd_form forms[MSC_SIMD_FORMS];
+    float *bias; // 0 where there is none
 };
 
 // Zero point of stored values as uint8: int8 ones are moved up by 128, and it with them.

@@ -70,7 +70,7 @@ static int32_t add_conv(struct cpu_case *c, const struct shape *s, bool is_trans
 }
 
 // With a tail of joints: a limit that the routine takes itself, a longer chain with an operand of
-// every kind, and what stands behind blocks with a residual.
+// every kind, what stands behind blocks with a residual, and a chain that never leaves registers.
 static int32_t add_tail(struct cpu_case *c, int32_t y, int kind) {
     const struct msc_tensor *t = msc_graph_tensor(c->g, y);
     int64_t dims[MSC_MAX_DIMS], channels[MSC_MAX_DIMS];
@@ -95,6 +95,15 @@ static int32_t add_tail(struct cpu_case *c, int32_t y, int kind) {
         int32_t other = cpu_input(c, "", n, dims);
         y = cpu_joint(c, MSC_OP_CLIP, 1, &y, "min=-2;max=6", MSC_NO_ID, MSC_NO_ID);
         return cpu_joint(c, MSC_OP_ADD, 2, IDS(y, other), "", MSC_NO_ID, MSC_NO_ID);
+    }
+    if (kind == 4) {
+        int32_t factor = cpu_input(c, "", n, dims), term = cpu_input(c, "", n, dims);
+        int32_t number = cpu_constant(c, 0, NULL, (const float[]){0.3f});
+        y = cpu_joint(c, MSC_OP_ADD, 2, IDS(number, y), "", MSC_NO_ID, MSC_NO_ID);
+        y = cpu_joint(c, MSC_OP_HARD_SWISH, 1, &y, "", MSC_NO_ID, MSC_NO_ID);
+        y = cpu_joint(c, MSC_OP_MULTIPLY, 2, IDS(factor, y), "", MSC_NO_ID, MSC_NO_ID);
+        y = cpu_joint(c, MSC_OP_SUBTRACT, 2, IDS(y, term), "", MSC_NO_ID, MSC_NO_ID);
+        return cpu_joint(c, MSC_OP_RELU, 1, &y, "", MSC_NO_ID, MSC_NO_ID);
     }
     return y;
 }
@@ -267,7 +276,7 @@ static void test_kernels_cpu_conv__windows(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-        for (int tail = 0; tail < 4; tail++) {
+        for (int tail = 0; tail < 5; tail++) {
             for (size_t e = 0; e < sizeof(edits) / sizeof(edits[0]); e++) {
                 check_shape(&shapes[i], false, tail, &edits[e], true);
             }
@@ -295,7 +304,7 @@ static void test_kernels_cpu_conv__columns(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-        for (int tail = 0; tail < 4; tail++) {
+        for (int tail = 0; tail < 5; tail++) {
             for (size_t e = 0; e < sizeof(edits) / sizeof(edits[0]); e++) {
                 bool fits = shapes[i].out <= 512 || !edits[e].weights.is_per_channel;
                 if (fits) {

@@ -197,7 +197,7 @@ struct windows {
     uint8_t packed[80 * 80];
     int32_t sums[50 * 80];
     float floats[50 * 80], expected_floats[50 * 80];
-    uint8_t bytes[50 * 80 + 1], expected_bytes[50 * 80];
+    uint8_t bytes[50 * 80 + 1], other_bytes[50 * 80 + 1], expected_bytes[50 * 80];
 };
 
 static struct msc_simd_windows random_windows(struct windows *t, struct msc_rng *rng) {
@@ -250,7 +250,8 @@ static void test_kernels_cpu_simd__windows(void **state) {
         struct msc_simd_finish f = random_sums(&s, &rng, round % 3 == 0 ? -INFINITY : 0.0f,
                                                round % 3 == 2 ? 6.0f : INFINITY);
         size_t n = (size_t)(w.n * w.channels);
-        s.bias[7] = 0.0f;
+        bool has_numbers = round % 4 < 2; // bias 7 is none
+        s.bias[7] = has_numbers ? 0.0f : s.bias[7];
         for (int64_t i = 0; i < (int64_t)n; i++) {
             int64_t c = i % w.channels;
             s.sums[0] = window_sum(&w, t.weights, i / w.channels, c);
@@ -263,12 +264,21 @@ static void test_kernels_cpu_simd__windows(void **state) {
         int32_t sums[50 * 80];
         msc_simd_best()->multiply(sums, &w);
         assert_memory_equal(sums, t.sums, n * sizeof(sums[0]));
-        msc_simd_best()->multiply_finish(t.floats, &w, &f);
+        const struct msc_simd_form forms[2] = {{t.bytes, q}, {t.other_bytes, q}};
+        struct msc_simd_end end = {.finish = f, .out = t.floats, .forms = forms};
+        end.has_numbers = has_numbers;
+        msc_simd_best()->multiply_end(&w, &end);
         assert_memory_equal(t.floats, t.expected_floats, n * sizeof(t.floats[0]));
-        t.bytes[n] = 0xee;
-        msc_simd_best()->multiply_quantize(t.bytes, &w, &f, &q);
-        assert_memory_equal(t.bytes, t.expected_bytes, n);
-        assert_true(t.bytes[n] == 0xee);
+        t.bytes[n] = t.other_bytes[n] = 0xee;
+        end.out = NULL;
+        for (end.n_forms = 1; end.n_forms <= 2; end.n_forms++) {
+            memset(t.bytes, 0x55, n);
+            msc_simd_best()->multiply_end(&w, &end);
+            assert_memory_equal(t.bytes, t.expected_bytes, n);
+            assert_true(t.bytes[n] == 0xee);
+        }
+        assert_memory_equal(t.other_bytes, t.expected_bytes, n);
+        assert_true(t.other_bytes[n] == 0xee);
     }
 }
 
