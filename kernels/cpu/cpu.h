@@ -84,12 +84,14 @@ const struct msc_cpu_family *msc_cpu_family_of(const struct msc_graph *g,
 extern const struct msc_cpu_family msc_cpu_ewise; // element-wise chains, batch_norm
 extern const struct msc_cpu_family msc_cpu_conv;  // and transposed
 extern const struct msc_cpu_family msc_cpu_linear;
+extern const struct msc_cpu_family msc_cpu_integer; // both, between integers of the model's own
 extern const struct msc_cpu_family msc_cpu_matmul;
 extern const struct msc_cpu_family msc_cpu_pool;
 extern const struct msc_cpu_family msc_cpu_reduce; // and global pools
 extern const struct msc_cpu_family msc_cpu_softmax;
 extern const struct msc_cpu_family msc_cpu_layer_norm;
 extern const struct msc_cpu_family msc_cpu_resize;
+extern const struct msc_cpu_family msc_cpu_linear_quant; // QuantizeLinear and its kin
 extern const struct msc_cpu_family msc_cpu_rename;  // reshape and its kin
 extern const struct msc_cpu_family msc_cpu_permute; // and reorders between layouts
 extern const struct msc_cpu_family msc_cpu_concat;

@@ -15,9 +15,9 @@ static bool has_known_layouts(const struct msc_joint *joint, int n_spatial, bool
 
 // Reads the window's attributes. False when they do not fit the shapes, or ask for what the
 // reference kernels alone do.
-static bool describe_window(struct msc_dense_desc *d, const struct msc_joint *joint,
-                            const struct msc_tensor *x, const struct msc_tensor *w,
-                            const struct msc_tensor *y) {
+static bool read_window(struct msc_dense_desc *d, const struct msc_joint *joint,
+                        const struct msc_tensor *x, const struct msc_tensor *w,
+                        const struct msc_tensor *y) {
     int n = d->n_spatial;
     int64_t padding[6];
     if (msc_joint_attr_list(joint, "strides", d->strides, 3) != n ||
@@ -56,16 +56,12 @@ static bool is_pointwise(const struct msc_dense_desc *d) {
     return is;
 }
 
-bool msc_cpu_describe_conv(struct msc_weighted_spec *out, const struct msc_graph *g,
-                           const struct msc_joint *joint) {
-    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
-    const struct msc_tensor *w = msc_cpu_operand(g, joint, 1);
-    const struct msc_tensor *y = msc_cpu_output(g, joint);
+bool msc_cpu_describe_window(struct msc_weighted_spec *out, const struct msc_joint *joint,
+                             const struct msc_tensor *x, const struct msc_tensor *w,
+                             const struct msc_tensor *y) {
     bool is_transposed = joint->op == MSC_OP_CONV2D_TRANSPOSE;
     int64_t groups;
-    if (!msc_cpu_is_f32(g, joint) || !msc_cpu_is_computed(g, joint, 0) || x->n_dims < 3 ||
-        x->n_dims > 5 || w->n_dims != x->n_dims || !msc_cpu_constant(g, joint, 1) ||
-        (msc_cpu_operand(g, joint, 2) && !msc_cpu_constant(g, joint, 2)) ||
+    if (x->n_dims < 3 || x->n_dims > 5 || w->n_dims != x->n_dims ||
         !has_known_layouts(joint, x->n_dims - 2, is_transposed) ||
         !msc_joint_attr_i64(joint, "groups", &groups) || groups < 1) {
         return false;
@@ -85,15 +81,22 @@ bool msc_cpu_describe_conv(struct msc_weighted_spec *out, const struct msc_graph
     struct msc_dense_desc *d = &out->desc;
     int64_t whole = is_transposed ? d->in_channels : d->out_channels;
     int64_t part = (is_transposed ? d->out_channels : d->in_channels) / groups;
-    const struct msc_array *bias = msc_cpu_constant(g, joint, 2);
     if (d->batch < 1 || d->in_channels % groups != 0 || d->out_channels % groups != 0 ||
-        w->dims[0] != whole || w->dims[1] != part || part < 1 ||
-        (bias && msc_array_n_elements(bias) != d->out_channels) ||
-        !describe_window(d, joint, x, w, y)) {
+        w->dims[0] != whole || w->dims[1] != part || part < 1 || !read_window(d, joint, x, w, y)) {
         return false;
     }
     out->is_pointwise = is_pointwise(d);
     return true;
+}
+
+bool msc_cpu_describe_conv(struct msc_weighted_spec *out, const struct msc_graph *g,
+                           const struct msc_joint *joint) {
+    const struct msc_array *bias = msc_cpu_constant(g, joint, 2);
+    return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) &&
+           msc_cpu_constant(g, joint, 1) && !msc_cpu_is_computed(g, joint, 2) &&
+           msc_cpu_describe_window(out, joint, msc_cpu_operand(g, joint, 0),
+                                   msc_cpu_operand(g, joint, 1), msc_cpu_output(g, joint)) &&
+           (!bias || msc_array_n_elements(bias) == out->desc.out_channels);
 }
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
@@ -101,8 +104,8 @@ static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     return msc_cpu_describe_conv(&spec, g, joint);
 }
 
-static void layouts(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+void msc_cpu_conv_layouts(const struct msc_graph *g, const struct msc_step *step,
+                          const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_joint *anchor = step->joints[0].joint;
     const struct msc_tensor *y = msc_cpu_output(g, anchor);
     int32_t x = step->joints[0].operands[0].index;
@@ -117,7 +120,7 @@ const struct msc_cpu_family msc_cpu_conv = {
     .name = "convolution",
     .accepts = accepts,
     .has_followers = true,
-    .layouts = layouts,
+    .layouts = msc_cpu_conv_layouts,
     .describe = msc_cpu_describe_conv,
     .prepare = msc_weighted_prepare,
     .release = msc_weighted_release,

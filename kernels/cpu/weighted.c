@@ -186,24 +186,36 @@ static float largest_of(const float x[], int64_t n) {
     return largest;
 }
 
-static enum msc_status init(struct msc_weighted *k, const struct msc_plan *plan,
-                            const struct msc_step *step, const struct msc_weighted_spec *spec) {
-    const struct msc_step_joint *anchor = &step->joints[0];
-    struct msc_dense_desc float_desc = {.bias = NULL};
-    k->name = anchor->joint->name;
-    k->input = anchor->operands[0].index;
-    k->weight = msc_graph_tensor(plan->graph, anchor->operands[1].index)->data;
-    if (anchor->n_operands > 2 && anchor->operands[2].kind == MSC_OPERAND_WEIGHT) {
-        k->bias = msc_array_data(msc_graph_tensor(plan->graph, anchor->operands[2].index)->data);
+static int64_t largest_whole(const int32_t x[], int64_t n) {
+    int64_t largest = 0;
+    for (int64_t i = 0; x && i < n; i++) {
+        int64_t size = x[i] < 0 ? -(int64_t)x[i] : x[i];
+        largest = size > largest ? size : largest;
     }
+    return largest;
+}
+
+static enum msc_status init(struct msc_weighted *k, const struct msc_plan *plan,
+                            const struct msc_step *step, const struct msc_weighted_spec *spec,
+                            const struct msc_weighted_source *source) {
+    struct msc_dense_desc float_desc = {.bias = NULL};
+    k->name = step->joints[0].joint->name;
+    k->input = source->input;
+    k->weight = source->weight;
+    k->bias = source->bias;
+    k->whole_bias = source->whole_bias;
+    k->gives_sums = source->gives_sums;
     k->out_axis = spec->out_axis;
     k->channels = spec->desc.out_channels;
     k->whole = spec->desc;
     k->is_depthwise = msc_weighted_is_depthwise(&spec->desc);
-    MSC_TRY(create_ends(k, &float_desc, plan, step, spec->channel_axis));
+    if (!k->gives_sums) {
+        MSC_TRY(create_ends(k, &float_desc, plan, step, spec->channel_axis));
+    }
     divide(k, spec);
     k->has_windows = msc_weighted_has_windows(k);
     k->largest_bias = largest_of(k->bias, k->channels);
+    k->largest_whole_bias = largest_whole(k->whole_bias, k->channels);
     struct msc_dense_desc *d = &k->chunks[MSC_WEIGHTED_FLOAT].desc;
     d->bias = k->bias;
     d->has_clip = float_desc.has_clip;
@@ -212,23 +224,40 @@ static enum msc_status init(struct msc_weighted *k, const struct msc_plan *plan,
     return msc_weighted_create_routines(k);
 }
 
-enum msc_status msc_weighted_prepare(void **out, struct msc_cpu_backend *b,
-                                     const struct msc_plan *plan, const struct msc_step *step) {
-    const struct msc_joint *joint = step->joints[0].joint;
-    struct msc_weighted_spec spec;
-    if (!msc_cpu_family_of(plan->graph, joint)->describe(&spec, plan->graph, joint)) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: not as its family takes it", joint->name);
-    }
+enum msc_status msc_weighted_create(struct msc_weighted **out, struct msc_cpu_backend *b,
+                                    const struct msc_plan *plan, const struct msc_step *step,
+                                    const struct msc_weighted_spec *spec,
+                                    const struct msc_weighted_source *source) {
     struct msc_weighted *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
     }
     k->backend = b;
-    enum msc_status status = init(k, plan, step, &spec);
+    enum msc_status status = init(k, plan, step, spec, source);
     if (status != MSC_OK) {
         msc_weighted_release(k);
         return status;
     }
+    *out = k;
+    return MSC_OK;
+}
+
+enum msc_status msc_weighted_prepare(void **out, struct msc_cpu_backend *b,
+                                     const struct msc_plan *plan, const struct msc_step *step) {
+    const struct msc_step_joint *anchor = &step->joints[0];
+    const struct msc_graph *g = plan->graph;
+    struct msc_weighted_spec spec;
+    struct msc_weighted *k = NULL;
+    if (!msc_cpu_family_of(g, anchor->joint)->describe(&spec, g, anchor->joint)) {
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: not as its family takes it", anchor->joint->name);
+    }
+    struct msc_weighted_source source = {.input = anchor->operands[0].index,
+                                         .weight =
+                                             msc_graph_tensor(g, anchor->operands[1].index)->data};
+    if (anchor->n_operands > 2 && anchor->operands[2].kind == MSC_OPERAND_WEIGHT) {
+        source.bias = msc_array_data(msc_graph_tensor(g, anchor->operands[2].index)->data);
+    }
+    MSC_TRY(msc_weighted_create(&k, b, plan, step, &spec, &source));
     *out = k;
     return MSC_OK;
 }

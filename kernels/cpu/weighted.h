@@ -46,11 +46,28 @@ struct msc_weighted_spec {
     bool is_pointwise;          // every position of the batch is computed by itself
 };
 
+// What a step multiplies and what follows its sums.
+struct msc_weighted_source {
+    int32_t input;                  // of the step: the activations
+    const struct msc_array *weight; // borrowed, as everything here
+    const float *bias;              // [channels], added to scaled sums; may be NULL
+    // Of joints between integers (cpu_integer.c): added to the sums themselves; may be NULL.
+    const int32_t *whole_bias;
+    bool gives_sums; // int32 sums are the output: nothing follows
+};
+
 // False when the families do not take the joint.
 bool msc_cpu_describe_conv(struct msc_weighted_spec *out, const struct msc_graph *g,
                            const struct msc_joint *joint);
 bool msc_cpu_describe_linear(struct msc_weighted_spec *out, const struct msc_graph *g,
                              const struct msc_joint *joint);
+
+// What a convolution's attributes and shapes say, whatever its types. False: as above.
+bool msc_cpu_describe_window(struct msc_weighted_spec *out, const struct msc_joint *joint,
+                             const struct msc_tensor *x, const struct msc_tensor *w,
+                             const struct msc_tensor *y);
+void msc_cpu_conv_layouts(const struct msc_graph *g, const struct msc_step *step,
+                          const enum msc_layout coming[], struct msc_step_layouts *out);
 
 // A relu or clip right behind the anchor is done together with it when nobody else reads the
 // anchor's result. Returns the first joint that is not: 2, or 1 with infinite limits.
@@ -73,19 +90,28 @@ struct msc_weighted {
     const char *name; // the anchor's
     int32_t input;    // of the step: the activations
     const struct msc_array *weight;
-    const float *bias; // may be NULL
+    const float *bias;         // may be NULL
+    const int32_t *whole_bias; // may be NULL
+    bool gives_sums;
     int out_axis;
     int64_t channels;
     struct msc_dense_desc whole; // the spec's
     bool is_depthwise;           // that unit can do it
     bool has_windows;            // ... that one
     float largest_bias;          // its size; infinite, where one is no number
+    int64_t largest_whole_bias;
     struct msc_weighted_chunks chunks[MSC_WEIGHTED_UNIT_COUNT];
     struct msc_weighted_routine *routines; // [MSC_WEIGHTED_UNIT_COUNT]
     struct msc_ewise *ends[3]; // behind float32, sums as float32, sums as int32; may be NULL
 };
 
-// These five are a family's functions.
+// What `prepare` makes of a source. `step` has no other joints where the source is of integers.
+enum msc_status msc_weighted_create(struct msc_weighted **out, struct msc_cpu_backend *b,
+                                    const struct msc_plan *plan, const struct msc_step *step,
+                                    const struct msc_weighted_spec *spec,
+                                    const struct msc_weighted_source *source);
+
+// These five are a family's functions. An output of int32 gets the sums.
 enum msc_status msc_weighted_prepare(void **kernel, struct msc_cpu_backend *b,
                                      const struct msc_plan *plan, const struct msc_step *step);
 void msc_weighted_release(void *kernel);

@@ -1,5 +1,7 @@
 #include "kernels/cpu/weighted_run.h"
 
+#include "base/platform.h"
+
 #include <string.h>
 
 // ---- Choices ----------------------------------------------------------------------------------
@@ -95,6 +97,16 @@ static size_t own_scratch_bytes(const struct msc_weighted_run *r) {
                                              : msc_weighted_windows_scratch(r->k);
 }
 
+// Are the float routine's sums added up as int32?
+static bool adds_up(const struct msc_weighted_run *r) {
+    return r->unit == MSC_WEIGHTED_WHOLE && (r->digits.n > 1 || r->k->whole_bias);
+}
+
+// Where results are written as float32; NULL: nobody wants them so.
+static float *floats_of(const struct msc_call *call) {
+    return call->outputs[0].dtype == MSC_DTYPE_F32 ? call->outputs[0].data : NULL;
+}
+
 // Gives places in `memory` to everything; returns how many bytes that takes.
 static size_t place(struct msc_weighted_run *r, char *memory) {
     const struct msc_weighted *k = r->k;
@@ -108,10 +120,9 @@ static size_t place(struct msc_weighted_run *r, char *memory) {
     r->ewise_scratch = take(memory, &used, msc_ewise_scratch_bytes(r->end));
     r->input =
         msc_weighted__copies_input(r) ? take(memory, &used, in_bytes + MSC_SIMD_GROUP) : NULL;
-    r->sums =
-        (is_int8 || r->digits.n > 1) && !r->is_direct ? take(memory, &used, sums_bytes) : NULL;
+    r->sums = (is_int8 || adds_up(r)) && !r->is_direct ? take(memory, &used, sums_bytes) : NULL;
     r->product = is_int8 && r->digits.n > 1 ? take(memory, &used, sums_bytes) : NULL;
-    r->floats = !is_int8 && !r->call->outputs[0].data ? take(memory, &used, sums_bytes) : NULL;
+    r->floats = !is_int8 && !floats_of(r->call) ? take(memory, &used, sums_bytes) : NULL;
     r->scales = r->unit != MSC_WEIGHTED_FLOAT ? take(memory, &used, n * sizeof(float)) : NULL;
     r->offsets = is_int8 ? take(memory, &used, n * sizeof(int32_t)) : NULL;
     r->bias = r->is_direct ? take(memory, &used, n * sizeof(float)) : NULL;
@@ -120,11 +131,20 @@ static size_t place(struct msc_weighted_run *r, char *memory) {
 
 // ---- Sums -------------------------------------------------------------------------------------
 
+MSC_SIMD static void add_rows(int32_t *restrict sums, const int32_t *restrict row, int64_t n_rows,
+                              int64_t n) {
+    for (int64_t r = 0; r < n_rows; r++, sums += n) {
+        for (int64_t i = 0; i < n; i++) {
+            sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)row[i]);
+        }
+    }
+}
+
 // A chunk's sums: as float32 in `out`, or as int32 in r->sums.
 static enum msc_status multiply(const struct msc_weighted_run *r, int64_t chunk, float out[],
                                 int thread) {
     int64_t n = r->chunks->out;
-    bool is_int8 = r->unit >= MSC_WEIGHTED_INT8;
+    bool is_int8 = r->unit >= MSC_WEIGHTED_INT8, is_sum = adds_up(r) || r->digits.n > 1;
     if (r->unit == MSC_WEIGHTED_DEPTHWISE) {
         msc_weighted_depthwise_sums(&r->depthwise, chunk, r->sums);
         return MSC_OK;
@@ -135,7 +155,7 @@ static enum msc_status multiply(const struct msc_weighted_run *r, int64_t chunk,
         msc_simd_best()->multiply(r->sums, &w);
         return MSC_OK;
     }
-    if (r->digits.n > 1) {
+    if (is_sum) {
         memset(r->sums, 0, (size_t)n * sizeof(r->sums[0]));
     }
     for (int i = 0; i < r->digits.n; i++) {
@@ -144,16 +164,19 @@ static enum msc_status multiply(const struct msc_weighted_run *r, int64_t chunk,
                                       .out = out,
                                       .scratch = r->dense_scratch};
         if (is_int8) {
-            call.out = r->digits.n > 1 ? r->product : r->sums;
+            call.out = is_sum ? r->product : r->sums;
         }
         MSC_TRY(msc_dense_run(r->dense, &call, thread));
-        if (r->digits.n > 1 && is_int8) {
+        if (is_sum && is_int8) {
             msc_cpu_add_integers(r->sums, r->product, n, r->digits.shift * i);
-        } else if (r->digits.n > 1) {
+        } else if (is_sum) {
             msc_cpu_add_floats(r->sums, out, n, r->digits.shift * i);
         }
     }
-    if (r->digits.n > 1 && !is_int8) {
+    if (r->k->whole_bias && !is_int8) {
+        add_rows(r->sums, r->k->whole_bias, n / r->k->channels, r->k->channels);
+    }
+    if (is_sum && !is_int8) {
         msc_cpu_to_floats(out, r->sums, n);
     }
     return MSC_OK;
@@ -169,16 +192,44 @@ static void set_channels(struct msc_weighted_run *r, const struct msc_weighted_v
     msc_weighted_scales(r->scales, v, n, r->quant->scales[0]);
     uint32_t zero_point = (uint32_t)msc_weighted__zero_point(r->quant);
     for (int64_t c = 0; r->offsets && c < n; c++) {
-        r->offsets[c] = (int32_t)(zero_point * (uint32_t)r->pack->sums[c]);
+        uint32_t added = r->k->whole_bias ? (uint32_t)r->k->whole_bias[c] : 0;
+        r->offsets[c] = (int32_t)(zero_point * (uint32_t)r->pack->sums[c] - added);
     }
     for (int64_t c = 0; r->bias && c < n; c++) {
         r->bias[c] = r->k->bias ? r->k->bias[c] : -0.0f; // adds to any number without changing it
     }
 }
 
+MSC_SIMD static void subtract_rows(int32_t *restrict out, const int32_t *restrict sums,
+                                   const int32_t *restrict row, int64_t n_rows, int64_t n) {
+    for (int64_t r = 0; r < n_rows; r++, sums += n, out += n) {
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = (int32_t)((uint32_t)sums[i] - (uint32_t)row[i]);
+        }
+    }
+}
+
+// A chunk's sums as they are; those of the float routine lie in `floats`.
+static void give_sums(const struct msc_weighted_run *r, int64_t begin, const float floats[]) {
+    int64_t n = r->chunks->out, channels = r->k->channels;
+    int32_t *out = (int32_t *)r->call->outputs[0].data + begin;
+    if (r->unit >= MSC_WEIGHTED_INT8) {
+        subtract_rows(out, r->sums, r->offsets, n / channels, channels);
+    } else if (adds_up(r)) {
+        memcpy(out, r->sums, (size_t)n * sizeof(out[0]));
+    } else {
+        memset(out, 0, (size_t)n * sizeof(out[0]));
+        msc_cpu_add_floats(out, floats, n, 0);
+    }
+}
+
 // What follows a chunk's sums: `out` is NULL when only forms of the output are wanted.
 static void finish_chunk(const struct msc_weighted_run *r, int64_t begin, float *out) {
     const struct msc_call *call = r->call;
+    if (r->k->gives_sums) {
+        give_sums(r, begin, out);
+        return;
+    }
     if (!r->end) {
         msc_cpu_write_forms(call->quantized, call->n_quantized, begin, out, r->chunks->out);
         return;
@@ -203,7 +254,8 @@ static void finish_chunk(const struct msc_weighted_run *r, int64_t begin, float 
 static bool has_numbers(const struct msc_weighted_run *r, const struct msc_weighted_variant *v,
                         const struct msc_simd_bytes *q) {
     float scale = r->quant->scales[0] * msc_weighted_largest_scale(v);
-    float largest = scale * (float)(msc_cpu_largest(r->quant) * r->pack->largest);
+    float largest =
+        scale * (float)(msc_cpu_largest(r->quant) * r->pack->largest + r->k->largest_whole_bias);
     return largest + r->k->largest_bias < 0x1p30f * q->scale;
 }
 
@@ -229,11 +281,11 @@ static bool set_forms(struct msc_weighted_run *r) {
 // Can a kernel of our own do all that follows its sums?
 static bool is_direct(struct msc_weighted_run *r, const struct msc_weighted_variant *v) {
     struct msc_simd_end *e = &r->own_end;
-    if (!is_own(r->unit) || !msc_ewise_get_end(e, r->end) || !(e->finish.low <= e->finish.high) ||
-        !set_forms(r)) {
+    if (!is_own(r->unit) || r->k->gives_sums || !msc_ewise_get_end(e, r->end) ||
+        !(e->finish.low <= e->finish.high) || !set_forms(r)) {
         return false;
     }
-    e->out = r->call->outputs[0].data;
+    e->out = floats_of(r->call);
     e->n_forms = r->call->n_quantized;
     e->forms = r->forms;
     e->has_numbers = e->n_forms == 1 && has_numbers(r, v, &r->forms[0].q);
@@ -295,7 +347,7 @@ enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
         run_direct(&r);
         return MSC_OK;
     }
-    float *all = call->outputs[0].data;
+    float *all = floats_of(call);
     for (int64_t chunk = 0; chunk < r.chunks->n; chunk++) {
         int64_t begin = chunk * r.chunks->out;
         float *out = all ? all + begin : r.floats;

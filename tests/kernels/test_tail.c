@@ -269,7 +269,9 @@ static void test_kernels_tail__memory(void **state) {
     const struct msc_quant *none[2] = {NULL};
     uint64_t least;
     assert_ok(msc_evaluator_measure_memory(ev, none, &least));
-    assert_true(least >= msc_machine_resident_bytes() + (uint64_t)2 * ROWS * WIDE * sizeof(float));
+    // The system counts resident pages late: a megabyte more or less.
+    uint64_t made = (uint64_t)2 * ROWS * WIDE * sizeof(float);
+    assert_true(least + (1 << 20) >= msc_machine_resident_bytes() + made);
     msc_array_release(arrays[0]);
     msc_array_release(arrays[1]);
     msc_evaluator_destroy(ev);
