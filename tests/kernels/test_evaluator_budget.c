@@ -1,0 +1,130 @@
+// What the cache keeps and gives up, within a budget of bytes and without one.
+#include "eval_bench.h"
+
+#include "base/alloc.h"
+
+// A tight budget only costs work; what is held stays near it.
+static void test_kernels_evaluator_budget__budget(void **state) {
+    struct eval_bench b;
+    (void)state;
+    eval_open_bench(&b);
+    eval_open_net(&b.c, 8, 1);
+    eval_draw_all(&b);
+    b.ev = eval_create(&b, 1, 1 << 16);
+    eval_run_and_check(&b, b.ev, 0, N_TRIALS);
+    struct msc_evaluator_stats tight = eval_stats_of(b.ev);
+    msc_evaluator_destroy(b.ev);
+    assert_true(tight.bytes_held <= 1 << 16);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    eval_run_and_check(&b, b.ev, 0, N_TRIALS);
+    struct msc_evaluator_stats roomy = eval_stats_of(b.ev);
+    // Within one call everything is shared, whatever the budget.
+    assert_int_equal(tight.steps_run, roomy.steps_run);
+    assert_true((long long)roomy.bytes_peak >= b.fake.peak_bytes);
+    // With few trials a call, all is kept.
+    for (size_t t = 0; t < N_TRIALS; t += 4) {
+        eval_run_and_check(&b, b.ev, t, 4);
+    }
+    assert_true(tight.bytes_peak < eval_stats_of(b.ev).bytes_peak / 4);
+    eval_close_bench(&b);
+}
+
+// Among many trials, what several want is kept for the next call, and what one has for itself is
+// not.
+static void test_kernels_evaluator_budget__keeps_what_is_shared(void **state) {
+    struct eval_bench b;
+    (void)state;
+    eval_open_bench(&b);
+    eval_open_chain(&b.c, 2, 2);
+    eval_results_init(&b.results, &b.c);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    for (size_t t = 0; t < 8; t++) {
+        eval_edit_slot(&b, t, "conv3", 1, (int)(t % 3));
+        eval_edit_slot(&b, t, "conv3", 0, (int)(t / 3));
+    }
+    // Two convolutions for all, and the third for each; then that again.
+    eval_run_edits(&b, 8);
+    assert_int_equal(b.fake.n_runs, 2 + 8);
+    b.fake.n_runs = 0;
+    eval_run_edits(&b, 8);
+    assert_int_equal(b.fake.n_runs, 8);
+    b.fake.n_runs = 0;
+    // Of a few trials everything is kept.
+    eval_run_edits(&b, 3);
+    assert_int_equal(b.fake.n_runs, 3);
+    eval_run_edits(&b, 3);
+    assert_int_equal(b.fake.n_runs, 3);
+    eval_close_bench(&b);
+}
+
+static uint64_t peak_after_two_calls(int64_t n_samples) {
+    struct eval_bench b;
+    eval_open_bench(&b);
+    eval_open_net(&b.c, n_samples, 1);
+    eval_draw_all(&b);
+    b.ev = eval_create(&b, 1, 1 << 16);
+    eval_run_and_check(&b, b.ev, 0, EVAL_MAX_TRIALS);
+    eval_run_and_check(&b, b.ev, 0, EVAL_MAX_TRIALS);
+    uint64_t peak = eval_stats_of(b.ev).bytes_peak;
+    eval_close_bench(&b);
+    return peak;
+}
+
+// What a call finds in the cache is held for a few batches at a time: a longer dataset needs no
+// more.
+static void test_kernels_evaluator_budget__windows(void **state) {
+    (void)state;
+    assert_true(EVAL_MAX_TRIALS >= 32);
+    assert_true(peak_after_two_calls(8) <= peak_after_two_calls(2) * 5 / 4);
+}
+
+// The least memory lies between what one step holds and what a call with all it likes does; it is
+// the same whatever was cached.
+static void test_kernels_evaluator_budget__least_memory(void **state) {
+    struct eval_bench b;
+    uint64_t least, again;
+    (void)state;
+    eval_open_bench(&b);
+    fake_hide_memory(&b.fake); // of the backend alone, not of the process
+    eval_open_net(&b.c, 6, 1);
+    eval_draw_all(&b);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    assert_ok(msc_evaluator_measure_memory(b.ev, b.edits[4].edits, &least));
+    eval_run_and_check(&b, b.ev, 0, 6);
+    assert_ok(msc_evaluator_measure_memory(b.ev, b.edits[4].edits, &again));
+    assert_int_equal(least, again);
+    // The image with 3 channels and the first result with 4, of 6 by 6 pixels.
+    assert_true(least >= (3 + 4) * 36 * sizeof(float));
+    assert_true(least < eval_stats_of(b.ev).bytes_peak / 2);
+    eval_close_bench(&b);
+}
+
+// Latency runs: all anew, nothing kept.
+static void test_kernels_evaluator_budget__fresh(void **state) {
+    struct eval_bench b;
+    (void)state;
+    eval_open_bench(&b);
+    eval_open_chain(&b.c, 2, 2);
+    eval_draw_all(&b);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    b.trials[0].edits = b.edits[5].edits;
+    for (int i = 0; i < 3; i++) {
+        b.fake.n_runs = 0;
+        assert_ok(msc_evaluator_run(b.ev, b.trials, 1, &b.results.sink, MSC_EVAL_FRESH));
+        assert_int_equal(b.fake.n_runs, 3);
+        eval_check_all(&b, 5, 1);
+    }
+    eval_close_bench(&b);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_evaluator_budget__budget),
+        cmocka_unit_test(test_kernels_evaluator_budget__keeps_what_is_shared),
+        cmocka_unit_test(test_kernels_evaluator_budget__windows),
+        cmocka_unit_test(test_kernels_evaluator_budget__least_memory),
+        cmocka_unit_test(test_kernels_evaluator_budget__fresh),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,246 @@
+// What trials have in common is computed once: counted by a backend that counts what it is asked
+// for.
+#include "eval_bench.h"
+
+#include "base/alloc.h"
+
+static void assert_counts(struct eval_bench *b, int n_runs, int n_quantised, int n_packed) {
+    assert_int_equal(b->fake.n_runs, n_runs);
+    assert_int_equal(b->fake.n_quantised, n_quantised);
+    assert_int_equal(b->fake.n_packed, n_packed);
+    b->fake.n_runs = b->fake.n_quantised = b->fake.n_packed = 0;
+}
+
+static void assert_near(double found, double expected) {
+    double d = found - expected;
+    assert_true(d < 1e-12 && d > -1e-12);
+}
+
+static void test_kernels_evaluator_sharing__shares_exactly(void **state) {
+    struct eval_bench b;
+    (void)state;
+    eval_open_bench(&b);
+    eval_open_chain(&b.c, 2, 2);
+    eval_results_init(&b.results, &b.c);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    // Multiply-accumulates: 2 samples of 25 pixels with 9 taps, times 2*3, 3*4 and 4*2.
+    const double macs[3] = {450 * 6, 450 * 12, 450 * 8};
+    const double all = macs[0] + macs[1] + macs[2];
+    // The float model alone.
+    eval_run_edits(&b, 1);
+    assert_counts(&b, 3, 0, 3);
+    assert_near(b.trials[0].reuse_ratio, 0);
+    assert_int_equal(eval_stats_of(b.ev).steps_run, 3);
+    assert_int_equal(eval_stats_of(b.ev).steps_reused, 0);
+    assert_near(eval_stats_of(b.ev).macs_run, all);
+    // It again, twice: all from the cache.
+    eval_run_edits(&b, 2);
+    assert_counts(&b, 0, 0, 0);
+    assert_near(b.trials[0].reuse_ratio, 1);
+    assert_near(b.trials[1].reuse_ratio, 1);
+    // Each of three trials has another weight in the last layer, which alone runs.
+    for (size_t t = 0; t < 3; t++) {
+        eval_edit_slot(&b, t, "conv3", 1, (int)t);
+    }
+    eval_run_edits(&b, 3);
+    assert_counts(&b, 3, 0, 3);
+    for (size_t t = 0; t < 3; t++) {
+        assert_near(b.trials[t].reuse_ratio, 1 - macs[2] / all);
+    }
+    // The same with a quantised input of the second layer, equal in all three: the quantisation
+    // and the second layer run once, for the first trial; then the third layers, on known weights.
+    for (size_t t = 0; t < 3; t++) {
+        eval_edit_slot(&b, t, "conv2", 0, 1);
+    }
+    eval_run_edits(&b, 3);
+    assert_counts(&b, 4, 1, 0);
+    assert_near(b.trials[0].reuse_ratio, macs[0] / all);
+    assert_near(b.trials[1].reuse_ratio, 1 - macs[2] / all);
+    assert_int_equal(eval_stats_of(b.ev).steps_run, 3 + 3 + 4);
+    assert_int_equal(eval_stats_of(b.ev).steps_reused, 6 + 6 + 5);
+    assert_near(eval_stats_of(b.ev).macs_asked, all * 9);
+    eval_close_bench(&b);
+}
+
+// Work that nothing wanted depends on is neither done nor counted.
+static enum msc_status ignore_slot(void *payload, size_t trial, size_t batch, int32_t slot,
+                                   const struct msc_view *value) {
+    (void)payload;
+    (void)trial;
+    (void)batch;
+    (void)slot;
+    (void)value;
+    return MSC_OK;
+}
+
+static void test_kernels_evaluator_sharing__counts_what_is_wanted(void **state) {
+    struct eval_bench b;
+    (void)state;
+    eval_open_bench(&b);
+    eval_open_chain(&b.c, 4, 2);
+    b.c.wanted[0] = msc_graph_find_tensor(b.c.g, "conv1:0");
+    eval_results_init(&b.results, &b.c);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    eval_edit_slot(&b, 1, "conv3", 1, 0);
+    eval_run_edits(&b, 2);
+    // One layer on two batches; its weights once, as for every batch of a plan.
+    assert_counts(&b, 2, 0, 1);
+    assert_near(b.trials[0].reuse_ratio, 0);
+    assert_near(b.trials[1].reuse_ratio, 1);
+    assert_int_equal(eval_stats_of(b.ev).steps_run, 2);
+    assert_int_equal(eval_stats_of(b.ev).steps_reused, 2);
+    // With slot values the second layer is needed too.
+    struct msc_sink sink = {.slot = ignore_slot};
+    assert_ok(msc_evaluator_run(b.ev, b.trials, 1, &sink, 0));
+    assert_counts(&b, 2, 0, 1);
+    eval_close_bench(&b);
+}
+
+// A tensor that two joints read through slots is quantised once where the edits agree.
+static void test_kernels_evaluator_sharing__quantises_once(void **state) {
+    struct eval_bench b;
+    (void)state;
+    eval_open_bench(&b);
+    eval_open_net(&b.c, 2, 2);
+    eval_results_init(&b.results, &b.c);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    eval_run_edits(&b, 1);
+    int n_steps = b.fake.n_runs;
+    assert_counts(&b, n_steps, 0, b.fake.n_packed);
+    // "product" reads a half of the split twice: as it is and with its axes swapped.
+    eval_edit_slot(&b, 0, "product", 0, 0);
+    eval_edit_slot(&b, 0, "product", 1, 0);
+    eval_run_edits(&b, 1);
+    assert_counts(&b, 1, 2, 0);
+    eval_edit_slot(&b, 0, "conv1", 0, 0);
+    b.edits[1] = b.edits[0];
+    eval_run_edits(&b, 2);
+    // All that depends on conv1: conv1, conv2, wide, plus_three, clip and its followers, split,
+    // pool, head, softmax, swapped, product; each once for both trials.
+    assert_counts(&b, 11, 3, 0);
+    eval_close_bench(&b);
+}
+
+// Where steps quantise what they write, nothing is quantised from memory but the graph's inputs,
+// and what only quantised readers read is not stored.
+static void test_kernels_evaluator_sharing__steps_quantise(void **state) {
+    struct eval_bench b;
+    (void)state;
+    eval_open_bench(&b);
+    b.fake.quantizes = true;
+    eval_open_chain(&b.c, 2, 2);
+    eval_results_init(&b.results, &b.c);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    // The chain is conv1, conv2, conv3. The input of conv2 in two widths, beside a float reader.
+    eval_edit_slot(&b, 1, "conv2", 0, 0);
+    eval_edit_slot(&b, 2, "conv2", 0, 1);
+    eval_run_edits(&b, 3);
+    assert_int_equal(b.fake.n_quantised, 0);
+    assert_int_equal(b.fake.n_fused, 2);
+    assert_int_equal(b.fake.n_unstored, 0);
+    // What conv1 gave is kept: other forms of it are made from memory.
+    eval_edit_slot(&b, 0, "conv2", 0, 2);
+    eval_run_edits(&b, 1);
+    assert_int_equal(b.fake.n_quantised, 1);
+    // A new conv1 that nobody reads but through slots: in a call of few trials it is kept as well.
+    b.fake.n_fused = b.fake.n_quantised = 0;
+    for (int t = 0; t < 3; t++) {
+        eval_edit_slot(&b, t, "conv1", 1, 0);
+        eval_edit_slot(&b, t, "conv2", 0, t);
+    }
+    eval_run_edits(&b, 2);
+    assert_int_equal(b.fake.n_fused, 2);
+    assert_int_equal(b.fake.n_unstored, 0);
+    b.fake.n_runs = 0;
+    eval_edit_slot(&b, 0, "conv2", 0, 2);
+    eval_run_edits(&b, 1);
+    assert_int_equal(b.fake.n_quantised, 1);
+    assert_int_equal(b.fake.n_runs, 2); // conv2 and conv3
+    // Not in a call of many.
+    b.fake.n_fused = b.fake.n_quantised = 0;
+    for (int t = 0; t < 8; t++) {
+        eval_edit_slot(&b, t, "conv1", 1, 1);
+        eval_edit_slot(&b, t, "conv2", 0, t % 3);
+    }
+    eval_run_edits(&b, 8);
+    assert_int_equal(b.fake.n_quantised, 0);
+    assert_int_equal(b.fake.n_fused, 3);
+    assert_int_equal(b.fake.n_unstored, 1);
+    eval_close_bench(&b);
+}
+
+// A step that moves elements moves the integers of its input, which are quantised but once: not its
+// floats, unless somebody reads those.
+static void test_kernels_evaluator_sharing__moves_integers(void **state) {
+    struct eval_bench b;
+    (void)state;
+    eval_open_bench(&b);
+    b.fake.moves = true;
+    eval_open_net(&b.c, 2, 2);
+    eval_results_init(&b.results, &b.c);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    // "product" reads a half of the split twice: as it is and with its axes swapped.
+    int32_t left = eval_slot(&b.c, "product", 0), right = eval_slot(&b.c, "product", 1);
+    eval_edit_slot(&b, 0, "product", 0, 0);
+    b.edits[0].edits[right] = b.edits[0].edits[left];
+    eval_run_edits(&b, 1);
+    assert_int_equal(b.fake.n_moved, 1);
+    assert_int_equal(b.fake.n_quantised, 1);
+    // 16 bits are not integers of a byte: floats are moved.
+    eval_edit_slot(&b, 0, "product", 1, 2);
+    eval_run_edits(&b, 1);
+    assert_int_equal(b.fake.n_moved, 1);
+    // Nor are they where noise is added to what is quantised.
+    eval_edit_slot(&b, 0, "product", 1, 1);
+    b.trials[0].noise_seed = 5;
+    struct msc_sink none = {.payload = NULL};
+    b.trials[0].edits = b.edits[0].edits;
+    assert_ok(msc_evaluator_run(b.ev, b.trials, 1, &none, 0));
+    assert_int_equal(b.trials[0].status, MSC_OK);
+    assert_int_equal(b.fake.n_moved, 1);
+    eval_close_bench(&b);
+}
+
+// A backend that runs several calls at a time gets all that a step has, and is waited for once.
+static void test_kernels_evaluator_sharing__runs_together(void **state) {
+    enum { TRIALS = 6 };
+    struct eval_bench b;
+    (void)state;
+    eval_open_bench(&b);
+    fake_run_together(&b.fake); // up to seven
+    eval_open_chain(&b.c, 2, 2);
+    eval_results_init(&b.results, &b.c);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    // One conv1, three conv2, six conv3.
+    for (int t = 0; t < TRIALS; t++) {
+        eval_edit_slot(&b, t, "conv2", 1, t % 3);
+        eval_edit_slot(&b, t, "conv3", 1, t / 3);
+    }
+    eval_run_and_check(&b, b.ev, 0, TRIALS);
+    assert_int_equal(b.fake.n_runs, 1 + 3 + 6);
+    assert_int_equal(b.fake.n_launches, 3);
+    assert_int_equal(b.fake.n_waits, 1);
+    // Eight are more than seven.
+    for (int t = 0; t < 8; t++) {
+        eval_edit_slot(&b, t, "conv1", 1, t % 3);
+        eval_edit_slot(&b, t, "conv3", 0, t / 3);
+    }
+    msc_evaluator_drop_cache(b.ev);
+    b.fake.n_runs = b.fake.n_launches = 0;
+    eval_run_and_check(&b, b.ev, 0, 8);
+    assert_int_equal(b.fake.n_launches, 1 + 1 + 2);
+    eval_close_bench(&b);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_evaluator_sharing__shares_exactly),
+        cmocka_unit_test(test_kernels_evaluator_sharing__counts_what_is_wanted),
+        cmocka_unit_test(test_kernels_evaluator_sharing__quantises_once),
+        cmocka_unit_test(test_kernels_evaluator_sharing__steps_quantise),
+        cmocka_unit_test(test_kernels_evaluator_sharing__moves_integers),
+        cmocka_unit_test(test_kernels_evaluator_sharing__runs_together),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
