@@ -6,6 +6,7 @@
 #include "kernels/reference_internal.h"
 
 #include "base/alloc.h"
+#include "base/platform.h"
 
 #include <math.h>
 #include <string.h>
@@ -94,7 +95,10 @@ struct activation {
     double alpha, beta;
 };
 
-enum { MOST_ACTIVATIONS = 6 };
+enum {
+    MOST_ACTIVATIONS = 6,
+    LANES = 32, // four vectors of the widest registers
+};
 
 struct layer {
     const struct msc_reference_call *call;
@@ -108,6 +112,7 @@ struct layer {
     double *gates;     // [G, H] of one batch
     double *recurrent; // [G, H] what the state adds to the gates
     double *input;     // [I] of one batch at one time
+    double *reset;     // [H] GRU: the state of one batch times its reset gate
 };
 
 // ---- Reading ----------------------------------------------------------------------------------
@@ -206,15 +211,29 @@ static double bias_at(const struct layer *l, int direction, bool is_recurrent, i
                                         direction * 2 * n + (is_recurrent ? n : 0) + row);
 }
 
+// In lanes that are added up in one order on every machine.
+MSC_SIMD static double dot_floats(const float *restrict w, const double *restrict x, int64_t n) {
+    double lanes[LANES] = {0}, sum = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (int k = 0; k < LANES; k++) {
+            lanes[k] += (double)w[i + k] * x[i + k];
+        }
+    }
+    for (; i < n; i++) {
+        sum += (double)w[i] * x[i];
+    }
+    for (int k = 0; k < LANES; k++) {
+        sum += lanes[k];
+    }
+    return sum;
+}
+
 // Sum of products of a row of weights, from element `at` on, with numbers.
 static double dot(const struct msc_view *weights, int64_t at, const double x[], int64_t n) {
     double sum = 0;
     if (weights->dtype == MSC_DTYPE_F32) { // most models
-        const float *w = (const float *)weights->data + at;
-        for (int64_t i = 0; i < n; i++) {
-            sum += (double)w[i] * x[i];
-        }
-        return sum;
+        return dot_floats((const float *)weights->data + at, x, n);
     }
     for (int64_t i = 0; i < n; i++) {
         sum += msc_reference__get_double_at(weights, at + i) * x[i];
@@ -257,14 +276,14 @@ static void step_gru(struct layer *l, int direction, double h[]) {
     }
     double *candidates = l->recurrent; // of z and r: not needed any more
     for (int64_t i = 0; i < n; i++) {
-        double state = l->recurrent[2 * n + i] * r[i];
-        if (!l->is_linear_before_reset) {
-            state = bias_at(l, direction, true, 2 * n + i);
-            for (int64_t k = 0; k < n; k++) {
-                int64_t at = (direction * 3 * n + 2 * n + i) * n + k;
-                state += msc_reference__get_double_at(w, at) * r[k] * h[k];
-            }
-        }
+        l->reset[i] = r[i] * h[i];
+    }
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = 2 * n + i;
+        double state = l->is_linear_before_reset
+                           ? l->recurrent[row] * r[i]
+                           : bias_at(l, direction, true, row) +
+                                 dot(w, (direction * 3 * n + row) * n, l->reset, n);
         candidates[i] = act(l, direction, 1, l->gates[2 * n + i] + state);
     }
     for (int64_t i = 0; i < n; i++) {
@@ -369,7 +388,8 @@ enum msc_status msc_reference__recurrent(const struct msc_reference_call *call) 
     MSC_TRY(layer_init(&l, call));
     size_t n_state = (size_t)(l.n_batches * l.n_hidden), n_gates = (size_t)(l.n_gates * l.n_hidden);
     double *memory =
-        msc_alloc_zero(2 * n_state + 2 * n_gates + (size_t)l.n_inputs + 1, sizeof(memory[0]));
+        msc_alloc_zero(2 * n_state + 2 * n_gates + (size_t)(l.n_inputs + l.n_hidden) + 1,
+                       sizeof(memory[0]));
     if (memory == NULL) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
     }
@@ -378,6 +398,7 @@ enum msc_status msc_reference__recurrent(const struct msc_reference_call *call) 
     l.gates = memory + 2 * n_state;
     l.recurrent = l.gates + n_gates;
     l.input = l.recurrent + n_gates;
+    l.reset = l.input + l.n_inputs;
     for (int direction = 0; direction < l.n_directions; direction++) {
         load_state(l.h, &l, 5, direction);
         load_state(l.c, &l, 6, direction);

@@ -223,11 +223,39 @@ static enum msc_status rewrite(struct msc_graph **g, const char *path) {
     return MSC_OK;
 }
 
+static bool is_initializer(const Onnx__GraphProto *g, const char *name) {
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        if (strcmp(g->initializer[i]->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// As `mscgym run` loads it, which knows the inputs.
+static enum msc_status load(struct msc_graph **out, const struct conformance_case *c) {
+    const Onnx__GraphProto *g = c->model->graph;
+    const struct conformance_set *set = &c->sets[0];
+    struct msc_array_list feeds = {0};
+    enum msc_status status = MSC_OK;
+    int n = 0;
+    for (size_t i = 0; status == MSC_OK && i < g->n_input && n < set->n_inputs; i++) {
+        if (!is_initializer(g, g->input[i]->name)) {
+            status = msc_array_list_add(&feeds, g->input[i]->name, set->inputs[n++]);
+        }
+    }
+    if (status == MSC_OK) {
+        status = msc_graph_load_for(out, c->model_path, &feeds);
+    }
+    msc_array_list_finish(&feeds);
+    return status;
+}
+
 void conformance_run(struct conformance_result *out, struct conformance_case *c,
                      struct msc_backend *backend, const struct conformance_options *options) {
     struct msc_graph *g = NULL;
     *out = (struct conformance_result){.is_passed = false};
-    enum msc_status status = msc_onnx_load(&g, c->model_path, NULL);
+    enum msc_status status = load(&g, c);
     if (status == MSC_OK && options->rewritten != NULL) {
         status = rewrite(&g, options->rewritten);
     }
