@@ -3,8 +3,8 @@
 // coordinate + sum over indices of stride * index]; the coordinate is that of o plus a shift, and
 // outside of [0, length) of the input the mode says which: 0 none, `fill` is taken, 1 the nearest,
 // 2 its mirror image, 3 that of the next repeat. Indices outside are taken for the nearest inside.
-// Buffers: 0 x, 1 indices or the fill, 2 y, 3 numbers: for each dim {length, x stride, stride of indices,
-// shift, length of the input (0: any)}, then for each index {x stride, length of its axis}.
+// Buffers: 0 x, 1 indices or the fill, 2 y, 3 numbers: for each dim {length, x stride, stride of
+// indices, shift, length of the input (0: any)}, then for each index {x stride, axis length}.
 // Constants: 0 lanes, 2 type of elements, 3 type of indices, 4 dims, 5 indices for an element, 6
 // mode, 7 is the fill in a buffer? Tile: lanes * per_lane elements. Dispatched by vk_gather.c.
 #version 450

@@ -3,9 +3,9 @@
 // their weighted values).
 // Buffers: 0 x [images][channels][rows][columns], 1 regions [n][x1, y1, x2, y2], 2 images of
 // regions, 3 y [n][channels][bins down][bins across]. Constants: 0 lanes, 1 repair, 2 type of
-// buffer 2, 3 the greatest?, 4 type of other elements. Push: channels, images, lengths {across, down} of x and of y, samples of
-// a bin along an axis (0: one for each element), scale, shift. Tile: lanes * per_lane outputs.
-// Dispatched by vk_sample.c.
+// buffer 2, 3 the greatest?, 4 type of other elements. Push: channels, images, lengths {across,
+// down} of x and of y, samples of a bin along an axis (0: one for each element), scale, shift.
+// Tile: lanes * per_lane outputs. Dispatched by vk_sample.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 4
