@@ -18,9 +18,17 @@ MSC_SIMD static void expand_i8(float out[], const int8_t q[], int64_t n, int32_t
     }
 }
 
-MSC_SIMD static void scale_run(float x[], int64_t n, float scale) {
+MSC_SIMD static void dequantize_u8(float *restrict out, const uint8_t *restrict q, int64_t n,
+                                   int32_t zero_point, float scale) {
     for (int64_t i = 0; i < n; i++) {
-        x[i] *= scale;
+        out[i] = (float)((int32_t)q[i] - zero_point) * scale;
+    }
+}
+
+MSC_SIMD static void dequantize_i8(float *restrict out, const int8_t *restrict q, int64_t n,
+                                   int32_t zero_point, float scale) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = (float)((int32_t)q[i] - zero_point) * scale;
     }
 }
 
@@ -35,12 +43,10 @@ void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n,
 
 void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_t n,
                         const struct msc_quant *quant) {
-    // In pieces that stay in the cache between the two loops.
-    const int64_t piece = 4096;
-    for (int64_t i = 0; i < n; i += piece) {
-        int64_t count = n - i < piece ? n - i : piece;
-        msc_cpu_expand(out + i, (const char *)q + i, dtype, count, quant->zero_points[0], 0, -1);
-        scale_run(out + i, count, quant->scales[0]);
+    if (dtype == MSC_DTYPE_U8) {
+        dequantize_u8(out, q, n, quant->zero_points[0], quant->scales[0]);
+    } else {
+        dequantize_i8(out, q, n, quant->zero_points[0], quant->scales[0]);
     }
 }
 
