@@ -1,5 +1,6 @@
 // Convolutions and products of matrices over bytes that models quantise themselves: as int32, or
 // with scales, as bytes again.
+#include "kernels/cpu/cpu_graph.h"
 #include "kernels/vulkan/vk_plain.h"
 
 #include <string.h>
@@ -84,6 +85,26 @@ static enum msc_status add_stage(struct msc_vk_stage **out, struct msc_vk_joint 
 
 // ---- Convolutions -----------------------------------------------------------------------------
 
+// Strides of x and y where channels are last; windows are of plain views otherwise.
+static bool set_layouts(struct msc_window *w, const struct msc_vk_joint_desc *d) {
+    const struct msc_view *x = &d->x[0], *y = &d->y[0];
+    const char *layout = msc_joint_attr(d->joint, "data_layout");
+    int64_t strides[MSC_MAX_DIMS];
+    bool is_plain = x->layout == MSC_LAYOUT_PLAIN && y->layout == MSC_LAYOUT_PLAIN;
+    if (is_plain || !layout || strncmp(layout, "NC", 2) != 0) {
+        return is_plain;
+    }
+    msc_cpu_strides(strides, x->n_dims, x->dims, x->layout);
+    w->in_batch_stride = strides[0];
+    w->in_channel_stride = strides[1];
+    memcpy(w->in_strides + 3 - w->n_axes, strides + 2, (size_t)w->n_axes * sizeof(strides[0]));
+    msc_cpu_strides(strides, y->n_dims, y->dims, y->layout);
+    w->out_batch_stride = strides[0];
+    w->out_channel_stride = strides[1];
+    memcpy(w->out_strides + 3 - w->n_axes, strides + 2, (size_t)w->n_axes * sizeof(strides[0]));
+    return true;
+}
+
 static enum msc_status conv_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                  const struct msc_vk_joint_desc *d) {
     struct msc_conv c;
@@ -97,7 +118,7 @@ static enum msc_status conv_init(struct msc_vk_joint *k, struct msc_vk_backend *
     call.operands = operands;
     call.n_operands = 2;
     MSC_TRY(msc_reference__conv_init(&c, &call));
-    if (msc_vk_conv_turns(&c) > 4 * MAX_COUNT) {
+    if (!set_layouts(&c.window, d) || msc_vk_conv_turns(&c) > 4 * MAX_COUNT) {
         return msc_vk_joint_refuse(d);
     }
     msc_vk_put_conv(numbers, &c);
@@ -148,7 +169,8 @@ static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struc
                                const struct msc_step *step) {
     enum msc_op op = step->joints[0].joint->op;
     bool is_conv = op == MSC_OP_QLINEAR_CONV || op == MSC_OP_CONV_INTEGER;
-    return msc_vk_joint_create(out, b, plan, step, is_conv ? conv_init : matmul_init);
+    return is_conv ? msc_vk_joint_create_any(out, b, plan, step, conv_init)
+                   : msc_vk_joint_create(out, b, plan, step, matmul_init);
 }
 
 const struct msc_vk_family msc_vk_integer = {.name = "products of bytes",

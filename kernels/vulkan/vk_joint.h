@@ -1,5 +1,6 @@
-// Kernels of single joints that the cpu backend leaves to its reference kernels: everything plain,
-// one joint to a step, elements of any type.
+// Kernels of single joints that the cpu backend leaves to its reference kernels, and of those that
+// have no faster shader: one joint to a step, elements of any type, everything plain but where a
+// family takes other layouts.
 //
 // A family says in one function which shader computes the joint; what all of them share is here:
 // operands that are constants on the device, some perhaps under an edit, inputs that come as
@@ -73,10 +74,14 @@ struct msc_vk_joint {
 typedef enum msc_status (*msc_vk_joint_init)(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                              const struct msc_vk_joint_desc *d);
 
-// The functions of a family; `create` is what its `prepare` calls.
+// The functions of a family; `create` is what its `prepare` calls, the other one where `init` looks
+// at the layouts of its views.
 enum msc_status msc_vk_joint_create(void **out, struct msc_vk_backend *b,
                                     const struct msc_plan *plan, const struct msc_step *step,
                                     msc_vk_joint_init init);
+enum msc_status msc_vk_joint_create_any(void **out, struct msc_vk_backend *b,
+                                        const struct msc_plan *plan, const struct msc_step *step,
+                                        msc_vk_joint_init init);
 void msc_vk_joint_release(void *kernel, struct msc_vk_backend *b);
 enum msc_status msc_vk_joint_run(void *kernel, struct msc_vk_backend *b,
                                  const struct msc_call calls[], int n);

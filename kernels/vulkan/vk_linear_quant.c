@@ -19,6 +19,26 @@ static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_join
     return is_back ? msc_vk_is_real(y) && !msc_dtype_is_float(x) : is_code(y);
 }
 
+// The axis where it lies in memory, which is one list for all other dims. False for blocks there.
+static bool set_layout(struct msc_linear_quant *m, const struct msc_vk_joint_desc *d) {
+    const struct msc_view *x = &d->x[0];
+    int64_t dims[MSC_MAX_DIMS];
+    int axes[MSC_MAX_DIMS], at = 0;
+    if (x->layout != d->y[0].layout || d->x[1].layout != MSC_LAYOUT_PLAIN) {
+        return false;
+    }
+    if (x->layout == MSC_LAYOUT_PLAIN || m->length == 0) {
+        return true;
+    }
+    msc_view_physical(x, dims, axes);
+    int axis = msc_vk_joint_axis(d, "axis", x->n_dims);
+    while (axes[at] != axis) {
+        at++;
+    }
+    m->inner = msc_dims_product(x->n_dims - at - 1, dims + at + 1);
+    return m->block == 0;
+}
+
 static enum msc_status linear_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                    const struct msc_vk_joint_desc *d) {
     bool is_back = d->joint->op == MSC_OP_DEQUANTIZE;
@@ -34,6 +54,9 @@ static enum msc_status linear_init(struct msc_vk_joint *k, struct msc_vk_backend
         return msc_vk_joint_refuse(d);
     }
     MSC_TRY(msc_linear_quant_init(&m, d->joint, x->n_dims, x->dims, scales->n_dims, scales->dims));
+    if (!set_layout(&m, d)) {
+        return msc_vk_joint_refuse(d);
+    }
     struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(y), 3);
     const int64_t numbers[4] = {m.length, m.inner, m.block, m.n_blocks};
     for (int i = 0; i < 4; i++) {
@@ -55,7 +78,7 @@ static enum msc_status linear_init(struct msc_vk_joint *k, struct msc_vk_backend
 
 static enum msc_status linear_prepare(void **out, struct msc_vk_backend *b,
                                       const struct msc_plan *plan, const struct msc_step *step) {
-    return msc_vk_joint_create(out, b, plan, step, linear_init);
+    return msc_vk_joint_create_any(out, b, plan, step, linear_init);
 }
 
 const struct msc_vk_family msc_vk_linear_quant = {.name = "linear quantisation",

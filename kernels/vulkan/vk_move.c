@@ -3,8 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
-enum msc_status msc_vk_move_init(struct msc_vk_move *m, struct msc_vk_backend *b,
-                                 const struct msc_vk_move_dim dims[], int n_dims) {
+static enum msc_status init(struct msc_vk_move *m, struct msc_vk_backend *b,
+                            enum msc_vk_shader shader, const struct msc_vk_move_dim dims[],
+                            int n_dims) {
     bool has_outside = false;
     *m = (struct msc_vk_move){.n = 1};
     assert(n_dims >= 1 && n_dims <= MSC_MAX_DIMS + 1);
@@ -13,8 +14,13 @@ enum msc_status msc_vk_move_init(struct msc_vk_move *m, struct msc_vk_backend *b
         has_outside = has_outside || dims[d].in_length > 0;
     }
     uint32_t constants[4] = {b->vk->tuning.lanes, 0, (uint32_t)n_dims, has_outside};
-    MSC_TRY(msc_vk_pipeline(&m->pipeline, b->vk, MSC_VK_MOVE, constants, 4));
+    MSC_TRY(msc_vk_pipeline(&m->pipeline, b->vk, shader, constants, 4));
     return msc_vk_upload_new(b->vk, &m->dims, dims, (uint64_t)n_dims * sizeof(dims[0]));
+}
+
+enum msc_status msc_vk_move_init(struct msc_vk_move *m, struct msc_vk_backend *b,
+                                 const struct msc_vk_move_dim dims[], int n_dims) {
+    return init(m, b, MSC_VK_MOVE, dims, n_dims);
 }
 
 enum msc_status msc_vk_move_init_from(struct msc_vk_move *m, struct msc_vk_backend *b,
@@ -22,22 +28,20 @@ enum msc_status msc_vk_move_init_from(struct msc_vk_move *m, struct msc_vk_backe
                                       int64_t out_base) {
     struct msc_vk_move_dim dims[MSC_MAX_DIMS + 1];
     int n = from->n_dims;
-    int32_t words = (int32_t)(from->bytes / 4);
-    if (from->bytes % 4 != 0) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: moving elements of %zu bytes", from->bytes);
-    }
+    bool is_bytes = from->bytes % 4 != 0;
+    int32_t units = (int32_t)(is_bytes ? from->bytes : from->bytes / 4);
     for (int d = 0; d < n; d++) {
         dims[d] = (struct msc_vk_move_dim){.length = (int32_t)from->dims[d],
-                                           .in = (int32_t)from->in[d] * words,
-                                           .out = (int32_t)from->out[d] * words};
+                                           .in = (int32_t)from->in[d] * units,
+                                           .out = (int32_t)from->out[d] * units};
     }
-    if (words > 1 || n == 0) {
-        dims[n++] = (struct msc_vk_move_dim){.length = words, .in = 1, .out = 1};
+    if (units > 1 || n == 0) {
+        dims[n++] = (struct msc_vk_move_dim){.length = units, .in = 1, .out = 1};
     }
-    MSC_TRY(msc_vk_move_init(m, b, dims, n));
+    MSC_TRY(init(m, b, is_bytes ? MSC_VK_MOVE_BYTES : MSC_VK_MOVE, dims, n));
     m->n = from->n == 0 ? 0 : m->n;
-    m->in_base = (int32_t)in_base * words;
-    m->out_base = (int32_t)out_base * words;
+    m->in_base = (int32_t)in_base * units;
+    m->out_base = (int32_t)out_base * units;
     return MSC_OK;
 }
 

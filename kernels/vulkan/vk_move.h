@@ -12,7 +12,7 @@ extern "C" {
 // One dim of the elements that are written, outermost first. The input coordinate is the index
 // plus `shift`; outside of [0, in_length) the element is `fill` (in_length 0: it is never outside).
 struct msc_vk_move_dim {
-    int32_t length, in, out, shift, in_length; // strides in elements of 4 bytes
+    int32_t length, in, out, shift, in_length; // strides in elements of 4 bytes, or in bytes
 };
 
 struct msc_vk_move {
@@ -25,8 +25,7 @@ struct msc_vk_move {
 
 enum msc_status msc_vk_move_init(struct msc_vk_move *m, struct msc_vk_backend *b,
                                  const struct msc_vk_move_dim dims[], int n_dims);
-// From a move of the cpu backend. MSC_E_UNSUPPORTED for elements of fewer than 4 bytes. Bases are
-// in its elements.
+// From a move of the cpu backend, of elements of any size. Bases are in its elements.
 enum msc_status msc_vk_move_init_from(struct msc_vk_move *m, struct msc_vk_backend *b,
                                       const struct msc_move *from, int64_t in_base,
                                       int64_t out_base);

@@ -25,6 +25,7 @@ static const struct {
     [MSC_VK_EXPAND] = {"expand", 0, 2, 16},
     [MSC_VK_DIGITS] = {"digits", 0, 3, 32},
     [MSC_VK_MOVE] = {"move", 0, 3, 32},
+    [MSC_VK_MOVE_BYTES] = {"move_bytes", 0, 3, 32},
     [MSC_VK_POOL] = {"pool", 0, 3, 16},
     [MSC_VK_REDUCE] = {"reduce", 0, 3, 32},
     [MSC_VK_SOFTMAX] = {"softmax", 0, 2, 32},

@@ -29,6 +29,7 @@ enum msc_vk_shader {
     MSC_VK_EXPAND,
     MSC_VK_DIGITS,
     MSC_VK_MOVE,
+    MSC_VK_MOVE_BYTES,
     MSC_VK_POOL,
     MSC_VK_REDUCE,
     MSC_VK_SOFTMAX,

@@ -89,6 +89,24 @@ int32_t cpu_constant(struct cpu_case *c, int n_dims, const int64_t dims[], const
     return cpu_joint_weights(c, MSC_OP_CONSTANT, 0, NULL, "", 1, &weight);
 }
 
+int32_t cpu_whole_constant(struct cpu_case *c, enum msc_dtype dtype, int low, int high, int n_dims,
+                           const int64_t dims[]) {
+    float before[2] = {c->low, c->high};
+    c->low = (float)low;
+    c->high = (float)high;
+    struct msc_array *floats = cpu_random(c, n_dims, dims), *data;
+    c->low = before[0];
+    c->high = before[1];
+    float *elements = msc_array_data(floats);
+    for (int64_t i = 0; i < msc_array_n_elements(floats); i++) {
+        elements[i] = rintf(elements[i]);
+    }
+    assert_ok(msc_array_convert(&data, floats, dtype));
+    msc_array_release(floats);
+    struct msc_weight_spec weight = {"const", add_weight(c, "", data)};
+    return cpu_joint_weights(c, MSC_OP_CONSTANT, 0, NULL, "", 1, &weight);
+}
+
 int32_t cpu_joint_weights(struct cpu_case *c, enum msc_op op, int32_t n_inputs,
                           const int32_t inputs[], const char *attributes, int32_t n_weights,
                           const struct msc_weight_spec weights[]) {

@@ -55,6 +55,8 @@ int32_t cpu_input(struct cpu_case *c, const char *layout, int n_dims, const int6
 // Random whole numbers in [low, high] as `dtype`.
 int32_t cpu_whole_input(struct cpu_case *c, const char *dtype, int low, int high, int n_dims,
                         const int64_t dims[]);
+int32_t cpu_whole_constant(struct cpu_case *c, enum msc_dtype dtype, int low, int high, int n_dims,
+                           const int64_t dims[]);
 int32_t cpu_weight(struct cpu_case *c, const char *layout, int n_dims, const int64_t dims[]);
 // The output of a constant joint; `elements` NULL: random.
 int32_t cpu_constant(struct cpu_case *c, int n_dims, const int64_t dims[], const float *elements);

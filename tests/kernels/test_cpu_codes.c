@@ -123,48 +123,83 @@ struct product {
     const char *attributes;
 };
 
-static int32_t bytes(struct cpu_case *c, const char *dtype, int n_dims, const int64_t dims[]) {
+// Whole numbers that are computed or, like most models', constant.
+static int32_t numbers(struct cpu_case *c, bool is_constant, const char *dtype, int low, int high,
+                       int n_dims, const int64_t dims[]) {
+    enum msc_dtype type = strcmp(dtype, "int8") == 0    ? MSC_DTYPE_I8
+                          : strcmp(dtype, "uint8") == 0 ? MSC_DTYPE_U8
+                                                        : MSC_DTYPE_I32;
+    return is_constant ? cpu_whole_constant(c, type, low, high, n_dims, dims)
+                       : cpu_whole_input(c, dtype, low, high, n_dims, dims);
+}
+
+static int32_t bytes(struct cpu_case *c, bool is_constant, const char *dtype, int n_dims,
+                     const int64_t dims[]) {
     int low = dtype[0] == 'i' ? -128 : 0;
-    return cpu_whole_input(c, dtype, low, low + 255, n_dims, dims);
+    return numbers(c, is_constant, dtype, low, low + 255, n_dims, dims);
 }
 
 // One number for all when n is 1.
-static int32_t zeros(struct cpu_case *c, const char *dtype, int64_t n) {
+static int32_t zeros(struct cpu_case *c, bool is_constant, const char *dtype, int64_t n) {
     int low = dtype[0] == 'i' ? -20 : 100;
-    return cpu_whole_input(c, dtype, low, low + 40, n == 1 ? 0 : 1, &n);
+    return numbers(c, is_constant, dtype, low, low + 40, n == 1 ? 0 : 1, &n);
 }
 
-static void check_integers(enum msc_op op, const struct product *p) {
+static int32_t some_scales(struct cpu_case *c, bool is_constant, float low, int64_t n) {
+    c->low = low;
+    c->high = low * 4;
+    int32_t x = is_constant ? cpu_constant(c, n == 1 ? 0 : 1, &n, NULL)
+                            : cpu_input(c, "", n == 1 ? 0 : 1, &n);
+    c->low = -1.0f;
+    c->high = 1.0f;
+    return x;
+}
+
+static void check_integers(enum msc_op op, const struct product *p, bool is_constant) {
     struct cpu_case c;
     cpu_case_init(&c, 34);
-    int32_t x[4] = {bytes(&c, p->a_type, p->n_a, p->a), bytes(&c, p->b_type, p->n_b, p->b)};
+    int32_t x[4] = {bytes(&c, false, p->a_type, p->n_a, p->a),
+                    bytes(&c, is_constant, p->b_type, p->n_b, p->b)};
     int n = 2;
     if (p->n_zeros > 0) {
-        x[n++] = zeros(&c, p->a_type, 1);
-        x[n++] = zeros(&c, p->b_type, p->n_zeros);
+        x[n++] = zeros(&c, is_constant, p->a_type, 1);
+        x[n++] = zeros(&c, is_constant, p->b_type, p->n_zeros);
     }
     finish(&c, cpu_joint(&c, op, n, x, p->attributes, MSC_NO_ID, MSC_NO_ID));
 }
 
 // With scales, to the type of a.
-static void check_scaled(enum msc_op op, const struct product *p, int64_t n_bias) {
+static void check_scaled(enum msc_op op, const struct product *p, int64_t n_bias,
+                         bool is_constant) {
     struct cpu_case c;
     int64_t n_zeros = p->n_zeros > 0 ? p->n_zeros : 1;
     cpu_case_init(&c, 35);
-    int32_t x[9] = {bytes(&c, p->a_type, p->n_a, p->a)};
-    x[1] = scales(&c, 0, NULL);
-    x[2] = zeros(&c, p->a_type, 1);
-    x[3] = bytes(&c, p->b_type, p->n_b, p->b);
-    x[4] = scales(&c, n_zeros == 1 ? 0 : 1, &n_zeros);
-    x[5] = zeros(&c, p->b_type, n_zeros);
-    c.low = 0.5f;
-    c.high = 0.6f;
-    x[6] = cpu_input(&c, "", 0, NULL);
-    x[7] = zeros(&c, p->a_type, 1);
+    int32_t x[9] = {bytes(&c, false, p->a_type, p->n_a, p->a)};
+    x[1] = some_scales(&c, is_constant, 0.005f, 1);
+    x[2] = zeros(&c, is_constant, p->a_type, 1);
+    x[3] = bytes(&c, is_constant, p->b_type, p->n_b, p->b);
+    x[4] = some_scales(&c, is_constant, 0.005f, n_zeros);
+    x[5] = zeros(&c, is_constant, p->b_type, n_zeros);
+    x[6] = some_scales(&c, is_constant, 0.3f, 1);
+    x[7] = zeros(&c, is_constant, p->a_type, 1);
     if (n_bias > 0) {
-        x[8] = cpu_whole_input(&c, "int32", -9000, 9000, 1, &n_bias);
+        x[8] = numbers(&c, is_constant, "int32", -9000, 9000, 1, &n_bias);
     }
     finish(&c, cpu_joint(&c, op, n_bias > 0 ? 9 : 8, x, p->attributes, MSC_NO_ID, MSC_NO_ID));
+}
+
+// Channels may come last behind a pooling, and the scales go with them.
+static void test_kernels_cpu_codes__channels_last(void **state) {
+    struct cpu_case c;
+    (void)state;
+    cpu_case_init(&c, 39);
+    int32_t x = cpu_input(&c, "NCHW", 4, DIMS(2, 5, 9, 8));
+    int32_t y = cpu_joint(&c, MSC_OP_MAX_POOL2D, 1, &x, "pool_size=2,2", MSC_NO_ID, MSC_NO_ID);
+    int32_t scale = some_scales(&c, true, 0.02f, 5), zero = zeros(&c, true, "uint8", 5);
+    int32_t q = cpu_joint(&c, MSC_OP_QUANTIZE, 3, IDS(y, scale, zero), "axis=1;dtype=uint8",
+                          MSC_NO_ID, MSC_NO_ID);
+    y = cpu_joint(&c, MSC_OP_DEQUANTIZE, 3, IDS(q, scale, zero), "axis=1", MSC_NO_ID, MSC_NO_ID);
+    finish(&c, y);
 }
 
 #define WINDOW "dilation=1,1;padding=1,1,1,1;strides=1,1"
@@ -183,9 +218,10 @@ static void test_kernels_cpu_codes__convolutions(void **state) {
          "dilation=2,1;padding=0,1,2,0;strides=2,3"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        check_integers(MSC_OP_CONV_INTEGER, &rows[i]);
-        check_scaled(MSC_OP_QLINEAR_CONV, &rows[i], i == 1 ? 0 : rows[i].b[0]);
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct product *p = &rows[i / 2];
+        check_integers(MSC_OP_CONV_INTEGER, p, i % 2 == 1);
+        check_scaled(MSC_OP_QLINEAR_CONV, p, i / 2 == 1 ? 0 : p->b[0], i % 2 == 1);
     }
 }
 
@@ -196,9 +232,10 @@ static void test_kernels_cpu_codes__matrices(void **state) {
         {"int8", "int8", 4, {2, 1, 8, 70}, 3, {3, 70, 5}, 0, ""},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        check_integers(MSC_OP_MATMUL_INTEGER, &rows[i]);
-        check_scaled(MSC_OP_QLINEAR_MATMUL, &rows[i], 0);
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct product *p = &rows[i / 2];
+        check_integers(MSC_OP_MATMUL_INTEGER, p, i % 2 == 1);
+        check_scaled(MSC_OP_QLINEAR_MATMUL, p, 0, i % 2 == 1);
     }
 }
 
@@ -207,6 +244,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_codes__quantize),
         cmocka_unit_test(test_kernels_cpu_codes__dequantize),
         cmocka_unit_test(test_kernels_cpu_codes__dynamic),
+        cmocka_unit_test(test_kernels_cpu_codes__channels_last),
         cmocka_unit_test(test_kernels_cpu_codes__convolutions),
         cmocka_unit_test(test_kernels_cpu_codes__matrices),
     };

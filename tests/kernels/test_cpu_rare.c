@@ -132,6 +132,27 @@ static void test_kernels_cpu_rare__fourier(void **state) {
     CHECK(rows, add_unary)
 }
 
+// Elements of one and two bytes that are moved.
+static void test_kernels_cpu_rare__small_elements(void **state) {
+    static const struct rare rows[] = {
+        {MSC_OP_PERMUTE_DIMS, "axes=2,0,1", 3, {3, 6, 7}, 0, 0},
+        {MSC_OP_PERMUTE_DIMS, "axes=0,2,3,1", 4, {2, 5, 6, 7}, 0, 0},
+        {MSC_OP_STRIDED_SLICE, "axes=1,2;begin=1,6;end=5,0;strides=2,-1", 3, {3, 6, 7}, 0, 0},
+        {MSC_OP_SPLIT, "axis=1;indices_or_sections=1,4", 3, {3, 6, 7}, 0, 0},
+    };
+    static const char *const types[] = {"uint8", "float16", "int64"};
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        const struct rare *r = &rows[i % 4];
+        struct cpu_case c;
+        cpu_case_init(&c, 13);
+        int32_t x = cpu_whole_input(&c, types[i / 4], 0, 200, r->n_dims, r->dims);
+        cpu_case_finish_graph(&c, cpu_joint(&c, r->op, 1, &x, r->attributes, MSC_NO_ID, MSC_NO_ID));
+        cpu_check_equal(&c);
+        cpu_case_finish(&c);
+    }
+}
+
 // Dividends and divisors from the least of all floats on.
 static void test_kernels_cpu_rare__remainders(void **state) {
     static const float divisors[] = {1e-45f, 3e-43f, 1e-40f, 1.17e-38f, 1.2e-38f, 2e-30f,
@@ -278,6 +299,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_rare__places),
         cmocka_unit_test(test_kernels_cpu_rare__pools),
         cmocka_unit_test(test_kernels_cpu_rare__fourier),
+        cmocka_unit_test(test_kernels_cpu_rare__small_elements),
         cmocka_unit_test(test_kernels_cpu_rare__remainders),
         cmocka_unit_test(test_kernels_cpu_rare__computed_parameters),
         cmocka_unit_test(test_kernels_cpu_rare__normalisation),

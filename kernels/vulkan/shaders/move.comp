@@ -1,5 +1,6 @@
-// Copies 4-byte elements by strides: out[o] = in[i] for every index of up to 8 dims, or a constant
-// where an input coordinate lies outside of [0, length): transposes, slices, joins, padding.
+// Copies elements of 4 bytes, or with BYTES single bytes, by strides: out[o] = in[i] for every index
+// of up to 9 dims, or a constant where an input coordinate lies outside of [0, length): transposes,
+// slices, joins, padding.
 // Buffers: 0 in, 1 out, 2 dims: for each {length, in stride, out stride, shift of the input
 // coordinate, its length (0: any)}. Constants: 0 lanes, 2 number of dims, 3 does anything lie
 // outside? Tile: lanes * per_lane elements. Dispatched by vk_move.c.
@@ -8,12 +9,20 @@
 #define BINDINGS 3
 #define ROW 0
 #include "call.glsl"
+#ifdef BYTES
+#extension GL_EXT_shader_8bit_storage : require
+#define ELEMENT uint8_t
+const int PER_WORD = 4;
+#else
+#define ELEMENT uint
+const int PER_WORD = 1;
+#endif
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint N_DIMS = 4;
 layout(constant_id = 3) const bool HAS_OUTSIDE = false;
 struct Dim { int extent; int in_stride; int out_stride; int shift; int in_extent; };
-layout(binding = 0) readonly buffer In { uint from[]; };
-layout(binding = 1) writeonly buffer Out { uint to[]; };
+layout(binding = 0) readonly buffer In { ELEMENT from[]; };
+layout(binding = 1) writeonly buffer Out { ELEMENT to[]; };
 layout(binding = 2) readonly buffer Dims { Dim dims[]; };
 layout(push_constant) uniform Push { uint n; uint per_lane; int in_base; int out_base; uint fill; };
 
@@ -26,7 +35,8 @@ void main() {
             break;
         }
         int rest = int(i);
-        int at = in_base + int(begin_of(0)), place = out_base + int(begin_of(1));
+        int at = in_base + PER_WORD * int(begin_of(0));
+        int place = out_base + PER_WORD * int(begin_of(1));
         bool is_inside = true;
         for (int d = int(N_DIMS) - 1; d >= 0; d--) {
             int index = rest % dims[d].extent;
@@ -38,6 +48,8 @@ void main() {
             at += source * dims[d].in_stride;
             place += index * dims[d].out_stride;
         }
-        to[place] = HAS_OUTSIDE && !is_inside ? fill : from[HAS_OUTSIDE && !is_inside ? 0 : at];
+        bool is_filled = HAS_OUTSIDE && !is_inside;
+        uint element = uint(from[is_filled ? 0 : at]);
+        to[place] = ELEMENT(is_filled ? fill : element);
     }
 }
