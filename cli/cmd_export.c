@@ -128,10 +128,11 @@ static const char *deciding_input(const struct msc_graph *g) {
 
 static enum msc_status export_strategy(const struct msc_cli_call *call,
                                        const struct export_values *v) {
-    struct msc_graph *graph = NULL;
+    struct msc_graph *loaded = NULL, *graph = NULL;
     struct msc_strategy *strategy = NULL;
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(load_model(&graph, call, v));
+    MSC_TRY_OUT(load_model(&loaded, call, v));
+    MSC_TRY_OUT(msc_graph_split(&graph, loaded));
     if (v->strategy) {
         MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
     }
@@ -144,6 +145,7 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
 out:
     msc_strategy_destroy(strategy);
     msc_graph_destroy(graph);
+    msc_graph_destroy(loaded);
     return status;
 }
 

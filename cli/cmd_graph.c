@@ -104,11 +104,13 @@ static enum msc_status add_site(cJSON *list, const struct msc_graph *g,
     return MSC_OK;
 }
 
-static enum msc_status print_sites(const struct msc_graph *g, bool as_json) {
+static enum msc_status print_sites(const struct msc_graph *fused, bool as_json) {
+    struct msc_graph *g = NULL;
     struct msc_sites sites = {0};
     struct msc_str text = {0};
     cJSON *list = cJSON_CreateArray();
     enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_graph_split(&g, fused));
     MSC_TRY_OUT(msc_sites_find(&sites, g, false));
     if (!as_json) {
         write_sites(&text, g, &sites);
@@ -123,6 +125,7 @@ out:
     cJSON_Delete(list);
     msc_str_finish(&text);
     msc_sites_finish(&sites);
+    msc_graph_destroy(g);
     return status;
 }
 

@@ -115,8 +115,10 @@ static enum msc_status copy_input(struct msc_bind *b, const struct msc_joint *j)
         if (prim == MSC_NO_ID) {
             continue;
         }
-        t.dims[d] = msc_dim_evaluate(b->from, (struct msc_dim){-1, prim}, b->symbols);
-        if (t.dims[d] < 0 && b->keeps_symbols && is_symbol(b->from->prims[prim])) {
+        bool is_bare = is_symbol(b->from->prims[prim]);
+        t.dims[d] = is_bare ? b->symbols[prim]
+                            : msc_dim_evaluate(b->from, (struct msc_dim){-1, prim}, b->symbols);
+        if (t.dims[d] < 0 && b->keeps_symbols && is_bare) {
             MSC_TRY(msc_graph_add_symbol(&prims[d], b->builder->graph, b->from->prims[prim]->name));
         } else if (t.dims[d] < 0) {
             const char *name = b->from->prims[prim]->name;
@@ -240,12 +242,11 @@ static enum msc_status add_joint(struct msc_builder_copy *copy, struct msc_bind 
         copy->aliases[i] = b->from->tensors[j->outputs[i]]->tensor.alias;
     }
     struct msc_graph *bodies[2] = {NULL, NULL};
-    if (j->op == MSC_OP_IF && !b->keeps_symbols) {
-        MSC_TRY(msc_bind__bind_bodies(bodies, b, j));
-        copy->joint.graphs =
-            bodies[0] != NULL ? (const struct msc_graph *const *)bodies : copy->joint.graphs;
+    enum msc_status status = msc_bind__copy_bodies(bodies, b, j);
+    if (status == MSC_OK) {
+        copy->joint.graphs = (const struct msc_graph *const *)bodies;
+        status = msc_builder_add(copy->outputs, b->builder, &copy->joint);
     }
-    enum msc_status status = msc_builder_add(copy->outputs, b->builder, &copy->joint);
     msc_graph_destroy(bodies[0]);
     msc_graph_destroy(bodies[1]);
     return status;
@@ -314,14 +315,26 @@ enum msc_status msc_bind__copy_joint(struct msc_bind *b, const struct msc_joint 
     if (msc_bind__is_decided(b, j)) {
         return msc_bind__take_branch(b, j);
     }
+    if (msc_bind__holds_joints(j)) {
+        return msc_bind__split(b, j);
+    }
     return j->op == MSC_OP_CONSTANT ? copy_constant(b, j) : copy_operator(b, j);
+}
+
+static enum msc_status reserve_names(struct msc_builder *builder, const struct msc_graph *g) {
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        MSC_TRY(msc_builder_reserve(builder, j->name));
+        if (msc_bind__holds_joints(j)) {
+            MSC_TRY(reserve_names(builder, j->graphs[0]));
+        }
+    }
+    return MSC_OK;
 }
 
 static enum msc_status copy_joints(struct msc_bind *b) {
     const struct msc_graph *g = b->from;
-    for (int32_t i = 0; i < g->n_joints; i++) {
-        MSC_TRY(msc_builder_reserve(b->builder, g->joints[i]->joint.name));
-    }
+    MSC_TRY(reserve_names(b->builder, g));
     for (int32_t i = 0; i < g->n_joints; i++) {
         MSC_TRY(msc_bind__copy_joint(b, &g->joints[i]->joint));
     }
@@ -494,6 +507,34 @@ enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken
     if (status == MSC_OK) {
         status = msc_bind__mark(&b);
     }
+    if (status == MSC_OK) {
+        status = build(&b);
+    }
+    return finish(out, &b, status);
+}
+
+static bool is_split(const struct msc_graph *g) {
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        bool is_whole = !msc_bind__holds_joints(j);
+        for (int32_t k = 0; is_whole && k < j->n_graphs; k++) {
+            is_whole = is_split(j->graphs[k]);
+        }
+        if (!is_whole) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum msc_status msc_graph_split(struct msc_graph **out, const struct msc_graph *g) {
+    struct msc_builder builder = {0};
+    struct msc_bind b = {.from = g, .builder = &builder, .keeps_symbols = true};
+    if (is_split(g)) {
+        *out = msc_graph_retain(g);
+        return MSC_OK;
+    }
+    enum msc_status status = start(&b);
     if (status == MSC_OK) {
         status = build(&b);
     }

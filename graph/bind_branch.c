@@ -1,9 +1,10 @@
-// Branches that are always taken: the body's joints in place of the If, under the names that they
-// have as parts of it ("if_1/then/conv").
+// Bodies in place of their joints: branches that are always taken, under the names that they have
+// as parts of the If ("if_1/then/conv"), and joints that were fused, under their own.
 #include "graph/bind_internal.h"
 
 #include "graph/constant_internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 // What the condition is, as far as that is known, or NULL.
@@ -55,16 +56,21 @@ static enum msc_status name_output(struct msc_value **out, struct msc_bind *b,
     return msc_builder_add(out, b->builder, &joint);
 }
 
+// The body's inputs are the joint's operands from `first` on.
 static enum msc_status copy_body(struct msc_bind *inner, struct msc_bind *b,
-                                 const struct msc_joint *j) {
+                                 const struct msc_joint *j, int32_t first) {
     const struct msc_graph *body = inner->from;
+    if (body->n_inputs > j->n_operands - first || body->n_outputs < j->n_outputs) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "joint '%s' gives its body %d inputs for %d outputs, expected %d for %d",
+                        j->name, (int)(j->n_operands - first), (int)j->n_outputs,
+                        (int)body->n_inputs, (int)body->n_outputs);
+    }
     for (int32_t i = 0; i < body->n_inputs; i++) {
-        if (i + 1 >= j->n_operands) {
-            return MSC_FAIL(MSC_E_INVALID, "joint '%s' gives its body %d inputs, expected %d",
-                            j->name, (int)j->n_operands - 1, (int)body->n_inputs);
+        inner->values[body->inputs[i]] = b->values[j->operands[i + first]];
+        if (b->known != NULL) {
+            inner->known[body->inputs[i]] = b->known[j->operands[i + first]];
         }
-        inner->values[body->inputs[i]] = b->values[j->operands[i + 1]];
-        inner->known[body->inputs[i]] = b->known == NULL ? NULL : b->known[j->operands[i + 1]];
     }
     for (int32_t i = 0; i < body->n_joints; i++) {
         if (body->joints[i]->joint.op != MSC_OP_INPUT) {
@@ -79,24 +85,42 @@ static enum msc_status copy_body(struct msc_bind *inner, struct msc_bind *b,
     return MSC_OK;
 }
 
-enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint *j) {
-    int32_t which = msc_array_get_i64(find_condition(b, j), 0) != 0 ? 0 : 1;
-    struct msc_arena *arena = &b->builder->arena;
+static enum msc_status put_body(struct msc_bind *b, const struct msc_joint *j, int32_t which,
+                                int32_t first, const char *prefix) {
     struct msc_bind inner = {.from = j->graphs[which],
                              .builder = b->builder,
-                             .takes_branches = true,
+                             .takes_branches = b->takes_branches,
                              .keeps_symbols = b->keeps_symbols,
-                             .n_taken = b->n_taken};
-    inner.values =
-        msc_arena_array(arena, (size_t)inner.from->n_tensors + 1, sizeof(inner.values[0]));
-    inner.prefix =
-        msc_graph__body_prefix(arena, b->prefix == NULL ? "" : b->prefix, j->op, j->name, which);
-    if (inner.values == NULL || inner.prefix == NULL) {
+                             .n_taken = b->n_taken,
+                             .prefix = prefix};
+    inner.values = msc_arena_array(&b->builder->arena, (size_t)inner.from->n_tensors + 1,
+                                   sizeof(inner.values[0]));
+    if (inner.values == NULL) {
         return msc_graph__no_memory(b->from);
     }
-    MSC_TRY(msc_bind__mark(&inner));
+    if (b->known != NULL) {
+        MSC_TRY(msc_bind__mark(&inner));
+    }
+    return copy_body(&inner, b, j, first);
+}
+
+enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint *j) {
+    int32_t which = msc_array_get_i64(find_condition(b, j), 0) != 0 ? 0 : 1;
+    const char *prefix = msc_graph__body_prefix(
+        &b->builder->arena, b->prefix == NULL ? "" : b->prefix, j->op, j->name, which);
+    if (prefix == NULL) {
+        return msc_graph__no_memory(b->from);
+    }
     (*b->n_taken)++;
-    return copy_body(&inner, b, j);
+    return put_body(b, j, which, 1, prefix);
+}
+
+bool msc_bind__holds_joints(const struct msc_joint *j) {
+    return j->op == MSC_OP_ATTENTION && j->n_graphs == 1;
+}
+
+enum msc_status msc_bind__split(struct msc_bind *b, const struct msc_joint *j) {
+    return put_body(b, j, 0, 0, b->prefix);
 }
 
 // ---- Bodies that stay -------------------------------------------------------------------------
@@ -116,9 +140,9 @@ static bool get_shape(struct msc_input_shape *out, const struct msc_bind *b,
     return msc_tensor_n_elements(t) >= 0;
 }
 
-enum msc_status msc_bind__bind_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
-                                      const struct msc_joint *j) {
-    bodies[0] = bodies[1] = NULL;
+// Both bodies of an If, or none.
+static enum msc_status bind_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
+                                   const struct msc_joint *j) {
     int32_t n = j->n_operands - 1;
     struct msc_input_shape *shapes =
         msc_arena_array(&b->builder->arena, (size_t)n + 1, sizeof(shapes[0]));
@@ -141,4 +165,17 @@ enum msc_status msc_bind__bind_bodies(struct msc_graph *bodies[2], const struct 
     msc_graph_destroy(bodies[0]);
     bodies[0] = bodies[1] = NULL;
     return status == MSC_E_NOMEM ? status : MSC_OK; // a branch that is not taken need not fit
+}
+
+enum msc_status msc_bind__copy_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
+                                      const struct msc_joint *j) {
+    bodies[0] = bodies[1] = NULL;
+    assert(j->n_graphs <= 2);
+    if (j->op == MSC_OP_IF && !b->keeps_symbols) {
+        MSC_TRY(bind_bodies(bodies, b, j));
+    }
+    for (int32_t i = 0; i < j->n_graphs && bodies[i] == NULL; i++) {
+        MSC_TRY(msc_graph_split(&bodies[i], j->graphs[i]));
+    }
+    return MSC_OK;
 }

@@ -26,9 +26,12 @@ enum msc_status msc_bind__copy_joint(struct msc_bind *b, const struct msc_joint 
 // If over a constant condition: the joints of the branch it takes.
 bool msc_bind__is_decided(const struct msc_bind *b, const struct msc_joint *j);
 enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint *j);
-// The bodies of an If for what they read, as far as that makes lengths known: bodies[i] [2] are
-// owned by the caller, or both NULL: as they are.
-enum msc_status msc_bind__bind_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
+// A joint that holds others: these in its place.
+bool msc_bind__holds_joints(const struct msc_joint *j);
+enum msc_status msc_bind__split(struct msc_bind *b, const struct msc_joint *j);
+// The bodies of a joint, split: bodies[i] [2] are owned by the caller, NULL beyond. Those of an If
+// are bound to what they read, as far as that makes lengths known.
+enum msc_status msc_bind__copy_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
                                       const struct msc_joint *j);
 // Does the joint need the contents of the operand? For lengths, or with `takes_branches` for
 // conditions.

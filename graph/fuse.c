@@ -14,6 +14,7 @@ static const struct {
     {"gelu", msc_fuse_gelu, NULL},
     {"layer_norm", msc_fuse_layer_norm, NULL},
     {"layouts", NULL, msc_fold_layouts},
+    {"attention", msc_fuse_attention, NULL},
 };
 
 bool msc_fuse__find(struct msc_match *m, const struct msc_fuse *f, const char *const patterns[],

@@ -26,6 +26,7 @@ enum msc_status msc_fuse_bias(bool *done, struct msc_fuse *f, int32_t joint);
 enum msc_status msc_fuse_hard_swish(bool *done, struct msc_fuse *f, int32_t joint);
 enum msc_status msc_fuse_gelu(bool *done, struct msc_fuse *f, int32_t joint);
 enum msc_status msc_fuse_layer_norm(bool *done, struct msc_fuse *f, int32_t joint);
+enum msc_status msc_fuse_attention(bool *done, struct msc_fuse *f, int32_t joint);
 
 // All passes, and folding (fold_internal.h) where it belongs. The graph is left finalized.
 struct msc_fuse_options {
@@ -42,5 +43,16 @@ bool msc_fuse__same_shape(const struct msc_fuse *f, int32_t tensor, int32_t join
 // scope and alias are those of the joint `place`.
 enum msc_status msc_fuse__replace(struct msc_fuse *f, const struct msc_match *m, int32_t place,
                                   struct msc_joint_spec *spec);
+// The same, but the joints of the match become the body of the new one, unchanged; its name is that
+// of the last. Operands are `inputs` [n], under their names there in the body, then whatever else
+// the match reads. Nothing is done when a weight is among these, when an input is made by the match
+// itself, or when a length of the result would be lost.
+struct msc_fuse_input {
+    const char *name;
+    int32_t tensor;
+};
+enum msc_status msc_fuse__hold(bool *done, struct msc_fuse *f, const struct msc_match *m,
+                               const struct msc_fuse_input inputs[], int n,
+                               struct msc_joint_spec *spec);
 
 #endif

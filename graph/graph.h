@@ -82,7 +82,8 @@ struct msc_joint {
     int32_t n_children;
     const int32_t *children;
     // Bodies of control flow, in the operator's order: then and else, or one. What they read of the
-    // graph around them are operands, and inputs of the body behind its own.
+    // graph around them are operands, and inputs of the body behind its own. Or what several joints
+    // were before they became this one.
     int32_t n_graphs;
     const struct msc_graph *const *graphs;
     // Operands in the operator's own order (of its roles, inputs and weights together);
@@ -199,6 +200,10 @@ enum msc_status msc_graph_bind_known(struct msc_graph **out, bool is_parameter[]
 enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken,
                                         const struct msc_graph *g,
                                         const struct msc_array *const arrays[], size_t n);
+// The graph with the joints that `msc.attention` holds in its place, under their own names; in
+// bodies too. All that is compressed, computed or exported is split: sites (graph/site.h) are those
+// of a split graph, and bound copies are split. *out may be `g` itself; it is owned by the caller.
+enum msc_status msc_graph_split(struct msc_graph **out, const struct msc_graph *g);
 // One joint as a graph of its own, which makes its outputs: operands that tell lengths are
 // constants, other activations are inputs. `arrays` [n_operands] hold the operands (NULL where
 // absent). Lengths that only computing tells stay symbols. *out is owned by the caller.

@@ -1,7 +1,8 @@
-// Control flow: what comes out of bodies. Their lengths are numbers only where the body says so
-// whatever it is fed.
+// What comes out of bodies. With control flow, their lengths are numbers only where the body says
+// so whatever it is fed.
 #include "graph/infer_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct msc_tensor *body_output(const struct msc_graph *body, int i) {
@@ -139,6 +140,60 @@ enum msc_status msc_infer__scan(const struct msc_infer *call) {
         const struct msc_tensor *t = body_output(j->graphs[0], i);
         MSC_TRY(i < n_states ? copy_state(call, i, t, batch)
                              : copy_scanned(call, i, t, out_axes[i - n_states], &turns, batch));
+    }
+    return MSC_OK;
+}
+
+// ---- One body, once ---------------------------------------------------------------------------
+
+static bool takes(const struct msc_infer *call, const struct msc_graph *body, int operand) {
+    const struct msc_infer_tensor *x = call->operands[operand];
+    const struct msc_tensor *t = msc_graph_tensor(body, msc_graph_input(body, operand));
+    bool fits = x != NULL && x->dtype == t->dtype && x->n_dims == t->n_dims;
+    for (int d = 0; fits && d < t->n_dims; d++) {
+        fits = t->dims[d] < 0 || !msc_infer__is_number(x->dims[d]) ||
+               x->dims[d].value == t->dims[d];
+    }
+    return fits;
+}
+
+// The length of an operand that the body has under this symbol.
+static bool find_symbol(struct msc_dim *out, const struct msc_infer *call,
+                        const struct msc_graph *body, int32_t prim) {
+    for (int i = 0; i < call->n_operands; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(body, msc_graph_input(body, i));
+        for (int d = 0; d < t->n_dims; d++) {
+            if (t->prims[d] == prim) {
+                *out = call->operands[i]->dims[d];
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+enum msc_status msc_infer__attention(const struct msc_infer *call) {
+    const struct msc_joint *j = call->joint;
+    const struct msc_graph *body = j->n_graphs == 1 ? j->graphs[0] : NULL;
+    if (body == NULL || msc_graph_n_inputs(body) != call->n_operands ||
+        msc_graph_n_outputs(body) != 1) {
+        return msc_infer__fail(call, "%d operands and one output of a body with others",
+                               call->n_operands);
+    }
+    for (int i = 0; i < call->n_operands; i++) {
+        if (!takes(call, body, i)) {
+            return msc_infer__fail(call, "operand %d is not what its body takes", i);
+        }
+    }
+    const struct msc_tensor *t = body_output(body, 0);
+    struct msc_infer_tensor *out = &call->outputs[0];
+    out->dtype = t->dtype;
+    out->n_dims = t->n_dims;
+    snprintf(out->layout, sizeof(out->layout), "%s", t->layout);
+    for (int d = 0; d < t->n_dims; d++) {
+        if (t->prims[d] == MSC_NO_ID || !find_symbol(&out->dims[d], call, body, t->prims[d])) {
+            MSC_TRY(copy_dim(&out->dims[d], call, 0, d, t->dims[d]));
+        }
     }
     return MSC_OK;
 }

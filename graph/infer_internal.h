@@ -146,6 +146,7 @@ enum msc_status msc_infer__conv_integer(const struct msc_infer *call);
 enum msc_status msc_infer__qlinear_conv(const struct msc_infer *call);
 enum msc_status msc_infer__matmul_integer(const struct msc_infer *call);
 enum msc_status msc_infer__qlinear_matmul(const struct msc_infer *call);
+enum msc_status msc_infer__attention(const struct msc_infer *call);
 enum msc_status msc_infer__if(const struct msc_infer *call);
 enum msc_status msc_infer__loop(const struct msc_infer *call);
 enum msc_status msc_infer__scan(const struct msc_infer *call);

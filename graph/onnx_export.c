@@ -295,7 +295,7 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     return pack(&model, path, size);
 }
 
-static enum msc_status export_model(const struct msc_graph *g, const char *path, uint64_t *size,
+static enum msc_status export_split(const struct msc_graph *g, const char *path, uint64_t *size,
                                     const struct msc_onnx_export_options *options) {
     static const struct msc_onnx_export_options defaults = {0};
     struct msc_onnx_export e = {.graph = g, .options = options == NULL ? &defaults : options};
@@ -314,6 +314,20 @@ static enum msc_status export_model(const struct msc_graph *g, const char *path,
     msc_graph__names_finish(&e.value_names);
     msc_graph__names_finish(&e.node_names);
     msc_arena_finish(&e.arena);
+    return status;
+}
+
+static enum msc_status export_model(const struct msc_graph *g, const char *path, uint64_t *size,
+                                    const struct msc_onnx_export_options *options) {
+    struct msc_graph *split = NULL;
+    MSC_TRY(msc_graph_split(&split, g));
+    enum msc_status status = MSC_OK;
+    if (split != g && options != NULL && options->slot_edits != NULL) {
+        status = MSC_FAIL(MSC_E_STATE, "graph '%s' has edits, but is not split", g->name);
+    } else {
+        status = export_split(split, path, size, options);
+    }
+    msc_graph_destroy(split);
     return status;
 }
 

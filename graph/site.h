@@ -52,8 +52,8 @@ struct msc_sites {
     void *storage;
 };
 
-// `by_use` gives every joint that uses an activation a site of its own. *out is owned by the
-// caller.
+// `by_use` gives every joint that uses an activation a site of its own. Inside joints that hold
+// others there are none: the graph should be split (msc_graph_split). *out is owned by the caller.
 // Joint names, not ids, are what stays when a graph is bound: bound copies have the same slots in
 // the same order.
 enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g, bool by_use);

@@ -1,4 +1,4 @@
-// Control flow: bodies run by the reference kernels, joint by joint, as often as it takes.
+// Joints with bodies, which the reference kernels run joint by joint, as often as it takes.
 #include "kernels/reference_internal.h"
 
 #include "base/alloc.h"
@@ -83,12 +83,12 @@ static enum msc_status give(const struct msc_reference_call *call, int output,
     return MSC_OK;
 }
 
-enum msc_status msc_reference__if(const struct msc_reference_call *call) {
-    bool is_true = msc_reference__get_i64_at(&call->operands[0], 0) != 0;
+// A body that runs once, over the operands from `first` on.
+static enum msc_status run_once(const struct msc_reference_call *call, int32_t which, int first) {
     struct turn t;
     enum msc_status status;
-    MSC_TRY_OUT(turn_init(&t, call, call->joint->graphs[is_true ? 0 : 1]));
-    MSC_TRY_OUT(copy_operands(&t, call, 1, 0));
+    MSC_TRY_OUT(turn_init(&t, call, call->joint->graphs[which]));
+    MSC_TRY_OUT(copy_operands(&t, call, first, 0));
     MSC_TRY_OUT(run_turn(&t));
     for (int i = 0; i < call->n_outputs; i++) {
         MSC_TRY_OUT(give(call, i, t.outputs[i]));
@@ -96,6 +96,15 @@ enum msc_status msc_reference__if(const struct msc_reference_call *call) {
 out:
     turn_finish(&t);
     return status;
+}
+
+enum msc_status msc_reference__if(const struct msc_reference_call *call) {
+    bool is_true = msc_reference__get_i64_at(&call->operands[0], 0) != 0;
+    return run_once(call, is_true ? 0 : 1, 1);
+}
+
+enum msc_status msc_reference__attention(const struct msc_reference_call *call) {
+    return run_once(call, 0, 0);
 }
 
 // ---- What turns leave behind ------------------------------------------------------------------

@@ -233,6 +233,7 @@ enum msc_status msc_reference__matmul_integer(const struct msc_reference_call *c
 enum msc_status msc_reference__qlinear_matmul(const struct msc_reference_call *call);
 enum msc_status msc_reference__real_conv(const struct msc_reference_call *call);
 enum msc_status msc_reference__any_matmul(const struct msc_reference_call *call);
+enum msc_status msc_reference__attention(const struct msc_reference_call *call);
 enum msc_status msc_reference__if(const struct msc_reference_call *call);
 enum msc_status msc_reference__loop(const struct msc_reference_call *call);
 enum msc_status msc_reference__scan(const struct msc_reference_call *call);

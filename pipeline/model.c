@@ -122,6 +122,8 @@ static enum msc_status open_backend(struct msc_model *m, const struct msc_model_
 enum msc_status msc_model_open(struct msc_model **out, const char *path,
                                const struct msc_model_options *options) {
     struct msc_model *m = msc_alloc_zero(1, sizeof *m);
+    struct msc_graph *loaded = NULL;
+    bool is_bound = false;
     enum msc_status status = MSC_OK;
     if (!m) {
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
@@ -135,13 +137,13 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
         status = no_memory(m);
         goto out;
     }
-    bool is_bound = false;
     if (options->feeds && options->n_bindings == 0) {
-        MSC_TRY_OUT(msc_graph_load_for(&m->graph, path, options->feeds));
+        MSC_TRY_OUT(msc_graph_load_for(&loaded, path, options->feeds));
     } else {
-        MSC_TRY_OUT(msc_graph_load_bound(&m->graph, &is_bound, path, options->bindings,
+        MSC_TRY_OUT(msc_graph_load_bound(&loaded, &is_bound, path, options->bindings,
                                          options->n_bindings));
     }
+    MSC_TRY_OUT(msc_graph_split(&m->graph, loaded));
     MSC_TRY_OUT(make_specs(m));
     if (!is_bound) {
         MSC_TRY_OUT(bind_all(m, options));
@@ -152,6 +154,7 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
     *out = m;
     m = NULL;
 out:
+    msc_graph_destroy(loaded);
     msc_model_close(m);
     return status;
 }

@@ -155,13 +155,17 @@ static const struct msc_quant **make_edits(struct msc_arena *arena, const struct
     return edits;
 }
 
-static enum msc_status save(const struct msc_graph *g, const struct arguments *a) {
+static enum msc_status save(const struct msc_graph *fused, const struct arguments *a) {
     struct msc_arena arena = {0};
+    struct msc_graph *split = NULL;
+    const struct msc_graph *g = fused;
     struct msc_sites sites = {0};
     static const char *const metadata[1][2] = {{"mscgym.test", "check_export"}};
     struct msc_onnx_export_options options = {.metadata = metadata, .n_metadata = 1};
     enum msc_status status = MSC_OK;
     if (a->bits > 0) {
+        MSC_TRY_OUT(msc_graph_split(&split, fused));
+        g = split;
         MSC_TRY_OUT(msc_sites_find(&sites, g, false));
         options.sites = &sites;
         options.slot_edits = make_edits(&arena, g, &sites, a);
@@ -169,6 +173,7 @@ static enum msc_status save(const struct msc_graph *g, const struct arguments *a
     MSC_TRY_OUT(msc_onnx_save(g, a->out, &options));
 out:
     msc_sites_finish(&sites);
+    msc_graph_destroy(split);
     msc_arena_finish(&arena);
     return status;
 }

@@ -12,9 +12,10 @@
 
 // Models that between them have every kind of message and most operators.
 static const char *const models[] = {
-    MSC_TESTS_MODEL("batch_norm"), MSC_TESTS_MODEL("constants"), MSC_TESTS_MODEL("external"),
-    MSC_TESTS_MODEL("gemm"),       MSC_TESTS_MODEL("opset_9"),   MSC_TESTS_MODEL("outputs"),
-    MSC_TESTS_MODEL("softmax_12"), MSC_TESTS_MODEL("view"),      MSC_TESTS_MODEL("windows"),
+    MSC_TESTS_MODEL("attention"), MSC_TESTS_MODEL("batch_norm"), MSC_TESTS_MODEL("constants"),
+    MSC_TESTS_MODEL("external"),  MSC_TESTS_MODEL("gemm"),       MSC_TESTS_MODEL("opset_9"),
+    MSC_TESTS_MODEL("outputs"),   MSC_TESTS_MODEL("softmax_12"), MSC_TESTS_MODEL("view"),
+    MSC_TESTS_MODEL("windows"),
 };
 #define N_MODELS (sizeof(models) / sizeof(models[0]))
 

@@ -400,6 +400,110 @@ def sample_cases():
                    mode="bicubic", padding_mode=mode)
 
 
+HEADS, WIDTH = 3, 4  # of each head
+
+
+def split_heads(value, *axes):
+    """[samples, tokens, heads * width] with axes (sample, token, head, width) in another order."""
+    return value.Reshape(np.array([0, 0, HEADS, WIDTH])).Transpose(perm=axes)
+
+
+def heads_of(x, transpose=(0, 2, 3, 1)):
+    """Query, key (transposed) and value."""
+    q, k, v = [x.MatMul(normal(HEADS * WIDTH, HEADS * WIDTH)) for _ in range(3)]
+    return split_heads(q, 0, 2, 1, 3), split_heads(k, *transpose), split_heads(v, 0, 2, 1, 3)
+
+
+def attention_cases():
+    """As exporters spell it (tests/graph/test_fuse_attention.c counts them)."""
+    tokens = 6
+    causal = np.tril(np.ones((1, 1, tokens, tokens), bool))
+    scale = WIDTH ** -0.5
+    s = Spelling()
+    x = s.input(normal(2, tokens, HEADS * WIDTH))
+    mask = s.input(np.where(normal(2, 1, 1, tokens) > 0.8, -10000, 0).astype(np.float32))
+    outputs = []
+
+    # BERT: a quotient behind the product, a mask that is computed.
+    q, k, v = heads_of(x)
+    scores = q.MatMul(k) / WIDTH ** 0.5 + mask
+    outputs.append(scores.Softmax(axis=-1).MatMul(v).Transpose(perm=[0, 2, 1, 3]))
+    # torch 2: both factors by the root of the scale, what is not seen is minus infinity.
+    q, k, v = heads_of(x)
+    scores = (q * scale ** 0.5).MatMul(k * scale ** 0.5) + np.where(causal, 0, -np.inf).astype("f")
+    outputs.append(scores.Softmax(axis=3).MatMul(v).Transpose(perm=[0, 2, 1, 3]))
+    # GPT-2: a choice between scores and a low number; two transpositions of the key.
+    q, k, v = heads_of(x, (0, 2, 1, 3))
+    scores = s.node("Where", causal, q.MatMul(k.Transpose(perm=[0, 1, 3, 2])) * scale,
+                    np.array(-1e4, "f"))
+    outputs.append(scores.Softmax(axis=-1).MatMul(v))
+    # The other way round, and the quotient before the transposition.
+    q, k, v = [x.MatMul(normal(12, 12)).Reshape(np.array([0, 0, HEADS, WIDTH])) for _ in range(3)]
+    scores = (q / WIDTH ** 0.5).Transpose(perm=[0, 2, 1, 3]).MatMul(k.Transpose(perm=[0, 2, 3, 1]))
+    scores = s.node("Where", ~causal, np.array(-np.inf, "f"), scores)
+    outputs.append(scores.Softmax(axis=-1).MatMul(v.Transpose(perm=[0, 2, 1, 3])))
+    # One head, no scale, all of the same tensor.
+    outputs.append(x.MatMul(x.Transpose(perm=[0, 2, 1])).Softmax(axis=-1).MatMul(x))
+    # T5: a constant added, the scale elsewhere. Keys that two queries share.
+    q, k, v = heads_of(x)
+    other = split_heads(x.MatMul(normal(12, 12)), 0, 2, 1, 3)
+    bias = normal(1, HEADS, tokens, tokens)
+    outputs += [(bias + a.MatMul(k)).Softmax(axis=-1).MatMul(v) for a in (q, other)]
+    s.write("fused_attention", *outputs)
+
+    # In a branch that stays, since only the run tells which one is taken.
+    shape = (2, tokens, HEADS * WIDTH)
+    then, x = Spelling(), normal(*shape)
+    q = Value(then, "x1")
+    y = q.MatMul(q.Transpose(perm=[0, 2, 1])).Softmax(axis=-1).MatMul(q)
+    branches = [helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(out, 1, shape)])
+                for name, nodes, out in (("then", then.nodes, y.name),
+                                         ("else", [helper.make_node("Relu", ["x1"], ["r"])], "r"))]
+    node = helper.make_node("If", ["x0"], ["y"], name="if", then_branch=branches[0],
+                            else_branch=branches[1])
+    s = Spelling()
+    s.input(np.array(True)), s.input(x)
+    s.nodes.append(node)
+    s.write("fused_attention_in_branch", Value(s, "y"))
+
+    # What looks alike and is not.
+    s = Spelling()
+    x = s.input(normal(2, tokens, HEADS * WIDTH))
+    outputs = []
+
+    def parts():
+        q, k, v = heads_of(x)
+        return q.MatMul(k), v
+
+    scores, v = parts()  # another axis
+    outputs.append((scores * scale).Softmax(axis=2).MatMul(v))
+    scores, v = parts()  # probabilities that others read
+    probabilities = (scores * scale).Softmax(axis=-1)
+    outputs += [probabilities.MatMul(v), probabilities]
+    scores, v = parts()  # scores that others read
+    outputs += [(scores * scale).Softmax(axis=-1).MatMul(v), scores.ReduceSum(keepdims=0)]
+    scores, v = parts()  # the scale behind the softmax
+    outputs.append(((scores.Softmax(axis=-1)) * scale).MatMul(v))
+    scores, v = parts()  # the scale behind the mask
+    outputs.append(((scores + normal(tokens, tokens)) * scale).Softmax(axis=-1).MatMul(v))
+    scores, v = parts()  # a scale for each head
+    outputs.append((scores * normal(HEADS, 1, 1)).Softmax(axis=-1).MatMul(v))
+    scores, v = parts()  # less the scores
+    outputs.append(s.node("Sub", normal(tokens, tokens), scores).Softmax(axis=-1).MatMul(v))
+    scores, v = parts()  # probabilities on the right
+    outputs.append(v.Transpose(perm=[0, 1, 3, 2]).MatMul(scores.Softmax(axis=-1)))
+    scores, v = parts()  # values that are the probabilities, or the scores
+    probabilities = scores.Softmax(axis=-1)
+    outputs.append(probabilities.MatMul(probabilities))
+    scores, v = parts()
+    outputs.append(scores.Softmax(axis=-1).MatMul(scores))
+    q, k, v = heads_of(x)  # values and keys that are constants
+    outputs.append(q.MatMul(k).Softmax(axis=-1).MatMul(normal(HEADS, tokens, WIDTH)))
+    q, k, v = heads_of(x)
+    outputs.append(q.MatMul(normal(HEADS, WIDTH, tokens)).Softmax(axis=-1).MatMul(v))
+    s.write("fused_no_attention", *outputs)
+
+
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     conv_cases()
@@ -409,3 +513,4 @@ if __name__ == "__main__":
     quant_cases()
     fused_cases()
     sample_cases()
+    attention_cases()

@@ -9,7 +9,7 @@
 #include "data/array.h"
 
 #define ONNX_CASE_MAX_TENSORS 16
-#define ONNX_CASE_MAX_NODES 64
+#define ONNX_CASE_MAX_NODES 192
 
 struct onnx_case {
     char *model;

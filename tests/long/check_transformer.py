@@ -5,7 +5,9 @@
 
 The models are made here, with random weights and a batch that is a symbol: "relu" has 2 layers of
 width 128 and 4 heads, "gelu" 6 layers of width 384 and 12 heads. For each
-  - outputs, beside onnxruntime, within 1e-4 of the greatest (1e-3 on vulkan);
+  - outputs, beside onnxruntime, within 1e-4 of the greatest (1e-3 on vulkan), and onnxruntime's of
+    the model exported as it is;
+  - one msc.attention for each layer, whose factors are sites;
   - a search with 8, 6 and 4 bits for every site, of which every trial must be complete;
   - `mscgym verify` of the record, without a difference;
   - the plan of 8 bits and the last one, exported and run by onnxruntime, its optimiser off and at its
@@ -80,9 +82,22 @@ def check_output(options, path, values, folder):
     run(options.mscgym, "run", path, "--device", options.device, "--input", f"x={data}",
         "--output", folder, "--quiet", "--repeat", "0")
     ours = numpy.load(os.path.join(folder, "y.npy"))
-    theirs = session(path, LEVELS[1]).run(["y"], {"x": values[:3]})[0]
-    assert ours.shape == theirs.shape, (ours.shape, theirs.shape)
-    return numpy.abs(ours.astype(numpy.float64) - theirs).max() / numpy.abs(theirs).max()
+    again = os.path.join(folder, "again.onnx")
+    run(options.mscgym, "export", "--model", path, "-o", again, "--quiet")
+    theirs, exported = (session(p, LEVELS[1]).run(["y"], {"x": values[:3]})[0].astype("float64")
+                        for p in (path, again))
+    assert ours.shape == theirs.shape == exported.shape, (ours.shape, theirs.shape, exported.shape)
+    return max(numpy.abs(y - theirs).max() for y in (ours, exported)) / numpy.abs(theirs).max()
+
+
+def count_attentions(options, path, sites):
+    """How many joints of attention there are; all factors of their products must be sites."""
+    graph = json.loads(run(options.mscgym, "graph", path, "--json"))
+    fused = [node for node in graph["nodes"] if node["optype"] == "msc.attention"]
+    names = {site["name"] for site in sites}
+    assert all(node["attrs"][key] in names for node in fused
+               for key in ("q", "k", "probabilities", "v"))
+    return len(fused)
 
 
 def search(options, path, values, folder):
@@ -131,10 +146,13 @@ def check(options, name):
         moved = [check_export(options, record, trial, reference, values, folder)
                  for trial in (trials[0], trials[-1])]
         sites = json.loads(run(options.mscgym, "graph", path, "--sites", "--json"))
-    passes = (difference <= LIMITS[options.device.split(":")[0]] and
+        attentions = count_attentions(options, path, sites)
+    passes = (attentions == MODELS[name][0] and
+              difference <= LIMITS[options.device.split(":")[0]] and
               complete == len(trials) >= options.trials and  # beside them the uniform plans
               all(m <= limit for m, limit in moved))
-    print(f"| {name} | {difference:.1e} | {len(sites)} | {complete} of {len(trials)} | " +
+    print(f"| {name} | {difference:.1e} | {attentions} | {len(sites)} | " +
+          f"{complete} of {len(trials)} | " +
           " | ".join(f"{m:.1e} (at most {limit:.1e})" for m, limit in moved) +
           f" | {'' if passes else 'FAILS'} |", flush=True)
     return passes
@@ -148,8 +166,8 @@ def main():
     parser.add_argument("--trials", type=int, default=12)
     options = parser.parse_args()
     options.mscgym = os.path.abspath(options.mscgym)
-    print("| model | output | sites | trials complete | loss, 8 bits | loss, mixed | |\n"
-          "|---|---|---|---|---|---|---|")
+    print("| model | output | attentions | sites | trials complete | loss, 8 bits | loss, mixed | |\n"
+          "|---|---|---|---|---|---|---|---|")
     results = [check(options, name) for name in options.names or MODELS]
     sys.exit(int(not all(results)))
 

@@ -134,6 +134,14 @@ save("softmax_12", build(
     [value("x", [2, 3, 4, 5]), value("s", [2, "A", "B"])],
     [value("y", None), value("z", None), value("t", None)], opset=12))
 
+# Attention of a sequence to another one, both as long as they are.
+save("attention", build(
+    [node("Transpose", ["m"], ["k"], "turn", perm=[0, 2, 1]), node("Mul", ["x", "c"], ["q"], "scale"),
+     node("MatMul", ["q", "k"], ["s"], "scores"), node("Softmax", ["s"], ["p"], "softmax", axis=2),
+     node("MatMul", ["p", "m"], ["y"], "mix")],
+    [value("x", ["N", "S", 4]), value("m", ["N", "M", 4])], [value("y", ["N", "S", 4])],
+    [tensor("c", 0.5)]))
+
 # Operators whose parameters are attributes in old opsets.
 save("opset_9", build(
     [node("Slice", ["x"], ["s"], "slice", axes=[3, 2], starts=[1, 0], ends=[1000, -1]),

@@ -1,0 +1,1 @@
+Breducesum_39JõñyC
