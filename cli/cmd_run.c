@@ -11,7 +11,7 @@
 struct run_values {
     struct msc_cli_common common;
     const char *model, *output, *strategy;
-    struct msc_cli_list inputs, tensors;
+    struct msc_cli_list inputs, states, tensors;
     int64_t repeat;
 };
 
@@ -22,6 +22,9 @@ static const struct msc_cli_option options[] = {
      .offset = RUN(model), .is_positional = true, .is_required = true},
     {.name = "input", .argument = "NAME=FILE", .type = MSC_CLI_LIST,
      .help = "a .npy for an input; for every input", .offset = RUN(inputs)},
+    {.name = "state", .argument = "INPUT=OUTPUT", .type = MSC_CLI_LIST,
+     .help = "inputs hold chunks, and this output feeds that input in the next; may be repeated",
+     .offset = RUN(states)},
     {.name = "output", .letter = 'o', .argument = "FOLDER", .type = MSC_CLI_TEXT,
      .help = "where the outputs go, as NAME.npy; or one file, when it ends in .npz", .offset = RUN(output)},
     {.name = "tensor", .argument = "NAME", .type = MSC_CLI_LIST,
@@ -108,7 +111,7 @@ static enum msc_status order_inputs(const struct msc_array *arrays[], const char
         places[i] = inputs->places[k];
     }
     for (size_t i = 0; i < m->n_inputs; i++) {
-        if (!arrays[i]) {
+        if (!arrays[i] && !m->specs[i].state) {
             char dims[MSC_DIMS_TEXT_BYTES];
             return MSC_FAIL(MSC_E_INVALID, "%s: input \"%s\" is missing: --input %s=FILE.npy, %s %s",
                             m->path, m->specs[i].name, m->specs[i].name,
@@ -117,6 +120,28 @@ static enum msc_status order_inputs(const struct msc_array *arrays[], const char
         }
     }
     return MSC_OK;
+}
+
+static enum msc_status set_states(struct msc_model *m, const struct run_values *v,
+                                  struct msc_arena *arena) {
+    size_t n = v->states.n;
+    struct msc_config_state *states = msc_arena_array(arena, n + 1, sizeof *states);
+    if (!states) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *text = v->states.items[i];
+        const char *equals = strchr(text, '=');
+        if (!equals || equals == text || equals[1] == '\0') {
+            return MSC_FAIL(MSC_E_INVALID, "run: --state is \"%s\", expected INPUT=OUTPUT", text);
+        }
+        states[i].input = msc_arena_strndup(arena, text, (size_t)(equals - text));
+        states[i].output = equals + 1;
+        if (!states[i].input) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        }
+    }
+    return msc_model_set_states(m, states, n);
 }
 
 // ---- Outputs ----------------------------------------------------------------------------------
@@ -228,28 +253,49 @@ static enum msc_status open_model(struct msc_model **out, const struct msc_cli_c
     return msc_model_open(out, v->model, &o);
 }
 
+// What one run of the network gets: the first of the chunks.
+static enum msc_status take_first(struct msc_array_list *first, const struct msc_array_list *all) {
+    for (size_t i = 0; i < all->n; i++) {
+        const struct msc_array *array = all->arrays[i];
+        struct msc_array *row = NULL;
+        if (msc_array_n_dims(array) == 0 || msc_array_dim(array, 0) == 0) {
+            row = msc_array_retain(array);
+        } else {
+            MSC_TRY(msc_array_rows(&row, array, 0, 1));
+        }
+        enum msc_status status = msc_array_list_add(first, all->names[i], row);
+        msc_array_release(row);
+        MSC_TRY(status);
+    }
+    return MSC_OK;
+}
+
 static enum msc_status run_model(const struct msc_cli_call *call, const struct run_values *v) {
     struct msc_model *m = NULL;
     struct msc_strategy *strategy = NULL;
     struct run_inputs given = {0};
+    struct msc_array_list first = {0};
     const struct msc_array **inputs;
     const char **places;
     struct msc_model_run run = {.repeat = v->repeat >= 0 ? v->repeat : 10};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(load_inputs(&given, v, call->arena));
-    MSC_TRY_OUT(open_model(&m, call, v, &given.list));
+    MSC_TRY_OUT(take_first(&first, &given.list));
+    MSC_TRY_OUT(open_model(&m, call, v, v->states.n > 0 ? &first : &given.list));
     inputs = msc_arena_array(call->arena, m->n_inputs + 1, sizeof *inputs);
     places = msc_arena_array(call->arena, m->n_inputs + 1, sizeof *places);
     if (!inputs || !places) {
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
         goto out;
     }
+    MSC_TRY_OUT(set_states(m, v, call->arena));
     MSC_TRY_OUT(order_inputs(inputs, places, m, &given));
     if (v->strategy) {
         MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
     }
     run.inputs = inputs;
     run.places = places;
+    run.is_sequence = m->has_state;
     run.strategy = strategy;
     run.tensors = v->tensors.items;
     run.n_tensors = v->tensors.n;
@@ -261,6 +307,7 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
 out:
     msc_model_run_finish(&run);
     msc_array_list_finish(&given.list);
+    msc_array_list_finish(&first);
     msc_strategy_destroy(strategy);
     msc_model_close(m);
     return status;
@@ -277,10 +324,13 @@ const struct msc_cli_command msc_cmd_run = {
     .usage = "MODEL --input NAME=FILE.npy ... --output FOLDER [options]",
     .description = "Slashes and colons in names become underscores. Without a strategy the threads "
                    "work\ninside the kernels; with one, each kernel runs on one thread, as in the "
-                   "search.",
+                   "search. With --state an input holds chunks, a row each; outputs get a row for each "
+                   "chunk,\nand a state that is not given begins with zeros.",
     .examples = "  mscgym run digits.onnx --input image=image.npy --output out\n"
                 "  mscgym run digits.onnx --input image=image.npy --output out \\\n"
-                "      --strategy msc_workspace/msc_quantize.json --repeat 1000\n",
+                "      --strategy msc_workspace/msc_quantize.json --repeat 1000\n"
+                "  mscgym run vad.onnx --input input=chunks.npy --input sr=rate.npy \\\n"
+                "      --state state=stateN --output out\n",
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct run_values),

@@ -22,7 +22,7 @@ _mscgym() {
         return
         ;;
     --threads | --memory | --bind | --trials | --time | --top | --sample | --seed | --trial | \
-        --repeat | --entry | --tensor)
+        --repeat | --entry | --state | --tensor)
         return
         ;;
     esac
@@ -38,7 +38,7 @@ _mscgym() {
     show) options="--best --top --pareto --canonical" ;;
     verify) options="--trials --sample --seed $models" ;;
     export) options="--trial --model --strategy --save-strategy --output $models" ;;
-    run) options="--input --output --tensor --strategy --repeat $models" ;;
+    run) options="--input --output --state --tensor --strategy --repeat $models" ;;
     graph) options="--prototxt --placement --sites $models" ;;
     config) options="--show" ;;
     tune) options="--device --time" ;;

@@ -11,6 +11,8 @@
 struct input {
     char *name;
     bool is_batched;
+    enum msc_input_form form;
+    const char *state;          // the output that feeds it, or NULL
     struct msc_array **batches; // [n_batches]
 };
 
@@ -21,6 +23,7 @@ struct msc_dataset {
     size_t n_inputs;
     struct input *inputs;
     struct msc_array *labels; // int64 [n_samples], or NULL
+    bool is_sequence;         // samples of a batch follow one another
     struct msc_hash hash;
 };
 
@@ -51,19 +54,29 @@ static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
         return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu batches", source->path,
                         dataset->n_batches);
     }
+    if (dataset->is_sequence) {
+        bool is_shared = source->samples[i].form == MSC_SAMPLES_SHARED;
+        input->state = source->specs[i].state;
+        input->form = input->state ? MSC_INPUT_STATE
+                                   : is_shared ? MSC_INPUT_SHARED : MSC_INPUT_CHUNKS;
+        input->is_batched = false;
+    }
     for (size_t b = 0; b < dataset->n_batches; b++) {
-        MSC_TRY(msc_source__batch(&input->batches[b], source, i,
-                                  first + (int64_t)b * dataset->batch,
-                                  msc_dataset_batch_samples(dataset, b)));
+        int64_t from = first + (int64_t)b * dataset->batch;
+        int64_t n = msc_dataset_batch_samples(dataset, b);
+        MSC_TRY(dataset->is_sequence ? msc_source__chunks(&input->batches[b], source, i, from, n)
+                                     : msc_source__batch(&input->batches[b], source, i, from, n));
     }
     return MSC_OK;
 }
 
-// Samples one by one, so that the cut into batches leaves no trace.
+// Samples one by one, so that the cut into batches leaves no trace; but for sequences, whose state
+// begins anew there.
 static struct msc_hash hash_input(const struct msc_dataset *dataset, const struct input *input,
                                   struct msc_hash h) {
     h = msc_hash_add_text(h, input->name);
     h = msc_hash_add_text(h, msc_dtype_name(msc_array_dtype(input->batches[0])));
+    h = input->state ? msc_hash_add_text(h, input->state) : h;
     for (size_t b = 0; b < dataset->n_batches; b++) {
         const struct msc_array *batch = input->batches[b];
         int skip = input->is_batched ? 1 : 0;
@@ -88,6 +101,15 @@ static struct msc_hash hash_dataset(const struct msc_dataset *dataset) {
         h = hash_input(dataset, &dataset->inputs[i], h);
     }
     return dataset->labels ? msc_hash_combine(h, msc_array_hash(dataset->labels)) : h;
+}
+
+static bool has_state(const struct msc_input_spec specs[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (specs[i].state) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool is_one_by_one(const struct msc_input_spec specs[], size_t n) {
@@ -123,6 +145,8 @@ static enum msc_status take_labels(struct msc_dataset *dataset, const struct msc
 static enum msc_status build(struct msc_dataset **out, struct msc_source *source, int64_t first,
                              int64_t count, int64_t batch, const struct msc_array *labels,
                              const char *labels_place) {
+    bool is_sequence = has_state(source->specs, source->n_specs);
+    batch = is_sequence && batch == 0 ? count : batch;
     if (batch < 1) {
         return MSC_FAIL(MSC_E_INVALID, "%s: batch is %" PRId64 ", expected 1 or more", source->path,
                         batch);
@@ -133,7 +157,9 @@ static enum msc_status build(struct msc_dataset **out, struct msc_source *source
     }
     enum msc_status status = MSC_OK;
     dataset->n_samples = count;
-    dataset->batch = is_one_by_one(source->specs, source->n_specs) ? 1 : batch;
+    dataset->is_sequence = is_sequence;
+    dataset->batch =
+        !is_sequence && is_one_by_one(source->specs, source->n_specs) ? 1 : batch;
     dataset->n_batches = (size_t)((count - 1) / dataset->batch + 1);
     dataset->inputs = msc_alloc_zero(source->n_specs, sizeof dataset->inputs[0]);
     if (!dataset->inputs) {
@@ -320,6 +346,35 @@ void msc_dataset_range(double *min, double *max, const struct msc_dataset *datas
             is_first = false;
         }
     }
+}
+
+enum msc_input_form msc_dataset_form(const struct msc_dataset *dataset, size_t input) {
+    assert(input < dataset->n_inputs);
+    return dataset->inputs[input].form;
+}
+
+bool msc_dataset_is_sequence(const struct msc_dataset *dataset) {
+    return dataset->is_sequence;
+}
+
+const char *msc_dataset_state(const struct msc_dataset *dataset, size_t input) {
+    assert(input < dataset->n_inputs);
+    return dataset->inputs[input].state;
+}
+
+enum msc_status msc_dataset_chunk(struct msc_array **out, const struct msc_dataset *dataset,
+                                  size_t b, size_t input, int64_t chunk) {
+    const struct msc_array *batch = msc_dataset_batch(dataset, b, input);
+    if (msc_dataset_form(dataset, input) != MSC_INPUT_CHUNKS) {
+        *out = msc_array_retain(batch);
+        return MSC_OK;
+    }
+    assert(chunk < msc_array_dim(batch, 0));
+    size_t n_bytes = msc_array_n_bytes(batch) / (size_t)msc_array_dim(batch, 0);
+    const char *data = msc_array_data(batch);
+    return msc_array_create_from(out, msc_array_dtype(batch), msc_array_n_dims(batch) - 1,
+                                 msc_array_dims(batch) + 1,
+                                 data ? data + (size_t)chunk * n_bytes : NULL);
 }
 
 bool msc_dataset_has_labels(const struct msc_dataset *dataset) {

@@ -12,6 +12,13 @@
 //     not batched, any d0 or a scalar     [n, d0, d1, ...]       [d0, d1, ...]
 //     not batched, d0 other than 1        [d0, d1, ...]          [d0, d1, ...], in every sample
 //
+// With a state, samples are chunks that follow one another: a batch is a sequence of them, whatever
+// the inputs' shapes, and the state begins anew with each batch. Then a batch of an input holds
+//
+//     an array with a row or a part for each sample   [batch, then a sample's own shape]
+//     one that all samples share                      that array
+//     of a state: its first value, in its own shape; zeros where the file has no such array
+//
 // One input that is not batched makes every batch one sample, whatever batch size was asked for.
 // Samples of different shapes are arrays NAME/0, NAME/1, ..., each of the input's own shape with
 // one sample, or images without a fixed size; then a batch holds samples of one shape only.
@@ -40,6 +47,9 @@ struct msc_input_spec {
     int64_t dims[MSC_MAX_DIMS]; // -1: any
     bool is_batched;            // the first axis takes any number of samples
     const char *place;          // of its array in memory, for error texts; NULL: "dataset"
+    // The output that feeds it in the next sample, for a state; NULL: it is none. Borrowed for the
+    // dataset's life. Open lengths of a state are 1 unless the file says.
+    const char *state;
 };
 
 struct msc_image_options { // for folders of images; read with stb, sorted by name
@@ -57,7 +67,7 @@ struct msc_dataset_options {
     int64_t samples;    // of those left, take the first so many; 0: all
     int64_t skip_last;  // set so many aside at the end first (a validation fraction)
     int64_t take_last;  // instead take only so many at the end; 0: no
-    int64_t batch;      // samples a batch; >= 1
+    int64_t batch;      // samples a batch; >= 1, or with a state 0: all
     struct msc_image_options image;
 };
 
@@ -102,9 +112,25 @@ const struct msc_array *msc_dataset_batch(const struct msc_dataset *dataset, siz
 // Smallest and largest finite value of one input over all samples; reads them all. For telling the
 // user, who alone can see that 0 to 255 should have been 0 to 1.
 void msc_dataset_range(double *min, double *max, const struct msc_dataset *dataset, size_t input);
+// How an input of a batch holds its samples.
+enum msc_input_form {
+    MSC_INPUT_BATCHED, // no state anywhere: as the model reads it
+    MSC_INPUT_CHUNKS,  // [samples, ...]
+    MSC_INPUT_SHARED,  // the same for every chunk
+    MSC_INPUT_STATE,   // of the first chunk
+};
+enum msc_input_form msc_dataset_form(const struct msc_dataset *dataset, size_t input);
+// Are batches sequences of chunks?
+bool msc_dataset_is_sequence(const struct msc_dataset *dataset);
+// The output that feeds the input; NULL: it is no state.
+const char *msc_dataset_state(const struct msc_dataset *dataset, size_t input);
+// An input of chunk `chunk` of a sequence as the model reads it; of a state the first one. *out is
+// owned by the caller.
+enum msc_status msc_dataset_chunk(struct msc_array **out, const struct msc_dataset *dataset,
+                                  size_t b, size_t input, int64_t chunk);
 bool msc_dataset_has_labels(const struct msc_dataset *dataset);
 int64_t msc_dataset_label(const struct msc_dataset *dataset, int64_t sample);
-// Hash over all samples and labels in order, whatever the batch size.
+// Hash over all samples and labels in order, whatever the batch size; with a state over sequences.
 struct msc_hash msc_dataset_hash(const struct msc_dataset *dataset);
 
 #ifdef __cplusplus

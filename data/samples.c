@@ -21,6 +21,10 @@ static bool find_form(enum msc_samples_form *out, const struct msc_input_spec *s
                       const struct msc_array *array) {
     int n_dims = msc_array_n_dims(array);
     const int64_t *dims = msc_array_dims(array);
+    if (spec->state && n_dims == spec->n_dims) { // one for all sequences
+        *out = MSC_SAMPLES_SHARED;
+        return dims_fit(n_dims, spec->dims, dims);
+    }
     bool has_rows = spec->n_dims > 0 && (spec->is_batched || spec->dims[0] == 1);
     if (n_dims == spec->n_dims && has_rows) {
         *out = MSC_SAMPLES_ROWS;
@@ -196,4 +200,79 @@ enum msc_status msc_samples__batch(struct msc_array **out, const struct msc_samp
         return MSC_OK;
     }
     return join(out, samples->arrays, first, count, spec, place);
+}
+
+// ---- Sequences --------------------------------------------------------------------------------
+
+// Rows keep a first axis of 1 where the samples of other forms have their own.
+enum msc_status msc_samples__chunks(struct msc_array **out, const struct msc_samples *samples,
+                                    int64_t first, int64_t count,
+                                    const struct msc_input_spec *spec, const char *place) {
+    if (samples->form == MSC_SAMPLES_SHARED) {
+        *out = msc_array_retain(samples->arrays[0]);
+        return MSC_OK;
+    }
+    bool is_parts = samples->form == MSC_SAMPLES_PARTS;
+    const struct msc_array *model = samples->arrays[is_parts ? first : 0];
+    int skip = samples->form == MSC_SAMPLES_STACKED ? 1 : 0;
+    int n_dims = msc_array_n_dims(model) + 1 - skip;
+    int64_t dims[MSC_MAX_DIMS + 1] = {count};
+    memcpy(dims + 1, msc_array_dims(model) + skip, (size_t)(n_dims - 1) * sizeof dims[0]);
+    if (samples->form == MSC_SAMPLES_ROWS) {
+        dims[1] = 1;
+    }
+    MSC_TRY(msc_array_create(out, msc_array_dtype(model), n_dims, dims));
+    size_t n_bytes = msc_array_n_bytes(*out) / (size_t)count;
+    for (int64_t i = 0; i < count && n_bytes > 0; i++) {
+        const struct msc_array *part = samples->arrays[is_parts ? first + i : 0];
+        bool fits = !is_parts || (msc_array_n_dims(part) == n_dims - 1 &&
+                                  memcmp(msc_array_dims(part), dims + 1,
+                                         (size_t)(n_dims - 1) * sizeof dims[0]) == 0);
+        if (!fits) {
+            char a[MSC_DIMS_TEXT_BYTES], b[MSC_DIMS_TEXT_BYTES];
+            msc_array_release(*out);
+            *out = NULL;
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: input \"%s\": chunk %" PRId64 " is %s, chunk %" PRId64
+                            " is %s; chunks of a sequence have one shape",
+                            place, spec->name, first, msc_dims_format(a, n_dims - 1, dims + 1),
+                            first + i,
+                            msc_dims_format(b, msc_array_n_dims(part), msc_array_dims(part)));
+        }
+        memcpy((char *)msc_array_data(*out) + (size_t)i * n_bytes,
+               (const char *)msc_array_data(part) + (is_parts ? 0 : (size_t)(first + i) * n_bytes),
+               n_bytes);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_samples__state(struct msc_array **out, const struct msc_samples *samples,
+                                   int64_t first) {
+    switch (samples->form) {
+    case MSC_SAMPLES_ROWS:
+        return msc_array_rows(out, samples->arrays[0], first, 1);
+    case MSC_SAMPLES_STACKED:
+        return unstack(out, samples->arrays[0], first);
+    case MSC_SAMPLES_SHARED:
+        *out = msc_array_retain(samples->arrays[0]);
+        return MSC_OK;
+    case MSC_SAMPLES_PARTS:
+        break;
+    }
+    *out = msc_array_retain(samples->arrays[first]);
+    return MSC_OK;
+}
+
+enum msc_status msc_samples__zero_state(struct msc_samples *out,
+                                        const struct msc_input_spec *spec) {
+    int64_t dims[MSC_MAX_DIMS];
+    for (int i = 0; i < spec->n_dims; i++) {
+        dims[i] = spec->dims[i] < 0 ? 1 : spec->dims[i];
+    }
+    MSC_TRY(msc_grow(&out->arrays, &out->capacity, 1, sizeof out->arrays[0]));
+    MSC_TRY(msc_array_create(&out->arrays[0], spec->dtype, spec->n_dims, dims));
+    out->n_arrays = 1;
+    out->n = 1;
+    out->form = MSC_SAMPLES_SHARED;
+    return MSC_OK;
 }

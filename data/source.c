@@ -49,6 +49,15 @@ static enum msc_status fail_missing(const struct msc_input_spec *spec,
     return status;
 }
 
+// Inputs that samples are needed for.
+static size_t count_given(const struct msc_source *source) {
+    size_t n = 0;
+    for (size_t i = 0; i < source->n_specs; i++) {
+        n += source->specs[i].state == NULL;
+    }
+    return n;
+}
+
 static enum msc_status take_list(struct msc_source *source, const struct msc_array_list *list) {
     for (size_t i = 0; i < source->n_specs; i++) {
         const struct msc_input_spec *spec = &source->specs[i];
@@ -59,9 +68,13 @@ static enum msc_status take_list(struct msc_source *source, const struct msc_arr
             if (found) {
                 continue;
             }
-            if (source->n_specs == 1 && list->n == 1) {
+            if (list->n == 1 && count_given(source) == 1 && !spec->state) {
                 array = list->arrays[0];
             }
+        }
+        if (!array && spec->state) {
+            MSC_TRY(msc_samples__zero_state(&source->samples[i], spec));
+            continue;
         }
         if (!array) {
             return fail_missing(spec, list, source->path);
@@ -212,6 +225,10 @@ enum msc_status msc_source__from_arrays(struct msc_source *out, const struct msc
     MSC_TRY(init(out, "dataset", specs, n_specs));
     for (size_t i = 0; i < n_specs; i++) {
         const char *place = specs[i].place ? specs[i].place : out->path;
+        if (!arrays[i] && specs[i].state) {
+            MSC_TRY(msc_samples__zero_state(&out->samples[i], &specs[i]));
+            continue;
+        }
         MSC_TRY(msc_samples__from_array(&out->samples[i], &specs[i], arrays[i], place));
     }
     return check_count(out);
@@ -238,6 +255,15 @@ enum msc_status msc_source__batch(struct msc_array **out, const struct msc_sourc
                                   size_t input, int64_t first, int64_t count) {
     return msc_samples__batch(out, &source->samples[input], first - source->first, count,
                               &source->specs[input], source->path);
+}
+
+enum msc_status msc_source__chunks(struct msc_array **out, const struct msc_source *source,
+                                   size_t input, int64_t first, int64_t count) {
+    const struct msc_input_spec *spec = &source->specs[input];
+    first -= source->first;
+    return spec->state ? msc_samples__state(out, &source->samples[input], first)
+                       : msc_samples__chunks(out, &source->samples[input], first, count, spec,
+                                             source->path);
 }
 
 void msc_source__finish(struct msc_source *source) {

@@ -32,6 +32,9 @@ enum msc_status msc_source__from_arrays(struct msc_source *out, const struct msc
 enum msc_status msc_source__prepare(struct msc_source *source, int64_t first, int64_t count);
 enum msc_status msc_source__batch(struct msc_array **out, const struct msc_source *source,
                                   size_t input, int64_t first, int64_t count);
+// As chunks of a sequence, or what a state is before them.
+enum msc_status msc_source__chunks(struct msc_array **out, const struct msc_source *source,
+                                   size_t input, int64_t first, int64_t count);
 void msc_source__finish(struct msc_source *source);
 
 #ifdef __cplusplus

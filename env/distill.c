@@ -109,18 +109,42 @@ static const char *reason_to_leave_out(const struct msc_graph *g, const struct m
     return is_constant ? "constant" : NULL;
 }
 
-static enum msc_status compare_outputs(struct msc_distill *d) {
+// Does the tensor feed an input in the next chunk? What it loses shows in what comes later.
+static bool is_state(const struct msc_distill *d, int32_t tensor) {
+    for (size_t i = 0; i < msc_dataset_n_inputs(d->dataset); i++) {
+        const char *state = msc_dataset_state(d->dataset, i);
+        if (state && msc_graph_find_tensor(d->host->graph, state) == tensor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Compares the outputs that are states, or those that are none.
+static enum msc_status compare_kind(struct msc_distill *d, bool wants_states) {
     const struct msc_graph *g = d->host->graph;
     for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
         int32_t tensor = msc_graph_output(g, i);
         const struct msc_tensor *t = msc_graph_tensor(g, tensor);
         const char *reason = reason_to_leave_out(g, t);
+        if (is_state(d, tensor) != wants_states) {
+            continue;
+        }
         if (reason) {
             msc_log(d->host->log, MSC_LOG_WARNING, "output %s is %s: left out of the loss", t->name,
                     reason);
         } else {
             MSC_TRY(add_compared(d, tensor, 1));
         }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status compare_outputs(struct msc_distill *d) {
+    const struct msc_graph *g = d->host->graph;
+    MSC_TRY(compare_kind(d, false));
+    if (d->n_compared == 0) {
+        MSC_TRY(compare_kind(d, true));
     }
     return d->n_compared > 0 ? MSC_OK
                              : MSC_FAIL(MSC_E_INVALID,

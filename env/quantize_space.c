@@ -196,14 +196,16 @@ static void fill_features(const struct builder *b, int32_t site, double f[N_FEAT
     const struct msc_slot *slot = bound_slot(b, s->slots[0]);
     const struct msc_graph *g = b->plan->graph;
     const struct msc_tensor *t = msc_graph_tensor(g, slot->tensor);
+    // A joint of the plan's graph computes them together; of a sequence each has joints of its own.
+    double n_samples = (double)b->n_batch / b->plan->n_parts;
     double macs = 0;
     for (int32_t i = 0; i < s->n_slots; i++) {
         int32_t joint = bound_slot(b, s->slots[i])->joint;
-        macs += msc_joint_macs(g, msc_graph_joint(g, joint)) / (double)b->n_batch;
+        macs += msc_joint_macs(g, msc_graph_joint(g, joint)) / n_samples;
     }
     bool is_weight = s->kind == MSC_SITE_WEIGHT;
-    double n = (double)msc_tensor_n_elements(t) / (is_weight ? 1 : (double)b->n_batch);
-    f[0] = (double)slot->joint / (double)msc_graph_n_joints(g);
+    double n = (double)msc_tensor_n_elements(t) / (is_weight ? 1 : n_samples);
+    f[0] = (double)slot->joint * b->plan->n_parts / (double)msc_graph_n_joints(g);
     f[1] = n > 0 ? log2(n) : 0;
     f[2] = b->out->macs > 0 ? macs / b->out->macs : 0;
     f[3] = is_weight;
@@ -229,7 +231,7 @@ static enum msc_status build_tasks(struct builder *b) {
         }
         const struct msc_site *s = &b->sites->sites[i];
         bool is_joint = msc_quantizer_group(b->q) == MSC_GROUP_JOINT;
-        int32_t joint = b->sites->slots[s->slots[0]].joint;
+        int32_t joint = bound_slot(b, s->slots[0])->joint;
         const struct choice_list *list = choices_of(b, task);
         fill_features(b, i, features[task]);
         b->out->choices_of_task[task] = list->choices;
@@ -352,7 +354,7 @@ static enum msc_status product_term(struct builder *b, struct cost_list *ops, in
     uint32_t tasks[2];
     const double *by_choice[2];
     size_t n = 0;
-    double scale = product->macs / (double)b->n_batch;
+    double scale = product->macs * b->plan->n_parts / (double)b->n_batch;
     for (int i = 0; i < 2; i++) {
         int32_t slot = msc_plan_find_slot(b->plan, joint, product->operands[i]);
         int32_t task = operand_task(b, slot, &bits[i]);
@@ -382,15 +384,20 @@ static enum msc_status product_term(struct builder *b, struct cost_list *ops, in
     return add_term(b, ops, scale, n, tasks, by_choice);
 }
 
+// Chunks of a sequence are alike: the first counts for all.
 static double sample_macs(const struct builder *b, int32_t joint) {
     const struct msc_graph *g = b->plan->graph;
-    return msc_joint_macs(g, msc_graph_joint(g, joint)) / (double)b->n_batch;
+    double macs = b->plan->parts[joint] > 0 ? 0 : msc_joint_macs(g, msc_graph_joint(g, joint));
+    return macs * b->plan->n_parts / (double)b->n_batch;
 }
 
 static enum msc_status build_bit_ops(struct builder *b, struct cost_list *ops) {
     for (int32_t i = 0; i < msc_graph_n_joints(b->plan->graph); i++) {
         struct msc_product products[2];
         const struct msc_graph *g = b->plan->graph;
+        if (b->plan->parts[i] > 0) {
+            continue; // counted with the first chunk
+        }
         int n = msc_joint_products(products, g, msc_graph_joint(g, i));
         for (int k = 0; k < n; k++) {
             if (products[k].macs > 0) {

@@ -6,6 +6,7 @@
 #include "base/machine.h"
 #include "base/str.h"
 #include "kernels/schedule.h"
+#include "kernels/sequence.h"
 #include "kernels/signatures.h"
 #include "kernels/tail.h"
 
@@ -49,21 +50,27 @@ static enum msc_status find_wanted(const struct msc_graph *g, const struct msc_g
 static enum msc_status bind(struct msc_evaluator *ev, size_t batch, bool is_parameter[],
                             struct msc_graph **out) {
     size_t n = msc_dataset_n_inputs(ev->dataset);
-    const struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof(arrays[0]));
+    struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof(arrays[0]));
     if (!arrays) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
     }
-    for (size_t i = 0; i < n; i++) {
-        arrays[i] = msc_dataset_batch(ev->dataset, batch, i);
+    enum msc_status status = msc_sequence_first(arrays, ev->dataset, batch);
+    if (status == MSC_OK) {
+        status = msc_graph_bind_known(out, is_parameter, ev->graph,
+                                      (const struct msc_array *const *)arrays, n);
     }
-    enum msc_status status = msc_graph_bind_known(out, is_parameter, ev->graph, arrays, n);
-    msc_free((void *)arrays);
+    for (size_t i = 0; i < n; i++) {
+        msc_array_release(arrays[i]);
+    }
+    msc_free(arrays);
     return status;
 }
 
 static enum msc_status create_plan(struct msc_evaluator *ev, size_t batch, const int32_t wanted[],
                                    size_t n_wanted, bool is_parameter[], struct msc_plan **out) {
     int32_t *bound_wanted = msc_alloc_zero(n_wanted + 1, sizeof(bound_wanted[0]));
+    struct msc_plan_origin origin = {.graph = ev->graph, .sites = &ev->sites};
+    struct msc_unrolled unrolled = {0};
     struct msc_graph *bound = NULL;
     enum msc_status status = MSC_OK;
     if (!bound_wanted) {
@@ -73,12 +80,22 @@ static enum msc_status create_plan(struct msc_evaluator *ev, size_t batch, const
     for (size_t i = 0; i < n_wanted; i++) {
         MSC_TRY_OUT(find_wanted(ev->graph, bound, wanted[i], &bound_wanted[i]));
     }
-    const struct msc_plan_origin origin = {.graph = ev->graph, .sites = &ev->sites};
+    if (msc_dataset_is_sequence(ev->dataset)) {
+        MSC_TRY_OUT(msc_sequence_unroll(&unrolled, ev->graph, bound, ev->dataset, batch,
+                                        is_parameter, bound_wanted, n_wanted));
+        origin.joints = unrolled.joints;
+        origin.parts = unrolled.chunks;
+        memcpy(bound_wanted, unrolled.gathered, n_wanted * sizeof(bound_wanted[0]));
+        msc_graph_destroy(bound);
+        bound = unrolled.graph;
+        unrolled.graph = NULL;
+    }
     status = msc_plan_create_bound(out, bound, ev->options.backend, bound_wanted, n_wanted,
                                    &origin);
     bound = NULL;
 out:
     msc_graph_destroy(bound);
+    msc_unrolled_finish(&unrolled);
     msc_free(bound_wanted);
     return status;
 }
@@ -416,11 +433,11 @@ static enum msc_status retry_batch(void *payload, size_t trial, size_t batch,
     return r->sink->batch ? r->sink->batch(r->sink->payload, r->trial, batch, values) : MSC_OK;
 }
 
-static enum msc_status retry_slot(void *payload, size_t trial, size_t batch, int32_t slot,
-                                  const struct msc_view *value) {
+static enum msc_status retry_slot(void *payload, size_t trial, size_t batch, int32_t part,
+                                  int32_t slot, const struct msc_view *value) {
     const struct retry *r = payload;
     (void)trial;
-    return r->sink->slot(r->sink->payload, r->trial, batch, slot, value);
+    return r->sink->slot(r->sink->payload, r->trial, batch, part, slot, value);
 }
 
 static void retry_end(void *payload, size_t trial) {

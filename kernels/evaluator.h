@@ -59,8 +59,9 @@ struct msc_sink {
     enum msc_status (*batch)(void *payload, size_t trial, size_t batch,
                              const struct msc_view values[]);
     // Optional: the value that a slot of an activation reads, before quantisation, in the plan's
-    // layout; one by one, as they are computed, so that they need not all be held.
-    enum msc_status (*slot)(void *payload, size_t trial, size_t batch, int32_t slot,
+    // layout; one by one, as they are computed, so that they need not all be held. `part` is the
+    // chunk of a sequence, else 0.
+    enum msc_status (*slot)(void *payload, size_t trial, size_t batch, int32_t part, int32_t slot,
                             const struct msc_view *value);
     // Optional: after the last batch of a trial, also of one that failed; one call at a time.
     void (*end)(void *payload, size_t trial);

@@ -92,6 +92,7 @@ struct msc_plan_origin {
     const struct msc_sites *sites;
     // [n_joints of the plan's graph] joints of `graph`, or MSC_NO_ID; NULL: those of the same names.
     const int32_t *joints;
+    const int32_t *parts; // [n_joints] which chunk of a sequence each is of; NULL: there is one
 };
 
 struct msc_plan {
@@ -102,6 +103,8 @@ struct msc_plan {
     int32_t n_slots;
     const int32_t *slot_ids;    // [sites.n_slots] which of these each is, MSC_NO_ID: none
     const int32_t *bound_slots; // [n_slots] the first that is it in `sites`, MSC_NO_ID: gone
+    const int32_t *parts;       // [n_joints] chunk of a sequence, all 0 where there is but one
+    int32_t n_parts;
     int32_t n_values;
     struct msc_value *values;
     int32_t n_steps;

@@ -14,6 +14,23 @@ static int32_t find_origin(const struct msc_plan *plan, const struct msc_plan_or
                               : msc_sites_find_slot(origin->sites, joint, slot->operand);
 }
 
+// Shared constants count for the first chunk.
+static enum msc_status set_parts(struct msc_plan *plan, const struct msc_plan_origin *origin,
+                                 struct msc_arena *arena) {
+    size_t n = (size_t)msc_graph_n_joints(plan->graph);
+    int32_t *parts = msc_arena_array(arena, n + 1, sizeof(parts[0]));
+    if (parts == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+    }
+    plan->n_parts = 1;
+    for (size_t i = 0; origin != NULL && origin->parts != NULL && i < n; i++) {
+        parts[i] = origin->parts[i];
+        plan->n_parts = parts[i] + 1 > plan->n_parts ? parts[i] + 1 : plan->n_parts;
+    }
+    plan->parts = parts;
+    return MSC_OK;
+}
+
 enum msc_status msc_plan__match_slots(struct msc_plan *plan, const struct msc_plan_origin *origin,
                                       struct msc_arena *arena) {
     const struct msc_sites *sites = &plan->sites;
@@ -32,7 +49,7 @@ enum msc_status msc_plan__match_slots(struct msc_plan *plan, const struct msc_pl
     }
     plan->slot_ids = ids;
     plan->bound_slots = bound;
-    return MSC_OK;
+    return set_parts(plan, origin, arena);
 }
 
 // Activations before binding that no step reads: those of the tail, and what is constant by now.

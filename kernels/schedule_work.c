@@ -335,8 +335,9 @@ static enum msc_status give(const struct msc_schedule *s, const struct msc_node 
     size_t trial = (size_t)node->trial, batch = (size_t)node->batch;
     if (node->n_targets > 0 && node->first_target >= s->n_wanted) {
         const struct msc_plan *plan = s->groups[node->group].classes.plan;
-        int32_t slot = plan->slot_ids[node->first_target - s->n_wanted];
-        return sink->slot(sink->payload, trial, batch, slot, values);
+        int32_t slot = node->first_target - s->n_wanted;
+        int32_t part = plan->parts[plan->sites.slots[slot].joint];
+        return sink->slot(sink->payload, trial, batch, part, plan->slot_ids[slot], values);
     }
     return sink->batch ? sink->batch(sink->payload, trial, batch, values) : MSC_OK;
 }

@@ -91,14 +91,14 @@ static void list_missing(struct rest *r) {
 
 // The input moved by one part in 2^22, up or down at random: the same for a slot of a batch in any
 // company.
-static enum msc_status add_noise(struct msc_array **out, const struct rest *r, int32_t slot,
+static enum msc_status add_noise(struct msc_array **out, const struct rest *r, uint64_t slot,
                                  const struct msc_array *array) {
     const float step = 1.0f / (1 << 22);
     struct msc_rng rng;
     MSC_TRY(msc_array_create_from(out, msc_array_dtype(array), msc_array_n_dims(array),
                                   msc_array_dims(array), msc_array_data(array)));
     msc_rng_seed(&rng, r->tail->trials[r->trial].noise_seed,
-                 (uint64_t)r->batch << 32 | (uint32_t)slot);
+                 (uint64_t)r->batch << 32 ^ slot);
     float *x = msc_array_data(*out);
     for (int64_t i = 0; i < msc_array_n_elements(*out); i++) {
         x[i] *= msc_rng_u64(&rng) & 1 ? 1.0f + step : 1.0f - step;
@@ -106,7 +106,7 @@ static enum msc_status add_noise(struct msc_array **out, const struct rest *r, i
     return MSC_OK;
 }
 
-static enum msc_status quantize(struct msc_array **out, const struct rest *r, int32_t slot,
+static enum msc_status quantize(struct msc_array **out, const struct rest *r, uint64_t slot,
                                 bool is_weight, const struct msc_array *array,
                                 const struct msc_quant *edit) {
     struct msc_array *moved = NULL;
@@ -134,7 +134,9 @@ static enum msc_status read_operand(void *payload, struct msc_array **out,
         return MSC_OK;
     }
     bool is_weight = r->plan->sites.slots[bound].kind == MSC_SITE_WEIGHT;
-    return quantize(out, r, slot, is_weight, array, edit);
+    // A chunk of a sequence has noise of its own.
+    uint64_t place = (uint64_t)r->plan->parts[joint->id] << 48 | (uint32_t)slot;
+    return quantize(out, r, place, is_weight, array, edit);
 }
 
 // ---- The sink ---------------------------------------------------------------------------------
@@ -149,8 +151,9 @@ static enum msc_status give_slots(const struct rest *r) {
         if (r->plan->is_rest_slot[i]) {
             struct msc_view view = msc_view_of_array(r->made[at++]);
             if (msc_view_n_elements(&view) > 0) {
-                int32_t slot = r->plan->slot_ids[i];
-                MSC_TRY(sink->slot(sink->payload, r->trial, r->batch, slot, &view));
+                int32_t part = r->plan->parts[r->plan->sites.slots[i].joint];
+                MSC_TRY(sink->slot(sink->payload, r->trial, r->batch, part, r->plan->slot_ids[i],
+                                   &view));
             }
         }
     }
@@ -217,10 +220,10 @@ static enum msc_status take_batch(void *payload, size_t trial, size_t batch,
     return status;
 }
 
-static enum msc_status take_slot(void *payload, size_t trial, size_t batch, int32_t slot,
-                                 const struct msc_view *value) {
+static enum msc_status take_slot(void *payload, size_t trial, size_t batch, int32_t part,
+                                 int32_t slot, const struct msc_view *value) {
     const struct msc_sink *sink = ((const struct msc_tail *)payload)->sink;
-    return sink->slot(sink->payload, trial, batch, slot, value);
+    return sink->slot(sink->payload, trial, batch, part, slot, value);
 }
 
 static void end_trial(void *payload, size_t trial) {

@@ -9,6 +9,15 @@
 
 #define MAX_INPUTS 64
 
+// What the network reads of the first batch.
+static enum msc_status take_inputs(struct msc_array *inputs[], const struct msc_dataset *first,
+                                   size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY(msc_dataset_chunk(&inputs[i], first, 0, i, 0));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status run_reference(struct msc_array *out[], const struct msc_model *m,
                                      const struct msc_array *const inputs[]) {
     struct msc_graph *bound = NULL;
@@ -72,6 +81,7 @@ static enum msc_status compare(const struct msc_model *m, size_t output,
 static enum msc_status load_first(struct msc_dataset **out, const struct msc_model *m,
                                   const struct msc_config_dataset *from) {
     struct msc_dataset_options o = from->options;
+    o.batch = m->has_state ? 1 : o.batch; // of a sequence the first chunk
     o.samples = o.samples > 0 && o.samples < o.batch ? o.samples : o.batch;
     o.labels = NULL;
     return msc_dataset_load(out, &o, m->specs, m->n_inputs);
@@ -81,8 +91,8 @@ enum msc_status msc_model_check(struct msc_model *m, const struct msc_config_dat
                                 double atol, double rtol) {
     struct msc_dataset *first = NULL;
     struct msc_array **truth = NULL;
-    const struct msc_array *inputs[MAX_INPUTS];
-    struct msc_model_run run = {.inputs = inputs};
+    struct msc_array *inputs[MAX_INPUTS] = {NULL};
+    struct msc_model_run run = {.inputs = (const struct msc_array *const *)inputs};
     size_t n = (size_t)msc_graph_n_outputs(m->graph);
     double worst = 0;
     enum msc_status status = MSC_OK;
@@ -95,10 +105,8 @@ enum msc_status msc_model_check(struct msc_model *m, const struct msc_config_dat
         goto out;
     }
     MSC_TRY_OUT(load_first(&first, m, from));
-    for (size_t i = 0; i < m->n_inputs; i++) {
-        inputs[i] = msc_dataset_batch(first, 0, i);
-    }
-    MSC_TRY_OUT(run_reference(truth, m, inputs));
+    MSC_TRY_OUT(take_inputs(inputs, first, m->n_inputs));
+    MSC_TRY_OUT(run_reference(truth, m, run.inputs));
     MSC_TRY_OUT(msc_model_run(m, &run));
     for (size_t i = 0; i < n; i++) {
         MSC_TRY_OUT(compare(m, i, run.outputs[i], truth[i], atol, rtol, &worst));
@@ -109,6 +117,9 @@ out:
     msc_model_run_finish(&run);
     for (size_t i = 0; truth && i < n; i++) {
         msc_array_release(truth[i]);
+    }
+    for (size_t i = 0; i < MAX_INPUTS; i++) {
+        msc_array_release(inputs[i]);
     }
     msc_free(truth);
     msc_dataset_destroy(first);

@@ -54,9 +54,16 @@ struct msc_config_entry {
     int baseline; // enum msc_config_baseline
 };
 
+// An input that is fed, from one sample of a batch to the next, by an output or other tensor.
+struct msc_config_state {
+    const char *input, *output;
+};
+
 struct msc_config_dataset {
     struct msc_dataset_options options; // inputs NULL: no dataset; batch 0: by the model's shapes
-    double validation_fraction;         // 0: none
+    size_t n_states;
+    struct msc_config_state *states;
+    double validation_fraction; // 0: none
     const char *validation_inputs;      // or a second set
     const char *validation_labels;
 };

@@ -62,6 +62,31 @@ static enum msc_status read_validation(struct msc_config *c, const cJSON *value)
     return MSC_OK;
 }
 
+static enum msc_status read_states(struct msc_config *c, const cJSON *object) {
+    struct msc_config_dataset *d = &c->dataset;
+    const cJSON *item = NULL;
+    if (!object) {
+        return MSC_OK;
+    }
+    size_t n = cJSON_IsObject(object) ? (size_t)cJSON_GetArraySize(object) : 0;
+    bool fits = n > 0;
+    d->states = msc_arena_array(&c->arena, n + 1, sizeof d->states[0]);
+    if (!d->states) {
+        return msc_config__no_memory(c);
+    }
+    cJSON_ArrayForEach(item, object) {
+        fits = fits && cJSON_IsString(item);
+        if (fits) {
+            d->states[d->n_states++] = (struct msc_config_state){item->string, item->valuestring};
+        }
+    }
+    return fits ? MSC_OK
+                : MSC_FAIL(MSC_E_INVALID,
+                           "%s: dataset: \"state\" needs inputs and what feeds them, such as "
+                           "{\"h\": \"hn\"}",
+                           c->path);
+}
+
 enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object) {
     static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
     struct msc_dataset_options *o = &c->dataset.options;
@@ -79,6 +104,7 @@ enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *obje
         !msc_config__join(c, &o->labels, c->folder)) {
         return msc_config__no_memory(c);
     }
+    MSC_TRY(read_states(c, from.state));
     MSC_TRY(read_image(c, from.image));
     return read_validation(c, from.validation);
 }

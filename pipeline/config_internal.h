@@ -35,7 +35,7 @@ struct msc_config_budget {
 struct msc_config_data {
     const char *inputs, *labels;
     int64_t samples, batch;
-    const cJSON *image, *validation;
+    const cJSON *state, *image, *validation;
 };
 
 struct msc_config_image {

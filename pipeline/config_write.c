@@ -72,6 +72,18 @@ static enum msc_status write_image(cJSON *object, const struct msc_image_options
     return add_numbers(object, "std", image->std, image->channels);
 }
 
+static enum msc_status write_states(const struct writer *w, cJSON *dataset) {
+    const struct msc_config_dataset *d = &w->config->dataset;
+    cJSON *object = d->n_states > 0 ? add_object(dataset, "state") : NULL;
+    if (d->n_states > 0 && !object) {
+        return msc_config__no_memory(w->config);
+    }
+    for (size_t i = 0; i < d->n_states; i++) {
+        MSC_TRY(msc_json_add_text(object, d->states[i].input, d->states[i].output));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status write_dataset(struct writer *w, cJSON *top) {
     const struct msc_config_dataset *d = &w->config->dataset;
     if (!d->options.inputs) {
@@ -85,6 +97,7 @@ static enum msc_status write_dataset(struct writer *w, cJSON *top) {
     MSC_TRY(add_path(w, object, "labels", d->options.labels, w->folder));
     MSC_TRY(msc_json_add_number(object, "samples", (double)d->options.samples));
     MSC_TRY(msc_json_add_number(object, "batch", (double)d->options.batch));
+    MSC_TRY(write_states(w, object));
     cJSON *image = add_object(object, "image");
     if (!image) {
         return msc_config__no_memory(w->config);

@@ -207,8 +207,41 @@ static enum msc_status largest_activation(double *out, const struct msc_model *m
     return MSC_OK;
 }
 
+static struct msc_input_spec *find_spec(struct msc_model *m, const char *name) {
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        if (strcmp(m->specs[i].name, name) == 0) {
+            return &m->specs[i];
+        }
+    }
+    return NULL;
+}
+
+enum msc_status msc_model_set_states(struct msc_model *m, const struct msc_config_state states[],
+                                     size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        struct msc_input_spec *spec = find_spec(m, states[i].input);
+        if (!spec) {
+            return MSC_FAIL(MSC_E_INVALID, "%s: dataset.state: there is no input \"%s\"", m->path,
+                            states[i].input);
+        }
+        if (msc_graph_find_tensor(m->graph, states[i].output) == MSC_NO_ID) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: dataset.state: there is no output \"%s\" to feed %s; `mscgym "
+                            "graph MODEL` lists the tensors",
+                            m->path, states[i].output, states[i].input);
+        }
+        spec->state = states[i].output;
+        spec->is_batched = false;
+        m->has_state = true;
+    }
+    return MSC_OK;
+}
+
 static enum msc_status resolve_batch(int64_t *batch, const struct msc_model *m) {
     double n_bytes = 0;
+    if (m->has_state) {
+        return MSC_OK; // the length of a sequence
+    }
     if (*batch > 0 && m->is_batched) {
         return MSC_OK;
     }
@@ -242,6 +275,18 @@ static void tell_inputs(const struct msc_model *m) {
     }
 }
 
+// Without a length, all calibration samples are one sequence.
+static enum msc_status resolve_sequence(const struct msc_model *m, struct msc_dataset_options *o) {
+    int64_t n = 0;
+    if (!m->has_state || o->batch > 0) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_dataset_count(&n, o, m->specs, m->n_inputs));
+    n -= o->skip_last;
+    o->batch = o->samples > 0 && o->samples < n ? o->samples : n;
+    return MSC_OK;
+}
+
 static enum msc_status load_validation(struct msc_model *m, const struct msc_config_dataset *from,
                                        struct msc_dataset_options *calibration) {
     struct msc_dataset_options o = *calibration;
@@ -250,14 +295,22 @@ static enum msc_status load_validation(struct msc_model *m, const struct msc_con
     if (from->validation_fraction > 0) {
         MSC_TRY(msc_dataset_count(&n, &o, m->specs, m->n_inputs));
         o.take_last = (int64_t)floor(from->validation_fraction * (double)n);
+        if (m->has_state && o.batch > 0) { // whole sequences
+            o.take_last -= o.take_last % o.batch;
+        }
         if (o.take_last < 1) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "%s: a validation fraction of %g leaves no sample of %" PRId64
+                            "%s: a validation fraction of %g leaves no %s of %" PRId64
                             "; make it larger or name a file of its own",
-                            o.inputs, from->validation_fraction, n);
+                            o.inputs, from->validation_fraction,
+                            m->has_state ? "sequence" : "sample", n);
         }
         calibration->skip_last = o.take_last;
+        MSC_TRY(resolve_sequence(m, calibration));
+        o.batch = calibration->batch;
     } else if (from->validation_inputs) {
+        MSC_TRY(resolve_sequence(m, calibration));
+        o.batch = calibration->batch;
         o.inputs = from->validation_inputs;
         o.labels = from->validation_labels;
     } else {
@@ -276,8 +329,10 @@ static void set_memory(struct msc_model *m) {
 
 enum msc_status msc_model_load_dataset(struct msc_model *m, struct msc_config_dataset *from) {
     struct msc_dataset_options *o = &from->options;
+    MSC_TRY(msc_model_set_states(m, from->states, from->n_states));
     MSC_TRY(resolve_batch(&o->batch, m));
     MSC_TRY(load_validation(m, from, o));
+    MSC_TRY(resolve_sequence(m, o));
     MSC_TRY(msc_dataset_load(&m->dataset, o, m->specs, m->n_inputs));
     MSC_TRY(msc_model__take_branches(m, m->dataset, m->validation));
     tell_inputs(m);

@@ -44,6 +44,7 @@ struct msc_model {
     size_t n_inputs;
     struct msc_input_spec *specs; // [n_inputs], with bound values
     bool is_batched;
+    bool has_state; // samples of a batch follow one another
     struct msc_dataset *dataset;    // NULL until loaded
     struct msc_dataset *validation; // NULL: none
     const struct msc_log *log;
@@ -58,6 +59,9 @@ void msc_model_close(struct msc_model *model); // accepts NULL
 // Samples for the search and, when asked for, for validation. A batch size of 0 in `from` is
 // replaced by one that only the model's shapes decide.
 enum msc_status msc_model_load_dataset(struct msc_model *model, struct msc_config_dataset *from);
+// Makes inputs states, before samples are loaded or the network is run; texts are borrowed.
+enum msc_status msc_model_set_states(struct msc_model *model,
+                                     const struct msc_config_state states[], size_t n);
 const char *msc_model_numerics(const struct msc_model *model);
 
 // The `baseline` stage: the backend's float outputs on the first batch against those of the
@@ -73,6 +77,7 @@ struct msc_model_run {
     const char *const *tensors;            // names of what to return; n_tensors 0: the outputs
     size_t n_tensors;
     int64_t repeat;                        // measured runs; 0: none
+    bool is_sequence; // inputs hold chunks for the model's states; those of states may be NULL
     // Results, owned by the caller.
     struct msc_array **outputs; // [n_outputs] from msc_alloc
     int32_t *wanted;            // [n_outputs] tensor ids of the model's graph, likewise

@@ -20,30 +20,46 @@ static bool is_equal(const struct msc_array *a, const struct msc_array *b) {
            memcmp(msc_array_data(a), msc_array_data(b), msc_array_n_bytes(a)) == 0;
 }
 
-// Do all samples hold this for the input?
-static bool is_always(const struct msc_array *array, const struct msc_dataset *data, size_t input) {
-    for (size_t b = 0; data && b < msc_dataset_n_batches(data); b++) {
-        if (!is_equal(array, msc_dataset_batch(data, b, input))) {
-            return false;
-        }
+// Do all samples of a batch hold this for the input?
+static enum msc_status compare_batch(bool *is_same, const struct msc_array *array,
+                                     const struct msc_dataset *data, size_t batch, size_t input) {
+    bool is_chunked = msc_dataset_form(data, input) == MSC_INPUT_CHUNKS;
+    int64_t n = is_chunked ? msc_dataset_batch_samples(data, batch) : 1;
+    for (int64_t i = 0; *is_same && i < n; i++) {
+        struct msc_array *chunk;
+        MSC_TRY(msc_dataset_chunk(&chunk, data, batch, input, i));
+        *is_same = is_equal(array, chunk);
+        msc_array_release(chunk);
     }
-    return true;
+    return MSC_OK;
 }
 
-// What each input holds in every sample; NULL where they differ. Conditions come from whole
-// numbers.
-static const struct msc_array **find_constant(const struct msc_model *m,
-                                              const struct msc_dataset *data,
-                                              const struct msc_dataset *more) {
-    const struct msc_array **arrays = msc_alloc_zero(m->n_inputs + 1, sizeof arrays[0]);
-    for (size_t i = 0; arrays && i < m->n_inputs; i++) {
-        const struct msc_array *first = msc_dataset_batch(data, 0, i);
-        if (!msc_dtype_is_float(msc_array_dtype(first)) && is_always(first, data, i) &&
-            is_always(first, more, i)) {
-            arrays[i] = first;
+static enum msc_status compare_all(bool *is_same, const struct msc_array *array,
+                                   const struct msc_dataset *data, size_t input) {
+    for (size_t b = 0; data && *is_same && b < msc_dataset_n_batches(data); b++) {
+        MSC_TRY(compare_batch(is_same, array, data, b, input));
+    }
+    return MSC_OK;
+}
+
+// What each input holds in every sample; NULL where they differ, and for states. Conditions come
+// from whole numbers. The arrays are owned by the caller, also on failure.
+static enum msc_status find_constants(struct msc_array *arrays[], const struct msc_model *m,
+                                      const struct msc_dataset *data,
+                                      const struct msc_dataset *more) {
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        bool is_same = !msc_dtype_is_float(m->specs[i].dtype) && !msc_dataset_state(data, i);
+        if (is_same) {
+            MSC_TRY(msc_dataset_chunk(&arrays[i], data, 0, i, 0));
+            MSC_TRY(compare_all(&is_same, arrays[i], data, i));
+            MSC_TRY(compare_all(&is_same, arrays[i], more, i));
+        }
+        if (!is_same) {
+            msc_array_release(arrays[i]);
+            arrays[i] = NULL;
         }
     }
-    return arrays;
+    return MSC_OK;
 }
 
 static void replace_graph(struct msc_model *m, struct msc_graph *g) {
@@ -62,12 +78,19 @@ enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_d
     if (!has_branches(m->graph)) {
         return MSC_OK;
     }
-    const struct msc_array **arrays = find_constant(m, data, more);
+    struct msc_array **arrays = msc_alloc_zero(m->n_inputs + 1, sizeof arrays[0]);
     if (!arrays) {
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", m->path);
     }
-    enum msc_status status = msc_graph_take_branches(&g, &n_taken, m->graph, arrays, m->n_inputs);
-    msc_free((void *)arrays);
+    enum msc_status status = find_constants(arrays, m, data, more);
+    if (status == MSC_OK) {
+        status = msc_graph_take_branches(&g, &n_taken, m->graph,
+                                         (const struct msc_array *const *)arrays, m->n_inputs);
+    }
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        msc_array_release(arrays[i]);
+    }
+    msc_free(arrays);
     if (status != MSC_OK) {
         return status;
     }

@@ -64,14 +64,18 @@ static enum msc_status check_inputs(struct msc_dataset **out, const struct msc_m
     }
     for (size_t i = 0; i < m->n_inputs; i++) {
         specs[i] = m->specs[i];
+        specs[i].state = run->is_sequence ? m->specs[i].state : NULL;
         specs[i].place = run->places ? run->places[i] : NULL;
     }
-    if (is_whole(m, run)) {
+    if (!run->is_sequence && is_whole(m, run)) {
         return msc_dataset_create_whole(out, specs, run->inputs, m->n_inputs);
     }
     for (size_t i = 0; i < m->n_inputs; i++) {
         const struct msc_array *in = run->inputs[i];
-        if (msc_array_n_dims(in) == 0) { // a dataset holds a scalar as a list of one
+        if (!in) {
+            continue; // a state that begins with zeros
+        }
+        if (msc_array_n_dims(in) == 0 && !run->is_sequence) { // a dataset holds a scalar as a list of one
             MSC_TRY_OUT(msc_array_create_from(&arrays[i], msc_array_dtype(in), 1,
                                               (const int64_t[]){1}, msc_array_data(in)));
         } else {
@@ -80,6 +84,7 @@ static enum msc_status check_inputs(struct msc_dataset **out, const struct msc_m
                                                                            : batch;
         }
     }
+    batch = run->is_sequence ? 0 : batch;
     MSC_TRY_OUT(msc_dataset_create(out, specs, arrays, m->n_inputs, NULL, batch));
     if (msc_dataset_n_batches(*out) != 1) {
         status = MSC_FAIL(MSC_E_INVALID,

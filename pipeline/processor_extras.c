@@ -97,7 +97,7 @@ static enum msc_status measure(cJSON *out, const char *name, struct msc_model *m
         double fraction;
     } rows[] = {{"p10_us", 0.1}, {"median_us", 0.5}, {"p90_us", 0.9}};
     struct msc_model_run run = {.strategy = strategy, .repeat = repeat};
-    const struct msc_array **inputs = msc_alloc_zero(m->n_inputs + 1, sizeof *inputs);
+    struct msc_array **inputs = msc_alloc_zero(m->n_inputs + 1, sizeof *inputs);
     cJSON *object = cJSON_CreateObject();
     enum msc_status status = MSC_OK;
     if (!inputs || !object) {
@@ -105,9 +105,9 @@ static enum msc_status measure(cJSON *out, const char *name, struct msc_model *m
         goto out;
     }
     for (size_t i = 0; i < m->n_inputs; i++) {
-        inputs[i] = msc_dataset_batch(sample, 0, i);
+        MSC_TRY_OUT(msc_dataset_chunk(&inputs[i], sample, 0, i, 0));
     }
-    run.inputs = inputs;
+    run.inputs = (const struct msc_array *const *)inputs;
     MSC_TRY_OUT(msc_model_run(m, &run));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t at = (size_t)(rows[i].fraction * (double)(repeat - 1));
@@ -119,6 +119,9 @@ static enum msc_status measure(cJSON *out, const char *name, struct msc_model *m
 out:
     cJSON_Delete(object);
     msc_model_run_finish(&run);
+    for (size_t i = 0; inputs && i < m->n_inputs; i++) {
+        msc_array_release(inputs[i]);
+    }
     msc_free(inputs);
     return status;
 }

@@ -17,31 +17,32 @@ struct seen {
     bool has_nan;
     bool is_seen; // at all
     struct msc_histogram *histogram;
-    float *kept;     // [n_batches][n_kept_room]
-    int32_t *n_kept; // [n_batches]
+    float *kept;     // [n_places][n_kept_room]
+    int32_t *n_kept; // [n_places]
 };
 
 struct calibration {
     struct msc_quantizer *q;
-    size_t n_batches;
-    int64_t n_kept_room; // of each batch
+    size_t n_places;     // where values are looked at: batches, or chunks of sequences
+    int32_t n_parts;     // of each batch
+    int64_t n_kept_room; // of each place
     struct seen *seen;   // [n_sites]; slot MSC_NO_ID for weights and sites that are out
     bool is_counting;    // second pass
     pthread_mutex_t lock;
 };
 
-static void keep_values(const struct calibration *c, struct seen *s, size_t batch, const float x[],
+static void keep_values(const struct calibration *c, struct seen *s, size_t place, const float x[],
                         int64_t n) {
     int64_t stride = n / c->n_kept_room > 0 ? n / c->n_kept_room : 1;
-    float *kept = s->kept + batch * (size_t)c->n_kept_room;
+    float *kept = s->kept + place * (size_t)c->n_kept_room;
     int32_t count = 0;
     for (int64_t i = 0; i < n && count < c->n_kept_room; i += stride) {
         kept[count++] = x[i];
     }
-    s->n_kept[batch] = count;
+    s->n_kept[place] = count;
 }
 
-static void find_extrema(struct calibration *c, struct seen *s, size_t batch, const float x[],
+static void find_extrema(struct calibration *c, struct seen *s, size_t place, const float x[],
                          int64_t n) {
     float low = 0;
     float high = 0;
@@ -51,7 +52,7 @@ static void find_extrema(struct calibration *c, struct seen *s, size_t batch, co
         high = x[i] > high ? x[i] : high;
         has_nan = has_nan || !isfinite(x[i]);
     }
-    keep_values(c, s, batch, x, n);
+    keep_values(c, s, place, x, n);
     pthread_mutex_lock(&c->lock);
     s->low = low < s->low ? low : s->low;
     s->high = high > s->high ? high : s->high;
@@ -78,8 +79,8 @@ static enum msc_status count_values(struct calibration *c, struct seen *s, const
     return MSC_OK;
 }
 
-static enum msc_status observe(void *payload, size_t trial, size_t batch, int32_t slot,
-                               const struct msc_view *value) {
+static enum msc_status observe(void *payload, size_t trial, size_t batch, int32_t part,
+                               int32_t slot, const struct msc_view *value) {
     struct calibration *c = payload;
     int64_t n = msc_view_n_elements(value);
     (void)trial;
@@ -88,7 +89,8 @@ static enum msc_status observe(void *payload, size_t trial, size_t batch, int32_
         if (s->slot == slot && c->is_counting) {
             MSC_TRY(count_values(c, s, value->data, n));
         } else if (s->slot == slot) {
-            find_extrema(c, s, batch, value->data, n);
+            size_t place = batch * (size_t)c->n_parts + (size_t)part;
+            find_extrema(c, s, place, value->data, n);
         }
     }
     return MSC_OK;
@@ -100,7 +102,7 @@ static enum msc_status observe(void *payload, size_t trial, size_t batch, int32_
 static double share_on_ties(const struct calibration *c, const struct seen *s, float scale) {
     size_t on_ties = 0;
     size_t n = 0;
-    for (size_t b = 0; b < c->n_batches; b++) {
+    for (size_t b = 0; b < c->n_places; b++) {
         for (int32_t i = 0; i < s->n_kept[b]; i++) {
             double x = (double)s->kept[b * (size_t)c->n_kept_room + (size_t)i] / (double)scale;
             double distance = fabs(x - floor(x) - 0.5);
@@ -241,7 +243,7 @@ static enum msc_status fit_site(struct calibration *c, int32_t site) {
 
 static enum msc_status init(struct calibration *c, struct msc_arena *arena) {
     struct msc_quantizer *q = c->q;
-    int64_t room = KEPT_OF_ALL / (int64_t)c->n_batches;
+    int64_t room = KEPT_OF_ALL / (int64_t)c->n_places;
     c->n_kept_room = room > KEPT_OF_BATCH ? KEPT_OF_BATCH : room < KEPT_LEAST ? KEPT_LEAST : room;
     c->seen = msc_arena_array(arena, (size_t)q->sites.n_sites + 1, sizeof(c->seen[0]));
     if (!c->seen) {
@@ -255,8 +257,8 @@ static enum msc_status init(struct calibration *c, struct msc_arena *arena) {
             continue;
         }
         s->slot = site->slots[0];
-        s->kept = msc_arena_array(arena, c->n_batches * (size_t)c->n_kept_room, sizeof(float));
-        s->n_kept = msc_arena_array(arena, c->n_batches, sizeof(int32_t));
+        s->kept = msc_arena_array(arena, c->n_places * (size_t)c->n_kept_room, sizeof(float));
+        s->n_kept = msc_arena_array(arena, c->n_places, sizeof(int32_t));
         s->histogram = msc_arena_alloc(arena, sizeof(*s->histogram));
         if (!s->kept || !s->n_kept || !s->histogram) {
             return MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
@@ -310,10 +312,20 @@ static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *
     return needs_histograms(c->q) ? run_pass(c, ev) : MSC_OK;
 }
 
+static int32_t most_parts(const struct msc_evaluator *ev) {
+    int32_t most = 1;
+    for (size_t b = 0; b < msc_dataset_n_batches(msc_evaluator_dataset(ev)); b++) {
+        int32_t n = msc_evaluator_plan(ev, b)->n_parts;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_evaluator *ev,
                                         msc_quantizer_progress progress, void *payload) {
     struct msc_arena arena = {0};
-    struct calibration c = {.q = q, .n_batches = msc_dataset_n_batches(msc_evaluator_dataset(ev))};
+    struct calibration c = {.q = q, .n_parts = most_parts(ev)};
+    c.n_places = msc_dataset_n_batches(msc_evaluator_dataset(ev)) * (size_t)c.n_parts;
     size_t done = 0;
     enum msc_status status = init(&c, &arena);
     pthread_mutex_init(&c.lock, NULL);

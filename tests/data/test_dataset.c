@@ -67,6 +67,61 @@ static void test_data_dataset__hash_ignores_the_batch_size(void **state) {
     }
 }
 
+// Five chunks in sequences of three and two: rows, whole samples, what all share, and states.
+static void test_data_dataset__sequences(void **state) {
+    (void)state;
+    struct msc_input_spec specs[5] = {
+        batched,
+        {.name = "y", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {2, 3}},
+        {.name = "rate", .dtype = MSC_DTYPE_I64, .n_dims = 0},
+        {.name = "h", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {2, -1}, .state = "hn"},
+        {.name = "c", .dtype = MSC_DTYPE_F32, .n_dims = 1, .dims = {2}, .state = "cn"}};
+    struct msc_array *arrays[5] = {
+        ramp(MSC_DTYPE_F32, 2, (const int64_t[]){5, 3}, 0),
+        ramp(MSC_DTYPE_F32, 3, (const int64_t[]){5, 2, 3}, 100),
+        ramp(MSC_DTYPE_I64, 0, NULL, 16000),
+        NULL,
+        ramp(MSC_DTYPE_F32, 2, (const int64_t[]){5, 2}, 50),
+    };
+    struct msc_dataset *data = NULL;
+    assert_int_equal(msc_dataset_create(&data, specs, arrays, 5, NULL, 3), MSC_OK);
+    assert_true(msc_dataset_is_sequence(data));
+    assert_int_equal(msc_dataset_n_batches(data), 2);
+    assert_int_equal(msc_dataset_batch_samples(data, 1), 2);
+    static const enum msc_input_form forms[] = {MSC_INPUT_CHUNKS, MSC_INPUT_CHUNKS,
+                                                MSC_INPUT_SHARED, MSC_INPUT_STATE,
+                                                MSC_INPUT_STATE};
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(msc_dataset_form(data, i), forms[i]);
+    }
+    assert_null(msc_dataset_state(data, 0));
+    assert_string_equal(msc_dataset_state(data, 4), "cn");
+    const struct msc_array *batch = msc_dataset_batch(data, 1, 0);
+    test_is_ramp(batch, MSC_DTYPE_F32, 3, (const int64_t[]){2, 1, 3}, 9.0, 1.0);
+    batch = msc_dataset_batch(data, 1, 1);
+    test_is_ramp(batch, MSC_DTYPE_F32, 3, (const int64_t[]){2, 2, 3}, 118.0, 1.0);
+    test_is_ramp(msc_dataset_batch(data, 1, 2), MSC_DTYPE_I64, 0, NULL, 16000.0, 1.0);
+    // Zeros, of length 1 where the model leaves it open; the fourth sample's own.
+    test_is_ramp(msc_dataset_batch(data, 1, 3), MSC_DTYPE_F32, 2, (const int64_t[]){2, 1}, 0.0,
+                 0.0);
+    test_is_ramp(msc_dataset_batch(data, 1, 4), MSC_DTYPE_F32, 1, (const int64_t[]){2}, 56.0,
+                 1.0);
+    struct msc_array *chunk = NULL;
+    assert_int_equal(msc_dataset_chunk(&chunk, data, 1, 0, 1), MSC_OK);
+    test_is_ramp(chunk, MSC_DTYPE_F32, 2, (const int64_t[]){1, 3}, 12.0, 1.0);
+    msc_array_release(chunk);
+    struct msc_hash h = msc_dataset_hash(data);
+    msc_dataset_destroy(data);
+    // The cut into sequences counts; without a length all is one.
+    assert_int_equal(msc_dataset_create(&data, specs, arrays, 5, NULL, 0), MSC_OK);
+    assert_int_equal(msc_dataset_n_batches(data), 1);
+    assert_false(msc_hash_equal(msc_dataset_hash(data), h));
+    msc_dataset_destroy(data);
+    for (int i = 0; i < 5; i++) {
+        msc_array_release(arrays[i]);
+    }
+}
+
 static void test_data_dataset__hash_sees_every_difference(void **state) {
     (void)state;
     const int64_t dims[] = {4, 3};
@@ -322,6 +377,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_data_dataset__batches),
         cmocka_unit_test(test_data_dataset__hash_ignores_the_batch_size),
+        cmocka_unit_test(test_data_dataset__sequences),
         cmocka_unit_test(test_data_dataset__hash_sees_every_difference),
         cmocka_unit_test(test_data_dataset__static_batch_of_one),
         cmocka_unit_test(test_data_dataset__static_inputs_of_any_shape),

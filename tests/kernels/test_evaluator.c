@@ -138,8 +138,9 @@ static enum msc_status count_batch(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-static enum msc_status look_at_slot(void *payload, size_t trial, size_t batch, int32_t slot,
-                                    const struct msc_view *v) {
+static enum msc_status look_at_slot(void *payload, size_t trial, size_t batch, int32_t part,
+                                    int32_t slot, const struct msc_view *v) {
+    assert_int_equal(part, 0);
     struct slots_seen *seen = payload;
     const struct eval_case *c = &seen->b->c;
     const struct msc_plan *plan = msc_evaluator_plan(seen->b->ev, batch);

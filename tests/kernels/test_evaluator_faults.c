@@ -164,8 +164,9 @@ static void test_kernels_evaluator_faults__lowest_batch(void **state) {
     close_bench(&b);
 }
 
-static enum msc_status refuse_slot(void *payload, size_t trial, size_t batch, int32_t slot,
-                                   const struct msc_view *value) {
+static enum msc_status refuse_slot(void *payload, size_t trial, size_t batch, int32_t part,
+                                   int32_t slot, const struct msc_view *value) {
+    (void)part;
     (void)payload;
     (void)value;
     return MSC_FAIL(MSC_E_INVALID, "trial %zu, batch %zu, slot %d", trial, batch, (int)slot);

@@ -63,8 +63,9 @@ static void test_kernels_evaluator_sharing__shares_exactly(void **state) {
 }
 
 // Work that nothing wanted depends on is neither done nor counted.
-static enum msc_status ignore_slot(void *payload, size_t trial, size_t batch, int32_t slot,
-                                   const struct msc_view *value) {
+static enum msc_status ignore_slot(void *payload, size_t trial, size_t batch, int32_t part,
+                                   int32_t slot, const struct msc_view *value) {
+    (void)part;
     (void)payload;
     (void)trial;
     (void)batch;

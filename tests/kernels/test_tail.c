@@ -186,8 +186,9 @@ static enum msc_status check_rows(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-static enum msc_status count_rows(void *payload, size_t trial, size_t batch, int32_t slot,
-                                  const struct msc_view *value) {
+static enum msc_status count_rows(void *payload, size_t trial, size_t batch, int32_t part,
+                                  int32_t slot, const struct msc_view *value) {
+    assert_int_equal(part, 0);
     struct expected *e = payload;
     (void)trial;
     if (slot == e->slots[2]) {
