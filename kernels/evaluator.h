@@ -79,7 +79,8 @@ enum {
 // `graph` and `dataset` are borrowed until the evaluator is destroyed; `wanted` are tensor ids of
 // the graph. Batches get a plan for each signature: the shapes of inputs, and what those hold that
 // parameters come from (a Reshape's shape). MSC_E_UNSUPPORTED: there are thousands of these, or more
-// than memory does for. *out is owned by the caller.
+// than memory does for. Of sequences wanted tensors come with a row for each chunk
+// (kernels/sequence.h). *out is owned by the caller.
 enum msc_status msc_evaluator_create(struct msc_evaluator **out, const struct msc_graph *graph,
                                      const struct msc_dataset *dataset, const int32_t wanted[],
                                      size_t n_wanted, const struct msc_evaluator_options *options);
