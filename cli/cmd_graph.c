@@ -143,29 +143,44 @@ static enum msc_status print_form(const struct msc_graph *g,
     return status;
 }
 
-static int run(const struct msc_cli_call *call, void *payload) {
-    const struct graph_values *v = payload;
-    struct msc_graph *g = NULL;
+// ---- The command ------------------------------------------------------------------------------
+
+static enum msc_status print(const struct msc_graph *g, const struct graph_values *v) {
+    return v->sites         ? print_sites(g, v->common.json)
+           : v->prototxt    ? print_form(g, msc_graph_write_prototxt)
+           : v->common.json ? print_form(g, msc_graph_write_json)
+                            : print_form(g, msc_graph_print);
+}
+
+static enum msc_status run_graph(const struct msc_cli_call *call, const struct graph_values *v) {
+    struct msc_graph *g = NULL, *bound = NULL;
+    const struct msc_binding *bindings;
+    size_t n;
+    bool is_bound;
     enum msc_status status = MSC_OK;
     if (v->prototxt + v->placement + v->sites > 1) {
-        return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID, "graph: one of --prototxt, --placement "
-                                                          "and --sites at a time"));
+        return MSC_FAIL(MSC_E_INVALID,
+                        "graph: one of --prototxt, --placement and --sites at a time");
     }
-    const struct msc_binding *bindings;
-    size_t n_bindings;
-    bool is_bound;
-    status = msc_cli_bindings(&bindings, &n_bindings, &v->common.bind, call->arena);
-    if (status == MSC_OK) {
-        status = msc_graph_load_bound(&g, &is_bound, v->model, bindings, n_bindings);
+    MSC_TRY_OUT(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
+    MSC_TRY_OUT(msc_graph_load_bound(&g, &is_bound, v->model, bindings, n));
+    n = is_bound ? 0 : n; // that are not in the graph yet
+    if (v->placement) {
+        status = msc_cli_print_placement(g, bindings, n, call, &v->common);
+        goto out;
     }
-    if (status == MSC_OK) {
-        status = v->sites          ? print_sites(g, v->common.json)
-                 : v->placement    ? msc_cli_print_placement(g, call, &v->common)
-                 : v->prototxt     ? print_form(g, msc_graph_write_prototxt)
-                 : v->common.json  ? print_form(g, msc_graph_write_json)
-                                   : print_form(g, msc_graph_print);
+    if (n > 0) {
+        MSC_TRY_OUT(msc_graph_bind_open(&bound, g, bindings, n));
     }
+    status = print(bound ? bound : g, v);
+out:
+    msc_graph_destroy(bound);
     msc_graph_destroy(g);
+    return status;
+}
+
+static int run(const struct msc_cli_call *call, void *payload) {
+    enum msc_status status = run_graph(call, payload);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 

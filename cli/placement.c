@@ -310,13 +310,11 @@ out:
 
 // Every symbol as told, or 1: the number of samples needs no telling.
 static enum msc_status bind(struct msc_graph **out, const struct msc_graph *g,
-                            const struct msc_cli_call *call, const struct msc_cli_common *common) {
-    const struct msc_binding *given = NULL;
-    size_t n_given = 0;
+                            struct msc_arena *arena, const struct msc_binding given[],
+                            size_t n_given) {
     size_t n = 0;
-    MSC_TRY(msc_cli_bindings(&given, &n_given, &common->bind, call->arena));
     struct msc_binding *all =
-        msc_arena_array(call->arena, n_given + (size_t)msc_graph_n_prims(g) + 1, sizeof *all);
+        msc_arena_array(arena, n_given + (size_t)msc_graph_n_prims(g) + 1, sizeof *all);
     if (!all) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
@@ -337,7 +335,9 @@ static enum msc_status bind(struct msc_graph **out, const struct msc_graph *g,
     return msc_graph_bind_open(out, g, all, n);
 }
 
-enum msc_status msc_cli_print_placement(const struct msc_graph *g, const struct msc_cli_call *call,
+enum msc_status msc_cli_print_placement(const struct msc_graph *g,
+                                        const struct msc_binding bindings[], size_t n_bindings,
+                                        const struct msc_cli_call *call,
                                         const struct msc_cli_common *common) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_backend *backend = NULL;
@@ -345,7 +345,7 @@ enum msc_status msc_cli_print_placement(const struct msc_graph *g, const struct 
     struct msc_plan *plan = NULL;
     struct msc_str text = {0};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(bind(&bound, g, call, common));
+    MSC_TRY_OUT(bind(&bound, g, call->arena, bindings, n_bindings));
     MSC_TRY_OUT(msc_backend_open(&backend, common->device ? common->device : "auto", &o));
     size_t n = (size_t)msc_graph_n_outputs(bound);
     int32_t *wanted = msc_arena_array(call->arena, n + 1, sizeof *wanted);
