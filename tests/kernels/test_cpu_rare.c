@@ -218,6 +218,27 @@ static void test_kernels_cpu_rare__normalisation(void **state) {
     CHECK(rows, add_norm)
 }
 
+// What is left of equal numbers less their mean is 0, however little they are divided by.
+static void test_kernels_cpu_rare__equal_numbers(void **state) {
+    static const float numbers[] = {2.3379076f, -1e-3f, 3e4f / 7};
+    (void)state;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct cpu_case c;
+        cpu_case_init(&c, 8);
+        float low = c.low, high = c.high;
+        c.low = c.high = numbers[i];
+        int32_t x = cpu_input(&c, "", 4, DIMS(2, 3, 5, 3));
+        c.low = low;
+        c.high = high;
+        struct msc_weight_spec weights[] = {{"gamma", cpu_weight(&c, "O", 1, DIMS(3))},
+                                            {"beta", cpu_weight(&c, "O", 1, DIMS(3))}};
+        cpu_case_finish_graph(
+            &c, cpu_joint_weights(&c, MSC_OP_INSTANCE_NORM, 1, &x, "epsilon=1e-05", 2, weights));
+        cpu_check_close(&c, 1e-10);
+        cpu_case_finish(&c);
+    }
+}
+
 static void check_conv(enum msc_op op, const char *attributes, int n_dims, const int64_t x_dims[],
                        const char *layout, const int64_t w_dims[], int64_t channels) {
     struct cpu_case c;
@@ -303,6 +324,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_rare__remainders),
         cmocka_unit_test(test_kernels_cpu_rare__computed_parameters),
         cmocka_unit_test(test_kernels_cpu_rare__normalisation),
+        cmocka_unit_test(test_kernels_cpu_rare__equal_numbers),
         cmocka_unit_test(test_kernels_cpu_rare__convolutions),
         cmocka_unit_test(test_kernels_cpu_rare__einsum),
         cmocka_unit_test(test_kernels_cpu_rare__recurrent),
