@@ -108,34 +108,24 @@ static void add_taps(int32_t sums[], const struct msc_simd_taps *t) {
     }
 }
 
-// There are no links.
-static void end_block(const int32_t sums[], const struct msc_simd_end *end, int64_t at,
-                      int64_t element, int64_t n) {
-    float y[MSC_SIMD_BLOCK];
-    struct msc_simd_finish part = end->finish;
-    part.sums = sums;
-    part.offsets += at;
-    part.scales += at;
-    part.bias += at;
-    finish(y, &part, n);
-    if (end->out) {
-        memcpy(end->out + element, y, (size_t)n * sizeof(y[0]));
-    }
-    for (int32_t f = 0; f < end->n_forms; f++) {
-        quantize(end->forms[f].bytes + element, y, n, &end->forms[f].q);
-    }
-}
-
-static void add_taps_end(const struct msc_simd_taps *t, const struct msc_simd_end *end) {
+static void add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
+                              const struct msc_simd_finish *f, const struct msc_simd_bytes *q) {
     int32_t sums[MSC_SIMD_BLOCK];
-    int64_t element = end->begin;
+    float y[MSC_SIMD_BLOCK];
     for (int64_t run = 0; run < t->n_runs; run++) {
         for (int64_t i = 0; i < t->n; i += MSC_SIMD_BLOCK) {
             int64_t n = t->n - i < MSC_SIMD_BLOCK ? t->n - i : MSC_SIMD_BLOCK;
+            int64_t at = i % t->period;
+            struct msc_simd_finish part = *f;
+            part.sums = sums;
+            part.offsets += at;
+            part.scales += at;
+            part.bias += at;
             add_block(sums, t, run * t->step + i, block_weights(t, i), n);
-            end_block(sums, end, i % t->period, element + i, n);
+            finish(y, &part, n);
+            quantize(out + i, y, n, q);
         }
-        element += t->n;
+        out += t->n;
     }
 }
 
@@ -238,7 +228,7 @@ const struct msc_simd msc_simd_plain = {
     .finish = finish,
     .pack_taps = pack_taps,
     .add_taps = add_taps,
-    .add_taps_end = add_taps_end,
+    .add_taps_quantize = add_taps_quantize,
     .largest = largest,
     .largest_float = largest_float,
     .mean = mean,

@@ -140,7 +140,7 @@ struct msc_simd_run {
     int64_t n;
 };
 
-// What becomes of sums while they are in registers: y as `finish` says, then the
+// What becomes of the sums of windows while they are in registers: y as `finish` says, then the
 // links of a chain that saves nothing, whose arrays lie as the result does, then floats and bytes
 // in any forms.
 struct msc_simd_form {
@@ -149,15 +149,15 @@ struct msc_simd_form {
 };
 enum { MSC_SIMD_FORMS = 8 };
 struct msc_simd_end {
-    struct msc_simd_finish finish; // arrays of [channels], for windows up to a multiple of
-                                   // MSC_SIMD_CHANNELS; without sums
+    struct msc_simd_finish finish; // arrays of [channels] up to a multiple of MSC_SIMD_CHANNELS;
+                                   // without sums
     int32_t n_links;
     const struct msc_simd_link *links; // behind the first one of a chain
     const float *const *arrays;
     float *out;      // may be NULL
     int32_t n_forms; // up to MSC_SIMD_FORMS
     const struct msc_simd_form *forms;
-    int64_t begin;    // element of arrays, `out` and bytes that the first sum belongs to
+    int64_t begin;    // element of arrays, `out` and bytes that the first window begins at
     bool has_numbers; // y is always a number of less than 2^31 times the scale of the only form
 };
 
@@ -168,11 +168,14 @@ struct msc_simd {
     void (*pack_taps)(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
                       int64_t period);
     void (*add_taps)(int32_t sums[], const struct msc_simd_taps *t);
-    // What becomes of the sums; arrays of `finish` are [period]. Links where chains are run.
-    void (*add_taps_end)(const struct msc_simd_taps *t, const struct msc_simd_end *end);
-    // The same of columns. NULL: taps do.
+    // The sums as bytes, where q is corrected. Arrays of f are [period]; it has no sums.
+    void (*add_taps_quantize)(uint8_t out[], const struct msc_simd_taps *t,
+                              const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
+    // The same of columns; arrays of f are [channels]. For bytes y is a number of less than 2^31
+    // times its scale, too. NULL: taps do.
     void (*add_columns)(int32_t sums[], const struct msc_simd_columns *c);
-    void (*add_columns_end)(const struct msc_simd_columns *c, const struct msc_simd_end *end);
+    void (*add_columns_quantize)(uint8_t out[], const struct msc_simd_columns *c,
+                                 const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
     // The largest tap of each window, of at least one. `flip` is 0x80 for int8.
     void (*largest)(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p, uint8_t flip);
     // NaN stays.

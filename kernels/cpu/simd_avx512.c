@@ -105,14 +105,13 @@ AVX512 static inline void store_block(int32_t sums[], struct quad s, __mmask64 m
     }
 }
 
-AVX512 static inline void end_block(struct quad s, int64_t at, __mmask64 mask, int64_t element,
-                                    const struct msc_simd_end *end, const struct bytes forms[]) {
-    const struct tile t = {.per_row = 4, .begin = element, .lanes = mask};
+AVX512 static inline __m512i quantize_block(struct quad s, const struct msc_simd_finish *f,
+                                            int64_t at, __mmask64 mask, const struct bytes *b) {
     __m512 y[4];
     for (int k = 0; k < 4; k++) {
-        y[k] = finish_sums(s.part[k], &end->finish, at + 16 * k, tile_mask(&t, k));
+        y[k] = finish_sums(s.part[k], f, at + 16 * k, (__mmask16)(mask >> 16 * k));
     }
-    run_end(y, 1, &t, end, forms);
+    return to_bytes(y, b);
 }
 
 static const __mmask64 all = ~(__mmask64)0;
@@ -140,28 +139,29 @@ AVX512 static void add_taps(int32_t sums[], const struct msc_simd_taps *t) {
     }
 }
 
-AVX512 static void end_run(const struct msc_simd_taps *t, int64_t first, int64_t element,
-                           const struct msc_simd_end *end, const struct bytes forms[]) {
+AVX512 static void quantize_run(uint8_t out[], const struct msc_simd_taps *t, int64_t first,
+                                const struct msc_simd_finish *f, const struct bytes *b) {
     int64_t i = 0, at = 0;
     for (; i + BLOCK <= t->n; i += BLOCK) {
         struct quad s = add_block(t, first + i, all, block_weights(t, at));
-        end_block(s, at, all, element + i, end, forms);
+        _mm512_storeu_si512(out + i, quantize_block(s, f, at, all, b));
         at = at + BLOCK < t->period ? at + BLOCK : 0;
     }
     if (i < t->n) {
         __mmask64 mask = ((__mmask64)1 << (t->n - i)) - 1;
         struct quad s = add_block(t, first + i, mask, block_weights(t, at));
-        end_block(s, at, mask, element + i, end, forms);
+        _mm512_mask_storeu_epi8(out + i, mask, quantize_block(s, f, at, mask, b));
     }
 }
 
-AVX512 static void add_taps_end(const struct msc_simd_taps *t, const struct msc_simd_end *end) {
+AVX512 static void add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
+                                     const struct msc_simd_finish *f,
+                                     const struct msc_simd_bytes *q) {
     const struct msc_simd_taps own = *t;
-    const struct msc_simd_end own_end = *end;
-    struct bytes forms[MSC_SIMD_FORMS];
-    load_forms(forms, end);
+    const struct msc_simd_finish finish_own = *f;
+    struct bytes b = load_bytes(q);
     for (int64_t run = 0; run < own.n_runs; run++) {
-        end_run(&own, run * own.step, own_end.begin + run * own.n, &own_end, forms);
+        quantize_run(out + run * own.n, &own, run * own.step, &finish_own, &b);
     }
 }
 
@@ -172,9 +172,9 @@ static const struct msc_simd avx512_vnni = {
     .finish = finish,
     .pack_taps = pack_taps,
     .add_taps = add_taps,
-    .add_taps_end = add_taps_end,
+    .add_taps_quantize = add_taps_quantize,
     .add_columns = msc_simd__add_columns,
-    .add_columns_end = msc_simd__add_columns_end,
+    .add_columns_quantize = msc_simd__add_columns_quantize,
     .pack_windows = msc_simd__pack_windows,
     .multiply = msc_simd__multiply,
     .multiply_end = msc_simd__multiply_end,

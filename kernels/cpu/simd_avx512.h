@@ -111,10 +111,8 @@ AVX512 INLINE struct quad transposed(struct quad s) {
 
 // ---- Chains -----------------------------------------------------------------------------------
 
-// A mask that is known to be full costs nothing.
 AVX512 INLINE __m512 load_part(const float *array, int64_t i, __mmask16 mask) {
-    return __builtin_constant_p(mask) && mask == 0xffff ? _mm512_loadu_ps(array + i)
-                                                        : _mm512_maskz_loadu_ps(mask, array + i);
+    return mask == 0xffff ? _mm512_loadu_ps(array + i) : _mm512_maskz_loadu_ps(mask, array + i);
 }
 
 AVX512 INLINE __m512 clip(__m512 y, __m512 low, __m512 high) {
@@ -131,12 +129,12 @@ AVX512 INLINE __m512 hard_swish(__m512 x) {
     return _mm512_mul_ps(x, clip(y, _mm512_setzero_ps(), _mm512_set1_ps(1.0f)));
 }
 
-// Where the vectors of a tile lie: `per_row` of them, up to four, side by side, the next as many
-// `step` elements further on. Of each row those elements count that are among the lanes.
+// Where the n vectors of a tile lie: `per_row` of them side by side, the next as many `step`
+// elements further on. Of the last in each row those elements count that are in the mask.
 struct tile {
     int per_row;
     int64_t begin, step;
-    __mmask64 lanes;
+    __mmask16 mask;
 };
 
 AVX512 INLINE int64_t tile_at(const struct tile *t, int k) {
@@ -144,7 +142,7 @@ AVX512 INLINE int64_t tile_at(const struct tile *t, int k) {
 }
 
 AVX512 INLINE __mmask16 tile_mask(const struct tile *t, int k) {
-    return (__mmask16)(t->lanes >> k % t->per_row * 16);
+    return k % t->per_row == t->per_row - 1 ? t->mask : (__mmask16)0xffff;
 }
 
 #define ARRAY(k) load_part(arrays[link->operands[0]], tile_at(t, k), tile_mask(t, k))
@@ -200,38 +198,6 @@ AVX512 INLINE void run_link(__m512 y[], __m512 saved[], int n, const struct msc_
 #undef NUMBER
 #undef EACH
 
-// ---- Ends -------------------------------------------------------------------------------------
-
-AVX512 INLINE void load_forms(struct bytes forms[MSC_SIMD_FORMS], const struct msc_simd_end *end) {
-    for (int32_t i = 0; i < end->n_forms; i++) {
-        forms[i] = load_bytes(&end->forms[i].q);
-    }
-}
-
-// All that follows y, of a tile of so many rows.
-AVX512 INLINE void run_end(__m512 y[], int rows, const struct tile *t,
-                           const struct msc_simd_end *end, const struct bytes forms[]) {
-    const int n = t->per_row;
-    for (int32_t l = 0; l < end->n_links; l++) {
-        run_link(y, NULL, rows * n, &end->links[l], end->arrays, t);
-    }
-    if (end->out) {
-        UNROLL for (int k = 0; k < rows * n; k++) {
-            _mm512_mask_storeu_ps(end->out + tile_at(t, k), tile_mask(t, k), y[k]);
-        }
-    }
-    for (int32_t f = 0; f < end->n_forms; f++) {
-        UNROLL for (int p = 0; p < rows; p++) {
-            __m512 row[4];
-            UNROLL for (int c = 0; c < 4; c++) {
-                row[c] = c < n ? y[p * n + c] : _mm512_setzero_ps();
-            }
-            _mm512_mask_storeu_epi8(end->forms[f].bytes + tile_at(t, p * n), t->lanes,
-                                    to_bytes(row, &forms[f]));
-        }
-    }
-}
-
 // ---- simd_avx512_chain.c ----------------------------------------------------------------------
 
 void msc_simd__run_chain(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
@@ -253,7 +219,9 @@ void msc_simd__transpose1(void *out, int64_t out_row, const void *in, int64_t in
 // ---- simd_avx512_columns.c --------------------------------------------------------------------
 
 void msc_simd__add_columns(int32_t sums[], const struct msc_simd_columns *c);
-void msc_simd__add_columns_end(const struct msc_simd_columns *c, const struct msc_simd_end *end);
+void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns *c,
+                                    const struct msc_simd_finish *f,
+                                    const struct msc_simd_bytes *q);
 
 // The integer limits of bytes that y's limits ask for, in place of q's.
 struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,

@@ -63,10 +63,7 @@ AVX512 INLINE void run_tile(int n, const struct msc_simd_chain *chain,
     for (int k = 0; k < n; k++) {
         saved[k] = y[k];
     }
-    const struct tile tile = {.per_row = n < HALF ? n : HALF,
-                              .begin = i,
-                              .step = HALF * LANES,
-                              .lanes = mask == 0xffff ? ~(__mmask64)0 : mask};
+    const struct tile tile = {.per_row = n, .begin = i, .mask = mask};
     for (int32_t l = 1; l < chain->n_links; l++) {
         run_link(y, saved, n, &chain->links[l], run->arrays, &tile);
     }

@@ -3,15 +3,12 @@
 // A column of a window is up to four rows of 64 channels: their bytes are interleaved, so that one
 // instruction multiplies and adds up those of 16 channels. Neighbouring windows share columns,
 // which stay in registers from one to the next: a window costs as many new columns as windows are
-// apart. Bytes are made of sums as they are interleaved, with arrays that are so, too. Rows
+// apart. What follows the sums takes them as they are interleaved; its arrays are so, too. Rows
 // that begin with the next row of windows are fetched ahead: the machine does not see them coming.
 #include "kernels/cpu/simd_avx512.h"
 
 enum { BLOCK = MSC_SIMD_BLOCK, PARTS = 4, COLUMNS = MSC_SIMD_COLUMNS, ROWS = MSC_SIMD_TAPS };
 enum { AT_ONCE = 8 }; // blocks of a row, before the next row
-
-// What becomes of the sums: they are stored, or their bytes alone, or any end is.
-enum kind { SUMS, BYTES, ANY };
 
 // A block of channels, and what follows its sums.
 struct block {
@@ -23,8 +20,6 @@ struct block {
     __m512i begin[PARTS]; // what is added up to
     __m512 scales[PARTS], bias[PARTS];
     struct bytes q;
-    const struct msc_simd_end *end;
-    const struct bytes *forms; // of any end
 };
 
 // ---- Columns ----------------------------------------------------------------------------------
@@ -71,26 +66,10 @@ AVX512 INLINE void write_bytes(uint8_t *out, struct quad sums, const struct bloc
     _mm512_mask_storeu_epi8(out, b->lanes, bytes);
 }
 
-// `to` is the element of the block's first channel.
-AVX512 INLINE void write_end(int64_t to, struct quad sums, const struct block *b) {
-    const struct msc_simd_finish *f = &b->end->finish;
-    const struct tile t = {.per_row = PARTS, .begin = b->end->begin + to, .lanes = b->lanes};
-    struct quad s = transposed(sums);
-    __m512 y[PARTS], low = _mm512_set1_ps(f->low), high = _mm512_set1_ps(f->high);
-    UNROLL for (int i = 0; i < PARTS; i++) {
-        int64_t channel = b->channel + 16 * i;
-        y[i] = _mm512_mul_ps(load_part(f->scales, channel, tile_mask(&t, i)),
-                             _mm512_cvtepi32_ps(s.part[i]));
-        y[i] = _mm512_add_ps(y[i], load_part(f->bias, channel, tile_mask(&t, i)));
-        y[i] = clip(y[i], low, high);
-    }
-    run_end(y, 1, &t, b->end, b->forms);
-}
-
 // ---- Rows -------------------------------------------------------------------------------------
 
 // One block along a row of windows.
-AVX512 INLINE void run_row(enum kind kind, void *out, const struct block *given, int64_t y,
+AVX512 INLINE void run_row(bool is_bytes, void *out, const struct block *given, int64_t y,
                            int64_t stride) {
     const struct block own = *given, *b = &own; // which `out` is no part of
     const struct msc_simd_columns *c = b->c;
@@ -118,9 +97,7 @@ AVX512 INLINE void run_row(enum kind kind, void *out, const struct block *given,
         for (int k = 0; k < COLUMNS; k++) {
             s = add_column(s, x[k], b->weights + k * PARTS * BLOCK);
         }
-        if (kind == ANY) {
-            write_end(to, s, b);
-        } else if (kind == BYTES) {
+        if (is_bytes) {
             write_bytes((uint8_t *)out + to, s, b);
         } else {
             write_sums((int32_t *)out + to, s, b);
@@ -133,27 +110,19 @@ AVX512 INLINE void run_row(enum kind kind, void *out, const struct block *given,
 typedef void (*run_fn)(void *out, const struct block *b, int64_t y);
 
 AVX512 static void sum_row_1(void *out, const struct block *b, int64_t y) {
-    run_row(SUMS, out, b, y, 1);
+    run_row(false, out, b, y, 1);
 }
 
 AVX512 static void sum_row(void *out, const struct block *b, int64_t y) {
-    run_row(SUMS, out, b, y, b->c->stride);
+    run_row(false, out, b, y, b->c->stride);
 }
 
 AVX512 static void quantize_row_1(void *out, const struct block *b, int64_t y) {
-    run_row(BYTES, out, b, y, 1);
+    run_row(true, out, b, y, 1);
 }
 
 AVX512 static void quantize_row(void *out, const struct block *b, int64_t y) {
-    run_row(BYTES, out, b, y, b->c->stride);
-}
-
-AVX512 static void end_row_1(void *out, const struct block *b, int64_t y) {
-    run_row(ANY, out, b, y, 1);
-}
-
-AVX512 static void end_row(void *out, const struct block *b, int64_t y) {
-    run_row(ANY, out, b, y, b->c->stride);
+    run_row(true, out, b, y, b->c->stride);
 }
 
 // ---- Blocks -----------------------------------------------------------------------------------
@@ -167,21 +136,19 @@ AVX512 static struct quad load_array(const void *array, int64_t channel, __mmask
     return transposed(x);
 }
 
-// `end` is NULL for sums, q but for bytes.
+// f and q: NULL for sums.
 AVX512 static void fill_block(struct block *b, const struct msc_simd_columns *c, int64_t channel,
-                              const struct msc_simd_end *end, const struct msc_simd_bytes *q) {
+                              const struct msc_simd_finish *f, const struct msc_simd_bytes *q) {
     int64_t n = c->channels - channel;
     *b = (struct block){.c = c,
                         .channel = channel,
                         .blank = _mm512_set1_epi8((char)(c->blank ^ c->flip)),
                         .flip = _mm512_set1_epi8((char)c->flip),
                         .lanes = ~(__mmask64)0 >> (n < BLOCK ? BLOCK - n : 0),
-                        .weights = (const int8_t *)c->weights + channel * ROWS * COLUMNS,
-                        .end = end};
-    if (!end) {
+                        .weights = (const int8_t *)c->weights + channel * ROWS * COLUMNS};
+    if (!f) {
         return;
     }
-    const struct msc_simd_finish *f = &end->finish;
     struct quad offsets = load_array(f->offsets, channel, b->lanes);
     struct quad scales = load_array(f->scales, channel, b->lanes);
     struct quad bias = load_array(f->bias, channel, b->lanes);
@@ -190,23 +157,16 @@ AVX512 static void fill_block(struct block *b, const struct msc_simd_columns *c,
         b->scales[i] = _mm512_castsi512_ps(scales.part[i]);
         b->bias[i] = _mm512_castsi512_ps(bias.part[i]);
     }
-    if (q) {
-        b->q = load_bytes(q);
-    }
+    b->q = load_bytes(q);
 }
 
-AVX512 static void run_all(void *out, const struct msc_simd_columns *c, run_fn run,
-                           const struct msc_simd_end *end, const struct msc_simd_bytes *q) {
+static void run_all(void *out, const struct msc_simd_columns *c, run_fn run,
+                    const struct msc_simd_finish *f, const struct msc_simd_bytes *q) {
     struct block blocks[AT_ONCE];
-    struct bytes forms[MSC_SIMD_FORMS];
-    if (end && !q) {
-        load_forms(forms, end);
-    }
     for (int64_t first = 0; first < c->channels; first += AT_ONCE * BLOCK) {
         int n = 0;
         for (int64_t at = first; at < c->channels && n < AT_ONCE; at += BLOCK) {
-            fill_block(&blocks[n], c, at, end, q);
-            blocks[n++].forms = forms;
+            fill_block(&blocks[n++], c, at, f, q);
         }
         for (int64_t y = 0; y < c->n_rows; y++) {
             for (int i = 0; i < n; i++) {
@@ -220,14 +180,11 @@ void msc_simd__add_columns(int32_t sums[], const struct msc_simd_columns *c) {
     run_all(sums, c, c->stride == 1 ? sum_row_1 : sum_row, NULL, NULL);
 }
 
-void msc_simd__add_columns_end(const struct msc_simd_columns *c, const struct msc_simd_end *end) {
-    if (end->n_links == 0 && !end->out && end->n_forms == 1 && end->has_numbers) {
-        struct msc_simd_bytes limited = msc_simd__limit(&end->finish, &end->forms[0].q);
-        run_all(end->forms[0].bytes + end->begin, c, c->stride == 1 ? quantize_row_1 : quantize_row,
-                end, &limited);
-        return;
-    }
-    run_all(NULL, c, c->stride == 1 ? end_row_1 : end_row, end, NULL);
+void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns *c,
+                                    const struct msc_simd_finish *f,
+                                    const struct msc_simd_bytes *q) {
+    struct msc_simd_bytes limited = msc_simd__limit(f, q);
+    run_all(out, c, c->stride == 1 ? quantize_row_1 : quantize_row, f, &limited);
 }
 
 struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,

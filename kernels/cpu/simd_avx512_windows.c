@@ -158,11 +158,29 @@ AVX512 INLINE void store_bytes(char *out, __m512i s[], int n, int vectors, const
     }
 }
 
+// The bytes of every form.
+AVX512 INLINE void store_forms(const __m512 y[], int n, int vectors, const struct block *b,
+                               const struct tile *t) {
+    const struct msc_simd_end *end = b->after;
+    __mmask64 lanes = b->lanes;
+    for (int32_t f = 0; f < end->n_forms; f++) {
+        const struct bytes *q = &b->forms[f];
+        uint8_t *bytes = end->forms[f].bytes;
+        UNROLL for (int p = 0; p < n; p++) {
+            __m512 row[MOST_VECTORS];
+            UNROLL for (int c = 0; c < MOST_VECTORS; c++) {
+                row[c] = c < vectors ? y[p * vectors + c] : _mm512_setzero_ps();
+            }
+            _mm512_mask_storeu_epi8(bytes + tile_at(t, p * vectors), lanes, to_bytes(row, q));
+        }
+    }
+}
+
 AVX512 INLINE struct tile tile_of(int vectors, const struct block *b, int64_t at) {
     return (struct tile){.per_row = vectors,
                          .begin = b->first + at * b->w->channels,
                          .step = b->w->channels,
-                         .lanes = b->lanes};
+                         .mask = (__mmask16)(b->lanes >> (vectors - 1) * LANES)};
 }
 
 // Asks for what the end will read and write while sums are added up: rows of a tile lie too far
@@ -192,6 +210,7 @@ AVX512 INLINE void announce_end(int n, int vectors, const struct block *b, int64
 
 // Any end.
 AVX512 INLINE void end_tile(__m512i s[], int n, int vectors, const struct block *b, int64_t at) {
+    const struct msc_simd_end *end = b->after;
     const struct tile t = tile_of(vectors, b, at);
     __m512 y[TILE * MOST_VECTORS], low = b->low, high = b->high;
     UNROLL for (int c = 0; c < vectors; c++) {
@@ -200,7 +219,15 @@ AVX512 INLINE void end_tile(__m512i s[], int n, int vectors, const struct block 
     UNROLL for (int i = 0; i < n * vectors; i++) {
         y[i] = clip(_mm512_castsi512_ps(s[i]), low, high);
     }
-    run_end(y, n, &t, b->after, b->forms);
+    for (int32_t l = 0; l < end->n_links; l++) {
+        run_link(y, NULL, n * vectors, &end->links[l], end->arrays, &t);
+    }
+    if (end->out) {
+        UNROLL for (int i = 0; i < n * vectors; i++) {
+            _mm512_mask_storeu_ps(end->out + tile_at(&t, i), tile_mask(&t, i), y[i]);
+        }
+    }
+    store_forms(y, n, vectors, b, &t);
 }
 
 // n windows from `at` on times all vectors of a block.
@@ -337,6 +364,8 @@ AVX512 void msc_simd__multiply_end(const struct msc_simd_windows *w,
         run_all(&b, BYTES, end->forms[0].bytes + end->begin, f);
         return;
     }
-    load_forms(forms, end);
+    for (int32_t i = 0; i < end->n_forms; i++) {
+        forms[i] = load_bytes(&end->forms[i].q);
+    }
     run_all(&b, ANY, NULL, f);
 }

@@ -11,9 +11,9 @@
 //            as int32
 //     int8   uint8 x int8 -> int32, with z taken off the sums afterwards: the same whole numbers.
 //            By loops of our own for depthwise convolutions and, where the machine has the
-//            instructions, for most others. What follows then happens before sums are stored, when
-//            that is a chain of element-wise joints (a residual, say), float32 and bytes in several
-//            forms
+//            instructions, for most others. What follows then happens before sums are stored: for
+//            the former scale, bias, limits and bytes, for the latter chains of element-wise
+//            joints (a residual, say), float32 and bytes in several forms, too
 //
 // Whether a call computes over integers depends on its input's and its weight's edit alone; whole
 // and int8 give the same bits.
@@ -164,22 +164,22 @@ enum msc_status msc_weighted_pack_depthwise(void **out, const struct msc_weighte
 
 struct msc_weighted_depthwise {
     const struct msc_weighted *k;
-    const void *weights;     // packed
-    const uint8_t *in;       // integers as they are stored
-    uint8_t flip;            // 0x80 for int8
-    const uint8_t **taps;    // of a run
-    uint8_t *blank;          // padding, as much as a row needs
-    struct msc_simd_end end; // its arrays of channels repeated
+    const void *weights;           // packed
+    const uint8_t *in;             // integers as they are stored
+    uint8_t flip;                  // 0x80 for int8
+    const uint8_t **taps;          // of a run
+    uint8_t *blank;                // padding, as much as a row needs
+    struct msc_simd_finish finish; // repeated
 };
 size_t msc_weighted_depthwise_scratch(const struct msc_weighted *k);
-// Fills `memory` of that many bytes. `end` has arrays of [channels]; NULL: only sums are wanted.
+// Fills `memory` of that many bytes. `finish` has arrays of [channels]; NULL: only sums are wanted.
 void msc_weighted_depthwise_begin(struct msc_weighted_depthwise *d, uint8_t blank,
-                                  const struct msc_simd_end *end, void *memory);
+                                  const struct msc_simd_finish *finish, void *memory);
 void msc_weighted_depthwise_sums(const struct msc_weighted_depthwise *d, int64_t chunk,
                                  int32_t sums[]);
-// `begin` is the element that the chunk begins at.
-void msc_weighted_depthwise_end(const struct msc_weighted_depthwise *d, int64_t chunk,
-                                int64_t begin);
+// `out` is where the chunk begins.
+void msc_weighted_depthwise_quantize(const struct msc_weighted_depthwise *d, int64_t chunk,
+                                     uint8_t out[], const struct msc_simd_bytes *q);
 
 // ---- weighted_windows.c -----------------------------------------------------------------------
 

@@ -131,7 +131,7 @@ static const void *repeat(char *memory, const void *from, const struct msc_weigh
 }
 
 void msc_weighted_depthwise_begin(struct msc_weighted_depthwise *d, uint8_t blank,
-                                  const struct msc_simd_end *end, void *memory) {
+                                  const struct msc_simd_finish *finish, void *memory) {
     const struct msc_weighted *k = d->k;
     char *at = memory;
     d->taps = memory;
@@ -139,21 +139,21 @@ void msc_weighted_depthwise_begin(struct msc_weighted_depthwise *d, uint8_t blan
     d->blank = (uint8_t *)at;
     memset(d->blank, blank, blank_bytes(k));
     at += blank_bytes(k);
-    if (end) {
-        const struct msc_simd_finish *f = &end->finish;
-        d->end = *end;
-        d->end.finish.offsets = repeat(at, f->offsets, k);
-        d->end.finish.scales = repeat(at + repeated_bytes(k), f->scales, k);
-        d->end.finish.bias = repeat(at + 2 * repeated_bytes(k), f->bias, k);
+    if (finish) {
+        d->finish = *finish;
+        d->finish.offsets = repeat(at, finish->offsets, k);
+        d->finish.scales = repeat(at + repeated_bytes(k), finish->scales, k);
+        d->finish.bias = repeat(at + 2 * repeated_bytes(k), finish->bias, k);
     }
 }
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// Where a chunk's next elements go: their sums, or (NULL) what becomes of them.
+// Where a chunk's next elements go: one of both.
 struct target {
     int32_t *sums;
-    struct msc_simd_end end;
+    uint8_t *bytes;
+    const struct msc_simd_bytes *q;
 };
 
 // n positions of output row y from column x on. More than one lie inside the image as far as
@@ -188,8 +188,8 @@ static void run_positions(const struct msc_weighted_depthwise *d, struct target 
         msc_simd_best()->add_taps(to->sums, &t);
         to->sums += n * channels;
     } else {
-        msc_simd_best()->add_taps_end(&t, &to->end);
-        to->end.begin += n * channels;
+        msc_simd_best()->add_taps_quantize(to->bytes, &t, &d->finish, to->q);
+        to->bytes += n * channels;
     }
 }
 
@@ -221,7 +221,7 @@ static void run_columns(const struct msc_weighted_depthwise *d, struct target *t
     if (to->sums) {
         msc_simd_best()->add_columns(to->sums, &c);
     } else {
-        msc_simd_best()->add_columns_end(&c, &to->end);
+        msc_simd_best()->add_columns_quantize(to->bytes, &c, &d->finish, to->q);
     }
 }
 
@@ -262,9 +262,7 @@ void msc_weighted_depthwise_sums(const struct msc_weighted_depthwise *d, int64_t
     run_chunk(d, chunk, &(struct target){.sums = sums});
 }
 
-void msc_weighted_depthwise_end(const struct msc_weighted_depthwise *d, int64_t chunk,
-                                int64_t begin) {
-    struct target to = {.end = d->end};
-    to.end.begin = begin;
-    run_chunk(d, chunk, &to);
+void msc_weighted_depthwise_quantize(const struct msc_weighted_depthwise *d, int64_t chunk,
+                                     uint8_t out[], const struct msc_simd_bytes *q) {
+    run_chunk(d, chunk, &(struct target){.bytes = out, .q = q});
 }

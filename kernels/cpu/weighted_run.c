@@ -289,7 +289,8 @@ static bool is_direct(struct msc_weighted_run *r, const struct msc_weighted_vari
     e->n_forms = r->call->n_quantized;
     e->forms = r->forms;
     e->has_numbers = e->n_forms == 1 && has_numbers(r, v, &r->forms[0].q);
-    return e->n_links == 0 || msc_simd_best()->run_chain;
+    bool is_short = e->n_links == 0 && !e->out && e->has_numbers;
+    return r->unit == MSC_WEIGHTED_WINDOWS || is_short;
 }
 
 static void begin_own(struct msc_weighted_run *r) {
@@ -310,14 +311,15 @@ static void begin_own(struct msc_weighted_run *r) {
                                                    .in = call->inputs[r->k->input].data,
                                                    .flip = r->quant->low < 0 ? 0x80 : 0};
     msc_weighted_depthwise_begin(&r->depthwise, (uint8_t)r->quant->zero_points[0],
-                                 r->is_direct ? e : NULL, r->own_scratch);
+                                 r->is_direct ? &e->finish : NULL, r->own_scratch);
 }
 
 static void run_direct(struct msc_weighted_run *r) {
     for (int64_t chunk = 0; chunk < r->chunks->n; chunk++) {
         int64_t begin = chunk * r->chunks->out;
         if (r->unit == MSC_WEIGHTED_DEPTHWISE) {
-            msc_weighted_depthwise_end(&r->depthwise, chunk, begin);
+            const struct msc_simd_form *form = &r->forms[0];
+            msc_weighted_depthwise_quantize(&r->depthwise, chunk, form->bytes + begin, &form->q);
             continue;
         }
         r->windows.in = msc_weighted__input(r, chunk, 0);

@@ -182,17 +182,10 @@ static void test_kernels_cpu_simd__taps(void **state) {
                         t.weights[last % taps.n % channels * taps.n_taps + i];
         }
         assert_int_equal(plain[last], expected);
-        float plain_floats[N], other_floats[N];
-        const struct msc_simd_form plain_form = {plain_bytes, q}, other_form = {other_bytes, q};
-        struct msc_simd_end end = {.finish = f, .out = plain_floats, .n_forms = 1};
         if (taps.period <= N) {
-            end.forms = &plain_form;
-            msc_simd_plain.add_taps_end(&taps, &end);
-            end.forms = &other_form;
-            end.out = other_floats;
-            msc_simd_best()->add_taps_end(&best, &end);
+            msc_simd_plain.add_taps_quantize(plain_bytes, &taps, &f, &q);
+            msc_simd_best()->add_taps_quantize(other_bytes, &best, &f, &q);
             assert_memory_equal(plain_bytes, other_bytes, (size_t)n);
-            assert_memory_equal(plain_floats, other_floats, (size_t)n * sizeof(plain_floats[0]));
         }
     }
 }
