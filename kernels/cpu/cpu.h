@@ -107,6 +107,9 @@ void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n,
 // (q - zero point) * scale.
 void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_t n,
                         const struct msc_quant *quant);
+// All numbers of u8 or i8 under one scale and zero point, which are borrowed.
+struct msc_quant msc_cpu_byte_quant(enum msc_dtype dtype, const float *scale,
+                                    const int32_t *zero_point);
 // The largest |q - zero point| that a quantisation can give.
 int32_t msc_cpu_largest(const struct msc_quant *quant);
 

@@ -273,19 +273,6 @@ static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// All that a byte holds, one apart, around a zero point.
-static struct msc_quant whole_numbers(enum msc_dtype dtype, const int32_t *zero_point) {
-    static const float one = 1.0f;
-    bool is_signed = dtype == MSC_DTYPE_I8;
-    return (struct msc_quant){.bits = 8,
-                              .low = is_signed ? -128 : 0,
-                              .high = is_signed ? 127 : 255,
-                              .axis = -1,
-                              .n = 1,
-                              .scales = &one,
-                              .zero_points = zero_point};
-}
-
 static int32_t read_zero(const struct kernel *k, const struct msc_call *call) {
     if (k->zero_input == MSC_NO_ID) {
         return k->x_zero;
@@ -297,10 +284,11 @@ static int32_t read_zero(const struct kernel *k, const struct msc_call *call) {
 static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread) {
     const struct kernel *k = kernel;
+    static const float one = 1.0f; // what follows the sums is a step
     struct msc_view inputs[2], none = {.dtype = MSC_DTYPE_F32};
     int32_t x = k->weighted->input, x_zero = read_zero(k, call);
-    struct msc_quant in = whole_numbers(call->inputs[x].dtype, &x_zero);
-    struct msc_quant out = whole_numbers(call->outputs[0].dtype, &k->y_zero);
+    struct msc_quant in = msc_cpu_byte_quant(call->inputs[x].dtype, &one, &x_zero);
+    struct msc_quant out = msc_cpu_byte_quant(call->outputs[0].dtype, &one, &k->y_zero);
     memcpy(inputs, call->inputs, (size_t)k->n_inputs * sizeof(inputs[0]));
     inputs[x].quant = &in;
     struct msc_quantized form = {call->outputs[0], &out};

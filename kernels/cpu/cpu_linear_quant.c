@@ -121,17 +121,6 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
 
 // ---- Running ----------------------------------------------------------------------------------
 
-static struct msc_quant quant_of(enum msc_dtype dtype, const float *scale, const int32_t *zero) {
-    bool is_signed = dtype == MSC_DTYPE_I8;
-    return (struct msc_quant){.bits = 8,
-                              .low = is_signed ? -128 : 0,
-                              .high = is_signed ? 127 : 255,
-                              .axis = -1,
-                              .n = 1,
-                              .scales = scale,
-                              .zero_points = zero};
-}
-
 static void quantize_run(uint8_t out[], const float x[], int64_t n, const struct msc_quant *q) {
     struct msc_simd_bytes bytes = msc_simd_bytes_of(q);
     msc_simd_best()->quantize(out, x, n, &bytes);
@@ -154,7 +143,7 @@ MSC_SIMD static void quantize_rows(uint8_t *restrict out, const float *restrict 
 }
 
 static void quantize(const struct kernel *k, uint8_t *out, const float *x) {
-    struct msc_quant q = quant_of(k->dtype, NULL, NULL);
+    struct msc_quant q = msc_cpu_byte_quant(k->dtype, NULL, NULL);
     if (k->inner == 1 && k->length > 1) {
         quantize_rows(out, x, k, (float)q.low, (float)q.high);
         return;
@@ -193,7 +182,7 @@ static void dequantize(const struct kernel *k, float *out, const char *codes) {
     }
     for (int64_t i = 0; i < k->outer * k->length; i++) {
         int64_t c = i % k->length;
-        struct msc_quant q = quant_of(k->dtype, &k->scales[c], &k->zeros[c]);
+        struct msc_quant q = msc_cpu_byte_quant(k->dtype, &k->scales[c], &k->zeros[c]);
         msc_cpu_dequantize(out + i * k->inner, codes + i * k->inner, k->dtype, k->inner, &q);
     }
 }
@@ -228,7 +217,7 @@ static void quantize_dynamically(const struct kernel *k, const struct msc_call *
     uint8_t code;
     find_range(&least, &greatest, x, k->inner);
     float scale = greatest > least ? (greatest - least) / 255 : 1, below = -least;
-    struct msc_quant q = quant_of(MSC_DTYPE_U8, &scale, &none);
+    struct msc_quant q = msc_cpu_byte_quant(MSC_DTYPE_U8, &scale, &none);
     quantize_run(&code, &below, 1, &q);
     int32_t zero = code;
     q.zero_points = &zero;

@@ -32,6 +32,18 @@ MSC_SIMD static void dequantize_i8(float *restrict out, const int8_t *restrict q
     }
 }
 
+struct msc_quant msc_cpu_byte_quant(enum msc_dtype dtype, const float *scale,
+                                    const int32_t *zero_point) {
+    bool is_signed = dtype == MSC_DTYPE_I8;
+    return (struct msc_quant){.bits = 8,
+                              .low = is_signed ? -128 : 0,
+                              .high = is_signed ? 127 : 255,
+                              .axis = -1,
+                              .n = 1,
+                              .scales = scale,
+                              .zero_points = zero_point};
+}
+
 void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n, int32_t zero_point,
                     int shift, int32_t mask) {
     if (dtype == MSC_DTYPE_U8) {
