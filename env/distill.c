@@ -100,13 +100,12 @@ static enum msc_status compare_named(struct msc_distill *d) {
 }
 
 // Why an output has no part in the loss, or NULL.
-static const char *reason_to_leave_out(const struct msc_graph *g, const struct msc_tensor *t) {
-    if (t->dtype != MSC_DTYPE_F32) {
-        return msc_dtype_name(t->dtype);
+static const char *reason_to_leave_out(const struct msc_graph *g, int32_t tensor) {
+    enum msc_dtype dtype = msc_graph_tensor(g, tensor)->dtype;
+    if (dtype != MSC_DTYPE_F32) {
+        return msc_dtype_name(dtype);
     }
-    bool is_constant =
-        t->producer == MSC_NO_ID || msc_graph_joint(g, t->producer)->op == MSC_OP_CONSTANT;
-    return is_constant ? "constant" : NULL;
+    return msc_graph_weight_of(g, tensor) != MSC_NO_ID ? "constant" : NULL;
 }
 
 // Does the tensor feed an input in the next chunk? What it loses shows in what comes later.
@@ -125,14 +124,13 @@ static enum msc_status compare_kind(struct msc_distill *d, bool wants_states) {
     const struct msc_graph *g = d->host->graph;
     for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
         int32_t tensor = msc_graph_output(g, i);
-        const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-        const char *reason = reason_to_leave_out(g, t);
+        const char *reason = reason_to_leave_out(g, tensor);
         if (is_state(d, tensor) != wants_states) {
             continue;
         }
         if (reason) {
-            msc_log(d->host->log, MSC_LOG_WARNING, "output %s is %s: left out of the loss", t->name,
-                    reason);
+            msc_log(d->host->log, MSC_LOG_WARNING, "output %s is %s: left out of the loss",
+                    msc_graph_tensor(g, tensor)->name, reason);
         } else {
             MSC_TRY(add_compared(d, tensor, 1));
         }
@@ -246,13 +244,11 @@ static const char as_long_as_data_say[] = "as long as the data say";
 static const char *reason_in_plans(const struct msc_distill *d, size_t index) {
     for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
         const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, b);
-        const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[index]);
-        bool is_constant = t->producer == MSC_NO_ID ||
-                           msc_graph_joint(plan->graph, t->producer)->op == MSC_OP_CONSTANT;
-        if (is_constant) {
+        int32_t tensor = plan->wanted_tensors[index];
+        if (msc_graph_weight_of(plan->graph, tensor) != MSC_NO_ID) {
             return "constant on this dataset";
         }
-        if (msc_tensor_n_elements(t) < 0) {
+        if (msc_tensor_n_elements(msc_graph_tensor(plan->graph, tensor)) < 0) {
             return as_long_as_data_say;
         }
     }
@@ -289,8 +285,8 @@ static enum msc_status leave_out(struct msc_distill *d, size_t *n_left_out) {
 static enum msc_status compare_as(struct msc_distill *d, const struct msc_distill *other) {
     for (size_t i = 0; i < other->n_compared; i++) {
         const struct msc_distill_tensor *c = &other->compared[i];
-        d->compared[d->n_compared++] = (struct msc_distill_tensor){
-            .tensor = c->tensor, .name = c->name, .weight = c->weight};
+        d->compared[d->n_compared++] =
+            (struct msc_distill_tensor){.tensor = c->tensor, .name = c->name, .weight = c->weight};
     }
     MSC_TRY(make_evaluator(d));
     for (size_t i = 0; i < d->n_compared; i++) {

@@ -91,18 +91,13 @@ static enum msc_status from_values(struct msc_array **out, const struct msc_grap
 }
 
 enum msc_status msc_constant_of(struct msc_array **out, const struct msc_graph *g, int32_t tensor) {
-    const struct msc_graph_tensor *t = g->tensors[tensor];
+    int32_t weight = msc_graph_weight_of(g, tensor);
     *out = NULL;
-    if (t->tensor.producer != MSC_NO_ID) {
-        const struct msc_joint *j = &g->joints[t->tensor.producer]->joint;
-        if (j->op != MSC_OP_CONSTANT || j->operands[0] == MSC_NO_ID) {
-            return from_values(out, t);
-        }
-        t = g->tensors[j->operands[0]];
+    if (weight == MSC_NO_ID) {
+        return from_values(out, g->tensors[tensor]);
     }
-    if (t->tensor.data != NULL) {
-        *out = msc_array_retain(t->tensor.data);
-    }
+    const struct msc_tensor *t = &g->tensors[weight]->tensor;
+    *out = t->data == NULL ? NULL : msc_array_retain(t->data);
     return MSC_OK;
 }
 

@@ -29,11 +29,11 @@ static const char *from_attribute(const struct msc_joint *j) {
 
 static bool keeps_axes(enum msc_op op) {
     return msc_op_is_elementwise(op) || op == MSC_OP_BATCH_NORM || op == MSC_OP_SOFTMAX ||
-           op == MSC_OP_LAYER_NORM ||
-           op == MSC_OP_LOG_SOFTMAX || op == MSC_OP_CONCAT || op == MSC_OP_SPLIT ||
-           op == MSC_OP_STRIDED_SLICE || op == MSC_OP_PAD || op == MSC_OP_TILE ||
-           op == MSC_OP_BROADCAST_TO || op == MSC_OP_LINEAR || op == MSC_OP_LINEAR_BIAS ||
-           op == MSC_OP_QUANTIZE || op == MSC_OP_DEQUANTIZE || op == MSC_OP_DYNAMIC_QUANTIZE;
+           op == MSC_OP_LAYER_NORM || op == MSC_OP_LOG_SOFTMAX || op == MSC_OP_CONCAT ||
+           op == MSC_OP_SPLIT || op == MSC_OP_STRIDED_SLICE || op == MSC_OP_PAD ||
+           op == MSC_OP_TILE || op == MSC_OP_BROADCAST_TO || op == MSC_OP_LINEAR ||
+           op == MSC_OP_LINEAR_BIAS || op == MSC_OP_QUANTIZE || op == MSC_OP_DEQUANTIZE ||
+           op == MSC_OP_DYNAMIC_QUANTIZE;
 }
 
 static bool reduces(enum msc_op op) {
@@ -73,8 +73,7 @@ static enum msc_status look_back(struct msc_graph *g, const struct msc_joint *j)
     for (int32_t i = 0; i < j->n_operands; i++) {
         int32_t tensor = j->operands[i];
         // Constants have no axes of their own, weights have their role's.
-        if (tensor != MSC_NO_ID && g->tensors[tensor]->tensor.producer != MSC_NO_ID &&
-            g->joints[g->tensors[tensor]->tensor.producer]->joint.op != MSC_OP_CONSTANT) {
+        if (tensor != MSC_NO_ID && msc_graph_weight_of(g, tensor) == MSC_NO_ID) {
             MSC_TRY(set_layout(g, tensor, layout));
         }
     }

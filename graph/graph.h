@@ -46,10 +46,10 @@ struct msc_tensor {
     const char *layout; // axis letters, "" when unknown
     enum msc_dtype dtype;
     int n_dims;
-    int64_t dims[MSC_MAX_DIMS]; // -1: symbolic
-    int32_t prims[MSC_MAX_DIMS]; // prim id of each dim, MSC_NO_ID where it is a number
-    int32_t producer;            // joint id; MSC_NO_ID for a weight
-    int32_t output;              // which output of the producer; MSC_NO_ID for a weight
+    int64_t dims[MSC_MAX_DIMS];   // -1: symbolic
+    int32_t prims[MSC_MAX_DIMS];  // prim id of each dim, MSC_NO_ID where it is a number
+    int32_t producer;             // joint id; MSC_NO_ID for a weight
+    int32_t output;               // which output of the producer; MSC_NO_ID for a weight
     const struct msc_array *data; // a weight's elements; NULL for activations
 };
 
@@ -68,7 +68,7 @@ struct msc_joint {
     const char *shared_ref; // first joint that owns one of these weights, or ""
     const char *scope;      // components joined with '.', "" or "block" by default
     enum msc_op op;
-    int32_t id;             // its index in topological order once finalized
+    int32_t id; // its index in topological order once finalized
     int32_t n_inputs;
     const int32_t *inputs; // tensor ids
     int32_t n_outputs;
@@ -92,8 +92,8 @@ struct msc_joint {
     const int32_t *operands;
 };
 
-struct msc_prim { // a symbolic dimension or an expression over such
-    const char *name;  // "bz", "MUL_2"
+struct msc_prim {     // a symbolic dimension or an expression over such
+    const char *name; // "bz", "MUL_2"
     // "shape", "Int", "Add", "Sub", "Mul", "FloorDiv", "FloorMod", "Max", "Min"
     const char *optype;
     int32_t n_parents;
@@ -231,6 +231,9 @@ int32_t msc_graph_find_prim(const struct msc_graph *g, const char *name);
 int32_t msc_graph_consumers(const struct msc_graph *g, int32_t tensor, const int32_t **joints);
 // The joint that makes it; for a weight the first joint that holds it.
 int32_t msc_graph_producer(const struct msc_graph *g, int32_t tensor);
+// The weight behind a tensor: itself, or what the `constant` joint that makes it holds; MSC_NO_ID:
+// its elements are not there before anything runs.
+int32_t msc_graph_weight_of(const struct msc_graph *g, int32_t tensor);
 bool msc_graph_is_output(const struct msc_graph *g, int32_t tensor);
 bool msc_graph_is_bound(const struct msc_graph *g); // no symbolic dims
 // Unique producers of inputs and of outputs.
@@ -238,7 +241,7 @@ int32_t msc_graph_entries(const struct msc_graph *g, const int32_t **joints);
 int32_t msc_graph_exits(const struct msc_graph *g, const int32_t **joints);
 
 // Tensors.
-int64_t msc_tensor_n_elements(const struct msc_tensor *t); // -1 when symbolic
+int64_t msc_tensor_n_elements(const struct msc_tensor *t);    // -1 when symbolic
 int msc_tensor_axis(const struct msc_tensor *t, char letter); // axis of a layout letter, or -1
 int64_t msc_tensor_dim(const struct msc_tensor *t, int axis); // negative counts from the end
 bool msc_tensor_equal(const struct msc_graph *g, const struct msc_tensor *a,

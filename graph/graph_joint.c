@@ -159,13 +159,8 @@ void msc_graph__infer_tensor(struct msc_infer_tensor *out, const struct msc_grap
         out->dims[i] = (struct msc_dim){t->tensor.dims[i], t->tensor.prims[i]};
     }
     snprintf(out->layout, sizeof(out->layout), "%s", t->tensor.layout);
-    out->data = t->tensor.data;
-    if (t->tensor.producer != MSC_NO_ID) {
-        const struct msc_joint *j = &g->joints[t->tensor.producer]->joint;
-        if (j->op == MSC_OP_CONSTANT && j->n_weights == 1) {
-            out->data = g->tensors[j->weights[0].tensor]->tensor.data;
-        }
-    }
+    int32_t weight = msc_graph_weight_of(g, tensor);
+    out->data = weight == MSC_NO_ID ? NULL : g->tensors[weight]->tensor.data;
     out->n_values = t->n_values;
     for (int32_t i = 0; i < t->n_values; i++) {
         out->values[i] = t->values[i];

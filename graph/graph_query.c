@@ -131,6 +131,15 @@ int32_t msc_graph_producer(const struct msc_graph *g, int32_t tensor) {
     return t->consumers[0];
 }
 
+int32_t msc_graph_weight_of(const struct msc_graph *g, int32_t tensor) {
+    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
+    if (t->producer == MSC_NO_ID) {
+        return tensor;
+    }
+    const struct msc_joint *producer = msc_graph_joint(g, t->producer);
+    return producer->op == MSC_OP_CONSTANT ? producer->operands[0] : MSC_NO_ID;
+}
+
 bool msc_graph_is_output(const struct msc_graph *g, int32_t tensor) {
     for (int32_t i = 0; i < g->n_outputs; i++) {
         if (g->outputs[i] == tensor) {

@@ -14,16 +14,8 @@ enum { TEXT_BYTES = 64, MAX_ARGS = 4 };
 
 const struct msc_array *msc_match_constant(int32_t *weight, const struct msc_graph *g,
                                            int32_t tensor) {
-    const struct msc_tensor *t = &g->tensors[tensor]->tensor;
-    if (t->producer != MSC_NO_ID) {
-        const struct msc_joint *j = &g->joints[t->producer]->joint;
-        if (j->op != MSC_OP_CONSTANT || j->n_weights != 1) {
-            return NULL;
-        }
-        tensor = j->weights[0].tensor;
-    }
-    *weight = tensor;
-    return g->tensors[tensor]->tensor.data;
+    *weight = msc_graph_weight_of(g, tensor);
+    return *weight == MSC_NO_ID ? NULL : g->tensors[*weight]->tensor.data;
 }
 
 bool msc_match_number(double *out, const struct msc_graph *g, int32_t tensor) {

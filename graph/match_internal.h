@@ -46,7 +46,8 @@ int32_t msc_match_tensor(const struct msc_match *m, const char *name);
 // The joint that makes it; the name must be one that stands before an operator.
 const struct msc_joint *msc_match_joint(const struct msc_match *m, const char *name);
 
-// What a weight or a `constant` joint's output holds, or NULL; *weight is that weight.
+// What a weight or a `constant` joint's output holds, or NULL; *weight is that weight,
+// or MSC_NO_ID.
 const struct msc_array *msc_match_constant(int32_t *weight, const struct msc_graph *g,
                                            int32_t tensor);
 // The only element of a constant.

@@ -32,7 +32,7 @@ static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) 
     if (j->op != MSC_OP_IDENTITY) {
         return MSC_OK;
     }
-    int32_t source = j->operands[0], weight = msc_onnx__weight_of(g, source);
+    int32_t source = j->operands[0], weight = msc_graph_weight_of(g, source);
     const struct msc_tensor *s = &g->tensors[weight == MSC_NO_ID ? source : weight]->tensor;
     bool is_input = s->producer != MSC_NO_ID && g->joints[s->producer]->joint.op == MSC_OP_INPUT;
     if (strcmp(wanted_name(s), wanted_name(t)) != 0 || (weight == MSC_NO_ID && !is_input)) {
@@ -61,7 +61,7 @@ enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
         }
     }
     for (int32_t i = 0; i < g->n_tensors; i++) {
-        int32_t weight = msc_onnx__weight_of(g, i);
+        int32_t weight = msc_graph_weight_of(g, i);
         if (weight != MSC_NO_ID && e->names[i] == NULL) {
             e->names[i] = e->names[weight];
         }
@@ -70,17 +70,8 @@ enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
     return MSC_OK;
 }
 
-int32_t msc_onnx__weight_of(const struct msc_graph *g, int32_t tensor) {
-    const struct msc_tensor *t = &g->tensors[tensor]->tensor;
-    if (t->producer == MSC_NO_ID) {
-        return tensor;
-    }
-    const struct msc_joint *j = &g->joints[t->producer]->joint;
-    return j->op == MSC_OP_CONSTANT ? j->operands[0] : MSC_NO_ID;
-}
-
 enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor) {
-    int32_t weight = msc_onnx__weight_of(e->graph, tensor);
+    int32_t weight = msc_graph_weight_of(e->graph, tensor);
     *out = e->names[weight == MSC_NO_ID ? tensor : weight];
     if (weight == MSC_NO_ID || e->is_written[weight]) {
         return MSC_OK;

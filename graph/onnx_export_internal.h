@@ -108,7 +108,5 @@ enum msc_status msc_onnx__quantized_input(const char **out, struct msc_onnx_expo
                                           const struct msc_joint *joint, int32_t operand);
 // The value that holds a tensor, its initialiser written when it is a weight.
 enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor);
-// The weight behind an operand: itself, or what its `constant` joint holds; else MSC_NO_ID.
-int32_t msc_onnx__weight_of(const struct msc_graph *g, int32_t tensor);
 
 #endif

@@ -195,7 +195,7 @@ static bool is_all_edited(const struct msc_onnx_export *e, int32_t weight,
         const struct msc_joint *j = &g->joints[i]->joint;
         for (int32_t k = 0; k < j->n_operands && j->op != MSC_OP_CONSTANT; k++) {
             n_uses +=
-                j->operands[k] != MSC_NO_ID && msc_onnx__weight_of(g, j->operands[k]) == weight;
+                j->operands[k] != MSC_NO_ID && msc_graph_weight_of(g, j->operands[k]) == weight;
         }
         bool is_output = j->op == MSC_OP_CONSTANT && j->operands[0] == weight &&
                          msc_graph_is_output(g, j->outputs[0]);

@@ -53,17 +53,6 @@ static const struct site_rule *find_rule(enum msc_op op, int operand) {
     return NULL;
 }
 
-// The weight behind an operand: itself, or what a `constant` joint holds; else MSC_NO_ID.
-static int32_t constant_behind(const struct msc_graph *g, int32_t tensor) {
-    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    if (t->producer == MSC_NO_ID) {
-        return tensor;
-    }
-    const struct msc_joint *producer = msc_graph_joint(g, t->producer);
-    bool is_constant = producer->op == MSC_OP_CONSTANT && producer->n_weights == 1;
-    return is_constant ? producer->weights[0].tensor : MSC_NO_ID;
-}
-
 static bool is_recurrent(enum msc_op op) {
     return op == MSC_OP_RNN || op == MSC_OP_GRU || op == MSC_OP_LSTM;
 }
@@ -79,8 +68,8 @@ static int table_axis(const struct msc_joint *j, const struct msc_tensor *table)
 // A product of two constants is one itself: nothing is gained from either.
 static bool is_constant_product(const struct msc_graph *g, const struct msc_joint *j) {
     return (j->op == MSC_OP_MATMUL || j->op == MSC_OP_GEMM) &&
-           constant_behind(g, j->operands[0]) != MSC_NO_ID &&
-           constant_behind(g, j->operands[1]) != MSC_NO_ID;
+           msc_graph_weight_of(g, j->operands[0]) != MSC_NO_ID &&
+           msc_graph_weight_of(g, j->operands[1]) != MSC_NO_ID;
 }
 
 // Weights of recurrent layers are [directions, gates * hidden, in], tables have a row for each
@@ -129,7 +118,7 @@ static bool make_slot(struct msc_slot *slot, const struct msc_graph *g, const st
     if (rule == NULL || j->operands[operand] == MSC_NO_ID) {
         return false;
     }
-    int32_t weight = constant_behind(g, j->operands[operand]);
+    int32_t weight = msc_graph_weight_of(g, j->operands[operand]);
     int32_t tensor = weight == MSC_NO_ID ? j->operands[operand] : weight;
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
     if (!msc_dtype_is_float(t->dtype) || (weight == MSC_NO_ID && rule->constants_only) ||

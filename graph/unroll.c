@@ -20,8 +20,7 @@ struct unroller {
 };
 
 static const char *chunk_name(struct unroller *u, const char *name, int64_t chunk) {
-    return chunk == 0 ? name
-                      : msc_arena_printf(&u->arena, "chunk_%lld/%s", (long long)chunk, name);
+    return chunk == 0 ? name : msc_arena_printf(&u->arena, "chunk_%lld/%s", (long long)chunk, name);
 }
 
 static bool is_shared(const struct msc_joint *j) {
@@ -126,9 +125,9 @@ static enum msc_status copy_joint(struct unroller *u, const struct msc_graph_joi
     return msc_graph__push_joint(u->to, to);
 }
 
-static enum msc_status add_joint(int32_t *out, struct unroller *u, const char *name,
-                                 enum msc_op op, int32_t n_inputs, const int32_t inputs[],
-                                 int32_t n_attrs, const struct msc_attr attrs[]) {
+static enum msc_status add_joint(int32_t *out, struct unroller *u, const char *name, enum msc_op op,
+                                 int32_t n_inputs, const int32_t inputs[], int32_t n_attrs,
+                                 const struct msc_attr attrs[]) {
     int32_t joint;
     const struct msc_joint_spec spec = {.op = op,
                                         .name = name,
@@ -190,8 +189,8 @@ static enum msc_status check_state(const struct unroller *u, int32_t input, int3
     }
     char a[MSC_DIMS_TEXT_BYTES], b[MSC_DIMS_TEXT_BYTES];
     return MSC_FAIL(MSC_E_INVALID, "input %s is %s %s, and %s, which is to feed it, %s %s",
-                    to->alias, msc_dims_format(a, to->n_dims, to->dims),
-                    msc_dtype_name(to->dtype), t->alias[0] != '\0' ? t->alias : t->name,
+                    to->alias, msc_dims_format(a, to->n_dims, to->dims), msc_dtype_name(to->dtype),
+                    t->alias[0] != '\0' ? t->alias : t->name,
                     msc_dims_format(b, t->n_dims, t->dims), msc_dtype_name(t->dtype));
 }
 
@@ -255,9 +254,7 @@ static enum msc_status join(int32_t *out, struct unroller *u, const char *name, 
 static enum msc_status gather(int32_t *out, struct unroller *u, size_t index) {
     int32_t tensor = u->unroll->gathered[index], *parts = u->parts[index];
     const struct msc_tensor *t = &u->from->tensors[tensor]->tensor;
-    bool is_constant =
-        t->producer == MSC_NO_ID || is_shared(&u->from->joints[t->producer]->joint);
-    if (is_constant || msc_tensor_n_elements(t) < 0) {
+    if (msc_graph_weight_of(u->from, tensor) != MSC_NO_ID || msc_tensor_n_elements(t) < 0) {
         *out = parts[0];
         return MSC_OK;
     }
@@ -267,8 +264,7 @@ static enum msc_status gather(int32_t *out, struct unroller *u, size_t index) {
                         msc_arena_printf(&u->arena, "chunk_%lld/%s_row", (long long)c, name),
                         parts[c], 1, t));
     }
-    return join(out, u, msc_arena_printf(&u->arena, "%s_chunks", name), parts,
-                u->unroll->n_chunks);
+    return join(out, u, msc_arena_printf(&u->arena, "%s_chunks", name), parts, u->unroll->n_chunks);
 }
 
 // ---- The whole --------------------------------------------------------------------------------
@@ -279,8 +275,8 @@ static enum msc_status make_room(struct unroller *u, int32_t **inputs) {
     u->now = msc_arena_array(&u->arena, n_tensors, sizeof(int32_t));
     u->before = msc_arena_array(&u->arena, n_tensors, sizeof(int32_t));
     u->parts = msc_arena_array(&u->arena, n_gathered + 1, sizeof(u->parts[0]));
-    u->outputs = msc_arena_array(
-        &u->arena, n_gathered + (size_t)u->from->n_outputs * n_chunks + 1, sizeof(int32_t));
+    u->outputs = msc_arena_array(&u->arena, n_gathered + (size_t)u->from->n_outputs * n_chunks + 1,
+                                 sizeof(int32_t));
     *inputs = msc_arena_array(&u->arena, (size_t)u->from->n_inputs + 1, sizeof(int32_t));
     bool has_all = u->now && u->before && u->parts && u->outputs && *inputs;
     for (size_t i = 0; has_all && i < n_gathered; i++) {
@@ -338,8 +334,7 @@ static enum msc_status find_joints(struct msc_unrolled *out, struct unroller *u)
         }
     }
     for (size_t i = 0; i < n_gathered; i++) {
-        out->gathered[i] =
-            u->to->outputs[u->to->n_outputs - (int32_t)n_gathered + (int32_t)i];
+        out->gathered[i] = u->to->outputs[u->to->n_outputs - (int32_t)n_gathered + (int32_t)i];
     }
     return MSC_OK;
 }

@@ -17,27 +17,17 @@ struct planner {
     struct msc_arena *arena;  // the plan's
     struct msc_arena scratch; // until planning ends
     const struct msc_plan_origin *origin;
-    bool *is_kept;            // [n_tensors] read by slots or sinks
-    bool *is_planned;         // [n_joints] in a step already, or in the tail
-    bool *in_tail;            // [n_joints]; the plan's
-    int32_t (*value_of)[2];   // [n_tensors][layout] value id or MSC_NO_ID
-    int32_t **members;        // [n_joints] joints of the step that this joint ends
-    int32_t *n_members;       // [n_joints]
+    bool *is_kept;          // [n_tensors] read by slots or sinks
+    bool *is_planned;       // [n_joints] in a step already, or in the tail
+    bool *in_tail;          // [n_joints]; the plan's
+    int32_t (*value_of)[2]; // [n_tensors][layout] value id or MSC_NO_ID
+    int32_t **members;      // [n_joints] joints of the step that this joint ends
+    int32_t *n_members;     // [n_joints]
     size_t values_capacity, steps_capacity;
 };
 
 static bool is_source(const struct msc_joint *j) {
     return j->op == MSC_OP_INPUT || j->op == MSC_OP_CONSTANT;
-}
-
-// The elements an operand has before anything runs: a weight, or what a constant joint holds.
-static int32_t constant_weight(const struct msc_graph *g, int32_t tensor) {
-    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    if (t->producer == MSC_NO_ID) {
-        return tensor;
-    }
-    const struct msc_joint *producer = msc_graph_joint(g, t->producer);
-    return producer->op == MSC_OP_CONSTANT ? producer->weights[0].tensor : MSC_NO_ID;
 }
 
 // ---- The tail ---------------------------------------------------------------------------------
@@ -49,7 +39,8 @@ static bool is_in_tail(const struct planner *p, const struct msc_joint *j) {
         }
     }
     for (int32_t i = 0; i < j->n_operands; i++) {
-        if (j->operands[i] == MSC_NO_ID || constant_weight(p->graph, j->operands[i]) != MSC_NO_ID) {
+        if (j->operands[i] == MSC_NO_ID ||
+            msc_graph_weight_of(p->graph, j->operands[i]) != MSC_NO_ID) {
             continue;
         }
         const struct msc_tensor *t = msc_graph_tensor(p->graph, j->operands[i]);
@@ -71,7 +62,7 @@ static void find_tail(struct planner *p) {
 // Is there a value of it that steps make, or an input with elements?
 static bool is_made(const struct planner *p, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(p->graph, tensor);
-    return constant_weight(p->graph, tensor) == MSC_NO_ID && !p->in_tail[t->producer] &&
+    return msc_graph_weight_of(p->graph, tensor) == MSC_NO_ID && !p->in_tail[t->producer] &&
            msc_tensor_n_elements(t) > 0;
 }
 
@@ -282,7 +273,7 @@ static enum msc_status gather_operand(struct planner *p, struct gathered *g,
         return MSC_OK;
     }
     int32_t slot = msc_plan_find_slot(p->plan, members[k], position);
-    int32_t weight = constant_weight(p->graph, tensor);
+    int32_t weight = msc_graph_weight_of(p->graph, tensor);
     if (weight != MSC_NO_ID) {
         if (!msc_graph_tensor(p->graph, weight)->data) {
             return MSC_FAIL(MSC_E_INVALID, "weight %s has no elements: the model came without",

@@ -88,6 +88,25 @@ static void test_graph_graph__negative_positions(void **state) {
     msc_graph_destroy(g);
 }
 
+static void test_graph_graph__weight_of(void **state) {
+    (void)state;
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "held"));
+    int32_t x = add_input(g, "x", "", 2, DIMS(1, 3));
+    int32_t w = add_weight(g, "w", "", 2, DIMS(1, 3));
+    int32_t held = add_joint(g, &(struct msc_joint_spec){
+                                    .op = MSC_OP_CONSTANT,
+                                    .n_weights = 1,
+                                    .weights = &(struct msc_weight_spec){"const", w},
+                                });
+    int32_t relu = add_unary(g, MSC_OP_RELU, "relu", held);
+    assert_int_equal(msc_graph_weight_of(g, w), w);
+    assert_int_equal(msc_graph_weight_of(g, held), w);
+    assert_int_equal(msc_graph_weight_of(g, x), MSC_NO_ID);
+    assert_int_equal(msc_graph_weight_of(g, relu), MSC_NO_ID);
+    msc_graph_destroy(g);
+}
+
 static void test_graph_graph__tensors(void **state) {
     (void)state;
     struct msc_graph *g = make_branches();
@@ -385,6 +404,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_graph__consumers_read_that_output),
         cmocka_unit_test(test_graph_graph__links),
         cmocka_unit_test(test_graph_graph__negative_positions),
+        cmocka_unit_test(test_graph_graph__weight_of),
         cmocka_unit_test(test_graph_graph__tensors),
         cmocka_unit_test(test_graph_graph__attributes),
         cmocka_unit_test(test_graph_graph__names_are_made_unique),
