@@ -1,6 +1,7 @@
 #include "kernels/cpu/cpu.h"
 
 #include "base/alloc.h"
+#include "kernels/cpu/simd_windows.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +49,24 @@ static void cpu_close(struct msc_backend *base) {
     msc_free(b);
 }
 
+// The machine's own instructions, as far as the engine may use them. They work inside of one
+// thread.
+static void choose_products(struct msc_cpu_backend *b) {
+    struct msc_dense_isa isa = msc_dense_isa(b->engine);
+    if (b->base.options.kernel_threads > 1) {
+        return;
+    }
+    if (isa.has_tiles) {
+        b->bytes = msc_simd_product(MSC_SIMD_TILES);
+    }
+    if (isa.has_int8 && !b->bytes) {
+        b->bytes = msc_simd_product(MSC_SIMD_BYTES);
+    }
+    if (isa.has_avx512) {
+        b->floats = msc_simd_product(MSC_SIMD_FLOATS);
+    }
+}
+
 static enum msc_status cpu_init(struct msc_cpu_backend *b) {
     const struct msc_backend_options *o = &b->base.options;
     size_t memory_bytes = (size_t)o->n_threads * sizeof(b->memory[0]);
@@ -57,9 +76,10 @@ static enum msc_status cpu_init(struct msc_cpu_backend *b) {
     }
     memset(b->memory, 0, memory_bytes);
     MSC_TRY(msc_dense_open(&b->engine, o->n_threads, o->kernel_threads));
+    choose_products(b);
     int n = snprintf(b->numerics, sizeof(b->numerics), "cpu/%d %s int8-%s", MSC_CPU_KERNELS_VERSION,
                      msc_dense_name(b->engine),
-                     o->allow_int8 && msc_dense_has_int8(b->engine) ? "on" : "off");
+                     o->allow_int8 && msc_dense_isa(b->engine).has_int8 ? "on" : "off");
     if (o->kernel_threads > 1) {
         snprintf(b->numerics + n, sizeof(b->numerics) - (size_t)n, " threads-%d",
                  o->kernel_threads);

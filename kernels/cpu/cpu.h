@@ -21,19 +21,21 @@ extern "C" {
 #endif
 
 // Raised whenever a kernel of ours changes a bit of some result.
-#define MSC_CPU_KERNELS_VERSION 3
+#define MSC_CPU_KERNELS_VERSION 4
 
 // Working set, in bytes, that is meant to stay in a core's second-level cache. A constant and not
 // the machine's size: how a step is divided may change a bit of its result.
 #define MSC_CPU_CACHE_BYTES (768 * 1024)
 
 struct msc_cpu_memory;
+struct msc_simd_product;
 struct msc_weighted_spec;
 
 struct msc_cpu_backend {
     struct msc_backend base;
     struct msc_dense_engine *engine;
-    struct msc_cpu_memory *memory; // [n_threads]
+    const struct msc_simd_product *bytes, *floats; // products of our own; NULL: none
+    struct msc_cpu_memory *memory;                 // [n_threads]
     char numerics[160];
 };
 
@@ -92,8 +94,8 @@ extern const struct msc_cpu_family msc_cpu_softmax;
 extern const struct msc_cpu_family msc_cpu_layer_norm;
 extern const struct msc_cpu_family msc_cpu_resize;
 extern const struct msc_cpu_family msc_cpu_linear_quant; // QuantizeLinear and its kin
-extern const struct msc_cpu_family msc_cpu_rename;  // reshape and its kin
-extern const struct msc_cpu_family msc_cpu_permute; // and reorders between layouts
+extern const struct msc_cpu_family msc_cpu_rename;       // reshape and its kin
+extern const struct msc_cpu_family msc_cpu_permute;      // and reorders between layouts
 extern const struct msc_cpu_family msc_cpu_concat;
 extern const struct msc_cpu_family msc_cpu_split;
 extern const struct msc_cpu_family msc_cpu_slice;

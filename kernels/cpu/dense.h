@@ -33,8 +33,13 @@ enum msc_status msc_dense_open(struct msc_dense_engine **out, int n_threads, int
 void msc_dense_close(struct msc_dense_engine *engine); // accepts NULL
 // What can change a bit of a float32 result: "onednn-2.6.3 avx512_core".
 const char *msc_dense_name(const struct msc_dense_engine *engine);
-// Are there integer units whose sums are exact?
-bool msc_dense_has_int8(const struct msc_dense_engine *engine);
+// What the engine may use of the machine, which its user can limit (ONEDNN_MAX_CPU_ISA).
+struct msc_dense_isa {
+    bool has_avx512;
+    bool has_int8; // integer units whose sums are exact
+    bool has_tiles;
+};
+struct msc_dense_isa msc_dense_isa(const struct msc_dense_engine *engine);
 
 enum msc_dense_kind {
     MSC_DENSE_CONV,

@@ -48,28 +48,36 @@ static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
 static const struct {
     dnnl_cpu_isa_t isa;
     const char *name;
-    bool has_int8; // sums of products of bytes do not saturate at 16 bits
+    struct msc_dense_isa has; // without VNNI sums of products of bytes saturate at 16 bits
 } isas[] = {
-    {dnnl_cpu_isa_sse41, "sse41", false},
-    {dnnl_cpu_isa_avx, "avx", false},
-    {dnnl_cpu_isa_avx2, "avx2", false},
-    {dnnl_cpu_isa_avx2_vnni, "avx2_vnni", true},
-    {dnnl_cpu_isa_avx512_mic, "avx512_mic", false},
-    {dnnl_cpu_isa_avx512_mic_4ops, "avx512_mic_4ops", false},
-    {dnnl_cpu_isa_avx512_core, "avx512_core", false},
-    {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni", true},
-    {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16", true},
-    {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx", true},
+    {dnnl_cpu_isa_sse41, "sse41", {false, false, false}},
+    {dnnl_cpu_isa_avx, "avx", {false, false, false}},
+    {dnnl_cpu_isa_avx2, "avx2", {false, false, false}},
+    {dnnl_cpu_isa_avx2_vnni, "avx2_vnni", {false, true, false}},
+    {dnnl_cpu_isa_avx512_mic, "avx512_mic", {false, false, false}},
+    {dnnl_cpu_isa_avx512_mic_4ops, "avx512_mic_4ops", {false, false, false}},
+    {dnnl_cpu_isa_avx512_core, "avx512_core", {true, false, false}},
+    {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni", {true, true, false}},
+    {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16", {true, true, false}},
+    {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx", {true, true, true}},
 };
+
+// The row of `isas`; -1: it is none of them.
+static int find_isa(void) {
+    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    for (size_t i = 0; i < sizeof(isas) / sizeof(isas[0]); i++) {
+        if (isas[i].isa == isa) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
 
 static void name_engine(char *name, size_t n_bytes) {
     const dnnl_version_t *v = dnnl_version();
-    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
-    const char *isa_name = "isa-unknown";
-    for (size_t i = 0; i < sizeof(isas) / sizeof(isas[0]); i++) {
-        isa_name = isas[i].isa == isa ? isas[i].name : isa_name;
-    }
-    snprintf(name, n_bytes, "onednn-%d.%d.%d %s", v->major, v->minor, v->patch, isa_name);
+    int isa = find_isa();
+    snprintf(name, n_bytes, "onednn-%d.%d.%d %s", v->major, v->minor, v->patch,
+             isa < 0 ? "isa-unknown" : isas[isa].name);
 }
 
 static enum msc_status engine_init(struct msc_dense_engine *e) {
@@ -119,15 +127,10 @@ const char *msc_dense_name(const struct msc_dense_engine *engine) {
     return engine->name;
 }
 
-bool msc_dense_has_int8(const struct msc_dense_engine *engine) {
+struct msc_dense_isa msc_dense_isa(const struct msc_dense_engine *engine) {
     (void)engine;
-    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
-    for (size_t i = 0; i < sizeof(isas) / sizeof(isas[0]); i++) {
-        if (isas[i].isa == isa) {
-            return isas[i].has_int8;
-        }
-    }
-    return false;
+    int isa = find_isa();
+    return isa < 0 ? (struct msc_dense_isa){false, false, false} : isas[isa].has;
 }
 
 // oneDNN asks OpenMP how many threads there are, when it creates a primitive and when it runs one.

@@ -39,9 +39,9 @@ const char *msc_dense_name(const struct msc_dense_engine *engine) {
     return "plain";
 }
 
-bool msc_dense_has_int8(const struct msc_dense_engine *engine) {
+struct msc_dense_isa msc_dense_isa(const struct msc_dense_engine *engine) {
     (void)engine;
-    return false;
+    return (struct msc_dense_isa){false, false, false};
 }
 
 // ---- Routines ---------------------------------------------------------------------------------

@@ -51,9 +51,11 @@ enum msc_status msc_ewise_create(struct msc_ewise **out, const struct msc_plan *
 void msc_ewise_destroy(struct msc_ewise *e);               // accepts NULL
 size_t msc_ewise_scratch_bytes(const struct msc_ewise *e); // 0 for NULL
 
-// Programs behind int32 sums that are a chain without a saved result, whose arrays all lie as the
-// output does: a kernel may do all of it itself, while the sums are in registers. Sets out's limits
-// and links; false where the program is something else.
+// Programs behind an anchor that are a chain without a saved result, whose arrays all lie as the
+// output does: a kernel may do all of it itself, while results are in registers. Sets out's links;
+// false where the program is something else.
+bool msc_ewise_get_links(struct msc_simd_end *out, const struct msc_ewise *e);
+// Those behind int32 sums, with the limits of what is made of them.
 bool msc_ewise_get_end(struct msc_simd_end *out, const struct msc_ewise *e);
 // Sets out's arrays, of whole tensors: they are in scratch of msc_ewise_scratch_bytes.
 void msc_ewise_set_arrays(struct msc_simd_end *out, const struct msc_ewise *e,

@@ -1,5 +1,6 @@
 // Programs whose every instruction works on the result of the one before it.
 #include "kernels/cpu/ewise_build.h"
+#include "kernels/cpu/simd_windows.h"
 
 #include <string.h>
 
@@ -161,22 +162,35 @@ static bool lies_as_output(const struct msc_ewise *e, const struct msc_ewise_ope
     return true;
 }
 
-bool msc_ewise_get_end(struct msc_simd_end *out, const struct msc_ewise *e) {
+static bool is_anchor(const struct msc_ewise *e, int32_t operand) {
+    return e->operands[operand].source == MSC_EWISE_FROM_ANCHOR;
+}
+
+bool msc_ewise_get_links(struct msc_simd_end *out, const struct msc_ewise *e) {
     const struct msc_simd_chain *chain = &e->chain;
-    if (chain->n_links == 0 || chain->links[0].op != MSC_SIMD_FINISH) {
+    if (chain->n_links == 0 || !is_anchor(e, chain->links[0].operands[0])) {
         return false;
     }
     for (int32_t i = 1; i < chain->n_links; i++) {
         const struct msc_simd_link *link = &chain->links[i];
-        if (link->op == MSC_SIMD_SAVE || (msc_simd_reads_array(link->op) &&
-                                          !lies_as_output(e, &e->operands[link->operands[0]]))) {
+        int32_t other = link->operands[0];
+        bool reads = msc_simd_reads_array(link->op);
+        if (link->op == MSC_SIMD_SAVE ||
+            (reads && (is_anchor(e, other) || !lies_as_output(e, &e->operands[other])))) {
             return false;
         }
     }
-    out->finish.low = chain->links[0].p[0];
-    out->finish.high = chain->links[0].p[1];
     out->n_links = chain->n_links - 1;
     out->links = chain->links + 1;
+    return true;
+}
+
+bool msc_ewise_get_end(struct msc_simd_end *out, const struct msc_ewise *e) {
+    if (!msc_ewise_get_links(out, e) || e->chain.links[0].op != MSC_SIMD_FINISH) {
+        return false;
+    }
+    out->finish.low = e->chain.links[0].p[0];
+    out->finish.high = e->chain.links[0].p[1];
     return true;
 }
 

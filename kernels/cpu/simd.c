@@ -62,11 +62,6 @@ size_t msc_simd_taps_bytes(int n_taps, int64_t period) {
     return (size_t)(round_up(n_taps, MSC_SIMD_TAPS) * round_up(period, MSC_SIMD_BLOCK));
 }
 
-size_t msc_simd_windows_bytes(int64_t channels, int64_t n_runs, int64_t depth) {
-    return (size_t)(round_up(channels, MSC_SIMD_CHANNELS) * n_runs *
-                    round_up(depth, MSC_SIMD_GROUP));
-}
-
 // [block][tap][element]
 static void pack_taps(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
                       int64_t period) {

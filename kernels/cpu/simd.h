@@ -68,20 +68,6 @@ struct msc_simd_columns {
     int64_t channels;
 };
 
-// What a product of bytes with weights adds up: for each of n windows its bytes times the weights
-// of each channel, as int32. A window is one or some runs of bytes, each `run_step` behind the one
-// before. Runs are read in groups of MSC_SIMD_GROUP bytes; those behind a run do not count.
-struct msc_simd_windows {
-    const uint8_t *in;
-    const int64_t *at; // [n] of `in`, where each window begins
-    int64_t n;
-    int64_t n_runs, run_step, depth; // depth: bytes of a run
-    const void *weights;             // packed
-    int64_t channels;
-};
-enum { MSC_SIMD_CHANNELS = 16, MSC_SIMD_GROUP = 4 };
-size_t msc_simd_windows_bytes(int64_t channels, int64_t n_runs, int64_t depth);
-
 // Windows over elements whose channels lie together, each `step` behind the one before: the taps of
 // window w and channel c are x[w * step + offsets[t] + c], and what is made of them goes to
 // out[w * channels + c].
@@ -140,27 +126,6 @@ struct msc_simd_run {
     int64_t n;
 };
 
-// What becomes of the sums of windows while they are in registers: y as `finish` says, then the
-// links of a chain that saves nothing, whose arrays lie as the result does, then floats and bytes
-// in any forms.
-struct msc_simd_form {
-    uint8_t *bytes;
-    struct msc_simd_bytes q; // corrected
-};
-enum { MSC_SIMD_FORMS = 8 };
-struct msc_simd_end {
-    struct msc_simd_finish finish; // arrays of [channels] up to a multiple of MSC_SIMD_CHANNELS;
-                                   // without sums
-    int32_t n_links;
-    const struct msc_simd_link *links; // behind the first one of a chain
-    const float *const *arrays;
-    float *out;      // may be NULL
-    int32_t n_forms; // up to MSC_SIMD_FORMS
-    const struct msc_simd_form *forms;
-    int64_t begin;    // element of arrays, `out` and bytes that the first window begins at
-    bool has_numbers; // y is always a number of less than 2^31 times the scale of the only form
-};
-
 struct msc_simd {
     void (*quantize)(uint8_t out[], const float x[], int64_t n, const struct msc_simd_bytes *q);
     void (*finish)(float out[], const struct msc_simd_finish *f, int64_t n);
@@ -182,13 +147,6 @@ struct msc_simd {
     void (*largest_float)(float out[], const float x[], const struct msc_simd_pool *p);
     // Taps are added up one after the other and divided by how many count.
     void (*mean)(float out[], const float x[], const struct msc_simd_pool *p, float divisor);
-    // Packs weights [channels][n_runs][depth]. NULL, with both `multiply`: there is nothing that a
-    // library would not do better.
-    void (*pack_windows)(void *packed, const int8_t weights[], int64_t channels, int64_t n_runs,
-                         int64_t depth);
-    // Rows of channels: the sums, or what becomes of them.
-    void (*multiply)(int32_t sums[], const struct msc_simd_windows *w);
-    void (*multiply_end)(const struct msc_simd_windows *w, const struct msc_simd_end *end);
     // NULL: chains gain nothing.
     void (*run_chain)(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
     // out[c * out_row + r] = in[r * in_row + c] for all rows r and columns c, of elements of 4

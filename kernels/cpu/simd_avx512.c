@@ -175,9 +175,6 @@ static const struct msc_simd avx512_vnni = {
     .add_taps_quantize = add_taps_quantize,
     .add_columns = msc_simd__add_columns,
     .add_columns_quantize = msc_simd__add_columns_quantize,
-    .pack_windows = msc_simd__pack_windows,
-    .multiply = msc_simd__multiply,
-    .multiply_end = msc_simd__multiply_end,
     .largest = msc_simd__largest,
     .largest_float = msc_simd__largest_float,
     .mean = msc_simd__mean,
@@ -186,9 +183,24 @@ static const struct msc_simd avx512_vnni = {
     .transpose1 = msc_simd__transpose1,
 };
 
+static bool has_avx512_vnni(void) {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vnni");
+}
+
 const struct msc_simd *msc_simd_best(void) {
-    bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("avx512vnni");
-    return has ? &avx512_vnni : &msc_simd_plain;
+    return has_avx512_vnni() ? &avx512_vnni : &msc_simd_plain;
+}
+
+const struct msc_simd_product *msc_simd_product(enum msc_simd_operands operands) {
+    static const struct msc_simd_product *const products[] = {
+        [MSC_SIMD_BYTES] = &msc_simd__bytes,
+        [MSC_SIMD_TILES] = &msc_simd__tiles,
+        [MSC_SIMD_FLOATS] = &msc_simd__floats,
+    };
+    if (!has_avx512_vnni() || (operands == MSC_SIMD_TILES && !msc_simd__get_tiles())) {
+        return NULL;
+    }
+    return products[operands];
 }

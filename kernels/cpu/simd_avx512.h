@@ -2,7 +2,7 @@
 #ifndef MSC_KERNELS_CPU_SIMD_AVX512_H
 #define MSC_KERNELS_CPU_SIMD_AVX512_H
 
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/simd_windows.h"
 
 #include <immintrin.h>
 
@@ -227,11 +227,13 @@ void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns
 struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,
                                       const struct msc_simd_bytes *q);
 
-// ---- simd_avx512_windows.c --------------------------------------------------------------------
+// ---- simd_avx512_windows.c, simd_tiles.c --------------------------------------------------------
 
-void msc_simd__pack_windows(void *packed, const int8_t weights[], int64_t channels, int64_t n_runs,
-                            int64_t depth);
-void msc_simd__multiply(int32_t sums[], const struct msc_simd_windows *w);
-void msc_simd__multiply_end(const struct msc_simd_windows *w, const struct msc_simd_end *end);
+extern const struct msc_simd_product msc_simd__bytes, msc_simd__floats, msc_simd__tiles;
+
+// ---- simd_tiles_machine.c ---------------------------------------------------------------------
+
+// Asks for tiles. False: there are none, or they are refused.
+bool msc_simd__get_tiles(void);
 
 #endif

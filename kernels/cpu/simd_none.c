@@ -1,6 +1,11 @@
 // Machines for which nothing is written.
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/simd_windows.h"
 
 const struct msc_simd *msc_simd_best(void) {
     return &msc_simd_plain;
+}
+
+const struct msc_simd_product *msc_simd_product(enum msc_simd_operands operands) {
+    (void)operands;
+    return NULL;
 }

@@ -22,7 +22,7 @@
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/ewise.h"
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/simd_windows.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +30,7 @@ extern "C" {
 
 enum msc_weighted_unit {
     MSC_WEIGHTED_FLOAT,
+    MSC_WEIGHTED_FLOAT_WINDOWS, // by weighted_windows.c: no routine
     MSC_WEIGHTED_WHOLE,
     MSC_WEIGHTED_INT8,
     MSC_WEIGHTED_INT8_PADDED, // over an input copied with its padding, which is the zero point
@@ -37,6 +38,9 @@ enum msc_weighted_unit {
     MSC_WEIGHTED_WINDOWS, // by weighted_windows.c: neither; over such a copy where windows overlap
     MSC_WEIGHTED_UNIT_COUNT
 };
+static inline bool msc_weighted_is_float(enum msc_weighted_unit unit) {
+    return unit < MSC_WEIGHTED_WHOLE;
+}
 
 // What the families say about a joint: its whole batch as one routine.
 struct msc_weighted_spec {
@@ -97,8 +101,8 @@ struct msc_weighted {
     int64_t channels;
     struct msc_dense_desc whole; // the spec's
     bool is_depthwise;           // that unit can do it
-    bool has_windows;            // ... that one
-    float largest_bias;          // its size; infinite, where one is no number
+    bool has_windows, has_float_windows;
+    float largest_bias; // its size; infinite, where one is no number
     int64_t largest_whole_bias;
     struct msc_weighted_chunks chunks[MSC_WEIGHTED_UNIT_COUNT];
     struct msc_weighted_routine *routines; // [MSC_WEIGHTED_UNIT_COUNT]
@@ -183,16 +187,20 @@ void msc_weighted_depthwise_quantize(const struct msc_weighted_depthwise *d, int
 
 // ---- weighted_windows.c -----------------------------------------------------------------------
 
+// What multiplies windows of this unit; NULL: nothing.
+const struct msc_simd_product *msc_weighted_product(const struct msc_weighted *k,
+                                                    enum msc_weighted_unit unit);
 // Can it be done? Its chunks are known.
-bool msc_weighted_has_windows(const struct msc_weighted *k);
+bool msc_weighted_has_windows(const struct msc_weighted *k, enum msc_weighted_unit unit);
 // Bytes behind a chunk's input are read, up to MSC_SIMD_GROUP - 1 of them.
 bool msc_weighted_windows_read_beyond(const struct msc_weighted *k);
 // Plain weights for the unit. *out is freed by msc_free_aligned.
 enum msc_status msc_weighted_pack_windows(void **out, const struct msc_weighted *k,
-                                          const int8_t weights[]);
+                                          enum msc_weighted_unit unit, const void *weights);
 // A chunk's windows, but for `in`; fills `memory` of that many bytes.
-size_t msc_weighted_windows_scratch(const struct msc_weighted *k);
-struct msc_simd_windows msc_weighted_windows(const struct msc_weighted *k, const void *packed,
+size_t msc_weighted_windows_scratch(const struct msc_weighted *k, enum msc_weighted_unit unit);
+struct msc_simd_windows msc_weighted_windows(const struct msc_weighted *k,
+                                             enum msc_weighted_unit unit, const void *packed,
                                              void *memory);
 
 #ifdef __cplusplus

@@ -13,6 +13,7 @@ bool msc_weighted__copies_input(const struct msc_weighted_run *r) {
     }
     switch (r->unit) {
     case MSC_WEIGHTED_FLOAT:
+    case MSC_WEIGHTED_FLOAT_WINDOWS:
         return r->quant != NULL;
     case MSC_WEIGHTED_DEPTHWISE:
         return false;
@@ -34,7 +35,7 @@ static void convert(const struct msc_weighted_run *r, char *to, int64_t first, i
     int32_t mask = msc_cpu_digit_mask(&r->digits, digit);
     if (!r->quant) {
         memcpy(to, from, (size_t)n * sizeof(float));
-    } else if (r->unit == MSC_WEIGHTED_FLOAT) {
+    } else if (msc_weighted_is_float(r->unit)) {
         msc_cpu_dequantize((float *)(void *)to, from, in->dtype, n, r->quant);
     } else if (r->unit == MSC_WEIGHTED_WHOLE) {
         msc_cpu_expand((float *)(void *)to, from, in->dtype, n, r->quant->zero_points[0], shift,

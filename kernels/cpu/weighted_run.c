@@ -2,6 +2,7 @@
 
 #include "base/platform.h"
 
+#include <math.h>
 #include <string.h>
 
 // ---- Choices ----------------------------------------------------------------------------------
@@ -15,12 +16,16 @@ static bool has_padding(const struct msc_dense_desc *d) {
     return false;
 }
 
+static enum msc_weighted_unit float_unit(const struct msc_weighted *k) {
+    return k->has_float_windows ? MSC_WEIGHTED_FLOAT_WINDOWS : MSC_WEIGHTED_FLOAT;
+}
+
 // The unit for this input and these weights. Integers need both to be integers.
 static enum msc_weighted_unit best_unit(const struct msc_weighted_run *r,
                                         const struct msc_weighted_variant *v) {
     const struct msc_weighted *k = r->k;
     if (!r->quant || !msc_weighted_is_integer(v)) {
-        return MSC_WEIGHTED_FLOAT;
+        return float_unit(k);
     }
     if (!msc_weighted_is_int8(v) || !k->backend->base.options.allow_int8) {
         return MSC_WEIGHTED_WHOLE;
@@ -28,7 +33,7 @@ static enum msc_weighted_unit best_unit(const struct msc_weighted_run *r,
     if (k->is_depthwise) {
         return MSC_WEIGHTED_DEPTHWISE;
     }
-    if (k->whole.kind == MSC_DENSE_CONV_TRANSPOSE || !msc_dense_has_int8(k->backend->engine)) {
+    if (k->whole.kind == MSC_DENSE_CONV_TRANSPOSE || !msc_dense_isa(k->backend->engine).has_int8) {
         return MSC_WEIGHTED_WHOLE;
     }
     if (k->has_windows) {
@@ -39,8 +44,12 @@ static enum msc_weighted_unit best_unit(const struct msc_weighted_run *r,
                                                            : MSC_WEIGHTED_INT8;
 }
 
+static bool has_windows(enum msc_weighted_unit unit) {
+    return unit == MSC_WEIGHTED_WINDOWS || unit == MSC_WEIGHTED_FLOAT_WINDOWS;
+}
+
 static bool is_own(enum msc_weighted_unit unit) {
-    return unit == MSC_WEIGHTED_DEPTHWISE || unit == MSC_WEIGHTED_WINDOWS;
+    return unit == MSC_WEIGHTED_DEPTHWISE || has_windows(unit);
 }
 
 static enum msc_status set_unit(struct msc_weighted_run *r, const struct msc_weighted_variant *v,
@@ -62,7 +71,7 @@ static enum msc_status choose_unit(struct msc_weighted_run *r, const struct msc_
     if (status == MSC_E_UNSUPPORTED && unit >= MSC_WEIGHTED_INT8) {
         status = set_unit(r, v, MSC_WEIGHTED_WHOLE);
     }
-    if (status != MSC_OK || r->unit == MSC_WEIGHTED_FLOAT) {
+    if (status != MSC_OK || msc_weighted_is_float(r->unit)) {
         return status;
     }
     int32_t largest = msc_cpu_largest(r->quant);
@@ -71,7 +80,7 @@ static enum msc_status choose_unit(struct msc_weighted_run *r, const struct msc_
     r->digits = msc_cpu_cut(r->unit == MSC_WEIGHTED_WHOLE ? largest : 255, r->pack->largest);
     if (largest * r->pack->largest >= ((int64_t)1 << 31) || r->digits.n == 0) {
         // Sums that may not fit into int32: no unit computes them over integers.
-        return set_unit(r, v, MSC_WEIGHTED_FLOAT);
+        return set_unit(r, v, float_unit(r->k));
     }
     if (is_own(r->unit)) {
         r->digits = (struct msc_cpu_digits){1, 0, 255};
@@ -94,7 +103,7 @@ static void *take(char *memory, size_t *used, size_t n_bytes) {
 
 static size_t own_scratch_bytes(const struct msc_weighted_run *r) {
     return r->unit == MSC_WEIGHTED_DEPTHWISE ? msc_weighted_depthwise_scratch(r->k)
-                                             : msc_weighted_windows_scratch(r->k);
+                                             : msc_weighted_windows_scratch(r->k, r->unit);
 }
 
 // Are the float routine's sums added up as int32?
@@ -122,10 +131,12 @@ static size_t place(struct msc_weighted_run *r, char *memory) {
         msc_weighted__copies_input(r) ? take(memory, &used, in_bytes + MSC_SIMD_GROUP) : NULL;
     r->sums = (is_int8 || adds_up(r)) && !r->is_direct ? take(memory, &used, sums_bytes) : NULL;
     r->product = is_int8 && r->digits.n > 1 ? take(memory, &used, sums_bytes) : NULL;
-    r->floats = !is_int8 && !floats_of(r->call) ? take(memory, &used, sums_bytes) : NULL;
-    r->scales = r->unit != MSC_WEIGHTED_FLOAT ? take(memory, &used, n * sizeof(float)) : NULL;
+    r->floats =
+        !is_int8 && !r->is_direct && !floats_of(r->call) ? take(memory, &used, sums_bytes) : NULL;
+    r->scales = !msc_weighted_is_float(r->unit) ? take(memory, &used, n * sizeof(float)) : NULL;
     r->offsets = is_int8 ? take(memory, &used, n * sizeof(int32_t)) : NULL;
-    r->bias = r->is_direct ? take(memory, &used, n * sizeof(float)) : NULL;
+    bool adds_bias = r->is_direct || r->unit == MSC_WEIGHTED_FLOAT_WINDOWS;
+    r->bias = adds_bias ? take(memory, &used, n * sizeof(float)) : NULL;
     return used;
 }
 
@@ -140,6 +151,19 @@ MSC_SIMD static void add_rows(int32_t *restrict sums, const int32_t *restrict ro
     }
 }
 
+// Floats get their bias and limits, as they do from a routine.
+static void multiply_windows(const struct msc_weighted_run *r, int64_t chunk, float out[]) {
+    const struct msc_simd_product *product = msc_weighted_product(r->k, r->unit);
+    struct msc_simd_windows w = r->windows;
+    w.in = msc_weighted__input(r, chunk, 0);
+    if (r->unit == MSC_WEIGHTED_WINDOWS) {
+        product->multiply(r->sums, &w);
+        return;
+    }
+    struct msc_simd_end end = {.finish = r->own_end.finish, .out = out};
+    product->multiply_end(&w, &end);
+}
+
 // A chunk's sums: as float32 in `out`, or as int32 in r->sums.
 static enum msc_status multiply(const struct msc_weighted_run *r, int64_t chunk, float out[],
                                 int thread) {
@@ -149,10 +173,8 @@ static enum msc_status multiply(const struct msc_weighted_run *r, int64_t chunk,
         msc_weighted_depthwise_sums(&r->depthwise, chunk, r->sums);
         return MSC_OK;
     }
-    if (r->unit == MSC_WEIGHTED_WINDOWS) {
-        struct msc_simd_windows w = r->windows;
-        w.in = msc_weighted__input(r, chunk, 0);
-        msc_simd_best()->multiply(r->sums, &w);
+    if (has_windows(r->unit)) {
+        multiply_windows(r, chunk, out);
         return MSC_OK;
     }
     if (is_sum) {
@@ -186,7 +208,10 @@ static enum msc_status multiply(const struct msc_weighted_run *r, int64_t chunk,
 
 static void set_channels(struct msc_weighted_run *r, const struct msc_weighted_variant *v) {
     int64_t n = r->k->channels;
-    if (r->unit == MSC_WEIGHTED_FLOAT) {
+    for (int64_t c = 0; r->bias && c < n; c++) {
+        r->bias[c] = r->k->bias ? r->k->bias[c] : -0.0f; // adds to any number without changing it
+    }
+    if (msc_weighted_is_float(r->unit)) {
         return;
     }
     msc_weighted_scales(r->scales, v, n, r->quant->scales[0]);
@@ -194,9 +219,6 @@ static void set_channels(struct msc_weighted_run *r, const struct msc_weighted_v
     for (int64_t c = 0; r->offsets && c < n; c++) {
         uint32_t added = r->k->whole_bias ? (uint32_t)r->k->whole_bias[c] : 0;
         r->offsets[c] = (int32_t)(zero_point * (uint32_t)r->pack->sums[c] - added);
-    }
-    for (int64_t c = 0; r->bias && c < n; c++) {
-        r->bias[c] = r->k->bias ? r->k->bias[c] : -0.0f; // adds to any number without changing it
     }
 }
 
@@ -278,16 +300,30 @@ static bool set_forms(struct msc_weighted_run *r) {
     return true;
 }
 
+// The limits and links that follow sums. False where they are more than a kernel of our own knows.
+static bool get_end(struct msc_weighted_run *r) {
+    struct msc_simd_end *e = &r->own_end;
+    if (r->unit == MSC_WEIGHTED_FLOAT_WINDOWS) {
+        const struct msc_dense_desc *d = &r->k->chunks[MSC_WEIGHTED_FLOAT].desc;
+        e->finish.low = d->has_clip ? d->low : -INFINITY;
+        e->finish.high = d->has_clip ? d->high : INFINITY;
+        return !r->end || msc_ewise_get_links(e, r->end);
+    }
+    return msc_ewise_get_end(e, r->end) && e->finish.low <= e->finish.high;
+}
+
 // Can a kernel of our own do all that follows its sums?
 static bool is_direct(struct msc_weighted_run *r, const struct msc_weighted_variant *v) {
     struct msc_simd_end *e = &r->own_end;
-    if (!is_own(r->unit) || r->k->gives_sums || !msc_ewise_get_end(e, r->end) ||
-        !(e->finish.low <= e->finish.high) || !set_forms(r)) {
+    if (!is_own(r->unit) || r->k->gives_sums || !get_end(r) || !set_forms(r)) {
         return false;
     }
     e->out = floats_of(r->call);
     e->n_forms = r->call->n_quantized;
     e->forms = r->forms;
+    if (r->unit == MSC_WEIGHTED_FLOAT_WINDOWS) {
+        return true;
+    }
     e->has_numbers = e->n_forms == 1 && has_numbers(r, v, &r->forms[0].q);
     bool is_short = e->n_links == 0 && !e->out && e->has_numbers;
     return r->unit == MSC_WEIGHTED_WINDOWS || is_short;
@@ -299,11 +335,11 @@ static void begin_own(struct msc_weighted_run *r) {
     e->finish.scales = r->scales;
     e->finish.offsets = r->offsets;
     e->finish.bias = r->bias;
-    if (r->is_direct) {
+    if (r->is_direct && r->end) {
         msc_ewise_set_arrays(e, r->end, call->inputs, r->ewise_scratch);
     }
-    if (r->unit == MSC_WEIGHTED_WINDOWS) {
-        r->windows = msc_weighted_windows(r->k, r->pack->own, r->own_scratch);
+    if (has_windows(r->unit)) {
+        r->windows = msc_weighted_windows(r->k, r->unit, r->pack->own, r->own_scratch);
         return;
     }
     r->depthwise = (struct msc_weighted_depthwise){.k = r->k,
@@ -324,7 +360,7 @@ static void run_direct(struct msc_weighted_run *r) {
         }
         r->windows.in = msc_weighted__input(r, chunk, 0);
         r->own_end.begin = begin;
-        msc_simd_best()->multiply_end(&r->windows, &r->own_end);
+        msc_weighted_product(r->k, r->unit)->multiply_end(&r->windows, &r->own_end);
     }
 }
 
@@ -335,7 +371,7 @@ enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
     struct msc_weighted_run r = {.k = k, .call = call, .quant = call->inputs[k->input].quant};
     void *memory;
     MSC_TRY(choose_unit(&r, v, thread));
-    r.end = k->ends[r.unit == MSC_WEIGHTED_FLOAT ? 0 : r.unit == MSC_WEIGHTED_WHOLE ? 1 : 2];
+    r.end = k->ends[msc_weighted_is_float(r.unit) ? 0 : r.unit == MSC_WEIGHTED_WHOLE ? 1 : 2];
     r.is_direct = is_direct(&r, v);
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, place(&r, NULL)));
     place(&r, memory);

@@ -91,7 +91,8 @@ enum msc_status msc_weighted_weights(void *kernel, struct msc_cpu_backend *b,
     enum msc_status status = edit ? set_edit(v, k, edit) : MSC_OK;
     const struct msc_weighted_pack *pack;
     if (status == MSC_OK && !edit) {
-        status = msc_weighted_pack(&pack, k, v, MSC_WEIGHTED_FLOAT);
+        status = msc_weighted_pack(
+            &pack, k, v, k->has_float_windows ? MSC_WEIGHTED_FLOAT_WINDOWS : MSC_WEIGHTED_FLOAT);
     }
     if (status != MSC_OK) {
         msc_weighted_release_weights(v);
@@ -218,8 +219,8 @@ static enum msc_status pack_plain(struct msc_weighted_pack *p, const struct msc_
     if (unit == MSC_WEIGHTED_DEPTHWISE) {
         return msc_weighted_pack_depthwise(&p->own, k, plain);
     }
-    if (unit == MSC_WEIGHTED_WINDOWS) {
-        return msc_weighted_pack_windows(&p->own, k, plain);
+    if (unit == MSC_WEIGHTED_WINDOWS || unit == MSC_WEIGHTED_FLOAT_WINDOWS) {
+        return msc_weighted_pack_windows(&p->own, k, unit, plain);
     }
     MSC_TRY(msc_weighted_routine(&dense, k, unit));
     return msc_dense_pack(&p->weights, dense, plain);
@@ -253,15 +254,14 @@ out:
 }
 
 static enum msc_status pack_floats(struct msc_weighted_pack *p, const struct msc_weighted *k,
-                                   const struct msc_weighted_variant *v) {
-    const struct msc_dense *dense;
-    MSC_TRY(msc_weighted_routine(&dense, k, MSC_WEIGHTED_FLOAT));
+                                   const struct msc_weighted_variant *v,
+                                   enum msc_weighted_unit unit) {
     if (v->quant.bits == 0) {
-        return msc_dense_pack(&p->weights, dense, msc_array_data(k->weight));
+        return pack_plain(p, k, msc_array_data(k->weight), unit);
     }
     struct msc_array *quantised;
     MSC_TRY(msc_fake_quantize_array(&quantised, k->weight, &v->quant));
-    enum msc_status status = msc_dense_pack(&p->weights, dense, msc_array_data(quantised));
+    enum msc_status status = pack_plain(p, k, msc_array_data(quantised), unit);
     msc_array_release(quantised);
     return status;
 }
@@ -274,7 +274,7 @@ static enum msc_status make_pack(struct msc_weighted_pack **out, const struct ms
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     }
     enum msc_status status =
-        unit == MSC_WEIGHTED_FLOAT ? pack_floats(p, k, v) : pack_integers(p, k, v, unit);
+        msc_weighted_is_float(unit) ? pack_floats(p, k, v, unit) : pack_integers(p, k, v, unit);
     if (status != MSC_OK) {
         destroy_pack(p);
         return status;

@@ -1,7 +1,9 @@
-// Convolutions and linear layers by the machine's own products of bytes (simd.h): a window is some
+// Convolutions and linear layers by the machine's own products (simd_windows.h): a window is some
 // rows of its input, each of which lies in one piece.
 #include "base/alloc.h"
 #include "kernels/cpu/weighted.h"
+
+#include <string.h>
 
 // ---- Geometry ---------------------------------------------------------------------------------
 
@@ -20,59 +22,78 @@ static struct shape shape_of(const struct msc_dense_desc *d) {
     return s;
 }
 
-static const struct msc_dense_desc *chunk_desc(const struct msc_weighted *k) {
-    return &k->chunks[MSC_WEIGHTED_WINDOWS].desc;
+const struct msc_simd_product *msc_weighted_product(const struct msc_weighted *k,
+                                                    enum msc_weighted_unit unit) {
+    const struct msc_cpu_backend *b = k->backend;
+    return unit == MSC_WEIGHTED_WINDOWS ? b->bytes : b->floats;
 }
 
-bool msc_weighted_has_windows(const struct msc_weighted *k) {
-    const struct msc_dense_desc *d = chunk_desc(k);
+static int64_t element_bytes(enum msc_weighted_unit unit) {
+    return unit == MSC_WEIGHTED_WINDOWS ? 1 : (int64_t)sizeof(float);
+}
+
+static bool is_point(const struct msc_dense_desc *d) {
+    for (int i = 0; d->kind == MSC_DENSE_CONV && i < d->n_spatial; i++) {
+        if (d->kernel[i] > 1 || d->pad_begin[i] > 0 || d->pad_end[i] > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool msc_weighted_has_windows(const struct msc_weighted *k, enum msc_weighted_unit unit) {
+    const struct msc_simd_product *product = msc_weighted_product(k, unit);
+    const struct msc_dense_desc *d = &k->chunks[unit].desc;
     struct shape s = shape_of(d);
-    bool is_conv = d->kind == MSC_DENSE_CONV;
+    bool is_conv = d->kind == MSC_DENSE_CONV, is_whole = unit == MSC_WEIGHTED_WINDOWS;
     int last = d->n_spatial - 1;
-    if (!msc_simd_best()->multiply || k->backend->base.options.kernel_threads > 1 ||
-        (!is_conv && d->kind != MSC_DENSE_LINEAR) || d->groups != 1 ||
-        (is_conv && (d->n_spatial > 2 || (d->kernel[last] > 1 && d->dilation[last] > 1)))) {
+    if (!product || (!is_conv && d->kind != MSC_DENSE_LINEAR) || d->groups != 1 ||
+        (is_conv && (d->n_spatial > 2 || (d->kernel[last] > 1 && d->dilation[last] > 1))) ||
+        (!is_whole && !is_point(d))) {
         return false;
     }
     // Few channels would be filled up to many.
-    return msc_simd_windows_bytes(d->out_channels, s.n_runs, s.depth) <=
-           msc_array_n_bytes(k->weight);
+    size_t most = msc_array_n_bytes(k->weight) * (is_whole ? 1 : 2);
+    return product->packed_bytes(d->out_channels, s.n_runs, s.depth * element_bytes(unit)) <= most;
 }
 
 bool msc_weighted_windows_read_beyond(const struct msc_weighted *k) {
-    return shape_of(chunk_desc(k)).depth % MSC_SIMD_GROUP != 0;
+    return shape_of(&k->chunks[MSC_WEIGHTED_WINDOWS].desc).depth % MSC_SIMD_GROUP != 0;
 }
 
 // ---- Weights ----------------------------------------------------------------------------------
 
 // Channel by channel as windows lie in memory.
-static void order_weights(int8_t *out, const int8_t in[], const struct msc_dense_desc *d) {
+static void order_weights(char *out, const char *in, const struct msc_dense_desc *d,
+                          int64_t element) {
     struct shape s = shape_of(d);
     int64_t area = s.n_runs * s.positions;
     int64_t channel = d->is_input_first ? 1 : s.per_position * area;
     int64_t position = d->is_input_first ? d->out_channels : area;
     for (int64_t c = 0; c < d->out_channels; c++) {
         for (int64_t a = 0; a < area; a++) {
-            for (int64_t i = 0; i < s.per_position; i++) {
-                *out++ = in[c * channel + i * position + a];
+            for (int64_t i = 0; i < s.per_position; i++, out += element) {
+                memcpy(out, in + (c * channel + i * position + a) * element, (size_t)element);
             }
         }
     }
 }
 
 enum msc_status msc_weighted_pack_windows(void **out, const struct msc_weighted *k,
-                                          const int8_t weights[]) {
-    const struct msc_dense_desc *d = chunk_desc(k);
+                                          enum msc_weighted_unit unit, const void *weights) {
+    const struct msc_simd_product *product = msc_weighted_product(k, unit);
+    const struct msc_dense_desc *d = &k->chunks[unit].desc;
     struct shape s = shape_of(d);
-    int8_t *ordered = msc_alloc_aligned((size_t)msc_array_n_elements(k->weight));
-    void *packed = msc_alloc_aligned(msc_simd_windows_bytes(d->out_channels, s.n_runs, s.depth));
+    int64_t element = element_bytes(unit), depth = s.depth * element;
+    void *ordered = msc_alloc_aligned((size_t)(msc_array_n_elements(k->weight) * element));
+    void *packed = msc_alloc_aligned(product->packed_bytes(d->out_channels, s.n_runs, depth));
     if (!ordered || !packed) {
         msc_free_aligned(ordered);
         msc_free_aligned(packed);
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     }
-    order_weights(ordered, weights, d);
-    msc_simd_best()->pack_windows(packed, ordered, d->out_channels, s.n_runs, s.depth);
+    order_weights(ordered, weights, d, element);
+    product->pack(packed, ordered, d->out_channels, s.n_runs, depth);
     msc_free_aligned(ordered);
     *out = packed;
     return MSC_OK;
@@ -80,38 +101,44 @@ enum msc_status msc_weighted_pack_windows(void **out, const struct msc_weighted 
 
 // ---- Running ----------------------------------------------------------------------------------
 
-static int64_t count_windows(const struct msc_weighted *k) {
-    const struct msc_weighted_chunks *c = &k->chunks[MSC_WEIGHTED_WINDOWS];
+static int64_t count_windows(const struct msc_weighted_chunks *c) {
     return c->out / c->desc.out_channels;
 }
 
-size_t msc_weighted_windows_scratch(const struct msc_weighted *k) {
-    return msc_cpu_round_up((size_t)count_windows(k) * sizeof(int64_t));
+size_t msc_weighted_windows_scratch(const struct msc_weighted *k, enum msc_weighted_unit unit) {
+    const struct msc_weighted_chunks *c = &k->chunks[unit];
+    struct shape s = shape_of(&c->desc);
+    return msc_cpu_round_up((size_t)count_windows(c) * sizeof(int64_t)) +
+           msc_weighted_product(k, unit)->scratch_bytes(s.n_runs, s.depth * element_bytes(unit));
 }
 
-struct msc_simd_windows msc_weighted_windows(const struct msc_weighted *k, const void *packed,
+struct msc_simd_windows msc_weighted_windows(const struct msc_weighted *k,
+                                             enum msc_weighted_unit unit, const void *packed,
                                              void *memory) {
-    const struct msc_dense_desc *d = chunk_desc(k);
+    const struct msc_dense_desc *d = &k->chunks[unit].desc;
     int n = d->kind == MSC_DENSE_LINEAR ? 0 : d->n_spatial;
     struct shape s = shape_of(d);
     int64_t out_rows = n > 1 ? d->out[n - 2] : 1, out_cols = n > 0 ? d->out[n - 1] : 1;
     int64_t in_rows = n > 1 ? d->in[n - 2] : 1, in_cols = n > 0 ? d->in[n - 1] : 1;
     int64_t row_step = n > 1 ? d->strides[n - 2] : 1, col_step = n > 0 ? d->strides[n - 1] : 1;
-    int64_t *at = memory;
+    int64_t position_bytes = s.per_position * element_bytes(unit);
+    int64_t n_windows = count_windows(&k->chunks[unit]), *at = memory;
     for (int64_t image = 0; image < d->batch; image++) {
         for (int64_t y = 0; y < out_rows; y++) {
             int64_t row = (image * in_rows + y * row_step) * in_cols;
             for (int64_t x = 0; x < out_cols; x++) {
-                *at++ = (row + x * col_step) * s.per_position;
+                *at++ = (row + x * col_step) * position_bytes;
             }
         }
     }
-    return (struct msc_simd_windows){.at = memory,
-                                     .n = count_windows(k),
-                                     .n_runs = s.n_runs,
-                                     .run_step = (n > 1 ? d->dilation[n - 2] : 1) * in_cols *
-                                                 s.per_position,
-                                     .depth = s.depth,
-                                     .weights = packed,
-                                     .channels = d->out_channels};
+    return (struct msc_simd_windows){
+        .at = memory,
+        .n = n_windows,
+        .n_runs = s.n_runs,
+        .run_step = (n > 1 ? d->dilation[n - 2] : 1) * in_cols * position_bytes,
+        .depth = s.positions * position_bytes,
+        .weights = packed,
+        .channels = d->out_channels,
+        .scratch = (char *)memory + msc_cpu_round_up((size_t)n_windows * sizeof(int64_t)),
+    };
 }

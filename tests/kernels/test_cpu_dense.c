@@ -100,7 +100,7 @@ static void test_kernels_cpu_dense__made_at_once(void **state) {
     int n_wrong = 0;
     assert_true(in && out && expected);
     assert_ok(msc_dense_open(&b.engine, 1, 1));
-    bool has_int8 = msc_dense_has_int8(b.engine);
+    bool has_int8 = msc_dense_isa(b.engine).has_int8;
     for (int i = 0; i < CHANNELS * TAPS; i++) {
         weights[i] = weight_at(i / TAPS, i % TAPS);
     }

@@ -190,98 +190,6 @@ static void test_kernels_cpu_simd__taps(void **state) {
     }
 }
 
-struct windows {
-    uint8_t x[4096];
-    int8_t weights[80 * 64];
-    int64_t at[50];
-    uint8_t packed[80 * 80];
-    int32_t sums[50 * 80];
-    float floats[50 * 80], expected_floats[50 * 80];
-    uint8_t bytes[50 * 80 + 1], other_bytes[50 * 80 + 1], expected_bytes[50 * 80];
-};
-
-static struct msc_simd_windows random_windows(struct windows *t, struct msc_rng *rng) {
-    struct msc_simd_windows w = {.in = t->x,
-                                 .at = t->at,
-                                 .n = 1 + (int64_t)msc_rng_below(rng, 50),
-                                 .n_runs = 1 + (int64_t)msc_rng_below(rng, 3),
-                                 .run_step = (int64_t)msc_rng_below(rng, 100),
-                                 .depth = 1 + (int64_t)msc_rng_below(rng, 21),
-                                 .weights = t->packed,
-                                 .channels = 1 + (int64_t)msc_rng_below(rng, 80)};
-    for (size_t i = 0; i < sizeof(t->x); i++) {
-        t->x[i] = (uint8_t)msc_rng_below(rng, 256);
-    }
-    for (size_t i = 0; i < sizeof(t->weights); i++) {
-        t->weights[i] = (int8_t)((int)msc_rng_below(rng, 255) - 127);
-    }
-    for (int i = 0; i < 50; i++) {
-        t->at[i] = (int64_t)msc_rng_below(rng, 3800);
-    }
-    assert_true(msc_simd_windows_bytes(w.channels, w.n_runs, w.depth) <= sizeof(t->packed));
-    msc_simd_best()->pack_windows(t->packed, t->weights, w.channels, w.n_runs, w.depth);
-    return w;
-}
-
-static int32_t window_sum(const struct msc_simd_windows *w, const int8_t weights[], int64_t window,
-                          int64_t channel) {
-    const int8_t *next = weights + channel * w->n_runs * w->depth;
-    int32_t sum = 0;
-    for (int64_t run = 0; run < w->n_runs; run++) {
-        for (int64_t i = 0; i < w->depth; i++) {
-            sum += w->in[w->at[window] + run * w->run_step + i] * *next++;
-        }
-    }
-    return sum;
-}
-
-static void test_kernels_cpu_simd__windows(void **state) {
-    (void)state;
-    static struct windows t;
-    struct msc_rng rng;
-    struct sums s;
-    msc_rng_seed(&rng, 5, 0);
-    for (int round = 0; round < 300 && msc_simd_best()->multiply; round++) {
-        struct msc_simd_windows w = random_windows(&t, &rng);
-        float scale = 0.05f;
-        int32_t zero_point = round % 2 == 0 ? 77 : -3;
-        struct msc_quant quant = quant_of(&scale, &zero_point, round % 2 == 1);
-        struct msc_simd_bytes q = msc_simd_bytes_of(&quant);
-        struct msc_simd_finish f = random_sums(&s, &rng, round % 3 == 0 ? -INFINITY : 0.0f,
-                                               round % 3 == 2 ? 6.0f : INFINITY);
-        size_t n = (size_t)(w.n * w.channels);
-        bool has_numbers = round % 4 < 2; // bias 7 is none
-        s.bias[7] = has_numbers ? 0.0f : s.bias[7];
-        for (int64_t i = 0; i < (int64_t)n; i++) {
-            int64_t c = i % w.channels;
-            s.sums[0] = window_sum(&w, t.weights, i / w.channels, c);
-            struct msc_simd_finish one = {s.sums,     s.offsets + c, s.scales + c,
-                                          s.bias + c, f.low,         f.high};
-            t.sums[i] = s.sums[0];
-            msc_simd_plain.finish(t.expected_floats + i, &one, 1);
-            msc_simd_plain.quantize(t.expected_bytes + i, t.expected_floats + i, 1, &q);
-        }
-        int32_t sums[50 * 80];
-        msc_simd_best()->multiply(sums, &w);
-        assert_memory_equal(sums, t.sums, n * sizeof(sums[0]));
-        const struct msc_simd_form forms[2] = {{t.bytes, q}, {t.other_bytes, q}};
-        struct msc_simd_end end = {.finish = f, .out = t.floats, .forms = forms};
-        end.has_numbers = has_numbers;
-        msc_simd_best()->multiply_end(&w, &end);
-        assert_memory_equal(t.floats, t.expected_floats, n * sizeof(t.floats[0]));
-        t.bytes[n] = t.other_bytes[n] = 0xee;
-        end.out = NULL;
-        for (end.n_forms = 1; end.n_forms <= 2; end.n_forms++) {
-            memset(t.bytes, 0x55, n);
-            msc_simd_best()->multiply_end(&w, &end);
-            assert_memory_equal(t.bytes, t.expected_bytes, n);
-            assert_true(t.bytes[n] == 0xee);
-        }
-        assert_memory_equal(t.other_bytes, t.expected_bytes, n);
-        assert_true(t.other_bytes[n] == 0xee);
-    }
-}
-
 static struct msc_simd_pool random_pool(int64_t offsets[9], struct msc_rng *rng, int round) {
     for (int i = 0; i < 9; i++) {
         offsets[i] = (int64_t)msc_rng_below(rng, 5000);
@@ -397,7 +305,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_simd__quantize),
         cmocka_unit_test(test_kernels_cpu_simd__finish),
         cmocka_unit_test(test_kernels_cpu_simd__taps),
-        cmocka_unit_test(test_kernels_cpu_simd__windows),
         cmocka_unit_test(test_kernels_cpu_simd__largest),
         cmocka_unit_test(test_kernels_cpu_simd__pools),
         cmocka_unit_test(test_kernels_cpu_simd__transpose),

@@ -1,0 +1,35 @@
+// The instructions of simd_tiles.c: eight tiles of 16 rows of 64 bytes, in which sums of products
+// of uint8 with int8 are added up (Intel AMX, "AMX-INT8").
+//
+// Tiles are named by literals. A thread loads the shapes of tiles before it uses them and releases
+// them afterwards.
+#ifndef MSC_KERNELS_CPU_SIMD_TILES_H
+#define MSC_KERNELS_CPU_SIMD_TILES_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#define TILES                                                                                      \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,amx-tile,amx-int8")))
+
+// What LDTILECFG reads, for palette 1.
+struct tile_shapes {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+};
+
+#define TILE_SHAPES(shapes) _tile_loadconfig(shapes)
+#define TILE_RELEASE() _tile_release()
+#define TILE_ZERO(tile) _tile_zero(tile)
+// What is loaded is in memory by then: not every compiler knows that a load reads.
+#define TILE_LOAD(tile, from, stride)                                                              \
+    do {                                                                                           \
+        __asm__ volatile("" ::: "memory");                                                         \
+        _tile_loadd(tile, from, (size_t)(stride));                                                 \
+    } while (0)
+#define TILE_STORE(tile, to, stride) _tile_stored(tile, to, (size_t)(stride))
+// sums[16][16] += a[16][64] times b[64 / 4][16][4]
+#define TILE_ADD(sums, a, b) _tile_dpbusd(sums, a, b)
+
+#endif
