@@ -15,8 +15,6 @@
 // Where windows do not fill a tile, the last one reaches back and does some again.
 #include "kernels/cpu/simd_avx512_windows.h"
 
-#include <string.h>
-
 // ---- Weights ----------------------------------------------------------------------------------
 
 static int64_t round_up(int64_t n, int64_t unit) {

@@ -8,6 +8,8 @@
 
 #include "kernels/cpu/simd_avx512.h"
 
+#include <string.h>
+
 enum {
     LANES = MSC_SIMD_CHANNELS,
     VECTOR = 64, // bytes
@@ -62,7 +64,12 @@ static inline int64_t element_bytes(enum kind kind) {
 
 // What all blocks share, where sums are stored.
 AVX512 INLINE struct block begin_sums(const struct msc_simd_windows *w) {
-    return (struct block){.w = w, .kind = SUMS, .out_step = w->channels * element_bytes(SUMS)};
+    struct block b;
+    memset(&b, 0, sizeof(b));
+    b.w = w;
+    b.kind = SUMS;
+    b.out_step = w->channels * element_bytes(SUMS);
+    return b;
 }
 
 // The same for an end, whose forms are loaded to `forms`.
@@ -70,12 +77,12 @@ AVX512 INLINE struct block begin_end(const struct msc_simd_windows *w,
                                      const struct msc_simd_end *end,
                                      struct bytes forms[MSC_SIMD_FORMS]) {
     const struct msc_simd_finish *f = &end->finish;
-    struct block b = {.w = w,
-                      .kind = ANY,
-                      .low = _mm512_set1_ps(f->low),
-                      .high = _mm512_set1_ps(f->high),
-                      .after = end,
-                      .forms = forms};
+    struct block b = begin_sums(w);
+    b.kind = ANY;
+    b.low = _mm512_set1_ps(f->low);
+    b.high = _mm512_set1_ps(f->high);
+    b.after = end;
+    b.forms = forms;
     bool is_short = end->n_links == 0;
     if (is_short && end->out && end->n_forms == 0) {
         b.kind = FLOATS;
