@@ -21,6 +21,13 @@ struct msc_bind {
     const char *prefix;  // of joints' names; NULL: `from` is no body
 };
 
+// Fills `symbols` with what is bound by name, or by the shapes of the inputs. Refuses what is no
+// symbol, and lengths that do not fit.
+enum msc_status msc_bind__names(struct msc_bind *b, const struct msc_binding bindings[], size_t n);
+enum msc_status msc_bind__shapes(struct msc_bind *b, const struct msc_input_shape shapes[],
+                                 size_t n);
+// Copies an `input` joint with numbers in place of symbols.
+enum msc_status msc_bind__copy_input(struct msc_bind *b, const struct msc_joint *j);
 // Copies a joint, or what it stands for. Its operands are there.
 enum msc_status msc_bind__copy_joint(struct msc_bind *b, const struct msc_joint *j);
 // If over a constant condition: the joints of the branch it takes.
