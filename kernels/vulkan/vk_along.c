@@ -160,14 +160,4 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                            constants, 9);
 }
 
-static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
-    return msc_vk_joint_create(out, b, plan, step, init);
-}
-
-const struct msc_vk_family msc_vk_along = {.name = "lines",
-                                           .prepare = prepare,
-                                           .release = msc_vk_joint_release,
-                                           .run = msc_vk_joint_run,
-                                           .weights = msc_vk_joint_weights,
-                                           .release_weights = msc_vk_joint_release_weights};
+const struct msc_vk_family msc_vk_along = {.name = "lines", .init = init, MSC_VK_JOINT_FUNCTIONS};

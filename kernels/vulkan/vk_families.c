@@ -70,10 +70,10 @@ static const struct msc_vk_family *const families[MSC_OP_COUNT] = {
     [MSC_OP_QUANTIZE] = &msc_vk_linear_quant,
     [MSC_OP_DEQUANTIZE] = &msc_vk_linear_quant,
     [MSC_OP_DYNAMIC_QUANTIZE] = &msc_vk_dynamic_quant,
-    [MSC_OP_CONV_INTEGER] = &msc_vk_integer,
-    [MSC_OP_QLINEAR_CONV] = &msc_vk_integer,
-    [MSC_OP_MATMUL_INTEGER] = &msc_vk_integer,
-    [MSC_OP_QLINEAR_MATMUL] = &msc_vk_integer,
+    [MSC_OP_CONV_INTEGER] = &msc_vk_integer_conv,
+    [MSC_OP_QLINEAR_CONV] = &msc_vk_integer_conv,
+    [MSC_OP_MATMUL_INTEGER] = &msc_vk_integer_matmul,
+    [MSC_OP_QLINEAR_MATMUL] = &msc_vk_integer_matmul,
 };
 
 const struct msc_vk_family *msc_vk_joint_family(enum msc_op op) {

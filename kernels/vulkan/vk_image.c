@@ -137,18 +137,13 @@ static const struct {
     {MSC_OP_DEFORM_CONV, deform_init},
 };
 
-static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                            const struct msc_vk_joint_desc *d) {
     size_t i = 0;
-    while (rows[i].op != step->joints[0].joint->op) {
+    while (rows[i].op != d->joint->op) {
         i++;
     }
-    return msc_vk_joint_create(out, b, plan, step, rows[i].init);
+    return rows[i].init(k, b, d);
 }
 
-const struct msc_vk_family msc_vk_image = {.name = "images",
-                                           .prepare = prepare,
-                                           .release = msc_vk_joint_release,
-                                           .run = msc_vk_joint_run,
-                                           .weights = msc_vk_joint_weights,
-                                           .release_weights = msc_vk_joint_release_weights};
+const struct msc_vk_family msc_vk_image = {.name = "images", .init = init, MSC_VK_JOINT_FUNCTIONS};

@@ -165,17 +165,8 @@ static enum msc_status matmul_init(struct msc_vk_joint *k, struct msc_vk_backend
     return msc_vk_joint_numbers(s, b, numbers, sizeof(numbers));
 }
 
-static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
-    enum msc_op op = step->joints[0].joint->op;
-    bool is_conv = op == MSC_OP_QLINEAR_CONV || op == MSC_OP_CONV_INTEGER;
-    return is_conv ? msc_vk_joint_create_any(out, b, plan, step, conv_init)
-                   : msc_vk_joint_create(out, b, plan, step, matmul_init);
-}
+const struct msc_vk_family msc_vk_integer_conv = {
+    .name = "products of bytes", .init = conv_init, .takes_layouts = true, MSC_VK_JOINT_FUNCTIONS};
 
-const struct msc_vk_family msc_vk_integer = {.name = "products of bytes",
-                                             .prepare = prepare,
-                                             .release = msc_vk_joint_release,
-                                             .run = msc_vk_joint_run,
-                                             .weights = msc_vk_joint_weights,
-                                             .release_weights = msc_vk_joint_release_weights};
+const struct msc_vk_family msc_vk_integer_matmul = {
+    .name = "products of bytes", .init = matmul_init, MSC_VK_JOINT_FUNCTIONS};

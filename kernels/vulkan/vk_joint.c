@@ -132,7 +132,7 @@ static bool can_run(const struct msc_vk *vk, const struct msc_vk_stage *s) {
 
 static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                             const struct msc_vk_joint_desc *d, const struct msc_step *step,
-                            msc_vk_joint_init family) {
+                            msc_vk_joint_init family_init) {
     k->n_operands = d->n_x;
     k->n_outputs = d->n_y;
     k->n_edited = step->n_weight_slots;
@@ -141,7 +141,7 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
         int32_t tensor = step->joints[0].operands[k->edited[i]].index;
         k->weights[i] = msc_graph_tensor(d->plan->graph, tensor)->data;
     }
-    MSC_TRY(family(k, b, d));
+    MSC_TRY(family_init(k, b, d));
     for (int i = 0; i < k->n_stages; i++) {
         if (!can_run(b->vk, &k->stages[i])) {
             return msc_vk_joint_refuse(d);
@@ -162,41 +162,34 @@ static bool is_plain(const struct msc_view *v) {
     return v->layout == MSC_LAYOUT_PLAIN || msc_cpu_layouts_coincide(v->n_dims, v->dims);
 }
 
-static enum msc_status create(void **out, struct msc_vk_backend *b,
-                              const struct msc_vk_joint_desc *d, const struct msc_step *step,
-                              msc_vk_joint_init family) {
+static bool is_all_plain(const struct msc_vk_joint_desc *d) {
+    for (int i = 0; i < d->n_x + d->n_y; i++) {
+        if (!is_plain(i < d->n_x ? &d->x[i] : &d->y[i - d->n_x])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum msc_status msc_vk_joint_prepare(void **out, struct msc_vk_backend *b,
+                                     const struct msc_plan *plan, const struct msc_step *step) {
+    struct msc_vk_joint_desc d;
+    MSC_TRY(describe(&d, plan, step));
+    const struct msc_vk_family *family = msc_vk_joint_family(d.joint->op);
+    if (!family->takes_layouts && !is_all_plain(&d)) {
+        return msc_vk_joint_refuse(&d);
+    }
     struct msc_vk_joint *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", d->joint->name);
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", d.joint->name);
     }
-    enum msc_status status = init(k, b, d, step, family);
+    enum msc_status status = init(k, b, &d, step, family->init);
     if (status != MSC_OK) {
         msc_vk_joint_release(k, b);
         return status;
     }
     *out = k;
     return MSC_OK;
-}
-
-enum msc_status msc_vk_joint_create(void **out, struct msc_vk_backend *b,
-                                    const struct msc_plan *plan, const struct msc_step *step,
-                                    msc_vk_joint_init family) {
-    struct msc_vk_joint_desc d;
-    MSC_TRY(describe(&d, plan, step));
-    for (int i = 0; i < d.n_x + d.n_y; i++) {
-        if (!is_plain(i < d.n_x ? &d.x[i] : &d.y[i - d.n_x])) {
-            return msc_vk_joint_refuse(&d);
-        }
-    }
-    return create(out, b, &d, step, family);
-}
-
-enum msc_status msc_vk_joint_create_any(void **out, struct msc_vk_backend *b,
-                                        const struct msc_plan *plan, const struct msc_step *step,
-                                        msc_vk_joint_init family) {
-    struct msc_vk_joint_desc d;
-    MSC_TRY(describe(&d, plan, step));
-    return create(out, b, &d, step, family);
 }
 
 void msc_vk_joint_release(void *kernel, struct msc_vk_backend *b) {

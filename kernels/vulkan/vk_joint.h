@@ -13,6 +13,9 @@
 //         return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_SOMETHING, constants, 3);
 //     }
 //
+//     const struct msc_vk_family msc_vk_something = {
+//         .name = "something", .init = init, MSC_VK_JOINT_FUNCTIONS};
+//
 // A shader binds its operands (those that are absent have zeros), all outputs, the call's scratch
 // memory and numbers that all calls share, in this order; its push constants begin with {n,
 // per_lane}. An index read on the device that lies outside of its axis is taken for the nearest
@@ -71,17 +74,12 @@ struct msc_vk_joint {
     const struct msc_array *weights[MSC_STEP_MAX_WEIGHTS];
 };
 
-typedef enum msc_status (*msc_vk_joint_init)(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                                             const struct msc_vk_joint_desc *d);
-
-// The functions of a family; `create` is what its `prepare` calls, the other one where `init` looks
-// at the layouts of its views.
-enum msc_status msc_vk_joint_create(void **out, struct msc_vk_backend *b,
-                                    const struct msc_plan *plan, const struct msc_step *step,
-                                    msc_vk_joint_init init);
-enum msc_status msc_vk_joint_create_any(void **out, struct msc_vk_backend *b,
-                                        const struct msc_plan *plan, const struct msc_step *step,
-                                        msc_vk_joint_init init);
+// The functions of a family.
+#define MSC_VK_JOINT_FUNCTIONS                                                                     \
+    .prepare = msc_vk_joint_prepare, .release = msc_vk_joint_release, .run = msc_vk_joint_run,     \
+    .weights = msc_vk_joint_weights, .release_weights = msc_vk_joint_release_weights
+enum msc_status msc_vk_joint_prepare(void **out, struct msc_vk_backend *b,
+                                     const struct msc_plan *plan, const struct msc_step *step);
 void msc_vk_joint_release(void *kernel, struct msc_vk_backend *b);
 enum msc_status msc_vk_joint_run(void *kernel, struct msc_vk_backend *b,
                                  const struct msc_call calls[], int n);
@@ -135,7 +133,8 @@ extern const struct msc_vk_family msc_vk_resize_plain;
 extern const struct msc_vk_family msc_vk_linear_quant; // QuantizeLinear and back
 extern const struct msc_vk_family msc_vk_dynamic_quant;
 extern const struct msc_vk_family msc_vk_fourier;
-extern const struct msc_vk_family msc_vk_integer; // convolutions and products of bytes
+extern const struct msc_vk_family msc_vk_integer_conv; // of bytes
+extern const struct msc_vk_family msc_vk_integer_matmul;
 
 #ifdef __cplusplus
 }

@@ -34,6 +34,11 @@ static inline struct msc_vk_backend *msc_vk_from(const struct msc_backend *b) {
     return (struct msc_vk_backend *)b;
 }
 
+struct msc_vk_joint;
+struct msc_vk_joint_desc;
+typedef enum msc_status (*msc_vk_joint_init)(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                             const struct msc_vk_joint_desc *d);
+
 // All functions but `weights` are called with the device's lock held.
 struct msc_vk_family {
     const char *name;
@@ -51,6 +56,9 @@ struct msc_vk_family {
     enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b,
                                const struct msc_quant *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(void *weights, struct msc_vk_backend *b);
+    // Of families of single joints (vk_joint.h).
+    msc_vk_joint_init init;
+    bool takes_layouts; // init looks at the layouts of views; else all are plain
 };
 
 extern const struct msc_vk_family msc_vk_conv;

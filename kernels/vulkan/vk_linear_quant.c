@@ -76,17 +76,10 @@ static enum msc_status linear_init(struct msc_vk_joint *k, struct msc_vk_backend
     return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_LINEAR_QUANT, constants, 8);
 }
 
-static enum msc_status linear_prepare(void **out, struct msc_vk_backend *b,
-                                      const struct msc_plan *plan, const struct msc_step *step) {
-    return msc_vk_joint_create_any(out, b, plan, step, linear_init);
-}
-
 const struct msc_vk_family msc_vk_linear_quant = {.name = "linear quantisation",
-                                                  .prepare = linear_prepare,
-                                                  .release = msc_vk_joint_release,
-                                                  .run = msc_vk_joint_run,
-                                                  .weights = msc_vk_joint_weights,
-                                                  .release_weights = msc_vk_joint_release_weights};
+                                                  .init = linear_init,
+                                                  .takes_layouts = true,
+                                                  MSC_VK_JOINT_FUNCTIONS};
 
 // ---- Over the range of the data ---------------------------------------------------------------
 
@@ -105,14 +98,5 @@ static enum msc_status dynamic_init(struct msc_vk_joint *k, struct msc_vk_backen
     return MSC_OK;
 }
 
-static enum msc_status dynamic_prepare(void **out, struct msc_vk_backend *b,
-                                       const struct msc_plan *plan, const struct msc_step *step) {
-    return msc_vk_joint_create(out, b, plan, step, dynamic_init);
-}
-
-const struct msc_vk_family msc_vk_dynamic_quant = {.name = "dynamic quantisation",
-                                                   .prepare = dynamic_prepare,
-                                                   .release = msc_vk_joint_release,
-                                                   .run = msc_vk_joint_run,
-                                                   .weights = msc_vk_joint_weights,
-                                                   .release_weights = msc_vk_joint_release_weights};
+const struct msc_vk_family msc_vk_dynamic_quant = {
+    .name = "dynamic quantisation", .init = dynamic_init, MSC_VK_JOINT_FUNCTIONS};

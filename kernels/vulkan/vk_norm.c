@@ -37,17 +37,8 @@ static enum msc_status norm_init(struct msc_vk_joint *k, struct msc_vk_backend *
     return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_NORM, constants, 4);
 }
 
-static enum msc_status norm_prepare(void **out, struct msc_vk_backend *b,
-                                    const struct msc_plan *plan, const struct msc_step *step) {
-    return msc_vk_joint_create(out, b, plan, step, norm_init);
-}
-
-const struct msc_vk_family msc_vk_norm = {.name = "group normalisation",
-                                          .prepare = norm_prepare,
-                                          .release = msc_vk_joint_release,
-                                          .run = msc_vk_joint_run,
-                                          .weights = msc_vk_joint_weights,
-                                          .release_weights = msc_vk_joint_release_weights};
+const struct msc_vk_family msc_vk_norm = {
+    .name = "group normalisation", .init = norm_init, MSC_VK_JOINT_FUNCTIONS};
 
 static enum msc_status lrn_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                 const struct msc_vk_joint_desc *d) {
@@ -71,14 +62,5 @@ static enum msc_status lrn_init(struct msc_vk_joint *k, struct msc_vk_backend *b
     return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_LRN, constants, 3);
 }
 
-static enum msc_status lrn_prepare(void **out, struct msc_vk_backend *b,
-                                   const struct msc_plan *plan, const struct msc_step *step) {
-    return msc_vk_joint_create(out, b, plan, step, lrn_init);
-}
-
-const struct msc_vk_family msc_vk_lrn = {.name = "neighbour normalisation",
-                                         .prepare = lrn_prepare,
-                                         .release = msc_vk_joint_release,
-                                         .run = msc_vk_joint_run,
-                                         .weights = msc_vk_joint_weights,
-                                         .release_weights = msc_vk_joint_release_weights};
+const struct msc_vk_family msc_vk_lrn = {
+    .name = "neighbour normalisation", .init = lrn_init, MSC_VK_JOINT_FUNCTIONS};

@@ -73,17 +73,8 @@ static enum msc_status conv_init(struct msc_vk_joint *k, struct msc_vk_backend *
     return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_CONV_PLAIN, constants, 5);
 }
 
-static enum msc_status conv_prepare(void **out, struct msc_vk_backend *b,
-                                    const struct msc_plan *plan, const struct msc_step *step) {
-    return msc_vk_joint_create(out, b, plan, step, conv_init);
-}
-
-const struct msc_vk_family msc_vk_conv_plain = {.name = "plain convolution",
-                                                .prepare = conv_prepare,
-                                                .release = msc_vk_joint_release,
-                                                .run = msc_vk_joint_run,
-                                                .weights = msc_vk_joint_weights,
-                                                .release_weights = msc_vk_joint_release_weights};
+const struct msc_vk_family msc_vk_conv_plain = {
+    .name = "plain convolution", .init = conv_init, MSC_VK_JOINT_FUNCTIONS};
 
 // ---- Pools ------------------------------------------------------------------------------------
 
@@ -135,14 +126,5 @@ static enum msc_status pool_init(struct msc_vk_joint *k, struct msc_vk_backend *
                            6);
 }
 
-static enum msc_status pool_prepare(void **out, struct msc_vk_backend *b,
-                                    const struct msc_plan *plan, const struct msc_step *step) {
-    return msc_vk_joint_create(out, b, plan, step, pool_init);
-}
-
-const struct msc_vk_family msc_vk_pool_plain = {.name = "plain pooling",
-                                                .prepare = pool_prepare,
-                                                .release = msc_vk_joint_release,
-                                                .run = msc_vk_joint_run,
-                                                .weights = msc_vk_joint_weights,
-                                                .release_weights = msc_vk_joint_release_weights};
+const struct msc_vk_family msc_vk_pool_plain = {
+    .name = "plain pooling", .init = pool_init, MSC_VK_JOINT_FUNCTIONS};

@@ -130,14 +130,5 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
     return msc_vk_pipeline(&s->pipeline, b->vk, shaders[d->n_y - 1], constants, 6);
 }
 
-static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
-    return msc_vk_joint_create(out, b, plan, step, init);
-}
-
-const struct msc_vk_family msc_vk_recurrent = {.name = "recurrent layer",
-                                               .prepare = prepare,
-                                               .release = msc_vk_joint_release,
-                                               .run = msc_vk_joint_run,
-                                               .weights = msc_vk_joint_weights,
-                                               .release_weights = msc_vk_joint_release_weights};
+const struct msc_vk_family msc_vk_recurrent = {
+    .name = "recurrent layer", .init = init, MSC_VK_JOINT_FUNCTIONS};

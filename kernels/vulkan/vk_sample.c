@@ -46,17 +46,8 @@ static enum msc_status grid_init(struct msc_vk_joint *k, struct msc_vk_backend *
     return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_GRID_SAMPLE, constants, 7);
 }
 
-static enum msc_status grid_prepare(void **out, struct msc_vk_backend *b,
-                                    const struct msc_plan *plan, const struct msc_step *step) {
-    return msc_vk_joint_create(out, b, plan, step, grid_init);
-}
-
-const struct msc_vk_family msc_vk_grid_sample = {.name = "grid sampling",
-                                                 .prepare = grid_prepare,
-                                                 .release = msc_vk_joint_release,
-                                                 .run = msc_vk_joint_run,
-                                                 .weights = msc_vk_joint_weights,
-                                                 .release_weights = msc_vk_joint_release_weights};
+const struct msc_vk_family msc_vk_grid_sample = {
+    .name = "grid sampling", .init = grid_init, MSC_VK_JOINT_FUNCTIONS};
 
 // ---- Regions ----------------------------------------------------------------------------------
 
@@ -96,14 +87,5 @@ static enum msc_status roi_init(struct msc_vk_joint *k, struct msc_vk_backend *b
     return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_ROI_ALIGN, constants, 5);
 }
 
-static enum msc_status roi_prepare(void **out, struct msc_vk_backend *b,
-                                   const struct msc_plan *plan, const struct msc_step *step) {
-    return msc_vk_joint_create(out, b, plan, step, roi_init);
-}
-
-const struct msc_vk_family msc_vk_roi_align = {.name = "pooled regions",
-                                               .prepare = roi_prepare,
-                                               .release = msc_vk_joint_release,
-                                               .run = msc_vk_joint_run,
-                                               .weights = msc_vk_joint_weights,
-                                               .release_weights = msc_vk_joint_release_weights};
+const struct msc_vk_family msc_vk_roi_align = {
+    .name = "pooled regions", .init = roi_init, MSC_VK_JOINT_FUNCTIONS};
