@@ -67,12 +67,13 @@ AVX512 INLINE __m512i add_group(enum operands operands, __m512i sum, int32_t gro
 AVX512 INLINE void add_windows(enum operands operands, __m512i s[], int n, int vectors,
                                const struct block *b, int64_t at) {
     const struct msc_simd_windows *w = b->w;
-    const char *weights = b->weights, *x[MOST_WINDOWS];
+    const char *weights = b->weights;
     int64_t depth = w->depth;
-    UNROLL for (int p = 0; p < n; p++) {
-        x[p] = (const char *)w->in + w->at[at + p];
-    }
     for (int64_t run = 0; run < w->n_runs; run++) {
+        const char *in = (const char *)w->in + w->runs[run], *x[MOST_WINDOWS];
+        UNROLL for (int p = 0; p < n; p++) {
+            x[p] = in + w->at[at + p];
+        }
         for (int64_t line = 0; line < depth; line += LINE) {
             int64_t end = line + LINE < depth ? line + LINE : depth;
             UNROLL for (int p = 0; p < n; p++) {
@@ -92,9 +93,6 @@ AVX512 INLINE void add_windows(enum operands operands, __m512i s[], int n, int v
                     }
                 }
             }
-        }
-        UNROLL for (int p = 0; p < n; p++) {
-            x[p] += w->run_step;
         }
     }
 }

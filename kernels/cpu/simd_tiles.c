@@ -33,7 +33,8 @@ enum {
 // 16 windows as rows of tiles.
 struct rows {
     const char *at;
-    int64_t stride, run_step;
+    int64_t stride;
+    const int64_t *runs; // NULL: they follow each other
 };
 
 // How windows are read: as some runs of whole steps.
@@ -111,7 +112,7 @@ static void copy_windows(char *to, const struct reading *r, int64_t at, int64_t 
     for (int64_t i = 0; i < n; i++, to += r->bytes) {
         const char *from = (const char *)w->in + w->at[at + i];
         for (int64_t run = 0; run < w->n_runs; run++) {
-            copy_bytes(to + run * w->depth, from + run * w->run_step, w->depth);
+            copy_bytes(to + run * w->depth, from + w->runs[run], w->depth);
         }
         memset(to + used, 0, (size_t)(r->bytes - used));
     }
@@ -132,10 +133,10 @@ static struct rows take_rows(const struct reading *r, int64_t at, int64_t n, cha
     const struct msc_simd_windows *w = r->w;
     const int64_t *first = w->at + at;
     if (n == ROWS && w->depth % STEP == 0 && are_even(first, n)) {
-        return (struct rows){(const char *)w->in + first[0], first[1] - first[0], w->run_step};
+        return (struct rows){(const char *)w->in + first[0], first[1] - first[0], w->runs};
     }
     copy_windows(copies, r, at, n);
-    return (struct rows){copies, r->bytes, w->depth};
+    return (struct rows){copies, r->bytes, NULL};
 }
 
 // ---- Ends -------------------------------------------------------------------------------------
@@ -212,8 +213,9 @@ TILES INLINE void add_tiles(int tiles, int vectors, const struct reading *r,
     TILE_ZERO(2);
     TILE_ZERO(3);
     for (int64_t run = 0; run < r->n_runs; run++) {
-        const char *x = rows[0].at + run * rows[0].run_step;
-        const char *y = rows[1].at + run * rows[1].run_step;
+        int64_t behind = run * r->n_steps * STEP;
+        const char *x = rows[0].at + (rows[0].runs ? rows[0].runs[run] : behind);
+        const char *y = rows[1].at + (rows[1].runs ? rows[1].runs[run] : behind);
         for (int64_t k = 0; k < r->n_steps; k++, x += STEP, y += STEP, weights += TILE_BYTES) {
             TILE_LOAD(4, x, rows[0].stride);
             TILE_LOAD(6, weights, STEP);

@@ -1,7 +1,7 @@
 // Products of windows with weights: what convolutions and linear layers add up, and what becomes of
 // their sums before they are stored.
 //
-// A window is one or some runs of bytes of the input. They are read in groups of four bytes, each
+// A window is one or some runs of bytes of the input, which lie alike in all windows. They are read in groups of four bytes, each
 // times a group of weights of every channel: four uint8 times four int8, added up as int32, or one
 // float32 times another. There is a way for each, and for bytes a second one where the machine
 // multiplies whole tiles; both ways give the same bits.
@@ -28,8 +28,10 @@ struct msc_simd_windows {
     const void *in;
     const int64_t *at; // [n] bytes behind `in`, where each window begins
     int64_t n;
-    int64_t n_runs, run_step, depth; // run_step: bytes from run to run; depth: bytes of a run
-    const void *weights;             // packed
+    int64_t n_runs;
+    const int64_t *runs; // [n_runs] bytes from a window's beginning to that of each run
+    int64_t depth;       // bytes of a run
+    const void *weights; // packed
     int64_t channels;
     void *scratch; // scratch_bytes, aligned to 64 bytes
 };

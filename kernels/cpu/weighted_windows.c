@@ -7,19 +7,29 @@
 
 // ---- Geometry ---------------------------------------------------------------------------------
 
+// Positions of a row that lie side by side are one run.
 struct shape {
-    int64_t n_runs, depth;
-    int64_t per_position, positions; // elements of a position, positions of a run
+    int64_t rows, columns; // runs of a window
+    int64_t depth;         // elements of a run
+    int64_t per_position;
 };
 
 // Rows and columns are the last two axes, as far as there are any.
 static struct shape shape_of(const struct msc_dense_desc *d) {
     int n = d->kind == MSC_DENSE_LINEAR ? 0 : d->n_spatial;
-    struct shape s = {.n_runs = n > 1 ? d->kernel[n - 2] : 1,
-                      .per_position = d->in_channels,
-                      .positions = n > 0 ? d->kernel[n - 1] : 1};
-    s.depth = s.per_position * s.positions;
+    struct shape s = {.rows = n > 1 ? d->kernel[n - 2] : 1,
+                      .columns = n > 0 ? d->kernel[n - 1] : 1,
+                      .depth = d->in_channels,
+                      .per_position = d->in_channels};
+    if (n == 0 || d->dilation[n - 1] == 1) {
+        s.depth *= s.columns;
+        s.columns = 1;
+    }
     return s;
+}
+
+static int64_t count_runs(const struct shape *s) {
+    return s->rows * s->columns;
 }
 
 const struct msc_simd_product *msc_weighted_product(const struct msc_weighted *k,
@@ -46,15 +56,14 @@ bool msc_weighted_has_windows(const struct msc_weighted *k, enum msc_weighted_un
     const struct msc_dense_desc *d = &k->chunks[unit].desc;
     struct shape s = shape_of(d);
     bool is_conv = d->kind == MSC_DENSE_CONV, is_whole = unit == MSC_WEIGHTED_WINDOWS;
-    int last = d->n_spatial - 1;
     if (!product || (!is_conv && d->kind != MSC_DENSE_LINEAR) || d->groups != 1 ||
-        (is_conv && (d->n_spatial > 2 || (d->kernel[last] > 1 && d->dilation[last] > 1))) ||
-        (!is_whole && !is_point(d))) {
+        (is_conv && d->n_spatial > 2) || (!is_whole && !is_point(d))) {
         return false;
     }
     // Few channels would be filled up to many.
     size_t most = msc_array_n_bytes(k->weight) * (is_whole ? 1 : 2);
-    return product->packed_bytes(d->out_channels, s.n_runs, s.depth * element_bytes(unit)) <= most;
+    return product->packed_bytes(d->out_channels, count_runs(&s), s.depth * element_bytes(unit)) <=
+           most;
 }
 
 bool msc_weighted_windows_read_beyond(const struct msc_weighted *k) {
@@ -67,7 +76,7 @@ bool msc_weighted_windows_read_beyond(const struct msc_weighted *k) {
 static void order_weights(char *out, const char *in, const struct msc_dense_desc *d,
                           int64_t element) {
     struct shape s = shape_of(d);
-    int64_t area = s.n_runs * s.positions;
+    int64_t area = count_runs(&s) * s.depth / s.per_position;
     int64_t channel = d->is_input_first ? 1 : s.per_position * area;
     int64_t position = d->is_input_first ? d->out_channels : area;
     for (int64_t c = 0; c < d->out_channels; c++) {
@@ -84,16 +93,16 @@ enum msc_status msc_weighted_pack_windows(void **out, const struct msc_weighted 
     const struct msc_simd_product *product = msc_weighted_product(k, unit);
     const struct msc_dense_desc *d = &k->chunks[unit].desc;
     struct shape s = shape_of(d);
-    int64_t element = element_bytes(unit), depth = s.depth * element;
+    int64_t element = element_bytes(unit), depth = s.depth * element, n_runs = count_runs(&s);
     void *ordered = msc_alloc_aligned((size_t)(msc_array_n_elements(k->weight) * element));
-    void *packed = msc_alloc_aligned(product->packed_bytes(d->out_channels, s.n_runs, depth));
+    void *packed = msc_alloc_aligned(product->packed_bytes(d->out_channels, n_runs, depth));
     if (!ordered || !packed) {
         msc_free_aligned(ordered);
         msc_free_aligned(packed);
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     }
     order_weights(ordered, weights, d, element);
-    product->pack(packed, ordered, d->out_channels, s.n_runs, depth);
+    product->pack(packed, ordered, d->out_channels, n_runs, depth);
     msc_free_aligned(ordered);
     *out = packed;
     return MSC_OK;
@@ -105,40 +114,71 @@ static int64_t count_windows(const struct msc_weighted_chunks *c) {
     return c->out / c->desc.out_channels;
 }
 
-size_t msc_weighted_windows_scratch(const struct msc_weighted *k, enum msc_weighted_unit unit) {
+// Where windows begin, their runs, and what the product itself takes.
+struct places {
+    size_t runs, scratch, end;
+};
+
+static struct places find_places(const struct msc_weighted *k, enum msc_weighted_unit unit) {
     const struct msc_weighted_chunks *c = &k->chunks[unit];
     struct shape s = shape_of(&c->desc);
-    return msc_cpu_round_up((size_t)count_windows(c) * sizeof(int64_t)) +
-           msc_weighted_product(k, unit)->scratch_bytes(s.n_runs, s.depth * element_bytes(unit));
+    int64_t n_runs = count_runs(&s);
+    struct places p = {.runs = msc_cpu_round_up((size_t)count_windows(c) * sizeof(int64_t))};
+    p.scratch = p.runs + msc_cpu_round_up((size_t)n_runs * sizeof(int64_t));
+    p.end = p.scratch +
+            msc_weighted_product(k, unit)->scratch_bytes(n_runs, s.depth * element_bytes(unit));
+    return p;
+}
+
+size_t msc_weighted_windows_scratch(const struct msc_weighted *k, enum msc_weighted_unit unit) {
+    return find_places(k, unit).end;
+}
+
+// A position takes `unit` bytes.
+static void set_windows(int64_t at[], const struct msc_dense_desc *d, int64_t unit) {
+    int n = d->kind == MSC_DENSE_LINEAR ? 0 : d->n_spatial;
+    int64_t out_rows = n > 1 ? d->out[n - 2] : 1, out_cols = n > 0 ? d->out[n - 1] : 1;
+    int64_t in_rows = n > 1 ? d->in[n - 2] : 1, in_cols = n > 0 ? d->in[n - 1] : 1;
+    int64_t row_step = n > 1 ? d->strides[n - 2] : 1, col_step = n > 0 ? d->strides[n - 1] : 1;
+    for (int64_t image = 0; image < d->batch; image++) {
+        for (int64_t y = 0; y < out_rows; y++) {
+            int64_t row = (image * in_rows + y * row_step) * in_cols;
+            for (int64_t x = 0; x < out_cols; x++) {
+                *at++ = (row + x * col_step) * unit;
+            }
+        }
+    }
+}
+
+static void set_runs(int64_t runs[], const struct msc_dense_desc *d, const struct shape *s,
+                     int64_t unit) {
+    int n = d->kind == MSC_DENSE_LINEAR ? 0 : d->n_spatial;
+    int64_t row = n > 1 ? d->dilation[n - 2] * d->in[n - 1] : 0;
+    int64_t column = n > 0 ? d->dilation[n - 1] : 0;
+    for (int64_t y = 0; y < s->rows; y++) {
+        for (int64_t x = 0; x < s->columns; x++) {
+            *runs++ = (y * row + x * column) * unit;
+        }
+    }
 }
 
 struct msc_simd_windows msc_weighted_windows(const struct msc_weighted *k,
                                              enum msc_weighted_unit unit, const void *packed,
                                              void *memory) {
-    const struct msc_dense_desc *d = &k->chunks[unit].desc;
-    int n = d->kind == MSC_DENSE_LINEAR ? 0 : d->n_spatial;
-    struct shape s = shape_of(d);
-    int64_t out_rows = n > 1 ? d->out[n - 2] : 1, out_cols = n > 0 ? d->out[n - 1] : 1;
-    int64_t in_rows = n > 1 ? d->in[n - 2] : 1, in_cols = n > 0 ? d->in[n - 1] : 1;
-    int64_t row_step = n > 1 ? d->strides[n - 2] : 1, col_step = n > 0 ? d->strides[n - 1] : 1;
-    int64_t position_bytes = s.per_position * element_bytes(unit);
-    int64_t n_windows = count_windows(&k->chunks[unit]), *at = memory;
-    for (int64_t image = 0; image < d->batch; image++) {
-        for (int64_t y = 0; y < out_rows; y++) {
-            int64_t row = (image * in_rows + y * row_step) * in_cols;
-            for (int64_t x = 0; x < out_cols; x++) {
-                *at++ = (row + x * col_step) * position_bytes;
-            }
-        }
-    }
+    const struct msc_weighted_chunks *c = &k->chunks[unit];
+    struct shape s = shape_of(&c->desc);
+    struct places p = find_places(k, unit);
+    int64_t *at = memory, *runs = (int64_t *)(void *)((char *)memory + p.runs);
+    set_windows(at, &c->desc, s.per_position * element_bytes(unit));
+    set_runs(runs, &c->desc, &s, s.per_position * element_bytes(unit));
     return (struct msc_simd_windows){
-        .at = memory,
-        .n = n_windows,
-        .n_runs = s.n_runs,
-        .run_step = (n > 1 ? d->dilation[n - 2] : 1) * in_cols * position_bytes,
-        .depth = s.positions * position_bytes,
+        .at = at,
+        .n = count_windows(c),
+        .n_runs = count_runs(&s),
+        .runs = runs,
+        .depth = s.depth * element_bytes(unit),
         .weights = packed,
-        .channels = d->out_channels,
-        .scratch = (char *)memory + msc_cpu_round_up((size_t)n_windows * sizeof(int64_t)),
+        .channels = c->desc.out_channels,
+        .scratch = (char *)memory + p.scratch,
     };
 }

@@ -42,7 +42,7 @@ struct windows {
     uint8_t x[INPUT];
     int8_t weights[MOST_CHANNELS * MOST_RUNS * MOST_DEPTH];
     int64_t at[MOST_WINDOWS];
-    int64_t n, n_runs, run_step, depth, channels; // in elements
+    int64_t n, n_runs, depth, channels, runs[MOST_RUNS]; // in elements
     int32_t sums[MOST_WINDOWS * MOST_CHANNELS];
     int32_t offsets[MOST_CHANNELS + 15];
     float scales[MOST_CHANNELS + 15], bias[MOST_CHANNELS + 15];
@@ -71,7 +71,9 @@ static void set_at(struct windows *t, struct msc_rng *rng, int round) {
 static void set_operands(struct windows *t, struct msc_rng *rng, int round) {
     t->n = 1 + below(rng, MOST_WINDOWS);
     t->n_runs = 1 + below(rng, MOST_RUNS);
-    t->run_step = below(rng, 700);
+    for (int i = 0; i < MOST_RUNS; i++) {
+        t->runs[i] = below(rng, 1400);
+    }
     t->depth = round % 2 == 0 ? 64 * (1 + below(rng, 3)) : 1 + below(rng, MOST_DEPTH);
     t->channels = 1 + below(rng, MOST_CHANNELS);
     set_at(t, rng, round);
@@ -86,7 +88,7 @@ static void set_operands(struct windows *t, struct msc_rng *rng, int round) {
         t->sums[i] = 0;
         for (int64_t run = 0; run < t->n_runs; run++) {
             for (int64_t k = 0; k < t->depth; k++) {
-                t->sums[i] += t->x[t->at[i / t->channels] + run * t->run_step + k] * *weight++;
+                t->sums[i] += t->x[t->at[i / t->channels] + t->runs[run] + k] * *weight++;
             }
         }
     }
@@ -203,7 +205,7 @@ static void *to_elements(const void *bytes, size_t n, bool is_signed, bool is_fl
 static void check_product(struct windows *t, struct results *r, const struct product *p,
                           int round) {
     int64_t element = p->is_float ? (int64_t)sizeof(float) : 1, at[MOST_WINDOWS];
-    int64_t depth = t->depth * element;
+    int64_t depth = t->depth * element, runs[MOST_RUNS];
     size_t packed_bytes = p->product->packed_bytes(t->channels, t->n_runs, depth);
     void *in = to_elements(t->x, INPUT, false, p->is_float);
     void *weights =
@@ -215,11 +217,14 @@ static void check_product(struct windows *t, struct results *r, const struct pro
     for (int64_t i = 0; i < t->n; i++) {
         at[i] = t->at[i] * element;
     }
+    for (int i = 0; i < MOST_RUNS; i++) {
+        runs[i] = t->runs[i] * element;
+    }
     struct msc_simd_windows w = {.in = in,
                                  .at = at,
                                  .n = t->n,
                                  .n_runs = t->n_runs,
-                                 .run_step = t->run_step * element,
+                                 .runs = runs,
                                  .depth = depth,
                                  .weights = packed,
                                  .channels = t->channels,
@@ -255,7 +260,7 @@ static void test_kernels_cpu_windows__many(void **state) {
     enum { WINDOWS = 1100, CHANNELS = 70, DEPTH = 64, RUNS = 9 };
     struct product products[MOST_PRODUCTS];
     int n_products = find_products(products);
-    static int64_t at[WINDOWS];
+    static int64_t at[WINDOWS], runs[RUNS];
     static int32_t sums[WINDOWS * CHANNELS];
     static uint8_t in[WINDOWS * 8 + RUNS * 100 + DEPTH];
     static int8_t weights[CHANNELS * RUNS * DEPTH];
@@ -267,6 +272,9 @@ static void test_kernels_cpu_windows__many(void **state) {
     }
     for (int64_t i = 0; i < WINDOWS; i++) {
         at[i] = i * 8 - i % 7; // not even
+    }
+    for (int64_t i = 0; i < RUNS; i++) {
+        runs[i] = i * 100;
     }
     for (int i = 0; i < n_products; i++) {
         const struct msc_simd_product *p = products[i].product;
@@ -281,7 +289,7 @@ static void test_kernels_cpu_windows__many(void **state) {
                                                      .at = at,
                                                      .n = WINDOWS,
                                                      .n_runs = RUNS,
-                                                     .run_step = 100,
+                                                     .runs = runs,
                                                      .depth = DEPTH,
                                                      .weights = packed,
                                                      .channels = CHANNELS,
