@@ -233,7 +233,9 @@ extern const struct msc_simd_product msc_simd__bytes, msc_simd__floats, msc_simd
 
 // ---- simd_tiles_machine.c ---------------------------------------------------------------------
 
-// Asks for tiles. False: there are none, or they are refused.
+// Asks for tiles and tries them. False: there are none, they are refused, or do not agree.
 bool msc_simd__get_tiles(void);
+// Does a product give the sums of msc_simd__bytes?
+bool msc_simd__agrees(const struct msc_simd_product *tiles);
 
 #endif

@@ -13,6 +13,7 @@ enum { MOST_WINDOWS = 75, MOST_CHANNELS = 150, MOST_DEPTH = 200, MOST_RUNS = 3, 
 
 #ifdef TEST_HAS_TILES
 extern const struct msc_simd_product tiles_emulated;
+bool msc_simd__agrees(const struct msc_simd_product *tiles);
 #endif
 
 struct product {
@@ -307,10 +308,31 @@ static void test_kernels_cpu_windows__many(void **state) {
     }
 }
 
+#ifdef TEST_HAS_TILES
+static void multiply_wrongly(void *sums, const struct msc_simd_windows *w) {
+    tiles_emulated.multiply(sums, w);
+    ((int32_t *)sums)[w->n * w->channels - 1]++;
+}
+
+// Tiles are used where they agree with vectors, and only there.
+static void test_kernels_cpu_windows__agree(void **state) {
+    (void)state;
+    struct msc_simd_product wrong = tiles_emulated;
+    wrong.multiply = multiply_wrongly;
+    if (msc_simd_product(MSC_SIMD_BYTES)) {
+        assert_true(msc_simd__agrees(&tiles_emulated));
+        assert_false(msc_simd__agrees(&wrong));
+    }
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_cpu_windows__products),
         cmocka_unit_test(test_kernels_cpu_windows__many),
+#ifdef TEST_HAS_TILES
+        cmocka_unit_test(test_kernels_cpu_windows__agree),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
