@@ -29,6 +29,11 @@ void msc_str_char(struct msc_str *s, char c) {
     msc_str_append_n(s, &c, 1);
 }
 
+void msc_str_item(struct msc_str *s, const char *text) {
+    msc_str_append(s, s->length > 0 ? ", " : "");
+    msc_str_append(s, text);
+}
+
 void msc_str_i64(struct msc_str *s, int64_t value) {
     if (value < 0) {
         msc_str_char(s, '-');

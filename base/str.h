@@ -32,6 +32,8 @@ void msc_str_append(struct msc_str *s, const char *text);
 void msc_str_append_n(struct msc_str *s, const char *text, size_t length);
 void msc_str_char(struct msc_str *s, char c);
 void msc_str_printf(struct msc_str *s, const char *format, ...) MSC_PRINTF(2, 3);
+// One more item of a list: the text, behind ", " unless it is the first.
+void msc_str_item(struct msc_str *s, const char *text);
 void msc_str_i64(struct msc_str *s, int64_t value);
 void msc_str_u64(struct msc_str *s, uint64_t value);
 // Shortest decimal that strtod reads back to the same double ("1e-05" style as %g, never locale

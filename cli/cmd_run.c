@@ -90,7 +90,7 @@ static size_t find_spec(const struct msc_model *m, const char *name) {
 static enum msc_status fail_input(const struct msc_model *m, const char *name) {
     struct msc_str names = {0};
     for (size_t i = 0; i < m->n_inputs; i++) {
-        msc_str_printf(&names, "%s%s", i > 0 ? ", " : "", m->specs[i].name);
+        msc_str_item(&names, m->specs[i].name);
     }
     enum msc_status status = MSC_FAIL(MSC_E_INVALID, "%s: there is no input \"%s\", there %s %s",
                                       m->path, name, m->n_inputs == 1 ? "is" : "are",

@@ -18,7 +18,7 @@ static enum msc_status find_metric(int *out, const struct msc_space *space, cons
     struct msc_str all = {0};
     for (size_t i = 0; i < space->n_metrics; i++) {
         names[i] = space->metrics[i].name;
-        msc_str_printf(&all, "%s%s", i > 0 ? ", " : "", names[i]);
+        msc_str_item(&all, names[i]);
     }
     const char *nearest = msc_suggest(name, names, space->n_metrics);
     enum msc_status status =

@@ -29,7 +29,7 @@ static enum msc_status list_symbols(struct msc_str *out, const struct msc_graph 
             }
         }
         if (is_of_input && is_symbol(g->prims[i])) {
-            msc_str_printf(out, "%s%s", out->length == 0 ? "" : ", ", g->prims[i]->name);
+            msc_str_item(out, g->prims[i]->name);
         }
     }
     return msc_str_status(out);

@@ -87,8 +87,7 @@ static enum msc_status refuse_plans(const struct msc_evaluator *ev, size_t batch
     for (size_t i = 0; i < msc_dataset_n_inputs(ev->dataset); i++) {
         if (is_parameter[i]) {
             int32_t input = msc_graph_input(ev->graph, (int32_t)i);
-            msc_str_printf(&names, "%s%s", msc_str_text(&names)[0] ? ", " : "",
-                           msc_graph_tensor(ev->graph, input)->name);
+            msc_str_item(&names, msc_graph_tensor(ev->graph, input)->name);
         }
     }
     bool has_names = msc_str_text(&names)[0] != '\0';

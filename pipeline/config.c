@@ -202,7 +202,7 @@ enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *conf
             msc_str_finish(&names);
             return MSC_OK;
         }
-        msc_str_printf(&names, "%s%s", i > 0 ? ", " : "", config->entries[i].name);
+        msc_str_item(&names, config->entries[i].name);
     }
     enum msc_status status = MSC_FAIL(MSC_E_INVALID, "%s: there is no entry \"%s\", there %s %s",
                                       config->path, name, config->n_entries == 1 ? "is" : "are",

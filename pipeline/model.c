@@ -77,7 +77,8 @@ static enum msc_status fail_symbol(const struct msc_model *m, const char *name) 
     for (int32_t i = 0; i < msc_graph_n_prims(m->graph); i++) {
         const struct msc_prim *p = msc_graph_prim(m->graph, i);
         if (p->n_parents == 0 && strcmp(p->optype, "shape") == 0) {
-            msc_str_printf(&known, "%s%s", n++ > 0 ? ", " : "", p->name);
+            msc_str_item(&known, p->name);
+            n++;
         }
     }
     enum msc_status status =

@@ -58,7 +58,7 @@ enum msc_status msc_remark_costs(const struct msc_space *space, const struct msc
     }
     for (size_t c = 0; n_tasks > 0 && c < space->n_costs; c++) {
         if (differs(space, &space->costs[c], first)) {
-            msc_str_printf(&names, "%s%s", names.length > 0 ? ", " : "", space->costs[c].metric);
+            msc_str_item(&names, space->costs[c].metric);
         }
     }
     if (n_tasks > 0) {

@@ -316,7 +316,7 @@ static enum msc_status find_target(const struct target **out, const char *name) 
             msc_str_finish(&known);
             return MSC_OK;
         }
-        msc_str_printf(&known, "%s%s", i > 0 ? ", " : "", targets[i].name);
+        msc_str_item(&known, targets[i].name);
     }
     enum msc_status status = MSC_FAIL(MSC_E_INVALID, "target: \"%s\" is not known; there are %s",
                                       name, msc_str_text(&known));

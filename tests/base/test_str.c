@@ -37,6 +37,17 @@ static void test_base_str__appends(void **state) {
     msc_str_finish(&s);
 }
 
+static void test_base_str__items(void **state) {
+    (void)state;
+    struct msc_str s = {0};
+    msc_str_item(&s, "a");
+    assert_string_equal(msc_str_text(&s), "a");
+    msc_str_item(&s, "b c");
+    msc_str_item(&s, "d");
+    assert_string_equal(msc_str_text(&s), "a, b c, d");
+    msc_str_finish(&s);
+}
+
 static void test_base_str__take(void **state) {
     (void)state;
     struct msc_str s = {0};
@@ -247,6 +258,7 @@ static void test_base_str__parse_bytes(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_str__appends),
+        cmocka_unit_test(test_base_str__items),
         cmocka_unit_test(test_base_str__take),
         cmocka_unit_test(test_base_str__shortest_double),
         cmocka_unit_test(test_base_str__shortest_float),
