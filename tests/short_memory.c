@@ -1,8 +1,9 @@
 #include "tests/short_memory.h"
 
+#include "tests/msc_test.h"
+
 #include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 void *__real_malloc(size_t n_bytes);
 void *__real_calloc(size_t count, size_t element_bytes);
@@ -55,4 +56,22 @@ void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes) {
 void __wrap_free(void *pointer) {
     n_live -= pointer != NULL;
     __real_free(pointer);
+}
+
+void run_failing(enum msc_status (*scenario)(void), int fewest_failures) {
+    for (int n = 1; n < 10000; n++) {
+        int before = n_live;
+        n_until_failure = n;
+        enum msc_status status = scenario();
+        bool failed = n_until_failure <= 0;
+        n_until_failure = INT_MAX;
+        assert_int_equal(n_live, before);
+        if (!failed) {
+            assert_ok(status);
+            assert_true(n > fewest_failures); // the n-th did not fail
+            return;
+        }
+        assert_int_equal(status, MSC_E_NOMEM);
+    }
+    fail_msg("the scenario never got through");
 }

@@ -5,6 +5,8 @@
 #ifndef MSC_TESTS_SHORT_MEMORY_H
 #define MSC_TESTS_SHORT_MEMORY_H
 
+#include "base/status.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -19,5 +21,9 @@ extern atomic_int n_failing; // 1 unless a test says otherwise
 extern atomic_int n_calls; // allocations that were asked for, failed ones too
 // Allocations that were not freed.
 extern atomic_int n_live;
+
+// Runs the scenario with its n-th allocation failing, n = 1, 2, ..., until it gets through, after at
+// least `fewest_failures`. Each failure must be MSC_E_NOMEM and leave nothing allocated.
+void run_failing(enum msc_status (*scenario)(void), int fewest_failures);
 
 #endif

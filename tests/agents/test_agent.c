@@ -79,37 +79,18 @@ static const struct msc_agent_def stubborn = {
     .tell = stubborn_tell,
 };
 
-struct fixture {
-    struct msc_env *env;
-    struct msc_goal goal;
-    struct cJSON *env_config;
-    struct cJSON *config;
-    struct msc_agent *agent;
-};
-
-static void open_fixture(struct fixture *f, const char *json) {
-    memset(f, 0, sizeof *f);
-    f->env = trace_open_env("{\"tasks\":3,\"choices\":2}", &f->goal, &f->env_config);
-    assert_ok(msc_json_parse(&f->config, json, strlen(json), "agent"));
-}
+static const char toy[] = "{\"tasks\":3,\"choices\":2}";
 
 static enum msc_status create(struct fixture *f, const struct msc_agent_def *def,
                               const char *json) {
-    open_fixture(f, json);
+    open_fixture(f, toy, json);
     return msc_agent_create(&f->agent, def, f->config, msc_env_space(f->env), &f->goal, 0);
 }
 
 static enum msc_status open_type(struct fixture *f, const char *json) {
-    open_fixture(f, json);
+    open_fixture(f, toy, json);
     return msc_agent_open(&f->agent, f->config, msc_env_space(f->env), &f->goal, 0,
                           MSC_PLUGIN_FOLDER);
-}
-
-static void close_fixture(struct fixture *f) {
-    msc_agent_destroy(f->agent);
-    msc_env_destroy(f->env);
-    cJSON_Delete(f->config);
-    cJSON_Delete(f->env_config);
 }
 
 static enum msc_status ask(struct fixture *f, struct msc_proposal *first) {

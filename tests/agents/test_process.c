@@ -9,20 +9,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
-
-struct fixture {
-    struct msc_env *env;
-    struct msc_goal goal;
-    struct cJSON *env_config;
-    struct cJSON *config;
-    struct msc_agent *agent;
-};
 
 static enum msc_status open_json(struct fixture *f, const char *json) {
-    memset(f, 0, sizeof *f);
-    f->env = trace_open_env("{\"tasks\":3,\"choices\":2}", &f->goal, &f->env_config);
-    assert_ok(msc_json_parse(&f->config, json, strlen(json), "agent"));
+    open_fixture(f, "{\"tasks\":3,\"choices\":2}", json);
     return msc_agent_open(&f->agent, f->config, msc_env_space(f->env), &f->goal, 5, "/");
 }
 
@@ -36,13 +25,6 @@ static enum msc_status open_script(struct fixture *f, const char *script) {
     enum msc_status status = open_json(f, msc_str_text(&json));
     msc_str_finish(&json);
     return status;
-}
-
-static void close_fixture(struct fixture *f) {
-    msc_agent_destroy(f->agent);
-    msc_env_destroy(f->env);
-    cJSON_Delete(f->config);
-    cJSON_Delete(f->env_config);
 }
 
 static enum msc_status ask(struct fixture *f, size_t *n) {

@@ -17,6 +17,19 @@ struct msc_env *trace_open_env(const char *json, struct msc_goal *goal, struct c
     return env;
 }
 
+void open_fixture(struct fixture *f, const char *env, const char *agent) {
+    memset(f, 0, sizeof *f);
+    f->env = trace_open_env(env, &f->goal, &f->env_config);
+    assert_ok(msc_json_parse(&f->config, agent, strlen(agent), "agent"));
+}
+
+void close_fixture(struct fixture *f) {
+    msc_agent_destroy(f->agent);
+    msc_env_destroy(f->env);
+    cJSON_Delete(f->config);
+    cJSON_Delete(f->env_config);
+}
+
 struct runner {
     const struct trace_run *run;
     struct trace *trace;

@@ -51,4 +51,15 @@ void trace_assert_same(const struct trace *a, const struct trace *b);
 // The environment of a run alone, with its goal; the JSON tree is owned by the caller.
 struct msc_env *trace_open_env(const char *json, struct msc_goal *goal, struct cJSON **config);
 
+// The same with the configuration of an agent, which the test opens itself.
+struct fixture {
+    struct msc_env *env;
+    struct msc_goal goal;
+    struct cJSON *env_config;
+    struct cJSON *config;
+    struct msc_agent *agent; // NULL until then
+};
+void open_fixture(struct fixture *f, const char *env, const char *agent);
+void close_fixture(struct fixture *f);
+
 #endif

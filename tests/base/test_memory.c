@@ -12,24 +12,6 @@
 #include <limits.h>
 #include <unistd.h>
 
-static void run_failing(enum msc_status (*scenario)(void), int fewest_failures) {
-    for (int n = 1; n < 10000; n++) {
-        int before = n_live;
-        n_until_failure = n;
-        enum msc_status status = scenario();
-        bool failed = n_until_failure <= 0;
-        n_until_failure = INT_MAX;
-        assert_int_equal(n_live, before);
-        if (!failed) {
-            assert_ok(status);
-            assert_true(n > fewest_failures);
-            return;
-        }
-        assert_int_equal(status, MSC_E_NOMEM);
-    }
-    fail_msg("the scenario never got through");
-}
-
 static enum msc_status grow_text(void) {
     struct msc_str s = {0};
     for (int i = 0; i < 100; i++) {

@@ -3,12 +3,10 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "tests/temp_folder.h"
 
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 const char *test_file(char path[PATH_BYTES], const char *name) {
     snprintf(path, PATH_BYTES, "%s/data/files/%s", MSC_TESTS_FOLDER, name);
@@ -16,24 +14,17 @@ const char *test_file(char path[PATH_BYTES], const char *name) {
 }
 
 int test_folder_setup(void **state) {
-    char *folder = msc_strdup("/tmp/msc_test_data_XXXXXX");
+    char *folder = msc_alloc(TEMP_FOLDER_BYTES);
+    assert_non_null(folder);
+    temp_folder_make(folder);
     *state = folder;
-    return folder && mkdtemp(folder) ? 0 : -1;
+    return 0;
 }
 
 int test_folder_teardown(void **state) {
-    char *folder = *state;
-    DIR *handle = opendir(folder);
-    for (struct dirent *e = handle ? readdir(handle) : NULL; e; e = readdir(handle)) {
-        char path[PATH_BYTES];
-        unlink(test_path(path, state, e->d_name));
-    }
-    if (handle) {
-        closedir(handle);
-    }
-    int result = rmdir(folder);
-    msc_free(folder);
-    return result;
+    temp_folder_remove(*state);
+    msc_free(*state);
+    return 0;
 }
 
 const char *test_path(char path[PATH_BYTES], void **state, const char *name) {

@@ -26,6 +26,15 @@ static inline const char *op_of(const struct msc_graph *g, const char *joint) {
     return msc_op_info(msc_graph_joint(g, id)->op)->name;
 }
 
+// How many joints of the operator there are.
+static inline int count_of(const struct msc_graph *g, enum msc_op op) {
+    int n = 0;
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        n += msc_graph_joint(g, i)->op == op;
+    }
+    return n;
+}
+
 static inline const char *attr_of(const struct msc_graph *g, const char *joint, const char *key) {
     const char *value = msc_joint_attr(msc_graph_joint(g, msc_graph_find_joint(g, joint)), key);
     return value == NULL ? "(absent)" : value;

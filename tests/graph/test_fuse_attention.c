@@ -9,14 +9,6 @@
 
 #define CASE(name) MSC_TESTS_FOLDER "/kernels/cases/test_fused_" name "/model.onnx"
 
-static int count(const struct msc_graph *g, enum msc_op op) {
-    int n = 0;
-    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
-        n += msc_graph_joint(g, i)->op == op;
-    }
-    return n;
-}
-
 // Values of the model, by their names there.
 static const struct {
     const char *result, *query, *q, *k, *probabilities, *v;
@@ -41,8 +33,8 @@ static void check_value(const struct msc_graph *g, const char *tensor, const cha
 static void test_graph_fuse_attention__joints(void **state) {
     (void)state;
     struct msc_graph *g = load_file(CASE("attention"));
-    assert_int_equal(count(g, MSC_OP_ATTENTION), N_ROWS);
-    assert_int_equal(count(g, MSC_OP_MATMUL) + count(g, MSC_OP_SOFTMAX), 0);
+    assert_int_equal(count_of(g, MSC_OP_ATTENTION), N_ROWS);
+    assert_int_equal(count_of(g, MSC_OP_MATMUL) + count_of(g, MSC_OP_SOFTMAX), 0);
     for (int i = 0; i < N_ROWS; i++) {
         const struct msc_joint *j = msc_graph_joint(g, msc_graph_find_joint(g, rows[i].result));
         const struct msc_graph *body = j->graphs[0];
@@ -52,8 +44,8 @@ static void test_graph_fuse_attention__joints(void **state) {
         assert_string_equal(msc_graph_tensor(g, j->outputs[0])->alias, rows[i].result);
         assert_true(msc_joint_attr_float(j, "scale", &scale));
         assert_float_equal(scale, rows[i].scale, 1e-6);
-        assert_int_equal(count(body, MSC_OP_MATMUL), 2);
-        assert_int_equal(count(body, MSC_OP_SOFTMAX), 1);
+        assert_int_equal(count_of(body, MSC_OP_MATMUL), 2);
+        assert_int_equal(count_of(body, MSC_OP_SOFTMAX), 1);
         assert_int_equal(msc_graph_n_inputs(body), j->n_operands);
         check_value(body, msc_joint_attr(j, "probabilities"), rows[i].probabilities);
     }
@@ -66,9 +58,9 @@ static void test_graph_fuse_attention__split(void **state) {
     struct msc_graph *g = load_file(CASE("attention")), *split, *again;
     struct msc_sites sites;
     assert_ok(msc_graph_split(&split, g));
-    assert_int_equal(count(split, MSC_OP_ATTENTION), 0);
-    assert_int_equal(count(split, MSC_OP_MATMUL), 2 * N_ROWS);
-    assert_int_equal(count(split, MSC_OP_SOFTMAX), N_ROWS);
+    assert_int_equal(count_of(split, MSC_OP_ATTENTION), 0);
+    assert_int_equal(count_of(split, MSC_OP_MATMUL), 2 * N_ROWS);
+    assert_int_equal(count_of(split, MSC_OP_SOFTMAX), N_ROWS);
     assert_int_equal(msc_graph_n_outputs(split), N_ROWS);
     assert_ok(msc_sites_find(&sites, split, false));
     for (int i = 0; i < N_ROWS; i++) {
@@ -135,7 +127,7 @@ static void test_graph_fuse_attention__export(void **state) {
     snprintf(path, sizeof(path), "graph_fuse_attention_%d.onnx", (int)getpid());
     assert_ok(msc_onnx_save(g, path, NULL));
     again = load_file(path);
-    assert_int_equal(count(again, MSC_OP_ATTENTION), N_ROWS);
+    assert_int_equal(count_of(again, MSC_OP_ATTENTION), N_ROWS);
     for (int i = 0; i < N_ROWS; i++) {
         assert_string_equal(attr_of(again, rows[i].result, "probabilities"),
                             attr_of(g, rows[i].result, "probabilities"));
@@ -156,9 +148,9 @@ static void test_graph_fuse_attention__export(void **state) {
 static void test_graph_fuse_attention__not(void **state) {
     (void)state;
     struct msc_graph *g = load_file(CASE("no_attention")), *split;
-    assert_int_equal(count(g, MSC_OP_ATTENTION), 0);
-    assert_int_equal(count(g, MSC_OP_SOFTMAX), 12);
-    assert_int_equal(count(g, MSC_OP_MATMUL), 24);
+    assert_int_equal(count_of(g, MSC_OP_ATTENTION), 0);
+    assert_int_equal(count_of(g, MSC_OP_SOFTMAX), 12);
+    assert_int_equal(count_of(g, MSC_OP_MATMUL), 24);
     assert_ok(msc_graph_split(&split, g));
     assert_ptr_equal(split, g);
     msc_graph_destroy(split);
@@ -169,10 +161,10 @@ static void test_graph_fuse_attention__branches(void **state) {
     (void)state;
     struct msc_graph *g = load_file(CASE("attention_in_branch")), *split, *taken;
     const struct msc_graph *body = msc_graph_joint(g, msc_graph_find_joint(g, "if"))->graphs[0];
-    assert_int_equal(count(body, MSC_OP_ATTENTION), 1);
+    assert_int_equal(count_of(body, MSC_OP_ATTENTION), 1);
     assert_ok(msc_graph_split(&split, g));
     body = msc_graph_joint(split, msc_graph_find_joint(split, "if"))->graphs[0];
-    assert_int_equal(count(body, MSC_OP_ATTENTION), 0);
+    assert_int_equal(count_of(body, MSC_OP_ATTENTION), 0);
     assert_string_equal(op_of(body, "softmax_2"), "nn.softmax");
 
     const bool is_true = true;
@@ -182,7 +174,7 @@ static void test_graph_fuse_attention__branches(void **state) {
     const struct msc_array *const arrays[] = {condition, NULL};
     assert_ok(msc_graph_take_branches(&taken, &n_taken, g, arrays, 2));
     assert_int_equal(n_taken, 1);
-    assert_int_equal(count(taken, MSC_OP_ATTENTION), 0);
+    assert_int_equal(count_of(taken, MSC_OP_ATTENTION), 0);
     assert_string_equal(op_of(taken, "if/then/softmax_2"), "nn.softmax");
     msc_array_release(condition);
     msc_graph_destroy(taken);
@@ -245,7 +237,7 @@ static void test_graph_fuse_attention__names(void **state) {
     assert_ok(msc_graph_finalize(g));
     assert_ok(msc_graph_clone(&whole, g));
     assert_ok(msc_fuse_all(g, &(struct msc_fuse_options){false}));
-    assert_int_equal(count(g, MSC_OP_ATTENTION), 1);
+    assert_int_equal(count_of(g, MSC_OP_ATTENTION), 1);
     const struct msc_joint *j = msc_graph_joint(g, msc_graph_find_joint(g, "y"));
     assert_string_equal(msc_joint_attr(j, "k"), "key:0");
     const struct msc_tensor *t = msc_graph_tensor(g, j->outputs[0]);

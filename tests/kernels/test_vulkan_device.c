@@ -6,32 +6,13 @@
 #include "kernels/vulkan/vk_kernels.h"
 #include "kernels/vulkan/vulkan.h"
 
-#include "tests/msc_test.h"
+#include "tests/kernels/vulkan_kept.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-// Kept open, so that drivers stay loaded: unloaded they lose memory of their own.
-static struct msc_backend *kept;
-
-static int open_kept(void **state) {
-    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
-    (void)state;
-    o.n_threads = 4;
-    if (msc_backend_open(&kept, "vulkan", &o) != MSC_OK) {
-        print_message("%s\n", msc_status_message());
-    }
-    return 0;
-}
-
-static void skip_without_device(void) {
-    if (!kept) {
-        skip();
-    }
-}
 
 static struct msc_backend *open_another(const char *cache_folder) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;

@@ -7,29 +7,11 @@
 #include "kernels/vulkan/vk_gemm.h"
 #include "kernels/vulkan/vulkan.h"
 
-#include "tests/msc_test.h"
+#include "tests/kernels/vulkan_kept.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-// Kept open, so that drivers stay loaded: unloaded they lose memory of their own.
-static struct msc_backend *kept;
-
-static int open_kept(void **state) {
-    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
-    (void)state;
-    if (msc_backend_open(&kept, "vulkan", &o) != MSC_OK) {
-        print_message("%s\n", msc_status_message());
-    }
-    return 0;
-}
-
-static void skip_without_device(void) {
-    if (!kept) {
-        skip();
-    }
-}
 
 // A backend in a family ("u", "g") with a wish about products of bytes (NULL: none).
 static struct msc_backend *open_as(const char *family, const char *dot, const char *folder) {

@@ -1,15 +1,13 @@
 #include "records_fixture.h"
 
-#include "../msc_test.h"
+#include "../temp_folder.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static const char *const labels[] = {"8", "6 \"mse\"", "4"};
 static const uint32_t order[] = {0, 1, 2};
@@ -65,9 +63,7 @@ static cJSON *parse(const char *text) {
 
 int fixture_setup(void **state) {
     struct fixture *f = calloc(1, sizeof *f);
-    const char *base = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-    snprintf(f->folder, sizeof f->folder, "%s/msc_records_XXXXXX", base);
-    assert_non_null(mkdtemp(f->folder));
+    temp_folder_make(f->folder);
     snprintf(f->path, sizeof f->path, "%.4000s/a.jsonl", f->folder);
     cJSON *config = parse("{\"model\":\"a.onnx\",\"verbose\":\"info\","
                           "\"quantize\":{\"bits\":[8,6],\"budget\":{\"trials\":10}}}");
@@ -100,16 +96,7 @@ int fixture_setup(void **state) {
 
 int fixture_teardown(void **state) {
     struct fixture *f = *state;
-    DIR *folder = opendir(f->folder);
-    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-        char path[PATH_MAX + 300];
-        snprintf(path, sizeof path, "%s/%s", f->folder, entry->d_name);
-        if (entry->d_name[0] != '.') {
-            unlink(path);
-        }
-    }
-    closedir(folder);
-    rmdir(f->folder);
+    temp_folder_remove(f->folder);
     cJSON_Delete(f->header);
     free(f);
     return 0;

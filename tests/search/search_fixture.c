@@ -1,22 +1,18 @@
 #include "search_fixture.h"
 
-#include "../msc_test.h"
+#include "../temp_folder.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "records/record_query.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 int fixture_setup(void **state) {
     struct fixture *f = calloc(1, sizeof *f);
-    const char *base = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-    snprintf(f->folder, sizeof f->folder, "%s/msc_search_XXXXXX", base);
-    assert_non_null(mkdtemp(f->folder));
+    temp_folder_make(f->folder);
     fixture_join(f->path, f, "a.jsonl");
     *state = f;
     return 0;
@@ -24,16 +20,7 @@ int fixture_setup(void **state) {
 
 int fixture_teardown(void **state) {
     struct fixture *f = *state;
-    DIR *folder = opendir(f->folder);
-    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-        char path[PATH_MAX + 300];
-        snprintf(path, sizeof path, "%s/%s", f->folder, entry->d_name);
-        if (entry->d_name[0] != '.') {
-            unlink(path);
-        }
-    }
-    closedir(folder);
-    rmdir(f->folder);
+    temp_folder_remove(f->folder);
     free(f);
     return 0;
 }
