@@ -19,9 +19,12 @@ static enum msc_status full_ask(struct msc_agent *agent, struct msc_grid *grid,
     struct msc_walk *walk = &grid->full.walk;
     while (*n < max && !walk->is_over) {
         bool is_feasible = msc_walk_next(walk, out[*n].choices, NODE_LIMIT);
+        if (!is_feasible && walk->is_over) {
+            break; // there is no point
+        }
         double violation = is_feasible ? 0.0 : msc_limits_violation(&grid->limits, out[*n].choices);
         out[*n].bound = msc_grid_bound(grid, -INFINITY, violation);
-        *n += is_feasible || !walk->is_over;
+        (*n)++;
     }
     return MSC_OK;
 }

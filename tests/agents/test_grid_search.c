@@ -59,6 +59,7 @@ static void expect_sequence(const char *config, size_t round, const double losse
         for (size_t i = 0; i < round; i++) {
             proposals[i].choices = choices[i];
         }
+        memset(choices, 0xff, sizeof choices); // nothing that an agent might read
         assert_ok(msc_agent_ask(agent, proposals, round, &n));
         for (size_t i = 0; i < n; i++) {
             assert_true(n_seen + i < n_expected);

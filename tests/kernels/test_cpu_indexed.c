@@ -210,8 +210,8 @@ static void test_kernels_cpu_indexed__grid_sample(void **state) {
 static void test_kernels_cpu_indexed__roi_align(void **state) {
     static const char *const attributes[] = {
         "output_height=5;output_width=7;sampling_ratio=2;spatial_scale=0.5",
-        "output_height=3;output_width=3;sampling_ratio=0;spatial_scale=0.25;"
-        "coordinate_transformation_mode=output_half_pixel",
+        ("output_height=3;output_width=3;sampling_ratio=0;spatial_scale=0.25;"
+         "coordinate_transformation_mode=output_half_pixel"),
         "output_height=4;output_width=2;sampling_ratio=3;mode=max",
     };
     static const float regions[] = {0, 0, 30.5f, 20.25f, 3, 5.5f, 9, 7, -4, 2, 60, 50, 8, 8, 8, 8};
