@@ -12,13 +12,11 @@ const struct msc_tensor *msc_cpu_operand(const struct msc_graph *g, const struct
 
 const struct msc_array *msc_cpu_constant(const struct msc_graph *g, const struct msc_joint *joint,
                                          int position) {
-    const struct msc_tensor *t = msc_cpu_operand(g, joint, position);
-    if (!t || t->producer == MSC_NO_ID) {
-        return t ? t->data : NULL;
+    if (!msc_cpu_operand(g, joint, position)) {
+        return NULL;
     }
-    const struct msc_joint *producer = msc_graph_joint(g, t->producer);
-    return producer->op == MSC_OP_CONSTANT ? msc_graph_tensor(g, producer->weights[0].tensor)->data
-                                           : NULL;
+    int32_t weight = msc_graph_weight_of(g, joint->operands[position]);
+    return weight != MSC_NO_ID ? msc_graph_tensor(g, weight)->data : NULL;
 }
 
 bool msc_cpu_is_computed(const struct msc_graph *g, const struct msc_joint *joint, int position) {
