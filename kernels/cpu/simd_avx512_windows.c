@@ -64,35 +64,44 @@ AVX512 INLINE __m512i add_group(enum operands operands, __m512i sum, int32_t gro
         _mm512_fmadd_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), _mm512_castsi512_ps(sum)));
 }
 
+// The bytes [begin, end) of a run. Returns the weights behind theirs.
+AVX512 INLINE const char *add_groups(enum operands operands, __m512i s[], int n, int vectors,
+                                     const char *const x[], const char *weights, int64_t begin,
+                                     int64_t end) {
+    for (int64_t k = begin; k < end; k += GROUP) {
+        __m512i y[MOST_VECTORS];
+        UNROLL for (int c = 0; c < vectors; c++) {
+            y[c] = _mm512_loadu_si512(weights + c * VECTOR);
+        }
+        weights += vectors * VECTOR;
+        UNROLL for (int p = 0; p < n; p++) {
+            int32_t group;
+            memcpy(&group, x[p] + k, sizeof(group));
+            UNROLL for (int c = 0; c < vectors; c++) {
+                s[p * vectors + c] = add_group(operands, s[p * vectors + c], group, y[c]);
+            }
+        }
+    }
+    return weights;
+}
+
+// Floats are so many bytes that those of the next tile are asked for line by line.
 AVX512 INLINE void add_windows(enum operands operands, __m512i s[], int n, int vectors,
                                const struct block *b, int64_t at) {
     const struct msc_simd_windows *w = b->w;
     const char *weights = b->weights;
-    int64_t depth = w->depth;
+    int64_t depth = w->depth, step = operands == OF_FLOATS ? LINE : depth;
     for (int64_t run = 0; run < w->n_runs; run++) {
         const char *in = (const char *)w->in + w->runs[run], *x[MOST_WINDOWS];
         UNROLL for (int p = 0; p < n; p++) {
             x[p] = in + w->at[at + p];
         }
-        for (int64_t line = 0; line < depth; line += LINE) {
-            int64_t end = line + LINE < depth ? line + LINE : depth;
-            UNROLL for (int p = 0; p < n; p++) {
-                __builtin_prefetch(x[p] + line + b->ahead);
+        for (int64_t k = 0; k < depth; k += step) {
+            int64_t end = k + step < depth ? k + step : depth;
+            UNROLL for (int p = 0; operands == OF_FLOATS && p < n; p++) {
+                __builtin_prefetch(x[p] + k + b->ahead);
             }
-            for (int64_t k = line; k < end; k += GROUP) {
-                __m512i y[MOST_VECTORS];
-                UNROLL for (int c = 0; c < vectors; c++) {
-                    y[c] = _mm512_loadu_si512(weights + c * VECTOR);
-                }
-                weights += vectors * VECTOR;
-                UNROLL for (int p = 0; p < n; p++) {
-                    int32_t group;
-                    memcpy(&group, x[p] + k, sizeof(group));
-                    UNROLL for (int c = 0; c < vectors; c++) {
-                        s[p * vectors + c] = add_group(operands, s[p * vectors + c], group, y[c]);
-                    }
-                }
-            }
+            weights = add_groups(operands, s, n, vectors, x, weights, k, end);
         }
     }
 }
