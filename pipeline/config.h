@@ -100,11 +100,12 @@ enum msc_log_level msc_config_log_level(const struct msc_config *config);
 enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *config,
                                       const char *name);
 
-// The resolved configuration in its own form, with paths relative to `folder`. *out is owned by the
-// caller.
+// The resolved configuration in its own form, with paths relative to `folder` and every default
+// (msc_env_add_defaults says which an environment has). *out is owned by the caller.
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
                                    const char *folder);
-// The same for one entry alone: what its record's header holds.
+// The same for one entry alone: what its record's header holds. Here the environment has only what
+// was given and what its parameters' table fills in, as ever since there are records.
 enum msc_status msc_config_entry_to_json(const struct msc_config *config, size_t entry,
                                          struct cJSON **out, const char *folder);
 // Members of that which may change between launches of one search, for msc_search_options: what

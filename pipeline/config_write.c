@@ -10,6 +10,7 @@ struct writer {
     const struct msc_config *config;
     struct msc_arena arena;
     const char *folder; // that paths become relative to
+    bool is_full;       // with what environments fill in by themselves
 };
 
 // `path` as seen from `from`. What was given relative to the same folder comes out as it was.
@@ -128,13 +129,22 @@ static enum msc_status write_budget(cJSON *entry, const struct msc_budget *budge
     return msc_param_write(msc_config__budget_params, &from, object);
 }
 
+static enum msc_status write_env(const struct writer *w, cJSON *entry,
+                                 const struct msc_config_entry *e) {
+    cJSON *env = cJSON_Duplicate(e->env, true);
+    MSC_TRY(msc_json_add(entry, "env", env));
+    enum msc_status status = w->is_full ? msc_env_add_defaults(e->env_def, env) : MSC_OK;
+    return status == MSC_OK ? MSC_OK
+                            : msc_status_prefix(status, "%s: %s", w->config->path, e->name);
+}
+
 static enum msc_status write_entry(struct writer *w, cJSON *list,
                                    const struct msc_config_entry *e) {
     static const char *const baselines[] = {"uniform", "greedy"};
     cJSON *object = cJSON_CreateObject();
     MSC_TRY(msc_json_push(list, object));
     MSC_TRY(add_path(w, object, "record", e->record, w->config->workspace));
-    MSC_TRY(add_copy(object, "env", e->env));
+    MSC_TRY(write_env(w, object, e));
     MSC_TRY(add_copy(object, "agent", e->agent));
     MSC_TRY(write_budget(object, &e->budget));
     // As text: more digits than a double holds.
@@ -214,13 +224,12 @@ static enum msc_status write_all(struct writer *w, cJSON *top, size_t first, siz
     return MSC_OK;
 }
 
-static enum msc_status write_range(const struct msc_config *c, cJSON **out, const char *folder,
-                                   size_t first, size_t end) {
-    struct writer w = {.config = c, .folder = folder};
+// What `w` says of the entries from `first` to before `end`.
+static enum msc_status write_range(struct writer *w, cJSON **out, size_t first, size_t end) {
     cJSON *top = cJSON_CreateObject();
     enum msc_status status =
-        top ? write_all(&w, top, first, end) : msc_config__no_memory(c);
-    msc_arena_finish(&w.arena);
+        top ? write_all(w, top, first, end) : msc_config__no_memory(w->config);
+    msc_arena_finish(&w->arena);
     if (status != MSC_OK) {
         cJSON_Delete(top);
         return status;
@@ -231,10 +240,12 @@ static enum msc_status write_range(const struct msc_config *c, cJSON **out, cons
 
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
                                    const char *folder) {
-    return write_range(config, out, folder, 0, config->n_entries);
+    struct writer w = {.config = config, .folder = folder, .is_full = true};
+    return write_range(&w, out, 0, config->n_entries);
 }
 
 enum msc_status msc_config_entry_to_json(const struct msc_config *config, size_t entry,
                                          struct cJSON **out, const char *folder) {
-    return write_range(config, out, folder, entry, entry + 1);
+    struct writer w = {.config = config, .folder = folder};
+    return write_range(&w, out, entry, entry + 1);
 }

@@ -134,6 +134,33 @@ static void test_pipeline_config__round_trip(void **state) {
     msc_config_destroy(c);
 }
 
+static const char plain[] = "{\"model\":\"m.onnx\",\"dataset\":{\"inputs\":\"x.npz\"},"
+                            "\"quantize\":{\"gym\":[{}]}}";
+
+static bool has_key(const cJSON *json, const char *key) {
+    const cJSON *quantize = cJSON_GetObjectItem(json, "quantize");
+    const cJSON *entry = cJSON_GetArrayItem(cJSON_GetObjectItem(quantize, "gym"), 0);
+    return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItem(entry, "env"), key) != NULL;
+}
+
+// Every default is shown; a record's header keeps to what it always held, so that old ones compare.
+static void test_pipeline_config__defaults_shown(void **state) {
+    static const char *const keys[] = {"choices", "weights", "activations", "objectives"};
+    (void)state;
+    struct msc_config *c = parse(plain, ".");
+    cJSON *shown = NULL, *header = NULL;
+    assert_ok(msc_config_to_json(c, &shown, "."));
+    assert_ok(msc_config_entry_to_json(c, 0, &header, "."));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        assert_true(has_key(shown, keys[i]));
+        assert_false(has_key(header, keys[i]));
+    }
+    assert_true(has_key(header, "loss"));
+    cJSON_Delete(shown);
+    cJSON_Delete(header);
+    msc_config_destroy(c);
+}
+
 // In a record's header paths are relative to the record.
 static void test_pipeline_config__header(void **state) {
     (void)state;
@@ -219,6 +246,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_pipeline_config__full),
         cmocka_unit_test(test_pipeline_config__plugins),
         cmocka_unit_test(test_pipeline_config__round_trip),
+        cmocka_unit_test(test_pipeline_config__defaults_shown),
         cmocka_unit_test(test_pipeline_config__header),
         cmocka_unit_test(test_pipeline_config__find_entry),
         cmocka_unit_test(test_pipeline_config__plain_section),

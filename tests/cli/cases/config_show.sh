@@ -13,6 +13,22 @@ END
 mscgym config --show in/c.json
 mscgym config --show in/c.json >in/d.json
 mscgym config --show in/d.json | cmp - in/d.json && echo "the same again"
+# What an environment fills in depends on its other keys.
+cat >in/e.json <<'END'
+{
+  "model": "m.onnx",
+  "dataset": {"inputs": "x.npz"},
+  "quantize": {"target": "tensorrt",
+               "gym": [{"env": {"exclude": ["a"]}},
+                       {"record": "other.jsonl",
+                        "env": {"target": "onnx", "weights": {"per_channel": false},
+                                "bounds": {"size_ratio": {"max": 0.3}},
+                                "objectives": ["size_bytes"]}}]}
+}
+END
+mscgym config --show in/e.json >in/f.json
+jq -c '.quantize.gym[].env' in/f.json
+mscgym config --show in/f.json | cmp - in/f.json && echo "the same again"
 mscgym config | head -n 3
 mscgym agents random
 mscgym agents --json | grep -c '"version"'
