@@ -57,9 +57,9 @@ static void choose_products(struct msc_cpu_backend *b) {
         return;
     }
     if (isa.has_tiles) {
-        b->bytes = msc_simd_product(MSC_SIMD_TILES);
+        b->tiles = msc_simd_product(MSC_SIMD_TILES);
     }
-    if (isa.has_int8 && !b->bytes) {
+    if (isa.has_int8) {
         b->bytes = msc_simd_product(MSC_SIMD_BYTES);
     }
     if (isa.has_avx512) {

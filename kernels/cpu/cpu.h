@@ -34,8 +34,8 @@ struct msc_weighted_spec;
 struct msc_cpu_backend {
     struct msc_backend base;
     struct msc_dense_engine *engine;
-    const struct msc_simd_product *bytes, *floats; // products of our own; NULL: none
-    struct msc_cpu_memory *memory;                 // [n_threads]
+    const struct msc_simd_product *tiles, *bytes, *floats; // products of our own; NULL: none
+    struct msc_cpu_memory *memory;                         // [n_threads]
     char numerics[160];
 };
 

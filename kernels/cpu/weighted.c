@@ -213,9 +213,10 @@ static enum msc_status init(struct msc_weighted *k, const struct msc_plan *plan,
         MSC_TRY(create_ends(k, &float_desc, plan, step, spec->channel_axis));
     }
     divide(k, spec);
-    k->has_windows = msc_weighted_has_windows(k, MSC_WEIGHTED_WINDOWS);
-    k->has_float_windows =
-        !k->gives_sums && msc_weighted_has_windows(k, MSC_WEIGHTED_FLOAT_WINDOWS);
+    k->windows = msc_weighted_choose_product(k, MSC_WEIGHTED_WINDOWS);
+    if (!k->gives_sums) {
+        k->float_windows = msc_weighted_choose_product(k, MSC_WEIGHTED_FLOAT_WINDOWS);
+    }
     k->largest_bias = largest_of(k->bias, k->channels);
     k->largest_whole_bias = largest_whole(k->whole_bias, k->channels);
     struct msc_dense_desc *d = &k->chunks[MSC_WEIGHTED_FLOAT].desc;

@@ -99,9 +99,9 @@ struct msc_weighted {
     bool gives_sums;
     int out_axis;
     int64_t channels;
-    struct msc_dense_desc whole; // the spec's
-    bool is_depthwise;           // that unit can do it
-    bool has_windows, has_float_windows;
+    struct msc_dense_desc whole;                            // the spec's
+    bool is_depthwise;                                      // that unit can do it
+    const struct msc_simd_product *windows, *float_windows; // of those two; NULL: none
     float largest_bias; // its size; infinite, where one is no number
     int64_t largest_whole_bias;
     struct msc_weighted_chunks chunks[MSC_WEIGHTED_UNIT_COUNT];
@@ -187,11 +187,13 @@ void msc_weighted_depthwise_quantize(const struct msc_weighted_depthwise *d, int
 
 // ---- weighted_windows.c -----------------------------------------------------------------------
 
-// What multiplies windows of this unit; NULL: nothing.
-const struct msc_simd_product *msc_weighted_product(const struct msc_weighted *k,
-                                                    enum msc_weighted_unit unit);
-// Can it be done? Its chunks are known.
-bool msc_weighted_has_windows(const struct msc_weighted *k, enum msc_weighted_unit unit);
+// What multiplies windows of this unit best; NULL: nothing. Its chunks are known.
+const struct msc_simd_product *msc_weighted_choose_product(const struct msc_weighted *k,
+                                                           enum msc_weighted_unit unit);
+static inline const struct msc_simd_product *msc_weighted_product(const struct msc_weighted *k,
+                                                                  enum msc_weighted_unit unit) {
+    return unit == MSC_WEIGHTED_WINDOWS ? k->windows : k->float_windows;
+}
 // Bytes behind a chunk's input are read, up to MSC_SIMD_GROUP - 1 of them.
 bool msc_weighted_windows_read_beyond(const struct msc_weighted *k);
 // Plain weights for the unit. *out is freed by msc_free_aligned.

@@ -17,7 +17,7 @@ static bool has_padding(const struct msc_dense_desc *d) {
 }
 
 static enum msc_weighted_unit float_unit(const struct msc_weighted *k) {
-    return k->has_float_windows ? MSC_WEIGHTED_FLOAT_WINDOWS : MSC_WEIGHTED_FLOAT;
+    return k->float_windows ? MSC_WEIGHTED_FLOAT_WINDOWS : MSC_WEIGHTED_FLOAT;
 }
 
 // The unit for this input and these weights. Integers need both to be integers.
@@ -36,7 +36,7 @@ static enum msc_weighted_unit best_unit(const struct msc_weighted_run *r,
     if (k->whole.kind == MSC_DENSE_CONV_TRANSPOSE || !msc_dense_isa(k->backend->engine).has_int8) {
         return MSC_WEIGHTED_WHOLE;
     }
-    if (k->has_windows) {
+    if (k->windows) {
         return MSC_WEIGHTED_WINDOWS;
     }
     bool pads = k->whole.kind == MSC_DENSE_CONV && has_padding(&k->whole);

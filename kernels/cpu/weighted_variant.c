@@ -92,7 +92,7 @@ enum msc_status msc_weighted_weights(void *kernel, struct msc_cpu_backend *b,
     const struct msc_weighted_pack *pack;
     if (status == MSC_OK && !edit) {
         status = msc_weighted_pack(
-            &pack, k, v, k->has_float_windows ? MSC_WEIGHTED_FLOAT_WINDOWS : MSC_WEIGHTED_FLOAT);
+            &pack, k, v, k->float_windows ? MSC_WEIGHTED_FLOAT_WINDOWS : MSC_WEIGHTED_FLOAT);
     }
     if (status != MSC_OK) {
         msc_weighted_release_weights(v);

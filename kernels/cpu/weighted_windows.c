@@ -32,12 +32,6 @@ static int64_t count_runs(const struct shape *s) {
     return s->rows * s->columns;
 }
 
-const struct msc_simd_product *msc_weighted_product(const struct msc_weighted *k,
-                                                    enum msc_weighted_unit unit) {
-    const struct msc_cpu_backend *b = k->backend;
-    return unit == MSC_WEIGHTED_WINDOWS ? b->bytes : b->floats;
-}
-
 static int64_t element_bytes(enum msc_weighted_unit unit) {
     return unit == MSC_WEIGHTED_WINDOWS ? 1 : (int64_t)sizeof(float);
 }
@@ -51,19 +45,35 @@ static bool is_point(const struct msc_dense_desc *d) {
     return true;
 }
 
-bool msc_weighted_has_windows(const struct msc_weighted *k, enum msc_weighted_unit unit) {
-    const struct msc_simd_product *product = msc_weighted_product(k, unit);
+static bool has_windows(const struct msc_dense_desc *d, enum msc_weighted_unit unit) {
+    bool is_conv = d->kind == MSC_DENSE_CONV;
+    return (is_conv || d->kind == MSC_DENSE_LINEAR) && d->groups == 1 &&
+           (!is_conv || d->n_spatial <= 2) && (unit == MSC_WEIGHTED_WINDOWS || is_point(d));
+}
+
+const struct msc_simd_product *msc_weighted_choose_product(const struct msc_weighted *k,
+                                                           enum msc_weighted_unit unit) {
+    const struct msc_cpu_backend *b = k->backend;
     const struct msc_dense_desc *d = &k->chunks[unit].desc;
-    struct shape s = shape_of(d);
-    bool is_conv = d->kind == MSC_DENSE_CONV, is_whole = unit == MSC_WEIGHTED_WINDOWS;
-    if (!product || (!is_conv && d->kind != MSC_DENSE_LINEAR) || d->groups != 1 ||
-        (is_conv && d->n_spatial > 2) || (!is_whole && !is_point(d))) {
-        return false;
+    bool is_float = unit == MSC_WEIGHTED_FLOAT_WINDOWS;
+    const struct msc_simd_product *plain = is_float ? b->floats : b->bytes;
+    if (!plain || !has_windows(d, unit)) {
+        return NULL;
     }
     // Few channels would be filled up to many.
-    size_t most = msc_array_n_bytes(k->weight) * (is_whole ? 1 : 2);
-    return product->packed_bytes(d->out_channels, count_runs(&s), s.depth * element_bytes(unit)) <=
-           most;
+    struct shape s = shape_of(d);
+    int64_t n_runs = count_runs(&s), depth = s.depth * element_bytes(unit);
+    size_t n_bytes = plain->packed_bytes(d->out_channels, n_runs, depth);
+    size_t most = msc_array_n_bytes(k->weight);
+    if (n_bytes > (is_float ? 2 * most : most)) {
+        return NULL;
+    }
+    // Tiles fill up windows, too, and gain where most of that counts.
+    if (!is_float && b->tiles) {
+        size_t filled = b->tiles->packed_bytes(d->out_channels, n_runs, depth);
+        return filled <= most && filled <= 2 * n_bytes ? b->tiles : plain;
+    }
+    return plain;
 }
 
 bool msc_weighted_windows_read_beyond(const struct msc_weighted *k) {
