@@ -100,6 +100,11 @@ enum msc_log_level msc_config_log_level(const struct msc_config *config);
 enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *config,
                                       const char *name);
 
+// An agent as an entry's "agent" says it (NULL: none said), with all its parameters, as
+// msc_config_entry.agent is. `name` is the entry's, for error texts. *out is owned by the caller.
+enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *name,
+                                         const struct cJSON *object, struct cJSON **out);
+
 // The resolved configuration in its own form, with paths relative to `folder` and every default
 // (msc_env_add_defaults says which an environment has). *out is owned by the caller.
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,

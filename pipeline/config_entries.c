@@ -151,16 +151,16 @@ static enum msc_status fail_agent(const struct place *p, const char *type) {
                     near ? near : "", near ? "\"?" : "");
 }
 
-static enum msc_status read_agent(struct place *p, const cJSON *object) {
+// *out may be set on failure too.
+static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **out) {
     static const char *const ignore[] = {"type", NULL};
-    struct msc_config_entry *e = p->entry;
     const char *type = "grid_search";
     MSC_TRY(read_type(p, &type, object, "agent"));
     bool is_library = strcmp(type, "library") == 0;
     bool is_process = strcmp(type, msc_agent_process.name) == 0;
     const struct msc_agent_def *def = is_process ? &msc_agent_process : msc_agent_find(type);
-    e->agent = is_library ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
-    if (!e->agent) {
+    *out = is_library ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
+    if (!*out) {
         return no_memory(p);
     }
     if (is_library) {
@@ -169,9 +169,26 @@ static enum msc_status read_agent(struct place *p, const cJSON *object) {
     if (!def) {
         return fail_agent(p, type);
     }
-    MSC_TRY(msc_json_add_text(e->agent, "type", type));
-    return resolve(p, e->agent, def->params, def->state_size, object, ignore,
+    MSC_TRY(msc_json_add_text(*out, "type", type));
+    return resolve(p, *out, def->params, def->state_size, object, ignore,
                    place_of(p, "agent"));
+}
+
+enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *name,
+                                         const struct cJSON *object, struct cJSON **out) {
+    struct place p = {.config = config};
+    cJSON *agent = NULL;
+    p.path = msc_config__text(config, "%s: %s", config->path, name);
+    if (!p.path) {
+        return no_memory(&p);
+    }
+    enum msc_status status = read_agent(&p, object, &agent);
+    if (status != MSC_OK) {
+        cJSON_Delete(agent);
+        return status;
+    }
+    *out = agent;
+    return MSC_OK;
 }
 
 static enum msc_status read_budget(struct place *p, const cJSON *object) {
@@ -235,7 +252,7 @@ static enum msc_status read_entry(struct msc_config *c, const char *section,
     MSC_TRY(set_paths(&p, &from, index));
     MSC_TRY(read_budget(&p, from.budget));
     MSC_TRY(read_env(&p, from.env));
-    return read_agent(&p, from.agent);
+    return read_agent(&p, from.agent, &e->agent);
 }
 
 // A tool without searches still does its work: the usual choice everywhere, measured.

@@ -13,7 +13,8 @@
 // configuration with its one search (msc_processor_open_record).
 //
 // Beside a record: RECORD.params (scales and reference outputs), RECORD.base.json (the strategy it
-// started from, if any), RECORD.attempt (while it runs).
+// started from, if any), RECORD.attempt (while it runs). The first two go with a record that is set
+// aside.
 #ifndef MSC_PIPELINE_PROCESSOR_H
 #define MSC_PIPELINE_PROCESSOR_H
 

@@ -4,9 +4,39 @@
 #include "base/file.h"
 #include "records/record_query.h"
 
-static enum msc_status base_path(struct msc_processor *p, const char **out) {
-    *out = msc_arena_printf(&p->arena, "%s.base.json", msc_processor__entry(p)->record);
-    return *out ? MSC_OK : msc_processor__no_memory();
+#include <string.h>
+
+static enum msc_status base_path(struct msc_arena *arena, const char **out, const char *record) {
+    *out = msc_arena_printf(arena, "%s.base.json", record);
+    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+}
+
+enum msc_status msc_processor__find_base(struct msc_config *config, const char *record) {
+    struct msc_config_entry *e = &config->entries[0];
+    const char *first = NULL;
+    const char *own = NULL;
+    MSC_TRY(base_path(&config->arena, &first, msc_path_name(e->record)));
+    MSC_TRY(base_path(&config->arena, &own, record));
+    bool is_own = e->base && strcmp(msc_path_name(e->base), first) == 0;
+    if (is_own && msc_file_exists(own)) {
+        e->base = own;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_processor__copy_base(struct msc_processor *p, const char *from) {
+    struct msc_config_entry *e = &p->config->entries[p->index];
+    const char *old = NULL;
+    const char *own = NULL;
+    MSC_TRY(base_path(&p->arena, &old, from));
+    MSC_TRY(base_path(&p->arena, &own, e->record));
+    if (!p->model || !e->base || strcmp(e->base, old) != 0) {
+        return MSC_OK;
+    }
+    e->base = own;
+    return msc_file_exists(e->record) && msc_file_exists(own)
+               ? MSC_OK
+               : msc_strategy_save(p->base, p->model->graph, own);
 }
 
 static enum msc_status dup_strategy(struct msc_strategy **out, const struct msc_strategy *from) {
@@ -34,18 +64,33 @@ static enum msc_status check_base(const struct msc_processor *p, const char *pat
                                e->record, e->name, e->name);
 }
 
-enum msc_status msc_processor__set_base(struct msc_processor *p, bool has_record,
+// A file that was named: its content must be that which the record began with.
+static enum msc_status check_hash(const struct msc_processor *p, const struct msc_record *record) {
+    const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "env");
+    const cJSON *old = cJSON_GetObjectItemCaseSensitive(env, "base_strategy");
+    char now[MSC_HASH_TEXT_BYTES];
+    msc_hash_format(now, msc_strategy_hash(p->base));
+    return !cJSON_IsString(old) || strcmp(old->valuestring, now) == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_STATE,
+                          "%s: the strategy that it starts from, %s, is another now; put the right "
+                          "one back, name another record, or start afresh with --restart",
+                          msc_record_path(record), msc_processor__entry(p)->base);
+}
+
+enum msc_status msc_processor__set_base(struct msc_processor *p, const struct msc_record *record,
                                         enum msc_processor_mode mode) {
     struct msc_config_entry *e = &p->config->entries[p->index];
     const char *path = NULL;
     if (e->base) {
-        return msc_strategy_load(&p->base, e->base);
+        MSC_TRY(msc_strategy_load(&p->base, e->base));
+        return record ? check_hash(p, record) : MSC_OK;
     }
     if (p->found && p->model) {
         MSC_TRY(dup_strategy(&p->base, p->found));
     }
-    MSC_TRY(base_path(p, &path));
-    if (has_record) {
+    MSC_TRY(base_path(&p->arena, &path, e->record));
+    if (record) {
         MSC_TRY(check_base(p, path));
     } else if (mode == MSC_PROCESSOR_RUN && !p->base) {
         MSC_TRY(msc_file_remove(path));

@@ -17,18 +17,18 @@ const char *msc_processor__greedy_record(struct msc_processor *p, const char *re
                             record, ending);
 }
 
-static enum msc_status make_agent(cJSON **out) {
-    cJSON *agent = cJSON_CreateObject();
-    enum msc_status status = msc_json_add_text(agent, "type", "grid_search");
+// With every parameter, as the record's configuration is read again.
+static enum msc_status make_agent(cJSON **out, struct msc_processor *p) {
+    cJSON *said = cJSON_CreateObject();
+    enum msc_status status = msc_json_add_text(said, "type", "grid_search");
     if (status == MSC_OK) {
-        status = msc_json_add_text(agent, "mode", "greedy");
+        status = msc_json_add_text(said, "mode", "greedy");
     }
-    if (status != MSC_OK) {
-        cJSON_Delete(agent);
-        return status;
+    if (status == MSC_OK) {
+        status = msc_config_resolve_agent(p->config, msc_processor__entry(p)->name, said, out);
     }
-    *out = agent;
-    return MSC_OK;
+    cJSON_Delete(said);
+    return status;
 }
 
 static void compare(const struct msc_processor *p, const struct msc_record *record,
@@ -76,13 +76,17 @@ enum msc_status msc_processor__add_greedy(struct msc_processor *p,
     struct msc_config_entry *e = &p->config->entries[p->index];
     const struct msc_config_entry kept = *e;
     e->baseline = MSC_CONFIG_BASELINE_UNIFORM;
+    e->agent = NULL;
     e->record = msc_processor__greedy_record(p, kept.record);
-    enum msc_status status = e->record ? make_agent(&e->agent) : msc_processor__no_memory();
+    enum msc_status status = e->record ? make_agent(&e->agent, p) : msc_processor__no_memory();
+    if (status == MSC_OK) {
+        status = msc_processor__copy_base(p, kept.record);
+    }
     if (status == MSC_OK) {
         msc_log(p->log, MSC_LOG_INFO, "%s: a greedy search beside it, %s", e->name, e->record);
         status = search_greedily(p, result, report, winner);
-        cJSON_Delete(e->agent);
     }
+    cJSON_Delete(e->agent);
     *e = kept;
     return status;
 }

@@ -55,9 +55,14 @@ void msc_processor__leave(struct msc_processor *p);
 enum msc_status msc_processor__has_record(bool *out, const char *path);
 
 // processor_base.c
-// Reads or checks what the entry at hand starts from.
-enum msc_status msc_processor__set_base(struct msc_processor *p, bool has_record,
+// Reads or checks what the entry at hand starts from. `record` NULL: there is none yet.
+enum msc_status msc_processor__set_base(struct msc_processor *p, const struct msc_record *record,
                                         enum msc_processor_mode mode);
+// The configuration in the header of a record that is now `record`: what the search began with went
+// with the record if it was renamed together with it.
+enum msc_status msc_processor__find_base(struct msc_config *config, const char *record);
+// Gives the record of the entry at hand a base file of its own when it has that of record `from`.
+enum msc_status msc_processor__copy_base(struct msc_processor *p, const char *from);
 // Adds what the record of an entry that is not run now has found.
 enum msc_status msc_processor__recall(struct msc_processor *p, size_t entry);
 // Makes the edits of a point of the entry at hand what the next entries start from.

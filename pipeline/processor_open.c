@@ -119,6 +119,11 @@ enum msc_status msc_processor_open_record(struct msc_processor **out, const char
         goto out;
     }
     MSC_TRY_OUT(msc_config_create(&config, json, path, folder));
+    status = msc_processor__find_base(config, path);
+    if (status != MSC_OK) {
+        msc_config_destroy(config);
+        goto out;
+    }
     own.record = path; // whatever its name was when it was made
     own.entry = NULL;
     status = create(out, config, &own);
@@ -303,7 +308,7 @@ static enum msc_status enter(struct msc_processor *p, const struct msc_record *r
                              enum msc_processor_mode mode) {
     const struct msc_config_entry *e = msc_processor__entry(p);
     struct msc_env_host host = {.abi = MSC_ENV_ABI};
-    MSC_TRY(msc_processor__set_base(p, record != NULL, mode));
+    MSC_TRY(msc_processor__set_base(p, record, mode));
     if (record) {
         MSC_TRY(check_config(p, record));
     }

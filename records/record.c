@@ -347,28 +347,64 @@ void msc_record_close(struct msc_record *record) {
     msc_free(record);
 }
 
-static enum msc_status move_aside(char **new_path, struct msc_arena *arena, const char *path) {
+// Files beside a record that go with it, by what their names add to its own.
+static const char *const companions[] = {".params", ".base.json"};
+#define N_COMPANIONS (sizeof companions / sizeof companions[0])
+
+// PATH.i and its companions. A companion that is only there under the new name was moved when an
+// earlier attempt was interrupted, and takes no name away.
+static enum msc_status find_free_name(const char **out, struct msc_arena *arena,
+                                      const char *path) {
     for (int i = 1;; i++) {
         const char *target = msc_arena_printf(arena, "%s.%d", path, i);
-        const char *params = msc_arena_printf(arena, "%s.params", path);
-        const char *params_target = msc_arena_printf(arena, "%s.%d.params", path, i);
-        const char *attempt = msc_arena_printf(arena, "%s.attempt", path);
-        if (!target || !params || !params_target || !attempt) {
+        bool is_free = target && !msc_file_exists(target);
+        for (size_t k = 0; target && k < N_COMPANIONS; k++) {
+            const char *from = msc_arena_printf(arena, "%s%s", path, companions[k]);
+            const char *to = msc_arena_printf(arena, "%s%s", target, companions[k]);
+            if (!from || !to) {
+                return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+            }
+            is_free = is_free && !(msc_file_exists(from) && msc_file_exists(to));
+        }
+        if (!target) {
             return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
         }
-        if (msc_file_exists(target) || msc_file_exists(params_target)) {
-            continue;
+        if (is_free) {
+            *out = target;
+            return MSC_OK;
         }
-        if (msc_file_exists(params) && rename(params, params_target) != 0) {
-            return msc_record__fail_system("set the old record aside", params, errno);
-        }
-        if (rename(path, target) != 0) {
-            return msc_record__fail_system("set the old record aside", path, errno);
-        }
-        MSC_TRY(msc_file_remove(attempt));
-        *new_path = msc_strdup(target);
-        return *new_path ? sync_folder(path) : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
     }
+}
+
+static enum msc_status move_companion(struct msc_arena *arena, const char *path,
+                                      const char *target, const char *ending) {
+    const char *from = msc_arena_printf(arena, "%s%s", path, ending);
+    const char *to = msc_arena_printf(arena, "%s%s", target, ending);
+    if (!from || !to) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
+    return !msc_file_exists(from) || rename(from, to) == 0
+               ? MSC_OK
+               : msc_record__fail_system("set the old record aside", from, errno);
+}
+
+// The record itself comes last: as long as it has its name, the rest can be moved after it.
+static enum msc_status move_aside(char **new_path, struct msc_arena *arena, const char *path) {
+    const char *target = NULL;
+    const char *attempt = msc_arena_printf(arena, "%s.attempt", path);
+    if (!attempt) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
+    MSC_TRY(find_free_name(&target, arena, path));
+    for (size_t k = 0; k < N_COMPANIONS; k++) {
+        MSC_TRY(move_companion(arena, path, target, companions[k]));
+    }
+    if (rename(path, target) != 0) {
+        return msc_record__fail_system("set the old record aside", path, errno);
+    }
+    MSC_TRY(msc_file_remove(attempt));
+    *new_path = msc_strdup(target);
+    return *new_path ? sync_folder(path) : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
 }
 
 enum msc_status msc_record_set_aside(char **new_path, const char *path) {

@@ -78,9 +78,10 @@ enum msc_status msc_record_open(struct msc_record **out, const char *path,
 void msc_record_release(struct msc_record *record);
 void msc_record_close(struct msc_record *record); // accepts NULL
 
-// Renames a record, with its RECORD.params, to the first free of PATH.1, PATH.2, ... and removes
-// its RECORD.attempt. Takes the lock for it (MSC_E_STATE when held). *new_path is owned by the
-// caller (msc_free), NULL when there was no file. The name is free when this returns MSC_OK.
+// Renames a record, with its RECORD.params and RECORD.base.json, to the first free of PATH.1,
+// PATH.2, ... and removes its RECORD.attempt. Takes the lock for it (MSC_E_STATE when held).
+// *new_path is owned by the caller (msc_free), NULL when there was no file. The name is free when
+// this returns MSC_OK.
 enum msc_status msc_record_set_aside(char **new_path, const char *path);
 
 // Adds a line to the buffer and to the trials in memory. The id must be msc_record_n_trials.

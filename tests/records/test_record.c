@@ -365,6 +365,45 @@ static void test_records_record__no_place_to_write(void **state) {
                      MSC_E_NOT_FOUND);
 }
 
+static void test_records_record__set_aside_companions(void **state) {
+    static const char *const endings[] = {".params", ".base.json"};
+    const struct fixture *f = *state;
+    char name[PATH_MAX + 32];
+    char *new_path = NULL;
+    fixture_write(f, 1);
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s%s", f->path, endings[i]);
+        fixture_put(name, "n", 1);
+    }
+    // One that an earlier record left behind is not written over.
+    snprintf(name, sizeof name, "%s.1.base.json", f->path);
+    fixture_put(name, "o", 1);
+    assert_ok(msc_record_set_aside(&new_path, f->path));
+    snprintf(name, sizeof name, "%s.2", f->path);
+    assert_string_equal(new_path, name);
+    msc_free(new_path);
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s%s", f->path, endings[i]);
+        assert_false(msc_file_exists(name));
+        snprintf(name, sizeof name, "%s.2%s", f->path, endings[i]);
+        assert_true(msc_file_exists(name));
+    }
+    // Interrupted after its companions were moved, a record is moved after them.
+    fixture_write(f, 2);
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s.3%s", f->path, endings[i]);
+        fixture_put(name, "n", 1);
+    }
+    snprintf(name, sizeof name, "%s.1.base.json", f->path);
+    assert_ok(msc_file_remove(name));
+    snprintf(name, sizeof name, "%s.1", f->path);
+    fixture_put(name, "r", 1);
+    assert_ok(msc_record_set_aside(&new_path, f->path));
+    snprintf(name, sizeof name, "%s.3", f->path);
+    assert_string_equal(new_path, name);
+    msc_free(new_path);
+}
+
 static void test_records_record__set_aside(void **state) {
     const struct fixture *f = *state;
     char name[PATH_MAX + 32];
@@ -439,8 +478,8 @@ int main(int argc, char **argv) {
         CASE(lines_out_of_order), CASE(no_record),
         CASE(other_schema),       CASE(lock),
         CASE(full_disk),          CASE(no_place_to_write),
-        CASE(set_aside),          CASE(jq),
-        CASE(documented),
+        CASE(set_aside),          CASE(set_aside_companions),
+        CASE(jq),                 CASE(documented),
     };
 #undef CASE
     msc_test_select(argc, argv);
