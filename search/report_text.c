@@ -131,13 +131,34 @@ static void name_row(char name[CELL_BYTES], const cJSON *row) {
     }
 }
 
-static enum msc_status add_list(struct table *table, const cJSON *list, double winner_id) {
+static const cJSON *find_id(const cJSON *list, double id) {
     const cJSON *row = NULL;
     cJSON_ArrayForEach(row, list) {
-        char name[CELL_BYTES];
-        if (get(row, "id")->valuedouble != winner_id) {
-            name_row(name, row);
-            MSC_TRY(add_row(table, name, row));
+        if (get(row, "id")->valuedouble == id) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+// The winner has its row already; any other trial gets one, where it is first listed. Baselines say
+// more of a trial than the other lists do.
+static enum msc_status add_lists(struct table *table, const cJSON *report, double winner_id) {
+    static const char *const keys[] = {"top", "front", "baselines"};
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        const cJSON *row = NULL;
+        cJSON_ArrayForEach(row, get(report, keys[k])) {
+            double id = get(row, "id")->valuedouble;
+            bool is_listed = id == winner_id;
+            for (size_t i = 0; i < k; i++) {
+                is_listed = is_listed || find_id(get(report, keys[i]), id);
+            }
+            if (!is_listed) {
+                const cJSON *baseline = find_id(get(report, "baselines"), id);
+                char name[CELL_BYTES];
+                name_row(name, row);
+                MSC_TRY(add_row(table, name, baseline ? baseline : row));
+            }
         }
     }
     return MSC_OK;
@@ -160,9 +181,7 @@ static enum msc_status fill_table(struct table *table, const cJSON *report) {
         snprintf(text, sizeof text, "winner: %.38s", name);
         MSC_TRY(add_row(table, text, winner));
     }
-    MSC_TRY(add_list(table, get(report, "top"), winner_id));
-    MSC_TRY(add_list(table, get(report, "front"), winner_id));
-    MSC_TRY(add_list(table, get(report, "baselines"), winner_id));
+    MSC_TRY(add_lists(table, report, winner_id));
     if (get(report, "reference")) {
         MSC_TRY(add_row(table, "uncompressed", get(report, "reference")));
     }

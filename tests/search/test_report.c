@@ -95,6 +95,32 @@ static void test_search_report__nothing_better(void **state) {
     }
 }
 
+// All of its points are on the front: more of one choice is as much less of size. What was examined
+// of a baseline (twice its loss, last in its row) stays with it there.
+static void test_search_report__one_row_each(void **state) {
+    const struct fixture *f = *state;
+    struct search_run run;
+    struct msc_str text = {0};
+    cJSON *report = NULL;
+    const struct launch one = {.path = f->path,
+                               .env = "{\"tasks\":6,\"choices\":4,\"baselines\":3,"
+                                      "\"objectives\":[\"distill_loss\",\"size_bytes\"]}",
+                               .def = &msc_env_fake,
+                               .agent = "{\"type\":\"random\"}",
+                               .options = LAUNCH_TRIALS(20)};
+    fake_reset();
+    run_launch(&run, &one);
+    assert_ok(run.status);
+    report_on(&run, &report, &text);
+    const char *row = strstr(msc_str_text(&text), "\nuniform 2 ");
+    assert_non_null(row);
+    assert_null(strstr(row + 1, "\nuniform 2 "));
+    assert_memory_equal(strchr(row + 1, '\n') - 3, " 24", 3);
+    cJSON_Delete(report);
+    msc_str_finish(&text);
+    run_finish(&run);
+}
+
 static void test_search_report__estimate(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -149,6 +175,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         CASE(winner_beside_baselines),
         CASE(nothing_better),
+        CASE(one_row_each),
         CASE(estimate),
     };
 #undef CASE

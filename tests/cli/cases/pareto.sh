@@ -1,0 +1,7 @@
+# Each trial has one row, however many lists it is on: uniform plans, the best and the front.
+. "$(dirname "$0")/../lib.sh"
+toy a 24 '"objectives": ["distill_loss", "size_bytes"]'
+mscgym search a.json >/dev/null
+mscgym show a/toy.jsonl --pareto
+mscgym show a/toy.jsonl --pareto --top 6
+mscgym show a/toy.jsonl --pareto --top 6 | grep -oE '^[a-z :]*(trial|uniform) [0-9]+' | sort | uniq -d
