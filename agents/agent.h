@@ -88,6 +88,12 @@ const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent);
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object);
 void msc_agent_destroy(struct msc_agent *agent); // accepts NULL
 
+// The definition that the shared library at `path` exports as `msc_agent_plugin`, valid until
+// *library, owned by the caller, is closed (msc_library_close). Relative paths start from `folder`
+// (NULL: the current one). MSC_E_NOT_FOUND, MSC_E_FORMAT or MSC_E_UNSUPPORTED (another ABI).
+enum msc_status msc_agent_library_open(void **library, const struct msc_agent_def **def,
+                                       const char *path, const char *folder);
+
 // The built-in agents, NULL-terminated, in the order users see; and one by name, or NULL.
 const struct msc_agent_def *const *msc_agent_list(void);
 const struct msc_agent_def *msc_agent_find(const char *name);

@@ -20,8 +20,4 @@ enum msc_status msc_agent__create(struct msc_agent **out, const struct msc_agent
 const char *msc_agent__folder(const struct msc_agent *agent);
 uint64_t msc_agent__seed(const struct msc_agent *agent);
 
-// The definition that the shared library at `path` exports. *library is owned by the caller.
-enum msc_status msc_agent__load_library(void **library, const struct msc_agent_def **def,
-                                        const char *path, const char *folder);
-
 #endif

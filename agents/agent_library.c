@@ -21,8 +21,8 @@ static enum msc_status check_definition(const struct msc_agent_def *def, const c
     return MSC_OK;
 }
 
-enum msc_status msc_agent__load_library(void **library, const struct msc_agent_def **def,
-                                        const char *path, const char *folder) {
+enum msc_status msc_agent_library_open(void **library, const struct msc_agent_def **def,
+                                       const char *path, const char *folder) {
     const void *definition = NULL;
     void *opened = NULL;
     MSC_TRY(msc_library_open(&opened, &definition, path, folder, "msc_agent_plugin"));
@@ -67,7 +67,7 @@ enum msc_status msc_agent_open(struct msc_agent **out, const struct cJSON *confi
     if (strcmp(type->valuestring, "library") == 0) {
         const char *path;
         MSC_TRY(msc_json_get_text(&path, config, "path", "agent"));
-        MSC_TRY(msc_agent__load_library(&setup.library, &setup.def, path, folder));
+        MSC_TRY(msc_agent_library_open(&setup.library, &setup.def, path, folder));
     } else if (strcmp(type->valuestring, "process") == 0) {
         setup.def = &msc_agent_process;
     } else {

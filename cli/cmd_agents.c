@@ -1,35 +1,58 @@
 #include "cli/plugins.h"
 
 #include "agents/agent.h"
+#include "env/api/library.h"
 
 static const struct msc_cli_option options[] = {
-    {.name = "NAME", .type = MSC_CLI_TEXT, .help = "one agent alone",
+    {.name = "NAME", .type = MSC_CLI_TEXT,
+     .help = "one alone: its name or the path of its shared library",
      .offset = offsetof(struct msc_cli_plugins, name), .is_positional = true},
     {0},
 };
 
+static struct msc_cli_plugin describe(const struct msc_agent_def *def) {
+    return (struct msc_cli_plugin){def->name, def->summary, def->version, def->params};
+}
+
+// The one that a shared library holds, by whatever name.
+static int run_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values) {
+    void *library = NULL;
+    const struct msc_agent_def *def = NULL;
+    enum msc_status status = msc_agent_library_open(&library, &def, values->name, NULL);
+    if (status != MSC_OK) {
+        return msc_cli_fail(call, status);
+    }
+    const struct msc_cli_plugin plugin = describe(def);
+    const struct msc_cli_plugins all = {.common = values->common};
+    int code = msc_cli_show_plugins(call, &all, &plugin, 1, "agent");
+    msc_library_close(library);
+    return code;
+}
+
 static int run(const struct msc_cli_call *call, void *payload) {
+    const struct msc_cli_plugins *values = payload;
+    if (values->name && msc_library_is_path(values->name)) {
+        return run_library(call, values);
+    }
     struct msc_cli_plugin plugins[64];
     const struct msc_agent_def *const *list = msc_agent_list();
     size_t n = 0;
     for (; list[n] && n < 63; n++) {
-        plugins[n] = (struct msc_cli_plugin){list[n]->name, list[n]->summary, list[n]->version,
-                                             list[n]->params};
+        plugins[n] = describe(list[n]);
     }
-    const struct msc_agent_def *process = &msc_agent_process;
-    plugins[n++] = (struct msc_cli_plugin){process->name, process->summary, process->version,
-                                           process->params};
+    plugins[n++] = describe(&msc_agent_process);
     return msc_cli_show_plugins(call, payload, plugins, n, "agent");
 }
 
 const struct msc_cli_command msc_cmd_agents = {
     .name = "agents",
     .summary = "the agents, with every parameter, its default and range",
-    .usage = "[NAME]",
+    .usage = "[NAME | LIBRARY]",
     .description = "A shared library is an agent as well: {\"type\": \"library\", \"path\": "
                    "\"agent.so\"}.",
     .examples = "  mscgym agents\n"
-                "  mscgym agents evolutionary\n",
+                "  mscgym agents evolutionary\n"
+                "  mscgym agents ./agent.so\n",
     .options = options,
     .values_size = sizeof(struct msc_cli_plugins),
     .run = run,

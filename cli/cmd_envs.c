@@ -1,20 +1,43 @@
 #include "cli/plugins.h"
 
+#include "env/api/library.h"
 #include "env/env.h"
 
 static const struct msc_cli_option options[] = {
-    {.name = "NAME", .type = MSC_CLI_TEXT, .help = "one environment alone",
+    {.name = "NAME", .type = MSC_CLI_TEXT,
+     .help = "one alone: its name or the path of its shared library",
      .offset = offsetof(struct msc_cli_plugins, name), .is_positional = true},
     {0},
 };
 
+static struct msc_cli_plugin describe(const struct msc_env_def *def) {
+    return (struct msc_cli_plugin){def->name, def->summary, def->version, def->params};
+}
+
+// The one that a shared library holds, by whatever name.
+static int run_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values) {
+    struct msc_env_library *library = NULL;
+    enum msc_status status = msc_env_library_open(&library, values->name);
+    if (status != MSC_OK) {
+        return msc_cli_fail(call, status);
+    }
+    const struct msc_cli_plugin plugin = describe(msc_env_library_definition(library));
+    const struct msc_cli_plugins all = {.common = values->common};
+    int code = msc_cli_show_plugins(call, &all, &plugin, 1, "environment");
+    msc_env_library_close(library);
+    return code;
+}
+
 static int run(const struct msc_cli_call *call, void *payload) {
+    const struct msc_cli_plugins *values = payload;
+    if (values->name && msc_library_is_path(values->name)) {
+        return run_library(call, values);
+    }
     struct msc_cli_plugin plugins[64];
     const struct msc_env_def *const *list = msc_env_list();
     size_t n = 0;
     for (; list[n] && n < 64; n++) {
-        plugins[n] = (struct msc_cli_plugin){list[n]->name, list[n]->summary, list[n]->version,
-                                             list[n]->params};
+        plugins[n] = describe(list[n]);
     }
     return msc_cli_show_plugins(call, payload, plugins, n, "environment");
 }
@@ -22,10 +45,11 @@ static int run(const struct msc_cli_call *call, void *payload) {
 const struct msc_cli_command msc_cmd_envs = {
     .name = "envs",
     .summary = "the environments, with every parameter, its default and range",
-    .usage = "[NAME]",
+    .usage = "[NAME | LIBRARY]",
     .description = "A shared library is an environment as well: {\"type\": \"./env.so\"}.",
     .examples = "  mscgym envs\n"
-                "  mscgym envs quantize\n",
+                "  mscgym envs quantize\n"
+                "  mscgym envs ./env.so\n",
     .options = options,
     .values_size = sizeof(struct msc_cli_plugins),
     .run = run,

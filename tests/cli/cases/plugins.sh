@@ -1,4 +1,4 @@
-# An agent from a shared library and one that is a program, both of the examples.
+# An agent from a shared library and one that is a program, both of the examples; libraries alone.
 . "$(dirname "$0")/../lib.sh"
 toy library 12
 sed -i 's|"agent": .*|"agent": {"type": "library", "path": "'"$HILL_CLIMB"'"},|' library.json
@@ -11,3 +11,14 @@ mscgym search process.json --quiet | head -3
 toy wrong 12
 sed -i 's|"agent": .*|"agent": {"type": "library", "path": "./wrong.json"},|' wrong.json
 try mscgym search wrong.json --quiet | sed 's|/[^ ]*/wrong.json|wrong.json|g; s/:[^:]*$/: …/'
+# What a library holds, by its path.
+cp "$HILL_CLIMB" agent.so
+cp "$COIN" env.so
+try mscgym agents ./agent.so
+try mscgym envs env.so
+mscgym agents agent.so --json | jq -c '.[].name'
+mscgym envs ./env.so --json | jq -c '.[].name'
+try mscgym agents ./env.so
+try mscgym envs ./agent.so
+try mscgym agents ./missing.so
+try mscgym envs ./missing.so
