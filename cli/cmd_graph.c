@@ -11,7 +11,7 @@
 
 struct graph_values {
     struct msc_cli_common common;
-    const char *model;
+    const char *model, *output;
     bool prototxt, placement, sites;
 };
 
@@ -26,6 +26,8 @@ static const struct msc_cli_option options[] = {
      .offset = GRAPH(placement)},
     {.name = "sites", .type = MSC_CLI_FLAG, .help = "what can be compressed",
      .offset = GRAPH(sites)},
+    {.name = "output", .letter = 'o', .argument = "FILE.json", .type = MSC_CLI_TEXT,
+     .help = "save the MSCGraph there, its weights in FILE.safetensors", .offset = GRAPH(output)},
     {0},
 };
 
@@ -145,6 +147,37 @@ static enum msc_status print_form(const struct msc_graph *g,
 
 // ---- The command ------------------------------------------------------------------------------
 
+#define SAVED_ENDING ".json"
+
+static enum msc_status check(const struct graph_values *v) {
+    const size_t n = strlen(SAVED_ENDING), length = v->output ? strlen(v->output) : 0;
+    if (v->prototxt + v->placement + v->sites > 1) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "graph: one of --prototxt, --placement and --sites at a time");
+    }
+    if (!v->output) {
+        return MSC_OK;
+    }
+    if (v->prototxt || v->placement || v->sites || v->common.json) {
+        return MSC_FAIL(MSC_E_INVALID, "graph: --output goes without --json, --prototxt, "
+                                       "--placement and --sites");
+    }
+    if (length <= n || strcmp(v->output + length - n, SAVED_ENDING) != 0) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "graph: --output is \"%s\", expected a name ending in " SAVED_ENDING,
+                        v->output);
+    }
+    return MSC_OK;
+}
+
+// Both files that make a model, by the name of the first.
+static enum msc_status save(const struct msc_graph *g, const struct graph_values *v,
+                            struct msc_arena *arena) {
+    size_t length = strlen(v->output) - strlen(SAVED_ENDING);
+    const char *stem = msc_arena_printf(arena, "%.*s", (int)length, v->output);
+    return stem ? msc_graph_save(g, stem) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+}
+
 static enum msc_status print(const struct msc_graph *g, const struct graph_values *v) {
     return v->sites         ? print_sites(g, v->common.json)
            : v->prototxt    ? print_form(g, msc_graph_write_prototxt)
@@ -158,10 +191,7 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
     size_t n;
     bool is_bound;
     enum msc_status status = MSC_OK;
-    if (v->prototxt + v->placement + v->sites > 1) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "graph: one of --prototxt, --placement and --sites at a time");
-    }
+    MSC_TRY(check(v));
     MSC_TRY_OUT(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
     MSC_TRY_OUT(msc_graph_load_bound(&g, &is_bound, v->model, bindings, n));
     n = is_bound ? 0 : n; // that are not in the graph yet
@@ -172,7 +202,7 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
     if (n > 0) {
         MSC_TRY_OUT(msc_graph_bind_open(&bound, g, bindings, n));
     }
-    status = print(bound ? bound : g, v);
+    status = v->output ? save(bound ? bound : g, v, call->arena) : print(bound ? bound : g, v);
 out:
     msc_graph_destroy(bound);
     msc_graph_destroy(g);
@@ -194,7 +224,8 @@ const struct msc_cli_command msc_cmd_graph = {
                    "them whole.",
     .examples = "  mscgym graph digits.onnx --sites\n"
                 "  mscgym graph digits.onnx --prototxt > digits.prototxt\n"
-                "  mscgym graph digits.onnx --placement --bind N=64\n",
+                "  mscgym graph digits.onnx --placement --bind N=64\n"
+                "  mscgym graph digits.onnx -o digits.json\n",
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct graph_values),

@@ -39,7 +39,7 @@ _mscgym() {
     verify) options="--trials --sample --seed $models" ;;
     export) options="--trial --model --strategy --save-strategy --output $models" ;;
     run) options="--input --output --state --tensor --strategy --repeat $models" ;;
-    graph) options="--prototxt --placement --sites $models" ;;
+    graph) options="--prototxt --placement --sites --output $models" ;;
     config) options="--show" ;;
     tune) options="--device --time" ;;
     esac
