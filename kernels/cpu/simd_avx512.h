@@ -227,7 +227,7 @@ void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns
 struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,
                                       const struct msc_simd_bytes *q);
 
-// ---- simd_avx512_windows.c, simd_tiles.c --------------------------------------------------------
+// ---- simd_avx512_windows.c, simd_tiles.c ------------------------------------------------------
 
 extern const struct msc_simd_product msc_simd__bytes, msc_simd__floats, msc_simd__tiles;
 

@@ -41,6 +41,9 @@ enum msc_weighted_unit {
 static inline bool msc_weighted_is_float(enum msc_weighted_unit unit) {
     return unit < MSC_WEIGHTED_WHOLE;
 }
+static inline bool msc_weighted_is_windows(enum msc_weighted_unit unit) {
+    return unit == MSC_WEIGHTED_WINDOWS || unit == MSC_WEIGHTED_FLOAT_WINDOWS;
+}
 
 // What the families say about a joint: its whole batch as one routine.
 struct msc_weighted_spec {
@@ -108,6 +111,11 @@ struct msc_weighted {
     struct msc_weighted_routine *routines; // [MSC_WEIGHTED_UNIT_COUNT]
     struct msc_ewise *ends[3]; // behind float32, sums as float32, sums as int32; may be NULL
 };
+
+// The unit of every call that does not compute over integers.
+static inline enum msc_weighted_unit msc_weighted_float_unit(const struct msc_weighted *k) {
+    return k->float_windows ? MSC_WEIGHTED_FLOAT_WINDOWS : MSC_WEIGHTED_FLOAT;
+}
 
 // What `prepare` makes of a source. `step` has no other joints where the source is of integers.
 enum msc_status msc_weighted_create(struct msc_weighted **out, struct msc_cpu_backend *b,

@@ -16,16 +16,12 @@ static bool has_padding(const struct msc_dense_desc *d) {
     return false;
 }
 
-static enum msc_weighted_unit float_unit(const struct msc_weighted *k) {
-    return k->float_windows ? MSC_WEIGHTED_FLOAT_WINDOWS : MSC_WEIGHTED_FLOAT;
-}
-
 // The unit for this input and these weights. Integers need both to be integers.
 static enum msc_weighted_unit best_unit(const struct msc_weighted_run *r,
                                         const struct msc_weighted_variant *v) {
     const struct msc_weighted *k = r->k;
     if (!r->quant || !msc_weighted_is_integer(v)) {
-        return float_unit(k);
+        return msc_weighted_float_unit(k);
     }
     if (!msc_weighted_is_int8(v) || !k->backend->base.options.allow_int8) {
         return MSC_WEIGHTED_WHOLE;
@@ -44,12 +40,8 @@ static enum msc_weighted_unit best_unit(const struct msc_weighted_run *r,
                                                            : MSC_WEIGHTED_INT8;
 }
 
-static bool has_windows(enum msc_weighted_unit unit) {
-    return unit == MSC_WEIGHTED_WINDOWS || unit == MSC_WEIGHTED_FLOAT_WINDOWS;
-}
-
 static bool is_own(enum msc_weighted_unit unit) {
-    return unit == MSC_WEIGHTED_DEPTHWISE || has_windows(unit);
+    return unit == MSC_WEIGHTED_DEPTHWISE || msc_weighted_is_windows(unit);
 }
 
 static enum msc_status set_unit(struct msc_weighted_run *r, const struct msc_weighted_variant *v,
@@ -80,7 +72,7 @@ static enum msc_status choose_unit(struct msc_weighted_run *r, const struct msc_
     r->digits = msc_cpu_cut(r->unit == MSC_WEIGHTED_WHOLE ? largest : 255, r->pack->largest);
     if (largest * r->pack->largest >= ((int64_t)1 << 31) || r->digits.n == 0) {
         // Sums that may not fit into int32: no unit computes them over integers.
-        return set_unit(r, v, float_unit(r->k));
+        return set_unit(r, v, msc_weighted_float_unit(r->k));
     }
     if (is_own(r->unit)) {
         r->digits = (struct msc_cpu_digits){1, 0, 255};
@@ -173,7 +165,7 @@ static enum msc_status multiply(const struct msc_weighted_run *r, int64_t chunk,
         msc_weighted_depthwise_sums(&r->depthwise, chunk, r->sums);
         return MSC_OK;
     }
-    if (has_windows(r->unit)) {
+    if (msc_weighted_is_windows(r->unit)) {
         multiply_windows(r, chunk, out);
         return MSC_OK;
     }
@@ -338,7 +330,7 @@ static void begin_own(struct msc_weighted_run *r) {
     if (r->is_direct && r->end) {
         msc_ewise_set_arrays(e, r->end, call->inputs, r->ewise_scratch);
     }
-    if (has_windows(r->unit)) {
+    if (msc_weighted_is_windows(r->unit)) {
         r->windows = msc_weighted_windows(r->k, r->unit, r->pack->own, r->own_scratch);
         return;
     }

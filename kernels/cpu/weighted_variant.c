@@ -91,8 +91,7 @@ enum msc_status msc_weighted_weights(void *kernel, struct msc_cpu_backend *b,
     enum msc_status status = edit ? set_edit(v, k, edit) : MSC_OK;
     const struct msc_weighted_pack *pack;
     if (status == MSC_OK && !edit) {
-        status = msc_weighted_pack(
-            &pack, k, v, k->float_windows ? MSC_WEIGHTED_FLOAT_WINDOWS : MSC_WEIGHTED_FLOAT);
+        status = msc_weighted_pack(&pack, k, v, msc_weighted_float_unit(k));
     }
     if (status != MSC_OK) {
         msc_weighted_release_weights(v);
@@ -219,7 +218,7 @@ static enum msc_status pack_plain(struct msc_weighted_pack *p, const struct msc_
     if (unit == MSC_WEIGHTED_DEPTHWISE) {
         return msc_weighted_pack_depthwise(&p->own, k, plain);
     }
-    if (unit == MSC_WEIGHTED_WINDOWS || unit == MSC_WEIGHTED_FLOAT_WINDOWS) {
+    if (msc_weighted_is_windows(unit)) {
         return msc_weighted_pack_windows(&p->own, k, unit, plain);
     }
     MSC_TRY(msc_weighted_routine(&dense, k, unit));
