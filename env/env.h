@@ -54,10 +54,10 @@ enum msc_status msc_env_read_goal(struct msc_goal *goal, const struct msc_space 
                                   const struct cJSON *config);
 
 // Adds what is absent from the environment's JSON object and has a default that its parameters'
-// table cannot hold, and puts its keys in the table's order: of `quantize` "choices", "weights",
-// "activations" and "objectives"; of an environment that needs nothing of its host "objectives".
-// Any other keeps its metrics to itself until it is made. Errors are those of reading the object.
-enum msc_status msc_env_add_defaults(const struct msc_env_def *def, struct cJSON *config);
+// table cannot hold (the definition's `complete`), and puts its keys in the table's order. Without
+// "objectives" an environment that needs nothing of its host gets its space's first metric; any
+// other keeps its metrics to itself until it is made. Errors are those of reading the object.
+enum msc_status msc_env_complete(const struct msc_env_def *def, struct cJSON *config);
 
 // Evaluates trials: initialises every outcome, fills its exact costs, lets the environment measure,
 // then judges it against the goal. A trial that breaks a bound by its exact costs becomes

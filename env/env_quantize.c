@@ -284,6 +284,7 @@ const struct msc_env_def msc_env_quantize = {
     .needs = MSC_ENV_NEEDS_GRAPH | MSC_ENV_NEEDS_DATASET | MSC_ENV_NEEDS_BACKEND,
     .state_size = sizeof(struct msc_quantize),
     .params = msc_quantize__params,
+    .complete = msc_quantize__complete,
     .init = quantize_init,
     .space = quantize_space,
     .evaluate = quantize_evaluate,

@@ -42,6 +42,9 @@ extern const struct msc_param msc_quantize__params[];
 // Fills the options of the quantizer and of the loss from the parameters.
 enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quantize *z);
 
+// The environment's `complete`.
+enum msc_status msc_quantize__complete(cJSON *config);
+
 // Scales, zero points and reference outputs: read from the host's parameters file if there is one,
 // else computed and written there. Sets `parameters`.
 enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z);

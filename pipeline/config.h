@@ -106,7 +106,7 @@ enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *
                                          const struct cJSON *object, struct cJSON **out);
 
 // The resolved configuration in its own form, with paths relative to `folder` and every default
-// (msc_env_add_defaults says which an environment has). *out is owned by the caller.
+// (msc_env_complete says which an environment has). *out is owned by the caller.
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
                                    const char *folder);
 // The same for one entry alone: what its record's header holds. Here the environment has only what

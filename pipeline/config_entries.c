@@ -86,10 +86,12 @@ static bool has_param(const struct msc_param params[], const char *name) {
 static enum msc_status set_target(struct place *p) {
     struct msc_config_entry *e = p->entry;
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
-    if (p->section && has_param(e->env_def->params, "target")) {
-        e->target = own && cJSON_IsString(own) ? own->valuestring : p->section->target;
+    if (!p->section || !has_param(e->env_def->params, "target")) {
+        return MSC_OK;
     }
-    return MSC_OK;
+    e->target = cJSON_IsString(own) ? msc_config__text(p->config, "%s", own->valuestring)
+                                    : p->section->target;
+    return e->target ? MSC_OK : msc_config__no_memory(p->config);
 }
 
 static enum msc_status read_env(struct place *p, const cJSON *object) {

@@ -224,18 +224,53 @@ static bool is_foreign(const struct msc_processor *p, const struct msc_record *r
     return strcmp(msc_record_numerics(record, 0), msc_processor_numerics(p)) != 0;
 }
 
+// The environment in a configuration of one entry, as a record's header has it.
+static cJSON *find_env(const cJSON *config, const struct msc_config_entry *e) {
+    const cJSON *object =
+        e->strategy_file ? cJSON_GetObjectItemCaseSensitive(config, e->section) : config;
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "gym");
+    return cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 0), "env");
+}
+
+// A default may be written out or not: environments that differ are compared in full. What an old
+// record has and nothing completes any more is left as it is.
+static void complete_envs(const struct msc_config_entry *e, const cJSON *stored,
+                          const cJSON *wanted) {
+    cJSON *a = find_env(stored, e);
+    cJSON *b = find_env(wanted, e);
+    if (a && b && !cJSON_Compare(a, b, true)) {
+        (void)msc_env_complete(e->env_def, a);
+        (void)msc_env_complete(e->env_def, b);
+    }
+}
+
+// What means the same goes on in the record's words.
+static enum msc_status take_words(struct msc_processor *p, const cJSON *old) {
+    struct msc_config_entry *e = &p->config->entries[p->index];
+    cJSON *env = cJSON_Duplicate(find_env(old, e), true);
+    if (!env) {
+        return msc_processor__no_memory();
+    }
+    cJSON_Delete(e->env);
+    e->env = env;
+    return MSC_OK;
+}
+
 // A change of the configuration is told as such, before anything is made of it.
 static enum msc_status check_config(struct msc_processor *p, const struct msc_record *record) {
     cJSON *stored = cJSON_CreateObject();
     cJSON *wanted = cJSON_CreateObject();
-    cJSON *config = NULL;
     enum msc_status status = MSC_OK;
     const cJSON *old = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "config");
-    MSC_TRY_OUT(msc_json_add(stored, "config", cJSON_Duplicate(old, true)));
+    cJSON *old_copy = cJSON_Duplicate(old, true);
+    cJSON *config = NULL;
+    MSC_TRY_OUT(msc_json_add(stored, "config", old_copy));
     MSC_TRY_OUT(msc_processor__make_config(&config, p));
     MSC_TRY_OUT(msc_json_add(wanted, "config", config));
-    status = msc_record_header_compare(stored, wanted, msc_config_free_keys,
-                                       msc_record_path(record));
+    complete_envs(msc_processor__entry(p), old_copy, config);
+    MSC_TRY_OUT(msc_record_header_compare(stored, wanted, msc_config_free_keys,
+                                          msc_record_path(record)));
+    status = take_words(p, old);
 out:
     cJSON_Delete(stored);
     cJSON_Delete(wanted);

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-#define MSC_ENV_ABI 1u
+#define MSC_ENV_ABI 2u
 
 struct cJSON;
 struct msc_graph;
@@ -87,6 +87,10 @@ struct msc_env_def {
     size_t state_size;
     const struct msc_param *params; // ends with {0}; offsets are into the state
 
+    // Optional: adds to a configuration what is absent and has a default that no table can hold:
+    // lists, objects, what depends on another key. For `mscgym config --show`, and to compare a
+    // configuration with a record's; init reads what was given.
+    enum msc_status (*complete)(struct cJSON *config);
     // Builds the space. The host is msc_env_host(env).
     enum msc_status (*init)(struct msc_env *env);
     // Borrowed until finish.

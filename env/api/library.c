@@ -30,8 +30,9 @@ static enum msc_status open_at(void **library, const void **definition, const ch
 enum msc_status msc_library_open(void **library, const void **definition, const char *path,
                                  const char *folder, const char *symbol) {
     struct msc_arena arena = {0};
+    const char *name = strncmp(path, "./", 2) == 0 ? path + 2 : path;
     // A name without '/' would make dlopen search the system's folders.
-    const char *joined = msc_path_join(&arena, folder ? folder : ".", path);
+    const char *joined = msc_path_join(&arena, folder ? folder : ".", name);
     enum msc_status status = joined ? open_at(library, definition, joined, symbol)
                                     : MSC_FAIL(MSC_E_NOMEM, "out of memory opening %s", path);
     msc_arena_finish(&arena);

@@ -32,3 +32,11 @@ rm a/tiny.jsonl.params
 (mkdir elsewhere && cd elsewhere && mscgym resume ../a/tiny.jsonl --trials 14 --quiet >/dev/null)
 mscgym verify a/tiny.jsonl
 ls a
+
+# A configuration with every default written out goes on with the record of the short one; one that
+# says something else does not.
+mscgym config --show a.json >full.json
+mscgym search full.json --trials 15 --quiet >/dev/null
+sed 's/"symmetric": *false/"symmetric": true/' full.json >else.json
+cmp -s full.json else.json || try mscgym search else.json --trials 16 --quiet
+mscgym verify a/tiny.jsonl

@@ -1,0 +1,174 @@
+// The quantize environment's parameters, and the defaults of those that are lists and objects.
+#include "env/quantize_internal.h"
+
+#include "base/alloc.h"
+
+#define FIELD(member) offsetof(struct msc_quantize, member)
+
+const struct msc_param msc_quantize__params[] = {
+    {.name = "strategy",
+     .help = "what a trial is measured by",
+     .offset = FIELD(strategy),
+     .type = MSC_PARAM_ENUM,
+     .text = "distill_loss",
+     .names = "distill_loss"},
+    {.name = "loss",
+     .help = "distance between outputs and those of the float model",
+     .offset = FIELD(loss),
+     .type = MSC_PARAM_ENUM,
+     .text = "mse",
+     .names = "mse|kl|cosine"},
+    {.name = "loss_tensors",
+     .help = "tensors to compare: a list of names, or an object of names and weights "
+             "(default: the model's outputs)",
+     .offset = FIELD(loss_tensors),
+     .type = MSC_PARAM_JSON},
+    {.name = "kl_axis",
+     .help = "axis of the classes, for kl; negative counts from the end",
+     .offset = FIELD(kl_axis),
+     .type = MSC_PARAM_I64,
+     .number = -1,
+     .min = -8,
+     .max = 7},
+    {.name = "kl_input",
+     .help = "what the compared tensors hold, for kl",
+     .offset = FIELD(kl_input),
+     .type = MSC_PARAM_ENUM,
+     .text = "logits",
+     .names = "logits|probs"},
+    {.name = "class_scores",
+     .help = "compared tensor whose greatest entry is the class, for accuracy (default: the first)",
+     .offset = FIELD(class_scores),
+     .type = MSC_PARAM_TEXT},
+    {.name = "target",
+     .help = "runtime whose limits hold: onnx, tensorrt, openvino, tflite",
+     .offset = FIELD(target),
+     .type = MSC_PARAM_TEXT,
+     .text = "onnx"},
+    {.name = "group",
+     .help = "what shares a decision: tensor, site (each use) or joint",
+     .offset = FIELD(group),
+     .type = MSC_PARAM_TEXT,
+     .text = "tensor"},
+    {.name = "choices",
+     .help = "list of {bits, group_size, observer, percentile, scale}, {type} or {float} "
+             "(default: 8 bits with the range scaled by 0.8, 0.9, 1, 1.1, 1.2)",
+     .offset = FIELD(choices),
+     .type = MSC_PARAM_JSON},
+    {.name = "weights",
+     .help = "{per_channel, symmetric, float} (default: true, true, false)",
+     .offset = FIELD(weights),
+     .type = MSC_PARAM_JSON},
+    {.name = "activations",
+     .help = "{symmetric, float} (default: false, true for tensorrt; false)",
+     .offset = FIELD(activations),
+     .type = MSC_PARAM_JSON},
+    {.name = "include",
+     .help = "name patterns of the tensors to quantise (default: all)",
+     .offset = FIELD(include),
+     .type = MSC_PARAM_JSON},
+    {.name = "exclude",
+     .help = "name patterns of the tensors to leave float",
+     .offset = FIELD(exclude),
+     .type = MSC_PARAM_JSON},
+    {.name = "fix",
+     .help = "name patterns and the choice that they take without a search",
+     .offset = FIELD(fix),
+     .type = MSC_PARAM_JSON},
+    {0},
+};
+
+static enum msc_status read_loss_tensors(struct msc_quantize *z, struct msc_arena *arena) {
+    struct msc_distill_options *o = &z->distill_options;
+    const cJSON *item;
+    if (!z->loss_tensors || cJSON_IsNull(z->loss_tensors)) {
+        return MSC_OK;
+    }
+    bool is_list = cJSON_IsArray(z->loss_tensors);
+    int n = cJSON_GetArraySize(z->loss_tensors);
+    const char **names = msc_arena_array(arena, (size_t)n + 1, sizeof(names[0]));
+    double *weights = msc_arena_array(arena, (size_t)n + 1, sizeof(weights[0]));
+    if (!names || !weights) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for env.loss_tensors");
+    }
+    if ((!is_list && !cJSON_IsObject(z->loss_tensors)) || n == 0) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "env.loss_tensors: expected a list of names, or an object of "
+                        "names and weights");
+    }
+    cJSON_ArrayForEach(item, z->loss_tensors) {
+        bool fits = is_list ? cJSON_IsString(item) : cJSON_IsNumber(item) && item->valuedouble > 0;
+        if (!fits) {
+            return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: expected %s",
+                            is_list ? "names" : "positive weights");
+        }
+        names[o->n_tensors] = is_list ? item->valuestring : item->string;
+        weights[o->n_tensors++] = is_list ? 1 : item->valuedouble;
+    }
+    o->tensors = names;
+    o->weights = weights;
+    return MSC_OK;
+}
+
+enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quantize *z) {
+    static const enum msc_loss_kind kinds[] = {MSC_LOSS_MSE, MSC_LOSS_KL, MSC_LOSS_COSINE};
+    struct msc_arena *arena = msc_env_arena(env);
+    z->distill_options = (struct msc_distill_options){.kind = kinds[z->loss],
+                                                      .kl_axis = (int)z->kl_axis,
+                                                      .kl_is_logits = z->kl_input == 0,
+                                                      .class_scores = z->class_scores};
+    MSC_TRY(read_loss_tensors(z, arena));
+    return msc_quantizer_read_options(&z->quantizer_options, msc_env_config(env), z->target, arena);
+}
+
+// ---- Defaults that the table cannot hold ------------------------------------------------------
+
+static enum msc_status add_choices(cJSON *config, const struct msc_quantizer_options *o) {
+    if (cJSON_GetObjectItemCaseSensitive(config, "choices")) {
+        return MSC_OK;
+    }
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(config, "choices", list));
+    for (size_t i = 0; i < o->n_choices; i++) {
+        cJSON *choice = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(list, choice));
+        MSC_TRY(msc_json_add_number(choice, "bits", o->choices[i].bits));
+        MSC_TRY(msc_json_add_number(choice, "scale", o->choices[i].range_scale));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status set_scheme(cJSON *config, const char *key,
+                                  const struct msc_operand_scheme *scheme, bool has_channels) {
+    cJSON *object = cJSON_CreateObject();
+    cJSON_DeleteItemFromObjectCaseSensitive(config, key);
+    MSC_TRY(msc_json_add(config, key, object));
+    if (has_channels) {
+        MSC_TRY(msc_json_add_bool(object, "per_channel", scheme->is_per_channel));
+    }
+    MSC_TRY(msc_json_add_bool(object, "symmetric", scheme->is_symmetric));
+    return msc_json_add_bool(object, "float", scheme->is_float);
+}
+
+static enum msc_status add_objective(cJSON *config) {
+    if (cJSON_GetObjectItemCaseSensitive(config, "objectives")) {
+        return MSC_OK;
+    }
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(config, "objectives", list));
+    return msc_json_push(list, cJSON_CreateString("distill_loss"));
+}
+
+enum msc_status msc_quantize__complete(cJSON *config) {
+    struct msc_arena arena = {0};
+    struct msc_quantizer_options o;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_quantizer_read_options(&o, config, NULL, &arena));
+    MSC_TRY_OUT(add_choices(config, &o));
+    MSC_TRY_OUT(set_scheme(config, "weights", &o.weights, true));
+    MSC_TRY_OUT(set_scheme(config, "activations", &o.activations, false));
+    status = add_objective(config);
+out:
+    msc_arena_finish(&arena);
+    return status;
+}
