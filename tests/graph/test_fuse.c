@@ -61,6 +61,25 @@ static void test_graph_fuse__bias(void **state) {
     msc_graph_destroy(g);
 }
 
+static void test_graph_fuse__pad(void **state) {
+    static const char *const paddings[] = {"1,1,1,1", "1,1,1,1", "2,0"};
+    (void)state;
+    struct msc_graph *g = load_file(CASE("pad"));
+    assert_int_equal(msc_graph_n_joints(g), 5);
+    assert_int_equal(count_of(g, MSC_OP_PAD), 0);
+    for (int i = 0; i < 3; i++) {
+        const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, i));
+        const struct msc_joint *conv = msc_graph_joint(g, y->producer);
+        assert_string_equal(msc_joint_attr(conv, "padding"), paddings[i]);
+        assert_string_equal(conv->name, y->alias);
+    }
+    check_forms(g);
+    msc_graph_destroy(g);
+    g = load_file(CASE("no_pad"));
+    assert_int_equal(count_of(g, MSC_OP_PAD), 8);
+    msc_graph_destroy(g);
+}
+
 static void test_graph_fuse__layer_norm(void **state) {
     static const char *const axes[] = {"-1,", "-1,", "-1,", "-2,-1", "-1,", "-3,-2,-1"};
     static const char *const epsilons[] = {"1e-05", "0.001", "1e-05", "1e-05", "0.01", "1e-05"};
@@ -167,6 +186,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_fuse__hard_swish),
         cmocka_unit_test(test_graph_fuse__bias),
         cmocka_unit_test(test_graph_fuse__not),
+        cmocka_unit_test(test_graph_fuse__pad),
         cmocka_unit_test(test_graph_fuse__layer_norm),
         cmocka_unit_test(test_graph_fuse__patterns),
     };

@@ -504,6 +504,33 @@ def attention_cases():
     s.write("fused_no_attention", *outputs)
 
 
+def pad_cases():
+    """Zeros laid around a convolution's data, and what must stay (tests/graph/test_fuse.c)."""
+
+    def padded(value, *widths, **attrs):
+        return value.Pad(np.array(widths, np.int64), **attrs)
+
+    s = Spelling()
+    x, y = s.input(normal(1, 4, 5, 6)), s.input(normal(1, 2, 7))
+    even = padded(x, 0, 0, 1, 1, 0, 0, 1, 1).Conv(normal(3, 4, 3, 3), strides=[2, 2])
+    uneven = padded(x, 0, 0, 0, 1, 0, 0, 1, 0).Conv(normal(4, 1, 3, 3), normal(4), group=4,
+                                                    pads=[1, 0, 0, 1])
+    line = padded(y, 0, 0, 2, 0, 0, 0).Conv(normal(3, 2, 2), dilations=[2])
+    s.write("fused_pad", even, uneven, line)
+
+    s = Spelling()
+    x = s.input(normal(1, 4, 5, 6))
+    twice, shown = padded(x, 0, 0, 1, 1, 0, 0, 1, 1), padded(x, 0, 0, 1, 1, 0, 0, 1, 1)
+    s.write("fused_no_pad", twice.Conv(normal(3, 4, 3, 3)) + twice.Conv(normal(3, 4, 3, 3)),
+            shown.Conv(normal(3, 4, 3, 3)), shown,
+            padded(x, 0, 0, 1, 1, 0, 0, 1, 1, mode="edge").Conv(normal(3, 4, 3, 3)),
+            x.Pad(np.array([0, 0, 1, 1, 0, 0, 1, 1]), np.float32(0.5)).Conv(normal(3, 4, 3, 3)),
+            padded(x, 0, 1, 0, 0, 0, 0, 0, 0).Conv(normal(3, 5, 3, 3)),  # channels
+            padded(x, 0, 0, -1, 0, 0, 0, 0, 0).Conv(normal(3, 4, 3, 3)),  # cut off
+            padded(x, 0, 0, 3, 0, 0, 0, 0, 0).Conv(normal(3, 4, 3, 3)),  # windows of zeros alone
+            padded(x, 0, 0, 1, 1, 0, 0, 1, 1).ConvTranspose(normal(4, 2, 2, 2)))
+
+
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     conv_cases()
@@ -514,3 +541,4 @@ if __name__ == "__main__":
     fused_cases()
     sample_cases()
     attention_cases()
+    pad_cases()
