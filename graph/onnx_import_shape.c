@@ -6,12 +6,14 @@
 #include <string.h>
 
 enum msc_status msc_onnx__dropout(struct msc_onnx_node *n) {
-    double training = 0.0;
+    double training = 0.0, ratio = 0.5;
     if (n->inputs[0] == NULL ||
         (msc_onnx__input(n, 2) != NULL && !msc_onnx__scalar(&training, msc_onnx__input(n, 2)))) {
         return MSC_ONNX_UNSUPPORTED("training_mode is computed");
     }
-    if (training != 0.0) {
+    // Nothing is dropped at a ratio of 0; exporters leave such nodes in evaluated models.
+    bool has_ratio = msc_onnx__input(n, 1) && msc_onnx__scalar(&ratio, msc_onnx__input(n, 1));
+    if (training != 0.0 && !(has_ratio && ratio == 0.0)) {
         return MSC_ONNX_UNSUPPORTED("training_mode is set");
     }
     if (n->proto->n_output > 1) {

@@ -1,11 +1,11 @@
 // The `baseline` stage: does the backend compute what the reference kernels say?
+#include "pipeline/agree.h"
 #include "pipeline/model.h"
 
 #include "graph/graph.h"
 #include "kernels/reference.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #define MAX_INPUTS 64
 
@@ -46,15 +46,10 @@ static const char *output_name(const struct msc_model *m, size_t i) {
     return t->alias[0] ? t->alias : t->name;
 }
 
-static bool is_near(double a, double b, double limit) {
-    // Equal covers infinities; two NaN agree as well.
-    return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= limit;
-}
-
 static enum msc_status compare(const struct msc_model *m, size_t output,
                                const struct msc_array *found, const struct msc_array *truth,
                                double atol, double rtol, double *worst) {
-    bool is_float = msc_dtype_is_float(msc_array_dtype(truth));
+    int64_t place;
     const char *name = output_name(m, output);
     if (msc_array_n_elements(found) != msc_array_n_elements(truth)) {
         return MSC_FAIL(MSC_E_STATE,
@@ -62,19 +57,15 @@ static enum msc_status compare(const struct msc_model *m, size_t output,
                         " by the reference kernels",
                         name, msc_array_n_elements(found), msc_array_n_elements(truth));
     }
-    for (int64_t i = 0; i < msc_array_n_elements(truth); i++) {
-        double a = msc_array_get_double(found, i);
-        double b = msc_array_get_double(truth, i);
-        if (!is_near(a, b, is_float ? atol + rtol * fabs(b) : 0)) {
-            return MSC_FAIL(MSC_E_STATE,
-                            "baseline: output %s[%" PRId64 "] is %.9g on %s and %.9g by the "
-                            "reference kernels, more than atol %g and rtol %g allow; --device cpu "
-                            "may help, and please report it",
-                            name, i, a, msc_model_numerics(m), b, atol, rtol);
-        }
-        *worst = is_float && isfinite(a - b) ? fmax(*worst, fabs(a - b)) : *worst;
+    if (msc_outputs_agree(&place, worst, found, truth, atol, rtol)) {
+        return MSC_OK;
     }
-    return MSC_OK;
+    return MSC_FAIL(MSC_E_STATE,
+                    "baseline: output %s[%" PRId64 "] is %.9g on %s and %.9g by the reference "
+                    "kernels; baseline.check_config may allow more than atol %g and rtol %g; if "
+                    "this network should not need it, please report it, and try another --device",
+                    name, place, msc_array_get_double(found, place), msc_model_numerics(m),
+                    msc_array_get_double(truth, place), atol, rtol);
 }
 
 // Samples of the first batch.

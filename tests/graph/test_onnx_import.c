@@ -228,6 +228,13 @@ static void test_graph_onnx_import__external_data(void **state) {
     msc_graph_destroy(g);
 }
 
+static void test_graph_onnx_import__dropout_of_nothing(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("dropout_nothing"));
+    assert_string_equal(op_of(g, "dropout"), "identity");
+    msc_graph_destroy(g);
+}
+
 static void test_graph_onnx_import__refusals(void **state) {
     (void)state;
     static const struct {
@@ -245,6 +252,7 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("opset_22"), MSC_E_UNSUPPORTED, "opset 22, expected 1 to 21"},
         {MSC_TESTS_MODEL("training_output"), MSC_E_UNSUPPORTED,
          "it reads 'mean', an extra output of BatchNormalization"},
+        {MSC_TESTS_MODEL("dropout_half"), MSC_E_UNSUPPORTED, "training_mode is set"},
         {MSC_TESTS_MODEL("short_weight"), MSC_E_FORMAT, "needs 16 bytes, found 15"},
         {MSC_TESTS_MODEL("huge_weight"), MSC_E_FORMAT, "negative or too large"},
         {MSC_TESTS_MODEL("external_outside"), MSC_E_INVALID, "must lie in the model's own folder"},
@@ -284,6 +292,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_import__layouts),
         cmocka_unit_test(test_graph_onnx_import__quantised),
         cmocka_unit_test(test_graph_onnx_import__external_data),
+        cmocka_unit_test(test_graph_onnx_import__dropout_of_nothing),
         cmocka_unit_test(test_graph_onnx_import__refusals),
     };
     msc_test_select(argc, argv);

@@ -218,6 +218,17 @@ save("training_output", build(
      node("Relu", ["b"], ["y"], "relu"), node("Abs", ["mean"], ["z"], "abs")],
     io[0], [value("y", None), value("z", None)], [ramp("g", 1)]))
 
+
+# Exporters leave the first in models that are not trained.
+def dropout(ratio):
+    return build([node("Dropout", ["x", "ratio", "training"], ["y"], "dropout")],
+                 [value("x", [2])], [value("y", [2])],
+                 [tensor("ratio", ratio), tensor("training", True, bool)])
+
+
+save("dropout_nothing", dropout(0.0))
+save("dropout_half", dropout(0.5))
+
 # Which branch is taken tells the number of dimensions: it can be read once `n` is bound.
 def branch(op):
     return helper.make_graph([node(op, ["x"], [op + "_y"], op)], op, [], [value(op + "_y", None)])

@@ -1,0 +1,19 @@
+// Do two computations of one output agree?
+//
+// Floats a and b agree when |a - b| <= atol + rtol * |b|, or when their difference may be what
+// rounding makes of sums whose terms cancel: at most rtol / 100 of the output's greatest finite
+// magnitude. Whole numbers and booleans often come of comparing floats (classes, indices): of each
+// hundred one may differ, so of fewer none.
+//
+// Nobody outside pipeline/ includes this.
+#ifndef MSC_PIPELINE_AGREE_H
+#define MSC_PIPELINE_AGREE_H
+
+#include "data/array.h"
+
+// Both have as many elements. *worst becomes the greatest finite difference of floats if that is
+// more; false: *place is the first element that should be nearer.
+bool msc_outputs_agree(int64_t *place, double *worst, const struct msc_array *found,
+                       const struct msc_array *truth, double atol, double rtol);
+
+#endif
