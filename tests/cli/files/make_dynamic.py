@@ -86,7 +86,7 @@ def make_detect(rng, x):
              helper.make_node("Squeeze", ["boxes", "zero"], ["all"], name="squeeze"),
              helper.make_node("Gather", ["all", "place"], ["chosen"], name="chosen"),
              helper.make_node("MatMul", ["chosen", "w_head"], ["head"], name="head")]
-    int64 = {"box_shape": [1, 4, 16], "score_shape": [1, 1, 16], "most": [8], "two": 2,
+    int64 = {"box_shape": [1, 4, 16], "score_shape": [1, 1, 16], "most": [2 ** 63 - 1], "two": 2,
              "zero": [0]}
     arrays = {n: numpy.array(v, "int64") for n, v in int64.items()}
     arrays.update({"overlap": numpy.array([0.5], "float32"),
