@@ -11,6 +11,17 @@
 static _Thread_local char message_text[MESSAGE_BYTES];
 static _Thread_local char where_text[WHERE_BYTES];
 
+// Texts quote what a file holds. Line breaks in it would make several lines of the message, and
+// escapes would reach the terminal.
+static void set_message(const char text[MESSAGE_BYTES]) {
+    size_t i = 0;
+    for (; text[i] != '\0'; i++) {
+        unsigned char c = (unsigned char)text[i];
+        message_text[i] = c < ' ' || c == 0x7f ? '?' : (char)c;
+    }
+    message_text[i] = '\0';
+}
+
 enum msc_status msc_status_fail(enum msc_status status, const char *file, int line,
                                 const char *format, ...) {
     // The arguments may include the present message, so the new one is built aside.
@@ -19,7 +30,7 @@ enum msc_status msc_status_fail(enum msc_status status, const char *file, int li
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    memcpy(message_text, text, sizeof text);
+    set_message(text);
     snprintf(where_text, sizeof where_text, "%s:%d", file, line);
     return status;
 }
@@ -37,7 +48,7 @@ enum msc_status msc_status_prefix(enum msc_status status, const char *format, ..
             text[n] = '\0';
         }
     }
-    memcpy(message_text, text, sizeof text);
+    set_message(text);
     return status;
 }
 

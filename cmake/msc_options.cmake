@@ -7,6 +7,7 @@ set_property(CACHE MSC_VULKAN PROPERTY STRINGS AUTO ON OFF)
 option(MSC_ONEDNN "Use oneDNN in the cpu backend" ON)
 option(MSC_TESTS "Build the tests" ON)
 option(MSC_BENCH "Build the benchmarks" ON)
+option(MSC_FUZZ "Build the fuzzers, and everything with their sanitizers (clang alone)" OFF)
 option(MSC_WERROR "Treat warnings as errors" OFF)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -53,7 +54,29 @@ elseif(MSC_SANITIZE STREQUAL "thread")
 elseif(NOT MSC_SANITIZE STREQUAL "")
     message(FATAL_ERROR "MSC_SANITIZE is '${MSC_SANITIZE}', expected '', 'address' or 'thread'")
 endif()
-if(MSC_SANITIZE)
+if(MSC_FUZZ)
+    include(CheckCSourceCompiles)
+    set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)
+    check_c_source_compiles("
+        int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long n);
+        int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long n) {
+            return data == 0 && n > 0;
+        }" MSC_HAS_LIBFUZZER)
+    unset(CMAKE_REQUIRED_FLAGS)
+    if(NOT MSC_HAS_LIBFUZZER)
+        message(FATAL_ERROR "MSC_FUZZ=ON, but ${CMAKE_C_COMPILER} has no libFuzzer: "
+            "use clang (-DCMAKE_C_COMPILER=clang) with its runtime (libclang-rt-14-dev)")
+    endif()
+    if(NOT MSC_SANITIZE STREQUAL "")
+        message(FATAL_ERROR "MSC_FUZZ=ON brings sanitizers of its own: leave MSC_SANITIZE empty")
+    endif()
+    set(MSC_SANITIZE_FLAGS -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow
+        -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    set(MSC_SANITIZE_ENV "ASAN_OPTIONS=allocator_may_return_null=1;UBSAN_OPTIONS=print_stacktrace=1")
+    # Loops with counters in them cannot be vectorised where the code asks for it.
+    target_compile_options(msc_options INTERFACE -Wno-pass-failed)
+endif()
+if(MSC_SANITIZE_FLAGS)
     target_compile_options(msc_options INTERFACE ${MSC_SANITIZE_FLAGS})
     target_link_options(msc_options INTERFACE ${MSC_SANITIZE_FLAGS})
 endif()

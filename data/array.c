@@ -39,23 +39,16 @@ static void count_bytes(int64_t n_bytes) {
 
 int64_t msc_dims_product(int n_dims, const int64_t dims[]) {
     bool is_empty = false;
-    for (int i = 0; i < n_dims; i++) {
-        if (dims[i] < 0) {
-            return -1;
-        }
-        is_empty = is_empty || dims[i] == 0;
-    }
-    if (is_empty) {
-        return 0;
-    }
     int64_t product = 1;
     for (int i = 0; i < n_dims; i++) {
-        if (product > INT64_MAX / dims[i]) {
+        int64_t length = dims[i] == 0 ? 1 : dims[i];
+        is_empty = is_empty || dims[i] == 0;
+        if (length < 0 || product > INT64_MAX / length) {
             return -1;
         }
-        product *= dims[i];
+        product *= length;
     }
-    return product;
+    return is_empty ? 0 : product;
 }
 
 const char *msc_dims_format(char text[MSC_DIMS_TEXT_BYTES], int n_dims, const int64_t dims[]) {

@@ -63,7 +63,8 @@ struct msc_array_meter {
 // before.
 struct msc_array_meter *msc_array_measure(struct msc_array_meter *meter);
 
-// Product of dims; -1 when a dim is negative or the product overflows.
+// Product of dims; -1 when a dim is negative or the product of those that are not 0 overflows, so that
+// strides always fit.
 int64_t msc_dims_product(int n_dims, const int64_t dims[]);
 // "[1,3,224,224]" into `text`; returns `text`.
 #define MSC_DIMS_TEXT_BYTES 192

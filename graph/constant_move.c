@@ -159,7 +159,7 @@ bool msc_constant__slice(const struct msc_constant_call *call) {
         if (count > 0) {
             from += begin[i] * copy.strides[axis] * (int64_t)element_bytes(in);
         }
-        copy.strides[axis] *= steps[i];
+        copy.strides[axis] *= count > 1 ? steps[i] : 0; // any step, where there is none
     }
     msc_constant__copy_strided(msc_array_data(call->outputs[0]), from, element_bytes(in), &copy);
     return true;

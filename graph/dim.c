@@ -130,7 +130,7 @@ static void split(struct msc_dim *base, int64_t *amount, const struct msc_graph 
     if (strcmp(p->optype, dim_op_names[op]) == 0) {
         *base = (struct msc_dim){-1, p->parents[0]};
         *amount = value;
-    } else if (op == DIM_ADD && strcmp(p->optype, "Sub") == 0) {
+    } else if (op == DIM_ADD && strcmp(p->optype, "Sub") == 0 && value > INT64_MIN) {
         *base = (struct msc_dim){-1, p->parents[0]};
         *amount = -value;
     }
@@ -183,6 +183,9 @@ static enum msc_status divide_number(struct msc_dim *out, struct msc_graph *g, s
         return MSC_OK;
     }
     split(&base, &before, g, a, DIM_MUL, 1);
+    if (before == INT64_MIN && b == -1) {
+        return fail(g, "does not fit 64 bits");
+    }
     if (before % b == 0) {
         return multiply_number(out, g, base, before / b);
     }

@@ -48,6 +48,28 @@ void msc_graph_destroy(struct msc_graph *g) {
     msc_free(g);
 }
 
+// No machine holds more. Below these, sums and small multiples of lengths, and bytes of elements,
+// fit 64 bits.
+#define MAX_LENGTH ((int64_t)1 << 40)
+#define MAX_ELEMENTS ((int64_t)1 << 48)
+
+// Symbols are taken for 1, and so is 0: strides must fit, too.
+static enum msc_status check_size(const struct msc_tensor *t) {
+    int64_t n_elements = 1;
+    for (int i = 0; i < t->n_dims; i++) {
+        int64_t length = t->dims[i] < 1 ? 1 : t->dims[i];
+        if (length > MAX_LENGTH || n_elements > MAX_ELEMENTS / length) {
+            char text[MSC_DIMS_TEXT_BYTES];
+            return MSC_FAIL(MSC_E_INVALID,
+                            "tensor '%s' of %s is too large: at most 2^40 along a dimension and "
+                            "2^48 elements are possible",
+                            t->name, msc_dims_format(text, t->n_dims, t->dims));
+        }
+        n_elements *= length;
+    }
+    return MSC_OK;
+}
+
 static enum msc_status check_tensor(const struct msc_graph *g, const struct msc_tensor *t) {
     if (t->n_dims < 0 || t->n_dims > MSC_MAX_DIMS) {
         return MSC_FAIL(MSC_E_INVALID, "tensor '%s' has %d dimensions, expected 0 to %d", t->name,
@@ -73,6 +95,7 @@ static enum msc_status check_tensor(const struct msc_graph *g, const struct msc_
                             t->name, i, (long long)t->dims[i], is_symbolic ? " with a symbol" : "");
         }
     }
+    MSC_TRY(check_size(t));
     if (msc_graph__live_tensor(g, t->name) != MSC_NO_ID) {
         return MSC_FAIL(MSC_E_INVALID, "graph '%s' has a tensor '%s' already", g->name, t->name);
     }

@@ -308,6 +308,13 @@ enum msc_status msc_infer__prelu(const struct msc_infer *call) {
         return msc_infer__fail(call, "its slope has %d dimensions, the input %d",
                                call->operands[1]->n_dims, call->operands[0]->n_dims);
     }
+    for (int i = 0; i < out->n_dims; i++) {
+        struct msc_dim in = call->operands[0]->dims[i], both = out->dims[i];
+        if (msc_infer__is_number(in) && msc_infer__is_number(both) && in.value != both.value) {
+            return msc_infer__fail(call, "its slope is %lld long along axis %d, the input %lld",
+                                   (long long)both.value, i, (long long)in.value);
+        }
+    }
     msc_infer__copy(out, call->operands[0]);
     return MSC_OK;
 }

@@ -274,9 +274,26 @@ static bool is_count(const struct msc_infer_tensor *const operands[]) {
            scalar_value(&delta, operands[2]) && delta == 1;
 }
 
+// Start, limit and delta are single numbers of one type.
+static enum msc_status check_range(const struct msc_infer *call) {
+    for (int i = 0; i < 3; i++) {
+        const struct msc_infer_tensor *t = call->operands[i];
+        bool is_one = t->n_dims == 0 ||
+                      (t->n_dims == 1 && (!is_known_length(t->dims[0]) || t->dims[0].value == 1));
+        if (!is_one || t->dtype != call->operands[0]->dtype) {
+            char text[MSC_INFER_TEXT_BYTES];
+            return msc_infer__fail(call, "operand %d is %s %s, expected one %s", i,
+                                   msc_dtype_name(t->dtype), msc_infer__shape_text(text, call, t),
+                                   msc_dtype_name(call->operands[0]->dtype));
+        }
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_infer__range(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     double start, limit, delta;
+    MSC_TRY(check_range(call));
     out->dtype = call->operands[0]->dtype;
     out->n_dims = 1;
     bool is_known = scalar_value(&start, call->operands[0]) &&
@@ -294,7 +311,9 @@ enum msc_status msc_infer__range(const struct msc_infer *call) {
         return msc_infer__fail(call, "from %g to %g in steps of %g", start, limit, delta);
     }
     out->dims[0] = msc_infer__number(n > 0 ? (int64_t)n : 0);
-    if (msc_dtype_is_integer(out->dtype) && out->dims[0].value <= MSC_INFER_MAX_VALUES) {
+    bool is_exact = fabs(start) < 0x1p53 && fabs(limit) < 0x1p53 && fabs(delta) < 0x1p53;
+    if (is_exact && msc_dtype_is_integer(out->dtype) &&
+        out->dims[0].value <= MSC_INFER_MAX_VALUES) {
         out->n_values = (int)out->dims[0].value;
         for (int i = 0; i < out->n_values; i++) {
             out->values[i] = msc_infer__number((int64_t)start + i * (int64_t)delta);

@@ -152,9 +152,8 @@ enum msc_status msc_infer__gemm(const struct msc_infer *call) {
 // As ONNX Runtime does: the product in float32, its fraction cut off.
 static enum msc_status scale_dim(struct msc_dim *out, const struct msc_infer *call,
                                  struct msc_dim in, float scale, int axis) {
-    if (!(scale > 0.0f) || scale > 1e6f) {
-        return msc_infer__fail(call, "scale %g, expected a positive number up to 1e6",
-                               (double)scale);
+    if (!(scale >= 1e-6f && scale <= 1e6f)) {
+        return msc_infer__fail(call, "scale %g, expected a number from 1e-6 to 1e6", (double)scale);
     }
     if (msc_infer__is_number(in)) {
         float length = scale * (float)in.value;

@@ -234,6 +234,21 @@ static enum msc_status read_slice(struct slice *s, const struct msc_infer *call)
     return MSC_OK;
 }
 
+// Each axis is cut once.
+static enum msc_status check_slice_axes(const struct msc_infer *call, const struct slice *s) {
+    bool is_cut[MSC_MAX_DIMS] = {false};
+    for (int i = 0; s->axes.state == MSC_INFER_KNOWN && i < s->n; i++) {
+        int axis;
+        MSC_TRY(
+            msc_infer__check_axis(&axis, call, s->axes.values[i].value, call->operands[0]->n_dims));
+        if (is_cut[axis]) {
+            return msc_infer__fail(call, "axis %d is given twice", axis);
+        }
+        is_cut[axis] = true;
+    }
+    return MSC_OK;
+}
+
 static void slice_values(struct msc_infer_tensor *out, const struct msc_infer_tensor *x,
                          int64_t begin, int64_t count, int64_t stride) {
     if (x->n_dims != 1 || x->n_values < 0) {
@@ -286,6 +301,7 @@ enum msc_status msc_infer__slice(const struct msc_infer *call) {
         }
         return MSC_OK;
     }
+    MSC_TRY(check_slice_axes(call, &s));
     for (int i = 0; i < s.n; i++) {
         MSC_TRY(slice_axis(call, &s, i));
     }

@@ -85,20 +85,38 @@ enum msc_status msc_infer__stft(const struct msc_infer *call) {
     MSC_TRY(msc_infer__list(&step, call, "frame_step"));
     MSC_TRY(msc_infer__list(&length, call, "frame_length"));
     bool has_window = call->n_operands > 2 && call->operands[2] != NULL;
+    bool is_wrong =
+        step.state == MSC_INFER_KNOWN &&
+        (step.n != 1 || (msc_infer__is_number(step.values[0]) && step.values[0].value < 1));
+    is_wrong |= length.state == MSC_INFER_KNOWN && length.n != 1;
+    if (x->n_dims < 2 || x->n_dims > 3 || is_wrong) {
+        return msc_infer__fail(
+            call,
+            "a signal of %d dimensions, %d steps from frame to frame, %d lengths "
+            "of them; expected 2 or 3 dimensions, and one of each, from 1 up",
+            x->n_dims, step.n, length.n);
+    }
     out->dtype = x->dtype;
     out->n_dims = 4;
     out->dims[0] = x->dims[0];
     out->dims[3] = msc_infer__number(2);
-    bool is_known = step.state == MSC_INFER_KNOWN && step.n == 1 &&
-                    msc_infer__is_number(step.values[0]) && step.values[0].value > 0 &&
+    bool is_known = step.state == MSC_INFER_KNOWN && msc_infer__is_number(step.values[0]) &&
                     length.state != MSC_INFER_UNKNOWN &&
                     (length.state == MSC_INFER_KNOWN || has_window);
-    if (x->n_dims < 2 || !is_known) {
+    if (!is_known) {
         MSC_TRY(msc_infer__fresh(&out->dims[1], call, 0, 1));
         return msc_infer__fresh(&out->dims[2], call, 0, 2);
     }
     struct msc_dim n =
         length.state == MSC_INFER_KNOWN ? length.values[0] : call->operands[2]->dims[0];
+    if (has_window) {
+        struct msc_dim window = call->operands[2]->dims[0];
+        MSC_TRY(msc_infer__require_rank(call, 2, 1));
+        if (msc_infer__is_number(n) && msc_infer__is_number(window) && n.value != window.value) {
+            return msc_infer__fail(call, "a window of %lld for frames of %lld",
+                                   (long long)window.value, (long long)n.value);
+        }
+    }
     struct msc_dim frames;
     MSC_TRY(msc_dim_binary(&frames, call->graph, "Sub", x->dims[1], n));
     MSC_TRY(msc_dim_binary(&frames, call->graph, "FloorDiv", frames, step.values[0]));
@@ -116,6 +134,9 @@ enum msc_status msc_infer__tf_idf(const struct msc_infer *call) {
         return msc_infer__fail(call, "%d n-grams of an input of %d dimensions", n, x->n_dims);
     }
     for (int i = 0; i < n; i++) {
+        if (indexes[i] < 0 || indexes[i] >= INT32_MAX) {
+            return msc_infer__fail(call, "its n-gram %d counts at %lld", i, (long long)indexes[i]);
+        }
         width = indexes[i] >= width ? indexes[i] + 1 : width;
     }
     out->dtype = MSC_DTYPE_F32;

@@ -73,8 +73,9 @@ static enum msc_status import_steps(struct msc_onnx_import *im, const struct bod
     }
     for (int i = 0; i < body->n_inputs; i++) {
         struct msc_onnx_value value = {0};
-        MSC_TRY(add_body_input(&value.value, im, g->input[i]->name, &body->inputs[i]));
-        MSC_TRY(msc_onnx__define(im, g->input[i]->name, value));
+        const char *input = g->input[i]->name == NULL ? "" : g->input[i]->name;
+        MSC_TRY(add_body_input(&value.value, im, input, &body->inputs[i]));
+        MSC_TRY(msc_onnx__define(im, input, value));
     }
     for (int i = 0; i < known->n; i++) {
         struct msc_value *value;
@@ -86,9 +87,23 @@ static enum msc_status import_steps(struct msc_onnx_import *im, const struct bod
     return msc_onnx__run_passes(im);
 }
 
+// Every body is imported once for what it reads and once more with that, and so are those in it:
+// each level doubles the work.
+#define MAX_DEPTH 8
+
+static enum msc_status check_depth(const struct msc_onnx_import *im) {
+    int depth = 0;
+    for (; im != NULL; im = im->parent) {
+        depth++;
+    }
+    return depth <= MAX_DEPTH ? MSC_OK
+                              : MSC_ONNX_UNSUPPORTED("bodies are nested deeper than %d", MAX_DEPTH);
+}
+
 // Imports the body with the captures known so far; those found beside them are added.
 static enum msc_status import_body(struct body *body, struct captures *c, struct msc_onnx_node *n) {
     struct msc_onnx_import im = *n->import;
+    MSC_TRY(check_depth(n->import));
     im = (struct msc_onnx_import){.path = im.path,
                                   .folder = im.folder,
                                   .options = im.options,
@@ -186,7 +201,8 @@ static enum msc_status inline_branch(struct msc_onnx_node *n, const Onnx__GraphP
     im->prefix = around_prefix;
     for (size_t i = 0; status == MSC_OK && i < branch->n_output; i++) {
         struct msc_onnx_value value = {0};
-        status = msc_onnx__lookup(&value.value, im, branch->output[i]->name);
+        const char *output = branch->output[i]->name == NULL ? "" : branch->output[i]->name;
+        status = msc_onnx__lookup(&value.value, im, output);
         if (status == MSC_OK) {
             status = msc_onnx__define(im, n->proto->output[i], value);
         }
@@ -274,6 +290,16 @@ static enum msc_status alloc_inputs(struct body *body, struct msc_onnx_node *n, 
     return body->inputs != NULL ? MSC_OK : msc_graph__no_memory(n->import->builder.graph);
 }
 
+// What begins a state or is scanned over has to be there.
+static enum msc_status require_inputs(const struct msc_onnx_node *n, int first) {
+    for (int i = first; i < n->n_inputs; i++) {
+        if (n->inputs[i] == NULL) {
+            return MSC_FAIL(MSC_E_FORMAT, "its input %d is left out", i);
+        }
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_onnx__loop(struct msc_onnx_node *n) {
     struct body body;
     struct captures captures = {0};
@@ -282,6 +308,7 @@ enum msc_status msc_onnx__loop(struct msc_onnx_node *n) {
     MSC_TRY(alloc_inputs(&body, n, n_states + 2));
     body.inputs[0].dtype = MSC_DTYPE_I64;
     body.inputs[1].dtype = MSC_DTYPE_BOOL;
+    MSC_TRY(require_inputs(n, 2));
     for (int i = 0; i < n_states; i++) {
         body.inputs[i + 2] = msc_onnx__shape(n, n->inputs[i + 2]);
     }
@@ -314,14 +341,17 @@ static enum msc_status copy_list(struct msc_onnx_node *n, const char *key, const
     return MSC_OK;
 }
 
-// The shape of one slice along an axis.
-static struct msc_onnx_shape without_axis(struct msc_onnx_shape shape, int64_t axis) {
-    axis = axis < 0 ? axis + shape.n_dims : axis;
-    for (int d = (int)axis; axis >= 0 && d + 1 < shape.n_dims; d++) {
-        shape.dims[d] = shape.dims[d + 1];
+// Leaves the shape of one slice along an axis.
+static enum msc_status take_axis(struct msc_onnx_shape *shape, int64_t axis, int input) {
+    if (axis < -shape->n_dims || axis >= shape->n_dims) {
+        return MSC_FAIL(MSC_E_FORMAT, "it takes slices along axis %lld of input %d, which has %d",
+                        (long long)axis, input, shape->n_dims);
     }
-    shape.n_dims -= shape.n_dims > 0;
-    return shape;
+    for (int d = (int)(axis < 0 ? axis + shape->n_dims : axis); d + 1 < shape->n_dims; d++) {
+        shape->dims[d] = shape->dims[d + 1];
+    }
+    shape->n_dims--;
+    return MSC_OK;
 }
 
 static enum msc_status scan_inputs(struct body *body, struct msc_onnx_node *n, int first,
@@ -330,12 +360,15 @@ static enum msc_status scan_inputs(struct body *body, struct msc_onnx_node *n, i
     int n_axes, n_values = n->n_inputs - first;
     MSC_TRY(msc_onnx__ints(&axes, &n_axes, n, "scan_input_axes"));
     MSC_TRY(alloc_inputs(body, n, n_values));
+    MSC_TRY(require_inputs(n, first));
     for (int i = 0; i < n_values; i++) {
         struct msc_onnx_shape shape = msc_onnx__shape(n, n->inputs[first + i]);
         int scan = i - (n_values - n_scans);
-        shape = has_batch ? without_axis(shape, 0) : shape;
+        if (has_batch) {
+            MSC_TRY(take_axis(&shape, 0, first + i));
+        }
         if (scan >= 0) {
-            shape = without_axis(shape, scan < n_axes ? axes[scan] : 0);
+            MSC_TRY(take_axis(&shape, scan < n_axes ? axes[scan] : 0, first + i));
         }
         body->inputs[i] = shape;
     }
@@ -351,11 +384,11 @@ enum msc_status msc_onnx__scan(struct msc_onnx_node *n) {
     int first = has_batch ? 1 : 0;
     MSC_TRY(find_body(&body, n, "body"));
     MSC_TRY(msc_onnx__int(&n_scans, n, "num_scan_inputs", 0));
-    int n_states = n->n_inputs - first - (int)n_scans;
-    if (n_scans < 1 || n_scans > n->n_inputs || n_states < 0) {
+    if (n_scans < 1 || n_scans > n->n_inputs - first) {
         return MSC_FAIL(MSC_E_FORMAT, "num_scan_inputs is %lld of %d inputs", (long long)n_scans,
                         n->n_inputs);
     }
+    int n_states = n->n_inputs - first - (int)n_scans;
     if (has_batch && n->inputs[0] != NULL) {
         return MSC_ONNX_UNSUPPORTED("sequences of different lengths");
     }

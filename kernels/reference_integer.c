@@ -196,8 +196,10 @@ static void multiply(const struct msc_reference_call *call, const struct matrice
                 sums.real +=
                     msc_reference__get_double_at(a, a_at) * msc_reference__get_double_at(b, b_at);
             } else {
-                sums.whole += (msc_reference__get_i64_at(a, a_at) - a_zero) *
-                              (msc_reference__get_i64_at(b, b_at) - b_zero);
+                // 64-bit operands wrap, as numpy's do.
+                uint64_t x = (uint64_t)msc_reference__get_i64_at(a, a_at) - (uint64_t)a_zero;
+                uint64_t y = (uint64_t)msc_reference__get_i64_at(b, b_at) - (uint64_t)b_zero;
+                sums.whole = (int64_t)((uint64_t)sums.whole + x * y);
             }
         }
         store_product(call, firsts[0] + i, sums, row, column);

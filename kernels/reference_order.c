@@ -229,8 +229,9 @@ enum msc_status msc_reference__range(const struct msc_reference_call *call) {
             msc_reference__set_double_at(
                 out, i, first + (double)i * msc_reference__get_double_at(delta, 0));
         } else {
-            int64_t first = msc_reference__get_i64_at(start, 0);
-            msc_reference__set_i64_at(out, i, first + i * msc_reference__get_i64_at(delta, 0));
+            uint64_t first = (uint64_t)msc_reference__get_i64_at(start, 0);
+            uint64_t step = (uint64_t)msc_reference__get_i64_at(delta, 0);
+            msc_reference__set_i64_at(out, i, (int64_t)(first + (uint64_t)i * step));
         }
     }
     return MSC_OK;

@@ -153,7 +153,15 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
         .allocate = is_late ? make_output : NULL,
         .payload = &late,
     };
-    return kernel(&call);
+    MSC_TRY(kernel(&call));
+    for (int32_t i = 0; i < of->n_outputs; i++) {
+        if (!r->arrays[of->outputs[i]]) {
+            return MSC_FAIL(MSC_E_UNSUPPORTED,
+                            "joint %s: what its operands hold does not tell how long output %d is",
+                            of->name, (int)i);
+        }
+    }
+    return MSC_OK;
 }
 
 // Infers the joint anew from what its operands really are. Those that became attributes are no

@@ -176,6 +176,19 @@ struct ngrams {
     const char *mode;
 };
 
+// Counts are places in the pool; more skips than a row has elements come to nothing.
+static enum msc_status check_ngrams(struct ngrams *g, const char *joint) {
+    int64_t n = g->x->dims[g->x->n_dims - 1];
+    for (int i = 0; i < g->n_counts; i++) {
+        if (g->counts[i] < 0 || g->counts[i] > g->n_pool) {
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: ngram_counts[%d] is %lld, the pool has %d",
+                            joint, i, (long long)g->counts[i], g->n_pool);
+        }
+    }
+    g->most_skips = g->most_skips < n ? g->most_skips : n;
+    return MSC_OK;
+}
+
 static enum msc_status ngrams_init(struct ngrams *g, const struct msc_reference_call *call) {
     g->x = &call->operands[0];
     g->mode = msc_reference__get_text(call, "mode");
@@ -187,7 +200,9 @@ static enum msc_status ngrams_init(struct ngrams *g, const struct msc_reference_
                                       MOST_NGRAMS));
     MSC_TRY(
         msc_reference__param_ints(g->counts, &g->n_counts, call, "ngram_counts", "", MOST_LENGTHS));
-    return msc_reference__param_floats(g->weights, &g->n_weights, call, "weights", "", MOST_NGRAMS);
+    MSC_TRY(
+        msc_reference__param_floats(g->weights, &g->n_weights, call, "weights", "", MOST_NGRAMS));
+    return check_ngrams(g, call->joint->name);
 }
 
 // How often the gram stands in the row, its elements `step` apart.

@@ -61,6 +61,14 @@ static void test_base_status__long_text_is_cut(void **state) {
     assert_int_equal(strlen(msc_status_message()), length);
 }
 
+static void test_base_status__is_one_line(void **state) {
+    (void)state;
+    (void)MSC_FAIL(MSC_E_FORMAT, "node '%s'", "a\nb\r\x1b[2Jc\x7f");
+    assert_string_equal(msc_status_message(), "node 'a?b??[2Jc?'");
+    msc_status_prefix(MSC_E_FORMAT, "%s", "x\ty.onnx");
+    assert_string_equal(msc_status_message(), "x?y.onnx: node 'a?b??[2Jc?'");
+}
+
 static void *fail_elsewhere(void *payload) {
     char *copy = payload;
     (void)fail_thing(99);
@@ -97,6 +105,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_status__forwards),
         cmocka_unit_test(test_base_status__prefix),
         cmocka_unit_test(test_base_status__long_text_is_cut),
+        cmocka_unit_test(test_base_status__is_one_line),
         cmocka_unit_test(test_base_status__threads_are_apart),
         cmocka_unit_test(test_base_status__names),
     };

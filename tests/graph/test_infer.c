@@ -2,6 +2,7 @@
 // these shapes, or follow from the definition.
 #include "graph/infer.h"
 
+#include "graph/graph_internal.h"
 #include "tests/graph/graph_samples.h"
 #include "tests/joint_attrs.h"
 
@@ -91,6 +92,18 @@ static const struct shape_case cases[] = {
     {MSC_OP_GEMM, {S(3, 2), S(4, 3), S(3)}, "trans_a=1;trans_b=1", "broadcast", 0},
     {MSC_OP_RESIZE, {S(1, 2, 5, 7)}, "scales=1,1,0.6,2.5", "[1,2,3,17]", 0},
     {MSC_OP_RESIZE, {S(1, 2, 5, 7)}, "size=1,2,3,4", "[1,2,3,4]", 0},
+    {MSC_OP_PRELU, {S(1), S(3)}, "", "its slope is 3 long along axis 0, the input 1", 0},
+    {MSC_OP_ARANGE,
+     {S(1), S(3, 1), S(1)},
+     "",
+     "operand 1 is float32 [3,1], expected one float32",
+     0},
+    {MSC_OP_ARANGE, {S(1), S(1), S(0)}, "", "operand 2 is float32 [0], expected one float32", 0},
+    {MSC_OP_STRIDED_SLICE,
+     {S(10, 10)},
+     "begin=9,9;end=10,10;axes=0,-2",
+     "axis 0 is given twice",
+     0},
     {MSC_OP_RESIZE, {S(1, 2, 5, 7)}, "size=3,4", "size has 2 numbers, expected 4", 0},
     {MSC_OP_BATCH_NORM, {S(1, 3, 2, 2), S(3), S(3), S(3)}, "", "lacks its operand 'var'", 0},
     {MSC_OP_SOFTMAX, {S(2, 3)}, "axis=2", "axis 2 is outside", 0},
@@ -137,7 +150,11 @@ static const struct shape_case cases[] = {
     {MSC_OP_BROADCAST_TO, {S(3, 1)}, "shape=2,1,4", "[2,3,4]", 0},
     {MSC_OP_TILE, {S(2, 3)}, "repeats=3,1", "[6,3]", 0},
     {MSC_OP_POWER, {S(2, 3), S(1)}, "", "[2,3]", MSC_DTYPE_I64},
-    {MSC_OP_LINEAR, {S(7, 3), S(4, 3)}, "", "operand 0 is int64, expected a float type", MSC_DTYPE_I64},
+    {MSC_OP_LINEAR,
+     {S(7, 3), S(4, 3)},
+     "",
+     "operand 0 is int64, expected a float type",
+     MSC_DTYPE_I64},
 };
 
 static void format_outputs(struct msc_str *out, const struct msc_graph *g, int32_t joint) {
@@ -305,6 +322,15 @@ static void test_graph_infer__dimensions_fold(void **state) {
     assert_int_equal(msc_dim_binary(&out, g, "FloorDiv", n, number(0)), MSC_E_INVALID);
     assert_int_equal(msc_dim_binary(&out, g, "Mul", number(INT64_MAX), number(2)), MSC_E_INVALID);
     assert_int_equal(msc_dim_binary(&out, g, "And", n, h), MSC_E_INVALID);
+    struct msc_dim most = binary(g, "Mul", n, number(INT64_MIN));
+    assert_int_equal(msc_dim_binary(&out, g, "FloorDiv", most, number(-1)), MSC_E_INVALID);
+    // n - INT64_MIN, as only a file says it, is no addition.
+    const struct msc_attr least = {"value", "-9223372036854775808"};
+    int32_t parents[2] = {n.prim, 0};
+    assert_ok(msc_graph__add_prim(&parents[1], g, NULL, "Int", 0, NULL, 1, &least));
+    struct msc_dim difference = {-1, 0};
+    assert_ok(msc_graph__add_prim(&difference.prim, g, NULL, "Sub", 2, parents, 0, NULL));
+    assert_int_not_equal(binary(g, "Add", difference, number(1)).prim, n.prim);
     msc_graph_destroy(g);
 }
 
@@ -342,6 +368,24 @@ static void test_graph_infer__layouts(void **state) {
     }
 }
 
+// Scales of a length that is not known, beside what a 64-bit number holds.
+static void test_graph_infer__symbolic_scales(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"1,1,1,1e-30", "1,1,5e-20,1", "1,1,1,1e7",
+                                        "0,1,1,1",     "1,1,nan,1",   "1,1,1,inf"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        int32_t x, joint;
+        struct msc_graph *g = symbolic_graph(&x);
+        struct msc_joint_spec spec = {.op = MSC_OP_RESIZE,
+                                      .n_inputs = 1,
+                                      .inputs = &x,
+                                      .n_attrs = 1,
+                                      .attrs = &(struct msc_attr){"scales", wrong[i]}};
+        assert_int_equal(msc_graph_add_joint(&joint, g, &spec), MSC_E_INVALID);
+        msc_graph_destroy(g);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_infer__shapes),
@@ -349,6 +393,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_infer__symbolic_reshape),
         cmocka_unit_test(test_graph_infer__dimensions_fold),
         cmocka_unit_test(test_graph_infer__layouts),
+        cmocka_unit_test(test_graph_infer__symbolic_scales),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,6 +263,14 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("quantised_blocks"), MSC_E_INVALID, "scales [1,2,3] do not go with"},
         {MSC_TESTS_MODEL("quantised_zeros"), MSC_E_INVALID, "zero points [], expected as many"},
         {MSC_TESTS_FOLDER "/graph/files/make_models.py", MSC_E_FORMAT, "at byte"},
+        {MSC_TESTS_MODEL("scan_left_out"), MSC_E_FORMAT, "(Scan): its input 0 is left out"},
+        {MSC_TESTS_MODEL("scan_axis"), MSC_E_FORMAT, "axis 2147483648 of input 1, which has 2"},
+        {MSC_TESTS_MODEL("scan_count"), MSC_E_FORMAT, "num_scan_inputs is 2147483648 of 2 inputs"},
+        {MSC_TESTS_MODEL("loop_left_out"), MSC_E_FORMAT, "(Loop): its input 2 is left out"},
+        {MSC_TESTS_MODEL("too_long"), MSC_E_INVALID, "tensor 'x:0' of [3,2199023255552] is too"},
+        {MSC_TESTS_MODEL("too_many"), MSC_E_INVALID, "is too large"},
+        {MSC_TESTS_MODEL("n_grams"), MSC_E_INVALID, "its n-gram 0 counts at 9223372036854775807"},
+        {MSC_TESTS_MODEL("nested"), MSC_E_UNSUPPORTED, "bodies are nested deeper than 8"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct msc_graph *g = NULL;

@@ -119,6 +119,11 @@ static void test_kernels_reference_run__integers(void **state) {
     assert_true(msc_array_get_i64(out, 0) == INT64_C(4503599627370496));
     assert_true(msc_array_get_i64(out, 1) == -3); // towards zero, as C
     msc_array_release(out);
+    // numpy.array([2**62, 2**62]) @ numpy.array([2, 3]) wraps.
+    const int64_t large[] = {INT64_C(1) << 62, INT64_C(1) << 62}, factors[] = {2, 3};
+    assert_ok(run_int_pair(&out, MSC_OP_MATMUL, large, factors, 0, NULL));
+    assert_true(msc_array_get_i64(out, 0) == INT64_C(4611686018427387904));
+    msc_array_release(out);
 }
 
 // The joint has the name that a constant gets when it is run alone.
@@ -131,8 +136,7 @@ static void test_kernels_reference_run__alone_under_a_name_that_is_taken(void **
     assert_ok(msc_graph_create(&g, "range"));
     for (int i = 0; i < 3; i++) {
         const char *const names[3] = {"start", "limit", "delta"};
-        assert_ok(
-            msc_graph_add_input(&ids[i], g, names[i], names[i], MSC_DTYPE_I64, "", 0, NULL));
+        assert_ok(msc_graph_add_input(&ids[i], g, names[i], names[i], MSC_DTYPE_I64, "", 0, NULL));
         assert_ok(msc_array_create_from(&arrays[i], MSC_DTYPE_I64, 0, NULL, &values[i]));
     }
     struct msc_joint_spec spec = {
@@ -141,7 +145,8 @@ static void test_kernels_reference_run__alone_under_a_name_that_is_taken(void **
     int32_t wanted = msc_graph_joint(g, joint)->outputs[0];
     assert_ok(msc_graph_set_outputs(g, 1, &wanted));
     assert_ok(msc_graph_finalize(g));
-    assert_ok(msc_reference_run_graph(&out, g, (const struct msc_array *const *)arrays, &wanted, 1));
+    assert_ok(
+        msc_reference_run_graph(&out, g, (const struct msc_array *const *)arrays, &wanted, 1));
     assert_int_equal(msc_array_n_elements(out), 3);
     assert_memory_equal(msc_array_data(out), expected, sizeof(expected));
     msc_array_release(out);

@@ -264,3 +264,44 @@ with open(os.path.join(FOLDER, "external.bin"), "wb") as file:
 save("external", build([conv], *io, [external("external.bin", 8, 16)]))
 save("external_outside", build([conv], *io, [external("../../../etc/passwd", 0, 16)]))
 save("external_short", build([conv], *io, [external("external.bin", 16, 16)]))
+
+
+# What no exporter writes: operands of Scan that are left out, axes and counts beyond 32 bits,
+# lengths beyond any memory, bodies in bodies.
+def scan(name, inputs, **attributes):
+    body = helper.make_graph(
+        [node("Add", ["s", "e"], ["t"], "add"), node("Identity", ["t"], ["u"], "copy")], "body",
+        [value("s", [2]), value("e", [2])], [value("t", [2]), value("u", [2])])
+    save(name, build([node("Scan", inputs, ["y", "z"], "scan", body=body, **attributes)],
+                     [value("a", [2]), value("x", [3, 2])], [value("y", None), value("z", None)]))
+
+
+scan("scan_left_out", ["", "x"], num_scan_inputs=1)
+scan("scan_axis", ["a", "x"], num_scan_inputs=1, scan_input_axes=[1 << 31])
+scan("scan_count", ["a", "x"], num_scan_inputs=1 << 31)
+truth = TensorProto.BOOL
+save("loop_left_out", build(
+    [node("Loop", ["n", "c", "", "x"], ["y", "z"], "loop", body=helper.make_graph(
+        [node("Abs", ["s"], ["t"], "abs"), node("Identity", ["d"], ["e"], "copy")], "body",
+        [value("i", [], I64), value("d", [], truth), value("s", [2]), value("u", [2])],
+        [value("e", [], truth), value("t", [2]), value("t", [2])]))],
+    [value("n", [], I64), value("c", [], truth), value("x", [2])], [value("z", [2])]))
+save("too_long", build([node("Relu", ["x"], ["y"], "relu")], [value("x", [3, 1 << 41])], io[1]))
+save("too_many", build([node("Relu", ["x"], ["y"], "relu")],
+                       [value("x", [1 << 20, 1 << 20, 1 << 9])], io[1]))
+save("n_grams", build(
+    [node("TfIdfVectorizer", ["x"], ["y"], "words", mode="TF", min_gram_length=1,
+          max_gram_length=1, max_skip_count=0, ngram_counts=[0], ngram_indexes=[(1 << 63) - 1],
+          pool_int64s=[7])], [value("x", [4], TensorProto.INT32)], io[1]))
+
+
+def nested(depth):
+    inner = node("Abs", ["x"], [f"y{depth}"], f"abs{depth}") if depth == 0 else node(
+        "If", ["c"], [f"y{depth}"], f"if{depth}", then_branch=nested(depth - 1),
+        else_branch=branch("Abs"))
+    return helper.make_graph([inner], f"body{depth}", [], [value(f"y{depth}", None)])
+
+
+save("nested", build(
+    [node("If", ["c"], ["y"], "if", then_branch=nested(24), else_branch=branch("Abs"))],
+    [value("c", [], truth), value("x", [2])], io[1]))

@@ -1,0 +1,64 @@
+// The bytes are a configuration: read, shown with every default, and what is shown read again,
+// which must show the same.
+#include "base/json.h"
+#include "base/str.h"
+#include "pipeline/config.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+
+static bool show(struct msc_str *out, const struct msc_config *config) {
+    cJSON *json = NULL;
+    if (fuzz_check(msc_config_to_json(config, &json, config->folder)) != MSC_OK) {
+        return false;
+    }
+    msc_json_write_pretty(out, json);
+    cJSON_Delete(json);
+    return fuzz_check(msc_str_status(out)) == MSC_OK;
+}
+
+static void read_again(const struct msc_str *shown) {
+    struct msc_config *config = NULL;
+    struct msc_str again = {0};
+    fuzz_write("shown.json", shown->data, shown->length);
+    if (msc_config_load(&config, fuzz_path("shown.json")) != MSC_OK) {
+        fuzz_fail(msc_status_message());
+    }
+    if (show(&again, config) && strcmp(msc_str_text(shown), msc_str_text(&again)) != 0) {
+        fuzz_fail("a configuration that is shown reads as another one");
+    }
+    msc_str_finish(&again);
+    msc_config_destroy(config);
+}
+
+// What stands in the header of an entry's record is a configuration, too.
+static void read_entry(const struct msc_config *config, size_t entry) {
+    cJSON *json = NULL;
+    struct msc_config *alone = NULL;
+    if (fuzz_check(msc_config_entry_to_json(config, entry, &json, config->folder)) == MSC_OK) {
+        fuzz_check(msc_config_create(&alone, json, "record", config->folder));
+    }
+    msc_config_destroy(alone);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
+    static const char *const files[] = {"c.json", "shown.json", NULL};
+    struct msc_config *config = NULL;
+    struct msc_str shown = {0};
+    if (n_bytes > FUZZ_MAX_BYTES) {
+        return -1;
+    }
+    fuzz_write("c.json", data, n_bytes);
+    if (fuzz_check(msc_config_load(&config, fuzz_path("c.json"))) == MSC_OK) {
+        if (show(&shown, config)) {
+            read_again(&shown);
+        }
+        for (size_t i = 0; i < config->n_entries; i++) {
+            read_entry(config, i);
+        }
+    }
+    msc_str_finish(&shown);
+    msc_config_destroy(config);
+    fuzz_check_files(files);
+    return 0;
+}

@@ -1,0 +1,181 @@
+// A record: read, asked everything, compared with itself, printed, opened for appending, appended
+// to and read again. What counted before must count afterwards, byte by byte.
+//
+// The first byte is 'r' for a file as it stands, or 's': then every line that has a checksum gets
+// one that fits, so that what lies behind it is reached.
+#include "base/file.h"
+#include "base/json.h"
+#include "records/record_header.h"
+#include "records/record_internal.h"
+#include "records/record_query.h"
+#include "search/report.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FILE_NAME "r.jsonl"
+#define N_TOP 5
+
+// ---- Checksums --------------------------------------------------------------------------------
+
+static void seal_line(struct msc_str *out, const char *line, size_t length) {
+    static const char key[] = ",\"checksum\":\"";
+    const size_t tail = sizeof key - 1 + MSC_HASH_TEXT_BYTES; // with the quote at its end
+    for (size_t at = 0; at + tail <= length; at++) {
+        if (memcmp(line + at, key, sizeof key - 1) == 0) {
+            size_t begin = out->length;
+            msc_str_append_n(out, line, at);
+            msc_record__write_checksum(out, begin);
+            msc_str_append_n(out, line + at + tail, length - at - tail);
+            return;
+        }
+    }
+    msc_str_append_n(out, line, length);
+}
+
+static void seal(struct msc_str *out, const char *text, size_t length) {
+    while (length > 0) {
+        const char *end = memchr(text, '\n', length);
+        size_t n = end ? (size_t)(end - text) : length;
+        seal_line(out, text, n);
+        msc_str_append(out, end ? "\n" : "");
+        n += end ? 1 : 0;
+        text += n;
+        length -= n;
+    }
+}
+
+// ---- Reading ----------------------------------------------------------------------------------
+
+static enum msc_status take_line(void *payload, const char *line, size_t length) {
+    size_t *n_lines = payload;
+    if (length < 2 || memchr(line, '\n', length)) {
+        fuzz_fail("a canonical line that is none");
+    }
+    *n_lines += 1;
+    return MSC_OK;
+}
+
+static void ask_all(const struct msc_record *record) {
+    int64_t ids[N_TOP], *front = NULL;
+    size_t n = 0;
+    struct msc_record_counts counts;
+    const struct msc_report_options options = {.record = record, .n_top = N_TOP, .has_front = true};
+    cJSON *report = NULL;
+    struct msc_str text = {0};
+    msc_record_best(record);
+    msc_record_count(&counts, record);
+    fuzz_check(msc_record_top(ids, &n, N_TOP, record));
+    fuzz_check(msc_record_front(&front, &n, record));
+    msc_free(front);
+    for (size_t i = 0; i < msc_record_space(record)->n_baselines; i++) {
+        msc_record_baseline(record, i);
+    }
+    if (fuzz_check(msc_report_create(&report, &options)) == MSC_OK) {
+        fuzz_check(msc_report_text(&text, report));
+    }
+    msc_str_finish(&text);
+    cJSON_Delete(report);
+    const cJSON *header = msc_record_header(record);
+    if (fuzz_check(msc_record_header_compare(header, header, NULL, FILE_NAME)) != MSC_OK) {
+        fuzz_fail("a header differs from itself");
+    }
+}
+
+// How many trials count; -1: the record is refused.
+static int64_t read_record(uint64_t *n_bytes) {
+    struct msc_record *record = NULL;
+    int64_t n = -1;
+    size_t n_lines = 0;
+    if (fuzz_check(msc_record_open(&record, fuzz_path(FILE_NAME), MSC_RECORD_READ, &fuzz_log)) ==
+        MSC_OK) {
+        ask_all(record);
+        n = (int64_t)msc_record_n_trials(record);
+        *n_bytes = msc_record_n_bytes(record);
+    }
+    enum msc_status status =
+        fuzz_check(msc_record_canonical(fuzz_path(FILE_NAME), take_line, &n_lines));
+    if ((status == MSC_OK) != (n >= 0) ||
+        (n >= 0 && n_lines != 1 + (size_t)n + msc_record_n_segments(record))) {
+        fuzz_fail("the canonical form has other lines than the record");
+    }
+    msc_record_close(record);
+    return n;
+}
+
+// ---- Appending --------------------------------------------------------------------------------
+
+static void append_one(struct msc_record *record) {
+    const struct msc_space *space = msc_record_space(record);
+    double metrics[MSC_MAX_METRICS];
+    uint32_t *choices = msc_alloc_zero(space->n_tasks, sizeof *choices);
+    for (size_t i = 0; i < MSC_MAX_METRICS; i++) {
+        metrics[i] = i % 2 == 0 ? 0.5 : NAN;
+    }
+    const struct msc_record_trial trial = {
+        .id = (int64_t)msc_record_n_trials(record),
+        .choices = choices,
+        .parent = -1,
+        .bound = INFINITY,
+        .repeat_of = -1,
+        .retry_of = -1,
+        .baseline = -1,
+        .metrics = metrics,
+        .reason = "a \"reason\"",
+    };
+    if (choices && fuzz_check(msc_record_append_trial(record, &trial)) == MSC_OK &&
+        fuzz_check(msc_record_commit(record)) != MSC_OK) {
+        fuzz_fail("a line could not be committed");
+    }
+    msc_free(choices);
+}
+
+// The first `n` bytes of the file are those of `text`.
+static void check_kept(const char *text, size_t n) {
+    char *now = NULL;
+    size_t n_now = 0;
+    if (msc_file_read(&now, &n_now, fuzz_path(FILE_NAME)) != MSC_OK || n_now < n ||
+        memcmp(now, text, n) != 0) {
+        fuzz_fail("opening for appending lost what was there");
+    }
+    msc_free(now);
+}
+
+static void append(const char *text, size_t length) {
+    struct msc_record *record = NULL;
+    uint64_t n_good = length, n_after = 0;
+    int64_t n = read_record(&n_good);
+    enum msc_status status =
+        fuzz_check(msc_record_open(&record, fuzz_path(FILE_NAME), MSC_RECORD_APPEND, &fuzz_log));
+    if ((status == MSC_OK) != (n >= 0)) {
+        fuzz_fail("reading and appending do not agree on a record");
+    }
+    check_kept(text, (size_t)n_good); // all of it where it was refused
+    if (status == MSC_OK) {
+        append_one(record);
+        msc_record_close(record);
+        check_kept(text, (size_t)n_good);
+        if (read_record(&n_after) != n + 1) {
+            fuzz_fail("a line that was appended does not count");
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
+    static const char *const files[] = {FILE_NAME, NULL};
+    struct msc_str text = {0};
+    if (n_bytes < 1 || n_bytes > FUZZ_MAX_BYTES || (data[0] != 'r' && data[0] != 's')) {
+        return -1;
+    }
+    if (data[0] == 's') {
+        seal(&text, (const char *)data + 1, n_bytes - 1);
+    } else {
+        msc_str_append_n(&text, (const char *)data + 1, n_bytes - 1);
+    }
+    fuzz_write(FILE_NAME, msc_str_text(&text), text.length);
+    append(msc_str_text(&text), text.length);
+    msc_str_finish(&text);
+    fuzz_check_files(files);
+    return 0;
+}

@@ -1,0 +1,99 @@
+#include "tests/fuzz/graph_forms.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "graph/cost.h"
+#include "graph/onnx.h"
+#include "graph/site.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+
+enum { LENGTH = 3, MAX_INPUTS = 8 }; // what symbols are bound to
+
+static void print_all(const struct msc_graph *g) {
+    struct msc_str text = {0};
+    cJSON *counts = NULL;
+    msc_graph_print(g, &text);
+    msc_graph_write_prototxt(g, &text);
+    fuzz_check(msc_str_status(&text));
+    msc_str_finish(&text);
+    if (fuzz_check(msc_graph_inspect(g, &counts)) == MSC_OK) {
+        cJSON_Delete(counts);
+    }
+    msc_graph_hash(g);
+    msc_graph_weights_hash(g);
+}
+
+static void find_sites(const struct msc_graph *g) {
+    struct msc_graph *split = NULL;
+    struct msc_sites sites = {0};
+    if (fuzz_check(msc_graph_split(&split, g)) == MSC_OK) {
+        fuzz_check(msc_sites_find(&sites, split, true));
+        msc_sites_finish(&sites);
+        fuzz_check(msc_sites_find(&sites, split, false));
+    }
+    msc_sites_finish(&sites);
+    msc_graph_destroy(split);
+}
+
+// As MSCGraph JSON and back: the same text.
+static void write_json(const struct msc_graph *g) {
+    struct msc_graph *again = NULL;
+    struct msc_str first = {0}, second = {0};
+    if (fuzz_check(msc_graph_save(g, fuzz_path("saved"))) == MSC_OK) {
+        if (fuzz_check(msc_graph_load(&again, fuzz_path("saved.json"))) != MSC_OK) {
+            fuzz_fail("MSCGraph JSON of our own is refused");
+        }
+        msc_graph_write_json(g, &first);
+        msc_graph_write_json(again, &second);
+        if (strcmp(msc_str_text(&first), msc_str_text(&second)) != 0) {
+            fuzz_fail("MSCGraph JSON reads as another graph");
+        }
+    }
+    msc_str_finish(&first);
+    msc_str_finish(&second);
+    msc_graph_destroy(again);
+}
+
+static void write_onnx(const struct msc_graph *g) {
+    static const char *const metadata[1][2] = {{"key", "value"}};
+    const struct msc_onnx_export_options options = {.metadata = metadata, .n_metadata = 1};
+    struct msc_graph *again = NULL;
+    if (fuzz_check(msc_onnx_save(g, fuzz_path("export.onnx"), &options)) == MSC_OK) {
+        fuzz_check(msc_graph_load(&again, fuzz_path("export.onnx")));
+    }
+    msc_graph_destroy(again);
+}
+
+static void bind(const struct msc_graph *g) {
+    struct msc_graph *bound = NULL;
+    struct msc_input_shape shapes[MAX_INPUTS];
+    int32_t n = msc_graph_n_inputs(g);
+    if (n > MAX_INPUTS) {
+        return;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, i));
+        shapes[i].n_dims = t->n_dims;
+        for (int d = 0; d < t->n_dims; d++) {
+            shapes[i].dims[d] = t->dims[d] < 0 ? LENGTH : t->dims[d];
+        }
+    }
+    if (fuzz_check(msc_graph_bind_shapes(&bound, g, shapes, (size_t)n)) == MSC_OK) {
+        for (int32_t i = 0; i < msc_graph_n_joints(bound); i++) {
+            msc_joint_macs(bound, msc_graph_joint(bound, i));
+        }
+        print_all(bound);
+        write_onnx(bound);
+    }
+    msc_graph_destroy(bound);
+}
+
+void fuzz_use_graph(const struct msc_graph *g) {
+    print_all(g);
+    find_sites(g);
+    write_json(g);
+    write_onnx(g);
+    bind(g);
+}

@@ -1,0 +1,160 @@
+#!/bin/bash
+# Runs the fuzzers of a build, one after the other, and prints a line for each: how many inputs were
+# run, and what was found.
+#
+#     tests/fuzz/run.sh BUILD SECONDS [NAME...]
+#
+# BUILD was configured with -DMSC_FUZZ=ON; each fuzzer runs for SECONDS. Names leave out the others
+# ("onnx arrays"). Inputs to begin with are made of the files of this tree, of what the program
+# itself writes and, where it is installed, of Debian's libonnx-testdata. What was found stays in
+# BUILD/fuzz/NAME and is run again by `BUILD/tests/fuzz/fuzz_NAME FILE`; grown corpora stay in
+# BUILD/fuzz/NAME/corpus for the next time. The exit status is 1 when there is anything found.
+set -u
+if [ $# -lt 2 ]; then
+    sed -n 's/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+build=$(realpath "$1")
+seconds=$2
+shift 2
+tree=$(realpath "$(dirname "$0")/../..")
+mscgym="$build/cli/mscgym"
+largest=16384 # bytes of a seed
+memory=/dev/shm
+[ -d "$memory" ] && [ -w "$memory" ] || memory=${TMPDIR:-/tmp}
+work=$(mktemp -d "$memory/msc_fuzz.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+export TMPDIR="$work" OMP_NUM_THREADS=1 MSC_ONNX_CASES=${MSC_ONNX_CASES:-/usr/share/libonnx-testdata}
+number=0
+
+# seed NAME [PREFIX]: a seed of what stands on standard input, behind a letter.
+seed() {
+    number=$((number + 1))
+    { printf '%s' "${2:-}" && cat; } >"$work/$1/seeds/$number"
+    [ "$(stat -c %s "$work/$1/seeds/$number")" -le "$largest" ] || rm "$work/$1/seeds/$number"
+}
+
+models() {
+    find "$MSC_ONNX_CASES" -name model.onnx -size -"$largest"c 2>/dev/null
+    find "$tree/tests" -name '*.onnx'
+}
+
+# What stands in quotes in these sources, as libFuzzer's dictionary.
+words() {
+    grep -ohE '"[A-Za-z_][A-Za-z_0-9.]*"' "$@" | sort -u
+}
+
+# ---- Seeds ------------------------------------------------------------------------------------
+
+seeds_onnx() {
+    models | while read -r model; do
+        seed onnx <"$model"
+    done
+    words "$tree"/graph/onnx_import*.c >"$work/onnx/dict"
+}
+
+seeds_run() {
+    models | while read -r model; do
+        seed run <"$model"
+    done
+    words "$tree"/graph/onnx_import*.c >"$work/run/dict"
+}
+
+seeds_graph_json() {
+    models | awk 'NR % 4 == 0' | while read -r model; do
+        "$mscgym" graph "$model" -o "$work/m.json" >"$work/log" 2>&1 || continue
+        { cat "$work/m.json" && printf '\0' && cat "$work/m.safetensors"; } | seed graph_json
+    done
+    words "$tree"/graph/json_read*.c "$tree"/graph/op*.c >"$work/graph_json/dict"
+}
+
+seeds_arrays() {
+    local row
+    for row in n:npy z:npz s:safetensors i:png i:jpg i:BMP; do
+        find "$tree/tests/data" "$tree/examples" -name "*.${row#*:}" | while read -r file; do
+            seed arrays "${row%%:*}" <"$file"
+        done
+    done
+    words "$tree"/data/npy_dict.c "$tree"/data/safetensors.c >"$work/arrays/dict"
+}
+
+# Configurations between the lines of shell that the cases of the program are.
+configs() {
+    cat "$tree/examples/digits/digits.json"
+    printf '\0'
+    sed -n '/<<.\{0,1\}END/,/^END/{/END/!p;/^END/s/.*/\x00/p}' \
+        "$tree"/tests/cli/cases/*.sh "$tree/tests/cli/lib.sh" |
+        sed -e 's/\${[^}]*}//g' -e 's/\$[A-Za-z0-9]*/4/g'
+}
+
+seeds_config() {
+    configs | while IFS= read -r -d '' text; do
+        printf '%s' "$text" | seed config
+    done
+    words "$tree"/pipeline/config*.c "$tree"/env/*.c "$tree"/agents/*.c >"$work/config/dict"
+}
+
+# Records of short searches in the toy environment, whole and as they stand.
+seeds_record() {
+    local n=0 agent
+    for agent in '"random"' '"evolutionary", "population": 4' '"grid_search"'; do
+        n=$((n + 1))
+        cat >"$work/toy.json" <<END
+{"workspace": "w$n", "verbose": "error",
+ "gym": [{"record": "toy.jsonl", "agent": {"type": $agent},
+          "env": {"type": "toy", "tasks": 3, "choices": 3, "seed": 1,
+                  "objectives": ["distill_loss", "size_bytes"]},
+          "budget": {"trials": 6}, "parallel": 4}]}
+END
+        "$mscgym" search "$work/toy.json" --quiet >"$work/log" 2>&1
+        seed record s <"$work/w$n/toy.jsonl"
+        seed record r <"$work/w$n/toy.jsonl"
+    done
+    words "$tree"/records/*.c >"$work/record/dict"
+}
+
+seeds_plans() {
+    seed plans t <<'END'
+{"schema": "mscgym.strategy.1", "graph": "0123", "edits": [
+ {"site": "w", "tensor": "w", "choice": "6 mse", "bits": 6, "low": -31, "high": 31, "axis": 0,
+  "scales": [0.5, 0.25, 1, 2], "zero_points": [0, 0, 0, 0]},
+ {"site": "m", "tensor": "m", "choice": "4 g3", "bits": 4, "low": -7, "high": 7, "axis": 0,
+  "group_size": 3, "group_axes": 1, "scales": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+  "zero_points": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]},
+ {"site": "x:0-c-conv", "tensor": "x:0", "joints": ["conv"], "choice": "8", "bits": 8, "low": 0,
+  "high": 255, "axis": -1, "scales": [0.1], "zero_points": [128]}]}
+END
+    seed plans t <<'END'
+{"schema": "mscgym.strategy.1", "graph": "0123", "edits": [
+ {"site": "w", "tensor": "w", "choice": "float16", "type": "float16"}]}
+END
+    seed plans m <<'END'
+{"proposals": [{"choices": [2, 1], "parent": 4, "bound": 0.5, "probe": true}, {"choices": [0, 0]}],
+ "done": false}
+END
+    words "$tree"/tools/strategy.c "$tree"/agents/process_messages.c >"$work/plans/dict"
+}
+
+# ---- Running ----------------------------------------------------------------------------------
+
+fuzz() {
+    local name=$1 log="$work/$1/log" kept="$build/fuzz/$1"
+    mkdir -p "$work/$name/seeds" "$kept/corpus"
+    "seeds_$name"
+    nice "$build/tests/fuzz/fuzz_$name" -fork=1 -ignore_crashes=1 -ignore_ooms=1 \
+        -ignore_timeouts=1 -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 \
+        -max_len="$largest" -dict="$work/$name/dict" -artifact_prefix="$kept/" \
+        "$kept/corpus" "$work/$name/seeds" >"$log" 2>&1
+    local runs found
+    runs=$(sed -n 's/^#\([0-9]*\): cov.*/\1/p' "$log" | tail -1)
+    found=$(find "$kept" -maxdepth 1 -type f | wc -l)
+    echo "$name: ${runs:-0} runs, $found found$([ "$found" -gt 0 ] && echo " in $kept")"
+    [ -n "$runs" ] && [ "$found" -eq 0 ]
+}
+
+[ $# -gt 0 ] || set -- onnx graph_json run arrays config record plans
+failed=0
+for name in "$@"; do
+    fuzz "$name" || failed=1
+done
+exit "$failed"
