@@ -290,6 +290,9 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
     }
     MSC_TRY_OUT(set_states(m, v, call->arena));
     MSC_TRY_OUT(order_inputs(inputs, places, m, &given));
+    if (!m->has_state) {
+        msc_model_take_whole(m, inputs);
+    }
     if (v->strategy) {
         MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
     }

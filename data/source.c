@@ -170,7 +170,8 @@ static enum msc_status count_samples(struct msc_source *source) {
         if (counted && samples->n != source->n) {
             return MSC_FAIL(MSC_E_INVALID,
                             "%s: input \"%s\": expected %" PRId64 " samples as for \"%s\", found "
-                            "%" PRId64 "; give every input the same samples",
+                            "%" PRId64 "; give every input the same samples, or bind the symbol of "
+                            "an axis that counts something else",
                             source->specs[i].place ? source->specs[i].place : source->path,
                             source->specs[i].name, source->n, counted->name, samples->n);
         }

@@ -114,6 +114,14 @@ static const struct msc_array *find_feed(const struct msc_onnx_import *im, const
     return feeds == NULL ? NULL : msc_array_list_find(feeds, input);
 }
 
+// The name of a dimension, or NULL: some exporters write "?" for lengths that have none.
+static const char *name_of(const Onnx__TensorShapeProto__Dimension *d) {
+    bool is_named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+                    d->dim_param != NULL && d->dim_param[0] != '\0' &&
+                    strcmp(d->dim_param, "?") != 0;
+    return is_named ? d->dim_param : NULL;
+}
+
 // A dimension without number or name gets one: the input's name and the axis.
 static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_import *im,
                                 const Onnx__TensorShapeProto__Dimension *d, const char *input,
@@ -125,10 +133,9 @@ static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_imp
         *out = d->dim_value;
         return MSC_OK;
     }
-    bool is_named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-                    d->dim_param != NULL && d->dim_param[0] != '\0';
+    const char *given = name_of(d);
     const char *name =
-        is_named ? d->dim_param : msc_arena_printf(&im->builder.arena, "%s.%d", input, axis);
+        given != NULL ? given : msc_arena_printf(&im->builder.arena, "%s.%d", input, axis);
     if (name == NULL) {
         return msc_graph__no_memory(im->builder.graph);
     }
@@ -421,11 +428,8 @@ static enum msc_status check_bindings(const struct msc_onnx_import *im) {
             for (size_t d = 0; d < shape->n_dim; d++) {
                 char name[512];
                 snprintf(name, sizeof(name), "%s.%zu", g->input[i]->name, d);
-                const char *param = shape->dim[d]->value_case ==
-                                            ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
-                                        ? shape->dim[d]->dim_param
-                                        : NULL;
-                is_used |= strcmp(param != NULL ? param : name, binding->symbol) == 0;
+                const char *given = name_of(shape->dim[d]);
+                is_used |= strcmp(given != NULL ? given : name, binding->symbol) == 0;
             }
         }
         int64_t least = is_used ? 1 : 0; // lengths are; what an input holds may be 0

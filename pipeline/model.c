@@ -55,15 +55,20 @@ static enum msc_status make_specs(struct msc_model *m) {
     return MSC_OK;
 }
 
-// Gives a symbol's value to every dimension of an input that is this symbol.
+static const struct msc_tensor *input_tensor(const struct msc_model *m, size_t i) {
+    return msc_graph_tensor(m->graph, msc_graph_input(m->graph, (int32_t)i));
+}
+
+// Gives a symbol's value to every dimension of an input that is this symbol. What is bound counts
+// no samples.
 static bool bind_symbol(struct msc_model *m, int32_t prim, int64_t value) {
     bool is_used = false;
     for (size_t i = 0; i < m->n_inputs; i++) {
-        const struct msc_tensor *t =
-            msc_graph_tensor(m->graph, msc_graph_input(m->graph, (int32_t)i));
+        const struct msc_tensor *t = input_tensor(m, i);
         for (int k = 0; k < t->n_dims; k++) {
             if (t->dims[k] < 0 && t->prims[k] == prim) {
                 m->specs[i].dims[k] = value;
+                m->specs[i].is_batched = m->specs[i].is_batched && k > 0;
                 is_used = true;
             }
         }
@@ -92,7 +97,7 @@ static enum msc_status bind_all(struct msc_model *m, const struct msc_model_opti
     int32_t samples = batch_symbol(m->graph);
     for (size_t i = 0; i < o->n_bindings; i++) {
         int32_t prim = msc_graph_find_prim(m->graph, o->bindings[i].symbol);
-        if (prim != MSC_NO_ID && prim == samples) {
+        if (prim != MSC_NO_ID && prim == samples && m->is_batched) {
             return MSC_FAIL(MSC_E_INVALID,
                             "%s: bind: \"%s\" counts samples and cannot be bound; dataset.batch "
                             "says how many run together",
@@ -107,6 +112,47 @@ static enum msc_status bind_all(struct msc_model *m, const struct msc_model_opti
         }
     }
     return MSC_OK;
+}
+
+// The length that the arrays give a symbol: that of its first axis.
+static int64_t length_of(const struct msc_model *m, const struct msc_array *const arrays[],
+                         int32_t prim) {
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        const struct msc_tensor *t = input_tensor(m, i);
+        for (int k = 0; k < t->n_dims; k++) {
+            if (t->dims[k] < 0 && t->prims[k] == prim) {
+                return msc_array_dim(arrays[i], k);
+            }
+        }
+    }
+    return -1;
+}
+
+static bool fits_input(const struct msc_model *m, const struct msc_array *const arrays[],
+                       size_t i) {
+    const struct msc_tensor *t = input_tensor(m, i);
+    for (int k = 0; k < t->n_dims; k++) {
+        int64_t expected = t->dims[k] < 0 ? length_of(m, arrays, t->prims[k]) : t->dims[k];
+        if (msc_array_dim(arrays[i], k) != expected) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void msc_model_take_whole(struct msc_model *m, const struct msc_array *const arrays[]) {
+    bool fits = !m->is_batched;
+    for (size_t i = 0; fits && i < m->n_inputs; i++) {
+        fits = msc_array_n_dims(arrays[i]) == m->specs[i].n_dims;
+    }
+    for (size_t i = 0; fits && i < m->n_inputs; i++) {
+        fits = fits_input(m, arrays, i);
+    }
+    for (size_t i = 0; fits && i < m->n_inputs; i++) {
+        memcpy(m->specs[i].dims, msc_array_dims(arrays[i]),
+               (size_t)m->specs[i].n_dims * sizeof m->specs[i].dims[0]);
+        m->specs[i].is_batched = false;
+    }
 }
 
 static enum msc_status open_backend(struct msc_model *m, const struct msc_model_options *o) {

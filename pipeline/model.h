@@ -59,6 +59,9 @@ void msc_model_close(struct msc_model *model); // accepts NULL
 // Samples for the search and, when asked for, for validation. A batch size of 0 in `from` is
 // replaced by one that only the model's shapes decide.
 enum msc_status msc_model_load_dataset(struct msc_model *model, struct msc_config_dataset *from);
+// Of inputs that do not all begin with the same symbol this may be steps in time as well as samples:
+// where the arrays [n_inputs] are just what the inputs want, they become one sample.
+void msc_model_take_whole(struct msc_model *model, const struct msc_array *const arrays[]);
 // Makes inputs states, before samples are loaded or the network is run; texts are borrowed.
 enum msc_status msc_model_set_states(struct msc_model *model,
                                      const struct msc_config_state states[], size_t n);

@@ -55,6 +55,20 @@ static void test_graph_onnx_import__symbols(void **state) {
     msc_graph_destroy(g);
 }
 
+static void test_graph_onnx_import__unnamed_dims(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("dims_unnamed"));
+    const struct msc_tensor *x = output_of(g, "x");
+    assert_string_equal(msc_graph_prim(g, x->prims[0])->name, "x.0");
+    assert_string_equal(msc_graph_prim(g, x->prims[1])->name, "x.1");
+    msc_graph_destroy(g);
+    const struct msc_binding bindings[] = {{"x.0", 2}, {"x.1", 3}};
+    struct msc_onnx_import_options options = {.bindings = bindings, .n_bindings = 2};
+    assert_ok(msc_onnx_load(&g, MSC_TESTS_MODEL("dims_unnamed"), &options));
+    check_dims(output_of(g, "abs"), "[2,3]");
+    msc_graph_destroy(g);
+}
+
 static void test_graph_onnx_import__bound_symbols(void **state) {
     (void)state;
     struct msc_graph *g;
@@ -289,6 +303,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_import__names),
         cmocka_unit_test(test_graph_onnx_import__gemm),
         cmocka_unit_test(test_graph_onnx_import__symbols),
+        cmocka_unit_test(test_graph_onnx_import__unnamed_dims),
         cmocka_unit_test(test_graph_onnx_import__bound_symbols),
         cmocka_unit_test(test_graph_onnx_import__outputs),
         cmocka_unit_test(test_graph_onnx_import__constants),

@@ -75,6 +75,14 @@ search positions positions positions
 mscgym verify positions/r.jsonl 2>/dev/null
 grep -o '"site": *"[^"]*"' positions/msc_quantize.json
 
+# A first axis that is steps, not samples: arrays that fit are one sample; elsewhere it is bound.
+mscgym run "$FILES/steps.onnx" --input x="$FILES/steps_x.npy" --input h="$FILES/steps_h.npy" \
+    --output steps --repeat 0
+same steps/y.npy "$FILES/steps_y.npy" 24
+mscgym run "$FILES/steps.onnx" --input x="$FILES/steps_x.npy" --input h="$FILES/steps_h.npy" \
+    --output bound --repeat 0 --bind T=3
+same bound/y.npy "$FILES/steps_y.npy" 24
+
 # No input at all, and nothing to search.
 mscgym run "$FILES/fixed.onnx" --output fixed --repeat 0
 same fixed/y.npy "$FILES/fixed_y.npy" 12

@@ -6,6 +6,7 @@ branch.onnx: If mode is 1 a convolution of x [1,2,4,4], else another and Relu; t
 detect.onnx: boxes and scores of the 16 places of x [1,2,4,4], NonMaxSuppression, and a MatMul over
 the boxes that are kept: head [K,2].
 fixed.onnx: no input; y is a sum of constants.
+steps.onnx: y [T,2] is the running sum of x [T,2] over its rows, plus h [1,2].
 positions.onnx: x [1,T,4] plus positions [T] times a row, as one product; queries of that times a
 table that T alone decides, as another; y [1,T,4]. Samples have 3 or 5 rows.
 All numbers are small and whole, so that every order of adding gives the same: NAME_*.npy are ONNX
@@ -134,12 +135,24 @@ def make_positions(rng):
     numpy.savez(os.path.join(HERE, "positions.npz"), **samples)
 
 
+def make_steps(rng):
+    session = save("steps", [helper.make_node("CumSum", ["x", "axis"], ["s"], name="sum"),
+                             helper.make_node("Add", ["s", "h"], ["y"], name="add")],
+                   [value("x", FLOAT, ["T", 2]), value("h", FLOAT, [1, 2])],
+                   [value("y", FLOAT, ["T", 2])], {"axis": numpy.array(0, "int64")})
+    x, h = whole(rng, -4, 5, (3, 2)), whole(rng, -4, 5, (1, 2))
+    keep("steps_x", x)
+    keep("steps_h", h)
+    keep("steps_y", session.run(None, {"x": x, "h": h})[0])
+
+
 def main():
     rng = numpy.random.default_rng(5)
     x = whole(rng, -4, 5, (6, 2, 4, 4))
     make_branch(rng, x)
     make_detect(rng, x)
     make_positions(numpy.random.default_rng(6))
+    make_steps(numpy.random.default_rng(7))
     session = save("fixed", [helper.make_node("Add", ["a", "b"], ["y"], name="add")], [],
                    [value("y", FLOAT, [3])], {"a": numpy.array([1, 2, 3], "float32"),
                                               "b": numpy.array([4, 4, 4], "float32")})

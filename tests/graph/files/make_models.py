@@ -88,6 +88,10 @@ save("dims", build(
     [node("Add", ["x", "y"], ["z"], "add")],
     [value("x", ["N", None]), value("y", ["N", 1])], [value("z", None)]))
 
+# A name that says nothing.
+save("dims_unnamed", build([node("Abs", ["x"], ["y"], "abs")], [value("x", ["?", "?"])],
+                           [value("y", None)]))
+
 # An output that is an input, one that is a constant, one that an identity gives.
 save("outputs", build(
     [node("Relu", ["x"], ["r"], "relu"), node("Identity", ["r"], ["i"], "id"),
