@@ -232,6 +232,30 @@ enum msc_status msc_infer__require_rank(const struct msc_infer *call, int operan
     return MSC_OK;
 }
 
+bool msc_infer__agree(struct msc_dim a, struct msc_dim b) {
+    return !msc_infer__is_number(a) || !msc_infer__is_number(b) || a.value == b.value;
+}
+
+enum msc_status msc_infer__require_count(const struct msc_infer *call, int operand,
+                                         struct msc_dim many) {
+    const struct msc_infer_tensor *t = operand < call->n_operands ? call->operands[operand] : NULL;
+    struct msc_dim n = msc_infer__number(1);
+    int n_long = 0;
+    for (int i = 0; t != NULL && i < t->n_dims; i++) {
+        bool is_one = msc_infer__is_number(t->dims[i]) && t->dims[i].value == 1;
+        n = is_one ? n : t->dims[i];
+        n_long += !is_one;
+    }
+    if (n_long == 0 || (n_long == 1 && msc_infer__agree(n, many))) {
+        return MSC_OK;
+    }
+    char text[MSC_INFER_TEXT_BYTES];
+    return msc_infer__fail(
+        call, "operand %d is %s, expected one element%s", operand,
+        msc_infer__shape_text(text, call, t),
+        msc_infer__is_number(many) && many.value == 1 ? "" : ", or one for each row or channel");
+}
+
 enum msc_status msc_infer__require_float(const struct msc_infer *call, int operand) {
     enum msc_dtype dtype = call->operands[operand]->dtype;
     if (!msc_dtype_is_float(dtype)) {

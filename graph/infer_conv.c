@@ -245,11 +245,20 @@ static enum msc_status infer_conv_of(const struct msc_infer *call, int weight,
 }
 
 enum msc_status msc_infer__conv_integer(const struct msc_infer *call) {
-    return infer_conv_of(call, 1, MSC_DTYPE_I32);
+    MSC_TRY(infer_conv_of(call, 1, MSC_DTYPE_I32));
+    MSC_TRY(msc_infer__require_count(call, 2, msc_infer__number(1)));
+    return msc_infer__require_count(call, 3, call->operands[1]->dims[0]);
 }
 
 enum msc_status msc_infer__qlinear_conv(const struct msc_infer *call) {
-    return infer_conv_of(call, 3, call->operands[7]->dtype);
+    MSC_TRY(infer_conv_of(call, 3, call->operands[7]->dtype));
+    for (int i = 1; i < 8; i++) {
+        if (i != 3) { // scales and zero points: of channels those of the weight alone
+            MSC_TRY(msc_infer__require_count(
+                call, i, i == 4 || i == 5 ? call->operands[3]->dims[0] : msc_infer__number(1)));
+        }
+    }
+    return check_bias(call, 8, call->operands[3]->dims[0]);
 }
 
 // stride * (in - 1) + extent - padding + output_padding

@@ -22,6 +22,14 @@ enum msc_status msc_infer__affine_grid(const struct msc_infer *call) {
         }
     }
     out->dims[size.n - 1] = msc_infer__number(size.n - 2);
+    const struct msc_infer_tensor *theta = call->operands[0];
+    if (!msc_infer__agree(theta->dims[0], out->dims[0]) ||
+        !msc_infer__agree(theta->dims[1], msc_infer__number(size.n - 2)) ||
+        !msc_infer__agree(theta->dims[2], msc_infer__number(size.n - 1))) {
+        char text[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "maps of %s for a size of %d numbers",
+                               msc_infer__shape_text(text, call, theta), size.n);
+    }
     return MSC_OK;
 }
 
@@ -72,9 +80,62 @@ enum msc_status msc_infer__col2im(const struct msc_infer *call) {
     if (block.state != MSC_INFER_KNOWN) {
         return msc_infer__fresh(&out->dims[1], call, 0, 1);
     }
-    struct msc_dim taps;
+    struct msc_dim taps, left;
+    if (block.n != image.n) {
+        return msc_infer__fail(call, "blocks of %d dimensions for an image of %d", block.n,
+                               image.n);
+    }
     MSC_TRY(msc_infer__product(&taps, call, block.values, 0, block.n));
+    MSC_TRY(msc_dim_binary(&left, call->graph, "FloorMod", x->dims[1], taps));
+    if (msc_infer__is_number(left) && left.value != 0) {
+        return msc_infer__fail(call, "%lld rows do not divide into blocks of %lld",
+                               (long long)x->dims[1].value, (long long)taps.value);
+    }
     return msc_dim_binary(&out->dims[1], call->graph, "FloorDiv", x->dims[1], taps);
+}
+
+static bool divides(int64_t n, struct msc_dim length) {
+    return !msc_infer__is_number(length) || length.value % n == 0;
+}
+
+// Two offsets, and one mask, for each group of channels and place of the window.
+static enum msc_status check_deform_conv(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0], *w = call->operands[1];
+    const struct msc_infer_tensor *offset = call->operands[2];
+    const struct msc_infer_tensor *mask = call->n_operands > 4 ? call->operands[4] : NULL;
+    int64_t group, n_offsets;
+    struct msc_dim taps, channels;
+    MSC_TRY(msc_infer__int(&group, call, "group"));
+    MSC_TRY(msc_infer__int(&n_offsets, call, "offset_group"));
+    if (group < 1 || group > INT32_MAX || n_offsets < 1 || n_offsets > INT32_MAX) {
+        return msc_infer__fail(call, "%lld groups, %lld groups of offsets", (long long)group,
+                               (long long)n_offsets);
+    }
+    MSC_TRY(msc_infer__product(&taps, call, w->dims, 2, 4));
+    MSC_TRY(msc_dim_binary(&taps, call->graph, "Mul", taps, msc_infer__number(n_offsets)));
+    MSC_TRY(msc_dim_binary(&channels, call->graph, "Mul", w->dims[1], msc_infer__number(group)));
+    bool fits = msc_infer__agree(channels, x->dims[1]) &&
+                msc_infer__agree(x->dims[0], offset->dims[0]) && divides(group, w->dims[0]) &&
+                divides(n_offsets, x->dims[1]);
+    if (fits && mask != NULL) {
+        fits = mask->n_dims == 4 && msc_infer__agree(mask->dims[1], taps);
+        for (int i = 0; fits && i < 4; i++) {
+            fits = i == 1 || msc_infer__agree(mask->dims[i], offset->dims[i]);
+        }
+    }
+    MSC_TRY(msc_dim_binary(&taps, call->graph, "Mul", taps, msc_infer__number(2)));
+    if (!fits || !msc_infer__agree(offset->dims[1], taps)) {
+        char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "a weight of %s and offsets of %s, or the mask, do not fit",
+                               msc_infer__shape_text(a, call, w),
+                               msc_infer__shape_text(b, call, offset));
+    }
+    bool has_bias = call->n_operands > 3 && call->operands[3] != NULL;
+    if (has_bias && (call->operands[3]->n_dims != 1 ||
+                     !msc_infer__agree(call->operands[3]->dims[0], w->dims[0]))) {
+        return msc_infer__fail(call, "its bias is not one number for each output channel");
+    }
+    return MSC_OK;
 }
 
 enum msc_status msc_infer__deform_conv(const struct msc_infer *call) {
@@ -83,6 +144,7 @@ enum msc_status msc_infer__deform_conv(const struct msc_infer *call) {
     for (int i = 0; i < 3; i++) {
         MSC_TRY(msc_infer__require_rank(call, i, 4));
     }
+    MSC_TRY(check_deform_conv(call));
     // There is an offset for every output position.
     msc_infer__copy(out, call->operands[0]);
     out->dims[1] = call->operands[1]->dims[0];

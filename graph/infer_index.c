@@ -76,18 +76,24 @@ enum msc_status msc_infer__scatter_elements(const struct msc_infer *call) {
 }
 
 // The length of an index tuple: the last axis of the indices.
-static enum msc_status tuple_length(int *out, const struct msc_infer *call, int n_batch_dims) {
+static enum msc_status tuple_length(int *out, const struct msc_infer *call, int64_t n_batch_dims) {
     const struct msc_infer_tensor *x = call->operands[0], *indices = call->operands[1];
     MSC_TRY(require_integers(call, 1));
     if (indices->n_dims < 1 || n_batch_dims < 0 || n_batch_dims >= indices->n_dims ||
         n_batch_dims > x->n_dims) {
-        return msc_infer__fail(call, "%d batch dimensions of indices with %d", n_batch_dims,
-                               indices->n_dims);
+        return msc_infer__fail(call, "%lld batch dimensions of indices with %d",
+                               (long long)n_batch_dims, indices->n_dims);
+    }
+    for (int i = 0; i < (int)n_batch_dims; i++) {
+        if (!agree(x->dims[i], indices->dims[i])) {
+            return msc_infer__fail(call, "batch dimension %d is %lld long, of the indices %lld", i,
+                                   (long long)x->dims[i].value, (long long)indices->dims[i].value);
+        }
     }
     struct msc_dim depth = indices->dims[indices->n_dims - 1];
     if (!is_known_length(depth) || depth.value + n_batch_dims > x->n_dims) {
         return msc_infer__fail(call, "tuples of %lld indices into %d dimensions",
-                               (long long)depth.value, x->n_dims - n_batch_dims);
+                               (long long)depth.value, x->n_dims - (int)n_batch_dims);
     }
     *out = (int)depth.value;
     return MSC_OK;
@@ -99,7 +105,7 @@ enum msc_status msc_infer__gather_nd(const struct msc_infer *call) {
     int64_t n_batch_dims;
     int depth;
     MSC_TRY(msc_infer__int(&n_batch_dims, call, "batch_dims"));
-    MSC_TRY(tuple_length(&depth, call, (int)n_batch_dims));
+    MSC_TRY(tuple_length(&depth, call, n_batch_dims));
     int behind = (int)n_batch_dims + depth;
     out->dtype = x->dtype;
     out->n_dims = indices->n_dims - 1 + x->n_dims - behind;
@@ -152,8 +158,14 @@ static enum msc_status length_param(struct msc_dim *out, const struct msc_infer 
 enum msc_status msc_infer__one_hot(const struct msc_infer *call) {
     const struct msc_infer_tensor *indices = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];
+    const struct msc_infer_tensor *values = call->operands[2];
     int axis;
-    out->dtype = call->operands[2]->dtype;
+    if (values->n_dims != 1 || !agree(values->dims[0], msc_infer__number(2))) {
+        char text[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "its values are %s, expected [2]",
+                               msc_infer__shape_text(text, call, values));
+    }
+    out->dtype = values->dtype;
     out->n_dims = indices->n_dims + 1;
     if (out->n_dims > MSC_MAX_DIMS) {
         return msc_infer__fail(call, "its result has %d dimensions", out->n_dims);
@@ -378,6 +390,14 @@ enum msc_status msc_infer__non_max_suppression(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     MSC_TRY(msc_infer__require_rank(call, 0, 3));
     MSC_TRY(msc_infer__require_rank(call, 1, 3));
+    const struct msc_infer_tensor *boxes = call->operands[0], *scores = call->operands[1];
+    if (!agree(boxes->dims[0], scores->dims[0]) || !agree(boxes->dims[1], scores->dims[2]) ||
+        !agree(boxes->dims[2], msc_infer__number(4))) {
+        char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "boxes of %s with scores of %s",
+                               msc_infer__shape_text(a, call, boxes),
+                               msc_infer__shape_text(b, call, scores));
+    }
     out->dtype = MSC_DTYPE_I64;
     out->n_dims = 2;
     out->dims[1] = msc_infer__number(3);

@@ -63,6 +63,12 @@ enum msc_status msc_infer__fresh(struct msc_dim *out, const struct msc_infer *ca
 enum msc_status msc_infer__product(struct msc_dim *out, const struct msc_infer *call,
                                    const struct msc_dim dims[], int first, int last);
 enum msc_status msc_infer__require_rank(const struct msc_infer *call, int operand, int rank);
+// One element, or as many along one dimension; an operand that is absent is fine. What is symbolic
+// fits.
+enum msc_status msc_infer__require_count(const struct msc_infer *call, int operand,
+                                         struct msc_dim many);
+// Numbers are equal; what is symbolic fits anything.
+bool msc_infer__agree(struct msc_dim a, struct msc_dim b);
 enum msc_status msc_infer__require_float(const struct msc_infer *call, int operand);
 
 // Adds a letter that `layout` has not yet, at its end: the next one of NCHWD when it has exactly

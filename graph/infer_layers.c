@@ -102,7 +102,7 @@ enum msc_status msc_infer__grid_sample(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *grid = call->operands[1];
     struct msc_infer_tensor *out = &call->outputs[0];
     int n = x->n_dims;
-    if (n < 3 || n > 5 || grid->n_dims != n ||
+    if (n < 3 || n > 5 || grid->n_dims != n || !agree(grid->dims[0], x->dims[0]) ||
         !agree(grid->dims[n - 1], msc_infer__number(n - 2))) {
         char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
         return msc_infer__fail(call, "a grid of %s for an input of %s",
@@ -124,6 +124,13 @@ enum msc_status msc_infer__roi_align(const struct msc_infer *call) {
     MSC_TRY(msc_infer__require_rank(call, 1, 2));
     MSC_TRY(msc_infer__int(&height, call, "output_height"));
     MSC_TRY(msc_infer__int(&width, call, "output_width"));
+    if (!agree(rois->dims[1], msc_infer__number(4)) || call->operands[2]->n_dims != 1 ||
+        !agree(call->operands[2]->dims[0], rois->dims[0])) {
+        char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "regions of %s with batches of %s",
+                               msc_infer__shape_text(a, call, rois),
+                               msc_infer__shape_text(b, call, call->operands[2]));
+    }
     if (height < 1 || width < 1) {
         return msc_infer__fail(call, "regions of %lld rows and %lld columns", (long long)height,
                                (long long)width);
@@ -145,6 +152,25 @@ enum msc_status msc_infer__max_unpool(const struct msc_infer *call) {
     if (n < 1 || n > 3) {
         return msc_infer__fail(call, "over %d spatial axes, expected 1 to 3", n);
     }
+    MSC_TRY(msc_infer__require_rank(call, 1, x->n_dims));
+    for (int i = 0; i < x->n_dims; i++) {
+        if (!agree(call->operands[1]->dims[i], x->dims[i])) {
+            return msc_infer__fail(call, "axis %d of its indices is %lld long, of its input %lld",
+                                   i, (long long)call->operands[1]->dims[i].value,
+                                   (long long)x->dims[i].value);
+        }
+    }
+    MSC_TRY(msc_infer__ints(kernel, call, "kernel_shape", n));
+    MSC_TRY(msc_infer__ints(strides, call, "strides", n));
+    MSC_TRY(msc_infer__ints(padding, call, "pads", 2 * n));
+    for (int i = 0; i < n; i++) {
+        // Far above any real network, and small enough that nothing below overflows.
+        const int64_t limit = INT32_MAX;
+        if (kernel[i] < 1 || kernel[i] > limit || strides[i] < 1 || strides[i] > limit ||
+            padding[i] < 0 || padding[i] > limit || padding[n + i] < 0 || padding[n + i] > limit) {
+            return msc_infer__fail(call, "a window, stride or padding is not from 1 to 2^31");
+        }
+    }
     MSC_TRY(msc_infer__list(&shape, call, "output_shape"));
     for (int i = 0; shape.state != MSC_INFER_ABSENT && i < x->n_dims; i++) {
         if (shape.state == MSC_INFER_UNKNOWN) {
@@ -158,9 +184,6 @@ enum msc_status msc_infer__max_unpool(const struct msc_infer *call) {
     if (shape.state != MSC_INFER_ABSENT) {
         return MSC_OK;
     }
-    MSC_TRY(msc_infer__ints(kernel, call, "kernel_shape", n));
-    MSC_TRY(msc_infer__ints(strides, call, "strides", n));
-    MSC_TRY(msc_infer__ints(padding, call, "pads", 2 * n));
     for (int i = 0; i < n; i++) {
         int64_t shift = kernel[i] - strides[i] - padding[i] - padding[n + i];
         struct msc_dim *d = &out->dims[i + 2];
@@ -181,7 +204,8 @@ enum msc_status msc_infer__group_norm(const struct msc_infer *call) {
     }
     MSC_TRY(msc_infer__require_rank(call, 1, 1));
     MSC_TRY(msc_infer__require_rank(call, 2, 1));
-    bool fits = x->n_dims >= 2 && n_groups > 0;
+    bool fits = x->n_dims >= 2 && n_groups > 0 &&
+                agree(call->operands[1]->dims[0], call->operands[2]->dims[0]);
     if (fits && msc_infer__is_number(x->dims[1])) {
         fits = x->dims[1].value % n_groups == 0 &&
                (agree(call->operands[1]->dims[0], x->dims[1]) ||

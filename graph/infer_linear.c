@@ -107,14 +107,32 @@ enum msc_status msc_infer__matmul(const struct msc_infer *call) {
     return infer_product(call, 1);
 }
 
+static struct msc_dim count_rows(const struct msc_infer_tensor *a) {
+    return a->n_dims < 2 ? msc_infer__number(1) : a->dims[a->n_dims - 2];
+}
+
+static struct msc_dim count_columns(const struct msc_infer_tensor *b) {
+    return b->n_dims < 2 ? msc_infer__number(1) : b->dims[b->n_dims - 1];
+}
+
 enum msc_status msc_infer__matmul_integer(const struct msc_infer *call) {
     MSC_TRY(infer_product(call, 1));
+    MSC_TRY(msc_infer__require_count(call, 2, count_rows(call->operands[0])));
+    MSC_TRY(msc_infer__require_count(call, 3, count_columns(call->operands[1])));
     call->outputs[0].dtype = MSC_DTYPE_I32;
     return MSC_OK;
 }
 
 enum msc_status msc_infer__qlinear_matmul(const struct msc_infer *call) {
     MSC_TRY(infer_product(call, 3));
+    for (int i = 1; i < 8; i++) {
+        if (i != 3) { // scales and zero points
+            MSC_TRY(msc_infer__require_count(call, i,
+                                             i < 3   ? count_rows(call->operands[0])
+                                             : i < 6 ? count_columns(call->operands[3])
+                                                     : msc_infer__number(1)));
+        }
+    }
     call->outputs[0].dtype = call->operands[7]->dtype;
     return MSC_OK;
 }

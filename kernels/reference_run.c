@@ -207,8 +207,11 @@ static enum msc_status read_operand(struct run *r, const struct msc_joint *j, in
 
 static enum msc_status run_joint(struct run *r, const struct msc_joint *j) {
     enum msc_status status = MSC_OK;
-    bool is_bound = true;
+    bool is_bound = true; // what is read is, too: lengths that are found only now may not fit
     for (int32_t i = 0; status == MSC_OK && i < j->n_operands; i++) {
+        int32_t tensor = j->operands[i];
+        is_bound = is_bound && (tensor == MSC_NO_ID ||
+                                msc_tensor_n_elements(msc_graph_tensor(r->g, tensor)) >= 0);
         status = read_operand(r, j, i);
     }
     for (int32_t i = 0; i < j->n_outputs; i++) {

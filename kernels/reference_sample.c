@@ -276,6 +276,10 @@ enum msc_status msc_reference__max_unpool(const struct msc_reference_call *call)
                           ? x->dims[d]
                           : (x->dims[d] - 1) * strides[a] + kernel[a] - pads[a] - pads[spatial + a];
         is_same = is_same && inferred[d] == out->dims[d];
+        if (inferred[d] < 1 && n > 0) {
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: windows over axis %d cover %lld elements",
+                            call->joint->name, d, (long long)inferred[d]);
+        }
     }
     if (most > 0) {
         memset(out->data, 0, msc_view_n_bytes(out));

@@ -15,16 +15,9 @@ const char *__asan_default_options(void);
 const char *__ubsan_default_options(void);
 
 // Sizes that no machine has are answered by NULL, as without the sanitizer; libFuzzer's own limit
-// catches those that one could have. Larger ones than FUZZ_ALLOCATION_MB, where a fuzzer has that,
-// are answered so, too.
-#define TEXT(x) #x
-#define TEXT_OF(x) TEXT(x)
+// catches those that one could have.
 const char *__asan_default_options(void) {
-#ifdef FUZZ_ALLOCATION_MB
-    return "allocator_may_return_null=1:max_allocation_size_mb=" TEXT_OF(FUZZ_ALLOCATION_MB);
-#else
     return "allocator_may_return_null=1";
-#endif
 }
 
 const char *__ubsan_default_options(void) {

@@ -126,6 +126,33 @@ static void test_kernels_reference_run__integers(void **state) {
     msc_array_release(out);
 }
 
+// A sum whose length is known by one operand alone, while the other one is of another length.
+static void test_kernels_reference_run__lengths_found_late(void **state) {
+    (void)state;
+    struct msc_graph *g;
+    struct msc_array *x, *wide, *out;
+    int32_t ids[2], prims[1], result;
+    assert_ok(msc_graph_create(&g, "late"));
+    assert_ok(msc_graph_add_symbol(&prims[0], g, "N"));
+    assert_ok(msc_graph_add_input(&ids[0], g, "a", "a", MSC_DTYPE_F32, "", 1, (int64_t[]){5}));
+    assert_ok(msc_graph_add_symbolic_input(&ids[1], g, "b", "b", MSC_DTYPE_F32, "", 1,
+                                           (int64_t[]){-1}, prims));
+    result = add_joint(g, MSC_OP_ADD, 2, ids, 0, NULL);
+    assert_ok(msc_graph_set_outputs(g, 1, &result));
+    assert_ok(msc_graph_finalize(g));
+    int32_t wanted = msc_graph_output(g, 0);
+    assert_ok(msc_array_create(&x, MSC_DTYPE_F32, 1, (int64_t[]){5}));
+    assert_ok(msc_array_create(&wide, MSC_DTYPE_F32, 1, (int64_t[]){3}));
+    const struct msc_array *const equal[] = {x, x}, *const other[] = {x, wide};
+    assert_ok(msc_reference_run_graph(&out, g, equal, &wanted, 1));
+    assert_int_equal(msc_array_dim(out, 0), 5);
+    msc_array_release(out);
+    assert_int_equal(msc_reference_run_graph(&out, g, other, &wanted, 1), MSC_E_INVALID);
+    msc_array_release(x);
+    msc_array_release(wide);
+    msc_graph_destroy(g);
+}
+
 // The joint has the name that a constant gets when it is run alone.
 static void test_kernels_reference_run__alone_under_a_name_that_is_taken(void **state) {
     (void)state;
@@ -241,6 +268,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_reference_run__wanted),
         cmocka_unit_test(test_kernels_reference_run__input_that_does_not_fit),
         cmocka_unit_test(test_kernels_reference_run__integers),
+        cmocka_unit_test(test_kernels_reference_run__lengths_found_late),
         cmocka_unit_test(test_kernels_reference_run__alone_under_a_name_that_is_taken),
         cmocka_unit_test(test_kernels_reference_run__refused_values),
         cmocka_unit_test(test_kernels_reference_run__channels_last),
