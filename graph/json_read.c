@@ -15,13 +15,17 @@ static enum msc_status place(const char **out, struct msc_graph_reader *r, const
 enum msc_status msc_graph__read_text(const char **out, const cJSON *object, const char *key,
                                      const char *where) {
     *out = "";
-    return cJSON_HasObjectItem(object, key) ? msc_json_get_text(out, object, key, where) : MSC_OK;
+    return cJSON_GetObjectItemCaseSensitive(object, key)
+               ? msc_json_get_text(out, object, key, where)
+               : MSC_OK;
 }
 
 enum msc_status msc_graph__read_array(const cJSON **out, const cJSON *object, const char *key,
                                       const char *where) {
     *out = NULL;
-    return cJSON_HasObjectItem(object, key) ? msc_json_get_array(out, object, key, where) : MSC_OK;
+    return cJSON_GetObjectItemCaseSensitive(object, key)
+               ? msc_json_get_array(out, object, key, where)
+               : MSC_OK;
 }
 
 enum msc_status msc_graph__read_element(const char **out, const cJSON *element, const char *key,
@@ -37,7 +41,7 @@ enum msc_status msc_graph__read_attrs(struct msc_attr **out, int32_t *n, struct 
                                       const cJSON *object, const char *where) {
     *out = NULL;
     *n = 0;
-    if (!cJSON_HasObjectItem(object, "attrs")) {
+    if (!cJSON_GetObjectItemCaseSensitive(object, "attrs")) {
         return MSC_OK;
     }
     const cJSON *map;

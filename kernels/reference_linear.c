@@ -126,6 +126,12 @@ enum msc_status msc_reference__matmul(const struct msc_reference_call *call) {
     };
     p.a_row = p.k;
     p.b_row = p.n;
+    if (p.m == 0 || p.n == 0 || p.k == 0) { // sums of nothing, from arrays without elements
+        if (msc_view_n_bytes(out) > 0) {
+            memset(out->data, 0, msc_view_n_bytes(out));
+        }
+        return MSC_OK;
+    }
     int n_batch = out->n_dims - (a->n_dims > 1) - (b->n_dims > 1);
     int64_t strides[MSC_MAX_DIMS];
     struct msc_walk w;

@@ -112,6 +112,28 @@ static void test_graph_json__truncated(void **state) {
     msc_graph_destroy(g);
 }
 
+// Keys in other letters are unknown ones, and these are passed over.
+static void test_graph_json__unknown_keys(void **state) {
+    (void)state;
+    struct msc_graph *g = make_branches(), *read = NULL;
+    struct msc_str text = {0}, more = {0};
+    struct msc_array_list weights = {0};
+    list_weights(&weights, g);
+    msc_graph_write_json(g, &text);
+    const char *at = strstr(text.data, "\"optype\": \"split\"");
+    assert_non_null(at);
+    msc_str_append_n(&more, text.data, (size_t)(at - text.data));
+    msc_str_append(&more, "\"Scope\": 1, \"Weights\": 2, \"ATTRS\": 3, \"Graphs\": 4, ");
+    msc_str_append(&more, at);
+    assert_ok(msc_graph_read_json(&read, more.data, more.length, "more.json", &weights));
+    assert_true(msc_graph_equal(g, read, true));
+    msc_graph_destroy(read);
+    msc_array_list_finish(&weights);
+    msc_str_finish(&text);
+    msc_str_finish(&more);
+    msc_graph_destroy(g);
+}
+
 // Replaces the first `old` in the text of make_branches() and expects a failure that says
 // `message`.
 static void check_damage(const char *old, const char *new, enum msc_status status,
@@ -203,6 +225,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_json__odd_graphs),
         cmocka_unit_test(test_graph_json__expressions),
         cmocka_unit_test(test_graph_json__truncated),
+        cmocka_unit_test(test_graph_json__unknown_keys),
         cmocka_unit_test(test_graph_json__damaged),
         cmocka_unit_test(test_graph_json__not_a_graph),
     };

@@ -153,6 +153,34 @@ static void test_kernels_reference_run__lengths_found_late(void **state) {
     msc_graph_destroy(g);
 }
 
+// numpy.zeros((2, 0)) @ numpy.zeros((0, 3)) is numpy.zeros((2, 3)).
+static void test_kernels_reference_run__sums_of_nothing(void **state) {
+    (void)state;
+    static const float zeros[6] = {0};
+    const int64_t dims[2][2] = {{2, 0}, {0, 3}};
+    struct msc_graph *g;
+    struct msc_array *arrays[2], *out;
+    int32_t ids[2];
+    assert_ok(msc_graph_create(&g, "nothing"));
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "a" : "b";
+        assert_ok(msc_graph_add_input(&ids[i], g, name, name, MSC_DTYPE_F32, "", 2, dims[i]));
+        assert_ok(msc_array_create(&arrays[i], MSC_DTYPE_F32, 2, dims[i]));
+    }
+    int32_t result = add_joint(g, MSC_OP_MATMUL, 2, ids, 0, NULL);
+    assert_ok(msc_graph_set_outputs(g, 1, &result));
+    assert_ok(msc_graph_finalize(g));
+    int32_t wanted = msc_graph_output(g, 0);
+    assert_ok(
+        msc_reference_run_graph(&out, g, (const struct msc_array *const *)arrays, &wanted, 1));
+    assert_int_equal(msc_array_n_bytes(out), sizeof(zeros));
+    assert_memory_equal(msc_array_data(out), zeros, sizeof(zeros));
+    msc_array_release(out);
+    msc_array_release(arrays[0]);
+    msc_array_release(arrays[1]);
+    msc_graph_destroy(g);
+}
+
 // The joint has the name that a constant gets when it is run alone.
 static void test_kernels_reference_run__alone_under_a_name_that_is_taken(void **state) {
     (void)state;
@@ -269,6 +297,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_reference_run__input_that_does_not_fit),
         cmocka_unit_test(test_kernels_reference_run__integers),
         cmocka_unit_test(test_kernels_reference_run__lengths_found_late),
+        cmocka_unit_test(test_kernels_reference_run__sums_of_nothing),
         cmocka_unit_test(test_kernels_reference_run__alone_under_a_name_that_is_taken),
         cmocka_unit_test(test_kernels_reference_run__refused_values),
         cmocka_unit_test(test_kernels_reference_run__channels_last),
