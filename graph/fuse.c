@@ -8,6 +8,7 @@ static const struct {
     enum msc_status (*fold)(struct msc_graph *g);
 } passes[] = {
     {"identities", NULL, msc_fold_identities},
+    {"einsum", msc_fuse_einsum, NULL},
     {"pad", msc_fuse_pad, NULL},
     {"bias", msc_fuse_bias, NULL},
     {"batch_norm", NULL, msc_fold_batch_norms},

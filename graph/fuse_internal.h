@@ -22,6 +22,7 @@ struct msc_fuse {
 // Fuses what ends in `joint`, an old one, if anything does: then *done is true.
 typedef enum msc_status (*msc_fuse_fn)(bool *done, struct msc_fuse *f, int32_t joint);
 
+enum msc_status msc_fuse_einsum(bool *done, struct msc_fuse *f, int32_t joint);
 enum msc_status msc_fuse_pad(bool *done, struct msc_fuse *f, int32_t joint);
 enum msc_status msc_fuse_bias(bool *done, struct msc_fuse *f, int32_t joint);
 enum msc_status msc_fuse_hard_swish(bool *done, struct msc_fuse *f, int32_t joint);

@@ -80,6 +80,22 @@ static void test_graph_fuse__pad(void **state) {
     msc_graph_destroy(g);
 }
 
+static void test_graph_fuse__einsum(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(CASE("einsum"));
+    assert_int_equal(count_of(g, MSC_OP_EINSUM), 0);
+    assert_int_equal(count_of(g, MSC_OP_MATMUL) + count_of(g, MSC_OP_LINEAR), 9);
+    for (int i = 0; i < 9; i++) {
+        const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, i));
+        assert_string_equal(msc_graph_joint(g, y->producer)->name, y->alias);
+    }
+    check_forms(g);
+    msc_graph_destroy(g);
+    g = load_file(CASE("no_einsum"));
+    assert_int_equal(count_of(g, MSC_OP_EINSUM), 5);
+    msc_graph_destroy(g);
+}
+
 static void test_graph_fuse__layer_norm(void **state) {
     static const char *const axes[] = {"-1,", "-1,", "-1,", "-2,-1", "-1,", "-3,-2,-1"};
     static const char *const epsilons[] = {"1e-05", "0.001", "1e-05", "1e-05", "0.01", "1e-05"};
@@ -186,6 +202,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_fuse__hard_swish),
         cmocka_unit_test(test_graph_fuse__bias),
         cmocka_unit_test(test_graph_fuse__not),
+        cmocka_unit_test(test_graph_fuse__einsum),
         cmocka_unit_test(test_graph_fuse__pad),
         cmocka_unit_test(test_graph_fuse__layer_norm),
         cmocka_unit_test(test_graph_fuse__patterns),

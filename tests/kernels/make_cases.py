@@ -531,6 +531,27 @@ def pad_cases():
             padded(x, 0, 0, 1, 1, 0, 0, 1, 1).ConvTranspose(normal(4, 2, 2, 2)))
 
 
+def einsum_cases():
+    """Products of matrices, and what is none (tests/graph/test_fuse.c)."""
+    s = Spelling()
+    q, k = s.input(normal(2, 3, 4, 5)), s.input(normal(2, 3, 6, 5))
+    p, r = s.input(normal(2, 3, 4, 6)), s.input(normal(2, 4, 3, 5))
+    s.write("fused_einsum", *[s.node("Einsum", a, b, equation=e) for e, a, b in [
+        ("bhid,bhjd->bhij", q, k), ("bhij, bhjd -> bhid", p, k), ("...ij,...jd->...id", p, k),
+        ("bhid,bhjd->bhji", q, k), ("bhid,bhjd->ibhj", q, k), ("bihd,bhjd->bhij", r, k),
+        ("bhid,do->bhio", q, normal(5, 2)), ("bhid,hjd->bhij", q, normal(3, 7, 5)),
+        ("bhid,ijd->bhij", q, normal(4, 7, 5))]])
+
+    s = Spelling()
+    q, v, w = s.input(normal(2, 3, 4, 5)), s.input(normal(2, 3, 5)), s.input(normal(3, 4, 4))
+    s.write("fused_no_einsum", *[s.node("Einsum", a, b, equation=e) for e, a, b in [
+        ("bhid,hdo->bio", q, normal(3, 5, 2)),  # two axes are summed over
+        ("bhid,bhd->bhi", q, v),  # of a vector
+        ("hii,bhid->bhd", w, q),  # of a diagonal
+        ("bhid,dk->bhk", q, normal(5, 2)),  # rows are added up as well
+        ("bhid,bjd->bhij", q, normal(2, 7, 5))]])  # one axis that is not shared stands behind one
+
+
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     conv_cases()
@@ -542,3 +563,4 @@ if __name__ == "__main__":
     sample_cases()
     attention_cases()
     pad_cases()
+    einsum_cases()
