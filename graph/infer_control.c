@@ -115,6 +115,32 @@ enum msc_status msc_infer__loop(const struct msc_infer *call) {
     return MSC_OK;
 }
 
+// All have as many batches, and what is scanned as many turns.
+static enum msc_status check_scanned(const struct msc_infer *call, int64_t n_states,
+                                     int64_t n_scans, const int64_t axes[], bool has_batch) {
+    const struct msc_infer_tensor *first = call->operands[n_states];
+    int shift = has_batch ? 1 : 0;
+    struct msc_dim turns = {0};
+    for (int i = 0; i < n_states + n_scans; i++) {
+        const struct msc_infer_tensor *t = call->operands[i];
+        int scan = i - (int)n_states;
+        bool fits = t != NULL && (!has_batch || (t->n_dims > 0 && first->n_dims > 0 &&
+                                                 msc_infer__agree(t->dims[0], first->dims[0])));
+        if (fits && scan >= 0) {
+            int64_t rank = t->n_dims - shift;
+            int64_t axis = axes[scan] < 0 ? axes[scan] + rank : axes[scan];
+            fits = axis >= 0 && axis < rank;
+            turns = fits && scan == 0 ? t->dims[axis + shift] : turns;
+            fits = fits && msc_infer__agree(t->dims[axis + shift], turns);
+        }
+        if (!fits) {
+            return msc_infer__fail(call, "operand %d has other batches or turns than operand %d", i,
+                                   (int)n_states);
+        }
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_infer__scan(const struct msc_infer *call) {
     const struct msc_joint *j = call->joint;
     int64_t n_states, n_scans, in_axes[64] = {0}, out_axes[64] = {0};
@@ -123,8 +149,9 @@ enum msc_status msc_infer__scan(const struct msc_infer *call) {
     MSC_TRY(msc_infer__int(&n_scans, call, "n_scans"));
     (void)msc_joint_attr_list(j, "scan_input_axes", in_axes, 64);
     (void)msc_joint_attr_list(j, "scan_output_axes", out_axes, 64);
-    if (j->n_graphs != 1 || msc_graph_n_outputs(j->graphs[0]) != call->n_outputs ||
-        n_states + n_scans > call->n_operands || call->n_outputs - n_states > 64) {
+    if (j->n_graphs != 1 || msc_graph_n_outputs(j->graphs[0]) != call->n_outputs || n_states < 0 ||
+        n_scans < 1 || n_scans > call->n_operands || n_states > call->n_operands - n_scans ||
+        n_scans > 64 || call->n_outputs - n_states > 64) {
         return msc_infer__fail(call, "%d outputs of a body with others", call->n_outputs);
     }
     const struct msc_infer_tensor *first = call->operands[n_states];
@@ -134,6 +161,7 @@ enum msc_status msc_infer__scan(const struct msc_infer *call) {
         return msc_infer__fail(call, "it scans axis %lld of %d dimensions", (long long)axis,
                                first->n_dims);
     }
+    MSC_TRY(check_scanned(call, n_states, n_scans, in_axes, has_batch));
     struct msc_dim turns = first->dims[axis + shift];
     const struct msc_dim *batch = has_batch ? &first->dims[0] : NULL;
     for (int i = 0; i < call->n_outputs; i++) {
@@ -151,8 +179,8 @@ static bool takes(const struct msc_infer *call, const struct msc_graph *body, in
     const struct msc_tensor *t = msc_graph_tensor(body, msc_graph_input(body, operand));
     bool fits = x != NULL && x->dtype == t->dtype && x->n_dims == t->n_dims;
     for (int d = 0; fits && d < t->n_dims; d++) {
-        fits = t->dims[d] < 0 || !msc_infer__is_number(x->dims[d]) ||
-               x->dims[d].value == t->dims[d];
+        fits =
+            t->dims[d] < 0 || !msc_infer__is_number(x->dims[d]) || x->dims[d].value == t->dims[d];
     }
     return fits;
 }

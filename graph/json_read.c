@@ -93,7 +93,7 @@ static enum msc_status read_prim(struct msc_graph_reader *r, const cJSON *object
     int n_parents = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, list) {
-        const char *parent;
+        const char *parent = "";
         MSC_TRY(msc_graph__read_element(&parent, item, "parents", where));
         parents[n_parents] = msc_graph_find_prim(r->g, parent);
         if (parents[n_parents++] == MSC_NO_ID) {
@@ -138,7 +138,7 @@ static enum msc_status read_names(int32_t **out, int32_t *n, struct msc_graph_re
         return msc_graph__no_memory(r->g);
     }
     cJSON_ArrayForEach(item, list) {
-        const char *name;
+        const char *name = "";
         MSC_TRY(msc_graph__read_element(&name, item, key, r->name));
         int32_t tensor = msc_graph__live_tensor(r->g, name);
         if (tensor == MSC_NO_ID) {

@@ -280,6 +280,8 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("scan_left_out"), MSC_E_FORMAT, "(Scan): its input 0 is left out"},
         {MSC_TESTS_MODEL("scan_axis"), MSC_E_FORMAT, "axis 2147483648 of input 1, which has 2"},
         {MSC_TESTS_MODEL("scan_count"), MSC_E_FORMAT, "num_scan_inputs is 2147483648 of 2 inputs"},
+        {MSC_TESTS_MODEL("scan_lengths"), MSC_E_INVALID,
+         "operand 1 has other batches or turns than operand 0"},
         {MSC_TESTS_MODEL("loop_left_out"), MSC_E_FORMAT, "(Loop): its input 2 is left out"},
         {MSC_TESTS_MODEL("too_long"), MSC_E_INVALID, "tensor 'x:0' of [3,2199023255552] is too"},
         {MSC_TESTS_MODEL("too_many"), MSC_E_INVALID, "is too large"},

@@ -309,3 +309,11 @@ def nested(depth):
 save("nested", build(
     [node("If", ["c"], ["y"], "if", then_branch=nested(24), else_branch=branch("Abs"))],
     [value("c", [], truth), value("x", [2])], io[1]))
+
+
+# Two inputs are scanned, of different lengths.
+save("scan_lengths", build(
+    [node("Scan", ["x", "u"], ["y"], "scan", num_scan_inputs=2, body=helper.make_graph(
+        [node("Add", ["s", "e"], ["t"], "add")], "body", [value("s", [2]), value("e", [2])],
+        [value("t", [2])]))],
+    [value("x", [3, 2]), value("u", [1, 2])], [value("y", None)]))
