@@ -103,7 +103,7 @@ enum msc_status msc_infer__gather_nd(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *indices = call->operands[1];
     struct msc_infer_tensor *out = &call->outputs[0];
     int64_t n_batch_dims;
-    int depth;
+    int depth = 0;
     MSC_TRY(msc_infer__int(&n_batch_dims, call, "batch_dims"));
     MSC_TRY(tuple_length(&depth, call, n_batch_dims));
     int behind = (int)n_batch_dims + depth;
@@ -123,7 +123,7 @@ enum msc_status msc_infer__gather_nd(const struct msc_infer *call) {
 enum msc_status msc_infer__scatter_nd(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *indices = call->operands[1];
     const struct msc_infer_tensor *updates = call->operands[2];
-    int depth;
+    int depth = 0;
     MSC_TRY(tuple_length(&depth, call, 0));
     MSC_TRY(check_updates_type(call));
     int n = indices->n_dims - 1;
