@@ -37,6 +37,8 @@ static const struct rule {
     [MSC_OP_SUBTRACT] = {msc_constant__binary, true},
     [MSC_OP_MULTIPLY] = {msc_constant__binary, true},
     [MSC_OP_DIVIDE] = {msc_constant__binary, true},
+    [MSC_OP_MOD] = {msc_constant__binary, true},
+    [MSC_OP_FLOOR_MOD] = {msc_constant__binary, true},
     [MSC_OP_POWER] = {msc_constant__binary, true},
     [MSC_OP_MAXIMUM] = {msc_constant__binary, true},
     [MSC_OP_MINIMUM] = {msc_constant__binary, true},

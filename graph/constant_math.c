@@ -116,6 +116,15 @@ static bool binary_integer(int64_t *out, enum msc_op op, int64_t a, int64_t b) {
         }
         *out = a / b;
         return true;
+    case MSC_OP_MOD:
+    case MSC_OP_FLOOR_MOD:
+        if (b == 0 || b == -1) {
+            *out = 0;
+            return b != 0;
+        }
+        *out = a % b;
+        *out += op == MSC_OP_FLOOR_MOD && *out != 0 && (*out < 0) != (b < 0) ? b : 0;
+        return true;
     case MSC_OP_MAXIMUM:
         *out = a > b ? a : b;
         return true;
@@ -177,7 +186,8 @@ static bool binary_element(const struct msc_constant_call *call, enum kind kind,
 
 bool msc_constant__binary(const struct msc_constant_call *call) {
     enum kind kind = kind_of(msc_array_dtype(call->operands[0]));
-    if (call->n_operands != 2 || (kind != KIND_FLOAT && kind != KIND_INTEGER)) {
+    bool is_remainder = call->joint->op == MSC_OP_MOD || call->joint->op == MSC_OP_FLOOR_MOD;
+    if (call->n_operands != 2 || kind == KIND_NONE || (kind == KIND_FLOAT && is_remainder)) {
         return false;
     }
     for (int64_t i = 0; i < msc_array_n_elements(call->outputs[0]); i++) {

@@ -148,6 +148,8 @@ static const char *dim_operator(enum msc_op op, bool is_float) {
         return "Mul";
     case MSC_OP_DIVIDE:
         return is_float ? NULL : "FloorDiv"; // lengths are not negative
+    case MSC_OP_FLOOR_MOD:
+        return is_float ? NULL : "FloorMod";
     case MSC_OP_MAXIMUM:
         return "Max";
     case MSC_OP_MINIMUM:

@@ -114,6 +114,16 @@ save("constants", build(
      node("Reshape", ["t", "c_ints"], ["y"], "reshape")],
     [value("x", [1, 3])], [value("y", None)], [tensor("four", [4.0])]))
 
+# Padding up to a multiple of 7, as window attention computes it: 5 behind 16 rows; and -16 mod 7.
+save("remainders", build(
+    [node("Mod", ["rows", "seven"], ["over"], "over"), node("Sub", ["seven", "over"], ["lacks"], "lacks"),
+     node("Mod", ["lacks", "seven"], ["more"], "more"), node("Neg", ["rows"], ["below"], "below"),
+     node("Mod", ["below", "seven"], ["same"], "same"),
+     node("Concat", ["zero", "zero", "more", "same"], ["widths"], "widths", axis=0),
+     node("Pad", ["x", "widths"], ["y"], "pad")],
+    [value("x", [16, 3])], [value("y", None)],
+    [tensor("rows", [16], np.int64), tensor("seven", [7], np.int64), tensor("zero", [0], np.int64)]))
+
 # Batch normalisation behind a convolution with and without bias, behind a shared weight, and where
 # the convolution's result is an output too.
 bn = [tensor("gamma", [4.0, 0.25]), tensor("beta", [0.25, -1.0]), tensor("mean", [1.0, -2.0]),
