@@ -62,15 +62,14 @@ static const struct {
     {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx", {true, true, true}},
 };
 
-// The row of `isas`; -1: it is none of them.
+// The last row of `isas` that the machine has all of; -1: none. Each bit is an extension, and later
+// versions of the library know of more.
 static int find_isa(void) {
-    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    int isa = (int)dnnl_get_effective_cpu_isa(), found = -1;
     for (size_t i = 0; i < sizeof(isas) / sizeof(isas[0]); i++) {
-        if (isas[i].isa == isa) {
-            return (int)i;
-        }
+        found = (isa & (int)isas[i].isa) == (int)isas[i].isa ? (int)i : found;
     }
-    return -1;
+    return found;
 }
 
 static void name_engine(char *name, size_t n_bytes) {
