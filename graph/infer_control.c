@@ -179,8 +179,7 @@ static bool takes(const struct msc_infer *call, const struct msc_graph *body, in
     const struct msc_tensor *t = msc_graph_tensor(body, msc_graph_input(body, operand));
     bool fits = x != NULL && x->dtype == t->dtype && x->n_dims == t->n_dims;
     for (int d = 0; fits && d < t->n_dims; d++) {
-        fits =
-            t->dims[d] < 0 || !msc_infer__is_number(x->dims[d]) || x->dims[d].value == t->dims[d];
+        fits = t->dims[d] < 0 || msc_infer__agree(x->dims[d], msc_infer__number(t->dims[d]));
     }
     return fits;
 }

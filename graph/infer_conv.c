@@ -98,11 +98,6 @@ static enum msc_status read_windows(struct window w[MAX_SPATIAL], const struct m
     return MSC_OK;
 }
 
-// Numbers must be equal; what is symbolic fits anything.
-static bool fits(struct msc_dim d, int64_t expected) {
-    return !msc_infer__is_number(d) || d.value == expected;
-}
-
 static enum msc_status check_channels(const struct msc_infer *call, struct msc_dim in,
                                       struct msc_dim per_group, struct msc_dim out,
                                       int64_t groups) {
@@ -110,7 +105,7 @@ static enum msc_status check_channels(const struct msc_infer *call, struct msc_d
         return msc_infer__fail(call, "%lld groups, expected 1 or more", (long long)groups);
     }
     if (msc_infer__is_number(per_group) && groups <= INT32_MAX &&
-        !fits(in, per_group.value * groups)) {
+        !msc_infer__agree(in, msc_infer__number(per_group.value * groups))) {
         return msc_infer__fail(call, "input has %lld channels, the weight is for %lld",
                                (long long)in.value, (long long)(per_group.value * groups));
     }
@@ -128,7 +123,7 @@ static enum msc_status check_bias(const struct msc_infer *call, int operand,
     }
     MSC_TRY(msc_infer__require_rank(call, operand, 1));
     struct msc_dim n = call->operands[operand]->dims[0];
-    if (msc_infer__is_number(n) && !fits(channels, n.value)) {
+    if (!msc_infer__agree(channels, n)) {
         return msc_infer__fail(call, "bias has %lld elements, expected %lld", (long long)n.value,
                                (long long)channels.value);
     }

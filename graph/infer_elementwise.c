@@ -312,7 +312,7 @@ enum msc_status msc_infer__prelu(const struct msc_infer *call) {
     }
     for (int i = 0; i < out->n_dims; i++) {
         struct msc_dim in = call->operands[0]->dims[i], both = out->dims[i];
-        if (msc_infer__is_number(in) && msc_infer__is_number(both) && in.value != both.value) {
+        if (!msc_infer__agree(in, both)) {
             return msc_infer__fail(call, "its slope is %lld long along axis %d, the input %lld",
                                    (long long)both.value, i, (long long)in.value);
         }

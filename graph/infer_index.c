@@ -19,10 +19,6 @@ static enum msc_status require_integers(const struct msc_infer *call, int operan
     return MSC_OK;
 }
 
-static bool is_known_length(struct msc_dim d) {
-    return msc_infer__is_number(d);
-}
-
 enum msc_status msc_infer__gather_elements(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *indices = call->operands[1];
     int axis;
@@ -30,7 +26,7 @@ enum msc_status msc_infer__gather_elements(const struct msc_infer *call) {
     MSC_TRY(msc_infer__require_rank(call, 1, x->n_dims));
     MSC_TRY(msc_infer__axis(&axis, call, "axis", x->n_dims));
     for (int i = 0; i < x->n_dims; i++) {
-        bool are_known = is_known_length(x->dims[i]) && is_known_length(indices->dims[i]);
+        bool are_known = msc_infer__is_number(x->dims[i]) && msc_infer__is_number(indices->dims[i]);
         if (i != axis && are_known && indices->dims[i].value > x->dims[i].value) {
             return msc_infer__fail(call, "axis %d of its indices has length %lld, its input %lld",
                                    i, (long long)indices->dims[i].value,
@@ -52,10 +48,6 @@ static enum msc_status check_updates_type(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-static bool agree(struct msc_dim a, struct msc_dim b) {
-    return !is_known_length(a) || !is_known_length(b) || a.value == b.value;
-}
-
 enum msc_status msc_infer__scatter_elements(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *indices = call->operands[1];
     int axis;
@@ -65,9 +57,9 @@ enum msc_status msc_infer__scatter_elements(const struct msc_infer *call) {
     MSC_TRY(msc_infer__require_rank(call, 2, x->n_dims));
     MSC_TRY(msc_infer__axis(&axis, call, "axis", x->n_dims));
     for (int i = 0; i < x->n_dims; i++) {
-        bool are_known = is_known_length(x->dims[i]) && is_known_length(indices->dims[i]);
+        bool are_known = msc_infer__is_number(x->dims[i]) && msc_infer__is_number(indices->dims[i]);
         bool is_longer = are_known && indices->dims[i].value > x->dims[i].value && i != axis;
-        if (is_longer || !agree(indices->dims[i], call->operands[2]->dims[i])) {
+        if (is_longer || !msc_infer__agree(indices->dims[i], call->operands[2]->dims[i])) {
             return msc_infer__fail(call, "axis %d of its indices has length %lld", i,
                                    (long long)indices->dims[i].value);
         }
@@ -85,13 +77,13 @@ static enum msc_status tuple_length(int *out, const struct msc_infer *call, int6
                                (long long)n_batch_dims, indices->n_dims);
     }
     for (int i = 0; i < (int)n_batch_dims; i++) {
-        if (!agree(x->dims[i], indices->dims[i])) {
+        if (!msc_infer__agree(x->dims[i], indices->dims[i])) {
             return msc_infer__fail(call, "batch dimension %d is %lld long, of the indices %lld", i,
                                    (long long)x->dims[i].value, (long long)indices->dims[i].value);
         }
     }
     struct msc_dim depth = indices->dims[indices->n_dims - 1];
-    if (!is_known_length(depth) || depth.value + n_batch_dims > x->n_dims) {
+    if (!msc_infer__is_number(depth) || depth.value + n_batch_dims > x->n_dims) {
         return msc_infer__fail(call, "tuples of %lld indices into %d dimensions",
                                (long long)depth.value, x->n_dims - (int)n_batch_dims);
     }
@@ -129,7 +121,8 @@ enum msc_status msc_infer__scatter_nd(const struct msc_infer *call) {
     int n = indices->n_dims - 1;
     bool fits = updates->n_dims == n + x->n_dims - depth;
     for (int i = 0; fits && i < updates->n_dims; i++) {
-        fits = agree(updates->dims[i], i < n ? indices->dims[i] : x->dims[depth + i - n]);
+        struct msc_dim expected = i < n ? indices->dims[i] : x->dims[depth + i - n];
+        fits = msc_infer__agree(updates->dims[i], expected);
     }
     if (!fits) {
         char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
@@ -147,7 +140,7 @@ static enum msc_status length_param(struct msc_dim *out, const struct msc_infer 
     MSC_TRY(msc_infer__list(&list, call, key));
     if (list.state == MSC_INFER_KNOWN && list.n == 1) {
         *out = list.values[0];
-        if (is_known_length(*out) && out->value < 0) {
+        if (msc_infer__is_number(*out) && out->value < 0) {
             return msc_infer__fail(call, "%s is %lld", key, (long long)out->value);
         }
         return MSC_OK;
@@ -160,7 +153,7 @@ enum msc_status msc_infer__one_hot(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     const struct msc_infer_tensor *values = call->operands[2];
     int axis;
-    if (values->n_dims != 1 || !agree(values->dims[0], msc_infer__number(2))) {
+    if (values->n_dims != 1 || !msc_infer__agree(values->dims[0], msc_infer__number(2))) {
         char text[MSC_INFER_TEXT_BYTES];
         return msc_infer__fail(call, "its values are %s, expected [2]",
                                msc_infer__shape_text(text, call, values));
@@ -183,7 +176,8 @@ enum msc_status msc_infer__topk(const struct msc_infer *call) {
     MSC_TRY(msc_infer__axis(&axis, call, "axis", x->n_dims));
     struct msc_dim k;
     MSC_TRY(length_param(&k, call, "k", 0, axis));
-    if (is_known_length(k) && is_known_length(x->dims[axis]) && k.value > x->dims[axis].value) {
+    if (msc_infer__is_number(k) && msc_infer__is_number(x->dims[axis]) &&
+        k.value > x->dims[axis].value) {
         return msc_infer__fail(call, "the first %lld of %lld elements", (long long)k.value,
                                (long long)x->dims[axis].value);
     }
@@ -200,7 +194,7 @@ enum msc_status msc_infer__reverse_sequence(const struct msc_infer *call) {
     MSC_TRY(msc_infer__axis(&batch_axis, call, "batch_axis", call->operands[0]->n_dims));
     MSC_TRY(msc_infer__axis(&time_axis, call, "time_axis", call->operands[0]->n_dims));
     MSC_TRY(msc_infer__require_rank(call, 1, 1));
-    if (!agree(call->operands[0]->dims[batch_axis], call->operands[1]->dims[0])) {
+    if (!msc_infer__agree(call->operands[0]->dims[batch_axis], call->operands[1]->dims[0])) {
         return msc_infer__fail(call, "%lld lengths for %lld sequences",
                                (long long)call->operands[1]->dims[0].value,
                                (long long)call->operands[0]->dims[batch_axis].value);
@@ -236,7 +230,8 @@ enum msc_status msc_infer__depth_space(const struct msc_infer *call) {
         int64_t by = i == 1 ? block * block : block;
         bool is_divided = is_to_space == (i == 1);
         divides =
-            divides && (!is_divided || !is_known_length(x->dims[i]) || x->dims[i].value % by == 0);
+            divides &&
+            (!is_divided || !msc_infer__is_number(x->dims[i]) || x->dims[i].value % by == 0);
         MSC_TRY(msc_dim_binary(&out->dims[i], g, i == 1 ? channels : space, x->dims[i],
                                i == 1 ? area : side));
     }
@@ -291,7 +286,7 @@ static enum msc_status check_range(const struct msc_infer *call) {
     for (int i = 0; i < 3; i++) {
         const struct msc_infer_tensor *t = call->operands[i];
         bool is_one = t->n_dims == 0 ||
-                      (t->n_dims == 1 && (!is_known_length(t->dims[0]) || t->dims[0].value == 1));
+                      (t->n_dims == 1 && msc_infer__agree(t->dims[0], msc_infer__number(1)));
         if (!is_one || t->dtype != call->operands[0]->dtype) {
             char text[MSC_INFER_TEXT_BYTES];
             return msc_infer__fail(call, "operand %d is %s %s, expected one %s", i,
@@ -391,8 +386,9 @@ enum msc_status msc_infer__non_max_suppression(const struct msc_infer *call) {
     MSC_TRY(msc_infer__require_rank(call, 0, 3));
     MSC_TRY(msc_infer__require_rank(call, 1, 3));
     const struct msc_infer_tensor *boxes = call->operands[0], *scores = call->operands[1];
-    if (!agree(boxes->dims[0], scores->dims[0]) || !agree(boxes->dims[1], scores->dims[2]) ||
-        !agree(boxes->dims[2], msc_infer__number(4))) {
+    if (!msc_infer__agree(boxes->dims[0], scores->dims[0]) ||
+        !msc_infer__agree(boxes->dims[1], scores->dims[2]) ||
+        !msc_infer__agree(boxes->dims[2], msc_infer__number(4))) {
         char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
         return msc_infer__fail(call, "boxes of %s with scores of %s",
                                msc_infer__shape_text(a, call, boxes),
@@ -409,7 +405,7 @@ enum msc_status msc_infer__nll_loss(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     bool fits = x->n_dims >= 2 && targets->n_dims == x->n_dims - 1;
     for (int i = 0; fits && i < targets->n_dims; i++) {
-        fits = agree(targets->dims[i], x->dims[i == 0 ? 0 : i + 1]);
+        fits = msc_infer__agree(targets->dims[i], x->dims[i == 0 ? 0 : i + 1]);
     }
     if (!fits) {
         char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];

@@ -5,10 +5,6 @@
 
 #include <string.h>
 
-static bool agree(struct msc_dim a, struct msc_dim b) {
-    return !msc_infer__is_number(a) || !msc_infer__is_number(b) || a.value == b.value;
-}
-
 // ---- Recurrent layers -------------------------------------------------------------------------
 
 static int n_gates(enum msc_op op) {
@@ -21,7 +17,7 @@ static enum msc_status check_dims(const struct msc_infer *call, int operand, int
     const struct msc_infer_tensor *t = operand < call->n_operands ? call->operands[operand] : NULL;
     bool fits = !t || t->n_dims == n_dims;
     for (int i = 0; t && fits && i < n_dims; i++) {
-        fits = agree(t->dims[i], dims[i]);
+        fits = msc_infer__agree(t->dims[i], dims[i]);
     }
     if (!fits) {
         char text[MSC_INFER_TEXT_BYTES], other[MSC_INFER_TEXT_BYTES];
@@ -37,7 +33,7 @@ static enum msc_status check_recurrent(const struct msc_infer *call, struct msc_
     const struct msc_infer_tensor *r = call->operands[2];
     const struct msc_dim directions = r->dims[0], hidden = r->dims[2];
     bool is_both = strcmp(msc_infer__text(call, "direction"), "bidirectional") == 0;
-    if (!agree(directions, msc_infer__number(is_both ? 2 : 1))) {
+    if (!msc_infer__agree(directions, msc_infer__number(is_both ? 2 : 1))) {
         char text[MSC_INFER_TEXT_BYTES];
         return msc_infer__fail(call, "recurrent weights of %s in %s",
                                msc_infer__shape_text(text, call, r),
@@ -68,8 +64,8 @@ enum msc_status msc_infer__recurrent(const struct msc_infer *call) {
     MSC_TRY(msc_infer__require_rank(call, 1, 3));
     MSC_TRY(msc_infer__require_rank(call, 2, 3));
     MSC_TRY(msc_infer__int(&layout, call, "layout"));
-    if (!agree(x->dims[2], w->dims[2]) || !agree(w->dims[1], r->dims[1]) ||
-        !agree(w->dims[0], r->dims[0])) {
+    if (!msc_infer__agree(x->dims[2], w->dims[2]) || !msc_infer__agree(w->dims[1], r->dims[1]) ||
+        !msc_infer__agree(w->dims[0], r->dims[0])) {
         char text[MSC_INFER_TEXT_BYTES], other[MSC_INFER_TEXT_BYTES];
         return msc_infer__fail(call, "weights of %s for an input of %s",
                                msc_infer__shape_text(text, call, w),
@@ -102,8 +98,8 @@ enum msc_status msc_infer__grid_sample(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *grid = call->operands[1];
     struct msc_infer_tensor *out = &call->outputs[0];
     int n = x->n_dims;
-    if (n < 3 || n > 5 || grid->n_dims != n || !agree(grid->dims[0], x->dims[0]) ||
-        !agree(grid->dims[n - 1], msc_infer__number(n - 2))) {
+    if (n < 3 || n > 5 || grid->n_dims != n || !msc_infer__agree(grid->dims[0], x->dims[0]) ||
+        !msc_infer__agree(grid->dims[n - 1], msc_infer__number(n - 2))) {
         char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
         return msc_infer__fail(call, "a grid of %s for an input of %s",
                                msc_infer__shape_text(a, call, grid),
@@ -124,8 +120,8 @@ enum msc_status msc_infer__roi_align(const struct msc_infer *call) {
     MSC_TRY(msc_infer__require_rank(call, 1, 2));
     MSC_TRY(msc_infer__int(&height, call, "output_height"));
     MSC_TRY(msc_infer__int(&width, call, "output_width"));
-    if (!agree(rois->dims[1], msc_infer__number(4)) || call->operands[2]->n_dims != 1 ||
-        !agree(call->operands[2]->dims[0], rois->dims[0])) {
+    if (!msc_infer__agree(rois->dims[1], msc_infer__number(4)) || call->operands[2]->n_dims != 1 ||
+        !msc_infer__agree(call->operands[2]->dims[0], rois->dims[0])) {
         char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
         return msc_infer__fail(call, "regions of %s with batches of %s",
                                msc_infer__shape_text(a, call, rois),
@@ -154,7 +150,7 @@ enum msc_status msc_infer__max_unpool(const struct msc_infer *call) {
     }
     MSC_TRY(msc_infer__require_rank(call, 1, x->n_dims));
     for (int i = 0; i < x->n_dims; i++) {
-        if (!agree(call->operands[1]->dims[i], x->dims[i])) {
+        if (!msc_infer__agree(call->operands[1]->dims[i], x->dims[i])) {
             return msc_infer__fail(call, "axis %d of its indices is %lld long, of its input %lld",
                                    i, (long long)call->operands[1]->dims[i].value,
                                    (long long)x->dims[i].value);
@@ -205,11 +201,12 @@ enum msc_status msc_infer__group_norm(const struct msc_infer *call) {
     MSC_TRY(msc_infer__require_rank(call, 1, 1));
     MSC_TRY(msc_infer__require_rank(call, 2, 1));
     bool fits = x->n_dims >= 2 && n_groups > 0 &&
-                agree(call->operands[1]->dims[0], call->operands[2]->dims[0]);
+                msc_infer__agree(call->operands[1]->dims[0], call->operands[2]->dims[0]);
     if (fits && msc_infer__is_number(x->dims[1])) {
         fits = x->dims[1].value % n_groups == 0 &&
-               (agree(call->operands[1]->dims[0], x->dims[1]) ||
-                (is_group && agree(call->operands[1]->dims[0], msc_infer__number(n_groups))));
+               (msc_infer__agree(call->operands[1]->dims[0], x->dims[1]) ||
+                (is_group &&
+                 msc_infer__agree(call->operands[1]->dims[0], msc_infer__number(n_groups))));
     }
     if (!fits) {
         char text[MSC_INFER_TEXT_BYTES];
@@ -236,7 +233,7 @@ enum msc_status msc_infer__layer_norm(const struct msc_infer *call) {
         const struct msc_infer_tensor *scale = call->operands[k];
         fits = scale->n_dims == x->n_dims - first;
         for (int i = 0; fits && i < scale->n_dims; i++) {
-            fits = agree(scale->dims[i], x->dims[first + i]);
+            fits = msc_infer__agree(scale->dims[i], x->dims[first + i]);
         }
     }
     if (!fits) {
@@ -272,7 +269,7 @@ enum msc_status msc_infer__einsum(const struct msc_infer *call) {
         for (int d = 0; d < ranks[k]; d++) {
             struct msc_dim *length = &lengths[e.axes[k][d]], own = call->operands[k]->dims[d];
             bool is_one = msc_infer__is_number(*length) && length->value == 1;
-            if (is_one || !agree(*length, own)) {
+            if (is_one || !msc_infer__agree(*length, own)) {
                 if (!is_one && own.value != 1) {
                     return msc_infer__fail(call, "an axis is %lld and %lld long",
                                            (long long)length->value, (long long)own.value);
@@ -292,7 +289,7 @@ enum msc_status msc_infer__einsum(const struct msc_infer *call) {
 enum msc_status msc_infer__det(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];
-    if (x->n_dims < 2 || !agree(x->dims[x->n_dims - 1], x->dims[x->n_dims - 2])) {
+    if (x->n_dims < 2 || !msc_infer__agree(x->dims[x->n_dims - 1], x->dims[x->n_dims - 2])) {
         char text[MSC_INFER_TEXT_BYTES];
         return msc_infer__fail(call, "%s holds no square matrices",
                                msc_infer__shape_text(text, call, x));

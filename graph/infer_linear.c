@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Numbers must be equal; what is symbolic fits anything.
-static bool agree(struct msc_dim a, struct msc_dim b) {
-    return !msc_infer__is_number(a) || !msc_infer__is_number(b) || a.value == b.value;
-}
-
 static enum msc_status fail_product(const struct msc_infer *call) {
     char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
     return msc_infer__fail(call, "%s and %s cannot be multiplied",
@@ -29,7 +24,7 @@ enum msc_status msc_infer__linear(const struct msc_infer *call) {
     }
     // MSC's own orientation holds where the weight's layout does not say.
     int out_axis = strcmp(w->layout, "IO") == 0 ? 1 : 0;
-    if (!agree(x->dims[x->n_dims - 1], w->dims[1 - out_axis])) {
+    if (!msc_infer__agree(x->dims[x->n_dims - 1], w->dims[1 - out_axis])) {
         return fail_product(call);
     }
     msc_infer__copy(out, x);
@@ -40,7 +35,7 @@ enum msc_status msc_infer__linear(const struct msc_infer *call) {
     if (call->n_operands > 2 && call->operands[2] != NULL) {
         MSC_TRY(msc_infer__require_rank(call, 2, 1));
         MSC_TRY(msc_infer__require_float(call, 2));
-        if (!agree(call->operands[2]->dims[0], w->dims[out_axis])) {
+        if (!msc_infer__agree(call->operands[2]->dims[0], w->dims[out_axis])) {
             char text[MSC_INFER_TEXT_BYTES];
             return msc_infer__fail(call, "bias is %s, expected one element for each of the outputs",
                                    msc_infer__shape_text(text, call, call->operands[2]));
@@ -80,7 +75,7 @@ static enum msc_status infer_product(const struct msc_infer *call, int second) {
         b.layout[0] = '\0';
     }
     struct msc_dim rows = a.dims[a.n_dims - 2], columns = b.dims[b.n_dims - 1];
-    if (!agree(a.dims[a.n_dims - 1], b.dims[b.n_dims - 2])) {
+    if (!msc_infer__agree(a.dims[a.n_dims - 1], b.dims[b.n_dims - 2])) {
         return fail_product(call);
     }
     // Broadcast what is before the matrices.
@@ -145,7 +140,7 @@ enum msc_status msc_infer__gemm(const struct msc_infer *call) {
     MSC_TRY(check_types(call));
     int trans_a = msc_infer__bool(call, "trans_a") ? 1 : 0;
     int trans_b = msc_infer__bool(call, "trans_b") ? 1 : 0;
-    if (!agree(a->dims[1 - trans_a], b->dims[trans_b])) {
+    if (!msc_infer__agree(a->dims[1 - trans_a], b->dims[trans_b])) {
         return fail_product(call);
     }
     out->dtype = a->dtype;
@@ -157,8 +152,8 @@ enum msc_status msc_infer__gemm(const struct msc_infer *call) {
         struct msc_infer_tensor sum;
         struct msc_infer_tensor product = *out;
         MSC_TRY(msc_infer__broadcast(&sum, call, &product, call->operands[2]));
-        if (sum.n_dims != 2 || !agree(sum.dims[0], out->dims[0]) ||
-            !agree(sum.dims[1], out->dims[1])) {
+        if (sum.n_dims != 2 || !msc_infer__agree(sum.dims[0], out->dims[0]) ||
+            !msc_infer__agree(sum.dims[1], out->dims[1])) {
             char text[MSC_INFER_TEXT_BYTES];
             return msc_infer__fail(call, "%s cannot be added to the product",
                                    msc_infer__shape_text(text, call, call->operands[2]));
@@ -268,7 +263,7 @@ enum msc_status msc_infer__batch_norm(const struct msc_infer *call) {
     for (int i = 1; i < call->n_operands; i++) {
         MSC_TRY(msc_infer__require_rank(call, i, 1));
         MSC_TRY(msc_infer__require_float(call, i));
-        if (!agree(x->dims[axis], call->operands[i]->dims[0])) {
+        if (!msc_infer__agree(x->dims[axis], call->operands[i]->dims[0])) {
             return msc_infer__fail(call, "operand %d has %lld elements, expected %lld", i,
                                    (long long)call->operands[i]->dims[0].value,
                                    (long long)x->dims[axis].value);

@@ -112,7 +112,7 @@ enum msc_status msc_infer__stft(const struct msc_infer *call) {
     if (has_window) {
         struct msc_dim window = call->operands[2]->dims[0];
         MSC_TRY(msc_infer__require_rank(call, 2, 1));
-        if (msc_infer__is_number(n) && msc_infer__is_number(window) && n.value != window.value) {
+        if (!msc_infer__agree(n, window)) {
             return msc_infer__fail(call, "a window of %lld for frames of %lld",
                                    (long long)window.value, (long long)n.value);
         }
