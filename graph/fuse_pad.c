@@ -64,8 +64,9 @@ static enum msc_status replace(struct msc_fuse *f, const struct msc_match *m, in
     struct msc_attr attrs[MOST_ATTRS];
     struct msc_weight_spec weights[MOST_WEIGHTS];
     struct msc_str text = {0};
+    enum msc_status status = MSC_OK;
     msc_attr_write_ints(&text, padding, (size_t)(2 * n));
-    MSC_TRY(msc_str_status(&text));
+    MSC_TRY_OUT(msc_str_status(&text));
     for (int32_t i = 0; i < conv->n_attrs; i++) {
         bool is_padding = strcmp(conv->attrs[i].key, "padding") == 0;
         attrs[i] = conv->attrs[i];
@@ -81,7 +82,8 @@ static enum msc_status replace(struct msc_fuse *f, const struct msc_match *m, in
                                   .weights = weights,
                                   .n_attrs = conv->n_attrs,
                                   .attrs = attrs};
-    enum msc_status status = msc_fuse__replace(f, m, joint, &spec);
+    status = msc_fuse__replace(f, m, joint, &spec);
+out:
     msc_str_finish(&text);
     return status;
 }
