@@ -33,6 +33,10 @@ const char *msc_model__input_name(const struct msc_graph *g, const struct msc_te
     return t->alias[0] ? t->alias : msc_graph_joint(g, t->producer)->name;
 }
 
+static const struct msc_tensor *input_tensor(const struct msc_model *m, size_t i) {
+    return msc_graph_tensor(m->graph, msc_graph_input(m->graph, (int32_t)i));
+}
+
 static enum msc_status make_specs(struct msc_model *m) {
     const struct msc_graph *g = m->graph;
     int32_t symbol = batch_symbol(g);
@@ -43,7 +47,7 @@ static enum msc_status make_specs(struct msc_model *m) {
     }
     m->is_batched = m->n_inputs > 0;
     for (size_t i = 0; i < m->n_inputs; i++) {
-        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, (int32_t)i));
+        const struct msc_tensor *t = input_tensor(m, i);
         struct msc_input_spec *spec = &m->specs[i];
         spec->name = msc_model__input_name(g, t);
         spec->dtype = t->dtype;
@@ -53,10 +57,6 @@ static enum msc_status make_specs(struct msc_model *m) {
         m->is_batched = m->is_batched && spec->is_batched;
     }
     return MSC_OK;
-}
-
-static const struct msc_tensor *input_tensor(const struct msc_model *m, size_t i) {
-    return msc_graph_tensor(m->graph, msc_graph_input(m->graph, (int32_t)i));
 }
 
 // Gives a symbol's value to every dimension of an input that is this symbol. What is bound counts
