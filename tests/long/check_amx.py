@@ -59,20 +59,20 @@ mount -t proc proc /proc
 mount -t tmpfs tmp /tmp
 mount -t devtmpfs dev /dev
 echo "@cpu $(grep -m1 ^flags /proc/cpuinfo | tr ' ' '\\n' | grep -E 'amx|vnni' | tr '\\n' ' ')"
-cd /work
+cd /guest
 for test in {tests}; do
   ./test_$test > /tmp/out 2>&1
   echo "@test $test $?"
   cat /tmp/out
 done
-cp -r /work/digits /tmp/digits
+cp -r /guest/digits /tmp/digits
 cd /tmp/digits
 record=workspace/trials.jsonl
 search() {{
-  env $2 /work/mscgym search search.json --device cpu --quiet $3 > /tmp/out 2>&1
+  env $2 /guest/mscgym search search.json --device cpu --quiet $3 > /tmp/out 2>&1
   echo "@search $1 $?"
   cat /tmp/out
-  /work/mscgym show $record --canonical | grep '"kind":"trial"'
+  /guest/mscgym show $record --canonical | grep '"kind":"trial"'
   echo "@numerics $1 $(grep -o '"numerics":"[^"]*"' $record | tail -n 1)"
   if [ ! -f header ]; then
     head -n 1 $record > header
@@ -96,13 +96,13 @@ def libraries(program):
     return re.findall(r"(/\S+) \(", text)
 
 
-def fill_work(work, build):
+def fill_guest(guest, build):
     programs = [os.path.join(build, "cli", "mscgym")]
     programs += [os.path.join(build, "tests", "kernels", f"test_{name}") for name in TESTS]
     for program in programs:
-        copy = shutil.copy(program, work)
+        copy = shutil.copy(program, guest)
         subprocess.run(["strip", copy], check=True)
-    digits = os.path.join(work, "digits")
+    digits = os.path.join(guest, "digits")
     os.makedirs(digits)
     for name in ("digits.onnx", "calibration.npz", "calibration_labels.npy"):
         shutil.copy(os.path.join(EXAMPLE, name), digits)
@@ -120,14 +120,14 @@ def fill_work(work, build):
 
 def make_disc(folder, kernel, build, refuse):
     root, disc = os.path.join(folder, "root"), os.path.join(folder, "disc")
-    for name in ("bin", "dev", "proc", "tmp", "work"):
+    for name in ("bin", "dev", "guest", "proc", "tmp"):
         os.makedirs(os.path.join(root, name))
     os.makedirs(os.path.join(disc, "isolinux"))
     shutil.copy("/bin/busybox", os.path.join(root, "bin"))
     for name in ("cat", "cp", "env", "grep", "head", "mkdir", "mount", "poweroff", "rm", "sh",
                  "sleep", "tail", "tr"):
         os.symlink("busybox", os.path.join(root, "bin", name))
-    programs = fill_work(os.path.join(root, "work"), build)
+    programs = fill_guest(os.path.join(root, "guest"), build)
     for library in sorted({path for program in programs for path in libraries(program)}):
         copy = root + library
         os.makedirs(os.path.dirname(copy), exist_ok=True)
