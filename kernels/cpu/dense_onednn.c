@@ -39,10 +39,11 @@ struct msc_dense_weights {
 
 // ---- Engine -----------------------------------------------------------------------------------
 
-// While oneDNN 2.6 describes a convolution it keeps a size that depends on the weights' type in a
-// static variable (last_ic_block_size). With a second thread describing one of another type it may
-// then take a wrong layout for the weights, without an error. The library is one for the whole
-// process, so the lock is, too.
+// Held while oneDNN 2.6 describes a primitive, which it does with unguarded static variables. For a
+// convolution it keeps a size there that depends on the weights' type (last_ic_block_size): with a
+// second thread describing one of another type it may take a wrong layout for the weights, without
+// an error. For a reorder it looks up types with std::map::operator[], which inserts those that it
+// lacks. The library is one for the whole process, so the lock is, too.
 static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct {
@@ -276,9 +277,11 @@ static enum msc_status reorder_run(struct reorder *r, const struct msc_dense *d,
     MSC_TRY(msc_dense__plain_weights(&plain, &d->desc));
     MSC_TRY(msc_dense__check(dnnl_memory_create(&r->plain, &plain, engine, (void *)elements),
                              "create a memory object"));
-    MSC_TRY(msc_dense__check(
-        dnnl_reorder_primitive_desc_create(&r->pd, &plain, engine, &d->packed, engine, NULL),
-        "pack weights"));
+    pthread_mutex_lock(&describing);
+    dnnl_status_t described =
+        dnnl_reorder_primitive_desc_create(&r->pd, &plain, engine, &d->packed, engine, NULL);
+    pthread_mutex_unlock(&describing);
+    MSC_TRY(msc_dense__check(described, "pack weights"));
     MSC_TRY(msc_dense__check(dnnl_primitive_create(&r->primitive, r->pd), "pack weights"));
     MSC_TRY(msc_dense__check(dnnl_stream_create(&r->stream, engine, dnnl_stream_default_flags),
                              "create a stream"));

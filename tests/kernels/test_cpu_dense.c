@@ -1,4 +1,4 @@
-// Routines made by several threads at once compute what they would if made one after another.
+// What several threads make at once is what they would make one after another.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "kernels/cpu/dense.h"
@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 // A first convolution over bytes: one channel, 3 x 3 taps, padding 1.
 enum { BATCH = 4, SIDE = 8, CHANNELS = 16, TAPS = 9, ROUNDS = 8000 };
@@ -129,10 +131,85 @@ static void test_kernels_cpu_dense__made_at_once(void **state) {
     assert_int_equal(n_wrong, 0);
 }
 
+// ---- Weights packed at once -------------------------------------------------------------------
+
+enum { PACKERS = 2, PROCESSES = 1000 };
+
+struct packing {
+    const struct msc_dense *routine;
+    const int8_t *weights;
+    atomic_int n_ready;
+};
+
+static void *pack(void *payload) {
+    struct packing *p = payload;
+    struct msc_dense_weights *packed = NULL;
+    atomic_fetch_add(&p->n_ready, 1);
+    while (atomic_load(&p->n_ready) < PACKERS) {
+        continue;
+    }
+    enum msc_status status = msc_dense_pack(&packed, p->routine, p->weights);
+    msc_dense_weights_destroy(packed);
+    return status == MSC_OK ? p : NULL;
+}
+
+// In a process of its own, which the sanitizers look over when it exits: the first packing of all
+// is what may go wrong.
+static int pack_at_once(const struct msc_dense *routine, const int8_t weights[]) {
+    struct packing p = {.routine = routine, .weights = weights};
+    pthread_t threads[PACKERS];
+    int n_failed = 0;
+    for (int i = 0; i < PACKERS; i++) {
+        if (pthread_create(&threads[i], NULL, pack, &p) != 0) {
+            return 1;
+        }
+    }
+    for (int i = 0; i < PACKERS; i++) {
+        void *answer = NULL;
+        n_failed += pthread_join(threads[i], &answer) != 0 || !answer;
+    }
+    return n_failed > 0;
+}
+
+static void test_kernels_cpu_dense__packed_at_once(void **state) {
+    (void)state;
+    struct msc_dense_engine *engine;
+    struct msc_dense *d = NULL;
+    struct msc_dense_desc desc = describe(1, CHANNELS, true);
+    int8_t weights[CHANNELS * TAPS];
+    int n_failed = 0;
+    assert_ok(msc_dense_open(&engine, 1, 1));
+    bool has_int8 = msc_dense_isa(engine).has_int8;
+    for (int i = 0; i < CHANNELS * TAPS; i++) {
+        weights[i] = weight_at(i / TAPS, i % TAPS);
+    }
+    if (has_int8) {
+        assert_ok(msc_dense_create(&d, engine, &desc));
+    }
+    for (int i = 0; has_int8 && i < PROCESSES; i++) {
+        int status;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            exit(pack_at_once(d, weights));
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        n_failed += status != 0;
+    }
+    msc_dense_destroy(d);
+    msc_dense_close(engine);
+    if (!has_int8) {
+        skip();
+    }
+    assert_int_equal(n_failed, 0);
+}
+
 int main(int argc, char **argv) {
     // Otherwise oneDNN makes each routine once.
     setenv("DNNL_PRIMITIVE_CACHE_CAPACITY", "0", 1);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernels_cpu_dense__made_at_once)};
+    // Packing comes first: what it asks for must be new to each of its processes.
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernels_cpu_dense__packed_at_once),
+                                       cmocka_unit_test(test_kernels_cpu_dense__made_at_once)};
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
