@@ -35,6 +35,6 @@ function(msc_add_test name)
     add_test(NAME ${name} COMMAND test_${name})
     set_tests_properties(${name} PROPERTIES
         LABELS "${arg_LABELS}"
-        TIMEOUT 300
+        TIMEOUT 600
         ENVIRONMENT "OMP_WAIT_POLICY=passive;${MSC_SANITIZE_ENV};${arg_ENV}")
 endfunction()
