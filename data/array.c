@@ -90,8 +90,8 @@ static enum msc_status create(struct msc_array **out, enum msc_dtype dtype, int 
     int64_t n_elements = 0;
     MSC_TRY(check_shape(&n_bytes, &n_elements, dtype, n_dims, dims));
     struct msc_array *array = msc_alloc_zero(1, sizeof *array);
-    void *own = n_bytes > 0 && !borrowed ? msc_alloc_aligned(n_bytes) : NULL;
-    if (!array || (n_bytes > 0 && !borrowed && !own)) {
+    void *own = borrowed ? NULL : msc_alloc_aligned(n_bytes);
+    if (!array || (!borrowed && !own)) {
         msc_free(array);
         msc_free_aligned(own);
         char text[MSC_DIMS_TEXT_BYTES];
@@ -132,9 +132,6 @@ enum msc_status msc_array_create_from(struct msc_array **out, enum msc_dtype dty
                                       const int64_t dims[], const void *data) {
     MSC_TRY(create_unset(out, dtype, n_dims, dims));
     struct msc_array *array = *out;
-    if (array->n_bytes == 0) {
-        return MSC_OK;
-    }
     if (data) {
         memcpy(array->data, data, array->n_bytes);
     } else {
@@ -169,7 +166,7 @@ enum msc_status msc_array_rows(struct msc_array **out, const struct msc_array *a
     memcpy(dims, array->dims, sizeof dims);
     dims[0] = count;
     size_t row_bytes = array->dims[0] > 0 ? array->n_bytes / (size_t)array->dims[0] : 0;
-    const char *rows = array->data ? (const char *)array->data + (size_t)first * row_bytes : NULL;
+    const char *rows = (const char *)array->data + (size_t)first * row_bytes;
     return msc_array_create_from(out, array->dtype, array->n_dims, dims, rows);
 }
 

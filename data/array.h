@@ -48,7 +48,7 @@ const int64_t *msc_array_dims(const struct msc_array *array);
 int64_t msc_array_dim(const struct msc_array *array, int axis); // negative counts from the end
 int64_t msc_array_n_elements(const struct msc_array *array);    // 1 for a scalar
 size_t msc_array_n_bytes(const struct msc_array *array);
-void *msc_array_data(const struct msc_array *array); // 64-byte aligned; NULL when empty
+void *msc_array_data(const struct msc_array *array); // 64-byte aligned; never NULL
 // Element `index` in C order as a double or an integer, whatever the type.
 double msc_array_get_double(const struct msc_array *array, int64_t index);
 int64_t msc_array_get_i64(const struct msc_array *array, int64_t index);

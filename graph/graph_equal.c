@@ -68,7 +68,7 @@ static bool data_equal(const struct msc_array *a, const struct msc_array *b) {
     }
     size_t n_bytes = msc_array_n_bytes(a);
     return n_bytes == msc_array_n_bytes(b) &&
-           (n_bytes == 0 || memcmp(msc_array_data(a), msc_array_data(b), n_bytes) == 0);
+           memcmp(msc_array_data(a), msc_array_data(b), n_bytes) == 0;
 }
 
 static bool tensors_equal(const struct msc_graph *a, const struct msc_graph *b, bool with_data) {

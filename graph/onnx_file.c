@@ -11,7 +11,7 @@
 
 // The payload, when there is one, learns that memory was short.
 static void *allocate(void *payload, size_t n_bytes) {
-    void *pointer = msc_alloc(n_bytes == 0 ? 1 : n_bytes);
+    void *pointer = msc_alloc(n_bytes);
     if (pointer == NULL && payload != NULL) {
         *(bool *)payload = true;
     }

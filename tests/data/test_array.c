@@ -84,7 +84,7 @@ static void test_data_array__scalar_and_empty(void **state) {
     msc_array_release(a);
     const int64_t dims[] = {0, INT64_MAX / 64, 3}; // numpy refuses more, too
     assert_int_equal(msc_array_create(&a, MSC_DTYPE_F64, 3, dims), MSC_OK);
-    assert_null(msc_array_data(a));
+    assert_non_null(msc_array_data(a));
     assert_int_equal(msc_array_n_bytes(a), 0);
     assert_int_equal(msc_array_rows(&rows, a, 0, 0), MSC_OK);
     msc_array_release(rows);
