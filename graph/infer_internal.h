@@ -140,6 +140,7 @@ enum msc_status msc_infer__grid_sample(const struct msc_infer *call);
 enum msc_status msc_infer__roi_align(const struct msc_infer *call);
 enum msc_status msc_infer__max_unpool(const struct msc_infer *call);
 enum msc_status msc_infer__group_norm(const struct msc_infer *call);
+enum msc_status msc_infer__lrn(const struct msc_infer *call);
 enum msc_status msc_infer__layer_norm(const struct msc_infer *call);
 enum msc_status msc_infer__einsum(const struct msc_infer *call);
 enum msc_status msc_infer__det(const struct msc_infer *call);

@@ -218,6 +218,20 @@ enum msc_status msc_infer__group_norm(const struct msc_infer *call) {
 }
 
 // Over the last axes; gamma and beta are of their shape.
+enum msc_status msc_infer__lrn(const struct msc_infer *call) {
+    const struct msc_infer_tensor *x = call->operands[0];
+    int64_t size;
+    MSC_TRY(msc_infer__require_float(call, 0));
+    MSC_TRY(msc_infer__int(&size, call, "size"));
+    if (x->n_dims < 2 || size < 1) {
+        char text[MSC_INFER_TEXT_BYTES];
+        return msc_infer__fail(call, "windows of %lld channels in %s", (long long)size,
+                               msc_infer__shape_text(text, call, x));
+    }
+    msc_infer__copy(&call->outputs[0], x);
+    return MSC_OK;
+}
+
 enum msc_status msc_infer__layer_norm(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_list axes;

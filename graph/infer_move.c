@@ -212,10 +212,20 @@ struct slice {
     int n;
 };
 
+// Without an operand, no numbers are an empty list.
+static enum msc_status read_ends(struct msc_infer_list *out, const struct msc_infer *call,
+                                 const char *key) {
+    MSC_TRY(msc_infer__list(out, call, key));
+    if (out->state == MSC_INFER_ABSENT) {
+        *out = (struct msc_infer_list){.state = MSC_INFER_KNOWN, .n = 0};
+    }
+    return MSC_OK;
+}
+
 static enum msc_status read_slice(struct slice *s, const struct msc_infer *call) {
     int rank = call->operands[0]->n_dims;
-    MSC_TRY(msc_infer__list(&s->begin, call, "begin"));
-    MSC_TRY(msc_infer__list(&s->end, call, "end"));
+    MSC_TRY(read_ends(&s->begin, call, "begin"));
+    MSC_TRY(read_ends(&s->end, call, "end"));
     MSC_TRY(msc_infer__list(&s->axes, call, "axes"));
     MSC_TRY(msc_infer__list(&s->strides, call, "strides"));
     s->n = s->begin.n >= 0 ? s->begin.n : s->end.n;

@@ -115,7 +115,7 @@ static void sum_line(const struct msc_view *out, const struct msc_view *x, int64
 
 enum msc_status msc_reference__cumsum(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
-    int64_t axis[1];
+    int64_t axis[1] = {0};
     int n;
     bool is_exclusive, is_reverse;
     MSC_TRY(msc_reference__param_ints(axis, &n, call, "axis", "axis", 1));
