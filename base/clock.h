@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-uint64_t msc_clock_ns(void);        // monotonic
-double msc_clock_seconds(void);     // the same in seconds
+uint64_t msc_clock_ns(void);         // monotonic
+double msc_clock_seconds(void);      // the same in seconds
 double msc_clock_wall_seconds(void); // seconds since 1970, UTC
 #define MSC_CLOCK_TEXT_BYTES 32
 // "2026-11-21T04:05:06Z"; returns `text`.

@@ -41,7 +41,7 @@ struct msc_rng {
 void msc_rng_seed(struct msc_rng *rng, uint64_t seed, uint64_t stream);
 uint64_t msc_rng_u64(struct msc_rng *rng);
 uint64_t msc_rng_below(struct msc_rng *rng, uint64_t bound); // [0, bound), unbiased; bound > 0
-double msc_rng_double(struct msc_rng *rng);                   // [0, 1), 53 bits
+double msc_rng_double(struct msc_rng *rng);                  // [0, 1), 53 bits
 void msc_rng_shuffle(struct msc_rng *rng, uint32_t *items, size_t n); // Fisher-Yates
 
 #ifdef __cplusplus

@@ -42,8 +42,7 @@ enum msc_status msc_status_fail(enum msc_status status, const char *file, int li
                                 const char *format, ...) MSC_PRINTF(4, 5);
 
 // Puts text before the current error text: "context: text". For callers that know the file name.
-enum msc_status msc_status_prefix(enum msc_status status, const char *format, ...)
-    MSC_PRINTF(2, 3);
+enum msc_status msc_status_prefix(enum msc_status status, const char *format, ...) MSC_PRINTF(2, 3);
 
 // The calling thread's last error text, never NULL. Borrowed until that thread's next failure.
 const char *msc_status_message(void);

@@ -23,7 +23,7 @@ enum msc_cli_exit {
 
 // What every command is given.
 struct msc_cli_call {
-    int argc;          // of the command: argv[0] is its name
+    int argc; // of the command: argv[0] is its name
     char **argv;
     char **whole_argv; // of the program, for starting it again
     struct msc_arena *arena;
@@ -37,7 +37,7 @@ struct msc_cli_command {
     const char *description; // a few lines, may be NULL
     const char *examples;    // lines
     const struct msc_cli_option *options;
-    bool uses_models; // takes --device, --threads, --memory, --bind
+    bool uses_models;   // takes --device, --threads, --memory, --bind
     size_t values_size; // of the struct that its options fill; begins with struct msc_cli_common
     // `values` is that struct, filled. Returns an exit code; errors as status through
     // msc_cli_fail.

@@ -4,9 +4,11 @@
 #include "env/api/library.h"
 
 static const struct msc_cli_option options[] = {
-    {.name = "NAME", .type = MSC_CLI_TEXT,
+    {.name = "NAME",
+     .type = MSC_CLI_TEXT,
      .help = "one alone: its name or the path of its shared library",
-     .offset = offsetof(struct msc_cli_plugins, name), .is_positional = true},
+     .offset = offsetof(struct msc_cli_plugins, name),
+     .is_positional = true},
     {0},
 };
 

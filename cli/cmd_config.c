@@ -10,7 +10,9 @@ struct config_values {
 };
 
 static const struct msc_cli_option options[] = {
-    {.name = "show", .argument = "CONFIG", .type = MSC_CLI_TEXT,
+    {.name = "show",
+     .argument = "CONFIG",
+     .type = MSC_CLI_TEXT,
      .help = "print this configuration with every default",
      .offset = offsetof(struct config_values, show)},
     {0},

@@ -62,10 +62,9 @@ static enum msc_status print_text(const cJSON *json) {
     cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(json, "devices")) {
         const cJSON *numerics = cJSON_GetObjectItemCaseSensitive(device, "numerics");
         const cJSON *why = cJSON_GetObjectItemCaseSensitive(device, "unavailable");
-        msc_str_printf(&text, "%s: %s%s\n",
-                       cJSON_GetObjectItemCaseSensitive(device, "name")->valuestring,
-                       numerics ? "" : "not available: ",
-                       numerics ? numerics->valuestring : why->valuestring);
+        msc_str_printf(
+            &text, "%s: %s%s\n", cJSON_GetObjectItemCaseSensitive(device, "name")->valuestring,
+            numerics ? "" : "not available: ", numerics ? numerics->valuestring : why->valuestring);
     }
     cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(json, "vulkan")) {
         msc_str_printf(&text, "%s: %s, %s, %.1f GB\n",

@@ -15,18 +15,37 @@ struct export_values {
 #define EXPORT(member) offsetof(struct export_values, member)
 
 static const struct msc_cli_option options[] = {
-    {.name = "RECORD", .type = MSC_CLI_TEXT, .help = "record of a search",
-     .offset = EXPORT(record), .is_positional = true},
-    {.name = "trial", .argument = "N", .type = MSC_CLI_COUNT,
-     .help = "this trial (default: the winner)", .offset = EXPORT(trial)},
-    {.name = "model", .argument = "FILE", .type = MSC_CLI_TEXT,
-     .help = "in place of a record: a model", .offset = EXPORT(model)},
-    {.name = "strategy", .argument = "FILE", .type = MSC_CLI_TEXT,
-     .help = "and the strategy file with its edits", .offset = EXPORT(strategy)},
-    {.name = "save-strategy", .argument = "FILE", .type = MSC_CLI_TEXT,
-     .help = "also write the trial's strategy file", .offset = EXPORT(save_strategy)},
-    {.name = "output", .letter = 'o', .argument = "FILE", .type = MSC_CLI_TEXT,
-     .help = "the ONNX file to write", .offset = EXPORT(output)},
+    {.name = "RECORD",
+     .type = MSC_CLI_TEXT,
+     .help = "record of a search",
+     .offset = EXPORT(record),
+     .is_positional = true},
+    {.name = "trial",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "this trial (default: the winner)",
+     .offset = EXPORT(trial)},
+    {.name = "model",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "in place of a record: a model",
+     .offset = EXPORT(model)},
+    {.name = "strategy",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "and the strategy file with its edits",
+     .offset = EXPORT(strategy)},
+    {.name = "save-strategy",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "also write the trial's strategy file",
+     .offset = EXPORT(save_strategy)},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "the ONNX file to write",
+     .offset = EXPORT(output)},
     {0},
 };
 
@@ -38,8 +57,7 @@ static enum msc_status find_trial(const struct msc_record_trial **out,
                         (long long)v->trial, n);
     }
     *out = v->trial >= 0 ? msc_record_trial(record, (size_t)v->trial) : msc_record_best(record);
-    return *out ? MSC_OK
-                : MSC_FAIL(MSC_E_STATE, "%s: no trial of it has a result yet", v->record);
+    return *out ? MSC_OK : MSC_FAIL(MSC_E_STATE, "%s: no trial of it has a result yet", v->record);
 }
 
 // What the exported plan measures, and how far rounding alone moves its loss.
@@ -69,8 +87,8 @@ static enum msc_status export_record(const struct msc_cli_call *call,
     MSC_TRY_OUT(msc_processor_open_record(&p, v->record, &o));
     MSC_TRY_OUT(msc_processor_prepare(p));
     if (!msc_processor_graph(p)) {
-        status = MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its environment has no model to export",
-                          v->record);
+        status =
+            MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its environment has no model to export", v->record);
         goto out;
     }
     if (trial->state != MSC_TRIAL_COMPLETE) {
@@ -82,8 +100,7 @@ static enum msc_status export_record(const struct msc_cli_call *call,
     if (v->save_strategy) {
         MSC_TRY_OUT(msc_strategy_save(strategy, msc_processor_graph(p), v->save_strategy));
     }
-    MSC_TRY_OUT(
-        msc_export_model(msc_processor_graph(p), strategy, v->output, record, trial->id));
+    MSC_TRY_OUT(msc_export_model(msc_processor_graph(p), strategy, v->output, record, trial->id));
     status = v->common.json ? print_examined(msc_processor_env(p), trial) : MSC_OK;
 out:
     msc_strategy_destroy(strategy);
@@ -139,8 +156,8 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
     status = msc_export_model(graph, strategy, v->output, NULL, -1);
     const char *decides = deciding_input(graph);
     if (status == MSC_E_STATE && strategy && decides) {
-        status = msc_status_prefix(status, "say which branches are taken, such as --bind %s=1",
-                                   decides);
+        status =
+            msc_status_prefix(status, "say which branches are taken, such as --bind %s=1", decides);
     }
 out:
     msc_strategy_destroy(strategy);
@@ -176,11 +193,13 @@ const struct msc_cli_command msc_cmd_export = {
     .name = "export",
     .summary = "writes the compressed model as ONNX",
     .usage = "RECORD -o FILE [options], or export --model FILE --strategy FILE -o FILE",
-    .examples = "  mscgym export msc_workspace/digits.jsonl -o small.onnx\n"
-                "  mscgym export msc_workspace/digits.jsonl --trial 17 -o small.onnx\n"
-                "  mscgym export --model digits.onnx --strategy msc_workspace/msc_quantize.json \\\n"
-                "      -o small.onnx\n"
-                "  mscgym export --model vad.onnx --bind sr=16000 --strategy msc_quantize.json -o small.onnx\n",
+    .examples =
+        "  mscgym export msc_workspace/digits.jsonl -o small.onnx\n"
+        "  mscgym export msc_workspace/digits.jsonl --trial 17 -o small.onnx\n"
+        "  mscgym export --model digits.onnx --strategy msc_workspace/msc_quantize.json \\\n"
+        "      -o small.onnx\n"
+        "  mscgym export --model vad.onnx --bind sr=16000 --strategy msc_quantize.json -o "
+        "small.onnx\n",
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct export_values),

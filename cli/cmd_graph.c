@@ -18,16 +18,30 @@ struct graph_values {
 #define GRAPH(member) offsetof(struct graph_values, member)
 
 static const struct msc_cli_option options[] = {
-    {.name = "MODEL", .type = MSC_CLI_TEXT, .help = "ONNX, or MSCGraph JSON",
-     .offset = GRAPH(model), .is_positional = true, .is_required = true},
-    {.name = "prototxt", .type = MSC_CLI_FLAG, .help = "as prototxt, for netron",
+    {.name = "MODEL",
+     .type = MSC_CLI_TEXT,
+     .help = "ONNX, or MSCGraph JSON",
+     .offset = GRAPH(model),
+     .is_positional = true,
+     .is_required = true},
+    {.name = "prototxt",
+     .type = MSC_CLI_FLAG,
+     .help = "as prototxt, for netron",
      .offset = GRAPH(prototxt)},
-    {.name = "placement", .type = MSC_CLI_FLAG, .help = "its steps, and where each joint runs",
+    {.name = "placement",
+     .type = MSC_CLI_FLAG,
+     .help = "its steps, and where each joint runs",
      .offset = GRAPH(placement)},
-    {.name = "sites", .type = MSC_CLI_FLAG, .help = "what can be compressed",
+    {.name = "sites",
+     .type = MSC_CLI_FLAG,
+     .help = "what can be compressed",
      .offset = GRAPH(sites)},
-    {.name = "output", .letter = 'o', .argument = "FILE.json", .type = MSC_CLI_TEXT,
-     .help = "save the MSCGraph there, its weights in FILE.safetensors", .offset = GRAPH(output)},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE.json",
+     .type = MSC_CLI_TEXT,
+     .help = "save the MSCGraph there, its weights in FILE.safetensors",
+     .offset = GRAPH(output)},
     {0},
 };
 
@@ -218,10 +232,11 @@ const struct msc_cli_command msc_cmd_graph = {
     .name = "graph",
     .summary = "a model as MSCGraph: printed, JSON, prototxt; its steps, its sites",
     .usage = "MODEL [options]",
-    .description = "With --json the MSCGraph JSON, or the sites or the placement as JSON. A placement "
-                   "needs\nevery symbol bound; the number of samples is 1 unless bound. Long names lose "
-                   "their middle\nto a star: include, exclude and fix take those of sites so. --json has "
-                   "them whole.",
+    .description =
+        "With --json the MSCGraph JSON, or the sites or the placement as JSON. A placement "
+        "needs\nevery symbol bound; the number of samples is 1 unless bound. Long names lose "
+        "their middle\nto a star: include, exclude and fix take those of sites so. --json has "
+        "them whole.",
     .examples = "  mscgym graph digits.onnx --sites\n"
                 "  mscgym graph digits.onnx --prototxt > digits.prototxt\n"
                 "  mscgym graph digits.onnx --placement --bind N=64\n"

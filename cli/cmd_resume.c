@@ -1,8 +1,12 @@
 #include "cli/searching.h"
 
 static const struct msc_cli_option options[] = {
-    {.name = "RECORD", .type = MSC_CLI_TEXT, .help = "record of the search",
-     .offset = MSC_CLI_SEARCH(path), .is_positional = true, .is_required = true},
+    {.name = "RECORD",
+     .type = MSC_CLI_TEXT,
+     .help = "record of the search",
+     .offset = MSC_CLI_SEARCH(path),
+     .is_positional = true,
+     .is_required = true},
     MSC_CLI_SEARCH_OPTIONS,
     {0},
 };

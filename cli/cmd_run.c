@@ -18,23 +18,43 @@ struct run_values {
 #define RUN(member) offsetof(struct run_values, member)
 
 static const struct msc_cli_option options[] = {
-    {.name = "MODEL", .type = MSC_CLI_TEXT, .help = "ONNX, or MSCGraph JSON",
-     .offset = RUN(model), .is_positional = true, .is_required = true},
-    {.name = "input", .argument = "NAME=FILE", .type = MSC_CLI_LIST,
-     .help = "a .npy for an input; for every input", .offset = RUN(inputs)},
-    {.name = "state", .argument = "INPUT=OUTPUT", .type = MSC_CLI_LIST,
+    {.name = "MODEL",
+     .type = MSC_CLI_TEXT,
+     .help = "ONNX, or MSCGraph JSON",
+     .offset = RUN(model),
+     .is_positional = true,
+     .is_required = true},
+    {.name = "input",
+     .argument = "NAME=FILE",
+     .type = MSC_CLI_LIST,
+     .help = "a .npy for an input; for every input",
+     .offset = RUN(inputs)},
+    {.name = "state",
+     .argument = "INPUT=OUTPUT",
+     .type = MSC_CLI_LIST,
      .help = "inputs hold chunks, and this output feeds that input in the next; may be repeated",
      .offset = RUN(states)},
-    {.name = "output", .letter = 'o', .argument = "FOLDER", .type = MSC_CLI_TEXT,
-     .help = "where the outputs go, as NAME.npy; or one file, when it ends in .npz", .offset = RUN(output)},
-    {.name = "tensor", .argument = "NAME", .type = MSC_CLI_LIST,
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FOLDER",
+     .type = MSC_CLI_TEXT,
+     .help = "where the outputs go, as NAME.npy; or one file, when it ends in .npz",
+     .offset = RUN(output)},
+    {.name = "tensor",
+     .argument = "NAME",
+     .type = MSC_CLI_LIST,
      .help = "write this tensor in place of the outputs; may be repeated",
      .offset = RUN(tensors)},
-    {.name = "strategy", .argument = "FILE", .type = MSC_CLI_TEXT,
+    {.name = "strategy",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
      .help = "compress as this strategy file says, with the bits of the search",
      .offset = RUN(strategy)},
-    {.name = "repeat", .argument = "N", .type = MSC_CLI_COUNT,
-     .help = "runs to measure (default: 10; 0: none)", .offset = RUN(repeat)},
+    {.name = "repeat",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "runs to measure (default: 10; 0: none)",
+     .offset = RUN(repeat)},
     {0},
 };
 
@@ -92,9 +112,9 @@ static enum msc_status fail_input(const struct msc_model *m, const char *name) {
     for (size_t i = 0; i < m->n_inputs; i++) {
         msc_str_item(&names, m->specs[i].name);
     }
-    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "%s: there is no input \"%s\", there %s %s",
-                                      m->path, name, m->n_inputs == 1 ? "is" : "are",
-                                      msc_str_text(&names));
+    enum msc_status status =
+        MSC_FAIL(MSC_E_INVALID, "%s: there is no input \"%s\", there %s %s", m->path, name,
+                 m->n_inputs == 1 ? "is" : "are", msc_str_text(&names));
     msc_str_finish(&names);
     return status;
 }
@@ -113,8 +133,9 @@ static enum msc_status order_inputs(const struct msc_array *arrays[], const char
     for (size_t i = 0; i < m->n_inputs; i++) {
         if (!arrays[i] && !m->specs[i].state) {
             char dims[MSC_DIMS_TEXT_BYTES];
-            return MSC_FAIL(MSC_E_INVALID, "%s: input \"%s\" is missing: --input %s=FILE.npy, %s %s",
-                            m->path, m->specs[i].name, m->specs[i].name,
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: input \"%s\" is missing: --input %s=FILE.npy, %s %s", m->path,
+                            m->specs[i].name, m->specs[i].name,
                             msc_dims_format(dims, m->specs[i].n_dims, m->specs[i].dims),
                             msc_dtype_name(m->specs[i].dtype));
         }
@@ -204,8 +225,7 @@ static enum msc_status print_json(const struct msc_model *m, const struct msc_mo
     const struct {
         const char *name;
         double fraction;
-    } rows[] = {{"min_us", 0}, {"p10_us", 0.1}, {"median_us", 0.5}, {"p90_us", 0.9},
-                {"max_us", 1}};
+    } rows[] = {{"min_us", 0}, {"p10_us", 0.1}, {"median_us", 0.5}, {"p90_us", 0.9}, {"max_us", 1}};
     for (size_t i = 0; run->repeat > 0 && i < sizeof rows / sizeof rows[0]; i++) {
         if (status == MSC_OK) {
             status = msc_json_add_number(latency, rows[i].name, at_fraction(run, rows[i].fraction));
@@ -325,10 +345,11 @@ const struct msc_cli_command msc_cmd_run = {
     .name = "run",
     .summary = "runs a network once, writes its outputs, measures its latency",
     .usage = "MODEL --input NAME=FILE.npy ... --output FOLDER [options]",
-    .description = "Slashes and colons in names become underscores. Without a strategy the threads "
-                   "work\ninside the kernels; with one, each kernel runs on one thread, as in the "
-                   "search. With --state an input holds chunks, a row each; outputs get a row for each "
-                   "chunk,\nand a state that is not given begins with zeros.",
+    .description =
+        "Slashes and colons in names become underscores. Without a strategy the threads "
+        "work\ninside the kernels; with one, each kernel runs on one thread, as in the "
+        "search. With --state an input holds chunks, a row each; outputs get a row for each "
+        "chunk,\nand a state that is not given begins with zeros.",
     .examples = "  mscgym run digits.onnx --input image=image.npy --output out\n"
                 "  mscgym run digits.onnx --input image=image.npy --output out \\\n"
                 "      --strategy msc_workspace/msc_quantize.json --repeat 1000\n"

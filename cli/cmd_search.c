@@ -9,19 +9,30 @@ struct search_values {
 };
 
 static const struct msc_cli_option options[] = {
-    {.name = "CONFIG", .type = MSC_CLI_TEXT, .help = "configuration (JSON)",
-     .offset = MSC_CLI_SEARCH(path), .is_positional = true, .is_required = true},
-    {.name = "entry", .argument = "NAME", .type = MSC_CLI_TEXT,
+    {.name = "CONFIG",
+     .type = MSC_CLI_TEXT,
+     .help = "configuration (JSON)",
+     .offset = MSC_CLI_SEARCH(path),
+     .is_positional = true,
+     .is_required = true},
+    {.name = "entry",
+     .argument = "NAME",
+     .type = MSC_CLI_TEXT,
      .help = "one search of several, such as quantize[1]",
      .offset = offsetof(struct search_values, entry)},
-    {.name = "record", .argument = "FILE", .type = MSC_CLI_TEXT,
+    {.name = "record",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
      .help = "record, in place of the configuration's",
      .offset = offsetof(struct search_values, record)},
     MSC_CLI_SEARCH_OPTIONS,
-    {.name = "baseline", .argument = "KIND", .type = MSC_CLI_TEXT,
+    {.name = "baseline",
+     .argument = "KIND",
+     .type = MSC_CLI_TEXT,
      .help = "greedy: also a greedy search, beside the result",
      .offset = offsetof(struct search_values, baseline)},
-    {.name = "restart", .type = MSC_CLI_FLAG,
+    {.name = "restart",
+     .type = MSC_CLI_FLAG,
      .help = "start afresh; the old record is kept under another name",
      .offset = offsetof(struct search_values, restart)},
     {0},
@@ -48,9 +59,10 @@ const struct msc_cli_command msc_cmd_search = {
     .name = "search",
     .summary = "runs a configuration, or goes on where its record ends",
     .usage = "CONFIG [options]",
-    .description = "Searches in turn, writes every trial to a record, the best to the strategy file "
-                   "and\nas ONNX. Ctrl-C finishes the running round; the same command goes on. A "
-                   "search that\nis done prints its result again.",
+    .description =
+        "Searches in turn, writes every trial to a record, the best to the strategy file "
+        "and\nas ONNX. Ctrl-C finishes the running round; the same command goes on. A "
+        "search that\nis done prints its result again.",
     .examples = "  mscgym search digits.json\n"
                 "  mscgym search digits.json --dry-run\n"
                 "  mscgym search digits.json --time 8h --threads 8\n"

@@ -17,10 +17,16 @@ struct tune_values {
 
 // Not uses_models: of what those take only the device is of interest here.
 static const struct msc_cli_option options[] = {
-    {.name = "device", .argument = "NAME", .type = MSC_CLI_TEXT,
-     .help = "vulkan, or vulkan:N (default: the first GPU)", .offset = TUNE(common.device)},
-    {.name = "time", .argument = "TIME", .type = MSC_CLI_DURATION,
-     .help = "how long to measure, as 30s or 5m (default: 60s)", .offset = TUNE(seconds)},
+    {.name = "device",
+     .argument = "NAME",
+     .type = MSC_CLI_TEXT,
+     .help = "vulkan, or vulkan:N (default: the first GPU)",
+     .offset = TUNE(common.device)},
+    {.name = "time",
+     .argument = "TIME",
+     .type = MSC_CLI_DURATION,
+     .help = "how long to measure, as 30s or 5m (default: 60s)",
+     .offset = TUNE(seconds)},
     {0},
 };
 
@@ -81,7 +87,8 @@ static enum msc_status tune(struct tune_values *v, struct msc_arena *arena) {
         return MSC_FAIL(MSC_E_DEVICE, "no folder to keep tiles in: set XDG_CACHE_HOME or HOME");
     }
     if (v->common.device && strncmp(v->common.device, "vulkan", strlen("vulkan")) != 0) {
-        return MSC_FAIL(MSC_E_INVALID, "device '%s': only vulkan devices are tuned", v->common.device);
+        return MSC_FAIL(MSC_E_INVALID, "device '%s': only vulkan devices are tuned",
+                        v->common.device);
     }
     MSC_TRY(msc_backend_open(&b, v->common.device ? v->common.device : "auto", &o));
     MSC_TRY_OUT(

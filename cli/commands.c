@@ -15,8 +15,17 @@ extern const struct msc_cli_command msc_cmd_devices;
 extern const struct msc_cli_command msc_cmd_tune;
 
 const struct msc_cli_command *const msc_cli_commands[] = {
-    &msc_cmd_search, &msc_cmd_resume, &msc_cmd_show,   &msc_cmd_verify,
-    &msc_cmd_export, &msc_cmd_run,    &msc_cmd_graph,  &msc_cmd_config,
-    &msc_cmd_envs,   &msc_cmd_agents, &msc_cmd_devices, &msc_cmd_tune,
+    &msc_cmd_search,
+    &msc_cmd_resume,
+    &msc_cmd_show,
+    &msc_cmd_verify,
+    &msc_cmd_export,
+    &msc_cmd_run,
+    &msc_cmd_graph,
+    &msc_cmd_config,
+    &msc_cmd_envs,
+    &msc_cmd_agents,
+    &msc_cmd_devices,
+    &msc_cmd_tune,
     NULL,
 };

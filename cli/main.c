@@ -108,8 +108,7 @@ static int run_command(const struct msc_cli_call *call, const struct msc_cli_com
     if (!values) {
         return msc_cli_fail(call, MSC_FAIL(MSC_E_NOMEM, "out of memory"));
     }
-    enum msc_status status =
-        msc_cli_parse(values, tables, call->argc, call->argv, call->arena);
+    enum msc_status status = msc_cli_parse(values, tables, call->argc, call->argv, call->arena);
     if (status != MSC_OK) {
         status = msc_status_prefix(status, "%s", command->name);
         msc_talk_error(call->talk, msc_status_message());

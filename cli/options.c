@@ -8,23 +8,37 @@
 
 const struct msc_cli_option msc_cli_basic_options[] = {
     {.name = "json", .type = MSC_CLI_FLAG, .help = "print JSON", .offset = COMMON(json)},
-    {.name = "quiet", .type = MSC_CLI_FLAG, .help = "no talk but errors",
-     .offset = COMMON(quiet)},
-    {.name = "help", .letter = 'h', .type = MSC_CLI_FLAG, .help = "print this",
+    {.name = "quiet", .type = MSC_CLI_FLAG, .help = "no talk but errors", .offset = COMMON(quiet)},
+    {.name = "help",
+     .letter = 'h',
+     .type = MSC_CLI_FLAG,
+     .help = "print this",
      .offset = COMMON(help)},
     {0},
 };
 
 const struct msc_cli_option msc_cli_model_options[] = {
-    {.name = "device", .argument = "NAME", .type = MSC_CLI_TEXT,
-     .help = "what computes: auto, cpu, vulkan, vulkan:N", .offset = COMMON(device)},
-    {.name = "threads", .argument = "N", .type = MSC_CLI_COUNT,
-     .help = "threads (default: all processors)", .offset = COMMON(threads)},
-    {.name = "memory", .argument = "BYTES", .type = MSC_CLI_BYTES,
-     .help = "that the search may hold in all, such as 4G (default: half of what is free, up to 4G)",
+    {.name = "device",
+     .argument = "NAME",
+     .type = MSC_CLI_TEXT,
+     .help = "what computes: auto, cpu, vulkan, vulkan:N",
+     .offset = COMMON(device)},
+    {.name = "threads",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "threads (default: all processors)",
+     .offset = COMMON(threads)},
+    {.name = "memory",
+     .argument = "BYTES",
+     .type = MSC_CLI_BYTES,
+     .help =
+         "that the search may hold in all, such as 4G (default: half of what is free, up to 4G)",
      .offset = COMMON(memory_bytes)},
-    {.name = "bind", .argument = "SYMBOL=N", .type = MSC_CLI_LIST,
-     .help = "value of a symbolic dimension, or of an input; may be repeated", .offset = COMMON(bind)},
+    {.name = "bind",
+     .argument = "SYMBOL=N",
+     .type = MSC_CLI_LIST,
+     .help = "value of a symbolic dimension, or of an input; may be repeated",
+     .offset = COMMON(bind)},
     {0},
 };
 
@@ -241,8 +255,8 @@ enum msc_status msc_cli_bindings(const struct msc_binding **out, size_t *n,
     }
     for (size_t i = 0; i < list->n; i++) {
         const char *equals = strrchr(list->items[i], '=');
-        if (!equals || equals == list->items[i] ||
-            !msc_parse_i64(&bindings[i].value, equals + 1) || bindings[i].value < 0) {
+        if (!equals || equals == list->items[i] || !msc_parse_i64(&bindings[i].value, equals + 1) ||
+            bindings[i].value < 0) {
             return MSC_FAIL(MSC_E_INVALID, "--bind is \"%s\", expected SYMBOL=N such as N=8",
                             list->items[i]);
         }

@@ -9,9 +9,8 @@
 
 static const char *type_name(enum msc_param_type type) {
     static const char *const names[] = {
-        [MSC_PARAM_BOOL] = "bool", [MSC_PARAM_I64] = "integer",
-        [MSC_PARAM_F64] = "number", [MSC_PARAM_TEXT] = "text",
-        [MSC_PARAM_ENUM] = "name", [MSC_PARAM_DURATION] = "time",
+        [MSC_PARAM_BOOL] = "bool", [MSC_PARAM_I64] = "integer", [MSC_PARAM_F64] = "number",
+        [MSC_PARAM_TEXT] = "text", [MSC_PARAM_ENUM] = "name",   [MSC_PARAM_DURATION] = "time",
         [MSC_PARAM_JSON] = "json",
     };
     return names[type];
@@ -67,8 +66,7 @@ static enum msc_status print_json(const struct msc_cli_plugin plugins[], size_t 
 static enum msc_status print_text(const struct msc_cli_plugin plugins[], size_t n) {
     struct msc_str text = {0};
     for (size_t i = 0; i < n; i++) {
-        msc_str_printf(&text, "%s%s: %s\n", i > 0 ? "\n" : "", plugins[i].name,
-                       plugins[i].summary);
+        msc_str_printf(&text, "%s%s: %s\n", i > 0 ? "\n" : "", plugins[i].name, plugins[i].summary);
         msc_param_help(plugins[i].params, &text);
     }
     enum msc_status status = msc_cli_print_str(&text);

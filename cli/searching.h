@@ -17,21 +17,33 @@ struct msc_cli_search {
 #define MSC_CLI_SEARCH(member) offsetof(struct msc_cli_search, member)
 
 #define MSC_CLI_SEARCH_OPTIONS                                                                     \
-    {.name = "trials", .argument = "N", .type = MSC_CLI_COUNT,                                     \
-     .help = "budget: trials in all, without baselines", .offset = MSC_CLI_SEARCH(trials)},        \
-    {.name = "time", .argument = "TIME", .type = MSC_CLI_DURATION,                                 \
-     .help = "budget: time over all launches, such as 8h", .offset = MSC_CLI_SEARCH(seconds)},     \
-    {.name = "dry-run", .type = MSC_CLI_FLAG,                                                      \
-     .help = "say what it will cost, and stop", .offset = MSC_CLI_SEARCH(dry_run)},                \
-    {.name = "retry-failed", .type = MSC_CLI_FLAG,                                                 \
-     .help = "do trials again that failed for want of memory or a device",                         \
-     .offset = MSC_CLI_SEARCH(retry_failed)},                                                      \
-    {.name = "warm-start", .type = MSC_CLI_FLAG,                                                   \
-     .help = "go on with a fresh agent that is told all old trials",                               \
-     .offset = MSC_CLI_SEARCH(warm_start)},                                                        \
-    {.name = "accept-new-numerics", .type = MSC_CLI_FLAG,                                          \
-     .help = "go on although results may now differ in their last bits",                           \
-     .offset = MSC_CLI_SEARCH(accept_new_numerics)}
+    {.name = "trials",                                                                             \
+     .argument = "N",                                                                              \
+     .type = MSC_CLI_COUNT,                                                                        \
+     .help = "budget: trials in all, without baselines",                                           \
+     .offset = MSC_CLI_SEARCH(trials)},                                                            \
+        {.name = "time",                                                                           \
+         .argument = "TIME",                                                                       \
+         .type = MSC_CLI_DURATION,                                                                 \
+         .help = "budget: time over all launches, such as 8h",                                     \
+         .offset = MSC_CLI_SEARCH(seconds)},                                                       \
+        {.name = "dry-run",                                                                        \
+         .type = MSC_CLI_FLAG,                                                                     \
+         .help = "say what it will cost, and stop",                                                \
+         .offset = MSC_CLI_SEARCH(dry_run)},                                                       \
+        {.name = "retry-failed",                                                                   \
+         .type = MSC_CLI_FLAG,                                                                     \
+         .help = "do trials again that failed for want of memory or a device",                     \
+         .offset = MSC_CLI_SEARCH(retry_failed)},                                                  \
+        {.name = "warm-start",                                                                     \
+         .type = MSC_CLI_FLAG,                                                                     \
+         .help = "go on with a fresh agent that is told all old trials",                           \
+         .offset = MSC_CLI_SEARCH(warm_start)},                                                    \
+    {                                                                                              \
+        .name = "accept-new-numerics", .type = MSC_CLI_FLAG,                                       \
+        .help = "go on although results may now differ in their last bits",                        \
+        .offset = MSC_CLI_SEARCH(accept_new_numerics)                                              \
+    }
 
 typedef enum msc_status (*msc_cli_open)(struct msc_processor **out, const char *path,
                                         const struct msc_processor_options *options);

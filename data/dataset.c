@@ -58,7 +58,8 @@ static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
         bool is_shared = source->samples[i].form == MSC_SAMPLES_SHARED;
         input->state = source->specs[i].state;
         input->form = input->state ? MSC_INPUT_STATE
-                                   : is_shared ? MSC_INPUT_SHARED : MSC_INPUT_CHUNKS;
+                      : is_shared  ? MSC_INPUT_SHARED
+                                   : MSC_INPUT_CHUNKS;
         input->is_batched = false;
     }
     for (size_t b = 0; b < dataset->n_batches; b++) {
@@ -158,8 +159,7 @@ static enum msc_status build(struct msc_dataset **out, struct msc_source *source
     enum msc_status status = MSC_OK;
     dataset->n_samples = count;
     dataset->is_sequence = is_sequence;
-    dataset->batch =
-        !is_sequence && is_one_by_one(source->specs, source->n_specs) ? 1 : batch;
+    dataset->batch = !is_sequence && is_one_by_one(source->specs, source->n_specs) ? 1 : batch;
     dataset->n_batches = (size_t)((count - 1) / dataset->batch + 1);
     dataset->inputs = msc_alloc_zero(source->n_specs, sizeof dataset->inputs[0]);
     if (!dataset->inputs) {

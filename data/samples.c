@@ -206,8 +206,8 @@ enum msc_status msc_samples__batch(struct msc_array **out, const struct msc_samp
 
 // Rows keep a first axis of 1 where the samples of other forms have their own.
 enum msc_status msc_samples__chunks(struct msc_array **out, const struct msc_samples *samples,
-                                    int64_t first, int64_t count,
-                                    const struct msc_input_spec *spec, const char *place) {
+                                    int64_t first, int64_t count, const struct msc_input_spec *spec,
+                                    const char *place) {
     if (samples->form == MSC_SAMPLES_SHARED) {
         *out = msc_array_retain(samples->arrays[0]);
         return MSC_OK;

@@ -41,8 +41,8 @@ enum msc_status msc_samples__batch(struct msc_array **out, const struct msc_samp
 
 // The same as chunks of a sequence: [count, then a sample's own shape]; what samples share as it is.
 enum msc_status msc_samples__chunks(struct msc_array **out, const struct msc_samples *samples,
-                                    int64_t first, int64_t count,
-                                    const struct msc_input_spec *spec, const char *place);
+                                    int64_t first, int64_t count, const struct msc_input_spec *spec,
+                                    const char *place);
 // A state: what it is before sample `first`, and zeros for one that is not given.
 enum msc_status msc_samples__state(struct msc_array **out, const struct msc_samples *samples,
                                    int64_t first);

@@ -39,7 +39,7 @@ struct msc_distill_run {
     // Results
     enum msc_status status;
     char message[200];
-    bool was_stopped; // at its bound: the whole loss is not below `loss`, which it had come to
+    bool was_stopped;  // at its bound: the whole loss is not below `loss`, which it had come to
     int64_t n_samples; // that `loss` is of
     double loss;
     double accuracy; // NaN without labels, or when stopped

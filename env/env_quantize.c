@@ -46,10 +46,10 @@ static void fill_edits(const struct msc_quantize *z, const uint32_t choices[],
     for (size_t s = 0; s < z->n_slots; s++) {
         int32_t site = z->space.site_of_slot[s];
         int32_t task = z->space.task_of_site[site];
-        edits[s] = task == MSC_NO_ID
-                       ? z->fixed[s]
-                       : msc_quantizer_quant(z->quantizer, site,
-                                             quantizer_choice(z, task, choices[task]));
+        edits[s] =
+            task == MSC_NO_ID
+                ? z->fixed[s]
+                : msc_quantizer_quant(z->quantizer, site, quantizer_choice(z, task, choices[task]));
     }
 }
 
@@ -69,7 +69,8 @@ static bool asks_for_file(const cJSON *config) {
 
 static enum msc_status leave_constants(struct msc_quantize *z, const struct msc_env_host *host) {
     int32_t n_left;
-    MSC_TRY(msc_quantizer_leave_constants(z->quantizer, msc_distill_evaluator(z->distill), &n_left));
+    MSC_TRY(
+        msc_quantizer_leave_constants(z->quantizer, msc_distill_evaluator(z->distill), &n_left));
     if (n_left > 0) {
         msc_log(host->log, MSC_LOG_INFO,
                 "sites that are constant on this dataset, and stay float: %d", (int)n_left);

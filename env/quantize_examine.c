@@ -63,8 +63,7 @@ static enum msc_status examine_validation(struct msc_env *env, struct msc_quanti
         return MSC_OK;
     }
     if (!z->validated) {
-        enum msc_status status =
-            msc_distill_create_as(&z->validated, z->distill, host->validation);
+        enum msc_status status = msc_distill_create_as(&z->validated, z->distill, host->validation);
         if (status == MSC_E_INVALID) {
             msc_log(host->log, MSC_LOG_WARNING, "no loss on the validation samples: %s",
                     msc_status_message());

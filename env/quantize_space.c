@@ -310,8 +310,7 @@ static enum msc_status build_size(struct builder *b, struct cost_list *size) {
         const struct msc_slot *slot = &bound->slots[i];
         int32_t s = b->plan->slot_ids[i];
         // What was an activation before binding is no weight of the model.
-        if (s == MSC_NO_ID || b->sites->slots[s].kind != MSC_SITE_WEIGHT ||
-            counted[slot->tensor]) {
+        if (s == MSC_NO_ID || b->sites->slots[s].kind != MSC_SITE_WEIGHT || counted[slot->tensor]) {
             continue;
         }
         double n = (double)msc_tensor_n_elements(msc_graph_tensor(g, slot->tensor));

@@ -112,8 +112,7 @@ enum msc_status msc_bind__mark(struct msc_bind *b) {
     MSC_TRY(mark(&marks, b, g));
     b->is_parameter = marks.is_parameter;
     b->is_data = marks.is_data;
-    b->known =
-        msc_arena_array(&b->builder->arena, (size_t)g->n_tensors + 1, sizeof(b->known[0]));
+    b->known = msc_arena_array(&b->builder->arena, (size_t)g->n_tensors + 1, sizeof(b->known[0]));
     if (b->known == NULL) {
         return msc_graph__no_memory(g);
     }

@@ -27,8 +27,12 @@ static enum msc_status new_value(struct msc_value **out, struct msc_builder *b, 
     if (v == NULL) {
         return msc_graph__no_memory(b->graph);
     }
-    *v = (struct msc_value){
-        .name = name, .alias = "", .layout = "", .format = "", .tensor = MSC_NO_ID, .weight = MSC_NO_ID};
+    *v = (struct msc_value){.name = name,
+                            .alias = "",
+                            .layout = "",
+                            .format = "",
+                            .tensor = MSC_NO_ID,
+                            .weight = MSC_NO_ID};
     *out = v;
     return MSC_OK;
 }

@@ -51,8 +51,8 @@ static bool reaches_data(const int64_t padding[], int n, const struct msc_joint 
                 msc_joint_attr_list(conv, "dilation", dilation, n) == n;
     for (int i = 0; fits && i < n; i++) {
         int64_t most = (weight->dims[FIRST + i] - 1) * dilation[i];
-        fits = padding[i] >= 0 && padding[i] <= most && padding[n + i] >= 0 &&
-               padding[n + i] <= most;
+        fits =
+            padding[i] >= 0 && padding[i] <= most && padding[n + i] >= 0 && padding[n + i] <= most;
     }
     return fits;
 }
@@ -94,8 +94,7 @@ enum msc_status msc_fuse_pad(bool *done, struct msc_fuse *f, int32_t joint) {
         return MSC_OK;
     }
     const struct msc_joint *conv = msc_match_joint(&m, "y"), *pad = msc_match_joint(&m, "p");
-    const struct msc_tensor *weight =
-        &f->graph->tensors[msc_match_tensor(&m, "weight")]->tensor;
+    const struct msc_tensor *weight = &f->graph->tensors[msc_match_tensor(&m, "weight")]->tensor;
     int64_t padding[2 * MOST_AXES];
     int n = weight->n_dims - FIRST;
     if (conv->n_inputs != 1 || conv->n_weights > MOST_WEIGHTS || conv->n_attrs > MOST_ATTRS ||

@@ -229,9 +229,8 @@ enum msc_status msc_infer__depth_space(const struct msc_infer *call) {
     for (int i = 1; i < 4; i++) {
         int64_t by = i == 1 ? block * block : block;
         bool is_divided = is_to_space == (i == 1);
-        divides =
-            divides &&
-            (!is_divided || !msc_infer__is_number(x->dims[i]) || x->dims[i].value % by == 0);
+        divides = divides &&
+                  (!is_divided || !msc_infer__is_number(x->dims[i]) || x->dims[i].value % by == 0);
         MSC_TRY(msc_dim_binary(&out->dims[i], g, i == 1 ? channels : space, x->dims[i],
                                i == 1 ? area : side));
     }

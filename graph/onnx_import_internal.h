@@ -25,7 +25,7 @@ struct msc_onnx_import {
     const char *path, *folder;
     const struct msc_onnx_import_options *options; // never NULL
     Onnx__ModelProto *model;
-    const Onnx__GraphProto *proto; // the model's graph, or a body of control flow
+    const Onnx__GraphProto *proto;  // the model's graph, or a body of control flow
     struct msc_onnx_import *parent; // of a body; NULL for the model's graph
     struct msc_onnx_capture *captures;
     size_t n_captures, captures_capacity;
@@ -35,7 +35,8 @@ struct msc_onnx_import {
     struct msc_onnx_value *values;
     size_t n_values, values_capacity;
     struct msc_graph_names node_names; // to how often a node or input has this name
-    const char *prefix; // of the names of joints, in a branch that became part of the graph; or NULL
+    const char
+        *prefix; // of the names of joints, in a branch that became part of the graph; or NULL
 };
 
 #define MSC_ONNX_MAX_ATTRS 16
@@ -54,7 +55,7 @@ struct msc_onnx_node {
     bool stays; // the joint to be added last is not folded
     int32_t n_graphs;
     const struct msc_graph *const *graphs; // bodies of the joint to be added last
-    unsigned extra_outputs; // bits of those that msc_onnx__define_extra named
+    unsigned extra_outputs;                // bits of those that msc_onnx__define_extra named
 };
 
 typedef enum msc_status (*msc_onnx_translator)(struct msc_onnx_node *node);

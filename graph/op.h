@@ -51,7 +51,7 @@ struct msc_op_role {
 bool msc_op_role(enum msc_op op, int position, struct msc_op_role *out);
 
 // Kinds that many places ask for.
-bool msc_op_is_conv(enum msc_op op);        // all convolutions, not transposed
+bool msc_op_is_conv(enum msc_op op); // all convolutions, not transposed
 bool msc_op_is_conv_transpose(enum msc_op op);
 bool msc_op_is_elementwise(enum msc_op op); // arithmetic on one shape or on broadcast ones
 bool msc_op_is_comparison(enum msc_op op);  // equal, greater, ...: of two operands, to bool

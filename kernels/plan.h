@@ -114,12 +114,12 @@ struct msc_plan {
     // What steps hand over: plain values of the tensors asked for (MSC_NO_ID: a constant, or the
     // tail's), then of those that the tail reads.
     int32_t n_handed;
-    int32_t *handed;      // [n_handed]
-    const bool *in_tail;  // [n_joints]
-    bool wants_rest;      // something wanted is not handed over
-    bool has_tail_slots;  // slots of the graph that the tail reads
-    bool *is_rest_slot;   // [sites.n_slots] activations that no step reads: the tail's, or constants
-    bool has_rest_slots;  // any of them
+    int32_t *handed;     // [n_handed]
+    const bool *in_tail; // [n_joints]
+    bool wants_rest;     // something wanted is not handed over
+    bool has_tail_slots; // slots of the graph that the tail reads
+    bool *is_rest_slot;  // [sites.n_slots] activations that no step reads: the tail's, or constants
+    bool has_rest_slots; // any of them
     int32_t *slot_values; // [sites.n_slots] value that a step reads there; MSC_NO_ID: none
     void *storage;
 };

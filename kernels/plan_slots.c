@@ -6,10 +6,10 @@
 
 static int32_t find_origin(const struct msc_plan *plan, const struct msc_plan_origin *origin,
                            const struct msc_slot *slot) {
-    int32_t joint = origin->joints != NULL
-                        ? origin->joints[slot->joint]
-                        : msc_graph_find_joint(origin->graph,
-                                               msc_graph_joint(plan->graph, slot->joint)->name);
+    int32_t joint =
+        origin->joints != NULL
+            ? origin->joints[slot->joint]
+            : msc_graph_find_joint(origin->graph, msc_graph_joint(plan->graph, slot->joint)->name);
     return joint == MSC_NO_ID ? MSC_NO_ID
                               : msc_sites_find_slot(origin->sites, joint, slot->operand);
 }

@@ -57,7 +57,8 @@ struct msc_reference_run {
     void *payload;
 };
 // out[i] [n_wanted] are owned by the caller. Lengths that are symbols follow from what is given.
-enum msc_status msc_reference_run_part(struct msc_array *out[], const struct msc_reference_run *run);
+enum msc_status msc_reference_run_part(struct msc_array *out[],
+                                       const struct msc_reference_run *run);
 
 // Runs a whole graph, for tests, constant folding and the baseline check. Lengths that are symbols
 // follow from the inputs, joint by joint. `inputs` [n_inputs] are borrowed; every tensor in

@@ -50,9 +50,8 @@ enum msc_status msc_reference__group_norm(const struct msc_reference_call *call)
 // are kept in double.
 enum msc_status msc_reference__layer_norm(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *gamma = &call->operands[1];
-    const struct msc_view *beta = call->n_operands > 2 && call->operands[2].data != NULL
-                                      ? &call->operands[2]
-                                      : NULL;
+    const struct msc_view *beta =
+        call->n_operands > 2 && call->operands[2].data != NULL ? &call->operands[2] : NULL;
     float epsilon;
     MSC_TRY(msc_reference__get_float(&epsilon, call, "epsilon"));
     int64_t n = msc_view_n_elements(gamma), n_rows = n > 0 ? msc_view_n_elements(x) / n : 0;

@@ -387,9 +387,8 @@ enum msc_status msc_reference__recurrent(const struct msc_reference_call *call) 
     struct layer l;
     MSC_TRY(layer_init(&l, call));
     size_t n_state = (size_t)(l.n_batches * l.n_hidden), n_gates = (size_t)(l.n_gates * l.n_hidden);
-    double *memory =
-        msc_alloc_zero(2 * n_state + 2 * n_gates + (size_t)(l.n_inputs + l.n_hidden) + 1,
-                       sizeof(memory[0]));
+    double *memory = msc_alloc_zero(
+        2 * n_state + 2 * n_gates + (size_t)(l.n_inputs + l.n_hidden) + 1, sizeof(memory[0]));
     if (memory == NULL) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
     }

@@ -90,7 +90,7 @@ struct msc_schedule {
     int n_groups;
     struct msc_group *groups;
     int32_t n_targets; // of each trial: wanted values, then slot values
-    int32_t n_wanted; // that go together, as many as the plan with the most has
+    int32_t n_wanted;  // that go together, as many as the plan with the most has
     struct msc_eval_trial *trials;
     size_t n_trials;
     const struct msc_sink *sink;

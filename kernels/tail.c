@@ -97,8 +97,7 @@ static enum msc_status add_noise(struct msc_array **out, const struct rest *r, u
     struct msc_rng rng;
     MSC_TRY(msc_array_create_from(out, msc_array_dtype(array), msc_array_n_dims(array),
                                   msc_array_dims(array), msc_array_data(array)));
-    msc_rng_seed(&rng, r->tail->trials[r->trial].noise_seed,
-                 (uint64_t)r->batch << 32 ^ slot);
+    msc_rng_seed(&rng, r->tail->trials[r->trial].noise_seed, (uint64_t)r->batch << 32 ^ slot);
     float *x = msc_array_data(*out);
     for (int64_t i = 0; i < msc_array_n_elements(*out); i++) {
         x[i] *= msc_rng_u64(&rng) & 1 ? 1.0f + step : 1.0f - step;

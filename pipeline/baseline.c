@@ -41,8 +41,7 @@ out:
 }
 
 static const char *output_name(const struct msc_model *m, size_t i) {
-    const struct msc_tensor *t =
-        msc_graph_tensor(m->graph, msc_graph_output(m->graph, (int32_t)i));
+    const struct msc_tensor *t = msc_graph_tensor(m->graph, msc_graph_output(m->graph, (int32_t)i));
     return t->alias[0] ? t->alias : t->name;
 }
 
@@ -102,8 +101,8 @@ enum msc_status msc_model_check(struct msc_model *m, const struct msc_config_dat
     for (size_t i = 0; i < n; i++) {
         MSC_TRY_OUT(compare(m, i, run.outputs[i], truth[i], atol, rtol, &worst));
     }
-    msc_log(m->log, MSC_LOG_INFO,
-            "baseline: outputs agree with the reference kernels within %.2g", worst);
+    msc_log(m->log, MSC_LOG_INFO, "baseline: outputs agree with the reference kernels within %.2g",
+            worst);
 out:
     msc_model_run_finish(&run);
     for (size_t i = 0; truth && i < n; i++) {

@@ -204,9 +204,9 @@ enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *conf
         }
         msc_str_item(&names, config->entries[i].name);
     }
-    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "%s: there is no entry \"%s\", there %s %s",
-                                      config->path, name, config->n_entries == 1 ? "is" : "are",
-                                      msc_str_text(&names));
+    enum msc_status status =
+        MSC_FAIL(MSC_E_INVALID, "%s: there is no entry \"%s\", there %s %s", config->path, name,
+                 config->n_entries == 1 ? "is" : "are", msc_str_text(&names));
     msc_str_finish(&names);
     return status;
 }

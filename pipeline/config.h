@@ -63,8 +63,8 @@ struct msc_config_dataset {
     struct msc_dataset_options options; // inputs NULL: no dataset; batch 0: by the model's shapes
     size_t n_states;
     struct msc_config_state *states;
-    double validation_fraction; // 0: none
-    const char *validation_inputs;      // or a second set
+    double validation_fraction;    // 0: none
+    const char *validation_inputs; // or a second set
     const char *validation_labels;
 };
 

@@ -43,8 +43,9 @@ static enum msc_status read_validation(struct msc_config *c, const cJSON *value)
     if (cJSON_IsNumber(value)) {
         d->validation_fraction = value->valuedouble;
         if (!(value->valuedouble > 0 && value->valuedouble < 1)) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: dataset: \"validation\" is %g, expected a fraction "
-                                           "between 0 and 1, or {\"inputs\": ...}",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: dataset: \"validation\" is %g, expected a fraction "
+                            "between 0 and 1, or {\"inputs\": ...}",
                             c->path, value->valuedouble);
         }
         return MSC_OK;

@@ -148,9 +148,9 @@ static enum msc_status fail_agent(const struct place *p, const char *type) {
         near = msc_suggest(type, names, n + 2);
     }
     msc_arena_finish(&arena);
-    return MSC_FAIL(MSC_E_INVALID, "%s: there is no agent \"%s\"%s%s%s", place_of(p, "agent"),
-                    type, near ? ", did you mean \"" : "; mscgym agents lists them",
-                    near ? near : "", near ? "\"?" : "");
+    return MSC_FAIL(MSC_E_INVALID, "%s: there is no agent \"%s\"%s%s%s", place_of(p, "agent"), type,
+                    near ? ", did you mean \"" : "; mscgym agents lists them", near ? near : "",
+                    near ? "\"?" : "");
 }
 
 // *out may be set on failure too.
@@ -172,8 +172,7 @@ static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **
         return fail_agent(p, type);
     }
     MSC_TRY(msc_json_add_text(*out, "type", type));
-    return resolve(p, *out, def->params, def->state_size, object, ignore,
-                   place_of(p, "agent"));
+    return resolve(p, *out, def->params, def->state_size, object, ignore, place_of(p, "agent"));
 }
 
 enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *name,
@@ -211,8 +210,7 @@ static enum msc_status set_paths(struct place *p, const struct msc_config_gym *f
     struct msc_config_entry *e = p->entry;
     e->folder = from->folder ? from->folder : ".";
     e->base = from->base;
-    e->record = from->record ? from->record
-                             : msc_config__text(c, "%s_%d.jsonl", e->section, index);
+    e->record = from->record ? from->record : msc_config__text(c, "%s_%d.jsonl", e->section, index);
     if (p->section) {
         e->strategy_file = p->section->strategy_file
                                ? p->section->strategy_file
@@ -223,8 +221,7 @@ static enum msc_status set_paths(struct place *p, const struct msc_config_gym *f
                         from->record && !from->record[0] ? "record" : "strategy_file");
     }
     if (!e->record || !e->name || (p->section && !e->strategy_file) ||
-        !msc_config__join(c, &e->folder, c->folder) ||
-        !msc_config__join(c, &e->base, c->folder) ||
+        !msc_config__join(c, &e->folder, c->folder) || !msc_config__join(c, &e->base, c->folder) ||
         !msc_config__join(c, &e->record, c->workspace) ||
         !msc_config__join(c, &e->strategy_file, c->workspace)) {
         return no_memory(p);
@@ -286,8 +283,9 @@ static enum msc_status read_section(struct msc_config *c, const char *name, cons
         return msc_config__no_memory(c);
     }
     if (!msc_env_find(name)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: %s: this program has no environment \"%s\"; remove "
-                                           "the section",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: %s: this program has no environment \"%s\"; remove "
+                        "the section",
                         c->path, name, name);
     }
     MSC_TRY(msc_config__read(c, msc_config__section_params, of, object, name));
@@ -336,8 +334,9 @@ static enum msc_status check_needs(const struct msc_config *c) {
                                   ? "dataset"
                                   : NULL;
         if (missing) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is missing: the %s environment of %s needs "
-                                           "it",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: \"%s\" is missing: the %s environment of %s needs "
+                            "it",
                             c->path, missing, c->entries[i].env_def->name, c->entries[i].name);
         }
     }
@@ -363,8 +362,9 @@ enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_
     MSC_TRY(check_list(c, "gym", top->gym));
     MSC_TRY(read_list(c, "gym", NULL, top->gym));
     if (c->n_entries == 0) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: nothing to do: add a \"quantize\" section or a \"gym\" "
-                                       "list",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: nothing to do: add a \"quantize\" section or a \"gym\" "
+                        "list",
                         c->path);
     }
     MSC_TRY(check_names(c));

@@ -167,8 +167,7 @@ static enum msc_status find_list(struct writer *w, cJSON **list, cJSON *top,
             if (!object) {
                 return msc_config__no_memory(w->config);
             }
-            MSC_TRY(add_path(w, object, "strategy_file", e->strategy_file,
-                             w->config->workspace));
+            MSC_TRY(add_path(w, object, "strategy_file", e->strategy_file, w->config->workspace));
             if (e->target) {
                 MSC_TRY(msc_json_add_text(object, "target", e->target));
             }
@@ -227,8 +226,7 @@ static enum msc_status write_all(struct writer *w, cJSON *top, size_t first, siz
 // What `w` says of the entries from `first` to before `end`.
 static enum msc_status write_range(struct writer *w, cJSON **out, size_t first, size_t end) {
     cJSON *top = cJSON_CreateObject();
-    enum msc_status status =
-        top ? write_all(w, top, first, end) : msc_config__no_memory(w->config);
+    enum msc_status status = top ? write_all(w, top, first, end) : msc_config__no_memory(w->config);
     msc_arena_finish(&w->arena);
     if (status != MSC_OK) {
         cJSON_Delete(top);

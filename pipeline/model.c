@@ -187,8 +187,8 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
     if (options->feeds && options->n_bindings == 0) {
         MSC_TRY_OUT(msc_graph_load_for(&loaded, path, options->feeds));
     } else {
-        MSC_TRY_OUT(msc_graph_load_bound(&loaded, &is_bound, path, options->bindings,
-                                         options->n_bindings));
+        MSC_TRY_OUT(
+            msc_graph_load_bound(&loaded, &is_bound, path, options->bindings, options->n_bindings));
     }
     MSC_TRY_OUT(msc_graph_split(&m->graph, loaded));
     MSC_TRY_OUT(make_specs(m));

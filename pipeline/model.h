@@ -31,7 +31,8 @@ struct msc_model_options {
     const struct msc_cancel *cancel;
 };
 
-#define MSC_MODEL_OPTIONS_INIT {.device = "auto"}
+#define MSC_MODEL_OPTIONS_INIT                                                                     \
+    { .device = "auto" }
 
 // Open structure, to be read only.
 struct msc_model {
@@ -44,7 +45,7 @@ struct msc_model {
     size_t n_inputs;
     struct msc_input_spec *specs; // [n_inputs], with bound values
     bool is_batched;
-    bool has_state; // samples of a batch follow one another
+    bool has_state;                 // samples of a batch follow one another
     struct msc_dataset *dataset;    // NULL until loaded
     struct msc_dataset *validation; // NULL: none
     const struct msc_log *log;
@@ -80,7 +81,7 @@ struct msc_model_run {
     const struct msc_strategy *strategy;   // NULL: float
     const char *const *tensors;            // names of what to return; n_tensors 0: the outputs
     size_t n_tensors;
-    int64_t repeat;                        // measured runs; 0: none
+    int64_t repeat;   // measured runs; 0: none
     bool is_sequence; // inputs hold chunks for the model's states; those of states may be NULL
     // Results, owned by the caller.
     struct msc_array **outputs; // [n_outputs] from msc_alloc

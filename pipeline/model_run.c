@@ -75,7 +75,8 @@ static enum msc_status check_inputs(struct msc_dataset **out, const struct msc_m
         if (!in) {
             continue; // a state that begins with zeros
         }
-        if (msc_array_n_dims(in) == 0 && !run->is_sequence) { // a dataset holds a scalar as a list of one
+        if (msc_array_n_dims(in) == 0 &&
+            !run->is_sequence) { // a dataset holds a scalar as a list of one
             MSC_TRY_OUT(msc_array_create_from(&arrays[i], msc_array_dtype(in), 1,
                                               (const int64_t[]){1}, msc_array_data(in)));
         } else {

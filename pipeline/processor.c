@@ -61,8 +61,7 @@ static enum msc_status run_baseline(struct msc_processor *p) {
 
 static enum msc_status run_entry(struct msc_processor *p, size_t i,
                                  struct msc_processor_result *result) {
-    enum msc_processor_mode mode =
-        p->options.is_dry_run ? MSC_PROCESSOR_LOOK : MSC_PROCESSOR_RUN;
+    enum msc_processor_mode mode = p->options.is_dry_run ? MSC_PROCESSOR_LOOK : MSC_PROCESSOR_RUN;
     if (i < p->first) {
         return p->config->entries[i].strategy_file ? msc_processor__recall(p, i) : MSC_OK;
     }

@@ -55,7 +55,8 @@ struct msc_processor_options {
     void *payload;
 };
 
-#define MSC_PROCESSOR_OPTIONS_INIT {.device = NULL}
+#define MSC_PROCESSOR_OPTIONS_INIT                                                                 \
+    { .device = NULL }
 
 // `path` is a configuration. Nothing but it is read or written yet. Text in the options is borrowed
 // until close. *out is owned by the caller.
@@ -85,8 +86,8 @@ void msc_processor_result_finish(struct msc_processor_result *result); // accept
 
 // For looking at a record: model, dataset and environment of its search, as the record was made.
 enum msc_status msc_processor_prepare(struct msc_processor *p);
-struct msc_env *msc_processor_env(const struct msc_processor *p);   // once prepared; borrowed
-const char *msc_processor_numerics(const struct msc_processor *p);  // once prepared
+struct msc_env *msc_processor_env(const struct msc_processor *p);  // once prepared; borrowed
+const char *msc_processor_numerics(const struct msc_processor *p); // once prepared
 const struct msc_graph *msc_processor_graph(const struct msc_processor *p); // NULL without a model
 
 // Writes a model with a strategy's edits as ONNX; `strategy` NULL: as it is. `record` (may be NULL)

@@ -57,11 +57,12 @@ static enum msc_status check_base(const struct msc_processor *p, const char *pat
                         ? msc_hash_equal(msc_strategy_hash(stored), msc_strategy_hash(p->base))
                         : !p->base && !stored;
     msc_strategy_destroy(stored);
-    return is_equal ? MSC_OK
-                    : MSC_FAIL(MSC_E_STATE,
-                               "%s: what the searches before %s found has changed since this record "
-                               "was begun; --restart --entry %s searches anew from it",
-                               e->record, e->name, e->name);
+    return is_equal
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_STATE,
+                          "%s: what the searches before %s found has changed since this record "
+                          "was begun; --restart --entry %s searches anew from it",
+                          e->record, e->name, e->name);
 }
 
 // A file that was named: its content must be that which the record began with.
@@ -116,8 +117,9 @@ static enum msc_status recall(struct msc_processor *p, const struct msc_record *
     const struct msc_config_entry *e = msc_processor__entry(p);
     const struct msc_record_trial *best = msc_record_best(record);
     if (!best || best->state != MSC_TRIAL_COMPLETE) {
-        return MSC_FAIL(MSC_E_STATE, "%s: no trial of it meets every bound, so nothing can start "
-                                     "from %s",
+        return MSC_FAIL(MSC_E_STATE,
+                        "%s: no trial of it meets every bound, so nothing can start "
+                        "from %s",
                         e->record, e->name);
     }
     return msc_processor__keep(p, best->choices);

@@ -47,9 +47,8 @@ static void compare(const struct msc_processor *p, const struct msc_record *reco
     }
 }
 
-static enum msc_status search_greedily(struct msc_processor *p,
-                                       struct msc_processor_result *result, cJSON *report,
-                                       const struct msc_record_trial *winner) {
+static enum msc_status search_greedily(struct msc_processor *p, struct msc_processor_result *result,
+                                       cJSON *report, const struct msc_record_trial *winner) {
     struct msc_search_options o;
     struct msc_search_result found = {0};
     cJSON *config = NULL;

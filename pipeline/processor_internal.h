@@ -15,8 +15,8 @@ struct msc_processor {
     size_t first, end; // entries to run
     struct msc_log_file *log_file;
     const struct msc_log *log;
-    struct msc_model *model;     // NULL: no entry needs one
-    struct msc_strategy *found;  // by entries so far; NULL: nothing
+    struct msc_model *model;    // NULL: no entry needs one
+    struct msc_strategy *found; // by entries so far; NULL: nothing
 
     // The entry at hand.
     size_t index;
@@ -26,8 +26,8 @@ struct msc_processor {
     struct msc_goal goal;
 
     // What is published of it.
-    const char *model_path; // the compressed model; NULL: none is written
-    bool may_publish;       // no later search has gone on from it
+    const char *model_path;   // the compressed model; NULL: none is written
+    bool may_publish;         // no later search has gone on from it
     struct cJSON *best_edits; // of the best trial so far, or NULL
     int64_t best_id;
     bool is_model_due; // newer edits than the model on disk
@@ -69,8 +69,7 @@ enum msc_status msc_processor__recall(struct msc_processor *p, size_t entry);
 enum msc_status msc_processor__keep(struct msc_processor *p, const uint32_t choices[]);
 
 // processor_search.c: searches the entry at hand and adds its report to the result.
-enum msc_status msc_processor__search(struct msc_processor *p,
-                                      struct msc_processor_result *result);
+enum msc_status msc_processor__search(struct msc_processor *p, struct msc_processor_result *result);
 
 // Pieces of it: what is searched, under which configuration (for the header; owned by the caller),
 // and what came out (owned by the caller).

@@ -167,8 +167,7 @@ static enum msc_status load_model(struct msc_processor *p) {
         return MSC_OK;
     }
     MSC_TRY(msc_model_load_dataset(p->model, &c->dataset));
-    msc_log(p->log, MSC_LOG_INFO,
-            "memory: up to %.3g GB, %d threads",
+    msc_log(p->log, MSC_LOG_INFO, "memory: up to %.3g GB, %d threads",
             (double)p->model->memory_bytes * 1e-9, p->model->n_threads);
     return MSC_OK;
 }
@@ -183,8 +182,8 @@ enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_
     if (mode == MSC_PROCESSOR_RUN) {
         MSC_TRY(msc_file_make_folders(c->workspace));
     }
-    MSC_TRY(msc_log_file_open(&p->log_file, has_file ? c->log_file : NULL,
-                              msc_config_log_level(c), p->options.log));
+    MSC_TRY(msc_log_file_open(&p->log_file, has_file ? c->log_file : NULL, msc_config_log_level(c),
+                              p->options.log));
     p->log = msc_log_file_log(p->log_file);
     return needs && c->model ? load_model(p) : MSC_OK;
 }
@@ -268,8 +267,8 @@ static enum msc_status check_config(struct msc_processor *p, const struct msc_re
     MSC_TRY_OUT(msc_processor__make_config(&config, p));
     MSC_TRY_OUT(msc_json_add(wanted, "config", config));
     complete_envs(msc_processor__entry(p), old_copy, config);
-    MSC_TRY_OUT(msc_record_header_compare(stored, wanted, msc_config_free_keys,
-                                          msc_record_path(record)));
+    MSC_TRY_OUT(
+        msc_record_header_compare(stored, wanted, msc_config_free_keys, msc_record_path(record)));
     status = take_words(p, old);
 out:
     cJSON_Delete(stored);
@@ -282,8 +281,8 @@ static enum msc_status check_parameters(const struct msc_processor *p,
                                         const struct msc_record *record, bool was_there) {
     static const char key[] = "params_hash";
     const cJSON *header = msc_record_header(record);
-    const cJSON *old = cJSON_GetObjectItemCaseSensitive(
-        cJSON_GetObjectItemCaseSensitive(header, "env"), key);
+    const cJSON *old =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(header, "env"), key);
     cJSON *now = cJSON_CreateObject();
     enum msc_status status = now ? msc_env_describe(p->env, now) : msc_processor__no_memory();
     const cJSON *new = cJSON_GetObjectItemCaseSensitive(now, key);

@@ -31,8 +31,7 @@ static struct msc_hash header_hash(const struct msc_record *record) {
 }
 
 enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc_strategy *strategy,
-                                 const char *path, const struct msc_record *record,
-                                 int64_t trial) {
+                                 const char *path, const struct msc_record *record, int64_t trial) {
     struct msc_sites sites = {0};
     const struct msc_quant **edits = NULL;
     char strategy_text[MSC_HASH_TEXT_BYTES];

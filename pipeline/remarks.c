@@ -49,8 +49,8 @@ enum msc_status msc_remark_costs(const struct msc_space *space, const struct msc
         for (size_t c = 0; c < space->n_costs; c++) {
             if (differs(space, &space->costs[c], t)) {
                 is_counted = true;
-                is_free = is_free &&
-                          !is_used(goal, msc_space_find_metric(space, space->costs[c].metric));
+                is_free =
+                    is_free && !is_used(goal, msc_space_find_metric(space, space->costs[c].metric));
             }
         }
         first = is_counted && is_free && n_tasks == 0 ? t : first;

@@ -353,8 +353,7 @@ static const char *const companions[] = {".params", ".base.json"};
 
 // PATH.i and its companions. A companion that is only there under the new name was moved when an
 // earlier attempt was interrupted, and takes no name away.
-static enum msc_status find_free_name(const char **out, struct msc_arena *arena,
-                                      const char *path) {
+static enum msc_status find_free_name(const char **out, struct msc_arena *arena, const char *path) {
     for (int i = 1;; i++) {
         const char *target = msc_arena_printf(arena, "%s.%d", path, i);
         bool is_free = target && !msc_file_exists(target);
@@ -376,8 +375,8 @@ static enum msc_status find_free_name(const char **out, struct msc_arena *arena,
     }
 }
 
-static enum msc_status move_companion(struct msc_arena *arena, const char *path,
-                                      const char *target, const char *ending) {
+static enum msc_status move_companion(struct msc_arena *arena, const char *path, const char *target,
+                                      const char *ending) {
     const char *from = msc_arena_printf(arena, "%s%s", path, ending);
     const char *to = msc_arena_printf(arena, "%s%s", target, ending);
     if (!from || !to) {

@@ -71,8 +71,7 @@ static bool is_free_in_config(const struct comparison *c, const char *key) {
 static bool is_free(const struct comparison *c, const char *key, const cJSON *stored,
                     const cJSON *wanted) {
     static const char *const top[] = {"program", "numerics", "measured", "checksum", NULL};
-    if (strcmp(key, "budget") == 0 &&
-        (cJSON_IsObject(stored) || cJSON_IsObject(wanted))) {
+    if (strcmp(key, "budget") == 0 && (cJSON_IsObject(stored) || cJSON_IsObject(wanted))) {
         return true;
     }
     if (c->path[0] == '\0') {

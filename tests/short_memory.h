@@ -18,7 +18,7 @@ void __wrap_free(void *pointer);
 // none. n_until_failure is 0 or less once that happened.
 extern atomic_int n_until_failure;
 extern atomic_int n_failing; // 1 unless a test says otherwise
-extern atomic_int n_calls; // allocations that were asked for, failed ones too
+extern atomic_int n_calls;   // allocations that were asked for, failed ones too
 // Allocations that were not freed.
 extern atomic_int n_live;
 

@@ -89,8 +89,7 @@ static void test_data_dataset__sequences(void **state) {
     assert_int_equal(msc_dataset_n_batches(data), 2);
     assert_int_equal(msc_dataset_batch_samples(data, 1), 2);
     static const enum msc_input_form forms[] = {MSC_INPUT_CHUNKS, MSC_INPUT_CHUNKS,
-                                                MSC_INPUT_SHARED, MSC_INPUT_STATE,
-                                                MSC_INPUT_STATE};
+                                                MSC_INPUT_SHARED, MSC_INPUT_STATE, MSC_INPUT_STATE};
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(msc_dataset_form(data, i), forms[i]);
     }
@@ -104,8 +103,7 @@ static void test_data_dataset__sequences(void **state) {
     // Zeros, of length 1 where the model leaves it open; the fourth sample's own.
     test_is_ramp(msc_dataset_batch(data, 1, 3), MSC_DTYPE_F32, 2, (const int64_t[]){2, 1}, 0.0,
                  0.0);
-    test_is_ramp(msc_dataset_batch(data, 1, 4), MSC_DTYPE_F32, 1, (const int64_t[]){2}, 56.0,
-                 1.0);
+    test_is_ramp(msc_dataset_batch(data, 1, 4), MSC_DTYPE_F32, 1, (const int64_t[]){2}, 56.0, 1.0);
     struct msc_array *chunk = NULL;
     assert_int_equal(msc_dataset_chunk(&chunk, data, 1, 0, 1), MSC_OK);
     test_is_ramp(chunk, MSC_DTYPE_F32, 2, (const int64_t[]){1, 3}, 12.0, 1.0);

@@ -345,8 +345,7 @@ static void test_env_distill__outputs_left_out(void **state) {
 static void test_env_distill__greatest_values_do_not_jump(void **state) {
     struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
     static const int64_t dims[2] = {3, 4};
-    struct msc_input_spec spec = {
-        .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {3, 4}};
+    struct msc_input_spec spec = {.name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {3, 4}};
     struct msc_array *a;
     struct bench b = {0};
     int32_t x, joint, outputs[2];
@@ -404,8 +403,8 @@ static void open_slices(struct bench *b, int64_t n) {
     int32_t inputs[2], prim, joint, outputs[2];
     memset(b, 0, sizeof(*b));
     assert_ok(msc_graph_create(&g, "slices"));
-    assert_ok(msc_graph_add_input(&inputs[0], g, "x", NULL, MSC_DTYPE_F32, "", 1,
-                                  (const int64_t[]){8}));
+    assert_ok(
+        msc_graph_add_input(&inputs[0], g, "x", NULL, MSC_DTYPE_F32, "", 1, (const int64_t[]){8}));
     assert_ok(msc_graph_add_symbol(&prim, g, "n"));
     assert_ok(msc_graph_add_symbolic_input(&inputs[1], g, "v", NULL, MSC_DTYPE_I64, "", 1,
                                            (const int64_t[]){-1}, &prim));

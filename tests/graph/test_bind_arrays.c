@@ -263,7 +263,7 @@ static void test_graph_bind_arrays__take_branches(void **state) {
         assert_int_equal(msc_graph_n_inputs(taken), 2);
         // Who reads it as data goes on to.
         const struct msc_joint *not = msc_graph_joint(taken, msc_graph_find_joint(taken, "not"));
-        assert_int_equal(not->operands[0], msc_graph_input(taken, 0));
+        assert_int_equal(not ->operands[0], msc_graph_input(taken, 0));
         msc_graph_destroy(taken);
         msc_array_release(array);
     }
@@ -317,8 +317,8 @@ static struct msc_graph *nested_body(bool passes, bool is_nested) {
     struct msc_joint_spec spec = {
         .op = MSC_OP_RELU, .name = "act", .n_inputs = 1, .inputs = &inputs[1]};
     assert_ok(msc_graph_add_joint(&joint, g, &spec));
-    assert_ok(msc_graph_set_outputs(
-        g, 1, passes ? &inputs[1] : msc_graph_joint(g, joint)->outputs));
+    assert_ok(
+        msc_graph_set_outputs(g, 1, passes ? &inputs[1] : msc_graph_joint(g, joint)->outputs));
     assert_ok(msc_graph_finalize(g));
     return g;
 }
@@ -385,7 +385,8 @@ static void test_graph_bind_arrays__load_for(void **state) {
         assert_ok(msc_array_create_from(&array, MSC_DTYPE_I64, 0, NULL, &n[i]));
         assert_ok(msc_array_list_add(&feeds, "n", array));
         assert_ok(msc_graph_load_for(&g, path, &feeds));
-        check_dims(g, msc_graph_output(g, 0), i == 0 ? 1 : 2, i == 0 ? (const int64_t[]){3} : (const int64_t[]){3, 1});
+        check_dims(g, msc_graph_output(g, 0), i == 0 ? 1 : 2,
+                   i == 0 ? (const int64_t[]){3} : (const int64_t[]){3, 1});
         msc_graph_destroy(g);
         msc_array_release(array);
         msc_array_list_finish(&feeds);

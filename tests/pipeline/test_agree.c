@@ -35,8 +35,7 @@ static void test_pipeline_agree__floats(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int64_t place;
-        assert_int_equal(agree(MSC_DTYPE_F32, 5, rows[i].found, truth, &place),
-                         rows[i].place < 0);
+        assert_int_equal(agree(MSC_DTYPE_F32, 5, rows[i].found, truth, &place), rows[i].place < 0);
         assert_int_equal(place, rows[i].place);
     }
 }

@@ -205,9 +205,8 @@ static void test_pipeline_config__find_entry(void **state) {
 // A section without searches calibrates 8 bits everywhere.
 static void test_pipeline_config__plain_section(void **state) {
     (void)state;
-    struct msc_config *c =
-        parse("{\"model\": \"m.onnx\", \"dataset\": {\"inputs\": \"x.npz\"}, \"quantize\": {}}",
-              ".");
+    struct msc_config *c = parse(
+        "{\"model\": \"m.onnx\", \"dataset\": {\"inputs\": \"x.npz\"}, \"quantize\": {}}", ".");
     assert_int_equal(c->n_entries, 1);
     assert_int_equal(c->entries[0].budget.trials, 0);
     const cJSON *choices = cJSON_GetObjectItemCaseSensitive(c->entries[0].env, "choices");

@@ -150,8 +150,8 @@ static void test_pipeline_processor__cancelled(void **state) {
     assert_ok(msc_processor_open_record(&p, record, &o));
     assert_ok(msc_processor_run(p, &result));
     assert_false(result.was_cancelled);
-    const cJSON *end = cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(result.reports, 0),
-                                                        "end");
+    const cJSON *end =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(result.reports, 0), "end");
     assert_string_equal(end->valuestring, "trials");
     msc_processor_result_finish(&result);
     msc_processor_close(p);

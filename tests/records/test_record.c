@@ -472,14 +472,22 @@ int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_records_record__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(round_trip),         CASE(space_and_goal),
-        CASE(checksum),           CASE(torn_anywhere),
-        CASE(torn_header),        CASE(damage_in_the_middle),
-        CASE(lines_out_of_order), CASE(no_record),
-        CASE(other_schema),       CASE(lock),
-        CASE(full_disk),          CASE(no_place_to_write),
-        CASE(set_aside),          CASE(set_aside_companions),
-        CASE(jq),                 CASE(documented),
+        CASE(round_trip),
+        CASE(space_and_goal),
+        CASE(checksum),
+        CASE(torn_anywhere),
+        CASE(torn_header),
+        CASE(damage_in_the_middle),
+        CASE(lines_out_of_order),
+        CASE(no_record),
+        CASE(other_schema),
+        CASE(lock),
+        CASE(full_disk),
+        CASE(no_place_to_write),
+        CASE(set_aside),
+        CASE(set_aside_companions),
+        CASE(jq),
+        CASE(documented),
     };
 #undef CASE
     msc_test_select(argc, argv);
