@@ -60,4 +60,7 @@ static inline float *msc_distill__reference(const struct msc_distill_tensor *c, 
     return (float *)msc_array_data(c->reference) + p->first + row * p->n;
 }
 
+// Chooses what is compared and makes the evaluator of it; what `other` compares unless that is NULL.
+enum msc_status msc_distill__compare(struct msc_distill *d, const struct msc_distill *other);
+
 #endif

@@ -45,6 +45,10 @@ static const struct rule {
     [MSC_OP_EQUAL] = {msc_constant__binary, true},
     [MSC_OP_GREATER] = {msc_constant__binary, true},
     [MSC_OP_LESS] = {msc_constant__binary, true},
+    [MSC_OP_MAX] = {msc_constant__reduce, false},
+    [MSC_OP_MIN] = {msc_constant__reduce, false},
+    [MSC_OP_SUM] = {msc_constant__reduce, false},
+    [MSC_OP_PROD] = {msc_constant__reduce, false},
     [MSC_OP_WHERE] = {msc_constant__where, true},
 };
 

@@ -44,6 +44,7 @@ bool msc_constant__broadcast_to(const struct msc_constant_call *call);
 bool msc_constant__tile(const struct msc_constant_call *call);
 bool msc_constant__unary(const struct msc_constant_call *call);
 bool msc_constant__binary(const struct msc_constant_call *call);
+bool msc_constant__reduce(const struct msc_constant_call *call);
 bool msc_constant__quantize(const struct msc_constant_call *call);
 bool msc_constant__dequantize(const struct msc_constant_call *call);
 bool msc_constant__where(const struct msc_constant_call *call);

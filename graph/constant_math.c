@@ -211,3 +211,88 @@ bool msc_constant__where(const struct msc_constant_call *call) {
     }
     return true;
 }
+
+// ---- Reductions -------------------------------------------------------------------------------
+
+// The axes along which elements are combined, all without any; false: not a list of axes.
+static bool reduced_axes(bool is_reduced[MSC_MAX_DIMS], const struct msc_constant_call *call) {
+    const struct msc_array *in = call->operands[0];
+    const struct msc_array *list = call->n_operands > 1 ? call->operands[1] : NULL;
+    int64_t axes[MSC_MAX_DIMS];
+    int rank = msc_array_n_dims(in);
+    int n = list ? (int)msc_array_n_elements(list)
+                 : msc_joint_attr_list(call->joint, "axis", axes, MSC_MAX_DIMS);
+    for (int i = 0; i < rank; i++) {
+        is_reduced[i] = n == 0;
+    }
+    for (int i = 0; i < n && i < MSC_MAX_DIMS; i++) {
+        int64_t axis = list ? msc_array_get_i64(list, i) : axes[i];
+        axis = axis < 0 ? axis + rank : axis;
+        if (axis < 0 || axis >= rank) {
+            return false;
+        }
+        is_reduced[axis] = true;
+    }
+    return n >= 0 && n <= MSC_MAX_DIMS;
+}
+
+// Where element `index` of `in` goes; `is_first` of those that go there?
+static int64_t reduced_index(bool *is_first, const struct msc_array *in, const bool is_reduced[],
+                             int64_t index) {
+    int64_t at = 0, stride = 1;
+    *is_first = true;
+    for (int i = msc_array_n_dims(in) - 1; i >= 0; i--) {
+        int64_t length = msc_array_dim(in, i), position = index % length;
+        index /= length;
+        if (is_reduced[i]) {
+            *is_first = *is_first && position == 0;
+        } else {
+            at += position * stride;
+            stride *= length;
+        }
+    }
+    return at;
+}
+
+// Combining elements in any order gives the same: sums and products only of whole numbers.
+static enum msc_op combining_op(enum msc_op op) {
+    return op == MSC_OP_MAX   ? MSC_OP_MAXIMUM
+           : op == MSC_OP_MIN ? MSC_OP_MINIMUM
+           : op == MSC_OP_SUM ? MSC_OP_ADD
+                              : MSC_OP_MULTIPLY;
+}
+
+static bool reduce_element(struct msc_array *out, int64_t at, bool is_first, enum msc_op op,
+                           const struct msc_array *in, int64_t i) {
+    if (kind_of(msc_array_dtype(in)) == KIND_FLOAT) {
+        float *y = (float *)msc_array_data(out) + at, x = ((const float *)msc_array_data(in))[i];
+        *y = is_first ? x : binary_float(op, *y, x);
+        return !isnan(x);
+    }
+    int64_t value = msc_array_get_i64(in, i);
+    if (!is_first && !binary_integer(&value, op, msc_array_get_i64(out, at), value)) {
+        return false;
+    }
+    store_integer(out, at, value);
+    return true;
+}
+
+bool msc_constant__reduce(const struct msc_constant_call *call) {
+    const struct msc_array *in = call->operands[0];
+    enum msc_op op = combining_op(call->joint->op);
+    enum kind kind = kind_of(msc_array_dtype(in));
+    bool is_exact = op == MSC_OP_MAXIMUM || op == MSC_OP_MINIMUM || kind == KIND_INTEGER;
+    bool is_reduced[MSC_MAX_DIMS];
+    int64_t n = msc_array_n_elements(in);
+    if (kind == KIND_NONE || !is_exact || n == 0 || !reduced_axes(is_reduced, call)) {
+        return false;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        bool is_first;
+        int64_t at = reduced_index(&is_first, in, is_reduced, i);
+        if (!reduce_element(call->outputs[0], at, is_first, op, in, i)) {
+            return false;
+        }
+    }
+    return true;
+}

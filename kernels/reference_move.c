@@ -160,7 +160,7 @@ enum msc_status msc_reference__slice(const struct msc_reference_call *call) {
         }
         int64_t step = i < n_steps ? steps[i] : 1;
         first += slice_begin(begin[i], x->dims[axis], step) * from[axis];
-        from[axis] *= step;
+        from[axis] *= out->dims[axis] > 1 ? step : 0; // any step, where there is none
     }
     struct msc_walk w;
     msc_reference__walk_init(&w, out->n_dims, out->dims);

@@ -141,7 +141,7 @@ static enum msc_status slice_prepare(void **out, struct msc_cpu_backend *b,
         int64_t begin = s.begin[i] < 0 ? s.begin[i] + length : s.begin[i];
         begin = begin < 0 ? 0 : begin > last ? last : begin;
         k->in_first += begin * in[axis];
-        in[axis] *= s.steps[i];
+        in[axis] *= y->dims[axis] > 1 ? s.steps[i] : 0; // any step, where there is none
     }
     msc_move_set(&k->move, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
     *out = k;

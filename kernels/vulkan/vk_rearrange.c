@@ -200,7 +200,7 @@ static enum msc_status slice(struct kernel *k, struct msc_vk_backend *b,
         int64_t from = begin[i] < 0 ? begin[i] + length : begin[i];
         from = from < 0 ? 0 : from > last ? last : from;
         first += from * in[axis];
-        in[axis] *= stride;
+        in[axis] *= y->dims[axis] > 1 ? stride : 0; // any stride, where there is none
     }
     struct msc_move m;
     msc_move_set(&m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);

@@ -122,6 +122,14 @@ static void test_graph_onnx_import__remainders(void **state) {
     msc_graph_destroy(g);
 }
 
+static void test_graph_onnx_import__reductions(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("reductions"));
+    assert_string_equal(attr_of(g, "pad", "pad_width"), "0,16,36,6");
+    check_dims(output_of(g, "pad"), "[52,25]");
+    msc_graph_destroy(g);
+}
+
 // Scales are gamma / sqrt(var + epsilon) = 2 and 1/2.
 static void test_graph_onnx_import__batch_norm(void **state) {
     (void)state;
@@ -326,6 +334,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_import__quantised),
         cmocka_unit_test(test_graph_onnx_import__external_data),
         cmocka_unit_test(test_graph_onnx_import__remainders),
+        cmocka_unit_test(test_graph_onnx_import__reductions),
         cmocka_unit_test(test_graph_onnx_import__dropout_of_nothing),
         cmocka_unit_test(test_graph_onnx_import__refusals),
     };

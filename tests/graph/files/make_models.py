@@ -124,6 +124,19 @@ save("remainders", build(
     [value("x", [16, 3])], [value("y", None)],
     [tensor("rows", [16], np.int64), tensor("seven", [7], np.int64), tensor("zero", [0], np.int64)]))
 
+# Padding that reductions of constants tell, as detectors compute it: [0, 16, 36, 6].
+save("reductions", build(
+    [node("ReduceMax", ["sizes"], ["largest"], "largest", axes=[0], keepdims=0),
+     node("Cast", ["largest"], ["whole"], "whole", to=I64),
+     node("ReduceMin", ["whole"], ["least"], "least", keepdims=1),
+     node("ReduceSum", ["whole", "first_axis"], ["total"], "total", keepdims=1),
+     node("ReduceProd", ["factors"], ["product"], "product", axes=[-1], keepdims=1),
+     node("Concat", ["zero", "least", "total", "product"], ["widths"], "widths", axis=0),
+     node("Pad", ["x", "widths"], ["y"], "pad")],
+    [value("x", [16, 3])], [value("y", None)],
+    [tensor("sizes", [[3.0, 16.0], [20.0, 1.0]]), tensor("factors", [2, -1, -3], np.int64),
+     tensor("first_axis", [-1], np.int64), tensor("zero", [0], np.int64)]))
+
 # Batch normalisation behind a convolution with and without bias, behind a shared weight, and where
 # the convolution's result is an output too.
 bn = [tensor("gamma", [4.0, 0.25]), tensor("beta", [0.25, -1.0]), tensor("mean", [1.0, -2.0]),
