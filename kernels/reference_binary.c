@@ -4,6 +4,7 @@
 #include "kernels/numeric.h"
 
 #include <math.h>
+#include <string.h>
 
 // Arithmetic of two contiguous runs into `out`, which may be one of them.
 MSC_SIMD static void run_float(enum msc_op op, float out[], const float a[], const float b[],
@@ -176,40 +177,42 @@ static void run_kind(enum msc_op op, void *out, const void *a, const void *b, in
     }
 }
 
-// Results are 0 and 1 as integers.
-static void run_compare(enum msc_op op, int64_t out[], const void *a, const void *b, int64_t n,
-                        enum msc_reference_kind kind) {
-    const double *ad = a, *bd = b;
-    const int64_t *ai = a, *bi = b;
-    bool is_int = kind == MSC_REFERENCE_INT;
+// Results are 0 and 1 as integers. Only the loop of the operands' kind runs.
+#define COMPARE(operator)                                                                          \
+    do {                                                                                           \
+        for (int64_t i = 0; i < n && kind == MSC_REFERENCE_F32; i++) {                             \
+            out[i] = ((const float *)a)[i] operator((const float *)b)[i];                          \
+        }                                                                                          \
+        for (int64_t i = 0; i < n && kind == MSC_REFERENCE_DOUBLE; i++) {                          \
+            out[i] = ((const double *)a)[i] operator((const double *)b)[i];                        \
+        }                                                                                          \
+        for (int64_t i = 0; i < n && kind == MSC_REFERENCE_INT; i++) {                             \
+            out[i] = ((const int64_t *)a)[i] operator((const int64_t *)b)[i];                      \
+        }                                                                                          \
+    } while (0)
+
+MSC_SIMD static void run_compare(enum msc_op op, int64_t out[], const void *a, const void *b,
+                                 int64_t n, enum msc_reference_kind kind) {
     switch (op) {
     case MSC_OP_EQUAL:
-        for (int64_t i = 0; i < n; i++) {
-            out[i] = is_int ? ai[i] == bi[i] : ad[i] == bd[i];
-        }
+        COMPARE(==);
         break;
     case MSC_OP_GREATER:
-        for (int64_t i = 0; i < n; i++) {
-            out[i] = is_int ? ai[i] > bi[i] : ad[i] > bd[i];
-        }
+        COMPARE(>);
         break;
     case MSC_OP_GREATER_EQUAL:
-        for (int64_t i = 0; i < n; i++) {
-            out[i] = is_int ? ai[i] >= bi[i] : ad[i] >= bd[i];
-        }
+        COMPARE(>=);
         break;
     case MSC_OP_LESS_EQUAL:
-        for (int64_t i = 0; i < n; i++) {
-            out[i] = is_int ? ai[i] <= bi[i] : ad[i] <= bd[i];
-        }
+        COMPARE(<=);
         break;
     default: // less
-        for (int64_t i = 0; i < n; i++) {
-            out[i] = is_int ? ai[i] < bi[i] : ad[i] < bd[i];
-        }
+        COMPARE(<);
         break;
     }
 }
+
+#undef COMPARE
 
 // A row in pieces that fit the buffers.
 static void run_row(enum msc_op op, const struct msc_view *out, const struct msc_view *a,
@@ -294,17 +297,60 @@ enum msc_status msc_reference__binary(const struct msc_reference_call *call) {
 
 enum msc_status msc_reference__compare(const struct msc_reference_call *call) {
     MSC_TRY(msc_reference__check_u64(call));
-    // Every other type fits double exactly.
-    enum msc_reference_kind kind = msc_reference__kind(call->operands[0].dtype);
-    kind = kind == MSC_REFERENCE_INT ? kind : MSC_REFERENCE_DOUBLE;
-    run_broadcast(call->joint->op, &call->outputs[0], &call->operands[0], &call->operands[1], kind);
+    run_broadcast(call->joint->op, &call->outputs[0], &call->operands[0], &call->operands[1],
+                  msc_reference__kind(call->operands[0].dtype));
     return MSC_OK;
+}
+
+// n elements of `bytes`, `step` apart, one behind the other: in place, or in `buffer`.
+static const void *gather(void *buffer, const void *from, int64_t step, int64_t n, size_t bytes) {
+    if (step == 1) {
+        return from;
+    }
+    msc_reference__copy_row(buffer, 1, from, step, n, bytes);
+    return buffer;
+}
+
+MSC_SIMD static void select4(uint32_t out[], const uint8_t condition[], const uint32_t a[],
+                             const uint32_t b[], int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = condition[i] ? a[i] : b[i];
+    }
+}
+
+static void select_any(char *out, const uint8_t condition[], const char *a, const char *b,
+                       int64_t n, size_t bytes) {
+    for (size_t i = 0; i < (size_t)n * bytes; i += bytes) {
+        memcpy(out + i, (condition[i / bytes] ? a : b) + i, bytes);
+    }
+}
+
+static void select_row(const struct msc_reference_call *call, const struct msc_walk *w) {
+    uint64_t buffers[3][MSC_REFERENCE_CHUNK]; // of elements up to 8 bytes long
+    const struct msc_view *out = &call->outputs[0];
+    size_t width = msc_dtype_bytes(out->dtype);
+    for (int64_t i = 0; i < w->length; i += MSC_REFERENCE_CHUNK) {
+        int64_t n = w->length - i < MSC_REFERENCE_CHUNK ? w->length - i : MSC_REFERENCE_CHUNK;
+        const void *from[3];
+        for (int k = 0; k < 3; k++) {
+            const struct msc_view *v = &call->operands[k];
+            size_t bytes = msc_dtype_bytes(v->dtype);
+            const char *first =
+                (const char *)v->data + (w->offsets[k + 1] + i * w->steps[k + 1]) * (int64_t)bytes;
+            from[k] = gather(buffers[k], first, w->steps[k + 1], n, bytes);
+        }
+        char *to = (char *)out->data + (w->offsets[0] + i) * (int64_t)width;
+        if (width == 4) {
+            select4((uint32_t *)(void *)to, from[0], from[1], from[2], n);
+        } else {
+            select_any(to, from[0], from[1], from[2], n, width);
+        }
+    }
 }
 
 // Moves elements of any type: out = condition ? a : b.
 enum msc_status msc_reference__where(const struct msc_reference_call *call) {
     const struct msc_view *out = &call->outputs[0];
-    int64_t width = (int64_t)msc_dtype_bytes(out->dtype);
     int64_t strides[MSC_MAX_DIMS];
     struct msc_walk w;
     msc_reference__walk_init(&w, out->n_dims, out->dims);
@@ -315,15 +361,7 @@ enum msc_status msc_reference__where(const struct msc_reference_call *call) {
         msc_reference__walk_add(&w, strides);
     }
     for (bool more = msc_reference__walk_first(&w); more; more = msc_reference__walk_next(&w)) {
-        for (int64_t i = 0; i < w.length; i++) {
-            bool is_true =
-                msc_reference__get_i64_at(&call->operands[0], w.offsets[1] + i * w.steps[1]) != 0;
-            int from = is_true ? 1 : 2;
-            int64_t at = w.offsets[from + 1] + i * w.steps[from + 1];
-            msc_reference__copy_row((char *)out->data + (w.offsets[0] + i) * width, 1,
-                                    (const char *)call->operands[from].data + at * width, 1, 1,
-                                    (size_t)width);
-        }
+        select_row(call, &w);
     }
     return MSC_OK;
 }

@@ -2,6 +2,8 @@
 #include "kernels/reference.h"
 #include "tests/msc_test.h"
 
+#include <math.h>
+
 static struct msc_array *f32_array(int n_dims, const int64_t dims[]) {
     struct msc_array *array;
     assert_ok(msc_array_create(&array, MSC_DTYPE_F32, n_dims, dims));
@@ -124,6 +126,109 @@ static void test_kernels_reference_run__integers(void **state) {
     assert_ok(run_int_pair(&out, MSC_OP_MATMUL, large, factors, 0, NULL));
     assert_true(msc_array_get_i64(out, 0) == INT64_C(4611686018427387904));
     msc_array_release(out);
+}
+
+// A joint of several inputs, which hold 1, 2, 3, ..., conditions and NaN after a pattern.
+struct of_inputs {
+    enum msc_op op;
+    int32_t n;
+    enum msc_dtype dtypes[3];
+    int n_dims[3];
+    int64_t dims[3][3];
+};
+
+static double value_at(int32_t input, enum msc_dtype dtype, int64_t i) {
+    bool is_nan = msc_dtype_is_float(dtype) && i % 7 == 3;
+    return dtype == MSC_DTYPE_BOOL ? i % 3 == 0 : is_nan ? NAN : (double)(i * (input + 1) % 100);
+}
+
+static struct msc_array *run_inputs(struct msc_array *inputs[3], const struct of_inputs *c) {
+    static const char *const names[] = {"a", "b", "c"};
+    int32_t ids[3], result;
+    struct msc_graph *g;
+    struct msc_array *out;
+    assert_ok(msc_graph_create(&g, "inputs"));
+    for (int32_t k = 0; k < c->n; k++) {
+        struct msc_array *wide;
+        assert_ok(msc_graph_add_input(&ids[k], g, names[k], names[k], c->dtypes[k], "",
+                                      c->n_dims[k], c->dims[k]));
+        assert_ok(msc_array_create(&wide, MSC_DTYPE_F64, c->n_dims[k], c->dims[k]));
+        for (int64_t i = 0; i < msc_array_n_elements(wide); i++) {
+            ((double *)msc_array_data(wide))[i] = value_at(k, c->dtypes[k], i);
+        }
+        assert_ok(msc_array_convert(&inputs[k], wide, c->dtypes[k]));
+        msc_array_release(wide);
+    }
+    result = add_joint(g, c->op, c->n, ids, 0, NULL);
+    assert_ok(msc_graph_set_outputs(g, 1, &result));
+    assert_ok(msc_graph_finalize(g));
+    result = msc_graph_output(g, 0);
+    assert_ok(
+        msc_reference_run_graph(&out, g, (const struct msc_array *const *)inputs, &result, 1));
+    msc_graph_destroy(g);
+    return out;
+}
+
+// Rows longer than what is computed at once; every operand repeats along other axes.
+static void test_kernels_reference_run__selects(void **state) {
+    static const enum msc_dtype dtypes[] = {MSC_DTYPE_F32, MSC_DTYPE_F64, MSC_DTYPE_I64,
+                                            MSC_DTYPE_U8, MSC_DTYPE_F16};
+    (void)state;
+    for (size_t t = 0; t < sizeof(dtypes) / sizeof(dtypes[0]); t++) {
+        struct of_inputs c = {MSC_OP_WHERE,
+                              3,
+                              {MSC_DTYPE_BOOL, dtypes[t], dtypes[t]},
+                              {1, 3, 2},
+                              {{700}, {2, 3, 1}, {3, 700}}};
+        struct msc_array *in[3], *out = run_inputs(in, &c);
+        assert_int_equal(msc_array_n_elements(out), 2 * 3 * 700);
+        for (int64_t i = 0; i < msc_array_n_elements(out); i++) {
+            bool is_first = msc_array_get_i64(in[0], i % 700) != 0;
+            double expected = is_first ? msc_array_get_double(in[1], i / 700)
+                                       : msc_array_get_double(in[2], i % 2100);
+            double found = msc_array_get_double(out, i);
+            assert_true(found == expected || (isnan(found) && isnan(expected)));
+        }
+        for (int k = 0; k < 3; k++) {
+            msc_array_release(in[k]);
+        }
+        msc_array_release(out);
+    }
+}
+
+static bool compare(enum msc_op op, double a, double b) {
+    switch (op) {
+    case MSC_OP_EQUAL:
+        return a == b;
+    case MSC_OP_GREATER:
+        return a > b;
+    case MSC_OP_GREATER_EQUAL:
+        return a >= b;
+    case MSC_OP_LESS_EQUAL:
+        return a <= b;
+    default:
+        return a < b;
+    }
+}
+
+static void test_kernels_reference_run__comparisons(void **state) {
+    static const enum msc_op ops[] = {MSC_OP_EQUAL, MSC_OP_GREATER, MSC_OP_GREATER_EQUAL,
+                                      MSC_OP_LESS_EQUAL, MSC_OP_LESS};
+    static const enum msc_dtype dtypes[] = {MSC_DTYPE_F32, MSC_DTYPE_F64, MSC_DTYPE_I32};
+    (void)state;
+    for (int i = 0; i < 15; i++) {
+        enum msc_dtype dtype = dtypes[i % 3];
+        struct of_inputs c = {ops[i / 3], 2, {dtype, dtype}, {2, 2}, {{3, 700}, {3, 1}}};
+        struct msc_array *in[3], *out = run_inputs(in, &c);
+        for (int64_t k = 0; k < 2100; k++) {
+            assert_int_equal(msc_array_get_i64(out, k),
+                             compare(c.op, msc_array_get_double(in[0], k),
+                                     msc_array_get_double(in[1], k / 700)));
+        }
+        msc_array_release(in[0]);
+        msc_array_release(in[1]);
+        msc_array_release(out);
+    }
 }
 
 // A sum whose length is known by one operand alone, while the other one is of another length.
@@ -296,6 +401,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_reference_run__wanted),
         cmocka_unit_test(test_kernels_reference_run__input_that_does_not_fit),
         cmocka_unit_test(test_kernels_reference_run__integers),
+        cmocka_unit_test(test_kernels_reference_run__selects),
+        cmocka_unit_test(test_kernels_reference_run__comparisons),
         cmocka_unit_test(test_kernels_reference_run__lengths_found_late),
         cmocka_unit_test(test_kernels_reference_run__sums_of_nothing),
         cmocka_unit_test(test_kernels_reference_run__alone_under_a_name_that_is_taken),
