@@ -278,6 +278,11 @@ static enum msc_status add_attribute(struct assembly *a, const struct msc_op_rol
     } else {
         const struct msc_op_attr *row = msc_op_attr_find(op, key);
         assert(row != NULL);
+        bool is_single = row->type == MSC_ATTR_FLOAT || row->type == MSC_ATTR_INT;
+        if (is_single && msc_array_n_elements(v->constant) > 1) {
+            return MSC_FAIL(MSC_E_INVALID, "%s has %lld elements, expected one", key,
+                            (long long)msc_array_n_elements(v->constant));
+        }
         text = row->type == MSC_ATTR_FLOAT    ? float_text(b, v->constant)
                : row->type == MSC_ATTR_INT    ? int_text(b, v->constant)
                : row->type == MSC_ATTR_FLOATS ? floats_text(b, v->constant)

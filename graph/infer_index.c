@@ -145,6 +145,9 @@ static enum msc_status length_param(struct msc_dim *out, const struct msc_infer 
         }
         return MSC_OK;
     }
+    if (list.n >= 0 && list.n != 1) {
+        return msc_infer__fail(call, "%s has %d elements, expected one", key, list.n);
+    }
     return msc_infer__fresh(out, call, output, dim);
 }
 

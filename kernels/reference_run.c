@@ -120,6 +120,12 @@ static enum msc_status make_output(void *payload, int output, int n_dims, const 
     return MSC_OK;
 }
 
+// Does the kernel make outputs of lengths that are not known before it runs?
+static bool makes_outputs(enum msc_op op) {
+    return op == MSC_OP_IF || op == MSC_OP_LOOP || op == MSC_OP_SCAN || op == MSC_OP_NONZERO ||
+           op == MSC_OP_COMPRESS || op == MSC_OP_UNIQUE || op == MSC_OP_NON_MAX_SUPPRESSION;
+}
+
 // Runs joint `j` of `g`, which is joint `of` of the run's graph or stands for it. Outputs whose
 // lengths are known are made here.
 static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
@@ -134,6 +140,11 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
     bool is_late = false;
     for (int32_t i = 0; i < j->n_outputs; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, j->outputs[i]);
+        if (msc_tensor_n_elements(t) < 0 && !makes_outputs(j->op)) {
+            return MSC_FAIL(MSC_E_UNSUPPORTED,
+                            "joint %s: what its operands hold does not tell how long output %d is",
+                            of->name, (int)i);
+        }
         if (msc_tensor_n_elements(t) < 0) {
             is_late = true;
             continue;
@@ -153,15 +164,7 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
         .allocate = is_late ? make_output : NULL,
         .payload = &late,
     };
-    MSC_TRY(kernel(&call));
-    for (int32_t i = 0; i < of->n_outputs; i++) {
-        if (!r->arrays[of->outputs[i]]) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "joint %s: what its operands hold does not tell how long output %d is",
-                            of->name, (int)i);
-        }
-    }
-    return MSC_OK;
+    return kernel(&call);
 }
 
 // Infers the joint anew from what its operands really are. Those that became attributes are no

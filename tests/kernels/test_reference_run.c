@@ -231,6 +231,42 @@ static void test_kernels_reference_run__comparisons(void **state) {
     }
 }
 
+// How many are asked for is found only by running: two numbers are none.
+static void test_kernels_reference_run__counts_found_late(void **state) {
+    (void)state;
+    struct msc_graph *g;
+    struct msc_array *x, *k, *out;
+    int32_t ids[2], prim, joint;
+    assert_ok(msc_graph_create(&g, "late"));
+    assert_ok(msc_graph_add_symbol(&prim, g, "N"));
+    assert_ok(msc_graph_add_input(&ids[0], g, "x", "x", MSC_DTYPE_F32, "", 1, (int64_t[]){5}));
+    assert_ok(msc_graph_add_symbolic_input(&ids[1], g, "k", "k", MSC_DTYPE_I64, "", 1,
+                                           (int64_t[]){-1}, &prim));
+    assert_ok(msc_graph_add_joint(
+        &joint, g,
+        &(struct msc_joint_spec){
+            .op = MSC_OP_TOPK, .name = "top", .n_inputs = 2, .inputs = ids, .n_outputs = 2}));
+    assert_ok(msc_graph_set_outputs(g, 1, msc_graph_joint(g, joint)->outputs));
+    assert_ok(msc_graph_finalize(g));
+    int32_t wanted = msc_graph_output(g, 0);
+    x = f32_array(1, (const int64_t[]){5});
+    for (int64_t n = 1; n <= 2; n++) {
+        assert_ok(msc_array_create_from(&k, MSC_DTYPE_I64, 1, &n, (const int64_t[]){3, 3}));
+        enum msc_status status =
+            msc_reference_run_graph(&out, g, (const struct msc_array *const[]){x, k}, &wanted, 1);
+        assert_int_equal(status, n == 1 ? MSC_OK : MSC_E_INVALID);
+        if (n == 1) {
+            assert_int_equal(msc_array_n_elements(out), 3);
+            msc_array_release(out);
+        } else {
+            assert_message("k has 2 elements, expected one");
+        }
+        msc_array_release(k);
+    }
+    msc_array_release(x);
+    msc_graph_destroy(g);
+}
+
 // A sum whose length is known by one operand alone, while the other one is of another length.
 static void test_kernels_reference_run__lengths_found_late(void **state) {
     (void)state;
@@ -402,6 +438,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_reference_run__input_that_does_not_fit),
         cmocka_unit_test(test_kernels_reference_run__integers),
         cmocka_unit_test(test_kernels_reference_run__selects),
+        cmocka_unit_test(test_kernels_reference_run__counts_found_late),
         cmocka_unit_test(test_kernels_reference_run__comparisons),
         cmocka_unit_test(test_kernels_reference_run__lengths_found_late),
         cmocka_unit_test(test_kernels_reference_run__sums_of_nothing),
