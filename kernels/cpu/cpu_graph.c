@@ -37,6 +37,10 @@ bool msc_cpu_is_f32(const struct msc_graph *g, const struct msc_joint *joint) {
     return msc_cpu_output(g, joint)->dtype == MSC_DTYPE_F32;
 }
 
+bool msc_cpu_is_max_pool(enum msc_op op) {
+    return op == MSC_OP_MAX_POOL1D || op == MSC_OP_MAX_POOL2D;
+}
+
 int msc_cpu_axis(const struct msc_joint *joint, const char *key, int n_dims) {
     int64_t axis;
     if (!msc_joint_attr_i64(joint, key, &axis)) {

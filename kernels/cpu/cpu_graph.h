@@ -21,6 +21,8 @@ const struct msc_tensor *msc_cpu_operand(const struct msc_graph *g, const struct
 const struct msc_tensor *msc_cpu_output(const struct msc_graph *g, const struct msc_joint *joint);
 // Are output 0 and every operand that is there float32?
 bool msc_cpu_is_f32(const struct msc_graph *g, const struct msc_joint *joint);
+// Over one or two axes; others that the family takes are averages.
+bool msc_cpu_is_max_pool(enum msc_op op);
 // An axis attribute counted from the front; -1 when absent or out of range.
 int msc_cpu_axis(const struct msc_joint *joint, const char *key, int n_dims);
 

@@ -76,7 +76,7 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
     }
-    k->is_max = joint->op == MSC_OP_MAX_POOL2D;
+    k->is_max = msc_cpu_is_max_pool(joint->op);
     k->batch = x->dims[0];
     k->channels = x->dims[1];
     msc_joint_attr_bool(joint, "count_include_pad", &k->counts_padding);

@@ -101,7 +101,7 @@ static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
     k->numbers[0] = (uint32_t)x->dims[1];
     k->n_numbers = 1;
     uint32_t constants[4] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
-                             joint->op == MSC_OP_MAX_POOL2D, counts_padding};
+                             msc_cpu_is_max_pool(joint->op), counts_padding};
     MSC_TRY(msc_vk_upload_new(b->vk, &k->geometry, g, sizeof(g)));
     return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_POOL, constants, 4);
 }

@@ -51,6 +51,10 @@ static void check_layers(const struct layer layers[], size_t n) {
 
 static void test_kernels_cpu_layers__pools(void **state) {
     static const struct layer layers[] = {
+        {MSC_OP_MAX_POOL1D, "pool_size=3,;strides=2,;padding=1,0", 3, {2, 16, 41}, false},
+        {MSC_OP_MAX_POOL1D, "pool_size=5,;dilation=2,;ceil_mode=1", 3, {1, 70, 33}, false},
+        {MSC_OP_AVG_POOL1D, "pool_size=4,;strides=3,;padding=2,1", 3, {2, 19, 40}, false},
+        {MSC_OP_AVG_POOL1D, "pool_size=3,;padding=1,1;count_include_pad=1", 3, {1, 3, 20}, false},
         {MSC_OP_MAX_POOL2D, "pool_size=2,2;strides=2,2", 4, {2, 16, 8, 8}, false},
         {MSC_OP_MAX_POOL2D, "pool_size=3,3;strides=2,2;padding=1,1,1,1", 4, {1, 19, 9, 7}, false},
         {MSC_OP_MAX_POOL2D,
