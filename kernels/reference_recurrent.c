@@ -97,7 +97,8 @@ struct activation {
 
 enum {
     MOST_ACTIVATIONS = 6,
-    LANES = 32, // four vectors of the widest registers
+    LANES = 8, // a vector of the widest registers
+    ROWS = 8,  // that many sums under way hide how long an addition takes
 };
 
 struct layer {
@@ -113,6 +114,7 @@ struct layer {
     double *recurrent; // [G, H] what the state adds to the gates
     double *input;     // [I] of one batch at one time
     double *reset;     // [H] GRU: the state of one batch times its reset gate
+    double *biases;    // [2, G, H] of what is read, of the state
 };
 
 // ---- Reading ----------------------------------------------------------------------------------
@@ -202,43 +204,66 @@ static double act(const struct layer *l, int direction, int which, double x) {
     return a->fn(x, a->alpha, a->beta);
 }
 
-static double bias_at(const struct layer *l, int direction, bool is_recurrent, int64_t row) {
-    if (!msc_reference__has(l->call, 3)) {
-        return 0;
+static void load_biases(struct layer *l, int direction) {
+    int64_t n = 2 * l->n_gates * l->n_hidden;
+    for (int64_t i = 0; i < n && msc_reference__has(l->call, 3); i++) {
+        l->biases[i] = msc_reference__get_double_at(&l->call->operands[3], direction * n + i);
     }
-    int64_t n = l->n_gates * l->n_hidden;
-    return msc_reference__get_double_at(&l->call->operands[3],
-                                        direction * 2 * n + (is_recurrent ? n : 0) + row);
 }
 
-// In lanes that are added up in one order on every machine.
-MSC_SIMD static double dot_floats(const float *restrict w, const double *restrict x, int64_t n) {
-    double lanes[LANES] = {0}, sum = 0;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (int k = 0; k < LANES; k++) {
-            lanes[k] += (double)w[i + k] * x[i + k];
+// Rows of weights that begin at `rows`, each added up in lanes: in one order on every machine.
+MSC_SIMD static void dot_rows(double out[ROWS], const float *const rows[ROWS],
+                              const double *restrict x, int64_t n) {
+    double lanes[ROWS][LANES] = {{0}};
+    int64_t whole = n - n % LANES;
+    for (int64_t i = 0; i < whole; i += LANES) {
+        for (int r = 0; r < ROWS; r++) {
+            for (int k = 0; k < LANES; k++) {
+                lanes[r][k] += (double)rows[r][i + k] * x[i + k];
+            }
         }
     }
-    for (; i < n; i++) {
-        sum += (double)w[i] * x[i];
+    for (int r = 0; r < ROWS; r++) {
+        for (int width = LANES / 2; width > 0; width /= 2) {
+            for (int k = 0; k < width; k++) {
+                lanes[r][k] += lanes[r][k + width];
+            }
+        }
+        for (int64_t i = whole; i < n; i++) {
+            lanes[r][0] += (double)rows[r][i] * x[i];
+        }
+        out[r] = lanes[r][0];
     }
-    for (int k = 0; k < LANES; k++) {
-        sum += lanes[k];
-    }
-    return sum;
 }
 
-// Sum of products of a row of weights, from element `at` on, with numbers.
-static double dot(const struct msc_view *weights, int64_t at, const double x[], int64_t n) {
-    double sum = 0;
+// As many rows as there are; in place of others the last is taken again.
+static void dot_floats(double out[], const float w[], int64_t n_rows, const double x[], int64_t n) {
+    for (int64_t r = 0; r < n_rows; r += ROWS) {
+        const float *rows[ROWS];
+        double sums[ROWS];
+        for (int64_t k = 0; k < ROWS; k++) {
+            rows[k] = w + (r + k < n_rows ? r + k : n_rows - 1) * n;
+        }
+        dot_rows(sums, rows, x, n);
+        for (int64_t k = 0; k < ROWS && r + k < n_rows; k++) {
+            out[r + k] = sums[k];
+        }
+    }
+}
+
+// Sums of products of rows of weights [n_rows, n], from element `at` on, with n numbers.
+static void dot(double out[], const struct msc_view *weights, int64_t at, int64_t n_rows,
+                const double x[], int64_t n) {
     if (weights->dtype == MSC_DTYPE_F32) { // most models
-        return dot_floats((const float *)weights->data + at, x, n);
+        dot_floats(out, (const float *)weights->data + at, n_rows, x, n);
+        return;
     }
-    for (int64_t i = 0; i < n; i++) {
-        sum += msc_reference__get_double_at(weights, at + i) * x[i];
+    for (int64_t r = 0; r < n_rows; r++) {
+        out[r] = 0;
+        for (int64_t i = 0; i < n; i++) {
+            out[r] += msc_reference__get_double_at(weights, at + r * n + i) * x[i];
+        }
     }
-    return sum;
 }
 
 // gates = W x + Wb, recurrent = R h + Rb for one batch at one time.
@@ -251,12 +276,12 @@ static void sum_gates(struct layer *l, int direction, int64_t time, int64_t batc
     for (int64_t i = 0; i < l->n_inputs; i++) {
         l->input[i] = msc_reference__get_double_at(x, from + i);
     }
+    dot(l->gates, w, direction * rows * l->n_inputs, rows, l->input, l->n_inputs);
+    dot(l->recurrent, r, direction * rows * l->n_hidden, rows, l->h + batch * l->n_hidden,
+        l->n_hidden);
     for (int64_t row = 0; row < rows; row++) {
-        int64_t at = direction * rows + row;
-        l->gates[row] =
-            bias_at(l, direction, false, row) + dot(w, at * l->n_inputs, l->input, l->n_inputs);
-        l->recurrent[row] = bias_at(l, direction, true, row) +
-                            dot(r, at * l->n_hidden, l->h + batch * l->n_hidden, l->n_hidden);
+        l->gates[row] += l->biases[row];
+        l->recurrent[row] += l->biases[rows + row];
     }
 }
 
@@ -274,16 +299,17 @@ static void step_gru(struct layer *l, int direction, double h[]) {
     for (int64_t i = 0; i < 2 * n; i++) {
         l->gates[i] = act(l, direction, 0, l->gates[i] + l->recurrent[i]);
     }
-    double *candidates = l->recurrent; // of z and r: not needed any more
+    double *candidates = l->recurrent; // of z: not needed any more
+    double *states = l->recurrent + 2 * n;
     for (int64_t i = 0; i < n; i++) {
         l->reset[i] = r[i] * h[i];
     }
+    if (!l->is_linear_before_reset) {
+        dot(states, w, (direction * 3 + 2) * n * n, n, l->reset, n);
+    }
     for (int64_t i = 0; i < n; i++) {
-        int64_t row = 2 * n + i;
-        double state = l->is_linear_before_reset
-                           ? l->recurrent[row] * r[i]
-                           : bias_at(l, direction, true, row) +
-                                 dot(w, (direction * 3 * n + row) * n, l->reset, n);
+        double state =
+            l->is_linear_before_reset ? states[i] * r[i] : states[i] + l->biases[5 * n + i];
         candidates[i] = act(l, direction, 1, l->gates[2 * n + i] + state);
     }
     for (int64_t i = 0; i < n; i++) {
@@ -388,7 +414,7 @@ enum msc_status msc_reference__recurrent(const struct msc_reference_call *call) 
     MSC_TRY(layer_init(&l, call));
     size_t n_state = (size_t)(l.n_batches * l.n_hidden), n_gates = (size_t)(l.n_gates * l.n_hidden);
     double *memory = msc_alloc_zero(
-        2 * n_state + 2 * n_gates + (size_t)(l.n_inputs + l.n_hidden) + 1, sizeof(memory[0]));
+        2 * n_state + 4 * n_gates + (size_t)(l.n_inputs + l.n_hidden) + 1, sizeof(memory[0]));
     if (memory == NULL) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
     }
@@ -398,9 +424,11 @@ enum msc_status msc_reference__recurrent(const struct msc_reference_call *call) 
     l.recurrent = l.gates + n_gates;
     l.input = l.recurrent + n_gates;
     l.reset = l.input + l.n_inputs;
+    l.biases = l.reset + l.n_hidden;
     for (int direction = 0; direction < l.n_directions; direction++) {
         load_state(l.h, &l, 5, direction);
         load_state(l.c, &l, 6, direction);
+        load_biases(&l, direction);
         for (int64_t batch = 0; batch < l.n_batches; batch++) {
             run_batch(&l, direction, batch);
         }
