@@ -1,9 +1,6 @@
-// Along an axis: the greatest elements, running sums, reversed parts, triangles.
+// Along an axis: running sums, reversed parts, triangles.
 #include "kernels/reference_internal.h"
 
-#include "base/alloc.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 // A tensor seen as lines along one axis.
@@ -20,74 +17,6 @@ static struct lines lines_along(const struct msc_view *x, int axis) {
 
 static int64_t line_first(const struct lines *l, int64_t line) {
     return line / l->inner * l->length * l->inner + line % l->inner;
-}
-
-// ---- TopK -------------------------------------------------------------------------------------
-
-struct ranked {
-    double real;
-    int64_t whole, index;
-};
-
-// Equal elements in the order of their indices; NaN counts as greatest.
-static int compare_real(double a, double b) {
-    if (a != a || b != b) {
-        return (a != a) - (b != b);
-    }
-    return (a > b) - (a < b);
-}
-
-static int compare_up(const void *left, const void *right) {
-    const struct ranked *a = left, *b = right;
-    int order = compare_real(a->real, b->real);
-    order = order != 0 ? order : (a->whole > b->whole) - (a->whole < b->whole);
-    return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
-}
-
-static int compare_down(const void *left, const void *right) {
-    const struct ranked *a = left, *b = right;
-    int order = -compare_real(a->real, b->real);
-    order = order != 0 ? order : (a->whole < b->whole) - (a->whole > b->whole);
-    return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
-}
-
-enum msc_status msc_reference__topk(const struct msc_reference_call *call) {
-    const struct msc_view *x = &call->operands[0];
-    int axis;
-    bool is_largest;
-    MSC_TRY(msc_reference__get_axis(&axis, call, "axis", x->n_dims));
-    MSC_TRY(msc_reference__get_bool(&is_largest, call, "largest"));
-    struct lines from = lines_along(x, axis), to = lines_along(&call->outputs[0], axis);
-    struct ranked *ranked = msc_alloc_zero((size_t)from.length + 1, sizeof(ranked[0]));
-    if (ranked == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
-    }
-    bool is_real = msc_dtype_is_float(x->dtype);
-    for (int64_t l = 0; l < from.n; l++) {
-        for (int64_t i = 0; i < from.length; i++) {
-            int64_t at = line_first(&from, l) + i * from.inner;
-            ranked[i] = (struct ranked){.index = i};
-            if (is_real) {
-                ranked[i].real = msc_reference__get_double_at(x, at);
-            } else {
-                ranked[i].whole = msc_reference__get_i64_at(x, at);
-            }
-        }
-        qsort(ranked, (size_t)from.length, sizeof(ranked[0]),
-              is_largest ? compare_down : compare_up);
-        for (int64_t i = 0; i < to.length; i++) {
-            int64_t at = line_first(&to, l) + i * to.inner;
-            int64_t source = line_first(&from, l) + ranked[i].index * from.inner;
-            size_t bytes = msc_dtype_bytes(x->dtype);
-            memcpy((char *)call->outputs[0].data + (size_t)at * bytes,
-                   (const char *)x->data + (size_t)source * bytes, bytes);
-            if (call->n_outputs > 1) {
-                msc_reference__set_i64_at(&call->outputs[1], at, ranked[i].index);
-            }
-        }
-    }
-    msc_free(ranked);
-    return MSC_OK;
 }
 
 // ---- CumSum -----------------------------------------------------------------------------------

@@ -552,6 +552,39 @@ def einsum_cases():
         ("bhid,bjd->bhij", q, normal(2, 7, 5))]])  # one axis that is not shared stands behind one
 
 
+
+def rank_cases():
+    """The greatest along an axis. Few different values, so that many are equal; lines and planes
+    longer than the 512 elements that are looked at together."""
+    few = whole(-9, 10, 3, 530).astype(np.float32)
+    write_case("topk_long", "TopK", [few, np.array([7])], constants=1, n_outputs=2)
+    write_case("topk_most", "TopK", [few[:1], np.array([500])], constants=1, n_outputs=2,
+               largest=0)
+    write_case("topk_all", "TopK", [whole(-5, 6, 40, 3), np.array([40])], constants=1,
+               n_outputs=2, axis=0)
+    write_case("topk_middle", "TopK", [whole(-5, 6, 2, 30, 5, dtype=np.int32), np.array([4])],
+               constants=1, n_outputs=2, axis=1, largest=0)
+    write_case("topk_one", "TopK", [whole(-5, 6, 9, 20).astype(np.float64), np.array([1])],
+               constants=1, n_outputs=2)
+    write_case("topk_none", "TopK", [normal(3, 4), np.array([0])], constants=1, n_outputs=2)
+    limits = rng.choice(np.array([np.inf, -np.inf, 0.0, -0.0, 1.0], np.float32), (4, 12))
+    nan = np.where(rng.random((9, 40)) < 0.3, np.float32(np.nan), whole(-3, 4, 9, 40))
+    nan = nan.astype(np.float32)
+    nan[0] = np.nan
+    for largest in (0, 1):
+        write_case("topk_limits_%d" % largest, "TopK", [limits, np.array([12])], constants=1,
+                   n_outputs=2, largest=largest)
+    for last in (0, 1):
+        for name, x, axis in (("long", few, 1), ("short", few.T, 1),
+                              ("across", few, 0), ("pairs", few.reshape(3, 265, 2), 1),
+                              ("limits", limits, 0), ("nan", nan, 1), ("nan_across", nan.T, 0),
+                              ("whole", whole(-9, 10, 4, 9, dtype=np.int8), 0)):
+            write_case("argmax_%s_%d" % (name, last), "ArgMax", [x], axis=axis,
+                       select_last_index=last)
+            write_case("argmin_%s_%d" % (name, last), "ArgMin", [x], axis=axis,
+                       select_last_index=last, keepdims=0)
+
+
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     conv_cases()
@@ -564,3 +597,4 @@ if __name__ == "__main__":
     attention_cases()
     pad_cases()
     einsum_cases()
+    rank_cases()
