@@ -19,35 +19,44 @@ static enum msc_status take_inputs(struct msc_array *inputs[], const struct msc_
     return MSC_OK;
 }
 
-// What is compared: the outputs, or what comes before those that jump.
 struct check {
-    const struct msc_model *m;
-    struct msc_graph *bound; // the network for the first batch
-    size_t n;
-    int32_t *tensors;         // [n] of `bound`
-    const char **names;       // [n]
-    bool is_named;            // they are not just the outputs
-    struct msc_array **truth; // [n]
+    struct msc_model *m;
+    const struct msc_array *const *inputs; // of the first batch
+    double atol, rtol;
+    double worst;            // difference found
+    struct msc_graph *bound; // the network for these inputs
+    struct msc_jumps *jumps;
 };
 
+static enum msc_status check_init(struct check *c) {
+    MSC_TRY(msc_graph_bind_known(&c->bound, NULL, c->m->graph, c->inputs, c->m->n_inputs));
+    return msc_jumps_create(&c->jumps, c->m->graph, c->bound);
+}
+
 static void check_finish(struct check *c) {
-    for (size_t i = 0; c->truth && i < c->n; i++) {
-        msc_array_release(c->truth[i]);
-    }
-    msc_free(c->truth);
-    msc_free(c->tensors);
-    msc_free(c->names);
+    msc_jumps_destroy(c->jumps);
     msc_graph_destroy(c->bound);
 }
 
-static void add(struct check *c, int32_t tensor, const char *name) {
-    c->tensors[c->n] = tensor;
-    c->names[c->n++] = name;
-}
-
-static const char *output_name(const struct msc_model *m, int32_t i) {
-    const struct msc_tensor *t = msc_graph_tensor(m->graph, msc_graph_output(m->graph, i));
-    return t->alias[0] ? t->alias : t->name;
+// One tensor, computed by both.
+static enum msc_status compare(struct check *c, const char *name, const struct msc_array *found,
+                               const struct msc_array *truth) {
+    int64_t place;
+    if (msc_array_n_elements(found) != msc_array_n_elements(truth)) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "baseline: output %s has %" PRId64 " elements on the backend and %" PRId64
+                        " by the reference kernels",
+                        name, msc_array_n_elements(found), msc_array_n_elements(truth));
+    }
+    if (msc_outputs_agree(&place, &c->worst, found, truth, c->atol, c->rtol)) {
+        return MSC_OK;
+    }
+    return MSC_FAIL(MSC_E_STATE,
+                    "baseline: output %s[%" PRId64 "] is %.9g on %s and %.9g by the reference "
+                    "kernels; baseline.check_config may allow more than atol %g and rtol %g; if "
+                    "this network should not need it, please report it, and try another --device",
+                    name, place, msc_array_get_double(found, place), msc_model_numerics(c->m),
+                    msc_array_get_double(truth, place), c->atol, c->rtol);
 }
 
 // Where two orders of summing may end in other elements, or in more of them.
@@ -56,61 +65,63 @@ static bool jumps_at(const struct msc_jumps *jumps, int32_t tensor) {
            msc_tensor_n_elements(msc_graph_tensor(jumps->g, tensor)) < 0;
 }
 
-static void choose(struct check *c, struct msc_jumps *jumps) {
-    int32_t n_outputs = msc_graph_n_outputs(c->bound);
-    for (int32_t i = 0; i < n_outputs; i++) {
-        int32_t tensor = msc_graph_output(c->bound, i);
-        if (jumps_at(jumps, tensor)) {
-            msc_jumps_collect(jumps, tensor);
-        }
-    }
-    c->is_named = jumps->n_found > 0;
-    for (int32_t i = 0; i < n_outputs; i++) {
-        int32_t tensor = msc_graph_output(c->bound, i);
-        if (!c->is_named || !jumps_at(jumps, tensor)) {
-            add(c, tensor, output_name(c->m, i));
-        }
-    }
-    for (size_t i = 0; i < jumps->n_found; i++) {
-        add(c, jumps->found[i], msc_jumps_name(jumps, jumps->found[i]));
-    }
-}
-
-static enum msc_status check_init(struct check *c, const struct msc_array *const inputs[]) {
-    struct msc_jumps *jumps = NULL;
-    MSC_TRY(msc_graph_bind_known(&c->bound, NULL, c->m->graph, inputs, c->m->n_inputs));
-    size_t room = (size_t)msc_graph_n_outputs(c->bound) + (size_t)msc_graph_n_tensors(c->bound);
-    c->tensors = msc_alloc_zero(room, sizeof c->tensors[0]);
-    c->names = msc_alloc_zero(room, sizeof c->names[0]);
-    c->truth = msc_alloc_zero(room, sizeof c->truth[0]);
-    if (!c->tensors || !c->names || !c->truth) {
+// Tensors of `bound`, by these names on the backend; or, without names, the outputs. Of an output
+// that differs where it may jump, what comes before it is found in its place.
+static enum msc_status compare_all(struct check *c, const int32_t tensors[],
+                                   const char *const names[], size_t n) {
+    struct msc_model_run run = {.inputs = c->inputs, .tensors = names, .n_tensors = names ? n : 0};
+    struct msc_array **truth = msc_alloc_zero(n + 1, sizeof *truth);
+    enum msc_status status = MSC_OK;
+    if (!truth) {
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
     }
-    MSC_TRY(msc_jumps_create(&jumps, c->m->graph, c->bound));
-    choose(c, jumps);
-    msc_jumps_destroy(jumps);
-    return MSC_OK;
+    MSC_TRY_OUT(msc_reference_run_graph(truth, c->bound, c->inputs, tensors, n));
+    MSC_TRY_OUT(msc_model_run(c->m, &run));
+    for (size_t i = 0; i < n; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(c->bound, tensors[i]);
+        status = compare(c, t->alias[0] ? t->alias : t->name, run.outputs[i], truth[i]);
+        if (status == MSC_E_STATE && !names && jumps_at(c->jumps, tensors[i])) {
+            msc_jumps_collect(c->jumps, tensors[i]);
+            status = c->jumps->n_found > 0 ? MSC_OK : status;
+        }
+        MSC_TRY_OUT(status);
+    }
+out:
+    msc_model_run_finish(&run);
+    for (size_t i = 0; i < n; i++) {
+        msc_array_release(truth[i]);
+    }
+    msc_free(truth);
+    return status;
 }
 
-static enum msc_status compare(const struct msc_model *m, const char *name,
-                               const struct msc_array *found, const struct msc_array *truth,
-                               double atol, double rtol, double *worst) {
-    int64_t place;
-    if (msc_array_n_elements(found) != msc_array_n_elements(truth)) {
-        return MSC_FAIL(MSC_E_STATE,
-                        "baseline: output %s has %" PRId64 " elements on the backend and %" PRId64
-                        " by the reference kernels",
-                        name, msc_array_n_elements(found), msc_array_n_elements(truth));
+static enum msc_status compare_outputs(struct check *c) {
+    size_t n = (size_t)msc_graph_n_outputs(c->bound);
+    int32_t *outputs = msc_alloc_zero(n + 1, sizeof *outputs);
+    if (!outputs) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
     }
-    if (msc_outputs_agree(&place, worst, found, truth, atol, rtol)) {
-        return MSC_OK;
+    for (size_t i = 0; i < n; i++) {
+        outputs[i] = msc_graph_output(c->bound, (int32_t)i);
     }
-    return MSC_FAIL(MSC_E_STATE,
-                    "baseline: output %s[%" PRId64 "] is %.9g on %s and %.9g by the reference "
-                    "kernels; baseline.check_config may allow more than atol %g and rtol %g; if "
-                    "this network should not need it, please report it, and try another --device",
-                    name, place, msc_array_get_double(found, place), msc_model_numerics(m),
-                    msc_array_get_double(truth, place), atol, rtol);
+    enum msc_status status = compare_all(c, outputs, NULL, n);
+    msc_free(outputs);
+    return status;
+}
+
+static enum msc_status compare_before(struct check *c) {
+    size_t n = c->jumps->n_found;
+    const char **names = msc_alloc_zero(n + 1, sizeof *names);
+    if (!names) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
+    }
+    for (size_t i = 0; i < n; i++) {
+        names[i] = msc_jumps_name(c->jumps, c->jumps->found[i]);
+    }
+    c->worst = 0;
+    enum msc_status status = compare_all(c, c->jumps->found, names, n);
+    msc_free(names);
+    return status;
 }
 
 // Samples of the first batch.
@@ -127,27 +138,23 @@ enum msc_status msc_model_check(struct msc_model *m, const struct msc_config_dat
                                 double atol, double rtol) {
     struct msc_dataset *first = NULL;
     struct msc_array *inputs[MAX_INPUTS] = {NULL};
-    struct msc_model_run run = {.inputs = (const struct msc_array *const *)inputs};
-    struct check c = {.m = m};
-    double worst = 0;
+    struct check c = {
+        .m = m, .inputs = (const struct msc_array *const *)inputs, .atol = atol, .rtol = rtol};
     enum msc_status status = MSC_OK;
     if (m->n_inputs > MAX_INPUTS) {
         return MSC_OK;
     }
     MSC_TRY_OUT(load_first(&first, m, from));
     MSC_TRY_OUT(take_inputs(inputs, first, m->n_inputs));
-    MSC_TRY_OUT(check_init(&c, run.inputs));
-    MSC_TRY_OUT(msc_reference_run_graph(c.truth, c.bound, run.inputs, c.tensors, c.n));
-    run.tensors = c.names;
-    run.n_tensors = c.is_named ? c.n : 0;
-    MSC_TRY_OUT(msc_model_run(m, &run));
-    for (size_t i = 0; i < c.n; i++) {
-        MSC_TRY_OUT(compare(m, c.names[i], run.outputs[i], c.truth[i], atol, rtol, &worst));
+    MSC_TRY_OUT(check_init(&c));
+    MSC_TRY_OUT(compare_outputs(&c));
+    bool jumped = c.jumps->n_found > 0;
+    if (jumped) {
+        MSC_TRY_OUT(compare_before(&c));
     }
     msc_log(m->log, MSC_LOG_INFO, "baseline: %s agree with the reference kernels within %.2g",
-            c.is_named ? "tensors before outputs that jump" : "outputs", worst);
+            jumped ? "the tensors before outputs that jump" : "outputs", c.worst);
 out:
-    msc_model_run_finish(&run);
     check_finish(&c);
     for (size_t i = 0; i < MAX_INPUTS; i++) {
         msc_array_release(inputs[i]);

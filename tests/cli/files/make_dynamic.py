@@ -9,8 +9,10 @@ fixed.onnx: no input; y is a sum of constants.
 steps.onnx: y [T,2] is the running sum of x [T,2] over its rows, plus h [1,2].
 positions.onnx: x [1,T,4] plus positions [T] times a row, as one product; queries of that times a
 table that T alone decides, as another; y [1,T,4]. Samples have 3 or 5 rows.
-All numbers are small and whole, so that every order of adding gives the same: NAME_*.npy are ONNX
-Runtime's outputs, bit by bit.
+jump.onnx: the parity of a convolution of x [1,16,8,8] times 2^18, which the last bit of a sum decides:
+y [1,4,6,6] of zeros and ones, and other orders of adding give others.
+But for the last one all numbers are small and whole, so that every order of adding gives the same:
+NAME_*.npy are ONNX Runtime's outputs, bit by bit.
 """
 import os
 
@@ -146,6 +148,17 @@ def make_steps(rng):
     keep("steps_y", session.run(None, {"x": x, "h": h})[0])
 
 
+def make_jump(rng):
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
+             helper.make_node("Mul", ["c", "large"], ["scaled"], name="scale"),
+             helper.make_node("Floor", ["scaled"], ["whole"], name="floor"),
+             helper.make_node("Mod", ["whole", "two"], ["y"], name="parity", fmod=1)]
+    save("jump", nodes, [value("x", FLOAT, [1, 16, 8, 8])], [value("y", FLOAT, [1, 4, 6, 6])],
+         {"w": rng.random((4, 16, 3, 3), "float32"), "large": numpy.array(2 ** 18, "float32"),
+          "two": numpy.array(2, "float32")})
+    numpy.save(os.path.join(HERE, "jump_x.npy"), rng.random((1, 16, 8, 8), "float32"))
+
+
 def main():
     rng = numpy.random.default_rng(5)
     x = whole(rng, -4, 5, (6, 2, 4, 4))
@@ -153,6 +166,7 @@ def main():
     make_detect(rng, x)
     make_positions(numpy.random.default_rng(6))
     make_steps(numpy.random.default_rng(7))
+    make_jump(numpy.random.default_rng(8))
     session = save("fixed", [helper.make_node("Add", ["a", "b"], ["y"], name="add")], [],
                    [value("y", FLOAT, [3])], {"a": numpy.array([1, 2, 3], "float32"),
                                               "b": numpy.array([4, 4, 4], "float32")})
