@@ -2,19 +2,18 @@
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/simd.h"
 #include "kernels/numeric.h"
 
 #include <math.h>
-#include <string.h>
 
 struct kernel {
     bool is_log;
     int64_t outer, n, inner; // the axis has n elements, `inner` apart
 };
 
-// Columns that are worked on together where the axis is not the innermost; elements of a row that
-// are made while they are in a first-level cache.
-enum { COLUMNS = 128, LANES = 16, MAX_LANES = 64, PIECE = 1024 };
+// Columns that are worked on together where the axis is not the innermost.
+enum { COLUMNS = 128 };
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
@@ -51,87 +50,6 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     }
     *out = k;
     return MSC_OK;
-}
-
-// ---- Along rows -------------------------------------------------------------------------------
-
-MSC_SIMD static float row_max(const float x[], int64_t n) {
-    float lanes[MAX_LANES], max = -INFINITY;
-    for (int k = 0; k < MAX_LANES; k++) {
-        lanes[k] = -INFINITY;
-    }
-    int64_t i = 0;
-    for (; i + MAX_LANES <= n; i += MAX_LANES) {
-        for (int k = 0; k < MAX_LANES; k++) {
-            lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
-        }
-    }
-    for (; i < n; i++) {
-        max = x[i] > max ? x[i] : max;
-    }
-    for (int k = 0; k < MAX_LANES; k++) {
-        max = lanes[k] > max ? lanes[k] : max;
-    }
-    return max;
-}
-
-// Lanes are added up in one order on every machine, behind what is left of the row.
-struct sum {
-    float lanes[LANES], rest;
-};
-
-// All pieces but the last are whole lanes.
-MSC_SIMD static void add_piece(struct sum *s, const float x[], int64_t n) {
-    float lanes[LANES], rest = s->rest;
-    memcpy(lanes, s->lanes, sizeof(lanes));
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (int k = 0; k < LANES; k++) {
-            lanes[k] += x[i + k];
-        }
-    }
-    for (; i < n; i++) {
-        rest += x[i];
-    }
-    memcpy(s->lanes, lanes, sizeof(lanes));
-    s->rest = rest;
-}
-
-static float total(const struct sum *s) {
-    float sum = s->rest;
-    for (int k = 0; k < LANES; k++) {
-        sum += s->lanes[k];
-    }
-    return sum;
-}
-
-MSC_SIMD static void subtract(float out[], const float x[], int64_t n, float value) {
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = x[i] - value;
-    }
-}
-
-MSC_SIMD static void divide(float out[], int64_t n, float value) {
-    for (int64_t i = 0; i < n; i++) {
-        out[i] /= value;
-    }
-}
-
-static void run_row(const struct kernel *k, float out[], const float x[]) {
-    float max = row_max(x, k->n), exponentials[PIECE];
-    struct sum sum = {.rest = 0.0f};
-    for (int64_t i = 0; i < k->n; i += PIECE) {
-        int64_t n = k->n - i < PIECE ? k->n - i : PIECE;
-        float *powers = k->is_log ? exponentials : out + i;
-        subtract(out + i, x + i, n, max);
-        msc_exp_run(powers, out + i, n);
-        add_piece(&sum, powers, n);
-    }
-    if (k->is_log) {
-        subtract(out, out, k->n, msc_logf(total(&sum)));
-    } else {
-        divide(out, k->n, total(&sum));
-    }
 }
 
 // ---- Across rows ------------------------------------------------------------------------------
@@ -193,6 +111,7 @@ static void run_columns(const struct kernel *k, float out[], const float x[], in
 static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread) {
     const struct kernel *k = kernel;
+    const struct msc_simd *simd = msc_simd_best();
     const float *x = call->inputs[0].data;
     int64_t n = k->n * k->inner;
     void *scratch; // what only forms are made of
@@ -200,8 +119,8 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
                                 call->outputs[0].data ? 0 : (size_t)n * sizeof(float)));
     for (int64_t at = 0; at < k->outer * n; at += n) {
         float *out = call->outputs[0].data ? (float *)call->outputs[0].data + at : scratch;
-        if (k->inner == 1) {
-            run_row(k, out, x + at);
+        if (k->inner == 1 && k->n > 0) {
+            (k->is_log ? simd->log_softmax : simd->softmax)(out, x + at, k->n);
         }
         for (int64_t c = 0; k->inner > 1 && c < k->inner; c += COLUMNS) {
             int64_t width = k->inner - c < COLUMNS ? k->inner - c : COLUMNS;

@@ -1,6 +1,7 @@
 #include "kernels/cpu/simd.h"
 
 #include "base/platform.h"
+#include "kernels/numeric.h"
 
 #include <math.h>
 #include <string.h>
@@ -218,6 +219,100 @@ static void mean(float out[], const float x[], const struct msc_simd_pool *p, fl
     }
 }
 
+// ---- Softmax ----------------------------------------------------------------------------------
+
+// Elements of a row that are made while they are in a first-level cache.
+enum { LANES = 16, MAX_LANES = 64, PIECE = 1024 };
+
+MSC_SIMD static float row_max(const float x[], int64_t n) {
+    float lanes[MAX_LANES], max = -INFINITY;
+    for (int k = 0; k < MAX_LANES; k++) {
+        lanes[k] = -INFINITY;
+    }
+    int64_t i = 0;
+    for (; i + MAX_LANES <= n; i += MAX_LANES) {
+        for (int k = 0; k < MAX_LANES; k++) {
+            lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
+        }
+    }
+    for (; i < n; i++) {
+        max = x[i] > max ? x[i] : max;
+    }
+    for (int k = LANES; k < MAX_LANES; k++) {
+        lanes[k % LANES] = lanes[k] > lanes[k % LANES] ? lanes[k] : lanes[k % LANES];
+    }
+    for (int k = 0; k < LANES; k++) {
+        max = lanes[k] > max ? lanes[k] : max;
+    }
+    return max;
+}
+
+// Lanes are added up in one order on every machine, behind what is left of the row.
+struct sum {
+    float lanes[LANES], rest;
+};
+
+// All pieces but the last are whole lanes.
+MSC_SIMD static void add_piece(struct sum *s, const float x[], int64_t n) {
+    float lanes[LANES], rest = s->rest;
+    memcpy(lanes, s->lanes, sizeof(lanes));
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (int k = 0; k < LANES; k++) {
+            lanes[k] += x[i + k];
+        }
+    }
+    for (; i < n; i++) {
+        rest += x[i];
+    }
+    memcpy(s->lanes, lanes, sizeof(lanes));
+    s->rest = rest;
+}
+
+static float total(const struct sum *s) {
+    float sum = s->rest;
+    for (int k = 0; k < LANES; k++) {
+        sum += s->lanes[k];
+    }
+    return sum;
+}
+
+MSC_SIMD static void subtract(float out[], const float x[], int64_t n, float value) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = x[i] - value;
+    }
+}
+
+MSC_SIMD static void divide(float out[], int64_t n, float value) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] /= value;
+    }
+}
+
+static void softmax(float out[], const float x[], int64_t n) {
+    float max = row_max(x, n);
+    struct sum sum = {.rest = 0.0f};
+    for (int64_t i = 0; i < n; i += PIECE) {
+        int64_t length = n - i < PIECE ? n - i : PIECE;
+        subtract(out + i, x + i, length, max);
+        msc_exp_run(out + i, out + i, length);
+        add_piece(&sum, out + i, length);
+    }
+    divide(out, n, total(&sum));
+}
+
+static void log_softmax(float out[], const float x[], int64_t n) {
+    float max = row_max(x, n), powers[PIECE];
+    struct sum sum = {.rest = 0.0f};
+    for (int64_t i = 0; i < n; i += PIECE) {
+        int64_t length = n - i < PIECE ? n - i : PIECE;
+        subtract(out + i, x + i, length, max);
+        msc_exp_run(powers, out + i, length);
+        add_piece(&sum, powers, length);
+    }
+    subtract(out, out, n, msc_logf(total(&sum)));
+}
+
 const struct msc_simd msc_simd_plain = {
     .quantize = quantize,
     .finish = finish,
@@ -227,4 +322,6 @@ const struct msc_simd msc_simd_plain = {
     .largest = largest,
     .largest_float = largest_float,
     .mean = mean,
+    .softmax = softmax,
+    .log_softmax = log_softmax,
 };

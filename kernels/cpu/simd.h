@@ -1,5 +1,5 @@
 // The loops that are worth writing for one instruction set: what follows int32 sums, what makes
-// bytes of floats, element-wise chains and transposes.
+// bytes of floats, softmax, element-wise chains and transposes.
 //
 // There is a table of functions in plain C, and where the machine has more, one in its own
 // instructions. All give the same bits.
@@ -147,6 +147,10 @@ struct msc_simd {
     void (*largest_float)(float out[], const float x[], const struct msc_simd_pool *p);
     // Taps are added up one after the other and divided by how many count.
     void (*mean)(float out[], const float x[], const struct msc_simd_pool *p, float divisor);
+    // Of a row of n > 0; out may be x. The powers are added up in 16 sums, those behind the
+    // last whole 16 one by one in a sum of their own, and the 16 sums to it in order.
+    void (*softmax)(float out[], const float x[], int64_t n);
+    void (*log_softmax)(float out[], const float x[], int64_t n);
     // NULL: chains gain nothing.
     void (*run_chain)(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
     // out[c * out_row + r] = in[r * in_row + c] for all rows r and columns c, of elements of 4

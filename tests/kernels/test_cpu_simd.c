@@ -300,6 +300,55 @@ static void test_kernels_cpu_simd__transpose(void **state) {
     }
 }
 
+// Rows of any length; those of every eighth round have numbers that are no numbers.
+static void set_row(float x[], int n, struct msc_rng *rng, int round) {
+    static const float special[] = {-INFINITY, NAN, -0.0f, -3e38f, 1e-42f, INFINITY};
+    float width = round % 3 == 0 ? 300.0f : 8.0f;
+    for (int i = 0; i < n; i++) {
+        x[i] = random_float(rng, -width, width);
+    }
+    for (int i = 0; round % 8 == 7 && i < 3; i++) {
+        x[msc_rng_below(rng, (uint32_t)n)] = special[msc_rng_below(rng, 6)];
+    }
+}
+
+// The same bits, or NaN both.
+static void check_same(const float a[], const float b[], int n) {
+    for (int i = 0; i < n; i++) {
+        assert_true(isnan(a[i]) ? isnan(b[i]) : memcmp(&a[i], &b[i], sizeof(a[i])) == 0);
+    }
+}
+
+static void test_kernels_cpu_simd__softmax(void **state) {
+    (void)state;
+    struct msc_rng rng;
+    msc_rng_seed(&rng, 6, 0);
+    for (int round = 0; round < 800; round++) {
+        float x[2 * N], plain[2 * N + 1], best[2 * N + 1];
+        int n = round < 200 ? 1 + round : 1 + (int)msc_rng_below(&rng, 2 * N);
+        bool is_log = round % 2 == 1;
+        set_row(x, n, &rng, round);
+        plain[n] = best[n] = 7.0f;
+        memcpy(plain, x, (size_t)n * sizeof(x[0]));
+        (is_log ? msc_simd_plain.log_softmax : msc_simd_plain.softmax)(plain, plain, n);
+        (is_log ? msc_simd_best()->log_softmax : msc_simd_best()->softmax)(best, x, n);
+        check_same(plain, best, n + 1);
+        assert_true(best[n] == 7.0f);
+        double max = -INFINITY, sum = 0;
+        for (int i = 0; i < n; i++) {
+            max = fmax(max, x[i]);
+        }
+        for (int i = 0; i < n; i++) {
+            sum += exp(x[i] - max);
+        }
+        for (int i = 0; i < n; i++) {
+            double y = is_log ? x[i] - max - log(sum) : exp(x[i] - max) / sum;
+            double allowed = is_log ? 1e-6 * fabs(y) + 2e-6 : 2e-6 * y + 1e-44;
+            assert_true(isnan(y) ? isnan(best[i]) : fabs(best[i] - y) <= allowed || best[i] == y);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_cpu_simd__quantize),
@@ -308,6 +357,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_simd__largest),
         cmocka_unit_test(test_kernels_cpu_simd__pools),
         cmocka_unit_test(test_kernels_cpu_simd__transpose),
+        cmocka_unit_test(test_kernels_cpu_simd__softmax),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
