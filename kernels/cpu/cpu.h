@@ -92,10 +92,12 @@ extern const struct msc_cpu_family msc_cpu_pool;
 extern const struct msc_cpu_family msc_cpu_reduce; // and global pools
 extern const struct msc_cpu_family msc_cpu_softmax;
 extern const struct msc_cpu_family msc_cpu_layer_norm;
+extern const struct msc_cpu_family msc_cpu_group_norm; // and over single channels
 extern const struct msc_cpu_family msc_cpu_resize;
 extern const struct msc_cpu_family msc_cpu_linear_quant; // QuantizeLinear and its kin
 extern const struct msc_cpu_family msc_cpu_rename;       // reshape and its kin
 extern const struct msc_cpu_family msc_cpu_permute;      // and reorders between layouts
+extern const struct msc_cpu_family msc_cpu_depth_space;  // both ways
 extern const struct msc_cpu_family msc_cpu_concat;
 extern const struct msc_cpu_family msc_cpu_split;
 extern const struct msc_cpu_family msc_cpu_slice;

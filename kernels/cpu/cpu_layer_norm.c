@@ -2,10 +2,9 @@
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/moments.h"
 
 #include <math.h>
-
-enum { LANES = 16 };
 
 struct kernel {
     int64_t n_rows, n; // a row has n elements
@@ -46,51 +45,17 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     return MSC_OK;
 }
 
-// Lanes are added up in one order on every machine.
-MSC_SIMD static float add_lanes(const float lanes[LANES], float rest) {
-    for (int k = 0; k < LANES; k++) {
-        rest += lanes[k];
-    }
-    return rest;
-}
-
-MSC_SIMD static float row_mean(const float x[], int64_t n) {
-    float lanes[LANES] = {0}, rest = 0.0f;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (int k = 0; k < LANES; k++) {
-            lanes[k] += x[i + k];
-        }
-    }
-    for (; i < n; i++) {
-        rest += x[i];
-    }
-    return add_lanes(lanes, rest) / (float)n;
-}
-
-MSC_SIMD static float row_variance(const float x[], int64_t n, float mean) {
-    float lanes[LANES] = {0}, rest = 0.0f;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (int k = 0; k < LANES; k++) {
-            float d = x[i + k] - mean;
-            lanes[k] += d * d;
-        }
-    }
-    for (; i < n; i++) {
-        rest += (x[i] - mean) * (x[i] - mean);
-    }
-    return add_lanes(lanes, rest) / (float)n;
-}
-
 MSC_SIMD static void scale_row(float *restrict out, const float *restrict x, const struct kernel *k,
                                float mean, float factor) {
     const float *restrict gamma = k->gamma, *restrict beta = k->beta;
+    if (beta) {
+        for (int64_t i = 0; i < k->n; i++) {
+            out[i] = (x[i] - mean) * factor * gamma[i] + beta[i];
+        }
+        return;
+    }
     for (int64_t i = 0; i < k->n; i++) {
         out[i] = (x[i] - mean) * factor * gamma[i];
-    }
-    for (int64_t i = 0; beta && i < k->n; i++) {
-        out[i] += beta[i];
     }
 }
 
@@ -102,9 +67,10 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
     (void)b;
     (void)thread;
     for (int64_t r = 0; r < k->n_rows; r++, x += k->n, out += k->n) {
-        float mean = row_mean(x, k->n);
-        float factor = 1.0f / sqrtf(row_variance(x, k->n, mean) + k->epsilon);
-        scale_row(out, x, k, mean, factor);
+        struct msc_moments m = {0};
+        msc_moments_add_row(&m, x, k->n);
+        float factor = 1.0f / sqrtf((float)msc_moments_variance(&m) + k->epsilon);
+        scale_row(out, x, k, (float)m.mean, factor);
     }
     return MSC_OK;
 }

@@ -1,5 +1,6 @@
 #include "kernels/cpu/move.h"
 
+#include "base/platform.h"
 #include "kernels/cpu/cpu_graph.h"
 #include "kernels/cpu/simd.h"
 
@@ -69,9 +70,63 @@ static void transpose_tile4(uint32_t *out, int64_t out_row, const uint32_t *in, 
     }
 }
 
+// The same for 2 to 4 rows that fill the rows of the output; the compiler knows `width`.
+static inline void interleave_rows(uint32_t *restrict out, const uint32_t *restrict in,
+                                   int64_t in_row, int64_t n, int width) {
+    for (int64_t o = 0; o < n; o++) {
+        for (int i = 0; i < width; i++) {
+            out[o * width + i] = in[i * in_row + o];
+        }
+    }
+}
+
+MSC_SIMD static void interleave4(uint32_t *out, const uint32_t *in, int64_t in_row, int64_t n,
+                                 int64_t width) {
+    if (width == 2) {
+        interleave_rows(out, in, in_row, n, 2);
+    } else if (width == 3) {
+        interleave_rows(out, in, in_row, n, 3);
+    } else {
+        interleave_rows(out, in, in_row, n, 4);
+    }
+}
+
+// And for 2 to 4 columns that fill the rows of the input.
+static inline void separate_rows(uint32_t *restrict out, int64_t out_row,
+                                 const uint32_t *restrict in, int64_t n, int width) {
+    for (int o = 0; o < width; o++) {
+        for (int64_t i = 0; i < n; i++) {
+            out[o * out_row + i] = in[i * width + o];
+        }
+    }
+}
+
+MSC_SIMD static void separate4(uint32_t *out, int64_t out_row, const uint32_t *in, int64_t n,
+                               int64_t width) {
+    if (width == 2) {
+        separate_rows(out, out_row, in, n, 2);
+    } else if (width == 3) {
+        separate_rows(out, out_row, in, n, 3);
+    } else {
+        separate_rows(out, out_row, in, n, 4);
+    }
+}
+
+static bool is_block(int64_t width) {
+    return width >= 2 && width <= 4;
+}
+
 // The same for few rows, and for few columns: one run of elements after the other.
 static void transpose_narrow4(uint32_t *out, int64_t out_row, const uint32_t *in, int64_t in_row,
                               int64_t n_in, int64_t n_out) {
+    if (out_row == n_in && is_block(n_in)) {
+        interleave4(out, in, in_row, n_out, n_in);
+        return;
+    }
+    if (in_row == n_out && is_block(n_out)) {
+        separate4(out, out_row, in, n_in, n_out);
+        return;
+    }
     if (n_in < n_out) {
         for (int64_t o = 0; o < n_out; o++) {
             for (int64_t i = 0; i < n_in; i++) {
@@ -87,27 +142,37 @@ static void transpose_narrow4(uint32_t *out, int64_t out_row, const uint32_t *in
     }
 }
 
-static void copy_bytes(const struct msc_move *m, int a, int b, char *out, const char *in) {
+// `bytes` is known to the compiler but for elements of rare sizes.
+static inline void copy_each(const struct msc_move *m, int a, int b, char *out, const char *in,
+                             size_t bytes) {
+    int64_t in_step = m->in[b] * (int64_t)bytes, out_step = m->out[b] * (int64_t)bytes;
     for (int64_t i = 0; i < m->dims[a]; i++) {
-        char *to = out + i * m->out[a];
-        const char *from = in + i * m->in[a];
+        char *to = out + i * m->out[a] * (int64_t)bytes;
+        const char *from = in + i * m->in[a] * (int64_t)bytes;
         for (int64_t k = 0; k < m->dims[b]; k++) {
-            to[k * m->out[b]] = from[k * m->in[b]];
+            memcpy(to + k * out_step, from + k * in_step, bytes);
         }
     }
 }
 
 // Any size of element; any of the strides may be other than 1.
 static void copy_plane(const struct msc_move *m, int a, int b, char *out, const char *in) {
-    if (m->bytes == 1) {
-        copy_bytes(m, a, b, out, in);
-        return;
-    }
-    for (int64_t i = 0; i < m->dims[a]; i++) {
-        for (int64_t k = 0; k < m->dims[b]; k++) {
-            memcpy(out + (i * m->out[a] + k * m->out[b]) * (int64_t)m->bytes,
-                   in + (i * m->in[a] + k * m->in[b]) * (int64_t)m->bytes, m->bytes);
-        }
+    switch (m->bytes) {
+    case 1:
+        copy_each(m, a, b, out, in, 1);
+        break;
+    case 2:
+        copy_each(m, a, b, out, in, 2);
+        break;
+    case 4:
+        copy_each(m, a, b, out, in, 4);
+        break;
+    case 8:
+        copy_each(m, a, b, out, in, 8);
+        break;
+    default:
+        copy_each(m, a, b, out, in, m->bytes);
+        break;
     }
 }
 

@@ -9,7 +9,7 @@
 #ifndef MSC_KERNELS_CPU_MOVE_H
 #define MSC_KERNELS_CPU_MOVE_H
 
-#include "kernels/view.h"
+#include "kernels/plan.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,6 +31,10 @@ void msc_move_finish(struct msc_move *m);
 // All of that for `dims` visited in the order in which `layout` puts them; strides by axis.
 void msc_move_set(struct msc_move *m, size_t element_bytes, int n_dims, const int64_t dims[],
                   enum msc_layout layout, const int64_t in[], const int64_t out[]);
+// The same of a joint that lays blocks of channels out in space, or gathers them again. False when
+// it does not say how.
+bool msc_move_set_depth_space(struct msc_move *m, const struct msc_joint *joint,
+                              const struct msc_value *x, const struct msc_value *y);
 // Copies the elements; the arrays do not overlap.
 void msc_move_run(const struct msc_move *m, void *out, const void *in);
 

@@ -14,13 +14,21 @@ static const struct {
     const struct msc_cpu_family *cpu;
     const struct msc_vk_family *vk;
 } families[] = {
-    {&msc_cpu_conv, &msc_vk_conv},       {&msc_cpu_linear, &msc_vk_linear},
-    {&msc_cpu_matmul, &msc_vk_matmul},   {&msc_cpu_ewise, &msc_vk_ewise},
-    {&msc_cpu_permute, &msc_vk_permute}, {&msc_cpu_concat, &msc_vk_concat},
-    {&msc_cpu_split, &msc_vk_split},     {&msc_cpu_slice, &msc_vk_slice},
-    {&msc_cpu_pad, &msc_vk_pad},         {&msc_cpu_pool, &msc_vk_pool},
-    {&msc_cpu_reduce, &msc_vk_reduce},   {&msc_cpu_softmax, &msc_vk_softmax},
-    {&msc_cpu_resize, &msc_vk_resize},   {&msc_cpu_layer_norm, &msc_vk_layer_norm},
+    {&msc_cpu_conv, &msc_vk_conv},
+    {&msc_cpu_linear, &msc_vk_linear},
+    {&msc_cpu_matmul, &msc_vk_matmul},
+    {&msc_cpu_ewise, &msc_vk_ewise},
+    {&msc_cpu_permute, &msc_vk_permute},
+    {&msc_cpu_concat, &msc_vk_concat},
+    {&msc_cpu_split, &msc_vk_split},
+    {&msc_cpu_slice, &msc_vk_slice},
+    {&msc_cpu_pad, &msc_vk_pad},
+    {&msc_cpu_pool, &msc_vk_pool},
+    {&msc_cpu_reduce, &msc_vk_reduce},
+    {&msc_cpu_softmax, &msc_vk_softmax},
+    {&msc_cpu_resize, &msc_vk_resize},
+    {&msc_cpu_layer_norm, &msc_vk_layer_norm},
+    {&msc_cpu_depth_space, &msc_vk_depth_space},
 };
 
 // A step's kernel: on the device, or `host`.

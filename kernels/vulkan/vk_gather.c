@@ -177,39 +177,6 @@ static bool describe_pad(struct gather *g, const struct msc_vk_joint_desc *d) {
     return true;
 }
 
-// Both ways: the output's axes with rows and columns cut in blocks, or the channels.
-static bool describe_depth_space(struct gather *g, const struct msc_vk_joint_desc *d) {
-    bool is_to_space = d->joint->op == MSC_OP_DEPTH_TO_SPACE;
-    const char *mode = msc_joint_attr(d->joint, "mode");
-    bool is_crd = is_to_space && mode && strcmp(mode, "CRD") == 0;
-    int64_t block;
-    if (d->x[0].n_dims != 4 || !msc_vk_joint_i64(&block, d, "blocksize")) {
-        return false;
-    }
-    const int64_t *depth = is_to_space ? d->x[0].dims : d->y[0].dims;
-    const int64_t *space = is_to_space ? d->y[0].dims : d->x[0].dims;
-    int32_t in_depth[4], in_space[4];
-    msc_vk_strides(in_depth, 4, depth);
-    msc_vk_strides(in_space, 4, space);
-    if (is_to_space) {
-        int64_t row = in_depth[1] * (is_crd ? 1 : space[1]);
-        add_dim(g, depth[0], in_depth[0], 0);
-        add_dim(g, space[1], in_depth[1] * (is_crd ? block * block : 1), 0);
-        add_dim(g, depth[2], in_depth[2], 0);
-        add_dim(g, block, row * block, 0);
-        add_dim(g, depth[3], in_depth[3], 0);
-        add_dim(g, block, row, 0);
-        return true;
-    }
-    add_dim(g, depth[0], in_space[0], 0);
-    add_dim(g, block, in_space[2], 0);
-    add_dim(g, block, in_space[3], 0);
-    add_dim(g, space[1], in_space[1], 0);
-    add_dim(g, depth[2], in_space[2] * block, 0);
-    add_dim(g, depth[3], in_space[3] * block, 0);
-    return true;
-}
-
 static const struct {
     enum msc_op op;
     describe_fn describe;
@@ -221,8 +188,6 @@ static const struct {
     {MSC_OP_TILE, describe_tile},
     {MSC_OP_CENTER_CROP_PAD, describe_crop_pad},
     {MSC_OP_PAD, describe_pad},
-    {MSC_OP_DEPTH_TO_SPACE, describe_depth_space},
-    {MSC_OP_SPACE_TO_DEPTH, describe_depth_space},
 };
 
 // ---- Kernels ----------------------------------------------------------------------------------

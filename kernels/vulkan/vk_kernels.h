@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 // Raised whenever a kernel of ours changes a bit of some result.
-#define MSC_VK_KERNELS_VERSION 4
+#define MSC_VK_KERNELS_VERSION 5
 
 struct msc_vk_backend {
     struct msc_backend base;
@@ -66,6 +66,7 @@ extern const struct msc_vk_family msc_vk_linear;
 extern const struct msc_vk_family msc_vk_matmul;
 extern const struct msc_vk_family msc_vk_ewise;
 extern const struct msc_vk_family msc_vk_permute; // and reorders between layouts
+extern const struct msc_vk_family msc_vk_depth_space;
 extern const struct msc_vk_family msc_vk_concat;
 extern const struct msc_vk_family msc_vk_split;
 extern const struct msc_vk_family msc_vk_slice;

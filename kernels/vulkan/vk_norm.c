@@ -24,6 +24,7 @@ static enum msc_status norm_init(struct msc_vk_joint *k, struct msc_vk_backend *
     int64_t n_spatial = msc_dims_product(x->n_dims - 2, x->dims + 2);
     int64_t channels = x->dims[1] / n_groups;
     struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)(x->dims[0] * n_groups), 3);
+    bool is_last = x->layout == MSC_LAYOUT_LAST;
     const int64_t push[4] = {channels * n_spatial, n_spatial, n_groups, channels};
     for (int i = 0; i < 4; i++) {
         s->push[i] = (uint32_t)push[i];
@@ -33,12 +34,14 @@ static enum msc_status norm_init(struct msc_vk_joint *k, struct msc_vk_backend *
     s->is_by_groups = true;
     s->turns = 3 * (uint64_t)(channels * n_spatial / b->vk->tuning.lanes + 1);
     const uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
-                                  msc_vk_element(x->dtype), d->x[1].dims[0] == x->dims[1]};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_NORM, constants, 4);
+                                  msc_vk_element(x->dtype), d->x[1].dims[0] == x->dims[1], is_last};
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_NORM, constants, 5);
 }
 
-const struct msc_vk_family msc_vk_norm = {
-    .name = "group normalisation", .init = norm_init, MSC_VK_JOINT_FUNCTIONS};
+const struct msc_vk_family msc_vk_norm = {.name = "group normalisation",
+                                          .init = norm_init,
+                                          .takes_layouts = true,
+                                          MSC_VK_JOINT_FUNCTIONS};
 
 static enum msc_status lrn_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                 const struct msc_vk_joint_desc *d) {

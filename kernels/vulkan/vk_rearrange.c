@@ -1,5 +1,5 @@
-// Joints that only move elements: transposes and changes of layout, joins, splits, slices, padding.
-// Each is one move, or one for each part.
+// Joints that only move elements: transposes and changes of layout, blocks of channels laid out in
+// space, joins, splits, slices, padding. Each is one move, or one for each part.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_graph.h"
 #include "kernels/vulkan/vk_move.h"
@@ -94,6 +94,23 @@ static enum msc_status permute_prepare(void **out, struct msc_vk_backend *b,
 
 const struct msc_vk_family msc_vk_permute = {
     .name = "permute", .prepare = permute_prepare, .release = release, .run = run};
+
+static enum msc_status depth_space_prepare(void **out, struct msc_vk_backend *b,
+                                           const struct msc_plan *plan,
+                                           const struct msc_step *step) {
+    const struct msc_joint *joint = step->joints[0].joint;
+    struct kernel *k;
+    struct msc_move m;
+    if (!msc_move_set_depth_space(&m, joint, input_value(plan, step),
+                                  &plan->values[step->outputs[0]])) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: blocks of no size", joint->name);
+    }
+    MSC_TRY(create(&k, 1));
+    return settle(out, b, k, msc_vk_move_init_from(&k->parts[0].move, b, &m, 0, 0));
+}
+
+const struct msc_vk_family msc_vk_depth_space = {
+    .name = "depth to space", .prepare = depth_space_prepare, .release = release, .run = run};
 
 // ---- Joining and splitting --------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
-// Pools, resizes, softmax, reductions and everything that only moves elements, in either layout.
+// Pools, resizes, softmax, normalisation, reductions and everything that only moves elements, in
+// either layout.
 #include "tests/kernels/cpu_case.h"
 
 #include <stdio.h>
@@ -161,6 +162,50 @@ static void test_kernels_cpu_layers__layer_norm(void **state) {
     }
 }
 
+// Blocks of columns, and rows, of all kinds: few and many channels, positions that are left over.
+static void test_kernels_cpu_layers__group_norm(void **state) {
+    static const struct {
+        enum msc_op op;
+        const char *attributes;
+        int n_dims;
+        int64_t dims[5];
+        int64_t n_gamma;
+    } rows[] = {
+        {MSC_OP_INSTANCE_NORM, "epsilon=0.001", 4, {2, 5, 30, 31}, 5},
+        {MSC_OP_INSTANCE_NORM, "epsilon=0.001", 4, {1, 3, 161, 71}, 3},
+        {MSC_OP_INSTANCE_NORM, "epsilon=0.001", 4, {2, 64, 5, 3}, 64},
+        {MSC_OP_INSTANCE_NORM, "epsilon=0.001", 4, {1, 150, 13, 11}, 150},
+        {MSC_OP_INSTANCE_NORM, "epsilon=0.001", 4, {2, 1, 90, 100}, 1},
+        {MSC_OP_INSTANCE_NORM, "epsilon=0.001", 3, {3, 7, 5000}, 7},
+        {MSC_OP_GROUP_NORM, "num_groups=4", 4, {2, 12, 30, 11}, 12},
+        {MSC_OP_GROUP_NORM, "num_groups=3", 4, {2, 96, 7, 9}, 3},
+        {MSC_OP_GROUP_NORM, "num_groups=1", 4, {1, 24, 20, 40}, 24},
+        {MSC_OP_GROUP_NORM, "num_groups=2", 4, {3, 70, 1, 1}, 70},
+        {MSC_OP_GROUP_NORM, "num_groups=5", 2, {9, 520}, 520},
+        {MSC_OP_GROUP_NORM, "num_groups=2", 5, {1, 6, 4, 5, 6}, 2},
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cpu_case c;
+        bool is_last = i % 2 == 1;
+        if (is_last && rows[i / 2].n_dims != 4) {
+            continue;
+        }
+        cpu_case_init(&c, 34);
+        struct msc_weight_spec weights[] = {{"gamma", cpu_weight(&c, "O", 1, &rows[i / 2].n_gamma)},
+                                            {"beta", cpu_weight(&c, "O", 1, &rows[i / 2].n_gamma)}};
+        c.low = 10.0f; // a mean beyond the spread
+        c.high = 13.0f;
+        int32_t x = cpu_input(&c, "", rows[i / 2].n_dims, rows[i / 2].dims);
+        x = is_last ? make_last(&c, x) : x;
+        x = cpu_joint_weights(&c, rows[i / 2].op, 1, &x, rows[i / 2].attributes, 2, weights);
+        cpu_case_finish_graph(&c, is_last ? make_last(&c, x) : x);
+        cpu_check_close(&c, 1e-10);
+        assert_true(c.n_steps <= 5); // the input and the output are reordered at most
+        cpu_case_finish(&c);
+    }
+}
+
 static void test_kernels_cpu_layers__reductions(void **state) {
     static const char *const axes[] = {"1,",    "2,3",   "3,",      "0,",    "1,3", "2,",
                                        "0,2,3", "-1,-3", "0,1,2,3", "1,2,3", ""};
@@ -189,6 +234,25 @@ static void test_kernels_cpu_layers__permutes(void **state) {
         {MSC_OP_PERMUTE_DIMS, "axes=0,2,1", 3, {2, 33, 18}, false},
         {MSC_OP_PERMUTE_DIMS, "axes=1,0", 2, {70, 35}, false},
         {MSC_OP_PERMUTE_DIMS, "axes=0,3,1,4,2", 5, {2, 3, 4, 5, 6}, false},
+    };
+    (void)state;
+    CHECK_LAYERS(layers);
+}
+
+static void test_kernels_cpu_layers__depth_space(void **state) {
+    static const struct layer layers[] = {
+        {MSC_OP_DEPTH_TO_SPACE, "blocksize=2;mode=DCR", 4, {2, 12, 5, 37}, false},
+        {MSC_OP_DEPTH_TO_SPACE, "blocksize=2;mode=CRD", 4, {2, 12, 5, 37}, false},
+        {MSC_OP_DEPTH_TO_SPACE, "blocksize=3;mode=DCR", 4, {1, 18, 4, 21}, false},
+        {MSC_OP_DEPTH_TO_SPACE, "blocksize=4;mode=CRD", 4, {2, 16, 3, 19}, false},
+        {MSC_OP_DEPTH_TO_SPACE, "blocksize=5;mode=DCR", 4, {1, 75, 3, 6}, false},
+        {MSC_OP_DEPTH_TO_SPACE, "blocksize=9;mode=CRD", 4, {1, 81, 2, 18}, false},
+        {MSC_OP_DEPTH_TO_SPACE, "blocksize=2;mode=DCR", 4, {3, 8, 1, 1}, false},
+        {MSC_OP_DEPTH_TO_SPACE, "blocksize=1;mode=DCR", 4, {2, 3, 4, 5}, false},
+        {MSC_OP_SPACE_TO_DEPTH, "blocksize=2", 4, {2, 3, 6, 38}, false},
+        {MSC_OP_SPACE_TO_DEPTH, "blocksize=3", 4, {1, 5, 9, 21}, false},
+        {MSC_OP_SPACE_TO_DEPTH, "blocksize=4", 4, {2, 1, 8, 76}, false},
+        {MSC_OP_SPACE_TO_DEPTH, "blocksize=6", 4, {1, 2, 12, 18}, false},
     };
     (void)state;
     CHECK_LAYERS(layers);
@@ -330,8 +394,10 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_layers__resizes),
         cmocka_unit_test(test_kernels_cpu_layers__softmax),
         cmocka_unit_test(test_kernels_cpu_layers__layer_norm),
+        cmocka_unit_test(test_kernels_cpu_layers__group_norm),
         cmocka_unit_test(test_kernels_cpu_layers__reductions),
         cmocka_unit_test(test_kernels_cpu_layers__permutes),
+        cmocka_unit_test(test_kernels_cpu_layers__depth_space),
         cmocka_unit_test(test_kernels_cpu_layers__renames),
         cmocka_unit_test(test_kernels_cpu_layers__aliases),
         cmocka_unit_test(test_kernels_cpu_layers__slices),

@@ -2,8 +2,8 @@
 // gamma and beta by channel or by group. A workgroup takes a group; its invocations add up every
 // lanes-th element each, then the first of them all sums in order.
 // Buffers: 0 x, 1 gamma, 2 beta, 3 y. Constants: 0 lanes, 1 repair, 2 type of elements, 3 are gamma
-// and beta by channel? Push: elements of a group, of a channel, groups of an image, channels of a
-// group. Tile: a group. Dispatched by vk_norm.c.
+// and beta by channel? 4 channels last? Push: elements of a group, of a channel, groups of an
+// image, channels of a group. Tile: a group. Dispatched by vk_norm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 4
@@ -15,6 +15,7 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint LANES = 32;
 layout(constant_id = 2) const uint TYPE = 0;
 layout(constant_id = 3) const bool IS_BY_CHANNEL = true;
+layout(constant_id = 4) const bool IS_LAST = false;
 layout(binding = 0) readonly buffer X { uint x[]; };
 layout(binding = 1) readonly buffer Gamma { uint gamma[]; };
 layout(binding = 2) readonly buffer Beta { uint beta[]; };
@@ -42,28 +43,36 @@ float add_up(float mine) {
     return sum;
 }
 
+// Where element i of the group lies. With channels last it is one of a position's channels.
+uint place_of(uint group, uint i) {
+    uint position = group / n_groups * n_spatial + i / channels;
+    return IS_LAST ? (position * n_groups + group % n_groups) * channels + i % channels
+                   : group * size + i;
+}
+
 void main() {
     find_call(gl_WorkGroupID.z);
-    uint group = gl_WorkGroupID.x, first = group * size;
+    uint group = gl_WorkGroupID.x;
     precise float sum = 0.0, squares = 0.0;
     // Less the first element: the mean of equal numbers is exact, and their spread 0.
-    float shift = real(TYPE, read_x(TYPE, begin_of(0), first));
+    float shift = real(TYPE, read_x(TYPE, begin_of(0), place_of(group, 0)));
     for (uint i = gl_LocalInvocationID.x; i < size; i += LANES) {
-        precise float d = real(TYPE, read_x(TYPE, begin_of(0), first + i)) - shift;
+        precise float d = real(TYPE, read_x(TYPE, begin_of(0), place_of(group, i))) - shift;
         sum = sum + d;
     }
     precise float mean = shift + divide(add_up(sum), float(size));
     for (uint i = gl_LocalInvocationID.x; i < size; i += LANES) {
-        precise float d = real(TYPE, read_x(TYPE, begin_of(0), first + i)) - mean;
+        precise float d = real(TYPE, read_x(TYPE, begin_of(0), place_of(group, i))) - mean;
         squares = squares + d * d;
     }
     float variance = divide(add_up(squares), float(size));
     precise float factor = divide(1.0, sqrt(variance + epsilon));
     for (uint i = gl_LocalInvocationID.x; i < size; i += LANES) {
-        uint g = group % n_groups, c = IS_BY_CHANNEL ? g * channels + i / n_spatial : g;
-        precise float d = real(TYPE, read_x(TYPE, begin_of(0), first + i)) - mean;
+        uint g = group % n_groups, within = IS_LAST ? i % channels : i / n_spatial;
+        uint c = IS_BY_CHANNEL ? g * channels + within : g;
+        precise float d = real(TYPE, read_x(TYPE, begin_of(0), place_of(group, i))) - mean;
         d = d * factor * real(TYPE, read_gamma(TYPE, begin_of(1), c));
         d = d + real(TYPE, read_beta(TYPE, begin_of(2), c));
-        write_y(TYPE, begin_of(3), first + i, bits_of_real(TYPE, d));
+        write_y(TYPE, begin_of(3), place_of(group, i), bits_of_real(TYPE, d));
     }
 }
