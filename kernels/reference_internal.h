@@ -78,6 +78,15 @@ const void *msc_reference__load_chunk(union msc_reference_chunk *buffer, const s
 void msc_reference__store_chunk(const struct msc_view *v, int64_t offset, const void *numbers,
                                 int64_t n, enum msc_reference_kind kind);
 
+// A tensor seen as lines along one axis.
+struct msc_reference_lines {
+    int64_t n;
+    int64_t outer, length, inner; // n is outer * inner; elements of a line lie `inner` apart
+};
+struct msc_reference_lines msc_reference__lines(const struct msc_view *x, int axis);
+// The element that line `line` begins with.
+int64_t msc_reference__line_first(const struct msc_reference_lines *lines, int64_t line);
+
 // A walk visits several views of one index space together, row after row in C order: the last axis
 // is the row, `offsets` say where it begins in each view (in elements), `steps` how far apart its
 // elements are.

@@ -3,22 +3,6 @@
 
 #include <string.h>
 
-// A tensor seen as lines along one axis.
-struct lines {
-    int64_t n, length, inner; // elements of a line lie `inner` apart
-};
-
-static struct lines lines_along(const struct msc_view *x, int axis) {
-    struct lines l = {.length = x->dims[axis]};
-    l.inner = msc_dims_product(x->n_dims - axis - 1, x->dims + axis + 1);
-    l.n = msc_dims_product(axis, x->dims) * l.inner;
-    return l;
-}
-
-static int64_t line_first(const struct lines *l, int64_t line) {
-    return line / l->inner * l->length * l->inner + line % l->inner;
-}
-
 // ---- CumSum -----------------------------------------------------------------------------------
 
 static void sum_line(const struct msc_view *out, const struct msc_view *x, int64_t first,
@@ -55,9 +39,9 @@ enum msc_status msc_reference__cumsum(const struct msc_reference_call *call) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: its axis is outside its %d dimensions",
                         call->joint->name, x->n_dims);
     }
-    struct lines lines = lines_along(x, (int)at);
+    struct msc_reference_lines lines = msc_reference__lines(x, (int)at);
     for (int64_t l = 0; l < lines.n; l++) {
-        int64_t first = line_first(&lines, l);
+        int64_t first = msc_reference__line_first(&lines, l);
         int64_t last = first + (lines.length - 1) * lines.inner;
         sum_line(&call->outputs[0], x, is_reverse ? last : first,
                  is_reverse ? -lines.inner : lines.inner, lines.length, is_exclusive);

@@ -70,17 +70,6 @@ static int64_t chunk_of(int64_t n_left) {
     return n_left < MSC_REFERENCE_CHUNK ? n_left : MSC_REFERENCE_CHUNK;
 }
 
-// A tensor seen as lines along one axis.
-struct lines {
-    int64_t outer, length, inner; // elements of a line lie `inner` apart
-};
-
-static struct lines lines_along(const struct msc_view *x, int axis) {
-    return (struct lines){.outer = msc_dims_product(axis, x->dims),
-                          .length = x->dims[axis],
-                          .inner = msc_dims_product(x->n_dims - axis - 1, x->dims + axis + 1)};
-}
-
 // ---- TopK -------------------------------------------------------------------------------------
 
 struct ranked {
@@ -120,7 +109,7 @@ static void sort_heap(struct ranked heap[], int64_t n) {
 
 // The best k > 0 of a line, in order.
 static void rank_line(struct ranked best[], int64_t k, const struct msc_view *x, int64_t first,
-                      const struct lines *lines, const struct order *order) {
+                      const struct msc_reference_lines *lines, const struct order *order) {
     int64_t keys[MSC_REFERENCE_CHUNK];
     for (int64_t i = 0; i < lines->length; i += MSC_REFERENCE_CHUNK) {
         int64_t n = chunk_of(lines->length - i), at = 0;
@@ -163,14 +152,14 @@ enum msc_status msc_reference__topk(const struct msc_reference_call *call) {
     MSC_TRY(msc_reference__get_bool(&is_largest, call, "largest"));
     // NaN counts as greatest.
     struct order order = {.flip = is_largest ? -1 : 0, .nan = is_largest ? INT64_MIN : INT64_MAX};
-    struct lines lines = lines_along(x, axis);
+    struct msc_reference_lines lines = msc_reference__lines(x, axis);
     int64_t k = call->outputs[0].dims[axis], inner = lines.inner;
     struct ranked *best = msc_alloc_zero((size_t)k + 1, sizeof(best[0]));
     if (best == NULL) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
     }
-    for (int64_t l = 0; k > 0 && l < lines.outer * inner; l++) {
-        int64_t from = l / inner * lines.length * inner + l % inner;
+    for (int64_t l = 0; k > 0 && l < lines.n; l++) {
+        int64_t from = msc_reference__line_first(&lines, l);
         int64_t to = l / inner * k * inner + l % inner;
         rank_line(best, k, x, from, &lines, &order);
         store_ranked(call, to, from, best, k, inner);
@@ -183,7 +172,7 @@ enum msc_status msc_reference__topk(const struct msc_reference_call *call) {
 
 struct search {
     const struct msc_view *x;
-    struct lines lines;
+    struct msc_reference_lines lines;
     struct order order;
     bool is_last; // of equal elements the last is wanted
 };
@@ -224,8 +213,8 @@ static int64_t last_place(const int64_t keys[], int64_t n, int64_t key) {
 // One line after the other.
 static void find_in_lines(const struct search *s, const struct msc_view *out) {
     int64_t keys[MSC_REFERENCE_CHUNK], length = s->lines.length, inner = s->lines.inner;
-    for (int64_t l = 0; l < s->lines.outer * inner; l++) {
-        int64_t first = l / inner * length * inner + l % inner, best = INT64_MAX, place = 0;
+    for (int64_t l = 0; l < s->lines.n; l++) {
+        int64_t first = msc_reference__line_first(&s->lines, l), best = INT64_MAX, place = 0;
         for (int64_t i = 0; i < length; i += MSC_REFERENCE_CHUNK) {
             int64_t n = chunk_of(length - i);
             read_keys(keys, s->x, first + i * inner, inner, n, &s->order);
@@ -282,7 +271,7 @@ static void find_in_planes(const struct search *s, const struct msc_view *out) {
 }
 
 // Do vectors hold more elements of neighbouring lines than of one line?
-static bool goes_across(const struct lines *l) {
+static bool goes_across(const struct msc_reference_lines *l) {
     enum { SHORT = 32, NARROW = 8 };
     return l->inner == 1 ? l->length > 0 && l->length < SHORT : l->length > 0 && l->inner >= NARROW;
 }
@@ -295,7 +284,7 @@ enum msc_status msc_reference__argmax(const struct msc_reference_call *call) {
     MSC_TRY(msc_reference__check_u64(call));
     MSC_TRY(msc_reference__get_axis(&axis, call, "axis", x->n_dims));
     MSC_TRY(msc_reference__get_bool(&s.is_last, call, "select_last_index"));
-    s.lines = lines_along(x, axis);
+    s.lines = msc_reference__lines(x, axis);
     if (goes_across(&s.lines)) {
         find_in_planes(&s, out);
     } else {

@@ -141,3 +141,13 @@ void msc_reference__copy_walk(struct msc_walk *w, const struct msc_view *out, in
                                 w->steps[1], w->length, bytes);
     }
 }
+
+struct msc_reference_lines msc_reference__lines(const struct msc_view *x, int axis) {
+    int64_t outer = msc_dims_product(axis, x->dims);
+    int64_t inner = msc_dims_product(x->n_dims - axis - 1, x->dims + axis + 1);
+    return (struct msc_reference_lines){outer * inner, outer, x->dims[axis], inner};
+}
+
+int64_t msc_reference__line_first(const struct msc_reference_lines *l, int64_t line) {
+    return line / l->inner * l->length * l->inner + line % l->inner;
+}
