@@ -160,64 +160,10 @@ const struct msc_cpu_family msc_cpu_permute = {
 
 // ---- Depth to space and back ------------------------------------------------------------------
 
-static bool read_block(int64_t *block, bool *is_crd, const struct msc_joint *joint) {
-    const char *mode = msc_joint_attr(joint, "mode");
-    *is_crd = joint->op == MSC_OP_DEPTH_TO_SPACE && mode != NULL && strcmp(mode, "CRD") == 0;
-    return msc_joint_attr_i64(joint, "blocksize", block) && *block > 0;
-}
-
 static bool depth_space_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     int64_t block;
-    bool is_crd;
     return msc_cpu_is_computed(g, joint, 0) && msc_cpu_operand(g, joint, 0)->n_dims == 4 &&
-           read_block(&block, &is_crd, joint);
-}
-
-enum { BLOCK_DIMS = 6 };
-
-// Strides of what both sides consist of: images, channels in space, rows of blocks, rows of a
-// block, columns of blocks, columns of a block.
-static void split_space(int64_t out[BLOCK_DIMS], const struct msc_value *space, int64_t block) {
-    int64_t s[MSC_MAX_DIMS];
-    msc_cpu_strides(s, 4, space->dims, space->layout);
-    const int64_t strides[BLOCK_DIMS] = {s[0], s[1], s[2] * block, s[2], s[3] * block, s[3]};
-    memcpy(out, strides, sizeof(strides));
-}
-
-// A block's elements are neighbouring channels (`is_crd`), or the channels in space are.
-static void split_depth(int64_t out[BLOCK_DIMS], const struct msc_value *depth, int64_t block,
-                        bool is_crd) {
-    int64_t s[MSC_MAX_DIMS];
-    msc_cpu_strides(s, 4, depth->dims, depth->layout);
-    int64_t element = is_crd ? s[1] : s[1] * (depth->dims[1] / (block * block));
-    int64_t channel = is_crd ? s[1] * block * block : s[1];
-    const int64_t strides[BLOCK_DIMS] = {s[0], channel, s[2], element * block, s[3], element};
-    memcpy(out, strides, sizeof(strides));
-}
-
-bool msc_move_set_depth_space(struct msc_move *m, const struct msc_joint *joint,
-                              const struct msc_value *x, const struct msc_value *y) {
-    // As the output lies in memory: by its layout, and by whether it is the side in space.
-    static const int orders[2][2][BLOCK_DIMS] = {{{0, 3, 5, 1, 2, 4}, {0, 2, 4, 3, 5, 1}},
-                                                 {{0, 1, 2, 3, 4, 5}, {0, 2, 3, 4, 5, 1}}};
-    bool to_space = joint->op == MSC_OP_DEPTH_TO_SPACE, is_crd;
-    const struct msc_value *depth = to_space ? x : y, *space = to_space ? y : x;
-    int64_t block, in_space[BLOCK_DIMS], in_depth[BLOCK_DIMS];
-    if (!read_block(&block, &is_crd, joint)) {
-        return false;
-    }
-    const int64_t lengths[BLOCK_DIMS] = {depth->dims[0], space->dims[1], depth->dims[2],
-                                         block,          depth->dims[3], block};
-    split_space(in_space, space, block);
-    split_depth(in_depth, depth, block, is_crd);
-    msc_move_init(m, msc_dtype_bytes(y->dtype));
-    for (int i = 0; i < BLOCK_DIMS; i++) {
-        int d = orders[to_space][y->layout == MSC_LAYOUT_LAST][i];
-        msc_move_add(m, lengths[d], to_space ? in_depth[d] : in_space[d],
-                     to_space ? in_space[d] : in_depth[d]);
-    }
-    msc_move_finish(m);
-    return true;
+           msc_joint_attr_i64(joint, "blocksize", &block) && block > 0;
 }
 
 static enum msc_status depth_space_prepare(void **out, struct msc_cpu_backend *b,
