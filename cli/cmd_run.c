@@ -171,7 +171,7 @@ static enum msc_status set_states(struct msc_model *m, const struct run_values *
 static const char *output_name(const struct msc_model *m, const struct msc_model_run *run,
                                size_t i) {
     const struct msc_tensor *t = msc_graph_tensor(m->graph, run->wanted[i]);
-    return run->n_tensors > 0 ? run->tensors[i] : t->alias[0] ? t->alias : t->name;
+    return run->n_tensors > 0 ? run->tensors[i] : msc_tensor_label(t);
 }
 
 // One .npy for each output.

@@ -241,6 +241,7 @@ int32_t msc_graph_entries(const struct msc_graph *g, const int32_t **joints);
 int32_t msc_graph_exits(const struct msc_graph *g, const int32_t **joints);
 
 // Tensors.
+const char *msc_tensor_label(const struct msc_tensor *t);     // its alias, else its name
 int64_t msc_tensor_n_elements(const struct msc_tensor *t);    // -1 when symbolic
 int msc_tensor_axis(const struct msc_tensor *t, char letter); // axis of a layout letter, or -1
 int64_t msc_tensor_dim(const struct msc_tensor *t, int axis); // negative counts from the end

@@ -176,6 +176,10 @@ int32_t msc_graph__values(const struct msc_graph *g, int32_t tensor,
     return g->tensors[tensor]->n_values;
 }
 
+const char *msc_tensor_label(const struct msc_tensor *t) {
+    return t->alias[0] != '\0' ? t->alias : t->name;
+}
+
 int64_t msc_tensor_n_elements(const struct msc_tensor *t) {
     return msc_dims_product(t->n_dims, t->dims);
 }

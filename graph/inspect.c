@@ -28,7 +28,7 @@ static enum msc_status add_tensors(cJSON *root, const char *key, const struct ms
         const struct msc_tensor *t = msc_graph_tensor(g, tensors[i]);
         cJSON *object = cJSON_CreateObject();
         MSC_TRY(msc_json_push(list, object));
-        MSC_TRY(msc_json_add_text(object, "name", t->alias[0] != '\0' ? t->alias : t->name));
+        MSC_TRY(msc_json_add_text(object, "name", msc_tensor_label(t)));
         MSC_TRY(add_shape(object, g, t));
         MSC_TRY(msc_json_add_text(object, "dtype", msc_dtype_name(t->dtype)));
         MSC_TRY(msc_json_add_text(object, "layout", t->layout));

@@ -97,8 +97,7 @@ int32_t msc_jumps_above(const struct msc_jumps *s, int32_t tensor) {
 // ---- What to compare instead ------------------------------------------------------------------
 
 const char *msc_jumps_name(const struct msc_jumps *s, int32_t tensor) {
-    const struct msc_tensor *t = msc_graph_tensor(s->g, tensor);
-    const char *name = t->alias[0] ? t->alias : t->name;
+    const char *name = msc_tensor_label(msc_graph_tensor(s->g, tensor));
     return msc_graph_find_tensor(s->model, name) != MSC_NO_ID ? name : NULL;
 }
 

@@ -190,8 +190,8 @@ static enum msc_status check_state(const struct unroller *u, int32_t input, int3
     char a[MSC_DIMS_TEXT_BYTES], b[MSC_DIMS_TEXT_BYTES];
     return MSC_FAIL(MSC_E_INVALID, "input %s is %s %s, and %s, which is to feed it, %s %s",
                     to->alias, msc_dims_format(a, to->n_dims, to->dims), msc_dtype_name(to->dtype),
-                    t->alias[0] != '\0' ? t->alias : t->name,
-                    msc_dims_format(b, t->n_dims, t->dims), msc_dtype_name(t->dtype));
+                    msc_tensor_label(t), msc_dims_format(b, t->n_dims, t->dims),
+                    msc_dtype_name(t->dtype));
 }
 
 static enum msc_status set_inputs(struct unroller *u, const int32_t inputs[], int64_t chunk) {

@@ -13,8 +13,7 @@ enum msc_status msc_sequence_first(struct msc_array *arrays[], const struct msc_
 }
 
 static const char *input_name(const struct msc_graph *g, size_t input) {
-    const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, (int32_t)input));
-    return t->alias[0] != '\0' ? t->alias : t->name;
+    return msc_tensor_label(msc_graph_tensor(g, msc_graph_input(g, (int32_t)input)));
 }
 
 // One graph serves all chunks: what its lengths come from must be the same in all.

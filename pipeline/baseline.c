@@ -78,8 +78,8 @@ static enum msc_status compare_all(struct check *c, const int32_t tensors[],
     MSC_TRY_OUT(msc_reference_run_graph(truth, c->bound, c->inputs, tensors, n));
     MSC_TRY_OUT(msc_model_run(c->m, &run));
     for (size_t i = 0; i < n; i++) {
-        const struct msc_tensor *t = msc_graph_tensor(c->bound, tensors[i]);
-        status = compare(c, t->alias[0] ? t->alias : t->name, run.outputs[i], truth[i]);
+        const char *name = msc_tensor_label(msc_graph_tensor(c->bound, tensors[i]));
+        status = compare(c, name, run.outputs[i], truth[i]);
         if (status == MSC_E_STATE && !names && jumps_at(c->jumps, tensors[i])) {
             msc_jumps_collect(c->jumps, tensors[i]);
             status = c->jumps->n_found > 0 ? MSC_OK : status;
