@@ -14,7 +14,7 @@ enum { MAX_NAMES = 4 }; // of tensors that a message proposes
 static void add_compared(struct msc_distill *d, int32_t tensor, double weight) {
     const struct msc_tensor *t = msc_graph_tensor(d->host->graph, tensor);
     d->compared[d->n_compared++] = (struct msc_distill_tensor){
-        .tensor = tensor, .weight = weight, .name = t->alias[0] ? t->alias : t->name};
+        .tensor = tensor, .weight = weight, .name = msc_tensor_label(t)};
 }
 
 static enum msc_status compare_named(struct msc_distill *d) {
@@ -79,38 +79,35 @@ static const struct msc_graph *graph_as_run(const struct msc_distill *d) {
     return msc_evaluator_plan(d->evaluator, 0)->graph;
 }
 
-// Appends what can be compared in place of tensors of `g`: such as ["a", "b"]. Nothing when there is
-// nothing.
-static enum msc_status name_instead(struct msc_str *text, const struct msc_distill *d,
+// What can be compared in place of tensors of `g`: ', such as ["a", "b"]', or nothing.
+static enum msc_status name_instead(const char **text, struct msc_distill *d,
                                     const struct msc_graph *g, const int32_t tensors[], size_t n) {
+    struct msc_str names = {0};
     struct msc_jumps *jumps;
     MSC_TRY(msc_jumps_create(&jumps, d->host->graph, g));
     for (size_t i = 0; i < n; i++) {
         msc_jumps_collect(jumps, tensors[i]);
     }
     for (size_t i = 0; i < jumps->n_found && i < MAX_NAMES; i++) {
-        msc_str_printf(text, "%s\"%s\"", i == 0 ? ", such as [" : ", ",
+        msc_str_printf(&names, "%s\"%s\"", i == 0 ? ", such as [" : ", ",
                        msc_jumps_name(jumps, jumps->found[i]));
     }
-    msc_str_append(text, jumps->n_found > 0 ? "]" : "");
+    msc_str_append(&names, jumps->n_found > 0 ? "]" : "");
     if (jumps->n_found > MAX_NAMES) {
-        msc_str_printf(text, " (and %zu more)", jumps->n_found - MAX_NAMES);
+        msc_str_printf(&names, " (and %zu more)", jumps->n_found - MAX_NAMES);
     }
+    *text = msc_arena_printf(&d->arena, "%s", msc_str_text(&names));
+    msc_str_finish(&names);
     msc_jumps_destroy(jumps);
-    return MSC_OK;
+    return *text ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
 }
 
-static enum msc_status fail_naming(const struct msc_distill *d, const struct msc_graph *g,
+static enum msc_status fail_naming(struct msc_distill *d, const struct msc_graph *g,
                                    const int32_t tensors[], size_t n, const char *what) {
-    struct msc_str names = {0};
-    enum msc_status status = name_instead(&names, d, g, tensors, n);
-    if (status == MSC_OK) {
-        status = MSC_FAIL(MSC_E_INVALID,
-                          "graph %s has no %s: name what to compare in env.loss_tensors%s",
-                          msc_graph_name(d->host->graph), what, msc_str_text(&names));
-    }
-    msc_str_finish(&names);
-    return status;
+    const char *names;
+    MSC_TRY(name_instead(&names, d, g, tensors, n));
+    return MSC_FAIL(MSC_E_INVALID, "graph %s has no %s: name what to compare in env.loss_tensors%s",
+                    msc_graph_name(d->host->graph), what, names);
 }
 
 static enum msc_status compare_outputs(struct msc_distill *d) {
@@ -191,77 +188,57 @@ static const char *reason_in_plans(const struct msc_distill *d, size_t index) {
     return NULL;
 }
 
-static enum msc_status fail_to_compare(const struct msc_distill *d, int32_t tensor,
-                                       const char *name, const char *reason) {
-    struct msc_str names = {0};
-    enum msc_status status = name_instead(&names, d, graph_as_run(d), &tensor, 1);
-    if (status == MSC_OK) {
-        status = MSC_FAIL(MSC_E_INVALID,
-                          "env.loss_tensors: %s is %s: it has no loss; name what comes before it%s",
-                          name, reason, msc_str_text(&names));
-    }
-    msc_str_finish(&names);
-    return status;
-}
-
-static enum msc_status warn_of_leaving_out(const struct msc_distill *d, int32_t tensor,
-                                           const char *name, const char *reason) {
-    struct msc_str names = {0};
-    enum msc_status status = name_instead(&names, d, graph_as_run(d), &tensor, 1);
-    msc_log(
-        d->host->log, MSC_LOG_WARNING,
-        "output %s is %s: left out of the loss; env.loss_tensors can name what comes before it%s",
-        name, reason, msc_str_text(&names));
-    msc_str_finish(&names);
-    return status;
-}
-
 // Leaves out what has no loss once the inputs are known. *n_left_out tensors are gone.
 static enum msc_status leave_out(struct msc_distill *d, size_t *n_left_out) {
     const int32_t *wanted = msc_evaluator_plan(d->evaluator, 0)->wanted_tensors;
     size_t n = d->n_compared, kept = 0;
     for (size_t i = 0; i < n; i++) {
-        const char *reason = reason_in_plans(d, i);
-        if (reason && d->options.n_tensors > 0) {
-            return fail_to_compare(d, wanted[i], d->compared[i].name, reason);
-        }
-        if (reason) {
-            MSC_TRY(warn_of_leaving_out(d, wanted[i], d->compared[i].name, reason));
-        } else {
+        const char *reason = reason_in_plans(d, i), *names;
+        if (!reason) {
             d->compared[kept++] = d->compared[i];
+            continue;
         }
+        MSC_TRY(name_instead(&names, d, graph_as_run(d), &wanted[i], 1));
+        if (d->options.n_tensors > 0) {
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "env.loss_tensors: %s is %s: it has no loss; name what comes before it%s",
+                d->compared[i].name, reason, names);
+        }
+        msc_log(d->host->log, MSC_LOG_WARNING,
+                "output %s is %s: left out of the loss; env.loss_tensors can name what comes "
+                "before it%s",
+                d->compared[i].name, reason, names);
     }
     d->n_compared = kept;
     *n_left_out = n - kept;
     return kept > 0 ? MSC_OK : fail_naming(d, graph_as_run(d), wanted, n, "output to compare");
 }
 
-static enum msc_status warn_of_jump(const struct msc_distill *d, const struct msc_distill_tensor *c,
+static enum msc_status warn_of_jump(struct msc_distill *d, const char *output,
                                     const struct msc_joint *j, int32_t tensor) {
-    struct msc_str names = {0};
-    enum msc_status status = name_instead(&names, d, graph_as_run(d), &tensor, 1);
+    const char *names;
+    MSC_TRY(name_instead(&names, d, graph_as_run(d), &tensor, 1));
     msc_log(d->host->log, MSC_LOG_WARNING,
             "output %s lies behind joint %s (%s), where the smallest change can jump: name what "
             "comes before it in env.loss_tensors%s",
-            c->name, j->name, msc_op_info(j->op)->name, msc_str_text(&names));
-    msc_str_finish(&names);
-    return status;
+            output, j->name, msc_op_info(j->op)->name, names);
+    return MSC_OK;
 }
 
-static enum msc_status warn_of_jumps(const struct msc_distill *d) {
+static enum msc_status warn_of_jumps(struct msc_distill *d) {
     const struct msc_graph *g = graph_as_run(d);
     struct msc_jumps *jumps;
-    enum msc_status status = msc_jumps_create(&jumps, d->host->graph, g);
+    enum msc_status status = MSC_OK;
+    MSC_TRY(msc_jumps_create(&jumps, d->host->graph, g));
     for (size_t i = 0; status == MSC_OK && i < d->n_compared; i++) {
         int32_t tensor = msc_evaluator_plan(d->evaluator, 0)->wanted_tensors[i];
         int32_t joint = msc_jumps_above(jumps, tensor);
         if (joint != MSC_NO_ID) {
-            status = warn_of_jump(d, &d->compared[i], msc_graph_joint(g, joint), tensor);
+            status = warn_of_jump(d, d->compared[i].name, msc_graph_joint(g, joint), tensor);
         }
     }
-    if (status == MSC_OK) {
-        msc_jumps_destroy(jumps);
-    }
+    msc_jumps_destroy(jumps);
     return status;
 }
 
