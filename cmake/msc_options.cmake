@@ -81,6 +81,18 @@ if(MSC_SANITIZE_FLAGS)
     target_link_options(msc_options INTERFACE ${MSC_SANITIZE_FLAGS})
 endif()
 
+# Releases read models and records from anywhere: full RELRO, the stack protector, checked functions.
+# Sanitizers bring stronger checks of their own.
+set(MSC_IS_HARDENED OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MSC_SANITIZE_FLAGS)
+    set(MSC_IS_HARDENED ON)
+    target_compile_options(msc_options INTERFACE -fstack-protector-strong)
+    target_compile_definitions(msc_options INTERFACE _FORTIFY_SOURCE=2)
+    target_link_options(msc_options INTERFACE LINKER:-z,relro,-z,now)
+    include(CheckPIESupported)
+    check_pie_supported(LANGUAGES C)
+endif()
+
 # MSC_WITH_VULKAN and MSC_WITH_ONEDNN: what this build really has.
 set(MSC_WITH_VULKAN OFF)
 if(MSC_VULKAN STREQUAL "AUTO" OR MSC_VULKAN)
