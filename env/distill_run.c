@@ -37,6 +37,13 @@ static double sample_loss(const struct msc_distill *d, const struct msc_view val
     return sum / weights;
 }
 
+static void begin_run(void *payload, size_t index) {
+    struct msc_distill *d = payload;
+    size_t n_batches = msc_dataset_n_batches(d->dataset);
+    d->sums[index] = (struct msc_distill_sum){0};
+    memset(d->is_compared + index * n_batches, 0, n_batches * sizeof(d->is_compared[0]));
+}
+
 static enum msc_status compare_batch(void *payload, size_t trial, size_t batch,
                                      const struct msc_view values[]) {
     struct msc_distill *d = payload;
@@ -129,7 +136,8 @@ static enum msc_status make_room(struct msc_distill *d, size_t n) {
 
 enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
                                 void (*done)(void *payload, size_t run), void *payload) {
-    struct msc_sink sink = {.batch = compare_batch, .end = finish_run, .payload = d};
+    struct msc_sink sink = {
+        .begin = begin_run, .batch = compare_batch, .end = finish_run, .payload = d};
     if (!d->has_reference) {
         return MSC_FAIL(MSC_E_STATE, "the float model's outputs are not there yet");
     }
@@ -140,9 +148,7 @@ enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run ru
     for (size_t i = 0; i < n; i++) {
         d->trials[i] =
             (struct msc_eval_trial){.edits = runs[i].edits, .noise_seed = runs[i].noise_seed};
-        d->sums[i] = (struct msc_distill_sum){0};
         sink.is_over = runs[i].is_bounded ? is_run_over : sink.is_over;
     }
-    memset(d->is_compared, 0, n * msc_dataset_n_batches(d->dataset) * sizeof(d->is_compared[0]));
     return msc_evaluator_run(d->evaluator, d->trials, n, &sink, 0);
 }

@@ -190,6 +190,12 @@ static bool needs_tail(const struct msc_evaluator *ev, const struct msc_sink *si
     return false;
 }
 
+static void begin_trials(const struct msc_sink *sink, size_t n) {
+    for (size_t t = 0; sink->begin && t < n; t++) {
+        sink->begin(sink->payload, t);
+    }
+}
+
 static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_trial trials[],
                                     size_t n, const struct msc_sink *sink, unsigned flags,
                                     bool is_last_attempt) {
@@ -197,6 +203,7 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
     struct msc_tail tail = {
         .evaluator = ev, .trials = trials, .sink = sink, .store = &ev->tail_store};
     const struct msc_sink with_tail = msc_tail_sink(&tail);
+    begin_trials(sink, n);
     s->is_last_attempt = is_last_attempt;
     s->is_fresh = (flags & MSC_EVAL_FRESH) != 0;
     s->trials = trials;
@@ -228,6 +235,14 @@ struct retry {
     const struct msc_sink *sink;
     size_t trial;
 };
+
+static void retry_begin(void *payload, size_t trial) {
+    const struct retry *r = payload;
+    (void)trial;
+    if (r->sink->begin) {
+        r->sink->begin(r->sink->payload, r->trial);
+    }
+}
 
 static enum msc_status retry_batch(void *payload, size_t trial, size_t batch,
                                    const struct msc_view values[]) {
@@ -261,8 +276,11 @@ static bool retry_is_over(void *payload, size_t trial) {
 static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_eval_trial *trial,
                                  size_t index, const struct msc_sink *sink, unsigned flags) {
     struct retry r = {sink, index};
-    struct msc_sink alone = {
-        .batch = retry_batch, .end = retry_end, .is_over = retry_is_over, .payload = &r};
+    struct msc_sink alone = {.begin = retry_begin,
+                             .batch = retry_batch,
+                             .end = retry_end,
+                             .is_over = retry_is_over,
+                             .payload = &r};
     alone.slot = sink->slot ? retry_slot : NULL;
     msc_evaluator_drop_cache(ev);
     enum msc_status status = run_together(ev, trial, 1, &alone, flags, true);

@@ -53,6 +53,12 @@ struct msc_eval_trial {
 
 // Called from the evaluator's threads. Calls for different (trial, batch) may overlap.
 struct msc_sink {
+    // Optional: a trial begins; whatever was handed over of it before is void and comes again. Once
+    // before the first value of each trial, and once more before a trial that ran out of memory is
+    // tried again; no other call is under way. Between this and `end` each value comes once at most.
+    // A sink that adds up or keeps what is to be freed needs it; one that only puts each value in
+    // its own place does not.
+    void (*begin)(void *payload, size_t trial);
     // Optional: values of the wanted tensors for one batch, plain, in host memory, borrowed for the
     // call. Those whose lengths depend on data come in the shapes they have. A failure fails the
     // trial.
@@ -87,7 +93,8 @@ enum msc_status msc_evaluator_create(struct msc_evaluator **out, const struct ms
 void msc_evaluator_destroy(struct msc_evaluator *ev); // accepts NULL
 
 // Evaluates n trials over all batches. MSC_OK also when trials failed one by one; MSC_E_CANCELLED
-// when stopped. A trial that ran out of memory is tried once more alone with an empty cache.
+// when stopped. A trial that ran out of memory is tried once more alone with an empty cache; its
+// sink begins anew.
 enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_trial trials[],
                                   size_t n, const struct msc_sink *sink, unsigned flags);
 

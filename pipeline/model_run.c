@@ -19,6 +19,16 @@ struct capture {
     bool is_done; // further runs only take their time
 };
 
+// The outputs of the first run are for the caller.
+static void begin_run(void *payload, size_t trial) {
+    struct capture *c = payload;
+    (void)trial;
+    for (size_t i = 0; !c->is_done && i < c->n_outputs; i++) {
+        msc_array_release(c->outputs[i]);
+        c->outputs[i] = NULL;
+    }
+}
+
 static enum msc_status take_batch(void *payload, size_t trial, size_t batch,
                                   const struct msc_view values[]) {
     struct capture *c = payload;
@@ -132,7 +142,7 @@ static int compare_times(const void *left, const void *right) {
 static enum msc_status evaluate(struct msc_evaluator *ev, const struct msc_quant *const edits[],
                                 struct msc_model_run *run) {
     struct capture capture = {.outputs = run->outputs, .n_outputs = run->n_outputs};
-    const struct msc_sink sink = {.batch = take_batch, .payload = &capture};
+    const struct msc_sink sink = {.begin = begin_run, .batch = take_batch, .payload = &capture};
     for (int64_t i = -1; i < run->repeat; i++) {
         struct msc_eval_trial trial = {.edits = edits};
         double begin_s = msc_clock_seconds();

@@ -79,6 +79,27 @@ static enum msc_status count_values(struct calibration *c, struct seen *s, const
     return MSC_OK;
 }
 
+// Forgets what this pass has seen.
+static void begin_pass(void *payload, size_t trial) {
+    struct calibration *c = payload;
+    (void)trial;
+    for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
+        struct seen *s = &c->seen[i];
+        if (s->slot == MSC_NO_ID) {
+            continue;
+        }
+        if (c->is_counting) {
+            memset(s->histogram, 0, sizeof(*s->histogram));
+            s->histogram->low = s->low;
+            s->histogram->high = s->high;
+        } else {
+            s->low = s->high = 0;
+            s->has_nan = s->is_seen = false;
+            memset(s->n_kept, 0, c->n_places * sizeof(s->n_kept[0]));
+        }
+    }
+}
+
 static enum msc_status observe(void *payload, size_t trial, size_t batch, int32_t part,
                                int32_t slot, const struct msc_view *value) {
     struct calibration *c = payload;
@@ -268,7 +289,7 @@ static enum msc_status init(struct calibration *c, struct msc_arena *arena) {
 }
 
 static enum msc_status run_pass(struct calibration *c, struct msc_evaluator *ev) {
-    struct msc_sink sink = {.slot = observe, .payload = c};
+    struct msc_sink sink = {.begin = begin_pass, .slot = observe, .payload = c};
     struct msc_eval_trial trial = {.edits = NULL};
     MSC_TRY(msc_evaluator_run(ev, &trial, 1, &sink, 0));
     if (trial.status != MSC_OK) {
@@ -305,8 +326,6 @@ static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *
                             "dataset: nothing can be calibrated from it",
                             c->q->sites.sites[i].name);
         }
-        s->histogram->low = s->low;
-        s->histogram->high = s->high;
     }
     c->is_counting = true;
     return needs_histograms(c->q) ? run_pass(c, ev) : MSC_OK;

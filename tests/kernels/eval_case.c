@@ -275,12 +275,20 @@ int32_t eval_slot(const struct eval_case *c, const char *joint, int32_t operand)
     return slot;
 }
 
+static void begin(void *payload, size_t trial) {
+    struct eval_results *r = payload;
+    r->begins[trial]++;
+    memset(r->is_handed[trial], 0, sizeof(r->is_handed[trial]));
+}
+
 static enum msc_status record(void *payload, size_t trial, size_t batch,
                               const struct msc_view values[]) {
     struct eval_results *r = payload;
     if ((int)trial == r->failing_trial && batch == 1) {
         return MSC_FAIL(MSC_E_INVALID, "the sink wants none of it");
     }
+    assert_false(r->is_handed[trial][batch]);
+    r->is_handed[trial][batch] = true;
     for (size_t i = 0; i < r->c->n_wanted; i++) {
         struct msc_array **at = &r->values[trial][batch][i];
         msc_array_release(*at);
@@ -300,7 +308,7 @@ void eval_results_init(struct eval_results *r, const struct eval_case *c) {
     memset(r, 0, sizeof(*r));
     r->c = c;
     r->failing_trial = -1;
-    r->sink = (struct msc_sink){.batch = record, .end = count_end, .payload = r};
+    r->sink = (struct msc_sink){.begin = begin, .batch = record, .end = count_end, .payload = r};
 }
 
 void eval_results_finish(struct eval_results *r) {
@@ -311,7 +319,8 @@ void eval_results_finish(struct eval_results *r) {
                 r->values[t][b][i] = NULL;
             }
         }
-        r->ends[t] = 0;
+        r->begins[t] = r->ends[t] = 0;
+        memset(r->is_handed[t], 0, sizeof(r->is_handed[t]));
     }
 }
 

@@ -53,7 +53,8 @@ int32_t eval_slot(const struct eval_case *c, const char *joint, int32_t operand)
 // Values of the wanted tensors for each (trial, batch).
 struct eval_results {
     struct msc_array *values[EVAL_MAX_TRIALS][EVAL_MAX_BATCHES][EVAL_MAX_WANTED];
-    int ends[EVAL_MAX_TRIALS];
+    int begins[EVAL_MAX_TRIALS], ends[EVAL_MAX_TRIALS];
+    bool is_handed[EVAL_MAX_TRIALS][EVAL_MAX_BATCHES]; // since the trial began
     const struct eval_case *c;
     struct msc_sink sink;
     int failing_trial; // its second batch is refused by the sink; -1: none

@@ -215,6 +215,7 @@ static void test_kernels_evaluator_faults__one_buffer(void **state) {
             for (size_t t = 0; t < N_TRIALS; t++) {
                 assert_int_equal(b.trials[t].status, MSC_OK);
                 assert_int_equal(b.results.ends[t], 1);
+                assert_in_range(b.results.begins[t], 1, 2);
                 eval_check(&b.c, &b.results, t, &b.edits[t]);
             }
         }
@@ -243,12 +244,14 @@ static void test_kernels_evaluator_faults__no_buffers(void **state) {
 // Every allocation of creation and run is refused once; then all from there on for a while.
 static void fail_allocations(int n_refused, int n_threads) {
     struct bench b;
+    int n_again = 0;
     open_bench(&b, 0);
     b.fake.does_nothing = true;
     for (int n = 1; n < 20000; n++) {
         int before = n_live;
         b.ev = NULL;
         memset(b.results.ends, 0, sizeof(b.results.ends));
+        memset(b.results.begins, 0, sizeof(b.results.begins));
         n_failing = n_refused;
         n_until_failure = n;
         enum msc_status status = create(&b, n_threads);
@@ -264,6 +267,8 @@ static void fail_allocations(int n_refused, int n_threads) {
             assert_ok(status);
             for (size_t t = 0; t < N_TRIALS; t++) {
                 assert_int_equal(b.results.ends[t], 1);
+                assert_in_range(b.results.begins[t], 1, 2);
+                n_again += b.results.begins[t] == 2;
                 assert_true(b.trials[t].status == MSC_OK ||
                             (n_refused > 1 && b.trials[t].status == MSC_E_NOMEM));
             }
@@ -274,6 +279,7 @@ static void fail_allocations(int n_refused, int n_threads) {
         assert_int_equal(n_live, before);
         assert_int_equal(b.fake.live_buffers, 0);
         if (!was_refused) {
+            assert_true(n_again > 0);
             close_bench(&b);
             return;
         }
