@@ -147,6 +147,7 @@ static enum msc_status fake_examine(struct msc_env *env, const uint32_t choices[
     }
     *out = cJSON_CreateObject();
     cJSON_AddNumberToObject(*out, "noise", 0.01);
+    cJSON_AddNumberToObject(*out, "isolated_loss_sum", 0.5 * loss);
     cJSON *validation = cJSON_AddObjectToObject(*out, "validation");
     cJSON_AddNumberToObject(validation, "distill_loss", loss);
     return MSC_OK;

@@ -64,6 +64,38 @@ static void test_search_report__winner_beside_baselines(void **state) {
     run_finish(&run);
 }
 
+// What is no loss, or no loss of the winner, does not stand among the losses without a word.
+static void test_search_report__says_what_is_examined(void **state) {
+    const struct fixture *f = *state;
+    struct search_run run;
+    struct msc_str text = {0};
+    cJSON *report = NULL;
+    const struct launch one = {.path = f->path,
+                               .env = "{\"tasks\":6,\"choices\":4,\"baselines\":1}",
+                               .def = &msc_env_fake,
+                               .agent = "{\"type\":\"random\"}",
+                               .options = LAUNCH_TRIALS(10)};
+    fake_reset();
+    run_launch(&run, &one);
+    assert_ok(run.status);
+    report_on(&run, &report, &text);
+    assert_has(&text, "\nnoise_ratio: ");
+    assert_has(&text, "\nisolated_loss_sum: ");
+    assert_null(strstr(msc_str_text(&text), "noise "));
+    const cJSON *winner = cJSON_GetObjectItem(report, "winner");
+    assert_non_null(cJSON_GetObjectItem(cJSON_GetObjectItem(winner, "examined"), "noise"));
+    // Without a second look there is nothing to explain.
+    struct msc_report_options recorded = {.record = run.result.record};
+    cJSON_Delete(report);
+    msc_str_clear(&text);
+    assert_ok(msc_report_create(&report, &recorded));
+    assert_ok(msc_report_text(&text, report));
+    assert_null(strstr(msc_str_text(&text), "noise_ratio"));
+    cJSON_Delete(report);
+    msc_str_finish(&text);
+    run_finish(&run);
+}
+
 static void test_search_report__nothing_better(void **state) {
     static const struct {
         const char *env;
@@ -174,6 +206,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test_setup_teardown(test_search_report__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         CASE(winner_beside_baselines),
+        CASE(says_what_is_examined),
         CASE(nothing_better),
         CASE(one_row_each),
         CASE(estimate),
