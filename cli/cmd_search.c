@@ -62,7 +62,10 @@ const struct msc_cli_command msc_cmd_search = {
     .description =
         "Searches in turn, writes every trial to a record, the best to the strategy file "
         "and\nas ONNX. Ctrl-C finishes the running round; the same command goes on. A "
-        "search that\nis done prints its result again.",
+        "search that\nis done prints its result again.\n"
+        "In the result noise_ratio is how far rounding alone may move the winner's "
+        "distill_loss,\nas a part of it; isolated_loss_sum adds up the losses that its choices "
+        "have each alone.",
     .examples = "  mscgym search digits.json\n"
                 "  mscgym search digits.json --dry-run\n"
                 "  mscgym search digits.json --time 8h --threads 8\n"

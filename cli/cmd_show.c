@@ -125,6 +125,9 @@ const struct msc_cli_command msc_cmd_show = {
     .name = "show",
     .summary = "what a record holds: the winner beside the uniform plans",
     .usage = "RECORD [options]",
+    .description =
+        "noise_ratio is how far rounding alone may move the winner's distill_loss, as a part of "
+        "it;\nisolated_loss_sum adds up the losses that its choices have each alone.",
     .examples = "  mscgym show msc_workspace/digits.jsonl --top 10\n"
                 "  mscgym show msc_workspace/digits.jsonl --best\n"
                 "  mscgym show msc_workspace/digits.jsonl --canonical | sha256sum\n",

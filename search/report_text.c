@@ -11,6 +11,18 @@
 #define MAX_COLUMNS 40
 #define CELL_BYTES 48
 
+// What is neither a loss of the plan nor an exact cost is named and explained as what it is.
+static const struct {
+    const char *column;
+    const char *label;
+    const char *note;
+} explained[] = {
+    {"noise", "noise_ratio",
+     "how far rounding alone may move distill_loss, as a part of it: nearer losses are equal"},
+    {"isolated_loss_sum", "isolated_loss_sum",
+     "the losses of the plan's choices, each alone with the rest float, added up"},
+};
+
 struct table {
     struct msc_arena arena;
     const char *columns[MAX_COLUMNS]; // "distill_loss", "validation.accuracy"
@@ -188,6 +200,15 @@ static enum msc_status fill_table(struct table *table, const cJSON *report) {
     return MSC_OK;
 }
 
+static const char *label_of(const char *column) {
+    for (size_t i = 0; i < sizeof explained / sizeof explained[0]; i++) {
+        if (strcmp(column, explained[i].column) == 0) {
+            return explained[i].label;
+        }
+    }
+    return column;
+}
+
 static bool is_empty_column(const struct table *table, size_t column) {
     for (size_t r = 0; r < table->n_rows; r++) {
         if (strcmp(table->cells[r * (table->n_columns + 1) + 1 + column], "-") != 0) {
@@ -198,7 +219,7 @@ static bool is_empty_column(const struct table *table, size_t column) {
 }
 
 static size_t column_width(const struct table *table, size_t column) {
-    size_t width = column > 0 ? strlen(table->columns[column - 1]) : 0;
+    size_t width = column > 0 ? strlen(label_of(table->columns[column - 1])) : 0;
     for (size_t r = 0; r < table->n_rows; r++) {
         size_t length = strlen(table->cells[r * (table->n_columns + 1) + column]);
         width = length > width ? length : width;
@@ -217,7 +238,7 @@ static void write_down(struct msc_str *out, const struct table *table) {
         for (size_t i = 0; i < table->n_columns; i++) {
             if (!is_empty_column(table, i)) {
                 msc_str_printf(out, "  %*s", (int)column_width(table, i + 1),
-                               cells ? cells[i + 1] : table->columns[i]);
+                               cells ? cells[i + 1] : label_of(table->columns[i]));
             }
         }
         msc_str_char(out, '\n');
@@ -228,20 +249,31 @@ static void write_down(struct msc_str *out, const struct table *table) {
 static void write_across(struct msc_str *out, const struct table *table) {
     size_t name_width = 0;
     for (size_t i = 0; i < table->n_columns; i++) {
-        size_t length = strlen(table->columns[i]);
+        size_t length = strlen(label_of(table->columns[i]));
         name_width = length > name_width ? length : name_width;
     }
     for (size_t line = 0; line < table->n_columns + 1; line++) {
         if (line > 0 && is_empty_column(table, line - 1)) {
             continue;
         }
-        msc_str_printf(out, "  %-*s", (int)name_width, line > 0 ? table->columns[line - 1] : "");
+        msc_str_printf(out, "  %-*s", (int)name_width,
+                       line > 0 ? label_of(table->columns[line - 1]) : "");
         for (size_t r = 0; r < table->n_rows; r++) {
             size_t width = strlen(table->cells[r * (table->n_columns + 1)]);
             msc_str_printf(out, "  %*s", (int)(width > 10 ? width : 10),
                            table->cells[r * (table->n_columns + 1) + line]);
         }
         msc_str_char(out, '\n');
+    }
+}
+
+static void write_notes(struct msc_str *out, const struct table *table) {
+    for (size_t i = 0; i < table->n_columns; i++) {
+        for (size_t k = 0; k < sizeof explained / sizeof explained[0]; k++) {
+            if (strcmp(table->columns[i], explained[k].column) == 0 && !is_empty_column(table, i)) {
+                msc_str_printf(out, "%s: %s\n", explained[k].label, explained[k].note);
+            }
+        }
     }
 }
 
@@ -252,6 +284,7 @@ static void write_table(struct msc_str *out, const struct table *table) {
     } else {
         write_down(out, table);
     }
+    write_notes(out, table);
 }
 
 static void write_end(struct msc_str *out, const char *end) {
