@@ -1,0 +1,14 @@
+# A strategy file that cannot be written does not end the search; the end says so.
+. "$(dirname "$0")/../lib.sh"
+tiny a
+long=$(printf 's%.0s' $(seq 250)) # no room is left for the name it is written under
+sed -i "s|\"quantize\": {|&\"strategy_file\": \"$long\", |; s|\"error\"|\"warning\"|" a.json
+mscgym search a.json >out 2>err
+echo "exit $?"
+grep -c "strategy file could not be written; with the next best" err | sed 's/^[1-9][0-9]*$/warned/'
+tail -n 1 err | sed "s/s\{250\}/LONG/"
+grep -E '^(trials|ended|strategy|model):' out
+ls a
+sed -i "s|$long|short.json|" a.json
+mscgym search a.json 2>/dev/null | grep -E '^(trials|strategy|model):'
+ls a
