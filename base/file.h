@@ -21,8 +21,9 @@ enum msc_status msc_file_read(char **out, size_t *n_bytes, const char *path);
 enum msc_status msc_file_map(const void **out, size_t *n_bytes, const char *path);
 void msc_file_unmap(const void *data, size_t n_bytes);
 
-// Writes PATH.tmp.<pid>, syncs it, renames it over PATH and syncs the folder. On failure PATH is
-// untouched and the temporary file is gone.
+// Writes PATH.tmp.<16 random digits>, syncs it, renames it over PATH and syncs the folder. On
+// failure PATH is untouched and the temporary file is gone; one that a killed program left goes
+// with the next write of PATH.
 enum msc_status msc_file_write(const char *path, const void *data, size_t n_bytes);
 
 // The same in pieces. Begin, write any number of times, then commit or abort; abort after a

@@ -30,7 +30,8 @@ struct msc_processor {
     bool may_publish;         // no later search has gone on from it
     struct cJSON *best_edits; // of the best trial so far, or NULL
     int64_t best_id;
-    bool is_model_due; // newer edits than the model on disk
+    bool is_strategy_due; // newer edits than those on disk
+    bool is_model_due;
     double model_written_s;
 };
 
@@ -94,8 +95,10 @@ enum msc_status msc_processor__add_profile(struct msc_processor *p, cJSON *repor
 // For msc_search_callbacks.best; the payload is the processor.
 enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *trial,
                                          const struct msc_outcome *outcome);
-// Writes what is due. `record` names the record in the model's metadata.
-enum msc_status msc_processor__publish(struct msc_processor *p, const struct msc_record *record);
+// Writes what is due, at the end; failures go into the result. `record` names the record in the
+// model's metadata.
+void msc_processor__publish(struct msc_processor *p, const struct msc_record *record,
+                            struct msc_processor_result *result);
 enum msc_status msc_processor__start_publishing(struct msc_processor *p);
 void msc_processor__end_publishing(struct msc_processor *p);
 

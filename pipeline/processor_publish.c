@@ -113,6 +113,7 @@ enum msc_status msc_processor__start_publishing(struct msc_processor *p) {
 void msc_processor__end_publishing(struct msc_processor *p) {
     cJSON_Delete(p->best_edits);
     p->best_edits = NULL;
+    p->is_strategy_due = false;
     p->is_model_due = false;
     p->may_publish = false;
     p->model_path = NULL;
@@ -138,6 +139,17 @@ static enum msc_status write_model(struct msc_processor *p, const struct msc_rec
     return status;
 }
 
+// The search goes on whatever becomes of a file.
+static bool is_written(const struct msc_processor *p, const char *what, enum msc_status status) {
+    if (status != MSC_OK) {
+        msc_log(p->log, MSC_LOG_WARNING,
+                "the %s could not be written; with the next best trial and at the end it is tried "
+                "again: %s",
+                what, msc_status_message());
+    }
+    return status == MSC_OK;
+}
+
 enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *trial,
                                          const struct msc_outcome *outcome) {
     struct msc_processor *p = payload;
@@ -150,21 +162,30 @@ enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *
     cJSON_Delete(p->best_edits);
     p->best_edits = edits;
     p->best_id = trial->id;
+    p->is_strategy_due = !is_written(p, "strategy file", write_strategy(p));
     p->is_model_due = true;
-    MSC_TRY(write_strategy(p));
     if (msc_clock_seconds() - p->model_written_s >= SECONDS_BETWEEN_MODELS) {
-        // The search goes on whatever becomes of the model: at the end it is tried once more.
-        if (write_model(p, NULL) != MSC_OK) {
-            msc_log(p->log, MSC_LOG_WARNING, "the model could not be written: %s",
-                    msc_status_message());
-        } else {
-            p->is_model_due = false;
-        }
+        p->is_model_due = !is_written(p, "model", write_model(p, NULL));
         p->model_written_s = msc_clock_seconds();
     }
     return MSC_OK;
 }
 
-enum msc_status msc_processor__publish(struct msc_processor *p, const struct msc_record *record) {
-    return p->best_edits ? write_model(p, record) : MSC_OK;
+// Whether it was written; the first failure is told.
+static bool is_delivered(struct msc_processor_result *result, enum msc_status status) {
+    if (status != MSC_OK && result->export_status == MSC_OK) {
+        result->export_status = status;
+        snprintf(result->export_message, sizeof result->export_message, "%s", msc_status_message());
+    }
+    return status == MSC_OK;
+}
+
+void msc_processor__publish(struct msc_processor *p, const struct msc_record *record,
+                            struct msc_processor_result *result) {
+    if (p->is_strategy_due) {
+        p->is_strategy_due = !is_delivered(result, write_strategy(p));
+    }
+    if (p->best_edits) { // now with the record's name
+        p->is_model_due = !is_delivered(result, write_model(p, record));
+    }
 }

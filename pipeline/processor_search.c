@@ -10,7 +10,6 @@
 #include "search/report.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static void tell_progress(void *payload, const struct msc_search_progress *progress) {
     struct msc_processor *p = payload;
@@ -138,11 +137,13 @@ static enum msc_status add_estimate(struct msc_processor_result *result,
 
 // ---- Afterwards -------------------------------------------------------------------------------
 
-static enum msc_status add_files(cJSON *report, const struct msc_processor *p, bool has_model) {
+static enum msc_status add_files(cJSON *report, const struct msc_processor *p) {
     cJSON *files = cJSON_CreateObject();
     MSC_TRY(msc_json_add(report, "files", files));
-    MSC_TRY(msc_json_add_text(files, "strategy", msc_processor__entry(p)->strategy_file));
-    return has_model ? msc_json_add_text(files, "model", p->model_path) : MSC_OK;
+    if (!p->is_strategy_due) {
+        MSC_TRY(msc_json_add_text(files, "strategy", msc_processor__entry(p)->strategy_file));
+    }
+    return p->is_model_due ? MSC_OK : msc_json_add_text(files, "model", p->model_path);
 }
 
 // The winner on disk, and as what the next search starts from.
@@ -159,12 +160,8 @@ static enum msc_status deliver(struct msc_processor *p, struct msc_processor_res
     if (!p->may_publish) {
         return MSC_OK;
     }
-    enum msc_status status = msc_processor__publish(p, record);
-    if (status != MSC_OK) {
-        result->export_status = status;
-        snprintf(result->export_message, sizeof result->export_message, "%s", msc_status_message());
-    }
-    return add_files(report, p, status == MSC_OK);
+    msc_processor__publish(p, record, result);
+    return add_files(report, p);
 }
 
 enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
