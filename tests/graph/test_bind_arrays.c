@@ -370,7 +370,47 @@ static void test_graph_bind_arrays__load_bound(void **state) {
     assert_int_equal(msc_graph_n_inputs(g), 2);
     check_dims(g, msc_graph_output(g, 0), 1, (const int64_t[]){3});
     assert_int_not_equal(msc_graph_find_joint(g, "if/then/Squeeze"), MSC_NO_ID);
+    assert_string_equal(msc_graph_tensor(g, msc_graph_output(g, 0))->alias, "y");
     msc_graph_destroy(g);
+}
+
+static void check_outputs(const struct msc_graph *g, int32_t n, const char *const names[]) {
+    assert_int_equal(msc_graph_n_outputs(g), n);
+    for (int32_t i = 0; i < n; i++) {
+        int32_t tensor = msc_graph_output(g, i);
+        assert_string_equal(msc_graph_tensor(g, tensor)->alias, names[i]);
+        assert_int_equal(msc_graph_find_tensor(g, names[i]), tensor);
+    }
+}
+
+// Whatever a branch gives stands under the names that the If has for it, also where that has one
+// before: an output of the graph around, or another of the branch.
+static void test_graph_bind_arrays__names_of_outputs(void **state) {
+    (void)state;
+    static const char path[] = MSC_TESTS_FOLDER "/graph/files/branch_outputs.onnx";
+    static const char *const names[] = {"a", "p", "q", "r", "s"};
+    for (int64_t n = 0; n < 2; n++) {
+        const struct msc_binding binding = {"n", 1 + n};
+        const int64_t number = 1 + n;
+        struct msc_array *array;
+        struct msc_graph *plain, *bound, *taken;
+        bool is_bound;
+        int32_t n_taken;
+        assert_ok(msc_graph_load(&plain, path));
+        check_outputs(plain, 5, names);
+        assert_ok(msc_graph_load_bound(&bound, &is_bound, path, &binding, 1));
+        assert_true(is_bound);
+        check_outputs(bound, 5, names);
+        assert_ok(msc_array_create_from(&array, MSC_DTYPE_I64, 0, NULL, &number));
+        assert_ok(msc_graph_take_branches(&taken, &n_taken, plain,
+                                          (const struct msc_array *const[]){NULL, array}, 2));
+        assert_int_equal(n_taken, 1);
+        check_outputs(taken, 5, names);
+        msc_array_release(array);
+        msc_graph_destroy(taken);
+        msc_graph_destroy(bound);
+        msc_graph_destroy(plain);
+    }
 }
 
 // The same from what the inputs will hold: the number, and the lengths of the others.
@@ -407,6 +447,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_bind_arrays__bound_bodies),
         cmocka_unit_test(test_graph_bind_arrays__load_bound),
         cmocka_unit_test(test_graph_bind_arrays__load_for),
+        cmocka_unit_test(test_graph_bind_arrays__names_of_outputs),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

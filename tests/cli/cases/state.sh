@@ -73,3 +73,12 @@ search bad '{"k": "hn"}' '"batch": 4' bad.json
 search bad '{"h": "y", "c": "cn"}' '"batch": 4' bad.json
 search bad '["h"]' '"batch": 4' bad.json
 try run bad --input x="$FILES/state_x.npy" --state h
+
+# An output that a branch gives has its own name, however the branch is decided.
+mscgym run "$FILES/state_branch.onnx" --input x="$FILES/state_branch_x.npy" --bind mode=1 \
+    --input mode="$FILES/state_branch_mode.npy" --state h=hn --output branch --repeat 0 --quiet
+near branch/hn.npy "$FILES/state_branch_hn.npy" 6
+mscgym export --model "$FILES/state_branch.onnx" --bind mode=1 -o taken.onnx
+mscgym run taken.onnx --input x="$FILES/state_branch_x.npy" --state h=hn --output taken \
+    --input mode="$FILES/state_branch_mode.npy" --repeat 0 --quiet
+near taken/hn.npy "$FILES/state_branch_hn.npy" 6

@@ -6,6 +6,9 @@ state.onnx: an LSTM over x [3,1,4] times gain [], from hidden h and cell c [1,1,
 product of what it gives, hn and cn are its last hidden and cell.
 state.npz: x of 12 chunks and gain. state_x.npy: the first 6; state_y.npy, state_hn.npy, state_cn.npy:
 what ONNX Runtime gives for them, one run a chunk, from zeros.
+state_branch.onnx: hn [1,2] is the sum of x and h where mode is 1, and has another number of dimensions
+elsewhere. state_branch_hn.npy: what ONNX Runtime gives for state_branch_x.npy, 3 chunks of whole
+numbers, where mode is 1 (state_branch_mode.npy).
 """
 import os
 
@@ -45,7 +48,38 @@ def make_model(rng):
     return model
 
 
+def make_branch():
+    def body(name, node):
+        return helper.make_graph([node], name, [], [helper.make_tensor_value_info(
+            node.output[0], FLOAT, None)])
+
+    then = body("then", helper.make_node("Add", ["x", "h"], ["sum"], name="add"))
+    other = body("else", helper.make_node("Squeeze", ["x"], ["flat"], name="squeeze"))
+    nodes = [helper.make_node("Equal", ["mode", "one"], ["c"], name="equal"),
+             helper.make_node("If", ["c"], ["hn"], name="if", then_branch=then, else_branch=other)]
+    arrays = {"one": numpy.array(1, "int64")}
+    graph = helper.make_graph(
+        nodes, "branch",
+        [value("x", [1, 2]), value("h", [1, 2]),
+         helper.make_tensor_value_info("mode", TensorProto.INT64, [])],
+        [helper.make_tensor_value_info("hn", FLOAT, None)],
+        [numpy_helper.from_array(a, n) for n, a in arrays.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)])
+    model.ir_version = 8
+    path = os.path.join(HERE, "state_branch.onnx")
+    onnx.save(model, path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    x, mode = numpy.array([[[1, 2]], [[3, -4]], [[5, 6]]], "float32"), numpy.array(1, "int64")
+    h, rows = numpy.zeros((1, 2), "float32"), []
+    for chunk in x:
+        h, = session.run(None, {"x": chunk, "h": h, "mode": mode})
+        rows.append(h)
+    for name, array in (("x", x), ("mode", mode), ("hn", numpy.stack(rows))):
+        numpy.save(os.path.join(HERE, f"state_branch_{name}.npy"), array)
+
+
 def main():
+    make_branch()
     rng = numpy.random.default_rng(9)
     path = os.path.join(HERE, "state.onnx")
     onnx.save(make_model(rng), path)

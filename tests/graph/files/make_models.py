@@ -267,6 +267,24 @@ save("branches", build(
     [helper.make_tensor_value_info("x", F32, [3, 1]),
      helper.make_tensor_value_info("n", TensorProto.INT64, [])], [value("y", None)]))
 
+# A branch that gives what the graph around it gives too, one value twice, and a constant: every
+# output has a name of its own.
+def outputs_of(op, name):
+    return helper.make_graph(
+        [node("Identity", ["a"], [name + "_a"]), node(op, ["a"], [name + "_b"], op),
+         node("Identity", [name + "_b"], [name + "_c"]),
+         node("Constant", [], [name + "_d"], value=tensor(name + "_d", [1.0, 2.0]))],
+        name, [], [value(name + letter, [2]) for letter in ("_a", "_b", "_c", "_d")])
+
+
+save("branch_outputs", build(
+    [node("Relu", ["x"], ["a"], "relu"), node("Constant", [], ["one"], "one", value_int=1),
+     node("Equal", ["n", "one"], ["is_one"], "equal"),
+     node("If", ["is_one"], ["p", "q", "r", "s"], "if", then_branch=outputs_of("Neg", "t"),
+          else_branch=outputs_of("Abs", "e"))],
+    [value("x", [2]), value("n", [], I64)],
+    [value(name, [2]) for name in ("a", "p", "q", "r", "s")], opset=14))
+
 short = ramp("w", 1, 1, 2, 2)
 short.raw_data = short.raw_data[:-1]
 save("short_weight", build([conv], *io, [short]))
