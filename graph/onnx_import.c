@@ -320,25 +320,46 @@ enum msc_status msc_onnx__add_nodes(struct msc_onnx_import *im) {
     return MSC_OK;
 }
 
+// Does one joint's output stand under another output's name, or at another place of them already?
+static bool is_other_output(const struct msc_onnx_import *im, const int32_t outputs[], size_t n,
+                            int32_t tensor) {
+    const char *alias = im->builder.graph->tensors[tensor]->tensor.alias;
+    bool is_other = false;
+    for (size_t i = 0; i < n; i++) {
+        is_other = is_other || outputs[i] == tensor;
+    }
+    for (size_t i = 0; i < im->proto->n_output; i++) {
+        const char *name = im->proto->output[i]->name;
+        is_other = is_other || (name != NULL && strcmp(name, alias) == 0);
+    }
+    return is_other;
+}
+
 // Outputs that are inputs or constants get an identity joint, so that an output is always what a
-// joint made.
-static enum msc_status make_output(int32_t *out, struct msc_onnx_import *im, const char *name) {
+// joint made; and so do those that have an output's name before (of a branch that is taken, say).
+// outputs [n] are there already.
+static enum msc_status make_output(int32_t outputs[], size_t n, struct msc_onnx_import *im,
+                                   const char *name) {
     struct msc_builder *b = &im->builder;
     struct msc_value *v;
     MSC_TRY(msc_onnx__lookup(&v, im, name));
     bool is_made =
         !msc_value_is_constant(v) &&
         b->graph->joints[b->graph->tensors[v->tensor]->tensor.producer]->joint.op != MSC_OP_INPUT;
-    if (is_made) {
-        *out = v->tensor;
+    if (is_made && strcmp(b->graph->tensors[v->tensor]->tensor.alias, name) == 0) {
+        outputs[n] = v->tensor;
         return MSC_OK;
+    }
+    if (is_made && !is_other_output(im, outputs, n, v->tensor)) {
+        outputs[n] = v->tensor;
+        return msc_graph_set_alias(b->graph, v->tensor, name);
     }
     int32_t source, joint;
     MSC_TRY(msc_builder_tensor(&source, b, v));
     struct msc_joint_spec spec = {
         .op = MSC_OP_IDENTITY, .n_inputs = 1, .inputs = &source, .aliases = &name};
     MSC_TRY(msc_graph_add_joint(&joint, b->graph, &spec));
-    *out = b->graph->joints[joint]->outputs[0];
+    outputs[n] = b->graph->joints[joint]->outputs[0];
     return MSC_OK;
 }
 
@@ -353,7 +374,7 @@ enum msc_status msc_onnx__set_outputs(struct msc_onnx_import *im) {
     }
     for (size_t i = 0; i < g->n_output; i++) {
         const char *name = g->output[i]->name == NULL ? "" : g->output[i]->name;
-        enum msc_status status = make_output(&outputs[i], im, name);
+        enum msc_status status = make_output(outputs, i, im, name);
         if (status != MSC_OK) {
             return msc_status_prefix(status, "output '%s'", name);
         }
