@@ -1,11 +1,14 @@
-"""Cuts the three forms of the graph out of the text of MSC's tutorial on graphs and sorts attributes.
+"""Cuts the three forms of the graph, and the answers to the queries, out of the text of MSC's
+tutorial on graphs and sorts attributes.
 
     python3 sort_tutorial.py TUTORIAL.txt
 
-writes conv_relu.txt, conv_relu.json and conv_relu.prototxt beside this file. The tutorial shows
-attributes in the order of a hash table; ours are sorted by key, and in prototxt all of layer_param
-counts as attributes. Blank lines at the end of an output are lost in the tutorial's text; its other
-outputs show that the printed form of a node ends in a line break, and that of a graph in one more.
+writes conv_relu.txt, conv_relu.json, conv_relu.prototxt and conv_relu_queries.txt beside this file.
+The tutorial shows attributes in the order of a hash table; ours are sorted by key, and in prototxt
+all of layer_param counts as attributes. Blank lines at the end of an output are lost in the
+tutorial's text; its other outputs show that the printed form of a node ends in a line break, and that
+of a graph in one more. What its loops print before each node is put in English, and the parent is
+there once: its loop prints the node and then the same text again.
 """
 
 import pathlib
@@ -37,15 +40,30 @@ def sort_prototxt(text):
     return re.sub(r"  layer_param \{\n(.*?)\n  \}", sort_block, text, flags=re.S)
 
 
+LABELS = {"conv2d 节点": "conv2d joint", "input 节点": "input", "核心 conv 节点": "found joint",
+          "父节点": "parent", "子节点": "child"}
+
+
+def sort_queries(text):
+    for label, word in LABELS.items():
+        text = re.sub(f"^{label} ", f"{word} ", text, flags=re.M)
+    text = re.sub(r"^parent (.+?\n)\1", r"parent \1", text, flags=re.M | re.S)
+    return sort_printed(text)
+
+
 def main():
     text = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
     folder = pathlib.Path(__file__).parent
     printed = cut(text, "main <INPUTS", "type(graph)")
     json = cut(text, '{\n  "name": "main"', "\n\n")
     prototxt = cut(text, 'name: "main"', "\n\n")
+    found = cut(text, "conv2d 节点 ID_1", "MSCGraph 的基本结构")
+    around = cut(text, "producer ID_1", "Codegen 模块")
     (folder / "conv_relu.txt").write_text(sort_printed(printed), encoding="utf-8")
     (folder / "conv_relu.json").write_text(sort_json(json), encoding="utf-8")
     (folder / "conv_relu.prototxt").write_text(sort_prototxt(prototxt), encoding="utf-8")
+    queries = sort_queries(found) + sort_queries(around)
+    (folder / "conv_relu_queries.txt").write_text(queries, encoding="utf-8")
 
 
 main()

@@ -1,0 +1,312 @@
+// An environment for networks as a shared library: how many bits each weight needs while the
+// activations stay float. One task a weight, one choice a width, the distill loss of the plan.
+//
+//     cc -std=c11 -shared -fPIC $(pkg-config --cflags mscgym) -o weight_bits.so weight_bits.c
+//     mscgym search weight_bits.json
+//
+// The functions it calls are those of the program that loads it: there is nothing to link.
+#include "base/alloc.h"
+#include "base/json.h"
+#include "env/distill.h"
+#include "tools/range.h"
+#include "tools/strategy.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define WIDEST 8
+
+enum {
+    METRIC_LOSS,
+    METRIC_SIZE,
+    METRIC_COUNT,
+};
+
+struct weight_bits {
+    int64_t narrowest; // the parameter
+
+    struct msc_distill *distill;
+    const struct msc_sites *sites;
+    struct msc_space space;
+    const char **labels;      // [n_choices], "8" first
+    int32_t *sites_of_tasks;  // [n_tasks]
+    int32_t *tasks_of_slots;  // [sites->n_slots], -1: stays float
+    struct msc_quant *quants; // [n_tasks, n_choices]
+
+    // The evaluation under way.
+    const struct msc_evaluation *evaluation;
+    const struct msc_distill_run *runs;
+};
+
+static const struct msc_metric metrics[METRIC_COUNT] = {
+    [METRIC_LOSS] = {.name = "distill_loss", .unit = ""},
+    [METRIC_SIZE] = {.name = "size_bytes", .unit = "bytes", .is_exact = true},
+};
+
+static const struct msc_param weight_bits_params[] = {
+    {.name = "narrowest",
+     .help = "the choices are 8 bits down to this many",
+     .offset = offsetof(struct weight_bits, narrowest),
+     .type = MSC_PARAM_I64,
+     .number = 4,
+     .min = 2,
+     .max = WIDEST - 1},
+    {0},
+};
+
+static size_t n_choices_of(const struct weight_bits *w) {
+    return (size_t)(WIDEST - w->narrowest + 1);
+}
+
+// The weight that a task is about.
+static const struct msc_array *weight_of(const struct msc_env *env, size_t task) {
+    const struct weight_bits *w = msc_env_state(env);
+    const struct msc_site *site = &w->sites->sites[w->sites_of_tasks[task]];
+    return msc_graph_tensor(msc_env_host(env)->graph, site->tensor)->data;
+}
+
+// ---- The space --------------------------------------------------------------------------------
+
+// Sites are told apart once: those of weights become tasks.
+static enum msc_status list_tasks(struct msc_env *env, struct weight_bits *w) {
+    struct msc_arena *arena = msc_env_arena(env);
+    w->sites = msc_evaluator_sites(msc_distill_evaluator(w->distill));
+    w->sites_of_tasks =
+        msc_arena_array(arena, (size_t)w->sites->n_sites + 1, sizeof *w->sites_of_tasks);
+    w->tasks_of_slots =
+        msc_arena_array(arena, (size_t)w->sites->n_slots + 1, sizeof *w->tasks_of_slots);
+    if (!w->sites_of_tasks || !w->tasks_of_slots) {
+        return MSC_FAIL(MSC_E_NOMEM, "weight_bits: out of memory");
+    }
+    for (int32_t i = 0; i < w->sites->n_sites; i++) {
+        const struct msc_site *site = &w->sites->sites[i];
+        bool is_task = site->kind == MSC_SITE_WEIGHT;
+        for (int32_t k = 0; k < site->n_slots; k++) {
+            w->tasks_of_slots[site->slots[k]] = is_task ? (int32_t)w->space.n_tasks : -1;
+        }
+        if (is_task) {
+            w->sites_of_tasks[w->space.n_tasks++] = i;
+        }
+    }
+    return w->space.n_tasks > 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "weight_bits: the network has no weights");
+}
+
+// One scale for the whole weight, from its greatest magnitude.
+static enum msc_status make_quants(struct msc_env *env, struct weight_bits *w) {
+    struct msc_arena *arena = msc_env_arena(env);
+    size_t n = n_choices_of(w);
+    w->quants = msc_arena_array(arena, w->space.n_tasks * n, sizeof *w->quants);
+    float *scales = msc_arena_array(arena, w->space.n_tasks * n, sizeof *scales);
+    int32_t *zero_points = msc_arena_array(arena, w->space.n_tasks * n, sizeof *zero_points);
+    if (!w->quants || !scales || !zero_points) {
+        return MSC_FAIL(MSC_E_NOMEM, "weight_bits: out of memory");
+    }
+    for (size_t i = 0; i < w->space.n_tasks * n; i++) {
+        const struct msc_array *weight = weight_of(env, i / n);
+        struct msc_range range = {0, 0};
+        for (int64_t k = 0; k < msc_array_n_elements(weight); k++) {
+            float value = (float)msc_array_get_double(weight, k);
+            range.low = fminf(range.low, value);
+            range.high = fmaxf(range.high, value);
+        }
+        struct msc_scheme scheme = {
+            .bits = WIDEST - (int32_t)(i % n), .is_symmetric = true, .is_weight = true};
+        struct msc_quant *quant = &w->quants[i];
+        *quant = (struct msc_quant){.bits = scheme.bits,
+                                    .axis = -1,
+                                    .n = 1,
+                                    .scales = &scales[i],
+                                    .zero_points = &zero_points[i]};
+        msc_scheme_limits(&scheme, &quant->low, &quant->high);
+        msc_scheme_fit(&scheme, range, &scales[i], &zero_points[i]);
+        msc_quant_seal(quant);
+    }
+    return MSC_OK;
+}
+
+// size_bytes = the sum over weights of elements * bits / 8.
+static enum msc_status make_cost(struct msc_env *env, struct weight_bits *w) {
+    struct msc_arena *arena = msc_env_arena(env);
+    size_t n_tasks = w->space.n_tasks;
+    double *bits = msc_arena_array(arena, n_choices_of(w), sizeof *bits);
+    struct msc_cost_factor *factors = msc_arena_array(arena, n_tasks, sizeof *factors);
+    struct msc_cost_term *terms = msc_arena_array(arena, n_tasks, sizeof *terms);
+    struct msc_cost *cost = msc_arena_array(arena, 1, sizeof *cost);
+    if (!bits || !factors || !terms || !cost) {
+        return MSC_FAIL(MSC_E_NOMEM, "weight_bits: out of memory");
+    }
+    for (size_t c = 0; c < n_choices_of(w); c++) {
+        bits[c] = WIDEST - (double)c;
+    }
+    for (size_t t = 0; t < n_tasks; t++) {
+        factors[t] = (struct msc_cost_factor){.task = (uint32_t)t, .by_choice = bits};
+        terms[t] =
+            (struct msc_cost_term){.scale = (double)msc_array_n_elements(weight_of(env, t)) / 8,
+                                   .n_factors = 1,
+                                   .factors = &factors[t]};
+    }
+    *cost = (struct msc_cost){.metric = "size_bytes", .n_terms = n_tasks, .terms = terms};
+    w->space.n_costs = 1;
+    w->space.costs = cost;
+    return MSC_OK;
+}
+
+// Tasks, and a uniform plan of each width, which every search measures first.
+static enum msc_status make_space(struct msc_env *env, struct weight_bits *w) {
+    struct msc_arena *arena = msc_env_arena(env);
+    size_t n = n_choices_of(w);
+    size_t n_tasks = w->space.n_tasks;
+    uint32_t *order = msc_arena_array(arena, n, sizeof *order);
+    uint32_t *points = msc_arena_array(arena, n * n_tasks, sizeof *points);
+    struct msc_task *tasks = msc_arena_array(arena, n_tasks, sizeof *tasks);
+    struct msc_baseline *baselines = msc_arena_array(arena, n, sizeof *baselines);
+    w->labels = msc_arena_array(arena, n, sizeof *w->labels);
+    if (!order || !points || !tasks || !baselines || !w->labels) {
+        return MSC_FAIL(MSC_E_NOMEM, "weight_bits: out of memory");
+    }
+    for (size_t c = 0; c < n; c++) {
+        order[c] = (uint32_t)c;
+        w->labels[c] = msc_arena_printf(arena, "%d", WIDEST - (int)c);
+        if (!w->labels[c]) {
+            return MSC_FAIL(MSC_E_NOMEM, "weight_bits: out of memory");
+        }
+        for (size_t t = 0; t < n_tasks; t++) {
+            points[c * n_tasks + t] = (uint32_t)c;
+        }
+        baselines[c] =
+            (struct msc_baseline){.label = w->labels[c], .choices = &points[c * n_tasks]};
+    }
+    for (size_t t = 0; t < n_tasks; t++) {
+        tasks[t] = (struct msc_task){.name = w->sites->sites[w->sites_of_tasks[t]].name,
+                                     .n_choices = (uint32_t)n,
+                                     .labels = w->labels,
+                                     .dearest_first = order};
+    }
+    w->space.tasks = tasks;
+    w->space.n_metrics = METRIC_COUNT;
+    w->space.metrics = metrics;
+    w->space.n_baselines = n;
+    w->space.baselines = baselines;
+    return make_cost(env, w);
+}
+
+static enum msc_status weight_bits_init(struct msc_env *env) {
+    struct weight_bits *w = msc_env_state(env);
+    const struct msc_env_host *host = msc_env_host(env);
+    const struct msc_distill_options options = {.kind = MSC_LOSS_MSE};
+    MSC_TRY(msc_distill_create(&w->distill, host, host->dataset, &options));
+    MSC_TRY(list_tasks(env, w));
+    MSC_TRY(make_quants(env, w));
+    MSC_TRY(make_space(env, w));
+    return msc_distill_compute_reference(w->distill);
+}
+
+static const struct msc_space *weight_bits_space(const struct msc_env *env) {
+    const struct weight_bits *w = msc_env_state(env);
+    return &w->space;
+}
+
+// ---- Evaluating -------------------------------------------------------------------------------
+
+// What a run gave, told as soon as it is done.
+static void finish_run(void *payload, size_t i) {
+    const struct weight_bits *w = payload;
+    const struct msc_distill_run *run = &w->runs[i];
+    struct msc_outcome *outcome = &w->evaluation->outcomes[i];
+    outcome->metrics[METRIC_LOSS] = run->loss;
+    outcome->reuse_ratio = run->reuse_ratio;
+    if (run->status != MSC_OK) {
+        bool is_outside = run->status == MSC_E_NOMEM || run->status == MSC_E_DEVICE;
+        outcome->state = MSC_TRIAL_FAILED;
+        outcome->cause = is_outside ? MSC_CAUSE_ENVIRONMENT : MSC_CAUSE_TRIAL;
+        snprintf(outcome->reason, sizeof outcome->reason, "%s", run->message);
+    } else if (run->was_stopped) {
+        outcome->state = MSC_TRIAL_PRUNED;
+    }
+    if (w->evaluation->finished) {
+        w->evaluation->finished(w->evaluation->payload, i);
+    }
+}
+
+static enum msc_status weight_bits_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
+    struct weight_bits *w = msc_env_state(env);
+    size_t n_slots = (size_t)w->sites->n_slots;
+    struct msc_arena arena = {0};
+    struct msc_distill_run *runs = msc_arena_array(&arena, e->n, sizeof *runs);
+    const struct msc_quant **edits = msc_arena_array(&arena, e->n * n_slots + 1, sizeof *edits);
+    enum msc_status status = runs && edits ? MSC_OK : MSC_E_NOMEM;
+    if (status != MSC_OK) {
+        status = MSC_FAIL(status, "weight_bits: out of memory for %zu trials", e->n);
+        goto out;
+    }
+    for (size_t i = 0; i < e->n; i++) {
+        const struct msc_trial *trial = &e->trials[i];
+        for (size_t s = 0; s < n_slots; s++) {
+            int32_t task = w->tasks_of_slots[s];
+            edits[i * n_slots + s] =
+                task < 0 ? NULL : &w->quants[(size_t)task * n_choices_of(w) + trial->choices[task]];
+        }
+        runs[i] = (struct msc_distill_run){.edits = &edits[i * n_slots],
+                                           .is_bounded = trial->bound < INFINITY,
+                                           .bound = trial->bound};
+    }
+    w->evaluation = e;
+    w->runs = runs;
+    status = msc_distill_run(w->distill, runs, e->n, finish_run, w);
+out:
+    msc_arena_finish(&arena);
+    return status;
+}
+
+// What `mscgym export` writes into the model.
+static enum msc_status weight_bits_edits(struct msc_env *env, const uint32_t choices[],
+                                         cJSON **out) {
+    const struct weight_bits *w = msc_env_state(env);
+    const struct msc_graph *graph = msc_env_host(env)->graph;
+    struct msc_strategy *strategy;
+    enum msc_status status = MSC_OK;
+    MSC_TRY(msc_strategy_create(&strategy));
+    for (size_t t = 0; t < w->space.n_tasks; t++) {
+        MSC_TRY_OUT(msc_strategy_set(strategy, graph, w->sites, w->sites_of_tasks[t],
+                                     w->labels[choices[t]],
+                                     &w->quants[t * n_choices_of(w) + choices[t]]));
+    }
+    status = msc_strategy_to_json(strategy, graph, out);
+out:
+    msc_strategy_destroy(strategy);
+    return status;
+}
+
+// A record of another network, of other weights or other samples is refused by this.
+static struct msc_hash weight_bits_identity(const struct msc_env *env) {
+    const struct msc_env_host *host = msc_env_host(env);
+    struct msc_hash hash = msc_graph_hash(host->graph);
+    hash = msc_hash_combine(hash, msc_graph_weights_hash(host->graph));
+    return msc_hash_combine(hash, msc_dataset_hash(host->dataset));
+}
+
+static void weight_bits_finish(struct msc_env *env) {
+    struct weight_bits *w = msc_env_state(env);
+    msc_distill_destroy(w->distill);
+}
+
+static const struct msc_env_def weight_bits = {
+    .abi = MSC_ENV_ABI,
+    .name = "weight_bits",
+    .summary = "bits of weights, one scale each, while activations stay float",
+    .version = 1,
+    .needs = MSC_ENV_NEEDS_GRAPH | MSC_ENV_NEEDS_DATASET | MSC_ENV_NEEDS_BACKEND,
+    .state_size = sizeof(struct weight_bits),
+    .params = weight_bits_params,
+    .init = weight_bits_init,
+    .space = weight_bits_space,
+    .evaluate = weight_bits_evaluate,
+    .edits = weight_bits_edits,
+    .identity = weight_bits_identity,
+    .finish = weight_bits_finish,
+};
+
+extern const struct msc_env_def *const msc_env_plugin;
+const struct msc_env_def *const msc_env_plugin = &weight_bits;

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Checks that what is installed serves those who have nothing else.
+
+usage: check_install.py BUILD EXAMPLES QUERIES --cc CC --cxx CXX --cmake CMAKE --pkg-config PKG_CONFIG
+
+Installs BUILD into an empty folder. From there alone every header must compile, in C11 and in C++17,
+the library must hold every function that they declare, and the program those that plug-ins may
+call. The examples in C, copied from EXAMPLES, are built by pkg-config and by the CMake package; the
+installed program must search with both plug-ins, and the queries must answer as the file QUERIES.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+C_MODE = ["-std=c11", "-Wpedantic"]
+CXX_MODE = ["-std=c++17"]
+# What only programs use; plug-ins are handed everything else.
+ABOVE_PLUGINS = ("records/", "search/", "pipeline/")
+DECLARATION = re.compile(r"^(?!static|#|//|\s)[^;{}()]*?\b\*?(msc_[a-z0-9_]+)\(", re.M)
+BUDGET = 20
+
+
+class Failure(Exception):
+    """One line that says what is wrong, and what the tool wrote."""
+
+
+def run(command, **options):
+    """The standard output of a command that must succeed."""
+    done = subprocess.run([str(part) for part in command], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False, **options)
+    if done.returncode != 0:
+        raise Failure(f"{' '.join(map(str, command))}\n{done.stdout}")
+    return done.stdout
+
+
+def install(arguments, prefix):
+    run([arguments.cmake, "--install", arguments.build, "--prefix", prefix])
+    found = {}
+    for name, pattern in (("include", "include/mscgym"), ("program", "bin/mscgym"),
+                          ("library", "lib*/**/libmscgym.so"), ("pc", "lib*/**/mscgym.pc")):
+        paths = sorted(prefix.glob(pattern))
+        if not paths:
+            raise Failure(f"{pattern}: not installed")
+        found[name] = paths[0]
+    return argparse.Namespace(**found)
+
+
+def compile_header(command, header):
+    # The declaration keeps a header of macros alone from being an empty translation unit.
+    return subprocess.run(command + ["-fsyntax-only", "-"], text=True, check=False,
+                          input=f'#include "{header}"\nextern int nothing;\n',
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def check_headers(arguments, installed):
+    headers = sorted(path.relative_to(installed.include).as_posix()
+                     for path in installed.include.rglob("*.h"))
+    place = ["-I", str(installed.include)]
+    modes = [[arguments.cc, "-x", "c"] + C_MODE, [arguments.cxx, "-x", "c++"] + CXX_MODE]
+    jobs = [(mode + WARNINGS + place, header) for mode in modes for header in headers]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(lambda job: compile_header(*job), jobs))
+    bad = [f"{header}: {' '.join(command)}\n{done.stdout}"
+           for (command, header), done in zip(jobs, results) if done.returncode != 0]
+    if bad or not headers:
+        names = len({text.split(":")[0] for text in bad})
+        raise Failure("\n".join(bad + [f"{names} of {len(headers)} headers do not compile alone"]))
+    return headers
+
+
+def exported(path):
+    lines = run(["nm", "-D", "--defined-only", path]).splitlines()
+    return {line.split()[-1].split("@")[0] for line in lines}
+
+
+def check_functions(installed, headers):
+    in_library = exported(installed.library)
+    in_program = exported(installed.program)
+    missing = []
+    for header in headers:
+        text = (installed.include / header).read_text(encoding="utf-8")
+        for name in DECLARATION.findall(re.sub(r"//.*", "", text)):
+            if name not in in_library:
+                missing.append(f"{header}: {name} is not in the library")
+            if name not in in_program and not header.startswith(ABOVE_PLUGINS):
+                missing.append(f"{header}: {name} is not in the program, for plug-ins")
+    if missing:
+        raise Failure("\n".join(missing))
+
+
+def build_by_pkg_config(arguments, installed, examples):
+    """By the commands in docs/: plug-ins beside their sources, as the configuration names them."""
+    variables = os.environ | {"PKG_CONFIG_PATH": str(installed.pc.parent)}
+
+    def flags(*options):
+        return run([arguments.pkg_config, *options, "mscgym"], env=variables).split()
+
+    compiler = [arguments.cc, "-std=c11"] + WARNINGS
+    built = []
+    for source in ("agents/hill_climb_agent.c", "environments/weight_bits.c"):
+        out = (examples / source).with_suffix(".so")
+        run(compiler + ["-shared", "-fPIC"] + flags("--cflags") + ["-o", out, examples / source])
+        built.append(out)
+    queries = examples / "graph/queries"
+    run(compiler + ["-o", queries, queries.with_suffix(".c")] + flags("--cflags", "--libs"))
+    return built + [queries]
+
+
+def build_by_cmake(arguments, installed, examples):
+    folder = examples / "build"
+    run([arguments.cmake, "-S", examples, "-B", folder, f"-DCMAKE_C_COMPILER={arguments.cc}",
+         f"-DCMAKE_PREFIX_PATH={installed.program.parent.parent}"])
+    run([arguments.cmake, "--build", folder])
+    return [folder / name for name in ("hill_climb_agent.so", "weight_bits.so", "queries")]
+
+
+def check_built(installed, examples, expected, built):
+    agent, env, queries = built
+    for command, path in (("agents", agent), ("envs", env)):
+        run([installed.program, command, path])
+    config = examples / "environments/weight_bits.json"
+    content = json.loads(config.read_text(encoding="utf-8"))
+    gym = content["quantize"]["gym"][0]
+    content["workspace"] = str(built[0].parent / "workspace")
+    gym["env"]["type"] = str(env)
+    gym["agent"] = {"type": "library", "path": str(agent)}
+    gym["budget"] = {"trials": BUDGET}
+    config.write_text(json.dumps(content), encoding="utf-8")
+    shown = run([installed.program, "search", config, "--quiet"])
+    if "ended: the budget of trials is used up" not in shown:
+        raise Failure(f"the search with {agent} and {env} says:\n{shown}")
+    answers = run([queries], env=os.environ | {"LD_LIBRARY_PATH": str(installed.library.parent)})
+    if answers != expected:
+        raise Failure(f"{queries} answers:\n{answers}\nexpected:\n{expected}")
+
+
+def check(arguments, folder):
+    installed = install(arguments, folder / "prefix")
+    headers = check_headers(arguments, installed)
+    check_functions(installed, headers)
+    expected = arguments.queries.read_text(encoding="utf-8")
+    examples = folder / "examples"
+    shutil.copytree(arguments.examples, examples)
+    for build in (build_by_pkg_config, build_by_cmake):
+        check_built(installed, examples, expected, build(arguments, installed, examples))
+    print(f"{len(headers)} headers compile alone; plug-ins and programs build and run")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=Path)
+    parser.add_argument("examples", type=Path)
+    parser.add_argument("queries", type=Path)
+    for tool in ("--cc", "--cxx", "--cmake", "--pkg-config"):
+        parser.add_argument(tool, required=True)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            check(arguments, Path(folder))
+        except Failure as failure:
+            print(failure)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
