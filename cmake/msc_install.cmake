@@ -10,8 +10,13 @@ foreach(library IN LISTS libraries)
     target_sources(libmscgym PRIVATE "$<TARGET_OBJECTS:${library}>")
 endforeach()
 target_link_libraries(libmscgym PRIVATE msc_options ${outside_libraries})
-target_include_directories(libmscgym INTERFACE
+# Plug-ins call functions of the program that loads them: they take the headers alone. Headers show
+# trees of cJSON, which users walk and free with its own functions.
+add_library(libmscgym_headers INTERFACE)
+target_include_directories(libmscgym_headers INTERFACE
     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/mscgym>")
+target_link_libraries(libmscgym INTERFACE libmscgym_headers cjson)
+set_target_properties(libmscgym_headers PROPERTIES EXPORT_NAME headers)
 set_target_properties(libmscgym PROPERTIES
     OUTPUT_NAME mscgym
     EXPORT_NAME mscgym
@@ -19,22 +24,75 @@ set_target_properties(libmscgym PROPERTIES
     VERSION "${PROJECT_VERSION}"
     SOVERSION "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
 
-install(TARGETS libmscgym EXPORT mscgym-targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS libmscgym libmscgym_headers EXPORT mscgym-targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 if(TARGET mscgym)
     install(TARGETS mscgym RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
 
-# Headers keep their folders, so that #include "base/status.h" reads the same inside and outside.
-set(public_folders ${MSC_FOLDERS})
-list(REMOVE_ITEM public_folders cli)
-foreach(folder IN LISTS public_folders)
-    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}"
-        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/mscgym"
-        FILES_MATCHING
-        PATTERN "*.h"
-        PATTERN "*_internal.h" EXCLUDE
-        PATTERN "cpu" EXCLUDE
-        PATTERN "vulkan" EXCLUDE)
+# What programs and plug-ins may use; every other header is the library's own. They keep their folders,
+# so that #include "base/status.h" reads the same inside and outside. To add one: here, with all that
+# it includes.
+set(public_headers
+    agents/agent.h
+    agents/assemble.h
+    agents/limits.h
+    agents/sampler.h
+    base/alloc.h
+    base/cancel.h
+    base/clock.h
+    base/file.h
+    base/hash.h
+    base/json.h
+    base/log.h
+    base/machine.h
+    base/param.h
+    base/rng.h
+    base/status.h
+    base/str.h
+    data/array.h
+    data/dataset.h
+    data/dtype.h
+    data/image.h
+    data/npy.h
+    data/safetensors.h
+    env/api/env.h
+    env/api/library.h
+    env/api/space.h
+    env/api/trial.h
+    env/distill.h
+    env/env.h
+    env/gym.h
+    env/loss.h
+    graph/cost.h
+    graph/edit.h
+    graph/graph.h
+    graph/onnx.h
+    graph/op.h
+    graph/op_attrs.h
+    graph/ops.def
+    graph/site.h
+    kernels/backend.h
+    kernels/evaluator.h
+    kernels/plan.h
+    kernels/view.h
+    pipeline/config.h
+    pipeline/model.h
+    pipeline/processor.h
+    records/record.h
+    records/record_header.h
+    records/record_query.h
+    search/estimate.h
+    search/report.h
+    search/search.h
+    search/supervise.h
+    search/verify.h
+    tools/quantizer.h
+    tools/range.h
+    tools/strategy.h)
+foreach(header IN LISTS public_headers)
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES "${PROJECT_SOURCE_DIR}/${header}"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/mscgym/${folder}")
 endforeach()
 
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/mscgym")
