@@ -88,6 +88,24 @@ static void test_base_file__odd_sources(void **state) {
     assert_ok(msc_file_remove("file_empty"));
 }
 
+// Opening a pipe for reading waits for a writer, a device may never end: neither is opened at all.
+static void test_base_file__neither_pipes_nor_devices(void **state) {
+    (void)state;
+    const char *const paths[] = {"file_pipe", "/dev/zero", "."};
+    assert_int_equal(mkfifo("file_pipe", 0600), 0);
+    alarm(60); // waiting for ever is the fault that is looked for
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        char *data = NULL;
+        const void *mapped = NULL;
+        size_t n_bytes = 0;
+        assert_int_equal(msc_file_read(&data, &n_bytes, paths[i]), MSC_E_IO);
+        assert_non_null(strstr(msc_status_message(), paths[i]));
+        assert_int_equal(msc_file_map(&mapped, &n_bytes, paths[i]), MSC_E_IO);
+    }
+    alarm(0);
+    assert_int_equal(unlink("file_pipe"), 0);
+}
+
 static void test_base_file__writer(void **state) {
     (void)state;
     struct msc_file_writer w = {0};
@@ -170,6 +188,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_file__write_and_read),
         cmocka_unit_test(test_base_file__odd_sources),
+        cmocka_unit_test(test_base_file__neither_pipes_nor_devices),
         cmocka_unit_test(test_base_file__writer),
         cmocka_unit_test(test_base_file__refused_targets),
         cmocka_unit_test(test_base_file__failing_write),

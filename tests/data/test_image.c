@@ -252,6 +252,63 @@ static void test_data_image__huffman_table_too_large(void **state) {
     msc_free(bytes);
 }
 
+// Writes a file of `n_bytes` that begins with `head` and goes on with zeros.
+static const char *write_head(char path[PATH_BYTES], void **state, const char *name,
+                              const char *head, size_t n_head, size_t n_bytes) {
+    char *bytes = msc_alloc_zero(1, n_bytes);
+    assert_non_null(bytes);
+    memcpy(bytes, head, n_head);
+    assert_int_equal(msc_file_write(test_path(path, state, name), bytes, n_bytes), MSC_OK);
+    msc_free(bytes);
+    return path;
+}
+
+// 60000 x 60000 pixels of 3 channels, 2^31 x 1 of one.
+#define HUGE_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\xea\x60\0\0\xea\x60\x08\x02\0\0\0"
+#define WIDE_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\x7f\xff\xff\xff\0\0\0\x01\x08\0\0\0\0"
+// 20000 x 6000 pixels in a file that could hold 20.
+#define SHORT_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x4e\x20\0\0\x17\x70\x08\x02\0\0\0"
+// 20000 x -6000 pixels of 24 bits.
+#define SHORT_BMP                                                                                  \
+    "BM\0\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x20\x4e\0\0\x90\xe8\xff\xff\x01\0\x18\0\0\0\0\0"
+
+// Named by what its header says.
+static void test_data_image__too_many_pixels(void **state) {
+    char path[PATH_BYTES];
+    test_fails(decode(write_head(path, state, "huge.png", HUGE_PNG, sizeof HUGE_PNG, 100)),
+               MSC_E_UNSUPPORTED, "huge.png", "60000 x 60000 pixels", "smaller", NULL);
+    test_fails(decode(write_head(path, state, "wide.png", WIDE_PNG, sizeof WIDE_PNG, 100)),
+               MSC_E_UNSUPPORTED, "wide.png", "2147483647 x 1 pixels", NULL);
+}
+
+// A file that cannot hold the pixels it promises is told from its length: unpacked, these would be
+// hundreds of megabytes of nothing.
+static void test_data_image__more_pixels_than_bytes(void **state) {
+    char path[PATH_BYTES];
+    test_fails(decode(write_head(path, state, "short.png", SHORT_PNG, sizeof SHORT_PNG, 1000)),
+               MSC_E_FORMAT, "short.png", "byte 1000", "20000 x 6000 pixels", NULL);
+    test_fails(decode(write_head(path, state, "short.bmp", SHORT_BMP, sizeof SHORT_BMP, 42)),
+               MSC_E_FORMAT, "short.bmp", "byte 42", "20000 x 6000 pixels", "360000000", NULL);
+    char *bytes = NULL;
+    size_t n_bytes = 0;
+    assert_int_equal(msc_file_read(&bytes, &n_bytes, test_file(path, "images/b.jpg")), MSC_OK);
+    char *frame = NULL;
+    for (size_t i = 0; i + 9 < n_bytes && !frame; i++) {
+        frame = memcmp(bytes + i, "\xff\xc0", 2) == 0 ? bytes + i : NULL;
+    }
+    assert_non_null(frame);
+    memcpy(frame + 5, "\x17\x70\x4e\x20", 4);
+    assert_int_equal(msc_file_write(test_path(path, state, "short.jpg"), bytes, n_bytes), MSC_OK);
+    msc_free(bytes);
+    test_fails(decode(path), MSC_E_FORMAT, "short.jpg", "20000 x 6000 pixels", NULL);
+}
+
+static void test_data_image__unknown_kind(void **state) {
+    char path[PATH_BYTES];
+    test_fails(decode(write_head(path, state, "gif.png", "GIF89a", 6, 100)), MSC_E_FORMAT,
+               "gif.png", "PNG, JPEG or BMP", NULL);
+}
+
 static void test_data_image__changed_bytes(void **state) {
     test_changed_bytes(state, "images/a.png", "changed.png", decode);
     test_changed_bytes(state, "images/b.jpg", "changed.jpg", decode);
@@ -269,6 +326,9 @@ int main(void) {
         cmocka_unit_test(test_data_image__folders_without_images),
         cmocka_unit_test(test_data_image__truncated),
         cmocka_unit_test(test_data_image__huffman_table_too_large),
+        cmocka_unit_test(test_data_image__too_many_pixels),
+        cmocka_unit_test(test_data_image__more_pixels_than_bytes),
+        cmocka_unit_test(test_data_image__unknown_kind),
         cmocka_unit_test(test_data_image__changed_bytes),
     };
     return cmocka_run_group_tests(tests, test_folder_setup, test_folder_teardown);

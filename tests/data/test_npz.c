@@ -5,7 +5,9 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <zip.h>
 
 static enum msc_status load(const char *path) {
     struct msc_array_list list = {0};
@@ -90,6 +92,50 @@ static void test_data_npz__sizes_are_not_trusted(void **state) {
     msc_free(bytes);
 }
 
+// An archive of `n_members` arrays of `n_elements` zeros each, deflated to a thousandth.
+static const char *write_zeros(char path[PATH_BYTES], void **state, const char *name,
+                               size_t n_members, size_t n_elements) {
+    static const char magic[] = "\x93NUMPY\x01";
+    enum { HEADER_BYTES = 128 };
+    const size_t n_bytes = HEADER_BYTES + n_elements;
+    char *member = msc_alloc_zero(1, n_bytes);
+    assert_non_null(member);
+    memcpy(member, magic, sizeof magic);
+    member[8] = HEADER_BYTES - 10;
+    memset(member + 10, ' ', HEADER_BYTES - 10);
+    int n = snprintf(member + 10, HEADER_BYTES - 10,
+                     "{'descr': '|u1', 'fortran_order': False, 'shape': (%zu,), }", n_elements);
+    member[10 + n] = ' ';
+    member[HEADER_BYTES - 1] = '\n';
+    int error = 0;
+    zip_t *archive = zip_open(test_path(path, state, name), ZIP_CREATE | ZIP_TRUNCATE, &error);
+    assert_non_null(archive);
+    for (size_t i = 0; i < n_members; i++) {
+        char entry[16];
+        snprintf(entry, sizeof entry, "x%zu.npy", i);
+        zip_source_t *source = zip_source_buffer(archive, member, n_bytes, 0);
+        zip_int64_t index = zip_file_add(archive, entry, source, 0);
+        assert_true(index >= 0);
+        assert_int_equal(
+            zip_set_file_compression(archive, (zip_uint64_t)index, ZIP_CM_DEFLATE, 1), 0);
+    }
+    assert_int_equal(zip_close(archive), 0);
+    msc_free(member);
+    return path;
+}
+
+// Little in the file, gigabytes in memory: refused from the directory alone, in one member or in
+// many. What unpacks to little is read however well it packs: masks and padding do.
+static void test_data_npz__unpacked_size_has_a_limit(void **state) {
+    const size_t mib = (size_t)1 << 20;
+    char path[PATH_BYTES];
+    assert_int_equal(load(write_zeros(path, state, "mask.npz", 1, 4 * mib)), MSC_OK);
+    test_fails(load(write_zeros(path, state, "bomb.npz", 1, 128 * mib)), MSC_E_UNSUPPORTED,
+               "bomb.npz", "134217856 bytes", "numpy.savez", NULL);
+    test_fails(load(write_zeros(path, state, "many.npz", 16, 8 * mib)), MSC_E_UNSUPPORTED,
+               "many.npz", "134219776 bytes", "numpy.savez", NULL);
+}
+
 static void test_data_npz__save_and_load(void **state) {
     char path[PATH_BYTES], again[PATH_BYTES];
     struct msc_array_list list = {0}, back = {0};
@@ -128,6 +174,7 @@ int main(void) {
         cmocka_unit_test(test_data_npz__changed_bytes),
         cmocka_unit_test(test_data_npz__changed_elements_are_found),
         cmocka_unit_test(test_data_npz__sizes_are_not_trusted),
+        cmocka_unit_test(test_data_npz__unpacked_size_has_a_limit),
         cmocka_unit_test(test_data_npz__save_and_load),
     };
     return cmocka_run_group_tests(tests, test_folder_setup, test_folder_teardown);

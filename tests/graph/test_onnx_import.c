@@ -1,4 +1,9 @@
+#include "base/alloc.h"
+#include "base/file.h"
 #include "tests/graph/onnx_files.h"
+#include "tests/temp_folder.h"
+
+#include <sys/stat.h>
 
 static void test_graph_onnx_import__names(void **state) {
     (void)state;
@@ -251,11 +256,54 @@ static void test_graph_onnx_import__quantised(void **state) {
     msc_graph_destroy(g);
 }
 
+static void copy_file(const char *to, const char *from) {
+    char *bytes = NULL;
+    size_t n_bytes = 0;
+    assert_ok(msc_file_read(&bytes, &n_bytes, from));
+    assert_ok(msc_file_write(to, bytes, n_bytes));
+    msc_free(bytes);
+}
+
 static void test_graph_onnx_import__external_data(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("external"));
     check_floats(weight_of(g, "conv", "weight"), 4, (const float[]){1.0f, 2.0f, 3.0f, 4.0f});
     msc_graph_destroy(g);
+}
+
+// Weights come from files in the model's folder: neither a link that leads out of it nor what is no
+// file is followed.
+static void test_graph_onnx_import__external_data_is_a_file_in_the_folder(void **state) {
+    (void)state;
+    char folder[TEMP_FOLDER_BYTES];
+    char model[TEMP_FOLDER_BYTES + 32];
+    char data[TEMP_FOLDER_BYTES + 32];
+    char inside[TEMP_FOLDER_BYTES + 32];
+    struct msc_graph *g = NULL;
+    temp_folder_make(folder);
+    snprintf(model, sizeof model, "%s/external.onnx", folder);
+    snprintf(data, sizeof data, "%s/external.bin", folder);
+    snprintf(inside, sizeof inside, "%s/weights.bin", folder);
+    copy_file(model, MSC_TESTS_MODEL("external"));
+
+    assert_int_equal(symlink(MSC_TESTS_FOLDER "/graph/files/external.bin", data), 0);
+    assert_int_equal(msc_onnx_load(&g, model, NULL), MSC_E_INVALID);
+    assert_non_null(strstr(msc_status_message(), "must lie in the model's own folder"));
+    assert_int_equal(unlink(data), 0);
+
+    assert_int_equal(mkfifo(data, 0600), 0);
+    alarm(60); // waiting for ever is the fault that is looked for
+    assert_int_equal(msc_onnx_load(&g, model, NULL), MSC_E_IO);
+    alarm(0);
+    assert_non_null(strstr(msc_status_message(), "external.bin"));
+    assert_int_equal(unlink(data), 0);
+
+    // A link within the folder is as good as the file.
+    copy_file(inside, MSC_TESTS_FOLDER "/graph/files/external.bin");
+    assert_int_equal(symlink("weights.bin", data), 0);
+    assert_ok(msc_onnx_load(&g, model, NULL));
+    msc_graph_destroy(g);
+    temp_folder_remove(folder);
 }
 
 static void test_graph_onnx_import__dropout_of_nothing(void **state) {
@@ -333,6 +381,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_import__layouts),
         cmocka_unit_test(test_graph_onnx_import__quantised),
         cmocka_unit_test(test_graph_onnx_import__external_data),
+        cmocka_unit_test(test_graph_onnx_import__external_data_is_a_file_in_the_folder),
         cmocka_unit_test(test_graph_onnx_import__remainders),
         cmocka_unit_test(test_graph_onnx_import__reductions),
         cmocka_unit_test(test_graph_onnx_import__dropout_of_nothing),
