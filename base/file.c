@@ -23,20 +23,29 @@ enum msc_status msc_file__fail(const char *what, const char *path, int error) {
     return MSC_FAIL(status, "cannot %s %s: %s", what, path, reason);
 }
 
-static enum msc_status open_for_reading(int *out, struct stat *info, const char *path) {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+enum msc_status msc_file_open(int *out, uint64_t *n_bytes, const char *path) {
+    struct stat info;
+    // Opening must not wait, nor make a terminal ours, before it is known what the file is.
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0) {
         return msc_file__fail("open", path, errno);
     }
-    int error = fstat(descriptor, info) == 0 ? 0 : errno;
-    if (error == 0 && S_ISDIR(info->st_mode)) {
-        error = EISDIR;
-    }
+    int error = fstat(descriptor, &info) == 0 ? 0 : errno;
     if (error != 0) {
         close(descriptor);
         return msc_file__fail("read", path, error);
     }
+    if (!S_ISREG(info.st_mode)) {
+        close(descriptor);
+        return MSC_FAIL(MSC_E_IO, "cannot read %s: it is %s, expected a file", path,
+                        S_ISDIR(info.st_mode)    ? "a folder"
+                        : S_ISFIFO(info.st_mode) ? "a pipe"
+                                                 : "a device");
+    }
     *out = descriptor;
+    if (n_bytes) {
+        *n_bytes = (uint64_t)info.st_size;
+    }
     return MSC_OK;
 }
 
@@ -46,12 +55,12 @@ enum msc_status msc_file_read(char **out, size_t *n_bytes, const char *path) {
     size_t length = 0;
     size_t capacity = 0;
     int descriptor = -1;
-    struct stat info;
+    uint64_t n_expected = 0;
 
-    MSC_TRY(open_for_reading(&descriptor, &info, path));
-    // The size is only a hint: pipes have none, and a file may grow while it is read. One byte more
-    // lets the read that finds the end happen without growing.
-    size_t room = info.st_size > 0 ? (size_t)info.st_size + 1 : READ_BYTES;
+    MSC_TRY(msc_file_open(&descriptor, &n_expected, path));
+    // The size is only a hint: a file of /proc has none, and any may grow while it is read. One byte
+    // more lets the read that finds the end happen without growing.
+    size_t room = n_expected > 0 ? (size_t)n_expected + 1 : READ_BYTES;
     for (;;) {
         MSC_TRY_OUT(msc_grow(&data, &capacity, length + room + 1, 1));
         ssize_t n = read(descriptor, data + length, capacity - length - 1);
@@ -77,14 +86,9 @@ out:
 
 enum msc_status msc_file_map(const void **out, size_t *n_bytes, const char *path) {
     int descriptor = -1;
-    struct stat info;
-    MSC_TRY(open_for_reading(&descriptor, &info, path));
-    if (!S_ISREG(info.st_mode)) {
-        close(descriptor);
-        return MSC_FAIL(MSC_E_IO, "cannot map %s: not a regular file", path);
-    }
+    uint64_t length = 0;
+    MSC_TRY(msc_file_open(&descriptor, &length, path));
     void *data = NULL;
-    size_t length = (size_t)info.st_size;
     if (length > 0) {
         data = mmap(NULL, length, PROT_READ, MAP_PRIVATE, descriptor, 0);
     }

@@ -15,6 +15,9 @@ extern "C" {
 struct msc_str;
 struct msc_arena;
 
+// Opens a regular file for reading; anything else (a pipe would wait for its writer, a device may
+// never end) is MSC_E_IO at once. *n_bytes is its size now; may be NULL. The caller closes *out.
+enum msc_status msc_file_open(int *out, uint64_t *n_bytes, const char *path);
 // The whole file with a NUL after its end; owned by the caller (msc_free).
 enum msc_status msc_file_read(char **out, size_t *n_bytes, const char *path);
 // Read-only mapping of a whole file; close with msc_file_unmap. An empty file maps to NULL, 0.
@@ -53,6 +56,10 @@ const char *msc_path_name(const char *path);                      // after the l
 bool msc_path_is_inside(const char *path);
 // Absolute form with symbolic links resolved (of the folder, when the file does not exist yet).
 enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const char *path);
+// The absolute form of `folder`/`path`, links resolved; MSC_E_INVALID when it lies outside of
+// `folder`, by "..", by being absolute or by a link on its way.
+enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, const char *folder,
+                                        const char *path);
 // `path` as seen from `folder`, with "../" where needed; both made absolute first.
 enum msc_status msc_path_relative(char **out, struct msc_arena *arena, const char *path,
                                   const char *folder);

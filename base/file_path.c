@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,14 +84,9 @@ enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const cha
     // Parts are cut off the end until the rest exists.
     size_t length = strlen(path);
     for (;;) {
-        char *resolved = realpath(length > 0 ? existing : ".", NULL);
-        if (resolved) {
-            enum msc_status status = append_absent(out, arena, resolved, path + length, path);
-            msc_free(resolved);
-            return status;
-        }
-        if (errno == ENOMEM) {
-            return fail_memory(path);
+        char resolved[PATH_MAX];
+        if (realpath(length > 0 ? existing : ".", resolved)) {
+            return append_absent(out, arena, resolved, path + length, path);
         }
         if (errno != ENOENT || length == 0) {
             return MSC_FAIL(MSC_E_IO, "%s: cannot follow this path", path);
@@ -103,6 +99,27 @@ enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const cha
         }
         existing[length] = '\0';
     }
+}
+
+enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, const char *folder,
+                                        const char *path) {
+    char *root = NULL;
+    char *resolved = NULL;
+    const char *joined = msc_path_is_inside(path) ? msc_path_join(arena, folder, path) : NULL;
+    if (!joined) {
+        return msc_path_is_inside(path)
+                   ? fail_memory(path)
+                   : MSC_FAIL(MSC_E_INVALID, "%s: lies outside of %s", path, folder);
+    }
+    MSC_TRY(msc_path_absolute(&root, arena, folder));
+    MSC_TRY(msc_path_absolute(&resolved, arena, joined));
+    size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
+    if (strncmp(resolved, root, length) != 0 || resolved[length] != '/') {
+        return MSC_FAIL(MSC_E_INVALID, "%s: a link leads out of %s, to %s; copy the file into it",
+                        path, folder, resolved);
+    }
+    *out = resolved;
+    return MSC_OK;
 }
 
 // The length of the folders that both absolute paths begin with, without the slash after them.

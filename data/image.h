@@ -37,9 +37,12 @@ enum msc_status msc_image__load(struct msc_array **out, const char *path,
 
 // Pixels [h, w, channels] of uint8, channels 1, 3 or 4.
 enum msc_status msc_image__decode(struct msc_array **out, const char *path, int channels);
+// Refuses what is no PNG, JPEG or BMP, has too many pixels, or fewer bytes than its pixels need.
+enum msc_status msc_image__check_header(const void *bytes, size_t n_bytes, const char *path);
 // Walks a JPEG's segments from start to end mark, so that a damaged one is named by its place and
-// no table reaches the decoder that is larger than the decoder's own.
-enum msc_status msc_image__check_jpeg(const void *bytes, size_t n_bytes, const char *path);
+// no table reaches the decoder that is larger than the decoder's own. The size is that of its frame.
+enum msc_status msc_image__check_jpeg(int64_t *width, int64_t *height, const void *bytes,
+                                      size_t n_bytes, const char *path);
 // To [height, width, channels], rounded to uint8 after each axis, as PIL's BILINEAR.
 enum msc_status msc_image__resize(struct msc_array **out, const struct msc_array *pixels,
                                   int64_t height, int64_t width);

@@ -8,6 +8,8 @@ enum {
     MARKER_LAST_RESTART = 0xd7,
     MARKER_HUFFMAN = 0xc4,
     MARKER_SCAN = 0xda,
+    MARKER_BASELINE = 0xc0, // frames: baseline, extended and progressive
+    MARKER_PROGRESSIVE = 0xc2,
 };
 
 struct walk {
@@ -68,7 +70,19 @@ static enum msc_status check_huffman(struct walk *w, size_t end) {
     return MSC_OK;
 }
 
-enum msc_status msc_image__check_jpeg(const void *bytes, size_t n_bytes, const char *path) {
+// Length, precision, height, width.
+static enum msc_status read_frame(int64_t *width, int64_t *height, const struct walk *w,
+                                  size_t end) {
+    if (end - w->at < 5) {
+        return fail_damaged(w, "a frame is shorter than its size");
+    }
+    *height = (int64_t)w->bytes[w->at + 1] << 8 | w->bytes[w->at + 2];
+    *width = (int64_t)w->bytes[w->at + 3] << 8 | w->bytes[w->at + 4];
+    return MSC_OK;
+}
+
+enum msc_status msc_image__check_jpeg(int64_t *width, int64_t *height, const void *bytes,
+                                      size_t n_bytes, const char *path) {
     struct walk w = {.bytes = bytes, .n_bytes = n_bytes, .path = path};
     uint8_t marker = 0;
     while (marker != MARKER_END) {
@@ -90,6 +104,8 @@ enum msc_status msc_image__check_jpeg(const void *bytes, size_t n_bytes, const c
         w.at += 2;
         if (marker == MARKER_HUFFMAN) {
             MSC_TRY(check_huffman(&w, end));
+        } else if (marker >= MARKER_BASELINE && marker <= MARKER_PROGRESSIVE) {
+            MSC_TRY(read_frame(width, height, &w, end));
         }
         w.at = end;
     }

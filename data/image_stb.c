@@ -5,14 +5,10 @@
 
 #include <string.h>
 
-#define MAX_SIDE 32768
-#define MAX_PIXELS ((int64_t)1 << 27)
-
 #define STBI_MALLOC(n_bytes) msc_alloc(n_bytes)
 #define STBI_REALLOC(pointer, n_bytes) msc_realloc(pointer, n_bytes, 1)
 #define STBI_FREE(pointer) msc_free(pointer)
 #define STBI_ASSERT(condition) ((void)0)
-#define STBI_MAX_DIMENSIONS MAX_SIDE
 #define STBI_ONLY_PNG
 #define STBI_ONLY_JPEG
 #define STBI_ONLY_BMP
@@ -74,31 +70,13 @@ static enum msc_status fail_image(const struct image_source *s, const char *path
                     path, stbi_failure_reason());
 }
 
-static enum msc_status check_size(const char *bytes, size_t n_bytes, const char *path) {
-    struct image_source source = {.bytes = bytes, .n_bytes = n_bytes};
-    int width = 0, height = 0, channels = 0;
-    if (!stbi_info_from_callbacks(&callbacks, &source, &width, &height, &channels)) {
-        return fail_image(&source, path);
-    }
-    if (width < 1 || height < 1 || width > MAX_SIDE || height > MAX_SIDE ||
-        (int64_t)width * height > MAX_PIXELS) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "%s: %d x %d pixels, at most %lld can be read; make the image smaller",
-                        path, width, height, (long long)MAX_PIXELS);
-    }
-    return MSC_OK;
-}
-
 enum msc_status msc_image__decode(struct msc_array **out, const char *path, int channels) {
     char *bytes = NULL;
     size_t n_bytes = 0;
     stbi_uc *pixels = NULL;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_file_read(&bytes, &n_bytes, path));
-    if (n_bytes > 0 && (uint8_t)bytes[0] == 0xff) { // no other format begins so
-        MSC_TRY_OUT(msc_image__check_jpeg(bytes, n_bytes, path));
-    }
-    MSC_TRY_OUT(check_size(bytes, n_bytes, path));
+    MSC_TRY_OUT(msc_image__check_header(bytes, n_bytes, path));
     struct image_source source = {.bytes = bytes, .n_bytes = n_bytes};
     int width = 0, height = 0, found = 0;
     pixels = stbi_load_from_callbacks(&callbacks, &source, &width, &height, &found, channels);

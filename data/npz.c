@@ -6,12 +6,17 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 #include <zip.h>
 
 #define SUFFIX ".npy"
 #define SUFFIX_BYTES (sizeof SUFFIX - 1)
 // Deflate never packs more than this many bytes into one.
 #define MAX_DEFLATE_RATIO 1032u
+// An archive that unpacks to more than the first of these must not do so from less than one byte in
+// so many: what packs better holds nothing, and a few of its bytes would fill the memory.
+#define FREE_UNPACKED_BYTES ((uint64_t)64 << 20)
+#define MAX_UNPACKED_RATIO 200u
 
 static int64_t read_member(void *source, void *to, size_t n_bytes) {
     return zip_fread(source, to, n_bytes);
@@ -19,16 +24,15 @@ static int64_t read_member(void *source, void *to, size_t n_bytes) {
 
 // Opens the archive and finds its size; neither is kept open on failure.
 static enum msc_status open_archive(zip_t **out, uint64_t *n_bytes, const char *path) {
-    struct msc_stream stream;
-    MSC_TRY(msc_stream__open(&stream, path));
-    *n_bytes = stream.n_bytes;
-    msc_stream__close(&stream);
+    int descriptor = -1;
     int code = ZIP_ER_NOZIP;
+    MSC_TRY(msc_file_open(&descriptor, n_bytes, path));
     // An empty file is an empty archive to libzip, to us it is one cut off at its start.
-    *out = *n_bytes > 0 ? zip_open(path, ZIP_RDONLY, &code) : NULL;
+    *out = *n_bytes > 0 ? zip_fdopen(descriptor, 0, &code) : NULL;
     if (*out) {
         return MSC_OK;
     }
+    close(descriptor); // the archive's own once it is open
     zip_error_t error;
     zip_error_init_with_code(&error, code);
     enum msc_status status =
@@ -71,6 +75,41 @@ static enum msc_status check_member(const zip_stat_t *info, uint64_t archive_byt
     return MSC_OK;
 }
 
+// What the directory says of a member, checked.
+static enum msc_status stat_member(zip_stat_t *info, zip_t *archive, uint64_t index,
+                                   uint64_t archive_bytes, const char *path) {
+    const uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
+                            ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    zip_stat_init(info);
+    if (zip_stat_index(archive, index, 0, info) != 0 || (info->valid & needed) != needed) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: member %" PRIu64 " of the zip directory cannot be "
+                        "read (%s); write the file again",
+                        path, index, zip_strerror(archive));
+    }
+    return check_member(info, archive_bytes, path);
+}
+
+// Members may share bytes of the archive, so it is their sum that counts.
+static enum msc_status check_unpacked_size(zip_t *archive, uint64_t archive_bytes,
+                                           const char *path) {
+    zip_int64_t n = zip_get_num_entries(archive, 0);
+    uint64_t n_unpacked = 0;
+    for (zip_int64_t i = 0; i < n; i++) {
+        zip_stat_t info;
+        MSC_TRY(stat_member(&info, archive, (uint64_t)i, archive_bytes, path));
+        n_unpacked = info.size > UINT64_MAX - n_unpacked ? UINT64_MAX : n_unpacked + info.size;
+    }
+    if (n_unpacked > FREE_UNPACKED_BYTES && n_unpacked / MAX_UNPACKED_RATIO > archive_bytes) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "%s: its %" PRIu64 " bytes unpack to %" PRIu64
+                        " bytes, more than %u times as many; if that is right, save the arrays "
+                        "with numpy.savez",
+                        path, archive_bytes, n_unpacked, MAX_UNPACKED_RATIO);
+    }
+    return MSC_OK;
+}
+
 // The checksum of a member is compared when reading comes to its end.
 static enum msc_status check_end(zip_file_t *file, const char *place) {
     char byte;
@@ -88,18 +127,8 @@ static enum msc_status load_member(struct msc_array_list *out, zip_t *archive, u
     struct msc_str place = {0}, name = {0};
     zip_file_t *file = NULL;
     struct msc_array *array = NULL;
-    const uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
-                            ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     zip_stat_t info;
-    zip_stat_init(&info);
-    if (zip_stat_index(archive, index, 0, &info) != 0 || (info.valid & needed) != needed) {
-        status = MSC_FAIL(MSC_E_FORMAT,
-                          "%s: member %" PRIu64 " of the zip directory cannot be "
-                          "read (%s); write the file again",
-                          path, index, zip_strerror(archive));
-        goto out;
-    }
-    MSC_TRY_OUT(check_member(&info, archive_bytes, path));
+    MSC_TRY_OUT(stat_member(&info, archive, index, archive_bytes, path));
     msc_str_printf(&place, "%s: member \"%s\"", path, info.name);
     msc_str_append_n(&name, info.name, strlen(info.name) - SUFFIX_BYTES);
     MSC_TRY_OUT(msc_str_status(&place));
@@ -134,7 +163,7 @@ enum msc_status msc_npz_load(struct msc_array_list *out, const char *path) {
     zip_t *archive;
     uint64_t n_bytes;
     MSC_TRY(open_archive(&archive, &n_bytes, path));
-    enum msc_status status = MSC_OK;
+    enum msc_status status = check_unpacked_size(archive, n_bytes, path);
     zip_int64_t n = zip_get_num_entries(archive, 0);
     for (zip_int64_t i = 0; i < n && status == MSC_OK; i++) {
         status = load_member(out, archive, (uint64_t)i, n_bytes, path);

@@ -1,11 +1,13 @@
 #include "data/stream.h"
 
+#include "base/file.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 static int64_t read_file(void *source, void *to, size_t n_bytes) {
     FILE *file = source;
@@ -15,20 +17,14 @@ static int64_t read_file(void *source, void *to, size_t n_bytes) {
 
 enum msc_status msc_stream__open(struct msc_stream *stream, const char *path) {
     *stream = (struct msc_stream){.name = path, .read = read_file};
-    struct stat info;
-    if (stat(path, &info) != 0) {
-        return MSC_FAIL(errno == ENOENT ? MSC_E_NOT_FOUND : MSC_E_IO, "%s: cannot be opened: %s",
-                        path, strerror(errno));
+    int descriptor = -1;
+    MSC_TRY(msc_file_open(&descriptor, &stream->n_bytes, path));
+    stream->source = fdopen(descriptor, "rb");
+    if (!stream->source) {
+        int error = errno;
+        close(descriptor);
+        return MSC_FAIL(MSC_E_IO, "%s: cannot be opened: %s", path, strerror(error));
     }
-    if (!S_ISREG(info.st_mode)) {
-        return MSC_FAIL(MSC_E_IO, "%s: not a regular file", path);
-    }
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        return MSC_FAIL(MSC_E_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    }
-    stream->source = file;
-    stream->n_bytes = (uint64_t)info.st_size;
     return MSC_OK;
 }
 

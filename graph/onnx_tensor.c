@@ -269,19 +269,21 @@ static enum msc_status read_external(struct msc_array **out, const struct header
 static enum msc_status from_external(struct msc_array **out, const struct header *h,
                                      const Onnx__TensorProto *t, const char *folder) {
     const char *location = external_entry(t, "location");
-    if (location == NULL || !msc_path_is_inside(location)) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "tensor '%s': its data file '%s' must lie in the model's own folder",
-                        name_of(t), location == NULL ? "" : location);
-    }
     struct msc_arena arena = {0};
     const void *data = NULL;
     size_t n_bytes = 0;
-    const char *path = msc_path_join(&arena, folder, location);
-    enum msc_status status = MSC_OK;
-    if (path == NULL) {
-        status = MSC_FAIL(MSC_E_NOMEM, "tensor '%s': out of memory", name_of(t));
-    } else {
+    char *path = NULL;
+    enum msc_status status =
+        msc_path_resolve_inside(&path, &arena, folder, location == NULL ? "" : location);
+    if (status == MSC_E_INVALID) {
+        status = MSC_FAIL(MSC_E_INVALID,
+                          "tensor '%s': its data file '%s' must lie in the model's own folder%s",
+                          name_of(t), location == NULL ? "" : location,
+                          location != NULL && msc_path_is_inside(location)
+                              ? ", a link leads out of it; copy the file into it"
+                              : "");
+    }
+    if (status == MSC_OK) {
         status = msc_file_map(&data, &n_bytes, path);
     }
     if (status == MSC_OK) {

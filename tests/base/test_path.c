@@ -64,6 +64,31 @@ static void test_base_path__absolute(void **state) {
     msc_arena_finish(&arena);
 }
 
+static void test_base_path__resolve_inside(void **state) {
+    (void)state;
+    struct msc_arena arena = {0};
+    static const char *const outside[] = {"", "/etc/passwd", "../real", "out/deep", "out"};
+    char here[4096];
+    char *resolved = NULL;
+    assert_non_null(getcwd(here, sizeof here));
+    assert_ok(msc_file_make_folders("path_inside/folder/deep"));
+    assert_ok(msc_file_make_folders("path_inside/folder2/deep"));
+    unlink("path_inside/folder/in");
+    unlink("path_inside/folder/out");
+    assert_int_equal(symlink("deep", "path_inside/folder/in"), 0);
+    assert_int_equal(symlink("../folder2", "path_inside/folder/out"), 0);
+    assert_ok(msc_path_resolve_inside(&resolved, &arena, "path_inside/folder", "in/x"));
+    assert_string_equal(resolved, msc_arena_printf(&arena, "%s/path_inside/folder/deep/x", here));
+    for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
+        assert_int_equal(
+            msc_path_resolve_inside(&resolved, &arena, "path_inside/folder", outside[i]),
+            MSC_E_INVALID);
+    }
+    assert_ok(msc_path_resolve_inside(&resolved, &arena, "/", "etc"));
+    assert_string_equal(resolved, "/etc");
+    msc_arena_finish(&arena);
+}
+
 // Expected texts: os.path.relpath of Python on the same paths.
 static void test_base_path__relative(void **state) {
     static const struct {
@@ -95,6 +120,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_path__parts),
         cmocka_unit_test(test_base_path__inside),
         cmocka_unit_test(test_base_path__absolute),
+        cmocka_unit_test(test_base_path__resolve_inside),
         cmocka_unit_test(test_base_path__relative),
     };
     msc_test_select(argc, argv);

@@ -116,8 +116,8 @@ static const char *write_zeros(char path[PATH_BYTES], void **state, const char *
         zip_source_t *source = zip_source_buffer(archive, member, n_bytes, 0);
         zip_int64_t index = zip_file_add(archive, entry, source, 0);
         assert_true(index >= 0);
-        assert_int_equal(
-            zip_set_file_compression(archive, (zip_uint64_t)index, ZIP_CM_DEFLATE, 1), 0);
+        assert_int_equal(zip_set_file_compression(archive, (zip_uint64_t)index, ZIP_CM_DEFLATE, 1),
+                         0);
     }
     assert_int_equal(zip_close(archive), 0);
     msc_free(member);
