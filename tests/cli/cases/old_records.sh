@@ -1,0 +1,42 @@
+# Records of earlier versions: read, shown, verified, and gone on with to the same lines.
+. "$(dirname "$0")/../lib.sh"
+cp "$FILES/tiny.onnx" "$FILES/inputs.npz" "$FILES/labels.npy" .
+lines() { # the trials of a record as they are compared
+    mscgym show "$1" --canonical | tail -n +2
+}
+numerics() {
+    head -n 1 "$1" | sed 's/.*"numerics":"\([^"]*\)".*/\1/'
+}
+tiny fresh
+mscgym search fresh.json --trials 0 --quiet >/dev/null
+for schema in 1; do
+    old=schema_$schema
+    cp -r "$FILES/../../records/files/$old" .
+    cp $old/tiny.jsonl.params $old/tiny_stopped.jsonl.params
+    echo "$old"
+    mscgym show $old/mixed.jsonl
+    for name in toy killed mixed tiny tiny_stopped; do
+        mscgym show $old/$name.jsonl --canonical | sha256sum
+    done
+    mscgym verify $old/toy.jsonl
+
+    # On to where the finished one ended, and both of them further.
+    mscgym resume $old/killed.jsonl --quiet >/dev/null
+    cmp <(lines $old/toy.jsonl) <(lines $old/killed.jsonl) && echo "resumed to the same lines"
+    for name in toy killed mixed; do
+        mscgym resume $old/$name.jsonl --trials 48 --quiet >/dev/null
+        echo "$name: $(lines $old/$name.jsonl | grep -c '"trial"')"
+    done
+    cmp <(lines $old/toy.jsonl) <(lines $old/killed.jsonl) && echo "and further"
+    head -n 1 $old/toy.jsonl | grep -o '"schema":[0-9]*'
+    tail -n 1 $old/toy.jsonl | grep -o '"measured".*' | sed 's/[0-9.]\{1,\}/N/g; s/"sum":"[^"]*"/"sum":"..."/'
+
+    # Of a network, on a machine that computes as that one did or otherwise.
+    options=
+    [ "$(numerics fresh/tiny.jsonl)" = "$(numerics $old/tiny.jsonl)" ] ||
+        options=--accept-new-numerics
+    mscgym verify $old/tiny.jsonl >/dev/null && echo "verified"
+    mscgym resume $old/tiny_stopped.jsonl --trials 12 $options --quiet >/dev/null
+    echo "tiny_stopped: $(lines $old/tiny_stopped.jsonl | grep -c '"trial"')"
+    [ -n "$options" ] || cmp <(lines $old/tiny.jsonl) <(lines $old/tiny_stopped.jsonl)
+done
