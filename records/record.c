@@ -26,8 +26,8 @@ enum msc_status msc_record__fail_system(const char *what, const char *path, int 
                     reason);
 }
 
-// Opens and locks. A file that was renamed while we waited for the lock is not the one we want.
-static enum msc_status open_locked(int *out, const char *path, int flags) {
+// A file that was renamed while we waited for the lock is not the one we want.
+enum msc_status msc_record__open_locked(int *out, const char *path, int flags) {
     for (;;) {
         struct stat held;
         struct stat named;
@@ -229,7 +229,7 @@ enum msc_status msc_record_commit(struct msc_record *record) {
     return MSC_OK;
 }
 
-static enum msc_status sync_folder(const char *path) {
+enum msc_status msc_record__sync_folder(const char *path) {
     struct msc_arena arena = {0};
     char *folder = msc_path_folder(&arena, path);
     int descriptor = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -271,7 +271,7 @@ static enum msc_status begin_record(struct msc_record *record, const struct cJSO
     MSC_TRY(msc_json_parse(&copy, record->buffer.data, record->buffer.length - 1, record->path));
     MSC_TRY(msc_record__take_header(record, copy));
     MSC_TRY(msc_record_commit(record));
-    return sync_folder(record->path);
+    return msc_record__sync_folder(record->path);
 }
 
 enum msc_status msc_record_create(struct msc_record **out, const char *path,
@@ -279,7 +279,7 @@ enum msc_status msc_record_create(struct msc_record **out, const char *path,
     struct msc_record *record = NULL;
     MSC_TRY(new_record(&record, path, log));
     bool was_there = msc_file_exists(path);
-    enum msc_status status = open_locked(&record->descriptor, path, O_CREAT);
+    enum msc_status status = msc_record__open_locked(&record->descriptor, path, O_CREAT);
     if (status == MSC_OK) {
         status = begin_record(record, header);
         if (status != MSC_OK && !was_there) {
@@ -296,7 +296,7 @@ enum msc_status msc_record_create(struct msc_record **out, const char *path,
 
 static enum msc_status open_record(struct msc_record *record, enum msc_record_mode mode) {
     if (mode == MSC_RECORD_APPEND) {
-        MSC_TRY(open_locked(&record->descriptor, record->path, 0));
+        MSC_TRY(msc_record__open_locked(&record->descriptor, record->path, 0));
     }
     MSC_TRY(msc_record__load(record));
     if (!record->was_cut) {
@@ -345,79 +345,6 @@ void msc_record_close(struct msc_record *record) {
     msc_str_finish(&record->buffer);
     msc_free(record->path);
     msc_free(record);
-}
-
-// Files beside a record that go with it, by what their names add to its own.
-static const char *const companions[] = {".params", ".base.json"};
-#define N_COMPANIONS (sizeof companions / sizeof companions[0])
-
-// PATH.i and its companions. A companion that is only there under the new name was moved when an
-// earlier attempt was interrupted, and takes no name away.
-static enum msc_status find_free_name(const char **out, struct msc_arena *arena, const char *path) {
-    for (int i = 1;; i++) {
-        const char *target = msc_arena_printf(arena, "%s.%d", path, i);
-        bool is_free = target && !msc_file_exists(target);
-        for (size_t k = 0; target && k < N_COMPANIONS; k++) {
-            const char *from = msc_arena_printf(arena, "%s%s", path, companions[k]);
-            const char *to = msc_arena_printf(arena, "%s%s", target, companions[k]);
-            if (!from || !to) {
-                return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-            }
-            is_free = is_free && !(msc_file_exists(from) && msc_file_exists(to));
-        }
-        if (!target) {
-            return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-        }
-        if (is_free) {
-            *out = target;
-            return MSC_OK;
-        }
-    }
-}
-
-static enum msc_status move_companion(struct msc_arena *arena, const char *path, const char *target,
-                                      const char *ending) {
-    const char *from = msc_arena_printf(arena, "%s%s", path, ending);
-    const char *to = msc_arena_printf(arena, "%s%s", target, ending);
-    if (!from || !to) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-    }
-    return !msc_file_exists(from) || rename(from, to) == 0
-               ? MSC_OK
-               : msc_record__fail_system("set the old record aside", from, errno);
-}
-
-// The record itself comes last: as long as it has its name, the rest can be moved after it.
-static enum msc_status move_aside(char **new_path, struct msc_arena *arena, const char *path) {
-    const char *target = NULL;
-    const char *attempt = msc_arena_printf(arena, "%s.attempt", path);
-    if (!attempt) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-    }
-    MSC_TRY(find_free_name(&target, arena, path));
-    for (size_t k = 0; k < N_COMPANIONS; k++) {
-        MSC_TRY(move_companion(arena, path, target, companions[k]));
-    }
-    if (rename(path, target) != 0) {
-        return msc_record__fail_system("set the old record aside", path, errno);
-    }
-    MSC_TRY(msc_file_remove(attempt));
-    *new_path = msc_strdup(target);
-    return *new_path ? sync_folder(path) : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-}
-
-enum msc_status msc_record_set_aside(char **new_path, const char *path) {
-    struct msc_arena arena = {0};
-    int descriptor = -1;
-    *new_path = NULL;
-    if (!msc_file_exists(path)) {
-        return MSC_OK;
-    }
-    MSC_TRY(open_locked(&descriptor, path, 0));
-    enum msc_status status = move_aside(new_path, &arena, path);
-    close(descriptor);
-    msc_arena_finish(&arena);
-    return status;
 }
 
 enum msc_status msc_record_append_trial(struct msc_record *record,

@@ -78,6 +78,9 @@ enum msc_status msc_record__add_segment(struct msc_record *record,
 enum msc_status msc_record__load(struct msc_record *record);
 // True when a file holds nothing but the beginning of a header line.
 bool msc_record__is_torn_header(const char *text, size_t length);
+// Opens a file and takes its lock; `flags` as for open. MSC_E_STATE when it is held.
+enum msc_status msc_record__open_locked(int *out, const char *path, int flags);
+enum msc_status msc_record__sync_folder(const char *path); // of the file `path`
 enum msc_status msc_record__fail_system(const char *what, const char *path, int error);
 
 #endif
