@@ -1,0 +1,51 @@
+# Damage that no torn write leaves: the record is refused, and what still counts can be saved.
+. "$(dirname "$0")/../lib.sh"
+toy a 40
+mscgym search a.json >/dev/null
+cp a/toy.jsonl whole.jsonl
+
+# Every trial line: nothing is cut.
+sed -i '2,$s/"state":/"state": /' a/toy.jsonl
+cp a/toy.jsonl damaged.jsonl
+try mscgym resume a/toy.jsonl
+try mscgym show a/toy.jsonl
+try mscgym show a/toy.jsonl --canonical
+try mscgym search a.json
+cmp a/toy.jsonl damaged.jsonl && echo "left as it was"
+try mscgym salvage a/toy.jsonl -o a/none.jsonl
+
+# A line in the middle.
+sed '30s/"state":/"state": /' whole.jsonl >a/toy.jsonl
+cp a/toy.jsonl damaged.jsonl
+try mscgym resume a/toy.jsonl
+try mscgym salvage a/toy.jsonl -o a/new.jsonl
+cmp a/toy.jsonl damaged.jsonl && echo "left as it was"
+cmp <(head -n 29 whole.jsonl) a/new.jsonl && echo "what counts"
+mscgym resume a/new.jsonl --quiet >/dev/null
+cmp <(mscgym show whole.jsonl --canonical | tail -n +2) \
+    <(mscgym show a/new.jsonl --canonical | tail -n +2) && echo "resumed to the same record"
+try mscgym salvage a/toy.jsonl -o a/new.jsonl
+mscgym salvage a/toy.jsonl -o a/more.jsonl --json
+
+# The torn end of one commit: warned of, cut, kept.
+head -c -20 whole.jsonl >a/toy.jsonl
+mscgym show a/toy.jsonl --canonical 2>&1 >/dev/null
+mscgym resume a/toy.jsonl 2>&1 >/dev/null
+cmp <(mscgym show whole.jsonl --canonical) <(mscgym show a/toy.jsonl --canonical) && echo "whole"
+cmp a/toy.jsonl.cut <(tail -n 1 whole.jsonl | head -c -20; echo) && echo "kept"
+try mscgym salvage whole.jsonl -o a/copy.jsonl
+cmp whole.jsonl a/copy.jsonl && echo "a copy"
+
+# No record, or none left.
+try mscgym salvage a.json -o b.jsonl
+sed '1s/"seed":"3"/"seed":"4"/' whole.jsonl >a/toy.jsonl
+try mscgym salvage a/toy.jsonl -o b.jsonl
+try mscgym salvage missing.jsonl -o b.jsonl
+try mscgym salvage whole.jsonl
+ls b.jsonl* 2>/dev/null
+
+# The scales of a network go along.
+tiny t
+mscgym search t.json --quiet >/dev/null
+mscgym salvage t/tiny.jsonl -o t/new.jsonl
+cmp t/tiny.jsonl.params t/new.jsonl.params && mscgym verify t/new.jsonl

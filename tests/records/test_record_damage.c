@@ -1,0 +1,192 @@
+// What a record loses when it is damaged: no more than the torn end of one commit, and that is kept
+// beside it.
+#include "../msc_test.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "records_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PARALLEL 4 // of the fixture: the lines of one commit
+
+// The record's text with the lines `first`…`last` (from 1) spoilt as sed -i 's/state/STATE/' does.
+static char *spoil(size_t *length, const struct fixture *f, size_t first, size_t last) {
+    char *text = fixture_read(length, f->path);
+    size_t number = 1;
+    for (char *line = text; *line; number++) {
+        char *state = strstr(line, "\"state\"");
+        if (state && number >= first && number <= last) {
+            state[1] = 'S';
+        }
+        line += strcspn(line, "\n") + 1;
+    }
+    fixture_put(f->path, text, *length);
+    return text;
+}
+
+static void assert_file(const char *path, const char *text, size_t length) {
+    size_t n_bytes = 0;
+    char *now = fixture_read(&n_bytes, path);
+    assert_int_equal(n_bytes, length);
+    assert_memory_equal(now, text, length);
+    msc_free(now);
+}
+
+static const char *name_cut(const struct fixture *f) {
+    static char name[PATH_MAX + 8];
+    snprintf(name, sizeof name, "%s.cut", f->path);
+    return name;
+}
+
+static void assert_refused(const struct fixture *f, const char *text, size_t length,
+                           const char *message) {
+    struct msc_record *record = NULL;
+    char salvage[PATH_MAX + 32];
+    snprintf(salvage, sizeof salvage, "mscgym salvage %s -o NEW", f->path);
+    for (int mode = MSC_RECORD_READ; mode <= MSC_RECORD_APPEND; mode++) {
+        assert_int_equal(msc_record_open(&record, f->path, (enum msc_record_mode)mode, NULL),
+                         MSC_E_FORMAT);
+        assert_message(message);
+        assert_message(salvage);
+    }
+    assert_file(f->path, text, length);
+    assert_false(msc_file_exists(name_cut(f)));
+}
+
+static void assert_cut(const struct fixture *f, size_t n_trials) {
+    struct msc_record *record = NULL;
+    assert_ok(msc_record_open(&record, f->path, MSC_RECORD_APPEND, NULL));
+    assert_int_equal(msc_record_n_trials(record), n_trials);
+    assert_true(msc_record_was_cut(record));
+    msc_record_close(record);
+}
+
+static void test_records_record_damage__every_line(void **state) {
+    const struct fixture *f = *state;
+    size_t length = 0;
+    fixture_write(f, 20);
+    char *text = spoil(&length, f, 2, 21);
+    assert_refused(f, text, length, "line 2 is damaged");
+    msc_free(text);
+}
+
+static void test_records_record_damage__more_than_one_commit(void **state) {
+    const struct fixture *f = *state;
+    size_t length = 0;
+    fixture_write(f, 20);
+    char *text = spoil(&length, f, 21 - PARALLEL, 21);
+    assert_refused(f, text, length, "line 17 is damaged");
+    msc_free(text);
+}
+
+// The first commit is the whole search so far: whoever lost it may want to know.
+static void test_records_record_damage__all_after_the_header(void **state) {
+    const struct fixture *f = *state;
+    size_t length = 0;
+    fixture_write(f, 1);
+    char *text = spoil(&length, f, 2, 2);
+    assert_refused(f, text, length, "line 2 is damaged");
+    msc_free(text);
+}
+
+static void test_records_record_damage__good_lines_follow(void **state) {
+    const struct fixture *f = *state;
+    size_t length = 0;
+    fixture_write(f, 8);
+    char *text = spoil(&length, f, 4, 4);
+    assert_refused(f, text, length, "line 4 is damaged (its checksum does not fit) and 5 good");
+    msc_free(text);
+}
+
+// Ids that do not continue: a file put together by hand.
+static void test_records_record_damage__out_of_order(void **state) {
+    const struct fixture *f = *state;
+    size_t length = 0;
+    fixture_write(f, 3);
+    char *text = fixture_read(&length, f->path);
+    char *second = strchr(strchr(text, '\n') + 1, '\n') + 1;
+    char *twice = malloc(2 * length);
+    size_t n =
+        (size_t)snprintf(twice, 2 * length, "%s%.*s\n", text, (int)strcspn(second, "\n"), second);
+    fixture_put(f->path, twice, n);
+    assert_refused(f, twice, n, "line 5: trial id 1, expected 3");
+    free(twice);
+    msc_free(text);
+}
+
+// What is cut is kept, and what was kept before as well.
+static void test_records_record_damage__kept(void **state) {
+    const struct fixture *f = *state;
+    size_t length = 0;
+    struct stat info;
+    fixture_write(f, 20);
+    assert_int_equal(stat(f->path, &info), 0);
+    char *text = spoil(&length, f, 22 - PARALLEL, 21);
+    assert_cut(f, 16);
+    size_t n_good = 0;
+    char *good = fixture_read(&n_good, f->path);
+    assert_memory_equal(good, text, n_good);
+    assert_file(name_cut(f), text + n_good, length - n_good);
+    // The end of a write that a power cut tore: blocks of zeros, no newline.
+    char *torn = calloc(n_good + 5000, 1);
+    memcpy(torn, good, n_good);
+    fixture_put(f->path, torn, n_good + 5000);
+    assert_cut(f, 16);
+    assert_file(f->path, good, n_good);
+    size_t n_kept = 0;
+    char *kept = fixture_read(&n_kept, name_cut(f));
+    assert_int_equal(n_kept, length - n_good + 5000 + 1); // ends in a newline, too
+    assert_memory_equal(kept, text + n_good, length - n_good);
+    assert_int_equal(kept[n_kept - 1], '\n');
+    free(torn);
+    msc_free(kept);
+    msc_free(good);
+    msc_free(text);
+}
+
+static void test_records_record_damage__not_kept_not_cut(void **state) {
+    const struct fixture *f = *state;
+    struct msc_record *record = NULL;
+    size_t length = 0;
+    fixture_write(f, 6);
+    char *text = spoil(&length, f, 7, 7);
+    assert_int_equal(mkdir(name_cut(f), 0777), 0);
+    assert_int_equal(msc_record_open(&record, f->path, MSC_RECORD_APPEND, NULL), MSC_E_IO);
+    assert_message(name_cut(f));
+    assert_file(f->path, text, length);
+    assert_int_equal(rmdir(name_cut(f)), 0);
+    msc_free(text);
+}
+
+// No write is longer than a commit may be, whatever is added before it.
+static void test_records_record_damage__short_writes(void **state) {
+    const struct fixture *f = *state;
+    struct msc_record *record = NULL;
+    assert_ok(msc_record_create(&record, f->path, f->header, NULL));
+    for (int64_t id = 0; id <= PARALLEL; id++) {
+        const struct msc_record_trial trial = fixture_trial(id);
+        assert_ok(msc_record_append_trial(record, &trial));
+    }
+    struct msc_record *seen = NULL;
+    assert_ok(msc_record_open(&seen, f->path, MSC_RECORD_READ, NULL));
+    assert_int_equal(msc_record_n_trials(seen), PARALLEL);
+    msc_record_close(seen);
+    msc_record_close(record);
+}
+
+int main(int argc, char **argv) {
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(test_records_record_damage__##name, fixture_setup,             \
+                                    fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(every_line),        CASE(more_than_one_commit), CASE(all_after_the_header),
+        CASE(good_lines_follow), CASE(out_of_order),         CASE(kept),
+        CASE(not_kept_not_cut),  CASE(short_writes),
+    };
+#undef CASE
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
