@@ -98,7 +98,7 @@ static enum msc_status show(const struct show_values *v, const struct msc_log *l
     cJSON *report = NULL;
     enum msc_status status = MSC_OK;
     if (v->canonical) {
-        return msc_record_canonical(v->record, print_line, NULL);
+        return msc_record_canonical(v->record, log, print_line, NULL);
     }
     MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, log));
     const struct msc_report_options o = {

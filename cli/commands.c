@@ -5,6 +5,7 @@ extern const struct msc_cli_command msc_cmd_search;
 extern const struct msc_cli_command msc_cmd_resume;
 extern const struct msc_cli_command msc_cmd_show;
 extern const struct msc_cli_command msc_cmd_verify;
+extern const struct msc_cli_command msc_cmd_salvage;
 extern const struct msc_cli_command msc_cmd_export;
 extern const struct msc_cli_command msc_cmd_run;
 extern const struct msc_cli_command msc_cmd_graph;
@@ -19,6 +20,7 @@ const struct msc_cli_command *const msc_cli_commands[] = {
     &msc_cmd_resume,
     &msc_cmd_show,
     &msc_cmd_verify,
+    &msc_cmd_salvage,
     &msc_cmd_export,
     &msc_cmd_run,
     &msc_cmd_graph,

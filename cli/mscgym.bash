@@ -3,7 +3,7 @@
 _mscgym() {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="search resume show verify export run graph config envs agents devices tune"
+    local commands="search resume show verify salvage export run graph config envs agents devices tune"
     local basic="--json --quiet --help"
     local models="--device --threads --memory --bind"
     local options=""
@@ -37,6 +37,7 @@ _mscgym() {
         ;;
     show) options="--best --top --pareto --canonical" ;;
     verify) options="--trials --sample --seed $models" ;;
+    salvage) options="--output" ;;
     export) options="--trial --model --strategy --save-strategy --output $models" ;;
     run) options="--input --output --state --tensor --strategy --repeat $models" ;;
     graph) options="--prototxt --placement --sites --output $models" ;;

@@ -59,8 +59,8 @@ enum msc_status msc_record__open_locked(int *out, const char *path, int flags) {
     }
 }
 
-static enum msc_status new_record(struct msc_record **out, const char *path,
-                                  const struct msc_log *log) {
+enum msc_status msc_record__new(struct msc_record **out, const char *path,
+                                const struct msc_log *log) {
     struct msc_record *record = msc_alloc_zero(1, sizeof *record);
     if (record) {
         record->descriptor = -1;
@@ -277,7 +277,7 @@ static enum msc_status begin_record(struct msc_record *record, const struct cJSO
 enum msc_status msc_record_create(struct msc_record **out, const char *path,
                                   const struct cJSON *header, const struct msc_log *log) {
     struct msc_record *record = NULL;
-    MSC_TRY(new_record(&record, path, log));
+    MSC_TRY(msc_record__new(&record, path, log));
     bool was_there = msc_file_exists(path);
     enum msc_status status = msc_record__open_locked(&record->descriptor, path, O_CREAT);
     if (status == MSC_OK) {
@@ -305,16 +305,13 @@ static enum msc_status open_record(struct msc_record *record, enum msc_record_mo
     msc_log(record->log, MSC_LOG_WARNING,
             "%s: the last write was cut off; %zu complete trials are kept", record->path,
             record->n_trials);
-    if (mode == MSC_RECORD_APPEND && ftruncate(record->descriptor, (off_t)record->n_bytes) != 0) {
-        return msc_record__fail_system("cut the damaged end of the record", record->path, errno);
-    }
-    return MSC_OK;
+    return mode == MSC_RECORD_APPEND ? msc_record__cut_tail(record) : MSC_OK;
 }
 
 enum msc_status msc_record_open(struct msc_record **out, const char *path,
                                 enum msc_record_mode mode, const struct msc_log *log) {
     struct msc_record *record = NULL;
-    MSC_TRY(new_record(&record, path, log));
+    MSC_TRY(msc_record__new(&record, path, log));
     enum msc_status status = open_record(record, mode);
     if (status != MSC_OK) {
         msc_record_close(record);
@@ -347,11 +344,19 @@ void msc_record_close(struct msc_record *record) {
     msc_free(record);
 }
 
-enum msc_status msc_record_append_trial(struct msc_record *record,
-                                        const struct msc_record_trial *trial) {
+// No write has more lines than a round, so that a reader knows what a torn one can leave.
+static enum msc_status make_room(struct msc_record *record) {
+    size_t n_lines =
+        record->n_trials - record->n_committed + record->n_segments - record->n_committed_segments;
     if (record->is_broken || record->descriptor < 0) {
         return MSC_FAIL(MSC_E_STATE, "%s: the record takes no more lines", record->path);
     }
+    return n_lines >= record->parallel ? msc_record_commit(record) : MSC_OK;
+}
+
+enum msc_status msc_record_append_trial(struct msc_record *record,
+                                        const struct msc_record_trial *trial) {
+    MSC_TRY(make_room(record));
     assert(trial->id == (int64_t)record->n_trials);
     MSC_TRY(msc_record__add_trial(record, trial));
     msc_record__write_trial(&record->buffer, record, trial);
@@ -360,9 +365,7 @@ enum msc_status msc_record_append_trial(struct msc_record *record,
 
 enum msc_status msc_record_append_segment(struct msc_record *record, const char *numerics,
                                           bool is_warm_start) {
-    if (record->is_broken || record->descriptor < 0) {
-        return MSC_FAIL(MSC_E_STATE, "%s: the record takes no more lines", record->path);
-    }
+    MSC_TRY(make_room(record));
     const struct msc_record_segment segment = {
         .first = (int64_t)record->n_trials,
         .numerics = numerics,

@@ -8,10 +8,12 @@
 //     MSC_TRY(msc_record_commit(record));                             // one write, one sync
 //     msc_record_close(record);
 //
-// A line counts when it ends in a newline and its checksum fits. A bad tail (what a crash in the
-// middle of a write leaves) is passed over when reading and cut off when opened for appending; a
-// bad line before good ones is an error that names its number. There is one writer at a time, by a
-// lock on the open file. All trials are held in memory, so that queries need no file.
+// A line counts when it ends in a newline and its checksum fits. What a crash in the middle of a
+// commit leaves (a last line without its newline, or no more lines than a round has, all of them
+// damaged) is passed over when reading; opened for appending it is added to RECORD.cut and cut off.
+// Any other line that does not count is an error that names its number; msc_record_salvage saves
+// what is before it. There is one writer at a time, by a lock on the open file. All trials are held
+// in memory, so that queries need no file.
 #ifndef MSC_RECORDS_RECORD_H
 #define MSC_RECORDS_RECORD_H
 
@@ -62,7 +64,7 @@ struct msc_record_segment {
 
 enum msc_record_mode {
     MSC_RECORD_READ,   // no lock; sees what is complete on disk
-    MSC_RECORD_APPEND, // holds the lock, cuts a bad tail
+    MSC_RECORD_APPEND, // holds the lock, cuts a torn end
 };
 
 // Writes a new record: the header line, synced, lock held. `header` is copied. MSC_E_STATE when
@@ -71,21 +73,36 @@ enum msc_record_mode {
 enum msc_status msc_record_create(struct msc_record **out, const char *path,
                                   const struct cJSON *header, const struct msc_log *log);
 // MSC_E_NOT_FOUND: no file, or one without a complete header. MSC_E_STATE: another process holds
-// the lock. MSC_E_FORMAT: damaged before its tail, or no record. *out is owned by the caller.
+// the lock. MSC_E_FORMAT: damaged beyond a torn end, or no record. *out is owned by the caller.
 enum msc_status msc_record_open(struct msc_record **out, const char *path,
                                 enum msc_record_mode mode, const struct msc_log *log);
 // Gives the lock back; what was read or appended stays readable. Uncommitted lines are dropped.
 void msc_record_release(struct msc_record *record);
 void msc_record_close(struct msc_record *record); // accepts NULL
 
-// Renames a record, with its RECORD.params and RECORD.base.json, to the first free of PATH.1,
-// PATH.2, ... and removes its RECORD.attempt. Takes the lock for it (MSC_E_STATE when held).
+// Renames a record, with its RECORD.params, RECORD.base.json and RECORD.cut, to the first free of
+// PATH.1, PATH.2, ... and removes its RECORD.attempt. Takes the lock for it (MSC_E_STATE when held).
 // *new_path is owned by the caller (msc_free), NULL when there was no file. The name is free when
 // this returns MSC_OK.
 enum msc_status msc_record_set_aside(char **new_path, const char *path);
 
-// Adds a line to the buffer and to the trials in memory. The id must be msc_record_n_trials.
-// Choices, metrics and reason are copied.
+// What msc_record_salvage found.
+struct msc_record_salvaged {
+    size_t n_trials;   // saved
+    size_t line;       // number of the first line that was left out, if any
+    size_t n_left_out; // lines from there on
+    size_t n_sound;    // of them, those whose own checksum fits
+};
+// Copies the longest beginning of a record that counts (header, then lines with ids from 0 on) to a
+// new file, with RECORD.params and RECORD.base.json, as a record that can be gone on with beside
+// it. `path` is only read. MSC_E_INVALID when there is a file of the new name; MSC_E_FORMAT when
+// the header is damaged.
+enum msc_status msc_record_salvage(struct msc_record_salvaged *out, const char *path,
+                                   const char *new_path);
+
+// Adds a line to the buffer and to the trials in memory; a buffer that holds a round
+// (msc_record_parallel) is committed before. The id must be msc_record_n_trials. Choices, metrics
+// and reason are copied.
 enum msc_status msc_record_append_trial(struct msc_record *record,
                                         const struct msc_record_trial *trial);
 // Adds a segment line that begins at the next trial.
@@ -109,7 +126,7 @@ const struct msc_record_segment *msc_record_segment(const struct msc_record *rec
 // The numerics id under which a trial was (or the next one will be) evaluated.
 const char *msc_record_numerics(const struct msc_record *record, int64_t id);
 uint64_t msc_record_n_bytes(const struct msc_record *record); // committed
-bool msc_record_was_cut(const struct msc_record *record);     // a bad tail was found
+bool msc_record_was_cut(const struct msc_record *record);     // a torn end was found
 
 // A trial line as trial and outcome, objectives filled for the record's goal.
 struct msc_trial msc_record_as_trial(const struct msc_record_trial *trial);

@@ -70,7 +70,7 @@ static enum msc_status write_lines(struct canonical *c, const char *text, size_t
     return MSC_OK;
 }
 
-enum msc_status msc_record_canonical(const char *path,
+enum msc_status msc_record_canonical(const char *path, const struct msc_log *log,
                                      enum msc_status (*write)(void *payload, const char *line,
                                                               size_t length),
                                      void *payload) {
@@ -80,7 +80,7 @@ enum msc_status msc_record_canonical(const char *path,
     char *text = NULL;
     size_t length = 0;
     // Loading checks every line and finds where the good part ends.
-    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_READ, NULL));
+    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_READ, log));
     MSC_TRY_OUT(msc_file_read(&text, &length, path));
     uint64_t n_good = msc_record_n_bytes(record);
     status = write_lines(&c, text, n_good < length ? (size_t)n_good : length, path);

@@ -67,6 +67,9 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
 enum msc_status msc_record__read_segment(struct msc_record *record, const char *line,
                                          size_t length);
 
+// An empty record that knows its path; close it with msc_record_close.
+enum msc_status msc_record__new(struct msc_record **out, const char *path,
+                                const struct msc_log *log);
 // Takes the header over and derives space, goal and the rest from it.
 enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON *header);
 // Copies a trial to the end of record->trials.
@@ -76,6 +79,12 @@ enum msc_status msc_record__add_segment(struct msc_record *record,
                                         const struct msc_record_segment *segment);
 // Reads the whole file; sets n_bytes to the length of its good part, and was_cut.
 enum msc_status msc_record__load(struct msc_record *record);
+// Reads the longest beginning of a text that counts and sets n_bytes to its length; *out tells what
+// does not. Fails only for the header's sake, or for memory.
+enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct msc_record *record,
+                                      const char *text, size_t length);
+// Adds what follows n_bytes in the file to RECORD.cut, and cuts it off.
+enum msc_status msc_record__cut_tail(const struct msc_record *record);
 // True when a file holds nothing but the beginning of a header line.
 bool msc_record__is_torn_header(const char *text, size_t length);
 // Opens a file and takes its lock; `flags` as for open. MSC_E_STATE when it is held.

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "records/record_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // Where a reader stands in the text.
@@ -33,24 +34,32 @@ bool msc_record__is_torn_header(const char *text, size_t length) {
            !memchr(text, '\n', length);
 }
 
-static enum msc_status fail_damaged(const struct msc_record *record, struct lines lines,
-                                    size_t *n_good) {
-    size_t number = lines.number;
+// What does not count may be cut only where it can be the torn end of one write: no good line
+// follows, there are no more lines than a write has, and they are not all that there is.
+static enum msc_status check_tail(const struct msc_record *record, struct lines lines) {
+    const size_t number = lines.number;
     const char *line = NULL;
     size_t length = 0;
     size_t n_body = 0;
-    *n_good = 0;
+    size_t n_lines = 1;
+    size_t n_good = 0;
+    char what[96];
     while (next_line(&lines, &line, &length)) {
-        *n_good += msc_record__check_line(&n_body, line, length);
+        n_lines++;
+        n_good += msc_record__check_line(&n_body, line, length);
     }
-    if (*n_good == 0) {
+    if (n_good > 0) {
+        snprintf(what, sizeof what, "%zu good lines follow", n_good);
+    } else if (number == 2) {
+        snprintf(what, sizeof what, "no line after the header is good");
+    } else if (n_lines > record->parallel) {
+        snprintf(what, sizeof what, "so are the %zu lines after it, more than one write had",
+                 n_lines - 1);
+    } else {
         return MSC_OK;
     }
-    return MSC_FAIL(
-        MSC_E_FORMAT,
-        "%s: line %zu is damaged (its checksum does not fit) and %zu good lines follow; "
-        "to go on from what is before it: head -n %zu OLD > NEW",
-        record->path, number, *n_good, number - 1);
+    return MSC_FAIL(MSC_E_FORMAT, "%s: line %zu is damaged (its checksum does not fit) and %s",
+                    record->path, number, what);
 }
 
 static enum msc_status read_header(struct msc_record *record, const char *line, size_t length) {
@@ -80,16 +89,12 @@ static enum msc_status read_line(struct msc_record *record, const char *line, si
     }
 }
 
+// Up to the first line whose checksum does not fit, which is then the last one of `lines`.
 static enum msc_status read_lines(struct msc_record *record, struct lines *lines) {
     const char *line = NULL;
     size_t length = 0;
     size_t n_body = 0;
-    size_t n_good = 0;
-    while (next_line(lines, &line, &length)) {
-        if (!msc_record__check_line(&n_body, line, length)) {
-            MSC_TRY(fail_damaged(record, *lines, &n_good));
-            return MSC_OK; // nothing good follows: a tail to cut
-        }
+    while (next_line(lines, &line, &length) && msc_record__check_line(&n_body, line, length)) {
         enum msc_status status = read_line(record, line, n_body, length);
         if (status != MSC_OK) {
             return msc_status_prefix(status, "%s: line %zu", record->path, lines->number);
@@ -99,22 +104,66 @@ static enum msc_status read_lines(struct msc_record *record, struct lines *lines
     return MSC_OK;
 }
 
-static enum msc_status load_text(struct msc_record *record, const char *text, size_t length) {
-    struct lines lines = {.text = text, .length = length};
+static enum msc_status load_lines(struct msc_record *record, struct lines *lines) {
+    enum msc_status status = read_lines(record, lines);
+    if (status == MSC_OK && record->n_bytes < lines->at) {
+        status = check_tail(record, *lines);
+    }
+    return status == MSC_E_FORMAT
+               ? MSC_FAIL(status, "%s; mscgym salvage %s -o NEW saves what is before it",
+                          msc_status_message(), record->path)
+               : status;
+}
+
+static enum msc_status load_header(struct msc_record *record, struct lines *lines) {
     const char *line = NULL;
-    size_t line_length = 0;
-    if (msc_record__is_torn_header(text, length)) {
+    size_t length = 0;
+    if (msc_record__is_torn_header(lines->text, lines->length)) {
         return MSC_FAIL(MSC_E_NOT_FOUND, "%s: no complete header in it yet", record->path);
     }
-    if (!next_line(&lines, &line, &line_length)) {
+    if (!next_line(lines, &line, &length)) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: it is no record: line 1 is no header", record->path);
     }
-    MSC_TRY(read_header(record, line, line_length));
-    record->n_bytes = line_length + 1;
-    MSC_TRY(read_lines(record, &lines));
+    MSC_TRY(read_header(record, line, length));
+    record->n_bytes = length + 1;
+    return MSC_OK;
+}
+
+static enum msc_status load_text(struct msc_record *record, const char *text, size_t length) {
+    struct lines lines = {.text = text, .length = length};
+    MSC_TRY(load_header(record, &lines));
+    MSC_TRY(load_lines(record, &lines));
     record->n_committed = record->n_trials;
     record->n_committed_segments = record->n_segments;
     record->was_cut = record->n_bytes < length;
+    return MSC_OK;
+}
+
+static void count_left_out(struct msc_record_salvaged *out, struct lines *lines, size_t n_good) {
+    const char *line = NULL;
+    size_t length = 0;
+    size_t n_body = 0;
+    lines->at = n_good;
+    while (next_line(lines, &line, &length)) {
+        out->n_left_out++;
+        out->n_sound += msc_record__check_line(&n_body, line, length);
+    }
+    out->n_left_out += lines->at < lines->length;
+}
+
+enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct msc_record *record,
+                                      const char *text, size_t length) {
+    struct lines lines = {.text = text, .length = length};
+    MSC_TRY(load_header(record, &lines));
+    enum msc_status status = read_lines(record, &lines);
+    if (status != MSC_OK && status != MSC_E_FORMAT) {
+        return status;
+    }
+    *out = (struct msc_record_salvaged){
+        .n_trials = record->n_trials,
+        .line = 2 + record->n_trials + record->n_segments,
+    };
+    count_left_out(out, &lines, (size_t)record->n_bytes);
     return MSC_OK;
 }
 

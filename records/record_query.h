@@ -38,8 +38,8 @@ void msc_record_count(struct msc_record_counts *out, const struct msc_record *re
 
 // Calls `write` with each line of a record file without `measured` and, in the header, without
 // objects called `budget`; the checksum is that of what is printed. Two searches that agree give
-// equal text. `line` has no newline.
-enum msc_status msc_record_canonical(const char *path,
+// equal text. `line` has no newline. What does not count at the end is warned of in `log`.
+enum msc_status msc_record_canonical(const char *path, const struct msc_log *log,
                                      enum msc_status (*write)(void *payload, const char *line,
                                                               size_t length),
                                      void *payload);

@@ -1,5 +1,6 @@
-// A record: read, asked everything, compared with itself, printed, opened for appending, appended
-// to and read again. What counted before must count afterwards, byte by byte.
+// A record: read, asked everything, compared with itself, printed, salvaged, opened for appending,
+// appended to and read again. What counted before must count afterwards, byte by byte, and what was
+// cut off must be kept.
 //
 // The first byte is 'r' for a file as it stands, or 's': then every line that has a checksum gets
 // one that fits, so that what lies behind it is reached.
@@ -15,6 +16,8 @@
 #include <string.h>
 
 #define FILE_NAME "r.jsonl"
+#define CUT_NAME "r.jsonl.cut"
+#define NEW_NAME "n.jsonl"
 #define N_TOP 5
 
 // ---- Checksums --------------------------------------------------------------------------------
@@ -95,7 +98,7 @@ static int64_t read_record(uint64_t *n_bytes) {
         *n_bytes = msc_record_n_bytes(record);
     }
     enum msc_status status =
-        fuzz_check(msc_record_canonical(fuzz_path(FILE_NAME), take_line, &n_lines));
+        fuzz_check(msc_record_canonical(fuzz_path(FILE_NAME), &fuzz_log, take_line, &n_lines));
     if ((status == MSC_OK) != (n >= 0) ||
         (n >= 0 && n_lines != 1 + (size_t)n + msc_record_n_segments(record))) {
         fuzz_fail("the canonical form has other lines than the record");
@@ -132,30 +135,56 @@ static void append_one(struct msc_record *record) {
 }
 
 // The first `n` bytes of the file are those of `text`.
-static void check_kept(const char *text, size_t n) {
+static void check_kept(const char *name, const char *text, size_t n) {
     char *now = NULL;
     size_t n_now = 0;
-    if (msc_file_read(&now, &n_now, fuzz_path(FILE_NAME)) != MSC_OK || n_now < n ||
+    if (msc_file_read(&now, &n_now, fuzz_path(name)) != MSC_OK || n_now < n ||
         memcmp(now, text, n) != 0) {
         fuzz_fail("opening for appending lost what was there");
     }
     msc_free(now);
 }
 
+// What can be saved is a record, and all of one that needs no saving.
+static void salvage(const char *text, int64_t n, size_t n_good) {
+    struct msc_record_salvaged found = {0};
+    struct msc_record *record = NULL;
+    enum msc_status status =
+        fuzz_check(msc_record_salvage(&found, fuzz_path(FILE_NAME), fuzz_path(NEW_NAME)));
+    if (n >= 0 && (status != MSC_OK || (int64_t)found.n_trials != n)) {
+        fuzz_fail("a record that is good cannot be salvaged");
+    }
+    if (status == MSC_OK) {
+        if (fuzz_check(msc_record_open(&record, fuzz_path(NEW_NAME), MSC_RECORD_READ, &fuzz_log)) !=
+                MSC_OK ||
+            msc_record_n_trials(record) != found.n_trials || msc_record_was_cut(record)) {
+            fuzz_fail("what was salvaged is no record");
+        }
+        check_kept(NEW_NAME, text, n >= 0 ? n_good : (size_t)msc_record_n_bytes(record));
+        msc_record_close(record);
+        fuzz_remove(NEW_NAME);
+    }
+}
+
 static void append(const char *text, size_t length) {
     struct msc_record *record = NULL;
     uint64_t n_good = length, n_after = 0;
     int64_t n = read_record(&n_good);
+    salvage(text, n, (size_t)n_good);
     enum msc_status status =
         fuzz_check(msc_record_open(&record, fuzz_path(FILE_NAME), MSC_RECORD_APPEND, &fuzz_log));
     if ((status == MSC_OK) != (n >= 0)) {
         fuzz_fail("reading and appending do not agree on a record");
     }
-    check_kept(text, (size_t)n_good); // all of it where it was refused
+    check_kept(FILE_NAME, text, (size_t)n_good); // all of it where it was refused
     if (status == MSC_OK) {
+        if (n_good < length) {
+            check_kept(CUT_NAME, text + n_good, length - (size_t)n_good);
+            fuzz_remove(CUT_NAME);
+        }
         append_one(record);
         msc_record_close(record);
-        check_kept(text, (size_t)n_good);
+        check_kept(FILE_NAME, text, (size_t)n_good);
         if (read_record(&n_after) != n + 1) {
             fuzz_fail("a line that was appended does not count");
         }

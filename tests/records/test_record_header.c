@@ -124,11 +124,11 @@ static void test_records_record_header__canonical(void **state) {
     const struct fixture *f = *state;
     struct msc_str texts[3] = {{0}};
     write_trial(f, 7, 10, 0.5);
-    assert_ok(msc_record_canonical(f->path, gather, &texts[0]));
+    assert_ok(msc_record_canonical(f->path, NULL, gather, &texts[0]));
     write_trial(f, 8000, 500, 0.5);
-    assert_ok(msc_record_canonical(f->path, gather, &texts[1]));
+    assert_ok(msc_record_canonical(f->path, NULL, gather, &texts[1]));
     write_trial(f, 7, 10, 0.25);
-    assert_ok(msc_record_canonical(f->path, gather, &texts[2]));
+    assert_ok(msc_record_canonical(f->path, NULL, gather, &texts[2]));
     assert_string_equal(msc_str_text(&texts[0]), msc_str_text(&texts[1]));
     assert_string_not_equal(msc_str_text(&texts[0]), msc_str_text(&texts[2]));
     assert_null(strstr(msc_str_text(&texts[0]), "measured"));
@@ -138,7 +138,7 @@ static void test_records_record_header__canonical(void **state) {
     char *text = fixture_read(&length, f->path);
     fixture_put(f->path, text, length - 3);
     msc_str_clear(&texts[1]);
-    assert_ok(msc_record_canonical(f->path, gather, &texts[1]));
+    assert_ok(msc_record_canonical(f->path, NULL, gather, &texts[1]));
     assert_int_equal(texts[1].length, strcspn(msc_str_text(&texts[0]), "\n") + 1);
     msc_free(text);
     for (int i = 0; i < 3; i++) {

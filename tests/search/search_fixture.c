@@ -76,7 +76,7 @@ static enum msc_status gather(void *payload, const char *line, size_t length) {
 
 char *canonical(const char *path) {
     struct msc_str text = {0};
-    assert_ok(msc_record_canonical(path, gather, &text));
+    assert_ok(msc_record_canonical(path, NULL, gather, &text));
     char *copy = strdup(msc_str_text(&text));
     msc_str_finish(&text);
     return copy;

@@ -1,0 +1,89 @@
+#include "cli/cli.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "records/record.h"
+
+struct salvage_values {
+    struct msc_cli_common common;
+    const char *record, *output;
+};
+
+#define SALVAGE(member) offsetof(struct salvage_values, member)
+
+static const struct msc_cli_option options[] = {
+    {.name = "RECORD",
+     .type = MSC_CLI_TEXT,
+     .help = "record of a search; it is only read",
+     .offset = SALVAGE(record),
+     .is_positional = true,
+     .is_required = true},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "the new record, in the same folder",
+     .offset = SALVAGE(output)},
+    {0},
+};
+
+static enum msc_status print_json(const struct salvage_values *v,
+                                  const struct msc_record_salvaged *found) {
+    enum msc_status status = MSC_OK;
+    cJSON *json = cJSON_CreateObject();
+    MSC_TRY_OUT(msc_json_add_text(json, "record", v->output));
+    MSC_TRY_OUT(msc_json_add_number(json, "trials", (double)found->n_trials));
+    MSC_TRY_OUT(msc_json_add_number(json, "left_out", (double)found->n_left_out));
+    if (found->n_left_out > 0) {
+        MSC_TRY_OUT(msc_json_add_number(json, "line", (double)found->line));
+        MSC_TRY_OUT(msc_json_add_number(json, "sound", (double)found->n_sound));
+    }
+    status = msc_cli_print_json(json);
+out:
+    cJSON_Delete(json);
+    return status;
+}
+
+static enum msc_status print_text(const struct salvage_values *v,
+                                  const struct msc_record_salvaged *found) {
+    struct msc_str text = {0};
+    msc_str_printf(&text, "%s: %zu trials\n", v->output, found->n_trials);
+    if (found->n_left_out > 0) {
+        msc_str_printf(&text, "left out: %zu lines, from line %zu on", found->n_left_out,
+                       found->line);
+    } else {
+        msc_str_append(&text, "nothing was left out");
+    }
+    if (found->n_sound > 0) {
+        msc_str_printf(&text, "; %zu of them are sound, but follow one that is not",
+                       found->n_sound);
+    }
+    msc_str_char(&text, '\n');
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+static int run(const struct msc_cli_call *call, void *payload) {
+    const struct salvage_values *v = payload;
+    struct msc_record_salvaged found;
+    enum msc_status status =
+        v->output ? msc_record_salvage(&found, v->record, v->output)
+                  : MSC_FAIL(MSC_E_INVALID, "salvage: --output is missing: -o NEW.jsonl");
+    if (status == MSC_OK) {
+        status = v->common.json ? print_json(v, &found) : print_text(v, &found);
+    }
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+const struct msc_cli_command msc_cmd_salvage = {
+    .name = "salvage",
+    .summary = "saves what still counts of a damaged record",
+    .usage = "RECORD -o FILE",
+    .description = "Copies the header and every line up to the first that is damaged to a new "
+                   "record, which\nmscgym resume goes on with. The old one is left as it is.",
+    .examples = "  mscgym salvage msc_workspace/digits.jsonl -o msc_workspace/saved.jsonl\n",
+    .options = options,
+    .values_size = sizeof(struct salvage_values),
+    .run = run,
+};

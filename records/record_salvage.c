@@ -1,0 +1,120 @@
+// Damaged records: the torn end that is cut, and what can be saved of the rest.
+#include "records/record_internal.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+// ---- The torn end -----------------------------------------------------------------------------
+
+static bool write_all(int descriptor, const char *data, size_t n_bytes) {
+    while (n_bytes > 0) {
+        ssize_t n = write(descriptor, data, n_bytes);
+        if (n < 0 && errno != EINTR) {
+            return false;
+        }
+        data += n > 0 ? n : 0;
+        n_bytes -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+// Adds a text to the end of a file, which then ends in a newline.
+static enum msc_status keep(const char *path, const char *text, size_t length) {
+    static const char what[] = "keep the damaged end of the record";
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (descriptor < 0) {
+        return msc_record__fail_system(what, path, errno);
+    }
+    size_t n_newline = text[length - 1] == '\n' ? 0 : 1;
+    enum msc_status status = MSC_OK;
+    if (!write_all(descriptor, text, length) || !write_all(descriptor, "\n", n_newline) ||
+        fsync(descriptor) != 0) {
+        status = msc_record__fail_system(what, path, errno);
+    }
+    close(descriptor);
+    return status == MSC_OK ? msc_record__sync_folder(path) : status;
+}
+
+enum msc_status msc_record__cut_tail(const struct msc_record *record) {
+    struct msc_arena arena = {0};
+    char *text = NULL;
+    size_t length = 0;
+    enum msc_status status = MSC_OK;
+    const size_t n_good = (size_t)record->n_bytes;
+    const char *path = msc_arena_printf(&arena, "%s.cut", record->path);
+    if (!path) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", record->path);
+        goto out;
+    }
+    MSC_TRY_OUT(msc_file_read(&text, &length, record->path));
+    if (length > n_good) {
+        MSC_TRY_OUT(keep(path, text + n_good, length - n_good));
+        msc_log(record->log, MSC_LOG_WARNING, "%s: its damaged end is kept in %s", record->path,
+                path);
+    }
+    if (ftruncate(record->descriptor, (off_t)n_good) != 0) {
+        status = msc_record__fail_system("cut the damaged end of the record", record->path, errno);
+    }
+out:
+    msc_free(text);
+    msc_arena_finish(&arena);
+    return status;
+}
+
+// ---- The rest ---------------------------------------------------------------------------------
+
+static enum msc_status check_is_free(const char *path) {
+    return !msc_file_exists(path)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "%s: there is such a file already; name another one",
+                          path);
+}
+
+// What a search needs to go on.
+static const char *const needed[] = {".params", ".base.json"};
+
+static enum msc_status copy_needed(struct msc_arena *arena, const char *path,
+                                   const char *new_path) {
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        const char *from = msc_arena_printf(arena, "%s%s", path, needed[i]);
+        const char *to = msc_arena_printf(arena, "%s%s", new_path, needed[i]);
+        char *data = NULL;
+        size_t n_bytes = 0;
+        if (!from || !to) {
+            return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+        }
+        if (!msc_file_exists(from)) {
+            continue;
+        }
+        MSC_TRY(check_is_free(to));
+        MSC_TRY(msc_file_read(&data, &n_bytes, from));
+        enum msc_status status = msc_file_write(to, data, n_bytes);
+        msc_free(data);
+        MSC_TRY(status);
+    }
+    return MSC_OK;
+}
+
+// The record comes last: with it, all is there.
+enum msc_status msc_record_salvage(struct msc_record_salvaged *out, const char *path,
+                                   const char *new_path) {
+    struct msc_arena arena = {0};
+    struct msc_record *record = NULL;
+    char *text = NULL;
+    size_t length = 0;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(check_is_free(new_path));
+    MSC_TRY_OUT(msc_record__new(&record, path, NULL));
+    MSC_TRY_OUT(msc_file_read(&text, &length, path));
+    MSC_TRY_OUT(msc_record__load_good(out, record, text, length));
+    MSC_TRY_OUT(copy_needed(&arena, path, new_path));
+    status = msc_file_write(new_path, text, (size_t)record->n_bytes);
+out:
+    msc_free(text);
+    msc_record_close(record);
+    msc_arena_finish(&arena);
+    return status;
+}
