@@ -1,9 +1,12 @@
 #include "base/log.h"
 
 #include "base/alloc.h"
+#include "base/shown.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+
+#define LINE_BYTES 512 // of most lines
 
 // The receiver writes lines; a message that came in several is made one.
 static void join_lines(char *text, size_t length) {
@@ -17,11 +20,23 @@ static void join_lines(char *text, size_t length) {
     }
 }
 
+// Without memory the beginning is better than silence.
+static void write_shown(const struct msc_log *log, enum msc_log_level level, const char *line) {
+    char buffer[LINE_BYTES];
+    size_t length = msc_shown_copy(buffer, sizeof buffer, line);
+    char *longer = length < sizeof buffer ? NULL : msc_alloc(length + 1);
+    if (longer) {
+        msc_shown_copy(longer, length + 1, line);
+    }
+    log->write(log->payload, level, longer ? longer : buffer);
+    msc_free(longer);
+}
+
 void msc_log(const struct msc_log *log, enum msc_log_level level, const char *format, ...) {
     if (!log || !log->write || level > log->level) {
         return;
     }
-    char buffer[512];
+    char buffer[LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
     int n = vsnprintf(buffer, sizeof buffer, format, arguments);
@@ -38,9 +53,9 @@ void msc_log(const struct msc_log *log, enum msc_log_level level, const char *fo
         va_end(arguments);
         line = longer;
     } else if (length >= sizeof buffer) {
-        length = sizeof buffer - 1; // without memory the beginning is better than silence
+        length = sizeof buffer - 1;
     }
     join_lines(line, length);
-    log->write(log->payload, level, line);
+    write_shown(log, level, line);
     msc_free(longer);
 }

@@ -21,7 +21,8 @@ enum msc_log_level {
 
 struct msc_log {
     enum msc_log_level level; // messages above it are dropped
-    // One complete line without newline. May be called from several threads.
+    // One complete line without newline, safe to show (base/shown.h). May be called from several
+    // threads.
     void (*write)(void *payload, enum msc_log_level level, const char *line);
     void *payload;
 };

@@ -1,5 +1,7 @@
 #include "base/status.h"
 
+#include "base/shown.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,15 +13,9 @@
 static _Thread_local char message_text[MESSAGE_BYTES];
 static _Thread_local char where_text[WHERE_BYTES];
 
-// Texts quote what a file holds. Line breaks in it would make several lines of the message, and
-// escapes would reach the terminal.
+// Texts quote what files hold.
 static void set_message(const char text[MESSAGE_BYTES]) {
-    size_t i = 0;
-    for (; text[i] != '\0'; i++) {
-        unsigned char c = (unsigned char)text[i];
-        message_text[i] = c < ' ' || c == 0x7f ? '?' : (char)c;
-    }
-    message_text[i] = '\0';
+    msc_shown_copy(message_text, MESSAGE_BYTES, text);
 }
 
 enum msc_status msc_status_fail(enum msc_status status, const char *file, int line,

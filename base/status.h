@@ -9,7 +9,8 @@
 //     }
 //     MSC_TRY(msc_file_read(&text, &n_bytes, path));
 //
-// The text belongs to the calling thread and stays until that thread's next failure.
+// The text belongs to the calling thread and stays until that thread's next failure. It is safe to
+// show, whatever names it quotes (base/shown.h).
 #ifndef MSC_BASE_STATUS_H
 #define MSC_BASE_STATUS_H
 

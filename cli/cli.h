@@ -50,9 +50,11 @@ extern const struct msc_cli_command *const msc_cli_commands[]; // NULL-terminate
 int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status);
 int msc_cli_exit_code(enum msc_status status);
 
-// Standard output. Status MSC_E_IO when it cannot be written (a full disk, say).
+// Standard output, made safe to show (base/shown.h): lines for people, JSON that holds the same data.
+// Status MSC_E_IO when it cannot be written (a full disk, say).
 enum msc_status msc_cli_print(const char *text);
 enum msc_status msc_cli_print_str(const struct msc_str *text);
+enum msc_status msc_cli_print_data(const struct msc_str *json);
 enum msc_status msc_cli_print_json(const struct cJSON *value); // with line breaks
 
 #endif

@@ -78,7 +78,7 @@ static void write_sites(struct msc_str *out, const struct msc_graph *g,
     for (int32_t i = 0; i < sites->n_sites; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, sites->sites[i].tensor);
         size_t shape = strlen(msc_dims_format(dims, t->n_dims, t->dims));
-        size_t name = at_most(strlen(sites->sites[i].name), NAME_COLUMNS);
+        size_t name = at_most(msc_cli_columns(sites->sites[i].name), NAME_COLUMNS);
         shape_columns = shape > shape_columns ? shape : shape_columns;
         name_columns = name > name_columns ? name : name_columns;
     }
@@ -148,13 +148,14 @@ out:
 // ---- Forms ------------------------------------------------------------------------------------
 
 static enum msc_status print_form(const struct msc_graph *g,
-                                  void (*write)(const struct msc_graph *g, struct msc_str *out)) {
+                                  void (*write)(const struct msc_graph *g, struct msc_str *out),
+                                  enum msc_status (*print_text)(const struct msc_str *text)) {
     struct msc_str text = {0};
     write(g, &text);
     if (text.length > 0 && text.data[text.length - 1] != '\n') {
         msc_str_char(&text, '\n');
     }
-    enum msc_status status = msc_cli_print_str(&text);
+    enum msc_status status = print_text(&text);
     msc_str_finish(&text);
     return status;
 }
@@ -194,9 +195,9 @@ static enum msc_status save(const struct msc_graph *g, const struct graph_values
 
 static enum msc_status print(const struct msc_graph *g, const struct graph_values *v) {
     return v->sites         ? print_sites(g, v->common.json)
-           : v->prototxt    ? print_form(g, msc_graph_write_prototxt)
-           : v->common.json ? print_form(g, msc_graph_write_json)
-                            : print_form(g, msc_graph_print);
+           : v->prototxt    ? print_form(g, msc_graph_write_prototxt, msc_cli_print_str)
+           : v->common.json ? print_form(g, msc_graph_write_json, msc_cli_print_data)
+                            : print_form(g, msc_graph_print, msc_cli_print_str);
 }
 
 static enum msc_status run_graph(const struct msc_cli_call *call, const struct graph_values *v) {

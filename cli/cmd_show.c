@@ -1,11 +1,11 @@
 #include "cli/cli.h"
+#include "cli/table.h"
 
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "records/record_query.h"
 #include "search/report.h"
-
-#include <string.h>
 
 struct show_values {
     struct msc_cli_common common;
@@ -48,7 +48,7 @@ static enum msc_status print_line(void *payload, const char *line, size_t length
     struct msc_str text = {0};
     msc_str_append_n(&text, line, length);
     msc_str_char(&text, '\n');
-    enum msc_status status = msc_cli_print_str(&text);
+    enum msc_status status = msc_cli_print_data(&text);
     msc_str_finish(&text);
     return status;
 }
@@ -64,17 +64,21 @@ static enum msc_status print_choices(const cJSON *report) {
         return msc_cli_print("no trial has a result yet\n");
     }
     cJSON_ArrayForEach(item, choices) {
-        size_t width = strlen(item->string);
+        size_t width = msc_cli_columns(item->string);
         widest = width > widest ? width : widest;
     }
     msc_str_printf(&text, "trial %.0f\n",
                    cJSON_GetObjectItemCaseSensitive(winner, "id")->valuedouble);
     cJSON_ArrayForEach(item, choices) {
-        msc_str_printf(&text, "  %-*s  %s\n", (int)widest, item->string, item->valuestring);
+        msc_str_append(&text, "  ");
+        msc_cli_write_padded(&text, item->string, widest);
+        msc_shown_append(&text, item->valuestring);
+        msc_str_char(&text, '\n');
     }
     item = NULL;
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(winner, "metrics")) {
-        msc_str_printf(&text, "%s: ", item->string);
+        msc_shown_append(&text, item->string);
+        msc_str_append(&text, ": ");
         msc_str_double(&text, item->valuedouble);
         msc_str_char(&text, '\n');
     }

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "pipeline/processor.h"
 
@@ -40,11 +41,20 @@ int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status) {
     return msc_cli_exit_code(status);
 }
 
-enum msc_status msc_cli_print(const char *text) {
-    if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
-        return MSC_FAIL(MSC_E_IO, "standard output: %s", strerror(errno));
+static enum msc_status print(const char *text,
+                             void (*append)(struct msc_str *out, const char *text)) {
+    struct msc_str shown = {0};
+    append(&shown, text);
+    enum msc_status status = msc_str_status(&shown);
+    if (status == MSC_OK && (fputs(msc_str_text(&shown), stdout) < 0 || fflush(stdout) != 0)) {
+        status = MSC_FAIL(MSC_E_IO, "standard output: %s", strerror(errno));
     }
-    return MSC_OK;
+    msc_str_finish(&shown);
+    return status;
+}
+
+enum msc_status msc_cli_print(const char *text) {
+    return print(text, msc_shown_append_lines);
 }
 
 enum msc_status msc_cli_print_str(const struct msc_str *text) {
@@ -52,10 +62,15 @@ enum msc_status msc_cli_print_str(const struct msc_str *text) {
     return msc_cli_print(msc_str_text(text));
 }
 
+enum msc_status msc_cli_print_data(const struct msc_str *json) {
+    MSC_TRY(msc_str_status(json));
+    return print(msc_str_text(json), msc_shown_append_json);
+}
+
 enum msc_status msc_cli_print_json(const struct cJSON *value) {
     struct msc_str text = {0};
     msc_json_write_pretty(&text, value);
-    enum msc_status status = msc_cli_print_str(&text);
+    enum msc_status status = msc_cli_print_data(&text);
     msc_str_finish(&text);
     return status;
 }

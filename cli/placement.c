@@ -146,7 +146,7 @@ static int32_t n_lines(const struct msc_step *step) {
 }
 
 static void widen(size_t *columns, const char *text, size_t most) {
-    size_t n = strlen(text);
+    size_t n = msc_cli_columns(text);
     n = n < most ? n : most;
     *columns = n > *columns ? n : *columns;
 }

@@ -1,6 +1,7 @@
 #include "cli/searching.h"
 
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "search/report.h"
 #include "search/supervise.h"
@@ -37,7 +38,9 @@ static void write_files(struct msc_str *out, const cJSON *report) {
     const cJSON *files = cJSON_GetObjectItemCaseSensitive(report, "files");
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (text_of(files, keys[i])) {
-            msc_str_printf(out, "%s: %s\n", keys[i], text_of(files, keys[i]));
+            msc_str_printf(out, "%s: ", keys[i]);
+            msc_shown_append(out, text_of(files, keys[i]));
+            msc_str_char(out, '\n');
         }
     }
 }

@@ -1,32 +1,60 @@
 #include "cli/table.h"
 
+#include "base/shown.h"
+
 #include <stdbool.h>
-#include <string.h>
 
 static bool is_inside_character(char c) { // of UTF-8
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-void msc_cli_write_short(struct msc_str *out, const char *text, size_t columns) {
-    size_t length = strlen(text);
-    if (length <= columns) {
-        msc_str_append(out, text);
+static size_t count(const char *shown) {
+    size_t n = 0;
+    for (; *shown; shown++) {
+        n += !is_inside_character(*shown);
+    }
+    return n;
+}
+
+static const char *skip(const char *shown, size_t n_characters) {
+    for (; n_characters > 0 && *shown; n_characters--) {
+        do {
+            shown++;
+        } while (is_inside_character(*shown));
+    }
+    return shown;
+}
+
+size_t msc_cli_columns(const char *text) {
+    struct msc_str shown = {0};
+    msc_shown_append(&shown, text);
+    size_t n = count(msc_str_text(&shown));
+    msc_str_finish(&shown);
+    return n;
+}
+
+static void write_short(struct msc_str *out, const char *shown, size_t columns) {
+    size_t n = count(shown);
+    if (n <= columns) {
+        msc_str_append(out, shown);
         return;
     }
     size_t head = columns / 3;
-    size_t tail = length - (columns - head - 1);
-    while (head > 0 && is_inside_character(text[head])) {
-        head--;
-    }
-    while (is_inside_character(text[tail])) {
-        tail++;
-    }
-    msc_str_append_n(out, text, head);
-    msc_str_printf(out, "*%s", text + tail);
+    msc_str_append_n(out, shown, (size_t)(skip(shown, head) - shown));
+    msc_str_printf(out, "*%s", skip(shown, n - (columns - head - 1)));
+}
+
+void msc_cli_write_short(struct msc_str *out, const char *text, size_t columns) {
+    struct msc_str shown = {0};
+    msc_shown_append(&shown, text);
+    write_short(out, msc_str_text(&shown), columns);
+    out->failed |= shown.failed;
+    msc_str_finish(&shown);
 }
 
 void msc_cli_write_padded(struct msc_str *out, const char *text, size_t columns) {
     size_t begin = out->length;
     msc_cli_write_short(out, text, columns);
-    msc_str_printf(out, "%*s", (int)(columns + 2 - (out->length - begin)), "");
+    size_t used = out->failed ? columns : count(msc_str_text(out) + begin);
+    msc_str_printf(out, "%*s", (int)(columns + 2 - used), "");
 }

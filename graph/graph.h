@@ -272,7 +272,8 @@ struct msc_hash msc_graph_hash(const struct msc_graph *g);         // structure,
 struct msc_hash msc_graph_weights_hash(const struct msc_graph *g); // names and elements
 
 // Forms (graph/print.c, graph/json.c, graph/prototxt.c), byte for byte as MSC wrote them but for
-// attributes, which are sorted by key.
+// attributes, which are sorted by key. The printed form is safe to show, whatever names hold
+// (base/shown.h).
 void msc_graph_print(const struct msc_graph *g, struct msc_str *out);
 void msc_joint_print(const struct msc_graph *g, int32_t joint, struct msc_str *out);
 void msc_tensor_print(const struct msc_graph *g, int32_t tensor, struct msc_str *out);

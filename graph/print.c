@@ -1,12 +1,13 @@
 #include "graph/graph_internal.h"
 
+#include "base/shown.h"
 #include "base/str.h"
 
 // One dimension: its prim's name, or the number.
 static void print_dim(const struct msc_graph *g, const struct msc_tensor *t, int i,
                       struct msc_str *out) {
     if (t->prims[i] != MSC_NO_ID) {
-        msc_str_append(out, g->prims[t->prims[i]]->name);
+        msc_shown_append(out, g->prims[t->prims[i]]->name);
     } else {
         msc_str_i64(out, t->dims[i]);
     }
@@ -14,10 +15,10 @@ static void print_dim(const struct msc_graph *g, const struct msc_tensor *t, int
 
 void msc_tensor_print(const struct msc_graph *g, int32_t tensor, struct msc_str *out) {
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    msc_str_append(out, t->name);
+    msc_shown_append(out, t->name);
     if (t->alias[0] != '\0') {
         msc_str_char(out, '(');
-        msc_str_append(out, t->alias);
+        msc_shown_append(out, t->alias);
         msc_str_char(out, ')');
     }
     msc_str_char(out, '<');
@@ -28,7 +29,7 @@ void msc_tensor_print(const struct msc_graph *g, int32_t tensor, struct msc_str 
     msc_str_append(out, msc_dtype_name(t->dtype));
     if (t->layout[0] != '\0') {
         msc_str_char(out, '|');
-        msc_str_append(out, t->layout);
+        msc_shown_append(out, t->layout);
     }
     msc_str_char(out, '>');
 }
@@ -37,7 +38,7 @@ static void print_joint_names(const struct msc_graph *g, const int32_t joints[],
                               struct msc_str *out) {
     for (int32_t i = 0; i < n; i++) {
         msc_str_append(out, i > 0 ? "," : "");
-        msc_str_append(out, g->joints[joints[i]]->joint.name);
+        msc_shown_append(out, g->joints[joints[i]]->joint.name);
     }
 }
 
@@ -45,7 +46,7 @@ static void print_tensor_names(const struct msc_graph *g, const int32_t tensors[
                                struct msc_str *out) {
     for (int32_t i = 0; i < n; i++) {
         msc_str_append(out, i > 0 ? "," : "");
-        msc_str_append(out, g->tensors[tensors[i]]->tensor.name);
+        msc_shown_append(out, g->tensors[tensors[i]]->tensor.name);
     }
 }
 
@@ -64,9 +65,9 @@ static void print_attrs(const struct msc_attr attrs[], int32_t n, struct msc_str
     }
     msc_str_append(out, "  ATTRS: ");
     for (int32_t i = 0; i < n; i++) {
-        msc_str_append(out, attrs[i].key);
+        msc_shown_append(out, attrs[i].key);
         msc_str_char(out, '=');
-        msc_str_append(out, attrs[i].value);
+        msc_shown_append(out, attrs[i].value);
         msc_str_char(out, ' ');
     }
     msc_str_char(out, '\n');
@@ -80,7 +81,7 @@ static void print_weights(const struct msc_graph *g, const struct msc_joint *j,
     msc_str_append(out, "  WEIGHTS: ");
     for (int32_t i = 0; i < j->n_weights; i++) {
         msc_str_append(out, "\n    ");
-        msc_str_append(out, j->weights[i].role);
+        msc_shown_append(out, j->weights[i].role);
         msc_str_append(out, ": ");
         msc_tensor_print(g, j->weights[i].tensor, out);
     }
@@ -90,10 +91,10 @@ static void print_weights(const struct msc_graph *g, const struct msc_joint *j,
 void msc_joint_print(const struct msc_graph *g, int32_t joint, struct msc_str *out) {
     const struct msc_joint *j = msc_graph_joint(g, joint);
     msc_str_printf(out, "ID_%d ", (int)j->id);
-    msc_str_append(out, j->name);
+    msc_shown_append(out, j->name);
     if (j->shared_ref[0] != '\0') {
         msc_str_append(out, "(M: ");
-        msc_str_append(out, j->shared_ref);
+        msc_shown_append(out, j->shared_ref);
         msc_str_char(out, ')');
     }
     msc_str_append(out, " <PARENTS: ");
@@ -113,7 +114,7 @@ void msc_joint_print(const struct msc_graph *g, int32_t joint, struct msc_str *o
     msc_str_char(out, '\n');
     if (j->scope[0] != '\0') {
         msc_str_append(out, "  SCOPE: ");
-        msc_str_append(out, j->scope);
+        msc_shown_append(out, j->scope);
         msc_str_char(out, '\n');
     }
     print_attrs(j->attrs, j->n_attrs, out);
@@ -124,11 +125,11 @@ void msc_joint_print(const struct msc_graph *g, int32_t joint, struct msc_str *o
 static void print_prim(const struct msc_graph *g, int32_t prim, struct msc_str *out) {
     const struct msc_prim *p = g->prims[prim];
     msc_str_printf(out, "P_%d ", (int)prim);
-    msc_str_append(out, p->name);
+    msc_shown_append(out, p->name);
     msc_str_append(out, " <PARENTS: ");
     for (int32_t i = 0; i < p->n_parents; i++) {
         msc_str_append(out, i > 0 ? "," : "");
-        msc_str_append(out, g->prims[p->parents[i]]->name);
+        msc_shown_append(out, g->prims[p->parents[i]]->name);
     }
     msc_str_append(out, "| CHILDERN: ");
     bool is_first = true;
@@ -140,18 +141,18 @@ static void print_prim(const struct msc_graph *g, int32_t prim, struct msc_str *
         }
         if (is_child) {
             msc_str_append(out, is_first ? "" : ",");
-            msc_str_append(out, child->name);
+            msc_shown_append(out, child->name);
             is_first = false;
         }
     }
     msc_str_append(out, ">\n  OPTYPE: ");
-    msc_str_append(out, p->optype);
+    msc_shown_append(out, p->optype);
     msc_str_char(out, '\n');
     print_attrs(p->attrs, p->n_attrs, out);
 }
 
 void msc_graph_print(const struct msc_graph *g, struct msc_str *out) {
-    msc_str_append(out, g->name);
+    msc_shown_append(out, g->name);
     msc_str_append(out, " <INPUTS: ");
     print_tensor_names(g, g->inputs, g->n_inputs, out);
     msc_str_append(out, "| OUTPUTS: ");

@@ -2,6 +2,7 @@
 // layer_param counts as an attribute and is sorted by key.
 #include "graph/graph_internal.h"
 
+#include "base/shown.h"
 #include "base/str.h"
 
 #include <stdlib.h>
@@ -85,7 +86,7 @@ static void write_text(struct msc_str *out, const char *text) {
 
 static void write_line(struct msc_str *out, const char *indent, const char *key, const char *text) {
     msc_str_append(out, indent);
-    msc_str_append(out, key);
+    msc_shown_append(out, key);
     msc_str_append(out, ": ");
     write_text(out, text);
     msc_str_char(out, '\n');

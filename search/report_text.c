@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -310,8 +311,9 @@ static void write_counts(struct msc_str *out, const cJSON *report) {
     static const char *const states[] = {"complete", "pruned", "infeasible", "failed"};
     static const char *const kinds[] = {"baselines", "repeats", "retries"};
     const cJSON *counts = get(report, "counts");
-    msc_str_printf(out, "record: %s\n", get(report, "record")->valuestring);
-    msc_str_printf(out, "trials: %.0f", get(counts, "trials")->valuedouble);
+    msc_str_append(out, "record: ");
+    msc_shown_append(out, get(report, "record")->valuestring);
+    msc_str_printf(out, "\ntrials: %.0f", get(counts, "trials")->valuedouble);
     const char *before = " (";
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         if (get(counts, states[i])->valuedouble > 0.0) {
@@ -341,8 +343,9 @@ static void write_verdict(struct msc_str *out, const cJSON *report) {
                        "no trial meets every bound: the nearest one misses them by %.3g in all\n",
                        get(winner, "violation")->valuedouble);
     } else if (get(winner, "label")) {
-        msc_str_printf(out, "nothing found is better than the uniform plan %s\n",
-                       get(winner, "label")->valuestring);
+        msc_str_append(out, "nothing found is better than the uniform plan ");
+        msc_shown_append(out, get(winner, "label")->valuestring);
+        msc_str_char(out, '\n');
     }
 }
 

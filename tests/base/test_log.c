@@ -48,10 +48,27 @@ static void test_base_log__one_line(void **state) {
     }
 }
 
+static void test_base_log__is_safe_to_show(void **state) {
+    (void)state;
+    struct captured c = {0};
+    struct msc_log log = {.level = MSC_LOG_INFO, .write = capture, .payload = &c};
+    msc_log(&log, MSC_LOG_INFO, "input %s: 3 samples", "x\x1b[2J\xc2\x9b\xe2\x80\xae\xff");
+    assert_string_equal(c.line, "input x\\x1b[2J\\u009b\\u202e\\xff: 3 samples");
+    char text[601], expected[2401] = "";
+    memset(text, '\a', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    for (int i = 0; i < 600; i++) {
+        strcat(expected, "\\x07");
+    }
+    msc_log(&log, MSC_LOG_INFO, "%s", text);
+    assert_string_equal(c.line, expected);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_log__levels),
         cmocka_unit_test(test_base_log__one_line),
+        cmocka_unit_test(test_base_log__is_safe_to_show),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

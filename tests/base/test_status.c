@@ -64,9 +64,11 @@ static void test_base_status__long_text_is_cut(void **state) {
 static void test_base_status__is_one_line(void **state) {
     (void)state;
     (void)MSC_FAIL(MSC_E_FORMAT, "node '%s'", "a\nb\r\x1b[2Jc\x7f");
-    assert_string_equal(msc_status_message(), "node 'a?b??[2Jc?'");
+    assert_string_equal(msc_status_message(), "node 'a\\nb\\r\\x1b[2Jc\\x7f'");
     msc_status_prefix(MSC_E_FORMAT, "%s", "x\ty.onnx");
-    assert_string_equal(msc_status_message(), "x?y.onnx: node 'a?b??[2Jc?'");
+    assert_string_equal(msc_status_message(), "x\\ty.onnx: node 'a\\nb\\r\\x1b[2Jc\\x7f'");
+    (void)MSC_FAIL(MSC_E_FORMAT, "node '%s'", "a\xc2\x9b\xe2\x80\xae\x9b");
+    assert_string_equal(msc_status_message(), "node 'a\\u009b\\u202e\\x9b'");
 }
 
 static void *fail_elsewhere(void *payload) {

@@ -1,0 +1,121 @@
+#include "base/shown.h"
+
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_BYTES 8 // of an escape with its NUL
+
+// The character that begins here and its bytes. Bytes that are no UTF-8 by RFC 3629 (overlong forms,
+// surrogates and more than U+10FFFF among them) are 0, one by one. NUL ends the text, so no byte
+// behind it is read.
+static uint32_t next_character(size_t *n_bytes, const char *text) {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *c = (const unsigned char *)text;
+    size_t n = c[0] < 0x80   ? 1
+               : c[0] < 0xc0 ? 0 // inside a character
+               : c[0] < 0xe0 ? 2
+               : c[0] < 0xf0 ? 3
+               : c[0] < 0xf8 ? 4
+                             : 0;
+    *n_bytes = 1;
+    if (n < 2) {
+        return n == 1 ? c[0] : 0;
+    }
+    uint32_t code = c[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((c[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+        code = code << 6 | (c[i] & 0x3fu);
+    }
+    if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
+        return 0;
+    }
+    *n_bytes = n;
+    return code;
+}
+
+// May it not stand as it is? Controls (C0, DEL, C1), and so what is no character; marks of direction;
+// separators of lines and paragraphs.
+static bool is_obeyed(uint32_t code) {
+    return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x061c ||
+           (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+// What stands for it; `byte` is its first.
+static void escape(char out[MOST_BYTES], uint32_t code, char byte) {
+    if (code == '\n' || code == '\r' || code == '\t') {
+        snprintf(out, MOST_BYTES, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
+    } else if (code < 0x80) {
+        snprintf(out, MOST_BYTES, "\\x%02x", (unsigned)(unsigned char)byte);
+    } else {
+        snprintf(out, MOST_BYTES, "\\u%04x", (unsigned)(code & 0xffff));
+    }
+}
+
+static void escape_json(char out[MOST_BYTES], uint32_t code, char byte) {
+    (void)byte;
+    snprintf(out, MOST_BYTES, "\\u%04x", code == 0 ? 0xfffdu : (unsigned)(code & 0xffff));
+}
+
+static void append(struct msc_str *out, const char *text, bool keeps_lines,
+                   void (*as)(char out[MOST_BYTES], uint32_t code, char byte)) {
+    const char *plain = text;
+    while (*text) {
+        char shown[MOST_BYTES];
+        size_t n = 0;
+        uint32_t code = next_character(&n, text);
+        if (is_obeyed(code) && !(keeps_lines && code == '\n')) {
+            as(shown, code, *text);
+            msc_str_append_n(out, plain, (size_t)(text - plain));
+            msc_str_append(out, shown);
+            plain = text + n;
+        }
+        text += n;
+    }
+    msc_str_append(out, plain);
+}
+
+void msc_shown_append(struct msc_str *out, const char *text) {
+    append(out, text, false, escape);
+}
+
+void msc_shown_append_lines(struct msc_str *out, const char *text) {
+    append(out, text, true, escape);
+}
+
+void msc_shown_append_json(struct msc_str *out, const char *text) {
+    append(out, text, true, escape_json);
+}
+
+size_t msc_shown_copy(char *out, size_t n_bytes, const char *text) {
+    size_t length = 0, n_written = 0;
+    bool has_room = true;
+    while (*text) {
+        char shown[MOST_BYTES];
+        const char *from = text;
+        size_t n = 0;
+        uint32_t code = next_character(&n, text);
+        text += n;
+        if (is_obeyed(code)) {
+            escape(shown, code, *from);
+            from = shown;
+            n = strlen(shown);
+        }
+        length += n;
+        has_room = has_room && n_written + n < n_bytes;
+        if (has_room) {
+            memcpy(out + n_written, from, n);
+            n_written += n;
+        }
+    }
+    if (n_bytes > 0) {
+        out[n_written] = '\0';
+    }
+    return length;
+}
