@@ -61,8 +61,8 @@ const struct msc_cli_command msc_cmd_search = {
     .usage = "CONFIG [options]",
     .description =
         "Searches in turn, writes every trial to a record, the best to the strategy file "
-        "and\nas ONNX. Ctrl-C finishes the running round; the same command goes on. A "
-        "search that\nis done prints its result again.\n"
+        "and\nas ONNX. Ctrl-C finishes the running round, or its part in work; the same "
+        "command goes\non. A search that is done prints its result again.\n"
         "In the result noise_ratio is how far rounding alone may move the winner's "
         "distill_loss,\nas a part of it; isolated_loss_sum adds up the losses that its choices "
         "have each alone.",

@@ -82,7 +82,7 @@ static enum msc_status retry_failed(struct msc_search *s) {
         item.trial.id = s->next_id;
         MSC_TRY(msc_search__add_new(s, &item));
     }
-    return msc_search__evaluate(s);
+    return msc_search__evaluate(s, NULL);
 }
 
 static enum msc_status fail_replay(const struct msc_search *s, const char *what) {
@@ -122,11 +122,6 @@ static enum msc_status go_live(struct msc_search *s) {
     return msc_search__announce_best(s);
 }
 
-static bool is_time_over(const struct msc_search *s) {
-    double limit_s = s->options->budget.seconds;
-    return limit_s > 0.0 && msc_search__elapsed_s(s) >= limit_s;
-}
-
 static int64_t trials_allowed(const struct msc_search *s) {
     int64_t limit = s->options->budget.trials;
     return limit < 0 ? INT64_MAX : limit - (int64_t)s->n_budgeted;
@@ -153,7 +148,7 @@ static bool is_at_end(const struct msc_search *s, enum msc_search_end *end) {
          MSC_SEARCH_END_EXHAUSTED},
         {msc_agent_is_done(s->agent), MSC_SEARCH_END_AGENT},
         {trials_allowed(s) <= 0, MSC_SEARCH_END_TRIALS},
-        {is_time_over(s), MSC_SEARCH_END_TIME},
+        {msc_search__is_time_over(s), MSC_SEARCH_END_TIME},
     };
     if (msc_cancel_soon(s->options->cancel)) {
         *end = MSC_SEARCH_END_CANCELLED;
@@ -189,7 +184,7 @@ static enum msc_status run_baselines(struct msc_search *s) {
         };
         MSC_TRY(msc_search__add_new(s, &item));
     }
-    return is_replaying(s) ? MSC_OK : msc_search__evaluate(s);
+    return is_replaying(s) ? MSC_OK : msc_search__evaluate(s, NULL);
 }
 
 static enum msc_status ask(struct msc_search *s, size_t *n) {
@@ -259,17 +254,18 @@ static enum msc_status run_proposals(struct msc_search *s, size_t n, bool *is_cu
         *end = MSC_SEARCH_END_CANCELLED;
         return MSC_OK;
     }
-    if (is_time_over(s)) {
+    if (msc_search__is_time_over(s)) {
         *end = MSC_SEARCH_END_TIME;
         return MSC_OK;
     }
     int64_t n_allowed = trials_allowed(s);
     size_t n_open = n - n_taken;
     size_t n_run = n_allowed < 0 ? 0 : (uint64_t)n_allowed < n_open ? (size_t)n_allowed : n_open;
+    bool is_late = false;
     MSC_TRY(add_proposals(s, n_taken, n_run));
-    MSC_TRY(msc_search__evaluate(s));
-    *is_cut = n_run < n_open;
-    *end = MSC_SEARCH_END_TRIALS;
+    MSC_TRY(msc_search__evaluate(s, &is_late));
+    *is_cut = is_late || n_run < n_open;
+    *end = is_late ? MSC_SEARCH_END_TIME : MSC_SEARCH_END_TRIALS;
     return MSC_OK;
 }
 
@@ -385,7 +381,8 @@ static enum msc_status begin_segments(struct msc_search *s) {
 
 enum msc_status msc_search_run(struct msc_search_result *result,
                                const struct msc_search_options *options) {
-    struct msc_search s = {.options = options, .best_id = -1, .announced_id = -1};
+    struct msc_search s = {
+        .options = options, .pace = MSC_PACE_INIT, .best_id = -1, .announced_id = -1};
     *result = (struct msc_search_result){0};
     enum msc_status status = msc_search__open(&s);
     if (status == MSC_OK) {

@@ -13,6 +13,9 @@
 // told in id order. The record is at any time a beginning of that sequence, whatever the timing,
 // the threads, kills and budgets: the budget only stops evaluation. To resume, the agent is built
 // anew and asked again; what the record already holds is answered from it.
+//
+// A round that takes long is evaluated in parts of about a minute, each of which is in the record
+// when the next one begins: a stop or a kill costs no more than that.
 #ifndef MSC_SEARCH_SEARCH_H
 #define MSC_SEARCH_SEARCH_H
 
@@ -32,7 +35,8 @@ extern "C" {
 
 struct msc_worker;
 
-// What ends a search that has not come to its own end. Checked between rounds; trials also within.
+// What ends a search that has not come to its own end. Checked between rounds; trials and time also
+// within.
 struct msc_budget {
     int64_t trials; // total without baselines and retries; < 0: no limit
     double seconds; // over all launches; <= 0: no limit
@@ -86,6 +90,7 @@ struct msc_search_options {
     struct msc_budget budget;
     double trial_seconds;     // time limit of one trial, kept by the supervisor; <= 0: none
     double commit_seconds;    // between commits in a long round; <= 0: 10
+    double part_seconds;      // that a long round is evaluated in parts of; <= 0: 60
     bool restart;             // set an existing record aside first
     bool resume_only;         // MSC_E_NOT_FOUND when there is no record
     bool accept_new_numerics; // go on under another numerics id, after a segment line

@@ -12,6 +12,11 @@ double msc_search__elapsed_s(const struct msc_search *s) {
     return s->elapsed_before_s + launch_s;
 }
 
+bool msc_search__is_time_over(const struct msc_search *s) {
+    double limit_s = s->options->budget.seconds;
+    return limit_s > 0.0 && msc_search__elapsed_s(s) >= limit_s;
+}
+
 static bool is_covered(const double *a, const double *b, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (a[i] > b[i]) {

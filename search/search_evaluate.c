@@ -1,4 +1,5 @@
-// Evaluating the open items of a round, together where nothing speaks against it.
+// Evaluating the open items of a round, together where nothing speaks against it, in parts where
+// the round takes long.
 #include "search/search_internal.h"
 
 #include "base/clock.h"
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #define DEFAULT_COMMIT_S 10.0
+#define DEFAULT_PART_S 60.0
 // So many trials in a row failed for want of memory or a device, and the search stops: it would
 // only burn its budget.
 #define MAX_ENVIRONMENT_FAILURES 32
@@ -16,14 +18,18 @@ static double commit_seconds(const struct msc_search *s) {
     return s->options->commit_seconds > 0.0 ? s->options->commit_seconds : DEFAULT_COMMIT_S;
 }
 
+static bool is_commit_due(const struct msc_search *s) {
+    double since_s = (double)(msc_clock_ns() - s->last_commit_ns) * 1e-9;
+    return since_s >= commit_seconds(s);
+}
+
 static void finish_item(void *payload, size_t index) {
     struct msc_search *s = payload;
     struct msc_search_item *item = &s->items[s->batch_items[index]];
     item->outcome = s->batch_outcomes[index];
     item->is_done = true;
     msc_attempt_finished(s->attempt, index);
-    double since_s = (double)(msc_clock_ns() - s->last_commit_ns) * 1e-9;
-    if (since_s >= commit_seconds(s) && s->batch_status == MSC_OK) {
+    if (is_commit_due(s) && s->batch_status == MSC_OK) {
         s->batch_status = msc_search__commit(s, true);
         // The text belongs to this thread, which may be another than the one that reports it.
         snprintf(s->batch_message, sizeof s->batch_message, "%s", msc_status_message());
@@ -117,25 +123,100 @@ static bool is_open(const struct msc_search_item *item) {
     return !item->is_done && item->repeat_of < 0;
 }
 
+// What breaks a bound by its exact costs takes no time.
+static bool is_measured(const struct msc_search *s, const struct msc_search_item *item) {
+    return item->trial.probe ||
+           msc_goal_exact_violation(s->goal, s->space, item->trial.choices) <= 0.0;
+}
+
+// How many trials to measure next. `is_timed`: the budget of time counts.
+static size_t part_size(const struct msc_search *s, bool is_timed) {
+    double limit_s = s->options->budget.seconds;
+    double part_s = s->options->part_seconds > 0.0 ? s->options->part_seconds : DEFAULT_PART_S;
+    size_t n = msc_pace_part(&s->pace, part_s);
+    if (is_timed && limit_s > 0.0) {
+        size_t n_fit = msc_pace_fit(&s->pace, limit_s - msc_search__elapsed_s(s));
+        n = n_fit < n ? n_fit : n;
+    }
+    return n;
+}
+
+// What is gathered of a round, to be evaluated together.
+struct part {
+    size_t n;          // in the batch
+    size_t n_measured; // of them
+    size_t n_most;     // to measure
+};
+
+static bool is_whole(const struct part *part) {
+    return part->n_measured >= part->n_most || part->n == MSC_ATTEMPT_MAX_TRIALS;
+}
+
+static void add_to_part(struct msc_search *s, struct part *part, size_t index) {
+    part->n_measured += is_measured(s, &s->items[index]);
+    add_to_batch(s, &part->n, index);
+}
+
+static bool is_late(const bool *is_over) {
+    return is_over && *is_over;
+}
+
+static enum msc_status check_cancel(const struct msc_search *s) {
+    return msc_cancel_soon(s->options->cancel) ? MSC_FAIL(MSC_E_CANCELLED, "stopped on request")
+                                               : MSC_OK;
+}
+
+// Evaluates what was gathered unless it is too late, and writes it if the last commit was a while
+// ago.
+static enum msc_status run_part(struct msc_search *s, struct part *part, bool *is_over) {
+    if (part->n == 0) {
+        return MSC_OK;
+    }
+    MSC_TRY(check_cancel(s));
+    if (is_over && msc_search__is_time_over(s)) {
+        *is_over = true;
+        return MSC_OK;
+    }
+    uint64_t begin_ns = msc_clock_ns();
+    MSC_TRY(run_together(s, part->n));
+    msc_pace_note(&s->pace, part->n_measured, (double)(msc_clock_ns() - begin_ns) * 1e-9);
+    return is_commit_due(s) ? msc_search__commit(s, false) : MSC_OK;
+}
+
 // The usual case: nothing is suspected.
-static enum msc_status evaluate_together(struct msc_search *s, size_t first) {
-    size_t n = 0;
-    for (size_t i = first; i < s->n_items; i++) {
-        if (is_open(&s->items[i])) {
-            add_to_batch(s, &n, i);
+static enum msc_status evaluate_together(struct msc_search *s, size_t first, bool *is_over) {
+    size_t i = first;
+    while (i < s->n_items && !is_late(is_over)) {
+        struct part part = {.n_most = part_size(s, is_over != NULL)};
+        for (; i < s->n_items && !is_whole(&part); i++) {
+            if (is_open(&s->items[i])) {
+                add_to_part(s, &part, i);
+            }
         }
-        if (n == MSC_ATTEMPT_MAX_TRIALS || (i + 1 == s->n_items && n > 0)) {
-            MSC_TRY(run_together(s, n));
-            n = 0;
-        }
+        MSC_TRY(run_part(s, &part, is_over));
     }
     return MSC_OK;
 }
 
+// A suspect: alone, or failed without being run once more.
+static enum msc_status settle(struct msc_search *s, size_t index,
+                              enum msc_attempt_verdict verdict) {
+    struct msc_search_item *item = &s->items[index];
+    MSC_TRY(msc_search__commit(s, false));
+    MSC_TRY(check_cancel(s));
+    if (verdict == MSC_ATTEMPT_FAILED) {
+        fill_exact_costs(s, item);
+        item->is_done = true;
+    } else {
+        MSC_TRY(run_alone(s, index));
+    }
+    return msc_search__commit(s, false);
+}
+
 // In id order, and committed as it goes, so that a crash costs no more than one trial.
-static enum msc_status evaluate_carefully(struct msc_search *s, size_t first) {
-    size_t n = 0;
-    for (size_t i = first; i < s->n_items; i++) {
+static enum msc_status evaluate_carefully(struct msc_search *s, size_t first, bool *is_over) {
+    struct part part = {.n_most = part_size(s, is_over != NULL)};
+    for (size_t i = first; i < s->n_items && !is_late(is_over); i++) {
         struct msc_search_item *item = &s->items[i];
         if (!is_open(item)) {
             continue;
@@ -144,33 +225,24 @@ static enum msc_status evaluate_carefully(struct msc_search *s, size_t first) {
         enum msc_attempt_verdict verdict =
             msc_attempt_judge(s->attempt, item->trial.id, &item->outcome);
         if (verdict == MSC_ATTEMPT_FREE) {
-            add_to_batch(s, &n, i);
-            continue;
+            add_to_part(s, &part, i);
         }
-        if (n > 0) {
-            MSC_TRY(run_together(s, n));
-            n = 0;
+        if (verdict != MSC_ATTEMPT_FREE || is_whole(&part)) {
+            MSC_TRY(run_part(s, &part, is_over));
+            part = (struct part){.n_most = part_size(s, is_over != NULL)};
         }
-        MSC_TRY(msc_search__commit(s, false));
-        if (msc_cancel_soon(s->options->cancel)) {
-            return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
+        if (verdict != MSC_ATTEMPT_FREE && !is_late(is_over)) {
+            MSC_TRY(settle(s, i, verdict));
         }
-        if (verdict == MSC_ATTEMPT_FAILED) {
-            fill_exact_costs(s, item);
-            item->is_done = true;
-        } else {
-            MSC_TRY(run_alone(s, i));
-        }
-        MSC_TRY(msc_search__commit(s, false));
     }
-    return n > 0 ? run_together(s, n) : MSC_OK;
+    return is_late(is_over) ? MSC_OK : run_part(s, &part, is_over);
 }
 
-enum msc_status msc_search__evaluate(struct msc_search *s) {
+enum msc_status msc_search__evaluate(struct msc_search *s, bool *is_over) {
     bool is_suspicious = msc_attempt_has_suspects(s->attempt);
     char message[512];
-    enum msc_status status =
-        is_suspicious ? evaluate_carefully(s, s->n_written) : evaluate_together(s, s->n_written);
+    enum msc_status status = is_suspicious ? evaluate_carefully(s, s->n_written, is_over)
+                                           : evaluate_together(s, s->n_written, is_over);
     if (status == MSC_OK) {
         return msc_search__commit(s, false);
     }

@@ -5,6 +5,7 @@
 #include "agents/agent.h"
 #include "env/env.h"
 #include "search/attempt.h"
+#include "search/pace.h"
 #include "search/points.h"
 #include "search/search.h"
 
@@ -56,6 +57,7 @@ struct msc_search {
     enum msc_status batch_status;       // of commits made while it runs
     char batch_message[512];
     uint64_t last_commit_ns;
+    struct msc_pace pace;
     int n_environment_failures; // in a row
 
     // What was found.
@@ -89,6 +91,7 @@ enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_searc
 
 // search_commit.c
 double msc_search__elapsed_s(const struct msc_search *s);
+bool msc_search__is_time_over(const struct msc_search *s);
 // Notes a line of the record or a new one, whose item was added: best, front, counts.
 enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_trial *trial);
 // Writes the finished items at the head of the round. `is_inside`: an evaluation is running.
@@ -96,8 +99,9 @@ enum msc_status msc_search__commit(struct msc_search *s, bool is_inside);
 enum msc_status msc_search__announce_best(struct msc_search *s);
 
 // search_evaluate.c
-// Evaluates the round's open items and commits them. MSC_E_CANCELLED when stopped before all were
-// done; what was finished is committed.
-enum msc_status msc_search__evaluate(struct msc_search *s);
+// Evaluates the round's open items, part by part, and commits them. MSC_E_CANCELLED when stopped
+// before all were done; what was finished is committed. *is_over: the budget of time ended before
+// they were; NULL: they are evaluated whatever it says.
+enum msc_status msc_search__evaluate(struct msc_search *s, bool *is_over);
 
 #endif

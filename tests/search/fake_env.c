@@ -3,6 +3,7 @@
 #include <cjson/cJSON.h>
 
 #include <stdio.h>
+#include <time.h>
 
 #define MAX_TASKS 16
 #define MAX_CHOICES 10
@@ -118,6 +119,9 @@ static enum msc_status fake_evaluate(struct msc_env *env, const struct msc_evalu
         if (trial->id >= c->fail_from && trial->id < c->fail_to) {
             return MSC_FAIL(MSC_E_DEVICE, "the device is lost");
         }
+        if (c->delay_us > 0) {
+            nanosleep(&(struct timespec){.tv_nsec = c->delay_us * 1000}, NULL);
+        }
         c->n_trials++;
         outcome->metrics[0] = 0.0;
         for (size_t t = 0; t < f->space.n_tasks; t++) {
@@ -129,9 +133,12 @@ static enum msc_status fake_evaluate(struct msc_env *env, const struct msc_evalu
         }
         outcome->time_us = 10;
         outcome->reuse_ratio = 0.25;
-        if (e->finished) {
+        if (e->finished && !c->reports_late) {
             e->finished(e->payload, i);
         }
+    }
+    for (size_t i = 0; e->finished && c->reports_late && i < e->n; i++) {
+        e->finished(e->payload, i);
     }
     return MSC_OK;
 }

@@ -16,6 +16,8 @@ struct fake_control {
     int64_t stop_at;            // raise the cancel level before this trial
     struct msc_cancel *cancel;
     int stop_level;
+    int64_t delay_us;  // of a trial
+    bool reports_late; // all trials of a call end together, as those of a network do
 };
 
 extern struct fake_control fake_control;
