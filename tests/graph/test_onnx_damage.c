@@ -114,7 +114,8 @@ static void test_graph_onnx_damage__nesting(void **state) {
         data[at] = i == 0 ? 0x3a : tags[(i - 1) % 3];
     }
     load_bytes(data + at, 4 * DEPTH - at);
-    assert_message("damaged or cut short at byte");
+    assert_message("nested too deeply at byte");
+    assert_message("more than 100 messages in one another");
     msc_free(data);
 }
 

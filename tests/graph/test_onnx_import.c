@@ -350,6 +350,12 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("too_long"), MSC_E_INVALID, "tensor 'x:0' of [3,2199023255552] is too"},
         {MSC_TESTS_MODEL("too_many"), MSC_E_INVALID, "is too large"},
         {MSC_TESTS_MODEL("n_grams"), MSC_E_INVALID, "its n-gram 0 counts at 9223372036854775807"},
+        {MSC_TESTS_MODEL("split_wraps"), MSC_E_INVALID,
+         "part 1 of the axis has length -4611686018427387900"},
+        {MSC_TESTS_MODEL("split_negative"), MSC_E_INVALID, "part 0 of the axis has length -1"},
+        {MSC_TESTS_MODEL("split_large"), MSC_E_INVALID, "parts add up to more than any axis"},
+        {MSC_TESTS_MODEL("split_short"), MSC_E_INVALID, "parts add up to 3, the axis is 4 long"},
+        {MSC_TESTS_MODEL("split_long"), MSC_E_INVALID, "add up to 1099511627777, the axis is 4"},
         {MSC_TESTS_MODEL("nested"), MSC_E_UNSUPPORTED, "bodies are nested deeper than 8"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

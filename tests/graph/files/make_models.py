@@ -285,6 +285,14 @@ save("branch_outputs", build(
     [value("x", [2]), value("n", [], I64)],
     [value(name, [2]) for name in ("a", "p", "q", "r", "s")], opset=14))
 
+# Sizes of parts that add up to the length only when sums wrap, or not at all.
+for name, sizes in (("split_wraps", [1 << 62, 4 - (1 << 62)]), ("split_negative", [-1, 5]),
+                    ("split_large", [1 << 62, 1 << 62]), ("split_short", [1, 2]),
+                    ("split_long", [1, 1 << 40])):
+    save(name, build([node("Split", ["x", "sizes"], ["a", "b"], "split", axis=0)],
+                     [value("x", [4])], [value("a", None), value("b", None)],
+                     [tensor("sizes", sizes, np.int64)]))
+
 short = ramp("w", 1, 1, 2, 2)
 short.raw_data = short.raw_data[:-1]
 save("short_weight", build([conv], *io, [short]))
