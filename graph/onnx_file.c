@@ -33,6 +33,7 @@ struct scan {
     const uint8_t *data;
     size_t at;
     const char *message; // the innermost message that was being read
+    bool is_deep;        // it is nested deeper than it may
 };
 
 static bool scan_varint(struct scan *s, size_t end, uint64_t *out) {
@@ -92,6 +93,7 @@ static bool scan_message(struct scan *s, size_t end, const ProtobufCMessageDescr
                          int depth) {
     s->message = type->short_name;
     if (depth > MAX_DEPTH) {
+        s->is_deep = true;
         return false;
     }
     while (s->at < end) {
@@ -105,6 +107,16 @@ static bool scan_message(struct scan *s, size_t end, const ProtobufCMessageDescr
     return true;
 }
 
+static enum msc_status fail_scan(const struct scan *s, size_t n_bytes, const char *path) {
+    return s->is_deep
+               ? MSC_FAIL(MSC_E_UNSUPPORTED,
+                          "%s: nested too deeply at byte %zu of %zu, in %s: more than %d messages "
+                          "in one another",
+                          path, s->at, n_bytes, s->message, MAX_DEPTH)
+               : MSC_FAIL(MSC_E_FORMAT, "%s: damaged or cut short at byte %zu of %zu, in %s", path,
+                          s->at, n_bytes, s->message);
+}
+
 static enum msc_status unpack(Onnx__ModelProto **out, const void *data, size_t n_bytes,
                               const char *path) {
     struct scan scan = {.data = data, .message = "ModelProto"};
@@ -112,8 +124,7 @@ static enum msc_status unpack(Onnx__ModelProto **out, const void *data, size_t n
         return MSC_FAIL(MSC_E_FORMAT, "%s: the file is empty, expected an ONNX model", path);
     }
     if (!scan_message(&scan, n_bytes, &onnx__model_proto__descriptor, 0)) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: damaged or cut short at byte %zu of %zu, in %s", path,
-                        scan.at, n_bytes, scan.message);
+        return fail_scan(&scan, n_bytes, path);
     }
     bool is_short = false;
     ProtobufCAllocator allocator = make_allocator(&is_short);
