@@ -215,17 +215,49 @@ static void set_attr(struct assembly *a, const char *key, const char *value) {
     a->n_attrs += i == a->n_attrs;
 }
 
-// Sizes of parts become the points between them.
-static const char *cut_points(struct msc_builder *b, const struct msc_array *sizes) {
-    int n = (int)msc_array_n_elements(sizes);
-    int64_t *cuts = msc_arena_array(&b->arena, (size_t)n, sizeof(cuts[0]));
-    int64_t at = 0;
-    for (int i = 0; cuts != NULL && i + 1 < n; i++) {
-        int64_t size = msc_array_get_i64(sizes, i);
-        at += size > 0 && size < INT32_MAX ? size : 0;
-        cuts[i] = at;
+// The length of the axis that a joint works along, or -1: it is not known yet.
+static int64_t axis_length(const struct assembly *a) {
+    const struct msc_value *x = a->from->operands[0];
+    const struct msc_op_attr *row = msc_op_attr_find(a->from->op, "axis");
+    const char *text = find_attr(a, "axis");
+    int64_t axis;
+    if (msc_attr_read_ints(&axis, 1, text[0] == '\0' ? row->value : text) != 1) {
+        return -1;
     }
-    return cuts == NULL ? NULL : msc_builder_ints(b, cuts, n > 0 ? n - 1 : 0);
+    const struct msc_tensor *t = x->constant != NULL || x->tensor == MSC_NO_ID
+                                     ? NULL
+                                     : &a->b->graph->tensors[x->tensor]->tensor;
+    int n_dims = x->constant != NULL ? msc_array_n_dims(x->constant) : t == NULL ? 0 : t->n_dims;
+    axis = axis < 0 ? axis + n_dims : axis;
+    if (axis < 0 || axis >= n_dims) {
+        return -1;
+    }
+    return x->constant != NULL ? msc_array_dim(x->constant, (int)axis) : t->dims[axis];
+}
+
+// Sizes of parts become the points between them.
+static enum msc_status cut_points(const char **out, const struct assembly *a,
+                                  const struct msc_array *sizes) {
+    int n = (int)msc_array_n_elements(sizes);
+    int64_t *cuts = msc_arena_array(&a->b->arena, (size_t)n + 1, sizeof(cuts[0]));
+    int64_t total = 0, length = axis_length(a);
+    for (int i = 0; cuts != NULL && i < n; i++) {
+        int64_t size = msc_array_get_i64(sizes, i);
+        if (size < 0) {
+            return MSC_FAIL(MSC_E_INVALID, "part %d of the axis has length %lld", i,
+                            (long long)size);
+        }
+        if (__builtin_add_overflow(total, size, &total)) {
+            return MSC_FAIL(MSC_E_INVALID, "parts add up to more than any axis is long");
+        }
+        cuts[i] = total;
+    }
+    if (length >= 0 && total != length) {
+        return MSC_FAIL(MSC_E_INVALID, "parts add up to %lld, the axis is %lld long",
+                        (long long)total, (long long)length);
+    }
+    *out = cuts == NULL ? NULL : msc_builder_ints(a->b, cuts, n > 0 ? n - 1 : 0);
+    return MSC_OK;
 }
 
 static const char *ints_text(struct msc_builder *b, const struct msc_array *array) {
@@ -271,10 +303,10 @@ static enum msc_status add_attribute(struct assembly *a, const struct msc_op_rol
     if (v->constant == NULL || msc_array_n_elements(v->constant) > 4096) {
         return MSC_FAIL(MSC_E_INVALID, "parameter %s has no elements, or too many", key);
     }
-    const char *text;
+    const char *text = NULL;
     if (op == MSC_OP_SPLIT) {
         key = "indices_or_sections";
-        text = cut_points(b, v->constant);
+        MSC_TRY(cut_points(&text, a, v->constant));
     } else {
         const struct msc_op_attr *row = msc_op_attr_find(op, key);
         assert(row != NULL);
