@@ -77,6 +77,11 @@ uint64_t msc_machine_resident_bytes(void) {
     return (uint64_t)n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+uint64_t msc_machine_limit_bytes(void) {
+    uint64_t free_bytes = msc_machine_free_bytes(), held = msc_machine_resident_bytes();
+    return free_bytes == 0 ? 0 : free_bytes + held;
+}
+
 char *msc_machine_cache_folder(struct msc_arena *arena) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     // Relative paths do not count, as the XDG rules have it.

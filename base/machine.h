@@ -14,6 +14,8 @@ int msc_machine_n_threads(void);
 uint64_t msc_machine_free_bytes(void);
 // Memory that this process holds now; 0: unknown.
 uint64_t msc_machine_resident_bytes(void);
+// What it may come to hold: that, and what is free; 0: unknown.
+uint64_t msc_machine_limit_bytes(void);
 
 struct msc_arena;
 // $XDG_CACHE_HOME/mscgym or ~/.cache/mscgym, which need not be there; NULL when neither is known.

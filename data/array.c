@@ -1,6 +1,7 @@
 #include "data/array.h"
 
 #include "base/alloc.h"
+#include "base/machine.h"
 #include "data/number.h"
 
 #include <assert.h>
@@ -35,6 +36,32 @@ static void count_bytes(int64_t n_bytes) {
         m->held_bytes += n_bytes;
         m->peak_bytes = m->held_bytes > m->peak_bytes ? m->held_bytes : m->peak_bytes;
     }
+}
+
+// Asking takes longer than making a small array, so it is done only when these many bytes are made.
+#define LOOK_BYTES (UINT64_C(8) << 20)
+
+static enum msc_status check_limit(enum msc_dtype dtype, int n_dims, const int64_t dims[],
+                                   size_t n_bytes) {
+    struct msc_array_meter *m = thread_meter;
+    if (!m || m->limit_bytes == 0) {
+        return MSC_OK;
+    }
+    m->unseen_bytes += n_bytes + sizeof(struct msc_array);
+    if (m->unseen_bytes < LOOK_BYTES) {
+        return MSC_OK;
+    }
+    m->unseen_bytes = 0;
+    uint64_t held = msc_machine_resident_bytes();
+    if (n_bytes <= m->limit_bytes && held <= m->limit_bytes - n_bytes) {
+        return MSC_OK;
+    }
+    char text[MSC_DIMS_TEXT_BYTES];
+    return MSC_FAIL(MSC_E_NOMEM,
+                    "an array %s of %s (%.0f MB) beside the %.0f MB held would pass the "
+                    "limit of memory (--memory), %.0f MB",
+                    msc_dims_format(text, n_dims, dims), msc_dtype_name(dtype),
+                    (double)n_bytes * 1e-6, (double)held * 1e-6, (double)m->limit_bytes * 1e-6);
 }
 
 int64_t msc_dims_product(int n_dims, const int64_t dims[]) {
@@ -89,6 +116,7 @@ static enum msc_status create(struct msc_array **out, enum msc_dtype dtype, int 
     size_t n_bytes = 0;
     int64_t n_elements = 0;
     MSC_TRY(check_shape(&n_bytes, &n_elements, dtype, n_dims, dims));
+    MSC_TRY(check_limit(dtype, n_dims, dims, borrowed ? 0 : n_bytes));
     struct msc_array *array = msc_alloc_zero(1, sizeof *array);
     void *own = borrowed ? NULL : msc_alloc_aligned(n_bytes);
     if (!array || (!borrowed && !own)) {

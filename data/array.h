@@ -58,6 +58,9 @@ struct msc_hash msc_array_hash(const struct msc_array *array);
 // Bytes of elements that a thread's arrays take: those it makes, less those it frees.
 struct msc_array_meter {
     int64_t held_bytes, peak_bytes;
+    // What the whole process may hold; 0: anything. An array that would go beyond it is MSC_E_NOMEM.
+    uint64_t limit_bytes;
+    uint64_t unseen_bytes; // made since the process was looked at
 };
 // Counts what the calling thread makes and frees from here on; NULL: no more. Returns what counted
 // before.

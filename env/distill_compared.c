@@ -165,6 +165,7 @@ static enum msc_status make_evaluator(struct msc_distill *d) {
     o.backend = d->host->backend;
     o.n_threads = d->host->n_threads;
     o.memory_bytes = d->host->memory_bytes;
+    o.host_bytes = d->host->memory_bytes;
     o.cancel = d->host->cancel;
     o.log = d->host->log;
     return msc_evaluator_create(&d->evaluator, d->host->graph, d->dataset, wanted, d->n_compared,

@@ -26,6 +26,9 @@ static enum msc_status init(struct msc_evaluator *ev, const int32_t wanted[], si
     s->dataset = ev->dataset;
     s->cache = &ev->cache;
     s->cancel = ev->options.cancel;
+    if (ev->options.host_bytes == 0) {
+        ev->options.host_bytes = msc_machine_limit_bytes();
+    }
     s->n_threads = ev->options.n_threads;
     return msc_evaluator__create_plans(ev, wanted, n_wanted);
 }
@@ -200,8 +203,12 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
                                     size_t n, const struct msc_sink *sink, unsigned flags,
                                     bool is_last_attempt) {
     struct msc_schedule *s = &ev->schedule;
-    struct msc_tail tail = {
-        .evaluator = ev, .trials = trials, .sink = sink, .store = &ev->tail_store};
+    struct msc_tail tail = {.evaluator = ev,
+                            .trials = trials,
+                            .sink = sink,
+                            .store = &ev->tail_store,
+                            .limits = {.cancel = ev->options.cancel},
+                            .limit_bytes = ev->options.host_bytes};
     const struct msc_sink with_tail = msc_tail_sink(&tail);
     begin_trials(sink, n);
     s->is_last_attempt = is_last_attempt;

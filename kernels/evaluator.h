@@ -31,6 +31,9 @@ struct msc_evaluator_options {
     // Of the backend. Where that is the host's memory it is what the whole process may hold: what
     // else it holds is taken off, as it is at each call.
     uint64_t memory_bytes;
+    // Of the host, that the whole process may hold where only running a network tells how much it
+    // takes (a Loop that goes on and on): a trial that would take more fails. 0: what is free.
+    uint64_t host_bytes;
     const struct msc_cancel *cancel;
     const struct msc_log *log;
 };

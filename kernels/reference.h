@@ -13,12 +13,22 @@
 #ifndef MSC_KERNELS_REFERENCE_H
 #define MSC_KERNELS_REFERENCE_H
 
+#include "base/cancel.h"
 #include "graph/graph.h"
 #include "kernels/view.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// What ends work that would not end by itself. Memory is limited by the meter of the calling thread
+// (data/array.h).
+struct msc_reference_limits {
+    const struct msc_cancel *cancel; // asked before every joint: MSC_E_CANCELLED
+    int64_t max_turns; // of a Loop that only its condition ends; 0: MSC_REFERENCE_MAX_TURNS
+};
+// Networks have some thousand. A count of 2^31 and more is none: exporters write it for "no limit".
+#define MSC_REFERENCE_MAX_TURNS (INT64_C(1) << 20)
 
 // One run of one joint. Operands in the operator's order; an absent one has data NULL and dtype
 // MSC_DTYPE_NONE. Outputs are allocated by the caller with the shapes the graph inferred and do not
@@ -34,6 +44,7 @@ struct msc_reference_call {
     // stands in `outputs`. NULL: the outputs are there.
     enum msc_status (*allocate)(void *payload, int output, int n_dims, const int64_t dims[]);
     void *payload;
+    const struct msc_reference_limits *limits; // NULL: none but that of turns
 };
 
 typedef enum msc_status (*msc_reference_fn)(const struct msc_reference_call *call);
@@ -55,6 +66,7 @@ struct msc_reference_run {
     enum msc_status (*read)(void *payload, struct msc_array **out, const struct msc_joint *joint,
                             int32_t operand, const struct msc_array *array);
     void *payload;
+    const struct msc_reference_limits *limits; // may be NULL
 };
 // out[i] [n_wanted] are owned by the caller. Lengths that are symbols follow from what is given.
 enum msc_status msc_reference_run_part(struct msc_array *out[],
@@ -62,10 +74,11 @@ enum msc_status msc_reference_run_part(struct msc_array *out[],
 
 // Runs a whole graph, for tests, constant folding and the baseline check. Lengths that are symbols
 // follow from the inputs, joint by joint. `inputs` [n_inputs] are borrowed; every tensor in
-// `wanted` (ids, [n]) is returned in out [n], each owned by the caller.
+// `wanted` (ids, [n]) is returned in out [n], each owned by the caller. `limits` may be NULL.
 enum msc_status msc_reference_run_graph(struct msc_array *out[], const struct msc_graph *g,
                                         const struct msc_array *const inputs[],
-                                        const int32_t wanted[], size_t n);
+                                        const int32_t wanted[], size_t n,
+                                        const struct msc_reference_limits *limits);
 
 #ifdef __cplusplus
 }

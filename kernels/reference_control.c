@@ -8,6 +8,7 @@
 // What one run of a body takes and gives; references are its own.
 struct turn {
     const struct msc_graph *body;
+    const struct msc_reference_limits *limits;
     struct msc_array **inputs;  // [n_inputs]
     struct msc_array **outputs; // [n_outputs]
     int32_t n_inputs, n_outputs;
@@ -26,8 +27,10 @@ static void turn_finish(struct turn *t) {
 
 static enum msc_status turn_init(struct turn *t, const struct msc_reference_call *call,
                                  const struct msc_graph *body) {
-    *t = (struct turn){
-        .body = body, .n_inputs = msc_graph_n_inputs(body), .n_outputs = msc_graph_n_outputs(body)};
+    *t = (struct turn){.body = body,
+                       .limits = call->limits,
+                       .n_inputs = msc_graph_n_inputs(body),
+                       .n_outputs = msc_graph_n_outputs(body)};
     t->inputs = msc_alloc_zero((size_t)t->n_inputs + 1, sizeof(t->inputs[0]));
     t->outputs = msc_alloc_zero((size_t)t->n_outputs + 1, sizeof(t->outputs[0]));
     if (!t->inputs || !t->outputs) {
@@ -70,7 +73,7 @@ static enum msc_status run_turn(struct turn *t) {
         wanted[i] = msc_graph_output(t->body, i);
     }
     return msc_reference_run_graph(t->outputs, t->body, (const struct msc_array *const *)t->inputs,
-                                   wanted, (size_t)t->n_outputs);
+                                   wanted, (size_t)t->n_outputs, t->limits);
 }
 
 static enum msc_status give(const struct msc_reference_call *call, int output,
@@ -178,9 +181,12 @@ static enum msc_status stack_slices(struct msc_array **out, const struct slices 
 static enum msc_status give_stacked(const struct msc_reference_call *call, int output,
                                     const struct slices *s, const struct msc_tensor *t,
                                     int64_t axis, bool is_reverse) {
-    struct msc_array *array;
-    MSC_TRY(stack_slices(&array, s, t, axis, is_reverse));
-    enum msc_status status = give(call, output, array);
+    struct msc_array *array = NULL;
+    enum msc_status status = stack_slices(&array, s, t, axis, is_reverse);
+    if (status != MSC_OK) {
+        return msc_status_prefix(status, "joint %s", call->joint->name);
+    }
+    status = give(call, output, array);
     msc_array_release(array);
     return status;
 }
@@ -226,17 +232,32 @@ static enum msc_status loop_turn(struct loop *l, int64_t i, bool *goes_on) {
     return MSC_OK;
 }
 
+// How many turns there are at most; *is_counted: by the joint's own count.
+static int64_t most_turns(bool *is_counted, const struct msc_reference_call *call) {
+    int64_t count =
+        msc_reference__has(call, 0) ? msc_reference__get_i64_at(&call->operands[0], 0) : INT64_MAX;
+    int64_t limit = call->limits ? call->limits->max_turns : 0;
+    *is_counted = count < INT32_MAX;
+    return *is_counted ? count : limit > 0 ? limit : MSC_REFERENCE_MAX_TURNS;
+}
+
 enum msc_status msc_reference__loop(const struct msc_reference_call *call) {
     struct loop l;
     enum msc_status status;
-    bool has_count = msc_reference__has(call, 0), goes_on = true;
-    int64_t most = has_count ? msc_reference__get_i64_at(&call->operands[0], 0) : INT64_MAX;
+    bool is_counted, goes_on = true;
+    int64_t most = most_turns(&is_counted, call);
     MSC_TRY_OUT(loop_init(&l, call));
     if (msc_reference__has(call, 1)) {
         goes_on = msc_reference__get_i64_at(&call->operands[1], 0) != 0;
     }
     for (int64_t i = 0; i < most && goes_on; i++) {
         MSC_TRY_OUT(loop_turn(&l, i, &goes_on));
+    }
+    if (goes_on && !is_counted) {
+        status = MSC_FAIL(MSC_E_UNSUPPORTED,
+                          "joint %s: not over after %lld turns, and it has no count that ends it",
+                          call->joint->name, (long long)most);
+        goto out;
     }
     for (int i = 0; i < call->n_outputs; i++) {
         const struct msc_tensor *t =

@@ -100,6 +100,15 @@ static enum msc_status check_input(const struct msc_tensor *t, const struct msc_
     return MSC_OK;
 }
 
+// In place of what is there.
+static enum msc_status create_output(struct msc_array **out, const struct msc_joint *j,
+                                     enum msc_dtype dtype, int n_dims, const int64_t dims[]) {
+    msc_array_release(*out);
+    *out = NULL;
+    enum msc_status status = msc_array_create(out, dtype, n_dims, dims);
+    return status == MSC_OK ? MSC_OK : msc_status_prefix(status, "joint %s", j->name);
+}
+
 // A call whose outputs are made while it runs.
 struct late_outputs {
     struct run *r;
@@ -113,9 +122,7 @@ static enum msc_status make_output(void *payload, int output, int n_dims, const 
     struct msc_array **array = &late->r->arrays[late->joint->outputs[output]];
     const struct msc_tensor *t =
         msc_graph_tensor(late->graph, msc_graph_output(late->graph, output));
-    msc_array_release(*array);
-    *array = NULL;
-    MSC_TRY(msc_array_create(array, t->dtype, n_dims, dims));
+    MSC_TRY(create_output(array, late->joint, t->dtype, n_dims, dims));
     late->views[output] = msc_view_of_array(*array);
     return MSC_OK;
 }
@@ -149,9 +156,7 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
             is_late = true;
             continue;
         }
-        msc_array_release(r->arrays[of->outputs[i]]);
-        r->arrays[of->outputs[i]] = NULL;
-        MSC_TRY(msc_array_create(&r->arrays[of->outputs[i]], t->dtype, t->n_dims, t->dims));
+        MSC_TRY(create_output(&r->arrays[of->outputs[i]], of, t->dtype, t->n_dims, t->dims));
         outputs[i] = msc_view_of_array(r->arrays[of->outputs[i]]);
     }
     struct msc_reference_call call = {
@@ -163,6 +168,7 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
         .outputs = outputs,
         .allocate = is_late ? make_output : NULL,
         .payload = &late,
+        .limits = r->asked->limits,
     };
     return kernel(&call);
 }
@@ -267,6 +273,12 @@ static enum msc_status take_given(struct run *r) {
     return MSC_OK;
 }
 
+static enum msc_status check_cancel(const struct msc_reference_run *run) {
+    return run->limits && msc_cancel_now(run->limits->cancel)
+               ? MSC_FAIL(MSC_E_CANCELLED, "stopped on request")
+               : MSC_OK;
+}
+
 enum msc_status msc_reference_run_part(struct msc_array *out[],
                                        const struct msc_reference_run *run) {
     struct run r = {0};
@@ -275,8 +287,10 @@ enum msc_status msc_reference_run_part(struct msc_array *out[],
     MSC_TRY_OUT(run_init(&r, run));
     find_needed(&r);
     MSC_TRY_OUT(take_given(&r));
+    MSC_TRY_OUT(check_cancel(run));
     for (int32_t i = 0; i < msc_graph_n_joints(run->graph); i++) {
         if (r.is_needed[i]) {
+            MSC_TRY_OUT(check_cancel(run));
             MSC_TRY_OUT(step(&r, msc_graph_joint(run->graph, i)));
         }
     }
@@ -291,12 +305,14 @@ out:
 
 enum msc_status msc_reference_run_graph(struct msc_array *out[], const struct msc_graph *g,
                                         const struct msc_array *const inputs[],
-                                        const int32_t wanted[], size_t n) {
+                                        const int32_t wanted[], size_t n,
+                                        const struct msc_reference_limits *limits) {
     struct msc_reference_run run = {.graph = g,
                                     .n_given = (size_t)msc_graph_n_inputs(g),
                                     .arrays = inputs,
                                     .n_wanted = n,
-                                    .wanted = wanted};
+                                    .wanted = wanted,
+                                    .limits = limits};
     int32_t *given = msc_alloc_zero(run.n_given + 1, sizeof(given[0]));
     if (!given) {
         memset(out, 0, n * sizeof(*out));

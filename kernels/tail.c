@@ -2,7 +2,6 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "kernels/reference.h"
 
 #include <string.h>
 
@@ -180,7 +179,7 @@ static enum msc_status give_batch(const struct rest *r, const struct msc_view va
 
 // The most memory is taken in here: what is wanted is held already when sinks get it.
 static enum msc_status run_measured(struct rest *r, const struct msc_reference_run *run) {
-    struct msc_array_meter meter = {0};
+    struct msc_array_meter meter = {.limit_bytes = r->tail->limit_bytes};
     struct msc_array_meter *before = msc_array_measure(&meter);
     enum msc_status status = msc_reference_run_part(r->made, run);
     msc_array_measure(before);
@@ -199,7 +198,8 @@ static enum msc_status complete(struct rest *r, const struct msc_view values[]) 
                                           .n_wanted = r->n_missing,
                                           .wanted = r->missing,
                                           .read = read_operand,
-                                          .payload = r};
+                                          .payload = r,
+                                          .limits = &r->tail->limits};
     MSC_TRY(run_measured(r, &run));
     MSC_TRY(give_slots(r));
     return give_batch(r, values);

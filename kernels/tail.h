@@ -10,6 +10,7 @@
 #define MSC_KERNELS_TAIL_H
 
 #include "kernels/evaluator.h"
+#include "kernels/reference.h"
 #include "kernels/tail_store.h"
 
 #ifdef __cplusplus
@@ -21,6 +22,8 @@ struct msc_tail {
     const struct msc_eval_trial *trials;
     const struct msc_sink *sink; // the caller's
     struct msc_tail_store *store;
+    struct msc_reference_limits limits;
+    uint64_t limit_bytes; // that the process may hold; 0: anything
 };
 
 // Does the sink get anything that the plan does not hand over?

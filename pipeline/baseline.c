@@ -65,6 +65,16 @@ static bool jumps_at(const struct msc_jumps *jumps, int32_t tensor) {
            msc_tensor_n_elements(msc_graph_tensor(jumps->g, tensor)) < 0;
 }
 
+static enum msc_status run_reference(struct msc_array *out[], const struct check *c,
+                                     const int32_t tensors[], size_t n) {
+    const struct msc_reference_limits limits = {.cancel = c->m->cancel};
+    struct msc_array_meter meter = {.limit_bytes = c->m->memory_bytes};
+    struct msc_array_meter *before = msc_array_measure(&meter);
+    enum msc_status status = msc_reference_run_graph(out, c->bound, c->inputs, tensors, n, &limits);
+    msc_array_measure(before);
+    return status;
+}
+
 // Tensors of `bound`, by these names on the backend; or, without names, the outputs. Of an output
 // that differs where it may jump, what comes before it is found in its place.
 static enum msc_status compare_all(struct check *c, const int32_t tensors[],
@@ -75,7 +85,7 @@ static enum msc_status compare_all(struct check *c, const int32_t tensors[],
     if (!truth) {
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
     }
-    MSC_TRY_OUT(msc_reference_run_graph(truth, c->bound, c->inputs, tensors, n));
+    MSC_TRY_OUT(run_reference(truth, c, tensors, n));
     MSC_TRY_OUT(msc_model_run(c->m, &run));
     for (size_t i = 0; i < n; i++) {
         const char *name = msc_tensor_label(msc_graph_tensor(c->bound, tensors[i]));

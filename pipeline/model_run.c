@@ -168,6 +168,7 @@ static enum msc_status run_on(const struct msc_model *m, const struct msc_datase
     enum msc_status status = MSC_OK;
     o.backend = m->backend;
     o.memory_bytes = RUN_MEMORY_BYTES;
+    o.host_bytes = m->memory_bytes;
     o.cancel = m->cancel;
     o.log = m->log;
     MSC_TRY_OUT(msc_evaluator_create(&ev, m->graph, data, run->wanted, run->n_outputs, &o));

@@ -74,7 +74,7 @@ static void run(const struct msc_graph *g, const struct msc_array *const inputs[
     for (size_t i = 0; i < n; i++) {
         wanted[i] = msc_graph_output(g, (int32_t)i);
     }
-    fuzz_check(msc_reference_run_graph(outputs, g, inputs, wanted, n));
+    fuzz_check(msc_reference_run_graph(outputs, g, inputs, wanted, n, NULL));
     for (size_t i = 0; i < n; i++) {
         msc_array_release(outputs[i]);
     }

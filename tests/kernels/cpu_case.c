@@ -219,7 +219,7 @@ void cpu_case_edit(struct cpu_case *c, struct cpu_edit_kind activations,
             x = msc_array_retain(t->data);
         } else {
             assert_ok(msc_reference_run_graph(&x, c->g, (const struct msc_array *const *)c->inputs,
-                                              &slot->tensor, 1));
+                                              &slot->tensor, 1, NULL));
         }
         cpu__set_quant(&c->quants[i], kind, x, slot->channel_axis, is_weight);
         c->edits[i] = &c->quants[i].quant;

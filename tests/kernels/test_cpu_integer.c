@@ -157,8 +157,8 @@ static void check(struct bench *b, int32_t y, const char *kernel, const char *wh
     y = msc_graph_find_tensor(b->g, name);
     assert_ok(
         msc_dataset_create_whole(&data, &b->spec, (const struct msc_array *const[]){b->x}, 1));
-    assert_ok(
-        msc_reference_run_graph(&c.expected, b->g, (const struct msc_array *const[]){b->x}, &y, 1));
+    assert_ok(msc_reference_run_graph(&c.expected, b->g, (const struct msc_array *const[]){b->x},
+                                      &y, 1, NULL));
     for (int allow_int8 = 0; allow_int8 <= 1; allow_int8++) {
         struct msc_backend_options bo = MSC_BACKEND_OPTIONS_INIT;
         struct msc_evaluator_options eo = MSC_EVALUATOR_OPTIONS_INIT;

@@ -76,7 +76,7 @@ static void expect(float out[N_OUT], struct msc_array *weights[2], const struct 
     }
     struct msc_graph *g = make_graph(rounded[0], rounded[1]);
     int32_t wanted = msc_graph_output(g, 0);
-    assert_ok(msc_reference_run_graph(&y, g, &x, &wanted, 1));
+    assert_ok(msc_reference_run_graph(&y, g, &x, &wanted, 1, NULL));
     memcpy(out, msc_array_data(y), N_OUT * sizeof(out[0]));
     msc_array_release(y);
     msc_graph_destroy(g);

@@ -102,7 +102,7 @@ static enum msc_status run_and_compare(bool *is_equal, const struct msc_graph *g
     for (int i = 0; i < c->n_outputs; i++) {
         wanted[i] = msc_graph_output(g, i);
     }
-    MSC_TRY(msc_reference_run_graph(got, g, inputs, wanted, (size_t)c->n_outputs));
+    MSC_TRY(msc_reference_run_graph(got, g, inputs, wanted, (size_t)c->n_outputs, NULL));
     *is_equal = true;
     for (int i = 0; i < c->n_outputs; i++) {
         *is_equal = *is_equal && compare(name, got[i], c->outputs[i].array);

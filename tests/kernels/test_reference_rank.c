@@ -27,7 +27,7 @@ static void check_indices(const struct msc_array *x, const char *k, const char *
     assert_ok(msc_graph_set_outputs(g, 2, outputs));
     assert_ok(msc_graph_finalize(g));
     int32_t wanted[] = {msc_graph_output(g, 0), msc_graph_output(g, 1)};
-    assert_ok(msc_reference_run_graph(out, g, &x, wanted, 2));
+    assert_ok(msc_reference_run_graph(out, g, &x, wanted, 2, NULL));
     assert_int_equal(msc_array_n_elements(out[1]), n_expected);
     size_t bytes = msc_dtype_bytes(msc_array_dtype(x));
     for (int64_t i = 0; i < n_expected; i++) {

@@ -55,7 +55,7 @@ static void test_kernels_reference_run__wanted(void **state) {
     const struct msc_array *inputs[] = {input};
     // Inner tensors, inputs and repetitions may be asked for.
     const int32_t wanted[] = {f.sum, f.relu, f.x, f.sum};
-    assert_ok(msc_reference_run_graph(out, f.g, inputs, wanted, 4));
+    assert_ok(msc_reference_run_graph(out, f.g, inputs, wanted, 4, NULL));
     assert_memory_equal(msc_array_data(out[0]), sum, sizeof(sum));
     assert_memory_equal(msc_array_data(out[1]), relu, sizeof(relu));
     assert_memory_equal(msc_array_data(out[2]), x, sizeof(x));
@@ -74,11 +74,11 @@ static void test_kernels_reference_run__input_that_does_not_fit(void **state) {
     set_up(&f);
     input = f32_array(2, (const int64_t[]){3, 2});
     const struct msc_array *inputs[] = {input};
-    assert_int_equal(msc_reference_run_graph(&out, f.g, inputs, &f.sum, 1), MSC_E_INVALID);
+    assert_int_equal(msc_reference_run_graph(&out, f.g, inputs, &f.sum, 1, NULL), MSC_E_INVALID);
     assert_message("expected float32 [2,3], found float32 [3,2]");
     assert_null(out);
     inputs[0] = NULL;
-    assert_int_equal(msc_reference_run_graph(&out, f.g, inputs, &f.sum, 1), MSC_E_INVALID);
+    assert_int_equal(msc_reference_run_graph(&out, f.g, inputs, &f.sum, 1, NULL), MSC_E_INVALID);
     assert_message("found");
     msc_array_release(input);
     msc_graph_destroy(f.g);
@@ -102,7 +102,7 @@ static enum msc_status run_int_pair(struct msc_array **out, enum msc_op op, cons
     assert_ok(msc_array_create_from(&arrays[1], MSC_DTYPE_I64, 1, dims, b));
     int32_t wanted = msc_graph_output(g, 0);
     enum msc_status status = msc_reference_run_graph(
-        out, g, (const struct msc_array *const[]){arrays[0], arrays[1]}, &wanted, 1);
+        out, g, (const struct msc_array *const[]){arrays[0], arrays[1]}, &wanted, 1, NULL);
     msc_array_release(arrays[0]);
     msc_array_release(arrays[1]);
     msc_graph_destroy(g);
@@ -163,8 +163,8 @@ static struct msc_array *run_inputs(struct msc_array *inputs[3], const struct of
     assert_ok(msc_graph_set_outputs(g, 1, &result));
     assert_ok(msc_graph_finalize(g));
     result = msc_graph_output(g, 0);
-    assert_ok(
-        msc_reference_run_graph(&out, g, (const struct msc_array *const *)inputs, &result, 1));
+    assert_ok(msc_reference_run_graph(&out, g, (const struct msc_array *const *)inputs, &result, 1,
+                                      NULL));
     msc_graph_destroy(g);
     return out;
 }
@@ -252,8 +252,8 @@ static void test_kernels_reference_run__counts_found_late(void **state) {
     x = f32_array(1, (const int64_t[]){5});
     for (int64_t n = 1; n <= 2; n++) {
         assert_ok(msc_array_create_from(&k, MSC_DTYPE_I64, 1, &n, (const int64_t[]){3, 3}));
-        enum msc_status status =
-            msc_reference_run_graph(&out, g, (const struct msc_array *const[]){x, k}, &wanted, 1);
+        enum msc_status status = msc_reference_run_graph(
+            &out, g, (const struct msc_array *const[]){x, k}, &wanted, 1, NULL);
         assert_int_equal(status, n == 1 ? MSC_OK : MSC_E_INVALID);
         if (n == 1) {
             assert_int_equal(msc_array_n_elements(out), 3);
@@ -285,10 +285,10 @@ static void test_kernels_reference_run__lengths_found_late(void **state) {
     assert_ok(msc_array_create(&x, MSC_DTYPE_F32, 1, (int64_t[]){5}));
     assert_ok(msc_array_create(&wide, MSC_DTYPE_F32, 1, (int64_t[]){3}));
     const struct msc_array *const equal[] = {x, x}, *const other[] = {x, wide};
-    assert_ok(msc_reference_run_graph(&out, g, equal, &wanted, 1));
+    assert_ok(msc_reference_run_graph(&out, g, equal, &wanted, 1, NULL));
     assert_int_equal(msc_array_dim(out, 0), 5);
     msc_array_release(out);
-    assert_int_equal(msc_reference_run_graph(&out, g, other, &wanted, 1), MSC_E_INVALID);
+    assert_int_equal(msc_reference_run_graph(&out, g, other, &wanted, 1, NULL), MSC_E_INVALID);
     msc_array_release(x);
     msc_array_release(wide);
     msc_graph_destroy(g);
@@ -312,8 +312,8 @@ static void test_kernels_reference_run__sums_of_nothing(void **state) {
     assert_ok(msc_graph_set_outputs(g, 1, &result));
     assert_ok(msc_graph_finalize(g));
     int32_t wanted = msc_graph_output(g, 0);
-    assert_ok(
-        msc_reference_run_graph(&out, g, (const struct msc_array *const *)arrays, &wanted, 1));
+    assert_ok(msc_reference_run_graph(&out, g, (const struct msc_array *const *)arrays, &wanted, 1,
+                                      NULL));
     assert_int_equal(msc_array_n_bytes(out), sizeof(zeros));
     assert_memory_equal(msc_array_data(out), zeros, sizeof(zeros));
     msc_array_release(out);
@@ -341,8 +341,8 @@ static void test_kernels_reference_run__alone_under_a_name_that_is_taken(void **
     int32_t wanted = msc_graph_joint(g, joint)->outputs[0];
     assert_ok(msc_graph_set_outputs(g, 1, &wanted));
     assert_ok(msc_graph_finalize(g));
-    assert_ok(
-        msc_reference_run_graph(&out, g, (const struct msc_array *const *)arrays, &wanted, 1));
+    assert_ok(msc_reference_run_graph(&out, g, (const struct msc_array *const *)arrays, &wanted, 1,
+                                      NULL));
     assert_int_equal(msc_array_n_elements(out), 3);
     assert_memory_equal(msc_array_data(out), expected, sizeof(expected));
     msc_array_release(out);
@@ -404,8 +404,8 @@ static struct msc_array *run_conv(bool is_last) {
     assert_ok(msc_graph_set_outputs(g, 1, &result));
     assert_ok(msc_graph_finalize(g));
     int32_t wanted = msc_graph_output(g, 0);
-    assert_ok(
-        msc_reference_run_graph(&out, g, (const struct msc_array *const[]){x, w}, &wanted, 1));
+    assert_ok(msc_reference_run_graph(&out, g, (const struct msc_array *const[]){x, w}, &wanted, 1,
+                                      NULL));
     msc_array_release(x);
     msc_array_release(w);
     msc_graph_destroy(g);

@@ -46,7 +46,7 @@ static struct msc_array *floats(int n_dims, const int64_t dims[], const float va
 static void run(const struct msc_graph *g, int32_t wanted, const struct msc_array *const inputs[],
                 const float expected[], int n) {
     struct msc_array *out;
-    assert_ok(msc_reference_run_graph(&out, g, inputs, &wanted, 1));
+    assert_ok(msc_reference_run_graph(&out, g, inputs, &wanted, 1, NULL));
     assert_int_equal(msc_array_n_elements(out), n);
     assert_memory_equal(msc_array_data(out), expected, (size_t)n * sizeof(expected[0]));
     msc_array_release(out);

@@ -293,6 +293,22 @@ for name, sizes in (("split_wraps", [1 << 62, 4 - (1 << 62)]), ("split_negative"
                      [value("x", [4])], [value("a", None), value("b", None)],
                      [tensor("sizes", sizes, np.int64)]))
 
+# Loops without a count whose condition stays true: one that adds, one that doubles what it holds.
+def endless(op, count="", **attributes):
+    body = helper.make_graph(
+        [node("Identity", ["go"], ["goes_on"], "goes_on"),
+         node(op, ["s", "s"], ["t"], "again", **attributes)],
+        "turn", [value("i", [], I64), value("go", [], TensorProto.BOOL), value("s", ["L"])],
+        [value("goes_on", [], TensorProto.BOOL), value("t", ["M"])])
+    return build([node("Loop", [count, "", "x"], ["y"], "loop", body=body)],
+                 [value("x", ["N"])] + ([value("n", [], I64)] if count else []),
+                 [value("y", ["K"])])
+
+
+save("loop_endless", endless("Add"))
+save("loop_counted", endless("Add", "n"))
+save("loop_doubles", endless("Concat", axis=0))
+
 short = ramp("w", 1, 1, 2, 2)
 short.raw_data = short.raw_data[:-1]
 save("short_weight", build([conv], *io, [short]))

@@ -1,0 +1,153 @@
+// Loops that would not end by themselves: in time, in turns, in memory.
+#include "kernels/evaluator.h"
+#include "kernels/reference.h"
+
+#include "base/machine.h"
+#include "graph/onnx.h"
+#include "tests/kernels/eval_case.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#define FILES MSC_TESTS_FOLDER "/graph/files/"
+
+static struct msc_graph *load(const char *path) {
+    struct msc_graph *g = NULL;
+    assert_ok(msc_onnx_load(&g, path, NULL));
+    return g;
+}
+
+// y of x = [1,1,1], and of `count` where the model has one.
+static enum msc_status run(struct msc_array **out, const char *path, int64_t count,
+                           const struct msc_reference_limits *limits) {
+    struct msc_graph *g = load(path);
+    struct msc_array *x, *n;
+    const float ones[3] = {1, 1, 1};
+    int32_t y = msc_graph_output(g, 0);
+    assert_ok(msc_array_create_from(&x, MSC_DTYPE_F32, 1, (const int64_t[]){3}, ones));
+    assert_ok(msc_array_create_from(&n, MSC_DTYPE_I64, 0, NULL, &count));
+    enum msc_status status =
+        msc_reference_run_graph(out, g, (const struct msc_array *const[]){x, n}, &y, 1, limits);
+    msc_array_release(x);
+    msc_array_release(n);
+    msc_graph_destroy(g);
+    return status;
+}
+
+static void test_kernels_reference_limits__turns(void **state) {
+    (void)state;
+    const struct msc_reference_limits limits = {.max_turns = 1000};
+    struct msc_array *y = NULL;
+    assert_int_equal(run(&y, FILES "loop_endless.onnx", 0, &limits), MSC_E_UNSUPPORTED);
+    assert_message("joint loop: not over after 1000 turns");
+    assert_null(y);
+    // Such counts are written for loops that have none.
+    assert_int_equal(run(&y, FILES "loop_counted.onnx", INT64_MAX, &limits), MSC_E_UNSUPPORTED);
+    assert_int_equal(run(&y, FILES "loop_counted.onnx", INT32_MAX, &limits), MSC_E_UNSUPPORTED);
+    assert_null(y);
+}
+
+// 2^n after n turns.
+static void test_kernels_reference_limits__counted(void **state) {
+    (void)state;
+    const struct msc_reference_limits limits = {.max_turns = 3};
+    const int64_t counts[] = {INT64_MIN, -1, 0, 1, 3, 4, 20};
+    const float expected[] = {1, 1, 1, 2, 8, 16, 1048576};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        struct msc_array *y;
+        assert_ok(run(&y, FILES "loop_counted.onnx", counts[i], &limits));
+        assert_float_equal(((const float *)msc_array_data(y))[2], expected[i], 0);
+        msc_array_release(y);
+    }
+}
+
+static void *raise_soon(void *payload) {
+    const struct timespec time = {.tv_nsec = 20000000};
+    nanosleep(&time, NULL);
+    msc_cancel_raise(payload, 2);
+    return NULL;
+}
+
+// Nothing but the request ends it.
+static void test_kernels_reference_limits__cancel(void **state) {
+    (void)state;
+    struct msc_cancel cancel = {0};
+    const struct msc_reference_limits limits = {.cancel = &cancel, .max_turns = INT64_MAX};
+    struct msc_array *y = NULL;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, raise_soon, &cancel), 0);
+    assert_int_equal(run(&y, FILES "loop_endless.onnx", 0, &limits), MSC_E_CANCELLED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_null(y);
+}
+
+static uint64_t limit(void) {
+    return msc_machine_resident_bytes() + (UINT64_C(96) << 20);
+}
+
+static void test_kernels_reference_limits__memory(void **state) {
+    (void)state;
+    struct msc_array_meter meter = {.limit_bytes = limit()};
+    struct msc_array *y = NULL;
+    struct msc_array_meter *before = msc_array_measure(&meter);
+    assert_int_equal(run(&y, FILES "loop_doubles.onnx", 0, NULL), MSC_E_NOMEM);
+    assert_message("joint again: an array [");
+    assert_message("would pass the limit of memory");
+    msc_array_measure(before);
+    assert_null(y);
+    assert_true(meter.peak_bytes <= (int64_t)(UINT64_C(96) << 20));
+    assert_int_equal(meter.held_bytes, 0);
+}
+
+static enum msc_status ignore(void *payload, size_t trial, size_t batch,
+                              const struct msc_view values[]) {
+    (void)payload;
+    (void)trial;
+    (void)batch;
+    (void)values;
+    return MSC_OK;
+}
+
+// A trial that would take more fails; whoever evaluates goes on.
+static void test_kernels_reference_limits__trial(void **state) {
+    (void)state;
+    struct msc_graph *g = load(FILES "loop_doubles.onnx");
+    struct msc_backend_options backend_options = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
+    const struct msc_input_spec spec = {
+        .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 1, .dims = {3}};
+    const float ones[3] = {1, 1, 1};
+    const struct msc_sink sink = {.batch = ignore};
+    struct msc_evaluator *ev;
+    struct msc_dataset *data;
+    struct msc_array *x;
+    int32_t y = msc_graph_output(g, 0);
+    assert_ok(msc_array_create_from(&x, MSC_DTYPE_F32, 2, (const int64_t[]){1, 3}, ones));
+    assert_ok(msc_dataset_create(&data, &spec, &x, 1, NULL, 1));
+    assert_ok(msc_backend_open(&o.backend, "cpu", &backend_options));
+    o.host_bytes = limit();
+    assert_ok(msc_evaluator_create(&ev, g, data, &y, 1, &o));
+    for (int i = 0; i < 2; i++) {
+        struct msc_eval_trial trial = {.edits = NULL};
+        assert_ok(msc_evaluator_run(ev, &trial, 1, &sink, 0));
+        assert_int_equal(trial.status, MSC_E_NOMEM);
+        assert_non_null(strstr(trial.message, "would pass the limit of memory"));
+    }
+    msc_evaluator_destroy(ev);
+    msc_backend_close(o.backend);
+    msc_dataset_destroy(data);
+    msc_array_release(x);
+    msc_graph_destroy(g);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_reference_limits__turns),
+        cmocka_unit_test(test_kernels_reference_limits__counted),
+        cmocka_unit_test(test_kernels_reference_limits__cancel),
+        cmocka_unit_test(test_kernels_reference_limits__memory),
+        cmocka_unit_test(test_kernels_reference_limits__trial),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
