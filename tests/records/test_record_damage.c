@@ -3,8 +3,10 @@
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "records/record_query.h"
 #include "records_fixture.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -177,14 +179,116 @@ static void test_records_record_damage__short_writes(void **state) {
     msc_record_close(record);
 }
 
+// The last warning.
+static char warning[512];
+
+static void take_warning(void *payload, enum msc_log_level level, const char *line) {
+    (void)payload;
+    if (level == MSC_LOG_WARNING) {
+        snprintf(warning, sizeof warning, "%s", line);
+    }
+}
+
+static const struct msc_log warnings = {.level = MSC_LOG_WARNING, .write = take_warning};
+
+// Opens a record whose line `number` has a damaged `measured`: nothing else is lost.
+static struct msc_record *open_damaged(const char *path, const char *number) {
+    struct msc_record *record = NULL;
+    warning[0] = '\0';
+    assert_ok(msc_record_open(&record, path, MSC_RECORD_READ, &warnings));
+    assert_false(msc_record_was_cut(record));
+    assert_non_null(strstr(warning, "`measured` is damaged"));
+    assert_non_null(strstr(warning, number));
+    return record;
+}
+
+// Any byte of it, in the header, in the middle and at the end.
+static void test_records_record_damage__measured(void **state) {
+    const struct fixture *f = *state;
+    static const size_t numbers[] = {1, 3, 5};
+    size_t length = 0;
+    fixture_write(f, 4);
+    char *text = fixture_read(&length, f->path);
+    for (size_t k = 0; k < 3; k++) {
+        char name[16];
+        char *line = text;
+        for (size_t i = 1; i < numbers[k]; i++) {
+            line = strchr(line, '\n') + 1;
+        }
+        snprintf(name, sizeof name, "line %zu", numbers[k]);
+        for (char *at = strstr(line, ",\"measured\""); *at != '\n'; at++) {
+            char before = *at;
+            *at = (char)(before ^ 1);
+            fixture_put(f->path, text, length);
+            *at = before;
+            struct msc_record *record = open_damaged(f->path, name);
+            assert_int_equal(msc_record_n_trials(record), 4);
+            for (int64_t id = 0; id < 4; id++) {
+                struct msc_record_trial expected = fixture_trial(id);
+                if (id + 2 == (int64_t)numbers[k]) {
+                    expected.time_us = 0;
+                    expected.reuse_ratio = 0.0;
+                    expected.elapsed_s = 0.25 * (double)(id - 1); // of the line before
+                }
+                fixture_assert_same(msc_record_trial(record, (size_t)id), &expected);
+            }
+            msc_record_close(record);
+        }
+    }
+    msc_free(text);
+}
+
+// Nothing protects it in schema 1: what is seen is another form, and time that goes back.
+static void test_records_record_damage__measured_of_schema_1(void **state) {
+    static const struct {
+        const char *in, *out, *warned;
+        size_t line;
+    } rows[] = {
+        {"\"elapsed_s\":", "\"elapsed_s\":99999", "line 12", 12},
+        {"\"elapsed_s\":", "\"elapsed_s\":-", "line 12", 12},
+        {"\"elapsed_s\":0", "\"elapsed_s\":1e999", "line 12", 12},
+        {"\"us\":", "\"us\":x", "line 44", 44},
+        {",\"measured\"", ",\"MEASURED\"", "line 2", 2},
+        {"\"elapsed_s\":", "\"elapsed_s\":0.00001,\"e\":", "line 30", 30},
+        {"\"time\":", "\"time\"", "line 1", 1},
+    };
+    const struct fixture *f = *state;
+    size_t length = 0;
+    struct msc_record *record = NULL;
+    struct msc_record_counts whole;
+    const char *path = MSC_TESTS_FOLDER "/records/files/schema_1/toy.jsonl";
+    char *text = fixture_read(&length, path);
+    assert_ok(msc_record_open(&record, path, MSC_RECORD_READ, NULL));
+    msc_record_count(&whole, record);
+    msc_record_close(record);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct msc_record_counts counts;
+        char *line = text;
+        for (size_t n = 1; n < rows[i].line; n++) {
+            line = strchr(line, '\n') + 1;
+        }
+        char *at = strstr(line, rows[i].in);
+        FILE *file = fopen(f->path, "wb");
+        fprintf(file, "%.*s%s%s", (int)(at - text), text, rows[i].out, at + strlen(rows[i].in));
+        fclose(file);
+        record = open_damaged(f->path, rows[i].warned);
+        msc_record_count(&counts, record);
+        assert_int_equal(counts.n_trials, 43);
+        assert_true(fabs(counts.elapsed_s - whole.elapsed_s) < 0.05);
+        msc_record_close(record);
+    }
+    msc_free(text);
+}
+
 int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_records_record_damage__##name, fixture_setup,             \
                                     fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(every_line),        CASE(more_than_one_commit), CASE(all_after_the_header),
-        CASE(good_lines_follow), CASE(out_of_order),         CASE(kept),
-        CASE(not_kept_not_cut),  CASE(short_writes),
+        CASE(every_line),           CASE(more_than_one_commit), CASE(all_after_the_header),
+        CASE(good_lines_follow),    CASE(out_of_order),         CASE(kept),
+        CASE(not_kept_not_cut),     CASE(short_writes),         CASE(measured),
+        CASE(measured_of_schema_1),
     };
 #undef CASE
     msc_test_select(argc, argv);

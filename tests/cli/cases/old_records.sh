@@ -9,7 +9,7 @@ numerics() {
 }
 tiny fresh
 mscgym search fresh.json --trials 0 --quiet >/dev/null
-for schema in 1; do
+for schema in 1 2; do
     old=schema_$schema
     cp -r "$FILES/../../records/files/$old" .
     cp $old/tiny.jsonl.params $old/tiny_stopped.jsonl.params
