@@ -119,10 +119,11 @@ enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON 
     const char *seed = NULL;
     record->header = header;
     MSC_TRY(msc_json_get_i64(&schema, header, "schema", path));
-    if (schema != MSC_RECORD_SCHEMA) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its schema is %lld, this program knows %d", path,
-                        (long long)schema, MSC_RECORD_SCHEMA);
+    if (schema < 1 || schema > MSC_RECORD_SCHEMA) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its schema is %lld, this program knows 1 to %d",
+                        path, (long long)schema, MSC_RECORD_SCHEMA);
     }
+    record->schema = (int)schema;
     MSC_TRY(msc_json_get_text(&record->numerics, header, "numerics", path));
     MSC_TRY(msc_json_get_text(&seed, header, "seed", path));
     MSC_TRY(msc_json_get_i64(&parallel, header, "parallel", path));
@@ -266,10 +267,8 @@ static enum msc_status begin_record(struct msc_record *record, const struct cJSO
     }
     msc_record__write_header(&record->buffer, header);
     MSC_TRY(msc_str_status(&record->buffer));
-    cJSON *copy = NULL;
     // Read back what is written, so that a fresh record and a resumed one know the same.
-    MSC_TRY(msc_json_parse(&copy, record->buffer.data, record->buffer.length - 1, record->path));
-    MSC_TRY(msc_record__take_header(record, copy));
+    MSC_TRY(msc_record__read_header(record, record->buffer.data, record->buffer.length - 1));
     MSC_TRY(msc_record_commit(record));
     return msc_record__sync_folder(record->path);
 }
@@ -372,7 +371,7 @@ enum msc_status msc_record_append_segment(struct msc_record *record, const char 
         .is_warm_start = is_warm_start,
     };
     MSC_TRY(msc_record__add_segment(record, &segment));
-    msc_record__write_segment(&record->buffer, &segment);
+    msc_record__write_segment(&record->buffer, record->schema, &segment);
     return MSC_OK;
 }
 
@@ -407,6 +406,14 @@ size_t msc_record_n_trials(const struct msc_record *record) {
 const struct msc_record_trial *msc_record_trial(const struct msc_record *record, size_t id) {
     assert(id < record->n_trials);
     return &record->trials[id];
+}
+
+size_t msc_record_line(const struct msc_record *record, int64_t id) {
+    size_t n_before = 0;
+    while (n_before < record->n_segments && record->segments[n_before].first <= id) {
+        n_before++;
+    }
+    return 2 + n_before + (size_t)id;
 }
 
 size_t msc_record_n_segments(const struct msc_record *record) {

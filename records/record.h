@@ -29,7 +29,8 @@
 extern "C" {
 #endif
 
-#define MSC_RECORD_SCHEMA 1
+// Of new records. A record of schema 1 is read and gone on with as it is.
+#define MSC_RECORD_SCHEMA 2
 
 struct cJSON;
 struct msc_record;
@@ -121,6 +122,8 @@ uint64_t msc_record_seed(const struct msc_record *record);
 uint32_t msc_record_parallel(const struct msc_record *record); // proposals asked in one round
 size_t msc_record_n_trials(const struct msc_record *record);
 const struct msc_record_trial *msc_record_trial(const struct msc_record *record, size_t id);
+// Number of a trial's line in the file, from 1.
+size_t msc_record_line(const struct msc_record *record, int64_t id);
 size_t msc_record_n_segments(const struct msc_record *record); // without the header's own
 const struct msc_record_segment *msc_record_segment(const struct msc_record *record, size_t i);
 // The numerics id under which a trial was (or the next one will be) evaluated.

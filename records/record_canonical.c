@@ -34,13 +34,11 @@ static enum msc_status write_body(struct canonical *c, const char *body, size_t 
     return c->write(c->payload, c->line.data, c->line.length);
 }
 
-static enum msc_status write_header(struct canonical *c, const char *line, size_t length,
+static enum msc_status write_header(struct canonical *c, const char *line, size_t n_body,
                                     const char *path) {
     cJSON *header = NULL;
     struct msc_str text = {0};
-    MSC_TRY(msc_json_parse(&header, line, length, path));
-    cJSON_DeleteItemFromObjectCaseSensitive(header, "checksum");
-    cJSON_DeleteItemFromObjectCaseSensitive(header, "measured");
+    MSC_TRY(msc_record__parse_body(&header, line, n_body, path));
     strip_budgets(header);
     msc_json_write(&text, header);
     enum msc_status status = msc_str_status(&text);
@@ -63,8 +61,7 @@ static enum msc_status write_lines(struct canonical *c, const char *text, size_t
         if (!end || !msc_record__check_line(&n_body, line, (size_t)(end - line))) {
             return MSC_FAIL(MSC_E_IO, "%s: it changed while it was read", path);
         }
-        MSC_TRY(at == 0 ? write_header(c, line, (size_t)(end - line), path)
-                        : write_body(c, line, n_body));
+        MSC_TRY(at == 0 ? write_header(c, line, n_body, path) : write_body(c, line, n_body));
         at = (size_t)(end - text) + 1;
     }
     return MSC_OK;

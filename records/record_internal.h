@@ -6,6 +6,10 @@
 #include "base/str.h"
 #include "records/record.h"
 
+// The first schema whose lines have a sum over `measured`.
+#define MSC_RECORD_SCHEMA_SUM 2
+// Of ,"checksum":"<32 digits>"
+#define MSC_RECORD_CHECKSUM_BYTES 46
 // What makes a file a record: its first line begins with this.
 #define MSC_RECORD_MAGIC "{\"kind\":\"header\""
 
@@ -19,6 +23,7 @@ struct msc_record {
     int descriptor; // of the locked file; -1 when reading or released
     const struct msc_log *log;
     struct cJSON *header;
+    int schema;
     struct msc_arena arena; // of everything the header tells
     struct msc_space *space;
     struct msc_goal goal;
@@ -41,6 +46,8 @@ struct msc_record {
     uint64_t n_bytes;      // written and synced
     bool is_broken;        // a write failed
     bool was_cut;
+    size_t n_damaged;     // lines whose `measured` is damaged
+    size_t first_damaged; // number of the first of them
 };
 
 enum msc_record_line_kind {
@@ -54,22 +61,39 @@ enum msc_record_line_kind {
 void msc_record__write_header(struct msc_str *out, const struct cJSON *header);
 void msc_record__write_trial(struct msc_str *out, const struct msc_record *record,
                              const struct msc_record_trial *trial);
-void msc_record__write_segment(struct msc_str *out, const struct msc_record_segment *segment);
-// Appends the checksum of what stands in `out` from `begin` on.
+void msc_record__write_segment(struct msc_str *out, int schema,
+                               const struct msc_record_segment *segment);
+
+// record_sum.c. Appends the checksum of what stands in `out` from `begin` on.
 void msc_record__write_checksum(struct msc_str *out, size_t begin);
+// Ends `measured` (with the sum that the schema asks for), the line and its newline.
+void msc_record__write_end(struct msc_str *out, size_t begin, int schema);
 
 // True when the checksum fits; *n_body is the length of what it covers. `line` has no newline.
 bool msc_record__check_line(size_t *n_body, const char *line, size_t length);
+// True when the line ends as it should and its sum, if it has one, fits; *n_measured is the length
+// of what that covers.
+bool msc_record__check_end(size_t *n_measured, int schema, const char *line, size_t length);
+// A header or segment without checksum and `measured`. *out is owned by the caller.
+enum msc_status msc_record__parse_body(struct cJSON **out, const char *line, size_t n_body,
+                                       const char *name);
 enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length);
 // Reads a trial line whose checksum fits into record->trials. MSC_E_FORMAT without a place.
 enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
                                        size_t length);
-enum msc_status msc_record__read_segment(struct msc_record *record, const char *line,
+enum msc_status msc_record__read_segment(struct msc_record *record, const char *line, size_t n_body,
                                          size_t length);
+
+// record_measured.c. The line of this number has a damaged `measured`.
+void msc_record__note_damage(struct msc_record *record, size_t line);
+// Once all lines are read: gives times to lines that have lost theirs, and warns.
+enum msc_status msc_record__settle_measured(struct msc_record *record);
 
 // An empty record that knows its path; close it with msc_record_close.
 enum msc_status msc_record__new(struct msc_record **out, const char *path,
                                 const struct msc_log *log);
+// Reads line 1; without its `measured` when that is damaged.
+enum msc_status msc_record__read_header(struct msc_record *record, const char *line, size_t length);
 // Takes the header over and derives space, goal and the rest from it.
 enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON *header);
 // Copies a trial to the end of record->trials.

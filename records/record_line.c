@@ -1,10 +1,6 @@
 // Trial, segment and header lines as text and back. Lines are put together by hand: a search may
-// write a hundred thousand in a second.
-//
-// Every line ends in ,"checksum":"<32 digits>","measured":{...}} and a newline. The checksum is
-// XXH3-128 of the bytes before the comma.
+// write a hundred thousand in a second. record_sum.c has what every line ends in.
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "records/record_internal.h"
 
@@ -12,9 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char checksum_key[] = ",\"checksum\":\"";
-#define CHECKSUM_KEY_LENGTH (sizeof checksum_key - 1)
-#define CHECKSUM_DIGITS (MSC_HASH_TEXT_BYTES - 1)
 // Whole numbers of so many digits are exact in a double.
 #define EXACT_DIGITS 15
 
@@ -59,22 +52,6 @@ static void write_choices(struct msc_str *out, const uint32_t choices[], size_t 
     msc_str_append(out, n > 0 ? "]" : "[]");
 }
 
-void msc_record__write_checksum(struct msc_str *out, size_t begin) {
-    static const char hexadecimal[] = "0123456789abcdef";
-    if (out->failed) {
-        return;
-    }
-    struct msc_hash h = msc_hash_bytes(out->data + begin, out->length - begin);
-    char digits[CHECKSUM_DIGITS];
-    for (size_t i = 0; i < CHECKSUM_DIGITS; i++) {
-        uint64_t half = i < 16 ? h.high : h.low;
-        digits[i] = hexadecimal[half >> (60 - 4 * (i % 16)) & 15];
-    }
-    msc_str_append_n(out, checksum_key, CHECKSUM_KEY_LENGTH);
-    msc_str_append_n(out, digits, CHECKSUM_DIGITS);
-    msc_str_char(out, '"');
-}
-
 static void write_id(struct msc_str *out, const char *key, int64_t id) {
     if (id >= 0) {
         msc_str_append(out, key);
@@ -106,14 +83,15 @@ static void write_thousandths(struct msc_str *out, double value) {
     msc_str_append_n(out, places, n % 1000 == 0 ? 0 : sizeof places);
 }
 
-static void write_measured(struct msc_str *out, const struct msc_record_trial *trial) {
+static void write_measured(struct msc_str *out, size_t begin, int schema,
+                           const struct msc_record_trial *trial) {
     msc_str_append(out, ",\"measured\":{\"us\":");
     msc_str_u64(out, trial->time_us);
     msc_str_append(out, ",\"reuse\":");
     write_thousandths(out, trial->reuse_ratio);
     msc_str_append(out, ",\"elapsed_s\":");
     write_thousandths(out, trial->elapsed_s);
-    msc_str_append(out, "}}\n");
+    msc_record__write_end(out, begin, schema);
 }
 
 void msc_record__write_trial(struct msc_str *out, const struct msc_record *record,
@@ -157,17 +135,19 @@ void msc_record__write_trial(struct msc_str *out, const struct msc_record *recor
     msc_str_append(out, ",\"violation\":");
     write_number(out, trial->violation);
     msc_record__write_checksum(out, begin);
-    write_measured(out, trial);
+    write_measured(out, begin, record->schema, trial);
 }
 
-static void write_measured_time(struct msc_str *out) {
+static void write_measured_time(struct msc_str *out, size_t begin, int schema) {
     char text[MSC_CLOCK_TEXT_BYTES];
     msc_str_append(out, ",\"measured\":{\"time\":\"");
     msc_str_append(out, msc_clock_format(text, msc_clock_wall_seconds()));
-    msc_str_append(out, "\"}}\n");
+    msc_str_char(out, '"');
+    msc_record__write_end(out, begin, schema);
 }
 
-void msc_record__write_segment(struct msc_str *out, const struct msc_record_segment *segment) {
+void msc_record__write_segment(struct msc_str *out, int schema,
+                               const struct msc_record_segment *segment) {
     size_t begin = out->length;
     msc_str_append(out, "{\"kind\":\"segment\",\"first\":");
     msc_str_i64(out, segment->first);
@@ -175,10 +155,11 @@ void msc_record__write_segment(struct msc_str *out, const struct msc_record_segm
     msc_json_write_text(out, segment->numerics);
     msc_str_append(out, segment->is_warm_start ? ",\"warm_start\":true" : ",\"warm_start\":false");
     msc_record__write_checksum(out, begin);
-    write_measured_time(out);
+    write_measured_time(out, begin, schema);
 }
 
 void msc_record__write_header(struct msc_str *out, const struct cJSON *header) {
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(header, "schema");
     size_t begin = out->length;
     msc_json_write(out, header);
     if (out->failed) {
@@ -187,26 +168,7 @@ void msc_record__write_header(struct msc_str *out, const struct cJSON *header) {
     assert(out->data[out->length - 1] == '}');
     out->length--; // the object stays open for its last two members
     msc_record__write_checksum(out, begin);
-    write_measured_time(out);
-}
-
-bool msc_record__check_line(size_t *n_body, const char *line, size_t length) {
-    const size_t tail = CHECKSUM_KEY_LENGTH + CHECKSUM_DIGITS + 1;
-    if (length < tail + 2 || line[0] != '{' || line[length - 1] != '}') {
-        return false;
-    }
-    for (size_t at = length - tail; at > 0; at--) {
-        if (line[at] != ',' || memcmp(line + at, checksum_key, CHECKSUM_KEY_LENGTH) != 0) {
-            continue;
-        }
-        char digits[MSC_HASH_TEXT_BYTES] = "";
-        struct msc_hash stored;
-        memcpy(digits, line + at + CHECKSUM_KEY_LENGTH, CHECKSUM_DIGITS);
-        *n_body = at;
-        return line[at + tail - 1] == '"' && msc_hash_parse(&stored, digits) &&
-               msc_hash_equal(stored, msc_hash_bytes(line, at));
-    }
-    return false;
+    write_measured_time(out, begin, cJSON_IsNumber(schema) ? schema->valueint : MSC_RECORD_SCHEMA);
 }
 
 enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length) {
@@ -367,14 +329,31 @@ static void read_state(struct cursor *c, struct msc_record_trial *trial) {
     }
 }
 
-static void read_measured(struct cursor *c, struct msc_record_trial *trial) {
-    expect(c, ",\"measured\":{\"us\":");
-    trial->time_us = (uint64_t)read_i64(c);
-    expect(c, ",\"reuse\":");
-    trial->reuse_ratio = read_number(c);
-    expect(c, ",\"elapsed_s\":");
-    trial->elapsed_s = read_number(c);
-    expect(c, "}}");
+// Number of the line that is being read.
+static size_t next_line(const struct msc_record *record) {
+    return 2 + record->n_trials + record->n_segments;
+}
+
+// A line whose `measured` is damaged still tells what it is for. Its time is not known then.
+static bool read_measured(const struct msc_record *record, struct msc_record_trial *trial,
+                          const char *line, size_t n_body, size_t length) {
+    size_t n_measured = 0;
+    struct cursor c = {.at = line + n_body + MSC_RECORD_CHECKSUM_BYTES, .is_good = true};
+    c.is_good = msc_record__check_end(&n_measured, record->schema, line, length);
+    c.end = c.is_good ? line + n_measured : c.at;
+    expect(&c, ",\"measured\":{\"us\":");
+    trial->time_us = (uint64_t)read_i64(&c);
+    expect(&c, ",\"reuse\":");
+    trial->reuse_ratio = read_number(&c);
+    expect(&c, ",\"elapsed_s\":");
+    trial->elapsed_s = read_number(&c);
+    if (c.is_good && c.at == c.end && trial->elapsed_s >= 0.0) {
+        return true;
+    }
+    trial->time_us = 0;
+    trial->reuse_ratio = 0.0;
+    trial->elapsed_s = NAN;
+    return false;
 }
 
 // The label in the line is for people: which baseline it is follows from the ids.
@@ -425,15 +404,14 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
     read_metrics(&c, record, metrics);
     expect(&c, ",\"violation\":");
     trial.violation = read_number(&c);
-    c.is_good = c.is_good && c.at == c.end;
-    c.at += CHECKSUM_KEY_LENGTH + CHECKSUM_DIGITS + 1;
-    c.end = line + length;
-    read_measured(&c, &trial);
     if (!c.is_good || c.at != c.end) {
         return MSC_FAIL(MSC_E_FORMAT, "a trial line of another form (at column %zu)",
                         (size_t)(c.at - line) + 1);
     }
     MSC_TRY(check_ids(record, &trial));
+    if (!read_measured(record, &trial, line, n_body, length)) {
+        msc_record__note_damage(record, next_line(record));
+    }
     trial.baseline = baseline_of(space, &trial);
     trial.choices = record->scratch;
     trial.metrics = metrics;
@@ -441,12 +419,16 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
     return msc_record__add_trial(record, &trial);
 }
 
-enum msc_status msc_record__read_segment(struct msc_record *record, const char *line,
+enum msc_status msc_record__read_segment(struct msc_record *record, const char *line, size_t n_body,
                                          size_t length) {
     enum msc_status status = MSC_OK;
     struct msc_record_segment segment = {0};
     cJSON *object = NULL;
-    MSC_TRY(msc_json_parse(&object, line, length, "segment"));
+    size_t n_measured = 0;
+    MSC_TRY(msc_record__parse_body(&object, line, n_body, "segment"));
+    if (!msc_record__check_end(&n_measured, record->schema, line, length)) {
+        msc_record__note_damage(record, next_line(record));
+    }
     MSC_TRY_OUT(msc_json_get_i64(&segment.first, object, "first", "segment"));
     MSC_TRY_OUT(msc_json_get_text(&segment.numerics, object, "numerics", "segment"));
     MSC_TRY_OUT(msc_json_get_bool(&segment.is_warm_start, object, "warm_start", "segment"));

@@ -62,7 +62,8 @@ static enum msc_status check_tail(const struct msc_record *record, struct lines 
                     record->path, number, what);
 }
 
-static enum msc_status read_header(struct msc_record *record, const char *line, size_t length) {
+enum msc_status msc_record__read_header(struct msc_record *record, const char *line,
+                                        size_t length) {
     size_t n_body = 0;
     if (msc_record__line_kind(line, length) != MSC_RECORD_LINE_HEADER) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: it is no record: line 1 is no header", record->path);
@@ -73,8 +74,19 @@ static enum msc_status read_header(struct msc_record *record, const char *line, 
                         record->path);
     }
     cJSON *header = NULL;
-    MSC_TRY(msc_json_parse(&header, line, length, record->path));
-    return msc_record__take_header(record, header);
+    cJSON *whole = NULL;
+    size_t n_measured = 0;
+    MSC_TRY(msc_record__parse_body(&header, line, n_body, record->path));
+    MSC_TRY(msc_record__take_header(record, header));
+    bool is_good = msc_record__check_end(&n_measured, record->schema, line, length) &&
+                   msc_json_parse(&whole, line, length, record->path) == MSC_OK;
+    cJSON *measured = cJSON_DetachItemFromObjectCaseSensitive(whole, "measured");
+    cJSON_Delete(whole);
+    if (is_good && measured) {
+        return msc_json_add(header, "measured", measured);
+    }
+    msc_record__note_damage(record, 1);
+    return MSC_OK;
 }
 
 static enum msc_status read_line(struct msc_record *record, const char *line, size_t n_body,
@@ -83,7 +95,7 @@ static enum msc_status read_line(struct msc_record *record, const char *line, si
     case MSC_RECORD_LINE_TRIAL:
         return msc_record__read_trial(record, line, n_body, length);
     case MSC_RECORD_LINE_SEGMENT:
-        return msc_record__read_segment(record, line, length);
+        return msc_record__read_segment(record, line, n_body, length);
     default:
         return MSC_FAIL(MSC_E_FORMAT, "a line that is neither trial nor segment");
     }
@@ -124,7 +136,7 @@ static enum msc_status load_header(struct msc_record *record, struct lines *line
     if (!next_line(lines, &line, &length)) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: it is no record: line 1 is no header", record->path);
     }
-    MSC_TRY(read_header(record, line, length));
+    MSC_TRY(msc_record__read_header(record, line, length));
     record->n_bytes = length + 1;
     return MSC_OK;
 }
@@ -133,6 +145,7 @@ static enum msc_status load_text(struct msc_record *record, const char *text, si
     struct lines lines = {.text = text, .length = length};
     MSC_TRY(load_header(record, &lines));
     MSC_TRY(load_lines(record, &lines));
+    MSC_TRY(msc_record__settle_measured(record));
     record->n_committed = record->n_trials;
     record->n_committed_segments = record->n_segments;
     record->was_cut = record->n_bytes < length;

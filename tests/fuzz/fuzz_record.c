@@ -2,9 +2,10 @@
 // appended to and read again. What counted before must count afterwards, byte by byte, and what was
 // cut off must be kept.
 //
-// The first byte is 'r' for a file as it stands, or 's': then every line that has a checksum gets
-// one that fits, so that what lies behind it is reached.
+// The first byte is 'r' for a file as it stands, or 's': then every line that has checksums gets
+// ones that fit, so that what lies behind it is reached.
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "records/record_header.h"
 #include "records/record_internal.h"
@@ -22,19 +23,27 @@
 
 // ---- Checksums --------------------------------------------------------------------------------
 
-static void seal_line(struct msc_str *out, const char *line, size_t length) {
-    static const char key[] = ",\"checksum\":\"";
-    const size_t tail = sizeof key - 1 + MSC_HASH_TEXT_BYTES; // with the quote at its end
-    for (size_t at = 0; at + tail <= length; at++) {
-        if (memcmp(line + at, key, sizeof key - 1) == 0) {
-            size_t begin = out->length;
-            msc_str_append_n(out, line, at);
-            msc_record__write_checksum(out, begin);
-            msc_str_append_n(out, line + at + tail, length - at - tail);
+// Appends a line with the hash behind `key`, if it has one, put right.
+static void seal_key(struct msc_str *out, const char *key, const char *line, size_t length) {
+    size_t n_key = strlen(key);
+    for (size_t at = 0; at + n_key + MSC_HASH_TEXT_BYTES <= length; at++) {
+        if (memcmp(line + at, key, n_key) == 0) {
+            char digits[MSC_HASH_TEXT_BYTES];
+            msc_str_append_n(out, line, at + n_key);
+            msc_str_append(out, msc_hash_format(digits, msc_hash_bytes(line, at)));
+            at += n_key + MSC_HASH_TEXT_BYTES - 1;
+            msc_str_append_n(out, line + at, length - at);
             return;
         }
     }
     msc_str_append_n(out, line, length);
+}
+
+static void seal_line(struct msc_str *out, const char *line, size_t length) {
+    struct msc_str half = {0};
+    seal_key(&half, ",\"checksum\":\"", line, length);
+    seal_key(out, ",\"sum\":\"", msc_str_text(&half), half.length);
+    msc_str_finish(&half);
 }
 
 static void seal(struct msc_str *out, const char *text, size_t length) {

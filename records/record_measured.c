@@ -1,0 +1,99 @@
+// Times that a damaged line has lost. It is still good for what it found, and when it was written
+// follows from the lines around it.
+#include "records/record_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+void msc_record__note_damage(struct msc_record *record, size_t line) {
+    record->n_damaged++;
+    if (record->first_damaged == 0 || line < record->first_damaged) {
+        record->first_damaged = line;
+    }
+}
+
+static bool is_in_order(const struct msc_record *record) {
+    double last = 0.0;
+    for (size_t i = 0; i < record->n_trials; i++) {
+        double elapsed_s = record->trials[i].elapsed_s;
+        if (elapsed_s < last) {
+            return false;
+        }
+        last = isnan(elapsed_s) ? last : elapsed_s;
+    }
+    return true;
+}
+
+// Time never goes back from line to line. Where it does, the fewest lines whose absence mends that
+// are damaged: what stays is the longest sequence in order. `tails` has the last line of the best
+// sequence of each length, `before` the line before each line in the best one that ends with it.
+static void forget_disorder(struct msc_record *record, size_t tails[], size_t before[]) {
+    struct msc_record_trial *trials = record->trials;
+    size_t n = 0;
+    for (size_t i = 0; i < record->n_trials; i++) {
+        size_t low = 0;
+        size_t high = n;
+        if (isnan(trials[i].elapsed_s)) {
+            continue;
+        }
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (trials[tails[middle]].elapsed_s <= trials[i].elapsed_s) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        before[i] = low > 0 ? tails[low - 1] : SIZE_MAX;
+        tails[low] = i;
+        n += low == n;
+    }
+    size_t kept = n > 0 ? tails[n - 1] : SIZE_MAX;
+    for (size_t i = record->n_trials; i-- > 0;) {
+        if (i == kept) {
+            kept = before[i];
+        } else if (!isnan(trials[i].elapsed_s)) {
+            trials[i].elapsed_s = NAN;
+            msc_record__note_damage(record, msc_record_line(record, trials[i].id));
+        }
+    }
+}
+
+static enum msc_status check_order(struct msc_record *record) {
+    enum msc_status status = MSC_OK;
+    if (record->schema >= MSC_RECORD_SCHEMA_SUM || is_in_order(record)) {
+        return MSC_OK;
+    }
+    size_t *tails = msc_alloc_zero(record->n_trials, sizeof *tails);
+    size_t *before = msc_alloc_zero(record->n_trials, sizeof *before);
+    if (tails && before) {
+        forget_disorder(record, tails, before);
+    } else {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %zu trials", record->path,
+                          record->n_trials);
+    }
+    msc_free(tails);
+    msc_free(before);
+    return status;
+}
+
+enum msc_status msc_record__settle_measured(struct msc_record *record) {
+    double last = 0.0;
+    MSC_TRY(check_order(record));
+    for (size_t i = 0; i < record->n_trials; i++) {
+        struct msc_record_trial *trial = &record->trials[i];
+        trial->elapsed_s = isnan(trial->elapsed_s) ? last : trial->elapsed_s;
+        last = trial->elapsed_s;
+    }
+    if (record->n_damaged > 0) {
+        char more[48] = "";
+        if (record->n_damaged > 1) {
+            snprintf(more, sizeof more, " (and in %zu more)", record->n_damaged - 1);
+        }
+        msc_log(record->log, MSC_LOG_WARNING,
+                "%s: `measured` is damaged in line %zu%s: times are taken from the lines around "
+                "it, what was found is good",
+                record->path, record->first_damaged, more);
+    }
+    return MSC_OK;
+}
