@@ -56,6 +56,8 @@ const char *msc_path_name(const char *path);                      // after the l
 bool msc_path_is_inside(const char *path);
 // Absolute form with symbolic links resolved (of the folder, when the file does not exist yet).
 enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const char *path);
+// The same of a path whose missing folders are going to be made.
+enum msc_status msc_path_planned(char **out, struct msc_arena *arena, const char *path);
 // The absolute form of `folder`/`path`, links resolved; MSC_E_INVALID when it lies outside of
 // `folder`, by "..", by being absolute or by a link on its way.
 enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, const char *folder,

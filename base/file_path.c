@@ -50,16 +50,20 @@ static enum msc_status fail_memory(const char *path) {
     return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
 }
 
-// Appends the parts of a path of which nothing exists yet, where ".." could lead anywhere later.
+// Appends the parts of a path of which nothing exists yet. There ".." could lead anywhere later,
+// unless the folders before it are going to be made.
 static enum msc_status append_absent(char **out, struct msc_arena *arena, const char *folder,
-                                     const char *absent, const char *path) {
+                                     const char *absent, const char *path, bool will_be_made) {
     char *joined = msc_arena_strdup(arena, folder);
     for (const char *part = absent; joined && *part;) {
         size_t length = strcspn(part, "/");
-        if (length == 2 && memcmp(part, "..", 2) == 0) {
+        bool is_out = length == 2 && memcmp(part, "..", 2) == 0;
+        if (is_out && !will_be_made) {
             return MSC_FAIL(MSC_E_NOT_FOUND, "%s: the folder before \"..\" does not exist", path);
         }
-        if (length > 0 && !(length == 1 && part[0] == '.')) {
+        if (is_out) {
+            joined = msc_path_folder(arena, joined);
+        } else if (length > 0 && !(length == 1 && part[0] == '.')) {
             const char *between = strcmp(joined, "/") == 0 ? "" : "/";
             joined = msc_arena_printf(arena, "%s%s%.*s", joined, between, (int)length, part);
         }
@@ -73,7 +77,8 @@ static enum msc_status append_absent(char **out, struct msc_arena *arena, const 
     return MSC_OK;
 }
 
-enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const char *path) {
+static enum msc_status make_absolute(char **out, struct msc_arena *arena, const char *path,
+                                     bool will_be_made) {
     if (path[0] == '\0') {
         return MSC_FAIL(MSC_E_INVALID, "an empty text is no path");
     }
@@ -86,7 +91,7 @@ enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const cha
     for (;;) {
         char resolved[PATH_MAX];
         if (realpath(length > 0 ? existing : ".", resolved)) {
-            return append_absent(out, arena, resolved, path + length, path);
+            return append_absent(out, arena, resolved, path + length, path, will_be_made);
         }
         if (errno != ENOENT || length == 0) {
             return MSC_FAIL(MSC_E_IO, "%s: cannot follow this path", path);
@@ -99,6 +104,14 @@ enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const cha
         }
         existing[length] = '\0';
     }
+}
+
+enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const char *path) {
+    return make_absolute(out, arena, path, false);
+}
+
+enum msc_status msc_path_planned(char **out, struct msc_arena *arena, const char *path) {
+    return make_absolute(out, arena, path, true);
 }
 
 enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, const char *folder,

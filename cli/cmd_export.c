@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "env/env.h"
 #include "graph/graph.h"
+#include "pipeline/output.h"
 #include "records/record_query.h"
 #include "tools/strategy.h"
 
@@ -73,6 +74,11 @@ static enum msc_status print_examined(struct msc_env *env, const struct msc_reco
     return status;
 }
 
+static enum msc_status claim_outputs(struct msc_file_set *files, const struct export_values *v) {
+    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_MODEL, "--output", v->output));
+    return msc_output_claim(files, MSC_OUTPUT_STRATEGY, "--save-strategy", v->save_strategy);
+}
+
 static enum msc_status export_record(const struct msc_cli_call *call,
                                      const struct export_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
@@ -80,11 +86,14 @@ static enum msc_status export_record(const struct msc_cli_call *call,
     struct msc_record *record = NULL;
     struct msc_strategy *strategy = NULL;
     const struct msc_record_trial *trial = NULL;
+    struct msc_file_set files = {0};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_cli_fill_options(&o, call, &v->common));
     MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, o.log));
     MSC_TRY_OUT(find_trial(&trial, record, v));
     MSC_TRY_OUT(msc_processor_open_record(&p, v->record, &o));
+    MSC_TRY_OUT(msc_processor_files(&files, p));
+    MSC_TRY_OUT(claim_outputs(&files, v));
     MSC_TRY_OUT(msc_processor_prepare(p));
     if (!msc_processor_graph(p)) {
         status =
@@ -106,6 +115,7 @@ out:
     msc_strategy_destroy(strategy);
     msc_processor_close(p);
     msc_record_close(record);
+    msc_file_set_finish(&files);
     return status;
 }
 
@@ -147,7 +157,11 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
                                        const struct export_values *v) {
     struct msc_graph *loaded = NULL, *graph = NULL;
     struct msc_strategy *strategy = NULL;
+    struct msc_file_set files = {0};
     enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_output_read_model(&files, v->model));
+    MSC_TRY_OUT(msc_file_set_read(&files, "the strategy", v->strategy));
+    MSC_TRY_OUT(claim_outputs(&files, v));
     MSC_TRY_OUT(load_model(&loaded, call, v));
     MSC_TRY_OUT(msc_graph_split(&graph, loaded));
     if (v->strategy) {
@@ -163,6 +177,7 @@ out:
     msc_strategy_destroy(strategy);
     msc_graph_destroy(graph);
     msc_graph_destroy(loaded);
+    msc_file_set_finish(&files);
     return status;
 }
 

@@ -1,10 +1,12 @@
 #include "cli/placement.h"
 #include "cli/table.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "graph/graph.h"
 #include "graph/site.h"
+#include "pipeline/output.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -193,6 +195,22 @@ static enum msc_status save(const struct msc_graph *g, const struct graph_values
     return stem ? msc_graph_save(g, stem) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
+// Weights may be replaced where the graph beside them is, too.
+static enum msc_status claim_outputs(struct msc_file_set *files, const struct graph_values *v) {
+    const char *const *weights;
+    size_t n;
+    MSC_TRY(msc_output_read_model(files, v->model));
+    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_GRAPH, "--output", v->output));
+    MSC_TRY(msc_graph_companions(&weights, &n, &files->arena, v->output));
+    if (!msc_file_exists(v->output) && msc_file_exists(weights[0])) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: --output would replace this file, which is beside no %s; name "
+                        "another, or remove it first",
+                        weights[0], msc_path_name(v->output));
+    }
+    return msc_output_claim(files, MSC_OUTPUT_ANY, "--output", weights[0]);
+}
+
 static enum msc_status print(const struct msc_graph *g, const struct graph_values *v) {
     return v->sites         ? print_sites(g, v->common.json)
            : v->prototxt    ? print_form(g, msc_graph_write_prototxt, msc_cli_print_str)
@@ -205,8 +223,12 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
     const struct msc_binding *bindings;
     size_t n;
     bool is_bound;
+    struct msc_file_set files = {0};
     enum msc_status status = MSC_OK;
     MSC_TRY(check(v));
+    if (v->output) {
+        MSC_TRY_OUT(claim_outputs(&files, v));
+    }
     MSC_TRY_OUT(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
     MSC_TRY_OUT(msc_graph_load_bound(&g, &is_bound, v->model, bindings, n));
     n = is_bound ? 0 : n; // that are not in the graph yet
@@ -221,6 +243,7 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
 out:
     msc_graph_destroy(bound);
     msc_graph_destroy(g);
+    msc_file_set_finish(&files);
     return status;
 }
 

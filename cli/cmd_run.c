@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "data/npy.h"
+#include "pipeline/output.h"
 #include "tools/strategy.h"
 
 #include <string.h>
@@ -174,16 +175,21 @@ static const char *output_name(const struct msc_model *m, const struct msc_model
     return run->n_tensors > 0 ? run->tensors[i] : msc_tensor_label(t);
 }
 
+// Of the output's own file in the folder; NULL when memory is short.
+static char *output_path(struct msc_arena *arena, const char *folder, const char *output) {
+    char *name = msc_arena_printf(arena, "%s.npy", output);
+    for (char *c = name; c && *c; c++) {
+        *c = *c == '/' || *c == ':' ? '_' : *c;
+    }
+    return name ? msc_path_join(arena, folder, name) : NULL;
+}
+
 // One .npy for each output.
 static enum msc_status save_files(const struct msc_model *m, const struct msc_model_run *run,
                                   const char *folder, struct msc_arena *arena) {
     MSC_TRY(msc_file_make_folders(folder));
     for (size_t i = 0; i < run->n_outputs; i++) {
-        char *name = msc_arena_printf(arena, "%s.npy", output_name(m, run, i));
-        for (char *c = name; c && *c; c++) {
-            *c = *c == '/' || *c == ':' ? '_' : *c;
-        }
-        char *path = name ? msc_path_join(arena, folder, name) : NULL;
+        char *path = output_path(arena, folder, output_name(m, run, i));
         if (!path) {
             return MSC_FAIL(MSC_E_NOMEM, "out of memory");
         }
@@ -207,11 +213,91 @@ static enum msc_status save_archive(const struct msc_model *m, const struct msc_
     return status;
 }
 
+static bool is_archive(const char *output) {
+    size_t length = strlen(output);
+    return length > 4 && strcmp(output + length - 4, ".npz") == 0;
+}
+
 static enum msc_status save_outputs(const struct msc_model *m, const struct msc_model_run *run,
                                     const char *output, struct msc_arena *arena) {
-    size_t length = strlen(output);
-    bool is_archive = length > 4 && strcmp(output + length - 4, ".npz") == 0;
-    return is_archive ? save_archive(m, run, output) : save_files(m, run, output, arena);
+    return is_archive(output) ? save_archive(m, run, output) : save_files(m, run, output, arena);
+}
+
+// ---- Where they may go ------------------------------------------------------------------------
+
+static size_t n_wanted(const struct msc_model *m, const struct run_values *v) {
+    return v->tensors.n > 0 ? v->tensors.n : (size_t)msc_graph_n_outputs(m->graph);
+}
+
+// What an output will be called.
+static const char *wanted_name(const struct msc_model *m, const struct run_values *v, size_t i) {
+    return v->tensors.n > 0 ? v->tensors.items[i]
+                            : msc_tensor_label(msc_graph_tensor(
+                                  m->graph, msc_graph_output(m->graph, (int32_t)i)));
+}
+
+static bool is_wanted(const struct msc_model *m, const struct run_values *v, const char *name) {
+    for (size_t i = 0; i < n_wanted(m, v); i++) {
+        if (strcmp(wanted_name(m, v, i), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// An archive may be replaced by outputs of the same names; one that holds anything else is not what
+// an earlier run has written.
+static enum msc_status check_archive(const struct msc_model *m, const struct run_values *v) {
+    struct msc_array_list old = {0};
+    if (!msc_file_exists(v->output)) {
+        return MSC_OK;
+    }
+    enum msc_status status = msc_npz_load(&old, v->output);
+    const char *other = NULL;
+    for (size_t i = 0; status == MSC_OK && !other && i < old.n; i++) {
+        other = is_wanted(m, v, old.names[i]) ? NULL : old.names[i];
+    }
+    if (other || (status != MSC_OK && status != MSC_E_NOMEM)) {
+        status = MSC_FAIL(MSC_E_INVALID,
+                          "%s: --output would replace this file, which holds no outputs of this "
+                          "model%s%s; name another, or remove it first",
+                          v->output, other ? " but " : "", other ? other : "");
+    }
+    msc_array_list_finish(&old);
+    return status;
+}
+
+static enum msc_status read_inputs(struct msc_file_set *files, const struct run_values *v) {
+    MSC_TRY(msc_output_read_model(files, v->model));
+    MSC_TRY(msc_file_set_read(files, "the strategy", v->strategy));
+    for (size_t i = 0; i < v->inputs.n; i++) {
+        const char *equals = strchr(v->inputs.items[i], '=');
+        MSC_TRY(msc_file_set_read(files, "an input", equals ? equals + 1 : NULL));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status claim_outputs(const struct msc_model *m, const struct run_values *v,
+                                     struct msc_arena *arena) {
+    struct msc_file_set files = {0};
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(read_inputs(&files, v));
+    if (is_archive(v->output)) {
+        MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_ANY, "--output", v->output));
+        status = check_archive(m, v);
+        goto out;
+    }
+    for (size_t i = 0; i < n_wanted(m, v); i++) {
+        const char *path = output_path(arena, v->output, wanted_name(m, v, i));
+        if (!path) {
+            status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
+            goto out;
+        }
+        MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_ANY, "an output", path));
+    }
+out:
+    msc_file_set_finish(&files);
+    return status;
 }
 
 static double at_fraction(const struct msc_model_run *run, double fraction) {
@@ -307,6 +393,9 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
     if (!inputs || !places) {
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
         goto out;
+    }
+    if (v->output) {
+        MSC_TRY_OUT(claim_outputs(m, v, call->arena));
     }
     MSC_TRY_OUT(set_states(m, v, call->arena));
     MSC_TRY_OUT(order_inputs(inputs, places, m, &given));

@@ -35,6 +35,7 @@ extern "C" {
 struct cJSON;
 struct msc_str;
 struct msc_graph;
+struct msc_arena;
 struct msc_array_list;
 
 #define MSC_NO_ID (-1)
@@ -296,6 +297,10 @@ enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
 // the graph; else it is as msc_graph_load gives it, for the caller to bind.
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
                                      const struct msc_binding bindings[], size_t n);
+// The files that a model is read from beside its own, such as those of its weights; text is in the
+// arena. Whether they are there is not looked at.
+enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,
+                                     const char *path);
 // Writes PATH.json and PATH.safetensors.
 enum msc_status msc_graph_save(const struct msc_graph *g, const char *path);
 

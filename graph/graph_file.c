@@ -13,14 +13,19 @@ static bool has_ending(const char *path, const char *ending) {
     return n >= n_ending && strcmp(path + n - n_ending, ending) == 0;
 }
 
+// Of a path that ends in ".json"; NULL when memory is short.
+static char *weights_beside(struct msc_arena *arena, const char *path) {
+    int n_stem = (int)(strlen(path) - strlen(".json"));
+    return msc_arena_printf(arena, "%.*s.safetensors", n_stem, path);
+}
+
 static enum msc_status load_json(struct msc_graph **out, const char *path) {
     struct msc_arena arena = {0};
     struct msc_array_list weights = {0};
     char *text = NULL;
     size_t n_bytes;
     enum msc_status status = MSC_OK;
-    int n_stem = (int)(strlen(path) - strlen(".json"));
-    char *weights_path = msc_arena_printf(&arena, "%.*s.safetensors", n_stem, path);
+    char *weights_path = weights_beside(&arena, path);
     if (weights_path == NULL) {
         status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
         goto out;
@@ -35,6 +40,17 @@ out:
     return status;
 }
 
+static enum msc_status list_json(const char *const **out, size_t *n, struct msc_arena *arena,
+                                 const char *path) {
+    const char **list = msc_arena_array(arena, 1, sizeof(list[0]));
+    if (list == NULL || (list[0] = weights_beside(arena, path)) == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
+    *out = list;
+    *n = 1;
+    return MSC_OK;
+}
+
 static enum msc_status load_onnx(struct msc_graph **out, const char *path) {
     return msc_onnx_load(out, path, NULL);
 }
@@ -42,18 +58,35 @@ static enum msc_status load_onnx(struct msc_graph **out, const char *path) {
 static const struct format {
     const char *ending;
     enum msc_status (*load)(struct msc_graph **out, const char *path);
+    enum msc_status (*list)(const char *const **out, size_t *n, struct msc_arena *arena,
+                            const char *path);
 } formats[] = {
-    {".onnx", load_onnx},
-    {".json", load_json},
+    {".onnx", load_onnx, msc_onnx_locations},
+    {".json", load_json, list_json},
 };
 
-enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
+static const struct format *find_format(const char *path) {
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         if (has_ending(path, formats[i].ending)) {
-            return formats[i].load(out, path);
+            return &formats[i];
         }
     }
+    return NULL;
+}
+
+static enum msc_status fail_format(const char *path) {
     return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: expected a model that ends in .onnx or .json", path);
+}
+
+enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
+    const struct format *format = find_format(path);
+    return format != NULL ? format->load(out, path) : fail_format(path);
+}
+
+enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,
+                                     const char *path) {
+    const struct format *format = find_format(path);
+    return format != NULL ? format->list(out, n, arena, path) : fail_format(path);
 }
 
 const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,

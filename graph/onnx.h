@@ -34,6 +34,10 @@ struct msc_onnx_import_options {
 enum msc_status msc_onnx_load(struct msc_graph **out, const char *path,
                               const struct msc_onnx_import_options *options);
 
+// The files beside a model that hold weights of it, in the arena; none of them is opened.
+enum msc_status msc_onnx_locations(const char *const **out, size_t *n, struct msc_arena *arena,
+                                   const char *path);
+
 struct msc_onnx_export_options {
     const struct msc_sites *sites;
     const struct msc_quant *const *slot_edits; // [sites->n_slots], NULL entries stay float; or NULL

@@ -89,6 +89,7 @@ static enum msc_status recall_dry(struct msc_processor *p, size_t i) {
 
 static enum msc_status run_all(struct msc_processor *p, struct msc_processor_result *result) {
     bool is_dry_run = p->options.is_dry_run;
+    MSC_TRY(msc_processor__claim_files(p));
     MSC_TRY(msc_processor__load(p, is_dry_run ? MSC_PROCESSOR_LOOK : MSC_PROCESSOR_RUN));
     if (p->options.restart && !is_dry_run && !is_set_aside(p)) {
         MSC_TRY(set_all_aside(p));

@@ -27,6 +27,7 @@ extern "C" {
 #endif
 
 struct msc_processor;
+struct msc_file_set;
 struct msc_worker;
 
 struct msc_processor_options {
@@ -67,6 +68,8 @@ enum msc_status msc_processor_open_record(struct msc_processor **out, const char
                                           const struct msc_processor_options *options);
 void msc_processor_close(struct msc_processor *p); // accepts NULL
 
+// Adds what the processor reads to a set of files: configuration or record, model, dataset, code.
+enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc_processor *p);
 const struct msc_config *msc_processor_config(const struct msc_processor *p);
 // "mscgym 0.1.0"
 const char *msc_program_name(void);

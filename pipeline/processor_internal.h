@@ -12,11 +12,13 @@ struct msc_processor {
     struct msc_arena arena;
     struct msc_processor_options options;
     struct msc_config *config;
-    size_t first, end; // entries to run
+    bool is_from_record; // else from a configuration
+    size_t first, end;   // entries to run
     struct msc_log_file *log_file;
     const struct msc_log *log;
     struct msc_model *model;    // NULL: no entry needs one
     struct msc_strategy *found; // by entries so far; NULL: nothing
+    const char *model_output;   // where the compressed model goes; NULL: there is none
 
     // The entry at hand.
     size_t index;
@@ -54,6 +56,11 @@ enum msc_status msc_processor__enter(struct msc_processor *p, size_t entry,
 void msc_processor__leave(struct msc_processor *p);
 // Is there a record with a header?
 enum msc_status msc_processor__has_record(bool *out, const char *path);
+
+// processor_files.c
+// Refuses outputs that are inputs, or one another, before anything is written; decides where the
+// model goes.
+enum msc_status msc_processor__claim_files(struct msc_processor *p);
 
 // processor_base.c
 // Reads or checks what the entry at hand starts from. `record` NULL: there is none yet.

@@ -126,7 +126,8 @@ enum msc_status msc_processor_open_record(struct msc_processor **out, const char
     }
     own.record = path; // whatever its name was when it was made
     own.entry = NULL;
-    status = create(out, config, &own);
+    MSC_TRY_OUT(create(out, config, &own));
+    (*out)->is_from_record = true;
 out:
     msc_record_close(record);
     msc_arena_finish(&arena);

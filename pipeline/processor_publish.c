@@ -73,27 +73,6 @@ out:
     return status;
 }
 
-// WORKSPACE/<model>.onnx, and never the model itself.
-static enum msc_status choose_model_path(struct msc_processor *p) {
-    const struct msc_config *c = p->config;
-    const char *name = msc_path_name(c->model);
-    const char *dot = strrchr(name, '.');
-    int length = dot ? (int)(dot - name) : (int)strlen(name);
-    char *from = NULL;
-    char *to = NULL;
-    const char *path = msc_arena_printf(&p->arena, "%s/%.*s.onnx", c->workspace, length, name);
-    if (!path) {
-        return msc_processor__no_memory();
-    }
-    MSC_TRY(msc_path_absolute(&from, &p->arena, c->model));
-    MSC_TRY(msc_path_absolute(&to, &p->arena, path));
-    if (strcmp(from, to) == 0) {
-        path = msc_arena_printf(&p->arena, "%s/%.*s.compressed.onnx", c->workspace, length, name);
-    }
-    p->model_path = path;
-    return path ? MSC_OK : msc_processor__no_memory();
-}
-
 enum msc_status msc_processor__start_publishing(struct msc_processor *p) {
     bool has_edits = msc_processor__entry(p)->strategy_file && msc_env_has_edits(p->env);
     p->may_publish = has_edits && p->model;
@@ -107,7 +86,8 @@ enum msc_status msc_processor__start_publishing(struct msc_processor *p) {
         }
         p->may_publish = p->may_publish && !has_record;
     }
-    return p->may_publish ? choose_model_path(p) : MSC_OK;
+    p->model_path = p->may_publish ? p->model_output : NULL;
+    return MSC_OK;
 }
 
 void msc_processor__end_publishing(struct msc_processor *p) {

@@ -1,0 +1,97 @@
+#include "pipeline/output.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "graph/graph.h"
+
+#include <string.h>
+
+// ---- Kinds of files ---------------------------------------------------------------------------
+
+// ModelProto begins with one of its fields: any but the metadata may come first in practice.
+static bool looks_like_model(const char *data, size_t n_bytes) {
+    static const char keys[] = {0x08, 0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42, 0x72};
+    return n_bytes > 0 && memchr(keys, data[0], sizeof keys);
+}
+
+// Each line begins with a date: "2026-".
+static bool looks_like_log(const char *data, size_t n_bytes) {
+    size_t n_digits = 0;
+    while (n_digits < n_bytes && data[n_digits] >= '0' && data[n_digits] <= '9') {
+        n_digits++;
+    }
+    return n_digits == 4 && n_digits < n_bytes && data[n_digits] == '-';
+}
+
+static bool parse(cJSON **out, const char *data, size_t n_bytes) {
+    return msc_json_parse(out, data, n_bytes, "") == MSC_OK;
+}
+
+static bool looks_like_strategy(const char *data, size_t n_bytes) {
+    static const char beginning[] = "mscgym.strategy.";
+    cJSON *json = NULL;
+    bool is_json = parse(&json, data, n_bytes);
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
+    bool fits = is_json && cJSON_IsString(schema) &&
+                strncmp(schema->valuestring, beginning, sizeof beginning - 1) == 0;
+    cJSON_Delete(json);
+    return fits;
+}
+
+static bool looks_like_graph(const char *data, size_t n_bytes) {
+    cJSON *json = NULL;
+    bool fits = parse(&json, data, n_bytes) &&
+                cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "nodes")) &&
+                cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "outputs"));
+    cJSON_Delete(json);
+    return fits;
+}
+
+static const struct kind {
+    const char *name;
+    bool (*fits)(const char *data, size_t n_bytes);
+} kinds[] = {
+    [MSC_OUTPUT_MODEL] = {"ONNX model", looks_like_model},
+    [MSC_OUTPUT_STRATEGY] = {"strategy file", looks_like_strategy},
+    [MSC_OUTPUT_GRAPH] = {"MSCGraph", looks_like_graph},
+    [MSC_OUTPUT_LOG] = {"log of a search", looks_like_log},
+};
+
+// What is no regular file is for who writes it to refuse, or to take (a log may go to a terminal).
+static enum msc_status check_kind(struct msc_arena *arena, enum msc_output kind, const char *what,
+                                  const char *path) {
+    const void *data = NULL;
+    size_t n_bytes = 0;
+    char *place = NULL;
+    if (kind == MSC_OUTPUT_ANY || msc_path_planned(&place, arena, path) != MSC_OK ||
+        msc_file_map(&data, &n_bytes, place) != MSC_OK) {
+        return MSC_OK;
+    }
+    bool fits = n_bytes == 0 || kinds[kind].fits(data, n_bytes);
+    msc_file_unmap(data, n_bytes);
+    return fits
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: %s would replace this file, which is no %s; name another, or remove "
+                          "it first",
+                          path, what, kinds[kind].name);
+}
+
+// ---- Sets -------------------------------------------------------------------------------------
+
+enum msc_status msc_output_read_model(struct msc_file_set *files, const char *path) {
+    const char *const *beside = NULL;
+    size_t n = 0;
+    MSC_TRY(msc_file_set_read(files, "the model", path));
+    MSC_TRY(msc_graph_companions(&beside, &n, &files->arena, path));
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY(msc_file_set_read(files, "a file of the model's weights", beside[i]));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kind, const char *what,
+                                 const char *path) {
+    MSC_TRY(msc_file_set_write(files, what, path));
+    return path ? check_kind(&files->arena, kind, what, path) : MSC_OK;
+}

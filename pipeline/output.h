@@ -1,0 +1,34 @@
+// Where outputs may go: not over what a command reads, nor over what is nothing of their kind.
+//
+//     struct msc_file_set files = {0};
+//     MSC_TRY_OUT(msc_output_read_model(&files, "digits.onnx"));
+//     MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_MODEL, "the output", "small.onnx"));
+#ifndef MSC_PIPELINE_OUTPUT_H
+#define MSC_PIPELINE_OUTPUT_H
+
+#include "base/file_set.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum msc_output {
+    MSC_OUTPUT_MODEL,    // ONNX
+    MSC_OUTPUT_STRATEGY, // strategy file
+    MSC_OUTPUT_GRAPH,    // MSCGraph JSON; its weights go beside it
+    MSC_OUTPUT_LOG,      // log file
+    MSC_OUTPUT_ANY,
+};
+
+// A model is read, and with it the files that hold its weights.
+enum msc_status msc_output_read_model(struct msc_file_set *files, const char *path);
+// The file at `path` will be written. MSC_E_INVALID: it is in the set, or it exists, holds something
+// and is of another kind. NULL is passed over.
+enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kind, const char *what,
+                                 const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
