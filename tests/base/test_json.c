@@ -37,6 +37,46 @@ static void test_base_json__round_trips(void **state) {
     expect_written("7", "7");
 }
 
+// What people and their word processors write in place of JSON.
+static void test_base_json__slips_are_named(void **state) {
+    static const struct {
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {"{\n \xe2\x80\x9cgym\xe2\x80\x9d:1}", "t.json:2:2: expected a key in double quotes, found "
+                                               "a curly quote (U+201C); JSON wants \""},
+        {"[1, \xe2\x80\x9dx\xe2\x80\x9d]",
+         "t.json:1:5: expected a value, found a curly quote (U+201D); JSON wants \""},
+        {"{\"\xc3\xb6\": \"x\xe2\x80\x9d, \"b\": 1}",
+         "t.json:1:9: expected \" at the end of a text, found a curly quote (U+201D)"},
+        {"{\"a\xe2\x80\x9d: \"b\"}", "t.json:1:4: expected \" at the end of a text"},
+        {"{\"a\xe2\x80\x9d: 1,\n\"b\": 2}", "t.json:1:4: expected \" at the end of a text"},
+        {"[\"a\xe2\x80\x9d]", "t.json:1:4: expected \" at the end of a text"},
+        {"[\"\xe2\x80\x9cx\xe2\x80\x9d\" 1]", "t.json:1:8: expected ',' or ']'"},
+        {"{'a':1}", "t.json:1:2: expected a key in double quotes, found a single quote"},
+        {"{\n  ...\n}", "t.json:2:3: expected a key in double quotes, found ...; write what"},
+        {"[\xe2\x80\xa6]", "t.json:1:2: expected a value, found an ellipsis (U+2026)"},
+        {"// comment\n1", "t.json:1:1: expected a value, found a comment; JSON has none"},
+        {"[1 /* x */]", "t.json:1:4: expected ',' or ']', found a comment"},
+        {"[1] # x", "t.json:1:5: text after the end of the value"},
+        {"[True]", "t.json:1:2: expected a value, found True; JSON wants true"},
+        {"[-Infinity]", "t.json:1:2: malformed number"},
+        {"[NaN]", "t.json:1:2: expected a value, found NaN; JSON has only finite numbers"},
+        {"{\xc2\xa0\"a\": 1}",
+         "t.json:1:2: expected a key in double quotes, found a no-break space"},
+        {"\xff\xfe{", "t.json:1:1: expected a value, found UTF-16; save the text as UTF-8"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cJSON *tree = NULL;
+        assert_int_equal(msc_json_parse(&tree, cases[i].text, strlen(cases[i].text), "t.json"),
+                         MSC_E_FORMAT);
+        assert_message(cases[i].message);
+    }
+    // Curly quotes inside a text are text.
+    cJSON_Delete(parse("[\"\xe2\x80\x9cx\xe2\x80\x9d\", 1]"));
+}
+
 static void test_base_json__errors_name_the_place(void **state) {
     static const struct {
         const char *text;
@@ -44,9 +84,11 @@ static void test_base_json__errors_name_the_place(void **state) {
     } cases[] = {
         {"", "t.json:1:1: the text ends here, expected a value"},
         {"{\"a\": 1,\n \"b\" 2}", "t.json:2:6: expected ':' after a key"},
-        {"{\"a\": 1,\n\n  }", "t.json:3:3: expected a key in double quotes"},
+        {"{\"a\": 1,\n\n  }",
+         "t.json:1:8: a comma with nothing behind it; JSON wants none before '}'"},
         {"[1 2]", "t.json:1:4: expected ',' or ']'"},
-        {"[1,]", "t.json:1:4: expected a value"},
+        {"[1,]", "t.json:1:3: a comma with nothing behind it; JSON wants none before ']'"},
+        {"[1,,2]", "t.json:1:4: expected a value"},
         {"{\"a\":1", "t.json:1:7: the text ends here, expected ',' or '}'"},
         {"[1]x", "t.json:1:4: text after the end"},
         {"[01]", "t.json:1:2: malformed number"},
@@ -224,7 +266,7 @@ static void test_base_json__check_keys(void **state) {
     assert_int_equal(msc_json_check_keys(tree, known, 2, "choices[0]"), MSC_E_INVALID);
     assert_message("choices[0]: unknown key \"observr\", did you mean \"observer\"?");
     assert_int_equal(msc_json_check_keys(tree, known, 1, "choices[0]"), MSC_E_INVALID);
-    assert_string_equal(msc_status_message(), "choices[0]: unknown key \"observr\"");
+    assert_string_equal(msc_status_message(), "choices[0]: unknown key \"observr\", there is bits");
     cJSON_DeleteItemFromObject(tree, "observr");
     assert_ok(msc_json_check_keys(tree, known, 2, "choices[0]"));
     cJSON_Delete(tree);
@@ -256,6 +298,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_json__round_trips),
         cmocka_unit_test(test_base_json__errors_name_the_place),
+        cmocka_unit_test(test_base_json__slips_are_named),
         cmocka_unit_test(test_base_json__cut_anywhere),
         cmocka_unit_test(test_base_json__depth),
         cmocka_unit_test(test_base_json__many_keys),

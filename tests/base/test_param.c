@@ -96,7 +96,8 @@ static void test_base_param__errors(void **state) {
         {"{\"stps\":1}", "agent: unknown key \"stps\", did you mean \"steps\"?"},
         {"{\"tpye\":1}", "agent: unknown key \"tpye\", did you mean \"type\"?"},
         {"{\"Steps\":1}", "agent: unknown key \"Steps\", did you mean \"steps\"?"},
-        {"{\"frobnicate\":1}", "agent: unknown key \"frobnicate\""},
+        {"{\"frobnicate\":1}", "agent: unknown key \"frobnicate\", there are verbose, steps, t0, rate, "
+                              "label, path, mode, time, extra, type"},
         {"{\"steps\":0}", "agent: \"steps\" is 0, expected 1 to 1000000"},
         {"{\"steps\":1.5}", "agent: \"steps\" is 1.5, expected a whole number"},
         {"{\"steps\":\"many\"}", "agent: \"steps\" is \"many\", expected a whole number"},
