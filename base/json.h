@@ -49,7 +49,10 @@ enum msc_status msc_json_get_object(const cJSON **out, const cJSON *object, cons
                                     const char *where);
 enum msc_status msc_json_get_array(const cJSON **out, const cJSON *object, const char *key,
                                    const char *where);
-// Every key of `object` must be in `known`; else MSC_E_INVALID with a suggestion.
+// MSC_E_INVALID that `key` is none of those known; suggests one, or lists them.
+enum msc_status msc_json_fail_key(const char *key, const char *const known[], size_t n,
+                                  const char *where);
+// Every key of `object` must be in `known`; else fails like that.
 enum msc_status msc_json_check_keys(const cJSON *object, const char *const known[], size_t n,
                                     const char *where);
 

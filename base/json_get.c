@@ -129,6 +129,24 @@ static bool is_known(const char *key, const char *const known[], size_t n) {
     return false;
 }
 
+enum msc_status msc_json_fail_key(const char *key, const char *const known[], size_t n,
+                                  const char *where) {
+    const char *near = msc_suggest(key, known, n);
+    if (near) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\", did you mean \"%s\"?", where, key,
+                        near);
+    }
+    struct msc_str names = {0};
+    for (size_t i = 0; i < n; i++) {
+        msc_str_item(&names, known[i]);
+    }
+    enum msc_status status =
+        MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\", there %s %s", where, key,
+                 n == 1 ? "is" : "are", n > 0 ? msc_str_text(&names) : "none");
+    msc_str_finish(&names);
+    return status;
+}
+
 enum msc_status msc_json_check_keys(const cJSON *object, const char *const known[], size_t n,
                                     const char *where) {
     const cJSON *member = NULL;
@@ -137,12 +155,7 @@ enum msc_status msc_json_check_keys(const cJSON *object, const char *const known
         if (is_known(key, known, n)) {
             continue;
         }
-        const char *near = msc_suggest(key, known, n);
-        if (near) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\", did you mean \"%s\"?", where,
-                            key, near);
-        }
-        return MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\"", where, key);
+        return msc_json_fail_key(key, known, n, where);
     }
     return MSC_OK;
 }

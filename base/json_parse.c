@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/str.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +24,9 @@ struct parser {
     size_t at;
     int depth;
     const char *name;
-    struct msc_str scratch; // the string being decoded
-    struct key_place *keys; // of all open objects, inner ones last
+    struct msc_str scratch;      // the string being decoded
+    size_t text_start, text_end; // of the string decoded last, or up to here
+    struct key_place *keys;      // of all open objects, inner ones last
     size_t n_keys;
     size_t key_capacity;
 };
@@ -60,9 +62,78 @@ static void skip_space(struct parser *p) {
     }
 }
 
+// What people write, or their word processors, that is no JSON. Behind ", found "; the pair of
+// curly quotes first.
+static const struct slip {
+    const char *text, *name;
+} slips[] = {
+    {"\xe2\x80\x9d", "a curly quote (U+201D); JSON wants \""},
+    {"\xe2\x80\x9c", "a curly quote (U+201C); JSON wants \""},
+    {"\xe2\x80\x9e", "a curly quote (U+201E); JSON wants \""},
+    {"\xe2\x80\x98", "a curly quote (U+2018); JSON wants \""},
+    {"\xe2\x80\x99", "a curly quote (U+2019); JSON wants \""},
+    {"'", "a single quote; JSON wants \""},
+    {"...", "...; write what it stands for, or remove it"},
+    {"\xe2\x80\xa6", "an ellipsis (U+2026); write what it stands for, or remove it"},
+    {"//", "a comment; JSON has none"},
+    {"/*", "a comment; JSON has none"},
+    {"#", "a comment; JSON has none"},
+    {"True", "True; JSON wants true"},
+    {"False", "False; JSON wants false"},
+    {"None", "None; JSON wants null"},
+    {"NaN", "NaN; JSON has only finite numbers"},
+    {"Infinity", "Infinity; JSON has only finite numbers"},
+    {"-Infinity", "-Infinity; JSON has only finite numbers"},
+    {"\xc2\xa0", "a no-break space (U+00A0); JSON wants a plain one"},
+    {"\xff\xfe", "UTF-16; save the text as UTF-8"},
+    {"\xfe\xff", "UTF-16; save the text as UTF-8"},
+};
+
+enum { CLOSING = 0, CURLY_END = 2, SLIPS_END = sizeof slips / sizeof slips[0] };
+
+// Among those before `end`.
+static const char *find_slip(const struct parser *p, size_t offset, size_t end) {
+    for (size_t i = 0; i < end; i++) {
+        size_t length = strlen(slips[i].text);
+        if (p->length - offset >= length && memcmp(p->text + offset, slips[i].text, length) == 0) {
+            return slips[i].name;
+        }
+    }
+    return NULL;
+}
+
+// A closing curly quote that opens nothing, in the text that was read last: it did not end there.
+// Nothing but blanks may stand between that text and what is wrong.
+static const char *find_unended(size_t *place, const struct parser *p) {
+    for (size_t i = p->text_end; i < p->at; i++) {
+        if (!strchr(" \t\r\n", p->text[i])) {
+            return NULL;
+        }
+    }
+    for (size_t i = p->text_start; i < p->text_end; i++) {
+        const char *slip = find_slip(p, i, CURLY_END);
+        if (slip && slip != slips[CLOSING].name) {
+            return NULL;
+        }
+        if (slip) {
+            *place = i;
+            return slip;
+        }
+    }
+    return NULL;
+}
+
 static enum msc_status fail_expected(const struct parser *p, const char *expected) {
-    const char *found = p->at < p->length ? "expected " : "the text ends here, expected ";
-    return fail_at(p, p->at, found, expected);
+    char text[128];
+    size_t place = p->at;
+    const char *slip = find_slip(p, p->at, SLIPS_END);
+    if (!slip) {
+        slip = find_unended(&place, p);
+        expected = slip ? "\" at the end of a text" : expected;
+    }
+    const char *found = place < p->length ? "expected " : "the text ends here, expected ";
+    snprintf(text, sizeof text, "%s%s%s", expected, slip ? ", found " : "", slip ? slip : "");
+    return fail_at(p, place, found, text);
 }
 
 static enum msc_status parse_hex4(struct parser *p, unsigned *out) {
@@ -143,6 +214,7 @@ static enum msc_status parse_escape(struct parser *p) {
 // Decodes the string that begins here into the scratch text.
 static enum msc_status parse_text(struct parser *p) {
     size_t start = p->at++;
+    p->text_start = p->text_end = start;
     msc_str_clear(&p->scratch);
     for (;;) {
         size_t plain = p->at;
@@ -152,12 +224,15 @@ static enum msc_status parse_text(struct parser *p) {
         msc_str_append_n(&p->scratch, p->text + plain, p->at - plain);
         int c = peek(p);
         if (c == '"') {
-            p->at++;
+            p->text_end = ++p->at;
             return p->scratch.failed ? fail_memory(p) : MSC_OK;
         }
         if (c != '\\') {
-            return c < 0 ? fail_at(p, start, "this text has no closing quote", "")
-                         : fail_at(p, p->at, "control character inside a text", "");
+            size_t place = 0;
+            p->text_end = p->at;
+            return find_unended(&place, p) ? fail_expected(p, "")
+                   : c < 0                 ? fail_at(p, start, "this text has no closing quote", "")
+                           : fail_at(p, p->at, "control character inside a text", "");
         }
         p->at++;
         MSC_TRY(parse_escape(p));
@@ -230,8 +305,13 @@ static enum msc_status parse_separator(struct parser *p, char close, bool *more)
     if (c != ',' && c != close) {
         return fail_expected(p, close == ']' ? "',' or ']'" : "',' or '}'");
     }
-    p->at++;
+    size_t comma = p->at++;
     *more = c == ',';
+    skip_space(p);
+    if (*more && peek(p) == close) {
+        return fail_at(p, comma, "a comma with nothing behind it; JSON wants none before ",
+                       close == ']' ? "']'" : "'}'");
+    }
     return MSC_OK;
 }
 

@@ -188,8 +188,8 @@ static enum msc_status fail_unknown(const struct msc_param params[], const char 
     while (ignore && ignore[n_ignored]) {
         n_ignored++;
     }
-    const char **known = msc_arena_array(&arena, n_params + n_ignored, sizeof *known);
-    const char *near = NULL;
+    const char **known = msc_arena_array(&arena, n_params + n_ignored + 1, sizeof *known);
+    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\"", where, key);
     if (known) {
         for (size_t i = 0; i < n_params; i++) {
             known[i] = params[i].name;
@@ -197,14 +197,10 @@ static enum msc_status fail_unknown(const struct msc_param params[], const char 
         for (size_t i = 0; i < n_ignored; i++) {
             known[n_params + i] = ignore[i];
         }
-        near = msc_suggest(key, known, n_params + n_ignored);
+        status = msc_json_fail_key(key, known, n_params + n_ignored, where);
     }
     msc_arena_finish(&arena);
-    if (near) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\", did you mean \"%s\"?", where, key,
-                        near);
-    }
-    return MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\"", where, key);
+    return status;
 }
 
 enum msc_status msc_param_read(const struct msc_param params[], void *target,

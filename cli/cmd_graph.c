@@ -218,6 +218,25 @@ static enum msc_status print(const struct msc_graph *g, const struct graph_value
                             : print_form(g, msc_graph_print, msc_cli_print_str);
 }
 
+// What only prints needs no weights.
+static enum msc_status load(struct msc_graph **out, bool *is_bound,
+                            const struct msc_binding bindings[], size_t n,
+                            const struct msc_cli_call *call, const struct graph_values *v) {
+    bool has_weights = true;
+    if (n > 0 || v->placement || v->sites || v->output) {
+        return msc_graph_load_bound(out, is_bound, v->model, bindings, n);
+    }
+    *is_bound = false;
+    MSC_TRY(msc_graph_load_form(out, &has_weights, v->model));
+    if (!has_weights) {
+        msc_log(&call->talk->log, MSC_LOG_WARNING,
+                "%s: there is no .safetensors of this name beside it, so the graph has no weights; "
+                "--bind, --sites, --placement and --output need them",
+                v->model);
+    }
+    return MSC_OK;
+}
+
 static enum msc_status run_graph(const struct msc_cli_call *call, const struct graph_values *v) {
     struct msc_graph *g = NULL, *bound = NULL;
     const struct msc_binding *bindings;
@@ -230,7 +249,7 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
         MSC_TRY_OUT(claim_outputs(&files, v));
     }
     MSC_TRY_OUT(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
-    MSC_TRY_OUT(msc_graph_load_bound(&g, &is_bound, v->model, bindings, n));
+    MSC_TRY_OUT(load(&g, &is_bound, bindings, n, call, v));
     n = is_bound ? 0 : n; // that are not in the graph yet
     if (v->placement) {
         status = msc_cli_print_placement(g, bindings, n, call, &v->common);
@@ -260,7 +279,7 @@ const struct msc_cli_command msc_cmd_graph = {
         "With --json the MSCGraph JSON, or the sites or the placement as JSON. A placement "
         "needs\nevery symbol bound; the number of samples is 1 unless bound. Long names lose "
         "their middle\nto a star: include, exclude and fix take those of sites so. --json has "
-        "them whole.",
+        "them whole.\nMSCGraph JSON whose safetensors is not there is printed without weights.",
     .examples = "  mscgym graph digits.onnx --sites\n"
                 "  mscgym graph digits.onnx --prototxt > digits.prototxt\n"
                 "  mscgym graph digits.onnx --placement --bind N=64\n"

@@ -289,6 +289,9 @@ enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, si
 
 // A model file by its ending: .onnx, or MSCGraph .json beside a .safetensors of the same name.
 enum msc_status msc_graph_load(struct msc_graph **out, const char *path);
+// The same for its forms alone: MSCGraph .json may stand by itself. *has_weights tells; without them
+// nothing can be computed or folded.
+enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path);
 // The same for a network that cannot be read without it: for inputs like these only, by their names.
 enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
                                    const struct msc_array_list *feeds);

@@ -19,7 +19,9 @@ static char *weights_beside(struct msc_arena *arena, const char *path) {
     return msc_arena_printf(arena, "%.*s.safetensors", n_stem, path);
 }
 
-static enum msc_status load_json(struct msc_graph **out, const char *path) {
+// Without `has_weights` they must be there.
+static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights,
+                                       const char *path) {
     struct msc_arena arena = {0};
     struct msc_array_list weights = {0};
     char *text = NULL;
@@ -31,13 +33,26 @@ static enum msc_status load_json(struct msc_graph **out, const char *path) {
         goto out;
     }
     MSC_TRY_OUT(msc_file_read(&text, &n_bytes, path));
-    MSC_TRY_OUT(msc_safetensors_load(&weights, weights_path));
-    MSC_TRY_OUT(msc_graph_read_json(out, text, n_bytes, path, &weights));
+    status = msc_safetensors_load(&weights, weights_path);
+    bool is_absent = status == MSC_E_NOT_FOUND && has_weights;
+    if (is_absent) {
+        *has_weights = false;
+        status = MSC_OK;
+    }
+    if (status != MSC_OK) {
+        status = msc_status_prefix(status, "%s: its weights", path);
+        goto out;
+    }
+    MSC_TRY_OUT(msc_graph_read_json(out, text, n_bytes, path, is_absent ? NULL : &weights));
 out:
     msc_free(text);
     msc_array_list_finish(&weights);
     msc_arena_finish(&arena);
     return status;
+}
+
+static enum msc_status load_json(struct msc_graph **out, const char *path) {
+    return load_json_parts(out, NULL, path);
 }
 
 static enum msc_status list_json(const char *const **out, size_t *n, struct msc_arena *arena,
@@ -87,6 +102,12 @@ enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct 
                                      const char *path) {
     const struct format *format = find_format(path);
     return format != NULL ? format->list(out, n, arena, path) : fail_format(path);
+}
+
+enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path) {
+    *has_weights = true;
+    return has_ending(path, ".json") ? load_json_parts(out, has_weights, path)
+                                     : msc_graph_load(out, path);
 }
 
 const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,

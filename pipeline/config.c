@@ -111,8 +111,27 @@ static enum msc_status read_paths(struct msc_config *c, const struct msc_config_
     return MSC_OK;
 }
 
+static enum msc_status check_absent(const struct msc_config *c) {
+    struct msc_str tools = {0};
+    enum msc_status status = MSC_OK;
+    for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
+        msc_str_item(&tools, msc_config__tools[t].name);
+    }
+    for (size_t i = 0; msc_config__absent[i] && status == MSC_OK; i++) {
+        if (cJSON_GetObjectItemCaseSensitive(c->json, msc_config__absent[i])) {
+            status = MSC_FAIL(MSC_E_INVALID,
+                              "%s: \"%s\" is not available: the tools of this program are: %s; "
+                              "remove the section",
+                              c->path, msc_config__absent[i], msc_str_text(&tools));
+        }
+    }
+    msc_str_finish(&tools);
+    return status;
+}
+
 static enum msc_status read_all(struct msc_config *c) {
     struct msc_config_top top;
+    MSC_TRY(check_absent(c));
     MSC_TRY(msc_config__read(c, msc_config__top_params, &top, c->json, ""));
     c->verbose = top.verbose;
     c->device = top.device;

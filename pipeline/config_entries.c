@@ -282,12 +282,6 @@ static enum msc_status read_section(struct msc_config *c, const char *name, cons
     if (!of) {
         return msc_config__no_memory(c);
     }
-    if (!msc_env_find(name)) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: %s: this program has no environment \"%s\"; remove "
-                        "the section",
-                        c->path, name, name);
-    }
     MSC_TRY(msc_config__read(c, msc_config__section_params, of, object, name));
     MSC_TRY(check_list(c, msc_config__text(c, "%s.gym", name), of->gym));
     if (cJSON_GetArraySize(of->gym) > 0) {

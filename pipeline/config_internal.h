@@ -11,7 +11,7 @@ struct msc_config_top {
     const char *workspace, *log_file, *device, *model;
     int verbose;
     const cJSON *bind, *dataset, *baseline, *profile, *gym;
-    const cJSON *prune, *quantize, *distill, *track;
+    const cJSON *quantize;
 };
 
 struct msc_config_section {
@@ -77,8 +77,10 @@ struct msc_config_tool {
     const char *name; // also that of its environment
     size_t offset;    // of its section in msc_config_top
 };
-#define MSC_CONFIG_TOOL_COUNT 4
+#define MSC_CONFIG_TOOL_COUNT 1
 extern const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT];
+// Sections of tools that MSC had and this program has not, NULL-terminated.
+extern const char *const msc_config__absent[];
 
 // Defaults, then the object (may be NULL), whose place is PATH: WHERE.
 enum msc_status msc_config__read(struct msc_config *c, const struct msc_param params[],

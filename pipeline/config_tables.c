@@ -52,18 +52,9 @@ const struct msc_param msc_config__top_params[] = {
      .help = "check of the backend against the reference kernels",
      .offset = TOP(baseline),
      .type = MSC_PARAM_JSON},
-    {.name = "prune", .help = "which channels go", .offset = TOP(prune), .type = MSC_PARAM_JSON},
     {.name = "quantize",
      .help = "how many bits each tensor gets",
      .offset = TOP(quantize),
-     .type = MSC_PARAM_JSON},
-    {.name = "distill",
-     .help = "repair of the weights",
-     .offset = TOP(distill),
-     .type = MSC_PARAM_JSON},
-    {.name = "track",
-     .help = "differences between two stages",
-     .offset = TOP(track),
      .type = MSC_PARAM_JSON},
     {.name = "gym", .help = "searches without a tool", .offset = TOP(gym), .type = MSC_PARAM_JSON},
     {.name = "profile",
@@ -299,11 +290,10 @@ const struct msc_param msc_config__profile_params[] = {
 };
 
 const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT] = {
-    {"prune", TOP(prune)},
     {"quantize", TOP(quantize)},
-    {"distill", TOP(distill)},
-    {"track", TOP(track)},
 };
+
+const char *const msc_config__absent[] = {"prune", "distill", "track", NULL};
 
 const char *const msc_config_free_keys[] = {
     "workspace",       "verbose",  "log_file",       "device",         "model",
