@@ -4,7 +4,8 @@
 #include "base/str.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define SECONDS_BETWEEN_LINES 0.2
@@ -19,13 +20,20 @@ static void say(struct msc_str *text) {
     msc_str_finish(text);
 }
 
+// A line of its parts, without a copy: of a want of memory, too, people are told.
+static void say_line(const struct msc_talk *talk, const char *before, const char *text) {
+    const char *const parts[] = {talk->is_terminal ? CLEAR_LINE : "", before, text, "\n"};
+    struct iovec pieces[sizeof parts / sizeof parts[0]];
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        pieces[i] = (struct iovec){.iov_base = (char *)parts[i], .iov_len = strlen(parts[i])};
+    }
+    ssize_t n = writev(STDERR_FILENO, pieces, sizeof parts / sizeof parts[0]);
+    (void)n;
+}
+
 static void write_line(void *payload, enum msc_log_level level, const char *line) {
     static const char *const before[] = {"error: ", "warning: ", "", ""};
-    const struct msc_talk *talk = payload;
-    struct msc_str text = {0};
-    msc_str_append(&text, talk->is_terminal ? CLEAR_LINE : "");
-    msc_str_printf(&text, "%s%s\n", before[level], line);
-    say(&text);
+    say_line(payload, before[level], line);
 }
 
 void msc_talk_init(struct msc_talk *talk) {
@@ -41,10 +49,7 @@ void msc_talk_set_quiet(struct msc_talk *talk) {
 }
 
 void msc_talk_error(struct msc_talk *talk, const char *text) {
-    struct msc_str line = {0};
-    msc_str_append(&line, talk->is_terminal ? CLEAR_LINE : "");
-    msc_str_printf(&line, "mscgym: %s\n", text);
-    say(&line);
+    say_line(talk, "mscgym: ", text);
 }
 
 static void append_time(struct msc_str *out, double seconds) {

@@ -2,11 +2,11 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 struct msc_log_file {
@@ -15,19 +15,22 @@ struct msc_log_file {
     struct msc_log log;
 };
 
-// A line that cannot be written (a full disk) is lost: the record matters, not its log.
+// A line that cannot be written (a full disk) is lost: the record matters, not its log. It is
+// written without a copy: what memory was short for must be there.
 static void write_line(void *payload, enum msc_log_level level, const char *line) {
     static const char *const names[] = {"error", "warning", "info", "debug"};
     const struct msc_log_file *file = payload;
     char when[MSC_CLOCK_TEXT_BYTES];
-    struct msc_str text = {0};
-    msc_str_printf(&text, "%s %s: %s\n", msc_clock_format(when, msc_clock_wall_seconds()),
-                   names[level], line);
-    if (file->descriptor >= 0 && msc_str_status(&text) == MSC_OK) {
-        ssize_t n = write(file->descriptor, text.data, text.length);
+    msc_clock_format(when, msc_clock_wall_seconds());
+    if (file->descriptor >= 0) {
+        const char *const parts[] = {when, " ", names[level], ": ", line, "\n"};
+        struct iovec pieces[sizeof parts / sizeof parts[0]];
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            pieces[i] = (struct iovec){.iov_base = (char *)parts[i], .iov_len = strlen(parts[i])};
+        }
+        ssize_t n = writev(file->descriptor, pieces, sizeof parts / sizeof parts[0]);
         (void)n;
     }
-    msc_str_finish(&text);
     if (file->next && file->next->write && level <= file->next->level) {
         file->next->write(file->next->payload, level, line);
     }
