@@ -105,8 +105,7 @@ static enum msc_status read_command(struct msc_agent *agent, const char ***argv)
         copy[i] = item->valuestring;
         msc_str_printf(&name, "%s%s", i++ > 0 ? " " : "", item->valuestring);
     }
-    p->name = msc_arena_strdup(arena, msc_str_text(&name));
-    msc_str_finish(&name);
+    p->name = msc_str_keep(&name, arena);
     *argv = copy;
     return p->name ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "agent.command: out of memory");
 }

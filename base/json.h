@@ -19,6 +19,7 @@ extern "C" {
 #endif
 
 struct msc_str;
+struct msc_hash;
 
 // *out is owned by the caller (cJSON_Delete). `name` stands in the error text: "name:line:column:
 // ...". Duplicate keys, trailing text and nesting beyond 200 are errors.
@@ -34,6 +35,9 @@ void msc_json_write_pretty(struct msc_str *out, const cJSON *value);
 void msc_json_write_text(struct msc_str *out, const char *text);
 // Appends a JSON number, shortest round trip; not finite: null.
 void msc_json_write_number(struct msc_str *out, double value);
+
+// Hash of the compact form. MSC_E_NOMEM.
+enum msc_status msc_json_hash(struct msc_hash *out, const cJSON *value);
 
 // Members of an object. `where` begins the error text. MSC_E_FORMAT when the member is absent or of
 // another type.

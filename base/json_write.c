@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include "base/hash.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -97,6 +98,17 @@ void msc_json_write(struct msc_str *out, const cJSON *value) {
 void msc_json_write_pretty(struct msc_str *out, const cJSON *value) {
     write_value(out, value, 0);
     msc_str_char(out, '\n');
+}
+
+enum msc_status msc_json_hash(struct msc_hash *out, const cJSON *value) {
+    struct msc_str text = {0};
+    msc_json_write(&text, value);
+    enum msc_status status = msc_str_status(&text);
+    if (status == MSC_OK) {
+        *out = msc_hash_bytes(msc_str_text(&text), text.length);
+    }
+    msc_str_finish(&text);
+    return status;
 }
 
 enum msc_status msc_json_add(cJSON *object, const char *key, cJSON *value) {

@@ -86,3 +86,9 @@ enum msc_status msc_str_take(char **out, struct msc_str *s) {
     msc_str_finish(s);
     return status;
 }
+
+char *msc_str_keep(struct msc_str *s, struct msc_arena *arena) {
+    char *copy = s->failed ? NULL : msc_arena_strndup(arena, msc_str_text(s), s->length);
+    msc_str_finish(s);
+    return copy;
+}

@@ -21,6 +21,8 @@
 extern "C" {
 #endif
 
+struct msc_arena;
+
 struct msc_str {
     char *data; // always ends in NUL once something was appended; NULL before
     size_t length;
@@ -48,6 +50,9 @@ const char *msc_str_text(const struct msc_str *s);
 enum msc_status msc_str_status(const struct msc_str *s);
 // Hands the memory to the caller (msc_free) and leaves `s` empty. Never NULL when MSC_OK.
 enum msc_status msc_str_take(char **out, struct msc_str *s);
+// The text as a copy in the arena, and `s` is finished. NULL: memory was short, for it or for `s`
+// before.
+char *msc_str_keep(struct msc_str *s, struct msc_arena *arena);
 
 // Reads a whole number or a real that fills all of `text`. False when it does not, or overflows.
 bool msc_parse_i64(int64_t *out, const char *text);

@@ -96,8 +96,7 @@ static enum msc_status name_instead(const char **text, struct msc_distill *d,
     if (jumps->n_found > MAX_NAMES) {
         msc_str_printf(&names, " (and %zu more)", jumps->n_found - MAX_NAMES);
     }
-    *text = msc_arena_printf(&d->arena, "%s", msc_str_text(&names));
-    msc_str_finish(&names);
+    *text = msc_str_keep(&names, &d->arena);
     msc_jumps_destroy(jumps);
     return *text ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
 }

@@ -2,7 +2,6 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "base/str.h"
 
 #include <assert.h>
 #include <math.h>
@@ -285,20 +284,29 @@ enum msc_status msc_env_examine(struct msc_env *env, const uint32_t choices[], u
     return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory examining a point");
 }
 
-struct msc_hash msc_env_identity(const struct msc_env *env) {
+// Of the parameters as they are written.
+static enum msc_status hash_params(struct msc_hash *out, const struct msc_env *env) {
+    struct cJSON *params = cJSON_CreateObject();
+    enum msc_status status =
+        params ? msc_param_write(env->def->params, env->state, params)
+               : MSC_FAIL(MSC_E_NOMEM, "environment %s: out of memory", env->def->name);
+    if (status == MSC_OK) {
+        status = msc_json_hash(out, params);
+    }
+    cJSON_Delete(params);
+    return status;
+}
+
+enum msc_status msc_env_identity(struct msc_hash *out, const struct msc_env *env) {
+    struct msc_hash params;
+    MSC_TRY(hash_params(&params, env));
     struct msc_hash h = msc_hash_bytes("msc_env", 7);
     h = msc_hash_add_text(h, env->def->name);
     h = msc_hash_add_u64(h, env->def->version);
     h = msc_hash_combine(h, msc_space_hash(msc_env_space(env)));
-    struct cJSON *params = cJSON_CreateObject();
-    struct msc_str text = {0};
-    if (params && msc_param_write(env->def->params, env->state, params) == MSC_OK) {
-        msc_json_write(&text, params);
-        h = msc_hash_add_text(h, msc_str_text(&text));
-    }
-    msc_str_finish(&text);
-    cJSON_Delete(params);
-    return env->def->identity ? msc_hash_combine(h, env->def->identity(env)) : h;
+    h = msc_hash_combine(h, params);
+    *out = env->def->identity ? msc_hash_combine(h, env->def->identity(env)) : h;
+    return MSC_OK;
 }
 
 enum msc_status msc_env_describe(const struct msc_env *env, struct cJSON *object) {

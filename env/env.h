@@ -81,8 +81,8 @@ enum msc_status msc_env_edits(struct msc_env *env, const uint32_t choices[], str
 // the caller, empty when the environment has nothing to say.
 enum msc_status msc_env_examine(struct msc_env *env, const uint32_t choices[], unsigned what,
                                 struct cJSON **out);
-// Hash of name, version, parameters, space and whatever else results depend on.
-struct msc_hash msc_env_identity(const struct msc_env *env);
+// Hash of name, version, parameters, space and whatever else results depend on. MSC_E_NOMEM.
+enum msc_status msc_env_identity(struct msc_hash *out, const struct msc_env *env);
 // Adds the members that the record's header carries: "type", "version", "params" (resolved) and
 // those of the environment itself.
 enum msc_status msc_env_describe(const struct msc_env *env, struct cJSON *object);

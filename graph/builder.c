@@ -54,29 +54,22 @@ enum msc_status msc_builder_constant(struct msc_value **out, struct msc_builder 
     return MSC_OK;
 }
 
-static const char *take_text(struct msc_builder *b, struct msc_str *text) {
-    const char *copy =
-        msc_str_status(text) == MSC_OK ? msc_arena_strdup(&b->arena, msc_str_text(text)) : NULL;
-    msc_str_finish(text);
-    return copy;
-}
-
 const char *msc_builder_ints(struct msc_builder *b, const int64_t values[], int n) {
     struct msc_str text = {0};
     msc_attr_write_ints(&text, values, (size_t)n);
-    return take_text(b, &text);
+    return msc_str_keep(&text, &b->arena);
 }
 
 const char *msc_builder_floats(struct msc_builder *b, const float values[], int n) {
     struct msc_str text = {0};
     msc_attr_write_floats(&text, values, (size_t)n);
-    return take_text(b, &text);
+    return msc_str_keep(&text, &b->arena);
 }
 
 const char *msc_builder_float(struct msc_builder *b, float value) {
     struct msc_str text = {0};
     msc_str_float(&text, value);
-    return take_text(b, &text);
+    return msc_str_keep(&text, &b->arena);
 }
 
 const char *msc_builder_int(struct msc_builder *b, int64_t value) {

@@ -83,7 +83,10 @@ static enum msc_status normalize(bool *done, struct msc_fuse *f, const struct ms
                                   .n_attrs = 3,
                                   .attrs = attrs};
     *done = true;
-    enum msc_status status = msc_fuse__replace(f, m, joint, &spec);
+    enum msc_status status = msc_str_status(axes.failed ? &axes : &small);
+    if (status == MSC_OK) {
+        status = msc_fuse__replace(f, m, joint, &spec);
+    }
     msc_str_finish(&axes);
     msc_str_finish(&small);
     return status;

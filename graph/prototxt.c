@@ -35,9 +35,8 @@ static void add_tensor(struct entries *e, const char *key, const struct msc_grap
                        int32_t tensor) {
     struct msc_str text = {0};
     msc_tensor_print(g, tensor, &text);
-    const char *copy = msc_arena_strdup(&e->arena, msc_str_text(&text));
-    e->failed |= text.failed || copy == NULL;
-    msc_str_finish(&text);
+    const char *copy = msc_str_keep(&text, &e->arena);
+    e->failed |= copy == NULL;
     add_entry(e, key, copy, 0);
 }
 

@@ -116,7 +116,10 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
     MSC_TRY(msc_json_add_text(e->env, "type", type));
     const struct msc_env_def *def = e->env_def;
     cJSON *given = object ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
-    if (given && p->section && has_param(def->params, "target") &&
+    if (!given) {
+        return no_memory(p);
+    }
+    if (p->section && has_param(def->params, "target") &&
         !cJSON_GetObjectItemCaseSensitive(given, "target")) {
         status = msc_json_add_text(given, "target", p->section->target);
     }

@@ -234,14 +234,16 @@ static cJSON *find_env(const cJSON *config, const struct msc_config_entry *e) {
 
 // A default may be written out or not: environments that differ are compared in full. What an old
 // record has and nothing completes any more is left as it is.
-static void complete_envs(const struct msc_config_entry *e, const cJSON *stored,
-                          const cJSON *wanted) {
-    cJSON *a = find_env(stored, e);
-    cJSON *b = find_env(wanted, e);
-    if (a && b && !cJSON_Compare(a, b, true)) {
-        (void)msc_env_complete(e->env_def, a);
-        (void)msc_env_complete(e->env_def, b);
+static enum msc_status complete_envs(const struct msc_config_entry *e, const cJSON *stored,
+                                     const cJSON *wanted) {
+    cJSON *envs[] = {find_env(stored, e), find_env(wanted, e)};
+    bool differ = envs[0] && envs[1] && !cJSON_Compare(envs[0], envs[1], true);
+    for (size_t i = 0; differ && i < 2; i++) {
+        if (msc_env_complete(e->env_def, envs[i]) == MSC_E_NOMEM) {
+            return MSC_E_NOMEM;
+        }
     }
+    return MSC_OK;
 }
 
 // What means the same goes on in the record's words.
@@ -267,7 +269,7 @@ static enum msc_status check_config(struct msc_processor *p, const struct msc_re
     MSC_TRY_OUT(msc_json_add(stored, "config", old_copy));
     MSC_TRY_OUT(msc_processor__make_config(&config, p));
     MSC_TRY_OUT(msc_json_add(wanted, "config", config));
-    complete_envs(msc_processor__entry(p), old_copy, config);
+    MSC_TRY_OUT(complete_envs(msc_processor__entry(p), old_copy, config));
     MSC_TRY_OUT(
         msc_record_header_compare(stored, wanted, msc_config_free_keys, msc_record_path(record)));
     status = take_words(p, old);

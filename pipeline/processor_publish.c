@@ -22,14 +22,6 @@ enum msc_status msc_export_strategy(struct msc_strategy **out, struct msc_env *e
     return status;
 }
 
-static struct msc_hash header_hash(const struct msc_record *record) {
-    struct msc_str text = {0};
-    msc_json_write(&text, msc_record_header(record));
-    struct msc_hash hash = msc_hash_bytes(msc_str_text(&text), text.length);
-    msc_str_finish(&text);
-    return hash;
-}
-
 enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc_strategy *strategy,
                                  const char *path, const struct msc_record *record, int64_t trial) {
     struct msc_sites sites = {0};
@@ -52,8 +44,10 @@ enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc
         metadata[n++][1] = msc_hash_format(strategy_text, msc_strategy_hash(strategy));
     }
     if (record) {
+        struct msc_hash header;
+        MSC_TRY_OUT(msc_json_hash(&header, msc_record_header(record)));
         metadata[n][0] = "mscgym.record";
-        metadata[n++][1] = msc_hash_format(record_text, header_hash(record));
+        metadata[n++][1] = msc_hash_format(record_text, header);
     }
     if (trial >= 0) {
         snprintf(trial_text, sizeof trial_text, "%" PRId64, trial);

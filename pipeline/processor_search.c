@@ -126,6 +126,9 @@ static enum msc_status add_estimate(struct msc_processor_result *result,
         status = estimate(&text, p, o);
     }
     if (status == MSC_OK) {
+        status = msc_str_status(&text);
+    }
+    if (status == MSC_OK) {
         status = msc_json_add_text(report, "entry", msc_processor__entry(p)->name);
     }
     if (status == MSC_OK) {

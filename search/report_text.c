@@ -105,7 +105,7 @@ static const cJSON *find_value(const cJSON *row, const char *column) {
     return NULL;
 }
 
-static void format_cell(char cell[CELL_BYTES], const cJSON *value) {
+static enum msc_status format_cell(char cell[CELL_BYTES], const cJSON *value) {
     struct msc_str text = {0};
     if (cJSON_IsNumber(value)) {
         double number = value->valuedouble;
@@ -114,8 +114,10 @@ static void format_cell(char cell[CELL_BYTES], const cJSON *value) {
     } else {
         msc_str_append(&text, "-");
     }
+    enum msc_status status = msc_str_status(&text);
     snprintf(cell, CELL_BYTES, "%s", msc_str_text(&text));
     msc_str_finish(&text);
+    return status;
 }
 
 static enum msc_status add_row(struct table *table, const char *name, const cJSON *row) {
@@ -124,7 +126,7 @@ static enum msc_status add_row(struct table *table, const char *name, const cJSO
     MSC_TRY(msc_grow(&table->cells, &table->cells_capacity, first + width, CELL_BYTES));
     snprintf(table->cells[first], CELL_BYTES, "%s", name);
     for (size_t i = 0; i < table->n_columns; i++) {
-        format_cell(table->cells[first + 1 + i], find_value(row, table->columns[i]));
+        MSC_TRY(format_cell(table->cells[first + 1 + i], find_value(row, table->columns[i])));
     }
     table->n_rows++;
     return MSC_OK;

@@ -304,7 +304,8 @@ static enum msc_status say_estimate(struct msc_search *s) {
     MSC_TRY(msc_estimate_from_record(&estimate, s->record, s->options));
     MSC_TRY(msc_estimate_check(&estimate, s->options->record_path));
     msc_estimate_text(&text, &estimate);
-    char *line = text.data;
+    enum msc_status status = msc_str_status(&text);
+    char *line = status == MSC_OK ? text.data : NULL;
     while (line && *line) {
         char *end = strchr(line, '\n');
         if (end) {
@@ -314,7 +315,7 @@ static enum msc_status say_estimate(struct msc_search *s) {
         line = end ? end + 1 : NULL;
     }
     msc_str_finish(&text);
-    return MSC_OK;
+    return status;
 }
 
 static enum msc_status run_loop(struct msc_search *s, enum msc_search_end *end) {

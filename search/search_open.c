@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/str.h"
 #include "records/record_header.h"
 
 #include <math.h>
@@ -38,7 +37,9 @@ static enum msc_status open_record(struct msc_search *s, const struct cJSON *wan
 
 static enum msc_status add_hashes(cJSON *hashes, const struct msc_env *env) {
     char text[MSC_HASH_TEXT_BYTES];
-    return msc_json_add_text(hashes, "env", msc_hash_format(text, msc_env_identity(env)));
+    struct msc_hash identity;
+    MSC_TRY(msc_env_identity(&identity, env));
+    return msc_json_add_text(hashes, "env", msc_hash_format(text, identity));
 }
 
 static enum msc_status add_budget(cJSON *budget, const struct msc_budget *from) {
@@ -118,18 +119,16 @@ static enum msc_status make_buffers(struct msc_search *s) {
 // Which record an attempt file belongs to: a header says when it was made.
 static enum msc_status open_attempt(struct msc_search *s) {
     const struct msc_search_options *o = s->options;
-    struct msc_str header = {0};
-    msc_json_write(&header, msc_record_header(s->record));
-    MSC_TRY(msc_str_status(&header));
+    struct msc_hash header;
+    MSC_TRY(msc_json_hash(&header, msc_record_header(s->record)));
     const struct msc_attempt_options attempt = {
         .record_path = o->record_path,
-        .record_hash = msc_hash_bytes(header.data, header.length),
+        .record_hash = header,
         .next_id = (int64_t)s->n_recorded,
         .trial_seconds = o->trial_seconds,
         .worker = o->worker,
         .log = o->log,
     };
-    msc_str_finish(&header);
     return msc_attempt_open(&s->attempt, &attempt);
 }
 

@@ -130,8 +130,9 @@ enum msc_status msc_vk_tuned_save(const struct msc_vk *vk) {
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(add_all(json, vk));
     msc_json_write_pretty(&text, json);
+    MSC_TRY_OUT(msc_str_status(&text));
     MSC_TRY_OUT(msc_file_make_folders(vk->cache_folder));
-    status = msc_file_write(path, msc_str_text(&text), strlen(msc_str_text(&text)));
+    status = msc_file_write(path, msc_str_text(&text), text.length);
 out:
     msc_str_finish(&text);
     cJSON_Delete(json);

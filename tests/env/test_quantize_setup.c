@@ -7,6 +7,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static struct msc_hash identity_of(const struct bench *b) {
+    struct msc_hash identity;
+    assert_ok(msc_env_identity(&identity, b->env));
+    return identity;
+}
+
 static void test_env_quantize_setup__parameters(void **state) {
     static const uint32_t plan[] = {0, 1, 0, 2, 0, 1};
     char folder[] = "/tmp/msc_quantize_XXXXXX";
@@ -24,13 +30,13 @@ static void test_env_quantize_setup__parameters(void **state) {
     b.host.parameters_required = false;
     assert_ok(create(&b, "{" CHOICES "}"));
     assert_true(msc_file_exists(path));
-    struct msc_hash identity = msc_env_identity(b.env);
+    struct msc_hash identity = identity_of(&b);
     struct msc_outcome made = evaluate(&b, plan);
     close_env(&b);
     // Read back, not computed: the same identity and bits.
     b.host.parameters_required = true;
     assert_ok(create(&b, "{" CHOICES "}"));
-    assert_true(msc_hash_equal(identity, msc_env_identity(b.env)));
+    assert_true(msc_hash_equal(identity, identity_of(&b)));
     struct msc_outcome read = evaluate(&b, plan);
     assert_memory_equal(made.metrics, read.metrics, sizeof(made.metrics[0]) * 7);
     close_env(&b);
@@ -56,14 +62,14 @@ static void test_env_quantize_setup__identity(void **state) {
     prepare_bench(&b, 1, 4);
     for (int i = 0; i < 4; i++) {
         assert_ok(create(&b, configs[i]));
-        seen[i] = msc_env_identity(b.env);
+        seen[i] = identity_of(&b);
         for (int k = 0; k < i; k++) {
             assert_false(msc_hash_equal(seen[i], seen[k]));
         }
         close_env(&b);
     }
     assert_ok(create(&b, configs[0]));
-    assert_true(msc_hash_equal(seen[0], msc_env_identity(b.env)));
+    assert_true(msc_hash_equal(seen[0], identity_of(&b)));
     cJSON *header = cJSON_CreateObject();
     assert_ok(msc_env_describe(b.env, header));
     static const char *const keys[] = {"graph", "weights", "dataset", "base_strategy",
