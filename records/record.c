@@ -175,8 +175,8 @@ enum msc_status msc_record__add_segment(struct msc_record *record,
     return MSC_OK;
 }
 
-static enum msc_status write_at(int descriptor, const char *data, size_t n_bytes, uint64_t offset,
-                                const char *path) {
+enum msc_status msc_record__write_at(int descriptor, const char *data, size_t n_bytes,
+                                     uint64_t offset, const char *path) {
     while (n_bytes > 0) {
         ssize_t n = pwrite(descriptor, data, n_bytes, (off_t)offset);
         if (n < 0 && errno != EINTR) {
@@ -200,33 +200,48 @@ static void forget_uncommitted(struct msc_record *record) {
     msc_str_clear(&record->buffer);
 }
 
+static void note_committed(struct msc_record *record) {
+    record->n_committed = record->n_trials;
+    record->n_committed_segments = record->n_segments;
+    msc_str_clear(&record->buffer);
+}
+
+// A write that failed is taken back, and no other is tried.
+static enum msc_status fail_commit(struct msc_record *record, enum msc_status status) {
+    // What a failed truncation leaves is a torn end, which the next reader passes over.
+    if (ftruncate(record->descriptor, (off_t)record->n_bytes) != 0) {
+        record->was_cut = true;
+    }
+    record->is_broken = true;
+    forget_uncommitted(record);
+    return msc_status_prefix(status, "%zu trials are safe; make room and resume",
+                             record->n_committed);
+}
+
 enum msc_status msc_record_commit(struct msc_record *record) {
     struct msc_str *buffer = &record->buffer;
     if (record->is_broken || record->descriptor < 0) {
         return MSC_FAIL(MSC_E_STATE, "%s: the record takes no more lines", record->path);
     }
-    if (buffer->length == 0) {
-        return MSC_OK;
-    }
     enum msc_status status = msc_str_status(buffer);
-    if (status == MSC_OK) {
-        status = write_at(record->descriptor, buffer->data, buffer->length, record->n_bytes,
-                          record->path);
+    if (status == MSC_OK && !msc_record__is_in_place(record)) {
+        status = msc_record__save_elsewhere(record);
+        if (status == MSC_OK) {
+            note_committed(record);
+        } else {
+            record->is_broken = true;
+        }
+        return status;
+    }
+    if (status == MSC_OK && buffer->length > 0) {
+        status = msc_record__write_at(record->descriptor, buffer->data, buffer->length,
+                                      record->n_bytes, msc_record_path(record));
     }
     if (status != MSC_OK) {
-        // What a failed truncation leaves is a bad tail, which the next reader passes over.
-        if (ftruncate(record->descriptor, (off_t)record->n_bytes) != 0) {
-            record->was_cut = true;
-        }
-        record->is_broken = true;
-        forget_uncommitted(record);
-        return msc_status_prefix(status, "%zu trials are safe; make room and resume",
-                                 record->n_committed);
+        return fail_commit(record, status);
     }
     record->n_bytes += buffer->length;
-    record->n_committed = record->n_trials;
-    record->n_committed_segments = record->n_segments;
-    msc_str_clear(buffer);
+    note_committed(record);
     return MSC_OK;
 }
 
@@ -376,7 +391,7 @@ enum msc_status msc_record_append_segment(struct msc_record *record, const char 
 }
 
 const char *msc_record_path(const struct msc_record *record) {
-    return record->path;
+    return record->saved_path ? record->saved_path : record->path;
 }
 
 const struct cJSON *msc_record_header(const struct msc_record *record) {

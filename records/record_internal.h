@@ -22,7 +22,9 @@ struct msc_record {
     char *path;
     int descriptor; // of the locked file; -1 when reading or released
     const struct msc_log *log;
+    const char *saved_path; // where it is written since another program touched it, or NULL
     struct cJSON *header;
+    const char *header_line; // with its newline
     int schema;
     struct msc_arena arena; // of everything the header tells
     struct msc_space *space;
@@ -107,12 +109,22 @@ enum msc_status msc_record__load(struct msc_record *record);
 // does not. Fails only for the header's sake, or for memory.
 enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct msc_record *record,
                                       const char *text, size_t length);
+// record_salvage.c. Copies .params and .base.json, where they are, to a record of another name.
+enum msc_status msc_record__copy_needed(const char *path, const char *new_path);
 // Adds what follows n_bytes in the file to RECORD.cut, and cuts it off.
 enum msc_status msc_record__cut_tail(const struct msc_record *record);
+// record_elsewhere.c. True when the path names the file that is being written, as long as it was
+// left.
+bool msc_record__is_in_place(const struct msc_record *record);
+// Writes all lines, those in the buffer as well, to a new file, which is the record from now on.
+enum msc_status msc_record__save_elsewhere(struct msc_record *record);
 // True when a file holds nothing but the beginning of a header line.
 bool msc_record__is_torn_header(const char *text, size_t length);
 // Opens a file and takes its lock; `flags` as for open. MSC_E_STATE when it is held.
 enum msc_status msc_record__open_locked(int *out, const char *path, int flags);
+// Writes and syncs. `path` is for the error text.
+enum msc_status msc_record__write_at(int descriptor, const char *data, size_t n_bytes,
+                                     uint64_t offset, const char *path);
 enum msc_status msc_record__sync_folder(const char *path); // of the file `path`
 enum msc_status msc_record__fail_system(const char *what, const char *path, int error);
 

@@ -76,32 +76,38 @@ static enum msc_status check_is_free(const char *path) {
 // What a search needs to go on.
 static const char *const needed[] = {".params", ".base.json"};
 
-static enum msc_status copy_needed(struct msc_arena *arena, const char *path,
-                                   const char *new_path) {
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        const char *from = msc_arena_printf(arena, "%s%s", path, needed[i]);
-        const char *to = msc_arena_printf(arena, "%s%s", new_path, needed[i]);
-        char *data = NULL;
-        size_t n_bytes = 0;
-        if (!from || !to) {
-            return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-        }
-        if (!msc_file_exists(from)) {
-            continue;
-        }
-        MSC_TRY(check_is_free(to));
-        MSC_TRY(msc_file_read(&data, &n_bytes, from));
-        enum msc_status status = msc_file_write(to, data, n_bytes);
-        msc_free(data);
-        MSC_TRY(status);
+static enum msc_status copy(struct msc_arena *arena, const char *path, const char *new_path,
+                            const char *ending) {
+    const char *from = msc_arena_printf(arena, "%s%s", path, ending);
+    const char *to = msc_arena_printf(arena, "%s%s", new_path, ending);
+    char *data = NULL;
+    size_t n_bytes = 0;
+    if (!from || !to) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
     }
-    return MSC_OK;
+    if (!msc_file_exists(from)) {
+        return MSC_OK;
+    }
+    MSC_TRY(check_is_free(to));
+    MSC_TRY(msc_file_read(&data, &n_bytes, from));
+    enum msc_status status = msc_file_write(to, data, n_bytes);
+    msc_free(data);
+    return status;
+}
+
+enum msc_status msc_record__copy_needed(const char *path, const char *new_path) {
+    struct msc_arena arena = {0};
+    enum msc_status status = MSC_OK;
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0] && status == MSC_OK; i++) {
+        status = copy(&arena, path, new_path, needed[i]);
+    }
+    msc_arena_finish(&arena);
+    return status;
 }
 
 // The record comes last: with it, all is there.
 enum msc_status msc_record_salvage(struct msc_record_salvaged *out, const char *path,
                                    const char *new_path) {
-    struct msc_arena arena = {0};
     struct msc_record *record = NULL;
     char *text = NULL;
     size_t length = 0;
@@ -110,11 +116,10 @@ enum msc_status msc_record_salvage(struct msc_record_salvaged *out, const char *
     MSC_TRY_OUT(msc_record__new(&record, path, NULL));
     MSC_TRY_OUT(msc_file_read(&text, &length, path));
     MSC_TRY_OUT(msc_record__load_good(out, record, text, length));
-    MSC_TRY_OUT(copy_needed(&arena, path, new_path));
+    MSC_TRY_OUT(msc_record__copy_needed(path, new_path));
     status = msc_file_write(new_path, text, (size_t)record->n_bytes);
 out:
     msc_free(text);
     msc_record_close(record);
-    msc_arena_finish(&arena);
     return status;
 }

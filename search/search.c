@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *msc_search_end_name(enum msc_search_end end) {
@@ -323,6 +324,7 @@ static enum msc_status run_loop(struct msc_search *s, enum msc_search_end *end) 
     bool is_estimated = false;
     while (!is_over) {
         MSC_TRY(replay_retries(s));
+        MSC_TRY(msc_search__check_record(s));
         if (!is_replaying(s)) {
             MSC_TRY(go_live(s));
             if (!s->is_retried && !is_at_baselines(s)) {
@@ -380,6 +382,18 @@ static enum msc_status begin_segments(struct msc_search *s) {
     return warm_start(s, first);
 }
 
+// A last look at the record, however the search ended.
+static enum msc_status finish_record(struct msc_search *s, enum msc_status status) {
+    char message[512];
+    snprintf(message, sizeof message, "%s", msc_status_message());
+    enum msc_status looked = s->record ? msc_record_commit(s->record) : MSC_OK;
+    if (status != MSC_OK) {
+        return msc_status_restore(status, message);
+    }
+    MSC_TRY(looked);
+    return msc_search__check_record(s);
+}
+
 enum msc_status msc_search_run(struct msc_search_result *result,
                                const struct msc_search_options *options) {
     struct msc_search s = {
@@ -396,6 +410,7 @@ enum msc_status msc_search_run(struct msc_search_result *result,
         result->end = MSC_SEARCH_END_CANCELLED;
         status = MSC_OK;
     }
+    status = finish_record(&s, status);
     if (status == MSC_OK) {
         result->was_resumed = s.n_recorded > 0;
         result->n_new = s.n_new;

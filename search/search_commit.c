@@ -188,3 +188,13 @@ enum msc_status msc_search__commit(struct msc_search *s, bool is_inside) {
     }
     return is_inside ? MSC_OK : msc_search__announce_best(s);
 }
+
+enum msc_status msc_search__check_record(const struct msc_search *s) {
+    return !msc_record_is_elsewhere(s->record)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_IO,
+                          "%s: the record was taken away while the search wrote it; all %zu trials "
+                          "are in %s: mscgym resume %s goes on",
+                          s->options->record_path, msc_record_n_trials(s->record),
+                          msc_record_path(s->record), msc_record_path(s->record));
+}

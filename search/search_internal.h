@@ -96,6 +96,8 @@ bool msc_search__is_time_over(const struct msc_search *s);
 enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_trial *trial);
 // Writes the finished items at the head of the round. `is_inside`: an evaluation is running.
 enum msc_status msc_search__commit(struct msc_search *s, bool is_inside);
+// MSC_E_IO once the record had to be written anew elsewhere. All trials are in it.
+enum msc_status msc_search__check_record(const struct msc_search *s);
 enum msc_status msc_search__announce_best(struct msc_search *s);
 
 // search_evaluate.c
