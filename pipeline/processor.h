@@ -94,7 +94,7 @@ const char *msc_processor_numerics(const struct msc_processor *p); // once prepa
 const struct msc_graph *msc_processor_graph(const struct msc_processor *p); // NULL without a model
 
 // Writes a model with a strategy's edits as ONNX; `strategy` NULL: as it is. `record` (may be NULL)
-// and `trial` (< 0: none) go into its metadata.
+// and `trial` (< 0: none) go into its metadata, the record as msc_record_identity.
 enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc_strategy *strategy,
                                  const char *path, const struct msc_record *record, int64_t trial);
 // The edits of a point as a strategy; *out is owned by the caller.

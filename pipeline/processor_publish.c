@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "graph/onnx.h"
-#include "records/record.h"
+#include "records/record_query.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,10 +44,10 @@ enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc
         metadata[n++][1] = msc_hash_format(strategy_text, msc_strategy_hash(strategy));
     }
     if (record) {
-        struct msc_hash header;
-        MSC_TRY_OUT(msc_json_hash(&header, msc_record_header(record)));
+        struct msc_hash identity;
+        MSC_TRY_OUT(msc_record_identity(&identity, record));
         metadata[n][0] = "mscgym.record";
-        metadata[n++][1] = msc_hash_format(record_text, header);
+        metadata[n++][1] = msc_hash_format(record_text, identity);
     }
     if (trial >= 0) {
         snprintf(trial_text, sizeof trial_text, "%" PRId64, trial);

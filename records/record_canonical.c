@@ -34,16 +34,37 @@ static enum msc_status write_body(struct canonical *c, const char *body, size_t 
     return c->write(c->payload, c->line.data, c->line.length);
 }
 
+// The text of a header without what may differ, up to its last brace.
+static enum msc_status write_identity(struct msc_str *out, cJSON *header) {
+    cJSON_DeleteItemFromObjectCaseSensitive(header, "measured");
+    strip_budgets(header);
+    msc_json_write(out, header);
+    MSC_TRY(msc_str_status(out));
+    out->length--;
+    return MSC_OK;
+}
+
+enum msc_status msc_record_identity(struct msc_hash *out, const struct msc_record *record) {
+    struct msc_str text = {0};
+    cJSON *header = cJSON_Duplicate(msc_record_header(record), true);
+    enum msc_status status = header ? write_identity(&text, header)
+                                    : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", record->path);
+    if (status == MSC_OK) {
+        *out = msc_hash_bytes(text.data, text.length);
+    }
+    msc_str_finish(&text);
+    cJSON_Delete(header);
+    return status;
+}
+
 static enum msc_status write_header(struct canonical *c, const char *line, size_t n_body,
                                     const char *path) {
     cJSON *header = NULL;
     struct msc_str text = {0};
     MSC_TRY(msc_record__parse_body(&header, line, n_body, path));
-    strip_budgets(header);
-    msc_json_write(&text, header);
-    enum msc_status status = msc_str_status(&text);
+    enum msc_status status = write_identity(&text, header);
     if (status == MSC_OK) {
-        status = write_body(c, text.data, text.length - 1);
+        status = write_body(c, text.data, text.length);
     }
     msc_str_finish(&text);
     cJSON_Delete(header);

@@ -3,6 +3,7 @@
 #ifndef MSC_RECORDS_RECORD_QUERY_H
 #define MSC_RECORDS_RECORD_QUERY_H
 
+#include "base/hash.h"
 #include "records/record.h"
 
 #ifdef __cplusplus
@@ -43,6 +44,8 @@ enum msc_status msc_record_canonical(const char *path, const struct msc_log *log
                                      enum msc_status (*write)(void *payload, const char *line,
                                                               size_t length),
                                      void *payload);
+// What a record is the record of: the checksum of the first line of its canonical text.
+enum msc_status msc_record_identity(struct msc_hash *out, const struct msc_record *record);
 
 #ifdef __cplusplus
 }
