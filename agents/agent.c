@@ -55,11 +55,15 @@ const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent) 
     return agent->def;
 }
 
+bool msc_agent__takes_abi(unsigned abi) {
+    return abi >= MSC_AGENT_ABI_OLDEST && abi <= MSC_AGENT_ABI;
+}
+
 static enum msc_status start(struct msc_agent *agent, const struct msc_agent_setup *setup) {
     static const char *const ignore[] = {"type", "path", NULL};
     static const char *const ignore_type[] = {"type", NULL};
     const struct msc_agent_def *def = agent->def;
-    if (def->abi != MSC_AGENT_ABI) {
+    if (!msc_agent__takes_abi(def->abi)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "agent %s was built for ABI %u, expected %u", def->name,
                         def->abi, MSC_AGENT_ABI);
     }
@@ -162,6 +166,14 @@ enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *
 
 bool msc_agent_is_done(const struct msc_agent *agent) {
     return agent->def->done && agent->def->done(agent);
+}
+
+struct msc_agent_left msc_agent_left(const struct msc_agent *agent) {
+    if (msc_agent_is_done(agent)) {
+        return (struct msc_agent_left){.n = 0.0, .is_exact = true};
+    }
+    bool is_told = agent->def->abi > MSC_AGENT_ABI_OLDEST && agent->def->left;
+    return is_told ? agent->def->left(agent) : (struct msc_agent_left)MSC_AGENT_LEFT_UNKNOWN;
 }
 
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object) {

@@ -25,17 +25,29 @@
 #include "base/rng.h"
 #include "env/api/trial.h"
 
+#include <math.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define MSC_AGENT_ABI 1u
+#define MSC_AGENT_ABI 2u
+// Older ones that still serve: 1 ends with `finish`.
+#define MSC_AGENT_ABI_OLDEST 1u
 
 struct cJSON;
 struct msc_agent;
 
+// How many trials an agent will still ask for, were nothing else to end the search.
+struct msc_agent_left {
+    double n;      // +inf: no end is in sight
+    bool is_exact; // false: at most so many; with +inf: nothing is known
+};
+#define MSC_AGENT_LEFT_UNKNOWN                                                                     \
+    { .n = INFINITY, .is_exact = false }
+
 struct msc_agent_def {
-    unsigned abi;        // MSC_AGENT_ABI
+    unsigned abi;        // MSC_AGENT_ABI of the header it is built with
     const char *name;    // [a-z0-9_]
     const char *summary; // one line for `mscgym agents`
     unsigned version;    // changes when proposals change; part of the record's identity
@@ -56,6 +68,9 @@ struct msc_agent_def {
     bool (*done)(const struct msc_agent *agent);
     // Accepts zeroed state.
     void (*finish)(struct msc_agent *agent);
+    // Optional: what is left after those that it was asked for. Called between an ask and the next,
+    // perhaps from another thread: look only. Default: nothing is known.
+    struct msc_agent_left (*left)(const struct msc_agent *agent);
 };
 
 // For the definition's functions.
@@ -83,6 +98,7 @@ enum msc_status msc_agent_ask(struct msc_agent *agent, struct msc_proposal out[]
 enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *trial,
                                const struct msc_outcome *outcome);
 bool msc_agent_is_done(const struct msc_agent *agent);
+struct msc_agent_left msc_agent_left(const struct msc_agent *agent);
 const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent);
 // Adds the members that the record's header carries: "type", "version" and the resolved parameters.
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object);

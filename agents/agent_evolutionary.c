@@ -300,6 +300,11 @@ static bool evolutionary_done(const struct msc_agent *agent) {
     return e->is_done;
 }
 
+static struct msc_agent_left evolutionary_left(const struct msc_agent *agent) {
+    const struct evolution *e = msc_agent_state(agent);
+    return msc_sampler_left(&e->sampler);
+}
+
 const struct msc_agent_def msc_agent_evolutionary = {
     .abi = MSC_AGENT_ABI,
     .name = "evolutionary",
@@ -311,4 +316,5 @@ const struct msc_agent_def msc_agent_evolutionary = {
     .ask = evolutionary_ask,
     .tell = evolutionary_tell,
     .done = evolutionary_done,
+    .left = evolutionary_left,
 };

@@ -106,6 +106,11 @@ static bool grid_done(const struct msc_agent *agent) {
     return modes[grid->mode]->done(grid);
 }
 
+static struct msc_agent_left grid_left(const struct msc_agent *agent) {
+    const struct msc_grid *grid = msc_agent_state(agent);
+    return modes[grid->mode]->left(grid);
+}
+
 const struct msc_agent_def msc_agent_grid_search = {
     .abi = MSC_AGENT_ABI,
     .name = "grid_search",
@@ -117,4 +122,5 @@ const struct msc_agent_def msc_agent_grid_search = {
     .ask = grid_ask,
     .tell = grid_tell,
     .done = grid_done,
+    .left = grid_left,
 };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static enum msc_status check_definition(const struct msc_agent_def *def, const char *path) {
-    if (def->abi != MSC_AGENT_ABI) {
+    if (!msc_agent__takes_abi(def->abi)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: built for agent ABI %u, expected %u", path,
                         def->abi, MSC_AGENT_ABI);
     }

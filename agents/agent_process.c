@@ -7,7 +7,8 @@
 //     {"method":"done"}                                         no answer: the program ends
 //
 // An answer {"error":"text"} stops the search with that text. A proposal may also carry "parent",
-// "bound" and "probe"; "done" true means that nothing is left to ask.
+// "bound" and "probe"; "done" true means that nothing is left to ask, "left" that at most so many
+// more will be proposed after these.
 #include "agents/agent.h"
 #include "agents/agent_internal.h"
 #include "agents/process_messages.h"
@@ -26,6 +27,8 @@ struct process_agent {
     struct msc_process *process;
     const char *name; // for error texts: the whole command
     bool is_done;
+    bool has_left; // it has said how many there are
+    double n_left;
     struct msc_str request; // kept for its memory
 };
 
@@ -126,6 +129,16 @@ static enum msc_status process_init(struct msc_agent *agent) {
     return name_error(p, status, "init");
 }
 
+static enum msc_status read_left(struct process_agent *p, const cJSON *answer) {
+    const cJSON *left = cJSON_GetObjectItemCaseSensitive(answer, "left");
+    if (left && (!cJSON_IsNumber(left) || !(left->valuedouble >= 0.0))) {
+        return MSC_FAIL(MSC_E_FORMAT, "answer: \"left\" is no number of proposals");
+    }
+    p->has_left = left != NULL;
+    p->n_left = left ? left->valuedouble : 0.0;
+    return MSC_OK;
+}
+
 static enum msc_status process_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
                                    size_t *n) {
     struct process_agent *p = msc_agent_state(agent);
@@ -136,6 +149,9 @@ static enum msc_status process_ask(struct msc_agent *agent, struct msc_proposal 
     if (status == MSC_OK) {
         status =
             msc_process_read_proposals(answer, msc_agent_space(agent), out, max, n, &p->is_done);
+    }
+    if (status == MSC_OK) {
+        status = read_left(p, answer);
     }
     cJSON_Delete(answer);
     return name_error(p, status, "ask");
@@ -156,6 +172,12 @@ static enum msc_status process_tell(struct msc_agent *agent, const struct msc_tr
 static bool process_done(const struct msc_agent *agent) {
     const struct process_agent *p = msc_agent_state(agent);
     return p->is_done;
+}
+
+static struct msc_agent_left process_left(const struct msc_agent *agent) {
+    const struct process_agent *p = msc_agent_state(agent);
+    return p->has_left ? (struct msc_agent_left){.n = p->n_left}
+                       : (struct msc_agent_left)MSC_AGENT_LEFT_UNKNOWN;
 }
 
 static void process_finish(struct msc_agent *agent) {
@@ -181,4 +203,5 @@ const struct msc_agent_def msc_agent_process = {
     .tell = process_tell,
     .done = process_done,
     .finish = process_finish,
+    .left = process_left,
 };

@@ -42,6 +42,11 @@ static bool random_done(const struct msc_agent *agent) {
     return search->is_done;
 }
 
+static struct msc_agent_left random_left(const struct msc_agent *agent) {
+    const struct random_search *search = msc_agent_state(agent);
+    return msc_sampler_left(&search->sampler);
+}
+
 const struct msc_agent_def msc_agent_random = {
     .abi = MSC_AGENT_ABI,
     .name = "random",
@@ -53,4 +58,5 @@ const struct msc_agent_def msc_agent_random = {
     .ask = random_ask,
     .tell = random_tell,
     .done = random_done,
+    .left = random_left,
 };

@@ -41,9 +41,16 @@ static bool full_done(const struct msc_grid *grid) {
     return grid->full.walk.is_over;
 }
 
+// Where there are bounds nobody knows beforehand how many points they rule out.
+static struct msc_agent_left full_left(const struct msc_grid *grid) {
+    return (struct msc_agent_left){.n = msc_walk_n_left(&grid->full.walk),
+                                   .is_exact = grid->limits.n_limits == 0};
+}
+
 const struct msc_grid_mode msc_grid_mode_full = {
     .init = full_init,
     .ask = full_ask,
     .tell = full_tell,
     .done = full_done,
+    .left = full_left,
 };

@@ -343,9 +343,16 @@ static bool greedy_done(const struct msc_grid *grid) {
     return grid->greedy.is_done;
 }
 
+// How many steps will help is what the search finds out.
+static struct msc_agent_left greedy_left(const struct msc_grid *grid) {
+    (void)grid;
+    return (struct msc_agent_left)MSC_AGENT_LEFT_UNKNOWN;
+}
+
 const struct msc_grid_mode msc_grid_mode_greedy = {
     .init = greedy_init,
     .ask = greedy_ask,
     .tell = greedy_tell,
     .done = greedy_done,
+    .left = greedy_left,
 };

@@ -122,9 +122,24 @@ static bool per_task_done(const struct msc_grid *grid) {
     return grid->per_task.is_assembled;
 }
 
+// The dearest plan, which is proposed for the first task alone, every task's other choices, and the
+// assembled plan.
+static struct msc_agent_left per_task_left(const struct msc_grid *grid) {
+    const struct msc_grid_per_task *p = &grid->per_task;
+    const struct msc_space *space = grid->limits.space;
+    struct msc_agent_left left = {.n = 1.0, .is_exact = true};
+    for (size_t t = p->task; t < space->n_tasks; t++) {
+        uint32_t n_choices = space->tasks[t].n_choices;
+        uint32_t position = t == p->task ? p->position : 1;
+        left.n += position < n_choices ? n_choices - position : 0;
+    }
+    return left;
+}
+
 const struct msc_grid_mode msc_grid_mode_per_task = {
     .init = per_task_init,
     .ask = per_task_ask,
     .tell = per_task_tell,
     .done = per_task_done,
+    .left = per_task_left,
 };

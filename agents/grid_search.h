@@ -73,6 +73,7 @@ struct msc_grid_mode {
     void (*tell)(struct msc_agent *agent, struct msc_grid *grid, const struct msc_trial *trial,
                  const struct msc_outcome *outcome);
     bool (*done)(const struct msc_grid *grid);
+    struct msc_agent_left (*left)(const struct msc_grid *grid);
 };
 
 extern const struct msc_grid_mode msc_grid_mode_per_task;

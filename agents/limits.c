@@ -259,3 +259,15 @@ bool msc_walk_next(struct msc_walk *walk, uint32_t choices[], uint64_t max_nodes
     }
     return false;
 }
+
+double msc_walk_n_left(const struct msc_walk *walk) {
+    const struct msc_space *space = walk->limits->space;
+    double n_points = 1.0; // of the tasks from t on
+    double n_left = 0.0;
+    for (size_t t = space->n_tasks; t-- > 0;) {
+        double n_choices = space->tasks[t].n_choices;
+        n_left += walk->has_begun ? (n_choices - 1.0 - walk->ranks[t]) * n_points : 0.0;
+        n_points *= n_choices;
+    }
+    return walk->is_over ? 0.0 : walk->has_begun ? n_left : n_points;
+}

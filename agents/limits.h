@@ -66,5 +66,7 @@ enum msc_status msc_walk_init(struct msc_walk *walk, struct msc_arena *arena,
 // partial points were looked at in vain: then `choices` holds the point where the walk stands,
 // which is not feasible, and the next call goes on after it.
 bool msc_walk_next(struct msc_walk *walk, uint32_t choices[], uint64_t max_nodes);
+// How many points lie behind the one where the walk stands, feasible or not.
+double msc_walk_n_left(const struct msc_walk *walk);
 
 #endif

@@ -88,6 +88,7 @@ bool msc_sampler_note(struct msc_sampler *sampler, const uint32_t choices[]) {
         uint64_t bit = UINT64_C(1) << (index % 64);
         bool is_new = !(sampler->seen[index / 64] & bit);
         sampler->seen[index / 64] |= bit;
+        sampler->n_seen += is_new;
         return is_new;
     }
     uint64_t hash = msc_hash_bytes(choices, space->n_tasks * sizeof *choices).low | 1;
@@ -140,4 +141,12 @@ bool msc_sampler_draw(struct msc_sampler *sampler, uint32_t choices[]) {
         }
     }
     return false;
+}
+
+struct msc_agent_left msc_sampler_left(const struct msc_sampler *sampler) {
+    if (!sampler->is_small) {
+        return (struct msc_agent_left){.n = INFINITY, .is_exact = true};
+    }
+    return (struct msc_agent_left){.n = (double)(sampler->n_points - sampler->n_seen),
+                                   .is_exact = sampler->limits.n_limits == 0};
 }

@@ -7,6 +7,7 @@
 #ifndef MSC_AGENTS_SAMPLER_H
 #define MSC_AGENTS_SAMPLER_H
 
+#include "agents/agent.h"
 #include "agents/limits.h"
 
 #define MSC_SAMPLER_ROUNDS 6
@@ -20,6 +21,7 @@ struct msc_sampler {
     uint64_t keys[MSC_SAMPLER_ROUNDS];
     uint64_t cursor; // place in the permutation
     uint64_t *seen;  // small: one bit a point; else a table of hashes
+    uint64_t n_seen; // small: points remembered
 };
 
 // `rng` is borrowed: the agent's own.
@@ -31,5 +33,7 @@ bool msc_sampler_note(struct msc_sampler *sampler, const uint32_t choices[]);
 // A feasible point not seen before, and notes it. False when none is left, or none was found in
 // many tries. When no point at all is feasible, infeasible ones are given.
 bool msc_sampler_draw(struct msc_sampler *sampler, uint32_t choices[]);
+// How many points it can still give: in a large space no end is in sight.
+struct msc_agent_left msc_sampler_left(const struct msc_sampler *sampler);
 
 #endif

@@ -137,7 +137,7 @@ static void test_agents_agent__create_refuses(void **state) {
     struct msc_agent_def old = stubborn;
     old.abi = 0;
     assert_int_equal(create(&f, &old, "{}"), MSC_E_UNSUPPORTED);
-    assert_message("built for ABI 0, expected 1");
+    assert_message("built for ABI 0, expected 2");
     close_fixture(&f);
 }
 
@@ -187,6 +187,42 @@ static void test_agents_agent__open_library(void **state) {
     close_fixture(&f);
 }
 
+// Three tasks of two choices: the dearest plan, three changes and the assembled plan.
+static void test_agents_agent__left(void **state) {
+    (void)state;
+    static const struct {
+        const char *agent;
+        double n;
+        bool is_exact;
+    } rows[] = {
+        {"{\"type\":\"grid_search\"}", 5, true},
+        {"{\"type\":\"grid_search\",\"mode\":\"full\"}", 8, true},
+        {"{\"type\":\"grid_search\",\"mode\":\"greedy\"}", INFINITY, false},
+        {"{\"type\":\"random\"}", 8, true},
+        {"{\"type\":\"evolutionary\"}", 8, true},
+    };
+    struct fixture f;
+    struct msc_proposal first;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_ok(open_type(&f, rows[i].agent));
+        struct msc_agent_left left = msc_agent_left(f.agent);
+        assert_true(left.n == rows[i].n && left.is_exact == rows[i].is_exact);
+        assert_ok(ask(&f, &first));
+        assert_true(msc_agent_left(f.agent).n <= left.n);
+        close_fixture(&f);
+    }
+    // No end is in sight; and a definition of the ABI before cannot say.
+    open_fixture(&f, "{\"tasks\":40,\"choices\":4}", "{\"type\":\"random\"}");
+    assert_ok(msc_agent_open(&f.agent, f.config, msc_env_space(f.env), &f.goal, 0, NULL));
+    assert_true(isinf(msc_agent_left(f.agent).n) && msc_agent_left(f.agent).is_exact);
+    close_fixture(&f);
+    struct msc_agent_def old = stubborn;
+    old.abi = MSC_AGENT_ABI_OLDEST;
+    assert_ok(create(&f, &old, "{}"));
+    assert_true(isinf(msc_agent_left(f.agent).n) && !msc_agent_left(f.agent).is_exact);
+    close_fixture(&f);
+}
+
 static void test_agents_agent__registry(void **state) {
     (void)state;
     for (const struct msc_agent_def *const *def = msc_agent_list(); *def; def++) {
@@ -204,6 +240,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_agent__create_refuses),
         cmocka_unit_test(test_agents_agent__open_by_type),
         cmocka_unit_test(test_agents_agent__open_library),
+        cmocka_unit_test(test_agents_agent__left),
         cmocka_unit_test(test_agents_agent__registry),
     };
     msc_test_select(argc, argv);

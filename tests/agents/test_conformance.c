@@ -220,6 +220,38 @@ static void test_agents_conformance__exhausts_small_spaces(void **state) {
     for_each(check_exhausts);
 }
 
+// What is said of the end is true when it has come: with bounds and without.
+static void check_left(const struct subject *subject) {
+    static const char *const envs[] = {
+        small_toy,
+        "{\"tasks\":3,\"choices\":4,\"bounds\":{\"size_ratio\":{\"max\":0.06}}}",
+        bounded_toy,
+    };
+    for (size_t i = 0; i < 6; i++) {
+        struct trace trace;
+        struct trace_run run = {.env = envs[i / 2],
+                                .agent = subject->config,
+                                .round = i % 2 ? 1 : 5,
+                                .max_trials = 150,
+                                .tell_baselines = i % 2 == 0};
+        trace_make(&trace, &run);
+        for (size_t k = 0; k < trace.n; k++) {
+            const struct trace_entry *entry = &trace.entries[k];
+            double n = (double)(trace.n - k);
+            if (entry->is_first) {
+                assert_true(entry->left.n >= n);
+                assert_true(!trace.is_over || !entry->left.is_exact || entry->left.n == n);
+            }
+        }
+        trace_finish(&trace);
+    }
+}
+
+static void test_agents_conformance__says_what_is_left(void **state) {
+    (void)state;
+    for_each(check_left);
+}
+
 static void check_single_point(const struct subject *subject) {
     struct trace trace;
     struct trace_run run = {.env = "{\"tasks\":1,\"choices\":1}",
@@ -243,6 +275,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_conformance__survives_bad_outcomes),
         cmocka_unit_test(test_agents_conformance__stays_within_exact_bounds),
         cmocka_unit_test(test_agents_conformance__exhausts_small_spaces),
+        cmocka_unit_test(test_agents_conformance__says_what_is_left),
         cmocka_unit_test(test_agents_conformance__takes_a_single_point),
     };
     msc_test_select(argc, argv);

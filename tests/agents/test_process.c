@@ -76,6 +76,21 @@ static void test_agents_process__does_not_answer(void **state) {
     close_fixture(&f);
 }
 
+static void test_agents_process__says_what_is_left(void **state) {
+    (void)state;
+    struct fixture f;
+    size_t n;
+    assert_ok(open_script(&f, "read a; echo '{}'; read b; "
+                              "echo '{\"proposals\":[{\"choices\":[0,0,0]}],\"left\":7}'; read c; "
+                              "echo '{\"proposals\":[],\"left\":\"some\"}'; read d"));
+    assert_true(isinf(msc_agent_left(f.agent).n) && !msc_agent_left(f.agent).is_exact);
+    assert_ok(ask(&f, &n));
+    assert_true(msc_agent_left(f.agent).n == 7 && !msc_agent_left(f.agent).is_exact);
+    assert_int_equal(ask(&f, &n), MSC_E_FORMAT);
+    assert_message("left");
+    close_fixture(&f);
+}
+
 static void test_agents_process__answers_nonsense(void **state) {
     (void)state;
     static const struct {
@@ -172,6 +187,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_process__cannot_start),
         cmocka_unit_test(test_agents_process__dies),
         cmocka_unit_test(test_agents_process__does_not_answer),
+        cmocka_unit_test(test_agents_process__says_what_is_left),
         cmocka_unit_test(test_agents_process__answers_nonsense),
         cmocka_unit_test(test_agents_process__takes_parent_bound_and_probe),
         cmocka_unit_test(test_agents_process__sends_what_is_documented),

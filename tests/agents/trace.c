@@ -127,11 +127,14 @@ static bool run_round(struct runner *r) {
     for (size_t i = 0; i < r->run->round; i++) {
         proposals[i].choices = choices[i];
     }
+    const struct msc_agent_left left = msc_agent_left(r->agent);
     assert_ok(msc_agent_ask(r->agent, proposals, r->run->round, &n));
     assert_true(n <= r->run->round);
     size_t first = trace->n;
     for (size_t i = 0; i < n; i++) {
-        add_entry(r, &proposals[i]);
+        struct trace_entry *entry = add_entry(r, &proposals[i]);
+        entry->is_first = i == 0;
+        entry->left = left;
     }
     for (size_t i = first; i < trace->n; i++) {
         evaluate_entry(r, &trace->entries[i], i);

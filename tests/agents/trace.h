@@ -14,6 +14,9 @@ struct trace_entry {
     int64_t parent;
     double bound;
     double exact_violation;
+    // Of the first of an ask: what the agent said was left before it.
+    bool is_first;
+    struct msc_agent_left left;
 };
 
 struct trace {
