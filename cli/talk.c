@@ -81,10 +81,12 @@ void msc_talk_progress(struct msc_talk *talk, const char *name,
     if (progress->n_front > 0) {
         msc_str_printf(&line, ", front of %zu", progress->n_front);
     }
-    msc_str_printf(&line, ", reuse %.0f%%, %.3g/s", 100 * progress->reuse_ratio,
-                   progress->trials_per_s);
+    msc_str_printf(&line, ", reuse %.0f%%", 100 * progress->reuse_ratio);
+    if (isfinite(progress->trials_per_s)) {
+        msc_str_printf(&line, ", %.3g/s", progress->trials_per_s);
+    }
     if (isfinite(progress->left_s)) {
-        msc_str_append(&line, ", left ");
+        msc_str_append(&line, progress->is_left_exact ? ", left " : ", left at most ");
         append_time(&line, progress->left_s);
     }
     say(&line);

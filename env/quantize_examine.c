@@ -96,6 +96,20 @@ static enum msc_status examine_memory(struct msc_quantize *z, const uint32_t cho
     return msc_json_add_number(out, "memory_bytes", (double)n_bytes);
 }
 
+// Of a choice that is alone with its task, on average half of the network behind it is computed.
+static enum msc_status examine_effort(struct msc_env *env, const struct msc_quantize *z,
+                                      cJSON *out) {
+    const struct msc_env_host *host = msc_env_host(env);
+    double n_validation = host->validation ? (double)msc_dataset_n_samples(host->validation) : 0.0;
+    double n_samples = (double)msc_dataset_n_samples(host->dataset);
+    cJSON *effort = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(out, "effort", effort));
+    MSC_TRY(msc_json_add_number(effort, "noise", NOISE_RUNS + 1));
+    MSC_TRY(msc_json_add_number(effort, "alone", 0.5 * (double)z->space.space.n_tasks));
+    // The uncompressed model runs on these samples, too.
+    return msc_json_add_number(effort, "validation", 2.0 * n_validation / n_samples);
+}
+
 enum msc_status msc_quantize__examine(struct msc_env *env, const uint32_t choices[], unsigned what,
                                       cJSON **out) {
     struct msc_quantize *z = msc_env_state(env);
@@ -113,6 +127,9 @@ enum msc_status msc_quantize__examine(struct msc_env *env, const uint32_t choice
     }
     if (status == MSC_OK && (what & MSC_EXAMINE_MEMORY)) {
         status = examine_memory(z, choices, object);
+    }
+    if (status == MSC_OK && (what & MSC_EXAMINE_EFFORT)) {
+        status = examine_effort(env, z, object);
     }
     if (status != MSC_OK) {
         cJSON_Delete(object);

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "env/env.h"
 #include "records/record_query.h"
@@ -15,52 +16,171 @@
 #define METRIC_BYTES 36
 // For the header and what the file system needs around it.
 #define SPARE_BYTES 65536
+// So many of a record's last trials say how long one takes, at least.
+#define RECENT_TRIALS 64
+
+// What was asked for already, and the time that it took.
+struct so_far {
+    double n_budgeted;
+    double elapsed_s;
+};
 
 static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o,
-                      int64_t n_budgeted, double elapsed_s) {
-    double n_trials = INFINITY;
+                      struct msc_agent_left left, const struct so_far *so_far) {
     if (o->budget.trials >= 0) {
-        n_trials = fmax(0.0, (double)(o->budget.trials - n_budgeted));
+        left.n = fmin(left.n, (double)o->budget.trials - so_far->n_budgeted);
     }
-    if (o->budget.seconds > 0.0 && e->trial_s > 0.0) {
-        n_trials = fmin(n_trials, floor(fmax(0.0, o->budget.seconds - elapsed_s) / e->trial_s));
+    if (e->n_points < left.n) { // an agent may leave points out all the same
+        left = (struct msc_agent_left){.n = e->n_points};
     }
-    e->n_trials = fmin(n_trials, e->n_points);
+    e->n_trials = fmax(left.n, 0.0);
+    e->is_exact = left.is_exact;
+    double time_s = fmax(0.0, o->budget.seconds - so_far->elapsed_s);
+    if (o->budget.seconds > 0.0 && e->n_trials * e->trial_s > time_s) {
+        e->n_trials = floor(time_s / e->trial_s);
+        e->is_timed = true;
+    }
     e->is_counted = o->budget.trials >= 0;
     e->left_s = e->n_trials * e->trial_s;
-    if (isnan(e->trial_s) && o->budget.seconds > 0.0) {
-        e->left_s = fmax(0.0, o->budget.seconds - elapsed_s);
+    if (o->budget.seconds > 0.0 && (e->is_timed || isnan(e->trial_s))) {
+        e->left_s = time_s;
     }
     e->end_wall_s = msc_clock_wall_seconds() + e->left_s;
     e->record_bytes = e->n_trials * (double)e->line_bytes;
 }
 
-enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct msc_record *record,
-                                         const struct msc_search_options *options) {
-    const struct msc_space *space = msc_env_space(options->env);
+// How many trials an agent asks for from its beginning on. What is no agent of this program is not
+// run only to be asked.
+static enum msc_status ask_agent(struct msc_agent_left *out, const struct msc_search_options *o) {
+    const struct msc_space *space = msc_env_space(o->env);
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(o->agent_config, "type");
+    const struct msc_agent_def *def =
+        cJSON_IsString(type) ? msc_agent_find(type->valuestring) : NULL;
+    struct msc_agent *agent = NULL;
+    enum msc_status status = MSC_OK;
+    *out = (struct msc_agent_left)MSC_AGENT_LEFT_UNKNOWN;
+    if (!def) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_agent_create(&agent, def, o->agent_config, space, o->goal, o->seed));
+    // Baselines are told before the first ask; what came of them makes no difference here.
+    for (size_t i = 0; i < space->n_baselines; i++) {
+        const struct msc_trial trial = {
+            .id = (int64_t)i, .choices = space->baselines[i].choices, .bound = INFINITY};
+        struct msc_outcome outcome;
+        msc_outcome_init(&outcome);
+        outcome.state = MSC_TRIAL_FAILED;
+        MSC_TRY_OUT(msc_agent_tell(agent, &trial, &outcome));
+    }
+    *out = msc_agent_left(agent);
+out:
+    msc_agent_destroy(agent);
+    return status;
+}
+
+// Time of a trial by the last lines of the record; without those that its first commit wrote, in
+// which memory was touched for the first time, as far as there are others.
+static double recorded_trial_s(const struct msc_record *record) {
+    size_t n_lines = msc_record_n_trials(record);
+    double end_s = NAN;
+    size_t n = 0;
+    for (size_t i = n_lines; i-- > 0;) {
+        const struct msc_record_trial *trial = msc_record_trial(record, i);
+        end_s = i + 1 == n_lines ? trial->elapsed_s : end_s;
+        bool is_commit =
+            i + 1 < n_lines && trial->elapsed_s < msc_record_trial(record, i + 1)->elapsed_s;
+        if (is_commit && n >= RECENT_TRIALS) {
+            return (end_s - trial->elapsed_s) / (double)n;
+        }
+        n += trial->repeat_of < 0;
+    }
+    double first_s = n_lines > 0 ? msc_record_trial(record, 0)->elapsed_s : NAN;
+    size_t n_first = 0;
+    for (size_t i = 0; i < n_lines && msc_record_trial(record, i)->elapsed_s == first_s; i++) {
+        n_first += msc_record_trial(record, i)->repeat_of < 0;
+    }
+    return n > n_first ? (end_s - first_s) / (double)(n - n_first)
+                       : end_s / (n > 0 ? (double)n : NAN);
+}
+
+static double member(const cJSON *object, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : 0.0;
+}
+
+// `whole_s`: of a trial that shares nothing with others.
+static enum msc_status examine_seconds(double *out, struct msc_env *env, double whole_s) {
+    const struct msc_space *space = msc_env_space(env);
+    uint32_t *point = msc_alloc_zero(space->n_tasks + 1, sizeof *point);
+    cJSON *object = NULL;
+    *out = NAN;
+    if (!point) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", space->n_tasks);
+    }
+    enum msc_status status = msc_env_examine(env, point, MSC_EXAMINE_EFFORT, &object);
+    const cJSON *effort = cJSON_GetObjectItemCaseSensitive(object, "effort");
+    if (status == MSC_OK && effort) {
+        double n = member(effort, "noise") + member(effort, "alone") +
+                   member(effort, "validation") * (1.0 + (double)space->n_baselines);
+        *out = (n + 1.0) * whole_s; // and the uncompressed model
+    }
+    cJSON_Delete(object);
+    msc_free(point);
+    return status;
+}
+
+static double whole_seconds(double trial_s, double reuse_ratio) {
+    return trial_s / (1.0 - fmin(fmax(reuse_ratio, 0.0), 0.95));
+}
+
+enum msc_status msc_estimate_examine(double *out, struct msc_env *env,
+                                     const struct msc_record *record, double trial_s) {
     struct msc_record_counts counts;
     msc_record_count(&counts, record);
-    size_t n_evaluated = counts.n_trials - counts.n_repeats;
-    *out = (struct msc_estimate){
+    trial_s = isnan(trial_s) ? recorded_trial_s(record) : trial_s;
+    return examine_seconds(out, env, whole_seconds(trial_s, counts.reuse_ratio));
+}
+
+static void describe_record(struct msc_estimate *e, const struct msc_space *space) {
+    *e = (struct msc_estimate){
         .trial_s = NAN,
-        .n_measured = n_evaluated,
+        .examine_s = NAN,
         .n_points = msc_space_n_points(space),
-        .n_recorded = counts.n_trials,
         .line_bytes = LINE_BYTES + (uint64_t)(CHOICE_BYTES * (double)space->n_tasks) +
                       METRIC_BYTES * space->n_metrics,
     };
-    if (n_evaluated > 0) {
-        out->trial_s = counts.elapsed_s / (double)n_evaluated;
+}
+
+enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct msc_record *record,
+                                         const struct msc_search_options *options,
+                                         const struct msc_estimate_live *live) {
+    struct msc_record_counts counts;
+    struct msc_agent_left left;
+    msc_record_count(&counts, record);
+    describe_record(out, msc_env_space(options->env));
+    out->n_recorded = counts.n_trials;
+    bool is_timed = live && !isnan(live->trial_s);
+    out->n_measured = is_timed ? live->n_measured : counts.n_trials - counts.n_repeats;
+    out->trial_s = is_timed ? live->trial_s : recorded_trial_s(record);
+    if (live) {
+        left = live->left;
+    } else {
+        MSC_TRY(ask_agent(&left, options));
+        left.n = fmax(0.0, left.n - (double)counts.n_budgeted);
     }
-    fill_rest(out, options, (int64_t)counts.n_budgeted, counts.elapsed_s);
+    const struct so_far so_far = {(double)counts.n_budgeted, counts.elapsed_s};
+    fill_rest(out, options, left, &so_far);
+    MSC_TRY(msc_estimate_examine(&out->examine_s, options->env, record, out->trial_s));
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
 
-// Time for the baselines, or for one point when there are none.
+// Time for the baselines, or for one point when there are none. The first one is left out where
+// there are others: it touches memory and packs weights for all.
 static enum msc_status measure(struct msc_estimate *e, const struct msc_search_options *o,
                                const struct msc_space *space) {
     enum msc_status status = MSC_OK;
     size_t n = space->n_baselines > 0 ? space->n_baselines : 1;
+    size_t n_first = n > 1 ? 1 : 0;
     uint32_t *point = msc_alloc_zero(space->n_tasks + 1, sizeof *point);
     struct msc_trial *trials = msc_alloc_zero(n, sizeof *trials);
     struct msc_outcome *outcomes = msc_alloc_zero(n, sizeof *outcomes);
@@ -77,11 +197,14 @@ static enum msc_status measure(struct msc_estimate *e, const struct msc_search_o
             .probe = true,
         };
     }
-    const struct msc_evaluation evaluation = {.trials = trials, .n = n, .outcomes = outcomes};
+    const struct msc_evaluation first = {.trials = trials, .n = n_first, .outcomes = outcomes};
+    const struct msc_evaluation others = {
+        .trials = trials + n_first, .n = n - n_first, .outcomes = outcomes + n_first};
+    MSC_TRY_OUT(msc_env_evaluate(o->env, o->goal, &first));
     double begin_s = msc_clock_seconds();
-    MSC_TRY_OUT(msc_env_evaluate(o->env, o->goal, &evaluation));
-    e->trial_s = (msc_clock_seconds() - begin_s) / (double)n;
-    e->n_measured = n;
+    MSC_TRY_OUT(msc_env_evaluate(o->env, o->goal, &others));
+    e->trial_s = (msc_clock_seconds() - begin_s) / (double)(n - n_first);
+    e->n_measured = n - n_first;
 out:
     msc_free(outcomes);
     msc_free(trials);
@@ -93,25 +216,24 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
                                   const struct msc_search_options *options) {
     const struct msc_space *space = msc_env_space(options->env);
     struct msc_record *record = NULL;
+    struct msc_agent_left left;
     if (msc_file_exists(options->record_path) && !options->restart) {
         enum msc_status status =
             msc_record_open(&record, options->record_path, MSC_RECORD_READ, options->log);
         if (status == MSC_OK) {
-            status = msc_estimate_from_record(out, record, options);
+            status = msc_estimate_from_record(out, record, options, NULL);
             msc_record_close(record);
         }
         if (status != MSC_E_NOT_FOUND && (status != MSC_OK || out->n_measured > 0)) {
             return status;
         }
     }
-    *out = (struct msc_estimate){
-        .n_points = msc_space_n_points(space),
-        .line_bytes = LINE_BYTES + (uint64_t)(CHOICE_BYTES * (double)space->n_tasks) +
-                      METRIC_BYTES * space->n_metrics,
-    };
+    describe_record(out, space);
     MSC_TRY(measure(out, options, space));
+    MSC_TRY(ask_agent(&left, options));
     // Baselines are written and take their time, too.
-    fill_rest(out, options, 0, 0.0);
+    fill_rest(out, options, left, &(struct so_far){0});
+    MSC_TRY(examine_seconds(&out->examine_s, options->env, out->trial_s));
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
 
@@ -125,7 +247,7 @@ static void write_bytes(struct msc_str *out, double n_bytes) {
     msc_str_printf(out, "%.3g %s", n_bytes, units[unit]);
 }
 
-static void write_duration(struct msc_str *out, double seconds) {
+void msc_estimate_duration(struct msc_str *out, double seconds) {
     if (seconds < 1e-3) {
         msc_str_printf(out, "%.3g us", seconds * 1e6);
     } else if (seconds < 1.0) {
@@ -160,8 +282,10 @@ enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const ch
 
 static void write_budget(struct msc_str *out, const struct msc_estimate *e) {
     char when[MSC_CLOCK_TEXT_BYTES];
+    bool is_most = !e->is_exact && !e->is_timed;
     msc_str_append(out, "budget: ");
     if (isfinite(e->n_trials)) {
+        msc_str_append(out, e->is_timed ? "about " : is_most ? "at most " : "");
         msc_str_printf(out, "%.0f trials", e->n_trials);
     } else {
         msc_str_append(out, "no limit on trials");
@@ -170,8 +294,8 @@ static void write_budget(struct msc_str *out, const struct msc_estimate *e) {
         msc_str_printf(out, " after the %zu in the record", e->n_recorded);
     }
     if (isfinite(e->left_s)) {
-        msc_str_append(out, ", about ");
-        write_duration(out, e->left_s);
+        msc_str_append(out, is_most && isfinite(e->n_trials) ? ", at most about " : ", about ");
+        msc_estimate_duration(out, e->left_s);
         msc_str_printf(out, ", until %s", msc_clock_format(when, e->end_wall_s));
     }
     msc_str_char(out, '\n');
@@ -185,10 +309,15 @@ void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate)
     }
     if (!isnan(estimate->trial_s)) {
         msc_str_append(out, "trial: about ");
-        write_duration(out, estimate->trial_s);
+        msc_estimate_duration(out, estimate->trial_s);
         msc_str_printf(out, ", measured on %zu\n", estimate->n_measured);
     }
     write_budget(out, estimate);
+    if (!isnan(estimate->examine_s)) {
+        msc_str_append(out, "then: about ");
+        msc_estimate_duration(out, estimate->examine_s);
+        msc_str_append(out, " to measure the winner and the uniform plans once more\n");
+    }
     msc_str_append(out, "record: about ");
     write_bytes(out, (double)estimate->line_bytes);
     msc_str_append(out, " a trial, ");

@@ -116,6 +116,7 @@ static enum msc_status go_live(struct msc_search *s) {
     s->is_live = true;
     s->live_ns = msc_clock_ns();
     s->last_commit_ns = s->live_ns;
+    s->paced_ns = s->live_ns;
     if (s->n_recorded > 0) {
         msc_log(s->options->log, MSC_LOG_INFO, "%s: going on after %zu trials",
                 s->options->record_path, s->n_recorded);
@@ -302,7 +303,12 @@ static enum msc_status replay_retries(struct msc_search *s) {
 static enum msc_status say_estimate(struct msc_search *s) {
     struct msc_estimate estimate;
     struct msc_str text = {0};
-    MSC_TRY(msc_estimate_from_record(&estimate, s->record, s->options));
+    const struct msc_estimate_live live = {
+        .left = msc_search__left(s),
+        .trial_s = msc_rate_seconds(&s->pace.trials),
+        .n_measured = s->pace.trials.n_seen,
+    };
+    MSC_TRY(msc_estimate_from_record(&estimate, s->record, s->options, &live));
     MSC_TRY(msc_estimate_check(&estimate, s->options->record_path));
     msc_estimate_text(&text, &estimate);
     enum msc_status status = msc_str_status(&text);
@@ -416,6 +422,7 @@ enum msc_status msc_search_run(struct msc_search_result *result,
         result->n_new = s.n_new;
         result->n_evaluated = s.n_evaluated;
         result->elapsed_s = msc_search__elapsed_s(&s);
+        result->trial_s = msc_rate_seconds(&s.pace.trials);
         msc_record_release(s.record);
         result->record = s.record;
         s.record = NULL;

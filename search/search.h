@@ -55,9 +55,11 @@ struct msc_search_progress {
     const struct msc_record_trial *best; // NULL: none yet
     size_t n_front;                      // size of the Pareto front; 0 with one objective
     double reuse_ratio;                  // mean over the trials evaluated in this launch
-    double trials_per_s;                 // in this launch
+    double trials_per_s;                 // of late, in this launch; NaN: not known
     double elapsed_s;                    // over all launches
-    double left_s;                       // by the budget that ends first; NaN: unknown
+    double n_left; // trials to come, by what ends first of agent, space and budget.trials; or +inf
+    bool is_left_exact; // else they are at most so many
+    double left_s;      // that these take, or until budget.seconds ends; NaN: unknown
 };
 
 struct msc_search_callbacks {
@@ -119,6 +121,7 @@ struct msc_search_result {
     size_t n_new;              // lines written in this launch
     size_t n_evaluated;        // of them, not answered from earlier ones
     double elapsed_s;          // search time over all launches
+    double trial_s;            // time of one trial of late; NaN: none was measured in this launch
     struct msc_record *record; // released, readable: best, front, baselines, counts
 };
 

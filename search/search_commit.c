@@ -108,7 +108,6 @@ static enum msc_status append(struct msc_search *s, struct msc_search_item *item
     MSC_TRY(msc_record_append_trial(s->record, &line));
     item->is_recorded = true;
     s->n_new++;
-    s->n_new_budgeted += item->baseline < 0 && item->retry_of < 0;
     if (item->repeat_of < 0) {
         s->n_evaluated++;
         s->reuse_sum += outcome->reuse_ratio;
@@ -116,13 +115,25 @@ static enum msc_status append(struct msc_search *s, struct msc_search_item *item
     return msc_search__note(s, msc_record_trial(s->record, (size_t)line.id));
 }
 
-static double seconds_left(const struct msc_search *s, double elapsed_s, double trials_per_s) {
-    const struct msc_budget *budget = &s->options->budget;
-    double left_s = NAN;
-    if (budget->trials >= 0 && trials_per_s > 0.0) {
-        double n_left = (double)budget->trials - (double)s->n_budgeted;
-        left_s = fmax(0.0, n_left) / trials_per_s;
+struct msc_agent_left msc_search__left(const struct msc_search *s) {
+    struct msc_agent_left left = msc_agent_left(s->agent);
+    double n_points = s->n_space_points - (double)s->points.n_settled;
+    for (size_t i = s->n_written; i < s->n_items; i++) {
+        left.n += s->items[i].baseline < 0 && s->items[i].retry_of < 0;
     }
+    if (s->options->budget.trials >= 0) {
+        left.n = fmin(left.n, (double)s->options->budget.trials - (double)s->n_budgeted);
+    }
+    if (n_points < left.n) { // an agent may leave points out all the same
+        left = (struct msc_agent_left){.n = n_points};
+    }
+    left.n = fmax(left.n, 0.0);
+    return left;
+}
+
+static double seconds_left(const struct msc_search *s, double elapsed_s, double n_left) {
+    const struct msc_budget *budget = &s->options->budget;
+    double left_s = isfinite(n_left) ? n_left * msc_rate_seconds(&s->lines) : NAN;
     if (budget->seconds > 0.0) {
         left_s = fmin(left_s, fmax(0.0, budget->seconds - elapsed_s)); // fmin passes NaN over
     }
@@ -134,8 +145,7 @@ static void report_progress(struct msc_search *s, double elapsed_s) {
     if (!callbacks->progress) {
         return;
     }
-    double launch_s = elapsed_s - s->elapsed_before_s;
-    double rate = launch_s > 0.0 ? (double)s->n_new_budgeted / launch_s : 0.0;
+    const struct msc_agent_left left = msc_search__left(s);
     const struct msc_search_progress progress = {
         .n_trials = msc_record_n_trials(s->record),
         .n_budgeted = s->n_budgeted,
@@ -145,9 +155,11 @@ static void report_progress(struct msc_search *s, double elapsed_s) {
         .best = s->best_id >= 0 ? msc_record_trial(s->record, (size_t)s->best_id) : NULL,
         .n_front = s->front.n,
         .reuse_ratio = s->n_evaluated > 0 ? s->reuse_sum / (double)s->n_evaluated : 0.0,
-        .trials_per_s = launch_s > 0.0 ? (double)s->n_new / launch_s : 0.0,
+        .trials_per_s = 1.0 / msc_rate_seconds(&s->lines),
         .elapsed_s = elapsed_s,
-        .left_s = seconds_left(s, elapsed_s, rate),
+        .n_left = left.n,
+        .is_left_exact = left.is_exact,
+        .left_s = seconds_left(s, elapsed_s, left.n),
     };
     callbacks->progress(callbacks->payload, &progress);
 }

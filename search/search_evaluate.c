@@ -143,6 +143,7 @@ static size_t part_size(const struct msc_search *s, bool is_timed) {
 
 // What is gathered of a round, to be evaluated together.
 struct part {
+    size_t n_lines;    // gone over
     size_t n;          // in the batch
     size_t n_measured; // of them
     size_t n_most;     // to measure
@@ -166,10 +167,17 @@ static enum msc_status check_cancel(const struct msc_search *s) {
                                                : MSC_OK;
 }
 
+static void note_lines(struct msc_search *s, size_t n) {
+    uint64_t now_ns = msc_clock_ns();
+    msc_rate_note(&s->lines, n, (double)(now_ns - s->paced_ns) * 1e-9);
+    s->paced_ns = now_ns;
+}
+
 // Evaluates what was gathered unless it is too late, and writes it if the last commit was a while
 // ago.
 static enum msc_status run_part(struct msc_search *s, struct part *part, bool *is_over) {
     if (part->n == 0) {
+        note_lines(s, part->n_lines);
         return MSC_OK;
     }
     MSC_TRY(check_cancel(s));
@@ -180,6 +188,7 @@ static enum msc_status run_part(struct msc_search *s, struct part *part, bool *i
     uint64_t begin_ns = msc_clock_ns();
     MSC_TRY(run_together(s, part->n));
     msc_pace_note(&s->pace, part->n_measured, (double)(msc_clock_ns() - begin_ns) * 1e-9);
+    note_lines(s, part->n_lines);
     return is_commit_due(s) ? msc_search__commit(s, false) : MSC_OK;
 }
 
@@ -189,6 +198,7 @@ static enum msc_status evaluate_together(struct msc_search *s, size_t first, boo
     while (i < s->n_items && !is_late(is_over)) {
         struct part part = {.n_most = part_size(s, is_over != NULL)};
         for (; i < s->n_items && !is_whole(&part); i++) {
+            part.n_lines++;
             if (is_open(&s->items[i])) {
                 add_to_part(s, &part, i);
             }
@@ -218,6 +228,7 @@ static enum msc_status evaluate_carefully(struct msc_search *s, size_t first, bo
     struct part part = {.n_most = part_size(s, is_over != NULL)};
     for (size_t i = first; i < s->n_items && !is_late(is_over); i++) {
         struct msc_search_item *item = &s->items[i];
+        part.n_lines++;
         if (!is_open(item)) {
             continue;
         }

@@ -58,6 +58,8 @@ struct msc_search {
     char batch_message[512];
     uint64_t last_commit_ns;
     struct msc_pace pace;
+    struct msc_rate lines;      // of the record, with all that is done between two parts
+    uint64_t paced_ns;          // when they were last noted
     int n_environment_failures; // in a row
 
     // What was found.
@@ -71,7 +73,6 @@ struct msc_search {
 
     // This launch.
     size_t n_new;
-    size_t n_new_budgeted;
     size_t n_evaluated;
     double reuse_sum;
     double elapsed_before_s;
@@ -98,6 +99,8 @@ enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_t
 enum msc_status msc_search__commit(struct msc_search *s, bool is_inside);
 // MSC_E_IO once the record had to be written anew elsewhere. All trials are in it.
 enum msc_status msc_search__check_record(const struct msc_search *s);
+// How many trials are to come; `is_exact` false: at most.
+struct msc_agent_left msc_search__left(const struct msc_search *s);
 enum msc_status msc_search__announce_best(struct msc_search *s);
 
 // search_evaluate.c

@@ -76,6 +76,9 @@ enum {
     MSC_EXAMINE_ALL = 7,
     // Not for reports: the least host memory_bytes that trials can be evaluated in, "memory_bytes".
     MSC_EXAMINE_MEMORY = 1 << 3,
+    // Nor this: what the others take, in evaluations of a point of which nothing is known yet:
+    // "effort": {"noise", "alone", "validation"}.
+    MSC_EXAMINE_EFFORT = 1 << 4,
 };
 
 struct msc_env_def {

@@ -99,10 +99,17 @@ static const struct msc_space *fake_space(const struct msc_env *env) {
     return &f->space;
 }
 
+static void wait_us(int64_t us) {
+    const struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    if (us > 0) {
+        nanosleep(&time, NULL);
+    }
+}
+
 static enum msc_status fake_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
     const struct fake *f = msc_env_state(env);
     struct fake_control *c = &fake_control;
-    c->n_calls++;
+    wait_us(c->n_calls++ == 0 ? c->first_us : 0);
     c->largest_call = e->n > c->largest_call ? e->n : c->largest_call;
     if (c->fail_calls != MSC_OK && e->n > 1) {
         return MSC_FAIL(c->fail_calls, "%zu trials are too many", e->n);
@@ -119,9 +126,7 @@ static enum msc_status fake_evaluate(struct msc_env *env, const struct msc_evalu
         if (trial->id >= c->fail_from && trial->id < c->fail_to) {
             return MSC_FAIL(MSC_E_DEVICE, "the device is lost");
         }
-        if (c->delay_us > 0) {
-            nanosleep(&(struct timespec){.tv_nsec = c->delay_us * 1000}, NULL);
-        }
+        wait_us(c->delay_us);
         c->n_trials++;
         outcome->metrics[0] = 0.0;
         for (size_t t = 0; t < f->space.n_tasks; t++) {
@@ -148,7 +153,14 @@ static enum msc_status fake_examine(struct msc_env *env, const uint32_t choices[
                                     struct cJSON **out) {
     const struct fake *f = msc_env_state(env);
     double loss = 0.0;
-    (void)what;
+    if (what & MSC_EXAMINE_EFFORT) {
+        *out = cJSON_CreateObject();
+        cJSON *effort = cJSON_AddObjectToObject(*out, "effort");
+        cJSON_AddNumberToObject(effort, "noise", 9);
+        cJSON_AddNumberToObject(effort, "alone", 3);
+        cJSON_AddNumberToObject(effort, "validation", 0.5);
+        return MSC_OK;
+    }
     for (size_t t = 0; t < f->space.n_tasks; t++) {
         loss += 2.0 * choices[t];
     }

@@ -17,6 +17,7 @@ struct fake_control {
     struct msc_cancel *cancel;
     int stop_level;
     int64_t delay_us;  // of a trial
+    int64_t first_us;  // that the first call takes beyond that
     bool reports_late; // all trials of a call end together, as those of a network do
 };
 
