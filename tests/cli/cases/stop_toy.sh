@@ -1,4 +1,4 @@
-# The first signal ends the search after its round, says how to go on, and counts as done.
+# The first signal ends the search after its round, says how to go on, and is told from one that is done.
 . "$(dirname "$0")/../lib.sh"
 toy a 4000 '"delay_us": 20000'
 sed -i 's/"verbose": "error"/"verbose": "warning"/' a.json
