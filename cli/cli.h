@@ -19,6 +19,7 @@ enum msc_cli_exit {
     MSC_CLI_FAILED = 1,      // the work came to nothing, or a file is not what it should be
     MSC_CLI_USAGE = 2,       // the command line, the configuration or an input is wrong
     MSC_CLI_ENVIRONMENT = 3, // the machine: memory, disk, device
+    MSC_CLI_STOPPED = 4,     // stopped on request; resume goes on
 };
 
 // What every command is given.

@@ -24,7 +24,7 @@ static const struct {
     {MSC_E_DEVICE, MSC_CLI_ENVIRONMENT},
     {MSC_E_STATE, MSC_CLI_FAILED},
     {MSC_E_NOT_FOUND, MSC_CLI_USAGE},
-    {MSC_E_CANCELLED, MSC_CLI_FAILED},
+    {MSC_E_CANCELLED, MSC_CLI_STOPPED},
 };
 
 int msc_cli_exit_code(enum msc_status status) {
@@ -85,7 +85,8 @@ static void write_help(struct msc_str *out) {
     msc_str_append(out, "\nmscgym COMMAND --help says more. mscgym --version prints the "
                         "version.\n"
                         "Exit codes: 0 done, 1 failed, 2 wrong command line or configuration,\n"
-                        "3 the machine (memory, disk, device).\n");
+                        "3 the machine (memory, disk, device), 4 stopped on request: resume goes "
+                        "on.\n");
 }
 
 static void write_command_help(const struct msc_cli_command *c, struct msc_str *out) {

@@ -26,6 +26,11 @@ static void tell_progress(void *payload, const struct msc_config_entry *entry,
     msc_talk_progress(payload, entry->name, progress, best);
 }
 
+static void tell_measuring(void *payload, const struct msc_config_entry *entry, const char *what,
+                           double left_s) {
+    msc_talk_measuring(payload, entry->name, what, left_s);
+}
+
 // ---- The result -------------------------------------------------------------------------------
 
 static const char *text_of(const cJSON *object, const char *key) {
@@ -122,7 +127,9 @@ static int tell_result(const struct msc_cli_call *call, const struct msc_cli_com
     if (result->export_status != MSC_OK) {
         return msc_cli_exit_code(result->export_status);
     }
-    return result->is_feasible ? MSC_CLI_OK : MSC_CLI_FAILED;
+    return result->was_cancelled ? MSC_CLI_STOPPED
+           : result->is_feasible ? MSC_CLI_OK
+                                 : MSC_CLI_FAILED;
 }
 
 // ---- Parent and worker ------------------------------------------------------------------------
@@ -140,6 +147,8 @@ static int work(const struct msc_cli_call *call, const struct msc_cli_search *va
     options->cancel = &cancel;
     options->worker = &worker;
     options->progress = tell_progress;
+    options->measuring = tell_measuring;
+    options->shows_progress = call->talk->is_terminal && !call->talk->is_quiet;
     options->payload = call->talk;
     MSC_TRY_OUT(open(&p, values->path, options));
     status = msc_processor_run(p, &result);

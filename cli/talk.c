@@ -92,6 +92,20 @@ void msc_talk_progress(struct msc_talk *talk, const char *name,
     say(&line);
 }
 
+void msc_talk_measuring(struct msc_talk *talk, const char *name, const char *what, double left_s) {
+    struct msc_str line = {0};
+    if (!talk->is_terminal || talk->is_quiet) {
+        return;
+    }
+    talk->last_progress_s = msc_clock_seconds();
+    msc_str_printf(&line, CLEAR_LINE "%s: measuring %s", name, what);
+    if (isfinite(left_s)) {
+        msc_str_append(&line, ", left ");
+        append_time(&line, left_s);
+    }
+    say(&line);
+}
+
 void msc_talk_end_progress(struct msc_talk *talk) {
     struct msc_str line = {0};
     msc_str_append(&line, talk->is_terminal && talk->last_progress_s > 0 ? CLEAR_LINE : "");

@@ -22,6 +22,8 @@ void msc_talk_error(struct msc_talk *talk, const char *text);
 // Shows or refreshes the progress line; several times a second at most. `best` NaN: none yet.
 void msc_talk_progress(struct msc_talk *talk, const char *name,
                        const struct msc_search_progress *progress, double best);
+// The same while the winner is measured once more: what is measured now, and the time left.
+void msc_talk_measuring(struct msc_talk *talk, const char *name, const char *what, double left_s);
 // Removes it.
 void msc_talk_end_progress(struct msc_talk *talk);
 

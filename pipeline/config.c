@@ -134,6 +134,7 @@ static enum msc_status read_all(struct msc_config *c) {
     MSC_TRY(check_absent(c));
     MSC_TRY(msc_config__read(c, msc_config__top_params, &top, c->json, ""));
     c->verbose = top.verbose;
+    c->log_seconds = top.log_seconds;
     c->device = top.device;
     MSC_TRY(read_paths(c, &top));
     MSC_TRY(read_bindings(c, top.bind));

@@ -76,6 +76,7 @@ struct msc_config {
     const char *workspace;
     int verbose;          // index into the names of the table
     const char *log_file; // NULL: none
+    double log_seconds;   // between lines on how a search goes; 0: none
     const char *device;
     const char *model; // NULL: none
     size_t n_bindings;

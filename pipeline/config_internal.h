@@ -10,6 +10,7 @@
 struct msc_config_top {
     const char *workspace, *log_file, *device, *model;
     int verbose;
+    double log_seconds;
     const cJSON *bind, *dataset, *baseline, *profile, *gym;
     const cJSON *quantize;
 };

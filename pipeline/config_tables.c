@@ -31,6 +31,13 @@ const struct msc_param msc_config__top_params[] = {
      .offset = TOP(log_file),
      .type = MSC_PARAM_TEXT,
      .text = "MSC_LOG"},
+    {.name = "log_every",
+     .help = "time between lines on how a search goes, there and off a terminal; 0: none",
+     .offset = TOP(log_seconds),
+     .type = MSC_PARAM_DURATION,
+     .number = 300,
+     .min = 0,
+     .max = 1e9},
     {.name = "device",
      .help = "what computes: auto, cpu, vulkan, vulkan:N",
      .offset = TOP(device),
@@ -296,10 +303,24 @@ const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT] = {
 const char *const msc_config__absent[] = {"prune", "distill", "track", NULL};
 
 const char *const msc_config_free_keys[] = {
-    "workspace",       "verbose",  "log_file",       "device",         "model",
-    "baseline",        "profile",  "dataset.inputs", "dataset.labels", "dataset.validation*",
-    "*.strategy_file", "*.record", "*.base",         "*.folder",       "*.trial_time",
-    "*.baseline",      NULL,
+    "workspace",
+    "verbose",
+    "log_file",
+    "log_every",
+    "device",
+    "model",
+    "baseline",
+    "profile",
+    "dataset.inputs",
+    "dataset.labels",
+    "dataset.validation*",
+    "*.strategy_file",
+    "*.record",
+    "*.base",
+    "*.folder",
+    "*.trial_time",
+    "*.baseline",
+    NULL,
 };
 
 void msc_config_help(struct msc_str *out) {

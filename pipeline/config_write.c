@@ -190,6 +190,7 @@ static enum msc_status write_top(struct writer *w, cJSON *top) {
     MSC_TRY(msc_json_add_text(top, "verbose", levels[c->verbose]));
     MSC_TRY(c->log_file ? add_path(w, top, "log_file", c->log_file, c->workspace)
                         : msc_json_add_text(top, "log_file", ""));
+    MSC_TRY(msc_json_add_number(top, "log_every", c->log_seconds));
     MSC_TRY(msc_json_add_text(top, "device", c->device));
     MSC_TRY(add_path(w, top, "model", c->model, w->folder));
     cJSON *bind = cJSON_CreateObject();

@@ -13,11 +13,12 @@ struct msc_log_file {
     int descriptor;
     const struct msc_log *next;
     struct msc_log log;
+    struct msc_log alone;
 };
 
 // A line that cannot be written (a full disk) is lost: the record matters, not its log. It is
 // written without a copy: what memory was short for must be there.
-static void write_line(void *payload, enum msc_log_level level, const char *line) {
+static void append_line(void *payload, enum msc_log_level level, const char *line) {
     static const char *const names[] = {"error", "warning", "info", "debug"};
     const struct msc_log_file *file = payload;
     char when[MSC_CLOCK_TEXT_BYTES];
@@ -31,6 +32,11 @@ static void write_line(void *payload, enum msc_log_level level, const char *line
         ssize_t n = writev(file->descriptor, pieces, sizeof parts / sizeof parts[0]);
         (void)n;
     }
+}
+
+static void write_line(void *payload, enum msc_log_level level, const char *line) {
+    const struct msc_log_file *file = payload;
+    append_line(payload, level, line);
     if (file->next && file->next->write && level <= file->next->level) {
         file->next->write(file->next->payload, level, line);
     }
@@ -53,12 +59,17 @@ enum msc_status msc_log_file_open(struct msc_log_file **out, const char *path,
     file->log.level = level;
     file->log.write = write_line;
     file->log.payload = file;
+    file->alone = (struct msc_log){.level = level, .write = append_line, .payload = file};
     *out = file;
     return MSC_OK;
 }
 
 const struct msc_log *msc_log_file_log(const struct msc_log_file *file) {
     return &file->log;
+}
+
+const struct msc_log *msc_log_file_alone(const struct msc_log_file *file) {
+    return &file->alone;
 }
 
 void msc_log_file_close(struct msc_log_file *file) {

@@ -22,6 +22,8 @@ struct msc_log_file;
 enum msc_status msc_log_file_open(struct msc_log_file **out, const char *path,
                                   enum msc_log_level level, const struct msc_log *next);
 const struct msc_log *msc_log_file_log(const struct msc_log_file *file);
+// The same without handing on: for what is shown in another way.
+const struct msc_log *msc_log_file_alone(const struct msc_log_file *file);
 void msc_log_file_close(struct msc_log_file *file); // accepts NULL
 
 #ifdef __cplusplus

@@ -111,6 +111,15 @@ static enum msc_status run_all(struct msc_processor *p, struct msc_processor_res
     return MSC_OK;
 }
 
+// The caller gets the text, too; the log file would have nothing of it.
+static void tell_failure(const struct msc_processor *p, enum msc_status status) {
+    if (p->log_file) {
+        msc_log(msc_log_file_alone(p->log_file),
+                status == MSC_E_CANCELLED ? MSC_LOG_INFO : MSC_LOG_ERROR, "%s",
+                msc_status_message());
+    }
+}
+
 enum msc_status msc_processor_run(struct msc_processor *p, struct msc_processor_result *result) {
     *result = (struct msc_processor_result){.is_feasible = true};
     result->reports = cJSON_CreateArray();
@@ -119,6 +128,7 @@ enum msc_status msc_processor_run(struct msc_processor *p, struct msc_processor_
     }
     enum msc_status status = run_all(p, result);
     if (status != MSC_OK) {
+        tell_failure(p, status);
         msc_processor_result_finish(result);
     }
     return status;

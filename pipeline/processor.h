@@ -12,6 +12,9 @@
 // ONNX, to WORKSPACE/<model>.onnx, while the search runs and at its end. A record stands for a
 // configuration with its one search (msc_processor_open_record).
 //
+// How a search goes stands in the log and its file: each improvement, now and then a line on how far
+// it is (`log_every`), and at the end why it ended and with what.
+//
 // Beside a record: RECORD.params (scales and reference outputs), RECORD.base.json (the strategy it
 // started from, if any), RECORD.attempt (while it runs). The first two go with a record that is set
 // aside.
@@ -53,7 +56,12 @@ struct msc_processor_options {
     // Optional, as in msc_search_callbacks. `best` is the first objective's metric; NaN: none yet.
     void (*progress)(void *payload, const struct msc_config_entry *entry,
                      const struct msc_search_progress *progress, double best);
+    // Optional: before each step of measuring the winner once more, which takes about `left_s` in
+    // all from now on; NaN: not known.
+    void (*measuring)(void *payload, const struct msc_config_entry *entry, const char *what,
+                      double left_s);
     void *payload;
+    bool shows_progress; // by these: lines on how the search goes are for the log file alone
 };
 
 #define MSC_PROCESSOR_OPTIONS_INIT                                                                 \

@@ -56,11 +56,11 @@ static enum msc_status search_greedily(struct msc_processor *p, struct msc_proce
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_processor__make_config(&config, p));
     msc_processor__fill_options(&o, p, config);
-    o.callbacks.best = NULL;
     MSC_TRY_OUT(msc_search_run(&found, &o));
     result->was_cancelled = found.end == MSC_SEARCH_END_CANCELLED;
     compare(p, found.record, winner);
     MSC_TRY_OUT(msc_processor__make_report(&greedy, p, &found));
+    msc_processor__tell_end(p, greedy, &found);
     status = msc_json_add(report, "greedy", greedy);
 out:
     msc_search_result_finish(&found);
@@ -76,6 +76,7 @@ enum msc_status msc_processor__add_greedy(struct msc_processor *p,
     const struct msc_config_entry kept = *e;
     e->baseline = MSC_CONFIG_BASELINE_UNIFORM;
     e->agent = NULL;
+    p->is_beside = true;
     e->record = msc_processor__greedy_record(p, kept.record);
     enum msc_status status = e->record ? make_agent(&e->agent, p) : msc_processor__no_memory();
     if (status == MSC_OK) {
@@ -87,6 +88,7 @@ enum msc_status msc_processor__add_greedy(struct msc_processor *p,
     }
     cJSON_Delete(e->agent);
     *e = kept;
+    p->is_beside = false;
     return status;
 }
 

@@ -16,6 +16,7 @@ struct msc_processor {
     size_t first, end;   // entries to run
     struct msc_log_file *log_file;
     const struct msc_log *log;
+    const struct msc_log *news; // how the search goes: not to who shows that already
     struct msc_model *model;    // NULL: no entry needs one
     struct msc_strategy *found; // by entries so far; NULL: nothing
     const char *model_output;   // where the compressed model goes; NULL: there is none
@@ -27,6 +28,8 @@ struct msc_processor {
     struct msc_env *env;
     struct msc_goal goal;
 
+    bool is_beside; // a greedy search beside it runs, of which nothing is published
+
     // What is published of it.
     const char *model_path;   // the compressed model; NULL: none is written
     bool may_publish;         // no later search has gone on from it
@@ -35,6 +38,10 @@ struct msc_processor {
     bool is_strategy_due; // newer edits than those on disk
     bool is_model_due;
     double model_written_s;
+
+    // What is told of it.
+    double news_s;     // when the last line was
+    double measured_s; // when measuring once more will end; NaN: not known
 };
 
 enum msc_processor_mode {
@@ -86,6 +93,17 @@ void msc_processor__fill_options(struct msc_search_options *o, struct msc_proces
 enum msc_status msc_processor__make_config(cJSON **out, struct msc_processor *p);
 enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
                                            const struct msc_search_result *found);
+
+// processor_news.c: lines on how a search goes, in MSC_LOG and for who does not show it.
+void msc_processor__tell_begin(struct msc_processor *p);
+// For the callbacks of the search and the report; the payload is the processor.
+void msc_processor__tell_progress(void *payload, const struct msc_search_progress *progress);
+void msc_processor__tell_best(const struct msc_processor *p, const struct msc_trial *trial,
+                              const struct msc_outcome *outcome);
+void msc_processor__tell_measuring(void *payload, const char *what);
+// Why it ended and with what, by its report.
+void msc_processor__tell_end(const struct msc_processor *p, const struct cJSON *report,
+                             const struct msc_search_result *found);
 
 // processor_extras.c
 // A greedy search in the environment at hand, with a record of its own (NULL: memory is short),

@@ -76,6 +76,7 @@ static enum msc_status create(struct msc_processor **out, struct msc_config *con
     p->config = config;
     p->options = *options;
     p->log = options->log;
+    p->news = options->log;
     enum msc_status status = add_bindings(p);
     if (status == MSC_OK) {
         status = select_entries(p);
@@ -186,6 +187,7 @@ enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_
     MSC_TRY(msc_log_file_open(&p->log_file, has_file ? c->log_file : NULL, msc_config_log_level(c),
                               p->options.log));
     p->log = msc_log_file_log(p->log_file);
+    p->news = p->options.shows_progress ? msc_log_file_alone(p->log_file) : p->log;
     return needs && c->model ? load_model(p) : MSC_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "pipeline/processor_internal.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "pipeline/remarks.h"
@@ -11,11 +12,11 @@
 
 #include <math.h>
 
-static void tell_progress(void *payload, const struct msc_search_progress *progress) {
+static enum msc_status take_best(void *payload, const struct msc_trial *trial,
+                                 const struct msc_outcome *outcome) {
     struct msc_processor *p = payload;
-    int metric = p->goal.objectives[0].metric;
-    double best = progress->best ? progress->best->metrics[metric] : NAN;
-    p->options.progress(p->options.payload, msc_processor__entry(p), progress, best);
+    msc_processor__tell_best(p, trial, outcome);
+    return p->is_beside ? MSC_OK : msc_processor__take_best(p, trial, outcome);
 }
 
 void msc_processor__fill_options(struct msc_search_options *o, struct msc_processor *p,
@@ -41,9 +42,7 @@ void msc_processor__fill_options(struct msc_search_options *o, struct msc_proces
         .log = p->log,
         .cancel = p->options.cancel,
         .worker = p->options.worker,
-        .callbacks = {.payload = p,
-                      .progress = p->options.progress ? tell_progress : NULL,
-                      .best = msc_processor__take_best},
+        .callbacks = {.payload = p, .progress = msc_processor__tell_progress, .best = take_best},
     };
 }
 
@@ -167,14 +166,36 @@ static enum msc_status deliver(struct msc_processor *p, struct msc_processor_res
     return add_files(report, p);
 }
 
+// From here on it may be a while until something is heard again.
+static enum msc_status announce_report(struct msc_processor *p,
+                                       const struct msc_search_result *found) {
+    double seconds = NAN;
+    struct msc_str text = {0};
+    MSC_TRY(msc_estimate_examine(&seconds, p->env, found->record, found->trial_s));
+    p->measured_s = msc_clock_seconds() + seconds;
+    if (!isnan(seconds)) {
+        msc_estimate_duration(&text, seconds);
+        msc_log(p->log, MSC_LOG_INFO,
+                "%s: the winner and the uniform plans are measured once more: about %s",
+                msc_processor__entry(p)->name, msc_str_text(&text));
+        msc_str_finish(&text);
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
                                            const struct msc_search_result *found) {
     struct msc_report_options o = {
         .record = found->record,
         .result = found,
         .has_front = p->goal.n_objectives > 1,
+        .measuring = msc_processor__tell_measuring,
+        .payload = p,
     };
     o.env = found->end == MSC_SEARCH_END_CANCELLED ? NULL : p->env;
+    if (o.env) {
+        MSC_TRY(announce_report(p, found));
+    }
     enum msc_status status = msc_report_create(out, &o);
     if (status == MSC_E_CANCELLED) { // stopped while measuring once more
         o.env = NULL;
@@ -193,9 +214,11 @@ static enum msc_status finish(struct msc_processor *p, struct msc_processor_resu
     result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;
     if (!best || best->state != MSC_TRIAL_COMPLETE) {
         result->is_feasible = result->was_cancelled; // who was stopped may find one yet
+        msc_processor__tell_end(p, report, found);
         return MSC_OK;
     }
     MSC_TRY(deliver(p, result, report, found->record));
+    msc_processor__tell_end(p, report, found);
     if (result->was_cancelled) {
         return MSC_OK;
     }
@@ -248,6 +271,7 @@ enum msc_status msc_processor__search(struct msc_processor *p,
         goto out;
     }
     MSC_TRY_OUT(check_memory(p));
+    msc_processor__tell_begin(p);
     tell_endless(p);
     MSC_TRY_OUT(make_folders(p));
     MSC_TRY_OUT(msc_processor__start_publishing(p));

@@ -8,6 +8,7 @@
 #include "records/record_query.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static enum msc_status add_metrics(cJSON *object, const struct msc_space *space,
                                    const double metrics[]) {
@@ -47,15 +48,53 @@ static enum msc_status add_trial(cJSON *object, const struct msc_report_options 
     return add_metrics(object, space, trial->metrics);
 }
 
-// What only a run can tell; it may fail for a trial that failed, and then is left out.
+static void tell_measuring(const struct msc_report_options *o, const char *what,
+                           const char *of_what) {
+    char text[96];
+    snprintf(text, sizeof text, "%s of %.60s", what, of_what);
+    if (o->measuring) {
+        o->measuring(o->payload, text);
+    }
+}
+
+// Adds the members of an object to another; it is deleted.
+static enum msc_status move_members(cJSON *to, cJSON *from) {
+    enum msc_status status = MSC_OK;
+    while (status == MSC_OK && from->child) {
+        cJSON *item = cJSON_DetachItemViaPointer(from, from->child);
+        status = msc_json_add(to, item->string, item);
+    }
+    cJSON_Delete(from);
+    return status;
+}
+
+// What only a run can tell, step by step; it may fail for a trial that failed, and then is left
+// out.
 static enum msc_status add_examined(cJSON *object, const struct msc_report_options *o,
-                                    const struct msc_record_trial *trial, unsigned what) {
-    cJSON *examined = NULL;
+                                    const struct msc_record_trial *trial, unsigned what,
+                                    const char *of_what) {
+    static const struct {
+        unsigned step;
+        const char *name;
+    } steps[] = {
+        {MSC_EXAMINE_NOISE, "noise"},
+        {MSC_EXAMINE_ALONE, "isolated losses"},
+        {MSC_EXAMINE_VALIDATION, "validation"},
+    };
     if (!o->env || trial->state == MSC_TRIAL_FAILED) {
         return MSC_OK;
     }
-    MSC_TRY(msc_env_examine(o->env, trial->choices, what, &examined));
-    return msc_json_add(object, "examined", examined);
+    cJSON *examined = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(object, "examined", examined));
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        cJSON *found = NULL;
+        if (what & steps[i].step) {
+            tell_measuring(o, steps[i].name, of_what);
+            MSC_TRY(msc_env_examine(o->env, trial->choices, steps[i].step, &found));
+            MSC_TRY(move_members(examined, found));
+        }
+    }
+    return MSC_OK;
 }
 
 static enum msc_status add_winner(cJSON *report, const struct msc_report_options *o) {
@@ -67,7 +106,7 @@ static enum msc_status add_winner(cJSON *report, const struct msc_report_options
     MSC_TRY(msc_json_add(report, "winner", winner));
     MSC_TRY(add_trial(winner, o, best));
     MSC_TRY(add_choices(winner, msc_record_space(o->record), best->choices));
-    return add_examined(winner, o, best, MSC_EXAMINE_ALL);
+    return add_examined(winner, o, best, MSC_EXAMINE_ALL, "the winner");
 }
 
 static enum msc_status add_baselines(cJSON *report, const struct msc_report_options *o) {
@@ -81,7 +120,8 @@ static enum msc_status add_baselines(cJSON *report, const struct msc_report_opti
         cJSON *object = cJSON_CreateObject();
         MSC_TRY(msc_json_push(array, object));
         MSC_TRY(add_trial(object, o, trial));
-        MSC_TRY(add_examined(object, o, trial, MSC_EXAMINE_VALIDATION));
+        MSC_TRY(add_examined(object, o, trial, MSC_EXAMINE_VALIDATION,
+                             msc_record_space(o->record)->baselines[i].label));
     }
     return MSC_OK;
 }
@@ -93,6 +133,7 @@ static enum msc_status add_reference(cJSON *report, const struct msc_report_opti
     }
     cJSON *reference = cJSON_CreateObject();
     MSC_TRY(msc_json_add(report, "reference", reference));
+    tell_measuring(o, "metrics", "the uncompressed model");
     MSC_TRY(msc_env_reference(o->env, metrics));
     return add_metrics(reference, msc_record_space(o->record), metrics);
 }

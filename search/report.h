@@ -27,11 +27,16 @@ struct msc_report_options {
     const struct msc_search_result *result; // how this launch ended; may be NULL
     size_t n_top;                           // trials listed after the winner; 0: none
     bool has_front;                         // list the Pareto front
+    // Optional: called before each step of measuring once more: "noise of the winner".
+    void (*measuring)(void *payload, const char *what);
+    void *payload;
 };
 
 // *out is owned by the caller. Members: record, end, counts, objectives, winner, reference,
 // baselines, top, front (docs/record.md).
 enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_options *options);
+// How a number of the report is called in the table: "noise_ratio" for "noise".
+const char *msc_report_label(const char *name);
 // Appends the report as text for people, ending in a newline.
 enum msc_status msc_report_text(struct msc_str *out, const struct cJSON *report);
 

@@ -203,7 +203,7 @@ static enum msc_status fill_table(struct table *table, const cJSON *report) {
     return MSC_OK;
 }
 
-static const char *label_of(const char *column) {
+const char *msc_report_label(const char *column) {
     for (size_t i = 0; i < sizeof explained / sizeof explained[0]; i++) {
         if (strcmp(column, explained[i].column) == 0) {
             return explained[i].label;
@@ -222,7 +222,7 @@ static bool is_empty_column(const struct table *table, size_t column) {
 }
 
 static size_t column_width(const struct table *table, size_t column) {
-    size_t width = column > 0 ? strlen(label_of(table->columns[column - 1])) : 0;
+    size_t width = column > 0 ? strlen(msc_report_label(table->columns[column - 1])) : 0;
     for (size_t r = 0; r < table->n_rows; r++) {
         size_t length = strlen(table->cells[r * (table->n_columns + 1) + column]);
         width = length > width ? length : width;
@@ -241,7 +241,7 @@ static void write_down(struct msc_str *out, const struct table *table) {
         for (size_t i = 0; i < table->n_columns; i++) {
             if (!is_empty_column(table, i)) {
                 msc_str_printf(out, "  %*s", (int)column_width(table, i + 1),
-                               cells ? cells[i + 1] : label_of(table->columns[i]));
+                               cells ? cells[i + 1] : msc_report_label(table->columns[i]));
             }
         }
         msc_str_char(out, '\n');
@@ -252,7 +252,7 @@ static void write_down(struct msc_str *out, const struct table *table) {
 static void write_across(struct msc_str *out, const struct table *table) {
     size_t name_width = 0;
     for (size_t i = 0; i < table->n_columns; i++) {
-        size_t length = strlen(label_of(table->columns[i]));
+        size_t length = strlen(msc_report_label(table->columns[i]));
         name_width = length > name_width ? length : name_width;
     }
     for (size_t line = 0; line < table->n_columns + 1; line++) {
@@ -260,7 +260,7 @@ static void write_across(struct msc_str *out, const struct table *table) {
             continue;
         }
         msc_str_printf(out, "  %-*s", (int)name_width,
-                       line > 0 ? label_of(table->columns[line - 1]) : "");
+                       line > 0 ? msc_report_label(table->columns[line - 1]) : "");
         for (size_t r = 0; r < table->n_rows; r++) {
             size_t width = strlen(table->cells[r * (table->n_columns + 1)]);
             msc_str_printf(out, "  %*s", (int)(width > 10 ? width : 10),
@@ -290,21 +290,11 @@ static void write_table(struct msc_str *out, const struct table *table) {
     write_notes(out, table);
 }
 
-static void write_end(struct msc_str *out, const char *end) {
-    static const struct {
-        const char *end;
-        const char *text;
-    } texts[] = {
-        {"agent", "the agent has nothing left to try"},
-        {"exhausted", "every point was tried, or the agent only repeats itself"},
-        {"trials", "the budget of trials is used up"},
-        {"time", "the budget of time is used up"},
-        {"target", "the target is reached"},
-        {"cancelled", "stopped on request; resume goes on"},
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        if (strcmp(end, texts[i].end) == 0) {
-            msc_str_printf(out, "ended: %s\n", texts[i].text);
+static void write_end(struct msc_str *out, const char *name) {
+    for (int i = 0; i < MSC_SEARCH_END_COUNT; i++) {
+        enum msc_search_end end = (enum msc_search_end)i;
+        if (strcmp(name, msc_search_end_name(end)) == 0) {
+            msc_str_printf(out, "ended: %s\n", msc_search_end_text(end));
         }
     }
 }

@@ -18,6 +18,18 @@ const char *msc_search_end_name(enum msc_search_end end) {
     return names[end];
 }
 
+const char *msc_search_end_text(enum msc_search_end end) {
+    static const char *const texts[MSC_SEARCH_END_COUNT] = {
+        [MSC_SEARCH_END_AGENT] = "the agent has nothing left to try",
+        [MSC_SEARCH_END_EXHAUSTED] = "every point was tried, or the agent only repeats itself",
+        [MSC_SEARCH_END_TRIALS] = "the budget of trials is used up",
+        [MSC_SEARCH_END_TIME] = "the budget of time is used up",
+        [MSC_SEARCH_END_TARGET] = "the target is reached",
+        [MSC_SEARCH_END_CANCELLED] = "stopped on request; resume goes on",
+    };
+    return texts[end];
+}
+
 static bool is_replaying(const struct msc_search *s) {
     return s->next_id < (int64_t)s->n_recorded;
 }

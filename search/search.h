@@ -114,6 +114,7 @@ enum msc_search_end {
     MSC_SEARCH_END_COUNT
 };
 const char *msc_search_end_name(enum msc_search_end end); // "agent", "exhausted", "trials", ...
+const char *msc_search_end_text(enum msc_search_end end); // the same for people
 
 struct msc_search_result {
     enum msc_search_end end;

@@ -1,0 +1,174 @@
+// What a search tells of itself where nobody watches a progress line: enough to know the next
+// morning, from the log alone, what ran, how far it came, what was best when, and why it ended.
+#include "pipeline/processor_internal.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "search/estimate.h"
+#include "search/report.h"
+
+#include <math.h>
+#include <string.h>
+
+static void tell(const struct msc_processor *p, struct msc_str *line) {
+    if (msc_str_status(line) == MSC_OK) {
+        msc_log(p->news, MSC_LOG_INFO, "%s: %s", msc_processor__entry(p)->name, msc_str_text(line));
+    }
+    msc_str_finish(line);
+}
+
+void msc_processor__tell_begin(struct msc_processor *p) {
+    const struct msc_config_entry *e = msc_processor__entry(p);
+    const cJSON *agent = cJSON_GetObjectItemCaseSensitive(e->agent, "type");
+    struct msc_str line = {0};
+    msc_str_printf(&line, "%s, %s", msc_program_name(), msc_processor_numerics(p));
+    if (p->config->model) {
+        msc_str_printf(&line, ", model %s", p->config->model);
+    }
+    msc_str_printf(&line, ", agent %s, rounds of %u",
+                   cJSON_IsString(agent) ? agent->valuestring : "?", (unsigned)e->parallel);
+    tell(p, &line);
+    p->news_s = msc_clock_seconds();
+    p->measured_s = NAN;
+}
+
+// ---- On the way -------------------------------------------------------------------------------
+
+static void write_progress(struct msc_str *out, const struct msc_search_progress *progress,
+                           double best) {
+    msc_str_printf(out, "%zu trials", progress->n_budgeted);
+    if (isfinite(progress->n_left)) {
+        msc_str_printf(out, " of %s%.0f", progress->is_left_exact ? "" : "at most ",
+                       (double)progress->n_budgeted + progress->n_left);
+    }
+    if (progress->best) {
+        msc_str_printf(out, ", best %.5g (trial %lld)", best, (long long)progress->best->id);
+    }
+    if (progress->n_front > 0) {
+        msc_str_printf(out, ", front of %zu", progress->n_front);
+    }
+    if (isfinite(progress->trials_per_s)) {
+        msc_str_printf(out, ", %.3g/s", progress->trials_per_s);
+    }
+    msc_str_append(out, ", after ");
+    msc_estimate_duration(out, progress->elapsed_s);
+    if (isfinite(progress->left_s)) {
+        msc_str_append(out, progress->is_left_exact ? ", left " : ", left at most ");
+        msc_estimate_duration(out, progress->left_s);
+    }
+}
+
+void msc_processor__tell_progress(void *payload, const struct msc_search_progress *progress) {
+    struct msc_processor *p = payload;
+    int metric = p->goal.objectives[0].metric;
+    double best = progress->best ? progress->best->metrics[metric] : NAN;
+    double now_s = msc_clock_seconds();
+    if (p->config->log_seconds > 0.0 && now_s - p->news_s >= p->config->log_seconds) {
+        struct msc_str line = {0};
+        p->news_s = now_s;
+        write_progress(&line, progress, best);
+        tell(p, &line);
+    }
+    if (p->options.progress) {
+        p->options.progress(p->options.payload, msc_processor__entry(p), progress, best);
+    }
+}
+
+// Objectives and what is bounded, each once.
+static void write_goal(struct msc_str *out, const struct msc_processor *p,
+                       const struct msc_outcome *outcome) {
+    const struct msc_space *space = msc_env_space(p->env);
+    const struct msc_goal *goal = &p->goal;
+    bool is_written[MSC_MAX_METRICS] = {false};
+    for (size_t i = 0; i < goal->n_objectives + goal->n_bounds; i++) {
+        int metric = i < goal->n_objectives ? goal->objectives[i].metric
+                                            : goal->bounds[i - goal->n_objectives].metric;
+        if (!is_written[metric]) {
+            msc_str_printf(out, ", %s %.5g", space->metrics[metric].name, outcome->metrics[metric]);
+        }
+        is_written[metric] = true;
+    }
+}
+
+void msc_processor__tell_best(const struct msc_processor *p, const struct msc_trial *trial,
+                              const struct msc_outcome *outcome) {
+    const struct msc_space *space = msc_env_space(p->env);
+    struct msc_str line = {0};
+    msc_str_printf(&line, "best is trial %lld", (long long)trial->id);
+    if (trial->id < (int64_t)space->n_baselines) {
+        msc_str_printf(&line, " (uniform %s)", space->baselines[trial->id].label);
+    }
+    write_goal(&line, p, outcome);
+    if (outcome->state != MSC_TRIAL_COMPLETE) {
+        msc_str_printf(&line, "; it misses the bounds by %.3g in all", outcome->violation);
+    }
+    tell(p, &line);
+}
+
+void msc_processor__tell_measuring(void *payload, const char *what) {
+    struct msc_processor *p = payload;
+    if (p->options.measuring) {
+        double left_s = fmax(p->measured_s - msc_clock_seconds(), 0.0);
+        p->options.measuring(p->options.payload, msc_processor__entry(p), what,
+                             isnan(p->measured_s) ? NAN : left_s);
+    }
+}
+
+// ---- The end ----------------------------------------------------------------------------------
+
+static const cJSON *get(const cJSON *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+// Every number of an object that `said` does not have: ", accuracy 1".
+static void write_numbers(struct msc_str *out, const cJSON *object, const char *before,
+                          const cJSON *said) {
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, object) {
+        if (cJSON_IsNumber(item) && !get(said, item->string)) {
+            msc_str_printf(out, ", %s%s %.5g", before, msc_report_label(item->string),
+                           item->valuedouble);
+        }
+    }
+}
+
+static void tell_winner(const struct msc_processor *p, const cJSON *winner) {
+    struct msc_str line = {0};
+    const cJSON *metrics = get(winner, "metrics");
+    const cJSON *examined = get(winner, "examined");
+    if (!cJSON_IsObject(winner)) {
+        msc_str_append(&line, "no trial has a result yet");
+    } else {
+        bool is_feasible = strcmp(get(winner, "state")->valuestring, "complete") == 0;
+        msc_str_append(&line,
+                       is_feasible ? "the winner" : "no trial meets every bound; the nearest");
+        msc_str_printf(&line, " is trial %.0f", get(winner, "id")->valuedouble);
+        write_numbers(&line, metrics, "", NULL);
+        write_numbers(&line, examined, "", metrics);
+        write_numbers(&line, get(examined, "validation"), "validation.", NULL);
+    }
+    tell(p, &line);
+}
+
+static void tell_files(const struct msc_processor *p, const cJSON *report) {
+    struct msc_str line = {0};
+    const cJSON *item = NULL;
+    msc_str_printf(&line, "record %s", msc_processor__entry(p)->record);
+    cJSON_ArrayForEach(item, get(report, "files")) {
+        if (cJSON_IsString(item)) {
+            msc_str_printf(&line, ", %s %s", item->string, item->valuestring);
+        }
+    }
+    tell(p, &line);
+}
+
+void msc_processor__tell_end(const struct msc_processor *p, const struct cJSON *report,
+                             const struct msc_search_result *found) {
+    struct msc_str line = {0};
+    msc_str_printf(&line, "ended: %s; %zu trials in ", msc_search_end_text(found->end),
+                   msc_record_n_trials(found->record));
+    msc_estimate_duration(&line, found->elapsed_s);
+    tell(p, &line);
+    tell_winner(p, get(report, "winner"));
+    tell_files(p, report);
+}
