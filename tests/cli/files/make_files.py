@@ -6,7 +6,7 @@
 tiny.onnx: x [N,1,4,4] -> 3x3 convolution to 2 channels, Relu, Flatten, Gemm to y [N,3].
 outputs.npy is what ONNX Runtime makes of the first two samples of inputs.npz. tiny_4.onnx is what
 mscgym exports of it with 4 bits everywhere, outputs_4.npy what ONNX Runtime makes of that, without
-optimising it.
+optimising it. tiny_doubled.onnx has every number of tiny.onnx twice.
 """
 import json
 import os
@@ -49,6 +49,13 @@ def make(weight, op="Relu"):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
 
 
+def double(model):
+    """The same network trained further, as it were: every weight and bias is twice as large."""
+    for tensor in model.graph.initializer:
+        tensor.CopyFrom(numpy_helper.from_array(2 * numpy_helper.to_array(tensor), tensor.name))
+    return model
+
+
 def export_4(mscgym):
     """The uniform plan of 4 bits: weights stored in 4 bits, activations clipped to 16 steps."""
     with tempfile.TemporaryDirectory() as folder:
@@ -72,6 +79,7 @@ def main():
     rng = numpy.random.default_rng(0)
     weight = rng.normal(size=(2, 1, 3, 3)).astype("float32")
     save(make(weight), "tiny.onnx")
+    save(double(make(weight)), "tiny_doubled.onnx")
     save(make(weight, "Frobnicate"), "unknown_op.onnx")
     broken = weight.copy()
     broken[1, 0, 2, 2] = numpy.nan

@@ -1,0 +1,51 @@
+# A strategy is for the weights it was found with; for others its scales are computed anew.
+. "$(dirname "$0")/../lib.sh"
+model=$FILES/tiny.onnx
+other=$FILES/tiny_doubled.onnx # every weight is twice as large
+run() { mscgym run "$1" --input x="$FILES/x.npy" --repeat 0 --strategy "$2" --output "$3"; }
+tiny a '"fix": {"conv.weight": "4 g32", "fc.weight": "5 percentile 99"}'
+choices='{"bits": 6, "observer": "mse", "scale": 0.9}, {"bits": 4, "group_size": 32}'
+choices="$choices, {\"bits\": 5, \"observer\": \"percentile\", \"percentile\": 99}"
+sed -i "s|{\"bits\": 8}, {\"bits\": 4}|$choices|" a.json
+mscgym search a.json >/dev/null
+cp a/msc_quantize.json s.json
+jq -r '.schema, (.edits[] | [.site, .choice, .observer, .range_scale, .percentile, .symmetric] | @csv)' s.json
+
+echo "== where it is refused"
+try run "$other" s.json out
+try mscgym export --model "$other" --strategy s.json -o no.onnx
+tiny b
+sed -i "s|\"record\"|\"base\": \"s.json\", &|; s|$model|$other|" b.json
+try mscgym search b.json
+sed -i "s|$other|$model|" b.json
+mscgym search b.json >/dev/null && echo "and taken where the weights are those"
+run "$model" s.json out && echo "there too"
+
+echo "== anew"
+new() { mscgym export --quiet --recalibrate "$@" -o out.onnx; }
+new --model "$model" --strategy s.json --dataset a.json --save-strategy same.json |
+    sed 's/[0-9.e-]* with/L with/g'
+cmp s.json same.json && echo "on the same weights and samples the same strategy"
+new --model "$other" --strategy s.json --dataset a.json --save-strategy new.json --json >losses.json
+jq -r '[.loss_after < .loss_before / 10, .samples] | @csv' losses.json
+# Twice the weights, twice the scales: of weights and of what they make; inputs stay.
+jq -r --slurpfile new new.json '.edits[] | . as $e | $new[0].edits[] | select(.site == $e.site) |
+    [.site, ([.scales, $e.scales] | transpose | map(.[0] / .[1]) | unique | join(" ")),
+     .zero_points == $e.zero_points] | @csv' s.json
+# As a search on these weights would have found them.
+sed "s|$model|$other|; s|\"a\"|\"c\"|" a.json >c.json
+mscgym search c.json --quiet >/dev/null
+for trial in $(seq 0 14); do
+    mscgym export c/tiny.jsonl --trial $trial --save-strategy c.strategy -o c.onnx 2>/dev/null
+    cmp -s c.strategy new.json && echo "a search there finds the same scales"
+done | sort -u
+run "$other" new.json out && echo "it runs"
+try new --model "$other" --strategy s.json --dataset "$FILES/inputs.npz" | sed 's/[0-9.e-]* with/L with/g'
+
+echo "== version 1"
+old=$FILES/strategy_1.json
+run "$model" "$old" out 2>&1 | sed "s|$FILES/||"
+try new --model "$other" --strategy "$old" --dataset a.json 2>&1 | sed "s|$FILES/||"
+try mscgym export --model "$model" --strategy s.json --recalibrate -o out.onnx
+try mscgym export --model "$model" --strategy s.json --dataset a.json -o out.onnx
+try mscgym export --model "$model" --recalibrate --dataset a.json -o out.onnx
