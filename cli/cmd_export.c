@@ -1,15 +1,19 @@
 #include "cli/searching.h"
 
 #include "base/json.h"
+#include "base/str.h"
 #include "env/env.h"
 #include "graph/graph.h"
 #include "pipeline/output.h"
+#include "pipeline/strategies.h"
 #include "records/record_query.h"
-#include "tools/strategy.h"
+
+#include <string.h>
 
 struct export_values {
     struct msc_cli_common common;
-    const char *record, *output, *model, *strategy, *save_strategy;
+    const char *record, *output, *model, *strategy, *save_strategy, *dataset;
+    bool recalibrate;
     int64_t trial;
 };
 
@@ -36,10 +40,19 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .help = "and the strategy file with its edits",
      .offset = EXPORT(strategy)},
+    {.name = "recalibrate",
+     .type = MSC_CLI_FLAG,
+     .help = "keep its choices, compute scales anew for this model's weights",
+     .offset = EXPORT(recalibrate)},
+    {.name = "dataset",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "inputs to compute them from, or a configuration (.json) with its dataset",
+     .offset = EXPORT(dataset)},
     {.name = "save-strategy",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "also write the trial's strategy file",
+     .help = "also write the strategy file of the trial, or with the new scales",
      .offset = EXPORT(save_strategy)},
     {.name = "output",
      .letter = 'o',
@@ -153,6 +166,86 @@ static const char *deciding_input(const struct msc_graph *g) {
     return NULL;
 }
 
+// ---- Scales for other weights -----------------------------------------------------------------
+
+static bool is_config(const char *path) {
+    size_t length = strlen(path);
+    return length > 5 && strcmp(path + length - 5, ".json") == 0;
+}
+
+static enum msc_status print_losses(const struct export_values *v,
+                                    const struct msc_recalibration *losses, int64_t n_samples) {
+    struct msc_str text = {0};
+    if (!v->common.json) {
+        msc_str_append(&text, "distill_loss: ");
+        msc_str_double(&text, losses->loss_before);
+        msc_str_append(&text, " with the old scales, ");
+        msc_str_double(&text, losses->loss_after);
+        msc_str_printf(&text, " with the new ones, on %lld samples\n", (long long)n_samples);
+        enum msc_status status = msc_cli_print_str(&text);
+        msc_str_finish(&text);
+        return status;
+    }
+    cJSON *json = cJSON_CreateObject();
+    enum msc_status status = msc_json_add_number(json, "loss_before", losses->loss_before);
+    if (status == MSC_OK) {
+        status = msc_json_add_number(json, "loss_after", losses->loss_after);
+    }
+    if (status == MSC_OK) {
+        status = msc_json_add_number(json, "samples", (double)n_samples);
+    }
+    if (status == MSC_OK) {
+        status = msc_cli_print_json(json);
+    }
+    cJSON_Delete(json);
+    return status;
+}
+
+static enum msc_status open_model(struct msc_model **out, const struct msc_cli_call *call,
+                                  const struct export_values *v, const struct msc_config *config) {
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    o.device = v->common.device ? v->common.device : config ? config->device : o.device;
+    o.n_threads = v->common.threads > 0 ? (int)v->common.threads : 0;
+    o.memory_bytes = v->common.memory_bytes;
+    o.log = &call->talk->log;
+    MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
+    if (o.n_bindings == 0 && config) {
+        o.bindings = config->bindings;
+        o.n_bindings = config->n_bindings;
+    }
+    return msc_model_open(out, v->model, &o);
+}
+
+static enum msc_status recalibrate(struct msc_strategy *strategy, const struct msc_cli_call *call,
+                                   const struct export_values *v) {
+    static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
+    struct msc_config_dataset dataset = {.options = init};
+    struct msc_config *config = NULL;
+    struct msc_model *model = NULL;
+    struct msc_recalibration losses;
+    enum msc_status status = MSC_OK;
+    dataset.options.inputs = v->dataset;
+    dataset.options.batch = 0; // by the model's shapes
+    if (is_config(v->dataset)) {
+        MSC_TRY_OUT(msc_config_load(&config, v->dataset));
+        dataset = config->dataset;
+    }
+    if (!dataset.options.inputs) {
+        status = MSC_FAIL(MSC_E_INVALID, "%s: it has no dataset", v->dataset);
+        goto out;
+    }
+    MSC_TRY_OUT(open_model(&model, call, v, config));
+    MSC_TRY_OUT(msc_model_load_dataset(model, &dataset));
+    MSC_TRY_OUT(msc_strategy_refit(&losses, strategy, model));
+    status = print_losses(v, &losses, msc_dataset_n_samples(model->dataset));
+out:
+    msc_model_close(model);
+    msc_config_destroy(config);
+    return status;
+}
+
+// ---- The commands -----------------------------------------------------------------------------
+
 static enum msc_status export_strategy(const struct msc_cli_call *call,
                                        const struct export_values *v) {
     struct msc_graph *loaded = NULL, *graph = NULL;
@@ -161,11 +254,18 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_output_read_model(&files, v->model));
     MSC_TRY_OUT(msc_file_set_read(&files, "the strategy", v->strategy));
+    MSC_TRY_OUT(msc_file_set_read(&files, "the dataset", v->dataset));
     MSC_TRY_OUT(claim_outputs(&files, v));
     MSC_TRY_OUT(load_model(&loaded, call, v));
     MSC_TRY_OUT(msc_graph_split(&graph, loaded));
     if (v->strategy) {
-        MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
+        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->talk->log));
+    }
+    if (v->recalibrate) {
+        MSC_TRY_OUT(recalibrate(strategy, call, v));
+    }
+    if (v->save_strategy) {
+        MSC_TRY_OUT(msc_strategy_save(strategy, graph, v->save_strategy));
     }
     status = msc_export_model(graph, strategy, v->output, NULL, -1);
     const char *decides = deciding_input(graph);
@@ -188,9 +288,14 @@ static enum msc_status check(const struct export_values *v) {
     if (!v->record == !v->model) {
         return MSC_FAIL(MSC_E_INVALID, "export: expected either a RECORD or --model FILE");
     }
-    if ((v->record && v->strategy) || (v->model && (v->trial >= 0 || v->save_strategy))) {
+    if ((v->record && v->strategy) ||
+        (v->model && (v->trial >= 0 || (v->save_strategy && !v->recalibrate)))) {
         return MSC_FAIL(MSC_E_INVALID, "export: --strategy goes with --model, --trial and "
                                        "--save-strategy with a RECORD");
+    }
+    if (v->recalibrate != (v->dataset != NULL) || (v->recalibrate && !v->strategy)) {
+        return MSC_FAIL(MSC_E_INVALID, "export: --recalibrate goes with --model, --strategy and "
+                                       "--dataset FILE");
     }
     return MSC_OK;
 }
@@ -213,6 +318,8 @@ const struct msc_cli_command msc_cmd_export = {
         "  mscgym export msc_workspace/digits.jsonl --trial 17 -o small.onnx\n"
         "  mscgym export --model digits.onnx --strategy msc_workspace/msc_quantize.json \\\n"
         "      -o small.onnx\n"
+        "  mscgym export --model retrained.onnx --strategy msc_quantize.json --recalibrate \\\n"
+        "      --dataset inputs.npz --save-strategy retrained.json -o small.onnx\n"
         "  mscgym export --model vad.onnx --bind sr=16000 --strategy msc_quantize.json -o "
         "small.onnx\n",
     .options = options,

@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "data/npy.h"
 #include "pipeline/output.h"
-#include "tools/strategy.h"
+#include "pipeline/strategies.h"
 
 #include <string.h>
 
@@ -403,7 +403,7 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
         msc_model_take_whole(m, inputs);
     }
     if (v->strategy) {
-        MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
+        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->talk->log));
     }
     run.inputs = inputs;
     run.places = places;

@@ -38,7 +38,10 @@ _mscgym() {
     show) options="--best --top --pareto --canonical" ;;
     verify) options="--trials --sample --seed $models" ;;
     salvage) options="--output" ;;
-    export) options="--trial --model --strategy --save-strategy --output $models" ;;
+    export)
+        options="--trial --model --strategy --recalibrate --dataset --save-strategy --output
+            $models"
+        ;;
     run) options="--input --output --state --tensor --strategy --repeat $models" ;;
     graph) options="--prototxt --placement --sites --output $models" ;;
     config) options="--show" ;;

@@ -229,9 +229,14 @@ static enum msc_status quantize_edits(struct msc_env *env, const uint32_t choice
             continue;
         }
         // A float choice takes away what earlier strategies did there.
-        const struct msc_quant *quant = msc_quantizer_quant(z->quantizer, i, choice);
-        const char *label = quant ? msc_quantizer_choice(z->quantizer, (size_t)choice)->label : "";
-        MSC_TRY_OUT(msc_strategy_set(s, host->graph, sites, i, label, quant));
+        struct msc_strategy_choice made = {.label = ""};
+        struct msc_strategy_origin origin;
+        made.quant = msc_quantizer_quant(z->quantizer, i, choice);
+        if (made.quant) {
+            made.label = msc_quantizer_choice(z->quantizer, (size_t)choice)->label;
+            made.origin = msc_quantizer_origin(&origin, z->quantizer, i, choice) ? &origin : NULL;
+        }
+        MSC_TRY_OUT(msc_strategy_set(s, host->graph, sites, i, &made));
     }
     status = msc_strategy_to_json(s, host->graph, out);
 out:

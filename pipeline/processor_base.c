@@ -2,6 +2,7 @@
 #include "pipeline/processor_internal.h"
 
 #include "base/file.h"
+#include "pipeline/strategies.h"
 #include "records/record_query.h"
 
 #include <string.h>
@@ -84,7 +85,11 @@ enum msc_status msc_processor__set_base(struct msc_processor *p, const struct ms
     struct msc_config_entry *e = &p->config->entries[p->index];
     const char *path = NULL;
     if (e->base) {
-        MSC_TRY(msc_strategy_load(&p->base, e->base));
+        // What an old record began with is known by the record.
+        MSC_TRY(msc_strategy_open(&p->base, e->base, record ? NULL : p->log));
+        if (p->model) {
+            MSC_TRY(msc_strategy_check_weights(p->base, p->model->graph));
+        }
         return record ? check_hash(p, record) : MSC_OK;
     }
     if (p->found && p->model) {

@@ -1,6 +1,7 @@
 #include "tools/quantizer_internal.h"
 
 #include "base/str.h"
+#include "tools/strategy.h"
 
 #include <math.h>
 #include <string.h>
@@ -281,6 +282,19 @@ const struct msc_quant *msc_quantizer_quant(const struct msc_quantizer *q, int32
     }
     const struct msc_quant *quant = &q->quants[(size_t)site * q->n_choices + (size_t)choice];
     return quant->bits > 0 ? quant : NULL;
+}
+
+bool msc_quantizer_origin(struct msc_strategy_origin *out, const struct msc_quantizer *q,
+                          int32_t site, int32_t choice) {
+    if (choice < 0 || !msc_quantizer__has_scales(q, (size_t)choice)) {
+        return false;
+    }
+    struct msc_observation o = msc_quantizer__observation(q, site, choice);
+    *out = (struct msc_strategy_origin){.observer = o.observer,
+                                        .percentile = o.percentile,
+                                        .range_scale = q->choices[choice].range_scale,
+                                        .is_symmetric = o.scheme.is_symmetric};
+    return true;
 }
 
 // ---- Saving and loading -----------------------------------------------------------------------

@@ -18,6 +18,7 @@ extern "C" {
 
 struct msc_arena;
 struct msc_quantizer;
+struct msc_strategy_origin;
 
 enum msc_site_group {
     MSC_GROUP_TENSOR, // one decision for each weight and each activation tensor
@@ -113,6 +114,9 @@ enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_arr
 // Borrowed from the quantizer; NULL for a float choice and MSC_FIXED_FLOAT.
 const struct msc_quant *msc_quantizer_quant(const struct msc_quantizer *q, int32_t site,
                                             int32_t choice);
+// How its scales are found; false for a choice that has none.
+bool msc_quantizer_origin(struct msc_strategy_origin *out, const struct msc_quantizer *q,
+                          int32_t site, int32_t choice);
 
 #ifdef __cplusplus
 }

@@ -1,33 +1,51 @@
 // A strategy: the edits that were found, by tensor name, as a JSON file that compresses the model
 // again without a search. docs/strategy.md describes the fields.
 //
-//     {"schema": "mscgym.strategy.1", "graph": "<hash>", "edits": [
-//        {"site": "conv1.weight", "tensor": "conv1.weight", "choice": "6 mse", "bits": 6,
-//         "low": -31, "high": 31, "axis": 0, "scales": [...], "zero_points": [...]},
+//     {"schema": "mscgym.strategy.2", "graph": "<hash>", "weights": "<hash>", "edits": [
+//        {"site": "conv1.weight", "tensor": "conv1.weight", "choice": "6 mse",
+//         "observer": "mse", "symmetric": true, "bits": 6, "low": -31, "high": 31, "axis": 0,
+//         "scales": [...], "zero_points": [...]},
 //        {"site": "x:0-c-conv1", "tensor": "x:0", "joints": ["conv1"], ...}]}
 //
-// "joints", where present, limits an activation's edit to those that read it.
+// "joints", where present, limits an activation's edit to those that read it. Version 1 has neither
+// the hash of the weights nor what the scales came from, and is read as well.
 #ifndef MSC_TOOLS_STRATEGY_H
 #define MSC_TOOLS_STRATEGY_H
 
 #include "base/json.h"
 #include "graph/site.h"
 #include "graph/edit.h"
+#include "tools/range.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+struct msc_evaluator;
 struct msc_strategy;
 
 enum msc_status msc_strategy_create(struct msc_strategy **out);
 void msc_strategy_destroy(struct msc_strategy *s); // accepts NULL
 
-// Adds an edit over those that are there: what it is about is taken away from them. The quant is
-// copied; NULL makes the site float, whatever the strategy said of it.
+// How the scales of an edit were found, so that they can be found anew.
+struct msc_strategy_origin {
+    enum msc_observer observer;
+    double percentile;  // of MSC_OBSERVER_PERCENTILE
+    double range_scale; // the observed range times this
+    bool is_symmetric;
+};
+
+// What is done at a site. All of it is copied.
+struct msc_strategy_choice {
+    const char *label;
+    const struct msc_quant *quant;            // NULL: it is float, whatever the strategy said of it
+    const struct msc_strategy_origin *origin; // NULL: not known, or without scales
+};
+
+// Adds an edit over those that are there: what it is about is taken away from them.
 enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph *g,
-                                 const struct msc_sites *sites, int32_t site, const char *label,
-                                 const struct msc_quant *quant);
+                                 const struct msc_sites *sites, int32_t site,
+                                 const struct msc_strategy_choice *choice);
 // Edits of `later` over those of `s`.
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later);
 size_t msc_strategy_n_edits(const struct msc_strategy *s);
@@ -43,10 +61,23 @@ enum msc_status msc_strategy_save(const struct msc_strategy *s, const struct msc
                                   const char *path);
 
 // Fills edits [sites->n_slots] with quants borrowed from the strategy; slots it does not name stay
-// as they are. MSC_E_STATE names a tensor or joint that the graph does not have, or parameters that
-// do not fit its shape.
+// as they are. MSC_E_STATE names a tensor or joint that the graph does not have, parameters that do
+// not fit its shape, or a strategy that was found with other weights.
 enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct msc_graph *g,
                                    const struct msc_sites *sites, const struct msc_quant *edits[]);
+// The same whatever the weights are.
+enum msc_status msc_strategy_apply_to_any(const struct msc_strategy *s, const struct msc_graph *g,
+                                          const struct msc_sites *sites,
+                                          const struct msc_quant *edits[]);
+// Does it say which weights it was found with? Version 1 does not.
+bool msc_strategy_knows_weights(const struct msc_strategy *s);
+// MSC_E_STATE when it says so, and they are not those of the graph.
+enum msc_status msc_strategy_check_weights(const struct msc_strategy *s, const struct msc_graph *g);
+// Computes every scale and zero point anew, from the graph's weights and the float model over the
+// evaluator's dataset (of the same graph), by the observers that the edits name; the choices stay.
+// MSC_E_STATE: an edit does not say how its scales were found.
+enum msc_status msc_strategy_recalibrate(struct msc_strategy *s, const struct msc_graph *g,
+                                         struct msc_evaluator *ev);
 struct msc_hash msc_strategy_hash(const struct msc_strategy *s);
 
 #ifdef __cplusplus

@@ -269,9 +269,11 @@ static enum msc_status weight_bits_edits(struct msc_env *env, const uint32_t cho
     enum msc_status status = MSC_OK;
     MSC_TRY(msc_strategy_create(&strategy));
     for (size_t t = 0; t < w->space.n_tasks; t++) {
-        MSC_TRY_OUT(msc_strategy_set(strategy, graph, w->sites, w->sites_of_tasks[t],
-                                     w->labels[choices[t]],
-                                     &w->quants[t * n_choices_of(w) + choices[t]]));
+        const struct msc_strategy_choice choice = {
+            .label = w->labels[choices[t]],
+            .quant = &w->quants[t * n_choices_of(w) + choices[t]],
+        };
+        MSC_TRY_OUT(msc_strategy_set(strategy, graph, w->sites, w->sites_of_tasks[t], &choice));
     }
     status = msc_strategy_to_json(strategy, graph, out);
 out:

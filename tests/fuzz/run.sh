@@ -128,11 +128,17 @@ END
 {"schema": "mscgym.strategy.1", "graph": "0123", "edits": [
  {"site": "w", "tensor": "w", "choice": "float16", "type": "float16"}]}
 END
+    seed plans t <<'END'
+{"schema": "mscgym.strategy.2", "graph": "0123", "weights": "0123456789abcdef0123456789abcdef",
+ "edits": [{"site": "w", "tensor": "w", "choice": "6 percentile 99 x0.9", "observer": "percentile",
+  "percentile": 99, "range_scale": 0.9, "symmetric": true, "bits": 6, "low": -31, "high": 31,
+  "axis": 0, "scales": [0.5, 0.25, 1, 2], "zero_points": [0, 0, 0, 0]}]}
+END
     seed plans m <<'END'
 {"proposals": [{"choices": [2, 1], "parent": 4, "bound": 0.5, "probe": true}, {"choices": [0, 0]}],
  "done": false}
 END
-    words "$tree"/tools/strategy.c "$tree"/agents/process_messages.c >"$work/plans/dict"
+    words "$tree"/tools/strategy_json.c "$tree"/agents/process_messages.c >"$work/plans/dict"
 }
 
 # ---- Running ----------------------------------------------------------------------------------

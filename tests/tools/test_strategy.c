@@ -82,7 +82,8 @@ static void set(struct fixture *f, const struct msc_sites *sites, const char *si
                 const struct msc_quant *quant) {
     int32_t at = msc_sites_find_name(sites, site);
     assert_int_not_equal(at, MSC_NO_ID);
-    assert_ok(msc_strategy_set(f->strategy, f->graph, sites, at, "label", quant));
+    const struct msc_strategy_choice choice = {.label = "label", .quant = quant};
+    assert_ok(msc_strategy_set(f->strategy, f->graph, sites, at, &choice));
 }
 
 // The edit that a joint's operand gets: NULL when it stays float.
@@ -139,15 +140,30 @@ static void test_tools_strategy__save_load_is_exact(void **state) {
     close_fixture(&f);
 }
 
-static void test_tools_strategy__damaged_json(void **state) {
+static void expect_refused(const char *text, const char *message) {
+    struct msc_strategy *s;
+    cJSON *json;
+    assert_ok(msc_json_parse(&json, text, strlen(text), "t"));
+    assert_int_not_equal(msc_strategy_from_json(&s, json, "s"), MSC_OK);
+    assert_message(message);
+    cJSON_Delete(json);
+}
+
 #define EDIT(rest)                                                                                 \
     "{\"schema\":\"mscgym.strategy.1\",\"edits\":[{\"site\":\"w\",\"tensor\":\"w\",\"choice\":"    \
     "\"8\"," rest "}]}"
+#define RANGE "\"bits\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_points\":[0],"
+
+static void test_tools_strategy__damaged_json(void **state) {
     static const struct {
         const char *text, *message;
     } rows[] = {
         {"{\"edits\":[]}", "s: not a strategy file (it has no \"schema\")"},
-        {"{\"schema\":\"mscgym.strategy.9\",\"edits\":[]}", "expected \"mscgym.strategy.1\""},
+        {"{\"schema\":\"mscgym.strategy.9\",\"edits\":[]}", "expected \"mscgym.strategy.2\""},
+        {"{\"schema\":\"mscgym.strategy.2\",\"edits\":[]}", "weights"},
+        {"{\"schema\":\"mscgym.strategy.2\",\"weights\":\"x\",\"edits\":[]}",
+         "s: weights: \"x\" is no hash"},
+        {"{\"schema\":\"mscgym.strategy.1\",\"weights\":\"x\",\"edits\":[]}", "weights"},
         {"{\"schema\":\"mscgym.strategy.1\",\"edits\":[4]}", "s: edits[0]: expected an object"},
         {"{\"schema\":\"mscgym.strategy.1\",\"edit\":[]}", "edits"},
         {EDIT("\"bits\":1,\"low\":0,\"high\":1,\"axis\":-1,\"scales\":[1],\"zero_points\":[0]"),
@@ -197,17 +213,34 @@ static void test_tools_strategy__damaged_json(void **state) {
         {EDIT("\"bit\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_points\":[0]"),
          "bits"},
     };
-#undef EDIT
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct msc_strategy *s;
-        cJSON *json;
-        assert_ok(msc_json_parse(&json, rows[i].text, strlen(rows[i].text), "t"));
-        assert_int_not_equal(msc_strategy_from_json(&s, json, "s"), MSC_OK);
-        assert_message(rows[i].message);
-        cJSON_Delete(json);
+        expect_refused(rows[i].text, rows[i].message);
     }
 }
+
+static void test_tools_strategy__damaged_origins(void **state) {
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {EDIT(RANGE "\"symmetric\":true"), "observer"},
+        {EDIT(RANGE "\"observer\":\"mean\",\"symmetric\":true"), "observer \"mean\" is not known"},
+        {EDIT(RANGE "\"observer\":\"mse\""), "symmetric"},
+        {EDIT(RANGE "\"observer\":\"percentile\",\"symmetric\":true"), "percentile"},
+        {EDIT(RANGE "\"observer\":\"percentile\",\"percentile\":50,\"symmetric\":true"),
+         "percentile 50"},
+        {EDIT(RANGE "\"observer\":\"mse\",\"range_scale\":0,\"symmetric\":true"), "range_scale 0"},
+        {EDIT("\"type\":\"float16\",\"observer\":\"mse\""),
+         "observer does not go with type float16"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        expect_refused(rows[i].text, rows[i].message);
+    }
+}
+
+#undef EDIT
+#undef RANGE
 
 // ---- Later edits over earlier ones ------------------------------------------------------------
 
@@ -337,6 +370,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_strategy__save_load_is_exact),
         cmocka_unit_test(test_tools_strategy__damaged_json),
+        cmocka_unit_test(test_tools_strategy__damaged_origins),
         cmocka_unit_test(test_tools_strategy__later_edit_of_tensor_wins),
         cmocka_unit_test(test_tools_strategy__float_takes_away),
         cmocka_unit_test(test_tools_strategy__merge),

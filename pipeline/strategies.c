@@ -1,0 +1,63 @@
+#include "pipeline/strategies.h"
+
+#include "base/alloc.h"
+#include "env/distill.h"
+
+enum msc_status msc_strategy_open(struct msc_strategy **out, const char *path,
+                                  const struct msc_log *log) {
+    MSC_TRY(msc_strategy_load(out, path));
+    if (!msc_strategy_knows_weights(*out)) {
+        msc_log(log, MSC_LOG_WARNING,
+                "%s: a strategy of version 1: it does not say which weights it was found with, so "
+                "nobody can tell whether they are those of this model",
+                path);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status measure(double *out, struct msc_distill *d, const struct msc_strategy *s,
+                               const struct msc_graph *g) {
+    struct msc_sites sites = {0};
+    const struct msc_quant **edits = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY(msc_sites_find(&sites, g, false));
+    edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof edits[0]);
+    struct msc_distill_run run = {.edits = edits};
+    if (!edits) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for edits");
+        goto out;
+    }
+    MSC_TRY_OUT(msc_strategy_apply_to_any(s, g, &sites, edits));
+    MSC_TRY_OUT(msc_distill_run(d, &run, 1, NULL, NULL));
+    *out = run.loss;
+    status = run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);
+out:
+    msc_free(edits);
+    msc_sites_finish(&sites);
+    return status;
+}
+
+enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_strategy *strategy,
+                                   struct msc_model *model) {
+    const struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
+    const struct msc_env_host host = {
+        .abi = MSC_ENV_ABI,
+        .graph = model->graph,
+        .dataset = model->dataset,
+        .backend = model->backend,
+        .n_threads = model->n_threads,
+        .memory_bytes = model->memory_bytes,
+        .log = model->log,
+        .cancel = model->cancel,
+    };
+    struct msc_distill *d = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY(msc_distill_create(&d, &host, model->dataset, &o));
+    MSC_TRY_OUT(msc_distill_compute_reference(d));
+    MSC_TRY_OUT(measure(&out->loss_before, d, strategy, model->graph));
+    MSC_TRY_OUT(msc_strategy_recalibrate(strategy, model->graph, msc_distill_evaluator(d)));
+    status = measure(&out->loss_after, d, strategy, model->graph);
+out:
+    msc_distill_destroy(d);
+    return status;
+}

@@ -1,0 +1,28 @@
+// Strategy files in use: where they are read, and made fit for a model's weights.
+#ifndef MSC_PIPELINE_STRATEGIES_H
+#define MSC_PIPELINE_STRATEGIES_H
+
+#include "pipeline/model.h"
+#include "tools/strategy.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// msc_strategy_load, with a warning where the file does not say which weights it is for.
+enum msc_status msc_strategy_open(struct msc_strategy **out, const char *path,
+                                  const struct msc_log *log);
+
+struct msc_recalibration {
+    double loss_before, loss_after; // distill loss (mse) over the model's dataset
+};
+// Keeps the choices of a strategy and computes its scales anew from the model and its dataset, which
+// is loaded.
+enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_strategy *strategy,
+                                   struct msc_model *model);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,33 @@
+// What the files about strategies share.
+#ifndef MSC_TOOLS_STRATEGY_INTERNAL_H
+#define MSC_TOOLS_STRATEGY_INTERNAL_H
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "tools/strategy.h"
+
+struct msc_strategy_edit {
+    const char *site, *tensor, *label;
+    size_t n_joints; // 0: all that read the tensor
+    const char **joints;
+    bool has_origin;
+    struct msc_strategy_origin origin;
+    struct msc_quant quant;
+};
+
+struct msc_strategy {
+    struct msc_arena arena;
+    const char *name; // begins error texts; NULL: it was read from nowhere
+    bool has_weights; // hash of those that it was found with
+    struct msc_hash weights;
+    struct msc_strategy_edit *edits;
+    size_t n, capacity;
+};
+
+// Copies an edit whose text and numbers belong to somebody else, over those that are there.
+enum msc_status msc_strategy__add(struct msc_strategy *s, const struct msc_strategy_edit *model);
+// A copy whose numbers are the strategy's.
+enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_quant *out,
+                                         const struct msc_quant *in);
+
+#endif

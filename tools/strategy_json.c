@@ -1,0 +1,374 @@
+// Strategy files: docs/strategy.md describes the fields.
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "tools/strategy_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SCHEMA "mscgym.strategy.2"
+#define SCHEMA_1 "mscgym.strategy.1" // says neither weights nor origins
+
+static enum msc_status numbers_to_json(cJSON *object, const struct msc_quant *q) {
+    cJSON *scales = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(object, "scales", scales));
+    cJSON *zeros = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(object, "zero_points", zeros));
+    for (int32_t i = 0; i < q->n; i++) {
+        MSC_TRY(msc_json_push(scales, cJSON_CreateNumber((double)q->scales[i])));
+        MSC_TRY(msc_json_push(zeros, cJSON_CreateNumber(q->zero_points[i])));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status origin_to_json(const struct msc_strategy_origin *o, cJSON *object) {
+    MSC_TRY(msc_json_add_text(object, "observer", msc_observer_name(o->observer)));
+    if (o->observer == MSC_OBSERVER_PERCENTILE) {
+        MSC_TRY(msc_json_add_number(object, "percentile", o->percentile));
+    }
+    if (o->range_scale != 1) {
+        MSC_TRY(msc_json_add_number(object, "range_scale", o->range_scale));
+    }
+    return msc_json_add_bool(object, "symmetric", o->is_symmetric);
+}
+
+static enum msc_status edit_to_json(const struct msc_strategy_edit *e, cJSON *object) {
+    MSC_TRY(msc_json_add_text(object, "site", e->site));
+    MSC_TRY(msc_json_add_text(object, "tensor", e->tensor));
+    if (e->n_joints > 0) {
+        cJSON *joints = cJSON_CreateArray();
+        MSC_TRY(msc_json_add(object, "joints", joints));
+        for (size_t i = 0; i < e->n_joints; i++) {
+            MSC_TRY(msc_json_push(joints, cJSON_CreateString(e->joints[i])));
+        }
+    }
+    MSC_TRY(msc_json_add_text(object, "choice", e->label));
+    if (e->quant.type != MSC_DTYPE_NONE) {
+        return msc_json_add_text(object, "type", msc_dtype_name(e->quant.type));
+    }
+    if (e->has_origin) {
+        MSC_TRY(origin_to_json(&e->origin, object));
+    }
+    MSC_TRY(msc_json_add_number(object, "bits", e->quant.bits));
+    MSC_TRY(msc_json_add_number(object, "low", e->quant.low));
+    MSC_TRY(msc_json_add_number(object, "high", e->quant.high));
+    MSC_TRY(msc_json_add_number(object, "axis", e->quant.axis));
+    if (e->quant.group_size > 0) {
+        MSC_TRY(msc_json_add_number(object, "group_size", e->quant.group_size));
+        MSC_TRY(msc_json_add_number(object, "group_axes", e->quant.group_axes));
+    }
+    return numbers_to_json(object, &e->quant);
+}
+
+static enum msc_status strategy_to_json(const struct msc_strategy *s, const struct msc_graph *g,
+                                        cJSON *root) {
+    char hash[MSC_HASH_TEXT_BYTES];
+    MSC_TRY(msc_json_add_text(root, "schema", SCHEMA));
+    MSC_TRY(msc_json_add_text(root, "graph", msc_hash_format(hash, msc_graph_hash(g))));
+    MSC_TRY(msc_json_add_text(root, "weights", msc_hash_format(hash, msc_graph_weights_hash(g))));
+    cJSON *edits = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(root, "edits", edits));
+    for (size_t i = 0; i < s->n; i++) {
+        cJSON *object = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(edits, object));
+        MSC_TRY(edit_to_json(&s->edits[i], object));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_strategy_to_json(const struct msc_strategy *s, const struct msc_graph *g,
+                                     cJSON **out) {
+    cJSON *root = cJSON_CreateObject();
+    enum msc_status status =
+        root ? strategy_to_json(s, g, root) : MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+    if (status != MSC_OK) {
+        cJSON_Delete(root);
+        return status;
+    }
+    *out = root;
+    return MSC_OK;
+}
+
+static enum msc_status get_int32(int32_t *out, const cJSON *object, const char *key, int64_t low,
+                                 int64_t high, const char *where) {
+    int64_t value;
+    MSC_TRY(msc_json_get_i64(&value, object, key, where));
+    if (value < low || value > high) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %s is %lld, expected %lld to %lld", where, key,
+                        (long long)value, (long long)low, (long long)high);
+    }
+    *out = (int32_t)value;
+    return MSC_OK;
+}
+
+static enum msc_status read_numbers(struct msc_strategy *s, struct msc_quant *q,
+                                    const cJSON *object, const char *where) {
+    const cJSON *scales;
+    const cJSON *zeros;
+    MSC_TRY(msc_json_get_array(&scales, object, "scales", where));
+    MSC_TRY(msc_json_get_array(&zeros, object, "zero_points", where));
+    q->n = cJSON_GetArraySize(scales);
+    if (q->n < 1 || cJSON_GetArraySize(zeros) != q->n || (q->axis < 0 && q->n != 1)) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %d scales and %d zero points do not go with axis %d",
+                        where, q->n, cJSON_GetArraySize(zeros), q->axis);
+    }
+    float *scale = msc_arena_array(&s->arena, (size_t)q->n, sizeof(scale[0]));
+    int32_t *zero = msc_arena_array(&s->arena, (size_t)q->n, sizeof(zero[0]));
+    if (!scale || !zero) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+    }
+    const cJSON *z = zeros->child;
+    int32_t i = 0;
+    const cJSON *x;
+    cJSON_ArrayForEach(x, scales) {
+        scale[i] = (float)x->valuedouble;
+        if (!cJSON_IsNumber(x) || !(scale[i] > 0) || !isfinite(scale[i])) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: scales[%d] is no positive number", where, i);
+        }
+        if (!cJSON_IsNumber(z) || z->valuedouble < q->low || z->valuedouble > q->high ||
+            z->valuedouble != floor(z->valuedouble)) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: zero_points[%d] is no integer from %d to %d", where,
+                            i, q->low, q->high);
+        }
+        zero[i++] = (int32_t)z->valuedouble;
+        z = z->next;
+    }
+    q->scales = scale;
+    q->zero_points = zero;
+    msc_quant_seal(q);
+    return MSC_OK;
+}
+
+static enum msc_status read_joints(struct msc_strategy *s, struct msc_strategy_edit *e,
+                                   const cJSON *object, const char *where) {
+    const cJSON *list;
+    const cJSON *item;
+    if (!cJSON_GetObjectItemCaseSensitive(object, "joints")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_array(&list, object, "joints", where));
+    if (cJSON_GetArraySize(list) == 0) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: joints is empty; leave it out for all", where);
+    }
+    e->joints =
+        msc_arena_array(&s->arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(e->joints[0]));
+    cJSON_ArrayForEach(item, list) {
+        if (!cJSON_IsString(item)) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: joints: expected names", where);
+        }
+        if (!e->joints) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+        }
+        e->joints[e->n_joints++] = item->valuestring;
+    }
+    return MSC_OK;
+}
+
+// Integers of so many bits, with a sign or without.
+static enum msc_status check_limits(const struct msc_quant *q, const char *where) {
+    int32_t half = (int32_t)1 << (q->bits - 1);
+    if (q->low < -half || q->high > (q->low < 0 ? half - 1 : 2 * half - 1)) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %d to %d does not fit %d bits", where, q->low, q->high,
+                        q->bits);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_integers(struct msc_strategy *s, struct msc_quant *q,
+                                     const cJSON *object, const char *where) {
+    MSC_TRY(get_int32(&q->bits, object, "bits", 2, 16, where));
+    MSC_TRY(get_int32(&q->low, object, "low", -32768, 0, where));
+    MSC_TRY(get_int32(&q->high, object, "high", 1, 65535, where));
+    MSC_TRY(get_int32(&q->axis, object, "axis", -1, MSC_MAX_DIMS - 1, where));
+    MSC_TRY(check_limits(q, where));
+    if (cJSON_GetObjectItemCaseSensitive(object, "group_size")) {
+        MSC_TRY(get_int32(&q->axis, object, "axis", 0, MSC_MAX_DIMS - 1, where));
+        MSC_TRY(get_int32(&q->group_size, object, "group_size", 1, INT32_MAX, where));
+        MSC_TRY(get_int32(&q->group_axes, object, "group_axes", 1, MSC_MAX_DIMS - q->axis, where));
+    }
+    return read_numbers(s, q, object, where);
+}
+
+static enum msc_status read_float_type(struct msc_quant *q, const cJSON *object,
+                                       const char *where) {
+    static const char *const of_integers[] = {
+        "bits",       "low",        "high",     "axis",       "scales",      "zero_points",
+        "group_size", "group_axes", "observer", "percentile", "range_scale", "symmetric"};
+    const char *name;
+    MSC_TRY(msc_json_get_text(&name, object, "type", where));
+    enum msc_dtype type = msc_dtype_find(name);
+    if (type != MSC_DTYPE_F16 && type != MSC_DTYPE_BF16) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: type \"%s\" is not known; there are float16, bfloat16",
+                        where, name);
+    }
+    for (size_t i = 0; i < sizeof(of_integers) / sizeof(of_integers[0]); i++) {
+        if (cJSON_GetObjectItemCaseSensitive(object, of_integers[i])) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: %s does not go with type %s", where, of_integers[i],
+                            name);
+        }
+    }
+    *q = msc_quant_of_float(type);
+    return MSC_OK;
+}
+
+static bool has_origin(const cJSON *object) {
+    static const char *const keys[] = {"observer", "percentile", "range_scale", "symmetric"};
+    bool has = false;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        has = has || cJSON_GetObjectItemCaseSensitive(object, keys[i]);
+    }
+    return has;
+}
+
+// All of it or nothing.
+static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *object,
+                                   const char *where) {
+    struct msc_strategy_origin *o = &e->origin;
+    const char *name;
+    *o = (struct msc_strategy_origin){.percentile = 100, .range_scale = 1};
+    MSC_TRY(msc_json_get_text(&name, object, "observer", where));
+    if (!msc_observer_find(&o->observer, name)) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: observer \"%s\" is not known; there are minmax, percentile, kl, mse",
+                        where, name);
+    }
+    if (o->observer == MSC_OBSERVER_PERCENTILE) {
+        MSC_TRY(msc_json_get_double(&o->percentile, object, "percentile", where));
+    }
+    if (cJSON_GetObjectItemCaseSensitive(object, "range_scale")) {
+        MSC_TRY(msc_json_get_double(&o->range_scale, object, "range_scale", where));
+    }
+    if (!(o->percentile > 50 && o->percentile <= 100) ||
+        !(o->range_scale >= 0.01 && o->range_scale <= 100)) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: percentile %g and range_scale %g, expected more than 50 to 100 and "
+                        "0.01 to 100",
+                        where, o->percentile, o->range_scale);
+    }
+    e->has_origin = true;
+    return msc_json_get_bool(&o->is_symmetric, object, "symmetric", where);
+}
+
+static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, const char *where) {
+    static const char *const keys[] = {
+        "site",       "tensor",   "joints",     "choice",      "type",        "bits",
+        "low",        "high",     "axis",       "scales",      "zero_points", "group_size",
+        "group_axes", "observer", "percentile", "range_scale", "symmetric"};
+    struct msc_strategy_edit e = {0};
+    MSC_TRY(msc_json_check_keys(object, keys, sizeof(keys) / sizeof(keys[0]), where));
+    MSC_TRY(msc_json_get_text(&e.site, object, "site", where));
+    MSC_TRY(msc_json_get_text(&e.tensor, object, "tensor", where));
+    MSC_TRY(msc_json_get_text(&e.label, object, "choice", where));
+    MSC_TRY(read_joints(s, &e, object, where));
+    if (cJSON_GetObjectItemCaseSensitive(object, "type")) {
+        MSC_TRY(read_float_type(&e.quant, object, where));
+    } else {
+        MSC_TRY(read_integers(s, &e.quant, object, where));
+        MSC_TRY(has_origin(object) ? read_origin(&e, object, where) : MSC_OK);
+    }
+    return msc_strategy__add(s, &e);
+}
+
+// Configurations and records are easily taken for it.
+static enum msc_status fail_no_strategy(const char *name, const char *why) {
+    return MSC_FAIL(MSC_E_FORMAT,
+                    "%s: not a strategy file (%s); give the file that a search writes to its "
+                    "workspace as strategy_file, or that `mscgym export RECORD --save-strategy` "
+                    "makes",
+                    name, why);
+}
+
+// Which schema it is, and what the file says of the whole.
+static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, const char *name) {
+    static const char *const keys[] = {"schema", "graph", "edits", "weights"};
+    const char *schema;
+    const char *weights;
+    if (!cJSON_IsString(cJSON_GetObjectItemCaseSensitive(json, "schema"))) {
+        return fail_no_strategy(name, "it has no \"schema\"");
+    }
+    MSC_TRY(msc_json_get_text(&schema, json, "schema", name));
+    if (strcmp(schema, SCHEMA_1) == 0) {
+        return msc_json_check_keys(json, keys, 3, name);
+    }
+    if (strcmp(schema, SCHEMA) != 0) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: schema is \"%s\", expected \"" SCHEMA "\"", name,
+                        schema);
+    }
+    MSC_TRY(msc_json_check_keys(json, keys, 4, name));
+    MSC_TRY(msc_json_get_text(&weights, json, "weights", name));
+    s->has_weights = true;
+    return msc_hash_parse(&s->weights, weights)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, "%s: weights: \"%s\" is no hash", name, weights);
+}
+
+static enum msc_status read_all(struct msc_strategy *s, const cJSON *json, const char *name) {
+    const cJSON *list;
+    const cJSON *item;
+    struct msc_str where = {0};
+    enum msc_status status = MSC_OK;
+    int i = 0;
+    s->name = msc_arena_strdup(&s->arena, name);
+    if (!s->name) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+    }
+    MSC_TRY(read_head(s, json, name));
+    MSC_TRY(msc_json_get_array(&list, json, "edits", name));
+    cJSON_ArrayForEach(item, list) {
+        msc_str_clear(&where);
+        msc_str_printf(&where, "%s: edits[%d]", name, i++);
+        MSC_TRY_OUT(msc_str_status(&where));
+        if (!cJSON_IsObject(item)) {
+            status = MSC_FAIL(MSC_E_FORMAT, "%s: expected an object", msc_str_text(&where));
+            goto out;
+        }
+        MSC_TRY_OUT(read_edit(s, item, msc_str_text(&where)));
+    }
+out:
+    msc_str_finish(&where);
+    return status;
+}
+
+enum msc_status msc_strategy_from_json(struct msc_strategy **out, const cJSON *json,
+                                       const char *name) {
+    struct msc_strategy *s;
+    MSC_TRY(msc_strategy_create(&s));
+    enum msc_status status = read_all(s, json, name);
+    if (status != MSC_OK) {
+        msc_strategy_destroy(s);
+        return status;
+    }
+    *out = s;
+    return MSC_OK;
+}
+
+enum msc_status msc_strategy_load(struct msc_strategy **out, const char *path) {
+    cJSON *json;
+    enum msc_status status = msc_json_load(&json, path);
+    if (status == MSC_E_FORMAT) {
+        char why[160];
+        snprintf(why, sizeof(why), "%.159s", msc_status_message());
+        return fail_no_strategy(path, why);
+    }
+    MSC_TRY(status);
+    status = msc_strategy_from_json(out, json, path);
+    cJSON_Delete(json);
+    return status;
+}
+
+enum msc_status msc_strategy_save(const struct msc_strategy *s, const struct msc_graph *g,
+                                  const char *path) {
+    struct msc_str text = {0};
+    cJSON *json;
+    MSC_TRY(msc_strategy_to_json(s, g, &json));
+    msc_json_write_pretty(&text, json);
+    enum msc_status status = msc_str_status(&text);
+    if (status == MSC_OK) {
+        status = msc_file_write(path, text.data, text.length);
+    }
+    msc_str_finish(&text);
+    cJSON_Delete(json);
+    return status;
+}
