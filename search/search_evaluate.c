@@ -5,6 +5,7 @@
 #include "base/clock.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,11 +24,16 @@ static bool is_commit_due(const struct msc_search *s) {
     return since_s >= commit_seconds(s);
 }
 
+static bool is_for_want(const struct msc_outcome *outcome) {
+    return outcome->state == MSC_TRIAL_FAILED && outcome->cause == MSC_CAUSE_ENVIRONMENT;
+}
+
+// What failed for want of memory or of a device is not done before it was tried alone.
 static void finish_item(void *payload, size_t index) {
     struct msc_search *s = payload;
     struct msc_search_item *item = &s->items[s->batch_items[index]];
     item->outcome = s->batch_outcomes[index];
-    item->is_done = true;
+    item->is_done = !is_for_want(&item->outcome);
     msc_attempt_finished(s->attempt, index);
     if (is_commit_due(s) && s->batch_status == MSC_OK) {
         s->batch_status = msc_search__commit(s, true);
@@ -70,12 +76,59 @@ static bool is_environments_fault(enum msc_status status) {
     return status == MSC_E_NOMEM || status == MSC_E_DEVICE;
 }
 
-// A trial that does not even run alone has failed; the search goes on.
-static enum msc_status run_alone(struct msc_search *s, size_t index) {
-    struct msc_search_item *item = &s->items[index];
+// A trial that was evaluated before, as one to be evaluated; NULL choices: there is none.
+static struct msc_trial find_witness(const struct msc_search *s) {
+    struct msc_trial witness = {.id = -1, .choices = NULL};
+    if (s->best_id >= 0) {
+        witness = msc_record_as_trial(msc_record_trial(s->record, (size_t)s->best_id));
+    }
+    for (size_t i = 0; !witness.choices && i < s->n_items; i++) {
+        const struct msc_search_item *item = &s->items[i];
+        if (item->is_done && item->outcome.state == MSC_TRIAL_COMPLETE) {
+            witness = item->trial;
+        }
+    }
+    witness.bound = INFINITY;
+    witness.probe = true;
+    return witness;
+}
+
+// A trial did not run for want of memory or of a device, says the error text. Is it the trial? Not
+// where nothing else runs any more.
+static enum msc_status check_machine(struct msc_search *s) {
+    char reason[MSC_REASON_BYTES];
+    struct msc_outcome outcome;
+    const struct msc_trial witness = find_witness(s);
+    const struct msc_evaluation evaluation = {.trials = &witness, .n = 1, .outcomes = &outcome};
+    snprintf(reason, sizeof reason, "%s", msc_status_message());
+    if (!witness.choices) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s; no trial could be evaluated yet", reason);
+    }
+    enum msc_status status = msc_env_evaluate(s->options->env, s->goal, &evaluation);
+    if (is_environments_fault(status) || (status == MSC_OK && is_for_want(&outcome))) {
+        return MSC_FAIL(MSC_E_NOMEM,
+                        "%s; trial %lld, which was evaluated before, does not run any more either",
+                        reason, (long long)witness.id);
+    }
+    return status;
+}
+
+static enum msc_status try_alone(struct msc_search *s, size_t index) {
+    const struct msc_outcome *outcome = &s->items[index].outcome;
     size_t n = 0;
     add_to_batch(s, &n, index);
-    enum msc_status status = run_batch(s, n, true);
+    MSC_TRY(run_batch(s, n, true));
+    return is_for_want(outcome) ? MSC_FAIL(MSC_E_NOMEM, "%s", outcome->reason) : MSC_OK;
+}
+
+// A trial that does not even run alone, twice, while others do has failed; the search goes on.
+static enum msc_status run_alone(struct msc_search *s, size_t index) {
+    struct msc_search_item *item = &s->items[index];
+    enum msc_status status = try_alone(s, index);
+    if (is_environments_fault(status) && s->batch_status == MSC_OK) {
+        MSC_TRY(check_machine(s));
+        status = try_alone(s, index);
+    }
     if (!is_environments_fault(status) || s->batch_status != MSC_OK) {
         return status;
     }
@@ -92,26 +145,23 @@ static enum msc_status run_alone(struct msc_search *s, size_t index) {
     return MSC_OK;
 }
 
-// Evaluates the gathered batch; if memory or the device did not suffice for it, one trial at a
-// time.
+// Evaluates the gathered batch, and alone the trials that memory or the device did not suffice for.
 static enum msc_status run_together(struct msc_search *s, size_t n) {
     enum msc_status status = n > 0 ? run_batch(s, n, false) : MSC_OK;
-    if (status == MSC_OK) {
-        s->n_environment_failures = n > 0 ? 0 : s->n_environment_failures;
-        return MSC_OK;
-    }
-    if (!is_environments_fault(status) || s->batch_status != MSC_OK) {
+    bool is_too_large = is_environments_fault(status) && s->batch_status == MSC_OK;
+    if (status != MSC_OK && !is_too_large) {
         return status;
     }
-    msc_log(s->options->log, MSC_LOG_WARNING, "%s; trying %zu trials one by one",
-            msc_status_message(), n);
+    if (is_too_large) {
+        msc_log(s->options->log, MSC_LOG_WARNING, "%s; trying %zu trials one by one",
+                msc_status_message(), n);
+    }
     size_t open[MSC_ATTEMPT_MAX_TRIALS];
     memcpy(open, s->batch_items, n * sizeof *open);
     for (size_t i = 0; i < n; i++) {
-        if (s->items[open[i]].is_done) {
-            continue;
+        if (!s->items[open[i]].is_done) {
+            MSC_TRY(run_alone(s, open[i]));
         }
-        MSC_TRY(run_alone(s, open[i]));
         s->n_environment_failures = s->items[open[i]].outcome.cause == MSC_CAUSE_ENVIRONMENT
                                         ? s->n_environment_failures
                                         : 0;

@@ -114,6 +114,9 @@ static enum msc_status fake_evaluate(struct msc_env *env, const struct msc_evalu
     if (c->fail_calls != MSC_OK && e->n > 1) {
         return MSC_FAIL(c->fail_calls, "%zu trials are too many", e->n);
     }
+    if (c->n_calls > c->short_from && c->n_calls <= c->short_to) {
+        return MSC_FAIL(MSC_E_NOMEM, "no memory");
+    }
     for (size_t i = 0; i < e->n; i++) {
         const struct msc_trial *trial = &e->trials[i];
         struct msc_outcome *outcome = &e->outcomes[i];

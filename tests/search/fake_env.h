@@ -11,6 +11,8 @@ struct fake_control {
     size_t n_trials; // evaluated
     size_t largest_call;
     enum msc_status fail_calls; // of more than one trial fail with this, unless MSC_OK
+    size_t short_from;          // from this call on there is no memory
+    size_t short_to;            // up to here
     int64_t fail_from;          // trials from this id on fail alone, too
     int64_t fail_to;            // up to here
     int64_t stop_at;            // raise the cancel level before this trial

@@ -82,6 +82,38 @@ static void test_search_recover__a_device_that_is_gone(void **state) {
     run_finish(&run);
 }
 
+// Memory that is gone for a while, or for good: no trial has failed for that.
+static void test_search_recover__no_memory_left(void **state) {
+    const struct fixture *f = *state;
+    char whole[FIXTURE_PATH_BYTES];
+    fixture_join(whole, f, "whole.jsonl");
+    struct launch one = fake_launch(f, 40);
+    one.path = whole;
+    launch(&one);
+    const size_t n_calls = fake_control.n_calls;
+    for (size_t from = 0; from < n_calls; from++) {
+        for (size_t n_short = 1; n_short <= 4; n_short++) {
+            struct search_run run;
+            one = fake_launch(f, 40);
+            fake_control.short_from = from;
+            fake_control.short_to = n_short < 4 ? from + n_short : SIZE_MAX;
+            run_launch(&run, &one);
+            if (n_short == 1 || (n_short == 2 && from > 0)) {
+                assert_ok(run.status);
+            } else {
+                assert_int_equal(run.status, MSC_E_NOMEM);
+                assert_message(from > 0 ? "which was evaluated before" : "evaluated yet");
+            }
+            run_finish(&run);
+            assert_true(is_prefix(f->path, whole));
+            fake_reset();
+            launch(&one);
+            assert_same_record(f->path, whole);
+            remove_record(f->path);
+        }
+    }
+}
+
 // Failed trials are done again where the record stands, once; a later replay agrees.
 static void test_search_recover__retry(void **state) {
     const struct fixture *f = *state;
@@ -268,6 +300,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         CASE(too_large_a_round),
         CASE(a_trial_that_cannot_run),
+        CASE(no_memory_left),
         CASE(a_device_that_is_gone),
         CASE(retry),
         CASE(stopped_at_once),
