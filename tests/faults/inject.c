@@ -8,6 +8,8 @@
 //     MSC_FAULT="worker alloc 17 1 12"       the 17th allocation of workers, once, with ENOMEM
 //     MSC_FAULT="worker write 3 -1 28"       from the third write on there is no space
 //     MSC_FAULT="parent read 2 1 -1"         the second read gets half of what it asks for
+#include "tests/faults/inject.h"
+
 #include "search/worker_page.h"
 
 #include <cjson/cJSON.h>
@@ -30,27 +32,9 @@
 
 enum { PARENT, WORKER, N_ROLES };
 
-// What people watch is apart from what is kept: a message that cannot be written cannot be told.
-enum kind {
-    ALLOC,
-    OPEN,
-    STAT,
-    READ,
-    WRITE,
-    SAY,
-    SYNC,
-    CLOSE,
-    NAME,
-    SIZE,
-    MAP,
-    LOCK,
-    PROCESS,
-    N_KINDS
-};
-
 static const char kind_names[N_KINDS][8] = {
-    "alloc", "open", "stat", "read", "write", "say",     "sync",
-    "close", "name", "size", "map",  "lock",  "process",
+    "alloc", "outside", "open", "stat", "read", "write", "say",
+    "sync",  "close",   "name", "size", "map",  "lock",  "process",
 };
 
 enum { N_FRAMES = 24, HALF = -1 };
@@ -79,12 +63,8 @@ static struct {
     int error;
 } plan = {.kind = N_KINDS};
 
-extern char __executable_start;
+extern char __executable_start, etext; // of the program's code
 
-void *__real_malloc(size_t n_bytes);
-void *__real_calloc(size_t count, size_t element_bytes);
-void *__real_realloc(void *pointer, size_t n_bytes);
-void *__real_aligned_alloc(size_t alignment, size_t n_bytes);
 int __real_open(const char *path, int flags, ...);
 FILE *__real_fopen(const char *path, const char *mode);
 DIR *__real_opendir(const char *path);
@@ -113,19 +93,23 @@ int __real_execve(const char *path, char *const argv[], char *const environment[
 
 // ---- Which call fails -------------------------------------------------------------------------
 
+// Of the places in this program that a call comes from; libraries have too many of their own.
 static uint32_t hash_stack(void *const frames[], int n) {
     uint64_t h = 1469598103934665603u;
     for (int i = 0; i < n; i++) {
-        h = (h ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
+        const char *at = frames[i];
+        if (at >= &__executable_start && at < &etext) {
+            h = (h ^ (uint64_t)(at - &__executable_start)) * 1099511628211u;
+        }
     }
     return (uint32_t)(h ^ h >> 32);
 }
 
 static void note_call(enum kind kind) {
-    void *frames[N_FRAMES];
+    void *frames[64]; // those of libraries are many
     unsigned at = atomic_fetch_add(&page->n_noted, 1);
     if (at < n_notes) {
-        int n = backtrace(frames, N_FRAMES);
+        int n = backtrace(frames, 64);
         page->notes[at] =
             (struct note){(uint8_t)role, (uint8_t)kind, 0, hash_stack(frames + 2, n - 2)};
     }
@@ -143,7 +127,7 @@ static void note_failure(void) {
     page->n_frames = (uint32_t)n;
 }
 
-static bool is_refused(enum kind kind) {
+bool is_refused(enum kind kind) {
     if (!page) {
         return false;
     }
@@ -162,28 +146,6 @@ static bool is_refused(enum kind kind) {
 
 static size_t half(size_t n) {
     return n > 1 ? n / 2 : n;
-}
-
-// ---- The heap ---------------------------------------------------------------------------------
-
-void *__wrap_malloc(size_t n_bytes);
-void *__wrap_malloc(size_t n_bytes) {
-    return is_refused(ALLOC) ? NULL : __real_malloc(n_bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t element_bytes);
-void *__wrap_calloc(size_t count, size_t element_bytes) {
-    return is_refused(ALLOC) ? NULL : __real_calloc(count, element_bytes);
-}
-
-void *__wrap_realloc(void *pointer, size_t n_bytes);
-void *__wrap_realloc(void *pointer, size_t n_bytes) {
-    return is_refused(ALLOC) ? NULL : __real_realloc(pointer, n_bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes) {
-    return is_refused(ALLOC) ? NULL : __real_aligned_alloc(alignment, n_bytes);
 }
 
 // ---- Files ------------------------------------------------------------------------------------
@@ -397,6 +359,8 @@ __attribute__((constructor)) static void begin(void) {
         abort();
     }
     cJSON_InitHooks(&hooks);
+    void *frame;
+    backtrace(&frame, 1); // the first time it allocates
     role = getenv(MSC_WORKER_VARIABLE) ? WORKER : PARENT;
     if (fault) {
         read_plan(fault);

@@ -5,8 +5,9 @@
 
 MSCGYM_FAULTS is the command with calls that fail at will (tests/faults/inject.c). It searches the
 digits example, a few trials of it, undisturbed; then again for each point with one call failing, or
-all of a kind from one on: every call to the system of parent and worker, and of their allocations
-the first, the last and one between of each place in the program (--all: every one). Where that did
+all of a kind from one on: every call to the system of parent and worker, and of allocations the
+first, the last and one between from each place in the program, that of libraries too (--all: every
+one). Where that did
 not end well it must have said why; the search then goes on without faults, by the same command or by
 `resume`. Record, strategy and model must come out as undisturbed, and lines that a record had must
 stay. Prints a table of what came of it and each point that went wrong; exit code 1 if any did.
@@ -41,6 +42,7 @@ NOTES = 1 << 20
 # What fails how: once or from then on, and with which error.
 WAYS = {
     "alloc": ((1, errno.ENOMEM), (8, errno.ENOMEM), (FOREVER, errno.ENOMEM)),
+    "outside": ((1, errno.ENOMEM), (FOREVER, errno.ENOMEM)),
     "open": ((1, errno.EMFILE), (1, errno.EIO), (FOREVER, errno.EMFILE)),
     "stat": ((1, errno.EIO),),
     "read": ((1, errno.EIO), (1, errno.EINTR), (1, HALF)),
@@ -54,6 +56,7 @@ WAYS = {
     "lock": ((1, errno.EINTR), (1, errno.ENOLCK)),
     "process": ((1, errno.EAGAIN), (FOREVER, errno.EAGAIN)),
 }
+HEAP = ("alloc", "outside")  # libraries may well end the process
 RESULTS = ("not reached", "same", "restarted, same", "error, then same", "WRONG", "LOST", "CRASH")
 BAD = RESULTS[4:]
 
@@ -160,20 +163,21 @@ def list_points(page, takes_all, rng):
     """Every point, those of calls to the system first."""
     of_stack = collections.defaultdict(list)
     for role, kind, stack, n in page.notes:
-        of_stack[role, kind, stack if kind == "alloc" and not takes_all else n].append(n)
+        of_stack[role, kind, stack if kind in HEAP and not takes_all else n].append(n)
     chosen = collections.defaultdict(set)
     for (role, kind, _), calls in of_stack.items():
-        chosen[role, kind].update((calls[0], calls[-1], rng.choice(calls)))
+        for count, error in WAYS[kind]:
+            once = (calls[-1], rng.choice(calls)) if count == 1 else ()
+            chosen[role, kind, count, error].update((calls[0], *once))
     points = [Point(role, kind, n, count, error)
-              for (role, kind), calls in chosen.items()
-              for count, error in WAYS[kind] for n in sorted(calls)]
-    return sorted(points, key=lambda point: point.kind == "alloc")
+              for (role, kind, count, error), calls in chosen.items() for n in sorted(calls)]
+    return sorted(points, key=lambda point: point.kind in HEAP)
 
 
 def choose(points, n):
     """n of them, evenly over system and heap."""
-    calls = [p for p in points if p.kind != "alloc"]
-    heap = [p for p in points if p.kind == "alloc"]
+    calls = [p for p in points if p.kind not in HEAP]
+    heap = [p for p in points if p.kind in HEAP]
     n_calls = min(len(calls), max(n // 2, n - len(heap)))
     chosen = []
     for part, count in ((calls, n_calls), (heap, min(len(heap), n - n_calls))):
@@ -190,13 +194,15 @@ def judge(folder, point, number, expected):
     page = Page(data)
     if not page.n_failed:
         return "not reached", "", page
-    if code < 0 or "died of signal" in errors or "Sanitizer" in errors:
+    is_dead = code < 0 or "died of signal" in errors or "Sanitizer" in errors
+    if is_dead and point.kind != "outside":
         return "CRASH", f"exit code {code}: {errors}", page
     if code == 0:
         if folder.outcome() != expected:
             return "WRONG", f"exit code 0 with other results: {errors}", page
         return ("restarted, same" if "is started again" in errors else "same"), "", page
-    if point.kind != "say" and not re.search(r"^mscgym: .*\S", errors, re.M):
+    who = "" if point.kind == "outside" else "mscgym: "
+    if point.kind != "say" and not re.search(rf"^{who}.*\S", errors, re.M):
         return "WRONG", f"exit code {code} without a word", page
     before = folder.lines()
     code, again, _ = folder.resume() if number % 2 and before else folder.search()
