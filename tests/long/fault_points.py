@@ -135,8 +135,7 @@ class Folder:
             if not os.path.exists(path):
                 return None
             with open(path, "rb") as file:
-                # The exported model names its record, which begins with the time.
-                result.append(re.sub(rb"(mscgym\.record..)[0-9a-f]{32}", rb"\1", file.read()))
+                result.append(file.read())
         canonical = subprocess.run([self.mscgym, "show", self.record, "--canonical"],
                                    capture_output=True)
         return result + [canonical.stdout] if canonical.returncode == 0 else None
