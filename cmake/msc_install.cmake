@@ -71,10 +71,10 @@ set(public_headers
     graph/op_attrs.h
     graph/ops.def
     graph/site.h
+    graph/view.h
     kernels/backend.h
     kernels/evaluator.h
     kernels/plan.h
-    kernels/view.h
     pipeline/config.h
     pipeline/model.h
     pipeline/processor.h

@@ -21,7 +21,7 @@
 #include "base/hash.h"
 #include "graph/graph.h"
 #include "graph/site.h"
-#include "kernels/view.h"
+#include "graph/view.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,7 +10,7 @@
 #define MSC_KERNELS_TAIL_H
 
 #include "kernels/evaluator.h"
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 #include "kernels/tail_store.h"
 
 #ifdef __cplusplus

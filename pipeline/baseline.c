@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 #include "graph/jumps.h"
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
 // and edited weights are fake-quantised first.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 
 #include <string.h>
 

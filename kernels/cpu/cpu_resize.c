@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/reference_resize.h"
+#include "graph/reference/reference_resize.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/simd.h"
-#include "kernels/numeric.h"
+#include "graph/reference/numeric.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 #include "kernels/cpu/ewise_ops.h"
 
 #include "base/platform.h"
-#include "kernels/numeric.h"
+#include "graph/reference/numeric.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // Fourier transforms, of lines and of frames of a signal.
 #include "base/alloc.h"
-#include "kernels/reference_internal.h"
+#include "graph/reference/reference_internal.h"
 #include "kernels/vulkan/vk_joint.h"
 
 #include <math.h>

@@ -23,7 +23,7 @@
 #ifndef MSC_KERNELS_VULKAN_VK_JOINT_H
 #define MSC_KERNELS_VULKAN_VK_JOINT_H
 
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 #include "kernels/vulkan/vk_kernels.h"
 
 #ifdef __cplusplus

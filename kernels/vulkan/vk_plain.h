@@ -2,7 +2,7 @@
 #ifndef MSC_KERNELS_VULKAN_VK_PLAIN_H
 #define MSC_KERNELS_VULKAN_VK_PLAIN_H
 
-#include "kernels/reference_internal.h"
+#include "graph/reference/reference_internal.h"
 #include "kernels/vulkan/vk_joint.h"
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 // Resizing that the fast family leaves: over any axes, of any type, cropped, filtered.
 #include "base/alloc.h"
-#include "kernels/reference_resize.h"
+#include "graph/reference/reference_resize.h"
 #include "kernels/vulkan/vk_joint.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // Pooling and resizing with channels last.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_graph.h"
-#include "kernels/reference_resize.h"
+#include "graph/reference/reference_resize.h"
 #include "kernels/vulkan/vk_kernels.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "graph/cost.h"
 #include "graph/onnx.h"
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { LENGTH = 3, MAX_TENSORS = 16, MAX_ELEMENTS = 1 << 14 };

@@ -1,8 +1,8 @@
 #include "tests/kernels/cpu_case_internal.h"
 
 #include "base/alloc.h"
-#include "kernels/reference.h"
-#include "kernels/reference_quant.h"
+#include "graph/reference/reference.h"
+#include "graph/reference/reference_quant.h"
 
 #include "tests/joint_attrs.h"
 

@@ -81,7 +81,7 @@ void cpu_case_edit(struct cpu_case *c, struct cpu_edit_kind activations,
 
 // Output `index` of the graph under the edits. *out is owned by the caller.
 void cpu_run(struct msc_array **out, struct cpu_case *c, int index);
-// The same by the reference kernels; quantised joints by kernels/reference_quant.h.
+// The same by the reference kernels; quantised joints by graph/reference/reference_quant.h.
 void cpu_expect(struct msc_array **out, struct cpu_case *c, int index);
 
 void cpu_check_equal(struct cpu_case *c);

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "data/npy.h"
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 
 #include <math.h>
 #include <stdio.h>

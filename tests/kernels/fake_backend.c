@@ -1,7 +1,7 @@
 #include "fake_backend.h"
 
 #include "base/alloc.h"
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 
 #include "tests/msc_test.h"
 

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "kernels/evaluator.h"
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 #include "tests/msc_test.h"
 
 #include <math.h>

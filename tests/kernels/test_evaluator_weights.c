@@ -2,7 +2,7 @@
 // backend.
 #include "kernels/backend.h"
 #include "kernels/evaluator.h"
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 
 #include "tests/msc_test.h"
 

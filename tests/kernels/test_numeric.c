@@ -1,4 +1,4 @@
-#include "kernels/numeric.h"
+#include "graph/reference/numeric.h"
 
 #include "tests/msc_test.h"
 

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "graph/onnx.h"
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 #include "tests/kernels/onnx_case.h"
 #include "tests/msc_test.h"
 

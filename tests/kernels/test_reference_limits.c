@@ -1,6 +1,6 @@
 // Loops that would not end by themselves: in time, in turns, in memory.
 #include "kernels/evaluator.h"
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 
 #include "base/machine.h"
 #include "graph/onnx.h"

@@ -1,7 +1,7 @@
 // Expected values come from numpy 1.24 and torch 1.13: sums in int64 or float64 (exact), then
 // float32 steps (t = s_x * s_w; y = t * float32(sum); y = y + b). Inputs are made by formula:
 // x[i] = (37 i + 11) mod 256 and w[i] = (53 i + 7) mod 255 - 127.
-#include "kernels/reference_quant.h"
+#include "graph/reference/reference_quant.h"
 
 #include "tests/msc_test.h"
 

@@ -1,6 +1,6 @@
 // TopK of elements that ONNX says nothing about, or that ONNX Runtime does not take: NaN, which
 // counts as greatest, and rare types. What both agree on is among the cases of make_cases.py.
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 #include "tests/msc_test.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 // Running graphs, what is refused, and layouts that ONNX models do not have.
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 #include "tests/msc_test.h"
 
 #include <math.h>

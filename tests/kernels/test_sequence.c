@@ -2,7 +2,7 @@
 #include "kernels/sequence.h"
 
 #include "kernels/evaluator.h"
-#include "kernels/reference.h"
+#include "graph/reference/reference.h"
 
 #include "tests/msc_test.h"
 

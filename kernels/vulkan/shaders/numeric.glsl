@@ -1,5 +1,5 @@
-// exp, log, tanh, erf and the sigmoid as kernels/numeric.c has them, operation by operation, so
-// that every device that rounds + and * correctly gives the same bits. Needs divide.glsl.
+// exp, log, tanh, erf and the sigmoid as graph/reference/numeric.c has them, operation by operation,
+// so that every device that rounds + and * correctly gives the same bits. Needs divide.glsl.
 const float ROUNDER = 12582912.0; // 1.5 * 2^23
 const uint ROUNDER_BITS = 0x4b400000u;
 

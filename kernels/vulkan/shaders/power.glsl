@@ -1,5 +1,5 @@
-// x to the power y as kernels/numeric.c has it, operation by operation. Numbers of more than 24
-// bits are pairs: a float and what is missing. Needs divide.glsl, numeric.glsl.
+// x to the power y as graph/reference/numeric.c has it, operation by operation. Numbers of more than
+// 24 bits are pairs: a float and what is missing. Needs divide.glsl, numeric.glsl.
 vec2 pair_sum(float a, float b) {
     precise float s = a + b;
     precise float from_b = s - a;

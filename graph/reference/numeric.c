@@ -1,0 +1,276 @@
+#include "graph/reference/numeric.h"
+
+#include "base/float_bits.h"
+#include "base/platform.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+// Adding and subtracting 1.5 * 2^23 rounds to the nearest whole number, half to even; the low bits
+// of the sum are that number in two's complement. Unlike a conversion it is defined for NaN.
+#define ROUNDER 12582912.0f
+#define ROUNDER_BITS 0x4b400000u
+
+// mantissa * 2^n for n in [-252, 254]. Two factors, so that each is a normal number; only the
+// second multiplication can round, and only into a denormal result.
+static inline float scale_by_power(float mantissa, uint32_t n) {
+    uint32_t half = (uint32_t)((int32_t)n >> 1);
+    float first = msc_float_of_bits((half + 127u) << 23);
+    float second = msc_float_of_bits((n - half + 127u) << 23);
+    return mantissa * first * second;
+}
+
+static inline float exp_one(float x) {
+    // Beyond these bounds the result is infinite or zero anyway. NaN passes both comparisons.
+    x = x > 90.0f ? 90.0f : x;
+    x = x < -104.0f ? -104.0f : x;
+    float shifted = x * 1.44269504f + ROUNDER;
+    float n = shifted - ROUNDER;
+    // ln 2 in two parts; the first has 10 bits, so that its product with n is exact.
+    float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+    float p = 1.3818697e-3f;
+    p = p * r + 8.368716e-3f;
+    p = p * r + 4.1668292e-2f;
+    p = p * r + 1.6666521e-1f;
+    p = p * r + 4.9999994e-1f;
+    p = p * (r * r) + r + 1.0f;
+    return scale_by_power(p, msc_float_bits(shifted) - ROUNDER_BITS);
+}
+
+static inline float tanh_one(float x) {
+    float a = fabsf(x);
+    float z = x * x;
+    float p = -5.6370148e-3f;
+    p = p * z + 2.0579655e-2f;
+    p = p * z + -5.3722013e-2f;
+    p = p * z + 1.3331237e-1f;
+    p = p * z + -3.3333275e-1f;
+    float small = p * z * a + a;
+    float e = exp_one(2.0f * a);
+    float large = 1.0f - 2.0f / (e + 1.0f);
+    return copysignf(a < 0.625f ? small : large, x);
+}
+
+static inline float erf_one(float x) {
+    float a = fabsf(x);
+    float z = x * x;
+    float p = -5.9944164e-4f;
+    p = p * z + 4.9940264e-3f;
+    p = p * z + -2.6767345e-2f;
+    p = p * z + 1.12818435e-1f;
+    p = p * z + -3.7612498e-1f;
+    p = p * z + 1.2837915e-1f;
+    float small = p * a + a;
+    // -log(1 - erf(a)), fitted up to 4, where erf is 1 in float32.
+    float b = a > 4.0f ? 4.0f : a;
+    float q = 5.1962616e-7f;
+    q = q * b + 1.4335026e-5f;
+    q = q * b + -3.9680948e-4f;
+    q = q * b + 4.053732e-3f;
+    q = q * b + -2.4895595e-2f;
+    q = q * b + 1.08012244e-1f;
+    q = q * b + 6.335434e-1f;
+    q = q * b + 1.1294341f;
+    q = q * b + -1.6039683e-4f;
+    float large = 1.0f - exp_one(-q);
+    return copysignf(a < 0.921875f ? small : large, x);
+}
+
+static inline float sigmoid_one(float x) {
+    float e = exp_one(-fabsf(x));
+    // A NaN must not be lost by the comparison: it is in `e` too.
+    return (x >= 0.0f ? 1.0f : e) / (1.0f + e);
+}
+
+// Splits a positive finite x into m * 2^*e with m in [sqrt(0.5), sqrt(2)).
+static inline float split_exponent(float x, float *e) {
+    bool is_denormal = x < 1.17549435e-38f;
+    uint32_t bits = msc_float_bits(is_denormal ? x * 8388608.0f : x);
+    // 0x3f3504f3 is sqrt(0.5); the difference's exponent field counts whole doublings from there.
+    uint32_t above = bits - 0x3f3504f3u;
+    int32_t n = (int32_t)above >> 23;
+    *e = (float)(is_denormal ? n - 23 : n);
+    return msc_float_of_bits((above & 0x007fffffu) + 0x3f3504f3u);
+}
+
+static inline float log_one(float x) {
+    float e;
+    float f = split_exponent(x, &e) - 1.0f;
+    float z = f * f;
+    float p = 6.74919e-2f;
+    p = p * f + -1.1670025e-1f;
+    p = p * f + 1.18835375e-1f;
+    p = p * f + -1.240624e-1f;
+    p = p * f + 1.422036e-1f;
+    p = p * f + -1.6667989e-1f;
+    p = p * f + 2.0002072e-1f;
+    p = p * f + -2.500001e-1f;
+    p = p * f + 3.3333313e-1f;
+    float y = p * f * z;
+    y = y + e * -2.12194440e-4f;
+    y = y - 0.5f * z;
+    float result = (f + y) + e * 0.693359375f;
+    result = x == 0.0f ? -INFINITY : result;
+    result = x == INFINITY ? INFINITY : result;
+    return x >= 0.0f ? result : NAN;
+}
+
+float msc_expf(float x) {
+    return exp_one(x);
+}
+
+float msc_logf(float x) {
+    return log_one(x);
+}
+
+float msc_tanhf(float x) {
+    return tanh_one(x);
+}
+
+float msc_erff(float x) {
+    return erf_one(x);
+}
+
+float msc_sigmoidf(float x) {
+    return sigmoid_one(x);
+}
+
+MSC_SIMD void msc_exp_run(float out[], const float x[], int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = exp_one(x[i]);
+    }
+}
+
+MSC_SIMD void msc_sigmoid_run(float out[], const float x[], int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = sigmoid_one(x[i]);
+    }
+}
+
+MSC_SIMD void msc_tanh_run(float out[], const float x[], int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = tanh_one(x[i]);
+    }
+}
+
+MSC_SIMD void msc_erf_run(float out[], const float x[], int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = erf_one(x[i]);
+    }
+}
+
+// The unevaluated sum high + low with |low| at most half a unit of high: about 48 bits (T. J.
+// Dekker, 1971). The exponent y * log2(x) goes up to 150, and its absolute error becomes the
+// result's relative error, so that one float would lose eight bits.
+struct pair {
+    float high;
+    float low;
+};
+
+static inline struct pair pair_sum(float a, float b) {
+    float s = a + b;
+    float from_b = s - a;
+    return (struct pair){s, (a - (s - from_b)) + (b - from_b)};
+}
+
+// For |a| >= |b|.
+static inline struct pair pair_normal(float a, float b) {
+    float s = a + b;
+    return (struct pair){s, b - (s - a)};
+}
+
+static inline struct pair pair_product(float a, float b) {
+    float p = a * b;
+    float big_a = a * 4097.0f;
+    float big_b = b * 4097.0f;
+    float a1 = big_a - (big_a - a);
+    float b1 = big_b - (big_b - b);
+    float a2 = a - a1;
+    float b2 = b - b1;
+    return (struct pair){p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2};
+}
+
+static inline struct pair pair_multiply(struct pair a, struct pair b) {
+    struct pair p = pair_product(a.high, b.high);
+    return pair_normal(p.high, p.low + (a.high * b.low + a.low * b.high));
+}
+
+// log2 of a positive finite x: e + 2 / ln 2 * atanh(s) with s = (m - 1) / (m + 1).
+static struct pair log2_pair(float x) {
+    static const struct pair third = {3.33333343e-1f, -9.93410776e-9f};
+    static const struct pair two_over_ln2 = {2.88539004f, 4.05191811e-8f};
+    float e;
+    float m = split_exponent(x, &e);
+    float f = m - 1.0f;
+    struct pair d = pair_sum(m, 1.0f);
+    float s1 = f / d.high;
+    struct pair back = pair_product(s1, d.high);
+    struct pair s = pair_normal(s1, (((f - back.high) - back.low) - s1 * d.low) / d.high);
+
+    struct pair z = pair_multiply(s, s);
+    struct pair cubic = pair_multiply(pair_multiply(z, s), third);
+    float q = (1.17137894e-1f * z.high + 1.4273386e-1f) * z.high + 2.0000078e-1f;
+    float rest = q * z.high * z.high * s.high;
+    struct pair t = pair_normal(s.high, cubic.high);
+    t = pair_normal(t.high, t.low + (s.low + cubic.low + rest));
+    t = pair_multiply(t, two_over_ln2);
+    struct pair sum = pair_sum(e, t.high);
+    return pair_normal(sum.high, sum.low + t.low);
+}
+
+// x^y for positive finite x and finite y.
+static float pow_positive(float x, float y) {
+    // log2(x) is 0 or at least 2^-24, so that larger exponents overflow or vanish all the same;
+    // the products above need room for a factor 4097.
+    y = y > 1e12f ? 1e12f : y;
+    y = y < -1e12f ? -1e12f : y;
+    struct pair l = log2_pair(x);
+    struct pair product = pair_product(l.high, y);
+    float low = product.low + l.low * y;
+    if (product.high > 200.0f || product.high < -200.0f) {
+        return product.high > 0.0f ? INFINITY : 0.0f;
+    }
+    float shifted = product.high + ROUNDER;
+    float r = (product.high - (shifted - ROUNDER)) + low;
+    float p = 1.4324839e-5f;
+    p = p * r + 1.5452136e-4f;
+    p = p * r + 1.3337962e-3f;
+    p = p * r + 9.618087e-3f;
+    p = p * r + 5.550405e-2f;
+    p = p * r + 2.402265e-1f;
+    p = p * r + 6.931472e-1f;
+    return scale_by_power(p * r + 1.0f, msc_float_bits(shifted) - ROUNDER_BITS);
+}
+
+float msc_powf(float x, float y) {
+    if (y == 2.0f) {
+        return x * x;
+    }
+    if (y == 3.0f) {
+        return x * x * x;
+    }
+    if (y == 0.5f && x >= 0.0f) {
+        return sqrtf(x) + 0.0f; // the power of -0 is +0
+    }
+    if (y == 0.0f || x == 1.0f) {
+        return 1.0f;
+    }
+    if (y == 1.0f || x != x || y != y) {
+        return y == 1.0f ? x : x + y;
+    }
+    float a = fabsf(x);
+    bool is_whole = floorf(y) == y;
+    bool is_odd = is_whole && floorf(y * 0.5f) != y * 0.5f;
+    float result;
+    if (isinf(y)) {
+        result = a == 1.0f ? 1.0f : ((a > 1.0f) == (y > 0.0f) ? INFINITY : 0.0f);
+    } else if (a == 0.0f || isinf(a)) {
+        result = (a == 0.0f) == (y > 0.0f) ? 0.0f : INFINITY;
+    } else if (x < 0.0f && !is_whole) {
+        return NAN;
+    } else {
+        result = pow_positive(a, y);
+    }
+    return signbit(x) && is_odd ? -result : result;
+}

@@ -1,0 +1,16 @@
+#include "graph/reference/reference_internal.h"
+
+// The functions that ops.def names; sources have none. To add one: write it in
+// graph/reference/reference_<family>.c and declare it in reference_internal.h.
+#define msc_reference__none NULL
+static const msc_reference_fn kernels[MSC_OP_COUNT] = {
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel)                               \
+    [MSC_OP_##id] = msc_reference__##kernel,
+#include "graph/ops.def"
+#undef MSC_OP
+};
+#undef msc_reference__none
+
+msc_reference_fn msc_reference_find(enum msc_op op) {
+    return kernels[op];
+}

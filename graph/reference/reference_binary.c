@@ -1,0 +1,367 @@
+#include "graph/reference/reference_internal.h"
+
+#include "base/platform.h"
+#include "graph/reference/numeric.h"
+
+#include <math.h>
+#include <string.h>
+
+// Arithmetic of two contiguous runs into `out`, which may be one of them.
+MSC_SIMD static void run_float(enum msc_op op, float out[], const float a[], const float b[],
+                               int64_t n) {
+    switch (op) {
+    case MSC_OP_ADD:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] + b[i];
+        }
+        break;
+    case MSC_OP_SUBTRACT:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] - b[i];
+        }
+        break;
+    case MSC_OP_MULTIPLY:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] * b[i];
+        }
+        break;
+    case MSC_OP_DIVIDE:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] / b[i];
+        }
+        break;
+    case MSC_OP_MAXIMUM: // NaN of either side stays
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] > b[i] || a[i] != a[i] ? a[i] : b[i];
+        }
+        break;
+    case MSC_OP_MINIMUM:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] < b[i] || a[i] != a[i] ? a[i] : b[i];
+        }
+        break;
+    case MSC_OP_PRELU:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] < 0.0f ? a[i] * b[i] : a[i];
+        }
+        break;
+    case MSC_OP_MOD: // exact in any precision
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = fmodf(a[i], b[i]);
+        }
+        break;
+    case MSC_OP_FLOOR_MOD:
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = a[i] - floorf(a[i] / b[i]) * b[i];
+        }
+        break;
+    default: // power
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = msc_powf(a[i], b[i]);
+        }
+        break;
+    }
+}
+
+static double one_double(enum msc_op op, double a, double b) {
+    switch (op) {
+    case MSC_OP_ADD:
+        return a + b;
+    case MSC_OP_SUBTRACT:
+        return a - b;
+    case MSC_OP_MULTIPLY:
+        return a * b;
+    case MSC_OP_DIVIDE:
+        return a / b;
+    case MSC_OP_MAXIMUM:
+        return a > b || a != a ? a : b;
+    case MSC_OP_MINIMUM:
+        return a < b || a != a ? a : b;
+    case MSC_OP_PRELU:
+        return a < 0 ? a * b : a;
+    case MSC_OP_MOD:
+        return fmod(a, b);
+    case MSC_OP_FLOOR_MOD:
+        return a - floor(a / b) * b;
+    default:
+        return pow(a, b);
+    }
+}
+
+// a^b modulo 2^64; negative powers truncate to 0 but for a = 1 and -1, as 1 / a^-b does.
+static int64_t power_int(int64_t a, int64_t b) {
+    if (b < 0) {
+        return a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0;
+    }
+    uint64_t result = 1, factor = (uint64_t)a;
+    for (; b > 0; b >>= 1) {
+        result *= b & 1 ? factor : 1;
+        factor *= factor;
+    }
+    return (int64_t)result;
+}
+
+// With the sign of the divisor, which is not 0.
+static int64_t floor_mod(int64_t a, int64_t b) {
+    int64_t rest = b == -1 ? 0 : a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+// Bits: shifts of unsigned numbers alone, by 64 and more to 0.
+static int64_t one_bitwise(enum msc_op op, int64_t a, int64_t b) {
+    uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    switch (op) {
+    case MSC_OP_LOGICAL_AND:
+        return a != 0 && b != 0;
+    case MSC_OP_LOGICAL_OR:
+        return a != 0 || b != 0;
+    case MSC_OP_LOGICAL_XOR:
+        return (a != 0) != (b != 0);
+    case MSC_OP_BITWISE_AND:
+        return a & b;
+    case MSC_OP_BITWISE_OR:
+        return a | b;
+    case MSC_OP_BITWISE_XOR:
+        return a ^ b;
+    case MSC_OP_LEFT_SHIFT:
+        return y > 63 ? 0 : (int64_t)(x << y);
+    default:
+        return y > 63 ? 0 : (int64_t)(x >> y);
+    }
+}
+
+static int64_t one_int(enum msc_op op, int64_t a, int64_t b) {
+    if (op >= MSC_OP_LOGICAL_AND && op <= MSC_OP_RIGHT_SHIFT) {
+        return one_bitwise(op, a, b);
+    }
+    switch (op) {
+    case MSC_OP_ADD:
+        return (int64_t)((uint64_t)a + (uint64_t)b);
+    case MSC_OP_SUBTRACT:
+        return (int64_t)((uint64_t)a - (uint64_t)b);
+    case MSC_OP_MULTIPLY:
+        return (int64_t)((uint64_t)a * (uint64_t)b);
+    case MSC_OP_DIVIDE: // b is not 0; INT64_MIN / -1 does not fit and wraps
+        return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+    case MSC_OP_MAXIMUM:
+        return a > b ? a : b;
+    case MSC_OP_MINIMUM:
+        return a < b ? a : b;
+    case MSC_OP_PRELU:
+        return a < 0 ? (int64_t)((uint64_t)a * (uint64_t)b) : a;
+    case MSC_OP_MOD:
+        return b == -1 ? 0 : a % b;
+    case MSC_OP_FLOOR_MOD:
+        return floor_mod(a, b);
+    default:
+        return power_int(a, b);
+    }
+}
+
+static void run_kind(enum msc_op op, void *out, const void *a, const void *b, int64_t n,
+                     enum msc_reference_kind kind) {
+    switch (kind) {
+    case MSC_REFERENCE_F32:
+        run_float(op, out, a, b, n);
+        break;
+    case MSC_REFERENCE_DOUBLE:
+        for (int64_t i = 0; i < n; i++) {
+            ((double *)out)[i] = one_double(op, ((const double *)a)[i], ((const double *)b)[i]);
+        }
+        break;
+    case MSC_REFERENCE_INT:
+        for (int64_t i = 0; i < n; i++) {
+            ((int64_t *)out)[i] = one_int(op, ((const int64_t *)a)[i], ((const int64_t *)b)[i]);
+        }
+        break;
+    }
+}
+
+// Results are 0 and 1 as integers. Only the loop of the operands' kind runs.
+#define COMPARE(operator)                                                                          \
+    do {                                                                                           \
+        for (int64_t i = 0; i < n && kind == MSC_REFERENCE_F32; i++) {                             \
+            out[i] = ((const float *)a)[i] operator((const float *)b)[i];                          \
+        }                                                                                          \
+        for (int64_t i = 0; i < n && kind == MSC_REFERENCE_DOUBLE; i++) {                          \
+            out[i] = ((const double *)a)[i] operator((const double *)b)[i];                        \
+        }                                                                                          \
+        for (int64_t i = 0; i < n && kind == MSC_REFERENCE_INT; i++) {                             \
+            out[i] = ((const int64_t *)a)[i] operator((const int64_t *)b)[i];                      \
+        }                                                                                          \
+    } while (0)
+
+MSC_SIMD static void run_compare(enum msc_op op, int64_t out[], const void *a, const void *b,
+                                 int64_t n, enum msc_reference_kind kind) {
+    switch (op) {
+    case MSC_OP_EQUAL:
+        COMPARE(==);
+        break;
+    case MSC_OP_GREATER:
+        COMPARE(>);
+        break;
+    case MSC_OP_GREATER_EQUAL:
+        COMPARE(>=);
+        break;
+    case MSC_OP_LESS_EQUAL:
+        COMPARE(<=);
+        break;
+    default: // less
+        COMPARE(<);
+        break;
+    }
+}
+
+#undef COMPARE
+
+// A row in pieces that fit the buffers.
+static void run_row(enum msc_op op, const struct msc_view *out, const struct msc_view *a,
+                    const struct msc_view *b, const struct msc_walk *w,
+                    enum msc_reference_kind kind) {
+    union msc_reference_chunk from_a, from_b, to;
+    bool is_compare = msc_op_is_comparison(op);
+    for (int64_t i = 0; i < w->length; i += MSC_REFERENCE_CHUNK) {
+        int64_t n = w->length - i < MSC_REFERENCE_CHUNK ? w->length - i : MSC_REFERENCE_CHUNK;
+        const void *x = msc_reference__load_chunk(&from_a, a, w->offsets[1] + i * w->steps[1],
+                                                  w->steps[1], n, kind);
+        const void *y = msc_reference__load_chunk(&from_b, b, w->offsets[2] + i * w->steps[2],
+                                                  w->steps[2], n, kind);
+        if (is_compare) {
+            run_compare(op, to.whole, x, y, n, kind);
+        } else {
+            run_kind(op, &to, x, y, n, kind);
+        }
+        msc_reference__store_chunk(out, w->offsets[0] + i, &to, n,
+                                   is_compare ? MSC_REFERENCE_INT : kind);
+    }
+}
+
+// out = a op b with broadcasting; `a` may be `out` itself.
+static void run_broadcast(enum msc_op op, const struct msc_view *out, const struct msc_view *a,
+                          const struct msc_view *b, enum msc_reference_kind kind) {
+    int64_t strides[MSC_MAX_DIMS];
+    struct msc_walk w;
+    msc_reference__walk_init(&w, out->n_dims, out->dims);
+    msc_reference__strides(strides, out->n_dims, out->dims);
+    msc_reference__walk_add(&w, strides);
+    msc_reference__broadcast_strides(strides, a, out->n_dims, out->dims);
+    msc_reference__walk_add(&w, strides);
+    msc_reference__broadcast_strides(strides, b, out->n_dims, out->dims);
+    msc_reference__walk_add(&w, strides);
+    for (bool more = msc_reference__walk_first(&w); more; more = msc_reference__walk_next(&w)) {
+        run_row(op, out, a, b, &w, kind);
+    }
+}
+
+static enum msc_status check_divisor(const struct msc_reference_call *call) {
+    const struct msc_view *v = &call->operands[1];
+    int64_t n = msc_view_n_elements(v);
+    for (int64_t i = 0; i < n; i++) {
+        if (msc_reference__get_i64_at(v, i) == 0) {
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: integer division by zero", call->joint->name);
+        }
+    }
+    return MSC_OK;
+}
+
+// The type of the first operand counts (the exponent of a power may have another), but an integer
+// with a real exponent is computed in double.
+static enum msc_reference_kind kind_of_call(const struct msc_reference_call *call) {
+    enum msc_reference_kind kind = msc_reference__kind(call->operands[0].dtype);
+    for (int i = 1; i < call->n_operands; i++) {
+        if (kind == MSC_REFERENCE_INT && msc_dtype_is_float(call->operands[i].dtype)) {
+            kind = MSC_REFERENCE_DOUBLE;
+        }
+    }
+    return kind;
+}
+
+enum msc_status msc_reference__binary(const struct msc_reference_call *call) {
+    enum msc_op op = call->joint->op;
+    const struct msc_view *out = &call->outputs[0];
+    enum msc_reference_kind kind = kind_of_call(call);
+    MSC_TRY(msc_reference__check_u64(call));
+    bool divides = op == MSC_OP_DIVIDE || op == MSC_OP_MOD || op == MSC_OP_FLOOR_MOD;
+    if (divides && kind == MSC_REFERENCE_INT) {
+        MSC_TRY(check_divisor(call));
+    }
+    if (call->n_operands == 1) { // a maximum or minimum of one operand
+        return msc_reference__broadcast_to(call);
+    }
+    run_broadcast(op, out, &call->operands[0], &call->operands[1], kind);
+    for (int i = 2; i < call->n_operands; i++) {
+        run_broadcast(op, out, out, &call->operands[i], kind);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_reference__compare(const struct msc_reference_call *call) {
+    MSC_TRY(msc_reference__check_u64(call));
+    run_broadcast(call->joint->op, &call->outputs[0], &call->operands[0], &call->operands[1],
+                  msc_reference__kind(call->operands[0].dtype));
+    return MSC_OK;
+}
+
+// n elements of `bytes`, `step` apart, one behind the other: in place, or in `buffer`.
+static const void *gather(void *buffer, const void *from, int64_t step, int64_t n, size_t bytes) {
+    if (step == 1) {
+        return from;
+    }
+    msc_reference__copy_row(buffer, 1, from, step, n, bytes);
+    return buffer;
+}
+
+MSC_SIMD static void select4(uint32_t out[], const uint8_t condition[], const uint32_t a[],
+                             const uint32_t b[], int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = condition[i] ? a[i] : b[i];
+    }
+}
+
+static void select_any(char *out, const uint8_t condition[], const char *a, const char *b,
+                       int64_t n, size_t bytes) {
+    for (size_t i = 0; i < (size_t)n * bytes; i += bytes) {
+        memcpy(out + i, (condition[i / bytes] ? a : b) + i, bytes);
+    }
+}
+
+static void select_row(const struct msc_reference_call *call, const struct msc_walk *w) {
+    uint64_t buffers[3][MSC_REFERENCE_CHUNK]; // of elements up to 8 bytes long
+    const struct msc_view *out = &call->outputs[0];
+    size_t width = msc_dtype_bytes(out->dtype);
+    for (int64_t i = 0; i < w->length; i += MSC_REFERENCE_CHUNK) {
+        int64_t n = w->length - i < MSC_REFERENCE_CHUNK ? w->length - i : MSC_REFERENCE_CHUNK;
+        const void *from[3];
+        for (int k = 0; k < 3; k++) {
+            const struct msc_view *v = &call->operands[k];
+            size_t bytes = msc_dtype_bytes(v->dtype);
+            const char *first =
+                (const char *)v->data + (w->offsets[k + 1] + i * w->steps[k + 1]) * (int64_t)bytes;
+            from[k] = gather(buffers[k], first, w->steps[k + 1], n, bytes);
+        }
+        char *to = (char *)out->data + (w->offsets[0] + i) * (int64_t)width;
+        if (width == 4) {
+            select4((uint32_t *)(void *)to, from[0], from[1], from[2], n);
+        } else {
+            select_any(to, from[0], from[1], from[2], n, width);
+        }
+    }
+}
+
+// Moves elements of any type: out = condition ? a : b.
+enum msc_status msc_reference__where(const struct msc_reference_call *call) {
+    const struct msc_view *out = &call->outputs[0];
+    int64_t strides[MSC_MAX_DIMS];
+    struct msc_walk w;
+    msc_reference__walk_init(&w, out->n_dims, out->dims);
+    msc_reference__strides(strides, out->n_dims, out->dims);
+    msc_reference__walk_add(&w, strides);
+    for (int i = 0; i < 3; i++) {
+        msc_reference__broadcast_strides(strides, &call->operands[i], out->n_dims, out->dims);
+        msc_reference__walk_add(&w, strides);
+    }
+    for (bool more = msc_reference__walk_first(&w); more; more = msc_reference__walk_next(&w)) {
+        select_row(call, &w);
+    }
+    return MSC_OK;
+}

@@ -1,0 +1,199 @@
+// Elements picked or placed by indices: gather and scatter in their forms, one-hot.
+#include "graph/reference/reference_internal.h"
+
+#include <string.h>
+
+static enum msc_status check_index(int64_t *out, const struct msc_reference_call *call,
+                                   int64_t index, int64_t length, int axis) {
+    int64_t at = index < 0 ? index + length : index;
+    if (at < 0 || at >= length) {
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: index %lld is outside axis %d of %lld",
+                        call->joint->name, (long long)index, axis, (long long)length);
+    }
+    *out = at;
+    return MSC_OK;
+}
+
+static void copy_elements(const struct msc_view *to, int64_t at, const struct msc_view *from,
+                          int64_t first, int64_t n) {
+    size_t bytes = msc_dtype_bytes(to->dtype);
+    if (n > 0) {
+        memcpy((char *)to->data + (size_t)at * bytes,
+               (const char *)from->data + (size_t)first * bytes, (size_t)n * bytes);
+    }
+}
+
+// Where element `i` of an index tensor points to in `x`: the same place but along `axis`.
+static enum msc_status element_place(int64_t *out, const struct msc_reference_call *call,
+                                     const struct msc_view *x, const struct msc_view *indices,
+                                     int axis, int64_t i) {
+    int64_t strides[MSC_MAX_DIMS], rest = i, place = 0, at = 0;
+    msc_reference__strides(strides, x->n_dims, x->dims);
+    for (int d = x->n_dims - 1; d >= 0; d--) {
+        place += d == axis ? 0 : rest % indices->dims[d] * strides[d];
+        rest /= indices->dims[d];
+    }
+    MSC_TRY(check_index(&at, call, msc_reference__get_i64_at(indices, i), x->dims[axis], axis));
+    *out = place + at * strides[axis];
+    return MSC_OK;
+}
+
+enum msc_status msc_reference__gather_elements(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0], *indices = &call->operands[1];
+    int axis;
+    MSC_TRY(msc_reference__get_axis(&axis, call, "axis", x->n_dims));
+    int64_t n = msc_view_n_elements(indices);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t place;
+        MSC_TRY(element_place(&place, call, x, indices, axis, i));
+        copy_elements(&call->outputs[0], i, x, place, 1);
+    }
+    return MSC_OK;
+}
+
+// How an update meets what is there.
+enum reduction { REPLACE, ADD, MULTIPLY, GREATEST, LEAST };
+
+static enum msc_status read_reduction(enum reduction *out, const struct msc_reference_call *call) {
+    static const char *const names[] = {"none", "add", "mul", "max", "min"};
+    const char *name = msc_reference__get_text(call, "reduction");
+    for (int i = 0; i < 5; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *out = (enum reduction)i;
+            return MSC_OK;
+        }
+    }
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: reduction '%s'", call->joint->name, name);
+}
+
+static double reduce_double(enum reduction r, double a, double b) {
+    return r == ADD        ? a + b
+           : r == MULTIPLY ? a * b
+           : r == GREATEST ? (b > a || b != b ? b : a)
+                           : (b < a || b != b ? b : a);
+}
+
+static int64_t reduce_int(enum reduction r, int64_t a, int64_t b) {
+    return r == ADD        ? (int64_t)((uint64_t)a + (uint64_t)b)
+           : r == MULTIPLY ? (int64_t)((uint64_t)a * (uint64_t)b)
+           : r == GREATEST ? (b > a ? b : a)
+                           : (b < a ? b : a);
+}
+
+static void place_elements(const struct msc_view *out, int64_t at, const struct msc_view *updates,
+                           int64_t first, int64_t n, enum reduction r) {
+    if (r == REPLACE) {
+        copy_elements(out, at, updates, first, n);
+        return;
+    }
+    bool is_real = msc_dtype_is_float(out->dtype);
+    for (int64_t i = 0; i < n; i++) {
+        if (is_real) {
+            double a = msc_reference__get_double_at(out, at + i);
+            double b = msc_reference__get_double_at(updates, first + i);
+            msc_reference__set_double_at(out, at + i, reduce_double(r, a, b));
+        } else {
+            int64_t a = msc_reference__get_i64_at(out, at + i);
+            int64_t b = msc_reference__get_i64_at(updates, first + i);
+            msc_reference__set_i64_at(out, at + i, reduce_int(r, a, b));
+        }
+    }
+}
+
+enum msc_status msc_reference__scatter_elements(const struct msc_reference_call *call) {
+    const struct msc_view *indices = &call->operands[1], *out = &call->outputs[0];
+    enum reduction reduction = REPLACE;
+    int axis;
+    MSC_TRY(msc_reference__get_axis(&axis, call, "axis", out->n_dims));
+    MSC_TRY(read_reduction(&reduction, call));
+    MSC_TRY(msc_reference__copy(call));
+    int64_t n = msc_view_n_elements(indices);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t place;
+        MSC_TRY(element_place(&place, call, out, indices, axis, i));
+        place_elements(out, place, &call->operands[2], i, 1, reduction);
+    }
+    return MSC_OK;
+}
+
+// Index tuples: the last axis of `indices` holds coordinates of the axes of `x` from `first` on.
+struct tuples {
+    int64_t n, depth;  // of tuples, and coordinates in each
+    int64_t block;     // elements that one tuple stands for
+    int64_t per_batch; // tuples for each batch
+    int64_t batch;     // elements of a batch of x
+    int first;
+};
+
+static struct tuples read_tuples(const struct msc_view *x, const struct msc_view *indices,
+                                 int n_batch_dims) {
+    struct tuples t = {.first = n_batch_dims};
+    t.depth = indices->dims[indices->n_dims - 1];
+    t.n = msc_dims_product(indices->n_dims - 1, indices->dims);
+    int behind = n_batch_dims + (int)t.depth;
+    t.block = msc_dims_product(x->n_dims - behind, x->dims + behind);
+    int64_t n_batches = msc_dims_product(n_batch_dims, x->dims);
+    t.per_batch = n_batches > 0 ? t.n / n_batches : 0;
+    t.batch = msc_dims_product(x->n_dims - n_batch_dims, x->dims + n_batch_dims);
+    return t;
+}
+
+static enum msc_status tuple_place(int64_t *out, const struct msc_reference_call *call,
+                                   const struct tuples *t, const struct msc_view *x,
+                                   const struct msc_view *indices, int64_t tuple) {
+    int64_t strides[MSC_MAX_DIMS], at = 0;
+    msc_reference__strides(strides, x->n_dims, x->dims);
+    *out = tuple / t->per_batch * t->batch;
+    for (int k = 0; k < t->depth; k++) {
+        int axis = t->first + k;
+        MSC_TRY(check_index(&at, call, msc_reference__get_i64_at(indices, tuple * t->depth + k),
+                            x->dims[axis], axis));
+        *out += at * strides[axis];
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_reference__gather_nd(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0], *indices = &call->operands[1];
+    int64_t n_batch_dims;
+    MSC_TRY(msc_reference__get_i64(&n_batch_dims, call, "batch_dims"));
+    struct tuples t = read_tuples(x, indices, (int)n_batch_dims);
+    for (int64_t i = 0; i < t.n; i++) {
+        int64_t place;
+        MSC_TRY(tuple_place(&place, call, &t, x, indices, i));
+        copy_elements(&call->outputs[0], i * t.block, x, place, t.block);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_reference__scatter_nd(const struct msc_reference_call *call) {
+    const struct msc_view *indices = &call->operands[1], *out = &call->outputs[0];
+    enum reduction reduction = REPLACE;
+    MSC_TRY(read_reduction(&reduction, call));
+    MSC_TRY(msc_reference__copy(call));
+    struct tuples t = read_tuples(out, indices, 0);
+    for (int64_t i = 0; i < t.n; i++) {
+        int64_t place;
+        MSC_TRY(tuple_place(&place, call, &t, out, indices, i));
+        place_elements(out, place, &call->operands[2], i * t.block, t.block, reduction);
+    }
+    return MSC_OK;
+}
+
+// Operand 2 holds the two values: off and on. Indices outside give off everywhere.
+enum msc_status msc_reference__one_hot(const struct msc_reference_call *call) {
+    const struct msc_view *indices = &call->operands[0], *out = &call->outputs[0];
+    const struct msc_view *values = &call->operands[2];
+    int axis;
+    MSC_TRY(msc_reference__get_axis(&axis, call, "axis", out->n_dims));
+    int64_t depth = out->dims[axis];
+    int64_t inner = msc_dims_product(out->n_dims - axis - 1, out->dims + axis + 1);
+    int64_t n = msc_view_n_elements(out);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t outer = i / (depth * inner), at = i / inner % depth;
+        int64_t index = msc_reference__get_i64_at(indices, outer * inner + i % inner);
+        index = index < 0 ? index + depth : index;
+        copy_elements(out, i, values, index == at, 1);
+    }
+    return MSC_OK;
+}

@@ -1,0 +1,257 @@
+// What the reference kernels share: attributes, single elements of any type, walks over strided
+// rows. Besides these only planning of kernels with the same geometry includes this.
+#ifndef MSC_GRAPH_REFERENCE_REFERENCE_INTERNAL_H
+#define MSC_GRAPH_REFERENCE_REFERENCE_INTERNAL_H
+
+#include "graph/reference/reference.h"
+
+// Attributes and parameters. MSC_E_INVALID names the joint and the key.
+
+enum msc_status msc_reference__get_i64(int64_t *out, const struct msc_reference_call *call,
+                                       const char *key);
+enum msc_status msc_reference__get_float(float *out, const struct msc_reference_call *call,
+                                         const char *key);
+enum msc_status msc_reference__get_bool(bool *out, const struct msc_reference_call *call,
+                                        const char *key);
+// Borrowed; "" when absent.
+const char *msc_reference__get_text(const struct msc_reference_call *call, const char *key);
+// An axis attribute, negative ones counted from the end of `n_dims`.
+enum msc_status msc_reference__get_axis(int *out, const struct msc_reference_call *call,
+                                        const char *key, int n_dims);
+
+// Parameters that are an attribute `key`, or else the operand of role `role`. *n is 0 when there is
+// neither; more than `max` numbers are an error.
+enum msc_status msc_reference__param_ints(int64_t out[], int *n,
+                                          const struct msc_reference_call *call, const char *key,
+                                          const char *role, int max);
+enum msc_status msc_reference__param_floats(float out[], int *n,
+                                            const struct msc_reference_call *call, const char *key,
+                                            const char *role, int max);
+
+// Is there an operand at this position? Trailing optional ones may be cut off.
+static inline bool msc_reference__has(const struct msc_reference_call *call, int position) {
+    return position < call->n_operands && call->operands[position].dtype != MSC_DTYPE_NONE;
+}
+
+// Makes output `output` of these dims, when they are known only now.
+enum msc_status msc_reference__allocate(const struct msc_reference_call *call, int output,
+                                        int n_dims, const int64_t dims[]);
+
+// "joint conv2d_1: float32 operands only, found int64", unless operands and output 0 are all
+// float32.
+enum msc_status msc_reference__need_f32(const struct msc_reference_call *call);
+
+// Runs a kernel for float32 on operands of other float types: converted there and back.
+bool msc_reference__is_f32(const struct msc_reference_call *call);
+enum msc_status msc_reference__through_f32(const struct msc_reference_call *call,
+                                           msc_reference_fn kernel);
+
+// Single elements of any type. Storing a double truncates towards zero and saturates, as casts do
+// everywhere in the program (NaN becomes 0); storing an integer wraps, as integer arithmetic does.
+double msc_reference__get_double_at(const struct msc_view *v, int64_t i);
+int64_t msc_reference__get_i64_at(const struct msc_view *v, int64_t i);
+void msc_reference__set_double_at(const struct msc_view *v, int64_t i, double value);
+void msc_reference__set_i64_at(const struct msc_view *v, int64_t i, int64_t value);
+// uint64 values above INT64_MAX would be taken for negative ones: MSC_E_UNSUPPORTED.
+enum msc_status msc_reference__check_u64(const struct msc_reference_call *call);
+
+// In what numbers an element-wise joint is computed.
+enum msc_reference_kind {
+    MSC_REFERENCE_F32,
+    MSC_REFERENCE_DOUBLE, // float64, float16, bfloat16
+    MSC_REFERENCE_INT,    // everything else, in int64
+};
+enum msc_reference_kind msc_reference__kind(enum msc_dtype dtype);
+
+#define MSC_REFERENCE_CHUNK 512
+union msc_reference_chunk {
+    float f32[MSC_REFERENCE_CHUNK];
+    double real[MSC_REFERENCE_CHUNK];
+    int64_t whole[MSC_REFERENCE_CHUNK];
+};
+// Elements offset, offset + stride, ... of a view as numbers of that kind, n of them, in `buffer`
+// or, where they lie so already, in place.
+const void *msc_reference__load_chunk(union msc_reference_chunk *buffer, const struct msc_view *v,
+                                      int64_t offset, int64_t stride, int64_t n,
+                                      enum msc_reference_kind kind);
+// The other way round for a contiguous destination.
+void msc_reference__store_chunk(const struct msc_view *v, int64_t offset, const void *numbers,
+                                int64_t n, enum msc_reference_kind kind);
+
+// A tensor seen as lines along one axis.
+struct msc_reference_lines {
+    int64_t n;
+    int64_t outer, length, inner; // n is outer * inner; elements of a line lie `inner` apart
+};
+struct msc_reference_lines msc_reference__lines(const struct msc_view *x, int axis);
+// The element that line `line` begins with.
+int64_t msc_reference__line_first(const struct msc_reference_lines *lines, int64_t line);
+
+// A walk visits several views of one index space together, row after row in C order: the last axis
+// is the row, `offsets` say where it begins in each view (in elements), `steps` how far apart its
+// elements are.
+//
+//     struct msc_walk w;
+//     msc_reference__walk_init(&w, out->n_dims, out->dims);
+//     msc_reference__walk_add(&w, out_strides);
+//     msc_reference__walk_add(&w, in_strides);
+//     for (bool more = msc_reference__walk_first(&w); more; more = msc_reference__walk_next(&w)) {
+//         ... w.length elements at w.offsets[0] + i * w.steps[0] ...
+//     }
+#define MSC_WALK_DIMS (2 * MSC_MAX_DIMS)
+#define MSC_WALK_VIEWS 4
+
+struct msc_walk {
+    int n_dims;
+    int n_views;
+    int64_t dims[MSC_WALK_DIMS];
+    int64_t strides[MSC_WALK_VIEWS][MSC_WALK_DIMS];
+    int64_t length;
+    int64_t steps[MSC_WALK_VIEWS];
+    int64_t offsets[MSC_WALK_VIEWS];
+    int64_t index[MSC_WALK_DIMS];
+};
+
+void msc_reference__walk_init(struct msc_walk *w, int n_dims, const int64_t dims[]);
+void msc_reference__walk_add(struct msc_walk *w, const int64_t strides[]);
+// Joins axes that lie behind each other in every view, and positions on the first row. False when
+// there is no element.
+bool msc_reference__walk_first(struct msc_walk *w);
+bool msc_reference__walk_next(struct msc_walk *w);
+
+// Strides of a dense plain view, in elements.
+void msc_reference__strides(int64_t strides[], int n_dims, const int64_t dims[]);
+// Strides of `v` seen in `n_dims` dims that it broadcasts to (numpy's rule).
+void msc_reference__broadcast_strides(int64_t strides[], const struct msc_view *v, int n_dims,
+                                      const int64_t dims[]);
+
+// Copies n elements of `bytes` bytes; steps in elements.
+void msc_reference__copy_row(void *to, int64_t to_step, const void *from, int64_t from_step,
+                             int64_t n, size_t bytes);
+// Copies the index space of the walk from its view 1 (`in`) to its view 0 (`out`), beginning at
+// these elements.
+void msc_reference__copy_walk(struct msc_walk *w, const struct msc_view *out, int64_t out_first,
+                              const struct msc_view *in, int64_t in_first);
+
+// Sliding windows of convolutions and pools over 1 to 3 spatial axes; missing ones come first, have
+// length 1 and stride 0. Strides are in elements of the plain view, so that any axis order works.
+struct msc_window {
+    int n_axes;
+    int64_t in[3], out[3], kernel[3];
+    int64_t step[3], dilation[3], pad_begin[3], pad_end[3];
+    int64_t in_strides[3], out_strides[3], kernel_strides[3];
+    int64_t n_batches, in_channels, out_channels; // channels of all groups together
+    int64_t in_batch_stride, in_channel_stride;
+    int64_t out_batch_stride, out_channel_stride;
+};
+// From operand 0, output 0 and the attributes strides, padding and dilation. `layout` names the
+// axes of both ("NCHW"); `kernel` has one length for each spatial axis.
+enum msc_status msc_reference__window_init(struct msc_window *w,
+                                           const struct msc_reference_call *call,
+                                           const char *layout, const int64_t kernel[],
+                                           int n_kernel);
+
+struct msc_conv {
+    struct msc_window window;
+    int64_t groups;
+    bool is_transposed;
+    int64_t weight_out_stride; // to the next output channel of a group
+    int64_t weight_in_stride;
+    int64_t weight_group_stride; // between groups, along O (or I when transposed)
+};
+enum msc_status msc_reference__conv_init(struct msc_conv *c, const struct msc_reference_call *call);
+// Where tap `k` of the window at output coordinate `o` reads along spatial axis `a`: an input
+// coordinate, or -1 outside.
+int64_t msc_reference__conv_source(const struct msc_conv *c, int a, int64_t o, int64_t k);
+
+// Sums of products for MSC_DOT_WIDTH columns at once: out[p] = sum over k of a[k * step] *
+// tile[k][p], k in order.
+#define MSC_DOT_WIDTH 64
+void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t step,
+                             const float tile[], int64_t depth);
+
+// The kernels (graph/reference/reference_<family>.c), one for each family of operators.
+enum msc_status msc_reference__conv(const struct msc_reference_call *call);
+enum msc_status msc_reference__linear(const struct msc_reference_call *call);
+enum msc_status msc_reference__matmul(const struct msc_reference_call *call);
+enum msc_status msc_reference__gemm(const struct msc_reference_call *call);
+enum msc_status msc_reference__pool(const struct msc_reference_call *call);
+enum msc_status msc_reference__global_pool(const struct msc_reference_call *call);
+enum msc_status msc_reference__resize(const struct msc_reference_call *call);
+enum msc_status msc_reference__batch_norm(const struct msc_reference_call *call);
+enum msc_status msc_reference__softmax(const struct msc_reference_call *call);
+enum msc_status msc_reference__unary(const struct msc_reference_call *call);
+enum msc_status msc_reference__cast(const struct msc_reference_call *call);
+enum msc_status msc_reference__binary(const struct msc_reference_call *call);
+enum msc_status msc_reference__compare(const struct msc_reference_call *call);
+enum msc_status msc_reference__where(const struct msc_reference_call *call);
+enum msc_status msc_reference__reduce(const struct msc_reference_call *call);
+enum msc_status msc_reference__argmax(const struct msc_reference_call *call);
+enum msc_status msc_reference__shape_of(const struct msc_reference_call *call);
+enum msc_status msc_reference__copy(const struct msc_reference_call *call);
+enum msc_status msc_reference__permute(const struct msc_reference_call *call);
+enum msc_status msc_reference__concat(const struct msc_reference_call *call);
+enum msc_status msc_reference__split(const struct msc_reference_call *call);
+enum msc_status msc_reference__slice(const struct msc_reference_call *call);
+enum msc_status msc_reference__pad(const struct msc_reference_call *call);
+enum msc_status msc_reference__take(const struct msc_reference_call *call);
+enum msc_status msc_reference__broadcast_to(const struct msc_reference_call *call);
+enum msc_status msc_reference__quantize(const struct msc_reference_call *call);
+enum msc_status msc_reference__dequantize(const struct msc_reference_call *call);
+enum msc_status msc_reference__dynamic_quantize(const struct msc_reference_call *call);
+enum msc_status msc_reference__tile(const struct msc_reference_call *call);
+enum msc_status msc_reference__math(const struct msc_reference_call *call);
+enum msc_status msc_reference__test(const struct msc_reference_call *call);
+enum msc_status msc_reference__not(const struct msc_reference_call *call);
+enum msc_status msc_reference__hardmax(const struct msc_reference_call *call);
+enum msc_status msc_reference__nll_loss(const struct msc_reference_call *call);
+enum msc_status msc_reference__gather_elements(const struct msc_reference_call *call);
+enum msc_status msc_reference__scatter_elements(const struct msc_reference_call *call);
+enum msc_status msc_reference__gather_nd(const struct msc_reference_call *call);
+enum msc_status msc_reference__scatter_nd(const struct msc_reference_call *call);
+enum msc_status msc_reference__one_hot(const struct msc_reference_call *call);
+enum msc_status msc_reference__topk(const struct msc_reference_call *call);
+enum msc_status msc_reference__cumsum(const struct msc_reference_call *call);
+enum msc_status msc_reference__reverse_sequence(const struct msc_reference_call *call);
+enum msc_status msc_reference__triangle(const struct msc_reference_call *call);
+enum msc_status msc_reference__depth_space(const struct msc_reference_call *call);
+enum msc_status msc_reference__size(const struct msc_reference_call *call);
+enum msc_status msc_reference__eye_like(const struct msc_reference_call *call);
+enum msc_status msc_reference__range(const struct msc_reference_call *call);
+enum msc_status msc_reference__nonzero(const struct msc_reference_call *call);
+enum msc_status msc_reference__compress(const struct msc_reference_call *call);
+enum msc_status msc_reference__unique(const struct msc_reference_call *call);
+enum msc_status msc_reference__non_max_suppression(const struct msc_reference_call *call);
+enum msc_status msc_reference__recurrent(const struct msc_reference_call *call);
+enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call);
+enum msc_status msc_reference__roi_align(const struct msc_reference_call *call);
+enum msc_status msc_reference__max_unpool(const struct msc_reference_call *call);
+enum msc_status msc_reference__group_norm(const struct msc_reference_call *call);
+enum msc_status msc_reference__layer_norm(const struct msc_reference_call *call);
+enum msc_status msc_reference__lrn(const struct msc_reference_call *call);
+enum msc_status msc_reference__einsum(const struct msc_reference_call *call);
+enum msc_status msc_reference__det(const struct msc_reference_call *call);
+enum msc_status msc_reference__window(const struct msc_reference_call *call);
+enum msc_status msc_reference__mel_weight_matrix(const struct msc_reference_call *call);
+enum msc_status msc_reference__dft(const struct msc_reference_call *call);
+enum msc_status msc_reference__stft(const struct msc_reference_call *call);
+enum msc_status msc_reference__tf_idf(const struct msc_reference_call *call);
+enum msc_status msc_reference__conv_integer(const struct msc_reference_call *call);
+enum msc_status msc_reference__qlinear_conv(const struct msc_reference_call *call);
+enum msc_status msc_reference__matmul_integer(const struct msc_reference_call *call);
+enum msc_status msc_reference__qlinear_matmul(const struct msc_reference_call *call);
+enum msc_status msc_reference__real_conv(const struct msc_reference_call *call);
+enum msc_status msc_reference__any_matmul(const struct msc_reference_call *call);
+enum msc_status msc_reference__attention(const struct msc_reference_call *call);
+enum msc_status msc_reference__if(const struct msc_reference_call *call);
+enum msc_status msc_reference__loop(const struct msc_reference_call *call);
+enum msc_status msc_reference__scan(const struct msc_reference_call *call);
+enum msc_status msc_reference__random(const struct msc_reference_call *call);
+enum msc_status msc_reference__multinomial(const struct msc_reference_call *call);
+enum msc_status msc_reference__resize_antialias(const struct msc_reference_call *call);
+enum msc_status msc_reference__affine_grid(const struct msc_reference_call *call);
+enum msc_status msc_reference__center_crop_pad(const struct msc_reference_call *call);
+enum msc_status msc_reference__col2im(const struct msc_reference_call *call);
+enum msc_status msc_reference__deform_conv(const struct msc_reference_call *call);
+
+#endif

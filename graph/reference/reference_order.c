@@ -1,0 +1,151 @@
+// Along an axis: running sums, reversed parts, triangles.
+#include "graph/reference/reference_internal.h"
+
+#include <string.h>
+
+// ---- CumSum -----------------------------------------------------------------------------------
+
+static void sum_line(const struct msc_view *out, const struct msc_view *x, int64_t first,
+                     int64_t step, int64_t n, bool is_exclusive) {
+    bool is_real = msc_dtype_is_float(x->dtype);
+    double real = 0;
+    uint64_t whole = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = first + i * step;
+        double real_before = real;
+        uint64_t whole_before = whole;
+        if (is_real) {
+            real += msc_reference__get_double_at(x, at);
+            // Each sum of float32 numbers is rounded, as adding them one by one does.
+            real = x->dtype == MSC_DTYPE_F32 ? (double)(float)real : real;
+            msc_reference__set_double_at(out, at, is_exclusive ? real_before : real);
+        } else {
+            whole += (uint64_t)msc_reference__get_i64_at(x, at);
+            msc_reference__set_i64_at(out, at, (int64_t)(is_exclusive ? whole_before : whole));
+        }
+    }
+}
+
+enum msc_status msc_reference__cumsum(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0];
+    int64_t axis[1] = {0};
+    int n;
+    bool is_exclusive, is_reverse;
+    MSC_TRY(msc_reference__param_ints(axis, &n, call, "axis", "axis", 1));
+    MSC_TRY(msc_reference__get_bool(&is_exclusive, call, "exclusive"));
+    MSC_TRY(msc_reference__get_bool(&is_reverse, call, "reverse"));
+    int64_t at = n == 1 && axis[0] < 0 ? axis[0] + x->n_dims : axis[0];
+    if (n != 1 || at < 0 || at >= x->n_dims) {
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: its axis is outside its %d dimensions",
+                        call->joint->name, x->n_dims);
+    }
+    struct msc_reference_lines lines = msc_reference__lines(x, (int)at);
+    for (int64_t l = 0; l < lines.n; l++) {
+        int64_t first = msc_reference__line_first(&lines, l);
+        int64_t last = first + (lines.length - 1) * lines.inner;
+        sum_line(&call->outputs[0], x, is_reverse ? last : first,
+                 is_reverse ? -lines.inner : lines.inner, lines.length, is_exclusive);
+    }
+    return MSC_OK;
+}
+
+// ---- Elements that change places --------------------------------------------------------------
+
+// The first `length` elements along the time axis turned round, a length for each batch.
+enum msc_status msc_reference__reverse_sequence(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0], *lengths = &call->operands[1];
+    int batch_axis, time_axis;
+    MSC_TRY(msc_reference__get_axis(&batch_axis, call, "batch_axis", x->n_dims));
+    MSC_TRY(msc_reference__get_axis(&time_axis, call, "time_axis", x->n_dims));
+    int64_t strides[MSC_MAX_DIMS], n = msc_view_n_elements(x);
+    size_t bytes = msc_dtype_bytes(x->dtype);
+    msc_reference__strides(strides, x->n_dims, x->dims);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t time = i / strides[time_axis] % x->dims[time_axis];
+        int64_t batch = i / strides[batch_axis] % x->dims[batch_axis];
+        int64_t length = msc_reference__get_i64_at(lengths, batch);
+        length = length < 0 ? 0 : length > x->dims[time_axis] ? x->dims[time_axis] : length;
+        int64_t from = time < length ? i + (length - 1 - 2 * time) * strides[time_axis] : i;
+        memcpy((char *)call->outputs[0].data + (size_t)i * bytes,
+               (const char *)x->data + (size_t)from * bytes, bytes);
+    }
+    return MSC_OK;
+}
+
+// One triangle of the last two axes stays, the other is zero.
+enum msc_status msc_reference__triangle(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0];
+    int64_t k[1] = {0};
+    int n_k;
+    bool is_upper = call->joint->op == MSC_OP_TRIU;
+    MSC_TRY(msc_reference__param_ints(k, &n_k, call, "k", "k", 1));
+    MSC_TRY(msc_reference__copy(call));
+    int64_t n = msc_view_n_elements(x);
+    size_t bytes = msc_dtype_bytes(x->dtype);
+    int64_t columns = x->dims[x->n_dims - 1], rows = x->dims[x->n_dims - 2];
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = i / columns % rows, column = i % columns;
+        bool stays = is_upper ? column - row >= k[0] : column - row <= k[0];
+        if (!stays) {
+            memset((char *)call->outputs[0].data + (size_t)i * bytes, 0, bytes);
+        }
+    }
+    return MSC_OK;
+}
+
+// Blocks of a channel axis laid out in space, or the other way round. Both walk the space side.
+enum msc_status msc_reference__depth_space(const struct msc_reference_call *call) {
+    bool is_to_space = call->joint->op == MSC_OP_DEPTH_TO_SPACE;
+    const struct msc_view *depth = is_to_space ? &call->operands[0] : &call->outputs[0];
+    const struct msc_view *space = is_to_space ? &call->outputs[0] : &call->operands[0];
+    bool is_crd = is_to_space && strcmp(msc_reference__get_text(call, "mode"), "CRD") == 0;
+    size_t bytes = msc_dtype_bytes(space->dtype);
+    int64_t block, n = msc_view_n_elements(space);
+    MSC_TRY(msc_reference__get_i64(&block, call, "blocksize"));
+    const int64_t *s = space->dims, *d = depth->dims;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t w = i % s[3], h = i / s[3] % s[2], c = i / (s[3] * s[2]) % s[1];
+        int64_t b = i / (s[3] * s[2] * s[1]), at = h % block * block + w % block;
+        int64_t channel = is_crd ? c * block * block + at : at * s[1] + c;
+        int64_t j = ((b * d[1] + channel) * d[2] + h / block) * d[3] + w / block;
+        memcpy((char *)call->outputs[0].data + (size_t)(is_to_space ? i : j) * bytes,
+               (const char *)call->operands[0].data + (size_t)(is_to_space ? j : i) * bytes, bytes);
+    }
+    return MSC_OK;
+}
+
+// ---- Made from nothing ------------------------------------------------------------------------
+
+enum msc_status msc_reference__size(const struct msc_reference_call *call) {
+    msc_reference__set_i64_at(&call->outputs[0], 0, msc_view_n_elements(&call->operands[0]));
+    return MSC_OK;
+}
+
+enum msc_status msc_reference__eye_like(const struct msc_reference_call *call) {
+    const struct msc_view *out = &call->outputs[0];
+    int64_t k, n = msc_view_n_elements(out);
+    MSC_TRY(msc_reference__get_i64(&k, call, "k"));
+    for (int64_t i = 0; i < n; i++) {
+        msc_reference__set_i64_at(out, i, i % out->dims[1] - i / out->dims[1] == k);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_reference__range(const struct msc_reference_call *call) {
+    const struct msc_view *out = &call->outputs[0];
+    const struct msc_view *start = &call->operands[0], *delta = &call->operands[2];
+    int64_t n = msc_view_n_elements(out);
+    bool is_real = msc_dtype_is_float(out->dtype);
+    for (int64_t i = 0; i < n; i++) {
+        if (is_real) {
+            double first = msc_reference__get_double_at(start, 0);
+            msc_reference__set_double_at(
+                out, i, first + (double)i * msc_reference__get_double_at(delta, 0));
+        } else {
+            uint64_t first = (uint64_t)msc_reference__get_i64_at(start, 0);
+            uint64_t step = (uint64_t)msc_reference__get_i64_at(delta, 0);
+            msc_reference__set_i64_at(out, i, (int64_t)(first + (uint64_t)i * step));
+        }
+    }
+    return MSC_OK;
+}

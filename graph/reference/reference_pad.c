@@ -1,0 +1,105 @@
+#include "graph/reference/reference_internal.h"
+
+#include <string.h>
+
+// Which input coordinate an output coordinate `i` (counted from the first input element, so
+// negative in the padding before it) takes; -1: the constant.
+typedef int64_t (*pad_source_fn)(int64_t i, int64_t length);
+
+static int64_t source_constant(int64_t i, int64_t length) {
+    return i < 0 || i >= length ? -1 : i;
+}
+
+static int64_t source_edge(int64_t i, int64_t length) {
+    return i < 0 ? 0 : i >= length ? length - 1 : i;
+}
+
+static int64_t source_reflect(int64_t i, int64_t length) {
+    if (length == 1) {
+        return 0;
+    }
+    int64_t period = 2 * (length - 1);
+    int64_t at = (i % period + period) % period;
+    return at < length ? at : period - at;
+}
+
+static int64_t source_wrap(int64_t i, int64_t length) {
+    return (i % length + length) % length;
+}
+
+static const struct {
+    const char *name;
+    pad_source_fn source;
+} modes[] = {
+    {"constant", source_constant},
+    {"edge", source_edge},
+    {"reflect", source_reflect},
+    {"wrap", source_wrap},
+};
+
+static pad_source_fn find_mode(const char *name) {
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strcmp(name, modes[i].name) == 0) {
+            return modes[i].source;
+        }
+    }
+    return NULL;
+}
+
+struct pad {
+    const struct msc_view *x, *out;
+    pad_source_fn source;
+    int64_t begins[MSC_MAX_DIMS];
+    int64_t strides[MSC_MAX_DIMS];
+    _Alignas(8) char constant[8]; // one element
+    size_t bytes;
+};
+
+// Fills the sub-array of output axes from `axis` on, at *to; `from` is the input offset of the axes
+// before, -1 when they lie in constant padding.
+static void fill_axis(const struct pad *p, int axis, int64_t from, char **to) {
+    if (axis == p->out->n_dims) {
+        const char *element = p->constant;
+        if (from >= 0) {
+            element = (const char *)p->x->data + (size_t)from * p->bytes;
+        }
+        memcpy(*to, element, p->bytes);
+        *to += p->bytes;
+        return;
+    }
+    for (int64_t i = 0; i < p->out->dims[axis]; i++) {
+        int64_t at = p->source(i - p->begins[axis], p->x->dims[axis]);
+        fill_axis(p, axis + 1, from < 0 || at < 0 ? -1 : from + at * p->strides[axis], to);
+    }
+}
+
+enum msc_status msc_reference__pad(const struct msc_reference_call *call) {
+    struct pad p = {.x = &call->operands[0], .out = &call->outputs[0]};
+    const char *mode = msc_reference__get_text(call, "pad_mode");
+    p.source = find_mode(mode);
+    if (!p.source) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: pad_mode '%s'", call->joint->name, mode);
+    }
+    int64_t widths[2 * MSC_MAX_DIMS];
+    float value[1];
+    int n, n_values;
+    MSC_TRY(
+        msc_reference__param_ints(widths, &n, call, "pad_width", "pad_width", 2 * MSC_MAX_DIMS));
+    MSC_TRY(msc_reference__param_floats(value, &n_values, call, "pad_value", "pad_value", 1));
+    if (n != 2 * p.x->n_dims) {
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: pad_width holds %d numbers, expected %d",
+                        call->joint->name, n, 2 * p.x->n_dims);
+    }
+    if (p.source != source_constant && msc_view_n_elements(p.x) == 0) {
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: pad_mode '%s' of an empty tensor",
+                        call->joint->name, mode);
+    }
+    memcpy(p.begins, widths, sizeof(int64_t) * (size_t)p.x->n_dims);
+    msc_reference__strides(p.strides, p.x->n_dims, p.x->dims);
+    p.bytes = msc_dtype_bytes(p.x->dtype);
+    struct msc_view constant = {.data = p.constant, .dtype = p.x->dtype};
+    msc_reference__set_double_at(&constant, 0, n_values == 1 ? (double)value[0] : 0);
+    char *to = p.out->data;
+    fill_axis(&p, 0, 0, &to);
+    return MSC_OK;
+}

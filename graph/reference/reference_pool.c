@@ -1,0 +1,170 @@
+#include "graph/reference/reference_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+// Pools work in double for every type but float32, where sums and comparisons are float32 ones. All
+// other types but 64-bit integers fit double exactly.
+
+struct pool {
+    struct msc_window window;
+    bool is_max;
+    bool counts_padding;
+    int64_t p; // of a norm, or 0
+    const struct msc_view *x, *out;
+    const struct msc_view *indices; // where the maximum stood, or NULL
+    bool is_column_major;           // indices count the first spatial axis fastest
+};
+
+// The part of a window axis that begins at `first` (which may lie in the padding) and holds input:
+// taps [*begin, *end).
+static void tap_range(int64_t *begin, int64_t *end, int64_t first, int64_t dilation, int64_t kernel,
+                      int64_t length) {
+    *begin = first < 0 ? (-first + dilation - 1) / dilation : 0;
+    int64_t inside = (length - 1 - first) / dilation + 1;
+    *end = first >= length ? 0 : inside < kernel ? inside : kernel;
+}
+
+// How many taps along axis `a` lie on input or padding: a window that ceil_mode lets stick out
+// beyond both counts fewer.
+static int64_t padded_taps(const struct msc_window *w, int a, int64_t first) {
+    int64_t begin, end;
+    tap_range(&begin, &end, first + w->pad_begin[a], w->dilation[a], w->kernel[a],
+              w->in[a] + w->pad_begin[a] + w->pad_end[a]);
+    return end > begin ? end - begin : 0;
+}
+
+// One window; `first` is its corner, `base` the channel's offset.
+static double pool_window(const struct pool *p, const int64_t first[3], int64_t base,
+                          int64_t best[3]) {
+    const struct msc_window *w = &p->window;
+    bool is_f32 = p->x->dtype == MSC_DTYPE_F32;
+    double max = -INFINITY, sum = 0;
+    int64_t begin[3], end[3], count = 1, padded = 1;
+    for (int a = 0; a < 3; a++) {
+        tap_range(&begin[a], &end[a], first[a], w->dilation[a], w->kernel[a], w->in[a]);
+        count *= end[a] > begin[a] ? end[a] - begin[a] : 0;
+        padded *= padded_taps(w, a, first[a]);
+    }
+    for (int64_t i = begin[0]; i < end[0]; i++) {
+        for (int64_t j = begin[1]; j < end[1]; j++) {
+            for (int64_t k = begin[2]; k < end[2]; k++) {
+                double value = msc_reference__get_double_at(
+                    p->x, base + (first[0] + i * w->dilation[0]) * w->in_strides[0] +
+                              (first[1] + j * w->dilation[1]) * w->in_strides[1] +
+                              (first[2] + k * w->dilation[2]) * w->in_strides[2]);
+                if (value > max || value != value) {
+                    max = value;
+                    best[0] = first[0] + i * w->dilation[0];
+                    best[1] = first[1] + j * w->dilation[1];
+                    best[2] = first[2] + k * w->dilation[2];
+                }
+                value = p->p > 0 ? pow(fabs(value), (double)p->p) : value;
+                // The double sum of two floats, rounded to float, is their float sum.
+                sum = is_f32 ? (double)(float)(sum + value) : sum + value;
+            }
+        }
+    }
+    if (p->p > 0) {
+        return pow(sum, 1 / (double)p->p);
+    }
+    int64_t divisor = p->counts_padding ? padded : count;
+    double mean = is_f32 ? (double)((float)sum / (float)divisor) : sum / (double)divisor;
+    return p->is_max ? max : mean;
+}
+
+// The place of an element in the whole input.
+static int64_t flat_index(const struct pool *p, int64_t base, const int64_t at[3]) {
+    const struct msc_window *w = &p->window;
+    int64_t index = 0;
+    for (int i = 0; i < 3; i++) {
+        int a = p->is_column_major ? 2 - i : i;
+        index = index * w->in[a] + at[a];
+    }
+    return base + index;
+}
+
+static void pool_channel(const struct pool *p, int64_t in_base, int64_t out_base) {
+    const struct msc_window *w = &p->window;
+    int64_t at[3];
+    for (at[0] = 0; at[0] < w->out[0]; at[0]++) {
+        for (at[1] = 0; at[1] < w->out[1]; at[1]++) {
+            for (at[2] = 0; at[2] < w->out[2]; at[2]++) {
+                int64_t first[3], to = out_base;
+                for (int a = 0; a < 3; a++) {
+                    first[a] = at[a] * w->step[a] - w->pad_begin[a];
+                    to += at[a] * w->out_strides[a];
+                }
+                int64_t best[3] = {0, 0, 0};
+                msc_reference__set_double_at(p->out, to, pool_window(p, first, in_base, best));
+                if (p->indices) {
+                    msc_reference__set_i64_at(p->indices, to, flat_index(p, in_base, best));
+                }
+            }
+        }
+    }
+}
+
+static bool is_max_pool(enum msc_op op) {
+    return op == MSC_OP_MAX_POOL1D || op == MSC_OP_MAX_POOL2D || op == MSC_OP_MAX_POOL3D ||
+           op == MSC_OP_MAX_POOL_INDICES;
+}
+
+enum msc_status msc_reference__pool(const struct msc_reference_call *call) {
+    struct pool p = {
+        .is_max = is_max_pool(call->joint->op),
+        .x = &call->operands[0],
+        .out = &call->outputs[0],
+    };
+    int64_t kernel[3];
+    int n;
+    MSC_TRY(msc_reference__param_ints(kernel, &n, call, "pool_size", "pool_size", 3));
+    MSC_TRY(msc_reference__get_bool(&p.counts_padding, call, "count_include_pad"));
+    if (call->joint->op == MSC_OP_MAX_POOL_INDICES) {
+        MSC_TRY(msc_reference__get_bool(&p.is_column_major, call, "storage_order"));
+        p.indices = call->n_outputs > 1 ? &call->outputs[1] : NULL;
+    }
+    if (call->joint->op == MSC_OP_LP_POOL) {
+        MSC_TRY(msc_reference__get_i64(&p.p, call, "p"));
+    }
+    MSC_TRY(msc_reference__window_init(&p.window, call, msc_reference__get_text(call, "layout"),
+                                       kernel, n));
+    const struct msc_window *w = &p.window;
+    for (int64_t b = 0; b < w->n_batches; b++) {
+        for (int64_t c = 0; c < w->in_channels; c++) {
+            pool_channel(&p, b * w->in_batch_stride + c * w->in_channel_stride,
+                         b * w->out_batch_stride + c * w->out_channel_stride);
+        }
+    }
+    return MSC_OK;
+}
+
+// Mean or maximum over all spatial axes, in plain order; channels first or last.
+enum msc_status msc_reference__global_pool(const struct msc_reference_call *call) {
+    if (!msc_reference__is_f32(call)) {
+        return msc_reference__through_f32(call, msc_reference__global_pool);
+    }
+    const struct msc_view *x = &call->operands[0];
+    const char *layout = msc_reference__get_text(call, "layout");
+    bool is_max = call->joint->op == MSC_OP_GLOBAL_MAX_POOL;
+    bool is_last = x->n_dims > 2 && strchr(layout, 'C') == layout + x->n_dims - 1;
+    if (x->n_dims < 2 || layout[0] != 'N' || (layout[1] != 'C' && !is_last)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: layout '%s'", call->joint->name, layout);
+    }
+    int64_t channels = x->dims[is_last ? x->n_dims - 1 : 1];
+    int64_t n = msc_dims_product(x->n_dims - 2, x->dims + (is_last ? 1 : 2));
+    int64_t step = is_last ? channels : 1;
+    float *to = call->outputs[0].data;
+    for (int64_t i = 0; i < x->dims[0] * channels; i++) {
+        const float *from =
+            (const float *)x->data + (is_last ? i / channels * n * channels + i % channels : i * n);
+        float max = -INFINITY, sum = 0.0f;
+        for (int64_t k = 0; k < n; k++) {
+            float value = from[k * step];
+            max = value > max || value != value ? value : max;
+            sum += value;
+        }
+        to[i] = is_max ? max : sum / (float)n;
+    }
+    return MSC_OK;
+}

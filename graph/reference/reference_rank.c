@@ -1,0 +1,294 @@
+// The greatest and the least elements along an axis: TopK, ArgMax, ArgMin.
+//
+// Elements of all types are compared by keys: whole numbers in the order in which elements are
+// wanted, the least key first. Of equal keys the one that comes first wins.
+#include "graph/reference/reference_internal.h"
+
+#include "base/alloc.h"
+#include "base/float_bits.h"
+#include "base/platform.h"
+
+#include <string.h>
+
+// How elements become keys.
+struct order {
+    int64_t flip; // -1 where the greatest element is wanted first, else 0
+    int64_t nan;  // the key of a NaN
+};
+
+// ---- Keys -------------------------------------------------------------------------------------
+
+// The bits of a float are in its order but for negative ones, whose order they turn round. Adding 0
+// makes a positive zero of a negative one.
+MSC_SIMD static void keys_of_floats(int64_t keys[], const float x[], int64_t n,
+                                    const struct order *order) {
+    int64_t flip = order->flip, nan = order->nan;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t bits = (int32_t)msc_float_bits(x[i] + 0.0f);
+        int64_t key = (int64_t)(bits < 0 ? bits ^ INT32_MAX : bits) ^ flip;
+        keys[i] = x[i] != x[i] ? nan : key;
+    }
+}
+
+static void keys_of_doubles(int64_t keys[], const double x[], int64_t n,
+                            const struct order *order) {
+    for (int64_t i = 0; i < n; i++) {
+        double value = x[i] + 0.0;
+        int64_t bits;
+        memcpy(&bits, &value, sizeof(bits));
+        int64_t key = (bits < 0 ? bits ^ INT64_MAX : bits) ^ order->flip;
+        keys[i] = x[i] != x[i] ? order->nan : key;
+    }
+}
+
+MSC_SIMD static void keys_of_wholes(int64_t keys[], const int64_t x[], int64_t n, int64_t flip) {
+    for (int64_t i = 0; i < n; i++) {
+        keys[i] = x[i] ^ flip;
+    }
+}
+
+// Keys of n elements `stride` apart, at most MSC_REFERENCE_CHUNK.
+static void read_keys(int64_t keys[], const struct msc_view *x, int64_t offset, int64_t stride,
+                      int64_t n, const struct order *order) {
+    enum msc_reference_kind kind = msc_reference__kind(x->dtype);
+    union msc_reference_chunk buffer;
+    const void *numbers = msc_reference__load_chunk(&buffer, x, offset, stride, n, kind);
+    switch (kind) {
+    case MSC_REFERENCE_F32:
+        keys_of_floats(keys, numbers, n, order);
+        break;
+    case MSC_REFERENCE_DOUBLE:
+        keys_of_doubles(keys, numbers, n, order);
+        break;
+    case MSC_REFERENCE_INT:
+        keys_of_wholes(keys, numbers, n, order->flip);
+        break;
+    }
+}
+
+static int64_t chunk_of(int64_t n_left) {
+    return n_left < MSC_REFERENCE_CHUNK ? n_left : MSC_REFERENCE_CHUNK;
+}
+
+// ---- TopK -------------------------------------------------------------------------------------
+
+struct ranked {
+    int64_t key, index;
+};
+
+static bool is_behind(const struct ranked *a, const struct ranked *b) {
+    return a->key > b->key || (a->key == b->key && a->index > b->index);
+}
+
+// Puts an element where `hole` is in a heap of n, or further down: its root is behind all others.
+static void sift_down(struct ranked heap[], int64_t n, int64_t hole, struct ranked element) {
+    for (int64_t child = 2 * hole + 1; child < n; child = 2 * hole + 1) {
+        child += child + 1 < n && is_behind(&heap[child + 1], &heap[child]);
+        if (!is_behind(&heap[child], &element)) {
+            break;
+        }
+        heap[hole] = heap[child];
+        hole = child;
+    }
+    heap[hole] = element;
+}
+
+static void make_heap(struct ranked heap[], int64_t n) {
+    for (int64_t i = n / 2; i-- > 0;) {
+        sift_down(heap, n, i, heap[i]);
+    }
+}
+
+static void sort_heap(struct ranked heap[], int64_t n) {
+    for (int64_t last = n - 1; last > 0; last--) {
+        struct ranked element = heap[last];
+        heap[last] = heap[0];
+        sift_down(heap, last, 0, element);
+    }
+}
+
+// The best k > 0 of a line, in order.
+static void rank_line(struct ranked best[], int64_t k, const struct msc_view *x, int64_t first,
+                      const struct msc_reference_lines *lines, const struct order *order) {
+    int64_t keys[MSC_REFERENCE_CHUNK];
+    for (int64_t i = 0; i < lines->length; i += MSC_REFERENCE_CHUNK) {
+        int64_t n = chunk_of(lines->length - i), at = 0;
+        read_keys(keys, x, first + i * lines->inner, lines->inner, n, order);
+        for (; at < n && i + at < k; at++) {
+            best[i + at] = (struct ranked){keys[at], i + at};
+            if (i + at == k - 1) {
+                make_heap(best, k);
+            }
+        }
+        for (; at < n; at++) {
+            if (keys[at] < best[0].key) {
+                sift_down(best, k, 0, (struct ranked){keys[at], i + at});
+            }
+        }
+    }
+    sort_heap(best, k);
+}
+
+// Copies the elements that were found, and their indices where they are wanted.
+static void store_ranked(const struct msc_reference_call *call, int64_t to, int64_t from,
+                         const struct ranked best[], int64_t k, int64_t inner) {
+    size_t bytes = msc_dtype_bytes(call->operands[0].dtype);
+    const char *in = call->operands[0].data;
+    char *out = call->outputs[0].data;
+    for (int64_t i = 0; i < k; i++) {
+        memcpy(out + (size_t)(to + i * inner) * bytes,
+               in + (size_t)(from + best[i].index * inner) * bytes, bytes);
+        if (call->n_outputs > 1) {
+            msc_reference__set_i64_at(&call->outputs[1], to + i * inner, best[i].index);
+        }
+    }
+}
+
+enum msc_status msc_reference__topk(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0];
+    int axis;
+    bool is_largest;
+    MSC_TRY(msc_reference__get_axis(&axis, call, "axis", x->n_dims));
+    MSC_TRY(msc_reference__get_bool(&is_largest, call, "largest"));
+    // NaN counts as greatest.
+    struct order order = {.flip = is_largest ? -1 : 0, .nan = is_largest ? INT64_MIN : INT64_MAX};
+    struct msc_reference_lines lines = msc_reference__lines(x, axis);
+    int64_t k = call->outputs[0].dims[axis], inner = lines.inner;
+    struct ranked *best = msc_alloc_zero((size_t)k + 1, sizeof(best[0]));
+    if (best == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
+    }
+    for (int64_t l = 0; k > 0 && l < lines.n; l++) {
+        int64_t from = msc_reference__line_first(&lines, l);
+        int64_t to = l / inner * k * inner + l % inner;
+        rank_line(best, k, x, from, &lines, &order);
+        store_ranked(call, to, from, best, k, inner);
+    }
+    msc_free(best);
+    return MSC_OK;
+}
+
+// ---- ArgMax, ArgMin ---------------------------------------------------------------------------
+
+struct search {
+    const struct msc_view *x;
+    struct msc_reference_lines lines;
+    struct order order;
+    bool is_last; // of equal elements the last is wanted
+};
+
+// A NaN is found where its line begins with it, and nowhere else: the first elements of lines.
+static void prefer_nan(int64_t keys[], int64_t n, const struct search *s) {
+    bool is_real = msc_dtype_is_float(s->x->dtype);
+    for (int64_t i = 0; is_real && i < n; i++) {
+        keys[i] = keys[i] == s->order.nan ? INT64_MIN : keys[i];
+    }
+}
+
+MSC_SIMD static int64_t least_of(const int64_t keys[], int64_t n) {
+    int64_t least = INT64_MAX;
+    for (int64_t i = 0; i < n; i++) {
+        least = keys[i] < least ? keys[i] : least;
+    }
+    return least;
+}
+
+// The first place of a key that is there.
+MSC_SIMD static int64_t first_place(const int64_t keys[], int64_t n, int64_t key) {
+    int64_t place = n;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t here = keys[i] == key ? i : n;
+        place = here < place ? here : place;
+    }
+    return place;
+}
+
+static int64_t last_place(const int64_t keys[], int64_t n, int64_t key) {
+    while (n > 0 && keys[n - 1] != key) {
+        n--;
+    }
+    return n - 1;
+}
+
+// One line after the other.
+static void find_in_lines(const struct search *s, const struct msc_view *out) {
+    int64_t keys[MSC_REFERENCE_CHUNK], length = s->lines.length, inner = s->lines.inner;
+    for (int64_t l = 0; l < s->lines.n; l++) {
+        int64_t first = msc_reference__line_first(&s->lines, l), best = INT64_MAX, place = 0;
+        for (int64_t i = 0; i < length; i += MSC_REFERENCE_CHUNK) {
+            int64_t n = chunk_of(length - i);
+            read_keys(keys, s->x, first + i * inner, inner, n, &s->order);
+            prefer_nan(keys, i == 0, s);
+            int64_t least = least_of(keys, n);
+            if (s->is_last && least <= best) {
+                place = i + last_place(keys, n, least);
+            } else if (least < best) {
+                place = i + first_place(keys, n, least);
+            }
+            best = least < best ? least : best;
+        }
+        msc_reference__set_i64_at(out, l, place);
+    }
+}
+
+// Takes over the keys that are better, and their place.
+MSC_SIMD static void keep_better(int64_t *restrict best, int64_t *restrict places,
+                                 const int64_t *restrict keys, int64_t n, int64_t place,
+                                 bool is_last) {
+    for (int64_t i = 0; i < n; i++) {
+        bool is_better = (keys[i] < best[i]) | ((keys[i] == best[i]) & is_last);
+        best[i] = is_better ? keys[i] : best[i];
+        places[i] = is_better ? place : places[i];
+    }
+}
+
+// n lines together that begin `step` apart, the first of them at element `first`.
+static void find_in_plane(int64_t places[], const struct search *s, int64_t first, int64_t step,
+                          int64_t n) {
+    int64_t keys[MSC_REFERENCE_CHUNK], best[MSC_REFERENCE_CHUNK];
+    read_keys(best, s->x, first, step, n, &s->order);
+    prefer_nan(best, n, s);
+    memset(places, 0, (size_t)n * sizeof(places[0]));
+    for (int64_t i = 1; i < s->lines.length; i++) {
+        read_keys(keys, s->x, first + i * s->lines.inner, step, n, &s->order);
+        keep_better(best, places, keys, n, i, s->is_last);
+    }
+}
+
+// Many lines together: those whose elements lie beside each other, or that follow each other.
+static void find_in_planes(const struct search *s, const struct msc_view *out) {
+    int64_t places[MSC_REFERENCE_CHUNK], length = s->lines.length;
+    bool are_rows = s->lines.inner == 1;
+    int64_t n_planes = are_rows ? 1 : s->lines.outer;
+    int64_t n_lines = are_rows ? s->lines.outer : s->lines.inner, step = are_rows ? length : 1;
+    for (int64_t plane = 0; plane < n_planes; plane++) {
+        for (int64_t i = 0; i < n_lines; i += MSC_REFERENCE_CHUNK) {
+            int64_t n = chunk_of(n_lines - i);
+            find_in_plane(places, s, plane * length * n_lines + i * step, step, n);
+            msc_reference__store_chunk(out, plane * n_lines + i, places, n, MSC_REFERENCE_INT);
+        }
+    }
+}
+
+// Do vectors hold more elements of neighbouring lines than of one line?
+static bool goes_across(const struct msc_reference_lines *l) {
+    enum { SHORT = 32, NARROW = 8 };
+    return l->inner == 1 ? l->length > 0 && l->length < SHORT : l->length > 0 && l->inner >= NARROW;
+}
+
+enum msc_status msc_reference__argmax(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
+    bool is_greatest = call->joint->op == MSC_OP_ARGMAX;
+    struct search s = {.x = x, .order = {.flip = is_greatest ? -1 : 0, .nan = INT64_MAX}};
+    int axis;
+    MSC_TRY(msc_reference__check_u64(call));
+    MSC_TRY(msc_reference__get_axis(&axis, call, "axis", x->n_dims));
+    MSC_TRY(msc_reference__get_bool(&s.is_last, call, "select_last_index"));
+    s.lines = msc_reference__lines(x, axis);
+    if (goes_across(&s.lines)) {
+        find_in_planes(&s, out);
+    } else {
+        find_in_lines(&s, out);
+    }
+    return MSC_OK;
+}

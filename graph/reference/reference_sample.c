@@ -1,0 +1,305 @@
+// Sampling between the elements: grid sampling in 2 and 3 dimensions, and pooling of regions.
+#include "graph/reference/reference_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- GridSample -------------------------------------------------------------------------------
+
+enum padding { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION };
+enum method { NEAREST, LINEAR, CUBIC };
+
+struct grid {
+    const struct msc_view *x, *grid, *out;
+    int n_axes; // spatial
+    enum method method;
+    enum padding padding;
+    bool align_corners;
+    int64_t lengths[3], strides[3];
+};
+
+static double reflect(double x, double low, double high) {
+    double range = high - low;
+    if (range <= 0) {
+        return low;
+    }
+    double d = fabs(x - low), turns = floor(d / range), rest = d - turns * range;
+    return fmod(turns, 2) == 0 ? low + rest : high - rest;
+}
+
+// From [-1, 1] to coordinates of elements.
+static double to_coordinate(const struct grid *g, double x, int64_t length) {
+    return g->align_corners ? (x + 1) / 2 * (double)(length - 1)
+                            : ((x + 1) * (double)length - 1) / 2;
+}
+
+static double pad_coordinate(const struct grid *g, double x, int64_t length) {
+    double low = g->align_corners ? 0 : -0.5;
+    double high = g->align_corners ? (double)(length - 1) : (double)length - 0.5;
+    if (g->padding == PAD_BORDER) {
+        return x < 0 ? 0 : x > (double)(length - 1) ? (double)(length - 1) : x;
+    }
+    if (g->padding == PAD_REFLECTION && (x < low || x > high)) {
+        return reflect(x, low, high);
+    }
+    return x;
+}
+
+// One element; outside, what the padding says.
+static double element_at(const struct grid *g, int64_t base, const int64_t at[3]) {
+    for (int a = 0; a < g->n_axes; a++) {
+        int64_t i = at[a];
+        if (i < 0 || i >= g->lengths[a]) {
+            if (g->padding == PAD_ZEROS) {
+                return 0;
+            }
+            i = (int64_t)pad_coordinate(g, (double)i, g->lengths[a]);
+            i = i < 0 ? 0 : i >= g->lengths[a] ? g->lengths[a] - 1 : i;
+        }
+        base += i * g->strides[a];
+    }
+    return msc_reference__get_double_at(g->x, base);
+}
+
+// Weights of the taps from `*first` on along one axis; returns how many.
+static int axis_taps(double weights[4], int64_t *first, enum method method, double x) {
+    const double a = -0.75;
+    double below = floor(x), t = x - below;
+    if (method == NEAREST) {
+        *first = (int64_t)rint(x);
+        weights[0] = 1;
+        return 1;
+    }
+    *first = (int64_t)below;
+    if (method == LINEAR) {
+        weights[0] = 1 - t;
+        weights[1] = t;
+        return 2;
+    }
+    *first -= 1;
+    weights[0] = ((a * (t + 1) - 5 * a) * (t + 1) + 8 * a) * (t + 1) - 4 * a;
+    weights[1] = ((a + 2) * t - (a + 3)) * t * t + 1;
+    weights[2] = ((a + 2) * (1 - t) - (a + 3)) * (1 - t) * (1 - t) + 1;
+    weights[3] = ((a * (2 - t) - 5 * a) * (2 - t) + 8 * a) * (2 - t) - 4 * a;
+    return 4;
+}
+
+static double sample(const struct grid *g, int64_t base, const double x[3]) {
+    double weights[3][4] = {{1}, {1}, {1}}, sum = 0;
+    int64_t first[3] = {0, 0, 0};
+    int n[3] = {1, 1, 1};
+    for (int a = 0; a < g->n_axes; a++) {
+        n[a] = axis_taps(weights[a], &first[a], g->method, x[a]);
+    }
+    for (int i = 0; i < n[0] * n[1] * n[2]; i++) {
+        int k[3] = {i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]};
+        int64_t at[3] = {first[0] + k[0], first[1] + k[1], first[2] + k[2]};
+        double weight = weights[0][k[0]] * weights[1][k[1]] * weights[2][k[2]];
+        sum += weight * element_at(g, base, at);
+    }
+    return sum;
+}
+
+static enum msc_status grid_init(struct grid *g, const struct msc_reference_call *call) {
+    static const char *const paddings[] = {"zeros", "border", "reflection"};
+    const char *mode = msc_reference__get_text(call, "mode");
+    const char *padding = msc_reference__get_text(call, "padding_mode");
+    *g = (struct grid){.x = &call->operands[0], .grid = &call->operands[1]};
+    g->out = &call->outputs[0];
+    g->n_axes = g->x->n_dims - 2;
+    // Names before and since opset 20.
+    g->method = strstr(mode, "cubic") != NULL  ? CUBIC
+                : strcmp(mode, "nearest") == 0 ? NEAREST
+                                               : LINEAR;
+    for (int i = 0; i < 3; i++) {
+        g->padding = strcmp(padding, paddings[i]) == 0 ? (enum padding)i : g->padding;
+    }
+    if (g->n_axes < 1 || g->n_axes > 3) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: over %d spatial axes", call->joint->name,
+                        g->n_axes);
+    }
+    int64_t stride = 1;
+    for (int a = g->n_axes - 1; a >= 0; a--) {
+        g->lengths[a] = g->x->dims[a + 2];
+        g->strides[a] = stride;
+        stride *= g->lengths[a];
+    }
+    return msc_reference__get_bool(&g->align_corners, call, "align_corners");
+}
+
+enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call) {
+    struct grid g;
+    MSC_TRY(grid_init(&g, call));
+    int64_t channels = g.x->dims[1];
+    int64_t points = msc_dims_product(g.n_axes, g.out->dims + 2);
+    int64_t area = msc_dims_product(g.n_axes, g.x->dims + 2);
+    for (int64_t i = 0; i < g.out->dims[0] * points; i++) {
+        int64_t batch = i / points;
+        double x[3] = {0, 0, 0};
+        for (int a = 0; a < g.n_axes; a++) { // coordinates stand last axis first
+            double value = msc_reference__get_double_at(g.grid, (i + 1) * g.n_axes - 1 - a);
+            x[a] = to_coordinate(&g, value, g.lengths[a]);
+            // Cubic taps are brought inside one by one, as in PyTorch and ONNX Runtime.
+            x[a] = g.method == CUBIC ? x[a] : pad_coordinate(&g, x[a], g.lengths[a]);
+        }
+        for (int64_t c = 0; c < channels; c++) {
+            msc_reference__set_double_at(g.out, (batch * channels + c) * points + i % points,
+                                         sample(&g, (batch * channels + c) * area, x));
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- RoiAlign ---------------------------------------------------------------------------------
+
+struct roi {
+    const struct msc_view *x;
+    bool is_max;
+    double scale, shift;
+    int64_t sampling;
+    double begin[2], bin[2]; // height, width
+    int64_t counts[2];       // samples in a bin
+};
+
+// Bilinear, with a border of one element that counts as the edge. For the maximum the greatest of
+// the four weighted neighbours counts, as in the definition.
+static double roi_sample(const struct roi *r, int64_t base, double y, double x) {
+    int64_t height = r->x->dims[2], width = r->x->dims[3];
+    if (y < -1 || y > (double)height || x < -1 || x > (double)width) {
+        return 0;
+    }
+    double at[2] = {y < 0 ? 0 : y, x < 0 ? 0 : x}, t[2];
+    int64_t low[2], high[2], lengths[2] = {height, width};
+    for (int a = 0; a < 2; a++) {
+        low[a] = (int64_t)at[a];
+        if (low[a] >= lengths[a] - 1) {
+            low[a] = high[a] = lengths[a] - 1;
+            at[a] = (double)low[a];
+        } else {
+            high[a] = low[a] + 1;
+        }
+        t[a] = at[a] - (double)low[a];
+    }
+    double sum = 0, max = -INFINITY;
+    for (int i = 0; i < 4; i++) {
+        int64_t row = i / 2 ? high[0] : low[0], column = i % 2 ? high[1] : low[1];
+        double weight = (i / 2 ? t[0] : 1 - t[0]) * (i % 2 ? t[1] : 1 - t[1]);
+        double value = weight * msc_reference__get_double_at(r->x, base + row * width + column);
+        sum += value;
+        max = value > max ? value : max;
+    }
+    return r->is_max ? max : sum;
+}
+
+static double roi_bin(const struct roi *r, int64_t base, int64_t row, int64_t column) {
+    double sum = 0, max = -INFINITY;
+    for (int64_t i = 0; i < r->counts[0]; i++) {
+        double y = r->begin[0] + (double)row * r->bin[0] +
+                   ((double)i + 0.5) * r->bin[0] / (double)r->counts[0];
+        for (int64_t k = 0; k < r->counts[1]; k++) {
+            double x = r->begin[1] + (double)column * r->bin[1] +
+                       ((double)k + 0.5) * r->bin[1] / (double)r->counts[1];
+            double value = roi_sample(r, base, y, x);
+            sum += value;
+            max = value > max ? value : max;
+        }
+    }
+    int64_t count = r->counts[0] * r->counts[1];
+    return r->is_max ? max : count > 0 ? sum / (double)count : 0;
+}
+
+static void place_roi(struct roi *r, const struct msc_view *rois, int64_t i,
+                      const struct msc_view *out) {
+    for (int a = 0; a < 2; a++) { // stored x1, y1, x2, y2
+        double begin = msc_reference__get_double_at(rois, 4 * i + 1 - a) * r->scale - r->shift;
+        double end = msc_reference__get_double_at(rois, 4 * i + 3 - a) * r->scale - r->shift;
+        double length = end - begin;
+        if (r->shift == 0) {
+            length = length < 1 ? 1 : length;
+        }
+        r->begin[a] = begin;
+        r->bin[a] = length / (double)out->dims[2 + a];
+        r->counts[a] = r->sampling > 0 ? r->sampling : (int64_t)ceil(r->bin[a]);
+    }
+}
+
+enum msc_status msc_reference__roi_align(const struct msc_reference_call *call) {
+    const struct msc_view *rois = &call->operands[1], *out = &call->outputs[0];
+    struct roi r = {.x = &call->operands[0]};
+    float scale;
+    MSC_TRY(msc_reference__get_float(&scale, call, "spatial_scale"));
+    MSC_TRY(msc_reference__get_i64(&r.sampling, call, "sampling_ratio"));
+    r.is_max = strcmp(msc_reference__get_text(call, "mode"), "max") == 0;
+    r.scale = (double)scale;
+    bool is_half =
+        strcmp(msc_reference__get_text(call, "coordinate_transformation_mode"), "half_pixel") == 0;
+    r.shift = is_half ? 0.5 : 0;
+    int64_t channels = out->dims[1], area = r.x->dims[2] * r.x->dims[3];
+    for (int64_t i = 0; i < out->dims[0]; i++) {
+        place_roi(&r, rois, i, out);
+        int64_t batch = msc_reference__get_i64_at(&call->operands[2], i);
+        if (batch < 0 || batch >= r.x->dims[0]) {
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: region %lld is in batch %lld of %lld",
+                            call->joint->name, (long long)i, (long long)batch,
+                            (long long)r.x->dims[0]);
+        }
+        for (int64_t k = 0; k < channels * out->dims[2] * out->dims[3]; k++) {
+            int64_t column = k % out->dims[3], row = k / out->dims[3] % out->dims[2];
+            int64_t c = k / (out->dims[2] * out->dims[3]);
+            msc_reference__set_double_at(out, i * channels * out->dims[2] * out->dims[3] + k,
+                                         roi_bin(&r, (batch * channels + c) * area, row, column));
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- MaxUnpool --------------------------------------------------------------------------------
+
+// Every element goes where its index says; zero elsewhere.
+enum msc_status msc_reference__max_unpool(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
+    int64_t n = msc_view_n_elements(x), most = msc_view_n_elements(out);
+    // Indices count within the output that windows and strides give; a larger one keeps its rows.
+    int64_t kernel[3], strides[3], pads[6], inferred[MSC_MAX_DIMS];
+    int spatial = out->n_dims - 2;
+    int found = msc_joint_attr_list(call->joint, "kernel_shape", kernel, 3);
+    found += msc_joint_attr_list(call->joint, "strides", strides, 3);
+    found += msc_joint_attr_list(call->joint, "pads", pads, 6);
+    if (spatial < 1 || spatial > 3 || found != 4 * spatial) {
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: a window of %d numbers", call->joint->name,
+                        found);
+    }
+    bool is_same = true;
+    for (int d = 0; d < out->n_dims; d++) {
+        int a = d - 2;
+        inferred[d] = d < 2
+                          ? x->dims[d]
+                          : (x->dims[d] - 1) * strides[a] + kernel[a] - pads[a] - pads[spatial + a];
+        is_same = is_same && inferred[d] == out->dims[d];
+        if (inferred[d] < 1 && n > 0) {
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: windows over axis %d cover %lld elements",
+                            call->joint->name, d, (long long)inferred[d]);
+        }
+    }
+    if (most > 0) {
+        memset(out->data, 0, msc_view_n_bytes(out));
+    }
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = msc_reference__get_i64_at(&call->operands[1], i);
+        if (!is_same) {
+            int64_t rest = at, stride = 1;
+            at = 0;
+            for (int d = out->n_dims - 1; d >= 0; d--) {
+                at += rest % inferred[d] * stride;
+                rest /= inferred[d];
+                stride *= out->dims[d];
+            }
+        }
+        if (at < 0 || at >= most) {
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: index %lld of %lld elements",
+                            call->joint->name, (long long)at, (long long)most);
+        }
+        msc_reference__set_double_at(out, at, msc_reference__get_double_at(x, i));
+    }
+    return MSC_OK;
+}

@@ -1,0 +1,266 @@
+// Windows, discrete Fourier transforms, mel filters, and counts of n-grams.
+#include "graph/reference/reference_internal.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double two_pi = 6.283185307179586476925286766559;
+
+// ---- Windows ----------------------------------------------------------------------------------
+
+enum msc_status msc_reference__window(const struct msc_reference_call *call) {
+    // Cosine series: sum over k of coefficient * cos(2 pi k i / period), with alternating signs.
+    static const struct {
+        enum msc_op op;
+        double coefficients[3];
+    } rows[] = {
+        {MSC_OP_HANN_WINDOW, {0.5, -0.5, 0}},
+        {MSC_OP_HAMMING_WINDOW, {25.0 / 46.0, -21.0 / 46.0, 0}},
+        {MSC_OP_BLACKMAN_WINDOW, {0.42, -0.5, 0.08}},
+    };
+    const struct msc_view *out = &call->outputs[0];
+    bool is_periodic;
+    MSC_TRY(msc_reference__get_bool(&is_periodic, call, "periodic"));
+    int64_t n = out->dims[0];
+    double period = is_periodic ? (double)n : (double)(n - 1);
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        for (int64_t i = 0; rows[r].op == call->joint->op && i < n; i++) {
+            double value = 0;
+            for (int k = 0; k < 3; k++) {
+                value += rows[r].coefficients[k] * cos(two_pi * k * (double)i / period);
+            }
+            msc_reference__set_double_at(out, i, value);
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- Fourier transforms -----------------------------------------------------------------------
+
+// A line of complex numbers (or real ones) `stride` numbers apart.
+struct line {
+    const struct msc_view *v;
+    int64_t first, stride, n;
+    bool is_complex; // pairs: the imaginary part lies one element behind
+};
+
+static void get_complex(double out[2], const struct line *l, int64_t i) {
+    out[0] = out[1] = 0;
+    if (i < l->n) {
+        out[0] = msc_reference__get_double_at(l->v, l->first + i * l->stride);
+        out[1] =
+            l->is_complex ? msc_reference__get_double_at(l->v, l->first + i * l->stride + 1) : 0;
+    }
+}
+
+// Element k of a transform of length n, weighted by `window` (NULL: all 1).
+static void transform(double out[2], const struct line *l, int64_t k, int64_t n, bool is_inverse,
+                      const struct msc_view *window) {
+    out[0] = out[1] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double x[2], angle = two_pi * (double)(i * k % n) / (double)n;
+        double weight = window ? msc_reference__get_double_at(window, i) : 1;
+        get_complex(x, l, i);
+        double c = cos(angle) * weight, s = (is_inverse ? sin(angle) : -sin(angle)) * weight;
+        out[0] += x[0] * c - x[1] * s;
+        out[1] += x[0] * s + x[1] * c;
+    }
+    if (is_inverse) {
+        out[0] /= (double)n;
+        out[1] /= (double)n;
+    }
+}
+
+enum msc_status msc_reference__dft(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
+    bool is_inverse;
+    int64_t axes[1] = {1}, lengths[1];
+    int n_axes, n_lengths;
+    MSC_TRY(msc_reference__get_bool(&is_inverse, call, "inverse"));
+    MSC_TRY(msc_reference__param_ints(axes, &n_axes, call, "axis", "axis", 1));
+    MSC_TRY(msc_reference__param_ints(lengths, &n_lengths, call, "dft_length", "dft_length", 1));
+    int axis = (int)(axes[0] < 0 ? axes[0] + x->n_dims : axes[0]);
+    if (axis < 0 || axis >= x->n_dims - 1) {
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %d of %d dimensions", call->joint->name,
+                        axis, x->n_dims);
+    }
+    int64_t n = n_lengths == 1 ? lengths[0] : x->dims[axis];
+    int64_t x_strides[MSC_MAX_DIMS], out_strides[MSC_MAX_DIMS];
+    msc_reference__strides(x_strides, x->n_dims, x->dims);
+    msc_reference__strides(out_strides, out->n_dims, out->dims);
+    int64_t count = msc_view_n_elements(out) / 2;
+    for (int64_t i = 0; i < count; i++) {
+        double y[2];
+        struct line l = {x, 0, x_strides[axis], x->dims[axis], x->dims[x->n_dims - 1] == 2};
+        for (int d = 0; d < x->n_dims - 1; d++) {
+            int64_t at = 2 * i / out_strides[d] % out->dims[d];
+            l.first += d == axis ? 0 : at * x_strides[d];
+        }
+        transform(y, &l, 2 * i / out_strides[axis] % out->dims[axis], n, is_inverse, NULL);
+        msc_reference__set_double_at(out, 2 * i, y[0]);
+        msc_reference__set_double_at(out, 2 * i + 1, y[1]);
+    }
+    return MSC_OK;
+}
+
+// Transforms of frames of the signal [B, L, 1 or 2]: [B, frames, bins, 2].
+enum msc_status msc_reference__stft(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
+    const struct msc_view *window = msc_reference__has(call, 2) ? &call->operands[2] : NULL;
+    int64_t step[1], length[1];
+    int n_step, n_length;
+    MSC_TRY(msc_reference__param_ints(step, &n_step, call, "frame_step", "frame_step", 1));
+    MSC_TRY(msc_reference__param_ints(length, &n_length, call, "frame_length", "frame_length", 1));
+    bool is_complex = x->n_dims == 3 && x->dims[2] == 2;
+    int64_t width = is_complex ? 2 : 1, frames = out->dims[1], bins = out->dims[2];
+    int64_t n = n_length == 1 ? length[0] : window ? window->dims[0] : (bins - 1) * 2;
+    for (int64_t i = 0; n_step == 1 && i < out->dims[0] * frames * bins; i++) {
+        int64_t batch = i / (frames * bins), frame = i / bins % frames;
+        struct line l = {x, (batch * x->dims[1] + frame * step[0]) * width, width, n, is_complex};
+        double y[2];
+        transform(y, &l, i % bins, n, false, window);
+        msc_reference__set_double_at(out, 2 * i, y[0]);
+        msc_reference__set_double_at(out, 2 * i + 1, y[1]);
+    }
+    return MSC_OK;
+}
+
+// ---- Mel filters ------------------------------------------------------------------------------
+
+static double operand_number(const struct msc_reference_call *call, int i) {
+    return msc_reference__get_double_at(&call->operands[i], 0);
+}
+
+// Triangles between neighbouring points that are evenly spaced on the mel scale.
+enum msc_status msc_reference__mel_weight_matrix(const struct msc_reference_call *call) {
+    const struct msc_view *out = &call->outputs[0];
+    int64_t n_bins = out->dims[0], n_mels = out->dims[1];
+    double length = operand_number(call, 1), rate = operand_number(call, 2);
+    double low = 2595 * log10(1 + operand_number(call, 3) / 700);
+    double high = 2595 * log10(1 + operand_number(call, 4) / 700);
+    for (int64_t m = 0; m < n_mels; m++) {
+        double points[3];
+        for (int k = 0; k < 3; k++) {
+            double mel = low + (double)(m + k) * (high - low) / (double)(n_mels + 2);
+            double hertz = 700 * (pow(10, mel / 2595) - 1);
+            points[k] = floor((length + 1) * hertz / rate);
+        }
+        for (int64_t b = 0; b < n_bins; b++) {
+            double x = (double)b, value = 0;
+            if (points[0] == points[1]) {
+                value = x == points[1];
+            } else if (x >= points[0] && x <= points[1]) {
+                value = (x - points[0]) / (points[1] - points[0]);
+            }
+            if (x >= points[1] && x < points[2] && points[2] != points[1]) {
+                value = (points[2] - x) / (points[2] - points[1]);
+            }
+            msc_reference__set_double_at(out, b * n_mels + m, value);
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- n-grams ----------------------------------------------------------------------------------
+
+enum { MOST_NGRAMS = 4096, MOST_LENGTHS = 32 };
+
+struct ngrams {
+    const struct msc_view *x;
+    int64_t pool[MOST_NGRAMS], indexes[MOST_NGRAMS], counts[MOST_LENGTHS];
+    float weights[MOST_NGRAMS];
+    int n_pool, n_indexes, n_counts, n_weights;
+    int64_t shortest, longest, most_skips;
+    const char *mode;
+};
+
+// Counts are places in the pool; more skips than a row has elements come to nothing.
+static enum msc_status check_ngrams(struct ngrams *g, const char *joint) {
+    int64_t n = g->x->dims[g->x->n_dims - 1];
+    for (int i = 0; i < g->n_counts; i++) {
+        if (g->counts[i] < 0 || g->counts[i] > g->n_pool) {
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: ngram_counts[%d] is %lld, the pool has %d",
+                            joint, i, (long long)g->counts[i], g->n_pool);
+        }
+    }
+    g->most_skips = g->most_skips < n ? g->most_skips : n;
+    return MSC_OK;
+}
+
+static enum msc_status ngrams_init(struct ngrams *g, const struct msc_reference_call *call) {
+    g->x = &call->operands[0];
+    g->mode = msc_reference__get_text(call, "mode");
+    MSC_TRY(msc_reference__get_i64(&g->shortest, call, "min_gram_length"));
+    MSC_TRY(msc_reference__get_i64(&g->longest, call, "max_gram_length"));
+    MSC_TRY(msc_reference__get_i64(&g->most_skips, call, "max_skip_count"));
+    MSC_TRY(msc_reference__param_ints(g->pool, &g->n_pool, call, "pool_int64s", "", MOST_NGRAMS));
+    MSC_TRY(msc_reference__param_ints(g->indexes, &g->n_indexes, call, "ngram_indexes", "",
+                                      MOST_NGRAMS));
+    MSC_TRY(
+        msc_reference__param_ints(g->counts, &g->n_counts, call, "ngram_counts", "", MOST_LENGTHS));
+    MSC_TRY(
+        msc_reference__param_floats(g->weights, &g->n_weights, call, "weights", "", MOST_NGRAMS));
+    return check_ngrams(g, call->joint->name);
+}
+
+// How often the gram stands in the row, its elements `step` apart.
+static int64_t count_gram(const struct ngrams *g, const int64_t gram[], int64_t length,
+                          int64_t first, int64_t n, int64_t step) {
+    int64_t count = 0;
+    for (int64_t i = 0; i + (length - 1) * step < n; i++) {
+        bool is_same = true;
+        for (int64_t k = 0; is_same && k < length; k++) {
+            is_same = msc_reference__get_i64_at(g->x, first + i + k * step) == gram[k];
+        }
+        count += is_same;
+    }
+    return count;
+}
+
+// The pool holds all grams of one element, then of two, and so on; counts say where each begins.
+static void count_row(const struct ngrams *g, const struct msc_view *out, int64_t to, int64_t first,
+                      int64_t n) {
+    int gram = 0;
+    for (int64_t length = 1; length <= g->n_counts; length++) {
+        int64_t begin = g->counts[length - 1];
+        int64_t end = length < g->n_counts ? g->counts[length] : g->n_pool;
+        for (int64_t at = begin; at + length <= end; at += length, gram++) {
+            int64_t count = 0;
+            bool is_asked = length >= g->shortest && length <= g->longest;
+            // A single element has nothing to skip.
+            int64_t skips = length == 1 ? 0 : g->most_skips;
+            for (int64_t s = 0; is_asked && s <= skips; s++) {
+                count += count_gram(g, g->pool + at, length, first, n, s + 1);
+            }
+            if (gram >= g->n_indexes || count == 0) {
+                continue;
+            }
+            double weight = gram < g->n_weights ? (double)g->weights[gram] : 1;
+            double value = strcmp(g->mode, "TF") == 0    ? (double)count
+                           : strcmp(g->mode, "IDF") == 0 ? weight
+                                                         : (double)count * weight;
+            msc_reference__set_double_at(out, to + g->indexes[gram], value);
+        }
+    }
+}
+
+enum msc_status msc_reference__tf_idf(const struct msc_reference_call *call) {
+    const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
+    struct ngrams *g = msc_alloc_zero(1, sizeof(*g));
+    if (g == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
+    }
+    enum msc_status status = ngrams_init(g, call);
+    int64_t n = x->dims[x->n_dims - 1], width = out->dims[out->n_dims - 1];
+    int64_t rows = n > 0 ? msc_view_n_elements(x) / n : 0;
+    if (status == MSC_OK && msc_view_n_bytes(out) > 0) {
+        memset(out->data, 0, msc_view_n_bytes(out));
+    }
+    for (int64_t i = 0; status == MSC_OK && i < rows; i++) {
+        count_row(g, out, i * width, i * n, n);
+    }
+    msc_free(g);
+    return status;
+}

@@ -1,0 +1,44 @@
+// A view: one tensor's value as a kernel sees it.
+//
+// `dims` are in the graph's axis order whatever the layout; the layout says how the elements lie.
+// All views are dense. Example: dims [2,3,4,5] ("NCHW"), MSC_LAYOUT_LAST: element (n,c,h,w) is at
+// ((n*4 + h)*5 + w)*3 + c.
+#ifndef MSC_GRAPH_VIEW_H
+#define MSC_GRAPH_VIEW_H
+
+#include "data/array.h"
+#include "graph/edit.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum msc_layout {
+    MSC_LAYOUT_PLAIN, // C order of dims
+    MSC_LAYOUT_LAST,  // axis 1 moved to the end: channels last; for 3 dims and more
+};
+
+struct msc_view {
+    void *data; // an address of the backend: a host pointer on `cpu`
+    enum msc_dtype dtype;
+    enum msc_layout layout;
+    int n_dims;
+    int64_t dims[MSC_MAX_DIMS];
+    // Not NULL: the elements are integers q (uint8 or int8) that stand for (q - z) * s, with one
+    // scale and zero point.
+    const struct msc_quant *quant;
+};
+
+int64_t msc_view_n_elements(const struct msc_view *v);
+size_t msc_view_n_bytes(const struct msc_view *v);
+// A plain view of an array's elements.
+struct msc_view msc_view_of_array(const struct msc_array *array);
+// The dims in the order they lie in memory, and for each of them the axis it is.
+void msc_view_physical(const struct msc_view *v, int64_t dims[MSC_MAX_DIMS],
+                       int axes[MSC_MAX_DIMS]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
