@@ -1,59 +1,45 @@
 #include "graph/constant_internal.h"
 
 #include "graph/graph_internal.h"
-
-#include <string.h>
+#include "graph/reference/reference.h"
 
 // Folding must not blow a model up: what a constant grows to by being repeated is left to run time
 // beyond this many elements.
 #define MAX_GROWN_ELEMENTS (INT64_C(1) << 20)
+#define MAX_OPERANDS 64
 
-static const struct rule {
-    msc_constant_function function;
-    bool may_grow; // has more elements than its operands
-} rules[MSC_OP_COUNT] = {
-    [MSC_OP_IDENTITY] = {msc_constant__copy, false},
-    [MSC_OP_RESHAPE] = {msc_constant__copy, false},
-    [MSC_OP_FLATTEN] = {msc_constant__copy, false},
-    [MSC_OP_EXPAND_DIMS] = {msc_constant__copy, false},
-    [MSC_OP_SQUEEZE] = {msc_constant__copy, false},
-    [MSC_OP_PERMUTE_DIMS] = {msc_constant__permute, false},
-    [MSC_OP_CONCAT] = {msc_constant__concat, false},
-    [MSC_OP_SPLIT] = {msc_constant__split, false},
-    [MSC_OP_STRIDED_SLICE] = {msc_constant__slice, false},
-    [MSC_OP_TAKE] = {msc_constant__take, true},
-    [MSC_OP_BROADCAST_TO] = {msc_constant__broadcast_to, true},
-    [MSC_OP_TILE] = {msc_constant__tile, true},
-    [MSC_OP_QUANTIZE] = {msc_constant__quantize, false},
-    [MSC_OP_DEQUANTIZE] = {msc_constant__dequantize, false},
-    [MSC_OP_SQRT] = {msc_constant__unary, false},
-    [MSC_OP_ABS] = {msc_constant__unary, false},
-    [MSC_OP_NEGATIVE] = {msc_constant__unary, false},
-    [MSC_OP_RECIPROCAL] = {msc_constant__unary, false},
-    [MSC_OP_FLOOR] = {msc_constant__unary, false},
-    [MSC_OP_CEIL] = {msc_constant__unary, false},
-    [MSC_OP_ROUND] = {msc_constant__unary, false},
-    [MSC_OP_ADD] = {msc_constant__binary, true},
-    [MSC_OP_SUBTRACT] = {msc_constant__binary, true},
-    [MSC_OP_MULTIPLY] = {msc_constant__binary, true},
-    [MSC_OP_DIVIDE] = {msc_constant__binary, true},
-    [MSC_OP_MOD] = {msc_constant__binary, true},
-    [MSC_OP_FLOOR_MOD] = {msc_constant__binary, true},
-    [MSC_OP_POWER] = {msc_constant__binary, true},
-    [MSC_OP_MAXIMUM] = {msc_constant__binary, true},
-    [MSC_OP_MINIMUM] = {msc_constant__binary, true},
-    [MSC_OP_EQUAL] = {msc_constant__binary, true},
-    [MSC_OP_GREATER] = {msc_constant__binary, true},
-    [MSC_OP_LESS] = {msc_constant__binary, true},
-    [MSC_OP_MAX] = {msc_constant__reduce, false},
-    [MSC_OP_MIN] = {msc_constant__reduce, false},
-    [MSC_OP_SUM] = {msc_constant__reduce, false},
-    [MSC_OP_PROD] = {msc_constant__reduce, false},
-    [MSC_OP_WHERE] = {msc_constant__where, true},
+// Operators that are computed at once. All but these run when the network does, so that sites and
+// steps are found where the model has them.
+enum folding {
+    FOLDING_NONE,
+    FOLDING_PLAIN,
+    FOLDING_GROWS, // may have more elements than its operands
+};
+static const enum folding foldings[MSC_OP_COUNT] = {
+    [MSC_OP_IDENTITY] = FOLDING_PLAIN,     [MSC_OP_CAST] = FOLDING_PLAIN,
+    [MSC_OP_RESHAPE] = FOLDING_PLAIN,      [MSC_OP_FLATTEN] = FOLDING_PLAIN,
+    [MSC_OP_EXPAND_DIMS] = FOLDING_PLAIN,  [MSC_OP_SQUEEZE] = FOLDING_PLAIN,
+    [MSC_OP_PERMUTE_DIMS] = FOLDING_PLAIN, [MSC_OP_CONCAT] = FOLDING_PLAIN,
+    [MSC_OP_SPLIT] = FOLDING_PLAIN,        [MSC_OP_STRIDED_SLICE] = FOLDING_PLAIN,
+    [MSC_OP_TAKE] = FOLDING_GROWS,         [MSC_OP_BROADCAST_TO] = FOLDING_GROWS,
+    [MSC_OP_TILE] = FOLDING_GROWS,         [MSC_OP_QUANTIZE] = FOLDING_PLAIN,
+    [MSC_OP_DEQUANTIZE] = FOLDING_PLAIN,   [MSC_OP_SQRT] = FOLDING_PLAIN,
+    [MSC_OP_ABS] = FOLDING_PLAIN,          [MSC_OP_NEGATIVE] = FOLDING_PLAIN,
+    [MSC_OP_RECIPROCAL] = FOLDING_PLAIN,   [MSC_OP_FLOOR] = FOLDING_PLAIN,
+    [MSC_OP_CEIL] = FOLDING_PLAIN,         [MSC_OP_ROUND] = FOLDING_PLAIN,
+    [MSC_OP_ADD] = FOLDING_GROWS,          [MSC_OP_SUBTRACT] = FOLDING_GROWS,
+    [MSC_OP_MULTIPLY] = FOLDING_GROWS,     [MSC_OP_DIVIDE] = FOLDING_GROWS,
+    [MSC_OP_MOD] = FOLDING_GROWS,          [MSC_OP_FLOOR_MOD] = FOLDING_GROWS,
+    [MSC_OP_POWER] = FOLDING_GROWS,        [MSC_OP_MAXIMUM] = FOLDING_GROWS,
+    [MSC_OP_MINIMUM] = FOLDING_GROWS,      [MSC_OP_EQUAL] = FOLDING_GROWS,
+    [MSC_OP_GREATER] = FOLDING_GROWS,      [MSC_OP_LESS] = FOLDING_GROWS,
+    [MSC_OP_MAX] = FOLDING_PLAIN,          [MSC_OP_MIN] = FOLDING_PLAIN,
+    [MSC_OP_SUM] = FOLDING_PLAIN,          [MSC_OP_PROD] = FOLDING_PLAIN,
+    [MSC_OP_WHERE] = FOLDING_GROWS,
 };
 
 bool msc_constant_is_folded(enum msc_op op) {
-    return rules[op].function != NULL || op == MSC_OP_CAST;
+    return foldings[op] != FOLDING_NONE;
 }
 
 static void store(char *data, enum msc_dtype dtype, int64_t i, int64_t value) {
@@ -107,21 +93,11 @@ enum msc_status msc_constant_of(struct msc_array **out, const struct msc_graph *
     return MSC_OK;
 }
 
-// A cast makes its own output; everything else fills one of the inferred type and shape.
-static enum msc_status cast(struct msc_array *out[], bool *done, const struct msc_graph *g,
-                            const struct msc_joint *j, const struct msc_array *operand) {
-    const struct msc_tensor *t = &g->tensors[j->outputs[0]]->tensor;
-    MSC_TRY(msc_array_convert(&out[0], operand, t->dtype));
-    *done = true;
-    return MSC_OK;
-}
-
 static enum msc_status create_outputs(struct msc_array *out[], bool *done,
                                       const struct msc_graph *g, const struct msc_joint *j) {
     for (int32_t i = 0; i < j->n_outputs; i++) {
-        const struct msc_tensor *t = &g->tensors[j->outputs[i]]->tensor;
-        int64_t n = msc_tensor_n_elements(t);
-        if (n < 0 || (rules[j->op].may_grow && n > MAX_GROWN_ELEMENTS)) {
+        int64_t n = msc_tensor_n_elements(&g->tensors[j->outputs[i]]->tensor);
+        if (n < 0 || (foldings[j->op] == FOLDING_GROWS && n > MAX_GROWN_ELEMENTS)) {
             return MSC_OK;
         }
     }
@@ -153,9 +129,30 @@ static enum msc_status from_inference(struct msc_array *out[], bool *done,
     return MSC_OK;
 }
 
+// What cannot be computed (a whole number divided by 0) stays, for running it to say why.
+static enum msc_status run_kernel(bool *done, struct msc_array *out[], const struct msc_graph *g,
+                                  const struct msc_joint *j, struct msc_array *const operands[]) {
+    struct msc_view inputs[MAX_OPERANDS], outputs[MAX_OPERANDS];
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        inputs[i] = operands[i] == NULL ? (struct msc_view){.dtype = MSC_DTYPE_NONE}
+                                        : msc_view_of_array(operands[i]);
+    }
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        outputs[i] = msc_view_of_array(out[i]);
+    }
+    const struct msc_reference_call call = {.graph = g,
+                                            .joint = j,
+                                            .n_operands = j->n_operands,
+                                            .operands = inputs,
+                                            .n_outputs = j->n_outputs,
+                                            .outputs = outputs};
+    enum msc_status status = msc_reference_find(j->op)(&call);
+    *done = status == MSC_OK;
+    return status == MSC_E_NOMEM ? status : MSC_OK;
+}
+
 static enum msc_status evaluate(struct msc_array *out[], bool *done, const struct msc_graph *g,
                                 const struct msc_joint *j, struct msc_array *operands[]) {
-    struct msc_constant_call call = {.graph = g, .joint = j, .outputs = out};
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i] != MSC_NO_ID) {
             MSC_TRY(msc_constant_of(&operands[i], g, j->operands[i]));
@@ -163,18 +160,9 @@ static enum msc_status evaluate(struct msc_array *out[], bool *done, const struc
                 return MSC_OK;
             }
         }
-        call.operands[call.n_operands++] = operands[i];
-    }
-    if (j->op == MSC_OP_CAST) {
-        return cast(out, done, g, j, operands[0]);
     }
     MSC_TRY(create_outputs(out, done, g, j));
-    size_t n_bytes = 0;
-    for (int32_t i = 0; *done && i < j->n_outputs; i++) {
-        n_bytes += msc_array_n_bytes(out[i]);
-    }
-    *done = *done && (n_bytes == 0 || rules[j->op].function(&call));
-    return MSC_OK;
+    return *done ? run_kernel(done, out, g, j, operands) : MSC_OK;
 }
 
 enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
@@ -185,19 +173,18 @@ enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
         out[i] = NULL;
     }
     enum msc_status status = MSC_OK;
-    struct msc_array *operands[MSC_CONSTANT_MAX_OPERANDS] = {NULL};
-    bool has_rule = (rules[j->op].function != NULL || j->op == MSC_OP_CAST) && j->n_operands > 0 &&
-                    j->n_operands <= MSC_CONSTANT_MAX_OPERANDS;
-    if (j->op != MSC_OP_CONSTANT && j->op != MSC_OP_INPUT) {
-        status = from_inference(out, done, g, j);
-    }
-    if (status == MSC_OK && !*done && has_rule) {
-        release_all(out, j->n_outputs);
+    struct msc_array *operands[MAX_OPERANDS] = {NULL};
+    if (msc_constant_is_folded(j->op) && j->n_operands > 0 && j->n_operands <= MAX_OPERANDS &&
+        j->n_outputs <= MAX_OPERANDS) {
         status = evaluate(out, done, g, j, operands);
+    }
+    if (status == MSC_OK && !*done && j->op != MSC_OP_CONSTANT && j->op != MSC_OP_INPUT) {
+        release_all(out, j->n_outputs);
+        status = from_inference(out, done, g, j);
     }
     if (status != MSC_OK || !*done) {
         release_all(out, j->n_outputs);
     }
-    release_all(operands, MSC_CONSTANT_MAX_OPERANDS);
+    release_all(operands, MAX_OPERANDS);
     return status;
 }

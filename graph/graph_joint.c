@@ -149,6 +149,20 @@ void msc_graph__refresh_joint(const struct msc_graph *g, struct msc_graph_joint 
     }
 }
 
+// The elements of a weight, as far as they are few, whole and numbers here.
+static void read_values(struct msc_infer_tensor *out) {
+    bool is_whole = msc_dtype_is_integer(out->dtype) || out->dtype == MSC_DTYPE_BOOL;
+    int64_t n = msc_array_n_elements(out->data);
+    for (int64_t i = 0; is_whole && n <= MSC_INFER_MAX_VALUES && i < n; i++) {
+        int64_t value = msc_array_get_i64(out->data, i);
+        if (out->dtype == MSC_DTYPE_U64 && value == INT64_MAX) { // or more than that
+            return;
+        }
+        out->values[i] = (struct msc_dim){value, MSC_NO_ID};
+    }
+    out->n_values = is_whole && n <= MSC_INFER_MAX_VALUES ? (int)n : -1;
+}
+
 void msc_graph__infer_tensor(struct msc_infer_tensor *out, const struct msc_graph *g,
                              int32_t tensor) {
     const struct msc_graph_tensor *t = g->tensors[tensor];
@@ -165,13 +179,8 @@ void msc_graph__infer_tensor(struct msc_infer_tensor *out, const struct msc_grap
     for (int32_t i = 0; i < t->n_values; i++) {
         out->values[i] = t->values[i];
     }
-    bool is_whole = msc_dtype_is_integer(out->dtype) || out->dtype == MSC_DTYPE_BOOL;
-    if (out->n_values < 0 && out->data != NULL && is_whole &&
-        msc_array_n_elements(out->data) <= MSC_INFER_MAX_VALUES) {
-        out->n_values = (int)msc_array_n_elements(out->data);
-        for (int i = 0; i < out->n_values; i++) {
-            out->values[i] = (struct msc_dim){msc_array_get_i64(out->data, i), MSC_NO_ID};
-        }
+    if (out->n_values < 0 && out->data != NULL) {
+        read_values(out);
     }
 }
 

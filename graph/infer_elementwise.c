@@ -87,11 +87,43 @@ static struct msc_dim broadcast_value(const struct msc_infer_tensor *in,
     return in->values[position];
 }
 
+// The ranges that whole numbers survive a cast in.
+static bool survives(int64_t value, enum msc_dtype dtype) {
+    switch (dtype) {
+    case MSC_DTYPE_I64:
+    case MSC_DTYPE_F64:
+        return value >= -(INT64_C(1) << 53) && value <= INT64_C(1) << 53;
+    case MSC_DTYPE_I32:
+        return value >= INT32_MIN && value <= INT32_MAX;
+    case MSC_DTYPE_U32:
+        return value >= 0 && value <= UINT32_MAX;
+    case MSC_DTYPE_F32:
+        return value >= -(INT64_C(1) << 24) && value <= INT64_C(1) << 24;
+    default:
+        return value >= 0 && value <= 127;
+    }
+}
+
+// Whole numbers that arithmetic in a type gives as they are, without wrapping or rounding.
+static bool fits(int64_t value, enum msc_dtype dtype) {
+    return dtype == MSC_DTYPE_I64 || survives(value, dtype);
+}
+
 static bool divide_numbers(int64_t *out, int64_t a, int64_t b, bool is_float) {
     if (b == 0 || (a == INT64_MIN && b == -1) || (is_float && a % b != 0)) {
         return false;
     }
     *out = a / b;
+    return true;
+}
+
+static bool floor_mod(int64_t *out, int64_t a, int64_t b) {
+    if (b == 0 || b == -1) {
+        *out = 0;
+        return b == -1;
+    }
+    int64_t rest = a % b;
+    *out = rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
     return true;
 }
 
@@ -105,8 +137,23 @@ static bool power(int64_t *out, int64_t a, int64_t b) {
     return b >= 0;
 }
 
+// False where the result is no whole number, or one that does not fit.
 static bool binary_numbers(int64_t *out, enum msc_op op, int64_t a, int64_t b, bool is_float) {
     switch (op) {
+    case MSC_OP_ADD:
+        return !__builtin_add_overflow(a, b, out);
+    case MSC_OP_SUBTRACT:
+        return !__builtin_sub_overflow(a, b, out);
+    case MSC_OP_MULTIPLY:
+        return !__builtin_mul_overflow(a, b, out);
+    case MSC_OP_MAXIMUM:
+        *out = a > b ? a : b;
+        return true;
+    case MSC_OP_MINIMUM:
+        *out = a < b ? a : b;
+        return true;
+    case MSC_OP_FLOOR_MOD:
+        return floor_mod(out, a, b);
     case MSC_OP_DIVIDE:
         return divide_numbers(out, a, b, is_float);
     case MSC_OP_POWER:
@@ -161,21 +208,22 @@ static const char *dim_operator(enum msc_op op, bool is_float) {
 
 // *known is false when the result cannot be followed.
 static enum msc_status binary_value(struct msc_dim *out, bool *known, const struct msc_infer *call,
-                                    struct msc_dim a, struct msc_dim b, bool is_float) {
+                                    struct msc_dim a, struct msc_dim b, enum msc_dtype dtype) {
     enum msc_op op = call->joint->op;
-    bool are_numbers = msc_infer__is_number(a) && msc_infer__is_number(b);
-    *known = true;
-    if (are_numbers && binary_numbers(&out->value, op, a.value, b.value, is_float)) {
+    bool is_float = msc_dtype_is_float(dtype);
+    if (msc_infer__is_number(a) && msc_infer__is_number(b)) {
         out->prim = MSC_NO_ID;
+        *known = binary_numbers(&out->value, op, a.value, b.value, is_float) &&
+                 fits(out->value, msc_op_is_comparison(op) ? MSC_DTYPE_BOOL : dtype);
         return MSC_OK;
     }
-    if (op == MSC_OP_EQUAL && !are_numbers && msc_infer__same_dim(a, b)) {
+    *known = true;
+    if (op == MSC_OP_EQUAL && msc_infer__same_dim(a, b)) {
         *out = msc_infer__number(1);
         return MSC_OK;
     }
     const char *name = dim_operator(op, is_float);
-    *known = name != NULL && !(op == MSC_OP_DIVIDE && are_numbers) &&
-             !(op == MSC_OP_DIVIDE && msc_infer__is_number(b) && b.value < 1);
+    *known = name != NULL && !(op == MSC_OP_DIVIDE && msc_infer__is_number(b) && b.value < 1);
     return *known ? msc_dim_binary(out, call->graph, name, a, b) : MSC_OK;
 }
 
@@ -189,7 +237,7 @@ static enum msc_status binary_values(const struct msc_infer *call, const struct 
     for (int i = 0; i < n; i++) {
         bool known;
         MSC_TRY(binary_value(&out->values[i], &known, call, broadcast_value(a, out, i),
-                             broadcast_value(b, out, i), msc_dtype_is_float(a->dtype)));
+                             broadcast_value(b, out, i), a->dtype));
         if (!known) {
             return MSC_OK;
         }
@@ -287,8 +335,11 @@ enum msc_status msc_infer__unary(const struct msc_infer *call) {
                 return MSC_OK;
             }
             int64_t value = x->values[i].value;
-            bool turns = op == MSC_OP_NEGATIVE || value < 0;
-            out->values[i] = msc_infer__number(turns ? -value : value);
+            value = op == MSC_OP_NEGATIVE || value < 0 ? -value : value;
+            if (!fits(value, x->dtype)) {
+                return MSC_OK;
+            }
+            out->values[i] = msc_infer__number(value);
         }
         out->n_values = x->n_values;
     }
@@ -331,23 +382,6 @@ enum msc_status msc_infer__clip(const struct msc_infer *call) {
     }
     msc_infer__copy(&call->outputs[0], call->operands[0]);
     return MSC_OK;
-}
-
-// The ranges that whole numbers survive a cast in.
-static bool survives(int64_t value, enum msc_dtype dtype) {
-    switch (dtype) {
-    case MSC_DTYPE_I64:
-    case MSC_DTYPE_F64:
-        return value >= -(INT64_C(1) << 53) && value <= INT64_C(1) << 53;
-    case MSC_DTYPE_I32:
-        return value >= INT32_MIN && value <= INT32_MAX;
-    case MSC_DTYPE_U32:
-        return value >= 0 && value <= UINT32_MAX;
-    case MSC_DTYPE_F32:
-        return value >= -(INT64_C(1) << 24) && value <= INT64_C(1) << 24;
-    default:
-        return value >= 0 && value <= 127;
-    }
 }
 
 enum msc_status msc_infer__cast(const struct msc_infer *call) {
