@@ -68,7 +68,7 @@ int fixture_setup(void **state) {
     cJSON *config = parse("{\"model\":\"a.onnx\",\"verbose\":\"info\","
                           "\"quantize\":{\"bits\":[8,6],\"budget\":{\"trials\":10}}}");
     cJSON *budget = parse("{\"trials\":10}");
-    cJSON *env = parse("{\"type\":\"quantize\"}");
+    cJSON *env = parse("{\"type\":\"quantize\",\"graph\":\"0a\",\"weights\":\"0b\"}");
     cJSON *agent = parse("{\"type\":\"random\"}");
     cJSON *hashes = parse("{\"graph\":\"00ff\"}");
     const struct msc_record_header header = {
