@@ -13,6 +13,7 @@
 struct comparison {
     const char *file;
     const char *const *free_keys; // of config
+    const char *programs[2];      // that wrote it, and this one
     char path[MAX_PATH_TEXT];
 };
 
@@ -29,12 +30,26 @@ static void describe(char out[MAX_VALUE_TEXT + 4], const cJSON *value) {
     msc_str_finish(&text);
 }
 
+// What to look for where a hash differs, which nobody can set back.
+static enum msc_status fail_graph(const struct comparison *c, const char *stored,
+                                  const char *wanted) {
+    return MSC_FAIL(MSC_E_STATE,
+                    "%s: it is the record of another search: %s is %s there and %s here: the model "
+                    "is another, or another version of the program read it, which may fold "
+                    "constants otherwise (%s there, %s here); put that back, name another record, "
+                    "or start afresh with --restart",
+                    c->file, c->path, stored, wanted, c->programs[0], c->programs[1]);
+}
+
 static enum msc_status fail_different(const struct comparison *c, const cJSON *stored,
                                       const cJSON *wanted) {
     char old_text[MAX_VALUE_TEXT + 4];
     char new_text[MAX_VALUE_TEXT + 4];
     describe(old_text, stored);
     describe(new_text, wanted);
+    if (strcmp(c->path, "env.graph") == 0 || strcmp(c->path, "env.weights") == 0) {
+        return fail_graph(c, old_text, new_text);
+    }
     return MSC_FAIL(MSC_E_STATE,
                     "%s: it is the record of another search: %s is %s there and %s here; set it "
                     "back, name another record, or start afresh with --restart",
@@ -143,8 +158,14 @@ static enum msc_status compare(struct comparison *c, const cJSON *stored, const 
     return is_equal ? MSC_OK : fail_different(c, stored, wanted);
 }
 
+static const char *program_of(const cJSON *header) {
+    const cJSON *program = cJSON_GetObjectItemCaseSensitive(header, "program");
+    return cJSON_IsString(program) ? program->valuestring : "unknown";
+}
+
 enum msc_status msc_record_header_compare(const struct cJSON *stored, const struct cJSON *wanted,
                                           const char *const free_keys[], const char *path) {
-    struct comparison c = {.file = path, .free_keys = free_keys};
+    struct comparison c = {
+        .file = path, .free_keys = free_keys, .programs = {program_of(stored), program_of(wanted)}};
     return compare(&c, stored, wanted);
 }
