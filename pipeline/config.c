@@ -113,10 +113,10 @@ static enum msc_status read_paths(struct msc_config *c, const struct msc_config_
 
 static enum msc_status check_absent(const struct msc_config *c) {
     struct msc_str tools = {0};
-    enum msc_status status = MSC_OK;
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
         msc_str_item(&tools, msc_config__tools[t].name);
     }
+    enum msc_status status = msc_str_status(&tools);
     for (size_t i = 0; msc_config__absent[i] && status == MSC_OK; i++) {
         if (cJSON_GetObjectItemCaseSensitive(c->json, msc_config__absent[i])) {
             status = MSC_FAIL(MSC_E_INVALID,
