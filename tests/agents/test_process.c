@@ -5,7 +5,8 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "tests/msc_test.h"
+#include "tests/processes.h"
+#include "tests/temp_folder.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -182,6 +183,33 @@ static void test_agents_process__runs_in_its_folder(void **state) {
     close_fixture(&f);
 }
 
+// The agent starts a program that would run for ten minutes, answers as told and ends; the program
+// must have ended when the agent is closed.
+static void check_child_ends(const char *child, const char *rest) {
+    struct fixture f;
+    char folder[TEMP_FOLDER_BYTES];
+    char note[TEMP_FOLDER_BYTES + 8];
+    char script[TEMP_FOLDER_BYTES + 400];
+    temp_folder_make(folder);
+    snprintf(note, sizeof note, "%s/pid", folder);
+    snprintf(script, sizeof script, "%s & echo $! >%s; read a; echo '{}'; %s", child, note, rest);
+    assert_ok(open_script(&f, script));
+    pid_t pid = process_noted(note);
+    assert_true(process_runs(pid));
+    close_fixture(&f);
+    assert_process_ends(pid);
+    temp_folder_remove(folder);
+}
+
+static void test_agents_process__takes_its_children_along(void **state) {
+    (void)state;
+    static const char stubborn[] = "(trap '' TERM; sleep 600)";
+    check_child_ends("sleep 600", "read b"); // the agent ends when told to
+    check_child_ends("sleep 600", "exit 0"); // by itself before that
+    check_child_ends(stubborn, "read b");
+    check_child_ends(stubborn, "sleep 600"); // never
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agents_process__cannot_start),
@@ -192,6 +220,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_process__takes_parent_bound_and_probe),
         cmocka_unit_test(test_agents_process__sends_what_is_documented),
         cmocka_unit_test(test_agents_process__runs_in_its_folder),
+        cmocka_unit_test(test_agents_process__takes_its_children_along),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // Searches that are killed, crash, hang and are interrupted, through the real parent and worker.
-#include "../msc_test.h"
+#include "../processes.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define AGENT "{\"type\":\"evolutionary\",\"population\":8}"
@@ -22,17 +21,14 @@ struct program {
     const char *record;
     int trials;
     const char *env;
+    const char *agent;
     const char *limit_s;
     char output[FIXTURE_PATH_BYTES]; // stdout and stderr go here
 };
 
-static void sleep_ms(int ms) {
-    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-    nanosleep(&pause, NULL);
-}
-
 static struct program program_of(const struct fixture *f, int trials, const char *env) {
-    struct program p = {.record = f->path, .trials = trials, .env = env, .limit_s = "0"};
+    struct program p = {
+        .record = f->path, .trials = trials, .env = env, .agent = AGENT, .limit_s = "0"};
     fixture_join(p.output, f, "output.txt");
     return p;
 }
@@ -46,7 +42,7 @@ static pid_t start(const struct program *p) {
         dup2(output, 1);
         dup2(output, 2);
         unsetenv("OMP_WAIT_POLICY");
-        execl(MSC_SEARCH_WORKER, MSC_SEARCH_WORKER, p->record, trials, p->env, AGENT, p->limit_s,
+        execl(MSC_SEARCH_WORKER, MSC_SEARCH_WORKER, p->record, trials, p->env, p->agent, p->limit_s,
               (char *)NULL);
         _exit(99);
     }
@@ -258,6 +254,52 @@ static void test_search_supervise__gives_up(void **state) {
     assert_output(&p, "no");
 }
 
+// An agent that is a program notes its process id, or that of a program that it starts, in the
+// middle of an answer that it never ends.
+static void make_agent(char *json, size_t n_bytes, const char *script, const char *note) {
+    snprintf(json, n_bytes,
+             "{\"type\":\"process\",\"command\":[\"/bin/sh\",\"-c\",\"read a; echo '{}'; read b; "
+             "%s >%s; sleep 600\"]}",
+             script, note);
+}
+
+// The parent is killed: what the worker started ends with the worker.
+static void test_search_supervise__agent_ends_with_the_parent(void **state) {
+    const struct fixture *f = *state;
+    char note[FIXTURE_PATH_BYTES];
+    char agent[FIXTURE_PATH_BYTES + 200];
+    struct program p = program_of(f, 60, "{}");
+    fixture_join(note, f, "pid");
+    make_agent(agent, sizeof agent, "echo $$", note);
+    p.agent = agent;
+    pid_t program = start(&p);
+    pid_t pid = process_noted(note);
+    assert_true(process_runs(pid));
+    kill(program, SIGKILL);
+    assert_int_equal(wait_for(program), 128 + SIGKILL);
+    assert_process_ends(pid);
+}
+
+// The worker is killed: the parent ends what was left, before it starts another.
+static void test_search_supervise__agent_ends_with_the_worker(void **state) {
+    const struct fixture *f = *state;
+    char note[FIXTURE_PATH_BYTES];
+    char agent[FIXTURE_PATH_BYTES + 200];
+    struct program p = program_of(f, 60, "{}");
+    fixture_join(note, f, "pid");
+    make_agent(agent, sizeof agent, "(trap '' TERM; exec sleep 600) & echo $!", note);
+    p.agent = agent;
+    pid_t program = start(&p);
+    pid_t pid = process_noted(note);
+    assert_true(process_runs(pid));
+    kill(program, SIGINT); // or the worker would be started again
+    pid_t worker = worker_of(program);
+    assert_true(worker > 0);
+    kill(worker, SIGKILL);
+    assert_int_equal(wait_for(program), 1);
+    assert_false(process_runs(pid));
+}
+
 static void test_search_supervise__environment(void **state) {
     const struct fixture *f = *state;
     struct program p = program_of(f, 1, "{}");
@@ -270,8 +312,15 @@ int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_search_supervise__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(killed_anywhere), CASE(crash),    CASE(hang),        CASE(interrupted),
-        CASE(stopped_at_once), CASE(gives_up), CASE(environment),
+        CASE(killed_anywhere),
+        CASE(crash),
+        CASE(hang),
+        CASE(interrupted),
+        CASE(stopped_at_once),
+        CASE(gives_up),
+        CASE(environment),
+        CASE(agent_ends_with_the_parent),
+        CASE(agent_ends_with_the_worker),
     };
 #undef CASE
     msc_test_select(argc, argv);
