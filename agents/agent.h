@@ -87,7 +87,8 @@ enum msc_status msc_agent_create(struct msc_agent **out, const struct msc_agent_
                                  const struct msc_goal *goal, uint64_t seed);
 // The agent that a config means by "type": a built-in name, "process" (a program, "command") or
 // "library" (a shared library, "path"). Relative paths start from `folder` (NULL: the current one),
-// which also is where a program runs. `config` NULL or without "type": MSC_E_INVALID.
+// which also is where a program runs; it ends at the latest with the thread that opened it. `config`
+// NULL or without "type": MSC_E_INVALID.
 enum msc_status msc_agent_open(struct msc_agent **out, const struct cJSON *config,
                                const struct msc_space *space, const struct msc_goal *goal,
                                uint64_t seed, const char *folder);

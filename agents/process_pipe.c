@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,11 +23,16 @@
 // must not outlive it in an orphan.
 #define DESCRIPTOR_LIMIT 4096
 
+// How long it may take to end by SIGTERM.
+#define TERM_GRACE_S 1.0
+
 struct msc_process {
-    pid_t pid; // -1 once it was waited for
-    int exit_status;
-    int input;  // we write
-    int output; // we read
+    // Also of its group. Waited for only by msc_process_stop, so that until then nobody else can
+    // have the number. -1: not started
+    pid_t pid;
+    siginfo_t death; // how it ended, once it has
+    int input;       // we write
+    int output;      // we read
     char *name;
     char *buffer;
     size_t capacity;
@@ -91,9 +97,15 @@ static void close_inherited(int kept) {
 }
 
 // Between fork and exec only calls that are safe in a signal handler are allowed.
-static void become(const char *const argv[], const char *folder, const int ends[PIPE_ENDS]) {
+static void become(const char *const argv[], const char *folder, const int ends[PIPE_ENDS],
+                   pid_t parent) {
     struct start_error error = {0};
     sigset_t none;
+    // If the parent is killed, nobody else could end it.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(126);
+    }
     sigemptyset(&none);
     signal(SIGPIPE, SIG_DFL);
     signal(SIGINT, SIG_DFL);
@@ -158,14 +170,16 @@ enum msc_status msc_process_start(struct msc_process **out, const char *const ar
         status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", argv[0]);
         goto out;
     }
+    pid_t parent = getpid();
     process->pid = fork();
     if (process->pid == 0) {
-        become(argv, folder, ends);
+        become(argv, folder, ends, parent);
     }
     if (process->pid < 0) {
         status = MSC_FAIL(MSC_E_IO, "%s: cannot be started: %s", argv[0], strerror(errno));
         goto out;
     }
+    setpgid(process->pid, process->pid); // whoever comes first
     close(ends[CHILD_ERROR]);
     ends[CHILD_ERROR] = -1;
     MSC_TRY_OUT(read_start_error(ends[PARENT_ERROR], argv[0], folder));
@@ -202,31 +216,51 @@ static bool wait_ready(int descriptor, short events, double deadline_s) {
     }
 }
 
+static void pause_briefly(void) {
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+// Keeps how it ended; its number stays taken.
 static bool has_ended(struct msc_process *process, double deadline_s) {
-    while (process->pid > 0) {
-        pid_t pid = waitpid(process->pid, &process->exit_status, WNOHANG);
-        if (pid == process->pid || (pid < 0 && errno != EINTR)) {
-            process->pid = -1;
-            break;
+    for (;;) {
+        siginfo_t death = {0};
+        int failed = waitid(P_PID, (id_t)process->pid, &death, WEXITED | WNOHANG | WNOWAIT);
+        if ((failed && errno != EINTR) || death.si_pid == process->pid) {
+            process->death = death;
+            return true;
         }
         if (msc_clock_seconds() >= deadline_s) {
             return false;
         }
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_briefly();
     }
-    return true;
 }
 
 static enum msc_status fail_ended(struct msc_process *process) {
     if (!has_ended(process, msc_clock_seconds() + 1.0)) {
         return MSC_FAIL(MSC_E_IO, "%s: closed its output, but still runs", process->name);
     }
-    if (WIFSIGNALED(process->exit_status)) {
-        return MSC_FAIL(MSC_E_IO, "%s: ended by signal %d", process->name,
-                        WTERMSIG(process->exit_status));
+    int code = process->death.si_code;
+    return MSC_FAIL(MSC_E_IO, "%s: ended %s %d", process->name,
+                    code == CLD_KILLED || code == CLD_DUMPED ? "by signal" : "with exit status",
+                    process->death.si_status);
+}
+
+// What it started itself ends with it: everything in its group. A program that has left the group
+// (setsid) wants to be on its own.
+static void end_group(struct msc_process *process) {
+    double deadline_s = msc_clock_seconds() + TERM_GRACE_S;
+    kill(-process->pid, SIGTERM);
+    if (!has_ended(process, deadline_s)) {
+        kill(process->pid, SIGKILL);
+        has_ended(process, msc_clock_seconds() + 10.0);
     }
-    return MSC_FAIL(MSC_E_IO, "%s: ended with exit status %d", process->name,
-                    WEXITSTATUS(process->exit_status));
+    // While others are in the group, its number stays taken.
+    waitpid(process->pid, NULL, WNOHANG);
+    while (kill(-process->pid, 0) == 0 && msc_clock_seconds() < deadline_s) {
+        pause_briefly();
+    }
+    kill(-process->pid, SIGKILL);
 }
 
 // A write without the SIGPIPE that a closed pipe would raise.
@@ -321,12 +355,9 @@ void msc_process_stop(struct msc_process *process, double grace_s) {
     if (process->input >= 0) {
         close(process->input);
     }
-    if (process->pid > 0 && !has_ended(process, msc_clock_seconds() + grace_s)) {
-        kill(-process->pid, SIGTERM); // with what it started itself
-        if (!has_ended(process, msc_clock_seconds() + 1.0)) {
-            kill(-process->pid, SIGKILL);
-            has_ended(process, msc_clock_seconds() + 10.0);
-        }
+    if (process->pid > 0) {
+        has_ended(process, msc_clock_seconds() + grace_s);
+        end_group(process);
     }
     if (process->output >= 0) {
         close(process->output);

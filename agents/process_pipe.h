@@ -1,6 +1,7 @@
 // A program run as a child, spoken to line by line over its standard input and output. Its standard
 // error is the caller's. Started without a shell; it runs in a process group of its own, so that a
-// Ctrl-C meant for the search does not end it.
+// Ctrl-C meant for the search does not end it, and so that it is ended with what it started itself.
+// It is killed when the thread that started it ends, however that comes about.
 #ifndef MSC_AGENTS_PROCESS_PIPE_H
 #define MSC_AGENTS_PROCESS_PIPE_H
 
@@ -23,7 +24,8 @@ enum msc_status msc_process_send(struct msc_process *process, const char *text, 
 // (the text says how) or wrote no line for `timeout_s`; MSC_E_FORMAT for a line without end.
 enum msc_status msc_process_receive(struct msc_process *process, const char **line, size_t *length,
                                     double timeout_s);
-// Closes its input, waits `grace_s` for its end, then ends it by signals. Accepts NULL.
+// Closes its input, waits `grace_s` for its end, then ends by signals what is left of it and of the
+// programs in its group. Accepts NULL.
 void msc_process_stop(struct msc_process *process, double grace_s);
 
 #endif

@@ -8,9 +8,11 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "search/session.h"
 #include "search/worker_page.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +43,7 @@ struct supervisor {
     struct sigaction child_before;
     pid_t parent;
     pid_t worker;
+    int guarded;    // the guard of the worker's session reads the other end; -1: none
     int n_requests; // to stop, handed on
     uint64_t last_request_ns;
     bool was_limit;  // killed at a time limit
@@ -115,7 +118,7 @@ static void block_signals(struct supervisor *s) {
 
 // Between fork and exec: only what a signal handler may call.
 static void become_worker(const struct supervisor *s) {
-    setpgid(0, 0);
+    setsid(); // all that it starts, in whatever group, can be told by this
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != s->parent) {
         _exit(EXIT_NOT_STARTED);
     }
@@ -124,6 +127,49 @@ static void become_worker(const struct supervisor *s) {
            s->environment);
     atomic_store(&s->page->start_error, errno);
     _exit(EXIT_NOT_STARTED);
+}
+
+// If the parent is killed, the worker and the agents that it started are killed with it, but not
+// what these have started. So somebody waits for the parent's end: a process that holds nothing else.
+static void guard(const struct supervisor *s, int descriptor) {
+    char nothing;
+    ssize_t n;
+    setsid();
+    close(s->guarded);
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) {
+        close(i);
+    }
+    do {
+        n = read(descriptor, &nothing, 1);
+    } while (n < 0 && errno == EINTR);
+    pid_t worker = (pid_t)atomic_load(&s->page->worker);
+    if (worker > 0) {
+        msc_session_end(worker);
+    }
+    _exit(EXIT_SUCCESS);
+}
+
+// The guard is nobody's child: what the parent waits for is the worker alone.
+static enum msc_status start_guard(struct supervisor *s) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return MSC_FAIL(MSC_E_IO, "cannot open a pipe for the search process: %s", strerror(errno));
+    }
+    s->guarded = ends[1];
+    pid_t between = fork();
+    if (between == 0) {
+        pid_t guarding = fork();
+        if (guarding == 0) {
+            guard(s, ends[0]);
+        }
+        _exit(guarding < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+    }
+    close(ends[0]);
+    int state = EXIT_FAILURE;
+    if (between < 0 || waitpid(between, &state, 0) != between || state != 0) {
+        return MSC_FAIL(MSC_E_IO, "cannot start the search process: no more processes or memory");
+    }
+    return MSC_OK;
 }
 
 static enum msc_status start_worker(struct supervisor *s) {
@@ -138,8 +184,15 @@ static enum msc_status start_worker(struct supervisor *s) {
     if (s->worker < 0) {
         return MSC_FAIL(MSC_E_IO, "cannot start the search process: no more processes or memory");
     }
-    setpgid(s->worker, s->worker); // whoever comes first
+    atomic_store(&s->page->worker, s->worker);
     return MSC_OK;
+}
+
+// With what it started in its own group.
+static void signal_worker(const struct supervisor *s, int signal_number) {
+    if (kill(-s->worker, signal_number) != 0) {
+        kill(s->worker, signal_number); // it has no group of its own yet
+    }
 }
 
 static void hand_on(struct supervisor *s, int signal_number) {
@@ -155,14 +208,14 @@ static void hand_on(struct supervisor *s, int signal_number) {
 // Ctrl-Z stops the whole job; the time it sleeps does not count against a trial.
 static void stop_and_continue(struct supervisor *s) {
     uint64_t begin_ns = msc_clock_ns();
-    kill(-s->worker, SIGSTOP);
+    signal_worker(s, SIGSTOP);
     raise(SIGSTOP);
     uint64_t deadline_ns = atomic_load(&s->page->deadline_ns);
     if (deadline_ns > 0) {
         atomic_compare_exchange_strong(&s->page->deadline_ns, &deadline_ns,
                                        deadline_ns + (msc_clock_ns() - begin_ns));
     }
-    kill(-s->worker, SIGCONT);
+    signal_worker(s, SIGCONT);
 }
 
 static void check_deadlines(struct supervisor *s) {
@@ -172,22 +225,25 @@ static void check_deadlines(struct supervisor *s) {
         s->options->kill_after_s > 0.0 ? s->options->kill_after_s : DEFAULT_KILL_AFTER_S;
     if (deadline_ns > 0 && now_ns > deadline_ns && !s->was_limit) {
         s->was_limit = true;
-        kill(-s->worker, SIGKILL);
+        signal_worker(s, SIGKILL);
     }
     if (s->n_requests >= 2 && (double)(now_ns - s->last_request_ns) * 1e-9 > kill_after_s &&
         !s->was_forced) {
         s->was_forced = true;
-        kill(-s->worker, SIGKILL);
+        signal_worker(s, SIGKILL);
     }
 }
 
-// Returns when the worker has ended.
+// Returns when the worker has ended, and all it started.
 static int wait_for_worker(struct supervisor *s) {
     const struct timespec poll = {.tv_nsec = POLL_NS};
     int state = 0;
     for (;;) {
-        pid_t ended = waitpid(s->worker, &state, WNOHANG);
-        if (ended == s->worker || (ended < 0 && errno == ECHILD)) {
+        siginfo_t death = {0};
+        int failed = waitid(P_PID, (id_t)s->worker, &death, WEXITED | WNOHANG | WNOWAIT);
+        if (death.si_pid == s->worker || (failed && errno == ECHILD)) {
+            msc_session_end(s->worker);
+            waitpid(s->worker, &state, 0);
             return state;
         }
         int signal_number = sigtimedwait(&s->heard, NULL, &poll);
@@ -239,7 +295,6 @@ static enum msc_status run(struct supervisor *s, int *exit_code) {
         char what[128];
         MSC_TRY(start_worker(s));
         int state = wait_for_worker(s);
-        kill(-s->worker, SIGKILL); // what it may have left behind
         MSC_TRY(check_started(s, state));
         enum msc_worker_death death = classify(s, state);
         if (death == MSC_WORKER_DEATH_NONE) {
@@ -271,15 +326,20 @@ static enum msc_status run(struct supervisor *s, int *exit_code) {
 
 enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options *options) {
     enum msc_status status = MSC_OK;
-    struct supervisor s = {.options = options, .page_descriptor = -1, .parent = getpid()};
+    struct supervisor s = {
+        .options = options, .page_descriptor = -1, .guarded = -1, .parent = getpid()};
     *exit_code = EXIT_FAILURE;
     block_signals(&s);
     MSC_TRY_OUT(make_page(&s));
     MSC_TRY_OUT(make_environment(&s));
+    MSC_TRY_OUT(start_guard(&s));
     status = run(&s, exit_code);
 out:
     if (s.page) {
         munmap(s.page, sizeof *s.page);
+    }
+    if (s.guarded >= 0) {
+        close(s.guarded);
     }
     if (s.page_descriptor >= 0) {
         close(s.page_descriptor);

@@ -29,6 +29,7 @@ struct msc_worker_page {
     MSC_SHARED(uint32_t) death; // enum msc_worker_death of the worker before
     MSC_SHARED(int32_t) signal_number;
     MSC_SHARED(int32_t) start_error;
+    MSC_SHARED(int32_t) worker; // its process id, which is that of its session; 0: none yet
 };
 
 #endif

@@ -270,14 +270,19 @@ static void test_search_supervise__agent_ends_with_the_parent(void **state) {
     char agent[FIXTURE_PATH_BYTES + 200];
     struct program p = program_of(f, 60, "{}");
     fixture_join(note, f, "pid");
-    make_agent(agent, sizeof agent, "echo $$", note);
-    p.agent = agent;
-    pid_t program = start(&p);
-    pid_t pid = process_noted(note);
-    assert_true(process_runs(pid));
-    kill(program, SIGKILL);
-    assert_int_equal(wait_for(program), 128 + SIGKILL);
-    assert_process_ends(pid);
+    const char *const scripts[] = {"echo $$", "sleep 600 & echo $!"};
+    for (size_t i = 0; i < 2; i++) {
+        make_agent(agent, sizeof agent, scripts[i], note);
+        p.agent = agent;
+        pid_t program = start(&p);
+        pid_t pid = process_noted(note);
+        assert_true(process_runs(pid));
+        kill(program, SIGKILL);
+        assert_int_equal(wait_for(program), 128 + SIGKILL);
+        assert_process_ends(pid);
+        remove(note);
+        assert_worker_dies(p.record);
+    }
 }
 
 // The worker is killed: the parent ends what was left, before it starts another.
