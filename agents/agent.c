@@ -55,7 +55,7 @@ const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent) 
     return agent->def;
 }
 
-bool msc_agent__takes_abi(unsigned abi) {
+static bool takes_abi(unsigned abi) {
     return abi >= MSC_AGENT_ABI_OLDEST && abi <= MSC_AGENT_ABI;
 }
 
@@ -63,7 +63,7 @@ static enum msc_status start(struct msc_agent *agent, const struct msc_agent_set
     static const char *const ignore[] = {"type", "path", NULL};
     static const char *const ignore_type[] = {"type", NULL};
     const struct msc_agent_def *def = agent->def;
-    if (!msc_agent__takes_abi(def->abi)) {
+    if (!takes_abi(def->abi)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "agent %s was built for ABI %u, expected %u", def->name,
                         def->abi, MSC_AGENT_ABI);
     }

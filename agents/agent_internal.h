@@ -17,7 +17,6 @@ struct msc_agent_setup {
 
 enum msc_status msc_agent__create(struct msc_agent **out, const struct msc_agent_setup *setup);
 
-bool msc_agent__takes_abi(unsigned abi);
 const char *msc_agent__folder(const struct msc_agent *agent);
 uint64_t msc_agent__seed(const struct msc_agent *agent);
 

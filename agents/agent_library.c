@@ -7,31 +7,32 @@
 
 #include <string.h>
 
-static enum msc_status check_definition(const struct msc_agent_def *def, const char *path) {
-    if (!msc_agent__takes_abi(def->abi)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: built for agent ABI %u, expected %u", path,
-                        def->abi, MSC_AGENT_ABI);
-    }
-    if (!def->name || !def->summary || !def->params || !def->init || !def->ask || !def->tell) {
-        return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: its definition lacks name, summary, params, init, ask "
-                        "or tell",
-                        path);
-    }
-    return MSC_OK;
-}
+static const struct msc_library_function functions[] = {
+    {"init", offsetof(struct msc_agent_def, init), false, 0},
+    {"ask", offsetof(struct msc_agent_def, ask), false, 0},
+    {"tell", offsetof(struct msc_agent_def, tell), false, 0},
+    {"done", offsetof(struct msc_agent_def, done), true, 0},
+    {"finish", offsetof(struct msc_agent_def, finish), true, 0},
+    {"left", offsetof(struct msc_agent_def, left), true, 2},
+    {0},
+};
+
+static const struct msc_library_form form = {
+    .kind = "agent",
+    .symbol = "msc_agent_plugin",
+    .abi = MSC_AGENT_ABI,
+    .oldest_abi = MSC_AGENT_ABI_OLDEST,
+    .name = offsetof(struct msc_agent_def, name),
+    .summary = offsetof(struct msc_agent_def, summary),
+    .params = offsetof(struct msc_agent_def, params),
+    .state_size = offsetof(struct msc_agent_def, state_size),
+    .functions = functions,
+};
 
 enum msc_status msc_agent_library_open(void **library, const struct msc_agent_def **def,
                                        const char *path, const char *folder) {
     const void *definition = NULL;
-    void *opened = NULL;
-    MSC_TRY(msc_library_open(&opened, &definition, path, folder, "msc_agent_plugin"));
-    enum msc_status status = check_definition(definition, path);
-    if (status != MSC_OK) {
-        msc_library_close(opened);
-        return status;
-    }
-    *library = opened;
+    MSC_TRY(msc_library_open(library, &definition, path, folder, &form));
     *def = definition;
     return MSC_OK;
 }

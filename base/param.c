@@ -9,8 +9,7 @@
 
 #define WHOLE_LIMIT 9007199254740992.0 // 2^53, beyond which doubles skip whole numbers
 
-// The index of `text` among "first|second|...", or -1.
-static int enum_index(const char *names, const char *text) {
+int msc_param_index(const char *names, const char *text) {
     size_t length = strlen(text);
     int index = 0;
     for (const char *name = names; name; index++) {
@@ -41,8 +40,8 @@ void msc_param_defaults(const struct msc_param params[], void *target) {
             *(const char **)member = p->text;
             break;
         case MSC_PARAM_ENUM:
-            assert(p->text && enum_index(p->names, p->text) >= 0);
-            *(int *)member = enum_index(p->names, p->text);
+            assert(p->text && msc_param_index(p->names, p->text) >= 0);
+            *(int *)member = msc_param_index(p->names, p->text);
             break;
         case MSC_PARAM_JSON:
             *(const cJSON **)member = NULL;

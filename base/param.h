@@ -45,6 +45,9 @@ struct msc_param {
     const char *unit;  // for help only; may be NULL
 };
 
+// The index of `text` among the names "first|second|...", or -1.
+int msc_param_index(const char *names, const char *text);
+
 // Writes every default into `target`. Text defaults are borrowed from the table.
 void msc_param_defaults(const struct msc_param params[], void *target);
 

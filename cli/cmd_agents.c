@@ -17,7 +17,7 @@ static struct msc_cli_plugin describe(const struct msc_agent_def *def) {
 }
 
 // The one that a shared library holds, by whatever name.
-static int run_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values) {
+static int show_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values) {
     void *library = NULL;
     const struct msc_agent_def *def = NULL;
     enum msc_status status = msc_agent_library_open(&library, &def, values->name, NULL);
@@ -34,7 +34,7 @@ static int run_library(const struct msc_cli_call *call, const struct msc_cli_plu
 static int run(const struct msc_cli_call *call, void *payload) {
     const struct msc_cli_plugins *values = payload;
     if (values->name && msc_library_is_path(values->name)) {
-        return run_library(call, values);
+        return msc_cli_show_library(call, values, show_library);
     }
     struct msc_cli_plugin plugins[64];
     const struct msc_agent_def *const *list = msc_agent_list();

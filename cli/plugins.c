@@ -3,7 +3,11 @@
 #include "base/json.h"
 #include "base/str.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MAX_PLUGINS 64
 
@@ -104,4 +108,29 @@ int msc_cli_show_plugins(const struct msc_cli_call *call, const struct msc_cli_p
         status = values->common.json ? print_json(plugins, n) : print_text(plugins, n);
     }
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+int msc_cli_show_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values,
+                         int (*show)(const struct msc_cli_call *call,
+                                     const struct msc_cli_plugins *values)) {
+    int state = 0;
+    pid_t ended;
+    pid_t child = fork();
+    if (child == 0) {
+        int code = show(call, values);
+        fflush(stdout);
+        _exit(code);
+    }
+    do {
+        ended = child < 0 ? -1 : waitpid(child, &state, 0);
+    } while (child > 0 && ended < 0 && errno == EINTR);
+    if (ended != child) {
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_IO, "%s: no process to load it in: %s",
+                                           values->name, strerror(errno)));
+    }
+    if (WIFSIGNALED(state)) {
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_FORMAT, "%s: it crashes when it is loaded: %s",
+                                           values->name, strsignal(WTERMSIG(state))));
+    }
+    return WEXITSTATUS(state);
 }

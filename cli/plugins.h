@@ -20,4 +20,10 @@ struct msc_cli_plugins {
 int msc_cli_show_plugins(const struct msc_cli_call *call, const struct msc_cli_plugins *values,
                          const struct msc_cli_plugin plugins[], size_t n, const char *kind);
 
+// Runs `show` on the shared library values->name in a child: loading a library runs code of its own,
+// and if that crashes, a line says so. Returns the exit code.
+int msc_cli_show_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values,
+                         int (*show)(const struct msc_cli_call *call,
+                                     const struct msc_cli_plugins *values));
+
 #endif

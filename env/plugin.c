@@ -10,20 +10,33 @@ struct msc_env_library {
     const struct msc_env_def *def;
 };
 
-static enum msc_status check_definition(const struct msc_env_def *def, const char *path) {
-    if (def->abi != MSC_ENV_ABI) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: built for environment ABI %u, expected %u", path,
-                        def->abi, MSC_ENV_ABI);
-    }
-    if (!def->name || !def->summary || !def->params || !def->init || !def->space ||
-        !def->evaluate) {
-        return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: its definition lacks name, summary, params, init, space "
-                        "or evaluate",
-                        path);
-    }
-    return MSC_OK;
-}
+static const struct msc_library_function functions[] = {
+    {"complete", offsetof(struct msc_env_def, complete), true, 0},
+    {"init", offsetof(struct msc_env_def, init), false, 0},
+    {"space", offsetof(struct msc_env_def, space), false, 0},
+    {"evaluate", offsetof(struct msc_env_def, evaluate), false, 0},
+    {"reference", offsetof(struct msc_env_def, reference), true, 0},
+    {"edits", offsetof(struct msc_env_def, edits), true, 0},
+    {"examine", offsetof(struct msc_env_def, examine), true, 0},
+    {"identity", offsetof(struct msc_env_def, identity), true, 0},
+    {"describe", offsetof(struct msc_env_def, describe), true, 0},
+    {"save", offsetof(struct msc_env_def, save), true, 0},
+    {"restore", offsetof(struct msc_env_def, restore), true, 0},
+    {"finish", offsetof(struct msc_env_def, finish), true, 0},
+    {0},
+};
+
+static const struct msc_library_form form = {
+    .kind = "environment",
+    .symbol = "msc_env_plugin",
+    .abi = MSC_ENV_ABI,
+    .oldest_abi = MSC_ENV_ABI,
+    .name = offsetof(struct msc_env_def, name),
+    .summary = offsetof(struct msc_env_def, summary),
+    .params = offsetof(struct msc_env_def, params),
+    .state_size = offsetof(struct msc_env_def, state_size),
+    .functions = functions,
+};
 
 static enum msc_status open_in_folder(struct msc_env_library **out, const char *path,
                                       const char *folder) {
@@ -32,16 +45,12 @@ static enum msc_status open_in_folder(struct msc_env_library **out, const char *
         return MSC_FAIL(MSC_E_NOMEM, "out of memory opening %s", path);
     }
     const void *definition = NULL;
-    enum msc_status status =
-        msc_library_open(&library->library, &definition, path, folder, "msc_env_plugin");
-    if (status == MSC_OK) {
-        library->def = definition;
-        status = check_definition(library->def, path);
-    }
+    enum msc_status status = msc_library_open(&library->library, &definition, path, folder, &form);
     if (status != MSC_OK) {
         msc_env_library_close(library);
         return status;
     }
+    library->def = definition;
     *out = library;
     return MSC_OK;
 }

@@ -1,26 +1,37 @@
-#include "env/api/library.h"
+#include "env/api/library_internal.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
 
 #include <dlfcn.h>
 #include <string.h>
+#include <sys/stat.h>
 
-static enum msc_status open_at(void **library, const void **definition, const char *path,
-                               const char *symbol) {
-    if (!msc_file_exists(path)) {
+static enum msc_status check_file(const char *path) {
+    struct stat info;
+    if (stat(path, &info) != 0) {
         return MSC_FAIL(MSC_E_NOT_FOUND, "%s: there is no such library", path);
     }
+    return S_ISREG(info.st_mode) ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: not a file", path);
+}
+
+static enum msc_status open_at(void **library, const void **definition, const char *path,
+                               const struct msc_library_form *form) {
+    MSC_TRY(check_file(path));
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char *reason = dlerror();
         return MSC_FAIL(MSC_E_FORMAT, "%s: cannot be loaded: %s", path,
                         reason ? reason : "no reason given");
     }
-    const void *const *exported = dlsym(handle, symbol);
-    if (!exported || !*exported) {
+    const void *const *exported = dlsym(handle, form->symbol);
+    enum msc_status status =
+        !exported    ? MSC_FAIL(MSC_E_FORMAT, "%s: it does not export %s", path, form->symbol)
+        : !*exported ? MSC_FAIL(MSC_E_FORMAT, "%s: %s is a null pointer", path, form->symbol)
+                     : msc_library__check(*exported, path, form);
+    if (status != MSC_OK) {
         dlclose(handle);
-        return MSC_FAIL(MSC_E_FORMAT, "%s: it does not export %s", path, symbol);
+        return status;
     }
     *library = handle;
     *definition = *exported;
@@ -28,12 +39,12 @@ static enum msc_status open_at(void **library, const void **definition, const ch
 }
 
 enum msc_status msc_library_open(void **library, const void **definition, const char *path,
-                                 const char *folder, const char *symbol) {
+                                 const char *folder, const struct msc_library_form *form) {
     struct msc_arena arena = {0};
     const char *name = strncmp(path, "./", 2) == 0 ? path + 2 : path;
     // A name without '/' would make dlopen search the system's folders.
     const char *joined = msc_path_join(&arena, folder ? folder : ".", name);
-    enum msc_status status = joined ? open_at(library, definition, joined, symbol)
+    enum msc_status status = joined ? open_at(library, definition, joined, form)
                                     : MSC_FAIL(MSC_E_NOMEM, "out of memory opening %s", path);
     msc_arena_finish(&arena);
     return status;

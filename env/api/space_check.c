@@ -74,7 +74,7 @@ static enum msc_status check_factor(const struct msc_space *space, const struct 
                         cost->metric, term, factor->task, space->n_tasks);
     }
     for (uint32_t c = 0; c < space->tasks[factor->task].n_choices; c++) {
-        if (!isfinite(factor->by_choice[c])) {
+        if (!factor->by_choice || !isfinite(factor->by_choice[c])) {
             return MSC_FAIL(MSC_E_INVALID,
                             "cost %s, term %zu: the factor of %s at choice %u is not finite",
                             cost->metric, term, space->tasks[factor->task].name, c);
@@ -98,8 +98,17 @@ static enum msc_status check_cost(const struct msc_space *space, size_t i) {
     if (!isfinite(cost->constant)) {
         return MSC_FAIL(MSC_E_INVALID, "cost %s: its constant is not finite", cost->metric);
     }
+    if (cost->n_terms > 0 && !cost->terms) {
+        return MSC_FAIL(MSC_E_INVALID, "cost %s: it has %zu terms, and no list of them",
+                        cost->metric, cost->n_terms);
+    }
     for (size_t t = 0; t < cost->n_terms; t++) {
         const struct msc_cost_term *term = &cost->terms[t];
+        if (term->n_factors > 0 && !term->factors) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "cost %s, term %zu: it has %u factors, and no list of them",
+                            cost->metric, t, term->n_factors);
+        }
         if (!isfinite(term->scale)) {
             return MSC_FAIL(MSC_E_INVALID, "cost %s, term %zu: its scale is not finite",
                             cost->metric, t);
@@ -116,6 +125,9 @@ static enum msc_status check_baseline(const struct msc_space *space, size_t i) {
     if (!baseline->label) {
         return MSC_FAIL(MSC_E_INVALID, "baseline %zu has no label", i);
     }
+    if (!baseline->choices) {
+        return MSC_FAIL(MSC_E_INVALID, "baseline %s has no choices", baseline->label);
+    }
     for (size_t t = 0; t < space->n_tasks; t++) {
         if (baseline->choices[t] >= space->tasks[t].n_choices) {
             return MSC_FAIL(MSC_E_INVALID, "baseline %s: task %s has no choice %u of %u",
@@ -126,7 +138,31 @@ static enum msc_status check_baseline(const struct msc_space *space, size_t i) {
     return MSC_OK;
 }
 
+static enum msc_status check_lists(const struct msc_space *space) {
+    const struct {
+        const char *what;
+        size_t n;
+        const void *list;
+    } lists[] = {
+        {"tasks", space->n_tasks, space->tasks},
+        {"features", space->n_features, space->feature_names},
+        {"metrics", space->n_metrics, space->metrics},
+        {"costs", space->n_costs, space->costs},
+        {"baselines", space->n_baselines, space->baselines},
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (lists[i].n > 0 && !lists[i].list) {
+            return MSC_FAIL(MSC_E_INVALID, "the space has %zu %s, and no list of them", lists[i].n,
+                            lists[i].what);
+        }
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_space_check(const struct msc_space *space) {
+    if (!space) {
+        return MSC_FAIL(MSC_E_INVALID, "it has no space");
+    }
     if (space->n_tasks == 0 || space->n_tasks > UINT32_MAX) {
         return MSC_FAIL(MSC_E_INVALID, "the space has %zu tasks, expected at least 1",
                         space->n_tasks);
@@ -135,6 +171,7 @@ enum msc_status msc_space_check(const struct msc_space *space) {
         return MSC_FAIL(MSC_E_INVALID, "the space has %zu metrics, expected 1 to %d",
                         space->n_metrics, MSC_MAX_METRICS);
     }
+    MSC_TRY(check_lists(space));
     for (size_t f = 0; f < space->n_features; f++) {
         if (!space->feature_names[f]) {
             return MSC_FAIL(MSC_E_INVALID, "feature %zu has no name", f);

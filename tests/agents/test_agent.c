@@ -3,9 +3,12 @@
 #include "tests/agents/trace.h"
 
 #include "base/json.h"
+#include "env/api/library.h"
+#include "tests/env/plugin_faults.h"
 #include "tests/msc_test.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 struct stubborn {
     int64_t choice; // the parameter: proposed for every task
@@ -234,6 +237,22 @@ static void test_agents_agent__registry(void **state) {
     msc_agent_destroy(NULL);
 }
 
+static void test_agents_agent__library_faults(void **state) {
+    (void)state;
+    const struct msc_agent_def *def = NULL;
+    void *library = NULL;
+    for (size_t i = 0; i < sizeof plugin_faults / sizeof plugin_faults[0]; i++) {
+        setenv("MSC_FAULT", plugin_faults[i].fault, 1);
+        assert_true(msc_agent_library_open(&library, &def, MSC_PLUGIN_FAULTS, NULL) != MSC_OK);
+        assert_message(plugin_faults[i].message);
+        assert_message(MSC_PLUGIN_FAULTS);
+        assert_null(library);
+    }
+    setenv("MSC_FAULT", "none", 1);
+    assert_ok(msc_agent_library_open(&library, &def, MSC_PLUGIN_FAULTS, NULL));
+    msc_library_close(library);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agents_agent__ask_is_checked),
@@ -241,6 +260,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_agent__open_by_type),
         cmocka_unit_test(test_agents_agent__open_library),
         cmocka_unit_test(test_agents_agent__left),
+        cmocka_unit_test(test_agents_agent__library_faults),
         cmocka_unit_test(test_agents_agent__registry),
     };
     msc_test_select(argc, argv);

@@ -1,8 +1,10 @@
 #include "env/env.h"
 
+#include "tests/env/plugin_faults.h"
 #include "tests/msc_test.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static void test_env_plugin__runs(void **state) {
     (void)state;
@@ -46,7 +48,7 @@ static void test_env_plugin__refuses(void **state) {
     struct msc_env_library *library = NULL;
     assert_int_equal(msc_env_library_open(&library, "no/such/library.so"), MSC_E_NOT_FOUND);
     assert_message("no/such/library.so");
-    assert_int_equal(msc_env_library_open(&library, __FILE__), MSC_E_FORMAT);
+    assert_int_equal(msc_env_library_open(&library, MSC_TESTS_FOLDER "/env/toy.h"), MSC_E_FORMAT);
     assert_message("cannot be loaded");
     assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_NAMELESS), MSC_E_FORMAT);
     assert_message("does not export msc_env_plugin");
@@ -54,11 +56,48 @@ static void test_env_plugin__refuses(void **state) {
     assert_message("built for environment ABI 1, expected 2");
 }
 
+static void test_env_plugin__finds_faults(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof plugin_faults / sizeof plugin_faults[0]; i++) {
+        struct msc_env_library *library = NULL;
+        setenv("MSC_FAULT", plugin_faults[i].fault, 1);
+        assert_true(msc_env_library_open(&library, MSC_PLUGIN_FAULTS) != MSC_OK);
+        assert_message(plugin_faults[i].message);
+        assert_message(MSC_PLUGIN_FAULTS);
+        assert_null(library);
+    }
+    setenv("MSC_FAULT", "none", 1);
+    struct msc_env_library *library = NULL;
+    assert_ok(msc_env_library_open(&library, MSC_PLUGIN_FAULTS));
+    msc_env_library_close(library);
+}
+
+// What it gives once it runs: no space, and one that is all zeros.
+static void test_env_plugin__has_no_space(void **state) {
+    (void)state;
+    static const char *const faults[] = {"space", "none"};
+    static const char *const messages[] = {"it has no space", "0 tasks"};
+    for (size_t i = 0; i < 2; i++) {
+        const struct msc_env_def *def = NULL;
+        struct msc_env_library *library = NULL;
+        struct msc_env *env = NULL;
+        const struct msc_env_host host = {0};
+        setenv("MSC_FAULT", faults[i], 1);
+        assert_ok(msc_env_select(&def, &library, MSC_PLUGIN_FAULTS, NULL));
+        assert_int_equal(msc_env_create(&env, def, NULL, &host), MSC_E_INVALID);
+        assert_message("environment faulty");
+        assert_message(messages[i]);
+        msc_env_library_close(library);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_plugin__runs),
         cmocka_unit_test(test_env_plugin__selects),
         cmocka_unit_test(test_env_plugin__refuses),
+        cmocka_unit_test(test_env_plugin__finds_faults),
+        cmocka_unit_test(test_env_plugin__has_no_space),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,38 @@ static void test_env_space__check_refuses_baselines(void **state) {
     expect_invalid(&damaged, "baseline 2: task a has no choice 2 of 2");
 }
 
+// What a plug-in may leave out, one by one.
+static void test_env_space__check_refuses_null(void **state) {
+    (void)state;
+    struct msc_space bad;
+    assert_int_equal(msc_space_check(NULL), MSC_E_INVALID);
+#define ASSERT_REFUSED(part, ...)                                                                  \
+    bad = space;                                                                                   \
+    __VA_ARGS__;                                                                                   \
+    assert_int_equal(msc_space_check(&bad), MSC_E_INVALID);                                        \
+    assert_message(part)
+    ASSERT_REFUSED("2 tasks, and no list of them", bad.tasks = NULL);
+    ASSERT_REFUSED("5 metrics, and no list of them", bad.metrics = NULL);
+    ASSERT_REFUSED("4 costs, and no list of them", bad.costs = NULL);
+    ASSERT_REFUSED("1 features, and no list of them", bad.n_features = 1);
+    ASSERT_REFUSED("1 baselines, and no list of them", bad.n_baselines = 1);
+    const struct msc_cost_term no_factors[] = {{.scale = 1, .n_factors = 1}};
+    const struct msc_cost_factor no_numbers = {.task = 0};
+    const struct msc_cost_term no_list[] = {{.scale = 1, .n_factors = 1, .factors = &no_numbers}};
+    struct msc_cost all[4];
+    memcpy(all, costs, sizeof all);
+    all[0].terms = NULL;
+    ASSERT_REFUSED("cost size: it has 2 terms, and no list of them", bad.costs = all);
+    all[0].n_terms = 1;
+    all[0].terms = no_factors;
+    ASSERT_REFUSED("cost size, term 0: it has 1 factors, and no list of them", bad.costs = all);
+    all[0].terms = no_list;
+    ASSERT_REFUSED("cost size, term 0: the factor of", bad.costs = all);
+    const struct msc_baseline no_choices = {.label = "8"};
+    ASSERT_REFUSED("baseline 8 has no choices", bad.n_baselines = 1, bad.baselines = &no_choices);
+#undef ASSERT_REFUSED
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_space__finds_by_name),
@@ -224,6 +256,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_space__check_refuses_tasks),
         cmocka_unit_test(test_env_space__check_refuses_costs),
         cmocka_unit_test(test_env_space__check_refuses_baselines),
+        cmocka_unit_test(test_env_space__check_refuses_null),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,19 @@
+# Libraries that are wrong, or crash as soon as they are loaded, are one line that names them.
+. "$(dirname "$0")/../lib.sh"
+ulimit -c 0
+cp "$FAULTS" faults.so
+mkfifo pipe.so
+for fault in "no name" "endless params" "abi" "crash"; do
+    MSC_FAULT=$fault try mscgym envs ./faults.so
+    MSC_FAULT=$fault try mscgym agents ./faults.so --json
+done
+try mscgym envs ./pipe.so
+# In a search.
+toy agent 12
+sed -i 's|"agent": .*|"agent": {"type": "library", "path": "./faults.so"},|' agent.json
+MSC_FAULT="wild params" try mscgym search agent.json --quiet
+cat >env.json <<END
+{"workspace": "env", "gym": [{"env": {"type": "./faults.so"}, "agent": {"type": "random"}}]}
+END
+MSC_FAULT="no init" try mscgym search env.json --quiet
+MSC_FAULT="space" try mscgym search env.json --quiet
