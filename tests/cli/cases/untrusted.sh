@@ -1,0 +1,55 @@
+# A record may name a library or a program. Nobody runs it who was not told to.
+. "$(dirname "$0")/../lib.sh"
+mkdir bin
+cat >bin/agent.sh <<END2
+#!/bin/sh
+touch "$PWD/started"
+exec python3 "$EXAMPLES/random_agent.py"
+END2
+chmod +x bin/agent.sh
+started() {
+    [ -e started ] && echo "(started)"
+    rm -f started
+}
+toy agent 12
+sed -i 's|"agent": .*|"agent": {"type": "process", "command": ["bin/agent.sh"]}, "folder": ".",|' agent.json
+toy env 12
+sed -i 's|"env": .*|"env": {"type": "./coin.so"},|; s|"agent": .*|"agent": {"type": "random"},|' env.json
+cp "$COIN" coin.so
+
+echo "== a configuration is trusted"
+for name in agent env; do
+    mscgym search $name.json --quiet | sed -n 's/^trials: //p'
+    mscgym search $name.json --dry-run --quiet | grep -c '^budget: '
+    started
+done
+
+echo "== a record is not"
+echo "no library at all" >coin.so # loading it would say so
+for name in agent env; do
+    record=$name/toy.jsonl
+    for command in "resume $record --trials 16" "verify $record" "export $record -o x.onnx" \
+        "show $record --best" "resume $record --dry-run"; do
+        echo "-- $command"
+        try mscgym $command --quiet | head -n 1
+        started
+    done
+done
+echo "-- config --show"
+try mscgym config --show agent.json | grep -v '^[ {}]'
+try mscgym config --show env.json | sed 's/"[^"]*coin.so/"coin.so/'
+started
+
+echo "== unless it is said to be"
+cp "$COIN" coin.so
+for name in agent env; do
+    record=$name/toy.jsonl
+    mscgym resume $record --trials 16 --quiet --allow-plugins | sed -n 's/^trials: //p'
+    started
+    mscgym verify $record --quiet --allow-plugins
+    try mscgym export $record -o x.onnx --allow-plugins
+    started
+    try mscgym resume $record --dry-run --allow-plugins --quiet | tail -n 1
+    started
+done
+mscgym config --show env.json --allow-plugins | grep -c coin.so
