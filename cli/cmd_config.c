@@ -7,6 +7,7 @@
 struct config_values {
     struct msc_cli_common common;
     const char *show;
+    bool allow_plugins;
 };
 
 static const struct msc_cli_option options[] = {
@@ -15,13 +16,18 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .help = "print this configuration with every default",
      .offset = offsetof(struct config_values, show)},
+    {.name = "allow-plugins",
+     .type = MSC_CLI_FLAG,
+     .help = "trust it: libraries that it names may be loaded",
+     .offset = offsetof(struct config_values, allow_plugins)},
     {0},
 };
 
-static enum msc_status show(const char *path) {
+static enum msc_status show(const struct config_values *v) {
+    enum msc_config_code code = v->allow_plugins ? MSC_CONFIG_CODE_ALLOWED : MSC_CONFIG_CODE_IDLE;
     struct msc_config *config = NULL;
     cJSON *json = NULL;
-    MSC_TRY(msc_config_load(&config, path));
+    MSC_TRY(msc_config_load(&config, v->show, code));
     enum msc_status status = msc_config_to_json(config, &json, config->folder);
     if (status == MSC_OK) {
         status = msc_cli_print_json(json);
@@ -41,7 +47,7 @@ static enum msc_status print_keys(void) {
 
 static int run(const struct msc_cli_call *call, void *payload) {
     const struct config_values *v = payload;
-    enum msc_status status = v->show ? show(v->show) : print_keys();
+    enum msc_status status = v->show ? show(v) : print_keys();
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 

@@ -13,7 +13,7 @@
 struct export_values {
     struct msc_cli_common common;
     const char *record, *output, *model, *strategy, *save_strategy, *dataset;
-    bool recalibrate;
+    bool recalibrate, allow_plugins;
     int64_t trial;
 };
 
@@ -60,6 +60,10 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .help = "the ONNX file to write",
      .offset = EXPORT(output)},
+    {.name = "allow-plugins",
+     .type = MSC_CLI_FLAG,
+     .help = "trust it: libraries and programs that it names may run",
+     .offset = EXPORT(allow_plugins)},
     {0},
 };
 
@@ -104,6 +108,7 @@ static enum msc_status export_record(const struct msc_cli_call *call,
     MSC_TRY_OUT(msc_cli_fill_options(&o, call, &v->common));
     MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, o.log));
     MSC_TRY_OUT(find_trial(&trial, record, v));
+    o.allow_plugins = v->allow_plugins;
     MSC_TRY_OUT(msc_processor_open_record(&p, v->record, &o));
     MSC_TRY_OUT(msc_processor_files(&files, p));
     MSC_TRY_OUT(claim_outputs(&files, v));
@@ -227,7 +232,9 @@ static enum msc_status recalibrate(struct msc_strategy *strategy, const struct m
     dataset.options.inputs = v->dataset;
     dataset.options.batch = 0; // by the model's shapes
     if (is_config(v->dataset)) {
-        MSC_TRY_OUT(msc_config_load(&config, v->dataset));
+        MSC_TRY_OUT(
+            msc_config_load(&config, v->dataset,
+                            v->allow_plugins ? MSC_CONFIG_CODE_ALLOWED : MSC_CONFIG_CODE_IDLE));
         dataset = config->dataset;
     }
     if (!dataset.options.inputs) {

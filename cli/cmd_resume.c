@@ -1,5 +1,10 @@
 #include "cli/searching.h"
 
+struct resume_values {
+    struct msc_cli_search search;
+    bool allow_plugins;
+};
+
 static const struct msc_cli_option options[] = {
     {.name = "RECORD",
      .type = MSC_CLI_TEXT,
@@ -8,12 +13,18 @@ static const struct msc_cli_option options[] = {
      .is_positional = true,
      .is_required = true},
     MSC_CLI_SEARCH_OPTIONS,
+    {.name = "allow-plugins",
+     .type = MSC_CLI_FLAG,
+     .help = "trust it: libraries and programs that it names may run",
+     .offset = offsetof(struct resume_values, allow_plugins)},
     {0},
 };
 
 static int run(const struct msc_cli_call *call, void *payload) {
+    const struct resume_values *v = payload;
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
-    return msc_cli_run_search(call, payload, &o, msc_processor_open_record);
+    o.allow_plugins = v->allow_plugins;
+    return msc_cli_run_search(call, &v->search, &o, msc_processor_open_record);
 }
 
 const struct msc_cli_command msc_cmd_resume = {
@@ -26,6 +37,6 @@ const struct msc_cli_command msc_cmd_resume = {
                 "  mscgym resume msc_workspace/digits.jsonl --trials 5000\n",
     .options = options,
     .uses_models = true,
-    .values_size = sizeof(struct msc_cli_search),
+    .values_size = sizeof(struct resume_values),
     .run = run,
 };

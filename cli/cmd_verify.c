@@ -10,6 +10,7 @@ struct verify_values {
     struct msc_cli_common common;
     const char *record, *trials;
     int64_t sample, seed;
+    bool allow_plugins;
 };
 
 #define VERIFY(member) offsetof(struct verify_values, member)
@@ -36,6 +37,10 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_COUNT,
      .help = "seed of the draw",
      .offset = VERIFY(seed)},
+    {.name = "allow-plugins",
+     .type = MSC_CLI_FLAG,
+     .help = "trust it: libraries and programs that it names may run",
+     .offset = VERIFY(allow_plugins)},
     {0},
 };
 
@@ -130,6 +135,7 @@ static enum msc_status verify(bool *is_different, const struct msc_cli_call *cal
         MSC_TRY_OUT(msc_verify_parse_ids(&ids, &n_ids, v->trials));
     }
     MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, o.log));
+    o.allow_plugins = v->allow_plugins;
     MSC_TRY_OUT(msc_processor_open_record(&p, v->record, &o));
     MSC_TRY_OUT(msc_processor_prepare(p));
     const struct msc_verify_options what = {

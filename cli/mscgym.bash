@@ -33,18 +33,18 @@ _mscgym() {
         ;;
     resume)
         options="--trials --time --dry-run --retry-failed --warm-start --accept-new-numerics
-            $models"
+            --allow-plugins $models"
         ;;
     show) options="--best --top --pareto --canonical" ;;
-    verify) options="--trials --sample --seed $models" ;;
+    verify) options="--trials --sample --seed --allow-plugins $models" ;;
     salvage) options="--output" ;;
     export)
         options="--trial --model --strategy --recalibrate --dataset --save-strategy --output
-            $models"
+            --allow-plugins $models"
         ;;
     run) options="--input --output --state --tensor --strategy --repeat $models" ;;
     graph) options="--prototxt --placement --sites --output $models" ;;
-    config) options="--show" ;;
+    config) options="--show --allow-plugins" ;;
     tune) options="--device --time" ;;
     esac
     if [[ $current == -* ]]; then

@@ -145,13 +145,14 @@ static enum msc_status read_all(struct msc_config *c) {
 }
 
 enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
-                                  const char *folder) {
+                                  const char *folder, enum msc_config_code code) {
     struct msc_config *c = msc_alloc_zero(1, sizeof *c);
     if (!c) {
         cJSON_Delete(json);
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
     }
     c->json = json;
+    c->code = code;
     c->path = msc_arena_strdup(&c->arena, path);
     c->folder = msc_arena_strdup(&c->arena, folder);
     enum msc_status status = MSC_OK;
@@ -168,7 +169,8 @@ enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, c
     return MSC_OK;
 }
 
-enum msc_status msc_config_load(struct msc_config **out, const char *path) {
+enum msc_status msc_config_load(struct msc_config **out, const char *path,
+                                enum msc_config_code code) {
     struct msc_arena arena = {0};
     cJSON *json = NULL;
     enum msc_status status = msc_json_load(&json, path);
@@ -184,7 +186,7 @@ enum msc_status msc_config_load(struct msc_config **out, const char *path) {
         status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
         goto out;
     }
-    status = msc_config_create(out, json, path, folder);
+    status = msc_config_create(out, json, path, folder, code);
 out:
     msc_arena_finish(&arena);
     return status;

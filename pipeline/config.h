@@ -68,9 +68,18 @@ struct msc_config_dataset {
     const char *validation_labels;
 };
 
+// What becomes of code that a configuration names: a shared library for an environment or agent, a
+// program for an agent. To read an environment's keys its library has to be loaded.
+enum msc_config_code {
+    MSC_CONFIG_CODE_ALLOWED, // the file is trusted
+    MSC_CONFIG_CODE_REFUSED, // a file that names code is refused
+    MSC_CONFIG_CODE_IDLE,    // only what would have to be loaded is refused: no agent is started
+};
+
 struct msc_config {
     struct msc_arena arena;
     struct cJSON *json; // as read
+    enum msc_config_code code;
     const char *path;   // begins error texts
     const char *folder; // that paths in `json` are relative to
     const char *workspace;
@@ -88,12 +97,13 @@ struct msc_config {
     struct msc_config_entry *entries;
 };
 
-// MSC_E_INVALID names file, place and fix; MSC_E_NOT_FOUND and others: what it names is missing.
-// *out is owned by the caller.
-enum msc_status msc_config_load(struct msc_config **out, const char *path);
+// MSC_E_INVALID names file, place and fix; MSC_E_NOT_FOUND and others: what it names is missing;
+// MSC_E_STATE: it names code that may not run. *out is owned by the caller.
+enum msc_status msc_config_load(struct msc_config **out, const char *path,
+                                enum msc_config_code code);
 // From a tree, whose ownership is taken (also on failure). `path` begins error texts.
 enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
-                                  const char *folder);
+                                  const char *folder, enum msc_config_code code);
 void msc_config_destroy(struct msc_config *config); // accepts NULL
 
 enum msc_log_level msc_config_log_level(const struct msc_config *config);

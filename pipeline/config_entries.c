@@ -94,6 +94,48 @@ static enum msc_status set_target(struct place *p) {
     return e->target ? MSC_OK : msc_config__no_memory(p->config);
 }
 
+// Whoever wrote the file would run what they like: somebody has to have said that they may.
+static enum msc_status refuse_code(const struct place *p, const char *key, const char *what,
+                                   const char *name) {
+    return MSC_FAIL(MSC_E_STATE,
+                    "%s: it names code, the %s %s, and nobody has said that this file is trusted; "
+                    "look at it, then say --allow-plugins",
+                    place_of(p, key), what, name);
+}
+
+// An environment is asked for its keys, so its library is loaded as soon as it is known.
+static enum msc_status check_env_code(const struct place *p, const char *type) {
+    bool is_ours = msc_env_find(type) || !msc_library_is_path(type);
+    return is_ours || p->config->code == MSC_CONFIG_CODE_ALLOWED
+               ? MSC_OK
+               : refuse_code(p, "env", "library", type);
+}
+
+static enum msc_status refuse_program(const struct place *p, const cJSON *command) {
+    struct msc_str words = {0};
+    const cJSON *word = NULL;
+    cJSON_ArrayForEach(word, command) {
+        msc_str_append(&words, words.length > 0 ? " " : "");
+        msc_str_append(&words, cJSON_IsString(word) ? word->valuestring : "?");
+    }
+    enum msc_status status = refuse_code(p, "agent", "program", msc_str_text(&words));
+    msc_str_finish(&words);
+    return status;
+}
+
+static enum msc_status check_agent_code(const struct place *p, const cJSON *agent,
+                                        const char *type) {
+    const cJSON *path = cJSON_GetObjectItemCaseSensitive(agent, "path");
+    bool is_refused = p->config->code == MSC_CONFIG_CODE_REFUSED;
+    if (is_refused && strcmp(type, "library") == 0) {
+        return refuse_code(p, "agent", "library", cJSON_IsString(path) ? path->valuestring : "?");
+    }
+    if (is_refused && strcmp(type, msc_agent_process.name) == 0) {
+        return refuse_program(p, cJSON_GetObjectItemCaseSensitive(agent, "command"));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status read_env(struct place *p, const cJSON *object) {
     static const char *const ignore[] = {"type", "objectives", "bounds", NULL};
     struct msc_config_entry *e = p->entry;
@@ -104,6 +146,7 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
         return MSC_FAIL(MSC_E_INVALID, "%s: \"type\" is missing; mscgym envs lists environments",
                         where);
     }
+    MSC_TRY(check_env_code(p, type));
     const char *folder = strcmp(e->folder, ".") == 0 ? NULL : e->folder;
     enum msc_status status = msc_env_select(&e->env_def, &e->library, type, folder);
     if (status != MSC_OK) {
@@ -161,6 +204,7 @@ static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **
     static const char *const ignore[] = {"type", NULL};
     const char *type = "grid_search";
     MSC_TRY(read_type(p, &type, object, "agent"));
+    MSC_TRY(check_agent_code(p, object, type));
     bool is_library = strcmp(type, "library") == 0;
     bool is_process = strcmp(type, msc_agent_process.name) == 0;
     const struct msc_agent_def *def = is_process ? &msc_agent_process : msc_agent_find(type);

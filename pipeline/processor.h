@@ -45,6 +45,7 @@ struct msc_processor_options {
     bool warm_start;
     bool retry_failed;
     bool baseline_greedy; // as "baseline": "greedy"
+    bool allow_plugins;   // of a record: libraries and programs that it names may run
     const char *device;   // NULL: the configuration's
     int n_threads;        // 0: all there are
     uint64_t memory_bytes;
@@ -71,7 +72,8 @@ struct msc_processor_options {
 // until close. *out is owned by the caller.
 enum msc_status msc_processor_open(struct msc_processor **out, const char *path,
                                    const struct msc_processor_options *options);
-// From the header of a record alone.
+// From the header of a record alone. MSC_E_STATE: it names a library or a program (in a dry run,
+// which starts no agent: a library that would have to be loaded), and options do not allow it.
 enum msc_status msc_processor_open_record(struct msc_processor **out, const char *path,
                                           const struct msc_processor_options *options);
 void msc_processor_close(struct msc_processor *p); // accepts NULL

@@ -93,8 +93,15 @@ static enum msc_status create(struct msc_processor **out, struct msc_config *con
 enum msc_status msc_processor_open(struct msc_processor **out, const char *path,
                                    const struct msc_processor_options *options) {
     struct msc_config *config = NULL;
-    MSC_TRY(msc_config_load(&config, path));
+    MSC_TRY(msc_config_load(&config, path, MSC_CONFIG_CODE_ALLOWED));
     return create(out, config, options);
+}
+
+// A dry run starts no agent.
+static enum msc_config_code code_of_record(const struct msc_processor_options *o) {
+    return o->allow_plugins ? MSC_CONFIG_CODE_ALLOWED
+           : o->is_dry_run  ? MSC_CONFIG_CODE_IDLE
+                            : MSC_CONFIG_CODE_REFUSED;
 }
 
 enum msc_status msc_processor_open_record(struct msc_processor **out, const char *path,
@@ -119,7 +126,7 @@ enum msc_status msc_processor_open_record(struct msc_processor **out, const char
         status = msc_processor__no_memory();
         goto out;
     }
-    MSC_TRY_OUT(msc_config_create(&config, json, path, folder));
+    MSC_TRY_OUT(msc_config_create(&config, json, path, folder, code_of_record(options)));
     status = msc_processor__find_base(config, path);
     if (status != MSC_OK) {
         msc_config_destroy(config);

@@ -21,7 +21,7 @@ static void read_again(const struct msc_str *shown) {
     struct msc_config *config = NULL;
     struct msc_str again = {0};
     fuzz_write("shown.json", shown->data, shown->length);
-    if (msc_config_load(&config, fuzz_path("shown.json")) != MSC_OK) {
+    if (msc_config_load(&config, fuzz_path("shown.json"), MSC_CONFIG_CODE_IDLE) != MSC_OK) {
         fuzz_fail(msc_status_message());
     }
     if (show(&again, config) && strcmp(msc_str_text(shown), msc_str_text(&again)) != 0) {
@@ -36,7 +36,8 @@ static void read_entry(const struct msc_config *config, size_t entry) {
     cJSON *json = NULL;
     struct msc_config *alone = NULL;
     if (fuzz_check(msc_config_entry_to_json(config, entry, &json, config->folder)) == MSC_OK) {
-        fuzz_check(msc_config_create(&alone, json, "record", config->folder));
+        fuzz_check(
+            msc_config_create(&alone, json, "record", config->folder, MSC_CONFIG_CODE_REFUSED));
     }
     msc_config_destroy(alone);
 }
@@ -49,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
         return -1;
     }
     fuzz_write("c.json", data, n_bytes);
-    if (fuzz_check(msc_config_load(&config, fuzz_path("c.json"))) == MSC_OK) {
+    if (fuzz_check(msc_config_load(&config, fuzz_path("c.json"), MSC_CONFIG_CODE_IDLE)) == MSC_OK) {
         if (show(&shown, config)) {
             read_again(&shown);
         }

@@ -13,7 +13,7 @@ static struct msc_config *parse(const char *text, const char *folder) {
     struct msc_config *config = NULL;
     cJSON *json = NULL;
     assert_ok(msc_json_parse(&json, text, strlen(text), "c.json"));
-    assert_ok(msc_config_create(&config, json, "c.json", folder));
+    assert_ok(msc_config_create(&config, json, "c.json", folder, MSC_CONFIG_CODE_ALLOWED));
     return config;
 }
 
@@ -227,14 +227,16 @@ static void test_pipeline_config__refused(void **state) {
         {"{\"model\": \"m\", \"dataset\": {\"inputs\": \"x\"}, \"quantize\": {\"strategy_file\":"
          " \"a\", \"gym\": [{\"record\": \"a\"}]}}",
          "\"a\" is the strategy file of quantize and the record of quantize[0]"},
-        {"{\"distill\": {}}", "\"distill\" is not available: the tools of this program are: quantize"},
+        {"{\"distill\": {}}",
+         "\"distill\" is not available: the tools of this program are: quantize"},
         {"{\"quantize\": {}}", "\"model\" is missing"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct msc_config *config = NULL;
         cJSON *json = NULL;
         assert_ok(msc_json_parse(&json, cases[i].text, strlen(cases[i].text), "c.json"));
-        assert_int_equal(msc_config_create(&config, json, "c.json", "."), MSC_E_INVALID);
+        assert_int_equal(msc_config_create(&config, json, "c.json", ".", MSC_CONFIG_CODE_ALLOWED),
+                         MSC_E_INVALID);
         assert_message(cases[i].message);
     }
 }

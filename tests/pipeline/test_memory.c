@@ -27,7 +27,7 @@ static enum msc_status make_config(void) {
     struct msc_config *c = NULL;
     cJSON *json = NULL;
     MSC_TRY(msc_json_parse(&json, config, sizeof config - 1, "c.json"));
-    MSC_TRY(msc_config_create(&c, json, "c.json", "."));
+    MSC_TRY(msc_config_create(&c, json, "c.json", ".", MSC_CONFIG_CODE_ALLOWED));
     const cJSON *env = c->entries[0].env;
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(env, "choices")), 2);
     assert_non_null(cJSON_GetObjectItem(env, "bounds"));

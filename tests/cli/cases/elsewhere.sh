@@ -33,6 +33,6 @@ wc -c <emptied/toy.jsonl
 ACT='rm -r folder' search folder
 ls folder | grep jsonl
 for name in gone moved emptied folder; do
-    mscgym resume $name/toy.jsonl.saved.1 --quiet >/dev/null
+    mscgym resume $name/toy.jsonl.saved.1 --quiet --allow-plugins >/dev/null
     compare $name/toy.jsonl.saved.1
 done
