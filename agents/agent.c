@@ -176,6 +176,11 @@ struct msc_agent_left msc_agent_left(const struct msc_agent *agent) {
     return is_told ? agent->def->left(agent) : (struct msc_agent_left)MSC_AGENT_LEFT_UNKNOWN;
 }
 
+double msc_agent_effort(const struct msc_agent *agent, double n) {
+    bool is_told = agent->def->abi > MSC_AGENT_ABI_OLDEST && agent->def->effort;
+    return is_told && isfinite(n) ? agent->def->effort(agent, n) : n;
+}
+
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object) {
     MSC_TRY(msc_json_add_text(object, "type", agent->def->name));
     MSC_TRY(msc_json_add_number(object, "version", agent->def->version));

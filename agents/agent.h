@@ -71,6 +71,9 @@ struct msc_agent_def {
     // Optional: what is left after those that it was asked for. Called between an ask and the next,
     // perhaps from another thread: look only. Default: nothing is known.
     struct msc_agent_left (*left)(const struct msc_agent *agent);
+    // Optional, as `left`: what the next n of them cost, in trials as dear as those that it asked
+    // for last; before the first ask, as one that shares nothing with others. Default: n.
+    double (*effort)(const struct msc_agent *agent, double n);
 };
 
 // For the definition's functions.
@@ -100,6 +103,7 @@ enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *
                                const struct msc_outcome *outcome);
 bool msc_agent_is_done(const struct msc_agent *agent);
 struct msc_agent_left msc_agent_left(const struct msc_agent *agent);
+double msc_agent_effort(const struct msc_agent *agent, double n);
 const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent);
 // Adds the members that the record's header carries: "type", "version" and the resolved parameters.
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object);

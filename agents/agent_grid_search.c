@@ -111,6 +111,11 @@ static struct msc_agent_left grid_left(const struct msc_agent *agent) {
     return modes[grid->mode]->left(grid);
 }
 
+static double grid_effort(const struct msc_agent *agent, double n) {
+    const struct msc_grid *grid = msc_agent_state(agent);
+    return modes[grid->mode]->effort ? modes[grid->mode]->effort(grid, n) : n;
+}
+
 const struct msc_agent_def msc_agent_grid_search = {
     .abi = MSC_AGENT_ABI,
     .name = "grid_search",
@@ -123,4 +128,5 @@ const struct msc_agent_def msc_agent_grid_search = {
     .tell = grid_tell,
     .done = grid_done,
     .left = grid_left,
+    .effort = grid_effort,
 };

@@ -14,6 +14,7 @@ static const struct msc_library_function functions[] = {
     {"done", offsetof(struct msc_agent_def, done), true, 0},
     {"finish", offsetof(struct msc_agent_def, finish), true, 0},
     {"left", offsetof(struct msc_agent_def, left), true, 2},
+    {"effort", offsetof(struct msc_agent_def, effort), true, 2},
     {0},
 };
 

@@ -9,6 +9,11 @@
 #include <math.h>
 #include <string.h>
 
+// So many plans are what was asked for last.
+#define RECENT_PLANS 32.0
+// Whatever is changed, the outputs are compared.
+#define LEAST_EFFORT 0.05
+
 static double *new_row(struct msc_arena *arena, size_t n) {
     double *row = msc_arena_array(arena, n, sizeof *row);
     for (size_t i = 0; row && i < n; i++) {
@@ -136,10 +141,46 @@ static struct msc_agent_left per_task_left(const struct msc_grid *grid) {
     return left;
 }
 
+// A change of a task costs what lies behind it; where that is known, the later the cheaper.
+static double task_effort(const struct msc_space *space, size_t t) {
+    for (size_t i = 0; i < space->n_features; i++) {
+        if (strcmp(space->feature_names[i], "position") == 0) {
+            return fmin(fmax(1.0 - space->tasks[t].features[i], LEAST_EFFORT), 1.0);
+        }
+    }
+    return 1.0;
+}
+
+// Of the plans from number `first` on, `n` of them. The assembled one comes last.
+static double plans_effort(const struct msc_space *space, double first, double n) {
+    double effort = 0.0;
+    double n_before = 0.0; // plans of the tasks before
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        double n_behind = n_before + space->tasks[t].n_choices - (t > 0 ? 1.0 : 0.0);
+        double n_inside = fmin(n_behind, first + n) - fmax(n_before, first);
+        effort += fmax(n_inside, 0.0) * task_effort(space, t);
+        n_before = n_behind;
+    }
+    return effort + (first + n > n_before ? 1.0 : 0.0);
+}
+
+static double per_task_effort(const struct msc_grid *grid, double n) {
+    const struct msc_space *space = grid->limits.space;
+    double n_plans = 2.0;
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        n_plans += space->tasks[t].n_choices - 1.0;
+    }
+    double n_asked = n_plans - per_task_left(grid).n;
+    double n_last = fmin(n_asked, RECENT_PLANS);
+    double dearness = n_last > 0.0 ? plans_effort(space, n_asked - n_last, n_last) / n_last : 1.0;
+    return plans_effort(space, n_asked, n) / dearness;
+}
+
 const struct msc_grid_mode msc_grid_mode_per_task = {
     .init = per_task_init,
     .ask = per_task_ask,
     .tell = per_task_tell,
     .done = per_task_done,
     .left = per_task_left,
+    .effort = per_task_effort,
 };

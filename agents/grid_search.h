@@ -74,6 +74,7 @@ struct msc_grid_mode {
                  const struct msc_outcome *outcome);
     bool (*done)(const struct msc_grid *grid);
     struct msc_agent_left (*left)(const struct msc_grid *grid);
+    double (*effort)(const struct msc_grid *grid, double n); // NULL: n
 };
 
 extern const struct msc_grid_mode msc_grid_mode_per_task;

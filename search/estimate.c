@@ -19,29 +19,18 @@
 // So many of a record's last trials say how long one takes, at least.
 #define RECENT_TRIALS 64
 
-// What was asked for already, and the time that it took.
-struct so_far {
-    double n_budgeted;
-    double elapsed_s;
-};
-
+// `live`: what is to come, by agent, space and budget of trials.
 static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o,
-                      struct msc_agent_left left, const struct so_far *so_far) {
-    if (o->budget.trials >= 0) {
-        left.n = fmin(left.n, (double)o->budget.trials - so_far->n_budgeted);
-    }
-    if (e->n_points < left.n) { // an agent may leave points out all the same
-        left = (struct msc_agent_left){.n = e->n_points};
-    }
-    e->n_trials = fmax(left.n, 0.0);
-    e->is_exact = left.is_exact;
-    double time_s = fmax(0.0, o->budget.seconds - so_far->elapsed_s);
-    if (o->budget.seconds > 0.0 && e->n_trials * e->trial_s > time_s) {
+                      const struct msc_estimate_live *live, double elapsed_s) {
+    double time_s = fmax(0.0, o->budget.seconds - elapsed_s);
+    e->n_trials = live->left.n;
+    e->is_exact = live->left.is_exact;
+    e->left_s = live->effort * e->trial_s;
+    if (o->budget.seconds > 0.0 && e->left_s > time_s) {
         e->n_trials = floor(time_s / e->trial_s);
         e->is_timed = true;
     }
     e->is_counted = o->budget.trials >= 0;
-    e->left_s = e->n_trials * e->trial_s;
     if (o->budget.seconds > 0.0 && (e->is_timed || isnan(e->trial_s))) {
         e->left_s = time_s;
     }
@@ -49,17 +38,36 @@ static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o
     e->record_bytes = e->n_trials * (double)e->line_bytes;
 }
 
-// How many trials an agent asks for from its beginning on. What is no agent of this program is not
-// run only to be asked.
-static enum msc_status ask_agent(struct msc_agent_left *out, const struct msc_search_options *o) {
+// What is to come when so many were asked for already.
+static void limit_left(struct msc_estimate_live *out, const struct msc_search_options *o,
+                       const struct msc_agent *agent, double n_done) {
+    double n_points = msc_space_n_points(msc_env_space(o->env));
+    if (agent) {
+        out->left = msc_agent_left(agent);
+        out->left.n -= n_done;
+    }
+    if (o->budget.trials >= 0) {
+        out->left.n = fmin(out->left.n, (double)o->budget.trials - n_done);
+    }
+    if (n_points < out->left.n) { // an agent may leave points out all the same
+        out->left = (struct msc_agent_left){.n = n_points};
+    }
+    out->left.n = fmax(out->left.n, 0.0);
+    out->effort = agent && n_done == 0.0 ? msc_agent_effort(agent, out->left.n) : out->left.n;
+}
+
+// The same without a search that runs. What is no agent of this program is not run only to be asked.
+static enum msc_status ask_agent(struct msc_estimate_live *out, const struct msc_search_options *o,
+                                 size_t n_done) {
     const struct msc_space *space = msc_env_space(o->env);
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(o->agent_config, "type");
     const struct msc_agent_def *def =
         cJSON_IsString(type) ? msc_agent_find(type->valuestring) : NULL;
     struct msc_agent *agent = NULL;
     enum msc_status status = MSC_OK;
-    *out = (struct msc_agent_left)MSC_AGENT_LEFT_UNKNOWN;
+    *out = (struct msc_estimate_live){.left = MSC_AGENT_LEFT_UNKNOWN, .trial_s = NAN};
     if (!def) {
+        limit_left(out, o, NULL, (double)n_done);
         return MSC_OK;
     }
     MSC_TRY(msc_agent_create(&agent, def, o->agent_config, space, o->goal, o->seed));
@@ -72,7 +80,7 @@ static enum msc_status ask_agent(struct msc_agent_left *out, const struct msc_se
         outcome.state = MSC_TRIAL_FAILED;
         MSC_TRY_OUT(msc_agent_tell(agent, &trial, &outcome));
     }
-    *out = msc_agent_left(agent);
+    limit_left(out, o, agent, (double)n_done);
 out:
     msc_agent_destroy(agent);
     return status;
@@ -155,21 +163,18 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
                                          const struct msc_search_options *options,
                                          const struct msc_estimate_live *live) {
     struct msc_record_counts counts;
-    struct msc_agent_left left;
+    struct msc_estimate_live asked;
     msc_record_count(&counts, record);
     describe_record(out, msc_env_space(options->env));
     out->n_recorded = counts.n_trials;
     bool is_timed = live && !isnan(live->trial_s);
     out->n_measured = is_timed ? live->n_measured : counts.n_trials - counts.n_repeats;
     out->trial_s = is_timed ? live->trial_s : recorded_trial_s(record);
-    if (live) {
-        left = live->left;
-    } else {
-        MSC_TRY(ask_agent(&left, options));
-        left.n = fmax(0.0, left.n - (double)counts.n_budgeted);
+    if (!live) {
+        MSC_TRY(ask_agent(&asked, options, counts.n_budgeted));
+        live = &asked;
     }
-    const struct so_far so_far = {(double)counts.n_budgeted, counts.elapsed_s};
-    fill_rest(out, options, left, &so_far);
+    fill_rest(out, options, live, counts.elapsed_s);
     MSC_TRY(msc_estimate_examine(&out->examine_s, options->env, record, out->trial_s));
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
@@ -216,7 +221,7 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
                                   const struct msc_search_options *options) {
     const struct msc_space *space = msc_env_space(options->env);
     struct msc_record *record = NULL;
-    struct msc_agent_left left;
+    struct msc_estimate_live asked;
     if (msc_file_exists(options->record_path) && !options->restart) {
         enum msc_status status =
             msc_record_open(&record, options->record_path, MSC_RECORD_READ, options->log);
@@ -230,9 +235,9 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
     }
     describe_record(out, space);
     MSC_TRY(measure(out, options, space));
-    MSC_TRY(ask_agent(&left, options));
+    MSC_TRY(ask_agent(&asked, options, 0));
     // Baselines are written and take their time, too.
-    fill_rest(out, options, left, &(struct so_far){0});
+    fill_rest(out, options, &asked, 0.0);
     MSC_TRY(examine_seconds(&out->examine_s, options->env, out->trial_s));
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }

@@ -31,6 +31,7 @@ struct msc_estimate {
 // What a running search knows better than its record does.
 struct msc_estimate_live {
     struct msc_agent_left left; // trials to come
+    double effort;              // what they cost, in trials of `trial_s`
     double trial_s;             // NaN: not known
     size_t n_measured;
 };

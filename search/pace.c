@@ -3,7 +3,7 @@
 #include <math.h>
 
 // So many later ones, and what was noted counts half.
-#define HALF_LIFE 32.0
+#define HALF_LIFE 16.0
 // An evaluation has at most so many times as many trials as were seen before it: one that is known
 // too little of, or happened to cost nothing, must not decide on a whole round.
 #define GROWTH 4

@@ -315,11 +315,11 @@ static enum msc_status replay_retries(struct msc_search *s) {
 static enum msc_status say_estimate(struct msc_search *s) {
     struct msc_estimate estimate;
     struct msc_str text = {0};
-    const struct msc_estimate_live live = {
-        .left = msc_search__left(s),
+    struct msc_estimate_live live = {
         .trial_s = msc_rate_seconds(&s->pace.trials),
         .n_measured = s->pace.trials.n_seen,
     };
+    live.left = msc_search__left(s, &live.effort);
     MSC_TRY(msc_estimate_from_record(&estimate, s->record, s->options, &live));
     MSC_TRY(msc_estimate_check(&estimate, s->options->record_path));
     msc_estimate_text(&text, &estimate);

@@ -115,12 +115,14 @@ static enum msc_status append(struct msc_search *s, struct msc_search_item *item
     return msc_search__note(s, msc_record_trial(s->record, (size_t)line.id));
 }
 
-struct msc_agent_left msc_search__left(const struct msc_search *s) {
+struct msc_agent_left msc_search__left(const struct msc_search *s, double *effort) {
     struct msc_agent_left left = msc_agent_left(s->agent);
     double n_points = s->n_space_points - (double)s->points.n_settled;
+    double n_open = 0.0; // asked for, not yet there
     for (size_t i = s->n_written; i < s->n_items; i++) {
-        left.n += s->items[i].baseline < 0 && s->items[i].retry_of < 0;
+        n_open += s->items[i].baseline < 0 && s->items[i].retry_of < 0;
     }
+    left.n += n_open;
     if (s->options->budget.trials >= 0) {
         left.n = fmin(left.n, (double)s->options->budget.trials - (double)s->n_budgeted);
     }
@@ -128,12 +130,14 @@ struct msc_agent_left msc_search__left(const struct msc_search *s) {
         left = (struct msc_agent_left){.n = n_points};
     }
     left.n = fmax(left.n, 0.0);
+    n_open = fmin(n_open, left.n);
+    *effort = n_open + msc_agent_effort(s->agent, left.n - n_open);
     return left;
 }
 
-static double seconds_left(const struct msc_search *s, double elapsed_s, double n_left) {
+static double seconds_left(const struct msc_search *s, double elapsed_s, double effort) {
     const struct msc_budget *budget = &s->options->budget;
-    double left_s = isfinite(n_left) ? n_left * msc_rate_seconds(&s->lines) : NAN;
+    double left_s = isfinite(effort) ? effort * msc_rate_seconds(&s->lines) : NAN;
     if (budget->seconds > 0.0) {
         left_s = fmin(left_s, fmax(0.0, budget->seconds - elapsed_s)); // fmin passes NaN over
     }
@@ -145,7 +149,8 @@ static void report_progress(struct msc_search *s, double elapsed_s) {
     if (!callbacks->progress) {
         return;
     }
-    const struct msc_agent_left left = msc_search__left(s);
+    double effort;
+    const struct msc_agent_left left = msc_search__left(s, &effort);
     const struct msc_search_progress progress = {
         .n_trials = msc_record_n_trials(s->record),
         .n_budgeted = s->n_budgeted,
@@ -159,7 +164,7 @@ static void report_progress(struct msc_search *s, double elapsed_s) {
         .elapsed_s = elapsed_s,
         .n_left = left.n,
         .is_left_exact = left.is_exact,
-        .left_s = seconds_left(s, elapsed_s, left.n),
+        .left_s = seconds_left(s, elapsed_s, effort),
     };
     callbacks->progress(callbacks->payload, &progress);
 }

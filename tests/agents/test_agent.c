@@ -226,6 +226,26 @@ static void test_agents_agent__left(void **state) {
     close_fixture(&f);
 }
 
+// The toy's tasks stand at 0, 1/3 and 2/3 of the way: a change costs what lies behind it, 1, 2/3 and
+// 1/3; the dearest plan and the assembled one cost a whole trial each.
+static void test_agents_agent__effort(void **state) {
+    (void)state;
+    struct fixture f;
+    struct msc_proposal first;
+    assert_ok(open_type(&f, "{\"type\":\"grid_search\"}"));
+    assert_true(fabs(msc_agent_effort(f.agent, 5) - 4.0) < 1e-9);
+    assert_true(fabs(msc_agent_effort(f.agent, 3) - (2.0 + 2.0 / 3.0)) < 1e-9);
+    assert_ok(ask(&f, &first));
+    double n = msc_agent_left(f.agent).n; // one or two were asked for, at the price of 1 each
+    assert_true(n == 3 || n == 4);
+    assert_true(fabs(msc_agent_effort(f.agent, n) - (n - 1.0)) < 1e-9);
+    close_fixture(&f);
+    assert_ok(open_type(&f, "{\"type\":\"random\"}"));
+    assert_true(msc_agent_effort(f.agent, 5) == 5.0);
+    assert_true(isinf(msc_agent_effort(f.agent, INFINITY)));
+    close_fixture(&f);
+}
+
 static void test_agents_agent__registry(void **state) {
     (void)state;
     for (const struct msc_agent_def *const *def = msc_agent_list(); *def; def++) {
@@ -261,6 +281,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_agent__open_library),
         cmocka_unit_test(test_agents_agent__left),
         cmocka_unit_test(test_agents_agent__library_faults),
+        cmocka_unit_test(test_agents_agent__effort),
         cmocka_unit_test(test_agents_agent__registry),
     };
     msc_test_select(argc, argv);
