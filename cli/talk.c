@@ -71,7 +71,9 @@ void msc_talk_progress(struct msc_talk *talk, const char *name,
     talk->last_progress_s = now_s;
     struct msc_str line = {0};
     msc_str_printf(&line, CLEAR_LINE "%s: %zu", name, progress->n_budgeted);
-    if (progress->max_trials >= 0) {
+    if (progress->is_left_exact && isfinite(progress->n_left)) {
+        msc_str_printf(&line, "/%.0f", (double)progress->n_budgeted + progress->n_left);
+    } else if (progress->max_trials >= 0) {
         msc_str_printf(&line, "/%lld", (long long)progress->max_trials);
     }
     msc_str_append(&line, " trials");

@@ -117,11 +117,13 @@ static enum msc_status add_baselines(cJSON *report, const struct msc_report_opti
         if (!trial) {
             break;
         }
+        char name[64];
         cJSON *object = cJSON_CreateObject();
         MSC_TRY(msc_json_push(array, object));
         MSC_TRY(add_trial(object, o, trial));
-        MSC_TRY(add_examined(object, o, trial, MSC_EXAMINE_VALIDATION,
-                             msc_record_space(o->record)->baselines[i].label));
+        snprintf(name, sizeof name, "uniform %.50s",
+                 msc_record_space(o->record)->baselines[i].label);
+        MSC_TRY(add_examined(object, o, trial, MSC_EXAMINE_VALIDATION, name));
     }
     return MSC_OK;
 }

@@ -96,6 +96,38 @@ static void test_search_report__says_what_is_examined(void **state) {
     run_finish(&run);
 }
 
+static void note_step(void *payload, const char *what) {
+    msc_str_printf(payload, "%s\n", what);
+}
+
+// What takes a while is told before it begins.
+static void test_search_report__tells_its_steps(void **state) {
+    const struct fixture *f = *state;
+    struct search_run run;
+    struct msc_str steps = {0};
+    cJSON *report = NULL;
+    const struct launch one = {.path = f->path,
+                               .env = "{\"tasks\":6,\"choices\":4,\"baselines\":2}",
+                               .def = &msc_env_fake,
+                               .agent = "{\"type\":\"random\"}",
+                               .options = LAUNCH_TRIALS(10)};
+    fake_reset();
+    run_launch(&run, &one);
+    assert_ok(run.status);
+    const struct msc_report_options options = {
+        .record = run.result.record, .env = run.env, .measuring = note_step, .payload = &steps};
+    assert_ok(msc_report_create(&report, &options));
+    assert_string_equal(msc_str_text(&steps), "noise of the winner\n"
+                                              "isolated losses of the winner\n"
+                                              "validation of the winner\n"
+                                              "metrics of the uncompressed model\n"
+                                              "validation of uniform 0\n"
+                                              "validation of uniform 1\n");
+    cJSON_Delete(report);
+    msc_str_finish(&steps);
+    run_finish(&run);
+}
+
 static void test_search_report__nothing_better(void **state) {
     static const struct {
         const char *env;
@@ -207,11 +239,8 @@ int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_search_report__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(winner_beside_baselines),
-        CASE(says_what_is_examined),
-        CASE(nothing_better),
-        CASE(one_row_each),
-        CASE(estimate),
+        CASE(winner_beside_baselines), CASE(says_what_is_examined), CASE(tells_its_steps),
+        CASE(nothing_better),          CASE(one_row_each),          CASE(estimate),
     };
 #undef CASE
     msc_test_select(argc, argv);
