@@ -7,6 +7,7 @@
 #include "pipeline/output.h"
 #include "pipeline/strategies.h"
 #include "records/record_query.h"
+#include "search/kept.h"
 
 #include <string.h>
 
@@ -107,6 +108,7 @@ static enum msc_status export_record(const struct msc_cli_call *call,
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_cli_fill_options(&o, call, &v->common));
     MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, o.log));
+    MSC_TRY_OUT(msc_kept_leave_out(record, o.log));
     MSC_TRY_OUT(find_trial(&trial, record, v));
     o.allow_plugins = v->allow_plugins;
     MSC_TRY_OUT(msc_processor_open_record(&p, v->record, &o));

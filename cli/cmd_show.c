@@ -5,6 +5,7 @@
 #include "base/shown.h"
 #include "base/str.h"
 #include "records/record_query.h"
+#include "search/kept.h"
 #include "search/report.h"
 
 struct show_values {
@@ -99,23 +100,27 @@ static enum msc_status print_report(const cJSON *report) {
 
 static enum msc_status show(const struct show_values *v, const struct msc_log *log) {
     struct msc_record *record = NULL;
+    cJSON *kept = NULL;
     cJSON *report = NULL;
     enum msc_status status = MSC_OK;
     if (v->canonical) {
         return msc_record_canonical(v->record, log, print_line, NULL);
     }
     MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, log));
+    MSC_TRY_OUT(msc_kept_load(&kept, record, log));
     const struct msc_report_options o = {
         .record = record,
         .n_top = v->top > 0 ? (size_t)v->top : 0,
         .has_front = v->pareto,
     };
     MSC_TRY_OUT(msc_report_create(&report, &o));
+    MSC_TRY_OUT(msc_kept_add(report, kept));
     status = v->common.json ? msc_cli_print_json(report)
              : v->best      ? print_choices(report)
                             : print_report(report);
 out:
     cJSON_Delete(report);
+    cJSON_Delete(kept);
     msc_record_close(record);
     return status;
 }

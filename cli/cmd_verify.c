@@ -81,26 +81,13 @@ static enum msc_status write_json(const struct msc_verify_result *result) {
     return status;
 }
 
-static void write_difference(struct msc_str *text, const struct msc_verify_line *line) {
-    msc_str_printf(text, "trial %lld: ", (long long)line->id);
-    if (line->recorded_state != line->found_state) {
-        msc_str_printf(text, "state is %s in the record and %s now\n",
-                       msc_trial_state_name(line->recorded_state),
-                       msc_trial_state_name(line->found_state));
-        return;
-    }
-    msc_str_printf(text, "%s is ", line->metric);
-    msc_str_double(text, line->recorded);
-    msc_str_append(text, " in the record and ");
-    msc_str_double(text, line->found);
-    msc_str_append(text, " now\n");
-}
-
 static enum msc_status write_text(const struct msc_verify_result *result) {
     struct msc_str text = {0};
     for (size_t i = 0; i < result->n_lines; i++) {
         if (result->lines[i].verdict == MSC_VERIFY_DIFFERENT) {
-            write_difference(&text, &result->lines[i]);
+            msc_str_printf(&text, "trial %lld: ", (long long)result->lines[i].id);
+            msc_verify_describe(&text, &result->lines[i]);
+            msc_str_char(&text, '\n');
         }
     }
     const char *before = "";

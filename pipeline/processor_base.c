@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "pipeline/strategies.h"
 #include "records/record_query.h"
+#include "search/kept.h"
 
 #include <string.h>
 
@@ -118,8 +119,9 @@ enum msc_status msc_processor__keep(struct msc_processor *p, const uint32_t choi
     return MSC_OK;
 }
 
-static enum msc_status recall(struct msc_processor *p, const struct msc_record *record) {
+static enum msc_status recall(struct msc_processor *p, struct msc_record *record) {
     const struct msc_config_entry *e = msc_processor__entry(p);
+    MSC_TRY(msc_kept_leave_out(record, p->log));
     const struct msc_record_trial *best = msc_record_best(record);
     if (!best || best->state != MSC_TRIAL_COMPLETE) {
         return MSC_FAIL(MSC_E_STATE,

@@ -15,6 +15,7 @@ static const struct {
 } companions[] = {
     {".params", "the scales of a record", false},
     {".base.json", "what a record started from", true},
+    {".result.json", "what a search worked out", false},
     {".attempt", "what a record has in flight", false},
     {".cut", "what was cut off a record", false},
 };

@@ -8,6 +8,8 @@
 #include "pipeline/remarks.h"
 #include "records/record_query.h"
 #include "search/estimate.h"
+#include "search/kept.h"
+#include "search/recheck.h"
 #include "search/report.h"
 
 #include <math.h>
@@ -183,21 +185,58 @@ static enum msc_status announce_report(struct msc_processor *p,
     return MSC_OK;
 }
 
+// The winner as it comes out again, what was measured once more, and a copy of it beside the record.
+static enum msc_status make_whole_report(cJSON **out, struct msc_processor *p,
+                                         const struct msc_report_options *o,
+                                         struct msc_record *record) {
+    cJSON *left_out = NULL;
+    const struct msc_recheck_options recheck = {
+        .env = p->env,
+        .numerics = msc_processor_numerics(p),
+        .log = p->log,
+        .cancel = p->options.cancel,
+    };
+    o->measuring(o->payload, "metrics of the winner");
+    MSC_TRY(msc_recheck_winner(&left_out, record, &recheck));
+    enum msc_status status = msc_report_create(out, o);
+    if (status != MSC_OK) {
+        cJSON_Delete(left_out);
+        return status;
+    }
+    if (cJSON_GetArraySize(left_out) > 0) {
+        status = msc_json_add(*out, "left_out", left_out);
+    } else {
+        cJSON_Delete(left_out);
+    }
+    if (status == MSC_OK) {
+        status = msc_kept_save(record, *out);
+    }
+    if (status != MSC_OK && status != MSC_E_NOMEM) { // the report has it
+        msc_log(p->log, MSC_LOG_WARNING, "%s", msc_status_message());
+        status = MSC_OK;
+    }
+    if (status != MSC_OK) {
+        cJSON_Delete(*out);
+    }
+    return status;
+}
+
 enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
                                            const struct msc_search_result *found) {
     struct msc_report_options o = {
         .record = found->record,
+        .env = p->env,
         .result = found,
         .has_front = p->goal.n_objectives > 1,
         .measuring = msc_processor__tell_measuring,
         .payload = p,
     };
-    o.env = found->end == MSC_SEARCH_END_CANCELLED ? NULL : p->env;
-    if (o.env) {
+    enum msc_status status = MSC_E_CANCELLED;
+    if (found->end != MSC_SEARCH_END_CANCELLED) {
         MSC_TRY(announce_report(p, found));
+        status = make_whole_report(out, p, &o, found->record);
     }
-    enum msc_status status = msc_report_create(out, &o);
-    if (status == MSC_E_CANCELLED) { // stopped while measuring once more
+    if (status == MSC_E_CANCELLED) { // before the end, or while measuring once more
         o.env = NULL;
         status = msc_report_create(out, &o);
     }
@@ -206,9 +245,9 @@ enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
 
 static enum msc_status finish(struct msc_processor *p, struct msc_processor_result *result,
                               const struct msc_search_result *found) {
-    const struct msc_record_trial *best = msc_record_best(found->record);
     cJSON *report = NULL;
     MSC_TRY(msc_processor__make_report(&report, p, found));
+    const struct msc_record_trial *best = msc_record_best(found->record);
     MSC_TRY(msc_json_push(result->reports, report));
     MSC_TRY(msc_json_add_text(report, "entry", msc_processor__entry(p)->name));
     result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;

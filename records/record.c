@@ -431,6 +431,11 @@ size_t msc_record_line(const struct msc_record *record, int64_t id) {
     return 2 + n_before + (size_t)id;
 }
 
+void msc_record_leave_out(struct msc_record *record, int64_t id) {
+    assert(id >= 0 && (size_t)id < record->n_trials);
+    record->trials[id].is_left_out = true;
+}
+
 size_t msc_record_n_segments(const struct msc_record *record) {
     return record->n_segments;
 }

@@ -54,6 +54,8 @@ struct msc_record_trial {
     uint64_t time_us;
     double reuse_ratio;
     double elapsed_s; // search time over all launches when the line was written
+    // Not of the line: what it says did not come out again (msc_record_leave_out).
+    bool is_left_out;
 };
 
 // From trial `first` on, other numerics hold or an agent was started warm.
@@ -81,8 +83,8 @@ enum msc_status msc_record_open(struct msc_record **out, const char *path,
 void msc_record_release(struct msc_record *record);
 void msc_record_close(struct msc_record *record); // accepts NULL
 
-// Renames a record, with its RECORD.params, RECORD.base.json and RECORD.cut, to the first free of
-// PATH.1, PATH.2, ... and removes its RECORD.attempt. Takes the lock for it (MSC_E_STATE when held).
+// Renames a record, with its RECORD.params, RECORD.base.json, RECORD.result.json and RECORD.cut, to
+// the first free of PATH.1, PATH.2, ... and removes its RECORD.attempt. Takes the lock for it (MSC_E_STATE when held).
 // *new_path is owned by the caller (msc_free), NULL when there was no file. The name is free when
 // this returns MSC_OK.
 enum msc_status msc_record_set_aside(char **new_path, const char *path);
@@ -130,6 +132,8 @@ size_t msc_record_n_trials(const struct msc_record *record);
 const struct msc_record_trial *msc_record_trial(const struct msc_record *record, size_t id);
 // Number of a trial's line in the file, from 1.
 size_t msc_record_line(const struct msc_record *record, int64_t id);
+// From now on the trial is never best, and in no top or front.
+void msc_record_leave_out(struct msc_record *record, int64_t id);
 size_t msc_record_n_segments(const struct msc_record *record); // without the header's own
 const struct msc_record_segment *msc_record_segment(const struct msc_record *record, size_t i);
 // The numerics id under which a trial was (or the next one will be) evaluated.

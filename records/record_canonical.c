@@ -4,6 +4,7 @@
 #include "records/record_internal.h"
 #include "records/record_query.h"
 
+#include <assert.h>
 #include <string.h>
 
 struct canonical {
@@ -54,6 +55,22 @@ enum msc_status msc_record_identity(struct msc_hash *out, const struct msc_recor
     }
     msc_str_finish(&text);
     cJSON_Delete(header);
+    return status;
+}
+
+enum msc_status msc_record_checksum(struct msc_hash *out, const struct msc_record *record,
+                                    int64_t id) {
+    struct msc_str text = {0};
+    size_t n_body = 0;
+    msc_record__write_trial(&text, record, msc_record_trial(record, (size_t)id));
+    enum msc_status status = msc_str_status(&text);
+    if (status == MSC_OK) {
+        bool is_line = msc_record__check_line(&n_body, text.data, text.length);
+        assert(is_line);
+        (void)is_line;
+        *out = msc_hash_bytes(text.data, n_body);
+    }
+    msc_str_finish(&text);
     return status;
 }
 

@@ -17,6 +17,9 @@ static struct rank_key key_of(const struct msc_record *record,
                               const struct msc_record_trial *trial) {
     const struct msc_objective *objective = &msc_record_goal(record)->objectives[0];
     double value = trial->metrics[objective->metric];
+    if (trial->is_left_out) {
+        return (struct rank_key){2, 0.0, trial->id};
+    }
     switch (trial->state) {
     case MSC_TRIAL_COMPLETE:
         return (struct rank_key){0, objective->is_maximised ? -value : value, trial->id};
@@ -138,7 +141,7 @@ static size_t gather_points(struct front_point points[], const struct msc_record
     size_t n = 0;
     for (size_t i = 0; i < msc_record_n_trials(record); i++) {
         const struct msc_record_trial *trial = msc_record_trial(record, i);
-        if (trial->state != MSC_TRIAL_COMPLETE || trial->repeat_of >= 0) {
+        if (trial->state != MSC_TRIAL_COMPLETE || trial->repeat_of >= 0 || trial->is_left_out) {
             continue;
         }
         struct front_point point = {.id = trial->id};

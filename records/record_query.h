@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 // The winner in the order of msc_outcome_compare: feasible before infeasible, then by the first
-// objective, then by the lower id. NULL when no trial was complete or infeasible. Borrowed.
+// objective, then by the lower id. NULL when no trial was complete or infeasible, or all those were left out. Borrowed.
 const struct msc_record_trial *msc_record_best(const struct msc_record *record);
 
 // Ids of the best `max` trials, best first, repeats left out; *n is how many there are.
@@ -44,6 +44,9 @@ enum msc_status msc_record_canonical(const char *path, const struct msc_log *log
                                      enum msc_status (*write)(void *payload, const char *line,
                                                               size_t length),
                                      void *payload);
+// The checksum of a trial's line.
+enum msc_status msc_record_checksum(struct msc_hash *out, const struct msc_record *record,
+                                    int64_t id);
 // What a record is the record of: the checksum of the first line of its canonical text.
 enum msc_status msc_record_identity(struct msc_hash *out, const struct msc_record *record);
 

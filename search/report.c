@@ -41,6 +41,9 @@ static enum msc_status add_trial(cJSON *object, const struct msc_report_options 
     if (trial->baseline >= 0) {
         MSC_TRY(msc_json_add_text(object, "label", space->baselines[trial->baseline].label));
     }
+    if (trial->is_left_out) {
+        MSC_TRY(msc_json_add_bool(object, "left_out", true));
+    }
     MSC_TRY(msc_json_add_number(object, "violation", trial->violation));
     if (trial->reason[0] != '\0') {
         MSC_TRY(msc_json_add_text(object, "reason", trial->reason));
@@ -57,11 +60,12 @@ static void tell_measuring(const struct msc_report_options *o, const char *what,
     }
 }
 
-// Adds the members of an object to another; it is deleted.
+// Adds the members of an object to another, in place of those it has; it is deleted.
 static enum msc_status move_members(cJSON *to, cJSON *from) {
     enum msc_status status = MSC_OK;
     while (status == MSC_OK && from->child) {
         cJSON *item = cJSON_DetachItemViaPointer(from, from->child);
+        cJSON_DeleteItemFromObjectCaseSensitive(to, item->string);
         status = msc_json_add(to, item->string, item);
     }
     cJSON_Delete(from);

@@ -33,7 +33,8 @@ struct msc_report_options {
 };
 
 // *out is owned by the caller. Members: record, end, counts, objectives, winner, reference,
-// baselines, top, front (docs/record.md).
+// baselines, top, front (docs/record.md); others may be added: left_out (msc_recheck_winner), and
+// what was kept of an earlier one (msc_kept_add).
 enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_options *options);
 // How a number of the report is called in the table: "noise_ratio" for "noise".
 const char *msc_report_label(const char *name);

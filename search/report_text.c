@@ -136,13 +136,14 @@ static enum msc_status add_row(struct table *table, const char *name, const cJSO
 static void name_row(char name[CELL_BYTES], const cJSON *row) {
     const cJSON *label = get(row, "label");
     const char *state = get(row, "state")->valuestring;
-    bool is_usual = strcmp(state, "complete") == 0;
+    const char *remark = get(row, "left_out") ? "left out" : state;
+    bool is_usual = strcmp(remark, "complete") == 0;
     if (label) {
         snprintf(name, CELL_BYTES, "uniform %.20s%s%s", label->valuestring, is_usual ? "" : ", ",
-                 is_usual ? "" : state);
+                 is_usual ? "" : remark);
     } else {
         snprintf(name, CELL_BYTES, "trial %.0f%s%s", get(row, "id")->valuedouble,
-                 is_usual ? "" : ", ", is_usual ? "" : state);
+                 is_usual ? "" : ", ", is_usual ? "" : remark);
     }
 }
 
@@ -326,6 +327,16 @@ static void write_counts(struct msc_str *out, const cJSON *report) {
     }
 }
 
+static void write_left_out(struct msc_str *out, const cJSON *report) {
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, get(report, "left_out")) {
+        msc_str_printf(out, "line %.0f (trial %.0f) does not come out again, and is left out: ",
+                       get(row, "line")->valuedouble, get(row, "id")->valuedouble);
+        msc_shown_append(out, get(row, "difference")->valuestring);
+        msc_str_char(out, '\n');
+    }
+}
+
 static void write_verdict(struct msc_str *out, const cJSON *report) {
     const cJSON *winner = get(report, "winner");
     if (!cJSON_IsObject(winner)) {
@@ -344,6 +355,7 @@ static void write_verdict(struct msc_str *out, const cJSON *report) {
 enum msc_status msc_report_text(struct msc_str *out, const struct cJSON *report) {
     struct table table = {0};
     write_counts(out, report);
+    write_left_out(out, report);
     write_verdict(out, report);
     enum msc_status status = fill_table(&table, report);
     if (status == MSC_OK) {

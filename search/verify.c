@@ -286,6 +286,20 @@ enum msc_status msc_verify_run(struct msc_verify_result *result,
     return status;
 }
 
+void msc_verify_describe(struct msc_str *out, const struct msc_verify_line *line) {
+    if (line->recorded_state != line->found_state) {
+        msc_str_printf(out, "state is %s in the record and %s now",
+                       msc_trial_state_name(line->recorded_state),
+                       msc_trial_state_name(line->found_state));
+        return;
+    }
+    msc_str_printf(out, "%s is ", line->metric);
+    msc_str_double(out, line->recorded);
+    msc_str_append(out, " in the record and ");
+    msc_str_double(out, line->found);
+    msc_str_append(out, " now");
+}
+
 void msc_verify_result_finish(struct msc_verify_result *result) {
     msc_free(result->lines);
     *result = (struct msc_verify_result){0};

@@ -14,6 +14,8 @@
 extern "C" {
 #endif
 
+struct msc_str;
+
 enum msc_verify_verdict {
     MSC_VERIFY_EQUAL,
     MSC_VERIFY_WITHIN_NOISE,
@@ -56,6 +58,8 @@ struct msc_verify_result {
 // MSC_OK when lines differ, too: the result says so. MSC_E_INVALID for an id that is not there.
 enum msc_status msc_verify_run(struct msc_verify_result *result,
                                const struct msc_verify_options *options);
+// Appends how a line that is different differs: "distill_loss is 0.25 in the record and 0.5 now".
+void msc_verify_describe(struct msc_str *out, const struct msc_verify_line *line);
 void msc_verify_result_finish(struct msc_verify_result *result);
 // "3,7-9" -> ids, in order, without repeats. *ids is owned by the caller (msc_free).
 enum msc_status msc_verify_parse_ids(int64_t **ids, size_t *n, const char *text);
