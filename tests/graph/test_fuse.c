@@ -92,7 +92,48 @@ static void test_graph_fuse__einsum(void **state) {
     check_forms(g);
     msc_graph_destroy(g);
     g = load_file(CASE("no_einsum"));
-    assert_int_equal(count_of(g, MSC_OP_EINSUM), 5);
+    assert_int_equal(count_of(g, MSC_OP_EINSUM), 4);
+    assert_int_equal(count_of(g, MSC_OP_LINEAR), 1); // a constant, over two axes at once
+    msc_graph_destroy(g);
+}
+
+// Constants are weights, in whatever order their axes stand: each a matrix of its own name with
+// output channels, but the last, which is one for each head.
+static void test_graph_fuse__einsum_weights(void **state) {
+    static const struct {
+        const char *dims, *layout;
+    } rows[] = {
+        {"[4,5]", "IO"},  {"[5,4]", "OI"},  {"[5,4]", "OI"},  {"[5,4]", "OI"},
+        {"[3,5]", "IO"},  {"[4,6]", "IO"},  {"[6,4]", "OI"},  {"[4,6]", "IO"},
+        {"[20,3]", "IO"}, {"[20,3]", "IO"}, {"[20,6]", "IO"}, {"[3,5,7]", ""},
+    };
+    (void)state;
+    struct msc_graph *g = load_file(CASE("einsum_weights"));
+    struct msc_sites sites;
+    assert_int_equal(count_of(g, MSC_OP_EINSUM), 0);
+    assert_int_equal(count_of(g, MSC_OP_LINEAR), 11);
+    assert_int_equal(count_of(g, MSC_OP_MATMUL), 1);
+    assert_ok(msc_sites_find(&sites, g, false));
+    for (int i = 0; i < 12; i++) {
+        char name[8];
+        snprintf(name, sizeof(name), "c%d", i);
+        int32_t site = msc_sites_find_name(&sites, name);
+        assert_int_not_equal(site, MSC_NO_ID);
+        const struct msc_tensor *w = msc_graph_tensor(g, sites.sites[site].tensor);
+        assert_int_equal(sites.sites[site].kind, MSC_SITE_WEIGHT);
+        assert_string_equal(w->layout, rows[i].layout);
+        check_dims(w, rows[i].dims);
+        assert_int_equal(sites.sites[site].channel_axis, msc_tensor_axis(w, 'O'));
+        const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, i));
+        assert_string_equal(msc_graph_joint(g, y->producer)->name, y->alias);
+    }
+    for (int32_t i = 0; i < sites.n_sites; i++) { // no constant is an activation
+        const struct msc_site *site = &sites.sites[i];
+        assert_true((site->kind == MSC_SITE_WEIGHT) ==
+                    (msc_graph_weight_of(g, site->tensor) != MSC_NO_ID));
+    }
+    check_forms(g);
+    msc_sites_finish(&sites);
     msc_graph_destroy(g);
 }
 
@@ -203,6 +244,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_fuse__bias),
         cmocka_unit_test(test_graph_fuse__not),
         cmocka_unit_test(test_graph_fuse__einsum),
+        cmocka_unit_test(test_graph_fuse__einsum_weights),
         cmocka_unit_test(test_graph_fuse__pad),
         cmocka_unit_test(test_graph_fuse__layer_norm),
         cmocka_unit_test(test_graph_fuse__patterns),

@@ -232,6 +232,38 @@ static void test_graph_onnx_export__weights(void **state) {
     msc_graph_destroy(g);
 }
 
+// Constants of Einsum are written as integers, whatever the order of their axes.
+static void test_graph_onnx_export__einsum_weights(void **state) {
+    (void)state;
+    static const char path[] =
+        MSC_TESTS_FOLDER "/kernels/cases/test_fused_einsum_weights/model.onnx";
+    struct msc_graph *g = load_file(path);
+    struct msc_sites sites;
+    const struct msc_quant *edits[64] = {NULL};
+    struct msc_quant byte =
+        make_quant(8, -127, 127, -1, 1, (const float[]){0.03125f}, (const int32_t[]){0});
+    assert_ok(msc_sites_find(&sites, g, false));
+    assert_in_range(sites.n_slots, 24, 64);
+    for (int32_t i = 0; i < sites.n_slots; i++) {
+        edits[i] = sites.slots[i].kind == MSC_SITE_WEIGHT ? &byte : NULL;
+    }
+    struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
+    Onnx__ModelProto *model = save_and_read(g, &options);
+    assert_int_equal(count_nodes(model, "DequantizeLinear"), 12);
+    assert_int_equal(count_nodes(model, "Einsum"), 0);
+    for (int i = 0; i < 12; i++) {
+        char name[8];
+        snprintf(name, sizeof(name), "c%d", i);
+        assert_null(find_initializer(model, name));
+        const Onnx__TensorProto *codes = find_initializer(model, find_node(model, name)->input[0]);
+        assert_non_null(codes);
+        assert_int_equal(codes->data_type, MSC_ONNX_INT8);
+    }
+    msc_onnx_model_free(model);
+    msc_sites_finish(&sites);
+    msc_graph_destroy(g);
+}
+
 // Blocks of opset 21; where they run on over several axes, these are stored as one.
 static void test_graph_onnx_export__groups(void **state) {
     (void)state;
@@ -391,6 +423,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export__header),
         cmocka_unit_test(test_graph_onnx_export__activations),
         cmocka_unit_test(test_graph_onnx_export__weights),
+        cmocka_unit_test(test_graph_onnx_export__einsum_weights),
         cmocka_unit_test(test_graph_onnx_export__groups),
         cmocka_unit_test(test_graph_onnx_export__float_types),
         cmocka_unit_test(test_graph_onnx_export__weight_in_both_forms),

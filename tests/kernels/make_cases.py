@@ -545,7 +545,7 @@ def einsum_cases():
     s = Spelling()
     q, v, w = s.input(normal(2, 3, 4, 5)), s.input(normal(2, 3, 5)), s.input(normal(3, 4, 4))
     s.write("fused_no_einsum", *[s.node("Einsum", a, b, equation=e) for e, a, b in [
-        ("bhid,hdo->bio", q, normal(3, 5, 2)),  # two axes are summed over
+        ("bhid,hdo->bio", q, normal(3, 5, 2)),  # two axes are summed over; a linear layer
         ("bhid,bhd->bhi", q, v),  # of a vector
         ("hii,bhid->bhd", w, q),  # of a diagonal
         ("bhid,dk->bhk", q, normal(5, 2)),  # rows are added up as well
@@ -585,6 +585,19 @@ def rank_cases():
                        select_last_index=last, keepdims=0)
 
 
+def einsum_weight_cases():
+    """Linear layers in every order of axes, and a product with a constant for each head."""
+    s = Spelling()
+    x, q = s.input(normal(2, 3, 4)), s.input(normal(2, 3, 4, 5))
+    s.write("fused_einsum_weights", *[s.node("Einsum", a, b, equation=e) for e, a, b in [
+        ("abi,io->abo", x, normal(4, 5)), ("abi,oi->abo", x, normal(5, 4)),
+        ("oi,abi->abo", normal(5, 4), x), ("abi,oi->oab", x, normal(5, 4)),
+        ("aib,io->abo", x, normal(3, 5)), ("abi,iop->abop", x, normal(4, 2, 3)),
+        ("abi,opi->abpo", x, normal(2, 3, 4)), ("abi,oip->abop", x, normal(2, 4, 3)),
+        ("abij,ijo->abo", q, normal(4, 5, 3)), ("abij,jio->abo", q, normal(5, 4, 3)),
+        ("abij,ojip->opab", q, normal(2, 5, 4, 3)), ("bhid,hod->bhio", q, normal(3, 7, 5))]])
+
+
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     conv_cases()
@@ -598,3 +611,4 @@ if __name__ == "__main__":
     pad_cases()
     einsum_cases()
     rank_cases()
+    einsum_weight_cases()
