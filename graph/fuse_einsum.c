@@ -1,7 +1,7 @@
 // Einsum of two factors that is a product of matrices is one, between permutations where its axes
-// stand in another order: then what it reads can be compressed, and every backend is fast at it.
-#include "graph/einsum.h"
-#include "graph/fuse_internal.h"
+// stand in another order: then what it reads can be compressed, and every backend is fast at it. Of
+// a constant it is a linear layer where it can be (fuse_einsum_linear.c).
+#include "graph/fuse_einsum_internal.h"
 
 #include "base/str.h"
 #include "graph/op_attrs.h"
@@ -11,20 +11,15 @@
 static const char *const patterns[] = {"y:einsum(a, b)"};
 
 // The axes of a product: leading ones, then rows or columns, then what is summed over.
-struct factor {
-    int32_t tensor;
-    int at[MSC_EINSUM_AXES]; // dimension of each axis of the equation, or -1
-    int own;                 // the axis that stands next to the one summed over
-};
-
 struct product {
     struct msc_einsum e;
-    struct factor a, b;
+    struct msc_einsum_factor a, b;
     int depth; // the axis summed over
     int n_lead, lead[MSC_MAX_DIMS];
 };
 
-static bool read_factor(struct factor *out, const struct msc_einsum *e, int operand, int n_dims) {
+static bool read_factor(struct msc_einsum_factor *out, const struct msc_einsum *e, int operand,
+                        int n_dims) {
     for (int axis = 0; axis < e->n_axes; axis++) {
         out->at[axis] = -1;
     }
@@ -39,8 +34,8 @@ static bool read_factor(struct factor *out, const struct msc_einsum *e, int oper
 }
 
 // The last axis of the output that `factor` has and `other` has not; -1: there is none.
-static int own_axis(const struct msc_einsum *e, const struct factor *factor,
-                    const struct factor *other) {
+static int own_axis(const struct msc_einsum *e, const struct msc_einsum_factor *factor,
+                    const struct msc_einsum_factor *other) {
     int own = -1;
     for (int axis = 0; axis < e->n_output_axes; axis++) {
         own = factor->at[axis] >= 0 && other->at[axis] < 0 ? axis : own;
@@ -69,28 +64,31 @@ static bool order_lead(struct product *p) {
     return n_lacking_a == 0 || n_lacking_b == 0;
 }
 
-static bool same_length(const struct msc_graph *g, const struct product *p, int axis) {
-    const struct msc_tensor *a = &g->tensors[p->a.tensor]->tensor;
-    const struct msc_tensor *b = &g->tensors[p->b.tensor]->tensor;
-    int i = p->a.at[axis], k = p->b.at[axis];
-    return a->dims[i] == b->dims[k] && a->prims[i] == b->prims[k];
+bool msc_einsum__same_length(const struct msc_graph *g, const struct msc_einsum_factor *a,
+                             const struct msc_einsum_factor *b, int axis) {
+    const struct msc_tensor *x = &g->tensors[a->tensor]->tensor;
+    const struct msc_tensor *y = &g->tensors[b->tensor]->tensor;
+    int i = a->at[axis], k = b->at[axis];
+    return x->dims[i] == y->dims[k] && x->prims[i] == y->prims[k];
 }
 
-static bool read_product(struct product *p, const struct msc_graph *g,
-                         const struct msc_joint *einsum) {
+static bool read_equation(struct product *p, const struct msc_graph *g,
+                          const struct msc_joint *einsum) {
     const struct msc_tensor *a = &g->tensors[p->a.tensor]->tensor;
     const struct msc_tensor *b = &g->tensors[p->b.tensor]->tensor;
     const char *equation = msc_joint_attr(einsum, "equation");
-    if (!msc_dtype_is_float(a->dtype) || !equation ||
-        msc_einsum_parse(&p->e, equation, 2, (const int[]){a->n_dims, b->n_dims}) != NULL ||
-        !read_factor(&p->a, &p->e, 0, a->n_dims) || !read_factor(&p->b, &p->e, 1, b->n_dims)) {
-        return false;
-    }
+    return msc_dtype_is_float(a->dtype) && equation &&
+           msc_einsum_parse(&p->e, equation, 2, (const int[]){a->n_dims, b->n_dims}) == NULL &&
+           read_factor(&p->a, &p->e, 0, a->n_dims) && read_factor(&p->b, &p->e, 1, b->n_dims);
+}
+
+static bool is_product(struct product *p, const struct msc_graph *g) {
     p->depth = p->e.n_output_axes;
     p->a.own = own_axis(&p->e, &p->a, &p->b);
     p->b.own = own_axis(&p->e, &p->b, &p->a);
     return p->e.n_axes == p->depth + 1 && p->a.at[p->depth] >= 0 && p->b.at[p->depth] >= 0 &&
-           p->a.own >= 0 && p->b.own >= 0 && same_length(g, p, p->depth) && order_lead(p);
+           p->a.own >= 0 && p->b.own >= 0 && msc_einsum__same_length(g, &p->a, &p->b, p->depth) &&
+           order_lead(p);
 }
 
 // ---- Making it --------------------------------------------------------------------------------
@@ -104,34 +102,34 @@ static bool is_in_order(const int64_t order[], int n) {
     return true;
 }
 
-static enum msc_status permute(int32_t *tensor, struct msc_graph *g, const char *near,
-                               const char *what, const int64_t order[], int n) {
-    struct msc_str axes = {0}, name = {0};
+enum msc_status msc_einsum__move(int32_t *tensor, struct msc_graph *g, enum msc_op op,
+                                 const char *near, const char *what, const int64_t list[], int n) {
+    struct msc_str text = {0}, name = {0};
     int32_t joint;
-    msc_attr_write_ints(&axes, order, (size_t)n);
+    msc_attr_write_ints(&text, list, (size_t)n);
     msc_str_printf(&name, "%s/%s", near, what);
-    struct msc_attr attr = {"axes", msc_str_text(&axes)};
-    struct msc_joint_spec spec = {.op = MSC_OP_PERMUTE_DIMS,
+    struct msc_attr attr = {op == MSC_OP_RESHAPE ? "shape" : "axes", msc_str_text(&text)};
+    struct msc_joint_spec spec = {.op = op,
                                   .name = msc_str_text(&name),
                                   .n_inputs = 1,
                                   .inputs = tensor,
                                   .n_attrs = 1,
                                   .attrs = &attr};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(msc_str_status(&axes));
+    MSC_TRY_OUT(msc_str_status(&text));
     MSC_TRY_OUT(msc_str_status(&name));
     MSC_TRY_OUT(msc_graph_add_joint(&joint, g, &spec));
     *tensor = g->joints[joint]->outputs[0];
 out:
-    msc_str_finish(&axes);
+    msc_str_finish(&text);
     msc_str_finish(&name);
     return status;
 }
 
 // The factor with its leading axes first, then `last` two.
 static enum msc_status bring(int32_t *out, struct msc_graph *g, const struct product *p,
-                             const struct factor *factor, const int last[2], const char *near,
-                             const char *what) {
+                             const struct msc_einsum_factor *factor, const int last[2],
+                             int32_t einsum, const char *what) {
     int64_t order[MSC_MAX_DIMS];
     int n = 0;
     for (int i = 0; i < p->n_lead; i++) {
@@ -142,7 +140,7 @@ static enum msc_status bring(int32_t *out, struct msc_graph *g, const struct pro
     order[n++] = factor->at[last[0]];
     order[n++] = factor->at[last[1]];
     *out = factor->tensor;
-    return is_in_order(order, n) ? MSC_OK : permute(out, g, near, what, order, n);
+    return is_in_order(order, n) ? MSC_OK : msc_einsum__permute(out, g, einsum, what, order, n);
 }
 
 // Where each axis of the output stands in the product, whose axes are the leading ones, a's own and
@@ -184,11 +182,10 @@ out:
 static enum msc_status replace(struct msc_fuse *f, const struct msc_match *m, int32_t einsum,
                                const struct product *p) {
     struct msc_graph *g = f->graph;
-    const char *name = g->joints[einsum]->joint.name;
     int64_t order[MSC_MAX_DIMS];
     int32_t factors[2];
-    MSC_TRY(bring(&factors[0], g, p, &p->a, (const int[]){p->a.own, p->depth}, name, "a"));
-    MSC_TRY(bring(&factors[1], g, p, &p->b, (const int[]){p->depth, p->b.own}, name, "b"));
+    MSC_TRY(bring(&factors[0], g, p, &p->a, (const int[]){p->a.own, p->depth}, einsum, "a"));
+    MSC_TRY(bring(&factors[1], g, p, &p->b, (const int[]){p->depth, p->b.own}, einsum, "b"));
     struct msc_joint_spec product = {.op = MSC_OP_MATMUL, .n_inputs = 2, .inputs = factors};
     order_result(order, p);
     return is_in_order(order, p->e.n_output_axes)
@@ -203,12 +200,16 @@ enum msc_status msc_fuse_einsum(bool *done, struct msc_fuse *f, int32_t joint) {
     }
     struct product p = {.a.tensor = msc_match_tensor(&m, "a"),
                         .b.tensor = msc_match_tensor(&m, "b")};
-    if (!read_product(&p, f->graph, &f->graph->joints[joint]->joint)) {
+    if (!read_equation(&p, f->graph, &f->graph->joints[joint]->joint)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_fuse__einsum_linear(done, f, &m, joint, &p.e, &p.a, &p.b));
+    if (*done || !is_product(&p, f->graph)) {
         return MSC_OK;
     }
     // The product has a's own axis before b's: the factors may stand in either order.
     if (p.b.own < p.a.own) {
-        struct factor a = p.a;
+        struct msc_einsum_factor a = p.a;
         p.a = p.b;
         p.b = a;
     }
