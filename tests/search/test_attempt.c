@@ -1,5 +1,6 @@
 // What follows from the trials that were in flight when nobody saw how the program ended.
 #include "../msc_test.h"
+#include "base/alloc.h"
 #include "base/file.h"
 #include "search/attempt.h"
 #include "search_fixture.h"
@@ -50,6 +51,28 @@ static enum msc_attempt_verdict judge(const struct fixture *f, int64_t next_id, 
     assert_int_equal(msc_attempt_has_suspects(attempt), verdict != MSC_ATTEMPT_FREE);
     msc_attempt_close(attempt);
     return verdict;
+}
+
+// What somebody laid under the name is not written over.
+static void test_search_attempt__planted_links(void **state) {
+    const struct fixture *f = *state;
+    char page[FIXTURE_PATH_BYTES + 16], precious[FIXTURE_PATH_BYTES + 16];
+    int (*const make[])(const char *, const char *) = {symlink, link};
+    snprintf(page, sizeof page, "%s.attempt", f->path);
+    snprintf(precious, sizeof precious, "%s.precious", f->path);
+    for (size_t i = 0; i < 2; i++) {
+        char *data = NULL;
+        size_t n_bytes = 0;
+        assert_ok(msc_file_write(precious, "of somebody", 11));
+        assert_int_equal(make[i](precious, page), 0);
+        msc_attempt_close(open_attempt(f, 0));
+        assert_ok(msc_file_read(&data, &n_bytes, precious));
+        assert_int_equal(n_bytes, 11);
+        assert_string_equal(data, "of somebody");
+        msc_free(data);
+        assert_ok(msc_file_remove(page));
+        assert_ok(msc_file_remove(precious));
+    }
 }
 
 static void test_search_attempt__vanished_round(void **state) {
@@ -109,10 +132,8 @@ int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_search_attempt__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(vanished_round),
-        CASE(progress_forgives),
-        CASE(vanished_alone),
-        CASE(another_record),
+        CASE(planted_links),  CASE(vanished_round), CASE(progress_forgives),
+        CASE(vanished_alone), CASE(another_record),
     };
 #undef CASE
     msc_test_select(argc, argv);
