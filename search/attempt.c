@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAGIC "mscatt1"
@@ -66,8 +67,20 @@ static bool is_sound(const struct page *page) {
            page->n_suspects <= MSC_ATTEMPT_MAX_TRIALS;
 }
 
+// What a link leads to, by whatever kind of link, is somebody else's and not written over.
+static int open_own(const char *path) {
+    struct stat info;
+    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor >= 0 && (fstat(descriptor, &info) != 0 || info.st_nlink > 1)) {
+        close(descriptor);
+        errno = EEXIST;
+        return -1;
+    }
+    return descriptor;
+}
+
 static struct page *map_page(const char *path) {
-    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int descriptor = open_own(path);
     if (descriptor < 0) {
         return NULL;
     }
