@@ -86,10 +86,9 @@ static void test_data_dataset_errors__types(void **state) {
     static const struct {
         enum msc_dtype from, to;
     } rows[] = {
-        {MSC_DTYPE_I64, MSC_DTYPE_I32},  {MSC_DTYPE_I8, MSC_DTYPE_U8},
-        {MSC_DTYPE_U64, MSC_DTYPE_I64},  {MSC_DTYPE_F32, MSC_DTYPE_I64},
-        {MSC_DTYPE_I64, MSC_DTYPE_F32},  {MSC_DTYPE_BOOL, MSC_DTYPE_F32},
-        {MSC_DTYPE_BOOL, MSC_DTYPE_I64}, {MSC_DTYPE_U8, MSC_DTYPE_BOOL},
+        {MSC_DTYPE_F32, MSC_DTYPE_I64},  {MSC_DTYPE_I64, MSC_DTYPE_F32},
+        {MSC_DTYPE_BOOL, MSC_DTYPE_F32}, {MSC_DTYPE_BOOL, MSC_DTYPE_I64},
+        {MSC_DTYPE_U8, MSC_DTYPE_BOOL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct msc_input_spec spec = image;
@@ -97,6 +96,45 @@ static void test_data_dataset_errors__types(void **state) {
         test_fails(give(&spec, filled(rows[i].from, 4, (const int64_t[]){2, 3, 8, 6}, 0, 1)),
                    MSC_E_INVALID, "\"image\"", msc_dtype_name(rows[i].from),
                    msc_dtype_name(rows[i].to), "values 0 to 1", NULL);
+    }
+}
+
+// Integers are those of the input where each of them is one.
+static void test_data_dataset_errors__integers(void **state) {
+    (void)state;
+    static const struct {
+        enum msc_dtype from, to;
+        double fits, too_much;
+        const char *name;
+    } rows[] = {
+        {MSC_DTYPE_I64, MSC_DTYPE_I32, 2147483647, 2147483648,
+         "2147483648 does not fit into int32"},
+        {MSC_DTYPE_I64, MSC_DTYPE_I32, -2147483648.0, -2147483649.0, "-2147483649 does not fit"},
+        {MSC_DTYPE_I64, MSC_DTYPE_U8, 255, 256, "256 does not fit into uint8"},
+        {MSC_DTYPE_I8, MSC_DTYPE_U8, 127, -1, "-1 does not fit into uint8"},
+        {MSC_DTYPE_I64, MSC_DTYPE_U64, 1, -1, "-1 does not fit into uint64"},
+        {MSC_DTYPE_U64, MSC_DTYPE_I64, 4611686018427387904.0, 9223372036854775808.0,
+         "9223372036854775808 does not fit into int64"},
+        {MSC_DTYPE_U32, MSC_DTYPE_I16, 32767, 32768, "32768 does not fit into int16"},
+    };
+    const int64_t dims[] = {2, 3, 8, 6};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct msc_input_spec spec = image;
+        spec.dtype = rows[i].to;
+        assert_int_equal(give(&spec, filled(rows[i].from, 4, dims, 0, rows[i].fits)), MSC_OK);
+        test_fails(give(&spec, filled(rows[i].from, 4, dims, 0, rows[i].too_much)), MSC_E_INVALID,
+                   "\"image\"", msc_dtype_name(rows[i].from), rows[i].name, NULL);
+        // Whatever a network is run on once, too.
+        struct msc_array *array = filled(rows[i].from, 4, dims, 0, rows[i].fits);
+        struct msc_dataset *whole = NULL;
+        assert_int_equal(
+            msc_dataset_create_whole(&whole, &spec, (const struct msc_array *const[]){array}, 1),
+            MSC_OK);
+        const struct msc_array *taken = msc_dataset_batch(whole, 0, 0);
+        assert_int_equal(msc_array_dtype(taken), rows[i].to);
+        assert_true(msc_array_get_double(taken, 2 * 3 * 8 * 6 - 1) == rows[i].fits);
+        msc_dataset_destroy(whole);
+        msc_array_release(array);
     }
 }
 
@@ -209,6 +247,7 @@ int main(void) {
         cmocka_unit_test(test_data_dataset_errors__shape_type_and_range),
         cmocka_unit_test(test_data_dataset_errors__static_shapes),
         cmocka_unit_test(test_data_dataset_errors__types),
+        cmocka_unit_test(test_data_dataset_errors__integers),
         cmocka_unit_test(test_data_dataset_errors__values),
         cmocka_unit_test(test_data_dataset_errors__numbers_of_samples),
         cmocka_unit_test(test_data_dataset_errors__files),

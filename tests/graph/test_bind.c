@@ -69,7 +69,7 @@ static void test_graph_bind__errors(void **state) {
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("view")), *bound = NULL;
     const struct msc_binding unknown[] = {{"N", 2}, {"batch", 3}};
     assert_int_equal(msc_graph_bind(&bound, g, unknown, 2), MSC_E_INVALID);
-    assert_message("no symbol 'batch' to bind; it has: N, H, W");
+    assert_message("bind: no input has a dimension \"batch\", or is it; there are N, H, W");
     assert_int_equal(msc_graph_bind(&bound, g, view_bindings, 2), MSC_E_INVALID);
     assert_message("input 'x': dimension 3, 'W', is not bound");
     const struct msc_binding zero = {"N", 0};

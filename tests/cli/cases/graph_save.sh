@@ -2,7 +2,7 @@
 . "$(dirname "$0")/../lib.sh"
 same() {
     for form in --json --sites; do
-        cmp <(mscgym graph "$@" "$form") <(mscgym graph saved.json "$form") && echo "$form: the same"
+        cmp <(mscgym graph "$@" "$form" --quiet) <(mscgym graph saved.json "$form" --quiet) && echo "$form: the same"
     done
 }
 mscgym graph "$FILES/tiny.onnx" -o saved.json
