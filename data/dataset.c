@@ -253,14 +253,9 @@ static enum msc_status take_whole(struct msc_array **out, const struct msc_input
     for (int i = 0; fits && i < spec->n_dims; i++) {
         fits = spec->dims[i] < 0 || msc_array_dim(array, i) == spec->dims[i];
     }
-    if (fits && msc_array_dtype(array) == spec->dtype) {
-        *out = msc_array_retain(array);
-        return MSC_OK;
-    }
-    if (fits && msc_dtype_is_float(msc_array_dtype(array)) && msc_dtype_is_float(spec->dtype)) {
-        return msc_array_convert(out, array, spec->dtype);
-    }
-    return msc_mismatch__fail(spec, array, spec->place ? spec->place : "dataset", NULL);
+    const char *place = spec->place ? spec->place : "dataset";
+    return fits ? msc_mismatch__convert(out, spec, array, place)
+                : msc_mismatch__fail(spec, array, place, NULL);
 }
 
 static enum msc_status build_whole(struct msc_dataset *dataset, const struct msc_input_spec specs[],

@@ -82,8 +82,8 @@ enum msc_status msc_dataset_count(int64_t *out, const struct msc_dataset_options
 
 // *out is owned by the caller. Every difference from the specs is one line that names the input,
 // the expected and the found shape, dtype and value range. Floats are converted to the input's
-// float type, integers to wider integers; integers to a float input and NaN are refused. Labels
-// are integers, one for each sample of the file.
+// float type, integers to its integer type where every one fits; integers to a float input and NaN
+// are refused. Labels are integers, one for each sample of the file.
 enum msc_status msc_dataset_load(struct msc_dataset **out,
                                  const struct msc_dataset_options *options,
                                  const struct msc_input_spec specs[], size_t n_specs);
@@ -94,7 +94,7 @@ enum msc_status msc_dataset_create(struct msc_dataset **out, const struct msc_in
                                    const struct msc_array *labels, int64_t batch);
 // One batch of these arrays, one for each spec, in the inputs' own shapes and whatever they hold
 // (NaN, no elements at all, or no input): for running a network once. Floats are converted to the
-// input's float type. It has no hash.
+// input's float type, integers to its integer type where every one fits. It has no hash.
 enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
                                          const struct msc_input_spec specs[],
                                          const struct msc_array *const arrays[], size_t n_specs);

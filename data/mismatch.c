@@ -105,6 +105,60 @@ static const char *find_fix(const struct msc_input_spec *spec, const struct msc_
     return "save it in the input's shape";
 }
 
+static bool is_same_integer(struct msc_number a, struct msc_number b) {
+    bool a_is_negative = a.kind == MSC_NUMBER_SIGNED && a.i < 0;
+    bool b_is_negative = b.kind == MSC_NUMBER_SIGNED && b.i < 0;
+    uint64_t a_bits = a.kind == MSC_NUMBER_SIGNED ? (uint64_t)a.i : a.u;
+    uint64_t b_bits = b.kind == MSC_NUMBER_SIGNED ? (uint64_t)b.i : b.u;
+    return a_is_negative == b_is_negative && a_bits == b_bits;
+}
+
+// Conversion saturates, so that what does not fit has become another number.
+static enum msc_status check_integers(const struct msc_input_spec *spec,
+                                      const struct msc_array *converted,
+                                      const struct msc_array *array, const char *place) {
+    enum msc_dtype from = msc_array_dtype(array);
+    for (int64_t i = 0; i < msc_array_n_elements(array); i++) {
+        struct msc_number number = msc_number__load(msc_array_data(array), from, i);
+        if (is_same_integer(number, msc_number__load(msc_array_data(converted), spec->dtype, i))) {
+            continue;
+        }
+        struct msc_str fix = {0};
+        if (number.kind == MSC_NUMBER_SIGNED) {
+            msc_str_i64(&fix, number.i);
+        } else {
+            msc_str_u64(&fix, number.u);
+        }
+        msc_str_printf(&fix, " does not fit into %s", msc_dtype_name(spec->dtype));
+        enum msc_status status = msc_mismatch__fail(spec, array, place, msc_str_text(&fix));
+        msc_str_finish(&fix);
+        return status;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_mismatch__convert(struct msc_array **out, const struct msc_input_spec *spec,
+                                      const struct msc_array *array, const char *place) {
+    enum msc_dtype from = msc_array_dtype(array), to = spec->dtype;
+    bool is_integer = msc_dtype_is_integer(from) && msc_dtype_is_integer(to);
+    struct msc_array *converted = NULL;
+    if (from == to) {
+        *out = msc_array_retain(array);
+        return MSC_OK;
+    }
+    if (!is_integer && !(msc_dtype_is_float(from) && msc_dtype_is_float(to))) {
+        return msc_mismatch__fail(spec, array, place, NULL);
+    }
+    MSC_TRY(msc_array_convert(&converted, array, to));
+    enum msc_status status = is_integer ? check_integers(spec, converted, array, place) : MSC_OK;
+    if (status != MSC_OK) {
+        msc_array_release(converted);
+        return status;
+    }
+    *out = converted;
+    return MSC_OK;
+}
+
 enum msc_status msc_mismatch__fail(const struct msc_input_spec *spec, const struct msc_array *array,
                                    const char *place, const char *fix) {
     struct msc_str expected = {0}, found = {0};

@@ -1,4 +1,5 @@
-// Value ranges, and the one line that tells how an array differs from what an input expects.
+// Value ranges, what an array becomes for an input, and the one line that tells how it differs from
+// what the input expects.
 // Internal to data/.
 #ifndef MSC_DATA_MISMATCH_H
 #define MSC_DATA_MISMATCH_H
@@ -20,6 +21,12 @@ void msc_range__scan(struct msc_range *out, const struct msc_array *array);
 // 255; FIX". A NULL `fix` is found by comparing.
 enum msc_status msc_mismatch__fail(const struct msc_input_spec *spec, const struct msc_array *array,
                                    const char *place, const char *fix);
+
+// `array` as the input's element type, a new reference or a copy: floats of any kind for floats,
+// integers for integers where every one fits. MSC_E_INVALID like that, naming the first that does
+// not.
+enum msc_status msc_mismatch__convert(struct msc_array **out, const struct msc_input_spec *spec,
+                                      const struct msc_array *array, const char *place);
 
 #ifdef __cplusplus
 }

@@ -52,21 +52,6 @@ static bool part_fits(const struct msc_input_spec *spec, const struct msc_array 
     return spec->n_dims > 0 && dims[0] == 1 && dims_fit(spec->n_dims - 1, spec->dims + 1, dims + 1);
 }
 
-// True when every value of `from` is one of `to`, or rounds to one that a model takes for it.
-static bool can_convert(enum msc_dtype from, enum msc_dtype to) {
-    if (msc_dtype_is_float(from)) {
-        return msc_dtype_is_float(to);
-    }
-    if (!msc_dtype_is_integer(from) || !msc_dtype_is_integer(to)) {
-        return from == to;
-    }
-    bool from_unsigned = from >= MSC_DTYPE_U8, to_unsigned = to >= MSC_DTYPE_U8;
-    if (from_unsigned == to_unsigned) {
-        return msc_dtype_bytes(to) >= msc_dtype_bytes(from);
-    }
-    return from_unsigned && msc_dtype_bytes(to) > msc_dtype_bytes(from);
-}
-
 static enum msc_status check_values(const struct msc_array *converted,
                                     const struct msc_array *array,
                                     const struct msc_input_spec *spec, const char *place) {
@@ -92,15 +77,8 @@ static enum msc_status check_values(const struct msc_array *converted,
 // Converts `array` to the input's element type and keeps it.
 static enum msc_status add_array(struct msc_samples *samples, const struct msc_input_spec *spec,
                                  const struct msc_array *array, const char *place) {
-    if (!can_convert(msc_array_dtype(array), spec->dtype)) {
-        return msc_mismatch__fail(spec, array, place, NULL);
-    }
     struct msc_array *converted = NULL;
-    if (msc_array_dtype(array) == spec->dtype) {
-        converted = msc_array_retain(array);
-    } else {
-        MSC_TRY(msc_array_convert(&converted, array, spec->dtype));
-    }
+    MSC_TRY(msc_mismatch__convert(&converted, spec, array, place));
     enum msc_status status = check_values(converted, array, spec, place);
     if (status == MSC_OK) {
         status = msc_grow(&samples->arrays, &samples->capacity, samples->n_arrays + 1,
