@@ -150,8 +150,7 @@ static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_c
     MSC_TRY(msc_graph_load_bound(out, &is_bound, v->model, bindings, n));
     for (size_t i = 0; !is_bound && i < n; i++) {
         if (msc_graph_find_prim(*out, bindings[i].symbol) == MSC_NO_ID) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: bind: no input has a dimension \"%s\", or is it",
-                            v->model, bindings[i].symbol);
+            return msc_graph_fail_binding(*out, v->model, bindings[i].symbol);
         }
     }
     return MSC_OK;

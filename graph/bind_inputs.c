@@ -18,31 +18,11 @@ static enum msc_status check_value(const struct msc_graph *g, const char *symbol
     return MSC_OK;
 }
 
-// Every dimension of the inputs that is a bare symbol, once each: those that can be bound.
-static enum msc_status list_symbols(struct msc_str *out, const struct msc_graph *g) {
-    for (int32_t i = 0; i < g->n_prims; i++) {
-        bool is_of_input = false;
-        for (int32_t k = 0; k < g->n_inputs; k++) {
-            const struct msc_tensor *t = &g->tensors[g->inputs[k]]->tensor;
-            for (int d = 0; d < t->n_dims; d++) {
-                is_of_input |= t->prims[d] == i;
-            }
-        }
-        if (is_of_input && is_symbol(g->prims[i])) {
-            msc_str_item(out, g->prims[i]->name);
-        }
-    }
-    return msc_str_status(out);
-}
-
 static enum msc_status fail_unknown(const struct msc_graph *g, const char *symbol) {
-    struct msc_str names = {0};
-    enum msc_status status = list_symbols(&names, g);
-    if (status == MSC_OK) {
-        status = MSC_FAIL(MSC_E_INVALID, "graph '%s' has no symbol '%s' to bind; it has: %s",
-                          g->name, symbol, names.length == 0 ? "none" : msc_str_text(&names));
-    }
-    msc_str_finish(&names);
+    struct msc_str place = {0};
+    msc_str_printf(&place, "graph '%s'", g->name);
+    enum msc_status status = msc_graph_fail_binding(g, msc_str_text(&place), symbol);
+    msc_str_finish(&place);
     return status;
 }
 

@@ -300,6 +300,13 @@ enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
 // the graph; else it is as msc_graph_load gives it, for the caller to bind.
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
                                      const struct msc_binding bindings[], size_t n);
+// Names that a binding may have: symbols that are lengths of inputs, and inputs of one whole number.
+// Borrowed from the graph, the list from the arena.
+enum msc_status msc_graph_bindables(const char *const **out, size_t *n, const struct msc_graph *g,
+                                    struct msc_arena *arena);
+// MSC_E_INVALID that `symbol` is none of them; suggests one, lists all. `place` begins the text.
+enum msc_status msc_graph_fail_binding(const struct msc_graph *g, const char *place,
+                                       const char *symbol);
 // The files that a model is read from beside its own, such as those of its weights; text is in the
 // arena. Whether they are there is not looked at.
 enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,

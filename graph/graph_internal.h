@@ -78,6 +78,10 @@ static inline enum msc_status msc_graph__no_memory(const struct msc_graph *g) {
     return MSC_FAIL(MSC_E_NOMEM, "graph '%s': out of memory", g->name);
 }
 
+// MSC_E_INVALID that `symbol` is none of the names that can be bound. `place` may be NULL.
+enum msc_status msc_graph__fail_binding(const char *place, const char *symbol,
+                                        const char *const names[], size_t n);
+
 // Adds a prim, or finds the one of equal operator, parents and attributes. `name` NULL: made from
 // the operator, "MUL_2"; a name taken by a different one is MSC_E_INVALID. Attributes must be
 // sorted by key. Symbols ("shape") are told apart by their name alone.

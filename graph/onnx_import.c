@@ -432,19 +432,59 @@ static enum msc_status import_graph(struct msc_onnx_import *im) {
     return msc_onnx__run_passes(im);
 }
 
+static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *input) {
+    const Onnx__TypeProto *type = input->type;
+    bool is_tensor = type != NULL && input->name != NULL &&
+                     type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    return is_tensor ? type->tensor_type->shape : NULL;
+}
+
+static bool may_decide(const Onnx__ValueInfoProto *input) {
+    const char *format;
+    enum msc_dtype dtype = msc_onnx_storage(input->type->tensor_type->elem_type, &format);
+    return is_whole_list(dtype, (int)shape_of(input)->n_dim);
+}
+
+static enum msc_status fail_binding(struct msc_onnx_import *im, const char *symbol) {
+    const Onnx__GraphProto *g = im->proto;
+    const char **names = NULL;
+    size_t n = 0, capacity = 0;
+    enum msc_status status = MSC_OK;
+    for (size_t i = 0; i < g->n_input; i++) {
+        const Onnx__TensorShapeProto *shape = shape_of(g->input[i]);
+        size_t n_dims = shape != NULL ? shape->n_dim : 0;
+        MSC_TRY_OUT(msc_grow(&names, &capacity, n + n_dims + 1, sizeof(names[0])));
+        for (size_t d = 0; d < n_dims; d++) {
+            const char *name = name_of(shape->dim[d]);
+            bool is_new = name != NULL;
+            for (size_t k = 0; is_new && k < n; k++) {
+                is_new = strcmp(names[k], name) != 0;
+            }
+            if (is_new) {
+                names[n++] = name;
+            }
+        }
+        if (shape != NULL && may_decide(g->input[i])) {
+            names[n++] = g->input[i]->name;
+        }
+    }
+    status = msc_graph__fail_binding(NULL, symbol, names, n);
+out:
+    msc_free(names);
+    return status;
+}
+
 // Every binding must name a symbol of an input, or nothing would come of it.
-static enum msc_status check_bindings(const struct msc_onnx_import *im) {
+static enum msc_status check_bindings(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
     for (size_t b = 0; b < im->options->n_bindings; b++) {
         const struct msc_binding *binding = &im->options->bindings[b];
         bool is_used = false, is_input = false;
         for (size_t i = 0; i < g->n_input; i++) {
-            const Onnx__TypeProto *type = g->input[i]->type;
-            if (type == NULL || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
-                type->tensor_type->shape == NULL || g->input[i]->name == NULL) {
+            const Onnx__TensorShapeProto *shape = shape_of(g->input[i]);
+            if (shape == NULL) {
                 continue;
             }
-            const Onnx__TensorShapeProto *shape = type->tensor_type->shape;
             is_input |= shape->n_dim <= 1 && strcmp(g->input[i]->name, binding->symbol) == 0;
             for (size_t d = 0; d < shape->n_dim; d++) {
                 char name[512];
@@ -454,11 +494,13 @@ static enum msc_status check_bindings(const struct msc_onnx_import *im) {
             }
         }
         int64_t least = is_used ? 1 : 0; // lengths are; what an input holds may be 0
-        if (!(is_used || is_input) || binding->value < least || binding->value > INT32_MAX) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "symbol '%s' is bound to %lld, expected a symbol of an "
-                            "input and a number from 1, or an input and a number from 0",
-                            binding->symbol, (long long)binding->value);
+        if (!(is_used || is_input)) {
+            return fail_binding(im, binding->symbol);
+        }
+        if (binding->value < least || binding->value > INT32_MAX) {
+            return MSC_FAIL(MSC_E_INVALID, "bind: \"%s\" is %lld, expected %lld to %d",
+                            binding->symbol, (long long)binding->value, (long long)least,
+                            INT32_MAX);
         }
     }
     return MSC_OK;

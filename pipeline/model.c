@@ -1,6 +1,5 @@
 #include "pipeline/model_internal.h"
 
-#include "base/str.h"
 #include "base/machine.h"
 
 #include <inttypes.h>
@@ -76,23 +75,6 @@ static bool bind_symbol(struct msc_model *m, int32_t prim, int64_t value) {
     return is_used;
 }
 
-static enum msc_status fail_symbol(const struct msc_model *m, const char *name) {
-    struct msc_str known = {0};
-    size_t n = 0;
-    for (int32_t i = 0; i < msc_graph_n_prims(m->graph); i++) {
-        const struct msc_prim *p = msc_graph_prim(m->graph, i);
-        if (p->n_parents == 0 && strcmp(p->optype, "shape") == 0) {
-            msc_str_item(&known, p->name);
-            n++;
-        }
-    }
-    enum msc_status status =
-        MSC_FAIL(MSC_E_INVALID, "%s: bind: no input has a dimension \"%s\", there %s %s", m->path,
-                 name, n > 1 ? "are" : "is", n > 0 ? msc_str_text(&known) : "none");
-    msc_str_finish(&known);
-    return status;
-}
-
 static enum msc_status bind_all(struct msc_model *m, const struct msc_model_options *o) {
     int32_t samples = batch_symbol(m->graph);
     for (size_t i = 0; i < o->n_bindings; i++) {
@@ -104,7 +86,7 @@ static enum msc_status bind_all(struct msc_model *m, const struct msc_model_opti
                             m->path, o->bindings[i].symbol);
         }
         if (prim == MSC_NO_ID || !bind_symbol(m, prim, o->bindings[i].value)) {
-            return fail_symbol(m, o->bindings[i].symbol);
+            return msc_graph_fail_binding(m->graph, m->path, o->bindings[i].symbol);
         }
         if (o->bindings[i].value < 1) {
             return MSC_FAIL(MSC_E_INVALID, "%s: bind: \"%s\" is a length, it cannot be 0", m->path,
@@ -322,6 +304,16 @@ static void tell_inputs(const struct msc_model *m) {
     }
 }
 
+static void tell_missing(const struct msc_model *m, const struct msc_config_dataset *from) {
+    const struct msc_dataset_options *o = &from->options;
+    int64_t n = msc_dataset_n_samples(m->dataset);
+    if (o->samples > n) {
+        msc_log(m->log, MSC_LOG_WARNING,
+                "%s: dataset.samples asks for %" PRId64 " samples, there are %" PRId64 "%s",
+                o->inputs, o->samples, n, o->skip_last > 0 ? " besides those for validation" : "");
+    }
+}
+
 // Without a length, all calibration samples are one sequence.
 static enum msc_status resolve_sequence(const struct msc_model *m, struct msc_dataset_options *o) {
     int64_t n = 0;
@@ -382,6 +374,7 @@ enum msc_status msc_model_load_dataset(struct msc_model *m, struct msc_config_da
     MSC_TRY(resolve_sequence(m, o));
     MSC_TRY(msc_dataset_load(&m->dataset, o, m->specs, m->n_inputs));
     MSC_TRY(msc_model__take_branches(m, m->dataset, m->validation));
+    tell_missing(m, from);
     tell_inputs(m);
     set_memory(m);
     return MSC_OK;

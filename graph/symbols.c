@@ -1,0 +1,82 @@
+// What of a graph can be bound: symbols that are lengths of its inputs, and inputs of one whole
+// number, which may decide a branch.
+#include "graph/graph_internal.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+static bool is_length(const struct msc_graph *g, int32_t prim) {
+    const struct msc_prim *p = g->prims[prim];
+    for (int32_t i = 0; i < g->n_inputs; i++) {
+        const struct msc_tensor *t = &g->tensors[g->inputs[i]]->tensor;
+        for (int d = 0; d < t->n_dims; d++) {
+            if (t->prims[d] == prim && strcmp(p->optype, "shape") == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool is_whole_number(const struct msc_tensor *t) {
+    bool is_whole = msc_dtype_is_integer(t->dtype) || t->dtype == MSC_DTYPE_BOOL;
+    return is_whole && msc_tensor_n_elements(t) == 1 && t->alias[0] != '\0';
+}
+
+enum msc_status msc_graph_bindables(const char *const **out, size_t *n, const struct msc_graph *g,
+                                    struct msc_arena *arena) {
+    size_t n_most = (size_t)g->n_prims + (size_t)g->n_inputs;
+    const char **names = msc_arena_array(arena, n_most + 1, sizeof(names[0]));
+    if (names == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    *n = 0;
+    for (int32_t i = 0; i < g->n_prims; i++) {
+        if (is_length(g, i)) {
+            names[(*n)++] = g->prims[i]->name;
+        }
+    }
+    for (int32_t i = 0; i < g->n_inputs; i++) {
+        const struct msc_tensor *t = &g->tensors[g->inputs[i]]->tensor;
+        if (is_whole_number(t)) {
+            names[(*n)++] = t->alias;
+        }
+    }
+    *out = names;
+    return MSC_OK;
+}
+
+enum msc_status msc_graph__fail_binding(const char *place, const char *symbol,
+                                        const char *const names[], size_t n) {
+    struct msc_str all = {0};
+    const char *near = msc_suggest(symbol, names, n);
+    for (size_t i = 0; i < n; i++) {
+        msc_str_item(&all, names[i]);
+    }
+    enum msc_status status =
+        near != NULL
+            ? MSC_FAIL(MSC_E_INVALID, "bind: nothing is called \"%s\", did you mean \"%s\"?",
+                       symbol, near)
+            : MSC_FAIL(MSC_E_INVALID,
+                       "bind: no input has a dimension \"%s\", or is it; there %s %s", symbol,
+                       n == 1 ? "is" : "are", n > 0 ? msc_str_text(&all) : "none");
+    if (place != NULL) {
+        status = msc_status_prefix(status, "%s", place);
+    }
+    msc_str_finish(&all);
+    return status;
+}
+
+enum msc_status msc_graph_fail_binding(const struct msc_graph *g, const char *place,
+                                       const char *symbol) {
+    struct msc_arena arena = {0};
+    const char *const *names;
+    size_t n;
+    enum msc_status status = msc_graph_bindables(&names, &n, g, &arena);
+    if (status == MSC_OK) {
+        status = msc_graph__fail_binding(place, symbol, names, n);
+    }
+    msc_arena_finish(&arena);
+    return status;
+}
