@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/table.h"
 #include "graph/graph.h"
 #include "graph/site.h"
 #include "pipeline/output.h"
@@ -53,10 +54,35 @@ static const char *kind_name(enum msc_site_kind kind) {
     return kind == MSC_SITE_WEIGHT ? "weight" : "activation";
 }
 
-enum { LINE_COLUMNS = 100, NAME_COLUMNS = 42 };
+// Of a line that goes elsewhere than to a terminal; the least that a name has, and readers have.
+enum { LINE_COLUMNS = 100, NAME_COLUMNS = 42, LEAST_COLUMNS = 24, BETWEEN_COLUMNS = 2 };
 
-// The first of the joints that read the site, and how many more there are, in what is left of the
-// line.
+struct columns {
+    size_t kind, shape, name, readers;
+};
+
+// A name has two fifths of a line at most, readers what is left of it.
+static struct columns divide(const struct msc_graph *g, const struct msc_sites *sites) {
+    char dims[MSC_DIMS_TEXT_BYTES];
+    size_t terminal = msc_cli_terminal_columns();
+    size_t line = terminal > 0 ? terminal : LINE_COLUMNS;
+    size_t most = line * NAME_COLUMNS / LINE_COLUMNS;
+    most = most > LEAST_COLUMNS ? most : LEAST_COLUMNS;
+    struct columns c = {.kind = strlen("activation"), .shape = strlen("shape"), .name = 4};
+    for (int32_t i = 0; i < sites->n_sites; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, sites->sites[i].tensor);
+        size_t shape = strlen(msc_dims_format(dims, t->n_dims, t->dims));
+        size_t name = msc_table_width(sites->sites[i].name);
+        name = name < most ? name : most;
+        c.shape = shape > c.shape ? shape : c.shape;
+        c.name = name > c.name ? name : c.name;
+    }
+    size_t used = c.kind + c.shape + c.name + 3 * BETWEEN_COLUMNS;
+    c.readers = used + LEAST_COLUMNS < line ? line - used : LEAST_COLUMNS;
+    return c;
+}
+
+// The first of the joints that read the site, and how many more there are.
 static void write_readers(struct msc_str *out, const struct msc_graph *g,
                           const struct msc_sites *sites, const struct msc_site *site,
                           size_t columns) {
@@ -66,38 +92,36 @@ static void write_readers(struct msc_str *out, const struct msc_graph *g,
         snprintf(more, sizeof more, " and %d more", (int)site->n_slots - 1);
     }
     msc_cli_write_short(out, msc_graph_joint(g, first->joint)->name, columns - strlen(more));
-    msc_str_printf(out, "%s\n", more);
-}
-
-static size_t at_most(size_t value, size_t limit) {
-    return value < limit ? value : limit;
+    msc_str_append(out, more);
 }
 
 static void write_sites(struct msc_str *out, const struct msc_graph *g,
                         const struct msc_sites *sites) {
+    enum { NAME = 2 };
+    static const char *const head[] = {"kind", "shape", "name", "read by"};
+    struct msc_table table = {.n_columns = 4, .key = NAME, .is_left = true};
+    struct columns c = divide(g, sites);
+    struct msc_str text = {0};
     char dims[MSC_DIMS_TEXT_BYTES];
-    size_t kind_columns = strlen("activation"), shape_columns = strlen("shape"), name_columns = 4;
-    for (int32_t i = 0; i < sites->n_sites; i++) {
-        const struct msc_tensor *t = msc_graph_tensor(g, sites->sites[i].tensor);
-        size_t shape = strlen(msc_dims_format(dims, t->n_dims, t->dims));
-        size_t name = at_most(msc_cli_columns(sites->sites[i].name), NAME_COLUMNS);
-        shape_columns = shape > shape_columns ? shape : shape_columns;
-        name_columns = name > name_columns ? name : name_columns;
+    for (size_t i = 0; i < table.n_columns; i++) {
+        msc_table_add(&table, head[i]);
     }
-    size_t used = kind_columns + shape_columns + name_columns + 6;
-    size_t left = used + 24 < LINE_COLUMNS ? LINE_COLUMNS - used : 24;
-    msc_cli_write_padded(out, "kind", kind_columns);
-    msc_cli_write_padded(out, "shape", shape_columns);
-    msc_cli_write_padded(out, "name", name_columns);
-    msc_str_append(out, "read by\n");
     for (int32_t i = 0; i < sites->n_sites; i++) {
         const struct msc_site *site = &sites->sites[i];
         const struct msc_tensor *t = msc_graph_tensor(g, site->tensor);
-        msc_cli_write_padded(out, kind_name(site->kind), kind_columns);
-        msc_cli_write_padded(out, msc_dims_format(dims, t->n_dims, t->dims), shape_columns);
-        msc_cli_write_padded(out, site->name, name_columns);
-        write_readers(out, g, sites, site, left);
+        msc_table_add(&table, kind_name(site->kind));
+        msc_table_add(&table, msc_dims_format(dims, t->n_dims, t->dims));
+        msc_str_clear(&text);
+        msc_cli_write_short(&text, site->name, c.name);
+        msc_table_add(&table, msc_str_text(&text));
+        msc_str_clear(&text);
+        write_readers(&text, g, sites, site, c.readers);
+        msc_table_add(&table, msc_str_text(&text));
     }
+    table.failed |= text.failed;
+    msc_str_finish(&text);
+    msc_table_write(out, &table, msc_cli_terminal_columns());
+    msc_table_finish(&table);
 }
 
 static enum msc_status add_site(cJSON *list, const struct msc_graph *g,
@@ -122,7 +146,46 @@ static enum msc_status add_site(cJSON *list, const struct msc_graph *g,
     return MSC_OK;
 }
 
-static enum msc_status print_sites(const struct msc_graph *fused, bool as_json) {
+static enum msc_status has_sites(bool *out, const struct msc_joint *j) {
+    *out = false;
+    for (int32_t k = 0; k < j->n_graphs && !*out; k++) {
+        struct msc_sites sites = {0};
+        enum msc_status status = msc_sites_find(&sites, j->graphs[k], false);
+        *out = sites.n_sites > 0;
+        msc_sites_finish(&sites);
+        MSC_TRY(status);
+    }
+    return MSC_OK;
+}
+
+// Branches have sites only where it is known which one is taken.
+static enum msc_status tell_branches(const struct msc_graph *g, const struct msc_cli_call *call) {
+    const char *const *names;
+    size_t n;
+    struct msc_str all = {0};
+    MSC_TRY(msc_graph_bindables(&names, &n, g, call->arena));
+    for (size_t i = 0; i < n; i++) {
+        msc_str_item(&all, names[i]);
+    }
+    enum msc_status status = msc_str_status(&all);
+    for (int32_t i = 0; status == MSC_OK && i < msc_graph_n_joints(g); i++) {
+        const struct msc_joint *j = msc_graph_joint(g, i);
+        bool hides = false;
+        status = j->op == MSC_OP_IF ? has_sites(&hides, j) : MSC_OK;
+        if (status == MSC_OK && hides) {
+            msc_log(&call->talk->log, MSC_LOG_INFO,
+                    n > 0 ? "%s: its branches have sites, too; --bind what decides which is taken "
+                            "to see them: %s"
+                          : "%s: its branches have sites, too, for data that take only one%s",
+                    j->name, msc_str_text(&all));
+        }
+    }
+    msc_str_finish(&all);
+    return status;
+}
+
+static enum msc_status print_sites(const struct msc_graph *fused, const struct msc_cli_call *call,
+                                   bool as_json) {
     struct msc_graph *g = NULL;
     struct msc_sites sites = {0};
     struct msc_str text = {0};
@@ -130,6 +193,7 @@ static enum msc_status print_sites(const struct msc_graph *fused, bool as_json) 
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_graph_split(&g, fused));
     MSC_TRY_OUT(msc_sites_find(&sites, g, false));
+    MSC_TRY_OUT(tell_branches(g, call));
     if (!as_json) {
         write_sites(&text, g, &sites);
         status = msc_cli_print_str(&text);
@@ -211,8 +275,9 @@ static enum msc_status claim_outputs(struct msc_file_set *files, const struct gr
     return msc_output_claim(files, MSC_OUTPUT_ANY, "--output", weights[0]);
 }
 
-static enum msc_status print(const struct msc_graph *g, const struct graph_values *v) {
-    return v->sites         ? print_sites(g, v->common.json)
+static enum msc_status print(const struct msc_graph *g, const struct msc_cli_call *call,
+                             const struct graph_values *v) {
+    return v->sites         ? print_sites(g, call, v->common.json)
            : v->prototxt    ? print_form(g, msc_graph_write_prototxt, msc_cli_print_str)
            : v->common.json ? print_form(g, msc_graph_write_json, msc_cli_print_data)
                             : print_form(g, msc_graph_print, msc_cli_print_str);
@@ -258,7 +323,8 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
     if (n > 0) {
         MSC_TRY_OUT(msc_graph_bind_open(&bound, g, bindings, n));
     }
-    status = v->output ? save(bound ? bound : g, v, call->arena) : print(bound ? bound : g, v);
+    status =
+        v->output ? save(bound ? bound : g, v, call->arena) : print(bound ? bound : g, call, v);
 out:
     msc_graph_destroy(bound);
     msc_graph_destroy(g);

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "base/table.h"
 #include "records/record_query.h"
 #include "search/kept.h"
 #include "search/report.h"
@@ -65,7 +66,7 @@ static enum msc_status print_choices(const cJSON *report) {
         return msc_cli_print("no trial has a result yet\n");
     }
     cJSON_ArrayForEach(item, choices) {
-        size_t width = msc_cli_columns(item->string);
+        size_t width = msc_table_width(item->string);
         widest = width > widest ? width : widest;
     }
     msc_str_printf(&text, "trial %.0f\n",
@@ -90,7 +91,7 @@ static enum msc_status print_choices(const cJSON *report) {
 
 static enum msc_status print_report(const cJSON *report) {
     struct msc_str text = {0};
-    enum msc_status status = msc_report_text(&text, report);
+    enum msc_status status = msc_report_text_folded(&text, report, msc_cli_terminal_columns());
     if (status == MSC_OK) {
         status = msc_cli_print_str(&text);
     }

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "base/table.h"
 #include "cli/table.h"
 #include "kernels/backend.h"
 #include "kernels/plan.h"
@@ -146,7 +147,7 @@ static int32_t n_lines(const struct msc_step *step) {
 }
 
 static void widen(size_t *columns, const char *text, size_t most) {
-    size_t n = msc_cli_columns(text);
+    size_t n = msc_table_width(text);
     n = n < most ? n : most;
     *columns = n > *columns ? n : *columns;
 }

@@ -1,19 +1,14 @@
 #include "cli/table.h"
 
 #include "base/shown.h"
+#include "base/table.h"
 
 #include <stdbool.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static bool is_inside_character(char c) { // of UTF-8
     return ((unsigned char)c & 0xC0) == 0x80;
-}
-
-static size_t count(const char *shown) {
-    size_t n = 0;
-    for (; *shown; shown++) {
-        n += !is_inside_character(*shown);
-    }
-    return n;
 }
 
 static const char *skip(const char *shown, size_t n_characters) {
@@ -25,16 +20,14 @@ static const char *skip(const char *shown, size_t n_characters) {
     return shown;
 }
 
-size_t msc_cli_columns(const char *text) {
-    struct msc_str shown = {0};
-    msc_shown_append(&shown, text);
-    size_t n = count(msc_str_text(&shown));
-    msc_str_finish(&shown);
-    return n;
+size_t msc_cli_terminal_columns(void) {
+    struct winsize size = {0};
+    bool is_terminal = isatty(STDOUT_FILENO) == 1;
+    return is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 static void write_short(struct msc_str *out, const char *shown, size_t columns) {
-    size_t n = count(shown);
+    size_t n = msc_table_width(shown);
     if (n <= columns) {
         msc_str_append(out, shown);
         return;
@@ -55,6 +48,6 @@ void msc_cli_write_short(struct msc_str *out, const char *text, size_t columns) 
 void msc_cli_write_padded(struct msc_str *out, const char *text, size_t columns) {
     size_t begin = out->length;
     msc_cli_write_short(out, text, columns);
-    size_t used = out->failed ? columns : count(msc_str_text(out) + begin);
+    size_t used = out->failed ? columns : msc_table_width(msc_str_text(out) + begin);
     msc_str_printf(out, "%*s", (int)(columns + 2 - used), "");
 }

@@ -40,6 +40,9 @@ enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_op
 const char *msc_report_label(const char *name);
 // Appends the report as text for people, ending in a newline.
 enum msc_status msc_report_text(struct msc_str *out, const struct cJSON *report);
+// The same with the table folded to so many columns (base/table.h); 0: however wide.
+enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *report,
+                                       size_t n_columns);
 
 #ifdef __cplusplus
 }

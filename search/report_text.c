@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "base/table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -222,52 +223,41 @@ static bool is_empty_column(const struct table *table, size_t column) {
     return true;
 }
 
-static size_t column_width(const struct table *table, size_t column) {
-    size_t width = column > 0 ? strlen(msc_report_label(table->columns[column - 1])) : 0;
-    for (size_t r = 0; r < table->n_rows; r++) {
-        size_t length = strlen(table->cells[r * (table->n_columns + 1) + column]);
-        width = length > width ? length : width;
-    }
-    return width;
-}
-
 // A line for each plan.
-static void write_down(struct msc_str *out, const struct table *table) {
-    size_t name_width = column_width(table, 0);
-    for (size_t line = 0; line < table->n_rows + 1; line++) {
+static void fill_down(struct msc_table *down, const struct table *table) {
+    msc_table_add(down, "");
+    down->n_columns = 1;
+    for (size_t i = 0; i < table->n_columns; i++) {
+        if (!is_empty_column(table, i)) {
+            msc_table_add(down, msc_report_label(table->columns[i]));
+            down->n_columns++;
+        }
+    }
+    for (size_t r = 0; r < table->n_rows; r++) {
         const char(*cells)[CELL_BYTES] =
-            line > 0 ? (const char(*)[CELL_BYTES])table->cells + (line - 1) * (table->n_columns + 1)
-                     : NULL;
-        msc_str_printf(out, "%-*s", (int)name_width, cells ? cells[0] : "");
+            (const char(*)[CELL_BYTES])table->cells + r * (table->n_columns + 1);
+        msc_table_add(down, cells[0]);
         for (size_t i = 0; i < table->n_columns; i++) {
             if (!is_empty_column(table, i)) {
-                msc_str_printf(out, "  %*s", (int)column_width(table, i + 1),
-                               cells ? cells[i + 1] : msc_report_label(table->columns[i]));
+                msc_table_add(down, cells[i + 1]);
             }
         }
-        msc_str_char(out, '\n');
     }
 }
 
 // A line for each metric, which is easier to read where there are few plans.
-static void write_across(struct msc_str *out, const struct table *table) {
-    size_t name_width = 0;
-    for (size_t i = 0; i < table->n_columns; i++) {
-        size_t length = strlen(msc_report_label(table->columns[i]));
-        name_width = length > name_width ? length : name_width;
-    }
+static void fill_across(struct msc_table *across, const struct table *table) {
+    across->n_columns = table->n_rows + 1;
+    across->indent = 2;
+    across->least_columns = 10;
     for (size_t line = 0; line < table->n_columns + 1; line++) {
         if (line > 0 && is_empty_column(table, line - 1)) {
             continue;
         }
-        msc_str_printf(out, "  %-*s", (int)name_width,
-                       line > 0 ? msc_report_label(table->columns[line - 1]) : "");
+        msc_table_add(across, line > 0 ? msc_report_label(table->columns[line - 1]) : "");
         for (size_t r = 0; r < table->n_rows; r++) {
-            size_t width = strlen(table->cells[r * (table->n_columns + 1)]);
-            msc_str_printf(out, "  %*s", (int)(width > 10 ? width : 10),
-                           table->cells[r * (table->n_columns + 1) + line]);
+            msc_table_add(across, table->cells[r * (table->n_columns + 1) + line]);
         }
-        msc_str_char(out, '\n');
     }
 }
 
@@ -281,13 +271,16 @@ static void write_notes(struct msc_str *out, const struct table *table) {
     }
 }
 
-static void write_table(struct msc_str *out, const struct table *table) {
+static void write_table(struct msc_str *out, const struct table *table, size_t n_columns) {
     enum { FEW = 6 };
+    struct msc_table shown = {0};
     if (table->n_rows <= FEW) {
-        write_across(out, table);
+        fill_across(&shown, table);
     } else {
-        write_down(out, table);
+        fill_down(&shown, table);
     }
+    msc_table_write(out, &shown, n_columns);
+    msc_table_finish(&shown);
     write_notes(out, table);
 }
 
@@ -353,13 +346,18 @@ static void write_verdict(struct msc_str *out, const cJSON *report) {
 }
 
 enum msc_status msc_report_text(struct msc_str *out, const struct cJSON *report) {
+    return msc_report_text_folded(out, report, 0);
+}
+
+enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *report,
+                                       size_t n_columns) {
     struct table table = {0};
     write_counts(out, report);
     write_left_out(out, report);
     write_verdict(out, report);
     enum msc_status status = fill_table(&table, report);
     if (status == MSC_OK) {
-        write_table(out, &table);
+        write_table(out, &table, n_columns);
         status = msc_str_status(out);
     }
     msc_free(table.cells);

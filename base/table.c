@@ -1,0 +1,134 @@
+#include "base/table.h"
+
+#include "base/shown.h"
+#include "base/str.h"
+
+#include <string.h>
+
+#define BETWEEN 2 // blanks
+
+// Of a text that is safe to show: its characters.
+static size_t count(const char *shown) {
+    size_t n = 0;
+    for (; *shown; shown++) {
+        n += ((unsigned char)*shown & 0xc0) != 0x80;
+    }
+    return n;
+}
+
+size_t msc_table_width(const char *text) {
+    struct msc_str shown = {0};
+    msc_shown_append(&shown, text);
+    size_t n = count(msc_str_text(&shown));
+    msc_str_finish(&shown);
+    return n;
+}
+
+void msc_table_add(struct msc_table *table, const char *text) {
+    struct msc_str shown = {0};
+    msc_shown_append(&shown, text);
+    char *copy = msc_arena_strdup(&table->arena, msc_str_text(&shown));
+    if (shown.failed || !copy ||
+        msc_grow(&table->cells, &table->capacity, table->n_cells + 1, sizeof table->cells[0]) !=
+            MSC_OK) {
+        table->failed = true;
+    } else {
+        table->cells[table->n_cells++] = copy;
+    }
+    msc_str_finish(&shown);
+}
+
+void msc_table_finish(struct msc_table *table) {
+    msc_free(table->cells);
+    msc_arena_finish(&table->arena);
+    *table = (struct msc_table){0};
+}
+
+static void measure(size_t widths[], const struct msc_table *t) {
+    for (size_t i = 0; i < t->n_columns; i++) {
+        widths[i] = i > 0 ? t->least_columns : 0;
+    }
+    for (size_t i = 0; i < t->n_cells; i++) {
+        size_t *width = &widths[i % t->n_columns], n = count(t->cells[i]);
+        *width = n > *width ? n : *width;
+    }
+}
+
+// What is written together: the key column, unless it is the first block, and the columns
+// [first, end).
+struct block {
+    const struct msc_table *table;
+    const size_t *widths;
+    size_t first, end;
+};
+
+static bool is_first(const struct block *b) {
+    return b->first == 0;
+}
+
+static bool holds(const struct block *b, size_t column) {
+    return is_first(b) || column != b->table->key;
+}
+
+// As many columns as fit, and one at least.
+static void find_end(struct block *b, size_t n_columns) {
+    size_t used = b->table->indent + (is_first(b) ? 0 : b->widths[b->table->key] + BETWEEN);
+    bool is_empty = true;
+    for (b->end = b->first; b->end < b->table->n_columns; b->end++) {
+        if (!holds(b, b->end)) {
+            continue;
+        }
+        used += b->widths[b->end];
+        if (n_columns > 0 && used > n_columns && !is_empty) {
+            return;
+        }
+        used += BETWEEN;
+        is_empty = false;
+    }
+}
+
+static void write_cell(struct msc_str *out, const struct block *b, size_t column, const char *shown,
+                       bool is_last) {
+    size_t n = count(shown);
+    int blanks = (int)(b->widths[column] - n);
+    if (column > 0 && !b->table->is_left) {
+        msc_str_printf(out, "%*s%s", blanks, "", shown);
+    } else {
+        msc_str_printf(out, "%s%*s", shown, is_last ? 0 : blanks, "");
+    }
+    msc_str_printf(out, "%*s", is_last ? 0 : BETWEEN, "");
+}
+
+static void write_row(struct msc_str *out, const struct block *b, const char *const cells[]) {
+    size_t last = b->end - 1;
+    last -= !holds(b, last);
+    msc_str_printf(out, "%*s", (int)b->table->indent, "");
+    if (!is_first(b)) {
+        write_cell(out, b, b->table->key, cells[b->table->key], false);
+    }
+    for (size_t i = b->first; i < b->end; i++) {
+        if (holds(b, i)) {
+            write_cell(out, b, i, cells[i], i == last);
+        }
+    }
+    msc_str_char(out, '\n');
+}
+
+void msc_table_write(struct msc_str *out, const struct msc_table *table, size_t n_columns) {
+    size_t *widths = msc_alloc_zero(table->n_columns + 1, sizeof widths[0]);
+    struct block b = {.table = table, .widths = widths};
+    if (!widths || table->failed) {
+        out->failed = true;
+        msc_free(widths);
+        return;
+    }
+    measure(widths, table);
+    for (; b.first < table->n_columns; b.first = b.end) {
+        msc_str_append(out, is_first(&b) ? "" : "\n");
+        find_end(&b, n_columns);
+        for (size_t i = 0; i + table->n_columns <= table->n_cells; i += table->n_columns) {
+            write_row(out, &b, table->cells + i);
+        }
+    }
+    msc_free(widths);
+}

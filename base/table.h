@@ -1,0 +1,50 @@
+// A table for people: columns that line up, safe to show (base/shown.h), folded to a width.
+//
+//     struct msc_table t = {.n_columns = 3, .indent = 2};
+//     msc_table_add(&t, "size_bytes");   // cell by cell, row by row
+//     ...
+//     msc_table_write(&text, &t, 80);
+//     msc_table_finish(&t);
+//
+// Columns that do not fit into the width go on in further blocks below, behind an empty line, each
+// with the key column first. A column that is too wide by itself gets a block of its own.
+#ifndef MSC_BASE_TABLE_H
+#define MSC_BASE_TABLE_H
+
+#include "base/alloc.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_str;
+
+struct msc_table {
+    size_t n_columns;
+    size_t key;           // the column that every block repeats; not the last one
+    size_t indent;        // blanks before a line
+    size_t least_columns; // that a column has, but for the first
+    bool is_left;         // all columns begin in line, not only the first
+    // The table's own; zero at first.
+    struct msc_arena arena;
+    const char **cells;
+    size_t n_cells, capacity;
+    bool failed; // for want of memory, which msc_table_write hands on
+};
+
+void msc_table_add(struct msc_table *table, const char *text); // copied
+// Appends the table; n_columns 0: in one block, however wide. Between columns there are two blanks.
+void msc_table_write(struct msc_str *out, const struct msc_table *table, size_t n_columns);
+void msc_table_finish(struct msc_table *table);
+
+// Columns that a text takes, once it is safe to show.
+size_t msc_table_width(const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
