@@ -191,3 +191,40 @@ void msc_param_help(const struct msc_param params[], struct msc_str *out) {
         msc_str_char(out, '\n');
     }
 }
+
+static const char *type_name(enum msc_param_type type) {
+    static const char *const names[] = {
+        [MSC_PARAM_BOOL] = "bool", [MSC_PARAM_I64] = "integer", [MSC_PARAM_F64] = "number",
+        [MSC_PARAM_TEXT] = "text", [MSC_PARAM_ENUM] = "name",   [MSC_PARAM_DURATION] = "time",
+        [MSC_PARAM_JSON] = "json",
+    };
+    return names[type];
+}
+
+static enum msc_status describe(const struct msc_param *p, cJSON *object) {
+    MSC_TRY(msc_json_add_text(object, "name", p->name));
+    MSC_TRY(msc_json_add_text(object, "type", type_name(p->type)));
+    MSC_TRY(msc_json_add_text(object, "help", p->help ? p->help : ""));
+    if (is_text(p)) {
+        MSC_TRY(p->text ? msc_json_add_text(object, "default", p->text) : MSC_OK);
+    } else if (p->type == MSC_PARAM_BOOL) {
+        MSC_TRY(msc_json_add_bool(object, "default", p->number != 0));
+    } else if (p->type != MSC_PARAM_JSON) {
+        MSC_TRY(msc_json_add_number(object, "default", p->number));
+    }
+    if (p->min != 0 || p->max != 0) {
+        MSC_TRY(msc_json_add_number(object, "min", p->min));
+        MSC_TRY(msc_json_add_number(object, "max", p->max));
+    }
+    MSC_TRY(p->unit ? msc_json_add_text(object, "unit", p->unit) : MSC_OK);
+    return p->names ? msc_json_add_text(object, "names", p->names) : MSC_OK;
+}
+
+enum msc_status msc_param_describe(const struct msc_param params[], struct cJSON *list) {
+    for (const struct msc_param *p = params; p->name; p++) {
+        cJSON *object = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(list, object));
+        MSC_TRY(describe(p, object));
+    }
+    return MSC_OK;
+}

@@ -64,6 +64,9 @@ enum msc_status msc_param_write(const struct msc_param params[], const void *tar
 
 // One line a parameter: name, help, default, range.
 void msc_param_help(const struct msc_param params[], struct msc_str *out);
+// The same for programs: {"name", "type", "help", "default", "min", "max", "unit", "names"} each, as
+// far as there is such a thing; no limit is null. Times are in seconds.
+enum msc_status msc_param_describe(const struct msc_param params[], struct cJSON *list);
 
 #ifdef __cplusplus
 }

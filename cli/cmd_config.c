@@ -16,6 +16,11 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .help = "print this configuration with every default",
      .offset = offsetof(struct config_values, show)},
+    {.name = "CONFIG",
+     .type = MSC_CLI_TEXT,
+     .help = "the same",
+     .offset = offsetof(struct config_values, show),
+     .is_positional = true},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
      .help = "trust it: libraries that it names may be loaded",
@@ -45,17 +50,31 @@ static enum msc_status print_keys(void) {
     return status;
 }
 
+static enum msc_status print_json(void) {
+    cJSON *list = cJSON_CreateArray();
+    enum msc_status status =
+        list ? msc_config_describe(list) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    if (status == MSC_OK) {
+        status = msc_cli_print_json(list);
+    }
+    cJSON_Delete(list);
+    return status;
+}
+
 static int run(const struct msc_cli_call *call, void *payload) {
     const struct config_values *v = payload;
-    enum msc_status status = v->show ? show(v) : print_keys();
+    enum msc_status status = v->show ? show(v) : v->common.json ? print_json() : print_keys();
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 
 const struct msc_cli_command msc_cmd_config = {
     .name = "config",
     .summary = "every key of a configuration, with default and range",
-    .usage = "[--show CONFIG]",
+    .usage = "[[--show] CONFIG]",
+    .description = "With CONFIG that configuration, every default filled in, which is JSON either "
+                   "way.",
     .examples = "  mscgym config\n"
+                "  mscgym config --json\n"
                 "  mscgym config --show digits.json\n",
     .options = options,
     .values_size = sizeof(struct config_values),

@@ -11,35 +11,6 @@
 
 #define MAX_PLUGINS 64
 
-static const char *type_name(enum msc_param_type type) {
-    static const char *const names[] = {
-        [MSC_PARAM_BOOL] = "bool", [MSC_PARAM_I64] = "integer", [MSC_PARAM_F64] = "number",
-        [MSC_PARAM_TEXT] = "text", [MSC_PARAM_ENUM] = "name",   [MSC_PARAM_DURATION] = "time",
-        [MSC_PARAM_JSON] = "json",
-    };
-    return names[type];
-}
-
-static enum msc_status add_param(cJSON *list, const struct msc_param *param) {
-    cJSON *object = cJSON_CreateObject();
-    MSC_TRY(msc_json_push(list, object));
-    MSC_TRY(msc_json_add_text(object, "name", param->name));
-    MSC_TRY(msc_json_add_text(object, "type", type_name(param->type)));
-    MSC_TRY(msc_json_add_text(object, "help", param->help));
-    if (param->type == MSC_PARAM_TEXT || param->type == MSC_PARAM_ENUM) {
-        MSC_TRY(param->text ? msc_json_add_text(object, "default", param->text) : MSC_OK);
-    } else if (param->type == MSC_PARAM_BOOL) {
-        MSC_TRY(msc_json_add_bool(object, "default", param->number != 0));
-    } else if (param->type != MSC_PARAM_JSON) {
-        MSC_TRY(msc_json_add_number(object, "default", param->number));
-    }
-    if (param->min != 0 || param->max != 0) {
-        MSC_TRY(msc_json_add_number(object, "min", param->min));
-        MSC_TRY(msc_json_add_number(object, "max", param->max));
-    }
-    return param->names ? msc_json_add_text(object, "names", param->names) : MSC_OK;
-}
-
 static enum msc_status add_plugin(cJSON *list, const struct msc_cli_plugin *plugin) {
     cJSON *object = cJSON_CreateObject();
     MSC_TRY(msc_json_push(list, object));
@@ -48,10 +19,7 @@ static enum msc_status add_plugin(cJSON *list, const struct msc_cli_plugin *plug
     MSC_TRY(msc_json_add_number(object, "version", plugin->version));
     cJSON *params = cJSON_CreateArray();
     MSC_TRY(msc_json_add(object, "params", params));
-    for (const struct msc_param *p = plugin->params; p->name; p++) {
-        MSC_TRY(add_param(params, p));
-    }
-    return MSC_OK;
+    return msc_param_describe(plugin->params, params);
 }
 
 static enum msc_status print_json(const struct msc_cli_plugin plugins[], size_t n) {

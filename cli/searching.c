@@ -1,4 +1,5 @@
 #include "cli/searching.h"
+#include "cli/table.h"
 
 #include "base/json.h"
 #include "base/shown.h"
@@ -66,16 +67,16 @@ static void write_latency(struct msc_str *out, const cJSON *report) {
 }
 
 static enum msc_status write_report(struct msc_str *out, const cJSON *report) {
-    if (text_of(report, "estimate")) {
-        msc_str_append(out, text_of(report, "estimate"));
+    if (text_of(report, "estimate_text")) {
+        msc_str_append(out, text_of(report, "estimate_text"));
         return MSC_OK;
     }
-    MSC_TRY(msc_report_text(out, report));
+    MSC_TRY(msc_report_text_folded(out, report, msc_cli_terminal_columns()));
     write_files(out, report);
     const cJSON *greedy = cJSON_GetObjectItemCaseSensitive(report, "greedy");
     if (greedy) {
         msc_str_append(out, "\nthe greedy search beside it:\n");
-        MSC_TRY(msc_report_text(out, greedy));
+        MSC_TRY(msc_report_text_folded(out, greedy, msc_cli_terminal_columns()));
     }
     write_latency(out, report);
     return MSC_OK;

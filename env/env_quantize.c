@@ -55,16 +55,31 @@ static void fill_edits(const struct msc_quantize *z, const uint32_t choices[],
 
 // ---- The environment's functions --------------------------------------------------------------
 
-// Exporting every trial takes time: the size of the file is measured only where the goal names it.
-static bool asks_for_file(const cJSON *config) {
+// Does the goal name the metric?
+static bool asks_for(const cJSON *config, const char *metric) {
     const cJSON *bounds = cJSON_GetObjectItemCaseSensitive(config, "bounds");
     const cJSON *item;
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(config, "objectives")) {
-        if (cJSON_IsString(item) && strcmp(item->valuestring, "file_bytes") == 0) {
+        if (cJSON_IsString(item) && strcmp(item->valuestring, metric) == 0) {
             return true;
         }
     }
-    return cJSON_GetObjectItemCaseSensitive(bounds, "file_bytes") != NULL;
+    return cJSON_GetObjectItemCaseSensitive(bounds, metric) != NULL;
+}
+
+// What trials are measured by, besides the loss and costs.
+static enum msc_status choose_metrics(unsigned *out, const struct msc_env *env) {
+    const cJSON *config = msc_env_config(env);
+    bool has_labels = msc_dataset_has_labels(msc_env_host(env)->dataset);
+    if (!has_labels && asks_for(config, "accuracy")) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "env: \"accuracy\" is an objective or a bound, but the samples have no "
+                        "labels; give dataset.labels, a .npy of integers, one for each sample");
+    }
+    *out = has_labels ? MSC_QUANTIZE_MEASURES_ACCURACY : 0;
+    // Exporting every trial takes time: the size of the file is measured only where it is asked for.
+    *out |= asks_for(config, "file_bytes") ? MSC_QUANTIZE_MEASURES_FILE : 0;
+    return MSC_OK;
 }
 
 static enum msc_status leave_constants(struct msc_quantize *z, const struct msc_env_host *host) {
@@ -81,15 +96,15 @@ static enum msc_status leave_constants(struct msc_quantize *z, const struct msc_
 static enum msc_status quantize_init(struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
+    unsigned measured = 0;
     MSC_TRY(msc_quantize__read_options(env, z));
+    MSC_TRY(choose_metrics(&measured, env));
     MSC_TRY(msc_quantizer_create(&z->quantizer, host->graph, &z->quantizer_options));
     MSC_TRY(msc_distill_create(&z->distill, host, host->dataset, &z->distill_options));
     MSC_TRY(leave_constants(z, host));
     MSC_TRY(msc_quantize__get_parameters(env, z));
     MSC_TRY(build_fixed(env, z));
     const struct msc_plan *plan = msc_evaluator_plan(msc_distill_evaluator(z->distill), 0);
-    unsigned measured = msc_dataset_has_labels(host->dataset) ? MSC_QUANTIZE_MEASURES_ACCURACY : 0;
-    measured |= asks_for_file(msc_env_config(env)) ? MSC_QUANTIZE_MEASURES_FILE : 0;
     MSC_TRY(msc_quantize_space_build(&z->space, z->quantizer, plan, z->fixed,
                                      msc_dataset_batch_samples(host->dataset, 0), measured,
                                      msc_env_arena(env)));

@@ -111,22 +111,29 @@ static enum msc_status read_paths(struct msc_config *c, const struct msc_config_
     return MSC_OK;
 }
 
-static enum msc_status check_absent(const struct msc_config *c) {
+static enum msc_status fail_absent(const struct msc_config *c, const char *name) {
     struct msc_str tools = {0};
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
         msc_str_item(&tools, msc_config__tools[t].name);
     }
     enum msc_status status = msc_str_status(&tools);
-    for (size_t i = 0; msc_config__absent[i] && status == MSC_OK; i++) {
-        if (cJSON_GetObjectItemCaseSensitive(c->json, msc_config__absent[i])) {
-            status = MSC_FAIL(MSC_E_INVALID,
-                              "%s: \"%s\" is not available: the tools of this program are: %s; "
-                              "remove the section",
-                              c->path, msc_config__absent[i], msc_str_text(&tools));
-        }
+    if (status == MSC_OK) {
+        status = MSC_FAIL(MSC_E_INVALID,
+                          "%s: \"%s\" is not available: the tools of this program are: %s; remove "
+                          "the section",
+                          c->path, name, msc_str_text(&tools));
     }
     msc_str_finish(&tools);
     return status;
+}
+
+static enum msc_status check_absent(const struct msc_config *c) {
+    for (size_t i = 0; msc_config__absent[i]; i++) {
+        if (cJSON_GetObjectItemCaseSensitive(c->json, msc_config__absent[i])) {
+            return fail_absent(c, msc_config__absent[i]);
+        }
+    }
+    return MSC_OK;
 }
 
 static enum msc_status read_all(struct msc_config *c) {

@@ -130,6 +130,8 @@ extern const char *const msc_config_free_keys[];
 
 // Appends every key with its meaning, default and range, section by section.
 void msc_config_help(struct msc_str *out);
+// The same for programs: a list of {"section", "keys"}, keys as msc_param_describe says.
+enum msc_status msc_config_describe(struct cJSON *list);
 
 #ifdef __cplusplus
 }

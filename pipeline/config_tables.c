@@ -323,23 +323,39 @@ const char *const msc_config_free_keys[] = {
     NULL,
 };
 
+static const struct {
+    const char *title;
+    const struct msc_param *params;
+} parts[] = {
+    {"top level", msc_config__top_params},
+    {"dataset", msc_config__data_params},
+    {"dataset.image", msc_config__image_params},
+    {"dataset.validation", msc_config__validation_params},
+    {"baseline.check_config", msc_config__check_params},
+    {"quantize", msc_config__section_params},
+    {"quantize.gym[N] and gym[N]", msc_config__gym_params},
+    {"quantize.gym[N].budget", msc_config__budget_params},
+    {"profile", msc_config__profile_params},
+};
+
 void msc_config_help(struct msc_str *out) {
-    static const struct {
-        const char *title;
-        const struct msc_param *params;
-    } parts[] = {
-        {"top level", msc_config__top_params},
-        {"dataset", msc_config__data_params},
-        {"dataset.image", msc_config__image_params},
-        {"dataset.validation", msc_config__validation_params},
-        {"baseline.check_config", msc_config__check_params},
-        {"quantize", msc_config__section_params},
-        {"quantize.gym[N] and gym[N]", msc_config__gym_params},
-        {"quantize.gym[N].budget", msc_config__budget_params},
-        {"profile", msc_config__profile_params},
-    };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         msc_str_printf(out, "%s%s:\n", i > 0 ? "\n" : "", parts[i].title);
         msc_param_help(parts[i].params, out);
     }
+}
+
+enum msc_status msc_config_describe(struct cJSON *list) {
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        cJSON *part = cJSON_CreateObject(), *keys = cJSON_CreateArray();
+        enum msc_status status = msc_json_push(list, part);
+        if (status != MSC_OK) {
+            cJSON_Delete(keys);
+            return status;
+        }
+        MSC_TRY(msc_json_add(part, "keys", keys));
+        MSC_TRY(msc_json_add_text(part, "section", parts[i].title));
+        MSC_TRY(msc_param_describe(parts[i].params, keys));
+    }
+    return MSC_OK;
 }

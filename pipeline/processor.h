@@ -86,7 +86,8 @@ const char *msc_program_name(void);
 
 struct msc_processor_result {
     // A list, one object for each search: `entry`, the members of msc_report_create, `files`
-    // (strategy, model), `greedy`, `profile`; after a dry run `entry` and `estimate` as text.
+    // (strategy, model), `greedy`, `profile`; after a dry run `entry`,
+    // `estimate` in numbers and `estimate_text` for people.
     struct cJSON *reports;
     bool is_feasible;   // every search has a winner within its bounds
     bool was_cancelled; // stopped on request before the end

@@ -93,16 +93,41 @@ static enum msc_status check_memory(const struct msc_processor *p) {
                           (double)p->options.memory_bytes * 1e-6, ceil(least * 1e-6));
 }
 
-static enum msc_status estimate(struct msc_str *text, const struct msc_processor *p,
+// What the network gives before anything is done to it: where its inputs are not what they were in
+// training, this tells before the night.
+static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
+                                         const struct msc_processor *p) {
+    double metrics[MSC_MAX_METRICS];
+    int metric = msc_space_find_metric(msc_env_space(p->env), "accuracy");
+    int64_t n = msc_dataset_n_samples(p->model->dataset);
+    MSC_TRY(msc_json_add_number(object, "calibration_samples", (double)n));
+    if (!msc_dataset_has_labels(p->model->dataset)) {
+        msc_str_append(text, "accuracy: not known, the samples have no labels (dataset.labels)\n");
+        return msc_json_add(object, "float_accuracy", cJSON_CreateNull());
+    }
+    if (metric < 0) { // none that this environment measures
+        return MSC_OK;
+    }
+    MSC_TRY(msc_env_reference(p->env, metrics));
+    msc_str_printf(text, "accuracy: %.5g of the float model on %lld samples\n", metrics[metric],
+                   (long long)n);
+    return msc_json_add_number(object, "float_accuracy", metrics[metric]);
+}
+
+static enum msc_status estimate(struct msc_str *text, cJSON *object, const struct msc_processor *p,
                                 const struct msc_search_options *o) {
     struct msc_estimate e;
     double least = 0;
     MSC_TRY(msc_estimate_make(&e, o));
     msc_estimate_text(text, &e);
+    MSC_TRY(msc_estimate_describe(&e, object));
     if (p->model) {
         MSC_TRY(measure_memory(&least, p));
         msc_str_printf(text, "memory: up to %.3g GB, at least %.0f MB\n",
                        (double)p->model->memory_bytes * 1e-9, ceil(least * 1e-6));
+        MSC_TRY(msc_json_add_number(object, "memory_bytes", (double)p->model->memory_bytes));
+        MSC_TRY(msc_json_add_number(object, "least_memory_bytes", least));
+        MSC_TRY(estimate_accuracy(text, object, p));
     }
     MSC_TRY(msc_str_status(text));
     return msc_estimate_check(&e, o->record_path);
@@ -121,20 +146,18 @@ static enum msc_status add_estimate(struct msc_processor_result *result,
                                     const struct msc_processor *p,
                                     const struct msc_search_options *o) {
     struct msc_str text = {0};
-    cJSON *report = cJSON_CreateObject();
+    cJSON *report = cJSON_CreateObject(), *object = cJSON_CreateObject();
     enum msc_status status = msc_json_push(result->reports, report);
-    if (status == MSC_OK) {
-        status = estimate(&text, p, o);
+    if (status != MSC_OK) {
+        cJSON_Delete(object);
+        return status;
     }
-    if (status == MSC_OK) {
-        status = msc_str_status(&text);
-    }
-    if (status == MSC_OK) {
-        status = msc_json_add_text(report, "entry", msc_processor__entry(p)->name);
-    }
-    if (status == MSC_OK) {
-        status = msc_json_add_text(report, "estimate", msc_str_text(&text));
-    }
+    MSC_TRY(msc_json_add(report, "estimate", object));
+    MSC_TRY_OUT(msc_json_add_text(report, "entry", msc_processor__entry(p)->name));
+    MSC_TRY_OUT(estimate(&text, object, p, o));
+    MSC_TRY_OUT(msc_str_status(&text));
+    MSC_TRY_OUT(msc_json_add_text(report, "estimate_text", msc_str_text(&text)));
+out:
     msc_str_finish(&text);
     return status;
 }

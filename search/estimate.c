@@ -333,3 +333,32 @@ void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate)
     write_bytes(out, (double)estimate->free_bytes);
     msc_str_append(out, " free on its disk\n");
 }
+
+enum msc_status msc_estimate_describe(const struct msc_estimate *e, struct cJSON *object) {
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {
+        {"space_points", e->n_points},
+        {"trial_s", e->trial_s},
+        {"trials_measured", (double)e->n_measured},
+        {"trials_recorded", (double)e->n_recorded},
+        {"trials_left", e->n_trials},
+        {"left_s", e->left_s},
+        {"examine_s", e->examine_s},
+        {"trial_line_bytes", (double)e->line_bytes},
+        {"record_bytes", e->record_bytes},
+        {"free_bytes", (double)e->free_bytes},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        MSC_TRY(isfinite(numbers[i].value)
+                    ? msc_json_add_number(object, numbers[i].key, numbers[i].value)
+                    : msc_json_add(object, numbers[i].key, cJSON_CreateNull()));
+    }
+    MSC_TRY(msc_json_add_bool(object, "trials_left_are_exact", e->is_exact));
+    MSC_TRY(msc_json_add_bool(object, "trials_left_by_time", e->is_timed));
+    char when[MSC_CLOCK_TEXT_BYTES];
+    return isfinite(e->left_s)
+               ? msc_json_add_text(object, "end_utc", msc_clock_format(when, e->end_wall_s))
+               : msc_json_add(object, "end_utc", cJSON_CreateNull());
+}

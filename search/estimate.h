@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+struct cJSON;
 struct msc_str;
 
 struct msc_estimate {
@@ -54,6 +55,8 @@ void msc_estimate_duration(struct msc_str *out, double seconds);
 enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const char *record_path);
 // Appends a few lines for people.
 void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate);
+// The same for programs, as members of `object`. null: no limit, or not known.
+enum msc_status msc_estimate_describe(const struct msc_estimate *estimate, struct cJSON *object);
 
 #ifdef __cplusplus
 }
