@@ -260,6 +260,7 @@ enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
         status = make_whole_report(out, p, &o, found->record);
     }
     if (status == MSC_E_CANCELLED) { // before the end, or while measuring once more
+        MSC_TRY(msc_kept_leave_out(found->record, NULL));
         o.env = NULL;
         status = msc_report_create(out, &o);
     }

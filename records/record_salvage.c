@@ -4,38 +4,28 @@
 #include "base/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 // ---- The torn end -----------------------------------------------------------------------------
 
-static bool write_all(int descriptor, const char *data, size_t n_bytes) {
-    while (n_bytes > 0) {
-        ssize_t n = write(descriptor, data, n_bytes);
-        if (n < 0 && errno != EINTR) {
-            return false;
-        }
-        data += n > 0 ? n : 0;
-        n_bytes -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
-// Adds a text to the end of a file, which then ends in a newline.
+// Adds a text to a file, which then ends in a newline.
 static enum msc_status keep(const char *path, const char *text, size_t length) {
-    static const char what[] = "keep the damaged end of the record";
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (descriptor < 0) {
-        return msc_record__fail_system(what, path, errno);
+    struct msc_str whole = {0};
+    char *old = NULL;
+    size_t n_old = 0;
+    if (msc_file_exists(path)) {
+        MSC_TRY(msc_file_read(&old, &n_old, path));
+        msc_str_append_n(&whole, old, n_old);
+        msc_free(old);
     }
-    size_t n_newline = text[length - 1] == '\n' ? 0 : 1;
-    enum msc_status status = MSC_OK;
-    if (!write_all(descriptor, text, length) || !write_all(descriptor, "\n", n_newline) ||
-        fsync(descriptor) != 0) {
-        status = msc_record__fail_system(what, path, errno);
+    msc_str_append_n(&whole, text, length);
+    msc_str_append(&whole, text[length - 1] == '\n' ? "" : "\n");
+    enum msc_status status = msc_str_status(&whole);
+    if (status == MSC_OK) {
+        status = msc_file_write(path, whole.data, whole.length);
     }
-    close(descriptor);
-    return status == MSC_OK ? msc_record__sync_folder(path) : status;
+    msc_str_finish(&whole);
+    return status;
 }
 
 enum msc_status msc_record__cut_tail(const struct msc_record *record) {
@@ -51,7 +41,12 @@ enum msc_status msc_record__cut_tail(const struct msc_record *record) {
     }
     MSC_TRY_OUT(msc_file_read(&text, &length, record->path));
     if (length > n_good) {
-        MSC_TRY_OUT(keep(path, text + n_good, length - n_good));
+        status = keep(path, text + n_good, length - n_good);
+        if (status != MSC_OK) {
+            status = msc_status_prefix(
+                status, "%s: its damaged end cannot be kept, so it is not cut", record->path);
+            goto out;
+        }
         msc_log(record->log, MSC_LOG_WARNING, "%s: its damaged end is kept in %s", record->path,
                 path);
     }
