@@ -212,7 +212,7 @@ static void test_records_record_damage__measured(void **state) {
     fixture_write(f, 4);
     char *text = fixture_read(&length, f->path);
     for (size_t k = 0; k < 3; k++) {
-        char name[16];
+        char name[32];
         char *line = text;
         for (size_t i = 1; i < numbers[k]; i++) {
             line = strchr(line, '\n') + 1;
