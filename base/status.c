@@ -58,7 +58,7 @@ const char *msc_status_where(void) {
 
 enum msc_status msc_status_restore(enum msc_status status, const char *message) {
     if (message != message_text) {
-        snprintf(message_text, sizeof message_text, "%s", message ? message : "");
+        msc_shown_copy(message_text, sizeof message_text, message ? message : "");
     }
     return status;
 }

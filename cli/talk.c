@@ -1,6 +1,7 @@
 #include "cli/talk.h"
 
 #include "base/clock.h"
+#include "base/shown.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -70,7 +71,9 @@ void msc_talk_progress(struct msc_talk *talk, const char *name,
     }
     talk->last_progress_s = now_s;
     struct msc_str line = {0};
-    msc_str_printf(&line, CLEAR_LINE "%s: %zu", name, progress->n_budgeted);
+    msc_str_append(&line, CLEAR_LINE);
+    msc_shown_append(&line, name);
+    msc_str_printf(&line, ": %zu", progress->n_budgeted);
     if (progress->is_left_exact && isfinite(progress->n_left)) {
         msc_str_printf(&line, "/%.0f", (double)progress->n_budgeted + progress->n_left);
     } else if (progress->max_trials >= 0) {
@@ -100,7 +103,10 @@ void msc_talk_measuring(struct msc_talk *talk, const char *name, const char *wha
         return;
     }
     talk->last_progress_s = msc_clock_seconds();
-    msc_str_printf(&line, CLEAR_LINE "%s: measuring %s", name, what);
+    msc_str_append(&line, CLEAR_LINE);
+    msc_shown_append(&line, name);
+    msc_str_append(&line, ": measuring ");
+    msc_shown_append(&line, what);
     if (isfinite(left_s)) {
         msc_str_append(&line, ", left ");
         append_time(&line, left_s);

@@ -69,6 +69,8 @@ static void test_base_status__is_one_line(void **state) {
     assert_string_equal(msc_status_message(), "x\\ty.onnx: node 'a\\nb\\r\\x1b[2Jc\\x7f'");
     (void)MSC_FAIL(MSC_E_FORMAT, "node '%s'", "a\xc2\x9b\xe2\x80\xae\x9b");
     assert_string_equal(msc_status_message(), "node 'a\\u009b\\u202e\\x9b'");
+    msc_status_restore(MSC_E_FORMAT, "an agent says \x1b[2J");
+    assert_string_equal(msc_status_message(), "an agent says \\x1b[2J");
 }
 
 static void *fail_elsewhere(void *payload) {
