@@ -42,6 +42,16 @@ done | sort -u
 run "$other" new.json out && echo "it runs"
 try new --model "$other" --strategy s.json --dataset "$FILES/inputs.npz" | sed 's/[0-9.e-]* with/L with/g'
 
+# What several searches found by several schemes, activations by use.
+tiny d '"include": ["conv.weight", "x*"], "weights": {"symmetric": false, "per_channel": false},
+    "activations": {"symmetric": true}'
+tiny e '"include": ["fc.weight", "flatten*"], "group": "site"'
+sed -i 's|"record"|"base": "d/msc_quantize.json", &|' e.json
+mscgym search d.json >/dev/null && mscgym search e.json >/dev/null
+jq -r '.edits[] | [.site, .axis, .symmetric, (.joints // [])[0]] | @csv' e/msc_quantize.json
+new --model "$model" --strategy e/msc_quantize.json --dataset e.json --save-strategy same.json >/dev/null
+cmp e/msc_quantize.json same.json && echo "the same strategy again"
+
 echo "== version 1"
 old=$FILES/strategy_1.json
 run "$model" "$old" out 2>&1 | sed "s|$FILES/||"

@@ -64,6 +64,12 @@ with "" "\"strategy_file\": \"MSC_LOG\", "
 with "" "\"strategy_file\": \"tiny.jsonl.params\", "
 with "" "\"strategy_file\": \"../search.json\", "
 with "\"log_file\": \"../search.json\", " ""
+: >agent.py
+cp b.json a.json
+sed -i 's|"type": "random"|"type": "process", "command": ["python3", "agent.py"]|
+    s|"quantize": {|&"strategy_file": "../agent.py", |' a.json
+try mscgym search a.json
+rm agent.py
 cp b.json a.json
 try mscgym search a.json --record tiny.onnx
 try mscgym search a.json --record tiny.onnx --restart
