@@ -9,47 +9,51 @@
 // ---- Kinds of files ---------------------------------------------------------------------------
 
 // ModelProto begins with one of its fields: any but the metadata may come first in practice.
-static bool looks_like_model(const char *data, size_t n_bytes) {
+static enum msc_status looks_like_model(bool *out, const char *data, size_t n_bytes) {
     static const char keys[] = {0x08, 0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42, 0x72};
-    return n_bytes > 0 && memchr(keys, data[0], sizeof keys);
+    *out = n_bytes > 0 && memchr(keys, data[0], sizeof keys);
+    return MSC_OK;
 }
 
 // Each line begins with a date: "2026-".
-static bool looks_like_log(const char *data, size_t n_bytes) {
+static enum msc_status looks_like_log(bool *out, const char *data, size_t n_bytes) {
     size_t n_digits = 0;
     while (n_digits < n_bytes && data[n_digits] >= '0' && data[n_digits] <= '9') {
         n_digits++;
     }
-    return n_digits == 4 && n_digits < n_bytes && data[n_digits] == '-';
+    *out = n_digits == 4 && n_digits < n_bytes && data[n_digits] == '-';
+    return MSC_OK;
 }
 
-static bool parse(cJSON **out, const char *data, size_t n_bytes) {
-    return msc_json_parse(out, data, n_bytes, "") == MSC_OK;
+// *out stays NULL where it is no JSON.
+static enum msc_status parse(cJSON **out, const char *data, size_t n_bytes) {
+    enum msc_status status = msc_json_parse(out, data, n_bytes, "the file");
+    return status == MSC_E_NOMEM ? status : MSC_OK;
 }
 
-static bool looks_like_strategy(const char *data, size_t n_bytes) {
+static enum msc_status looks_like_strategy(bool *out, const char *data, size_t n_bytes) {
     static const char beginning[] = "mscgym.strategy.";
     cJSON *json = NULL;
-    bool is_json = parse(&json, data, n_bytes);
+    MSC_TRY(parse(&json, data, n_bytes));
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
-    bool fits = is_json && cJSON_IsString(schema) &&
-                strncmp(schema->valuestring, beginning, sizeof beginning - 1) == 0;
+    *out = cJSON_IsString(schema) &&
+           strncmp(schema->valuestring, beginning, sizeof beginning - 1) == 0;
     cJSON_Delete(json);
-    return fits;
+    return MSC_OK;
 }
 
-static bool looks_like_graph(const char *data, size_t n_bytes) {
+static enum msc_status looks_like_graph(bool *out, const char *data, size_t n_bytes) {
     cJSON *json = NULL;
-    bool fits = parse(&json, data, n_bytes) &&
-                cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "nodes")) &&
-                cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "outputs"));
+    MSC_TRY(parse(&json, data, n_bytes));
+    *out = cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "nodes")) &&
+           cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "outputs"));
     cJSON_Delete(json);
-    return fits;
+    return MSC_OK;
 }
 
 static const struct kind {
     const char *name;
-    bool (*fits)(const char *data, size_t n_bytes);
+    enum msc_status (*looks)(bool *out, const char *data, size_t n_bytes);
 } kinds[] = {
     [MSC_OUTPUT_MODEL] = {"ONNX model", looks_like_model},
     [MSC_OUTPUT_STRATEGY] = {"strategy file", looks_like_strategy},
@@ -63,12 +67,20 @@ static enum msc_status check_kind(struct msc_arena *arena, enum msc_output kind,
     const void *data = NULL;
     size_t n_bytes = 0;
     char *place = NULL;
-    if (kind == MSC_OUTPUT_ANY || msc_path_planned(&place, arena, path) != MSC_OK ||
-        msc_file_map(&data, &n_bytes, place) != MSC_OK) {
+    bool fits = true;
+    enum msc_status status = msc_path_planned(&place, arena, path);
+    if (kind == MSC_OUTPUT_ANY || (status != MSC_OK && status != MSC_E_NOMEM)) {
         return MSC_OK;
     }
-    bool fits = n_bytes == 0 || kinds[kind].fits(data, n_bytes);
+    MSC_TRY(status);
+    if (msc_file_map(&data, &n_bytes, place) != MSC_OK) {
+        return MSC_OK;
+    }
+    if (n_bytes > 0) {
+        status = kinds[kind].looks(&fits, data, n_bytes);
+    }
     msc_file_unmap(data, n_bytes);
+    MSC_TRY(status);
     return fits
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
