@@ -14,6 +14,7 @@
 extern "C" {
 #endif
 
+struct msc_reference_limits;
 struct msc_backend; // begins with `const struct msc_backend_def *def`
 
 struct msc_backend_options {
@@ -44,6 +45,7 @@ struct msc_call {
     // are then written instead of it.
     const struct msc_quantized *quantized; // [n_quantized]
     int32_t n_quantized;
+    const struct msc_reference_limits *limits; // for steps that run bodies; NULL: none
 };
 
 // How a step wants its values.

@@ -26,9 +26,12 @@ static enum msc_status init(struct msc_evaluator *ev, const int32_t wanted[], si
     s->dataset = ev->dataset;
     s->cache = &ev->cache;
     s->cancel = ev->options.cancel;
-    if (ev->options.host_bytes == 0) {
-        ev->options.host_bytes = msc_machine_limit_bytes();
+    ev->limits.cancel = ev->options.cancel;
+    ev->limits.memory_bytes = ev->options.host_bytes;
+    if (ev->limits.memory_bytes == 0) {
+        ev->limits.memory_bytes = msc_machine_limit_bytes();
     }
+    s->limits = &ev->limits;
     s->n_threads = ev->options.n_threads;
     return msc_evaluator__create_plans(ev, wanted, n_wanted);
 }
@@ -207,8 +210,7 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
                             .trials = trials,
                             .sink = sink,
                             .store = &ev->tail_store,
-                            .limits = {.cancel = ev->options.cancel},
-                            .limit_bytes = ev->options.host_bytes};
+                            .limits = &ev->limits};
     const struct msc_sink with_tail = msc_tail_sink(&tail);
     begin_trials(sink, n);
     s->is_last_attempt = is_last_attempt;

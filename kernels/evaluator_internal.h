@@ -3,6 +3,7 @@
 #define MSC_KERNELS_EVALUATOR_INTERNAL_H
 
 #include "kernels/cache.h"
+#include "graph/reference/reference.h"
 #include "kernels/evaluator.h"
 #include "kernels/schedule.h"
 #include "kernels/signatures.h"
@@ -16,6 +17,7 @@ struct msc_evaluator {
     struct msc_cache cache;
     struct msc_schedule schedule; // its arrays are kept from call to call
     struct msc_tail_store tail_store;
+    struct msc_reference_limits limits; // for bodies, and for the tail
     int n_plans;
     struct msc_plan **plans; // [n_plans] one for each signature that batches have
     size_t plans_capacity, groups_capacity;

@@ -86,6 +86,7 @@ struct msc_schedule {
     const struct msc_dataset *dataset;
     struct msc_cache *cache;
     const struct msc_cancel *cancel;
+    const struct msc_reference_limits *limits; // for steps that run bodies; may be NULL
     int n_threads;
     int n_groups;
     struct msc_group *groups;

@@ -88,7 +88,8 @@ static enum msc_status fill_call(const struct msc_schedule *s, const struct msc_
         v->outputs[i] = quantized_view(c->plan, step->outputs[i], k->edit, data);
     }
     list_fused(s, node, step->outputs[0], v->quantized);
-    *call = (struct msc_call){.inputs = v->inputs,
+    *call = (struct msc_call){.limits = s->limits,
+                              .inputs = v->inputs,
                               .outputs = v->outputs,
                               .quantized = v->quantized,
                               .n_quantized = node->n_fused};

@@ -179,7 +179,7 @@ static enum msc_status give_batch(const struct rest *r, const struct msc_view va
 
 // The most memory is taken in here: what is wanted is held already when sinks get it.
 static enum msc_status run_measured(struct rest *r, const struct msc_reference_run *run) {
-    struct msc_array_meter meter = {.limit_bytes = r->tail->limit_bytes};
+    struct msc_array_meter meter = {.limit_bytes = run->limits->memory_bytes};
     struct msc_array_meter *before = msc_array_measure(&meter);
     enum msc_status status = msc_reference_run_part(r->made, run);
     msc_array_measure(before);
@@ -199,7 +199,7 @@ static enum msc_status complete(struct rest *r, const struct msc_view values[]) 
                                           .wanted = r->missing,
                                           .read = read_operand,
                                           .payload = r,
-                                          .limits = &r->tail->limits};
+                                          .limits = r->tail->limits};
     MSC_TRY(run_measured(r, &run));
     MSC_TRY(give_slots(r));
     return give_batch(r, values);

@@ -22,8 +22,7 @@ struct msc_tail {
     const struct msc_eval_trial *trials;
     const struct msc_sink *sink; // the caller's
     struct msc_tail_store *store;
-    struct msc_reference_limits limits;
-    uint64_t limit_bytes; // that the process may hold; 0: anything
+    const struct msc_reference_limits *limits;
 };
 
 // Does the sink get anything that the plan does not hand over?

@@ -67,8 +67,9 @@ static bool jumps_at(const struct msc_jumps *jumps, int32_t tensor) {
 
 static enum msc_status run_reference(struct msc_array *out[], const struct check *c,
                                      const int32_t tensors[], size_t n) {
-    const struct msc_reference_limits limits = {.cancel = c->m->cancel};
-    struct msc_array_meter meter = {.limit_bytes = c->m->memory_bytes};
+    const struct msc_reference_limits limits = {.cancel = c->m->cancel,
+                                                .memory_bytes = c->m->memory_bytes};
+    struct msc_array_meter meter = {.limit_bytes = limits.memory_bytes};
     struct msc_array_meter *before = msc_array_measure(&meter);
     enum msc_status status = msc_reference_run_graph(out, c->bound, c->inputs, tensors, n, &limits);
     msc_array_measure(before);

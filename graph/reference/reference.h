@@ -21,11 +21,11 @@
 extern "C" {
 #endif
 
-// What ends work that would not end by itself. Memory is limited by the meter of the calling thread
-// (data/array.h).
+// What ends work that would not end by itself.
 struct msc_reference_limits {
     const struct msc_cancel *cancel; // asked before every joint: MSC_E_CANCELLED
-    int64_t max_turns; // of a Loop that only its condition ends; 0: MSC_REFERENCE_MAX_TURNS
+    uint64_t memory_bytes; // for the caller's meter (data/array.h): that the process may hold, or 0
+    int64_t max_turns;     // of a Loop that only its condition ends; 0: MSC_REFERENCE_MAX_TURNS
 };
 // Networks have some thousand. A count of 2^31 and more is none: exporters write it for "no limit".
 #define MSC_REFERENCE_MAX_TURNS (INT64_C(1) << 20)

@@ -156,6 +156,15 @@ static enum msc_status gather_inputs(struct msc_view inputs[], const struct kern
     return MSC_OK;
 }
 
+// What comes out of bodies is as long as the plan says, what is made inside may be anything.
+static enum msc_status run_bodies(msc_reference_fn fn, const struct msc_reference_call *call) {
+    struct msc_array_meter meter = {.limit_bytes = call->limits ? call->limits->memory_bytes : 0};
+    struct msc_array_meter *before = msc_array_measure(&meter);
+    enum msc_status status = fn(call);
+    msc_array_measure(before);
+    return status;
+}
+
 static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread) {
     const struct kernel *k = kernel;
@@ -185,8 +194,9 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
                                            .n_operands = k->n_operands,
                                            .operands = operands,
                                            .n_outputs = k->n_outputs,
-                                           .outputs = call->outputs};
-    return k->fn(&reference);
+                                           .outputs = call->outputs,
+                                           .limits = call->limits};
+    return k->joint->n_graphs > 0 ? run_bodies(k->fn, &reference) : k->fn(&reference);
 }
 
 const struct msc_cpu_family msc_cpu_reference = {

@@ -101,7 +101,8 @@ enum msc_status msc_vk_host_run(struct msc_vk_host_step *h, struct msc_vk_backen
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for a step on the host");
     }
     struct msc_view *outputs = views + n_in;
-    struct msc_call host = {.inputs = views, .outputs = outputs, .weights = call->weights};
+    struct msc_call host = {
+        .inputs = views, .outputs = outputs, .weights = call->weights, .limits = call->limits};
     enum msc_status status;
     MSC_TRY_OUT(allocate_views(views, call->inputs, n_in));
     MSC_TRY_OUT(allocate_views(outputs, call->outputs, n_out));

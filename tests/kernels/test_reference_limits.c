@@ -108,36 +108,72 @@ static enum msc_status ignore(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// A trial that would take more fails; whoever evaluates goes on.
-static void test_kernels_reference_limits__trial(void **state) {
-    (void)state;
-    struct msc_graph *g = load(FILES "loop_doubles.onnx");
+struct bench {
+    struct msc_graph *g;
+    struct msc_backend *backend;
+    struct msc_dataset *data;
+    struct msc_evaluator *ev;
+};
+
+static void open_bench(struct bench *b, const char *path, const struct msc_cancel *cancel) {
     struct msc_backend_options backend_options = MSC_BACKEND_OPTIONS_INIT;
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
     const struct msc_input_spec spec = {
         .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 1, .dims = {3}};
     const float ones[3] = {1, 1, 1};
-    const struct msc_sink sink = {.batch = ignore};
-    struct msc_evaluator *ev;
-    struct msc_dataset *data;
     struct msc_array *x;
-    int32_t y = msc_graph_output(g, 0);
+    b->g = load(path);
+    int32_t y = msc_graph_output(b->g, 0);
     assert_ok(msc_array_create_from(&x, MSC_DTYPE_F32, 2, (const int64_t[]){1, 3}, ones));
-    assert_ok(msc_dataset_create(&data, &spec, &x, 1, NULL, 1));
-    assert_ok(msc_backend_open(&o.backend, "cpu", &backend_options));
+    assert_ok(msc_dataset_create(&b->data, &spec, &x, 1, NULL, 1));
+    assert_ok(msc_backend_open(&b->backend, "cpu", &backend_options));
+    o.backend = b->backend;
     o.host_bytes = limit();
-    assert_ok(msc_evaluator_create(&ev, g, data, &y, 1, &o));
-    for (int i = 0; i < 2; i++) {
-        struct msc_eval_trial trial = {.edits = NULL};
-        assert_ok(msc_evaluator_run(ev, &trial, 1, &sink, 0));
-        assert_int_equal(trial.status, MSC_E_NOMEM);
-        assert_non_null(strstr(trial.message, "would pass the limit of memory"));
-    }
-    msc_evaluator_destroy(ev);
-    msc_backend_close(o.backend);
-    msc_dataset_destroy(data);
+    o.cancel = cancel;
+    assert_ok(msc_evaluator_create(&b->ev, b->g, b->data, &y, 1, &o));
     msc_array_release(x);
-    msc_graph_destroy(g);
+}
+
+static void close_bench(struct bench *b) {
+    msc_evaluator_destroy(b->ev);
+    msc_backend_close(b->backend);
+    msc_dataset_destroy(b->data);
+    msc_graph_destroy(b->g);
+}
+
+// A trial that would take more fails; whoever evaluates goes on. One loop is the end of the network,
+// as long as the data say, the other a step of known length around one.
+static void test_kernels_reference_limits__trial(void **state) {
+    (void)state;
+    static const char *const paths[] = {FILES "loop_doubles.onnx", FILES "loop_nested.onnx"};
+    const struct msc_sink sink = {.batch = ignore};
+    for (int i = 0; i < 2; i++) {
+        struct bench b;
+        open_bench(&b, paths[i], NULL);
+        assert_int_equal(msc_evaluator_plan(b.ev, 0)->n_steps, i);
+        for (int k = 0; k < 2; k++) {
+            struct msc_eval_trial trial = {.edits = NULL};
+            assert_ok(msc_evaluator_run(b.ev, &trial, 1, &sink, 0));
+            assert_int_equal(trial.status, MSC_E_NOMEM);
+            assert_non_null(strstr(trial.message, "would pass the limit of memory"));
+        }
+        close_bench(&b);
+    }
+}
+
+static void test_kernels_reference_limits__cancelled_trial(void **state) {
+    (void)state;
+    struct msc_cancel cancel = {0};
+    const struct msc_sink sink = {.batch = ignore};
+    struct msc_eval_trial trial = {.edits = NULL};
+    struct bench b;
+    pthread_t thread;
+    open_bench(&b, FILES "loop_long.onnx", &cancel);
+    assert_int_equal(msc_evaluator_plan(b.ev, 0)->n_steps, 1);
+    assert_int_equal(pthread_create(&thread, NULL, raise_soon, &cancel), 0);
+    assert_int_equal(msc_evaluator_run(b.ev, &trial, 1, &sink, 0), MSC_E_CANCELLED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    close_bench(&b);
 }
 
 int main(int argc, char **argv) {
@@ -147,6 +183,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_reference_limits__cancel),
         cmocka_unit_test(test_kernels_reference_limits__memory),
         cmocka_unit_test(test_kernels_reference_limits__trial),
+        cmocka_unit_test(test_kernels_reference_limits__cancelled_trial),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -305,6 +305,36 @@ def endless(op, count="", **attributes):
                  [value("y", ["K"])])
 
 
+# Loops whose lengths are known: one of 2^31 - 2 turns, one around the loop that doubles.
+def fixed(count, turn):
+    body = helper.make_graph(
+        [node("Identity", ["go"], ["goes_on"], "goes_on")] + turn, "turn",
+        [value("i", [], I64), value("go", [], TensorProto.BOOL), value("s", [3])],
+        [value("goes_on", [], TensorProto.BOOL), value("t", [3])])
+    return build([node("Loop", ["n", "", "x"], ["y"], "loop", body=body)],
+                 [value("x", [3])], [value("y", [3])], [tensor("n", count, np.int64)])
+
+
+def doubling():
+    inner = endless("Concat", axis=0).graph.node[0].attribute[0].g
+    return [node("Loop", ["", "", "s"], ["all"], "inner", body=rename(inner)),
+            node("ReduceMax", ["all"], ["most"], "most", axes=[0], keepdims=1),
+            node("Add", ["s", "most"], ["t"], "add")]
+
+
+# Names of values are unique over a graph and its bodies.
+def rename(graph):
+    for n in graph.node:
+        n.input[:] = ["inner_" + i for i in n.input]
+        n.output[:] = ["inner_" + o for o in n.output]
+        n.name = "inner_" + n.name
+    for v in list(graph.input) + list(graph.output):
+        v.name = "inner_" + v.name
+    return graph
+
+
+save("loop_long", fixed((1 << 31) - 2, [node("Add", ["s", "s"], ["t"], "again")]))
+save("loop_nested", fixed(1, doubling()))
 save("loop_endless", endless("Add"))
 save("loop_counted", endless("Add", "n"))
 save("loop_doubles", endless("Concat", axis=0))
