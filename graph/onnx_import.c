@@ -445,6 +445,17 @@ static bool may_decide(const Onnx__ValueInfoProto *input) {
     return is_whole_list(dtype, (int)shape_of(input)->n_dim);
 }
 
+// What a binding calls a dimension; NULL where it is a number.
+static const char *symbol_of(struct msc_onnx_import *im, const Onnx__ValueInfoProto *input,
+                             size_t axis) {
+    const Onnx__TensorShapeProto__Dimension *d = shape_of(input)->dim[axis];
+    const char *given = name_of(d);
+    bool is_number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    return given != NULL || (is_number && d->dim_value > 0)
+               ? given
+               : msc_arena_printf(&im->builder.arena, "%s.%zu", input->name, axis);
+}
+
 static enum msc_status fail_binding(struct msc_onnx_import *im, const char *symbol) {
     const Onnx__GraphProto *g = im->proto;
     const char **names = NULL;
@@ -455,7 +466,7 @@ static enum msc_status fail_binding(struct msc_onnx_import *im, const char *symb
         size_t n_dims = shape != NULL ? shape->n_dim : 0;
         MSC_TRY_OUT(msc_grow(&names, &capacity, n + n_dims + 1, sizeof(names[0])));
         for (size_t d = 0; d < n_dims; d++) {
-            const char *name = name_of(shape->dim[d]);
+            const char *name = symbol_of(im, g->input[i], d);
             bool is_new = name != NULL;
             for (size_t k = 0; is_new && k < n; k++) {
                 is_new = strcmp(names[k], name) != 0;
