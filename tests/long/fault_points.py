@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes every call of a search fail that can, and checks that nothing is lost and nothing differs.
 
-    fault_points.py MSCGYM_FAULTS [--points N] [--seed 0] [--only KIND] [--all] [--jobs 1] [--verbose]
+    fault_points.py MSCGYM_FAULTS [--points N] [--seed 0] [--only KIND] [--of COMMAND] [--all]
+                    [--jobs 1] [--verbose]
 
 MSCGYM_FAULTS is the command with calls that fail at will (tests/faults/inject.c). It searches the
 digits example, a few trials of it, undisturbed; then again for each point with one call failing, or
@@ -10,7 +11,8 @@ first, the last and one between from each place in the program, that of librarie
 one). Where that did
 not end well it must have said why; the search then goes on without faults, by the same command or by
 `resume`. Record, strategy and model must come out as undisturbed, and lines that a record had must
-stay. Prints a table of what came of it and each point that went wrong; exit code 1 if any did.
+stay. So with commands that read what a search has left: they print and write the same, or say why not.
+Prints a table of what came of it and each point that went wrong; exit code 1 if any did.
 With --points that many points, chosen evenly; those of calls to the system come first.
 """
 import argparse
@@ -28,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLE = os.path.join(HERE, "..", "..", "examples", "digits")
@@ -57,16 +60,40 @@ WAYS = {
     "process": ((1, errno.EAGAIN), (FOREVER, errno.EAGAIN)),
 }
 HEAP = ("alloc", "outside")  # libraries may well end the process
+# Commands that read, with the file that they write.
+COMMANDS = {
+    "show": (["show", "ws/digits.jsonl", "--top", "3"], None),
+    "show --json": (["show", "ws/digits.jsonl", "--json"], None),
+    "show --canonical": (["show", "ws/digits.jsonl", "--canonical"], None),
+    "verify": (["verify", "ws/digits.jsonl", "--trials", "0,3", "--json", "--threads", "1"], None),
+    "export": (["export", "ws/digits.jsonl", "-o", "out.onnx"], "out.onnx"),
+    "run": (["run", "digits.onnx", "--strategy", "ws/msc_quantize.json", "--input",
+             "image=image.npy", "-o", "out.npz", "--repeat", "0", "--threads", "1", "--device", "cpu"], "out.npz"),
+    "graph": (["graph", "digits.onnx", "--sites"], None),
+    "graph --json": (["graph", "digits.onnx", "--json"], None),
+    "graph --prototxt": (["graph", "digits.onnx", "--prototxt"], None),
+    "graph --placement": (["graph", "digits.onnx", "--placement", "--device", "cpu"], None),
+    "config": (["config", "--show", "search.json"], None),
+    "envs": (["envs", "--json"], None),
+    "agents": (["agents"], None),
+}
+SEARCH = "search"
 RESULTS = ("not reached", "same", "restarted, same", "error, then same", "WRONG", "LOST", "CRASH")
 BAD = RESULTS[4:]
 
-Point = collections.namedtuple("Point", "role kind first count error")
+Point = collections.namedtuple("Point", "role kind first count error command")
+
+
+def fault(point):
+    """What tells the command to fail there."""
+    return " ".join(map(str, point[:-1]))
 
 
 def way_name(point):
     name = "short" if point.error == HALF else errno.errorcode[point.error]
     times = {1: "once", FOREVER: "from then on"}.get(point.count, f"{point.count} times")
-    return f"{point.kind} {name} {times}"
+    others = "" if point.command == SEARCH else "others: "
+    return f"{others}{point.kind} {name} {times}"
 
 
 class Folder:
@@ -79,9 +106,11 @@ class Folder:
         os.makedirs(folder)
         for name in ("digits.onnx", "calibration.npz", "calibration_labels.npy"):
             shutil.copy(os.path.join(EXAMPLE, name), folder)
+        with zipfile.ZipFile(os.path.join(folder, "calibration.npz")) as arrays:
+            arrays.extract("image.npy", folder)
         with open(os.path.join(EXAMPLE, "digits.json")) as file:
             config = json.load(file)
-        config["workspace"] = "ws"
+        config.update(workspace="ws", device="cpu")
         config["dataset"].update(samples=8, batch=4, validation=0.02)
         entry = config["quantize"]["gym"][0]
         entry["agent"]["population"] = PARALLEL
@@ -93,30 +122,43 @@ class Folder:
             json.dump(config, file)
 
     def run(self, *arguments, point=None, n_notes=0):
-        """The command's exit code, its messages and the page of its calls."""
+        """The command's exit code, what it printed and said, and the page of its calls."""
         with open(self.page, "wb") as file:
             file.truncate(HEADER.size + n_notes * NOTE.size)
         environment = dict(os.environ, MSC_FAULT_PAGE=self.page)
         environment.pop("MSC_FAULT", None)
         if point:
-            environment["MSC_FAULT"] = " ".join(map(str, point))
+            environment["MSC_FAULT"] = fault(point)
         process = subprocess.Popen(
             [self.mscgym, *arguments], cwd=self.folder, env=environment, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace", start_new_session=True)
         try:
-            _, errors = process.communicate(timeout=LIMIT_S)
+            printed, errors = process.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return None, "", b""
+            return None, "", f"no end within {LIMIT_S} s", b""
         with open(self.page, "rb") as file:
-            return process.returncode, errors, file.read()
+            return process.returncode, printed, errors, file.read()
 
     def search(self, **options):
         return self.run("search", "search.json", "--quiet", "--threads", "1", **options)
 
     def resume(self):
         return self.run("resume", self.record, "--quiet", "--threads", "1")
+
+    def read(self, command, **options):
+        """One of COMMANDS; what it printed goes with what it wrote."""
+        arguments, target = COMMANDS[command]
+        path = os.path.join(self.folder, target or "none")
+        if os.path.exists(path):
+            os.remove(path)
+        code, printed, errors, data = self.run(*arguments, **options)
+        written = None
+        if os.path.exists(path):
+            with open(path, "rb") as file:
+                written = file.read()
+        return code, (printed, written), errors, data
 
     def clear(self):
         shutil.rmtree(self.workspace, ignore_errors=True)
@@ -158,8 +200,8 @@ class Page:
             self.notes.append((ROLES[role], names[kind], stack, counts[role, kind]))
 
 
-def list_points(page, takes_all, rng):
-    """Every point, those of calls to the system first."""
+def list_points(command, page, takes_all, rng):
+    """Every point of a command, those of calls to the system first."""
     of_stack = collections.defaultdict(list)
     for role, kind, stack, n in page.notes:
         of_stack[role, kind, stack if kind in HEAP and not takes_all else n].append(n)
@@ -168,7 +210,7 @@ def list_points(page, takes_all, rng):
         for count, error in WAYS[kind]:
             once = (calls[-1], rng.choice(calls)) if count == 1 else ()
             chosen[role, kind, count, error].update((calls[0], *once))
-    points = [Point(role, kind, n, count, error)
+    points = [Point(role, kind, n, count, error, command)
               for (role, kind, count, error), calls in chosen.items() for n in sorted(calls)]
     return sorted(points, key=lambda point: point.kind in HEAP)
 
@@ -184,31 +226,47 @@ def choose(points, n):
     return chosen
 
 
-def judge(folder, point, number, expected):
-    """What came of a point, and what to say of it."""
-    folder.clear()
-    code, errors, data = folder.search(point=point)
-    if code is None:
-        return "CRASH", f"no end within {LIMIT_S} s", None
-    page = Page(data)
-    if not page.n_failed:
-        return "not reached", "", page
-    is_dead = code < 0 or "died of signal" in errors or "Sanitizer" in errors
+def judge_end(point, code, errors):
+    """What a command that ended with a failure comes to; None: that is all right."""
+    is_dead = code is None or code < 0 or "died of signal" in errors or "Sanitizer" in errors
     if is_dead and point.kind != "outside":
-        return "CRASH", f"exit code {code}: {errors}", page
+        return "CRASH"
+    is_told = point.kind in ("say", "outside") or re.search(r"^mscgym: .*\S", errors, re.M)
+    return None if code == 0 or is_told else "WRONG"
+
+
+def judge_reading(folder, point, expected):
+    code, found, errors, data = folder.read(point.command, point=point)
+    page = Page(data) if data else None
+    if page and not page.n_failed:
+        return "not reached", "", page
+    bad = judge_end(point, code, errors)
+    if not bad and code == 0 and found != expected:
+        bad = "WRONG"
+    text = f"exit code {code}: {errors.strip()}"
+    return bad or ("same" if code == 0 else "error, then same"), text, page
+
+
+def judge_search(folder, point, number, expected):
+    folder.clear()
+    code, _, errors, data = folder.search(point=point)
+    page = Page(data) if data else None
+    if page and not page.n_failed:
+        return "not reached", "", page
+    bad = judge_end(point, code, errors)
+    text = f"exit code {code}: {errors.strip()}"
+    if bad:
+        return bad, text, page
     if code == 0:
         if folder.outcome() != expected:
-            return "WRONG", f"exit code 0 with other results: {errors}", page
+            return "WRONG", f"other results, {text}", page
         return ("restarted, same" if "is started again" in errors else "same"), "", page
-    who = "" if point.kind == "outside" else "mscgym: "
-    if point.kind != "say" and not re.search(rf"^{who}.*\S", errors, re.M):
-        return "WRONG", f"exit code {code} without a word", page
     before = folder.lines()
-    code, again, _ = folder.resume() if number % 2 and before else folder.search()
-    told = f"{errors.strip()} [then {code}: {again.strip()}]"
+    code, _, again, _ = folder.resume() if number % 2 and before else folder.search()
+    text += f" [then {code}: {again.strip()}]"
     if code != 0 or folder.lines()[:len(before)] != before:
-        return "LOST", told, page
-    return ("error, then same" if folder.outcome() == expected else "WRONG"), told, page
+        return "LOST", text, page
+    return ("error, then same" if folder.outcome() == expected else "WRONG"), text, page
 
 
 def place(mscgym, page):
@@ -229,44 +287,78 @@ def print_table(table):
               "  ".join(f"{counts[result] or '-':>{len(result)}}" for result in RESULTS))
 
 
+class Bench:
+    """Undisturbed runs of everything, and folders for runs that are disturbed."""
+
+    def __init__(self, mscgym, top, commands):
+        self.mscgym, self.top, self.own = mscgym, top, threading.local()
+        self.expected, self.pages = {}, {}
+        folder = Folder(mscgym, os.path.join(top, "undisturbed"))
+        code, _, errors, data = folder.search(n_notes=NOTES)
+        self.expected[SEARCH] = folder.outcome()
+        if code != 0 or not self.expected[SEARCH]:
+            sys.exit(f"the undisturbed search ended with {code}: {errors}")
+        self.pages[SEARCH] = Page(data)
+        for command in commands:
+            if command != SEARCH:
+                code, self.expected[command], errors, data = folder.read(command, n_notes=NOTES)
+                self.pages[command] = Page(data)
+                if code != 0:
+                    sys.exit(f"{command}, undisturbed, ended with {code}: {errors}")
+
+    def folder(self, is_search):
+        """The calling thread's, with a whole search in it for commands that read."""
+        key = "searches" if is_search else "reads"
+        if not hasattr(self.own, key):
+            folder = Folder(self.mscgym, os.path.join(self.top, f"{threading.get_ident()}_{key}"))
+            if not is_search:
+                folder.search()
+            setattr(self.own, key, folder)
+        return getattr(self.own, key)
+
+    def judge(self, job):
+        number, point = job
+        expected = self.expected[point.command]
+        if point.command == SEARCH:
+            return point, judge_search(self.folder(True), point, number, expected)
+        return point, judge_reading(self.folder(False), point, expected)
+
+
+def choose_points(bench, arguments, commands):
+    rng = random.Random(arguments.seed)
+    points = []
+    for command in commands:
+        points += list_points(command, bench.pages[command], arguments.all, rng)
+    points = [p for p in points if arguments.only in (None, p.kind)]
+    return choose(points, arguments.points) if 0 < arguments.points < len(points) else points
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mscgym")
     parser.add_argument("--points", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=WAYS)
+    parser.add_argument("--of", choices=(SEARCH, *COMMANDS))
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
-    mscgym = os.path.abspath(arguments.mscgym)
     top = tempfile.mkdtemp(prefix="msc_faults_")
     table = collections.defaultdict(collections.Counter)
+    mscgym = os.path.abspath(arguments.mscgym)
+    commands = [arguments.of] if arguments.of else [SEARCH, *COMMANDS]
     try:
-        folder = Folder(mscgym, os.path.join(top, "undisturbed"))
-        code, errors, data = folder.search(n_notes=NOTES)
-        expected = folder.outcome()
-        if code != 0 or not expected:
-            sys.exit(f"the undisturbed search ended with {code}: {errors}")
-        page = Page(data)
-        points = list_points(page, arguments.all, random.Random(arguments.seed))
-        points = [p for p in points if arguments.only in (None, p.kind)]
-        if 0 < arguments.points < len(points):
-            points = choose(points, arguments.points)
-        print(f"{sum(page.calls.values())} calls, {len(points)} points", flush=True)
-        own = threading.local()
-
-        def run(job):
-            if not hasattr(own, "folder"):
-                own.folder = Folder(mscgym, os.path.join(top, f"{threading.get_ident()}"))
-            return job, judge(own.folder, job[1], job[0], expected)
-
+        bench = Bench(mscgym, top, commands)
+        points = choose_points(bench, arguments, commands)
+        print(f"{sum(sum(bench.pages[c].calls.values()) for c in commands)} calls, "
+              f"{len(points)} points", flush=True)
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            for (_, point), (result, text, failed) in pool.map(run, enumerate(points)):
+            for point, (result, text, page) in pool.map(bench.judge, enumerate(points)):
                 table[way_name(point)][result] += 1
                 if result in BAD or arguments.verbose:
-                    print(f"{result}: MSC_FAULT=\"{' '.join(map(str, point))}\": {text}\n    at "
-                          f"{place(mscgym, failed)}", flush=True)
+                    print(f"{result}: {point.command}, MSC_FAULT=\"{fault(point)}\": {text}\n"
+                          f"    at {place(mscgym, page)}", flush=True)
     finally:
         shutil.rmtree(top, ignore_errors=True)
     print_table(table)
