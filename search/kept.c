@@ -214,10 +214,13 @@ enum msc_status msc_kept_load(struct cJSON **out, struct msc_record *record,
     cJSON *kept = NULL;
     *out = NULL;
     enum msc_status status = make_path(&path, &arena, record);
-    if (status != MSC_OK || !msc_file_exists(path)) {
+    if (status == MSC_OK) {
+        status = read_file(&kept, path);
+    }
+    if (status == MSC_E_NOT_FOUND) {
+        status = MSC_OK;
         goto out;
     }
-    status = read_file(&kept, path);
     if (status != MSC_OK && status != MSC_E_NOMEM) {
         msc_log(log, MSC_LOG_WARNING, "%s; it is passed over, mscgym search makes it anew",
                 msc_status_message());
