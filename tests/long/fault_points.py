@@ -309,7 +309,7 @@ class Bench:
     def __init__(self, mscgym, top, commands):
         self.mscgym, self.top, self.own = mscgym, top, threading.local()
         self.expected, self.pages = {}, {}
-        folder = Folder(mscgym, os.path.join(top, "undisturbed"))
+        self.undisturbed = folder = Folder(mscgym, os.path.join(top, "undisturbed"))
         for command in SEARCHES:
             code, _, errors, data = folder.begin(command, n_notes=NOTES)
             self.expected[command] = folder.outcome()
@@ -331,7 +331,7 @@ class Bench:
         if not hasattr(self.own, key):
             folder = Folder(self.mscgym, os.path.join(self.top, f"{threading.get_ident()}_{key}"))
             if not is_search:
-                folder.search()
+                shutil.copytree(self.undisturbed.workspace, folder.workspace)
             setattr(self.own, key, folder)
         return getattr(self.own, key)
 
