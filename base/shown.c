@@ -119,3 +119,18 @@ size_t msc_shown_copy(char *out, size_t n_bytes, const char *text) {
     }
     return length;
 }
+
+size_t msc_shown_width(const char *text) {
+    size_t width = 0;
+    while (*text) {
+        char shown[MOST_BYTES];
+        size_t n = 0;
+        uint32_t code = next_character(&n, text);
+        if (is_obeyed(code)) {
+            escape(shown, code, *text);
+        }
+        width += is_obeyed(code) ? strlen(shown) : 1;
+        text += n;
+    }
+    return width;
+}

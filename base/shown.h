@@ -31,6 +31,8 @@ void msc_shown_append_json(struct msc_str *out, const char *text);
 // Writes the text as part of a line into out[n_bytes], cut at a whole character if it must be.
 // Returns the length that all of it has, as snprintf does. Takes no memory.
 size_t msc_shown_copy(char *out, size_t n_bytes, const char *text);
+// The characters that the text has as part of a line. Takes no memory.
+size_t msc_shown_width(const char *text);
 
 #ifdef __cplusplus
 }

@@ -17,11 +17,7 @@ static size_t count(const char *shown) {
 }
 
 size_t msc_table_width(const char *text) {
-    struct msc_str shown = {0};
-    msc_shown_append(&shown, text);
-    size_t n = count(msc_str_text(&shown));
-    msc_str_finish(&shown);
-    return n;
+    return msc_shown_width(text);
 }
 
 void msc_table_add(struct msc_table *table, const char *text) {
