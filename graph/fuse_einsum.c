@@ -93,7 +93,7 @@ static bool is_product(struct product *p, const struct msc_graph *g) {
 
 // ---- Making it --------------------------------------------------------------------------------
 
-static bool is_in_order(const int64_t order[], int n) {
+bool msc_einsum__is_in_order(const int64_t order[], int n) {
     for (int i = 0; i < n; i++) {
         if (order[i] != i) {
             return false;
@@ -140,7 +140,8 @@ static enum msc_status bring(int32_t *out, struct msc_graph *g, const struct pro
     order[n++] = factor->at[last[0]];
     order[n++] = factor->at[last[1]];
     *out = factor->tensor;
-    return is_in_order(order, n) ? MSC_OK : msc_einsum__permute(out, g, einsum, what, order, n);
+    return msc_einsum__is_in_order(order, n) ? MSC_OK
+                                             : msc_einsum__permute(out, g, einsum, what, order, n);
 }
 
 // Where each axis of the output stands in the product, whose axes are the leading ones, a's own and
@@ -188,7 +189,7 @@ static enum msc_status replace(struct msc_fuse *f, const struct msc_match *m, in
     MSC_TRY(bring(&factors[1], g, p, &p->b, (const int[]){p->depth, p->b.own}, einsum, "b"));
     struct msc_joint_spec product = {.op = MSC_OP_MATMUL, .n_inputs = 2, .inputs = factors};
     order_result(order, p);
-    return is_in_order(order, p->e.n_output_axes)
+    return msc_einsum__is_in_order(order, p->e.n_output_axes)
                ? msc_fuse__replace(f, m, einsum, &product)
                : replace_permuted(f, m, einsum, &product, order, p->e.n_output_axes);
 }

@@ -15,6 +15,8 @@ struct msc_einsum_factor {
 // Do both have it, and equally long?
 bool msc_einsum__same_length(const struct msc_graph *g, const struct msc_einsum_factor *a,
                              const struct msc_einsum_factor *b, int axis);
+// Does nothing move?
+bool msc_einsum__is_in_order(const int64_t order[], int n);
 // Adds a joint "near/what" with a list for its attribute; *tensor is what it reads, then what it
 // makes.
 enum msc_status msc_einsum__move(int32_t *tensor, struct msc_graph *g, enum msc_op op,

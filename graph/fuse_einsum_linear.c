@@ -158,15 +158,6 @@ static int64_t length_of(const struct msc_graph *g, const struct linear *l, cons
     return length;
 }
 
-static bool is_in_order(const int64_t order[], int n) {
-    for (int i = 0; i < n; i++) {
-        if (order[i] != i) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // The weight as a matrix, [O,I] or [I,O], whichever needs no element moved; else [I,O].
 static enum msc_status make_weight(int32_t *out, struct msc_graph *g, const struct linear *l,
                                    int32_t einsum) {
@@ -182,7 +173,7 @@ static enum msc_status make_weight(int32_t *out, struct msc_graph *g, const stru
     dims[1] = length_of(g, l, last);
     const char *layout = is_oi ? "OI" : "IO";
     struct msc_tensor *t = &g->tensors[weight]->tensor;
-    bool is_moved = !is_in_order(order, n_outputs + n_depth);
+    bool is_moved = !msc_einsum__is_in_order(order, n_outputs + n_depth);
     if (!is_moved && t->n_dims == 2 && (t->layout[0] == '\0' || strcmp(t->layout, layout) == 0)) {
         t->layout = layout;
         *out = weight;
@@ -213,7 +204,7 @@ static enum msc_status bring_rows(int32_t *x, struct msc_graph *g, const struct 
     }
     int n = l->rows.n + l->depth.n;
     *x = l->x->tensor;
-    if (!is_in_order(order, n)) {
+    if (!msc_einsum__is_in_order(order, n)) {
         MSC_TRY(msc_einsum__move(x, g, MSC_OP_PERMUTE_DIMS, near, "a", order, n));
     }
     shape[l->rows.n] = length_of(g, l, &l->depth);
@@ -229,7 +220,7 @@ static enum msc_status finish(struct msc_fuse *f, const struct msc_match *m, int
     struct msc_graph *g = f->graph;
     int64_t shape[MSC_MAX_DIMS] = {0};
     int n = l->rows.n + l->outputs.n;
-    bool is_split = l->outputs.n > 1, is_turned = !is_in_order(order, n);
+    bool is_split = l->outputs.n > 1, is_turned = !msc_einsum__is_in_order(order, n);
     struct msc_joint_spec last = *product;
     struct msc_str text = {0};
     struct msc_attr attr;
