@@ -55,6 +55,10 @@ const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent) 
     return agent->def;
 }
 
+double msc_agent_answer_s(const struct msc_agent *agent) {
+    return agent->def == &msc_agent_process ? msc_agent__process_timeout_s(agent) : 0.0;
+}
+
 static bool takes_abi(unsigned abi) {
     return abi >= MSC_AGENT_ABI_OLDEST && abi <= MSC_AGENT_ABI;
 }

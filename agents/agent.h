@@ -105,6 +105,8 @@ bool msc_agent_is_done(const struct msc_agent *agent);
 struct msc_agent_left msc_agent_left(const struct msc_agent *agent);
 double msc_agent_effort(const struct msc_agent *agent, double n);
 const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent);
+// How long it may take over one answer by a limit of its own, in seconds; 0: it has none.
+double msc_agent_answer_s(const struct msc_agent *agent);
 // Adds the members that the record's header carries: "type", "version" and the resolved parameters.
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object);
 void msc_agent_destroy(struct msc_agent *agent); // accepts NULL

@@ -17,6 +17,7 @@ struct msc_agent_setup {
 
 enum msc_status msc_agent__create(struct msc_agent **out, const struct msc_agent_setup *setup);
 
+double msc_agent__process_timeout_s(const struct msc_agent *agent); // of msc_agent_process
 const char *msc_agent__folder(const struct msc_agent *agent);
 uint64_t msc_agent__seed(const struct msc_agent *agent);
 

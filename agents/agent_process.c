@@ -191,6 +191,11 @@ static void process_finish(struct msc_agent *agent) {
     msc_str_finish(&p->request);
 }
 
+double msc_agent__process_timeout_s(const struct msc_agent *agent) {
+    const struct process_agent *p = msc_agent_state(agent);
+    return p->timeout_s;
+}
+
 const struct msc_agent_def msc_agent_process = {
     .abi = MSC_AGENT_ABI,
     .name = "process",

@@ -4,6 +4,8 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,6 +14,8 @@ extern "C" {
 // 0: go on. 1: finish what has begun, then stop. 2: stop at once. Only ever grows.
 struct msc_cancel {
     volatile sig_atomic_t level;
+    // Moves on with every poll: a sign of life for whoever watches. NULL: nobody does.
+    uint64_t *beats;
 };
 
 // Raises the request; safe from any thread and in signal handlers.
@@ -19,11 +23,21 @@ static inline void msc_cancel_raise(struct msc_cancel *cancel, int level) {
     __atomic_store_n(&cancel->level, level, __ATOMIC_RELAXED);
 }
 
-// NULL means that nobody can cancel.
+// What takes long and cannot stop says so that it lives. Beats of several threads may be one.
+static inline void msc_cancel_beat(const struct msc_cancel *cancel) {
+    if (cancel && cancel->beats) {
+        uint64_t n = __atomic_load_n(cancel->beats, __ATOMIC_RELAXED);
+        __atomic_store_n(cancel->beats, n + 1, __ATOMIC_RELAXED);
+    }
+}
+
+// Polls, which are beats. NULL means that nobody can cancel.
 static inline bool msc_cancel_soon(const struct msc_cancel *cancel) {
+    msc_cancel_beat(cancel);
     return cancel && __atomic_load_n(&cancel->level, __ATOMIC_RELAXED) >= 1;
 }
 static inline bool msc_cancel_now(const struct msc_cancel *cancel) {
+    msc_cancel_beat(cancel);
     return cancel && __atomic_load_n(&cancel->level, __ATOMIC_RELAXED) >= 2;
 }
 

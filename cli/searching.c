@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "pipeline/log_file.h"
 #include "search/report.h"
 #include "search/supervise.h"
 
@@ -165,10 +166,19 @@ out:
     return code;
 }
 
+// A line more in the worker's log file. Where it cannot be written the terminal has it alone.
+static void append_line(const char *path, enum msc_log_level level, const char *line) {
+    struct msc_log_file *file = NULL;
+    if (msc_log_file_open(&file, path, level, NULL) == MSC_OK) {
+        msc_log(msc_log_file_log(file), level, "%s", line);
+    }
+    msc_log_file_close(file);
+}
+
 static int supervise(const struct msc_cli_call *call) {
     int code = MSC_CLI_FAILED;
-    const struct msc_supervise_options options = {.argv = call->whole_argv,
-                                                  .log = &call->talk->log};
+    const struct msc_supervise_options options = {
+        .argv = call->whole_argv, .log = &call->talk->log, .append = append_line};
     enum msc_status status = msc_supervise(&code, &options);
     return status == MSC_OK ? code : msc_cli_fail(call, status);
 }

@@ -49,6 +49,7 @@ struct msc_config_entry {
     struct cJSON *agent;             // resolved
     struct msc_budget budget;
     double trial_seconds; // <= 0: none
+    double quiet_seconds; // 0: for ever
     uint64_t seed;
     uint32_t parallel;
     int baseline; // enum msc_config_baseline

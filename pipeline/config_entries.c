@@ -294,6 +294,7 @@ static enum msc_status read_entry(struct msc_config *c, const char *section,
     e->seed = (uint64_t)from.seed;
     e->parallel = (uint32_t)from.parallel;
     e->trial_seconds = from.trial_seconds;
+    e->quiet_seconds = from.quiet_seconds;
     e->baseline = from.baseline;
     MSC_TRY(set_paths(&p, &from, index));
     MSC_TRY(read_budget(&p, from.budget));

@@ -24,6 +24,7 @@ struct msc_config_gym {
     const char *record, *base, *folder;
     const cJSON *env, *agent, *budget;
     double trial_seconds;
+    double quiet_seconds;
     int64_t seed, parallel;
     int baseline;
 };

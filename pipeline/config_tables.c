@@ -2,6 +2,7 @@
 #include "pipeline/config_internal.h"
 
 #include "base/str.h"
+#include "search/watchdog.h"
 
 #include <math.h>
 
@@ -125,6 +126,14 @@ const struct msc_param msc_config__gym_params[] = {
      .offset = GYM(trial_seconds),
      .type = MSC_PARAM_DURATION,
      .number = 0,
+     .min = 0,
+     .max = 1e9},
+    {.name = "quiet_time",
+     .help = "without a sign of life for so long, and for 100 median trials, the search process is "
+             "started again; 0: never",
+     .offset = GYM(quiet_seconds),
+     .type = MSC_PARAM_DURATION,
+     .number = MSC_WATCHDOG_DEFAULT_S,
      .min = 0,
      .max = 1e9},
     {.name = "baseline",
@@ -319,6 +328,7 @@ const char *const msc_config_free_keys[] = {
     "*.base",
     "*.folder",
     "*.trial_time",
+    "*.quiet_time",
     "*.baseline",
     NULL,
 };

@@ -151,6 +151,7 @@ static enum msc_status write_entry(struct writer *w, cJSON *list,
     MSC_TRY(msc_json_add_u64_text(object, "seed", e->seed));
     MSC_TRY(msc_json_add_number(object, "parallel", e->parallel));
     MSC_TRY(msc_json_add_number(object, "trial_time", e->trial_seconds));
+    MSC_TRY(msc_json_add_number(object, "quiet_time", e->quiet_seconds));
     MSC_TRY(msc_json_add_text(object, "baseline", baselines[e->baseline]));
     MSC_TRY(add_path(w, object, "base", e->base, w->folder));
     return add_path(w, object, "folder", e->folder, w->folder);

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "records/record_header.h"
+#include "search/supervise.h"
 
 #include <string.h>
 
@@ -193,6 +194,10 @@ enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_
     }
     MSC_TRY(msc_log_file_open(&p->log_file, has_file ? c->log_file : NULL, msc_config_log_level(c),
                               p->options.log));
+    if (has_file) {
+        msc_worker_name_log(p->options.worker, c->log_file, msc_config_log_level(c));
+    }
+    msc_worker_set_quiet(p->options.worker, c->entries[p->index].quiet_seconds);
     p->log = msc_log_file_log(p->log_file);
     p->news = p->options.shows_progress ? msc_log_file_alone(p->log_file) : p->log;
     return needs && c->model ? load_model(p) : MSC_OK;
@@ -361,6 +366,7 @@ static enum msc_status enter(struct msc_processor *p, const struct msc_record *r
     MSC_TRY(set_parameters(p, &host, record, mode));
     fill_host(&host, p);
     bool was_there = host.parameters_path && msc_file_exists(host.parameters_path);
+    msc_worker_set_quiet(p->options.worker, e->quiet_seconds);
     enum msc_status status = msc_env_create(&p->env, e->env_def, e->env, &host);
     if (status == MSC_OK) {
         status = msc_env_read_goal(&p->goal, msc_env_space(p->env), e->env);

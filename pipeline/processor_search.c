@@ -38,6 +38,7 @@ void msc_processor__fill_options(struct msc_search_options *o, struct msc_proces
         .parallel = e->parallel,
         .budget = e->budget,
         .trial_seconds = e->trial_seconds,
+        .quiet_seconds = e->quiet_seconds,
         .accept_new_numerics = p->options.accept_new_numerics,
         .warm_start = p->options.warm_start,
         .retry_failed = p->options.retry_failed,

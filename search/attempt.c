@@ -20,6 +20,8 @@
 #define TRIAL_VANISHED_LIMIT 3
 // Killed from outside so often while alone, a trial has failed: once may be anybody's whim.
 #define TRIAL_KILLED_LIMIT 2
+// Over a time limit, or without a sign of life: twice the machine may be to blame.
+#define TRIAL_STALLED_LIMIT 3
 
 enum fate {
     FATE_ALONE,     // run it alone
@@ -27,6 +29,7 @@ enum fate {
     FATE_KILLED,    // failed: killed from outside alone
     FATE_TIMED_OUT, // failed: over its limit alone
     FATE_VANISHED,  // failed: vanished alone too often
+    FATE_QUIET,     // failed: without a sign of life alone
 };
 
 struct suspect {
@@ -35,7 +38,8 @@ struct suspect {
     uint8_t n_vanished;
     uint8_t n_killed;
     uint8_t signal_number;
-    uint32_t padding;
+    uint8_t n_stalled;
+    uint8_t padding[3];
 };
 
 // The file, in this machine's byte order: it never leaves the machine.
@@ -118,19 +122,33 @@ static struct suspect *add_suspect(struct page *page, int64_t id) {
     return suspect;
 }
 
-// A crash or a time limit, seen by the parent.
+// How often a trial may end the process in this way while it is alone.
+static bool is_forgiven(struct suspect *suspect, enum msc_worker_death death) {
+    switch (death) {
+    case MSC_WORKER_DEATH_KILLED:
+        return ++suspect->n_killed < TRIAL_KILLED_LIMIT;
+    case MSC_WORKER_DEATH_LIMIT:
+    case MSC_WORKER_DEATH_QUIET:
+        return ++suspect->n_stalled < TRIAL_STALLED_LIMIT;
+    case MSC_WORKER_DEATH_CRASH:
+    case MSC_WORKER_DEATH_NONE:
+        break;
+    }
+    return false;
+}
+
+// An end that the parent saw.
 static void blame_trials(struct page *page, size_t n, bool was_alone, enum msc_worker_death death,
                          int signal_number) {
     static const uint8_t fates[] = {
         [MSC_WORKER_DEATH_CRASH] = FATE_CRASHED,
         [MSC_WORKER_DEATH_KILLED] = FATE_KILLED,
         [MSC_WORKER_DEATH_LIMIT] = FATE_TIMED_OUT,
+        [MSC_WORKER_DEATH_QUIET] = FATE_QUIET,
     };
     for (size_t i = 0; i < n; i++) {
         struct suspect *suspect = add_suspect(page, page->ids[i]);
-        bool is_forgiven = suspect && death == MSC_WORKER_DEATH_KILLED && was_alone &&
-                           ++suspect->n_killed < TRIAL_KILLED_LIMIT;
-        if (suspect && was_alone && !is_forgiven) {
+        if (suspect && was_alone && !is_forgiven(suspect, death)) {
             suspect->fate = fates[death];
             suspect->signal_number = (uint8_t)signal_number;
         }
@@ -174,6 +192,7 @@ static void take_leftovers(struct msc_attempt *attempt, int64_t next_id,
             (long long)page->ids[0],
             death == MSC_WORKER_DEATH_NONE    ? "program vanished"
             : death == MSC_WORKER_DEATH_LIMIT ? "time limit was reached"
+            : death == MSC_WORKER_DEATH_QUIET ? "search process hung"
                                               : "search process died");
     if (death == MSC_WORKER_DEATH_NONE) {
         mark_round(page, n);
@@ -282,8 +301,14 @@ enum msc_attempt_verdict msc_attempt_judge(const struct msc_attempt *attempt, in
         return MSC_ATTEMPT_FAILED;
     case FATE_TIMED_OUT:
         fail(outcome, MSC_CAUSE_ENVIRONMENT);
-        snprintf(outcome->reason, sizeof outcome->reason, "alone, it took longer than %.0f ms",
-                 attempt->trial_seconds * 1e3);
+        snprintf(outcome->reason, sizeof outcome->reason,
+                 "alone, it took longer than %.0f ms, %d times", attempt->trial_seconds * 1e3,
+                 TRIAL_STALLED_LIMIT);
+        return MSC_ATTEMPT_FAILED;
+    case FATE_QUIET:
+        fail(outcome, MSC_CAUSE_ENVIRONMENT);
+        snprintf(outcome->reason, sizeof outcome->reason,
+                 "alone, it left the process without a sign of life %d times", TRIAL_STALLED_LIMIT);
         return MSC_ATTEMPT_FAILED;
     case FATE_VANISHED:
         fail(outcome, MSC_CAUSE_ENVIRONMENT);

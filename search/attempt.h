@@ -2,8 +2,10 @@
 // from it. The file is mapped into memory, so that noting a trial costs one store and outlives the
 // process; it is gone after a search that ended well.
 //
-//  - Trials in flight at a crash or time limit run alone next; one that crashes or runs over its
-//    limit alone has failed, and so has one that is killed from outside twice.
+//  - Trials in flight when the process crashed, ran over a time limit, showed no sign of life
+//    (search/watchdog.h) or was killed from outside run alone next. One that crashes alone has
+//    failed; so has one that alone is killed from outside twice, or runs over its limit or shows no
+//    sign of life three times: a machine may stall once, and a suspended one fails no trial.
 //  - If nobody saw how the process ended (it was killed together with its parent, or the power
 //    went), only the round is marked: a round that vanished twice runs one trial at a time, and a
 //    trial that vanished three times alone has failed.

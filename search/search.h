@@ -91,6 +91,7 @@ struct msc_search_options {
     uint32_t parallel; // proposals in a round, 1…MSC_SEARCH_MAX_PARALLEL
     struct msc_budget budget;
     double trial_seconds;     // time limit of one trial, kept by the supervisor; <= 0: none
+    double quiet_seconds;     // msc_worker_set_quiet; 0: never
     double commit_seconds;    // between commits in a long round; <= 0: 10
     double part_seconds;      // that a long round is evaluated in parts of; <= 0: 60
     bool restart;             // set an existing record aside first

@@ -35,6 +35,8 @@ static void finish_item(void *payload, size_t index) {
     item->outcome = s->batch_outcomes[index];
     item->is_done = !is_for_want(&item->outcome);
     msc_attempt_finished(s->attempt, index);
+    msc_worker_add_trial(s->options->worker, item->outcome.time_us);
+    msc_cancel_beat(s->options->cancel);
     if (is_commit_due(s) && s->batch_status == MSC_OK) {
         s->batch_status = msc_search__commit(s, true);
         // The text belongs to this thread, which may be another than the one that reports it.

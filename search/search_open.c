@@ -144,7 +144,11 @@ enum msc_status msc_search__open(struct msc_search *s) {
     s->n_space_points = msc_space_n_points(s->space);
     MSC_TRY(msc_goal_check(o->goal, s->space));
     MSC_TRY(make_buffers(s));
+    msc_worker_set_quiet(o->worker, o->quiet_seconds);
     MSC_TRY(open_agent(&s->agent, o));
+    if (o->quiet_seconds > 0.0) {
+        msc_worker_set_quiet(o->worker, fmax(o->quiet_seconds, msc_agent_answer_s(s->agent)));
+    }
     if (o->restart) {
         MSC_TRY(set_old_aside(o));
     }

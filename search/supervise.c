@@ -9,11 +9,13 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "search/session.h"
+#include "search/watchdog.h"
 #include "search/worker_page.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +48,27 @@ struct supervisor {
     int guarded;    // the guard of the worker's session reads the other end; -1: none
     int n_requests; // to stop, handed on
     uint64_t last_request_ns;
+    struct msc_watchdog watchdog;
     bool was_limit;  // killed at a time limit
+    bool was_quiet;  // killed for want of a sign of life
     bool was_forced; // killed after requests to stop
 };
+
+// To the log, and to the file that the worker named: it may not be able to.
+static void say(const struct supervisor *s, enum msc_log_level level, const char *format, ...)
+    MSC_PRINTF(3, 4);
+
+static void say(const struct supervisor *s, enum msc_log_level level, const char *format, ...) {
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    msc_log(s->options->log, level, "%s", line);
+    if (s->options->append && (int32_t)level <= atomic_load(&s->page->log_level)) {
+        s->options->append(s->page->log_path, level, line);
+    }
+}
 
 static enum msc_status make_page(struct supervisor *s) {
     s->page_descriptor = memfd_create("mscgym-worker", 0);
@@ -62,6 +82,7 @@ static enum msc_status make_page(struct supervisor *s) {
     }
     s->page = page;
     memcpy(s->page->magic, MSC_WORKER_MAGIC, sizeof s->page->magic);
+    atomic_store(&s->page->log_level, -1);
     return MSC_OK;
 }
 
@@ -176,7 +197,10 @@ static enum msc_status start_worker(struct supervisor *s) {
     atomic_store(&s->page->is_open, 0);
     atomic_store(&s->page->is_busy, 0);
     atomic_store(&s->page->deadline_ns, 0);
+    atomic_store(&s->page->quiet_ns, (uint64_t)(MSC_WATCHDOG_DEFAULT_S * 1e9));
     s->was_limit = false;
+    s->was_quiet = false;
+    msc_watchdog_begin(&s->watchdog, s->page, msc_clock_ns());
     s->worker = fork();
     if (s->worker == 0) {
         become_worker(s);
@@ -202,29 +226,30 @@ static void hand_on(struct supervisor *s, int signal_number) {
     if (!is_same) {
         s->n_requests++;
         kill(s->worker, signal_number);
+        say(s, MSC_LOG_INFO, "%s",
+            s->n_requests == 1 ? "stopping: what is running now is finished first; asked again "
+                                 "(Ctrl-C), it stops at once, and nothing is lost"
+                               : "stopping at once; nothing is lost");
     }
 }
 
-// Ctrl-Z stops the whole job; the time it sleeps does not count against a trial.
-static void stop_and_continue(struct supervisor *s) {
-    uint64_t begin_ns = msc_clock_ns();
+// Ctrl-Z stops the whole job; the time it sleeps does not count (search/watchdog.h).
+static void stop_and_continue(const struct supervisor *s) {
     signal_worker(s, SIGSTOP);
     raise(SIGSTOP);
-    uint64_t deadline_ns = atomic_load(&s->page->deadline_ns);
-    if (deadline_ns > 0) {
-        atomic_compare_exchange_strong(&s->page->deadline_ns, &deadline_ns,
-                                       deadline_ns + (msc_clock_ns() - begin_ns));
-    }
     signal_worker(s, SIGCONT);
 }
 
 static void check_deadlines(struct supervisor *s) {
     uint64_t now_ns = msc_clock_ns();
+    bool is_quiet = msc_watchdog_look(&s->watchdog, s->page, now_ns);
     uint64_t deadline_ns = atomic_load(&s->page->deadline_ns);
     double kill_after_s =
         s->options->kill_after_s > 0.0 ? s->options->kill_after_s : DEFAULT_KILL_AFTER_S;
-    if (deadline_ns > 0 && now_ns > deadline_ns && !s->was_limit) {
-        s->was_limit = true;
+    bool is_over = deadline_ns > 0 && now_ns > deadline_ns;
+    if ((is_over || is_quiet) && !s->was_limit && !s->was_quiet) {
+        s->was_limit = is_over;
+        s->was_quiet = !is_over;
         signal_worker(s, SIGKILL);
     }
     if (s->n_requests >= 2 && (double)(now_ns - s->last_request_ns) * 1e-9 > kill_after_s &&
@@ -260,6 +285,9 @@ static enum msc_worker_death classify(const struct supervisor *s, int state) {
     if (s->was_limit) {
         return MSC_WORKER_DEATH_LIMIT;
     }
+    if (s->was_quiet) {
+        return MSC_WORKER_DEATH_QUIET;
+    }
     if (WIFSIGNALED(state)) {
         return WTERMSIG(state) == SIGKILL ? MSC_WORKER_DEATH_KILLED : MSC_WORKER_DEATH_CRASH;
     }
@@ -277,9 +305,13 @@ static enum msc_status check_started(const struct supervisor *s, int state) {
     return MSC_OK;
 }
 
-static void describe_death(char *out, size_t n_bytes, enum msc_worker_death death, int state) {
+static void describe_death(char *out, size_t n_bytes, const struct supervisor *s,
+                           enum msc_worker_death death, int state) {
     if (death == MSC_WORKER_DEATH_LIMIT) {
         snprintf(out, n_bytes, "ran over a trial's time limit");
+    } else if (death == MSC_WORKER_DEATH_QUIET) {
+        snprintf(out, n_bytes, "showed no sign of life for %.3g s",
+                 (double)msc_watchdog_limit_ns(s->page) * 1e-9);
     } else if (WIFSIGNALED(state)) {
         snprintf(out, n_bytes, "died of signal %d (%s)", WTERMSIG(state),
                  strsignal(WTERMSIG(state)));
@@ -301,7 +333,7 @@ static enum msc_status run(struct supervisor *s, int *exit_code) {
             *exit_code = WEXITSTATUS(state);
             return MSC_OK;
         }
-        describe_death(what, sizeof what, death, state);
+        describe_death(what, sizeof what, s, death, state);
         if (s->n_requests > 0) {
             return MSC_FAIL(MSC_E_STATE,
                             "the search process %s after a request to stop; the record is whole",
@@ -317,8 +349,7 @@ static enum msc_status run(struct supervisor *s, int *exit_code) {
                             what, n_restarts);
         }
         n_restarts++;
-        msc_log(s->options->log, MSC_LOG_WARNING, "the search process %s and is started again",
-                what);
+        say(s, MSC_LOG_WARNING, "the search process %s and is started again", what);
         atomic_store(&s->page->signal_number, WIFSIGNALED(state) ? WTERMSIG(state) : 0);
         atomic_store(&s->page->death, death);
     }

@@ -1,9 +1,11 @@
 // Parent and worker: a search survives the crash or hang of one trial.
 //
 // The program starts as parent, which starts itself again as worker, waits for it, passes signals
-// on, starts it anew after a crash, and kills it when a trial runs over its time limit. What was
-// in flight then is in RECORD.attempt (search/attempt.h), so that the next worker runs those trials
-// alone and records the one that crashes alone as failed.
+// on, starts it anew after a crash, and kills it when a trial runs over its time limit or when it
+// shows no sign of life for long (search/watchdog.h): calibration, setup and evaluation all poll for
+// requests to stop (base/cancel.h), and every poll is one. What was in flight then is in
+// RECORD.attempt (search/attempt.h), so that the next worker runs those trials alone and records the
+// one that crashes alone as failed. Time in which the parent itself was stopped does not count.
 //
 //     int main(int argc, char **argv) {
 //         if (!msc_worker_is_wanted()) {
@@ -37,13 +39,15 @@ extern "C" {
 #endif
 
 // Restarts without a new line in the record, after which the parent gives up.
-#define MSC_SUPERVISE_MAX_RESTARTS 3
+#define MSC_SUPERVISE_MAX_RESTARTS 4
 
 struct msc_supervise_options {
     char *const *argv;   // of the worker, NULL-terminated
     const char *program; // file to execute; NULL: the running program
     const struct msc_log *log;
     double kill_after_s; // after a second signal; <= 0: 5 seconds
+    // Optional: gets the lines of `log` too, for the log file that the worker named.
+    void (*append)(const char *path, enum msc_log_level level, const char *line);
 };
 
 // Runs a worker to its end, through restarts. Call it early, from a process with one thread.
@@ -58,6 +62,7 @@ enum msc_worker_death {
     MSC_WORKER_DEATH_CRASH,  // its own signal, or an exit in the middle of a trial
     MSC_WORKER_DEATH_KILLED, // SIGKILL from outside: out of memory, most often
     MSC_WORKER_DEATH_LIMIT,  // the parent, at a trial's time limit
+    MSC_WORKER_DEATH_QUIET,  // the parent, for want of a sign of life
 };
 
 struct msc_worker_page;
@@ -65,6 +70,7 @@ struct msc_worker_page;
 // The worker's end. Plain data, init by msc_worker_open.
 struct msc_worker {
     struct msc_worker_page *page; // NULL: not supervised
+    struct msc_cancel *cancel;    // whose beats go to the page
 };
 
 // True in a process that msc_supervise started and that has not called msc_worker_open yet.
@@ -79,6 +85,12 @@ void msc_worker_close(struct msc_worker *worker); // accepts a zeroed one
 // Between begin and end, trials are in flight; the parent kills after `seconds` (<= 0: never).
 void msc_worker_begin(struct msc_worker *worker, double seconds);
 void msc_worker_end(struct msc_worker *worker);
+// The least time without a sign of life after which the worker counts as hung; 0: never. Until this
+// is called: 10 minutes.
+void msc_worker_set_quiet(struct msc_worker *worker, double seconds);
+void msc_worker_add_trial(struct msc_worker *worker, uint64_t time_us); // how long one took
+// What the parent has to say stands in this file, too, up to `level`.
+void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_log_level level);
 void msc_worker_add_lines(struct msc_worker *worker, uint64_t n); // committed: progress was made
 // Names the record being written; returns how the last worker died while writing that record, and
 // its signal. Later calls return MSC_WORKER_DEATH_NONE.

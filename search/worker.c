@@ -71,12 +71,13 @@ static enum msc_status take_page(struct msc_worker *worker, const char *variable
     }
     close((int)descriptor);
     worker->page = page;
+    worker->cancel->beats = &worker->page->beats;
     atomic_store(&worker->page->is_open, 1);
     return MSC_OK;
 }
 
 enum msc_status msc_worker_open(struct msc_worker *worker, struct msc_cancel *cancel) {
-    *worker = (struct msc_worker){0};
+    *worker = (struct msc_worker){.cancel = cancel};
     MSC_TRY(listen_to_signals(cancel));
     const char *variable = getenv(MSC_WORKER_VARIABLE);
     if (variable) {
@@ -89,6 +90,7 @@ enum msc_status msc_worker_open(struct msc_worker *worker, struct msc_cancel *ca
 
 void msc_worker_close(struct msc_worker *worker) {
     if (worker->page) {
+        worker->cancel->beats = NULL;
         munmap(worker->page, sizeof *worker->page);
         worker->page = NULL;
     }
@@ -106,6 +108,29 @@ void msc_worker_end(struct msc_worker *worker) {
     if (worker && worker->page) {
         atomic_store(&worker->page->deadline_ns, 0);
         atomic_store(&worker->page->is_busy, 0);
+    }
+}
+
+void msc_worker_set_quiet(struct msc_worker *worker, double seconds) {
+    if (worker && worker->page) {
+        atomic_store(&worker->page->quiet_ns, (uint64_t)(seconds * 1e9));
+    }
+}
+
+void msc_worker_add_trial(struct msc_worker *worker, uint64_t time_us) {
+    if (worker && worker->page) {
+        int magnitude = 0;
+        for (uint64_t ns = time_us * 1000; ns > 1; ns /= 2) {
+            magnitude++;
+        }
+        atomic_fetch_add(&worker->page->trials[magnitude], 1);
+    }
+}
+
+void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_log_level level) {
+    if (worker && worker->page && strlen(path) < MSC_WORKER_PATH_BYTES) {
+        memcpy(worker->page->log_path, path, strlen(path) + 1);
+        atomic_store(&worker->page->log_level, (int32_t)level);
     }
 }
 

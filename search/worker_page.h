@@ -17,6 +17,9 @@
 #define MSC_WORKER_VARIABLE "MSCGYM_WORKER"
 #define MSC_WORKER_MAGIC "mscwork1"
 
+#define MSC_WORKER_MAGNITUDES 64
+#define MSC_WORKER_PATH_BYTES 4096
+
 struct msc_worker_page {
     char magic[8];
     // Written by the worker.
@@ -25,6 +28,12 @@ struct msc_worker_page {
     MSC_SHARED(uint32_t) is_busy;                 // trials are in flight
     MSC_SHARED(uint32_t) is_open;                 // the worker has taken the page over
     MSC_SHARED(uint64_t) record_low, record_high; // hash of the record being written
+    uint64_t beats;                               // by __atomic alone (base/cancel.h)
+    MSC_SHARED(uint64_t) quiet_ns;                // so long without a beat; 0: for ever
+    // How many trials took 2^i to 2^(i+1) ns, of all workers.
+    MSC_SHARED(uint64_t) trials[MSC_WORKER_MAGNITUDES];
+    char log_path[MSC_WORKER_PATH_BYTES];
+    MSC_SHARED(int32_t) log_level; // enum msc_log_level of that file; -1: there is none
     // Written by the parent (start_error by the child before it executes the program).
     MSC_SHARED(uint32_t) death; // enum msc_worker_death of the worker before
     MSC_SHARED(int32_t) signal_number;

@@ -1,10 +1,10 @@
 // A small program that searches under supervision, for the tests that kill it.
 //
-//     search_worker RECORD TRIALS ENV AGENT LIMIT_S
+//     search_worker RECORD TRIALS ENV AGENT LIMIT_S QUIET_S
 //
 // Exit code 0 after a search that ended or was cancelled (the end is printed), 1 after an error.
-// RECORD "crash" ends every worker at once, "exit" with code 42; "environment" prints what it was
-// started with.
+// RECORD "crash" ends every worker at once, "exit" with code 42; "hang" never ends one; "environment"
+// prints what it was started with.
 #include "base/json.h"
 #include "base/str.h"
 #include "env/env.h"
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void write_log(void *payload, enum msc_log_level level, const char *line) {
     (void)payload;
@@ -44,6 +45,7 @@ static enum msc_status search(char **argv, struct msc_worker *worker, struct msc
     const struct msc_env_host host = {.cancel = cancel};
     msc_parse_i64(&options.budget.trials, argv[2]);
     msc_parse_double(&options.trial_seconds, argv[5]);
+    msc_parse_double(&options.quiet_seconds, argv[6]);
     MSC_TRY_OUT(msc_json_parse(&env_config, argv[3], strlen(argv[3]), "env"));
     MSC_TRY_OUT(msc_json_parse(&agent_config, argv[4], strlen(argv[4]), "agent"));
     MSC_TRY_OUT(msc_env_create(&env, msc_env_find("toy"), env_config, &host));
@@ -72,6 +74,10 @@ static int work(char **argv) {
     if (strcmp(argv[1], "exit") == 0) {
         return 42;
     }
+    if (strcmp(argv[1], "hang") == 0) { // before any search begins
+        msc_worker_set_quiet(&worker, 0.2);
+        pause();
+    }
     if (strcmp(argv[1], "environment") == 0) {
         const char *policy = getenv("OMP_WAIT_POLICY");
         printf("%s %d\n", policy ? policy : "-", msc_worker_is_wanted());
@@ -86,7 +92,7 @@ static int work(char **argv) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 6) {
+    if (argc != 7) {
         return 2;
     }
     if (msc_worker_is_wanted()) {

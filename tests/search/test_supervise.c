@@ -23,12 +23,17 @@ struct program {
     const char *env;
     const char *agent;
     const char *limit_s;
+    const char *quiet_s;
     char output[FIXTURE_PATH_BYTES]; // stdout and stderr go here
 };
 
 static struct program program_of(const struct fixture *f, int trials, const char *env) {
-    struct program p = {
-        .record = f->path, .trials = trials, .env = env, .agent = AGENT, .limit_s = "0"};
+    struct program p = {.record = f->path,
+                        .trials = trials,
+                        .env = env,
+                        .agent = AGENT,
+                        .limit_s = "0",
+                        .quiet_s = "0"};
     fixture_join(p.output, f, "output.txt");
     return p;
 }
@@ -43,7 +48,7 @@ static pid_t start(const struct program *p) {
         dup2(output, 2);
         unsetenv("OMP_WAIT_POLICY");
         execl(MSC_SEARCH_WORKER, MSC_SEARCH_WORKER, p->record, trials, p->env, p->agent, p->limit_s,
-              (char *)NULL);
+              p->quiet_s, (char *)NULL);
         _exit(99);
     }
     assert_true(child > 0);
@@ -194,9 +199,35 @@ static void test_search_supervise__hang(void **state) {
     assert_int_equal(msc_record_n_trials(record), 33);
     assert_int_equal(msc_record_trial(record, 12)->state, MSC_TRIAL_FAILED);
     assert_int_equal(msc_record_trial(record, 12)->cause, MSC_CAUSE_ENVIRONMENT);
-    assert_string_equal(msc_record_trial(record, 12)->reason, "alone, it took longer than 50 ms");
+    assert_string_equal(msc_record_trial(record, 12)->reason,
+                        "alone, it took longer than 50 ms, 3 times");
     assert_int_equal(msc_record_trial(record, 13)->state, MSC_TRIAL_COMPLETE);
     msc_record_close(record);
+}
+
+// A worker that is stopped shows no sign of life: another repeats its round, and nothing else comes
+// of it.
+static void test_search_supervise__stopped_worker(void **state) {
+    const struct fixture *f = *state;
+    char whole[FIXTURE_PATH_BYTES];
+    struct program p = program_of(f, 100, "{\"tasks\":8,\"choices\":3,\"delay_us\":1000}");
+    make_whole(f, whole, &p);
+    p.quiet_s = "2";
+    pid_t program = start(&p);
+    assert_true(wait_for_growth(program, p.record, 2000));
+    kill(worker_of(program), SIGSTOP);
+    assert_int_equal(wait_for(program), 0);
+    assert_output(&p, "showed no sign of life for 2 s and is started again");
+    assert_same_record(p.record, whole);
+}
+
+// So does one that hangs before there is a search.
+static void test_search_supervise__hung_setup(void **state) {
+    const struct fixture *f = *state;
+    struct program p = program_of(f, 1, "{}");
+    p.record = "hang";
+    assert_int_equal(run(&p), 1);
+    assert_output(&p, "showed no sign of life for 0.2 s, and 4 restarts brought no new trial");
 }
 
 // Two signals at once are one request; the round is finished, and the rest follows later.
@@ -245,7 +276,7 @@ static void test_search_supervise__gives_up(void **state) {
     struct program p = program_of(f, 1, "{}");
     p.record = "crash";
     assert_int_equal(run(&p), 1);
-    assert_output(&p, "3 restarts brought no new trial");
+    assert_output(&p, "4 restarts brought no new trial");
     p.record = "exit";
     assert_int_equal(run(&p), 42);
     p.record = f->path;
@@ -326,6 +357,8 @@ int main(int argc, char **argv) {
         CASE(environment),
         CASE(agent_ends_with_the_parent),
         CASE(agent_ends_with_the_worker),
+        CASE(stopped_worker),
+        CASE(hung_setup),
     };
 #undef CASE
     msc_test_select(argc, argv);
