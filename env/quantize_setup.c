@@ -17,12 +17,14 @@ static struct msc_hash hash_list(const struct msc_array_list *list) {
 
 struct progress {
     const struct msc_log *log;
+    const struct msc_cancel *cancel;
     size_t tenths;
 };
 
 static void tell_progress(void *payload, size_t done, size_t all) {
     struct progress *p = payload;
     size_t tenths = done * 10 / all;
+    msc_cancel_beat(p->cancel); // ranges of great weights take long
     if (tenths > p->tenths) {
         p->tenths = tenths;
         msc_log(p->log, MSC_LOG_INFO, "calibrating: %zu of %zu sites", done, all);
@@ -37,7 +39,7 @@ static enum msc_status list_parameters(const struct msc_quantize *z, struct msc_
 static enum msc_status compute_parameters(struct msc_env *env, struct msc_quantize *z,
                                           struct msc_array_list *list) {
     const struct msc_env_host *host = msc_env_host(env);
-    struct progress progress = {.log = host->log};
+    struct progress progress = {.log = host->log, .cancel = host->cancel};
     if (host->parameters_required) {
         return MSC_FAIL(MSC_E_STATE,
                         "%s is missing: it holds the scales that this record was made with, which "
