@@ -100,13 +100,15 @@ out:
     return status;
 }
 
-static void tell_end(const struct msc_cli_call *call, const struct msc_processor_result *result) {
+static void tell_end(const struct msc_cli_call *call, const struct msc_config *config,
+                     const struct msc_processor_result *result) {
     struct msc_talk *talk = call->talk;
     const cJSON *last =
         cJSON_GetArrayItem(result->reports, cJSON_GetArraySize(result->reports) - 1);
     const char *record = text_of(last, "record");
     if (result->was_cancelled && record) {
-        msc_log(&talk->log, MSC_LOG_INFO, "stopped; mscgym resume %s goes on", record);
+        msc_log(&talk->log, MSC_LOG_INFO, "stopped; mscgym resume %s%s goes on", record,
+                config->names_code ? " --allow-plugins" : "");
     } else if (!result->is_feasible && record) {
         msc_log(&talk->log, MSC_LOG_ERROR,
                 "%s: no trial meets every bound, so nothing was exported; mscgym export %s -o "
@@ -119,10 +121,10 @@ static void tell_end(const struct msc_cli_call *call, const struct msc_processor
 }
 
 static int tell_result(const struct msc_cli_call *call, const struct msc_cli_common *common,
-                       const struct msc_processor_result *result) {
+                       const struct msc_config *config, const struct msc_processor_result *result) {
     enum msc_status status =
         common->json ? msc_cli_print_json(result->reports) : print_text(result->reports);
-    tell_end(call, result);
+    tell_end(call, config, result);
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);
     }
@@ -156,7 +158,7 @@ static int work(const struct msc_cli_call *call, const struct msc_cli_search *va
     status = msc_processor_run(p, &result);
     msc_talk_end_progress(call->talk);
     if (status == MSC_OK) {
-        code = tell_result(call, &values->common, &result);
+        code = tell_result(call, &values->common, msc_processor_config(p), &result);
     }
 out:
     code = status == MSC_OK ? code : msc_cli_fail(call, status);

@@ -81,6 +81,7 @@ struct msc_config {
     struct msc_arena arena;
     struct cJSON *json; // as read
     enum msc_config_code code;
+    bool names_code;    // a library or program: who goes on from a record has to say so
     const char *path;   // begins error texts
     const char *folder; // that paths in `json` are relative to
     const char *workspace;

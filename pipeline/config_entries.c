@@ -106,6 +106,7 @@ static enum msc_status refuse_code(const struct place *p, const char *key, const
 // An environment is asked for its keys, so its library is loaded as soon as it is known.
 static enum msc_status check_env_code(const struct place *p, const char *type) {
     bool is_ours = msc_env_find(type) || !msc_library_is_path(type);
+    p->config->names_code = p->config->names_code || !is_ours;
     return is_ours || p->config->code == MSC_CONFIG_CODE_ALLOWED
                ? MSC_OK
                : refuse_code(p, "env", "library", type);
@@ -126,14 +127,15 @@ static enum msc_status refuse_program(const struct place *p, const cJSON *comman
 static enum msc_status check_agent_code(const struct place *p, const cJSON *agent,
                                         const char *type) {
     const cJSON *path = cJSON_GetObjectItemCaseSensitive(agent, "path");
-    bool is_refused = p->config->code == MSC_CONFIG_CODE_REFUSED;
-    if (is_refused && strcmp(type, "library") == 0) {
-        return refuse_code(p, "agent", "library", cJSON_IsString(path) ? path->valuestring : "?");
+    bool is_library = strcmp(type, "library") == 0;
+    bool is_ours = !is_library && strcmp(type, msc_agent_process.name) != 0;
+    p->config->names_code = p->config->names_code || !is_ours;
+    if (is_ours || p->config->code != MSC_CONFIG_CODE_REFUSED) {
+        return MSC_OK;
     }
-    if (is_refused && strcmp(type, msc_agent_process.name) == 0) {
-        return refuse_program(p, cJSON_GetObjectItemCaseSensitive(agent, "command"));
-    }
-    return MSC_OK;
+    return is_library
+               ? refuse_code(p, "agent", "library", cJSON_IsString(path) ? path->valuestring : "?")
+               : refuse_program(p, cJSON_GetObjectItemCaseSensitive(agent, "command"));
 }
 
 static enum msc_status read_env(struct place *p, const cJSON *object) {

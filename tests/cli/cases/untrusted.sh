@@ -53,3 +53,16 @@ for name in agent env; do
     started
 done
 mscgym config --show env.json --allow-plugins | grep -c coin.so
+
+echo "== who is stopped is told so"
+sed -i 's|"type": "toy",|"type": "toy", "delay_us": 20000,|' agent.json
+sed -i 's|"trials": 12|"trials": 4000|; s|"record": "toy.jsonl"|"record": "stopped.jsonl"|; s|"verbose": "error"|"verbose": "info"|' agent.json
+mscgym search agent.json >/dev/null 2>err.txt &
+search=$!
+while [ "$(cat agent/stopped.jsonl 2>/dev/null | wc -l)" -lt 6 ]; do
+    sleep 0.01
+done
+kill -TERM $search
+wait $search
+echo "exit $?"
+grep "goes on$" err.txt
