@@ -164,7 +164,7 @@ static void guard(const struct supervisor *s, int descriptor) {
         n = read(descriptor, &nothing, 1);
     } while (n < 0 && errno == EINTR);
     pid_t worker = (pid_t)atomic_load(&s->page->worker);
-    if (worker > 0) {
+    if (worker > 0 && n == 0) { // the pipe's end alone tells that the parent is gone
         msc_session_end(worker);
     }
     _exit(EXIT_SUCCESS);
