@@ -172,18 +172,29 @@ static void test_records_record__torn_anywhere(void **state) {
     msc_free(text);
 }
 
-// A header that was cut off is no record yet: a new one may begin there.
+// A header that was cut off is no record yet: a new one may begin there, and what there was is kept.
 static void test_records_record__torn_header(void **state) {
     const struct fixture *f = *state;
+    char cut_path[PATH_MAX + 8];
     size_t length = 0;
     fixture_write(f, 0);
+    snprintf(cut_path, sizeof cut_path, "%s.cut", f->path);
     char *text = fixture_read(&length, f->path);
     for (size_t cut = 0; cut < length; cut += 37) {
         struct msc_record *record = NULL;
+        size_t n_kept = 0;
         fixture_put(f->path, text, cut);
         assert_ok(msc_record_create(&record, f->path, f->header, NULL));
         msc_record_close(record);
         msc_record_close(open_record(f, MSC_RECORD_READ));
+        assert_int_equal(msc_file_exists(cut_path), cut > 0);
+        if (cut > 0) {
+            char *kept = fixture_read(&n_kept, cut_path);
+            assert_int_equal(n_kept, cut + 1); // with a newline
+            assert_memory_equal(kept, text, cut);
+            msc_free(kept);
+            assert_ok(msc_file_remove(cut_path));
+        }
     }
     msc_free(text);
 }

@@ -49,3 +49,12 @@ tiny t
 mscgym search t.json --quiet >/dev/null
 mscgym salvage t/tiny.jsonl -o t/new.jsonl
 cmp t/tiny.jsonl.params t/new.jsonl.params && mscgym verify t/new.jsonl
+
+# Without a single newline there is no line that counts: a search begins there, and all is kept.
+toy n 40
+mkdir n
+tr -d '\n' <whole.jsonl >n/toy.jsonl
+cp n/toy.jsonl damaged.jsonl
+try mscgym resume n/toy.jsonl
+mscgym search n.json --quiet >/dev/null
+cmp n/toy.jsonl.cut <(cat damaged.jsonl; echo) && echo "kept, too"
