@@ -277,9 +277,7 @@ static enum msc_status check_is_free(struct msc_record *record) {
 
 static enum msc_status begin_record(struct msc_record *record, const struct cJSON *header) {
     MSC_TRY(check_is_free(record));
-    if (ftruncate(record->descriptor, 0) != 0) {
-        return msc_record__fail_system("write the record", record->path, errno);
-    }
+    MSC_TRY(msc_record__cut_tail(record)); // what there is, is no line
     msc_record__write_header(&record->buffer, header);
     MSC_TRY(msc_str_status(&record->buffer));
     // Read back what is written, so that a fresh record and a resumed one know the same.

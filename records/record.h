@@ -72,7 +72,8 @@ enum msc_record_mode {
 
 // Writes a new record: the header line, synced, lock held. `header` is copied. MSC_E_STATE when
 // there is a record already or the lock is held; MSC_E_FORMAT when the file is something else (it
-// is left alone). A file that holds nothing but the beginning of a header is written over.
+// is left alone). A file that holds nothing but the beginning of a header is written over, once
+// RECORD.cut has it.
 enum msc_status msc_record_create(struct msc_record **out, const char *path,
                                   const struct cJSON *header, const struct msc_log *log);
 // MSC_E_NOT_FOUND: no file, or one without a complete header. MSC_E_STATE: another process holds
