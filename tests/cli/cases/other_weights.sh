@@ -59,3 +59,15 @@ try new --model "$other" --strategy "$old" --dataset a.json 2>&1 | sed "s|$FILES
 try mscgym export --model "$model" --strategy s.json --recalibrate -o out.onnx
 try mscgym export --model "$model" --strategy s.json --dataset a.json -o out.onnx
 try mscgym export --model "$model" --recalibrate --dataset a.json -o out.onnx
+
+echo "== of a record"
+cp "$model" model.onnx
+tiny r
+sed -i "s|$model|model.onnx|" r.json
+mscgym search r.json --quiet >/dev/null
+cp "$other" model.onnx
+try mscgym export r/tiny.jsonl --save-strategy r.strategy -o r.onnx --quiet
+ls r.strategy r.onnx 2>/dev/null
+cp "$model" model.onnx
+mscgym export r/tiny.jsonl --save-strategy r.strategy -o r.onnx --quiet
+cmp r.strategy r/msc_quantize.json && echo "and taken where the weights are those"
