@@ -97,6 +97,31 @@ static enum msc_status claim_outputs(struct msc_file_set *files, const struct ex
     return msc_output_claim(files, MSC_OUTPUT_STRATEGY, "--save-strategy", v->save_strategy);
 }
 
+// Scales beside a record are, like those of a strategy, for the weights that they were found with.
+static enum msc_status check_weights(const struct msc_processor *p,
+                                     const struct msc_record *record) {
+    static const char key[] = "weights";
+    const cJSON *header = msc_record_header(record);
+    const cJSON *old =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(header, "env"), key);
+    cJSON *now = cJSON_CreateObject();
+    enum msc_status status =
+        now ? msc_env_describe(msc_processor_env(p), now) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    const cJSON *new = cJSON_GetObjectItemCaseSensitive(now, key);
+    if (status == MSC_OK && cJSON_IsString(old) && cJSON_IsString(new) &&
+        strcmp(old->valuestring, new->valuestring) != 0) {
+        status =
+            MSC_FAIL(MSC_E_STATE,
+                     "%s: found with other weights than %s has, or this version of the program "
+                     "reads it otherwise; put that model back, or keep the choices of its "
+                     "strategy file: mscgym export --model MODEL --strategy FILE "
+                     "--recalibrate --dataset INPUTS -o FILE",
+                     msc_record_path(record), msc_processor_config(p)->model);
+    }
+    cJSON_Delete(now);
+    return status;
+}
+
 static enum msc_status export_record(const struct msc_cli_call *call,
                                      const struct export_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
@@ -120,6 +145,7 @@ static enum msc_status export_record(const struct msc_cli_call *call,
             MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its environment has no model to export", v->record);
         goto out;
     }
+    MSC_TRY_OUT(check_weights(p, record));
     if (trial->state != MSC_TRIAL_COMPLETE) {
         msc_log(o.log, MSC_LOG_WARNING, "trial %lld is %s%s", (long long)trial->id,
                 msc_trial_state_name(trial->state),
