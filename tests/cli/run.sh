@@ -23,6 +23,10 @@ ln -s "$mscgym" "$folder/bin/mscgym"
 PATH=$folder/bin:$PATH
 cd "$folder/work" || exit 1
 
+# Texts are compared, and cut by tools that take bytes or characters as the locale says.
+LC_ALL=C.UTF-8
+export LC_ALL
+
 # The cases speak of the cpu; a GPU that happens to be here shall not change what they say.
 VK_DRIVER_FILES=/dev/null
 VK_ICD_FILENAMES=/dev/null
