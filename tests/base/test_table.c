@@ -57,6 +57,26 @@ static void test_base_table__too_narrow(void **state) {
     check(&t, NULL, 0, 80, "");
 }
 
+// Names of rows alone say nothing.
+static void test_base_table__names_have_company(void **state) {
+    (void)state;
+    struct msc_table t = {.n_columns = 4, .indent = 2, .least_columns = 8};
+    check(&t, losses, 12, 15,
+          "               trial 3\n"
+          "  loss             0.5\n"
+          "  size_bytes       100\n"
+          "\n"
+          "              uniform 8\n"
+          "  loss             0.25\n"
+          "  size_bytes       2000\n"
+          "\n"
+          "              uncompressed\n"
+          "  loss                   0\n"
+          "  size_bytes         30000\n");
+    t = (struct msc_table){.n_columns = 1};
+    check(&t, losses + 4, 1, 1, "loss\n");
+}
+
 // Columns are characters, not bytes; what a terminal would obey is no cell.
 static void test_base_table__safe_to_show(void **state) {
     (void)state;
@@ -72,6 +92,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_table__in_one_block),
         cmocka_unit_test(test_base_table__folded),
         cmocka_unit_test(test_base_table__too_narrow),
+        cmocka_unit_test(test_base_table__names_have_company),
         cmocka_unit_test(test_base_table__safe_to_show),
     };
     msc_test_select(argc, argv);

@@ -52,6 +52,8 @@ static void test_search_estimate__trials_to_come(void **state) {
          "budget: at most 67108864 trials, at most about "},
         {"{" SPACE "}", "{\"type\":\"grid_search\",\"mode\":\"greedy\"}", 300, 0,
          "budget: at most 300 trials, at most about "},
+        {"{" SPACE "}", "{\"type\":\"grid_search\",\"mode\":\"greedy\"}", 0, 0,
+         "budget: 0 trials, about "},
         {"{" SPACE "}", "{\"type\":\"evolutionary\"}", 300, 0, "budget: 300 trials, about "},
         {"{" SPACE "}", "{\"type\":\"random\"}", -1, 0.5, "budget: about "},
         {"{\"tasks\":3,\"choices\":3,\"baselines\":2}", "{\"type\":\"random\"}", 300, 0,

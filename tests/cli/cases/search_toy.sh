@@ -24,3 +24,5 @@ mscgym verify a/toy.jsonl --trials 3,7-9
 mscgym show a/toy.jsonl --best
 mscgym show a/toy.jsonl --top 3
 mscgym search a.json --json --quiet | grep '"entry"'
+head -n 1 a/toy.jsonl >a/none.jsonl
+mscgym show a/none.jsonl
