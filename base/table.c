@@ -66,7 +66,7 @@ static bool holds(const struct block *b, size_t column) {
     return is_first(b) || column != b->table->key;
 }
 
-// As many columns as fit, and one at least.
+// As many columns as fit, and one at least beside the key.
 static void find_end(struct block *b, size_t n_columns) {
     size_t used = b->table->indent + (is_first(b) ? 0 : b->widths[b->table->key] + BETWEEN);
     bool is_empty = true;
@@ -79,7 +79,7 @@ static void find_end(struct block *b, size_t n_columns) {
             return;
         }
         used += BETWEEN;
-        is_empty = false;
+        is_empty = is_empty && b->end == b->table->key;
     }
 }
 
