@@ -356,8 +356,10 @@ enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *
     write_left_out(out, report);
     write_verdict(out, report);
     enum msc_status status = fill_table(&table, report);
-    if (status == MSC_OK) {
+    if (status == MSC_OK && table.n_rows > 0) {
         write_table(out, &table, n_columns);
+    }
+    if (status == MSC_OK) {
         status = msc_str_status(out);
     }
     msc_free(table.cells);
