@@ -53,6 +53,7 @@ static void limit_left(struct msc_estimate_live *out, const struct msc_search_op
         out->left = (struct msc_agent_left){.n = n_points};
     }
     out->left.n = fmax(out->left.n, 0.0);
+    out->left.is_exact |= out->left.n == 0.0;
     out->effort = agent && n_done == 0.0 ? msc_agent_effort(agent, out->left.n) : out->left.n;
 }
 

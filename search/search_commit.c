@@ -130,6 +130,7 @@ struct msc_agent_left msc_search__left(const struct msc_search *s, double *effor
         left = (struct msc_agent_left){.n = n_points};
     }
     left.n = fmax(left.n, 0.0);
+    left.is_exact |= left.n == 0.0;
     n_open = fmin(n_open, left.n);
     *effort = n_open + msc_agent_effort(s->agent, left.n - n_open);
     return left;
