@@ -437,7 +437,7 @@ const struct msc_cli_command msc_cmd_run = {
     .description =
         "Slashes and colons in names become underscores. Without a strategy the threads "
         "work\ninside the kernels; with one, each kernel runs on one thread, as in the "
-        "search. With --state an input holds chunks, a row each; outputs get a row for each "
+        "search.\nWith --state an input holds chunks, a row each; outputs get a row for each "
         "chunk,\nand a state that is not given begins with zeros.",
     .examples = "  mscgym run digits.onnx --input image=image.npy --output out\n"
                 "  mscgym run digits.onnx --input image=image.npy --output out \\\n"
