@@ -157,6 +157,46 @@ static void test_pipeline_processor__cancelled(void **state) {
     msc_processor_close(p);
 }
 
+static void stop_at_once(void *payload, const struct msc_config_entry *entry, const char *what,
+                         double left_s) {
+    (void)entry, (void)what, (void)left_s;
+    msc_cancel_raise(payload, 2);
+}
+
+// Who stops the measuring once more has a search that is not over: the next launch measures.
+static void test_pipeline_processor__cancelled_while_measuring(void **state) {
+    (void)state;
+    char path[256];
+    char record[256];
+    static struct msc_cancel cancel;
+    struct msc_processor *p = NULL;
+    struct msc_processor_result result;
+    struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
+    o.device = "cpu";
+    write_config(path);
+    snprintf(record, sizeof record, "%s/unmeasured.jsonl", folder);
+    o.cancel = &cancel;
+    o.record = record;
+    o.measuring = stop_at_once;
+    o.payload = &cancel;
+    for (int launch = 0; launch < 2; launch++) {
+        bool is_stopped = launch == 0;
+        assert_ok(msc_processor_open(&p, path, &o));
+        assert_ok(msc_processor_run(p, &result));
+        assert_int_equal(result.was_cancelled, is_stopped);
+        const cJSON *report = cJSON_GetArrayItem(result.reports, 0);
+        assert_string_equal(cJSON_GetObjectItemCaseSensitive(report, "end")->valuestring,
+                            is_stopped ? "cancelled" : "trials");
+        assert_int_equal(cJSON_HasObjectItem(report, "reference"), !is_stopped);
+        assert_int_equal(
+            cJSON_GetObjectItem(cJSON_GetObjectItem(report, "counts"), "trials")->valueint, 23);
+        msc_processor_result_finish(&result);
+        msc_processor_close(p);
+        cancel.level = 0;
+        o.measuring = NULL;
+    }
+}
+
 static void note(void *payload, enum msc_log_level level, const char *line) {
     (void)line;
     *(int *)payload += level == MSC_LOG_WARNING;
@@ -184,6 +224,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pipeline_processor__search),
         cmocka_unit_test(test_pipeline_processor__cancelled),
+        cmocka_unit_test(test_pipeline_processor__cancelled_while_measuring),
         cmocka_unit_test(test_pipeline_processor__remark),
     };
     msc_test_select(argc, argv);
