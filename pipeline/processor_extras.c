@@ -57,8 +57,8 @@ static enum msc_status search_greedily(struct msc_processor *p, struct msc_proce
     MSC_TRY_OUT(msc_processor__make_config(&config, p));
     msc_processor__fill_options(&o, p, config);
     MSC_TRY_OUT(msc_search_run(&found, &o));
-    result->was_cancelled = found.end == MSC_SEARCH_END_CANCELLED;
     MSC_TRY_OUT(msc_processor__make_report(&greedy, p, &found));
+    result->was_cancelled = found.end == MSC_SEARCH_END_CANCELLED;
     compare(p, found.record, winner);
     msc_processor__tell_end(p, greedy, &found);
     status = msc_json_add(report, "greedy", greedy);

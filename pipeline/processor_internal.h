@@ -87,12 +87,12 @@ enum msc_status msc_processor__keep(struct msc_processor *p, const uint32_t choi
 enum msc_status msc_processor__search(struct msc_processor *p, struct msc_processor_result *result);
 
 // Pieces of it: what is searched, under which configuration (for the header; owned by the caller),
-// and what came out (owned by the caller).
+// and what came out (owned by the caller; stopped while it measures, the search ended so).
 void msc_processor__fill_options(struct msc_search_options *o, struct msc_processor *p,
                                  const cJSON *config);
 enum msc_status msc_processor__make_config(cJSON **out, struct msc_processor *p);
 enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
-                                           const struct msc_search_result *found);
+                                           struct msc_search_result *found);
 
 // processor_news.c: lines on how a search goes, in MSC_LOG and for who does not show it.
 void msc_processor__tell_begin(struct msc_processor *p);

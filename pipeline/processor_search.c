@@ -246,7 +246,7 @@ static enum msc_status make_whole_report(cJSON **out, struct msc_processor *p,
 }
 
 enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
-                                           const struct msc_search_result *found) {
+                                           struct msc_search_result *found) {
     struct msc_report_options o = {
         .record = found->record,
         .env = p->env,
@@ -261,6 +261,7 @@ enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
         status = make_whole_report(out, p, &o, found->record);
     }
     if (status == MSC_E_CANCELLED) { // before the end, or while measuring once more
+        found->end = MSC_SEARCH_END_CANCELLED;
         MSC_TRY(msc_kept_leave_out(found->record, NULL));
         o.env = NULL;
         status = msc_report_create(out, &o);
@@ -269,7 +270,7 @@ enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
 }
 
 static enum msc_status finish(struct msc_processor *p, struct msc_processor_result *result,
-                              const struct msc_search_result *found) {
+                              struct msc_search_result *found) {
     cJSON *report = NULL;
     MSC_TRY(msc_processor__make_report(&report, p, found));
     const struct msc_record_trial *best = msc_record_best(found->record);
