@@ -8,12 +8,14 @@ ln -s ../tiny.onnx a/soft.onnx
 ln tiny.onnx a/hard.onnx
 cp a.json b.json
 cp a.json search.json
+printf '"2","x"\n' >table.csv
+echo "2026-11-22 notes" >notes.txt
 mscgym search a.json 2>&1 | grep model: # beside a model of another folder
 find . -type f | sort | xargs sha256sum >../before
 
 echo "== export"
 for target in a/tiny.jsonl ./a/../a/tiny.jsonl a/tiny.jsonl.params tiny.onnx a/soft.onnx \
-    a/hard.onnx inputs.npz labels.npy search.json; do
+    a/hard.onnx inputs.npz labels.npy search.json notes.txt table.csv; do
     try mscgym export a/tiny.jsonl -o $target
 done
 for target in a/tiny.jsonl tiny.onnx new.onnx search.json; do
