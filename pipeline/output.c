@@ -8,10 +8,65 @@
 
 // ---- Kinds of files ---------------------------------------------------------------------------
 
-// ModelProto begins with one of its fields: any but the metadata may come first in practice.
+// What is left of a file, field by field.
+struct fields {
+    const unsigned char *at;
+    const unsigned char *end;
+};
+
+static bool read_number(uint64_t *out, struct fields *f) {
+    *out = 0;
+    for (unsigned shift = 0; shift < 64 && f->at < f->end; shift += 7) {
+        const unsigned char byte = *f->at++;
+        *out |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The key of a field (its number times eight, and how it is held), which is stepped over.
+static bool skip_field(uint64_t *key, struct fields *f) {
+    uint64_t n = 0;
+    if (!read_number(key, f)) {
+        return false;
+    }
+    switch (*key % 8) {
+    case 0:
+        return read_number(&n, f);
+    case 1:
+        n = 8;
+        break;
+    case 2:
+        if (!read_number(&n, f)) {
+            return false;
+        }
+        break;
+    case 5:
+        n = 4;
+        break;
+    default:
+        return false;
+    }
+    bool is_inside = n <= (uint64_t)(f->end - f->at);
+    f->at += is_inside ? n : 0;
+    return is_inside;
+}
+
+// ModelProto: fields up to the end of the file, and a graph among them.
 static enum msc_status looks_like_model(bool *out, const char *data, size_t n_bytes) {
-    static const char keys[] = {0x08, 0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42, 0x72};
-    *out = n_bytes > 0 && memchr(keys, data[0], sizeof keys);
+    enum { GRAPH = 7 * 8 + 2 };
+    const unsigned char *begin = (const unsigned char *)data;
+    struct fields f = {begin, begin + n_bytes};
+    bool has_graph = false;
+    *out = true;
+    while (*out && f.at < f.end) {
+        uint64_t key = 0;
+        *out = skip_field(&key, &f);
+        has_graph |= key == GRAPH;
+    }
+    *out = *out && has_graph;
     return MSC_OK;
 }
 
