@@ -24,3 +24,9 @@ mscgym search c.json --quiet >/dev/null
 mscgym search d.json --quiet >/dev/null
 cmp <(mscgym show c/toy.jsonl --canonical | tail -n +2) \
     <(mscgym show d/toy.jsonl --canonical | tail -n +2) && echo "with space again, the same record"
+
+# A log file that is a pipe which nobody reads from is no reason to wait for ever.
+toy e 4
+mkfifo pipe
+sed -i 's|"verbose"|"log_file": "../pipe", "verbose"|' e.json
+try timeout -k 1 20 mscgym search e.json --quiet | head -n 1
