@@ -16,8 +16,8 @@ struct msc_log_file {
     struct msc_log alone;
 };
 
-// A line that cannot be written (a full disk) is lost: the record matters, not its log. It is
-// written without a copy: what memory was short for must be there.
+// A line that cannot be written (a full disk, a full pipe) is lost: the record matters, not its
+// log. It is written without a copy: what memory was short for must be there.
 static void append_line(void *payload, enum msc_log_level level, const char *line) {
     static const char *const names[] = {"error", "warning", "info", "debug"};
     const struct msc_log_file *file = payload;
@@ -48,10 +48,14 @@ enum msc_status msc_log_file_open(struct msc_log_file **out, const char *path,
     if (!file) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a log");
     }
-    file->descriptor = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644) : -1;
+    // Without waiting: a pipe has no reader yet, or a slow one, and the search goes on.
+    int how = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+    file->descriptor = path ? open(path, how, 0644) : -1;
     if (path && file->descriptor < 0) {
+        const char *why =
+            errno == ENXIO ? "nobody reads from this pipe; name a file" : strerror(errno);
         enum msc_status status =
-            MSC_FAIL(MSC_E_IO, "%s: cannot write this log file: %s", path, strerror(errno));
+            MSC_FAIL(MSC_E_IO, "%s: cannot write this log file: %s", path, why);
         msc_free(file);
         return status;
     }

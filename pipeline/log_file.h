@@ -18,7 +18,8 @@ extern "C" {
 struct msc_log_file;
 
 // `path` NULL: no file, lines are only handed on. `next` (may be NULL) is borrowed until close and
-// gets what its own level lets through. *out is owned by the caller.
+// gets what its own level lets through. A pipe that nobody reads from is MSC_E_IO; lines that a slow
+// reader leaves no room for are lost. *out is owned by the caller.
 enum msc_status msc_log_file_open(struct msc_log_file **out, const char *path,
                                   enum msc_log_level level, const struct msc_log *next);
 const struct msc_log *msc_log_file_log(const struct msc_log_file *file);
