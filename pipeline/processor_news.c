@@ -58,14 +58,20 @@ static void write_progress(struct msc_str *out, const struct msc_search_progress
     }
 }
 
+// Is it time for another line? Then it is told now.
+static bool is_line_due(struct msc_processor *p) {
+    double now_s = msc_clock_seconds();
+    bool is_due = p->config->log_seconds > 0.0 && now_s - p->news_s >= p->config->log_seconds;
+    p->news_s = is_due ? now_s : p->news_s;
+    return is_due;
+}
+
 void msc_processor__tell_progress(void *payload, const struct msc_search_progress *progress) {
     struct msc_processor *p = payload;
     int metric = p->goal.objectives[0].metric;
     double best = progress->best ? progress->best->metrics[metric] : NAN;
-    double now_s = msc_clock_seconds();
-    if (p->config->log_seconds > 0.0 && now_s - p->news_s >= p->config->log_seconds) {
+    if (is_line_due(p)) {
         struct msc_str line = {0};
-        p->news_s = now_s;
         write_progress(&line, progress, best);
         tell(p, &line);
     }
@@ -107,10 +113,18 @@ void msc_processor__tell_best(const struct msc_processor *p, const struct msc_tr
 
 void msc_processor__tell_measuring(void *payload, const char *what) {
     struct msc_processor *p = payload;
+    double left_s = isnan(p->measured_s) ? NAN : fmax(p->measured_s - msc_clock_seconds(), 0.0);
+    if (is_line_due(p)) {
+        struct msc_str line = {0};
+        msc_str_printf(&line, "measuring %s", what);
+        if (!isnan(left_s)) {
+            msc_str_append(&line, ", left about ");
+            msc_estimate_duration(&line, left_s);
+        }
+        tell(p, &line);
+    }
     if (p->options.measuring) {
-        double left_s = fmax(p->measured_s - msc_clock_seconds(), 0.0);
-        p->options.measuring(p->options.payload, msc_processor__entry(p), what,
-                             isnan(p->measured_s) ? NAN : left_s);
+        p->options.measuring(p->options.payload, msc_processor__entry(p), what, left_s);
     }
 }
 
