@@ -62,6 +62,23 @@ static void check_output(const char *model, const char *expected, int n_threads,
     msc_array_release(y);
 }
 
+// A run is held to what --help says, as a search is: half of what is free, up to 4 GiB.
+static void test_pipeline_model__memory_of_a_run(void **state) {
+    (void)state;
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    struct msc_model *m = NULL;
+    struct msc_array *x = NULL;
+    o.device = "cpu";
+    assert_ok(msc_model_open(&m, FILES "tiny.onnx", &o));
+    assert_ok(msc_npy_load(&x, FILES "x.npy"));
+    struct msc_model_run run = {.inputs = (const struct msc_array *const[]){x}};
+    assert_ok(msc_model_run(m, &run));
+    assert_true(m->memory_bytes > 0 && m->memory_bytes <= (uint64_t)4 << 30);
+    msc_model_run_finish(&run);
+    msc_model_close(m);
+    msc_array_release(x);
+}
+
 // What ONNX Runtime gives, whatever the threads.
 static void test_pipeline_model__outputs(void **state) {
     (void)state;
@@ -161,6 +178,7 @@ static void test_pipeline_model__refused(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pipeline_model__inputs),
+        cmocka_unit_test(test_pipeline_model__memory_of_a_run),
         cmocka_unit_test(test_pipeline_model__outputs),
         cmocka_unit_test(test_pipeline_model__quantised_outputs),
         cmocka_unit_test(test_pipeline_model__named_tensors),
