@@ -358,7 +358,7 @@ static enum msc_status load_validation(struct msc_model *m, const struct msc_con
     return msc_dataset_load(&m->validation, &o, m->specs, m->n_inputs);
 }
 
-static void set_memory(struct msc_model *m) {
+void msc_model__settle_memory(struct msc_model *m) {
     if (m->memory_bytes == 0) {
         uint64_t half = msc_machine_free_bytes() / 2;
         half = half < MOST_MEMORY_BYTES ? half : MOST_MEMORY_BYTES;
@@ -376,6 +376,6 @@ enum msc_status msc_model_load_dataset(struct msc_model *m, struct msc_config_da
     MSC_TRY(msc_model__take_branches(m, m->dataset, m->validation));
     tell_missing(m, from);
     tell_inputs(m);
-    set_memory(m);
+    msc_model__settle_memory(m);
     return MSC_OK;
 }

@@ -10,5 +10,7 @@ const char *msc_model__input_name(const struct msc_graph *g, const struct msc_te
 // they do, so that their joints are the graph's own.
 enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_dataset *data,
                                          const struct msc_dataset *more);
+// What the process may hold, unless it was said: half of what is free now, up to 4 GiB.
+void msc_model__settle_memory(struct msc_model *m);
 
 #endif

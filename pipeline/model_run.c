@@ -196,6 +196,7 @@ enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
         MSC_TRY_OUT(msc_model__take_branches(m, data, NULL));
     }
     MSC_TRY_OUT(find_wanted(m, run));
+    msc_model__settle_memory(m);
     run->microseconds = msc_alloc_zero((size_t)run->repeat + 1, sizeof run->microseconds[0]);
     if (!run->microseconds) {
         status =
