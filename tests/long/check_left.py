@@ -86,7 +86,7 @@ def main():
     parser.add_argument("--samples", type=int, default=0, help="0: 512 of digits, 2 of others")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--agents", default="grid_search,random,evolutionary")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     n_failed = 0
     print("| network | agent | trials | told after | predicted end | real end | ratio | of the "
           "time left | load |\n|---|---|---|---|---|---|---|---|---|")

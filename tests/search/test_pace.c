@@ -41,6 +41,19 @@ static void test_search_pace__rate(void **state) {
     assert_true(fabs(msc_rate_seconds(&rate) - 2.0) < 0.01);
 }
 
+// At the beginning every part is quicker than the one before: what is told after 20 trials must still
+// be within one and a half times of the pace that stays, 1 s.
+static void test_search_pace__warms_up(void **state) {
+    (void)state;
+    struct msc_rate rate = {0};
+    msc_rate_note(&rate, 1, 10.0);
+    msc_rate_note(&rate, 4, 16.0);
+    msc_rate_note(&rate, 16, 32.0);
+    msc_rate_note(&rate, 11, 11.0);
+    assert_true(msc_rate_seconds(&rate) < 1.5);
+    assert_true(msc_rate_seconds(&rate) > 1.0); // one part does not decide alone
+}
+
 static void test_search_pace__short_trials(void **state) {
     (void)state;
     struct msc_pace pace = MSC_PACE_INIT;
@@ -98,6 +111,7 @@ static void test_search_pace__fit(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_search_pace__rate),
+        cmocka_unit_test(test_search_pace__warms_up),
         cmocka_unit_test(test_search_pace__short_trials),
         cmocka_unit_test(test_search_pace__long_trials),
         cmocka_unit_test(test_search_pace__many_threads),
