@@ -4,6 +4,9 @@
 
 // So many later ones, and what was noted counts half.
 #define HALF_LIFE 16.0
+// Sooner at the beginning, when memory is still being touched: after this part of all that were
+// seen.
+#define HALF_LIFE_PART 0.25
 // An evaluation has at most so many times as many trials as were seen before it: one that is known
 // too little of, or happened to cost nothing, must not decide on a whole round.
 #define GROWTH 4
@@ -15,7 +18,8 @@ void msc_rate_note(struct msc_rate *rate, size_t n, double seconds) {
     if (n == 0) {
         return;
     }
-    double kept = rate->n_notes < 2 ? 0.0 : exp2(-(double)n / HALF_LIFE);
+    double half_life = fmin(HALF_LIFE, HALF_LIFE_PART * (double)(rate->n_seen + n));
+    double kept = rate->n_notes < 2 ? 0.0 : exp2(-(double)n / half_life);
     rate->n = rate->n * kept + (double)n;
     rate->seconds = rate->seconds * kept + seconds;
     rate->n_seen += n;
