@@ -12,6 +12,7 @@
 #include "bench/kernels.h"
 
 #include "bench/rows.h"
+#include "kernels/engine/backends.h"
 
 #include <math.h>
 #include <omp.h>

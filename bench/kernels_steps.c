@@ -3,6 +3,7 @@
 #include "bench/kernels.h"
 
 #include "base/alloc.h"
+#include "kernels/engine/planner.h"
 
 #include <stdio.h>
 #include <string.h>

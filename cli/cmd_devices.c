@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "kernels/backend.h"
+#include "kernels/engine/backends.h"
 #include "kernels/vulkan/vulkan.h"
 #include "base/machine.h"
 

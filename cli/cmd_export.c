@@ -4,6 +4,8 @@
 #include "base/str.h"
 #include "env/env.h"
 #include "graph/graph.h"
+#include "graph/onnx/load.h"
+#include "graph/passes/bind.h"
 #include "pipeline/output.h"
 #include "pipeline/strategies.h"
 #include "records/record_query.h"

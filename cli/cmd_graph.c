@@ -6,6 +6,8 @@
 #include "base/str.h"
 #include "base/table.h"
 #include "graph/graph.h"
+#include "graph/onnx/load.h"
+#include "graph/passes/bind.h"
 #include "graph/site.h"
 #include "pipeline/output.h"
 

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/str.h"
+#include "kernels/engine/backends.h"
 #include "kernels/vulkan/vulkan.h"
 
 #include <string.h>

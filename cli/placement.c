@@ -4,7 +4,10 @@
 #include "base/str.h"
 #include "base/table.h"
 #include "cli/table.h"
+#include "graph/passes/bind.h"
 #include "kernels/backend.h"
+#include "kernels/engine/backends.h"
+#include "kernels/engine/planner.h"
 #include "kernels/plan.h"
 
 #include <stdio.h>
@@ -100,8 +103,8 @@ static void set_result(struct line *l, const struct msc_plan *plan, const struct
     char dims[MSC_DIMS_TEXT_BYTES];
     int n = snprintf(l->result, sizeof l->result, "%s %s%s%s",
                      msc_dims_format(dims, v->n_dims, v->dims), msc_dtype_name(v->dtype),
-                     v->layout == MSC_LAYOUT_PLAIN ? "" : ", ",
-                     v->layout == MSC_LAYOUT_PLAIN ? "" : layouts[v->layout]);
+                     v->layout == MSC_LAYOUT_NCHW ? "" : ", ",
+                     v->layout == MSC_LAYOUT_NCHW ? "" : layouts[v->layout]);
     if (step->macs > 0 && n > 0 && (size_t)n < sizeof l->result) {
         snprintf(l->result + n, sizeof l->result - (size_t)n, ", %.3g MACs", step->macs);
     }

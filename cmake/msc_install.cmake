@@ -66,14 +66,18 @@ set(public_headers
     graph/cost.h
     graph/edit.h
     graph/graph.h
-    graph/onnx.h
+    graph/onnx/load.h
+    graph/onnx/onnx.h
     graph/op.h
     graph/op_attrs.h
     graph/ops.def
+    graph/passes/bind.h
     graph/site.h
     graph/view.h
     kernels/backend.h
-    kernels/evaluator.h
+    kernels/engine/backends.h
+    kernels/engine/evaluator.h
+    kernels/engine/planner.h
     kernels/plan.h
     pipeline/config.h
     pipeline/model.h

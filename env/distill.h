@@ -11,7 +11,7 @@
 #include "data/npy.h"
 #include "env/api/env.h"
 #include "env/loss.h"
-#include "kernels/evaluator.h"
+#include "kernels/engine/evaluator.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,7 +2,7 @@
 #include "env/distill_internal.h"
 
 #include "base/str.h"
-#include "graph/jumps.h"
+#include "graph/discontinuity.h"
 
 #include <math.h>
 #include <string.h>
@@ -83,21 +83,21 @@ static const struct msc_graph *graph_as_run(const struct msc_distill *d) {
 static enum msc_status name_instead(const char **text, struct msc_distill *d,
                                     const struct msc_graph *g, const int32_t tensors[], size_t n) {
     struct msc_str names = {0};
-    struct msc_jumps *jumps;
-    MSC_TRY(msc_jumps_create(&jumps, d->host->graph, g));
+    struct msc_discontinuity *jumps;
+    MSC_TRY(msc_discontinuity_create(&jumps, d->host->graph, g));
     for (size_t i = 0; i < n; i++) {
-        msc_jumps_collect(jumps, tensors[i]);
+        msc_discontinuity_collect(jumps, tensors[i]);
     }
     for (size_t i = 0; i < jumps->n_found && i < MAX_NAMES; i++) {
         msc_str_printf(&names, "%s\"%s\"", i == 0 ? ", such as [" : ", ",
-                       msc_jumps_name(jumps, jumps->found[i]));
+                       msc_discontinuity_name(jumps, jumps->found[i]));
     }
     msc_str_append(&names, jumps->n_found > 0 ? "]" : "");
     if (jumps->n_found > MAX_NAMES) {
         msc_str_printf(&names, " (and %zu more)", jumps->n_found - MAX_NAMES);
     }
     *text = msc_str_keep(&names, &d->arena);
-    msc_jumps_destroy(jumps);
+    msc_discontinuity_destroy(jumps);
     return *text ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
 }
 
@@ -228,17 +228,17 @@ static enum msc_status warn_of_jump(struct msc_distill *d, const char *output,
 
 static enum msc_status warn_of_jumps(struct msc_distill *d) {
     const struct msc_graph *g = graph_as_run(d);
-    struct msc_jumps *jumps;
+    struct msc_discontinuity *jumps;
     enum msc_status status = MSC_OK;
-    MSC_TRY(msc_jumps_create(&jumps, d->host->graph, g));
+    MSC_TRY(msc_discontinuity_create(&jumps, d->host->graph, g));
     for (size_t i = 0; status == MSC_OK && i < d->n_compared; i++) {
         int32_t tensor = msc_evaluator_plan(d->evaluator, 0)->wanted_tensors[i];
-        int32_t joint = msc_jumps_above(jumps, tensor);
+        int32_t joint = msc_discontinuity_above(jumps, tensor);
         if (joint != MSC_NO_ID) {
             status = warn_of_jump(d, d->compared[i].name, msc_graph_joint(g, joint), tensor);
         }
     }
-    msc_jumps_destroy(jumps);
+    msc_discontinuity_destroy(jumps);
     return status;
 }
 

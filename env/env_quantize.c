@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "env/quantize_internal.h"
-#include "graph/onnx.h"
+#include "graph/onnx/onnx.h"
 #include "tools/strategy.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "graph/cost.h"
+#include "kernels/engine/planner.h"
 
 #include <math.h>
 #include <stdlib.h>

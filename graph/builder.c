@@ -1,7 +1,6 @@
 #include "graph/builder_internal.h"
 
 #include "base/str.h"
-#include "graph/constant_internal.h"
 #include "graph/op_attrs.h"
 
 #include <assert.h>
@@ -449,8 +448,8 @@ static enum msc_status make_outputs(struct msc_value *outputs[], bool *is_folded
         return msc_graph__no_memory(b->graph);
     }
     *is_folded = false;
-    if (!stays) {
-        MSC_TRY(msc_constant_evaluate(arrays, is_folded, b->graph, joint));
+    if (!stays && b->evaluate) {
+        MSC_TRY(b->evaluate(arrays, is_folded, b->graph, joint));
     }
     enum msc_status status = MSC_OK;
     if (*is_folded) {

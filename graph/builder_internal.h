@@ -21,10 +21,15 @@ struct msc_value {
     int32_t weight;     // the weight tensor once that is made; may be there without elements
 };
 
+// Computes a joint over constants at once, as msc_constant_evaluate of graph/passes/ does.
+typedef enum msc_status (*msc_builder_evaluate)(struct msc_array *out[], bool *done,
+                                                const struct msc_graph *g, int32_t joint);
+
 struct msc_builder {
-    struct msc_graph *graph;   // borrowed
-    struct msc_arena arena;    // values and attribute text
-    struct msc_array **arrays; // references to constants
+    struct msc_graph *graph;       // borrowed
+    msc_builder_evaluate evaluate; // NULL: nothing is computed at once
+    struct msc_arena arena;        // values and attribute text
+    struct msc_array **arrays;     // references to constants
     size_t n_arrays, arrays_capacity;
     struct msc_graph_names reserved; // names kept for joints to come
     int32_t hints[MSC_OP_COUNT];     // next number to try for a name

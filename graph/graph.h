@@ -165,46 +165,6 @@ enum msc_status msc_graph_finalize(struct msc_graph *g);
 // A copy of a finalized graph that shares the weights' elements.
 enum msc_status msc_graph_clone(struct msc_graph **out, const struct msc_graph *g);
 
-// Binding: a copy with every symbol given a value, all shapes inferred anew as numbers and chains
-// of shape arithmetic folded away. Joint and tensor names stay. Symbols may be bound by name or by
-// the shapes of inputs; what is left unbound or does not fit is one clear error.
-struct msc_binding {
-    const char *symbol;
-    int64_t value;
-};
-enum msc_status msc_graph_bind(struct msc_graph **out, const struct msc_graph *g,
-                               const struct msc_binding bindings[], size_t n);
-// The same as far as it goes: lengths that depend on what joints compute stay symbols.
-enum msc_status msc_graph_bind_open(struct msc_graph **out, const struct msc_graph *g,
-                                    const struct msc_binding bindings[], size_t n);
-struct msc_input_shape {
-    int n_dims;
-    int64_t dims[MSC_MAX_DIMS];
-};
-// Shapes of the inputs in the graph's order.
-enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_graph *g,
-                                      const struct msc_input_shape shapes[], size_t n);
-// Shapes of these arrays, one for each input; and inputs that parameters come from (a Reshape's
-// shape, the ends of a Slice) are the constants that the arrays hold. MSC_E_UNSUPPORTED: a length
-// is still not known, since it depends on what joints compute.
-enum msc_status msc_graph_bind_arrays(struct msc_graph **out, const struct msc_graph *g,
-                                      const struct msc_array *const arrays[], size_t n);
-// The same as far as it goes: lengths that depend on what joints compute stay symbols.
-// is_parameter [n], or NULL: the inputs that became constants.
-enum msc_status msc_graph_bind_known(struct msc_graph **out, bool is_parameter[],
-                                     const struct msc_graph *g,
-                                     const struct msc_array *const arrays[], size_t n);
-// A copy in which every If whose condition is known is replaced by the joints of the branch that it
-// takes, named as parts of it ("if_1/then/conv"); symbols stay. `arrays` hold what inputs are in
-// every run (NULL: they differ); only those that conditions come from become constants. *n_taken is
-// how many were replaced.
-enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken,
-                                        const struct msc_graph *g,
-                                        const struct msc_array *const arrays[], size_t n);
-// The graph with the joints that `msc.attention` holds in its place, under their own names; in
-// bodies too. All that is compressed, computed or exported is split: sites (graph/site.h) are those
-// of a split graph, and bound copies are split. *out may be `g` itself; it is owned by the caller.
-enum msc_status msc_graph_split(struct msc_graph **out, const struct msc_graph *g);
 // One joint as a graph of its own, which makes its outputs: operands that tell lengths are
 // constants, other activations are inputs. `arrays` [n_operands] hold the operands (NULL where
 // absent). Lengths that only computing tells stay symbols. *out is owned by the caller.
@@ -287,19 +247,11 @@ enum msc_status msc_graph_inspect(const struct msc_graph *g, struct cJSON **out)
 enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
                                     const char *name, const struct msc_array_list *weights);
 
-// A model file by its ending: .onnx, or MSCGraph .json beside a .safetensors of the same name.
-enum msc_status msc_graph_load(struct msc_graph **out, const char *path);
-// The same for its forms alone: MSCGraph .json may stand by itself. *has_weights tells; without them
-// nothing can be computed or folded.
-enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path);
-// The same for a network that cannot be read without it: for inputs like these only, by their names.
-enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
-                                   const struct msc_array_list *feeds);
-// The same where bindings may decide how the file is read: networks whose branches hang on a
-// length, or on an input of one whole number (bound by the input's name). *is_bound: they are in
-// the graph; else it is as msc_graph_load gives it, for the caller to bind.
-enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
-                                     const struct msc_binding bindings[], size_t n);
+// A symbol, by name, and the length that it stands for (graph/passes/bind.h).
+struct msc_binding {
+    const char *symbol;
+    int64_t value;
+};
 // Names that a binding may have: symbols that are lengths of inputs, and inputs of one whole number.
 // Borrowed from the graph, the list from the arena.
 enum msc_status msc_graph_bindables(const char *const **out, size_t *n, const struct msc_graph *g,
@@ -307,10 +259,6 @@ enum msc_status msc_graph_bindables(const char *const **out, size_t *n, const st
 // MSC_E_INVALID that `symbol` is none of them; suggests one, lists all. `place` begins the text.
 enum msc_status msc_graph_fail_binding(const struct msc_graph *g, const char *place,
                                        const char *symbol);
-// The files that a model is read from beside its own, such as those of its weights; text is in the
-// arena. Whether they are there is not looked at.
-enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,
-                                     const char *path);
 // Writes PATH.json and PATH.safetensors.
 enum msc_status msc_graph_save(const struct msc_graph *g, const char *path);
 

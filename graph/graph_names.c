@@ -56,3 +56,9 @@ void msc_graph__names_finish(struct msc_graph_names *names) {
     msc_free(names->entries);
     *names = (struct msc_graph_names){0};
 }
+
+const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
+                                   const char *joint, int32_t which) {
+    const char *body = op != MSC_OP_IF ? "body" : which == 0 ? "then" : "else";
+    return msc_arena_printf(arena, "%s%s/%s/", prefix, joint, body);
+}

@@ -34,7 +34,6 @@ static enum msc_status build(struct isolate *s, const struct msc_joint *j,
                              const struct msc_array *const arrays[]) {
     struct msc_builder_copy copy;
     MSC_TRY(msc_builder_copy_joint(&copy, &s->builder, j));
-    copy.joint.stays = true;
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i] != MSC_NO_ID) {
             MSC_TRY(make_operand(&copy.operands[i], s, j, i, arrays[i]));

@@ -14,7 +14,7 @@ struct msc_view msc_view_of_array(const struct msc_array *array) {
     struct msc_view v = {
         .data = msc_array_data(array),
         .dtype = msc_array_dtype(array),
-        .layout = MSC_LAYOUT_PLAIN,
+        .layout = MSC_LAYOUT_NCHW,
         .n_dims = msc_array_n_dims(array),
     };
     const int64_t *dims = msc_array_dims(array);
@@ -26,10 +26,10 @@ struct msc_view msc_view_of_array(const struct msc_array *array) {
 
 void msc_view_physical(const struct msc_view *v, int64_t dims[MSC_MAX_DIMS],
                        int axes[MSC_MAX_DIMS]) {
-    assert(v->layout == MSC_LAYOUT_PLAIN || v->n_dims >= 3);
+    assert(v->layout == MSC_LAYOUT_NCHW || v->n_dims >= 3);
     for (int i = 0; i < v->n_dims; i++) {
         int axis = i;
-        if (v->layout == MSC_LAYOUT_LAST && i > 0) {
+        if (v->layout == MSC_LAYOUT_NHWC && i > 0) {
             axis = i == v->n_dims - 1 ? 1 : i + 1;
         }
         axes[i] = axis;

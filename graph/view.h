@@ -1,7 +1,7 @@
 // A view: one tensor's value as a kernel sees it.
 //
 // `dims` are in the graph's axis order whatever the layout; the layout says how the elements lie.
-// All views are dense. Example: dims [2,3,4,5] ("NCHW"), MSC_LAYOUT_LAST: element (n,c,h,w) is at
+// All views are dense. Example: dims [2,3,4,5] ("NCHW"), MSC_LAYOUT_NHWC: element (n,c,h,w) is at
 // ((n*4 + h)*5 + w)*3 + c.
 #ifndef MSC_GRAPH_VIEW_H
 #define MSC_GRAPH_VIEW_H
@@ -14,8 +14,8 @@ extern "C" {
 #endif
 
 enum msc_layout {
-    MSC_LAYOUT_PLAIN, // C order of dims
-    MSC_LAYOUT_LAST,  // axis 1 moved to the end: channels last; for 3 dims and more
+    MSC_LAYOUT_NCHW, // C order of dims: channels first; also of tensors without channels
+    MSC_LAYOUT_NHWC, // axis 1 moved to the end: channels last; for 3 dims and more
 };
 
 struct msc_view {

@@ -24,6 +24,8 @@ struct msc_backend_options {
     bool allow_int8;          // integer units where they exist
     const char *cache_folder; // for compiled kernels; may be NULL
     const struct msc_log *log;
+    // For steps that the backend has no kernel of its own for; NULL where it has one for all.
+    const struct msc_backend_def *fallback;
 };
 
 #define MSC_BACKEND_OPTIONS_INIT                                                                   \
@@ -136,14 +138,6 @@ bool msc_quant_is_integer(const struct msc_quant *q);
 // uint8 or int8 by its range; MSC_DTYPE_F32 for wider ones and float types.
 enum msc_dtype msc_quant_dtype(const struct msc_quant *q);
 
-extern const struct msc_backend_def msc_backend_cpu;
-
-// The backends of this build, NULL-terminated; one by name, or NULL.
-const struct msc_backend_def *const *msc_backend_list(void);
-const struct msc_backend_def *msc_backend_find(const char *name);
-// "auto", "cpu", "vulkan", "vulkan:1". *out is owned by the caller (msc_backend_close).
-enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
-                                 const struct msc_backend_options *options);
 void msc_backend_close(struct msc_backend *b); // accepts NULL
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 // A plan: how a bound graph runs on a backend, made once for each signature of inputs and never
-// changed by a trial.
+// changed by a trial. Here it is as data, for backends to read; kernels/engine/planner.h makes it.
 //
 // Joints are grouped into steps: an anchor (convolution, linear layer, pooling, …) with the
 // element-wise joints that follow it, or a chain of element-wise joints alone. Inside a step
@@ -11,10 +11,10 @@
 //
 // Lengths that depend on what joints compute (behind a NonZero, say) end the planned region: such
 // joints, and those that read them, are the plan's tail, which is run joint by joint once the steps
-// are done (kernels/tail.h). So is what has no elements.
+// are done (kernels/engine/tail.h). So is what has no elements.
 //
 // Quantising is not in the plan: an input of a step with a slot is quantised when a trial has an
-// edit there (kernels/evaluator.h).
+// edit there (kernels/engine/evaluator.h).
 #ifndef MSC_KERNELS_PLAN_H
 #define MSC_KERNELS_PLAN_H
 
@@ -84,17 +84,6 @@ struct msc_step {
     void *kernel;         // the backend's, made by prepare
 };
 
-// What a plan's graph was made from by binding: edits are for the slots of `sites`. A slot is found
-// again by its joint and operand. It may be gone (everything its joint reads was computed at once),
-// and what was an activation may be a constant by now.
-struct msc_plan_origin {
-    const struct msc_graph *graph;
-    const struct msc_sites *sites;
-    // [n_joints of the plan's graph] joints of `graph`, or MSC_NO_ID; NULL: those of the same names.
-    const int32_t *joints;
-    const int32_t *parts; // [n_joints] which chunk of a sequence each is of; NULL: there is one
-};
-
 struct msc_plan {
     const struct msc_graph *graph; // bound; owned by the plan
     struct msc_backend *backend;   // borrowed
@@ -123,20 +112,6 @@ struct msc_plan {
     int32_t *slot_values; // [sites.n_slots] value that a step reads there; MSC_NO_ID: none
     void *storage;
 };
-
-// Takes ownership of `graph` (also on failure), whose inputs are bound. `wanted` are tensor ids
-// that sinks will read, made available in plain layout. *out is owned by the caller.
-enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
-                                struct msc_backend *backend, const int32_t wanted[],
-                                size_t n_wanted);
-// The same for a graph that was bound; `origin` is borrowed for the call.
-enum msc_status msc_plan_create_bound(struct msc_plan **out, struct msc_graph *graph,
-                                      struct msc_backend *backend, const int32_t wanted[],
-                                      size_t n_wanted, const struct msc_plan_origin *origin);
-void msc_plan_destroy(struct msc_plan *plan); // accepts NULL
-
-// The slot that edits of an operand are for, or MSC_NO_ID.
-int32_t msc_plan_find_slot(const struct msc_plan *plan, int32_t joint, int32_t operand);
 
 // A view of a value over given memory.
 struct msc_view msc_plan_view(const struct msc_plan *plan, int32_t value, void *data);

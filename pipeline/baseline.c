@@ -3,7 +3,8 @@
 #include "pipeline/model.h"
 
 #include "graph/graph.h"
-#include "graph/jumps.h"
+#include "graph/discontinuity.h"
+#include "graph/passes/bind.h"
 #include "graph/reference/reference.h"
 
 #include <inttypes.h>
@@ -25,16 +26,16 @@ struct check {
     double atol, rtol;
     double worst;            // difference found
     struct msc_graph *bound; // the network for these inputs
-    struct msc_jumps *jumps;
+    struct msc_discontinuity *jumps;
 };
 
 static enum msc_status check_init(struct check *c) {
     MSC_TRY(msc_graph_bind_known(&c->bound, NULL, c->m->graph, c->inputs, c->m->n_inputs));
-    return msc_jumps_create(&c->jumps, c->m->graph, c->bound);
+    return msc_discontinuity_create(&c->jumps, c->m->graph, c->bound);
 }
 
 static void check_finish(struct check *c) {
-    msc_jumps_destroy(c->jumps);
+    msc_discontinuity_destroy(c->jumps);
     msc_graph_destroy(c->bound);
 }
 
@@ -60,8 +61,8 @@ static enum msc_status compare(struct check *c, const char *name, const struct m
 }
 
 // Where two orders of summing may end in other elements, or in more of them.
-static bool jumps_at(const struct msc_jumps *jumps, int32_t tensor) {
-    return msc_jumps_above(jumps, tensor) != MSC_NO_ID ||
+static bool jumps_at(const struct msc_discontinuity *jumps, int32_t tensor) {
+    return msc_discontinuity_above(jumps, tensor) != MSC_NO_ID ||
            msc_tensor_n_elements(msc_graph_tensor(jumps->g, tensor)) < 0;
 }
 
@@ -92,7 +93,7 @@ static enum msc_status compare_all(struct check *c, const int32_t tensors[],
         const char *name = msc_tensor_label(msc_graph_tensor(c->bound, tensors[i]));
         status = compare(c, name, run.outputs[i], truth[i]);
         if (status == MSC_E_STATE && !names && jumps_at(c->jumps, tensors[i])) {
-            msc_jumps_collect(c->jumps, tensors[i]);
+            msc_discontinuity_collect(c->jumps, tensors[i]);
             status = c->jumps->n_found > 0 ? MSC_OK : status;
         }
         MSC_TRY_OUT(status);
@@ -127,7 +128,7 @@ static enum msc_status compare_before(struct check *c) {
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
     }
     for (size_t i = 0; i < n; i++) {
-        names[i] = msc_jumps_name(c->jumps, c->jumps->found[i]);
+        names[i] = msc_discontinuity_name(c->jumps, c->jumps->found[i]);
     }
     c->worst = 0;
     enum msc_status status = compare_all(c, c->jumps->found, names, n);

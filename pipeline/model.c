@@ -1,6 +1,9 @@
 #include "pipeline/model_internal.h"
 
 #include "base/machine.h"
+#include "graph/onnx/load.h"
+#include "graph/passes/bind.h"
+#include "kernels/engine/backends.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,6 @@
 // Conditions that are the same for every sample: the graph without the branches they choose
 // between.
+#include "graph/passes/bind.h"
 #include "pipeline/model_internal.h"
 
 #include <string.h>

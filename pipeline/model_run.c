@@ -3,7 +3,7 @@
 #include "pipeline/model_internal.h"
 
 #include "base/clock.h"
-#include "kernels/evaluator.h"
+#include "kernels/engine/evaluator.h"
 #include "tools/strategy.h"
 
 #include <inttypes.h>

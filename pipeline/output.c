@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "graph/graph.h"
+#include "graph/onnx/load.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "graph/onnx.h"
+#include "graph/onnx/onnx.h"
 #include "records/record_query.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks every #include "folder/..." against the table of who may use whom.
+"""Checks every #include "folder/..." against the table of who may use whom, and headers for circles.
 
 usage: check_includes.py REPOSITORY
 """
@@ -8,24 +8,46 @@ import re
 import sys
 from pathlib import Path
 
-# What each folder may include, besides itself. The longest matching folder counts.
-BELOW_ENV = ["base", "data", "graph", "kernels", "tools"]
+# The layers, bottom first, and what each may include besides itself. A folder inside another is a
+# layer of its own when it is named here: the longest matching name counts. Nobody may name a layer
+# that stands further down in this table.
+GRAPH = ["base", "data", "graph"]
+BACKEND = GRAPH + ["graph/reference", "kernels", "kernels/lowering"]
+BELOW_ENV = GRAPH + ["graph/passes", "graph/reference", "graph/onnx", "kernels", "kernels/vulkan",
+                     "kernels/engine", "tools"]
+ABOVE_ENV = BELOW_ENV + ["env/api", "env", "agents", "records"]
 ALLOWED = {
     "base": [],
     "data": ["base"],
     "graph": ["base", "data"],
-    "kernels": ["base", "data", "graph"],
-    "tools": ["base", "data", "graph", "kernels"],
+    "graph/reference": GRAPH,
+    "graph/passes": GRAPH + ["graph/reference"],
+    "graph/onnx": GRAPH + ["graph/passes"],
+    "kernels": GRAPH,
+    "kernels/lowering": GRAPH + ["graph/reference", "kernels"],
+    "kernels/cpu": BACKEND,
+    "kernels/vulkan": BACKEND + ["kernels/cpu"],
+    "kernels/engine": GRAPH + ["graph/reference", "graph/passes", "kernels", "kernels/cpu",
+                               "kernels/vulkan"],
+    "tools": GRAPH + ["graph/reference", "graph/passes", "graph/onnx", "kernels", "kernels/engine"],
     "env/api": ["base"],
     "env": BELOW_ENV + ["env/api"],
     "agents": ["base", "env/api"],
     "records": ["base", "env/api"],
-    "search": BELOW_ENV + ["env", "env/api", "agents", "records"],
-    "pipeline": BELOW_ENV + ["env", "env/api", "agents", "records", "search"],
-    "cli": BELOW_ENV + ["env", "env/api", "agents", "records", "search", "pipeline"],
+    "search": ABOVE_ENV,
+    "pipeline": ABOVE_ENV + ["search"],
+    "cli": ABOVE_ENV + ["search", "pipeline"],
 }
 QUOTED = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 VULKAN = re.compile(r"^\s*#\s*include\s*[<\"]vulkan/")
+
+
+def check_table():
+    """Why the table itself is wrong: a layer names one that does not stand above it."""
+    order = list(ALLOWED)
+    return [f"{layer}/ may not be built on {below}/, which stands further down"
+            for layer, names in ALLOWED.items() for below in names
+            if order.index(below) >= order.index(layer)]
 
 
 def layer_of(path):
@@ -38,14 +60,8 @@ def layer_of(path):
     return None
 
 
-def check_line(line, path, layer):
-    """Why this line of a file in `layer` is wrong, or None."""
-    if VULKAN.match(line) and not path.startswith("kernels/vulkan/"):
-        return "Vulkan headers belong to kernels/vulkan/ alone"
-    match = QUOTED.match(line)
-    if not match:
-        return None
-    target = match.group(1)
+def check_include(target, layer):
+    """Why a file in `layer` may not include `target`, or None."""
     if target.startswith(".") or "/../" in target:
         return f'"{target}": write the path from the repository root'
     target_layer = layer_of(target)
@@ -54,22 +70,48 @@ def check_line(line, path, layer):
     return None
 
 
+def find_circles(included):
+    """One text for each circle of headers; `included` are each header's own includes."""
+    circles = []
+    done = set()
+
+    def visit(header, path):
+        if header in path:
+            circle = path[path.index(header):] + [header]
+            circles.append("headers include each other: " + " -> ".join(circle))
+        elif header not in done:
+            for target in included.get(header, []):
+                visit(target, path + [header])
+            done.add(header)
+
+    for header in sorted(included):
+        visit(header, [])
+    return circles
+
+
 def main():
     if len(sys.argv) != 2:
         print(__doc__.strip(), file=sys.stderr)
         return 2
     root = Path(sys.argv[1])
     n_files = 0
-    errors = []
+    errors = check_table()
+    included = {}
     tops = sorted({name.split("/")[0] for name in ALLOWED})
     for file in sorted(file for top in tops for file in (root / top).rglob("*.[ch]")):
         n_files += 1
         path = file.relative_to(root).as_posix()
         layer = layer_of(path)
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            why = check_line(line, path, layer)
+            match = QUOTED.match(line)
+            why = check_include(match.group(1), layer) if match else None
+            if VULKAN.match(line) and not path.startswith("kernels/vulkan/"):
+                why = "Vulkan headers belong to kernels/vulkan/ alone"
             if why:
                 errors.append(f"{path}:{number}: {why}")
+            if match and path.endswith(".h"):
+                included.setdefault(path, []).append(match.group(1))
+    errors += find_circles(included)
     if n_files == 0:
         errors.append(f"{root}: no source file found")
     print("\n".join(errors + [f"{n_files} files, {len(errors)} errors"]))

@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "data/npy.h"
-#include "kernels/evaluator.h"
+#include "kernels/engine/evaluator.h"
 #include "tools/range.h"
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 #include "kernels/cpu/cpu.h"
 
 #include "base/alloc.h"
+#include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/simd_windows.h"
 
 #include <stdio.h>
@@ -126,9 +127,9 @@ static void cpu_layouts(const struct msc_backend *b, const struct msc_graph *g,
                         struct msc_step_layouts *out) {
     (void)b;
     for (int32_t i = 0; i < step->n_inputs; i++) {
-        out->inputs[i] = MSC_LAYOUT_PLAIN;
+        out->inputs[i] = MSC_LAYOUT_NCHW;
     }
-    out->outputs = MSC_LAYOUT_PLAIN;
+    out->outputs = MSC_LAYOUT_NCHW;
     out->is_alias = false;
     const struct msc_cpu_family *family = msc_cpu_family_of(g, step->joints[0].joint);
     if (family->layouts) {

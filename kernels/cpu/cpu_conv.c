@@ -110,10 +110,9 @@ void msc_cpu_conv_layouts(const struct msc_graph *g, const struct msc_step *step
     const struct msc_tensor *y = msc_cpu_output(g, anchor);
     int32_t x = step->joints[0].operands[0].index;
     // A single position lies alike in both layouts; whoever wants it plain need not reorder.
-    out->outputs =
-        msc_cpu_layouts_coincide(y->n_dims, y->dims) ? MSC_LAYOUT_PLAIN : MSC_LAYOUT_LAST;
-    msc_cpu_follow_layout(g, step, 1, MSC_LAYOUT_LAST, coming, out);
-    out->inputs[x] = msc_cpu_ask_layout(msc_cpu_operand(g, anchor, 0), MSC_LAYOUT_LAST, coming[x]);
+    out->outputs = msc_cpu_layouts_coincide(y->n_dims, y->dims) ? MSC_LAYOUT_NCHW : MSC_LAYOUT_NHWC;
+    msc_cpu_follow_layout(g, step, 1, MSC_LAYOUT_NHWC, coming, out);
+    out->inputs[x] = msc_cpu_ask_layout(msc_cpu_operand(g, anchor, 0), MSC_LAYOUT_NHWC, coming[x]);
 }
 
 const struct msc_cpu_family msc_cpu_conv = {

@@ -12,15 +12,15 @@ struct kernel {
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_tensor *y = msc_cpu_output(g, step->joints[step->n_joints - 1].joint);
-    enum msc_layout layout = MSC_LAYOUT_PLAIN;
+    enum msc_layout layout = MSC_LAYOUT_NCHW;
     for (int32_t k = 0; k < step->n_joints; k++) {
         const struct msc_step_joint *j = &step->joints[k];
         for (int32_t i = 0; i < j->n_operands; i++) {
             if (j->operands[i].kind == MSC_OPERAND_INPUT &&
-                coming[j->operands[i].index] == MSC_LAYOUT_LAST &&
+                coming[j->operands[i].index] == MSC_LAYOUT_NHWC &&
                 msc_cpu_same_shape(y, msc_cpu_operand(g, j->joint, i)) &&
                 !msc_cpu_layouts_coincide(y->n_dims, y->dims)) {
-                layout = MSC_LAYOUT_LAST;
+                layout = MSC_LAYOUT_NHWC;
             }
         }
     }

@@ -99,7 +99,7 @@ bool msc_cpu_layouts_coincide(int n_dims, const int64_t dims[]) {
 enum msc_layout msc_cpu_ask_layout(const struct msc_tensor *t, enum msc_layout wanted,
                                    enum msc_layout coming) {
     if (t->n_dims < 3) {
-        return MSC_LAYOUT_PLAIN;
+        return MSC_LAYOUT_NCHW;
     }
     return msc_cpu_layouts_coincide(t->n_dims, t->dims) ? coming : wanted;
 }
@@ -115,7 +115,7 @@ void msc_cpu_follow_layout(const struct msc_graph *g, const struct msc_step *ste
                 const struct msc_tensor *t = msc_cpu_operand(g, j->joint, i);
                 int32_t input = j->operands[i].index;
                 // Axes of a tensor of lower rank mean others than the output's.
-                enum msc_layout wanted = t->n_dims == y->n_dims ? layout : MSC_LAYOUT_PLAIN;
+                enum msc_layout wanted = t->n_dims == y->n_dims ? layout : MSC_LAYOUT_NCHW;
                 out->inputs[input] = msc_cpu_ask_layout(t, wanted, coming[input]);
             }
         }
@@ -136,7 +136,7 @@ void msc_cpu_keep_layout(const struct msc_graph *g, const struct msc_step *step,
 void msc_cpu_positions(int positions[MSC_MAX_DIMS], int n_dims, enum msc_layout layout) {
     for (int axis = 0; axis < n_dims; axis++) {
         positions[axis] = axis;
-        if (layout == MSC_LAYOUT_LAST && axis > 0) {
+        if (layout == MSC_LAYOUT_NHWC && axis > 0) {
             positions[axis] = axis == 1 ? n_dims - 1 : axis - 1;
         }
     }

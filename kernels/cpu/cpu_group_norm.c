@@ -74,7 +74,7 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
         msc_joint_attr_i64(joint, "num_groups", &k->n_groups);
     }
     msc_joint_attr_float(joint, "epsilon", &k->epsilon);
-    k->is_last = x->layout == MSC_LAYOUT_LAST && k->channels > 1 && k->n_positions > 1;
+    k->is_last = x->layout == MSC_LAYOUT_NHWC && k->channels > 1 && k->n_positions > 1;
     k->n_wide = choose_wide(k->channels, k->n_positions);
     *out = k;
     return MSC_OK;

@@ -46,13 +46,13 @@ static bool concat_accepts(const struct msc_graph *g, const struct msc_joint *jo
 static void concat_layouts(const struct msc_graph *g, const struct msc_step *step,
                            const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_step_joint *j = &step->joints[0];
-    enum msc_layout layout = MSC_LAYOUT_PLAIN;
+    enum msc_layout layout = MSC_LAYOUT_NCHW;
     for (int32_t i = 0; i < j->n_operands; i++) {
         const struct msc_tensor *t = msc_cpu_operand(g, j->joint, i);
         if (j->operands[i].kind == MSC_OPERAND_INPUT &&
-            coming[j->operands[i].index] == MSC_LAYOUT_LAST &&
+            coming[j->operands[i].index] == MSC_LAYOUT_NHWC &&
             !msc_cpu_layouts_coincide(t->n_dims, t->dims)) {
-            layout = MSC_LAYOUT_LAST;
+            layout = MSC_LAYOUT_NHWC;
         }
     }
     msc_cpu_follow_layout(g, step, 0, layout, coming, out);
@@ -73,7 +73,7 @@ static enum msc_status concat_prepare(void **out, struct msc_cpu_backend *b,
         struct part *p = &k->parts[i];
         const struct msc_operand *o = &j->operands[i];
         const int64_t *dims;
-        enum msc_layout layout = MSC_LAYOUT_PLAIN;
+        enum msc_layout layout = MSC_LAYOUT_NCHW;
         if (o->kind == MSC_OPERAND_WEIGHT) {
             const struct msc_tensor *t = msc_graph_tensor(plan->graph, o->index);
             p->constant = msc_array_data(t->data);

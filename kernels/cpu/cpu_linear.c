@@ -39,9 +39,9 @@ static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out) {
     int32_t x = step->joints[0].operands[0].index;
-    msc_cpu_follow_layout(g, step, 1, MSC_LAYOUT_PLAIN, coming, out);
+    msc_cpu_follow_layout(g, step, 1, MSC_LAYOUT_NCHW, coming, out);
     out->inputs[x] = msc_cpu_ask_layout(msc_cpu_operand(g, step->joints[0].joint, 0),
-                                        MSC_LAYOUT_PLAIN, coming[x]);
+                                        MSC_LAYOUT_NCHW, coming[x]);
 }
 
 const struct msc_cpu_family msc_cpu_linear = {

@@ -62,7 +62,7 @@ static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
 
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out) {
-    msc_cpu_follow_layout(g, step, 0, MSC_LAYOUT_PLAIN, coming, out);
+    msc_cpu_follow_layout(g, step, 0, MSC_LAYOUT_NCHW, coming, out);
 }
 
 // ---- Preparing --------------------------------------------------------------------------------

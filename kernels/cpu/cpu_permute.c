@@ -21,14 +21,14 @@ static void rename_layouts(const struct msc_graph *g, const struct msc_step *ste
     const struct msc_tensor *y = msc_cpu_output(g, joint);
     int32_t i = step->joints[0].operands[0].index;
     out->is_alias = true;
-    if (coming[i] == MSC_LAYOUT_PLAIN) {
+    if (coming[i] == MSC_LAYOUT_NCHW) {
         return;
     }
     if (msc_cpu_layouts_coincide(x->n_dims, x->dims)) {
-        out->inputs[i] = MSC_LAYOUT_LAST;
+        out->inputs[i] = MSC_LAYOUT_NHWC;
     } else if (y->n_dims >= 3 && memcmp(x->dims, y->dims, 2 * sizeof(x->dims[0])) == 0) {
-        out->inputs[i] = MSC_LAYOUT_LAST;
-        out->outputs = MSC_LAYOUT_LAST;
+        out->inputs[i] = MSC_LAYOUT_NHWC;
+        out->outputs = MSC_LAYOUT_NHWC;
     }
 }
 
@@ -90,8 +90,8 @@ static void layouts(const struct msc_graph *g, const struct msc_step *step,
     read_axes(axes, joint, x->n_dims);
     out->inputs[input] = coming[input];
     int n = order_in_memory(have, x, same, coming[input]);
-    for (int layout = MSC_LAYOUT_PLAIN; layout <= MSC_LAYOUT_LAST; layout++) {
-        if (layout == MSC_LAYOUT_LAST && x->n_dims < 3) {
+    for (int layout = MSC_LAYOUT_NCHW; layout <= MSC_LAYOUT_NHWC; layout++) {
+        if (layout == MSC_LAYOUT_NHWC && x->n_dims < 3) {
             return;
         }
         order_in_memory(want, x, axes, (enum msc_layout)layout);

@@ -58,9 +58,8 @@ static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_tensor *y = msc_cpu_output(g, step->joints[0].joint);
-    msc_cpu_follow_layout(g, step, 0, MSC_LAYOUT_LAST, coming, out);
-    out->outputs =
-        msc_cpu_layouts_coincide(y->n_dims, y->dims) ? MSC_LAYOUT_PLAIN : MSC_LAYOUT_LAST;
+    msc_cpu_follow_layout(g, step, 0, MSC_LAYOUT_NHWC, coming, out);
+    out->outputs = msc_cpu_layouts_coincide(y->n_dims, y->dims) ? MSC_LAYOUT_NCHW : MSC_LAYOUT_NHWC;
 }
 
 static void release(void *kernel) {

@@ -63,8 +63,8 @@ static void layouts(const struct msc_graph *g, const struct msc_step *step,
     int to[MSC_MAX_DIMS];
     msc_cpu_describe_reduction(&r, joint, x->n_dims);
     map_axes(to, x->n_dims, r.is_reduced, y->n_dims);
-    for (int layout = MSC_LAYOUT_PLAIN; layout <= MSC_LAYOUT_LAST; layout++) {
-        if (layout == MSC_LAYOUT_LAST && y->n_dims < 3) {
+    for (int layout = MSC_LAYOUT_NCHW; layout <= MSC_LAYOUT_NHWC; layout++) {
+        if (layout == MSC_LAYOUT_NHWC && y->n_dims < 3) {
             return;
         }
         if (is_same_order(x, coming[input], y->n_dims, (enum msc_layout)layout, to)) {

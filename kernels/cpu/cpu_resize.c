@@ -59,8 +59,8 @@ static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
 
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out) {
-    msc_cpu_follow_layout(g, step, 0, MSC_LAYOUT_LAST, coming, out);
-    out->outputs = MSC_LAYOUT_LAST;
+    msc_cpu_follow_layout(g, step, 0, MSC_LAYOUT_NHWC, coming, out);
+    out->outputs = MSC_LAYOUT_NHWC;
 }
 
 static void release(void *kernel) {

@@ -71,7 +71,7 @@ enum msc_status msc_ewise__add_constant(struct msc_ewise_builder *b, const float
                                         int n_dims, const int64_t dims[], int32_t *ref) {
     struct msc_ewise_operand o = {
         .source = MSC_EWISE_FROM_MEMORY, .input = MSC_NO_ID, .memory = elements};
-    broadcast_strides(b, o.strides, n_dims, dims, MSC_LAYOUT_PLAIN);
+    broadcast_strides(b, o.strides, n_dims, dims, MSC_LAYOUT_NCHW);
     MSC_TRY(arrange(b, &o));
     *ref = add_operand(b, &o);
     return MSC_OK;

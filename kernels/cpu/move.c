@@ -99,7 +99,7 @@ bool msc_move_set_depth_space(struct msc_move *m, const struct msc_joint *joint,
     split_depth(in_depth, depth, block, is_crd);
     msc_move_init(m, msc_dtype_bytes(y->dtype));
     for (int i = 0; i < BLOCK_DIMS; i++) {
-        int d = orders[to_space][y->layout == MSC_LAYOUT_LAST][i];
+        int d = orders[to_space][y->layout == MSC_LAYOUT_NHWC][i];
         msc_move_add(m, lengths[d], to_space ? in_depth[d] : in_space[d],
                      to_space ? in_space[d] : in_depth[d]);
     }

@@ -133,7 +133,7 @@ static enum msc_status vulkan_init(struct msc_vk_backend *b) {
     static const float zeros[64];
     MSC_TRY(msc_vk_open(&b->vk, &b->base.options));
     MSC_TRY(msc_vk_upload_new(b->vk, &b->nothing, zeros, sizeof(zeros)));
-    MSC_TRY(msc_backend_cpu.open(&b->host, &b->base.options));
+    MSC_TRY(b->base.options.fallback->open(&b->host, &b->base.options));
     char shaders[MSC_HASH_TEXT_BYTES];
     msc_hash_format(shaders, hash_shaders());
     // The cpu backend's own id stands for the steps that run there.
@@ -178,13 +178,13 @@ int msc_vulkan_n_messages(const struct msc_backend *b) {
 
 static bool vulkan_fuses(const struct msc_backend *b, const struct msc_graph *g,
                          const struct msc_joint *anchor, const struct msc_joint *joint) {
-    return msc_backend_cpu.fuses(msc_vk_from(b)->host, g, anchor, joint);
+    return msc_vk_from(b)->host->def->fuses(msc_vk_from(b)->host, g, anchor, joint);
 }
 
 static void vulkan_layouts(const struct msc_backend *b, const struct msc_graph *g,
                            const struct msc_step *step, const enum msc_layout coming[],
                            struct msc_step_layouts *out) {
-    msc_backend_cpu.layouts(msc_vk_from(b)->host, g, step, coming, out);
+    msc_vk_from(b)->host->def->layouts(msc_vk_from(b)->host, g, step, coming, out);
 }
 
 // ---- Steps ------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ static bool set_layouts(struct msc_window *w, const struct msc_vk_joint_desc *d)
     const struct msc_view *x = &d->x[0], *y = &d->y[0];
     const char *layout = msc_joint_attr(d->joint, "data_layout");
     int64_t strides[MSC_MAX_DIMS];
-    bool is_plain = x->layout == MSC_LAYOUT_PLAIN && y->layout == MSC_LAYOUT_PLAIN;
+    bool is_plain = x->layout == MSC_LAYOUT_NCHW && y->layout == MSC_LAYOUT_NCHW;
     if (is_plain || !layout || strncmp(layout, "NC", 2) != 0) {
         return is_plain;
     }

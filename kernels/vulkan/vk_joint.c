@@ -159,7 +159,7 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 }
 
 static bool is_plain(const struct msc_view *v) {
-    return v->layout == MSC_LAYOUT_PLAIN || msc_cpu_layouts_coincide(v->n_dims, v->dims);
+    return v->layout == MSC_LAYOUT_NCHW || msc_cpu_layouts_coincide(v->n_dims, v->dims);
 }
 
 static bool is_all_plain(const struct msc_vk_joint_desc *d) {

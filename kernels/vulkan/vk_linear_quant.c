@@ -24,10 +24,10 @@ static bool set_layout(struct msc_linear_quant *m, const struct msc_vk_joint_des
     const struct msc_view *x = &d->x[0];
     int64_t dims[MSC_MAX_DIMS];
     int axes[MSC_MAX_DIMS], at = 0;
-    if (x->layout != d->y[0].layout || d->x[1].layout != MSC_LAYOUT_PLAIN) {
+    if (x->layout != d->y[0].layout || d->x[1].layout != MSC_LAYOUT_NCHW) {
         return false;
     }
-    if (x->layout == MSC_LAYOUT_PLAIN || m->length == 0) {
+    if (x->layout == MSC_LAYOUT_NCHW || m->length == 0) {
         return true;
     }
     msc_view_physical(x, dims, axes);

@@ -24,7 +24,7 @@ static enum msc_status norm_init(struct msc_vk_joint *k, struct msc_vk_backend *
     int64_t n_spatial = msc_dims_product(x->n_dims - 2, x->dims + 2);
     int64_t channels = x->dims[1] / n_groups;
     struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)(x->dims[0] * n_groups), 3);
-    bool is_last = x->layout == MSC_LAYOUT_LAST;
+    bool is_last = x->layout == MSC_LAYOUT_NHWC;
     const int64_t push[4] = {channels * n_spatial, n_spatial, n_groups, channels};
     for (int i = 0; i < 4; i++) {
         s->push[i] = (uint32_t)push[i];

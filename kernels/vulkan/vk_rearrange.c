@@ -136,7 +136,7 @@ static enum msc_status join(struct kernel *k, struct msc_vk_backend *b, const st
     int axis = msc_cpu_axis(j->joint, "axis", y->n_dims);
     int64_t at = 0;
     for (int32_t i = 0; i < j->n_operands; i++) {
-        struct msc_value part = {.layout = MSC_LAYOUT_PLAIN};
+        struct msc_value part = {.layout = MSC_LAYOUT_NCHW};
         if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {
             const struct msc_tensor *t = msc_graph_tensor(plan->graph, j->operands[i].index);
             part.n_dims = t->n_dims;

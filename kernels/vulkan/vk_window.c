@@ -63,7 +63,7 @@ static enum msc_status create(void **out, struct msc_vk_backend *b, const struct
 
 // Does the value lie with channels last, be it because that makes no difference?
 static bool is_last(const struct msc_value *v) {
-    return v->layout == MSC_LAYOUT_LAST || msc_cpu_layouts_coincide(v->n_dims, v->dims);
+    return v->layout == MSC_LAYOUT_NHWC || msc_cpu_layouts_coincide(v->n_dims, v->dims);
 }
 
 // ---- Pooling ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@
 #ifndef MSC_TESTS_CONFORMANCE_CASE_H
 #define MSC_TESTS_CONFORMANCE_CASE_H
 
-#include "graph/onnx_file_internal.h"
+#include "graph/onnx/onnx_file_internal.h"
 
 enum {
     CONFORMANCE_MAX_TENSORS = 32,

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "kernels/engine/backends.h"
 #include "kernels/vulkan/vulkan.h"
 #include "tests/conformance/run.h"
 

@@ -1,8 +1,9 @@
 #include "tests/conformance/run.h"
 
 #include "base/alloc.h"
-#include "graph/onnx.h"
-#include "kernels/evaluator.h"
+#include "graph/onnx/load.h"
+#include "graph/onnx/onnx.h"
+#include "kernels/engine/evaluator.h"
 
 #include <math.h>
 #include <stdio.h>

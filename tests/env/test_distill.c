@@ -2,6 +2,7 @@
 
 #include "base/str.h"
 #include "kernels/backend.h"
+#include "kernels/engine/backends.h"
 #include "tests/kernels/eval_case.h"
 
 #include <math.h>

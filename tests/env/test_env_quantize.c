@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "graph/onnx.h"
+#include "graph/onnx/onnx.h"
 #include "tests/env/quantize_bench.h"
 
 #include <math.h>

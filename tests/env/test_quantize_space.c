@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "env/api/space.h"
+#include "kernels/engine/backends.h"
 #include "tests/tools/quantize_case.h"
 
 #include <math.h>

@@ -2,6 +2,8 @@
 // and all of them read back.
 #include "base/alloc.h"
 #include "data/safetensors.h"
+#include "graph/onnx/load.h"
+#include "graph/passes/bind.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/graph_forms.h"
 

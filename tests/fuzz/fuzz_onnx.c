@@ -1,6 +1,6 @@
 // The bytes are an ONNX model: import, every printed form, MSCGraph JSON and export, each of them
 // read back.
-#include "graph/onnx.h"
+#include "graph/onnx/onnx.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/graph_forms.h"
 

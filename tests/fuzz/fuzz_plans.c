@@ -2,7 +2,7 @@
 // written and read again; or 'm' for the answer of an agent's program to an ask.
 #include "agents/process_messages.h"
 #include "base/alloc.h"
-#include "graph/onnx.h"
+#include "graph/onnx/onnx.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/strategy.h"
 

@@ -2,7 +2,8 @@
 // drawn from a fixed seed. Memory is short: an array of more than 4 MiB gets none.
 #include "base/rng.h"
 #include "graph/cost.h"
-#include "graph/onnx.h"
+#include "graph/onnx/onnx.h"
+#include "graph/passes/bind.h"
 #include "graph/reference/reference.h"
 #include "tests/fuzz/fuzz.h"
 

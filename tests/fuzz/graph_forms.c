@@ -3,7 +3,9 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "graph/cost.h"
-#include "graph/onnx.h"
+#include "graph/onnx/load.h"
+#include "graph/onnx/onnx.h"
+#include "graph/passes/bind.h"
 #include "graph/site.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -50,14 +50,14 @@ seeds_onnx() {
     models | while read -r model; do
         seed onnx <"$model"
     done
-    words "$tree"/graph/onnx_import*.c >"$work/onnx/dict"
+    words "$tree"/graph/onnx/onnx_import*.c >"$work/onnx/dict"
 }
 
 seeds_run() {
     models | while read -r model; do
         seed run <"$model"
     done
-    words "$tree"/graph/onnx_import*.c >"$work/run/dict"
+    words "$tree"/graph/onnx/onnx_import*.c >"$work/run/dict"
 }
 
 seeds_graph_json() {

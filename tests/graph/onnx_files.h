@@ -2,7 +2,7 @@
 #ifndef MSC_TESTS_ONNX_FILES_H
 #define MSC_TESTS_ONNX_FILES_H
 
-#include "graph/onnx.h"
+#include "graph/onnx/onnx.h"
 
 #include "tests/graph/graph_samples.h"
 

@@ -8,7 +8,8 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "graph/onnx.h"
+#include "graph/onnx/onnx.h"
+#include "graph/passes/bind.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 #include "tests/graph/onnx_files.h"
 
+#include "graph/passes/bind.h"
 #include "graph/site.h"
 
 static const struct msc_binding view_bindings[] = {{"N", 2}, {"H", 8}, {"W", 6}};

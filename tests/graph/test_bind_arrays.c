@@ -4,6 +4,8 @@
 #include "base/str.h"
 #include "data/npy.h"
 
+#include "graph/onnx/load.h"
+#include "graph/passes/bind.h"
 #include "tests/msc_test.h"
 
 static struct msc_array *ints(int n, const int64_t values[]) {

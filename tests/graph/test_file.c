@@ -1,3 +1,4 @@
+#include "graph/onnx/load.h"
 #include "tests/graph/graph_samples.h"
 
 #include <stdio.h>

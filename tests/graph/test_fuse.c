@@ -2,7 +2,7 @@
 // tests/kernels, where the same models run.
 #include "tests/graph/onnx_files.h"
 
-#include "graph/fuse_internal.h"
+#include "graph/passes/fuse_internal.h"
 
 #define CASE(name) MSC_TESTS_FOLDER "/kernels/cases/test_fused_" name "/model.onnx"
 

@@ -3,7 +3,9 @@
 // edits in tests/long/check_transformer.py.
 #include "tests/graph/onnx_files.h"
 
-#include "graph/fuse_internal.h"
+#include "graph/onnx/load.h"
+#include "graph/passes/bind.h"
+#include "graph/passes/fuse_internal.h"
 
 #include <unistd.h>
 

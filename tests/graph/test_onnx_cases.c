@@ -1,6 +1,6 @@
 // The conformance cases of Debian's libonnx-testdata: each model of operators that we have must
 // come in, with the output shapes that it declares.
-#include "graph/onnx_file_internal.h"
+#include "graph/onnx/onnx_file_internal.h"
 
 #include "tests/graph/onnx_files.h"
 

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "graph/passes/bind.h"
 #include "tests/short_memory.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "graph/onnx_file_internal.h"
+#include "graph/onnx/onnx_file_internal.h"
 
 #include "tests/graph/onnx_files.h"
 

@@ -1,6 +1,8 @@
 #include "tests/kernels/cpu_case_internal.h"
 
 #include "base/alloc.h"
+#include "kernels/engine/backends.h"
+#include "kernels/engine/planner.h"
 #include "kernels/vulkan/vulkan.h"
 
 #include <stdlib.h>
@@ -166,7 +168,7 @@ void cpu_run(struct msc_array **out, struct cpu_case *c, int index) {
         run_step(&r, &r.plan->steps[i]);
     }
     const struct msc_value *v = &r.plan->values[r.plan->handed[0]];
-    assert_int_equal(v->layout, MSC_LAYOUT_PLAIN);
+    assert_int_equal(v->layout, MSC_LAYOUT_NCHW);
     assert_ok(msc_array_create(out, v->dtype, v->n_dims, v->dims));
     assert_ok(r.b->def->download(r.b, msc_array_data(*out), r.data[r.plan->handed[0]],
                                  msc_array_n_bytes(*out)));

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "data/npy.h"
+#include "graph/passes/bind.h"
 #include "graph/reference/reference.h"
 
 #include <math.h>
@@ -292,7 +293,7 @@ static enum msc_status record(void *payload, size_t trial, size_t batch,
     for (size_t i = 0; i < r->c->n_wanted; i++) {
         struct msc_array **at = &r->values[trial][batch][i];
         msc_array_release(*at);
-        assert_int_equal(values[i].layout, MSC_LAYOUT_PLAIN);
+        assert_int_equal(values[i].layout, MSC_LAYOUT_NCHW);
         MSC_TRY(msc_array_create_from(at, values[i].dtype, values[i].n_dims, values[i].dims,
                                       values[i].data));
     }

@@ -6,7 +6,7 @@
 #define MSC_TESTS_EVAL_CASE_H
 
 #include "base/rng.h"
-#include "kernels/evaluator.h"
+#include "kernels/engine/evaluator.h"
 
 #include "tests/msc_test.h"
 

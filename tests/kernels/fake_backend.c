@@ -95,9 +95,9 @@ static void fake_layouts(const struct msc_backend *b, const struct msc_graph *g,
     (void)coming;
     for (int32_t i = 0; i < step->n_inputs; i++) {
         bool has_channels = msc_graph_tensor(g, step->inputs[i])->n_dims > 2;
-        out->inputs[i] = is_last && has_channels ? MSC_LAYOUT_LAST : MSC_LAYOUT_PLAIN;
+        out->inputs[i] = is_last && has_channels ? MSC_LAYOUT_NHWC : MSC_LAYOUT_NCHW;
     }
-    out->outputs = is_last ? MSC_LAYOUT_LAST : MSC_LAYOUT_PLAIN;
+    out->outputs = is_last ? MSC_LAYOUT_NHWC : MSC_LAYOUT_NCHW;
     out->is_alias = op == MSC_OP_RESHAPE || op == MSC_OP_FLATTEN;
 }
 
@@ -177,9 +177,9 @@ static struct msc_view plain_copy(struct fake_backend *f, const struct msc_view 
                                   struct msc_arena *arena) {
     struct msc_view out = *v;
     size_t n = (size_t)msc_view_n_elements(v);
-    out.layout = MSC_LAYOUT_PLAIN;
+    out.layout = MSC_LAYOUT_NCHW;
     out.data = msc_arena_alloc(arena, n * 8 + 1);
-    if (v->layout == MSC_LAYOUT_LAST) {
+    if (v->layout == MSC_LAYOUT_NHWC) {
         move_channels(out.data, address(f, v->data), v, false);
     } else {
         memcpy(out.data, address(f, v->data), msc_view_n_bytes(v));
@@ -281,7 +281,7 @@ static void write_output(struct fake_backend *f, const struct msc_call *call, in
                          const struct msc_view *plain, struct msc_arena *arena) {
     const struct msc_view *to = &call->outputs[i];
     void *moved = plain->data;
-    if (to->layout == MSC_LAYOUT_LAST) {
+    if (to->layout == MSC_LAYOUT_NHWC) {
         moved = msc_arena_alloc(arena, msc_view_n_bytes(plain) + 1);
         move_channels(moved, plain->data, plain, true);
     }

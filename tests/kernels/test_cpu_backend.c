@@ -1,4 +1,7 @@
 // The registry of backends, quantising, and calls from several threads at once.
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/engine/backends.h"
+#include "kernels/engine/planner.h"
 #include "tests/kernels/cpu_case.h"
 
 #include <math.h>

@@ -2,7 +2,8 @@
 // convolutions that models quantise themselves, and quantising itself.
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "kernels/evaluator.h"
+#include "kernels/engine/backends.h"
+#include "kernels/engine/evaluator.h"
 #include "graph/reference/reference.h"
 #include "tests/msc_test.h"
 

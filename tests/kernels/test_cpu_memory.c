@@ -4,6 +4,8 @@
 #include "tests/kernels/cpu_case.h"
 
 #include "base/alloc.h"
+#include "kernels/engine/backends.h"
+#include "kernels/engine/planner.h"
 #include "tests/short_memory.h"
 
 // Memory that values lie in, made beforehand.

@@ -1,9 +1,10 @@
 // Steps with several weights, each with edits of its own, through the evaluator on the `cpu`
 // backend.
 #include "kernels/backend.h"
-#include "kernels/evaluator.h"
+#include "kernels/engine/evaluator.h"
 #include "graph/reference/reference.h"
 
+#include "kernels/engine/backends.h"
 #include "tests/msc_test.h"
 
 enum {

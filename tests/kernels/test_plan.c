@@ -1,5 +1,7 @@
 #include "eval_case.h"
 #include "fake_backend.h"
+#include "graph/passes/bind.h"
+#include "kernels/engine/planner.h"
 
 #include <stdio.h>
 
@@ -23,7 +25,7 @@ static void check_plan(const struct msc_plan *plan) {
         }
     }
     for (int32_t i = 0; i < plan->n_wanted; i++) {
-        assert_int_equal(plan->values[plan->handed[i]].layout, MSC_LAYOUT_PLAIN);
+        assert_int_equal(plan->values[plan->handed[i]].layout, MSC_LAYOUT_NCHW);
     }
     for (int32_t i = 0; i < plan->sites.n_slots; i++) {
         const struct msc_slot *slot = &plan->sites.slots[i];
@@ -171,9 +173,9 @@ static void test_kernels_plan__layouts_and_aliases(void **state) {
     plan = make_plan(&c, &fake, 2);
     assert_int_equal(count_steps(plan, MSC_STEP_REORDER), 2);
     const struct msc_step *stem = step_of(plan, "stem");
-    assert_int_equal(plan->values[stem->inputs[0]].layout, MSC_LAYOUT_LAST);
-    assert_int_equal(plan->values[stem->outputs[0]].layout, MSC_LAYOUT_LAST);
-    assert_int_equal(plan->values[step_of(plan, "split")->inputs[0]].layout, MSC_LAYOUT_PLAIN);
+    assert_int_equal(plan->values[stem->inputs[0]].layout, MSC_LAYOUT_NHWC);
+    assert_int_equal(plan->values[stem->outputs[0]].layout, MSC_LAYOUT_NHWC);
+    assert_int_equal(plan->values[step_of(plan, "split")->inputs[0]].layout, MSC_LAYOUT_NCHW);
     msc_plan_destroy(plan);
     // A wanted tensor inside comes back as well.
     plan = make_plan(&c, &fake, 3);

@@ -1,7 +1,8 @@
 // Batches that share a plan, found by what their inputs look like and hold; and an evaluator over
 // more different batches than it makes plans for.
-#include "kernels/evaluator.h"
-#include "kernels/signatures.h"
+#include "kernels/engine/backends.h"
+#include "kernels/engine/evaluator.h"
+#include "kernels/engine/signatures.h"
 #include "tests/msc_test.h"
 
 // y = x [1,1] repeated to the shape that `shape` [2] says.

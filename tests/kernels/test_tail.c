@@ -2,7 +2,8 @@
 // What is expected is worked out here, by the operators' formulas.
 #include "base/alloc.h"
 #include "base/machine.h"
-#include "kernels/evaluator.h"
+#include "kernels/engine/backends.h"
+#include "kernels/engine/evaluator.h"
 #include "tests/msc_test.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // Edited weights that tails share: found again, given up within a limit. The numbers expected are
 // those of the formula, worked out by hand.
-#include "kernels/tail_store.h"
+#include "kernels/engine/tail_store.h"
 #include "tests/msc_test.h"
 
 enum { N = 4 };

@@ -6,6 +6,7 @@
 #include "kernels/vulkan/vk_kernels.h"
 #include "kernels/vulkan/vulkan.h"
 
+#include "kernels/engine/backends.h"
 #include "tests/kernels/vulkan_kept.h"
 
 #include <math.h>

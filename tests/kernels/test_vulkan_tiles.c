@@ -7,6 +7,7 @@
 #include "kernels/vulkan/vk_gemm.h"
 #include "kernels/vulkan/vulkan.h"
 
+#include "kernels/engine/backends.h"
 #include "tests/kernels/vulkan_kept.h"
 
 #include <stdio.h>

@@ -8,6 +8,7 @@
 
 #include "kernels/backend.h"
 
+#include "kernels/engine/backends.h"
 #include "tests/msc_test.h"
 
 static struct msc_backend *kept; // NULL: there is no device

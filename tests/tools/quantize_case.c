@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "kernels/backend.h"
+#include "kernels/engine/backends.h"
 
 #define DIMS(...)                                                                                  \
     (const int64_t[]) {                                                                            \

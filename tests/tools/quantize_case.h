@@ -5,7 +5,7 @@
 #ifndef MSC_TESTS_QUANTIZE_CASE_H
 #define MSC_TESTS_QUANTIZE_CASE_H
 
-#include "kernels/evaluator.h"
+#include "kernels/engine/evaluator.h"
 #include "tools/quantizer.h"
 
 #include "tests/msc_test.h"

@@ -1,0 +1,154 @@
+#include "graph/onnx/load.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "data/safetensors.h"
+#include "graph/onnx/onnx.h"
+
+#include <string.h>
+
+static bool has_ending(const char *path, const char *ending) {
+    size_t n = strlen(path), n_ending = strlen(ending);
+    return n >= n_ending && strcmp(path + n - n_ending, ending) == 0;
+}
+
+// Of a path that ends in ".json"; NULL when memory is short.
+static char *weights_beside(struct msc_arena *arena, const char *path) {
+    int n_stem = (int)(strlen(path) - strlen(".json"));
+    return msc_arena_printf(arena, "%.*s.safetensors", n_stem, path);
+}
+
+// Without `has_weights` they must be there.
+static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights,
+                                       const char *path) {
+    struct msc_arena arena = {0};
+    struct msc_array_list weights = {0};
+    char *text = NULL;
+    size_t n_bytes;
+    enum msc_status status = MSC_OK;
+    char *weights_path = weights_beside(&arena, path);
+    if (weights_path == NULL) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+        goto out;
+    }
+    MSC_TRY_OUT(msc_file_read(&text, &n_bytes, path));
+    status = msc_safetensors_load(&weights, weights_path);
+    bool is_absent = status == MSC_E_NOT_FOUND && has_weights;
+    if (is_absent) {
+        *has_weights = false;
+        status = MSC_OK;
+    }
+    if (status != MSC_OK) {
+        status = msc_status_prefix(status, "%s: its weights", path);
+        goto out;
+    }
+    MSC_TRY_OUT(msc_graph_read_json(out, text, n_bytes, path, is_absent ? NULL : &weights));
+out:
+    msc_free(text);
+    msc_array_list_finish(&weights);
+    msc_arena_finish(&arena);
+    return status;
+}
+
+static enum msc_status load_json(struct msc_graph **out, const char *path) {
+    return load_json_parts(out, NULL, path);
+}
+
+static enum msc_status list_json(const char *const **out, size_t *n, struct msc_arena *arena,
+                                 const char *path) {
+    const char **list = msc_arena_array(arena, 1, sizeof(list[0]));
+    if (list == NULL || (list[0] = weights_beside(arena, path)) == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
+    *out = list;
+    *n = 1;
+    return MSC_OK;
+}
+
+static enum msc_status load_onnx(struct msc_graph **out, const char *path) {
+    return msc_onnx_load(out, path, NULL);
+}
+
+static const struct format {
+    const char *ending;
+    enum msc_status (*load)(struct msc_graph **out, const char *path);
+    enum msc_status (*list)(const char *const **out, size_t *n, struct msc_arena *arena,
+                            const char *path);
+} formats[] = {
+    {".onnx", load_onnx, msc_onnx_locations},
+    {".json", load_json, list_json},
+};
+
+static const struct format *find_format(const char *path) {
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        if (has_ending(path, formats[i].ending)) {
+            return &formats[i];
+        }
+    }
+    return NULL;
+}
+
+static enum msc_status fail_format(const char *path) {
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: expected a model that ends in .onnx or .json", path);
+}
+
+enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
+    const struct format *format = find_format(path);
+    return format != NULL ? format->load(out, path) : fail_format(path);
+}
+
+enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,
+                                     const char *path) {
+    const struct format *format = find_format(path);
+    return format != NULL ? format->list(out, n, arena, path) : fail_format(path);
+}
+
+enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path) {
+    *has_weights = true;
+    return has_ending(path, ".json") ? load_json_parts(out, has_weights, path)
+                                     : msc_graph_load(out, path);
+}
+
+// Does a binding name an input instead of a symbol?
+static bool names_input(const struct msc_graph *g, const struct msc_binding bindings[], size_t n) {
+    for (int32_t i = 0; i < msc_graph_n_inputs(g); i++) {
+        const char *alias = msc_graph_tensor(g, msc_graph_input(g, i))->alias;
+        for (size_t b = 0; b < n; b++) {
+            if (strcmp(bindings[b].symbol, alias) == 0 &&
+                msc_graph_find_prim(g, alias) == MSC_NO_ID) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool is_readable(enum msc_status status) {
+    return status == MSC_OK || status == MSC_E_INVALID || status == MSC_E_UNSUPPORTED;
+}
+
+enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
+                                   const struct msc_array_list *feeds) {
+    const struct msc_onnx_import_options options = {.feeds = feeds};
+    enum msc_status status = msc_graph_load(out, path);
+    if (status == MSC_OK || !is_readable(status) || !has_ending(path, ".onnx")) {
+        return status;
+    }
+    return msc_onnx_load(out, path, &options);
+}
+
+enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
+                                     const struct msc_binding bindings[], size_t n) {
+    struct msc_graph *plain = NULL;
+    *is_bound = false;
+    enum msc_status status = msc_graph_load(&plain, path);
+    bool helps = status != MSC_OK || names_input(plain, bindings, n);
+    if (n == 0 || !has_ending(path, ".onnx") || !is_readable(status) || !helps) {
+        *out = plain;
+        return status;
+    }
+    const struct msc_onnx_import_options options = {.bindings = bindings, .n_bindings = n};
+    msc_graph_destroy(plain);
+    *is_bound = true;
+    return msc_onnx_load(out, path, &options);
+}

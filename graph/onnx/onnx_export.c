@@ -1,0 +1,336 @@
+// MSCGraph to ONNX, opset 21: names first, then a node (or a few) for every joint in topological
+// order, then the message is packed and written in one piece.
+#include "graph/onnx/onnx_export_internal.h"
+
+#include "base/file.h"
+#include "graph/passes/bind.h"
+
+#include <string.h>
+
+enum {
+    WRITTEN_OPSET = 21,
+    WRITTEN_IR_VERSION = 10,
+};
+
+static const char *wanted_name(const struct msc_tensor *t) {
+    return t->producer == MSC_NO_ID || t->alias[0] == '\0' ? t->name : t->alias;
+}
+
+static enum msc_status name_tensor(struct msc_onnx_export *e, int32_t tensor) {
+    if (e->names[tensor] == NULL) {
+        const char *wanted = wanted_name(&e->graph->tensors[tensor]->tensor);
+        e->names[tensor] = msc_onnx__free_name(e, &e->value_names, wanted);
+    }
+    return e->names[tensor] == NULL ? msc_onnx__no_memory(e) : MSC_OK;
+}
+
+// An output that only repeats an input or a constant of the same name is that value: no node is
+// needed, and both keep their name.
+static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) {
+    const struct msc_graph *g = e->graph;
+    const struct msc_tensor *t = &g->tensors[output]->tensor;
+    const struct msc_joint *j = &g->joints[t->producer]->joint;
+    if (j->op != MSC_OP_IDENTITY) {
+        return MSC_OK;
+    }
+    int32_t source = j->operands[0], weight = msc_graph_weight_of(g, source);
+    const struct msc_tensor *s = &g->tensors[weight == MSC_NO_ID ? source : weight]->tensor;
+    bool is_input = s->producer != MSC_NO_ID && g->joints[s->producer]->joint.op == MSC_OP_INPUT;
+    if (strcmp(wanted_name(s), wanted_name(t)) != 0 || (weight == MSC_NO_ID && !is_input)) {
+        return MSC_OK;
+    }
+    MSC_TRY(name_tensor(e, weight == MSC_NO_ID ? source : weight));
+    e->names[source] = e->names[weight == MSC_NO_ID ? source : weight];
+    e->names[output] = e->names[source];
+    return MSC_OK;
+}
+
+// Names that the world sees go first; then weights, then what is inside. A constant's output is the
+// weight itself, unless it is an output of the model.
+enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
+    const struct msc_graph *g = e->graph;
+    for (int32_t i = 0; i < g->n_inputs; i++) {
+        MSC_TRY(name_tensor(e, g->inputs[i]));
+    }
+    for (int32_t i = 0; i < g->n_outputs; i++) {
+        MSC_TRY(name_repeated(e, g->outputs[i]));
+        MSC_TRY(name_tensor(e, g->outputs[i]));
+    }
+    for (int32_t i = 0; i < g->n_tensors; i++) {
+        if (g->tensors[i]->tensor.producer == MSC_NO_ID) {
+            MSC_TRY(name_tensor(e, i));
+        }
+    }
+    for (int32_t i = 0; i < g->n_tensors; i++) {
+        int32_t weight = msc_graph_weight_of(g, i);
+        if (weight != MSC_NO_ID && e->names[i] == NULL) {
+            e->names[i] = e->names[weight];
+        }
+        MSC_TRY(name_tensor(e, i));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor) {
+    int32_t weight = msc_graph_weight_of(e->graph, tensor);
+    *out = e->names[weight == MSC_NO_ID ? tensor : weight];
+    if (weight == MSC_NO_ID || e->is_written[weight]) {
+        return MSC_OK;
+    }
+    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
+    if (t->data == NULL) {
+        return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
+    }
+    Onnx__TensorProto *proto;
+    MSC_TRY(msc_grow(&e->initializers, &e->initializers_capacity, e->n_initializers + 1,
+                     sizeof(e->initializers[0])));
+    proto = msc_arena_alloc(&e->arena, sizeof(*proto));
+    if (proto == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    onnx__tensor_proto__init(proto);
+    proto->name = (char *)*out;
+    proto->has_data_type = true;
+    proto->data_type = msc_onnx_type(t->dtype);
+    proto->n_dims = (size_t)t->n_dims;
+    proto->dims = (int64_t *)t->dims;
+    proto->has_raw_data = true;
+    proto->raw_data.data = msc_array_data(t->data);
+    proto->raw_data.len = msc_array_n_bytes(t->data);
+    e->initializers[e->n_initializers++] = proto;
+    e->is_written[weight] = true;
+    return MSC_OK;
+}
+
+static enum msc_status write_constant_output(struct msc_onnx_export *e, const struct msc_joint *j) {
+    const char *input;
+    if (!msc_graph_is_output(e->graph, j->outputs[0])) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_onnx__value(&input, e, j->operands[0]));
+    Onnx__NodeProto *node;
+    return msc_onnx__add_node(&node, e, "Identity", j->name, &input, 1, &e->names[j->outputs[0]],
+                              1);
+}
+
+static enum msc_status write_joint(struct msc_onnx_export *e, const struct msc_joint *joint) {
+    if (joint->op == MSC_OP_INPUT) {
+        return MSC_OK;
+    }
+    if (joint->op == MSC_OP_CONSTANT) {
+        return write_constant_output(e, joint);
+    }
+    const char *attrs;
+    msc_onnx_writer writer = msc_onnx__find_writer(joint->op, &attrs);
+    if (writer == NULL) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s has no ONNX form", msc_op_info(joint->op)->name);
+    }
+    struct msc_onnx_joint j = {.e = e, .joint = joint};
+    j.inputs = msc_arena_array(&e->arena, (size_t)joint->n_operands + 1, sizeof(j.inputs[0]));
+    if (j.inputs == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    for (int32_t i = 0; i < joint->n_operands; i++) {
+        j.inputs[i] = "";
+        if (joint->operands[i] == MSC_NO_ID) {
+            continue;
+        }
+        MSC_TRY(msc_onnx__quantized_input(&j.inputs[i], e, joint, i));
+        if (j.inputs[i][0] == '\0') {
+            MSC_TRY(msc_onnx__value(&j.inputs[i], e, joint->operands[i]));
+        }
+    }
+    return writer(&j);
+}
+
+enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e) {
+    for (int32_t i = 0; i < e->graph->n_joints; i++) {
+        const struct msc_joint *j = &e->graph->joints[i]->joint;
+        enum msc_status status = write_joint(e, j);
+        if (status != MSC_OK) {
+            return msc_status_prefix(status, "joint '%s'", j->name);
+        }
+    }
+    return MSC_OK;
+}
+
+// A symbol keeps its name; an expression over symbols is left open.
+static enum msc_status describe_dim(Onnx__TensorShapeProto__Dimension **out,
+                                    struct msc_onnx_export *e, const struct msc_tensor *t, int i) {
+    Onnx__TensorShapeProto__Dimension *d = msc_arena_alloc(&e->arena, sizeof(*d));
+    if (d == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    onnx__tensor_shape_proto__dimension__init(d);
+    if (t->prims[i] == MSC_NO_ID) {
+        d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        d->dim_value = t->dims[i];
+    } else if (strcmp(e->graph->prims[t->prims[i]]->optype, "shape") == 0) {
+        d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+        d->dim_param = (char *)e->graph->prims[t->prims[i]]->name;
+    }
+    *out = d;
+    return MSC_OK;
+}
+
+static enum msc_status describe(Onnx__ValueInfoProto **out, struct msc_onnx_export *e,
+                                int32_t tensor) {
+    const struct msc_tensor *t = &e->graph->tensors[tensor]->tensor;
+    Onnx__ValueInfoProto *info = msc_arena_alloc(&e->arena, sizeof(*info));
+    Onnx__TypeProto *type = msc_arena_alloc(&e->arena, sizeof(*type));
+    Onnx__TypeProto__Tensor *tensor_type = msc_arena_alloc(&e->arena, sizeof(*tensor_type));
+    Onnx__TensorShapeProto *shape = msc_arena_alloc(&e->arena, sizeof(*shape));
+    if (info == NULL || type == NULL || tensor_type == NULL || shape == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    onnx__value_info_proto__init(info);
+    onnx__type_proto__init(type);
+    onnx__type_proto__tensor__init(tensor_type);
+    onnx__tensor_shape_proto__init(shape);
+    shape->n_dim = (size_t)t->n_dims;
+    shape->dim = msc_arena_array(&e->arena, shape->n_dim, sizeof(shape->dim[0]));
+    if (shape->dim == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    for (int i = 0; i < t->n_dims; i++) {
+        MSC_TRY(describe_dim(&shape->dim[i], e, t, i));
+    }
+    tensor_type->has_elem_type = true;
+    tensor_type->elem_type = msc_onnx_type(t->dtype);
+    tensor_type->shape = shape;
+    type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    type->tensor_type = tensor_type;
+    info->name = (char *)e->names[tensor];
+    info->type = type;
+    *out = info;
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_out,
+                                       struct msc_onnx_export *e, const int32_t tensors[],
+                                       int32_t n) {
+    *n_out = (size_t)n;
+    *out = msc_arena_array(&e->arena, (size_t)n, sizeof(**out));
+    if (*out == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        MSC_TRY(describe(&(*out)[i], e, tensors[i]));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_metadata(Onnx__ModelProto *model, struct msc_onnx_export *e) {
+    size_t n = e->options->n_metadata;
+    model->n_metadata_props = n;
+    model->metadata_props = msc_arena_array(&e->arena, n, sizeof(model->metadata_props[0]));
+    Onnx__StringStringEntryProto *entries = msc_arena_array(&e->arena, n, sizeof(entries[0]));
+    if (model->metadata_props == NULL || entries == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    for (size_t i = 0; i < n; i++) {
+        onnx__string_string_entry_proto__init(&entries[i]);
+        entries[i].key = (char *)e->options->metadata[i][0];
+        entries[i].value = (char *)e->options->metadata[i][1];
+        model->metadata_props[i] = &entries[i];
+    }
+    return MSC_OK;
+}
+
+// Writes the message to `path`, or only measures it when that is NULL.
+static enum msc_status pack(const Onnx__ModelProto *model, const char *path, uint64_t *size) {
+    size_t n_bytes = onnx__model_proto__get_packed_size(model);
+    *size = n_bytes;
+    if (path == NULL) {
+        return MSC_OK;
+    }
+    if (n_bytes > INT32_MAX) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "the model has %zu bytes, an ONNX file at most 2^31",
+                        n_bytes);
+    }
+    uint8_t *bytes = msc_alloc(n_bytes);
+    if (bytes == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    }
+    onnx__model_proto__pack(model, bytes);
+    enum msc_status status = msc_file_write(path, bytes, n_bytes);
+    msc_free(bytes);
+    return status;
+}
+
+static enum msc_status write_model(struct msc_onnx_export *e, const char *path, uint64_t *size) {
+    Onnx__GraphProto graph = ONNX__GRAPH_PROTO__INIT;
+    Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
+    Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT;
+    Onnx__OperatorSetIdProto *opsets = &opset;
+    MSC_TRY(msc_onnx__name_tensors(e));
+    MSC_TRY(msc_onnx__write_joints(e));
+    MSC_TRY(msc_onnx__describe_all(&graph.input, &graph.n_input, e, e->graph->inputs,
+                                   e->graph->n_inputs));
+    MSC_TRY(msc_onnx__describe_all(&graph.output, &graph.n_output, e, e->graph->outputs,
+                                   e->graph->n_outputs));
+    graph.name = (char *)e->graph->name;
+    graph.n_node = e->n_nodes;
+    graph.node = e->nodes;
+    graph.n_initializer = e->n_initializers;
+    graph.initializer = e->initializers;
+    opset.domain = (char *)"";
+    opset.has_version = true;
+    opset.version = WRITTEN_OPSET;
+    model.has_ir_version = true;
+    model.ir_version = WRITTEN_IR_VERSION;
+    model.producer_name = (char *)"mscgym";
+    model.n_opset_import = 1;
+    model.opset_import = &opsets;
+    model.graph = &graph;
+    MSC_TRY(add_metadata(&model, e));
+    return pack(&model, path, size);
+}
+
+static enum msc_status export_split(const struct msc_graph *g, const char *path, uint64_t *size,
+                                    const struct msc_onnx_export_options *options) {
+    static const struct msc_onnx_export_options defaults = {0};
+    struct msc_onnx_export e = {.graph = g, .options = options == NULL ? &defaults : options};
+    size_t n = (size_t)g->n_tensors;
+    e.names = msc_arena_array(&e.arena, n, sizeof(e.names[0]));
+    e.is_written = msc_arena_array(&e.arena, n, sizeof(e.is_written[0]));
+    enum msc_status status = e.names == NULL || e.is_written == NULL ? msc_onnx__no_memory(&e)
+                                                                     : write_model(&e, path, size);
+    for (size_t i = 0; i < e.n_arrays; i++) {
+        msc_array_release(e.arrays[i]);
+    }
+    msc_free(e.arrays);
+    msc_free(e.nodes);
+    msc_free(e.initializers);
+    msc_free(e.pairs);
+    msc_graph__names_finish(&e.value_names);
+    msc_graph__names_finish(&e.node_names);
+    msc_arena_finish(&e.arena);
+    return status;
+}
+
+static enum msc_status export_model(const struct msc_graph *g, const char *path, uint64_t *size,
+                                    const struct msc_onnx_export_options *options) {
+    struct msc_graph *split = NULL;
+    MSC_TRY(msc_graph_split(&split, g));
+    enum msc_status status = MSC_OK;
+    if (split != g && options != NULL && options->slot_edits != NULL) {
+        status = MSC_FAIL(MSC_E_STATE, "graph '%s' has edits, but is not split", g->name);
+    } else {
+        status = export_split(split, path, size, options);
+    }
+    msc_graph_destroy(split);
+    return status;
+}
+
+enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
+                              const struct msc_onnx_export_options *options) {
+    uint64_t size;
+    enum msc_status status = export_model(g, path, &size, options);
+    return status == MSC_OK ? MSC_OK : msc_status_prefix(status, "%s", path);
+}
+
+enum msc_status msc_onnx_measure(uint64_t *n_bytes, const struct msc_graph *g,
+                                 const struct msc_onnx_export_options *options) {
+    return export_model(g, NULL, n_bytes, options);
+}

@@ -1,0 +1,155 @@
+// Control flow: bodies as graphs in attributes of their node. What a body reads of the graph around
+// it is read by name there.
+#include "graph/onnx/onnx_export_internal.h"
+
+#include <string.h>
+
+// What a body has for itself while it is written; the rest is shared with the graph around it.
+struct own {
+    const struct msc_graph *graph;
+    const char **names;
+    bool *is_written;
+    Onnx__NodeProto **nodes;
+    size_t n_nodes, nodes_capacity;
+    Onnx__TensorProto **initializers;
+    size_t n_initializers, initializers_capacity;
+    struct msc_onnx_pair *pairs;
+    size_t n_pairs, pairs_capacity;
+    const struct msc_onnx_export_options *options;
+};
+
+static struct own take_own(const struct msc_onnx_export *e) {
+    return (struct own){e->graph,        e->names,          e->is_written,
+                        e->nodes,        e->n_nodes,        e->nodes_capacity,
+                        e->initializers, e->n_initializers, e->initializers_capacity,
+                        e->pairs,        e->n_pairs,        e->pairs_capacity,
+                        e->options};
+}
+
+static void give_own(struct msc_onnx_export *e, const struct own *o) {
+    e->graph = o->graph;
+    e->names = o->names;
+    e->is_written = o->is_written;
+    e->nodes = o->nodes;
+    e->n_nodes = o->n_nodes;
+    e->nodes_capacity = o->nodes_capacity;
+    e->initializers = o->initializers;
+    e->n_initializers = o->n_initializers;
+    e->initializers_capacity = o->initializers_capacity;
+    e->pairs = o->pairs;
+    e->n_pairs = o->n_pairs;
+    e->pairs_capacity = o->pairs_capacity;
+    e->options = o->options;
+}
+
+static void *copy_pointers(struct msc_onnx_export *e, const void *from, size_t n) {
+    void *copy = msc_arena_array(&e->arena, n + 1, sizeof(void *));
+    if (copy != NULL && n > 0) {
+        memcpy(copy, from, n * sizeof(void *));
+    }
+    return copy;
+}
+
+// The body that the export is set to, as a message. Inputs behind the first `n_own` are values of
+// the graph around, `outer`.
+static enum msc_status write_graph(Onnx__GraphProto *out, struct msc_onnx_export *e, int32_t n_own,
+                                   const char *const outer[]) {
+    const struct msc_graph *g = e->graph;
+    for (int32_t i = n_own; i < g->n_inputs; i++) {
+        e->names[g->inputs[i]] = outer[i - n_own];
+    }
+    MSC_TRY(msc_onnx__name_tensors(e));
+    MSC_TRY(msc_onnx__write_joints(e));
+    onnx__graph_proto__init(out);
+    out->name = (char *)g->name;
+    MSC_TRY(msc_onnx__describe_all(&out->input, &out->n_input, e, g->inputs, n_own));
+    MSC_TRY(msc_onnx__describe_all(&out->output, &out->n_output, e, g->outputs, g->n_outputs));
+    out->n_node = e->n_nodes;
+    out->node = copy_pointers(e, e->nodes, e->n_nodes);
+    out->n_initializer = e->n_initializers;
+    out->initializer = copy_pointers(e, e->initializers, e->n_initializers);
+    return out->node == NULL || out->initializer == NULL ? msc_onnx__no_memory(e) : MSC_OK;
+}
+
+static enum msc_status write_body(Onnx__GraphProto **out, struct msc_onnx_joint *j, int32_t which,
+                                  int32_t n_own, int32_t first_outer) {
+    static const struct msc_onnx_export_options plain = {0};
+    struct msc_onnx_export *e = j->e;
+    const struct msc_graph *body = j->joint->graphs[which];
+    struct own around = take_own(e);
+    struct own inside = {.graph = body, .options = &plain};
+    size_t n = (size_t)body->n_tensors + 1;
+    *out = msc_arena_alloc(&e->arena, sizeof(**out));
+    inside.names = msc_arena_array(&e->arena, n, sizeof(inside.names[0]));
+    inside.is_written = msc_arena_array(&e->arena, n, sizeof(inside.is_written[0]));
+    if (*out == NULL || inside.names == NULL || inside.is_written == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    if (body->n_inputs - n_own > j->joint->n_operands - first_outer) {
+        return MSC_FAIL(MSC_E_INVALID, "its body has %d inputs", (int)body->n_inputs);
+    }
+    give_own(e, &inside);
+    enum msc_status status =
+        write_graph(*out, e, n_own, (const char *const *)j->inputs + first_outer);
+    msc_free(e->nodes);
+    msc_free(e->initializers);
+    msc_free(e->pairs);
+    give_own(e, &around);
+    return status;
+}
+
+static enum msc_status put_bodies(struct msc_onnx_joint *j, const char *const names[], int32_t n,
+                                  int32_t n_own, int32_t first_outer) {
+    for (int32_t i = 0; i < n; i++) {
+        Onnx__GraphProto *graph;
+        Onnx__NodeProto *node = j->node;
+        MSC_TRY(write_body(&graph, j, i, n_own, first_outer));
+        MSC_TRY(msc_onnx__put_graph(j->e, node, names[i], graph));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status count_states(int64_t *out, const struct msc_onnx_joint *j, const char *key) {
+    return msc_joint_attr_i64(j->joint, key, out) && *out >= 0 && *out <= j->joint->n_operands
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "it has no %s", key);
+}
+
+static enum msc_status put_list(struct msc_onnx_joint *j, const char *key) {
+    int64_t values[64];
+    int n = msc_joint_attr_list(j->joint, key, values, 64);
+    return n > 0 && n <= 64 ? msc_onnx__put_ints(j->e, j->node, key, values, (size_t)n) : MSC_OK;
+}
+
+enum msc_status msc_onnx__write_if(struct msc_onnx_joint *j) {
+    static const char *const names[] = {"then_branch", "else_branch"};
+    MSC_TRY(msc_onnx__add_own(j, j->inputs, 1));
+    return put_bodies(j, names, 2, 0, 1);
+}
+
+enum msc_status msc_onnx__write_loop(struct msc_onnx_joint *j) {
+    static const char *const names[] = {"body"};
+    int64_t n_states;
+    MSC_TRY(count_states(&n_states, j, "n_states"));
+    MSC_TRY(msc_onnx__add_own(j, j->inputs, (size_t)n_states + 2));
+    return put_bodies(j, names, 1, (int32_t)n_states + 2, (int32_t)n_states + 2);
+}
+
+enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j) {
+    static const char *const names[] = {"body"};
+    static const char *const lists[] = {"scan_input_axes", "scan_input_directions",
+                                        "scan_output_axes", "scan_output_directions"};
+    int64_t n_states, n_scans;
+    bool has_batch;
+    if (!msc_joint_attr_bool(j->joint, "has_batch", &has_batch) || has_batch) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "opset 21 has no scan with a batch axis");
+    }
+    MSC_TRY(count_states(&n_states, j, "n_states"));
+    MSC_TRY(count_states(&n_scans, j, "n_scans"));
+    MSC_TRY(msc_onnx__add_own(j, j->inputs, (size_t)(n_states + n_scans)));
+    MSC_TRY(msc_onnx__put_int(j->e, j->node, "num_scan_inputs", n_scans));
+    for (int i = 0; i < 4; i++) {
+        MSC_TRY(put_list(j, lists[i]));
+    }
+    return put_bodies(j, names, 1, (int32_t)(n_states + n_scans), (int32_t)(n_states + n_scans));
+}

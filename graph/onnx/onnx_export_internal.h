@@ -1,0 +1,112 @@
+// What graph/onnx_export*.c share: the model as it is put together, and one writer for each family
+// of operators. Everything lives in one arena; elements of weights are borrowed from the graph.
+#ifndef MSC_GRAPH_ONNX_ONNX_EXPORT_INTERNAL_H
+#define MSC_GRAPH_ONNX_ONNX_EXPORT_INTERNAL_H
+
+#include "base/alloc.h"
+#include "graph/graph_internal.h"
+#include "graph/onnx/onnx.h"
+#include "graph/onnx/onnx_file_internal.h"
+
+struct msc_onnx_export {
+    const struct msc_graph *graph;
+    const struct msc_onnx_export_options *options; // never NULL
+    struct msc_arena arena;
+    struct msc_graph_names value_names, node_names; // those taken
+    const char **names;                             // [n_tensors] the value that holds a tensor
+    bool *is_written;                               // [n_tensors] a weight that has its initialiser
+    struct msc_array **arrays;                      // references to arrays made here
+    size_t n_arrays, arrays_capacity;
+    Onnx__NodeProto **nodes;
+    size_t n_nodes, nodes_capacity;
+    Onnx__TensorProto **initializers;
+    size_t n_initializers, initializers_capacity;
+    struct msc_onnx_pair *pairs; // quantised forms made so far
+    size_t n_pairs, pairs_capacity;
+};
+
+// One joint as writers see it.
+struct msc_onnx_joint {
+    struct msc_onnx_export *e;
+    const struct msc_joint *joint;
+    const char **inputs;   // [n_operands] value names, "" where absent, quantised where an edit is
+    Onnx__NodeProto *node; // the last one added, which makes the joint's outputs
+};
+
+typedef enum msc_status (*msc_onnx_writer)(struct msc_onnx_joint *j);
+
+// The writer of an operator, and the attributes it may copy: "key" or "key=onnx_name", separated
+// by spaces. NULL when the operator has no ONNX form.
+msc_onnx_writer msc_onnx__find_writer(enum msc_op op, const char **attrs);
+
+// A name that nothing has yet: `wanted`, or it with the first free number.
+const char *msc_onnx__free_name(struct msc_onnx_export *e, struct msc_graph_names *names,
+                                const char *wanted);
+enum msc_status msc_onnx__no_memory(const struct msc_onnx_export *e);
+
+// Adds a node that reads `inputs` (trailing "" are dropped). Its name is `name` or like it; its
+// outputs are `outputs`, borrowed.
+enum msc_status msc_onnx__add_node(Onnx__NodeProto **out, struct msc_onnx_export *e,
+                                   const char *op_type, const char *name,
+                                   const char *const inputs[], size_t n_inputs,
+                                   const char *const outputs[], size_t n_outputs);
+// Adds the joint's own node.
+enum msc_status msc_onnx__add_own(struct msc_onnx_joint *j, const char *const inputs[],
+                                  size_t n_inputs);
+
+enum msc_status msc_onnx__put_int(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                  const char *name, int64_t value);
+enum msc_status msc_onnx__put_float(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                    const char *name, float value);
+enum msc_status msc_onnx__put_text(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                   const char *name, const char *value);
+enum msc_status msc_onnx__put_ints(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                   const char *name, const int64_t values[], size_t n);
+
+enum msc_status msc_onnx__put_floats(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                     const char *name, const float values[], size_t n);
+// The parts of `text` between commas.
+enum msc_status msc_onnx__put_texts(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                    const char *name, const char *text);
+
+enum msc_status msc_onnx__put_graph(struct msc_onnx_export *e, Onnx__NodeProto *node,
+                                    const char *name, Onnx__GraphProto *graph);
+
+// Steps of graph/onnx/onnx_export.c, for the model's graph and for bodies.
+enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e);
+enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e);
+enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_out,
+                                       struct msc_onnx_export *e, const int32_t tensors[],
+                                       int32_t n);
+
+// Writers of graph/onnx/onnx_export_body.c.
+enum msc_status msc_onnx__write_if(struct msc_onnx_joint *j);
+enum msc_status msc_onnx__write_loop(struct msc_onnx_joint *j);
+enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
+
+// Writers of graph/onnx/onnx_export_direct.c.
+enum msc_status msc_onnx__write_by_table(struct msc_onnx_joint *j);
+enum msc_status msc_onnx__write_implied(struct msc_onnx_joint *j);
+enum msc_status msc_onnx__write_random(struct msc_onnx_joint *j);
+
+// Adds an initialiser; `data` is borrowed until the model is saved. *out is its name, `wanted` or
+// like it.
+enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_export *e,
+                                          const char *wanted, enum msc_onnx_type type, int n_dims,
+                                          const int64_t dims[], const void *data, size_t n_bytes);
+// A list of whole numbers, or of floats, copied; named after the joint.
+enum msc_status msc_onnx__int64s(const char **out, struct msc_onnx_joint *j, const char *role,
+                                 const int64_t values[], size_t n);
+enum msc_status msc_onnx__floats32(const char **out, struct msc_onnx_joint *j, const char *role,
+                                   const float values[], size_t n);
+// The value of a list parameter: the operand of this role, or the attribute as an initialiser; ""
+// when it is neither.
+enum msc_status msc_onnx__list_input(const char **out, struct msc_onnx_joint *j, const char *role);
+
+// The value that slot (joint, operand) reads when it is edited; "" when it is not.
+enum msc_status msc_onnx__quantized_input(const char **out, struct msc_onnx_export *e,
+                                          const struct msc_joint *joint, int32_t operand);
+// The value that holds a tensor, its initialiser written when it is a weight.
+enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor);
+
+#endif

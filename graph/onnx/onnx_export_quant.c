@@ -1,0 +1,398 @@
+// Quantised forms: a weight as stored integers behind DequantizeLinear, an activation by way of
+// QuantizeLinear and DequantizeLinear. Each (tensor, edit) is made once.
+//
+// ONNX Runtime computes clamp(rint(x / s) + z) to the whole range of the type, as we do to
+// [low, high]. Float types of 16 bits are stored as such, or cast there and back. A narrower range
+// is kept by a Clip of the float value before: its limits (low - z) * s and (high - z) * s divide
+// back to whole numbers to within one part in 2^23, and with at most 16 bits that rounds to low and
+// high exactly.
+#include "graph/onnx/onnx_export_internal.h"
+
+#include <string.h>
+
+struct msc_onnx_pair {
+    int32_t tensor;
+    struct msc_hash hash;
+    const char *value;
+};
+
+// An integer type of ONNX and its range.
+struct type {
+    enum msc_onnx_type onnx;
+    int32_t low, high;
+    int bits;
+};
+
+static const struct type types[] = {
+    {MSC_ONNX_INT4, -8, 7, 4},           {MSC_ONNX_UINT4, 0, 15, 4},
+    {MSC_ONNX_INT8, -128, 127, 8},       {MSC_ONNX_UINT8, 0, 255, 8},
+    {MSC_ONNX_INT16, -32768, 32767, 16}, {MSC_ONNX_UINT16, 0, 65535, 16},
+};
+
+// The first that is wide enough, signed when the range goes below 0. Only weights of exactly 4
+// bits, or in groups of no more, take the types of 4 bits: for activations ONNX Runtime 1.31
+// refuses them at its default optimisation level behind a Clip or before a MaxPool.
+static enum msc_status pick_type(struct type *out, const struct msc_quant *q, bool is_weight) {
+    bool is_signed = q->low < 0;
+    bool is_small = is_weight && (q->bits == 4 || (q->bits < 4 && q->group_size > 0));
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        bool has_bits = types[i].bits == 4 ? is_small : q->bits <= types[i].bits;
+        bool fits = has_bits && q->low >= types[i].low && q->high <= types[i].high &&
+                    (types[i].low < 0) == is_signed;
+        if (fits) {
+            *out = types[i];
+            return MSC_OK;
+        }
+    }
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "%d bits from %d to %d fit no integer type of ONNX",
+                    (int)q->bits, (int)q->low, (int)q->high);
+}
+
+// Packs integers as the type stores them; 4-bit ones two in a byte, the first in the low half.
+static void *pack(size_t *n_bytes, struct msc_arena *arena, const int32_t values[], size_t n,
+                  const struct type *type) {
+    *n_bytes = type->bits == 4 ? (n + 1) / 2 : n * (size_t)type->bits / 8;
+    void *data = msc_arena_alloc(arena, *n_bytes + 1);
+    for (size_t i = 0; data != NULL && i < n; i++) {
+        if (type->bits == 16) {
+            ((uint16_t *)data)[i] = (uint16_t)values[i];
+        } else if (type->bits == 8) {
+            ((uint8_t *)data)[i] = (uint8_t)values[i];
+        } else {
+            ((uint8_t *)data)[i / 2] |= (uint8_t)((values[i] & 15) << (i % 2 == 0 ? 0 : 4));
+        }
+    }
+    return data;
+}
+
+static enum msc_status add_integers(const char **out, struct msc_onnx_export *e, const char *name,
+                                    const struct type *type, int n_dims, const int64_t dims[],
+                                    const int32_t values[], size_t n) {
+    size_t n_bytes;
+    void *data = pack(&n_bytes, &e->arena, values, n, type);
+    if (data == NULL || name == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    return msc_onnx__add_initializer(out, e, name, type->onnx, n_dims, dims, data, n_bytes);
+}
+
+// Scale and zero point, of the given dims.
+static enum msc_status add_parameters(const char *out[2], struct msc_onnx_export *e,
+                                      const char *base, const struct msc_quant *q,
+                                      const struct type *type, int n_dims, const int64_t dims[]) {
+    for (int32_t i = 0; i < q->n; i++) {
+        if (q->zero_points[i] < type->low || q->zero_points[i] > type->high) {
+            return MSC_FAIL(MSC_E_INVALID, "zero point %d of '%s' lies outside of %d to %d",
+                            (int)q->zero_points[i], base, (int)type->low, (int)type->high);
+        }
+    }
+    const char *scale = msc_arena_printf(&e->arena, "%s_scale", base);
+    if (scale == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    MSC_TRY(msc_onnx__add_initializer(&out[0], e, scale, MSC_ONNX_FLOAT, n_dims, dims, q->scales,
+                                      (size_t)q->n * sizeof(float)));
+    return add_integers(&out[1], e, msc_arena_printf(&e->arena, "%s_zero_point", base), type,
+                        n_dims, dims, q->zero_points, (size_t)q->n);
+}
+
+// Adds a node of one output; *out is the output's name, `wanted` or like it.
+static enum msc_status add_node(const char **out, struct msc_onnx_export *e, const char *op_type,
+                                const char *wanted, const char *const inputs[], int32_t axis) {
+    Onnx__NodeProto *node;
+    const char *name = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
+    if (name == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    MSC_TRY(msc_onnx__add_node(&node, e, op_type, wanted, inputs, 3, &name, 1));
+    *out = name; // only now: it may be one of the inputs
+    return axis < 0 ? MSC_OK : msc_onnx__put_int(e, node, "axis", axis);
+}
+
+static enum msc_status add_limit(const char **out, struct msc_onnx_export *e, const char *name,
+                                 float value) {
+    float *copy = msc_arena_alloc(&e->arena, sizeof(*copy));
+    if (copy == NULL || name == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    *copy = value;
+    return msc_onnx__add_initializer(out, e, name, MSC_ONNX_FLOAT, 0, NULL, copy, sizeof(*copy));
+}
+
+static enum msc_status clip_to(const char **value, struct msc_onnx_export *e, const char *base,
+                               float low, float high) {
+    const char *inputs[3] = {*value};
+    MSC_TRY(add_limit(&inputs[1], e, msc_arena_printf(&e->arena, "%s_low", base), low));
+    MSC_TRY(add_limit(&inputs[2], e, msc_arena_printf(&e->arena, "%s_high", base), high));
+    return add_node(value, e, "Clip", msc_arena_printf(&e->arena, "%s_clipped", base), inputs, -1);
+}
+
+static enum msc_status clip(const char **value, struct msc_onnx_export *e, const char *base,
+                            const struct msc_quant *q) {
+    float scale = q->scales[0];
+    float low = (float)(q->low - q->zero_points[0]) * scale;
+    float high = (float)(q->high - q->zero_points[0]) * scale;
+    return clip_to(value, e, base, low, high);
+}
+
+// Adds a Cast; as add_node.
+static enum msc_status cast(const char **value, struct msc_onnx_export *e, const char *wanted,
+                            enum msc_dtype type) {
+    const char *inputs[3] = {*value};
+    Onnx__NodeProto *node;
+    const char *name = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
+    if (name == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    MSC_TRY(msc_onnx__add_node(&node, e, "Cast", wanted, inputs, 1, &name, 1));
+    *value = name;
+    return msc_onnx__put_int(e, node, "to", msc_onnx_type(type));
+}
+
+// There and back. The cast would make infinity of what lies beyond the type's greatest number (also
+// in bfloat16, which has fewer digits than float32), and so a Clip comes first.
+static enum msc_status round_activation(const char **out, struct msc_onnx_export *e, int32_t tensor,
+                                        enum msc_dtype type) {
+    const char *base = e->names[tensor];
+    MSC_TRY(msc_onnx__value(out, e, tensor));
+    float most = type == MSC_DTYPE_F16 ? MSC_F16_MAX : MSC_BF16_MAX;
+    MSC_TRY(clip_to(out, e, base, -most, most));
+    MSC_TRY(cast(out, e, msc_arena_printf(&e->arena, "%s_%s", base, msc_dtype_name(type)), type));
+    return cast(out, e, msc_arena_printf(&e->arena, "%s_rounded", base), MSC_DTYPE_F32);
+}
+
+static enum msc_status quantize_activation(const char **out, struct msc_onnx_export *e,
+                                           int32_t tensor, const struct msc_quant *q) {
+    const char *base = e->names[tensor], *value, *parameters[2];
+    struct type type;
+    if (q->type != MSC_DTYPE_NONE) {
+        return round_activation(out, e, tensor, q->type);
+    }
+    if (q->axis >= 0) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "activation '%s' has scales for each channel", base);
+    }
+    MSC_TRY(pick_type(&type, q, false));
+    MSC_TRY(msc_onnx__value(&value, e, tensor));
+    if (q->low != type.low || q->high != type.high) {
+        MSC_TRY(clip(&value, e, base, q));
+    }
+    MSC_TRY(add_parameters(parameters, e, base, q, &type, 0, NULL));
+    const char *inputs[3] = {value, parameters[0], parameters[1]};
+    MSC_TRY(add_node(&inputs[0], e, "QuantizeLinear",
+                     msc_arena_printf(&e->arena, "%s_quantized", base), inputs, -1));
+    return add_node(out, e, "DequantizeLinear", msc_arena_printf(&e->arena, "%s_dequantized", base),
+                    inputs, -1);
+}
+
+// True when every use of the weight has this edit: then the float elements need not be there, and
+// the dequantised value takes their name.
+static bool is_all_edited(const struct msc_onnx_export *e, int32_t weight,
+                          const struct msc_quant *q) {
+    const struct msc_graph *g = e->graph;
+    const struct msc_sites *sites = e->options->sites;
+    int32_t n_uses = 0, n_edited = 0;
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        for (int32_t k = 0; k < j->n_operands && j->op != MSC_OP_CONSTANT; k++) {
+            n_uses +=
+                j->operands[k] != MSC_NO_ID && msc_graph_weight_of(g, j->operands[k]) == weight;
+        }
+        bool is_output = j->op == MSC_OP_CONSTANT && j->operands[0] == weight &&
+                         msc_graph_is_output(g, j->outputs[0]);
+        n_uses += is_output;
+    }
+    for (int32_t i = 0; i < sites->n_slots; i++) {
+        const struct msc_quant *edit = e->options->slot_edits[i];
+        n_edited +=
+            sites->slots[i].tensor == weight && edit != NULL && msc_hash_equal(edit->hash, q->hash);
+    }
+    return n_uses == n_edited;
+}
+
+// The name of a weight's value under an edit.
+static enum msc_status name_result(const char **out, struct msc_onnx_export *e, int32_t weight,
+                                   const struct msc_quant *q) {
+    const char *base = e->names[weight];
+    if (!e->is_written[weight] && is_all_edited(e, weight, q)) {
+        *out = base;
+        return MSC_OK;
+    }
+    const char *wanted = msc_arena_printf(&e->arena, "%s_dequantized", base);
+    *out = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
+    return *out == NULL ? msc_onnx__no_memory(e) : MSC_OK;
+}
+
+// Adds the node that makes a weight's value.
+static enum msc_status add_result(Onnx__NodeProto **node, struct msc_onnx_export *e,
+                                  const char *op_type, const char *base, const char *const inputs[],
+                                  size_t n_inputs, const char **result) {
+    const char *name = msc_arena_printf(&e->arena, "%s_dequantized", base);
+    return name == NULL ? msc_onnx__no_memory(e)
+                        : msc_onnx__add_node(node, e, op_type, name, inputs, n_inputs, result, 1);
+}
+
+// How a quantised weight is stored.
+struct stored {
+    int n_dims, n_scale_dims;
+    int64_t dims[MSC_MAX_DIMS], scale_dims[MSC_MAX_DIMS];
+    int32_t axis;   // of the scales, or -1
+    int64_t block;  // elements that share a scale along it; 0: no blocks
+    bool is_shaped; // has other dims than the weight
+};
+
+// ONNX Runtime 1.31 makes integer products of weights in blocks as of others and then fails when
+// they run: a Reshape behind them keeps it from it, where activations are quantised too.
+static bool needs_shield(const struct msc_onnx_export *e, int32_t weight) {
+    const struct msc_sites *sites = e->options->sites;
+    for (int32_t i = 0; i < sites->n_slots; i++) {
+        for (int32_t k = 0; sites->slots[i].tensor == weight && k < sites->n_slots; k++) {
+            if (sites->slots[k].joint == sites->slots[i].joint &&
+                sites->slots[k].kind == MSC_SITE_ACTIVATION && e->options->slot_edits[k] != NULL) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Axes whose groups run on from one to the next are stored as one.
+static void describe_blocks(struct stored *s, const struct msc_tensor *t, const struct msc_quant *q,
+                            bool is_shielded) {
+    int end = q->axis + q->group_axes;
+    int first = is_shielded && q->group_axes == 1 && t->n_dims < MSC_MAX_DIMS ? 1 : 0;
+    int64_t length = msc_dims_product(q->group_axes, t->dims + q->axis);
+    s->dims[0] = 1;
+    memcpy(s->dims + first, t->dims, (size_t)q->axis * sizeof(t->dims[0]));
+    s->axis = q->axis + first;
+    s->dims[s->axis] = length;
+    memcpy(s->dims + s->axis + 1, t->dims + end, (size_t)(t->n_dims - end) * sizeof(t->dims[0]));
+    s->n_dims = s->n_scale_dims = t->n_dims - q->group_axes + 1 + first;
+    memcpy(s->scale_dims, s->dims, sizeof(s->dims));
+    s->scale_dims[s->axis] = (length + q->group_size - 1) / q->group_size;
+    s->block = length < q->group_size ? length : q->group_size;
+    s->is_shaped = first > 0 || q->group_axes > 1;
+}
+
+static void describe_stored(struct stored *s, const struct msc_onnx_export *e, int32_t weight,
+                            const struct msc_quant *q) {
+    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
+    *s = (struct stored){.n_dims = t->n_dims, .n_scale_dims = q->axis < 0 ? 0 : 1, .axis = q->axis};
+    memcpy(s->dims, t->dims, sizeof(s->dims));
+    s->scale_dims[0] = q->n;
+    if (q->group_size > 0) {
+        describe_blocks(s, t, q, needs_shield(e, weight));
+    }
+}
+
+// Gives a weight that is stored with fewer axes its own again.
+static enum msc_status restore_dims(const char **result, struct msc_onnx_export *e,
+                                    const struct msc_tensor *t, const char *base,
+                                    const char *blocks) {
+    const char *inputs[2] = {blocks};
+    Onnx__NodeProto *node;
+    const char *name = msc_arena_printf(&e->arena, "%s_dims", base);
+    if (name == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    int64_t n = t->n_dims;
+    MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, name, MSC_ONNX_INT64, 1, &n, t->dims,
+                                      (size_t)n * sizeof(n)));
+    return add_result(&node, e, "Reshape", base, inputs, 2, result);
+}
+
+static enum msc_status store_integers(const char **result, struct msc_onnx_export *e,
+                                      int32_t weight, const struct msc_quant *q) {
+    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
+    const char *base = e->names[weight];
+    const char *inputs[3], *blocks = NULL;
+    struct type type;
+    struct stored stored;
+    struct msc_array *integers;
+    Onnx__NodeProto *node;
+    MSC_TRY(pick_type(&type, q, true));
+    MSC_TRY(msc_quantize_array(&integers, t->data, q));
+    describe_stored(&stored, e, weight, q);
+    const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
+    enum msc_status status =
+        add_integers(&inputs[0], e, name, &type, stored.n_dims, stored.dims,
+                     msc_array_data(integers), (size_t)msc_array_n_elements(integers));
+    msc_array_release(integers);
+    MSC_TRY(status);
+    MSC_TRY(add_parameters(&inputs[1], e, base, q, &type, stored.n_scale_dims, stored.scale_dims));
+    if (!stored.is_shaped) {
+        MSC_TRY(add_result(&node, e, "DequantizeLinear", base, inputs, 3, result));
+    } else {
+        MSC_TRY(add_node(&blocks, e, "DequantizeLinear",
+                         msc_arena_printf(&e->arena, "%s_blocks", base), inputs, -1));
+        node = e->nodes[e->n_nodes - 1];
+        MSC_TRY(restore_dims(result, e, t, base, blocks));
+    }
+    if (stored.block > 0) {
+        MSC_TRY(msc_onnx__put_int(e, node, "block_size", stored.block));
+    }
+    return stored.axis < 0 ? MSC_OK : msc_onnx__put_int(e, node, "axis", stored.axis);
+}
+
+static enum msc_status store_floats(const char **result, struct msc_onnx_export *e,
+                                    const struct msc_tensor *t, const char *base,
+                                    const struct msc_quant *q) {
+    const char *stored;
+    struct msc_array *rounded;
+    Onnx__NodeProto *node;
+    size_t n_bytes = (size_t)msc_array_n_elements(t->data) * msc_dtype_bytes(q->type);
+    uint16_t *halves = msc_arena_alloc(&e->arena, n_bytes + 1);
+    const char *name = msc_arena_printf(&e->arena, "%s_%s", base, msc_dtype_name(q->type));
+    if (halves == NULL || name == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    MSC_TRY(msc_fake_quantize_array(&rounded, t->data, q));
+    const float *x = msc_array_data(rounded);
+    for (int64_t i = 0; i < msc_array_n_elements(rounded); i++) {
+        halves[i] = q->type == MSC_DTYPE_F16 ? msc_f32_to_f16(x[i]) : msc_f32_to_bf16(x[i]);
+    }
+    msc_array_release(rounded);
+    MSC_TRY(msc_onnx__add_initializer(&stored, e, name, msc_onnx_type(q->type), t->n_dims, t->dims,
+                                      halves, n_bytes));
+    MSC_TRY(add_result(&node, e, "Cast", base, &stored, 1, result));
+    return msc_onnx__put_int(e, node, "to", MSC_ONNX_FLOAT);
+}
+
+static enum msc_status quantize_weight(const char **out, struct msc_onnx_export *e, int32_t weight,
+                                       const struct msc_quant *q) {
+    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
+    if (t->data == NULL) {
+        return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
+    }
+    MSC_TRY(name_result(out, e, weight, q));
+    bool is_float = q->type != MSC_DTYPE_NONE;
+    return is_float ? store_floats(out, e, t, e->names[weight], q)
+                    : store_integers(out, e, weight, q);
+}
+
+enum msc_status msc_onnx__quantized_input(const char **out, struct msc_onnx_export *e,
+                                          const struct msc_joint *joint, int32_t operand) {
+    *out = "";
+    if (e->options->slot_edits == NULL) {
+        return MSC_OK;
+    }
+    int32_t slot = msc_sites_find_slot(e->options->sites, joint->id, operand);
+    const struct msc_quant *q = slot == MSC_NO_ID ? NULL : e->options->slot_edits[slot];
+    if (q == NULL) {
+        return MSC_OK;
+    }
+    const struct msc_slot *s = &e->options->sites->slots[slot];
+    for (size_t i = 0; i < e->n_pairs; i++) {
+        if (e->pairs[i].tensor == s->tensor && msc_hash_equal(e->pairs[i].hash, q->hash)) {
+            *out = e->pairs[i].value;
+            return MSC_OK;
+        }
+    }
+    if (s->kind == MSC_SITE_WEIGHT) {
+        MSC_TRY(quantize_weight(out, e, s->tensor, q));
+    } else {
+        MSC_TRY(quantize_activation(out, e, s->tensor, q));
+    }
+    MSC_TRY(msc_grow(&e->pairs, &e->pairs_capacity, e->n_pairs + 1, sizeof(e->pairs[0])));
+    e->pairs[e->n_pairs++] = (struct msc_onnx_pair){s->tensor, q->hash, *out};
+    return MSC_OK;
+}

@@ -1,0 +1,558 @@
+// ONNX to MSCGraph: initialisers and inputs, then node by node in the model's order, then outputs,
+// then the passes that make the graph smaller.
+#include "graph/onnx/onnx_import_internal.h"
+
+#include "base/file.h"
+#include "data/array.h"
+#include "graph/passes/constant_internal.h"
+#include "graph/passes/fuse_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    OLDEST_OPSET = 1,
+    NEWEST_OPSET = 21,
+};
+
+static struct msc_onnx_value *find_value(struct msc_onnx_import *im, const char *name) {
+    int32_t i = msc_graph__names_find(&im->value_names, name);
+    return i == MSC_NO_ID ? NULL : &im->values[i];
+}
+
+enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
+                                 struct msc_onnx_value value) {
+    if (name == NULL || name[0] == '\0') {
+        return MSC_OK; // an output that nobody reads
+    }
+    if (find_value(im, name) != NULL) {
+        return MSC_FAIL(MSC_E_FORMAT, "value '%s' is made twice", name);
+    }
+    MSC_TRY(msc_grow(&im->values, &im->values_capacity, im->n_values + 1, sizeof(im->values[0])));
+    MSC_TRY(msc_graph__names_put(&im->value_names, name, (int32_t)im->n_values));
+    im->values[im->n_values++] = value;
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import *im,
+                                 const char *name) {
+    struct msc_onnx_value *v = find_value(im, name);
+    if (v == NULL && im->parent != NULL) {
+        return msc_onnx__capture(out, im, name);
+    }
+    if (v == NULL) {
+        return MSC_FAIL(MSC_E_FORMAT, "it reads '%s', which nothing before it makes", name);
+    }
+    if (v->unavailable != NULL) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "it reads '%s', an extra output of %s", name,
+                        v->unavailable->op_type);
+    }
+    if (v->value == NULL) {
+        struct msc_array *array;
+        MSC_TRY(msc_onnx_array(&array, v->source, im->folder));
+        enum msc_status status = msc_builder_constant(&v->value, &im->builder, name, array);
+        msc_array_release(array);
+        MSC_TRY(status);
+        msc_onnx_storage(v->source->data_type, &v->value->format);
+    }
+    *out = v->value;
+    return MSC_OK;
+}
+
+static enum msc_status read_opset(struct msc_onnx_import *im) {
+    const Onnx__ModelProto *m = im->model;
+    im->opset = 0;
+    for (size_t i = 0; i < m->n_opset_import; i++) {
+        const char *domain = m->opset_import[i]->domain;
+        if (domain == NULL || domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0) {
+            im->opset = m->opset_import[i]->version;
+        }
+    }
+    if (im->opset < OLDEST_OPSET || im->opset > NEWEST_OPSET) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "opset %lld, expected %d to %d", (long long)im->opset,
+                        OLDEST_OPSET, NEWEST_OPSET);
+    }
+    if (m->graph->n_sparse_initializer > 0) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "it has sparse initialisers");
+    }
+    return MSC_OK;
+}
+
+static enum msc_status count_name(struct msc_onnx_import *im, const char *name) {
+    if (name == NULL || name[0] == '\0') {
+        return MSC_OK;
+    }
+    int32_t n = msc_graph__names_find(&im->node_names, name);
+    return msc_graph__names_put(&im->node_names, name, n == MSC_NO_ID ? 1 : n + 1);
+}
+
+enum msc_status msc_onnx__add_initializers(struct msc_onnx_import *im) {
+    const Onnx__GraphProto *g = im->proto;
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        const Onnx__TensorProto *t = g->initializer[i];
+        if (t->name == NULL || t->name[0] == '\0') {
+            return MSC_FAIL(MSC_E_FORMAT, "initialiser %zu has no name", i);
+        }
+        struct msc_onnx_value value = {.source = t};
+        MSC_TRY(msc_onnx__define(im, t->name, value));
+    }
+    return MSC_OK;
+}
+
+// The number that the options give a symbol, or -1.
+static int64_t bound_value(const struct msc_onnx_import *im, const char *symbol) {
+    for (size_t i = 0; i < im->options->n_bindings; i++) {
+        if (strcmp(im->options->bindings[i].symbol, symbol) == 0) {
+            return im->options->bindings[i].value;
+        }
+    }
+    return -1;
+}
+
+static const struct msc_array *find_feed(const struct msc_onnx_import *im, const char *input) {
+    const struct msc_array_list *feeds = im->options->feeds;
+    return feeds == NULL ? NULL : msc_array_list_find(feeds, input);
+}
+
+// The name of a dimension, or NULL: some exporters write "?" for lengths that have none.
+static const char *name_of(const Onnx__TensorShapeProto__Dimension *d) {
+    bool is_named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+                    d->dim_param != NULL && d->dim_param[0] != '\0' &&
+                    strcmp(d->dim_param, "?") != 0;
+    return is_named ? d->dim_param : NULL;
+}
+
+// A dimension without number or name gets one: the input's name and the axis.
+static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_import *im,
+                                const Onnx__TensorShapeProto__Dimension *d, const char *input,
+                                int axis, bool is_list) {
+    *prim = MSC_NO_ID;
+    bool is_number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    // Some exporters write 0 for an unknown length; of a list (of axes, say) it means that.
+    if (is_number && (d->dim_value > 0 || (d->dim_value == 0 && is_list))) {
+        *out = d->dim_value;
+        return MSC_OK;
+    }
+    const char *given = name_of(d);
+    const char *name =
+        given != NULL ? given : msc_arena_printf(&im->builder.arena, "%s.%d", input, axis);
+    if (name == NULL) {
+        return msc_graph__no_memory(im->builder.graph);
+    }
+    const struct msc_array *feed = find_feed(im, input);
+    bool is_fed = feed != NULL && axis < msc_array_n_dims(feed);
+    *out = is_fed ? msc_array_dim(feed, axis) : bound_value(im, name);
+    if (*out >= 0) {
+        return MSC_OK;
+    }
+    *out = -1;
+    return msc_graph_add_symbol(prim, im->builder.graph, name);
+}
+
+// An input that is one whole number, or yes or no, can be bound like a symbol (a sampling rate).
+static bool is_whole_number(enum msc_dtype dtype, int n_dims, const int64_t dims[]) {
+    bool is_one = n_dims == 0 || (n_dims == 1 && dims[0] == 1);
+    return is_one && (msc_dtype_is_integer(dtype) || dtype == MSC_DTYPE_BOOL);
+}
+
+static bool is_whole_list(enum msc_dtype dtype, int n_dims) {
+    return n_dims <= 1 && (msc_dtype_is_integer(dtype) || dtype == MSC_DTYPE_BOOL);
+}
+
+// Its readers take the number for a constant; the input stays, without readers.
+static enum msc_status make_bound_input(struct msc_value **out, struct msc_onnx_import *im,
+                                        const char *name, enum msc_dtype dtype, int n_dims,
+                                        int64_t number) {
+    static const int64_t one = 1;
+    struct msc_array *wide, *array;
+    MSC_TRY(msc_array_create_from(&wide, MSC_DTYPE_I64, n_dims, &one, &number));
+    enum msc_status status = msc_array_convert(&array, wide, dtype);
+    msc_array_release(wide);
+    MSC_TRY(status);
+    status = msc_builder_constant(out, &im->builder, name, array);
+    msc_array_release(array);
+    return status;
+}
+
+static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueInfoProto *info) {
+    const char *name = info->name == NULL ? "" : info->name;
+    const Onnx__TypeProto *type = info->type;
+    if (type == NULL || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
+        type->tensor_type->shape == NULL) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "input '%s' is no tensor with a known number of "
+                        "dimensions",
+                        name);
+    }
+    const Onnx__TypeProto__Tensor *t = type->tensor_type;
+    const char *format;
+    enum msc_dtype dtype = msc_onnx_storage(t->elem_type, &format);
+    if (dtype == MSC_DTYPE_NONE) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "input '%s' has elements of %s", name,
+                        msc_onnx_type_name(t->elem_type));
+    }
+    if (t->shape->n_dim > MSC_MAX_DIMS) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "input '%s' has %zu dimensions, expected at most %d",
+                        name, t->shape->n_dim, MSC_MAX_DIMS);
+    }
+    int64_t dims[MSC_MAX_DIMS] = {0};
+    int32_t prims[MSC_MAX_DIMS] = {0};
+    int n_dims = (int)t->shape->n_dim;
+    for (int i = 0; i < n_dims; i++) {
+        MSC_TRY(read_dim(&dims[i], &prims[i], im, t->shape->dim[i], name, i,
+                         n_dims == 1 && msc_dtype_is_integer(dtype)));
+    }
+    int32_t tensor;
+    struct msc_onnx_value value = {0};
+    MSC_TRY(msc_graph_add_symbolic_input(&tensor, im->builder.graph, name, name, dtype, "", n_dims,
+                                         dims, prims));
+    int64_t number = bound_value(im, name);
+    const struct msc_array *feed = find_feed(im, name);
+    if (feed != NULL && msc_array_dtype(feed) == dtype && msc_array_n_dims(feed) == n_dims &&
+        is_whole_list(dtype, n_dims)) {
+        MSC_TRY(msc_builder_constant(&value.value, &im->builder, name, feed));
+    } else if (number >= 0 && is_whole_number(dtype, n_dims, dims)) {
+        MSC_TRY(make_bound_input(&value.value, im, name, dtype, n_dims, number));
+    } else {
+        MSC_TRY(msc_builder_activation(&value.value, &im->builder, name, tensor));
+    }
+    value.value->format = format;
+    return msc_onnx__define(im, name, value);
+}
+
+static bool is_initializer(struct msc_onnx_import *im, const char *name) {
+    const struct msc_onnx_value *v = name == NULL ? NULL : find_value(im, name);
+    return v != NULL && v->source != NULL;
+}
+
+const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node) {
+    const char *name = node->name == NULL ? "" : node->name;
+    return im->prefix == NULL || name[0] == '\0'
+               ? name
+               : msc_arena_printf(&im->builder.arena, "%s%s", im->prefix, name);
+}
+
+// Names of nodes that no other node or input has.
+enum msc_status msc_onnx__reserve_names(struct msc_onnx_import *im) {
+    const Onnx__GraphProto *g = im->proto;
+    for (size_t i = 0; i < g->n_node; i++) {
+        MSC_TRY(count_name(im, msc_onnx__full_name(im, g->node[i])));
+    }
+    for (size_t i = 0; i < g->n_node; i++) {
+        const char *name = msc_onnx__full_name(im, g->node[i]);
+        if (name != NULL && msc_graph__names_find(&im->node_names, name) == 1) {
+            MSC_TRY(msc_builder_reserve(&im->builder, name));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_inputs(struct msc_onnx_import *im) {
+    const Onnx__GraphProto *g = im->proto;
+    for (size_t i = 0; i < g->n_input; i++) {
+        if (!is_initializer(im, g->input[i]->name)) {
+            MSC_TRY(count_name(im, g->input[i]->name));
+            MSC_TRY(add_input(im, g->input[i]));
+        }
+    }
+    return msc_onnx__reserve_names(im);
+}
+
+// Inputs by name; trailing empty ones are dropped, required ones must be there.
+static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
+    struct msc_onnx_import *im = n->import;
+    const Onnx__NodeProto *p = n->proto;
+    size_t count = p->n_input;
+    while (count > 0 && p->input[count - 1][0] == '\0') {
+        count--;
+    }
+    bool is_variadic = n->rule->max_inputs < 0;
+    if ((int64_t)count < n->rule->min_inputs ||
+        (!is_variadic && count > (size_t)n->rule->max_inputs)) {
+        return MSC_FAIL(MSC_E_FORMAT, "it has %zu inputs, expected %d to %d", count,
+                        n->rule->min_inputs, n->rule->max_inputs);
+    }
+    n->inputs = msc_arena_array(&im->builder.arena, count + 1, sizeof(n->inputs[0]));
+    if (n->inputs == NULL) {
+        return msc_graph__no_memory(im->builder.graph);
+    }
+    n->n_inputs = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        if (p->input[i][0] != '\0') {
+            MSC_TRY(msc_onnx__lookup(&n->inputs[i], im, p->input[i]));
+        } else if ((is_variadic && n->rule->op < MSC_OP_IF) ||
+                   (!is_variadic && (int64_t)i < n->rule->min_inputs)) {
+            return MSC_FAIL(MSC_E_FORMAT, "its input %zu is left out", i);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_node(struct msc_onnx_import *im, const Onnx__NodeProto *p) {
+    const char *domain = p->domain == NULL ? "" : p->domain;
+    bool is_standard = domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
+    struct msc_onnx_node n = {.import = im, .proto = p, .opset = im->opset};
+    n.rule = is_standard && p->op_type != NULL ? msc_onnx__find_rule(p->op_type) : NULL;
+    if (n.rule == NULL) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "there is no operator '%s' of domain '%s' here",
+                        p->op_type == NULL ? "" : p->op_type, is_standard ? "ai.onnx" : domain);
+    }
+    if (p->n_output < 1) {
+        return MSC_FAIL(MSC_E_FORMAT, "it has no outputs");
+    }
+    MSC_TRY(read_node_inputs(&n));
+    return n.rule->translate(&n);
+}
+
+enum msc_status msc_onnx__add_nodes(struct msc_onnx_import *im) {
+    const Onnx__GraphProto *g = im->proto;
+    for (size_t i = 0; i < g->n_node; i++) {
+        const Onnx__NodeProto *p = g->node[i];
+        enum msc_status status = add_node(im, p);
+        const char *type = p->op_type == NULL ? "" : p->op_type;
+        if (status != MSC_OK && p->name != NULL && p->name[0] != '\0') {
+            return msc_status_prefix(status, "node '%s' (%s)", p->name, type);
+        }
+        if (status != MSC_OK) {
+            return msc_status_prefix(status, "node %zu (%s)", i, type);
+        }
+    }
+    return MSC_OK;
+}
+
+// Does one joint's output stand under another output's name, or at another place of them already?
+static bool is_other_output(const struct msc_onnx_import *im, const int32_t outputs[], size_t n,
+                            int32_t tensor) {
+    const char *alias = im->builder.graph->tensors[tensor]->tensor.alias;
+    bool is_other = false;
+    for (size_t i = 0; i < n; i++) {
+        is_other = is_other || outputs[i] == tensor;
+    }
+    for (size_t i = 0; i < im->proto->n_output; i++) {
+        const char *name = im->proto->output[i]->name;
+        is_other = is_other || (name != NULL && strcmp(name, alias) == 0);
+    }
+    return is_other;
+}
+
+// Outputs that are inputs or constants get an identity joint, so that an output is always what a
+// joint made; and so do those that have an output's name before (of a branch that is taken, say).
+// outputs [n] are there already.
+static enum msc_status make_output(int32_t outputs[], size_t n, struct msc_onnx_import *im,
+                                   const char *name) {
+    struct msc_builder *b = &im->builder;
+    struct msc_value *v;
+    MSC_TRY(msc_onnx__lookup(&v, im, name));
+    bool is_made =
+        !msc_value_is_constant(v) &&
+        b->graph->joints[b->graph->tensors[v->tensor]->tensor.producer]->joint.op != MSC_OP_INPUT;
+    if (is_made && strcmp(b->graph->tensors[v->tensor]->tensor.alias, name) == 0) {
+        outputs[n] = v->tensor;
+        return MSC_OK;
+    }
+    if (is_made && !is_other_output(im, outputs, n, v->tensor)) {
+        outputs[n] = v->tensor;
+        return msc_graph_set_alias(b->graph, v->tensor, name);
+    }
+    int32_t source, joint;
+    MSC_TRY(msc_builder_tensor(&source, b, v));
+    struct msc_joint_spec spec = {
+        .op = MSC_OP_IDENTITY, .n_inputs = 1, .inputs = &source, .aliases = &name};
+    MSC_TRY(msc_graph_add_joint(&joint, b->graph, &spec));
+    outputs[n] = b->graph->joints[joint]->outputs[0];
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__set_outputs(struct msc_onnx_import *im) {
+    const Onnx__GraphProto *g = im->proto;
+    if (g->n_output == 0) {
+        return MSC_FAIL(MSC_E_FORMAT, "the graph has no outputs");
+    }
+    int32_t *outputs = msc_arena_array(&im->builder.arena, g->n_output, sizeof(outputs[0]));
+    if (outputs == NULL) {
+        return msc_graph__no_memory(im->builder.graph);
+    }
+    for (size_t i = 0; i < g->n_output; i++) {
+        const char *name = g->output[i]->name == NULL ? "" : g->output[i]->name;
+        enum msc_status status = make_output(outputs, i, im, name);
+        if (status != MSC_OK) {
+            return msc_status_prefix(status, "output '%s'", name);
+        }
+    }
+    return msc_graph_set_outputs(im->builder.graph, (int32_t)g->n_output, outputs);
+}
+
+// Infinity has a use in constants (masks); nothing else may hold it, and nothing at all NaN.
+static enum msc_status check_weight(const struct msc_graph *g, const struct msc_tensor *t,
+                                    int32_t id) {
+    if (t->dtype != MSC_DTYPE_F32 || t->data == NULL) {
+        return MSC_OK;
+    }
+    const int32_t *holders;
+    int32_t n_holders = msc_graph_consumers(g, id, &holders);
+    bool is_constant = n_holders > 0 && msc_graph_joint(g, holders[0])->op == MSC_OP_CONSTANT;
+    const float *x = msc_array_data(t->data);
+    int64_t n = msc_array_n_elements(t->data);
+    for (int64_t i = 0; i < n; i++) {
+        if (isfinite(x[i]) || (is_constant && isinf(x[i]))) {
+            continue;
+        }
+        return MSC_FAIL(MSC_E_INVALID, "initialiser '%s': element %lld of %lld is %s", t->name,
+                        (long long)i, (long long)n, isnan(x[i]) ? "NaN" : "infinite");
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_weights(const struct msc_graph *g) {
+    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, i);
+        if (t->producer == MSC_NO_ID) {
+            MSC_TRY(check_weight(g, t, i));
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__run_passes(struct msc_onnx_import *im) {
+    struct msc_graph *g = im->builder.graph;
+    MSC_TRY(msc_graph_finalize(g));
+    MSC_TRY(check_weights(g));
+    struct msc_fuse_options options = {.keep_batch_norm = im->options->keep_batch_norm};
+    return msc_fuse_all(g, &options);
+}
+
+static enum msc_status import_graph(struct msc_onnx_import *im) {
+    const char *name = im->proto->name;
+    MSC_TRY(read_opset(im));
+    MSC_TRY(msc_graph_create(&im->builder.graph, name == NULL || name[0] == '\0' ? "main" : name));
+    MSC_TRY(msc_onnx__add_initializers(im));
+    MSC_TRY(add_inputs(im));
+    MSC_TRY(msc_onnx__add_nodes(im));
+    MSC_TRY(msc_onnx__set_outputs(im));
+    return msc_onnx__run_passes(im);
+}
+
+static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *input) {
+    const Onnx__TypeProto *type = input->type;
+    bool is_tensor = type != NULL && input->name != NULL &&
+                     type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    return is_tensor ? type->tensor_type->shape : NULL;
+}
+
+static bool may_decide(const Onnx__ValueInfoProto *input) {
+    const char *format;
+    enum msc_dtype dtype = msc_onnx_storage(input->type->tensor_type->elem_type, &format);
+    return is_whole_list(dtype, (int)shape_of(input)->n_dim);
+}
+
+// What a binding calls a dimension; NULL where it is a number.
+static const char *symbol_of(struct msc_onnx_import *im, const Onnx__ValueInfoProto *input,
+                             size_t axis) {
+    const Onnx__TensorShapeProto__Dimension *d = shape_of(input)->dim[axis];
+    const char *given = name_of(d);
+    bool is_number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    return given != NULL || (is_number && d->dim_value > 0)
+               ? given
+               : msc_arena_printf(&im->builder.arena, "%s.%zu", input->name, axis);
+}
+
+static enum msc_status fail_binding(struct msc_onnx_import *im, const char *symbol) {
+    const Onnx__GraphProto *g = im->proto;
+    const char **names = NULL;
+    size_t n = 0, capacity = 0;
+    enum msc_status status = MSC_OK;
+    for (size_t i = 0; i < g->n_input; i++) {
+        const Onnx__TensorShapeProto *shape = shape_of(g->input[i]);
+        size_t n_dims = shape != NULL ? shape->n_dim : 0;
+        MSC_TRY_OUT(msc_grow(&names, &capacity, n + n_dims + 1, sizeof(names[0])));
+        for (size_t d = 0; d < n_dims; d++) {
+            const char *name = symbol_of(im, g->input[i], d);
+            bool is_new = name != NULL;
+            for (size_t k = 0; is_new && k < n; k++) {
+                is_new = strcmp(names[k], name) != 0;
+            }
+            if (is_new) {
+                names[n++] = name;
+            }
+        }
+        if (shape != NULL && may_decide(g->input[i])) {
+            names[n++] = g->input[i]->name;
+        }
+    }
+    status = msc_graph__fail_binding(NULL, symbol, names, n);
+out:
+    msc_free(names);
+    return status;
+}
+
+// Every binding must name a symbol of an input, or nothing would come of it.
+static enum msc_status check_bindings(struct msc_onnx_import *im) {
+    const Onnx__GraphProto *g = im->proto;
+    for (size_t b = 0; b < im->options->n_bindings; b++) {
+        const struct msc_binding *binding = &im->options->bindings[b];
+        bool is_used = false, is_input = false;
+        for (size_t i = 0; i < g->n_input; i++) {
+            const Onnx__TensorShapeProto *shape = shape_of(g->input[i]);
+            if (shape == NULL) {
+                continue;
+            }
+            is_input |= shape->n_dim <= 1 && strcmp(g->input[i]->name, binding->symbol) == 0;
+            for (size_t d = 0; d < shape->n_dim; d++) {
+                char name[512];
+                snprintf(name, sizeof(name), "%s.%zu", g->input[i]->name, d);
+                const char *given = name_of(shape->dim[d]);
+                is_used |= strcmp(given != NULL ? given : name, binding->symbol) == 0;
+            }
+        }
+        int64_t least = is_used ? 1 : 0; // lengths are; what an input holds may be 0
+        if (!(is_used || is_input)) {
+            return fail_binding(im, binding->symbol);
+        }
+        if (binding->value < least || binding->value > INT32_MAX) {
+            return MSC_FAIL(MSC_E_INVALID, "bind: \"%s\" is %lld, expected %lld to %d",
+                            binding->symbol, (long long)binding->value, (long long)least,
+                            INT32_MAX);
+        }
+    }
+    return MSC_OK;
+}
+
+void msc_onnx__finish(struct msc_onnx_import *im) {
+    msc_builder_finish(&im->builder);
+    msc_graph__names_finish(&im->value_names);
+    msc_graph__names_finish(&im->node_names);
+    msc_free(im->values);
+    msc_free(im->captures);
+}
+
+static enum msc_status import_model(struct msc_onnx_import *im) {
+    im->proto = im->model->graph;
+    MSC_TRY(check_bindings(im));
+    return import_graph(im);
+}
+
+enum msc_status msc_onnx_load(struct msc_graph **out, const char *path,
+                              const struct msc_onnx_import_options *options) {
+    static const struct msc_onnx_import_options defaults = {0};
+    struct msc_onnx_import im = {.path = path,
+                                 .options = options == NULL ? &defaults : options,
+                                 .builder = {.evaluate = msc_constant_evaluate}};
+    MSC_TRY(msc_onnx_model_read(&im.model, path));
+    enum msc_status status = MSC_OK;
+    im.folder = msc_path_folder(&im.builder.arena, path);
+    if (im.folder == NULL) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    } else {
+        status = import_model(&im);
+    }
+    if (status != MSC_OK) {
+        status = msc_status_prefix(status, "%s", path);
+        msc_graph_destroy(im.builder.graph);
+    } else {
+        *out = im.builder.graph;
+    }
+    msc_onnx__finish(&im);
+    msc_onnx_model_free(im.model);
+    return status;
+}

@@ -1,0 +1,219 @@
+// Matrix products, normalisation and softmax.
+#include "graph/onnx/onnx_import_internal.h"
+
+#include <string.h>
+
+// A copy of the constant with every element times `factor`, read as [n] when `n` is not 0: one
+// element is repeated.
+static enum msc_status scaled(struct msc_value **out, struct msc_onnx_node *n,
+                              const struct msc_value *v, float factor, int64_t length) {
+    struct msc_array *array;
+    const struct msc_array *from = v->constant;
+    if (length == 0) {
+        MSC_TRY(
+            msc_array_create(&array, MSC_DTYPE_F32, msc_array_n_dims(from), msc_array_dims(from)));
+    } else {
+        MSC_TRY(msc_array_create(&array, MSC_DTYPE_F32, 1, &length));
+    }
+    float *to = msc_array_data(array);
+    const float *values = msc_array_data(from);
+    bool is_one = msc_array_n_elements(from) == 1;
+    for (int64_t i = 0; i < msc_array_n_elements(array); i++) {
+        to[i] = factor * values[is_one ? 0 : i];
+    }
+    enum msc_status status = msc_builder_constant(out, &n->import->builder, v->name, array);
+    if (status == MSC_OK) {
+        (*out)->joint_name = v->joint_name;
+    }
+    msc_array_release(array);
+    return status;
+}
+
+static bool is_float_matrix(const struct msc_value *v) {
+    return v->constant != NULL && msc_array_n_dims(v->constant) == 2 &&
+           msc_array_dtype(v->constant) == MSC_DTYPE_F32;
+}
+
+// [O], [1,O], [1] or a scalar: what every row of the product gets alike.
+static bool is_row_bias(const struct msc_value *v, int64_t n_outputs) {
+    if (v->constant == NULL || msc_array_dtype(v->constant) != MSC_DTYPE_F32) {
+        return false;
+    }
+    int rank = msc_array_n_dims(v->constant);
+    int64_t n = msc_array_n_elements(v->constant);
+    return rank <= 2 && (n == 1 || (n == n_outputs && msc_array_dim(v->constant, -1) == n));
+}
+
+struct gemm {
+    float alpha, beta;
+    int64_t trans_a, trans_b;
+};
+
+static enum msc_status gemm_as_linear(struct msc_onnx_node *n, const struct gemm *g) {
+    struct msc_value *operands[3] = {n->inputs[0], n->inputs[1], msc_onnx__input(n, 2)};
+    int64_t n_outputs = msc_array_dim(operands[1]->constant, g->trans_b ? 0 : 1);
+    if (g->alpha != 1.0f) {
+        MSC_TRY(scaled(&operands[1], n, operands[1], g->alpha, 0));
+    }
+    operands[1]->layout = g->trans_b ? "OI" : "IO";
+    if (operands[2] == NULL) {
+        return msc_onnx__add_last(n, MSC_OP_LINEAR, operands, 2);
+    }
+    if (g->beta != 1.0f || msc_array_n_dims(operands[2]->constant) != 1 ||
+        msc_array_n_elements(operands[2]->constant) != n_outputs) {
+        MSC_TRY(scaled(&operands[2], n, operands[2], g->beta, n_outputs));
+    }
+    return msc_onnx__add_last(n, MSC_OP_LINEAR_BIAS, operands, 3);
+}
+
+enum msc_status msc_onnx__gemm(struct msc_onnx_node *n) {
+    struct gemm g;
+    int64_t broadcast;
+    MSC_TRY(msc_onnx__float(&g.alpha, n, "alpha", 1.0f));
+    MSC_TRY(msc_onnx__float(&g.beta, n, "beta", 1.0f));
+    MSC_TRY(msc_onnx__int(&g.trans_a, n, "transA", 0));
+    MSC_TRY(msc_onnx__int(&g.trans_b, n, "transB", 0));
+    MSC_TRY(msc_onnx__int(&broadcast, n, "broadcast", 1));
+    struct msc_value *c = msc_onnx__input(n, 2);
+    bool is_linear =
+        n->inputs[0]->constant == NULL && is_float_matrix(n->inputs[1]) && g.trans_a == 0;
+    if (is_linear && c != NULL) {
+        is_linear = is_row_bias(c, msc_array_dim(n->inputs[1]->constant, g.trans_b ? 0 : 1));
+    }
+    if (is_linear) {
+        return gemm_as_linear(n, &g);
+    }
+    msc_onnx__set_float(n, "alpha", g.alpha);
+    msc_onnx__set_float(n, "beta", g.beta);
+    msc_onnx__set_bool(n, "trans_a", g.trans_a != 0);
+    msc_onnx__set_bool(n, "trans_b", g.trans_b != 0);
+    return msc_onnx__add_last(n, MSC_OP_GEMM, n->inputs, n->n_inputs);
+}
+
+enum msc_status msc_onnx__matmul(struct msc_onnx_node *n) {
+    if (n->inputs[0]->constant == NULL && is_float_matrix(n->inputs[1])) {
+        n->inputs[1]->layout = "IO";
+        return msc_onnx__add_last(n, MSC_OP_LINEAR, n->inputs, 2);
+    }
+    return msc_onnx__add_last(n, MSC_OP_MATMUL, n->inputs, 2);
+}
+
+enum msc_status msc_onnx__batch_norm(struct msc_onnx_node *n) {
+    int64_t training, spatial;
+    MSC_TRY(msc_onnx__int(&training, n, "training_mode", 0));
+    MSC_TRY(msc_onnx__int(&spatial, n, "spatial", 1));
+    if (training != 0 || spatial != 1) {
+        return MSC_ONNX_UNSUPPORTED("training_mode %lld, spatial %lld; expected 0 and 1",
+                                    (long long)training, (long long)spatial);
+    }
+    MSC_TRY(msc_onnx__copy_attrs(n));
+    msc_onnx__set_int(n, "axis", 1);
+    return msc_onnx__add_last(n, MSC_OP_BATCH_NORM, n->inputs, 5);
+}
+
+// Mean over the normalised axes, which stay with length 1.
+static enum msc_status add_mean(struct msc_value **out, struct msc_onnx_node *n, int first,
+                                int rank, struct msc_value *x) {
+    int64_t axes[MSC_MAX_DIMS];
+    for (int i = first; i < rank; i++) {
+        axes[i - first] = i;
+    }
+    msc_onnx__set_ints(n, "axis", axes, rank - first);
+    msc_onnx__set_bool(n, "keepdims", true);
+    return msc_onnx__add_helper(out, n, MSC_OP_MEAN, &x, 1);
+}
+
+// Written out as older exporters do:
+// (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias.
+enum msc_status msc_onnx__layer_norm(struct msc_onnx_node *n) {
+    int rank = msc_onnx__shape(n, n->inputs[0]).n_dims;
+    int64_t axis;
+    float epsilon;
+    MSC_TRY(msc_onnx__int(&axis, n, "axis", -1));
+    MSC_TRY(msc_onnx__float(&epsilon, n, "epsilon", 1e-5f));
+    if (axis < -rank || axis >= rank) {
+        return MSC_FAIL(MSC_E_FORMAT, "axis %lld of a tensor with %d dimensions", (long long)axis,
+                        rank);
+    }
+    int first = (int)(axis < 0 ? axis + rank : axis);
+    struct msc_value *mean, *centred, *variance, *small, *sum, *deviation, *normal;
+    MSC_TRY(add_mean(&mean, n, first, rank, n->inputs[0]));
+    struct msc_value *pair[2] = {n->inputs[0], mean};
+    MSC_TRY(msc_onnx__add_helper(&centred, n, MSC_OP_SUBTRACT, pair, 2));
+    pair[0] = pair[1] = centred;
+    MSC_TRY(msc_onnx__add_helper(&variance, n, MSC_OP_MULTIPLY, pair, 2));
+    MSC_TRY(add_mean(&variance, n, first, rank, variance));
+    enum msc_dtype dtype = msc_onnx__shape(n, n->inputs[0]).dtype;
+    MSC_TRY(msc_onnx__make_scalar(&small, n, dtype, (double)epsilon));
+    pair[0] = variance;
+    pair[1] = small;
+    MSC_TRY(msc_onnx__add_helper(&sum, n, MSC_OP_ADD, pair, 2));
+    MSC_TRY(msc_onnx__add_helper(&deviation, n, MSC_OP_SQRT, &sum, 1));
+    MSC_TRY(msc_onnx__define_extra(n, 1, mean));
+    if (n->proto->n_output > 2) {
+        struct msc_value *inverse;
+        MSC_TRY(msc_onnx__add_helper(&inverse, n, MSC_OP_RECIPROCAL, &deviation, 1));
+        MSC_TRY(msc_onnx__define_extra(n, 2, inverse));
+    }
+    pair[0] = centred;
+    pair[1] = deviation;
+    MSC_TRY(msc_onnx__add_helper(&normal, n, MSC_OP_DIVIDE, pair, 2));
+    pair[0] = normal;
+    pair[1] = n->inputs[1];
+    if (msc_onnx__input(n, 2) == NULL) {
+        return msc_onnx__add_last(n, MSC_OP_MULTIPLY, pair, 2);
+    }
+    MSC_TRY(msc_onnx__add_helper(&pair[0], n, MSC_OP_MULTIPLY, pair, 2));
+    pair[1] = n->inputs[2];
+    return msc_onnx__add_last(n, MSC_OP_ADD, pair, 2);
+}
+
+// Before opset 13 all axes from `axis` on are one. When more than one of them is longer than 1 they
+// are merged for the joint and taken apart again behind it.
+static enum msc_status flattened_softmax(struct msc_onnx_node *n, int axis,
+                                         const struct msc_onnx_shape *x) {
+    int64_t shape[MSC_MAX_DIMS];
+    struct msc_value *merged, *normal, *before;
+    for (int i = 0; i < axis; i++) {
+        shape[i] = 0;
+    }
+    shape[axis] = -1;
+    msc_onnx__set_ints(n, "shape", shape, axis + 1);
+    MSC_TRY(msc_onnx__add_helper(&merged, n, MSC_OP_RESHAPE, n->inputs, 1));
+    msc_onnx__set_int(n, "axis", -1);
+    MSC_TRY(msc_onnx__add_helper(&normal, n, n->rule->op, &merged, 1));
+    bool has_symbols = false;
+    for (int i = 0; i < x->n_dims; i++) {
+        has_symbols |= x->dims[i] < 0;
+    }
+    if (!has_symbols) {
+        msc_onnx__set_ints(n, "shape", x->dims, x->n_dims);
+        return msc_onnx__add_last(n, MSC_OP_RESHAPE, &normal, 1);
+    }
+    MSC_TRY(msc_onnx__add_helper(&before, n, MSC_OP_SHAPE_OF, n->inputs, 1));
+    struct msc_value *operands[] = {normal, before};
+    return msc_onnx__add_last(n, MSC_OP_RESHAPE, operands, 2);
+}
+
+enum msc_status msc_onnx__softmax(struct msc_onnx_node *n) {
+    struct msc_onnx_shape x = msc_onnx__shape(n, n->inputs[0]);
+    int64_t axis;
+    MSC_TRY(msc_onnx__int(&axis, n, "axis", n->opset < 13 ? 1 : -1));
+    if (axis < -x.n_dims || axis >= x.n_dims) {
+        return MSC_FAIL(MSC_E_FORMAT, "axis %lld of a tensor with %d dimensions", (long long)axis,
+                        x.n_dims);
+    }
+    axis = axis < 0 ? axis + x.n_dims : axis;
+    int n_long = 0;
+    for (int i = (int)axis; i < x.n_dims; i++) {
+        if (x.dims[i] != 1) {
+            n_long++;
+        }
+    }
+    bool is_first = x.dims[axis] != 1;
+    if (n->opset < 13 && (n_long > 1 || (n_long == 1 && !is_first))) {
+        return flattened_softmax(n, (int)axis, &x);
+    }
+    msc_onnx__set_int(n, "axis", axis);
+    return msc_onnx__add_last(n, n->rule->op, n->inputs, 1);
+}

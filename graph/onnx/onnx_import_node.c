@@ -1,0 +1,412 @@
+// What translators share: a node's attributes, its inputs, and adding joints for it.
+#include "graph/onnx/onnx_import_internal.h"
+#include "graph/op_attrs.h"
+
+#include <string.h>
+
+const Onnx__AttributeProto *msc_onnx__attribute(const struct msc_onnx_node *n, const char *name) {
+    for (size_t i = 0; i < n->proto->n_attribute; i++) {
+        const Onnx__AttributeProto *a = n->proto->attribute[i];
+        if (a->name != NULL && strcmp(a->name, name) == 0) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+static enum msc_status wrong_type(const char *name, const char *expected) {
+    return MSC_FAIL(MSC_E_FORMAT, "attribute %s is not %s", name, expected);
+}
+
+enum msc_status msc_onnx__int(int64_t *out, const struct msc_onnx_node *n, const char *name,
+                              int64_t otherwise) {
+    const Onnx__AttributeProto *a = msc_onnx__attribute(n, name);
+    *out = a == NULL ? otherwise : a->i;
+    return a == NULL || a->has_i ? MSC_OK : wrong_type(name, "a whole number");
+}
+
+enum msc_status msc_onnx__float(float *out, const struct msc_onnx_node *n, const char *name,
+                                float otherwise) {
+    const Onnx__AttributeProto *a = msc_onnx__attribute(n, name);
+    *out = a == NULL ? otherwise : a->f;
+    return a == NULL || a->has_f ? MSC_OK : wrong_type(name, "a number");
+}
+
+enum msc_status msc_onnx__text(const char **out, const struct msc_onnx_node *n, const char *name,
+                               const char *otherwise) {
+    const Onnx__AttributeProto *a = msc_onnx__attribute(n, name);
+    *out = otherwise;
+    if (a == NULL) {
+        return MSC_OK;
+    }
+    if (!a->has_s) {
+        return wrong_type(name, "text");
+    }
+    *out = msc_arena_strndup(&n->import->builder.arena,
+                             a->s.len == 0 ? "" : (const char *)a->s.data, a->s.len);
+    return *out == NULL ? msc_graph__no_memory(n->import->builder.graph) : MSC_OK;
+}
+
+enum msc_status msc_onnx__ints(const int64_t **out, int *count, const struct msc_onnx_node *n,
+                               const char *name) {
+    const Onnx__AttributeProto *a = msc_onnx__attribute(n, name);
+    *out = NULL;
+    *count = -1;
+    if (a == NULL) {
+        return MSC_OK;
+    }
+    if (a->n_ints > 4096 || (a->n_ints == 0 && (a->has_i || a->has_f || a->has_s))) {
+        return wrong_type(name, "a list of whole numbers");
+    }
+    *out = a->ints;
+    *count = (int)a->n_ints;
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__floats(const float **out, int *count, const struct msc_onnx_node *n,
+                                 const char *name) {
+    const Onnx__AttributeProto *a = msc_onnx__attribute(n, name);
+    *out = NULL;
+    *count = -1;
+    if (a == NULL) {
+        return MSC_OK;
+    }
+    if (a->n_floats > 4096 || (a->n_floats == 0 && (a->has_i || a->has_f || a->has_s))) {
+        return wrong_type(name, "a list of numbers");
+    }
+    *out = a->floats;
+    *count = (int)a->n_floats;
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__ints_of(int64_t out[], const struct msc_onnx_node *n, const char *name,
+                                  int count, int64_t otherwise) {
+    const int64_t *values;
+    int found;
+    MSC_TRY(msc_onnx__ints(&values, &found, n, name));
+    if (found > 0 && found != count) {
+        return MSC_FAIL(MSC_E_FORMAT, "attribute %s has %d numbers, expected %d", name, found,
+                        count);
+    }
+    for (int i = 0; i < count; i++) {
+        out[i] = found > 0 ? values[i] : otherwise;
+    }
+    return MSC_OK;
+}
+
+void msc_onnx__set(struct msc_onnx_node *n, const char *key, const char *value) {
+    int i = 0;
+    while (i < n->n_attrs && strcmp(n->attrs[i].key, key) != 0) {
+        i++;
+    }
+    if (i < MSC_ONNX_MAX_ATTRS) {
+        n->attrs[i] = (struct msc_attr){key, value};
+        n->n_attrs += i == n->n_attrs;
+    }
+}
+
+void msc_onnx__set_ints(struct msc_onnx_node *n, const char *key, const int64_t values[],
+                        int count) {
+    msc_onnx__set(n, key, msc_builder_ints(&n->import->builder, values, count));
+}
+
+void msc_onnx__set_int(struct msc_onnx_node *n, const char *key, int64_t value) {
+    msc_onnx__set(n, key, msc_builder_int(&n->import->builder, value));
+}
+
+void msc_onnx__set_float(struct msc_onnx_node *n, const char *key, float value) {
+    msc_onnx__set(n, key, msc_builder_float(&n->import->builder, value));
+}
+
+void msc_onnx__set_bool(struct msc_onnx_node *n, const char *key, bool value) {
+    msc_onnx__set(n, key, value ? "1" : "0");
+}
+
+static enum msc_status copy_attr(struct msc_onnx_node *n, const char *key,
+                                 enum msc_attr_type type) {
+    const int64_t *wholes;
+    const float *reals;
+    int count;
+    int64_t whole;
+    float real;
+    const char *text;
+    switch (type) {
+    case MSC_ATTR_BOOL:
+        MSC_TRY(msc_onnx__int(&whole, n, key, 0));
+        msc_onnx__set_bool(n, key, whole != 0);
+        return MSC_OK;
+    case MSC_ATTR_INT:
+        MSC_TRY(msc_onnx__int(&whole, n, key, 0));
+        msc_onnx__set_int(n, key, whole);
+        return MSC_OK;
+    case MSC_ATTR_FLOAT:
+        MSC_TRY(msc_onnx__float(&real, n, key, 0.0f));
+        msc_onnx__set_float(n, key, real);
+        return MSC_OK;
+    case MSC_ATTR_INTS:
+        MSC_TRY(msc_onnx__ints(&wholes, &count, n, key));
+        msc_onnx__set_ints(n, key, wholes, count);
+        return MSC_OK;
+    case MSC_ATTR_FLOATS:
+        MSC_TRY(msc_onnx__floats(&reals, &count, n, key));
+        msc_onnx__set(n, key, msc_builder_floats(&n->import->builder, reals, count));
+        return MSC_OK;
+    default:
+        MSC_TRY(msc_onnx__text(&text, n, key, ""));
+        msc_onnx__set(n, key, text);
+        return MSC_OK;
+    }
+}
+
+enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n) {
+    const char *names = n->rule->attrs;
+    while (*names != '\0') {
+        size_t length = strcspn(names, " ");
+        char *key = msc_arena_strndup(&n->import->builder.arena, names, length);
+        if (key == NULL) {
+            return msc_graph__no_memory(n->import->builder.graph);
+        }
+        const struct msc_op_attr *row = msc_op_attr_find(n->rule->op, key);
+        if (row != NULL && msc_onnx__attribute(n, key) != NULL) {
+            MSC_TRY(copy_attr(n, row->key, row->type));
+        }
+        names += length;
+        names += strspn(names, " ");
+    }
+    return MSC_OK;
+}
+
+struct msc_onnx_shape msc_onnx__shape(const struct msc_onnx_node *n, const struct msc_value *v) {
+    struct msc_onnx_shape s = {0};
+    if (v->constant != NULL) {
+        s.dtype = msc_array_dtype(v->constant);
+        s.n_dims = msc_array_n_dims(v->constant);
+        memcpy(s.dims, msc_array_dims(v->constant), (size_t)s.n_dims * sizeof(s.dims[0]));
+        return s;
+    }
+    const struct msc_tensor *t = msc_graph_tensor(n->import->builder.graph, v->tensor);
+    s.dtype = t->dtype;
+    s.n_dims = t->n_dims;
+    memcpy(s.dims, t->dims, sizeof(s.dims));
+    return s;
+}
+
+enum msc_status msc_onnx__make_ints(struct msc_value **out, struct msc_onnx_node *n,
+                                    const char *name, const int64_t values[], int count) {
+    struct msc_array *array;
+    int64_t dim = count;
+    MSC_TRY(msc_array_create_from(&array, MSC_DTYPE_I64, 1, &dim, values));
+    enum msc_status status = msc_builder_constant(out, &n->import->builder, name, array);
+    msc_array_release(array);
+    return status;
+}
+
+enum msc_status msc_onnx__list_param(struct msc_value **out, struct msc_onnx_node *n, int i,
+                                     const char *name) {
+    const int64_t *values;
+    int count;
+    *out = msc_onnx__input(n, i);
+    MSC_TRY(msc_onnx__ints(&values, &count, n, name));
+    return *out != NULL || count < 0 ? MSC_OK : msc_onnx__make_ints(out, n, name, values, count);
+}
+
+enum msc_status msc_onnx__make_scalar(struct msc_value **out, struct msc_onnx_node *n,
+                                      enum msc_dtype dtype, double value) {
+    struct msc_array *wide, *array;
+    MSC_TRY(msc_array_create_from(&wide, MSC_DTYPE_F64, 0, NULL, &value));
+    enum msc_status status = msc_array_convert(&array, wide, dtype);
+    msc_array_release(wide);
+    MSC_TRY(status);
+    status = msc_builder_constant(out, &n->import->builder, "", array);
+    msc_array_release(array);
+    return status;
+}
+
+enum msc_status msc_onnx__set_dtype(struct msc_onnx_node *n, const char *key, const char *name) {
+    int64_t type;
+    if (msc_onnx__attribute(n, name) == NULL) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_onnx__int(&type, n, name, 0));
+    int number = type < 0 || type > 1000 ? 0 : (int)type;
+    enum msc_dtype dtype = msc_onnx_dtype(number);
+    if (dtype == MSC_DTYPE_NONE) {
+        return MSC_ONNX_UNSUPPORTED("to %s (%lld)", msc_onnx_type_name(number), (long long)type);
+    }
+    msc_onnx__set(n, key, msc_dtype_name(dtype));
+    return MSC_OK;
+}
+
+bool msc_onnx__scalar(double *out, const struct msc_value *v) {
+    if (v == NULL || v->constant == NULL || msc_array_n_elements(v->constant) < 1) {
+        return false;
+    }
+    *out = msc_array_get_double(v->constant, 0);
+    return true;
+}
+
+const char *msc_onnx__joint_name(const struct msc_onnx_node *n) {
+    const char *name = msc_onnx__full_name(n->import, n->proto);
+    if (name == NULL || name[0] == '\0' ||
+        msc_graph__names_find(&n->import->node_names, name) != 1) {
+        return NULL;
+    }
+    return name;
+}
+
+enum msc_status msc_onnx__add_helper(struct msc_value **out, struct msc_onnx_node *n,
+                                     enum msc_op op, struct msc_value *const operands[],
+                                     int n_operands) {
+    const char *alias = "";
+    struct msc_builder_joint joint = {
+        .op = op,
+        .n_operands = n_operands,
+        .operands = operands,
+        .n_attrs = n->n_attrs,
+        .attrs = n->attrs,
+        .n_outputs = 1,
+        .aliases = &alias,
+    };
+    struct msc_value *result;
+    n->n_attrs = 0;
+    MSC_TRY(msc_builder_add(&result, &n->import->builder, &joint));
+    *out = result; // only now: it may be one of the operands
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
+                                   struct msc_value *const operands[], int n_operands,
+                                   int n_outputs) {
+    struct msc_builder *b = &n->import->builder;
+    struct msc_value **outputs = msc_arena_array(&b->arena, (size_t)n_outputs, sizeof(*outputs));
+    if (outputs == NULL) {
+        return msc_graph__no_memory(b->graph);
+    }
+    struct msc_builder_joint joint = {
+        .op = op,
+        .name = msc_onnx__joint_name(n),
+        .n_operands = n_operands,
+        .operands = operands,
+        .n_attrs = n->n_attrs,
+        .attrs = n->attrs,
+        .n_outputs = n_outputs,
+        .aliases = (const char *const *)n->proto->output,
+        .stays = n->stays,
+        .n_graphs = n->n_graphs,
+        .graphs = n->graphs,
+    };
+    n->n_attrs = 0;
+    MSC_TRY(msc_builder_add(outputs, b, &joint));
+    for (int i = 0; i < n_outputs; i++) {
+        struct msc_onnx_value value = {.value = outputs[i]};
+        MSC_TRY(msc_onnx__define(n->import, n->proto->output[i], value));
+    }
+    for (size_t i = (size_t)n_outputs; i < n->proto->n_output; i++) {
+        struct msc_onnx_value value = {.unavailable = n->proto};
+        if (i >= 32 || (n->extra_outputs >> i & 1) == 0) {
+            MSC_TRY(msc_onnx__define(n->import, n->proto->output[i], value));
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__define_extra(struct msc_onnx_node *n, int i, struct msc_value *v) {
+    struct msc_onnx_value value = {.value = v};
+    if ((size_t)i >= n->proto->n_output) {
+        return MSC_OK;
+    }
+    n->extra_outputs |= 1u << i;
+    return msc_onnx__define(n->import, n->proto->output[i], value);
+}
+
+enum msc_status msc_onnx__add_last(struct msc_onnx_node *n, enum msc_op op,
+                                   struct msc_value *const operands[], int n_operands) {
+    return msc_onnx__add_some(n, op, operands, n_operands, 1);
+}
+
+enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *v) {
+    struct msc_onnx_value value = {.value = v};
+    return msc_onnx__define(n->import, n->proto->output[0], value);
+}
+
+enum msc_status msc_onnx__direct(struct msc_onnx_node *n) {
+    int n_outputs = msc_op_n_outputs(n->rule->op);
+    if ((size_t)n_outputs > n->proto->n_output) {
+        n_outputs = (int)n->proto->n_output;
+    }
+    MSC_TRY(msc_onnx__copy_attrs(n));
+    return msc_onnx__add_some(n, n->rule->op, n->inputs, n->n_inputs, n_outputs);
+}
+
+// One that makes a constant an output stays, as outputs are what joints make.
+enum msc_status msc_onnx__identity(struct msc_onnx_node *n) {
+    const Onnx__GraphProto *g = n->import->proto;
+    for (size_t i = 0; i < g->n_output; i++) {
+        const char *name = g->output[i]->name;
+        n->stays |= name != NULL && strcmp(name, n->proto->output[0]) == 0;
+    }
+    return msc_onnx__direct(n);
+}
+
+static enum msc_status constant_from_numbers(struct msc_array **out,
+                                             const struct msc_onnx_node *n) {
+    const Onnx__AttributeProto *a = NULL;
+    int64_t dim;
+    if ((a = msc_onnx__attribute(n, "value_float")) != NULL) {
+        return msc_array_create_from(out, MSC_DTYPE_F32, 0, NULL, &a->f);
+    }
+    if ((a = msc_onnx__attribute(n, "value_int")) != NULL) {
+        return msc_array_create_from(out, MSC_DTYPE_I64, 0, NULL, &a->i);
+    }
+    if ((a = msc_onnx__attribute(n, "value_floats")) != NULL) {
+        dim = (int64_t)a->n_floats;
+        return msc_array_create_from(out, MSC_DTYPE_F32, 1, &dim, a->floats);
+    }
+    if ((a = msc_onnx__attribute(n, "value_ints")) != NULL) {
+        dim = (int64_t)a->n_ints;
+        return msc_array_create_from(out, MSC_DTYPE_I64, 1, &dim, a->ints);
+    }
+    return MSC_ONNX_UNSUPPORTED("a constant that is neither a tensor nor numbers");
+}
+
+enum msc_status msc_onnx__constant(struct msc_onnx_node *n) {
+    struct msc_array *array;
+    struct msc_value *value;
+    const Onnx__AttributeProto *a = msc_onnx__attribute(n, "value");
+    if (a != NULL && a->t != NULL) {
+        MSC_TRY(msc_onnx_array(&array, a->t, n->import->folder));
+    } else {
+        MSC_TRY(constant_from_numbers(&array, n));
+    }
+    enum msc_status status =
+        msc_builder_constant(&value, &n->import->builder, n->proto->output[0], array);
+    msc_array_release(array);
+    MSC_TRY(status);
+    value->joint_name = msc_onnx__joint_name(n);
+    if (a != NULL && a->t != NULL) {
+        msc_onnx_storage(a->t->data_type, &value->format);
+    }
+    return msc_onnx__set_output(n, value);
+}
+
+// One element broadcast to the shape: folded when the shape is constant.
+enum msc_status msc_onnx__constant_of_shape(struct msc_onnx_node *n) {
+    static const float zero = 0.0f;
+    struct msc_array *array = NULL;
+    struct msc_value *element;
+    const Onnx__AttributeProto *a = msc_onnx__attribute(n, "value");
+    if (a != NULL && a->t != NULL) {
+        MSC_TRY(msc_onnx_array(&array, a->t, n->import->folder));
+    } else {
+        MSC_TRY(msc_array_create_from(&array, MSC_DTYPE_F32, 0, NULL, &zero));
+    }
+    enum msc_status status = msc_builder_constant(&element, &n->import->builder, "", array);
+    if (status == MSC_OK && msc_array_n_elements(array) != 1) {
+        status = MSC_FAIL(MSC_E_FORMAT, "its value has %lld elements, expected 1",
+                          (long long)msc_array_n_elements(array));
+    }
+    msc_array_release(array);
+    MSC_TRY(status);
+    struct msc_value *operands[] = {element, n->inputs[0]};
+    return msc_onnx__add_last(n, MSC_OP_BROADCAST_TO, operands, 2);
+}

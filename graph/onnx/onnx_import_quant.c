@@ -1,0 +1,39 @@
+// QuantizeLinear and DequantizeLinear. Elements of 4 bits and floats of 8 lie in bytes here, so
+// that the joint says what the bytes stand for.
+#include "graph/onnx/onnx_import_internal.h"
+
+// Before opset 13 there is one scale, and no axis.
+static enum msc_status copy_axis(struct msc_onnx_node *n) {
+    int64_t block;
+    MSC_TRY(msc_onnx__copy_attrs(n));
+    MSC_TRY(msc_onnx__int(&block, n, "block_size", 0));
+    if (block < 0) {
+        return MSC_FAIL(MSC_E_FORMAT, "block_size is %lld", (long long)block);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__quantize(struct msc_onnx_node *n) {
+    const struct msc_value *zero = msc_onnx__input(n, 2);
+    int64_t type;
+    const char *format = zero == NULL ? "" : zero->format;
+    MSC_TRY(copy_axis(n));
+    MSC_TRY(msc_onnx__int(&type, n, "output_dtype", 0));
+    if (zero == NULL && type != 0) {
+        int number = type < 0 || type > 1000 ? 0 : (int)type;
+        enum msc_dtype dtype = msc_onnx_storage(number, &format);
+        if (dtype == MSC_DTYPE_NONE) {
+            return MSC_ONNX_UNSUPPORTED("to %s (%lld)", msc_onnx_type_name(number),
+                                        (long long)type);
+        }
+        msc_onnx__set(n, "dtype", msc_dtype_name(dtype));
+    }
+    msc_onnx__set(n, "format", format);
+    return msc_onnx__add_last(n, MSC_OP_QUANTIZE, n->inputs, n->n_inputs);
+}
+
+enum msc_status msc_onnx__dequantize(struct msc_onnx_node *n) {
+    MSC_TRY(copy_axis(n));
+    msc_onnx__set(n, "format", n->inputs[0]->format);
+    return msc_onnx__add_last(n, MSC_OP_DEQUANTIZE, n->inputs, n->n_inputs);
+}

@@ -1,0 +1,288 @@
+// Einsum of a constant and something else as a linear layer: the other's own axes are rows, the
+// constant's are outputs, and any number of axes is summed over. The weight stays as the model has
+// it wherever its outputs stand together, before or behind what is summed over.
+#include "graph/passes/fuse_einsum_internal.h"
+
+#include "base/str.h"
+#include "graph/passes/constant_internal.h"
+#include "graph/op_attrs.h"
+
+#include <string.h>
+
+// ---- Constants --------------------------------------------------------------------------------
+
+static bool is_output(const struct msc_graph *g, int32_t tensor) {
+    for (int32_t i = 0; i < g->n_outputs; i++) {
+        if (g->outputs[i] == tensor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool reads(const struct msc_graph_joint *j, int32_t tensor) {
+    for (int32_t i = 0; !j->is_dead && i < j->joint.n_operands; i++) {
+        if (j->operands[i] == tensor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Is a tensor read by this joint and nobody else?
+static bool is_read_by(const struct msc_graph *g, int32_t tensor, int32_t reader) {
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        if (i != reader && reads(g->joints[i], tensor)) {
+            return false;
+        }
+    }
+    return !is_output(g, tensor);
+}
+
+static const char *free_name(struct msc_graph *g, const char *base) {
+    const char *name = base;
+    for (int n = 1; name != NULL && msc_graph__live_tensor(g, name) != MSC_NO_ID; n++) {
+        name = msc_arena_printf(&g->arena, "%s_%d", base, n);
+    }
+    return name;
+}
+
+// A weight in place of the one that the `constant` joint behind `tensor` holds: under its name,
+// where it is there for `reader` alone.
+static enum msc_status replace_weight(int32_t *out, struct msc_graph *g, int32_t tensor,
+                                      int32_t reader, const char *layout,
+                                      const struct msc_array *data) {
+    int32_t constant = g->tensors[tensor]->tensor.producer;
+    int32_t weight = msc_graph_weight_of(g, tensor);
+    const char *base = g->tensors[weight]->tensor.name;
+    if (is_read_by(g, weight, constant) && is_read_by(g, tensor, reader)) {
+        MSC_TRY(msc_graph_remove_joint(g, constant));
+        g->tensors[weight]->is_dead = true;
+    }
+    const char *name = free_name(g, base);
+    return name == NULL ? msc_graph__no_memory(g)
+                        : msc_graph_add_weight(out, g, name, NULL, layout, data);
+}
+
+// The elements of a constant in another order of its axes, computed as the joint would.
+static enum msc_status permute_elements(struct msc_array **out, struct msc_graph *g, int32_t tensor,
+                                        const char *near, const char *what, const int64_t order[],
+                                        int n) {
+    bool is_done;
+    MSC_TRY(msc_einsum__move(&tensor, g, MSC_OP_PERMUTE_DIMS, near, what, order, n));
+    int32_t joint = g->tensors[tensor]->tensor.producer;
+    MSC_TRY(msc_constant_evaluate(out, &is_done, g, joint));
+    if (!is_done) {
+        return MSC_FAIL(MSC_E_STATE, "joint '%s': its constant cannot be permuted", near);
+    }
+    return msc_graph_remove_joint(g, joint);
+}
+
+enum msc_status msc_einsum__permute(int32_t *tensor, struct msc_graph *g, int32_t einsum,
+                                    const char *what, const int64_t order[], int n) {
+    const char *near = g->joints[einsum]->joint.name;
+    int32_t weight = msc_graph_weight_of(g, *tensor), joint;
+    struct msc_weight_spec held = {.role = "const"};
+    struct msc_joint_spec spec = {.op = MSC_OP_CONSTANT, .n_weights = 1, .weights = &held};
+    if (weight == MSC_NO_ID || g->tensors[weight]->tensor.data == NULL) {
+        return msc_einsum__move(tensor, g, MSC_OP_PERMUTE_DIMS, near, what, order, n);
+    }
+    struct msc_array *data;
+    spec.name = msc_arena_printf(&g->arena, "%s/%s", near, what);
+    if (spec.name == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    MSC_TRY(permute_elements(&data, g, *tensor, near, what, order, n));
+    enum msc_status status = replace_weight(&held.tensor, g, *tensor, einsum, "", data);
+    msc_array_release(data);
+    MSC_TRY(status);
+    MSC_TRY(msc_graph_add_joint(&joint, g, &spec));
+    *tensor = g->joints[joint]->outputs[0];
+    return MSC_OK;
+}
+
+// ---- A linear layer ---------------------------------------------------------------------------
+
+struct axes {
+    int n;
+    int64_t dims[MSC_MAX_DIMS]; // of one factor
+    int axes[MSC_MAX_DIMS];     // of the equation
+};
+
+struct linear {
+    const struct msc_einsum_factor *x, *w;
+    struct axes rows;    // x's own, in the order of x
+    struct axes outputs; // w's own, in the order of w
+    struct axes depth;   // summed over, in the order of w; dims of w
+};
+
+static void put_axis(struct axes *a, int dim, int axis) {
+    a->dims[a->n] = dim;
+    a->axes[a->n++] = axis;
+}
+
+static bool read_linear(struct linear *l, const struct msc_graph *g, const struct msc_einsum *e) {
+    const struct msc_tensor *x = &g->tensors[l->x->tensor]->tensor;
+    const struct msc_tensor *w = &g->tensors[l->w->tensor]->tensor;
+    int32_t weight = msc_graph_weight_of(g, l->w->tensor);
+    bool fits = weight != MSC_NO_ID && g->tensors[weight]->tensor.data != NULL &&
+                msc_graph_weight_of(g, l->x->tensor) == MSC_NO_ID && x->dtype == MSC_DTYPE_F32 &&
+                w->dtype == MSC_DTYPE_F32;
+    for (int i = 0; fits && i < x->n_dims; i++) {
+        for (int axis = 0; axis < e->n_axes; axis++) {
+            if (l->x->at[axis] == i && axis < e->n_output_axes) {
+                fits = l->w->at[axis] < 0;
+                put_axis(&l->rows, i, axis);
+            }
+        }
+    }
+    for (int i = 0; fits && i < w->n_dims; i++) {
+        for (int axis = 0; axis < e->n_axes; axis++) {
+            if (l->w->at[axis] != i) {
+                continue;
+            }
+            bool is_summed = axis >= e->n_output_axes;
+            fits = fits && is_summed == (l->x->at[axis] >= 0) &&
+                   (!is_summed || msc_einsum__same_length(g, l->x, l->w, axis));
+            put_axis(is_summed ? &l->depth : &l->outputs, i, axis);
+        }
+    }
+    return fits && l->outputs.n > 0 && l->depth.n > 0 && l->rows.n + l->depth.n == x->n_dims;
+}
+
+static int64_t length_of(const struct msc_graph *g, const struct linear *l, const struct axes *a) {
+    int64_t length = 1;
+    for (int i = 0; i < a->n; i++) {
+        length *= g->tensors[l->w->tensor]->tensor.dims[a->dims[i]];
+    }
+    return length;
+}
+
+// The weight as a matrix, [O,I] or [I,O], whichever needs no element moved; else [I,O].
+static enum msc_status make_weight(int32_t *out, struct msc_graph *g, const struct linear *l,
+                                   int32_t einsum) {
+    int64_t order[MSC_MAX_DIMS], dims[2];
+    int n_outputs = l->outputs.n, n_depth = l->depth.n;
+    int32_t weight = msc_graph_weight_of(g, l->w->tensor);
+    bool is_oi = l->outputs.dims[0] == 0 && l->outputs.dims[n_outputs - 1] == n_outputs - 1;
+    const struct axes *first = is_oi ? &l->outputs : &l->depth;
+    const struct axes *last = is_oi ? &l->depth : &l->outputs;
+    memcpy(order, first->dims, (size_t)first->n * sizeof(order[0]));
+    memcpy(order + first->n, last->dims, (size_t)last->n * sizeof(order[0]));
+    dims[0] = length_of(g, l, first);
+    dims[1] = length_of(g, l, last);
+    const char *layout = is_oi ? "OI" : "IO";
+    struct msc_tensor *t = &g->tensors[weight]->tensor;
+    bool is_moved = !msc_einsum__is_in_order(order, n_outputs + n_depth);
+    if (!is_moved && t->n_dims == 2 && (t->layout[0] == '\0' || strcmp(t->layout, layout) == 0)) {
+        t->layout = layout;
+        *out = weight;
+        return MSC_OK;
+    }
+    struct msc_array *moved = is_moved ? NULL : msc_array_retain(t->data), *matrix = NULL;
+    enum msc_status status = MSC_OK;
+    if (is_moved) {
+        MSC_TRY_OUT(permute_elements(&moved, g, l->w->tensor, g->joints[einsum]->joint.name,
+                                     "weight", order, n_outputs + n_depth));
+    }
+    MSC_TRY_OUT(
+        msc_array_create_from(&matrix, msc_array_dtype(moved), 2, dims, msc_array_data(moved)));
+    status = replace_weight(out, g, l->w->tensor, einsum, layout, matrix);
+out:
+    msc_array_release(moved);
+    msc_array_release(matrix);
+    return status;
+}
+
+// x with its rows first, and what is summed over as one axis behind them.
+static enum msc_status bring_rows(int32_t *x, struct msc_graph *g, const struct linear *l,
+                                  const char *near) {
+    int64_t order[MSC_MAX_DIMS], shape[MSC_MAX_DIMS] = {0};
+    memcpy(order, l->rows.dims, (size_t)l->rows.n * sizeof(order[0]));
+    for (int i = 0; i < l->depth.n; i++) {
+        order[l->rows.n + i] = l->x->at[l->depth.axes[i]];
+    }
+    int n = l->rows.n + l->depth.n;
+    *x = l->x->tensor;
+    if (!msc_einsum__is_in_order(order, n)) {
+        MSC_TRY(msc_einsum__move(x, g, MSC_OP_PERMUTE_DIMS, near, "a", order, n));
+    }
+    shape[l->rows.n] = length_of(g, l, &l->depth);
+    return l->depth.n == 1
+               ? MSC_OK
+               : msc_einsum__move(x, g, MSC_OP_RESHAPE, near, "rows", shape, l->rows.n + 1);
+}
+
+// The joint that takes einsum's place: the last of those that bring the result to its axes.
+static enum msc_status finish(struct msc_fuse *f, const struct msc_match *m, int32_t einsum,
+                              const struct linear *l, const struct msc_joint_spec *product,
+                              const int64_t order[]) {
+    struct msc_graph *g = f->graph;
+    int64_t shape[MSC_MAX_DIMS] = {0};
+    int n = l->rows.n + l->outputs.n;
+    bool is_split = l->outputs.n > 1, is_turned = !msc_einsum__is_in_order(order, n);
+    struct msc_joint_spec last = *product;
+    struct msc_str text = {0};
+    struct msc_attr attr;
+    int32_t joint, tensor;
+    enum msc_status status = MSC_OK;
+    for (int i = 0; i < l->outputs.n; i++) {
+        shape[l->rows.n + i] = g->tensors[l->w->tensor]->tensor.dims[l->outputs.dims[i]];
+    }
+    if (is_split || is_turned) {
+        const char *near = g->joints[einsum]->joint.name;
+        last.name = msc_arena_printf(&g->arena, "%s/product", near);
+        MSC_TRY_OUT(last.name == NULL ? msc_graph__no_memory(g)
+                                      : msc_graph_add_joint(&joint, g, &last));
+        tensor = g->joints[joint]->outputs[0];
+        if (is_split && is_turned) {
+            MSC_TRY_OUT(msc_einsum__move(&tensor, g, MSC_OP_RESHAPE, near, "parts", shape, n));
+        }
+        msc_attr_write_ints(&text, is_turned ? order : shape, (size_t)n);
+        MSC_TRY_OUT(msc_str_status(&text));
+        attr = (struct msc_attr){is_turned ? "axes" : "shape", msc_str_text(&text)};
+        last = (struct msc_joint_spec){.op = is_turned ? MSC_OP_PERMUTE_DIMS : MSC_OP_RESHAPE,
+                                       .n_inputs = 1,
+                                       .inputs = &tensor,
+                                       .n_attrs = 1,
+                                       .attrs = &attr};
+    }
+    status = msc_fuse__replace(f, m, einsum, &last);
+out:
+    msc_str_finish(&text);
+    return status;
+}
+
+// Where each axis of the output stands behind the rows and outputs of the product.
+static void order_result(int64_t order[], const struct linear *l) {
+    for (int i = 0; i < l->rows.n; i++) {
+        order[l->rows.axes[i]] = i;
+    }
+    for (int i = 0; i < l->outputs.n; i++) {
+        order[l->outputs.axes[i]] = l->rows.n + i;
+    }
+}
+
+enum msc_status msc_fuse__einsum_linear(bool *done, struct msc_fuse *f, const struct msc_match *m,
+                                        int32_t einsum, const struct msc_einsum *e,
+                                        const struct msc_einsum_factor *a,
+                                        const struct msc_einsum_factor *b) {
+    struct msc_graph *g = f->graph;
+    struct linear l = {.x = a, .w = b};
+    struct msc_weight_spec weight = {.role = "weight"};
+    int64_t order[MSC_EINSUM_AXES];
+    int32_t x;
+    if (msc_graph_weight_of(g, a->tensor) != MSC_NO_ID) {
+        l = (struct linear){.x = b, .w = a};
+    }
+    if (!read_linear(&l, g, e)) {
+        return MSC_OK;
+    }
+    *done = true;
+    order_result(order, &l);
+    MSC_TRY(make_weight(&weight.tensor, g, &l, einsum));
+    MSC_TRY(bring_rows(&x, g, &l, g->joints[einsum]->joint.name));
+    const struct msc_joint_spec product = {
+        .op = MSC_OP_LINEAR, .n_inputs = 1, .inputs = &x, .n_weights = 1, .weights = &weight};
+    return finish(f, m, einsum, &l, &product, order);
+}

@@ -1,0 +1,81 @@
+// Which slots of a plan's graph are the slots that edits are for: the same joint's same operand in
+// the graph before binding.
+#include "kernels/engine/planner.h"
+#include "kernels/engine/planner_internal.h"
+
+#include <string.h>
+
+static int32_t find_origin(const struct msc_plan *plan, const struct msc_plan_origin *origin,
+                           const struct msc_slot *slot) {
+    int32_t joint =
+        origin->joints != NULL
+            ? origin->joints[slot->joint]
+            : msc_graph_find_joint(origin->graph, msc_graph_joint(plan->graph, slot->joint)->name);
+    return joint == MSC_NO_ID ? MSC_NO_ID
+                              : msc_sites_find_slot(origin->sites, joint, slot->operand);
+}
+
+// Shared constants count for the first chunk.
+static enum msc_status set_parts(struct msc_plan *plan, const struct msc_plan_origin *origin,
+                                 struct msc_arena *arena) {
+    size_t n = (size_t)msc_graph_n_joints(plan->graph);
+    int32_t *parts = msc_arena_array(arena, n + 1, sizeof(parts[0]));
+    if (parts == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+    }
+    plan->n_parts = 1;
+    for (size_t i = 0; origin != NULL && origin->parts != NULL && i < n; i++) {
+        parts[i] = origin->parts[i];
+        plan->n_parts = parts[i] + 1 > plan->n_parts ? parts[i] + 1 : plan->n_parts;
+    }
+    plan->parts = parts;
+    return MSC_OK;
+}
+
+enum msc_status msc_planner__match_slots(struct msc_plan *plan,
+                                         const struct msc_plan_origin *origin,
+                                         struct msc_arena *arena) {
+    const struct msc_sites *sites = &plan->sites;
+    plan->n_slots = origin != NULL ? origin->sites->n_slots : sites->n_slots;
+    int32_t *ids = msc_arena_array(arena, (size_t)sites->n_slots + 1, sizeof(ids[0]));
+    int32_t *bound = msc_arena_array(arena, (size_t)plan->n_slots + 1, sizeof(bound[0]));
+    if (ids == NULL || bound == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+    }
+    memset(bound, 0xff, (size_t)plan->n_slots * sizeof(bound[0]));
+    for (int32_t i = 0; i < sites->n_slots; i++) {
+        ids[i] = origin != NULL ? find_origin(plan, origin, &sites->slots[i]) : i;
+        if (ids[i] != MSC_NO_ID && bound[ids[i]] == MSC_NO_ID) {
+            bound[ids[i]] = i;
+        }
+    }
+    plan->slot_ids = ids;
+    plan->bound_slots = bound;
+    return set_parts(plan, origin, arena);
+}
+
+// Activations before binding that no step reads: those of the tail, and what is constant by now.
+enum msc_status msc_planner__find_rest_slots(struct msc_plan *plan,
+                                             const struct msc_plan_origin *origin,
+                                             struct msc_arena *arena) {
+    const struct msc_sites *before = origin != NULL ? origin->sites : &plan->sites;
+    plan->is_rest_slot = msc_arena_array(arena, (size_t)plan->sites.n_slots + 1, sizeof(bool));
+    if (plan->is_rest_slot == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+    }
+    for (int32_t i = 0; i < plan->sites.n_slots; i++) {
+        const struct msc_slot *slot = &plan->sites.slots[i];
+        int32_t id = plan->slot_ids[i];
+        bool is_late = slot->kind == MSC_SITE_WEIGHT || plan->in_tail[slot->joint];
+        plan->is_rest_slot[i] =
+            is_late && id != MSC_NO_ID && before->slots[id].kind == MSC_SITE_ACTIVATION;
+        plan->has_rest_slots = plan->has_rest_slots || plan->is_rest_slot[i];
+        plan->has_tail_slots = plan->has_tail_slots || plan->in_tail[slot->joint];
+    }
+    return MSC_OK;
+}
+
+int32_t msc_plan_find_slot(const struct msc_plan *plan, int32_t joint, int32_t operand) {
+    int32_t bound = msc_sites_find_slot(&plan->sites, joint, operand);
+    return bound == MSC_NO_ID ? MSC_NO_ID : plan->slot_ids[bound];
+}

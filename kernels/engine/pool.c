@@ -1,0 +1,87 @@
+#include "kernels/engine/pool.h"
+
+#include "base/alloc.h"
+
+enum { SMALLEST_LOG2 = 6 }; // 64 bytes
+
+// Index of the size class that holds n bytes, and its size.
+static size_t size_class(size_t n_bytes, size_t *class_bytes) {
+    int log2 = SMALLEST_LOG2;
+    while (log2 < 62 && ((size_t)1 << (log2 + 1)) <= n_bytes) {
+        log2++;
+    }
+    size_t base = (size_t)1 << log2;
+    size_t step = base / 8;
+    size_t eighths = n_bytes <= base ? 0 : (n_bytes - base + step - 1) / step;
+    *class_bytes = base + eighths * step;
+    return (size_t)(log2 - SMALLEST_LOG2) * 8 + eighths;
+}
+
+void *msc_pool_take(struct msc_pool *pool, size_t n_bytes, bool force) {
+    size_t class_bytes;
+    struct msc_pool_list *list = &pool->free_lists[size_class(n_bytes, &class_bytes)];
+    if (list->n > 0) {
+        return list->items[--list->n];
+    }
+    if (pool->held_bytes + class_bytes > pool->limit_bytes) {
+        msc_pool_trim(pool);
+        if (pool->held_bytes + class_bytes > pool->limit_bytes && !force) {
+            return NULL;
+        }
+        pool->was_short = pool->was_short || pool->held_bytes + class_bytes > pool->limit_bytes;
+    }
+    void *memory = pool->backend->def->allocate(pool->backend, class_bytes);
+    if (memory) {
+        msc_pool_account(pool, (int64_t)class_bytes);
+    }
+    return memory;
+}
+
+static void release(struct msc_pool *pool, void *memory, size_t class_bytes) {
+    pool->backend->def->release_memory(pool->backend, memory, class_bytes);
+    pool->held_bytes -= class_bytes;
+}
+
+void msc_pool_give(struct msc_pool *pool, void *memory, size_t n_bytes) {
+    size_t class_bytes;
+    if (!memory) {
+        return;
+    }
+    struct msc_pool_list *list = &pool->free_lists[size_class(n_bytes, &class_bytes)];
+    if (pool->held_bytes > pool->limit_bytes ||
+        msc_grow(&list->items, &list->capacity, list->n + 1, sizeof(void *)) != MSC_OK) {
+        release(pool, memory, class_bytes);
+        return;
+    }
+    list->items[list->n++] = memory;
+}
+
+void msc_pool_account(struct msc_pool *pool, int64_t n_bytes) {
+    pool->held_bytes = (uint64_t)((int64_t)pool->held_bytes + n_bytes);
+    if (pool->held_bytes > pool->peak_bytes) {
+        pool->peak_bytes = pool->held_bytes;
+    }
+}
+
+// The size of a class is found again from its index.
+static size_t class_size(size_t index) {
+    size_t base = (size_t)1 << (index / 8 + SMALLEST_LOG2);
+    return base + index % 8 * (base / 8);
+}
+
+void msc_pool_trim(struct msc_pool *pool) {
+    for (size_t i = 0; i < MSC_POOL_CLASSES; i++) {
+        struct msc_pool_list *list = &pool->free_lists[i];
+        while (list->n > 0) {
+            release(pool, list->items[--list->n], class_size(i));
+        }
+    }
+}
+
+void msc_pool_finish(struct msc_pool *pool) {
+    msc_pool_trim(pool);
+    for (size_t i = 0; i < MSC_POOL_CLASSES; i++) {
+        msc_free(pool->free_lists[i].items);
+        pool->free_lists[i] = (struct msc_pool_list){0};
+    }
+}

@@ -1,0 +1,97 @@
+#include "kernels/engine/schedule.h"
+
+static int32_t most_together(const struct msc_schedule *s) {
+    int32_t n = s->backend->def->max_calls;
+    return n < MSC_SCHEDULE_TOGETHER ? n : MSC_SCHEDULE_TOGETHER;
+}
+
+static bool is_sink_of_wanted(const struct msc_schedule *s, const struct msc_node *node) {
+    return node->class_id == MSC_NO_ID && node->first_target < s->n_wanted;
+}
+
+// Lower ones first. What is neither a step nor a hand-over of wanted values makes others ready, or
+// frees memory.
+static int64_t rank_of(const struct msc_schedule *s, const struct msc_node *node) {
+    if (is_sink_of_wanted(s, node)) {
+        return INT64_MAX;
+    }
+    bool is_step = node->class_id != MSC_NO_ID && node->failure == MSC_NO_ID &&
+                   msc_node_class(s, node)->kind == MSC_CLASS_STEP;
+    return is_step ? 1 + (int64_t)msc_node_class(s, node)->index * s->n_groups + node->group : 0;
+}
+
+// The ready nodes of lowest rank: several when they are one step's, or sinks.
+static int32_t take_lowest(struct msc_schedule *s, int32_t ids[]) {
+    int64_t lowest = INT64_MAX;
+    int32_t n = 0, most = most_together(s);
+    for (size_t i = 0; i < s->n_ready; i++) {
+        int64_t rank = rank_of(s, &s->nodes[s->ready[i]]);
+        lowest = rank < lowest ? rank : lowest;
+    }
+    if (lowest == 0) {
+        most = 1;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < s->n_ready; i++) {
+        bool is_taken = n < most && rank_of(s, &s->nodes[s->ready[i]]) == lowest;
+        if (is_taken) {
+            ids[n++] = s->ready[i];
+        } else {
+            s->ready[kept++] = s->ready[i];
+        }
+    }
+    s->n_ready = kept;
+    return n;
+}
+
+// Weights wait until a step asks for them, or nothing else is left to do.
+static bool is_early_root(const struct msc_schedule *s, const struct msc_node *node) {
+    return node->class_id == MSC_NO_ID || msc_node_class(s, node)->kind != MSC_CLASS_WEIGHTS;
+}
+
+void msc_schedule_ready_roots(struct msc_schedule *s) {
+    if (most_together(s) <= 1) {
+        return;
+    }
+    for (size_t i = 0; i < s->n_roots; i++) {
+        struct msc_node *node = &s->nodes[s->roots[i]];
+        if (!node->is_begun && is_early_root(s, node)) {
+            node->is_begun = true;
+            s->ready[s->n_ready++] = s->roots[i];
+        }
+    }
+}
+
+static int32_t take_root(struct msc_schedule *s) {
+    while (s->next_root < s->n_roots) {
+        int32_t root = s->roots[s->next_root++];
+        if (!s->nodes[root].is_begun) {
+            s->nodes[root].is_begun = true;
+            return root;
+        }
+    }
+    return MSC_NO_ID;
+}
+
+int32_t msc_schedule_take(struct msc_schedule *s, int32_t ids[]) {
+    bool is_together = most_together(s) > 1;
+    for (;;) {
+        if (s->is_cancelled || s->n_done == s->n_nodes) {
+            return 0;
+        }
+        if (s->n_ready > 0 && is_together) {
+            return take_lowest(s, ids);
+        }
+        if (s->n_ready > 0) {
+            ids[0] = s->ready[--s->n_ready];
+            return 1;
+        }
+        ids[0] = take_root(s);
+        if (ids[0] != MSC_NO_ID) {
+            return 1;
+        }
+        s->n_waiting++;
+        pthread_cond_wait(&s->wake, &s->lock);
+        s->n_waiting--;
+    }
+}
