@@ -27,9 +27,7 @@
 
 #include <math.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 #define MSC_AGENT_ABI 2u
 // Older ones that still serve: 1 ends with `finish`.
@@ -124,8 +122,6 @@ const struct msc_agent_def *msc_agent_find(const char *name);
 // the list: it cannot start without a command.
 extern const struct msc_agent_def msc_agent_process;
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -12,9 +12,7 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // All return NULL when memory is short (or a size overflows); msc_free accepts NULL.
 void *msc_alloc(size_t n_bytes);
@@ -51,8 +49,6 @@ void msc_arena_reset(struct msc_arena *arena);
 // Frees everything; the arena can be used again. Accepts a zeroed arena.
 void msc_arena_finish(struct msc_arena *arena);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

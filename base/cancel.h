@@ -2,14 +2,14 @@
 #ifndef MSC_BASE_CANCEL_H
 #define MSC_BASE_CANCEL_H
 
+#include "base/public.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // 0: go on. 1: finish what has begun, then stop. 2: stop at once. Only ever grows.
 struct msc_cancel {
@@ -41,8 +41,6 @@ static inline bool msc_cancel_now(const struct msc_cancel *cancel) {
     return cancel && __atomic_load_n(&cancel->level, __ATOMIC_RELAXED) >= 2;
 }
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

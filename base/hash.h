@@ -3,13 +3,13 @@
 #ifndef MSC_BASE_HASH_H
 #define MSC_BASE_HASH_H
 
+#include "base/public.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_hash {
     uint64_t low;
@@ -31,8 +31,6 @@ static inline bool msc_hash_equal(struct msc_hash a, struct msc_hash b) {
 const char *msc_hash_format(char text[MSC_HASH_TEXT_BYTES], struct msc_hash h);
 bool msc_hash_parse(struct msc_hash *out, const char *text);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

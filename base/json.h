@@ -14,9 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_str;
 struct msc_hash;
@@ -69,8 +67,6 @@ enum msc_status msc_json_add_u64_text(cJSON *object, const char *key, uint64_t v
 enum msc_status msc_json_add(cJSON *object, const char *key, cJSON *value);
 enum msc_status msc_json_push(cJSON *array, cJSON *value);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

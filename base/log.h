@@ -8,9 +8,7 @@
 
 #include "base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 enum msc_log_level {
     MSC_LOG_ERROR,
@@ -30,8 +28,6 @@ struct msc_log {
 void msc_log(const struct msc_log *log, enum msc_log_level level, const char *format, ...)
     MSC_PRINTF(3, 4);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -15,9 +15,7 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct cJSON;
 struct msc_arena;
@@ -68,8 +66,6 @@ void msc_param_help(const struct msc_param params[], struct msc_str *out);
 // far as there is such a thing; no limit is null. Times are in seconds.
 enum msc_status msc_param_describe(const struct msc_param params[], struct cJSON *list);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -13,7 +13,8 @@
 #endif
 
 // A function so marked is compiled once for each instruction set and picked when the program
-// loads. All clones give the same bits: the build forbids contraction of a*b+c.
+// loads. All clones give the same bits: the build forbids contraction of a*b+c. Only for static
+// functions: others would be seen outside of the library, whatever their visibility.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MSC_SANITIZED)
 #define MSC_SIMD __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

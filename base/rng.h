@@ -7,12 +7,12 @@
 #ifndef MSC_BASE_RNG_H
 #define MSC_BASE_RNG_H
 
+#include "base/public.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_pcg32 {
     uint64_t state;
@@ -44,8 +44,6 @@ uint64_t msc_rng_below(struct msc_rng *rng, uint64_t bound); // [0, bound), unbi
 double msc_rng_double(struct msc_rng *rng);                  // [0, 1), 53 bits
 void msc_rng_shuffle(struct msc_rng *rng, uint32_t *items, size_t n); // Fisher-Yates
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -14,9 +14,9 @@
 #ifndef MSC_BASE_STATUS_H
 #define MSC_BASE_STATUS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "base/public.h"
+
+MSC_PUBLIC_BEGIN
 
 enum msc_status {
     MSC_OK = 0,
@@ -76,8 +76,6 @@ const char *msc_status_name(enum msc_status status);
         }                                                                                          \
     } while (0)
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

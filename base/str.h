@@ -17,9 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_arena;
 
@@ -67,8 +65,6 @@ bool msc_glob_match(const char *pattern, const char *text);
 // The candidate nearest to `word` by edit distance, or NULL when none is near enough to suggest.
 const char *msc_suggest(const char *word, const char *const candidates[], size_t n);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -1,7 +1,7 @@
 # msc_add_library(msc_graph SOURCES graph.c ... LIBS msc_data ...)
 #
 # One static library a folder. Libraries and the outside libraries they need are noted, so that
-# libmscgym can be put together from them.
+# libmscgym can be put together from them; what it shows outside stands in base/public.h.
 function(msc_add_library name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
     if(arg_UNPARSED_ARGUMENTS)
@@ -9,6 +9,7 @@ function(msc_add_library name)
     endif()
     add_library(${name} STATIC ${arg_SOURCES})
     target_link_libraries(${name} PUBLIC msc_options ${arg_LIBS})
+    set_target_properties(${name} PROPERTIES C_VISIBILITY_PRESET hidden)
     set_property(GLOBAL APPEND PROPERTY MSC_LIBRARIES ${name})
     foreach(lib IN LISTS arg_LIBS)
         if(NOT lib MATCHES "^msc_")

@@ -29,34 +29,27 @@ if(TARGET mscgym)
     install(TARGETS mscgym RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
 
-# What programs and plug-ins may use; every other header is the library's own. They keep their folders,
-# so that #include "base/status.h" reads the same inside and outside. To add one: here, with all that
-# it includes.
+# What programs and plug-ins may use; every other header is the library's own, and what it declares is
+# hidden. They keep their folders, so that #include "base/status.h" reads the same inside and outside.
+# To add one: here, with all that it includes, and base/public.h around its contents.
 set(public_headers
     agents/agent.h
-    agents/assemble.h
-    agents/limits.h
-    agents/sampler.h
     base/alloc.h
     base/cancel.h
-    base/clock.h
-    base/file.h
     base/hash.h
     base/json.h
     base/log.h
-    base/machine.h
     base/param.h
+    base/public.h
     base/rng.h
     base/status.h
     base/str.h
     data/array.h
     data/dataset.h
     data/dtype.h
-    data/image.h
     data/npy.h
     data/safetensors.h
     env/api/env.h
-    env/api/library.h
     env/api/space.h
     env/api/trial.h
     env/distill.h

@@ -20,6 +20,7 @@ function(msc_add_onnx_proto target)
     target_include_directories(${target} SYSTEM PUBLIC "${folder}"
         "${MSC_PROTOBUF_C_INCLUDE_DIR}")
     target_link_libraries(${target} PUBLIC "${MSC_PROTOBUF_C_LIBRARY}")
+    set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden)
     set_property(GLOBAL APPEND PROPERTY MSC_LIBRARIES ${target})
     set_property(GLOBAL APPEND PROPERTY MSC_OUTSIDE_LIBRARIES protobuf-c)
 endfunction()

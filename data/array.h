@@ -13,9 +13,7 @@
 #include "base/hash.h"
 #include "data/dtype.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 #define MSC_MAX_DIMS 8
 
@@ -73,8 +71,6 @@ int64_t msc_dims_product(int n_dims, const int64_t dims[]);
 #define MSC_DIMS_TEXT_BYTES 192
 const char *msc_dims_format(char text[MSC_DIMS_TEXT_BYTES], int n_dims, const int64_t dims[]);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

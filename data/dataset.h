@@ -33,9 +33,7 @@
 
 #include "data/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_dataset;
 
@@ -133,8 +131,6 @@ int64_t msc_dataset_label(const struct msc_dataset *dataset, int64_t sample);
 // Hash over all samples and labels in order, whatever the batch size; with a state over sequences.
 struct msc_hash msc_dataset_hash(const struct msc_dataset *dataset);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

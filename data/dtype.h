@@ -8,9 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 enum msc_dtype {
     MSC_DTYPE_NONE,
@@ -41,8 +39,6 @@ uint16_t msc_f32_to_f16(float value); // round half to even
 float msc_bf16_to_f32(uint16_t bits);
 uint16_t msc_f32_to_bf16(float value);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

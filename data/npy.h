@@ -8,9 +8,7 @@
 
 #include "data/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 enum msc_status msc_npy_load(struct msc_array **out, const char *path);
 // Written as version 1.0, C order; complete or absent. bfloat16 is saved as float32.
@@ -36,8 +34,6 @@ enum msc_status msc_npz_load(struct msc_array_list *out, const char *path);
 // Stored, not compressed; complete or absent.
 enum msc_status msc_npz_save(const char *path, const struct msc_array_list *list);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

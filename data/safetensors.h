@@ -7,9 +7,7 @@
 
 #include "data/npy.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // Loads all tensors, in order of their offsets, into a zeroed list.
 enum msc_status msc_safetensors_load(struct msc_array_list *out, const char *path);
@@ -21,8 +19,6 @@ enum msc_status msc_safetensors_metadata(char **out, const char *path, const cha
 enum msc_status msc_safetensors_save(const char *path, const struct msc_array_list *list,
                                      const char *const (*metadata)[2], size_t n_metadata);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -13,9 +13,7 @@
 #include "env/loss.h"
 #include "kernels/engine/evaluator.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_distill;
 
@@ -72,8 +70,6 @@ enum msc_status msc_distill_load_reference(struct msc_distill *d,
 enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
                                 void (*done)(void *payload, size_t run), void *payload);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -14,9 +14,7 @@
 
 #include "env/api/env.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // The built-in environments, NULL-terminated, in the order users see; and one by name, or NULL.
 const struct msc_env_def *const *msc_env_list(void);
@@ -90,8 +88,6 @@ enum msc_status msc_env_describe(const struct msc_env *env, struct cJSON *object
 enum msc_status msc_env_save(const struct msc_env *env, struct cJSON **out);
 enum msc_status msc_env_restore(struct msc_env *env, const struct cJSON *state);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -17,9 +17,7 @@
 
 #include "env/env.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_gym;
 
@@ -53,8 +51,6 @@ enum msc_status msc_gym_save(const struct msc_gym *gym, struct cJSON **out);
 enum msc_status msc_gym_restore(struct msc_gym *gym, const struct cJSON *state,
                                 struct msc_gym_step *step);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

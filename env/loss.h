@@ -16,9 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 enum msc_loss_kind {
     MSC_LOSS_MSE,
@@ -36,8 +34,6 @@ double msc_loss_sample(enum msc_loss_kind kind, bool is_logits, const float y[],
 // Sum of squares, for the mean that normalises mse.
 double msc_loss_sum_squares(const float y[], int64_t n);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

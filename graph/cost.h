@@ -4,9 +4,7 @@
 
 #include "graph/graph.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // A product that a joint sums up. An operand is -1 where it is made on the way: the state of a
 // recurrent layer.
@@ -22,8 +20,6 @@ int msc_joint_products(struct msc_product out[2], const struct msc_graph *g,
 // Multiply-accumulates of all of them.
 double msc_joint_macs(const struct msc_graph *g, const struct msc_joint *j);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -96,20 +96,30 @@ int32_t msc_quantize_value(float x, float scale, int32_t zero_point, int32_t low
     return to_integer(quantize(x, scale, (float)zero_point, (float)low, (float)high), low);
 }
 
-MSC_SIMD void msc_quantize_run(int32_t out[], const float x[], int64_t n, float scale,
-                               int32_t zero_point, int32_t low, int32_t high) {
+MSC_SIMD static void quantize_clones(int32_t out[], const float x[], int64_t n, float scale,
+                                     int32_t zero_point, int32_t low, int32_t high) {
     float zero = (float)zero_point, least = (float)low, most = (float)high;
     for (int64_t i = 0; i < n; i++) {
         out[i] = to_integer(quantize(x[i], scale, zero, least, most), low);
     }
 }
 
-MSC_SIMD void msc_fake_quantize_run(float out[], const float x[], int64_t n, float scale,
-                                    int32_t zero_point, int32_t low, int32_t high) {
+void msc_quantize_run(int32_t out[], const float x[], int64_t n, float scale, int32_t zero_point,
+                      int32_t low, int32_t high) {
+    quantize_clones(out, x, n, scale, zero_point, low, high);
+}
+
+MSC_SIMD static void fake_quantize_clones(float out[], const float x[], int64_t n, float scale,
+                                          int32_t zero_point, int32_t low, int32_t high) {
     float zero = (float)zero_point, least = (float)low, most = (float)high;
     for (int64_t i = 0; i < n; i++) {
         out[i] = (quantize(x[i], scale, zero, least, most) - zero) * scale;
     }
+}
+
+void msc_fake_quantize_run(float out[], const float x[], int64_t n, float scale, int32_t zero_point,
+                           int32_t low, int32_t high) {
+    fake_quantize_clones(out, x, n, scale, zero_point, low, high);
 }
 
 MSC_SIMD static void round_run_to_f16(float out[], const float x[], int64_t n) {

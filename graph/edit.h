@@ -9,9 +9,7 @@
 #include "base/hash.h"
 #include "data/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // The greatest numbers of the float types.
 #define MSC_F16_MAX 65504.0f
@@ -69,8 +67,6 @@ enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc
 enum msc_status msc_quantize_array(struct msc_array **out, const struct msc_array *x,
                                    const struct msc_quant *q);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

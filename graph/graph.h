@@ -28,9 +28,7 @@
 #include "data/array.h"
 #include "graph/op.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct cJSON;
 struct msc_str;
@@ -262,8 +260,6 @@ enum msc_status msc_graph_fail_binding(const struct msc_graph *g, const char *pl
 // Writes PATH.json and PATH.safetensors.
 enum msc_status msc_graph_save(const struct msc_graph *g, const char *path);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -6,9 +6,7 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 enum msc_op {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel) MSC_OP_##id,
@@ -56,8 +54,6 @@ bool msc_op_is_conv_transpose(enum msc_op op);
 bool msc_op_is_elementwise(enum msc_op op); // arithmetic on one shape or on broadcast ones
 bool msc_op_is_comparison(enum msc_op op);  // equal, greater, ...: of two operands, to bool
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

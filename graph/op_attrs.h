@@ -20,9 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_str;
 
@@ -63,8 +61,6 @@ bool msc_attr_read_bool(bool *out, const char *value);
 int msc_attr_read_ints(int64_t out[], int max, const char *value);
 int msc_attr_read_floats(float out[], int max, const char *value);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

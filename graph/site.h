@@ -10,9 +10,7 @@
 
 #include "graph/graph.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 enum msc_site_kind {
     MSC_SITE_WEIGHT,
@@ -62,8 +60,6 @@ int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name); //
 // Index of the slot of (joint, operand), or MSC_NO_ID.
 int32_t msc_sites_find_slot(const struct msc_sites *sites, int32_t joint, int32_t operand);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

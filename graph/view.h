@@ -9,9 +9,7 @@
 #include "data/array.h"
 #include "graph/edit.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 enum msc_layout {
     MSC_LAYOUT_NCHW, // C order of dims: channels first; also of tensors without channels
@@ -37,8 +35,6 @@ struct msc_view msc_view_of_array(const struct msc_array *array);
 void msc_view_physical(const struct msc_view *v, int64_t dims[MSC_MAX_DIMS],
                        int axes[MSC_MAX_DIMS]);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

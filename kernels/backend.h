@@ -10,9 +10,7 @@
 #include "base/log.h"
 #include "kernels/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_reference_limits;
 struct msc_backend; // begins with `const struct msc_backend_def *def`
@@ -140,8 +138,6 @@ enum msc_dtype msc_quant_dtype(const struct msc_quant *q);
 
 void msc_backend_close(struct msc_backend *b); // accepts NULL
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -23,9 +23,7 @@
 #include "graph/site.h"
 #include "graph/view.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_backend;
 
@@ -116,8 +114,6 @@ struct msc_plan {
 // A view of a value over given memory.
 struct msc_view msc_plan_view(const struct msc_plan *plan, int32_t value, void *data);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -46,9 +46,12 @@ bool msc_config__join(struct msc_config *c, const char **path, const char *folde
 
 enum msc_status msc_config__read(struct msc_config *c, const struct msc_param params[],
                                  void *target, const cJSON *object, const char *where) {
-    const char *place = where[0] ? msc_config__text(c, "%s: %s", c->path, where) : c->path;
-    if (!place) {
-        return msc_config__no_memory(c);
+    const char *place = c->path;
+    if (where[0]) {
+        place = msc_config__text(c, "%s: %s", c->path, where);
+        if (!place) {
+            return msc_config__no_memory(c);
+        }
     }
     msc_param_defaults(params, target);
     return msc_param_read(params, target, object, place, NULL, &c->arena);

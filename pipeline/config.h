@@ -23,9 +23,7 @@
 #include "graph/graph.h"
 #include "search/search.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_record;
 
@@ -135,8 +133,6 @@ void msc_config_help(struct msc_str *out);
 // The same for programs: a list of {"section", "keys"}, keys as msc_param_describe says.
 enum msc_status msc_config_describe(struct cJSON *list);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -15,9 +15,7 @@
 #include "pipeline/config.h"
 #include "kernels/backend.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_model_options {
     const char *device;
@@ -95,8 +93,6 @@ struct msc_model_run {
 enum msc_status msc_model_run(struct msc_model *model, struct msc_model_run *run);
 void msc_model_run_finish(struct msc_model_run *run); // frees the results
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

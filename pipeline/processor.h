@@ -25,12 +25,9 @@
 #include "pipeline/model.h"
 #include "search/search.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_processor;
-struct msc_file_set;
 struct msc_worker;
 
 struct msc_processor_options {
@@ -78,8 +75,6 @@ enum msc_status msc_processor_open_record(struct msc_processor **out, const char
                                           const struct msc_processor_options *options);
 void msc_processor_close(struct msc_processor *p); // accepts NULL
 
-// Adds what the processor reads to a set of files: configuration or record, model, dataset, code.
-enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc_processor *p);
 const struct msc_config *msc_processor_config(const struct msc_processor *p);
 // "mscgym 0.1.0"
 const char *msc_program_name(void);
@@ -112,8 +107,6 @@ enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc
 enum msc_status msc_export_strategy(struct msc_strategy **out, struct msc_env *env,
                                     const uint32_t choices[]);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -25,9 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // Of new records. A record of schema 1 is read and gone on with as it is.
 #define MSC_RECORD_SCHEMA 2
@@ -147,8 +145,6 @@ struct msc_trial msc_record_as_trial(const struct msc_record_trial *trial);
 void msc_record_as_outcome(struct msc_outcome *out, const struct msc_record *record,
                            const struct msc_record_trial *trial);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

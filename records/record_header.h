@@ -6,9 +6,7 @@
 #include "env/api/space.h"
 #include "env/api/trial.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct cJSON;
 
@@ -44,8 +42,6 @@ enum msc_status msc_record_header_space(struct msc_space **out, struct msc_arena
 enum msc_status msc_record_header_goal(struct msc_goal *out, const struct msc_space *space,
                                        const struct cJSON *header, const char *where);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -6,9 +6,7 @@
 #include "base/hash.h"
 #include "records/record.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // The winner in the order of msc_outcome_compare: feasible before infeasible, then by the first
 // objective, then by the lower id. NULL when no trial was complete or infeasible, or all those were left out. Borrowed.
@@ -50,8 +48,6 @@ enum msc_status msc_record_checksum(struct msc_hash *out, const struct msc_recor
 // What a record is the record of: the checksum of the first line of its canonical text.
 enum msc_status msc_record_identity(struct msc_hash *out, const struct msc_record *record);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -4,8 +4,8 @@
 usage: check_install.py BUILD EXAMPLES QUERIES --cc CC --cxx CXX --cmake CMAKE --pkg-config PKG_CONFIG
 
 Installs BUILD into an empty folder. From there alone every header must compile, in C11 and in C++17,
-the library must hold every function that they declare, and the program those that plug-ins may
-call. The examples in C, copied from EXAMPLES, are built by pkg-config and by the CMake package; the
+the library must hold every function that they declare, the program those that plug-ins may call,
+and neither may show anything else. The examples in C, copied from EXAMPLES, are built by pkg-config and by the CMake package; the
 installed program must search with both plug-ins, and the queries must answer as the file QUERIES.
 """
 
@@ -26,6 +26,9 @@ CXX_MODE = ["-std=c++17"]
 # What only programs use; plug-ins are handed everything else.
 ABOVE_PLUGINS = ("records/", "search/", "pipeline/")
 DECLARATION = re.compile(r"^(?!static|#|//|\s)[^;{}()]*?\b\*?(msc_[a-z0-9_]+)\(", re.M)
+VARIABLE = re.compile(r"^extern [^;{}()]*?\b(msc_[a-z0-9_]+)(?:\[\])?;", re.M)
+# What the C runtime adds to every program.
+RUNTIME = re.compile(r"_|data_start$")
 BUDGET = 20
 
 
@@ -78,23 +81,34 @@ def check_headers(arguments, installed):
 
 
 def exported(path):
-    lines = run(["nm", "-D", "--defined-only", path]).splitlines()
-    return {line.split()[-1].split("@")[0] for line in lines}
+    names = [line.split()[-1] for line in run(["nm", "-D", "--defined-only", path]).splitlines()]
+    # With a version: a variable of another library of which the program has its own copy (stdout).
+    return {name for name in names if "@" not in name and not RUNTIME.match(name)}
 
 
-def check_functions(installed, headers):
+def declared(header):
+    """The names of a header's functions and variables."""
+    text = re.sub(r"//.*", "", header.read_text(encoding="utf-8"))
+    return set(DECLARATION.findall(text)) | set(VARIABLE.findall(text))
+
+
+def check_symbols(installed, headers):
     in_library = exported(installed.library)
     in_program = exported(installed.program)
-    missing = []
+    wrong = []
+    everything = set()
     for header in headers:
-        text = (installed.include / header).read_text(encoding="utf-8")
-        for name in DECLARATION.findall(re.sub(r"//.*", "", text)):
-            if name not in in_library:
-                missing.append(f"{header}: {name} is not in the library")
-            if name not in in_program and not header.startswith(ABOVE_PLUGINS):
-                missing.append(f"{header}: {name} is not in the program, for plug-ins")
-    if missing:
-        raise Failure("\n".join(missing))
+        names = declared(installed.include / header)
+        everything |= names
+        wrong += [f"{header}: {name} is not in the library" for name in names - in_library]
+        if not header.startswith(ABOVE_PLUGINS):
+            wrong += [f"{header}: {name} is not in the program, for plug-ins"
+                      for name in names - in_program]
+    for where, names in (("library", in_library), ("program", in_program)):
+        wrong += [f"{name}: the {where} shows it, but no installed header declares it"
+                  for name in names - everything]
+    if wrong:
+        raise Failure("\n".join(sorted(wrong)))
 
 
 def build_by_pkg_config(arguments, installed, examples):
@@ -146,7 +160,7 @@ def check_built(installed, examples, expected, built):
 def check(arguments, folder):
     installed = install(arguments, folder / "prefix")
     headers = check_headers(arguments, installed)
-    check_functions(installed, headers)
+    check_symbols(installed, headers)
     expected = arguments.queries.read_text(encoding="utf-8")
     examples = folder / "examples"
     shutil.copytree(arguments.examples, examples)

@@ -5,9 +5,7 @@
 #include "agents/agent.h"
 #include "search/search.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct cJSON;
 struct msc_str;
@@ -58,8 +56,6 @@ void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate)
 // The same for programs, as members of `object`. null: no limit, or not known.
 enum msc_status msc_estimate_describe(const struct msc_estimate *estimate, struct cJSON *object);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

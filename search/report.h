@@ -12,9 +12,7 @@
 #include "records/record.h"
 #include "search/search.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct cJSON;
 struct msc_str;
@@ -44,8 +42,6 @@ enum msc_status msc_report_text(struct msc_str *out, const struct cJSON *report)
 enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *report,
                                        size_t n_columns);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

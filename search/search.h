@@ -24,9 +24,7 @@
 #include "env/api/env.h"
 #include "records/record.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // Most proposals in one round.
 #define MSC_SEARCH_MAX_PARALLEL 1024
@@ -137,8 +135,6 @@ void msc_search_result_finish(struct msc_search_result *result); // accepts a ze
 // The record's header for these options; owned by the caller.
 enum msc_status msc_search_header(struct cJSON **out, const struct msc_search_options *options);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

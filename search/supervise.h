@@ -34,9 +34,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // Restarts without a new line in the record, after which the parent gives up.
 #define MSC_SUPERVISE_MAX_RESTARTS 4
@@ -97,8 +95,6 @@ void msc_worker_add_lines(struct msc_worker *worker, uint64_t n); // committed: 
 enum msc_worker_death msc_worker_take_death(int *signal_number, struct msc_worker *worker,
                                             struct msc_hash record);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

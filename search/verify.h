@@ -10,9 +10,7 @@
 #include "env/api/env.h"
 #include "records/record.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_str;
 
@@ -64,8 +62,6 @@ void msc_verify_result_finish(struct msc_verify_result *result);
 // "3,7-9" -> ids, in order, without repeats. *ids is owned by the caller (msc_free).
 enum msc_status msc_verify_parse_ids(int64_t **ids, size_t *n, const char *text);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

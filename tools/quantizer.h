@@ -12,9 +12,7 @@
 #include "kernels/engine/evaluator.h"
 #include "tools/range.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_arena;
 struct msc_quantizer;
@@ -118,8 +116,6 @@ const struct msc_quant *msc_quantizer_quant(const struct msc_quantizer *q, int32
 bool msc_quantizer_origin(struct msc_strategy_origin *out, const struct msc_quantizer *q,
                           int32_t site, int32_t choice);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

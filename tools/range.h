@@ -13,9 +13,7 @@
 
 #include "graph/edit.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 #define MSC_HISTOGRAM_BINS 4096
 
@@ -69,8 +67,6 @@ enum msc_status msc_range_of_histogram(struct msc_range *out, const struct msc_h
 enum msc_status msc_range_of_values(struct msc_range *out, const float x[], int64_t n,
                                     const struct msc_observation *o);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -17,9 +17,7 @@
 #include "graph/edit.h"
 #include "tools/range.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_evaluator;
 struct msc_strategy;
@@ -80,8 +78,6 @@ enum msc_status msc_strategy_recalibrate(struct msc_strategy *s, const struct ms
                                          struct msc_evaluator *ev);
 struct msc_hash msc_strategy_hash(const struct msc_strategy *s);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

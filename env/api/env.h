@@ -20,9 +20,7 @@
 #include "base/param.h"
 #include "env/api/trial.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 #define MSC_ENV_ABI 2u
 
@@ -132,8 +130,6 @@ const struct msc_env_host *msc_env_host(const struct msc_env *env);
 const struct cJSON *msc_env_config(const struct msc_env *env);
 struct msc_arena *msc_env_arena(struct msc_env *env); // freed after finish
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

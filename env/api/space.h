@@ -20,9 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_task {
     const char *name;          // stable and unique, such as "conv1/weight"
@@ -102,8 +100,6 @@ enum msc_status msc_space_check(const struct msc_space *space);
 // Hash of everything in it: equal spaces mean equal points and equal costs.
 struct msc_hash msc_space_hash(const struct msc_space *space);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

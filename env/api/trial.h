@@ -5,9 +5,7 @@
 #include "base/status.h"
 #include "env/api/space.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // What an agent asks for. The caller owns `choices`.
 struct msc_proposal {
@@ -115,8 +113,6 @@ void msc_pareto_rank_with(size_t ranks[], size_t scratch[],
                           const struct msc_outcome *const outcomes[], size_t n,
                           size_t n_objectives);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -15,9 +15,7 @@
 #include "graph/edit.h"
 #include "graph/site.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_onnx_import_options {
     const struct msc_binding *bindings; // symbols bound at import; may be NULL
@@ -60,8 +58,6 @@ enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
 enum msc_status msc_onnx_measure(uint64_t *n_bytes, const struct msc_graph *g,
                                  const struct msc_onnx_export_options *options);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -136,28 +136,44 @@ float msc_sigmoidf(float x) {
     return sigmoid_one(x);
 }
 
-MSC_SIMD void msc_exp_run(float out[], const float x[], int64_t n) {
+MSC_SIMD static void exp_clones(float out[], const float x[], int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         out[i] = exp_one(x[i]);
     }
 }
 
-MSC_SIMD void msc_sigmoid_run(float out[], const float x[], int64_t n) {
+void msc_exp_run(float out[], const float x[], int64_t n) {
+    exp_clones(out, x, n);
+}
+
+MSC_SIMD static void sigmoid_clones(float out[], const float x[], int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         out[i] = sigmoid_one(x[i]);
     }
 }
 
-MSC_SIMD void msc_tanh_run(float out[], const float x[], int64_t n) {
+void msc_sigmoid_run(float out[], const float x[], int64_t n) {
+    sigmoid_clones(out, x, n);
+}
+
+MSC_SIMD static void tanh_clones(float out[], const float x[], int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         out[i] = tanh_one(x[i]);
     }
 }
 
-MSC_SIMD void msc_erf_run(float out[], const float x[], int64_t n) {
+void msc_tanh_run(float out[], const float x[], int64_t n) {
+    tanh_clones(out, x, n);
+}
+
+MSC_SIMD static void erf_clones(float out[], const float x[], int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         out[i] = erf_one(x[i]);
     }
+}
+
+void msc_erf_run(float out[], const float x[], int64_t n) {
+    erf_clones(out, x, n);
 }
 
 // The unevaluated sum high + low with |low| at most half a unit of high: about 48 bits (T. J.

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-MSC_SIMD void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t step,
-                                      const float tile[], int64_t depth) {
+MSC_SIMD static void dot_tile_clones(float out[MSC_DOT_WIDTH], const float a[], int64_t step,
+                                     const float tile[], int64_t depth) {
     float sums[MSC_DOT_WIDTH] = {0};
     for (int64_t k = 0; k < depth; k++) {
         float factor = a[k * step];
@@ -16,6 +16,11 @@ MSC_SIMD void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[],
         }
     }
     memcpy(out, sums, sizeof(sums));
+}
+
+void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t step,
+                             const float tile[], int64_t depth) {
+    dot_tile_clones(out, a, step, tile, depth);
 }
 
 // out[i, j] = sum over k of a[i, k] * b[k, j]; `out` is dense, the others have strides in elements.

@@ -81,29 +81,48 @@ int32_t msc_cpu_digit_mask(const struct msc_cpu_digits *d, int digit) {
     return digit == d->n - 1 ? -1 : (1 << d->shift) - 1;
 }
 
-MSC_SIMD void msc_cpu_add_floats(int32_t sums[], const float product[], int64_t n, int shift) {
+MSC_SIMD static void add_floats_clones(int32_t sums[], const float product[], int64_t n,
+                                       int shift) {
     for (int64_t i = 0; i < n; i++) {
         sums[i] = (int32_t)((uint32_t)sums[i] + ((uint32_t)(int32_t)product[i] << shift));
     }
 }
 
-MSC_SIMD void msc_cpu_add_integers(int32_t sums[], const int32_t product[], int64_t n, int shift) {
+void msc_cpu_add_floats(int32_t sums[], const float product[], int64_t n, int shift) {
+    add_floats_clones(sums, product, n, shift);
+}
+
+MSC_SIMD static void add_integers_clones(int32_t sums[], const int32_t product[], int64_t n,
+                                         int shift) {
     for (int64_t i = 0; i < n; i++) {
         sums[i] = (int32_t)((uint32_t)sums[i] + ((uint32_t)product[i] << shift));
     }
 }
 
-MSC_SIMD void msc_cpu_to_floats(float out[], const int32_t sums[], int64_t n) {
+void msc_cpu_add_integers(int32_t sums[], const int32_t product[], int64_t n, int shift) {
+    add_integers_clones(sums, product, n, shift);
+}
+
+MSC_SIMD static void to_floats_clones(float out[], const int32_t sums[], int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         out[i] = (float)sums[i];
     }
 }
 
-MSC_SIMD void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_t flip, int shift,
-                             uint8_t mask) {
+void msc_cpu_to_floats(float out[], const int32_t sums[], int64_t n) {
+    to_floats_clones(out, sums, n);
+}
+
+MSC_SIMD static void recode_clones(uint8_t out[], const uint8_t q[], int64_t n, uint8_t flip,
+                                   int shift, uint8_t mask) {
     for (int64_t i = 0; i < n; i++) {
         out[i] = (uint8_t)((uint8_t)(q[i] ^ flip) >> shift & mask);
     }
+}
+
+void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_t flip, int shift,
+                    uint8_t mask) {
+    recode_clones(out, q, n, flip, shift, mask);
 }
 
 // ---- Quantising -------------------------------------------------------------------------------

@@ -19,9 +19,7 @@
 #include "data/dataset.h"
 #include "kernels/backend.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 struct msc_evaluator;
 
@@ -125,8 +123,6 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
 // Frees everything cached.
 void msc_evaluator_drop_cache(struct msc_evaluator *ev);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

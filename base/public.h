@@ -1,0 +1,27 @@
+// What programs and plug-ins may use: the headers that are installed (cmake/msc_install.cmake) hold
+// their contents between MSC_PUBLIC_BEGIN and MSC_PUBLIC_END. All other functions and variables are
+// compiled with hidden visibility, so nobody outside of the library comes to rest on them.
+#ifndef MSC_BASE_PUBLIC_H
+#define MSC_BASE_PUBLIC_H
+
+#if defined(__GNUC__)
+#define MSC_PUBLIC_PUSH _Pragma("GCC visibility push(default)")
+#define MSC_PUBLIC_POP _Pragma("GCC visibility pop")
+#else
+#define MSC_PUBLIC_PUSH
+#define MSC_PUBLIC_POP
+#endif
+
+#ifdef __cplusplus
+#define MSC_PUBLIC_BEGIN                                                                           \
+    extern "C" {                                                                                   \
+    MSC_PUBLIC_PUSH
+#define MSC_PUBLIC_END                                                                             \
+    MSC_PUBLIC_POP                                                                                 \
+    }
+#else
+#define MSC_PUBLIC_BEGIN MSC_PUBLIC_PUSH
+#define MSC_PUBLIC_END MSC_PUBLIC_POP
+#endif
+
+#endif
