@@ -70,7 +70,6 @@ set(public_headers
     kernels/backend.h
     kernels/engine/backends.h
     kernels/engine/evaluator.h
-    kernels/engine/planner.h
     kernels/plan.h
     pipeline/config.h
     pipeline/model.h

@@ -100,7 +100,8 @@ def check_symbols(installed, headers):
     for header in headers:
         names = declared(installed.include / header)
         everything |= names
-        wrong += [f"{header}: {name} is not in the library" for name in names - in_library]
+        wrong += [f"{header}: {name} is not in the library; is it between MSC_PUBLIC_BEGIN and "
+                  "MSC_PUBLIC_END, and defined?" for name in names - in_library]
         if not header.startswith(ABOVE_PLUGINS):
             wrong += [f"{header}: {name} is not in the program, for plug-ins"
                       for name in names - in_program]

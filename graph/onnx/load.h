@@ -7,9 +7,7 @@
 
 #include "graph/graph.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // A model file by its ending: .onnx, or MSCGraph .json beside a .safetensors of the same name.
 enum msc_status msc_graph_load(struct msc_graph **out, const char *path);
@@ -29,8 +27,6 @@ enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, con
 enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,
                                      const char *path);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -9,9 +9,7 @@
 
 #include "graph/graph.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // A copy with every symbol given a value, all shapes inferred anew as numbers and chains
 // of shape arithmetic folded away. Joint and tensor names stay. Symbols may be bound by name or by
@@ -50,8 +48,6 @@ enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken
 // of a split graph, and bound copies are split. *out may be `g` itself; it is owned by the caller.
 enum msc_status msc_graph_split(struct msc_graph **out, const struct msc_graph *g);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif

@@ -9,9 +9,7 @@
 
 #include "kernels/backend.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MSC_PUBLIC_BEGIN
 
 // The backends of this build, NULL-terminated; one by name, or NULL.
 const struct msc_backend_def *const *msc_backend_list(void);
@@ -20,8 +18,6 @@ const struct msc_backend_def *msc_backend_find(const char *name);
 enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
                                  const struct msc_backend_options *options);
 
-#ifdef __cplusplus
-}
-#endif
+MSC_PUBLIC_END
 
 #endif
