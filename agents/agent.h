@@ -29,6 +29,10 @@
 
 MSC_PUBLIC_BEGIN
 
+// What this number covers is told with MSC_ENV_ABI (env/api/env.h). Layout: msc_agent_def,
+// msc_agent_left, the space, the goal, proposals, trials and outcomes of env/api/, msc_param and
+// msc_rng. Functions: those below that are for the definition's, and those of env/api/ and of the
+// installed headers of base/. Agents need no others.
 #define MSC_AGENT_ABI 2u
 // Older ones that still serve: 1 ends with `finish`.
 #define MSC_AGENT_ABI_OLDEST 1u
