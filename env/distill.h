@@ -1,5 +1,5 @@
 // The distill loss of trials on one dataset: the float model's outputs are kept, and every trial's
-// outputs are compared with them, sample by sample.
+// outputs are compared with them, sample by sample. Other metrics of samples are measured beside it.
 //
 //     struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
 //     MSC_TRY(msc_distill_create(&d, host, dataset, &o));
@@ -16,6 +16,22 @@
 MSC_PUBLIC_BEGIN
 
 struct msc_distill;
+struct msc_sample; // of a run, for a metric
+
+// One tensor of a sample, in C order: what the float model gives, and what the run gives.
+struct msc_sample_tensor {
+    const float *y, *z; // [n]
+    int64_t n;
+};
+
+// A metric that is measured sample by sample.
+struct msc_sample_metric {
+    // Of one sample. Called from the evaluator's threads, for several samples at once.
+    double (*sample)(const struct msc_sample *s);
+    // Optional: of all samples, in the order of the dataset. Default: their mean.
+    double (*total)(const double samples[], int64_t n);
+    bool needs_labels; // not measured where the dataset has none
+};
 
 struct msc_distill_options {
     enum msc_loss_kind kind;
@@ -25,6 +41,8 @@ struct msc_distill_options {
     size_t n_tensors;
     const double *weights;    // [n_tensors], or NULL: equal
     const char *class_scores; // output whose greatest entry is the class; NULL: the first compared
+    const struct msc_sample_metric *metrics; // [n_metrics], borrowed until destroy
+    size_t n_metrics;                        // at most MSC_MAX_METRICS
 };
 
 struct msc_distill_run {
@@ -40,7 +58,7 @@ struct msc_distill_run {
     bool was_stopped;  // at its bound: the whole loss is not below `loss`, which it had come to
     int64_t n_samples; // that `loss` is of
     double loss;
-    double accuracy; // NaN without labels, or when stopped
+    double metrics[MSC_MAX_METRICS]; // [n_metrics]; NaN: not measured, or stopped
     double reuse_ratio;
 };
 
@@ -69,6 +87,13 @@ enum msc_status msc_distill_load_reference(struct msc_distill *d,
 // Evaluates n runs together. `done` (may be NULL) is told each as it ends, one call at a time.
 enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
                                 void (*done)(void *payload, size_t run), void *payload);
+
+// What a metric sees of a sample: the tensors that the loss compares, that of the class scores among
+// them, and the label. The last two only where the dataset has labels.
+size_t msc_sample_n_tensors(const struct msc_sample *s);
+struct msc_sample_tensor msc_sample_tensor(const struct msc_sample *s, size_t index);
+struct msc_sample_tensor msc_sample_class_scores(const struct msc_sample *s);
+int64_t msc_sample_label(const struct msc_sample *s);
 
 MSC_PUBLIC_END
 

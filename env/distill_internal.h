@@ -45,12 +45,20 @@ struct msc_distill {
     struct msc_distill_run *runs;
     struct msc_eval_trial *trials;
     double *losses;               // [n_runs][n_samples]
-    uint8_t *correct;             // [n_runs][n_samples]
+    double *samples;              // [n_runs][n_metrics][n_samples]
     bool *is_compared;            // [n_runs][n_batches]
     struct msc_distill_sum *sums; // [n_runs]
     size_t runs_capacity;
     void (*done)(void *payload, size_t run);
     void *payload;
+};
+
+struct msc_sample {
+    const struct msc_distill *distill;
+    const struct msc_view *values;
+    size_t batch;
+    int64_t row;    // of the batch
+    int64_t sample; // of the dataset
 };
 
 // The reference of row `row` of a batch.

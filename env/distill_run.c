@@ -12,30 +12,53 @@ static int64_t first_sample(const struct msc_distill *d, size_t batch) {
     return (int64_t)batch * msc_dataset_batch_size(d->dataset);
 }
 
-static int64_t greatest(const float x[], int64_t n) {
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; i++) {
-        best = x[i] > x[best] ? i : best;
-    }
-    return best;
+// ---- One sample -------------------------------------------------------------------------------
+
+size_t msc_sample_n_tensors(const struct msc_sample *s) {
+    return s->distill->n_compared;
 }
 
-// Weighted mean over what is compared, of one sample.
-static double sample_loss(const struct msc_distill *d, const struct msc_view values[], size_t batch,
-                          int64_t row) {
+struct msc_sample_tensor msc_sample_tensor(const struct msc_sample *s, size_t index) {
+    const struct msc_distill_tensor *c = &s->distill->compared[index];
+    int64_t n = c->parts[s->batch].n;
+    return (struct msc_sample_tensor){.y = msc_distill__reference(c, s->batch, s->row),
+                                      .z = (const float *)s->values[index].data + s->row * n,
+                                      .n = n};
+}
+
+struct msc_sample_tensor msc_sample_class_scores(const struct msc_sample *s) {
+    return msc_sample_tensor(s, s->distill->class_scores);
+}
+
+int64_t msc_sample_label(const struct msc_sample *s) {
+    return msc_dataset_label(s->distill->dataset, s->sample);
+}
+
+// Weighted mean over what is compared.
+static double sample_loss(const struct msc_sample *s) {
+    const struct msc_distill *d = s->distill;
     double sum = 0;
     double weights = 0;
     for (size_t i = 0; i < d->n_compared; i++) {
         const struct msc_distill_tensor *c = &d->compared[i];
-        const struct msc_distill_part *p = &c->parts[batch];
-        const float *z = (const float *)values[i].data + row * p->n;
-        sum += c->weight * msc_loss_sample(d->options.kind, d->options.kl_is_logits,
-                                           msc_distill__reference(c, batch, row), z, p->shape,
-                                           c->mean_square);
+        struct msc_sample_tensor t = msc_sample_tensor(s, i);
+        sum += c->weight * msc_loss_sample(d->options.kind, d->options.kl_is_logits, t.y, t.z,
+                                           c->parts[s->batch].shape, c->mean_square);
         weights += c->weight;
     }
     return sum / weights;
 }
+
+// What a metric gave for each sample of a run.
+static double *metric_samples(const struct msc_distill *d, size_t run, size_t metric) {
+    return d->samples + (run * d->options.n_metrics + metric) * (size_t)d->n_samples;
+}
+
+static bool is_measured(const struct msc_distill *d, size_t metric) {
+    return !d->options.metrics[metric].needs_labels || msc_dataset_has_labels(d->dataset);
+}
+
+// ---- Runs -------------------------------------------------------------------------------------
 
 static void begin_run(void *payload, size_t index) {
     struct msc_distill *d = payload;
@@ -49,13 +72,16 @@ static enum msc_status compare_batch(void *payload, size_t trial, size_t batch,
     struct msc_distill *d = payload;
     int64_t n = msc_dataset_batch_samples(d->dataset, batch);
     for (int64_t row = 0; row < n; row++) {
-        int64_t sample = first_sample(d, batch) + row;
-        size_t at = trial * (size_t)d->n_samples + (size_t)sample;
-        d->losses[at] = sample_loss(d, values, batch, row);
-        if (d->class_scores != SIZE_MAX) {
-            int64_t classes = d->compared[d->class_scores].parts[batch].n;
-            const float *scores = (const float *)values[d->class_scores].data + row * classes;
-            d->correct[at] = greatest(scores, classes) == msc_dataset_label(d->dataset, sample);
+        const struct msc_sample s = {.distill = d,
+                                     .values = values,
+                                     .batch = batch,
+                                     .row = row,
+                                     .sample = first_sample(d, batch) + row};
+        d->losses[trial * (size_t)d->n_samples + (size_t)s.sample] = sample_loss(&s);
+        for (size_t m = 0; m < d->options.n_metrics; m++) {
+            if (is_measured(d, m)) {
+                metric_samples(d, trial, m)[s.sample] = d->options.metrics[m].sample(&s);
+            }
         }
     }
     d->is_compared[trial * msc_dataset_n_batches(d->dataset) + batch] = true;
@@ -85,25 +111,39 @@ static bool is_run_over(void *payload, size_t index) {
     return d->sums[index].is_over;
 }
 
+static double mean(const double samples[], int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += samples[i];
+    }
+    return sum / (double)n;
+}
+
+static void measure_run(struct msc_distill *d, size_t index) {
+    struct msc_distill_run *run = &d->runs[index];
+    bool is_whole = run->status == MSC_OK && !run->was_stopped;
+    for (size_t m = 0; m < d->options.n_metrics; m++) {
+        double (*total)(const double[], int64_t) = d->options.metrics[m].total;
+        run->metrics[m] = NAN;
+        if (is_whole && is_measured(d, m)) {
+            run->metrics[m] = (total ? total : mean)(metric_samples(d, index, m), d->n_samples);
+        }
+    }
+}
+
 // What went wrong after the batch that a run was stopped at is nothing to it.
 static void finish_run(void *payload, size_t index) {
     struct msc_distill *d = payload;
     struct msc_distill_run *run = &d->runs[index];
     const struct msc_eval_trial *trial = &d->trials[index];
-    size_t n = (size_t)d->n_samples;
-    size_t n_correct = 0;
     add_up(d, index);
     run->was_stopped = d->sums[index].is_over;
     run->n_samples = d->sums[index].n_samples;
     run->status = run->was_stopped ? MSC_OK : trial->status;
     run->reuse_ratio = trial->reuse_ratio;
     snprintf(run->message, sizeof(run->message), "%s", run->was_stopped ? "" : trial->message);
-    run->loss = run->status == MSC_OK ? d->sums[index].losses / (double)n : NAN;
-    bool is_whole = run->status == MSC_OK && !run->was_stopped;
-    for (size_t s = 0; s < n && is_whole; s++) {
-        n_correct += d->correct[index * n + s];
-    }
-    run->accuracy = is_whole && d->class_scores != SIZE_MAX ? (double)n_correct / (double)n : NAN;
+    run->loss = run->status == MSC_OK ? d->sums[index].losses / (double)d->n_samples : NAN;
+    measure_run(d, index);
     if (d->done) {
         d->done(d->payload, index);
     }
@@ -117,17 +157,17 @@ static enum msc_status make_room(struct msc_distill *d, size_t n) {
     }
     msc_free(d->trials);
     msc_free(d->losses);
-    msc_free(d->correct);
+    msc_free(d->samples);
     msc_free(d->is_compared);
     msc_free(d->sums);
     d->runs_capacity = 0;
     d->trials = msc_alloc_zero(n, sizeof(d->trials[0]));
     d->losses = msc_alloc_zero(n * samples, sizeof(d->losses[0]));
-    d->correct = msc_alloc_zero(n * samples, sizeof(d->correct[0]));
+    d->samples = msc_alloc_zero(n * d->options.n_metrics * samples + 1, sizeof(d->samples[0]));
     d->is_compared =
         msc_alloc_zero(n * msc_dataset_n_batches(d->dataset), sizeof(d->is_compared[0]));
     d->sums = msc_alloc_zero(n, sizeof(d->sums[0]));
-    if (!d->trials || !d->losses || !d->correct || !d->is_compared || !d->sums) {
+    if (!d->trials || !d->losses || !d->samples || !d->is_compared || !d->sums) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
     }
     d->runs_capacity = n;

@@ -3,7 +3,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "env/quantize_internal.h"
-#include "graph/onnx/onnx.h"
 #include "tools/strategy.h"
 
 #include <math.h>
@@ -55,33 +54,6 @@ static void fill_edits(const struct msc_quantize *z, const uint32_t choices[],
 
 // ---- The environment's functions --------------------------------------------------------------
 
-// Does the goal name the metric?
-static bool asks_for(const cJSON *config, const char *metric) {
-    const cJSON *bounds = cJSON_GetObjectItemCaseSensitive(config, "bounds");
-    const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(config, "objectives")) {
-        if (cJSON_IsString(item) && strcmp(item->valuestring, metric) == 0) {
-            return true;
-        }
-    }
-    return cJSON_GetObjectItemCaseSensitive(bounds, metric) != NULL;
-}
-
-// What trials are measured by, besides the loss and costs.
-static enum msc_status choose_metrics(unsigned *out, const struct msc_env *env) {
-    const cJSON *config = msc_env_config(env);
-    bool has_labels = msc_dataset_has_labels(msc_env_host(env)->dataset);
-    if (!has_labels && asks_for(config, "accuracy")) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "env: \"accuracy\" is an objective or a bound, but the samples have no "
-                        "labels; give dataset.labels, a .npy of integers, one for each sample");
-    }
-    *out = has_labels ? MSC_QUANTIZE_MEASURES_ACCURACY : 0;
-    // Exporting every trial takes time: the size of the file is measured only where it is asked for.
-    *out |= asks_for(config, "file_bytes") ? MSC_QUANTIZE_MEASURES_FILE : 0;
-    return MSC_OK;
-}
-
 static enum msc_status leave_constants(struct msc_quantize *z, const struct msc_env_host *host) {
     int32_t n_left;
     MSC_TRY(
@@ -96,20 +68,23 @@ static enum msc_status leave_constants(struct msc_quantize *z, const struct msc_
 static enum msc_status quantize_init(struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
-    unsigned measured = 0;
     MSC_TRY(msc_quantize__read_options(env, z));
-    MSC_TRY(choose_metrics(&measured, env));
+    MSC_TRY(msc_quantize_metrics_choose(&z->metrics, host, msc_env_config(env)));
+    z->distill_options.metrics = z->metrics.sampled;
+    z->distill_options.n_metrics = z->metrics.n_sampled;
     MSC_TRY(msc_quantizer_create(&z->quantizer, host->graph, &z->quantizer_options));
     MSC_TRY(msc_distill_create(&z->distill, host, host->dataset, &z->distill_options));
     MSC_TRY(leave_constants(z, host));
     MSC_TRY(msc_quantize__get_parameters(env, z));
     MSC_TRY(build_fixed(env, z));
-    const struct msc_plan *plan = msc_evaluator_plan(msc_distill_evaluator(z->distill), 0);
-    MSC_TRY(msc_quantize_space_build(&z->space, z->quantizer, plan, z->fixed,
-                                     msc_dataset_batch_samples(host->dataset, 0), measured,
-                                     msc_env_arena(env)));
-    z->file_metric = msc_space_find_metric(&z->space.space, "file_bytes");
-    return MSC_OK;
+    const struct msc_quantize_inputs inputs = {
+        .host = host,
+        .quantizer = z->quantizer,
+        .plan = msc_evaluator_plan(msc_distill_evaluator(z->distill), 0),
+        .fixed = z->fixed,
+        .metrics = &z->metrics,
+    };
+    return msc_quantize_space_build(&z->space, &inputs, msc_env_arena(env));
 }
 
 static const struct msc_space *quantize_space(const struct msc_env *env) {
@@ -143,10 +118,7 @@ static void finish_trial(void *payload, size_t i) {
     struct msc_quantize *z = payload;
     const struct msc_distill_run *run = &z->runs[i];
     struct msc_outcome *o = &z->evaluation->outcomes[i];
-    o->metrics[MSC_QUANTIZE_LOSS] = run->loss;
-    if (!isnan(run->accuracy)) {
-        o->metrics[MSC_QUANTIZE_ACCURACY] = run->accuracy;
-    }
+    msc_quantize_metrics_after(o->metrics, &z->metrics, run);
     o->reuse_ratio = run->reuse_ratio;
     // Trials share their work, so each has its share of the time that all took so far.
     o->time_us = (msc_clock_ns() - z->began_ns) / 1000 / z->evaluation->n;
@@ -169,28 +141,15 @@ static void finish_trial(void *payload, size_t i) {
     }
 }
 
-static enum msc_status measure_file(const struct msc_env *env,
-                                    const struct msc_quant *const edits[], double *out) {
-    const struct msc_quantize *z = msc_env_state(env);
-    const struct msc_onnx_export_options o = {.sites = msc_quantizer_sites(z->quantizer),
-                                              .slot_edits = edits};
-    uint64_t n_bytes;
-    MSC_TRY(msc_onnx_measure(&n_bytes, msc_env_host(env)->graph, &o));
-    *out = (double)n_bytes;
-    return MSC_OK;
-}
-
 static enum msc_status quantize_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
     struct msc_quantize *z = msc_env_state(env);
     MSC_TRY(msc_quantize__make_room(z, e->n));
     z->evaluation = e;
     z->began_ns = msc_clock_ns();
-    for (size_t i = 0; z->file_metric >= 0 && i < e->n; i++) {
-        msc_quantize__set_run(z, i, e->trials[i].choices);
-        MSC_TRY(measure_file(env, z->runs[i].edits, &e->outcomes[i].metrics[z->file_metric]));
-    }
     for (size_t i = 0; i < e->n; i++) {
         msc_quantize__set_run(z, i, e->trials[i].choices);
+        MSC_TRY(msc_quantize_metrics_before(e->outcomes[i].metrics, &z->metrics, env,
+                                            z->runs[i].edits));
         z->runs[i].is_bounded = e->trials[i].bound < INFINITY;
         z->runs[i].bound = e->trials[i].bound;
     }
@@ -199,31 +158,17 @@ static enum msc_status quantize_evaluate(struct msc_env *env, const struct msc_e
 
 static enum msc_status quantize_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {
     struct msc_quantize *z = msc_env_state(env);
-    const struct msc_space *space = &z->space.space;
     struct msc_distill_run run = {.edits = NULL};
-    const struct {
-        const char *name;
-        double value;
-    } known[] = {{"size_bytes", z->space.float_size_bytes},
-                 {"size_ratio", 1},
-                 {"bit_ops", z->space.float_bit_ops},
-                 {"bit_ops_ratio", 1},
-                 {"macs", z->space.macs}};
+    for (size_t i = 0; i < z->space.space.n_metrics; i++) {
+        metrics[i] = z->space.references[i];
+    }
+    MSC_TRY(msc_quantize_metrics_before(metrics, &z->metrics, env, NULL));
+    if (!msc_quantize_metrics_need_float(&z->metrics)) {
+        return MSC_OK;
+    }
     MSC_TRY(msc_distill_run(z->distill, &run, 1, NULL, NULL));
-    if (run.status != MSC_OK) {
-        return msc_status_restore(run.status, run.message);
-    }
-    if (z->file_metric >= 0) {
-        MSC_TRY(measure_file(env, NULL, &metrics[z->file_metric]));
-    }
-    metrics[MSC_QUANTIZE_LOSS] = run.loss;
-    if (!isnan(run.accuracy)) {
-        metrics[MSC_QUANTIZE_ACCURACY] = run.accuracy;
-    }
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        metrics[msc_space_find_metric(space, known[i].name)] = known[i].value;
-    }
-    return MSC_OK;
+    msc_quantize_metrics_after(metrics, &z->metrics, &run);
+    return run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);
 }
 
 static enum msc_status quantize_edits(struct msc_env *env, const uint32_t choices[], cJSON **out) {

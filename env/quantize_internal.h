@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "env/distill.h"
 #include "env/env.h"
-#include "env/quantize_space.h"
+#include "env/quantize_metrics.h"
 
 struct msc_quantize {
     // Parameters. Those of the quantizer are read by msc_quantizer_read_options.
@@ -23,8 +23,8 @@ struct msc_quantize {
     struct msc_quantizer *quantizer;
     struct msc_distill *distill;   // on the calibration samples
     struct msc_distill *validated; // on the validation samples; made when first asked for
+    struct msc_quantize_metrics metrics;
     struct msc_quantize_space space;
-    int file_metric; // index of file_bytes, or -1
     size_t n_slots;
     const struct msc_quant **fixed; // [n_slots] edits of slots that are no task
     struct msc_hash parameters;     // of scales, zero points and reference outputs

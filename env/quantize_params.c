@@ -156,7 +156,7 @@ static enum msc_status add_objective(cJSON *config) {
     }
     cJSON *list = cJSON_CreateArray();
     MSC_TRY(msc_json_add(config, "objectives", list));
-    return msc_json_push(list, cJSON_CreateString("distill_loss"));
+    return msc_json_push(list, cJSON_CreateString(msc_quantize_metric_rows[0].name));
 }
 
 enum msc_status msc_quantize__complete(cJSON *config) {

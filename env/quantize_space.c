@@ -1,14 +1,14 @@
-#include "env/quantize_space.h"
+#include "env/quantize_metrics.h"
 
 #include "base/alloc.h"
+#include "data/dataset.h"
 #include "graph/cost.h"
-#include "kernels/engine/planner.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLOAT_BITS = 32, N_FEATURES = 4, N_COSTS = 5 };
+enum { N_FEATURES = 4 };
 
 static const char *const feature_names[N_FEATURES] = {"position", "log2_elements", "macs_share",
                                                       "is_weight"};
@@ -28,8 +28,7 @@ struct builder {
     const struct msc_quantizer *q;
     const struct msc_sites *sites;
     const struct msc_plan *plan;
-    const struct msc_quant *const *fixed;
-    int64_t n_batch;
+    double n_samples; // of the plan's batch
     struct msc_arena *arena;
     size_t n_choices;
     struct choice_list all, of_activations;
@@ -136,7 +135,7 @@ static enum msc_status rank_choices(struct builder *b, struct choice_list *list)
     }
     for (size_t c = 0; c < list->n; c++) {
         const struct msc_choice *choice = msc_quantizer_choice(b->q, list->choices[c]);
-        list->bits[c] = choice->is_float ? FLOAT_BITS : choice->bits;
+        list->bits[c] = choice->is_float ? MSC_QUANTIZE_FLOAT_BITS : choice->bits;
         list->labels[c] = choice->label;
         double scale_bits = choice->group_size > 0 ? 32.0 / choice->group_size : 0;
         ranks[c] =
@@ -187,21 +186,20 @@ static enum msc_status find_weights(struct builder *b) {
     return MSC_OK;
 }
 
-// Where a slot of a site that is included is in the plan's graph.
-static const struct msc_slot *bound_slot(const struct builder *b, int32_t slot) {
-    return &b->plan->sites.slots[b->plan->bound_slots[slot]];
+const struct msc_slot *msc_quantize_bound_slot(const struct msc_plan *plan, int32_t slot) {
+    return &plan->sites.slots[plan->bound_slots[slot]];
 }
 
 static void fill_features(const struct builder *b, int32_t site, double f[N_FEATURES]) {
     const struct msc_site *s = &b->sites->sites[site];
-    const struct msc_slot *slot = bound_slot(b, s->slots[0]);
+    const struct msc_slot *slot = msc_quantize_bound_slot(b->plan, s->slots[0]);
     const struct msc_graph *g = b->plan->graph;
     const struct msc_tensor *t = msc_graph_tensor(g, slot->tensor);
     // A joint of the plan's graph computes them together; of a sequence each has joints of its own.
-    double n_samples = (double)b->n_batch / b->plan->n_parts;
+    double n_samples = b->n_samples / b->plan->n_parts;
     double macs = 0;
     for (int32_t i = 0; i < s->n_slots; i++) {
-        int32_t joint = bound_slot(b, s->slots[i])->joint;
+        int32_t joint = msc_quantize_bound_slot(b->plan, s->slots[i])->joint;
         macs += msc_joint_macs(g, msc_graph_joint(g, joint)) / n_samples;
     }
     bool is_weight = s->kind == MSC_SITE_WEIGHT;
@@ -222,7 +220,9 @@ static enum msc_status build_tasks(struct builder *b) {
     double(*features)[N_FEATURES] = msc_arena_array(b->arena, space->n_tasks, sizeof(features[0]));
     b->out->choices_of_task =
         msc_arena_array(b->arena, space->n_tasks, sizeof(b->out->choices_of_task[0]));
-    if (!tasks || !features || !b->out->choices_of_task) {
+    b->out->bits_of_task =
+        msc_arena_array(b->arena, space->n_tasks, sizeof(b->out->bits_of_task[0]));
+    if (!tasks || !features || !b->out->choices_of_task || !b->out->bits_of_task) {
         return no_memory();
     }
     for (int32_t i = b->sites->n_sites - 1; i >= 0; i--) {
@@ -232,10 +232,11 @@ static enum msc_status build_tasks(struct builder *b) {
         }
         const struct msc_site *s = &b->sites->sites[i];
         bool is_joint = msc_quantizer_group(b->q) == MSC_GROUP_JOINT;
-        int32_t joint = bound_slot(b, s->slots[0])->joint;
+        int32_t joint = msc_quantize_bound_slot(b->plan, s->slots[0])->joint;
         const struct choice_list *list = choices_of(b, task);
         fill_features(b, i, features[task]);
         b->out->choices_of_task[task] = list->choices;
+        b->out->bits_of_task[task] = list->bits;
         tasks[task] = (struct msc_task){
             .name = is_joint ? msc_graph_joint(b->plan->graph, joint)->name : s->name,
             .n_choices = (uint32_t)list->n,
@@ -249,234 +250,7 @@ static enum msc_status build_tasks(struct builder *b) {
     return MSC_OK;
 }
 
-// ---- Costs ------------------------------------------------------------------------------------
-
-// A cost under construction: its terms in an array large enough.
-struct cost_list {
-    struct msc_cost_term *terms;
-    size_t n;
-    double constant;
-};
-
-static enum msc_status add_term(struct builder *b, struct cost_list *list, double scale,
-                                size_t n_factors, const uint32_t tasks[],
-                                const double *const by_choice[]) {
-    struct msc_cost_factor *factors = msc_arena_array(b->arena, n_factors, sizeof(factors[0]));
-    if (!factors) {
-        return no_memory();
-    }
-    for (size_t i = 0; i < n_factors; i++) {
-        factors[i] = (struct msc_cost_factor){tasks[i], by_choice[i]};
-    }
-    list->terms[list->n++] = (struct msc_cost_term){scale, (uint32_t)n_factors, factors};
-    return MSC_OK;
-}
-
-static double packed_bytes(double elements, int32_t bits, double n_scales, bool is_symmetric) {
-    return ceil(elements * bits / 8) + n_scales * (is_symmetric ? 4 : 8);
-}
-
-static double quant_bytes(double elements, const struct msc_quant *quant) {
-    if (quant->type != MSC_DTYPE_NONE) {
-        return elements * (double)msc_dtype_bytes(quant->type);
-    }
-    return packed_bytes(elements, quant->bits, quant->n, quant->low < 0);
-}
-
-static enum msc_status weight_term(struct builder *b, struct cost_list *size, int32_t site) {
-    const struct msc_slot *slot = bound_slot(b, b->sites->sites[site].slots[0]);
-    const struct msc_tensor *t = msc_graph_tensor(b->plan->graph, slot->tensor);
-    double n = (double)msc_tensor_n_elements(t);
-    uint32_t task = (uint32_t)b->out->task_of_site[site];
-    double *bytes = msc_arena_array(b->arena, b->n_choices, sizeof(bytes[0]));
-    if (!bytes) {
-        return no_memory();
-    }
-    for (size_t c = 0; c < b->n_choices; c++) {
-        const struct msc_quant *quant = msc_quantizer_quant(b->q, site, (int32_t)c);
-        bytes[c] = quant ? quant_bytes(n, quant) : 4 * n;
-    }
-    const double *by_choice = bytes;
-    return add_term(b, size, 1, 1, &task, &by_choice);
-}
-
-static enum msc_status build_size(struct builder *b, struct cost_list *size) {
-    const struct msc_graph *g = b->plan->graph;
-    const struct msc_sites *bound = &b->plan->sites;
-    bool *counted = msc_arena_array(b->arena, (size_t)msc_graph_n_tensors(g) + 1, sizeof(bool));
-    if (!counted) {
-        return no_memory();
-    }
-    for (int32_t i = 0; i < bound->n_slots; i++) {
-        const struct msc_slot *slot = &bound->slots[i];
-        int32_t s = b->plan->slot_ids[i];
-        // What was an activation before binding is no weight of the model.
-        if (s == MSC_NO_ID || b->sites->slots[s].kind != MSC_SITE_WEIGHT || counted[slot->tensor]) {
-            continue;
-        }
-        double n = (double)msc_tensor_n_elements(msc_graph_tensor(g, slot->tensor));
-        int32_t site = b->out->site_of_slot[s];
-        counted[slot->tensor] = true;
-        b->out->float_size_bytes += 4 * n;
-        if (b->out->task_of_site[site] != MSC_NO_ID) {
-            MSC_TRY(weight_term(b, size, site));
-        } else {
-            size->constant += b->fixed[s] ? quant_bytes(n, b->fixed[s]) : 4 * n;
-        }
-    }
-    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
-        const struct msc_tensor *t = msc_graph_tensor(g, i);
-        if (t->data && !counted[i]) {
-            double bytes = (double)msc_array_n_bytes(t->data);
-            b->out->float_size_bytes += bytes;
-            size->constant += bytes;
-        }
-    }
-    return MSC_OK;
-}
-
-// Bits of what an operand reads: a task's, or a fixed number.
-static int32_t operand_task(const struct builder *b, int32_t slot, double *bits) {
-    *bits = FLOAT_BITS;
-    if (slot == MSC_NO_ID) {
-        return MSC_NO_ID;
-    }
-    int32_t task = b->out->task_of_site[b->out->site_of_slot[slot]];
-    if (task == MSC_NO_ID && b->fixed[slot]) {
-        *bits = b->fixed[slot]->bits;
-    }
-    return task;
-}
-
-static enum msc_status product_term(struct builder *b, struct cost_list *ops, int32_t joint,
-                                    const struct msc_product *product) {
-    double bits[2];
-    uint32_t tasks[2];
-    const double *by_choice[2];
-    size_t n = 0;
-    double scale = product->macs * b->plan->n_parts / (double)b->n_batch;
-    for (int i = 0; i < 2; i++) {
-        int32_t slot = msc_plan_find_slot(b->plan, joint, product->operands[i]);
-        int32_t task = operand_task(b, slot, &bits[i]);
-        if (task == MSC_NO_ID) {
-            scale *= bits[i];
-        } else {
-            by_choice[n] = choices_of(b, task)->bits;
-            tasks[n++] = (uint32_t)task;
-        }
-    }
-    if (n == 0) {
-        ops->constant += scale;
-        return MSC_OK;
-    }
-    if (n == 2 && tasks[0] == tasks[1]) {
-        size_t n_choices = choices_of(b, (int32_t)tasks[0])->n;
-        double *squares = msc_arena_array(b->arena, n_choices, sizeof(squares[0]));
-        if (!squares) {
-            return no_memory();
-        }
-        for (size_t c = 0; c < n_choices; c++) {
-            squares[c] = by_choice[0][c] * by_choice[0][c];
-        }
-        by_choice[0] = squares;
-        n = 1;
-    }
-    return add_term(b, ops, scale, n, tasks, by_choice);
-}
-
-// Chunks of a sequence are alike: the first counts for all.
-static double sample_macs(const struct builder *b, int32_t joint) {
-    const struct msc_graph *g = b->plan->graph;
-    double macs = b->plan->parts[joint] > 0 ? 0 : msc_joint_macs(g, msc_graph_joint(g, joint));
-    return macs * b->plan->n_parts / (double)b->n_batch;
-}
-
-static enum msc_status build_bit_ops(struct builder *b, struct cost_list *ops) {
-    for (int32_t i = 0; i < msc_graph_n_joints(b->plan->graph); i++) {
-        struct msc_product products[2];
-        const struct msc_graph *g = b->plan->graph;
-        if (b->plan->parts[i] > 0) {
-            continue; // counted with the first chunk
-        }
-        int n = msc_joint_products(products, g, msc_graph_joint(g, i));
-        for (int k = 0; k < n; k++) {
-            if (products[k].macs > 0) {
-                MSC_TRY(product_term(b, ops, i, &products[k]));
-            }
-        }
-    }
-    return MSC_OK;
-}
-
-// The same cost against a reference: every scale and the constant divided by it.
-static enum msc_status add_cost(struct builder *b, struct msc_cost costs[], const char *metric,
-                                const struct cost_list *list, double divisor) {
-    struct msc_cost_term *terms = msc_arena_array(b->arena, list->n + 1, sizeof(terms[0]));
-    if (!terms) {
-        return no_memory();
-    }
-    for (size_t i = 0; i < list->n; i++) {
-        terms[i] = list->terms[i];
-        terms[i].scale /= divisor;
-    }
-    costs[b->out->space.n_costs++] =
-        (struct msc_cost){metric, list->constant / divisor, list->n, terms};
-    return MSC_OK;
-}
-
-static enum msc_status build_costs(struct builder *b) {
-    struct cost_list size = {0};
-    struct cost_list ops = {0};
-    struct cost_list macs = {.constant = b->out->macs};
-    size_t room = (size_t)msc_graph_n_joints(b->plan->graph) + (size_t)b->sites->n_slots + 1;
-    struct msc_cost *costs = msc_arena_array(b->arena, N_COSTS, sizeof(costs[0]));
-    size.terms = msc_arena_array(b->arena, room, sizeof(size.terms[0]));
-    ops.terms = msc_arena_array(b->arena, room, sizeof(ops.terms[0]));
-    if (!costs || !size.terms || !ops.terms) {
-        return no_memory();
-    }
-    MSC_TRY(build_size(b, &size));
-    MSC_TRY(build_bit_ops(b, &ops));
-    b->out->float_bit_ops = b->out->macs * FLOAT_BITS * FLOAT_BITS;
-    b->out->space.costs = costs;
-    MSC_TRY(add_cost(b, costs, "size_bytes", &size, 1));
-    MSC_TRY(add_cost(b, costs, "size_ratio", &size, b->out->float_size_bytes));
-    MSC_TRY(add_cost(b, costs, "bit_ops", &ops, 1));
-    MSC_TRY(add_cost(b, costs, "bit_ops_ratio", &ops,
-                     b->out->float_bit_ops > 0 ? b->out->float_bit_ops : 1));
-    return add_cost(b, costs, "macs", &macs, 1);
-}
-
-// ---- Metrics and baselines --------------------------------------------------------------------
-
-static const struct msc_metric all_metrics[] = {
-    {.name = "distill_loss", .unit = ""},
-    {.name = "accuracy", .unit = "", .is_maximised = true},
-    {.name = "size_bytes", .unit = "bytes", .is_exact = true},
-    {.name = "size_ratio", .unit = "", .is_exact = true},
-    {.name = "bit_ops", .unit = "", .is_exact = true},
-    {.name = "bit_ops_ratio", .unit = "", .is_exact = true},
-    {.name = "macs", .unit = "", .is_exact = true},
-    {.name = "file_bytes", .unit = "bytes"},
-};
-
-static enum msc_status build_metrics(struct builder *b, unsigned measured) {
-    const size_t n = sizeof(all_metrics) / sizeof(all_metrics[0]);
-    struct msc_metric *metrics = msc_arena_array(b->arena, n, sizeof(metrics[0]));
-    if (!metrics) {
-        return no_memory();
-    }
-    for (size_t i = 0; i < n; i++) {
-        unsigned needs = i == MSC_QUANTIZE_ACCURACY ? MSC_QUANTIZE_MEASURES_ACCURACY
-                         : i == n - 1               ? MSC_QUANTIZE_MEASURES_FILE
-                                                    : 0;
-        if ((needs & ~measured) == 0) {
-            metrics[b->out->space.n_metrics++] = all_metrics[i];
-        }
-    }
-    b->out->space.metrics = metrics;
-    return MSC_OK;
-}
+// ---- Baselines ---------------------------------------------------------------------------------
 
 static enum msc_status build_baselines(struct builder *b) {
     struct msc_space *space = &b->out->space;
@@ -497,25 +271,33 @@ static enum msc_status build_baselines(struct builder *b) {
     return MSC_OK;
 }
 
+// Chunks of a sequence are alike: the first counts for all.
+static double sample_macs(const struct builder *b, int32_t joint) {
+    const struct msc_graph *g = b->plan->graph;
+    double macs = b->plan->parts[joint] > 0 ? 0 : msc_joint_macs(g, msc_graph_joint(g, joint));
+    return macs * b->plan->n_parts / b->n_samples;
+}
+
+double msc_quantize_batch_samples(const struct msc_quantize_inputs *in) {
+    return (double)msc_dataset_batch_samples(in->host->dataset, 0);
+}
+
 enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
-                                         const struct msc_quantizer *q, const struct msc_plan *plan,
-                                         const struct msc_quant *const fixed[], int64_t n_batch,
-                                         unsigned measured, struct msc_arena *arena) {
+                                         const struct msc_quantize_inputs *in,
+                                         struct msc_arena *arena) {
     struct builder b = {.out = out,
-                        .q = q,
-                        .sites = msc_quantizer_sites(q),
-                        .plan = plan,
-                        .fixed = fixed,
-                        .n_batch = n_batch,
+                        .q = in->quantizer,
+                        .sites = msc_quantizer_sites(in->quantizer),
+                        .plan = in->plan,
+                        .n_samples = msc_quantize_batch_samples(in),
                         .arena = arena,
-                        .n_choices = msc_quantizer_n_choices(q)};
+                        .n_choices = msc_quantizer_n_choices(in->quantizer)};
     *out = (struct msc_quantize_space){0};
-    for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
+    for (int32_t i = 0; i < msc_graph_n_joints(in->plan->graph); i++) {
         out->macs += sample_macs(&b, i);
     }
     MSC_TRY(map_slots(&b));
     MSC_TRY(build_tasks(&b));
-    MSC_TRY(build_costs(&b));
-    MSC_TRY(build_metrics(&b, measured));
-    return build_baselines(&b);
+    MSC_TRY(build_baselines(&b));
+    return msc_quantize_metrics_build(out, in, arena);
 }

@@ -50,7 +50,6 @@ static double loss_of(struct bench *b, const struct msc_distill_options *o,
     assert_ok(msc_distill_compute_reference(b->d));
     assert_ok(msc_distill_run(b->d, &run, 1, NULL, NULL));
     assert_int_equal(run.status, MSC_OK);
-    assert_true(isnan(run.accuracy));
     return run.loss;
 }
 
@@ -197,6 +196,84 @@ static void test_env_distill__stops_at_its_bound(void **state) {
         }
         msc_evaluator_drop_cache(msc_distill_evaluator(b.d));
     }
+    eval_results_finish(&results);
+    close_bench(&b);
+}
+
+// ---- Other metrics ----------------------------------------------------------------------------
+
+// The greatest |y - z| of a sample, over all that is compared.
+static double sample_error(const struct msc_sample *s) {
+    double greatest = 0;
+    for (size_t i = 0; i < msc_sample_n_tensors(s); i++) {
+        struct msc_sample_tensor t = msc_sample_tensor(s, i);
+        for (int64_t k = 0; k < t.n; k++) {
+            greatest = fmax(greatest, fabs((double)t.y[k] - (double)t.z[k]));
+        }
+    }
+    return greatest;
+}
+
+static double greatest_of(const double samples[], int64_t n) {
+    double greatest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        greatest = fmax(greatest, samples[i]);
+    }
+    return greatest;
+}
+
+static double sample_label(const struct msc_sample *s) {
+    return (double)msc_sample_label(s);
+}
+
+static double plain_error(const struct eval_results *r, int sample) {
+    double greatest = 0;
+    for (int tensor = 0; tensor < 3; tensor += 2) {
+        const struct msc_array *y = r->values[0][sample][tensor];
+        const struct msc_array *z = r->values[1][sample][tensor];
+        for (int64_t i = 0; i < msc_array_n_elements(y); i++) {
+            double error = fabs(msc_array_get_double(y, i) - msc_array_get_double(z, i));
+            greatest = fmax(greatest, error);
+        }
+    }
+    return greatest;
+}
+
+// The mean over samples, or what else a metric makes of them; nothing of a run that was stopped, nor
+// without the labels that it needs.
+static void test_env_distill__metrics_of_samples(void **state) {
+    static const int64_t widths[] = {6, 4, 7, 4, 5, 6};
+    static const struct msc_sample_metric metrics[] = {
+        {.sample = sample_error},
+        {.sample = sample_label, .needs_labels = true},
+        {.sample = sample_error, .total = greatest_of},
+    };
+    static struct eval_results results;
+    const char *const names[] = {"softmax:0", "plus_three:0"};
+    const struct msc_distill_options o = {
+        .kind = MSC_LOSS_MSE, .tensors = names, .n_tensors = 2, .metrics = metrics, .n_metrics = 3};
+    struct eval_edits edits[2];
+    struct bench b = {0};
+    double sum = 0, greatest = 0;
+    (void)state;
+    eval_open_widths(&b.c, widths, 6);
+    open_host(&b);
+    eval_draw_edits(&b.c, 0, &edits[0]);
+    eval_draw_edits(&b.c, 8, &edits[1]);
+    record_both(&b, &results, edits);
+    for (int s = 0; s < 6; s++) {
+        sum += plain_error(&results, s);
+        greatest = fmax(greatest, plain_error(&results, s));
+    }
+    loss_of(&b, &o, &edits[1]);
+    struct msc_distill_run runs[2] = {{.edits = edits[1].edits},
+                                      {.edits = edits[1].edits, .is_bounded = true}};
+    assert_ok(msc_distill_run(b.d, runs, 2, NULL, NULL));
+    assert_near(runs[0].metrics[0], sum / 6);
+    assert_true(isnan(runs[0].metrics[1]));
+    assert_near(runs[0].metrics[2], greatest);
+    assert_true(runs[1].was_stopped);
+    assert_true(isnan(runs[1].metrics[0]) && isnan(runs[1].metrics[2]));
     eval_results_finish(&results);
     close_bench(&b);
 }
@@ -473,6 +550,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_distill__samples_of_several_shapes),
         cmocka_unit_test(test_env_distill__stops_at_its_bound),
+        cmocka_unit_test(test_env_distill__metrics_of_samples),
         cmocka_unit_test(test_env_distill__kl_axis),
         cmocka_unit_test(test_env_distill__reference_lists),
         cmocka_unit_test(test_env_distill__outputs_left_out),

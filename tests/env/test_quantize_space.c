@@ -1,7 +1,6 @@
-#include "env/quantize_space.h"
+#include "env/quantize_metrics.h"
 
 #include "base/alloc.h"
-#include "env/api/space.h"
 #include "kernels/engine/backends.h"
 #include "tests/tools/quantize_case.h"
 
@@ -28,11 +27,22 @@ static void fill_fixed(struct bench *b) {
     }
 }
 
-static enum msc_status build(struct bench *b, bool has_labels) {
+// With the metrics that an environment on this dataset would have.
+static enum msc_status build_on(struct bench *b, const struct msc_dataset *data) {
+    const struct msc_env_host host = {.graph = b->c.g, .dataset = data};
+    struct msc_quantize_metrics metrics;
+    const struct msc_quantize_inputs inputs = {.host = &host,
+                                               .quantizer = b->q,
+                                               .plan = msc_evaluator_plan(b->c.ev, 0),
+                                               .fixed = b->fixed,
+                                               .metrics = &metrics};
     fill_fixed(b);
-    return msc_quantize_space_build(&b->space, b->q, msc_evaluator_plan(b->c.ev, 0), b->fixed,
-                                    msc_dataset_batch_samples(b->c.data, 0),
-                                    has_labels ? MSC_QUANTIZE_MEASURES_ACCURACY : 0, &b->arena);
+    MSC_TRY(msc_quantize_metrics_choose(&metrics, &host, NULL));
+    return msc_quantize_space_build(&b->space, &inputs, &b->arena);
+}
+
+static enum msc_status build(struct bench *b) {
+    return build_on(b, b->c.data);
 }
 
 static void open_bench(struct bench *b, const char *config, int64_t batch) {
@@ -46,6 +56,12 @@ static void close_bench(struct bench *b) {
     msc_quantizer_destroy(b->q);
     msc_arena_finish(&b->arena);
     quantize_case_close(&b->c);
+}
+
+static double reference(const struct bench *b, const char *metric) {
+    int index = msc_space_find_metric(&b->space.space, metric);
+    assert_true(index >= 0);
+    return b->space.references[index];
 }
 
 static double cost(const struct bench *b, const char *metric, const uint32_t choices[]) {
@@ -75,7 +91,7 @@ static void test_env_quantize_space__tasks(void **state) {
     struct bench b;
     (void)state;
     open_bench(&b, "{" THREE "}", 4);
-    assert_ok(build(&b, true));
+    assert_ok(build(&b));
     assert_tasks(&b, 6,
                  (const char *const[]){"x:0", "conv1.w", "relu:0", "conv2.w", "flat:0", "head.w"});
     const struct msc_task *t = b.space.space.tasks;
@@ -102,8 +118,9 @@ static void test_env_quantize_space__tasks(void **state) {
     assert_int_equal(b.space.space.n_metrics, 7);
     for (int i = 0; i < 7; i++) {
         assert_string_equal(b.space.space.metrics[i].name, metrics[i]);
+        assert_true(b.space.space.metrics[i].is_maximised == (i == 1));
+        assert_true(b.space.space.metrics[i].is_exact == (i > 1));
     }
-    assert_true(b.space.space.metrics[MSC_QUANTIZE_ACCURACY].is_maximised);
     close_bench(&b);
 }
 
@@ -111,18 +128,48 @@ static void test_env_quantize_space__without_labels(void **state) {
     struct bench b;
     (void)state;
     open_bench(&b, "{" THREE "}", 4);
-    assert_ok(build(&b, false));
+    struct msc_dataset *data;
+    struct msc_input_spec spec = {.name = "x",
+                                  .dtype = MSC_DTYPE_F32,
+                                  .n_dims = 4,
+                                  .dims = {-1, 2, 6, 6},
+                                  .is_batched = true};
+    const int64_t dims[] = {QUANTIZE_SAMPLES, 2, 6, 6};
+    struct msc_array *x = quantize_array(4, dims, 11);
+    assert_ok(msc_dataset_create(&data, &spec, &x, 1, NULL, 4));
+    assert_ok(build_on(&b, data));
     assert_int_equal(b.space.space.n_metrics, 6);
     assert_int_equal(msc_space_find_metric(&b.space.space, "accuracy"), -1);
     assert_ok(msc_space_check(&b.space.space));
+    msc_array_release(x);
+    msc_dataset_destroy(data);
     close_bench(&b);
+}
+
+// Each row of the table says how it is measured, once; ratios are of exact ones before them.
+static void test_env_quantize_space__rows_of_metrics(void **state) {
+    const struct msc_quantize_metric *rows = msc_quantize_metric_rows;
+    (void)state;
+    for (size_t i = 0; rows[i].name; i++) {
+        int n_ways = (rows[i].cost != NULL) + (rows[i].ratio_of != NULL) +
+                     (rows[i].of_run != NULL) + (rows[i].sample != NULL) +
+                     (rows[i].measure != NULL);
+        bool is_found = !rows[i].ratio_of;
+        assert_int_equal(n_ways, 1);
+        assert_true(rows[i].sample || !rows[i].total);
+        for (size_t k = 0; k < i; k++) {
+            assert_string_not_equal(rows[k].name, rows[i].name);
+            is_found = is_found || (rows[k].cost && strcmp(rows[k].name, rows[i].ratio_of) == 0);
+        }
+        assert_true(is_found);
+    }
 }
 
 static void test_env_quantize_space__baselines(void **state) {
     struct bench b;
     (void)state;
     open_bench(&b, "{" THREE "}", 4);
-    assert_ok(build(&b, false));
+    assert_ok(build(&b));
     assert_int_equal(b.space.space.n_baselines, 3);
     assert_string_equal(b.space.space.baselines[1].label, "4");
     for (uint32_t c = 0; c < 3; c++) {
@@ -142,7 +189,7 @@ static void test_env_quantize_space__dearest_first(void **state) {
                "{\"choices\":[{\"bits\":8,\"scale\":0.5},{\"bits\":8},{\"bits\":4},{\"float\":true}"
                ",{\"bits\":16},{\"bits\":4,\"observer\":\"mse\"}]}",
                4);
-    assert_ok(build(&b, false));
+    assert_ok(build(&b));
     for (int i = 0; i < 6; i++) {
         assert_int_equal(b.space.space.tasks[0].dearest_first[i], order[i]);
     }
@@ -153,13 +200,13 @@ static void test_env_quantize_space__groups(void **state) {
     struct bench b;
     (void)state;
     open_bench(&b, "{" THREE ",\"group\":\"site\"}", 4);
-    assert_ok(build(&b, false));
+    assert_ok(build(&b));
     assert_tasks(&b, 6,
                  (const char *const[]){"x:0-c-conv1", "conv1.w", "relu:0-c-conv2", "conv2.w",
                                        "flat:0-c-head", "head.w"});
     close_bench(&b);
     open_bench(&b, "{" THREE ",\"group\":\"joint\"}", 4);
-    assert_ok(build(&b, false));
+    assert_ok(build(&b));
     assert_tasks(&b, 3, (const char *const[]){"conv1", "conv2", "head"});
     // One decision for both operands.
     const uint32_t choices[3] = {0, 1, 2};
@@ -171,7 +218,7 @@ static void test_env_quantize_space__groups(void **state) {
                "{" THREE ",\"group\":\"joint\",\"exclude\":[\"conv1.w\"],\"fix\":{\"flat:0*\":"
                "\"4\"}}",
                4);
-    assert_ok(build(&b, false));
+    assert_ok(build(&b));
     assert_tasks(&b, 3, (const char *const[]){"conv1", "conv2", "head"});
     assert_near(cost(&b, "bit_ops", choices), 2592.0 * 8 * 32 + 3888.0 * 16 + 15.0 * 3 * 4);
     close_bench(&b);
@@ -195,10 +242,12 @@ static void test_env_quantize_space__costs(void **state) {
     for (int64_t batch = 4; batch <= 10; batch += 6) {
         struct bench b;
         open_bench(&b, "{" THREE "}", batch);
-        assert_ok(build(&b, false));
-        assert_near(b.space.float_size_bytes, 780);
-        assert_near(b.space.macs, 6495);
-        assert_near(b.space.float_bit_ops, 6495.0 * 1024);
+        assert_ok(build(&b));
+        assert_near(reference(&b, "size_bytes"), 780);
+        assert_near(reference(&b, "macs"), 6495);
+        assert_near(reference(&b, "size_ratio"), 1);
+        assert_near(reference(&b, "bit_ops_ratio"), 1);
+        assert_near(reference(&b, "bit_ops"), 6495.0 * 1024);
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
             const uint32_t *choices = rows[i].choices;
             assert_near(cost(&b, "size_bytes", choices), rows[i].size);
@@ -221,21 +270,21 @@ static void test_env_quantize_space__costs_of_schemes(void **state) {
                "{\"choices\":[{\"bits\":8},{\"float\":true}],\"weights\":{\"per_channel\":false,"
                "\"symmetric\":false}}",
                4);
-    assert_ok(build(&b, false));
+    assert_ok(build(&b));
     assert_near(cost(&b, "size_bytes", zeros), 195 + 3 * 8);
     assert_near(cost(&b, "size_bytes", ones), 780);
     assert_near(cost(&b, "bit_ops_ratio", ones), 1);
     close_bench(&b);
     // Two bytes an element, no scales.
     open_bench(&b, "{\"choices\":[{\"type\":\"float16\"},{\"type\":\"bfloat16\"}]}", 4);
-    assert_ok(build(&b, false));
+    assert_ok(build(&b));
     assert_near(cost(&b, "size_bytes", zeros), 390);
     assert_near(cost(&b, "size_bytes", ones), 390);
     assert_near(cost(&b, "bit_ops_ratio", ones), 0.25);
     close_bench(&b);
     // Groups of 32 in rows of 18, 36 and 3: one, two and one scale for each channel.
     open_bench(&b, "{\"choices\":[{\"bits\":4,\"group_size\":32},{\"bits\":4}]}", 4);
-    assert_ok(build(&b, false));
+    assert_ok(build(&b));
     assert_near(cost(&b, "size_bytes", zeros), 36 + 54 + 8 + 4 * (4 + 6 + 5));
     assert_near(cost(&b, "size_bytes", ones), 36 + 54 + 8 + 4 * (4 + 3 + 5));
     assert_int_equal(b.space.space.tasks[0].dearest_first[0], 0);
@@ -245,7 +294,7 @@ static void test_env_quantize_space__costs_of_schemes(void **state) {
                "{" THREE ",\"exclude\":[\"conv2.w\",\"x:0\"],\"fix\":{\"head.w\":\"4\","
                "\"conv1.w\":\"float\"}}",
                4);
-    assert_ok(build(&b, false));
+    assert_ok(build(&b));
     assert_tasks(&b, 2, (const char *const[]){"relu:0", "flat:0"});
     assert_near(cost(&b, "size_bytes", zeros), 288 + 432 + 8 + 20);
     assert_near(cost(&b, "bit_ops", ones), 2592.0 * 1024 + 3888.0 * 4 * 32 + 15.0 * 4 * 4);
@@ -260,7 +309,7 @@ static void test_env_quantize_space__groups_of_activations(void **state) {
                "{\"choices\":[{\"bits\":4,\"group_size\":32},{\"bits\":8},{\"bits\":4},"
                "{\"bits\":4,\"observer\":\"mse\"},{\"bits\":4,\"group_size\":64}]}",
                4);
-    assert_ok(build(&b, false));
+    assert_ok(build(&b));
     const struct msc_space *space = &b.space.space;
     size_t n_weights = 0;
     for (size_t t = 0; t < space->n_tasks; t++) {
@@ -287,7 +336,7 @@ static void test_env_quantize_space__nothing_left(void **state) {
     struct bench b;
     (void)state;
     open_bench(&b, "{" THREE ",\"fix\":{\"*\":\"8\"}}", 4);
-    assert_int_equal(build(&b, false), MSC_E_INVALID);
+    assert_int_equal(build(&b), MSC_E_INVALID);
     assert_message("every site is fixed");
     close_bench(&b);
 }
@@ -350,7 +399,7 @@ static void open_shared(struct bench *b, const char *config) {
     assert_ok(msc_evaluator_create(&b->c.ev, g, b->c.data, &wanted, 1, &o));
     assert_ok(quantize_create(&b->q, g, config));
     assert_ok(msc_quantizer_calibrate(b->q, b->c.ev, NULL, NULL));
-    assert_ok(build(b, false));
+    assert_ok(build(b));
 }
 
 static void test_env_quantize_space__shared(void **state) {
@@ -360,7 +409,7 @@ static void test_env_quantize_space__shared(void **state) {
     assert_tasks(&b, 5, (const char *const[]){"x:0", "w", "first:0", "second:0", "turned:0"});
     // The weight is stored once and used twice: 2 rows * 4 * 4, and 2 * 2 * 4 products at the end.
     const uint32_t choices[5] = {0, 1, 2, 0, 1};
-    assert_near(b.space.float_size_bytes, 64);
+    assert_near(reference(&b, "size_bytes"), 64);
     assert_near(cost(&b, "size_bytes", choices), 8 + 16);
     assert_near(cost(&b, "bit_ops", choices), 32.0 * 8 * 4 + 32.0 * 3 * 4 + 16.0 * 8 * 4);
     close_bench(&b);
@@ -375,6 +424,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_quantize_space__tasks),
         cmocka_unit_test(test_env_quantize_space__without_labels),
+        cmocka_unit_test(test_env_quantize_space__rows_of_metrics),
         cmocka_unit_test(test_env_quantize_space__baselines),
         cmocka_unit_test(test_env_quantize_space__dearest_first),
         cmocka_unit_test(test_env_quantize_space__groups),

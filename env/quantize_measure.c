@@ -1,0 +1,246 @@
+// What is done with the rows of metrics: choosing those of a search, building their costs, filling
+// outcomes and reports.
+#include "base/alloc.h"
+#include "base/json.h"
+#include "data/dataset.h"
+#include "env/quantize_metrics.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_exact(const struct msc_quantize_metric *row) {
+    return row->cost || row->ratio_of;
+}
+
+static bool is_of_run(const struct msc_quantize_metric *row) {
+    return row->of_run || row->sample;
+}
+
+// ---- Which ------------------------------------------------------------------------------------
+
+// Does the goal name the metric?
+static bool asks_for(const struct cJSON *config, const char *metric) {
+    const cJSON *bounds = cJSON_GetObjectItemCaseSensitive(config, "bounds");
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(config, "objectives")) {
+        if (cJSON_IsString(item) && strcmp(item->valuestring, metric) == 0) {
+            return true;
+        }
+    }
+    return cJSON_GetObjectItemCaseSensitive(bounds, metric) != NULL;
+}
+
+static enum msc_status fail_for(const struct msc_quantize_metric *row, unsigned lacking) {
+    static const struct {
+        unsigned need;
+        const char *text;
+    } texts[] = {{MSC_QUANTIZE_NEEDS_LABELS,
+                  "the samples have no labels; give dataset.labels, a .npy of integers, one for "
+                  "each sample"}};
+    size_t i = 0;
+    while (!(texts[i].need & lacking)) {
+        i++;
+        assert(i < sizeof(texts) / sizeof(texts[0]));
+    }
+    return MSC_FAIL(MSC_E_INVALID, "env: \"%s\" is an objective or a bound, but %s", row->name,
+                    texts[i].text);
+}
+
+static void choose(struct msc_quantize_metrics *m, const struct msc_quantize_metric *row,
+                   int index) {
+    m->rows[m->n] = row;
+    m->indices[m->n] = index;
+    if (row->sample) {
+        m->in_run[m->n] = m->n_sampled;
+        m->sampled[m->n_sampled++] = (struct msc_sample_metric){
+            row->sample, row->total, (row->needs & MSC_QUANTIZE_NEEDS_LABELS) != 0};
+    }
+    m->n++;
+}
+
+enum msc_status msc_quantize_metrics_choose(struct msc_quantize_metrics *out,
+                                            const struct msc_env_host *host,
+                                            const struct cJSON *config) {
+    unsigned met = msc_dataset_has_labels(host->dataset) ? MSC_QUANTIZE_NEEDS_LABELS : 0;
+    int n_indices = 0;
+    *out = (struct msc_quantize_metrics){0};
+    for (const struct msc_quantize_metric *row = msc_quantize_metric_rows; row->name; row++) {
+        bool is_asked = asks_for(config, row->name);
+        unsigned lacking = row->needs & ~(is_asked ? met | MSC_QUANTIZE_NEEDS_ASKING : met);
+        if (is_asked && lacking != 0) {
+            return fail_for(row, lacking);
+        }
+        if ((lacking & MSC_QUANTIZE_NEEDS_ASKING) == 0) {
+            choose(out, row, lacking == 0 ? n_indices++ : -1);
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- In the space -----------------------------------------------------------------------------
+
+static enum msc_status no_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the costs of a search");
+}
+
+// Room for another term, in the arena.
+static enum msc_status reserve_term(struct msc_quantize_cost *cost) {
+    if (cost->n_terms < cost->capacity) {
+        return MSC_OK;
+    }
+    size_t capacity = cost->capacity > 0 ? 2 * cost->capacity : 16;
+    struct msc_cost_term *terms = msc_arena_array(cost->arena, capacity, sizeof(terms[0]));
+    if (!terms) {
+        return no_memory();
+    }
+    for (size_t i = 0; i < cost->n_terms; i++) {
+        terms[i] = cost->terms[i];
+    }
+    cost->terms = terms;
+    cost->capacity = capacity;
+    return MSC_OK;
+}
+
+enum msc_status msc_quantize_add_term(struct msc_quantize_cost *cost, double scale,
+                                      size_t n_factors, const uint32_t tasks[],
+                                      const double *const by_choice[]) {
+    struct msc_cost_factor *factors = msc_arena_array(cost->arena, n_factors, sizeof(factors[0]));
+    if (!factors) {
+        return no_memory();
+    }
+    for (size_t i = 0; i < n_factors; i++) {
+        factors[i] = (struct msc_cost_factor){tasks[i], by_choice[i]};
+    }
+    MSC_TRY(reserve_term(cost));
+    cost->terms[cost->n_terms++] = (struct msc_cost_term){scale, (uint32_t)n_factors, factors};
+    return MSC_OK;
+}
+
+// Every scale and the constant divided by what the float model has.
+static enum msc_status build_ratio(struct msc_quantize_cost *out,
+                                   const struct msc_quantize_cost *of) {
+    double divisor = of->reference > 0 ? of->reference : 1;
+    out->constant = of->constant / divisor;
+    out->reference = 1;
+    for (size_t i = 0; i < of->n_terms; i++) {
+        MSC_TRY(reserve_term(out));
+        out->terms[i] = of->terms[i];
+        out->terms[i].scale /= divisor;
+        out->n_terms++;
+    }
+    return MSC_OK;
+}
+
+// The exact metric whose row comes before and has this name.
+static const struct msc_quantize_cost *find_cost(const struct msc_quantize_cost built[],
+                                                 const struct msc_quantize_metrics *m,
+                                                 const char *name) {
+    size_t i = 0;
+    while (strcmp(m->rows[i]->name, name) != 0) {
+        i++;
+        assert(i < m->n);
+    }
+    return &built[i];
+}
+
+enum msc_status msc_quantize_metrics_build(struct msc_quantize_space *s,
+                                           const struct msc_quantize_inputs *in,
+                                           struct msc_arena *arena) {
+    const struct msc_quantize_metrics *m = in->metrics;
+    struct msc_quantize_cost built[MSC_MAX_METRICS] = {{0}};
+    struct msc_metric *metrics = msc_arena_array(arena, m->n, sizeof(metrics[0]));
+    struct msc_cost *costs = msc_arena_array(arena, m->n, sizeof(costs[0]));
+    if (!metrics || !costs) {
+        return no_memory();
+    }
+    for (size_t i = 0; i < m->n; i++) {
+        const struct msc_quantize_metric *row = m->rows[i];
+        struct msc_quantize_cost *cost = &built[i];
+        int index = m->indices[i];
+        if (index < 0) {
+            continue;
+        }
+        cost->arena = arena;
+        cost->reference = is_exact(row) || row->is_distance ? 0 : NAN;
+        MSC_TRY(row->cost       ? row->cost(cost, in, s)
+                : row->ratio_of ? build_ratio(cost, find_cost(built, m, row->ratio_of))
+                                : MSC_OK);
+        if (is_exact(row)) {
+            costs[s->space.n_costs++] =
+                (struct msc_cost){row->name, cost->constant, cost->n_terms, cost->terms};
+        }
+        s->references[index] = cost->reference;
+        metrics[s->space.n_metrics++] = (struct msc_metric){.name = row->name,
+                                                            .unit = row->unit ? row->unit : "",
+                                                            .is_maximised = row->is_maximised,
+                                                            .is_exact = is_exact(row)};
+    }
+    s->space.metrics = metrics;
+    s->space.costs = costs;
+    return MSC_OK;
+}
+
+// ---- In outcomes and reports ------------------------------------------------------------------
+
+enum msc_status msc_quantize_metrics_before(double metrics[], const struct msc_quantize_metrics *m,
+                                            const struct msc_env *env,
+                                            const struct msc_quant *const edits[]) {
+    for (size_t i = 0; i < m->n; i++) {
+        if (m->rows[i]->measure && m->indices[i] >= 0) {
+            MSC_TRY(m->rows[i]->measure(&metrics[m->indices[i]], env, edits));
+        }
+    }
+    return MSC_OK;
+}
+
+static double value_of_run(const struct msc_quantize_metrics *m, size_t i,
+                           const struct msc_distill_run *run) {
+    return m->rows[i]->of_run ? m->rows[i]->of_run(run) : run->metrics[m->in_run[i]];
+}
+
+void msc_quantize_metrics_after(double metrics[], const struct msc_quantize_metrics *m,
+                                const struct msc_distill_run *run) {
+    for (size_t i = 0; i < m->n; i++) {
+        if (is_of_run(m->rows[i]) && m->indices[i] >= 0) {
+            metrics[m->indices[i]] = value_of_run(m, i, run);
+        }
+    }
+}
+
+enum msc_status msc_quantize_metrics_add(struct cJSON *object, const struct msc_quantize_metrics *m,
+                                         const struct msc_distill_run *run) {
+    for (size_t i = 0; i < m->n; i++) {
+        const struct msc_quantize_metric *row = m->rows[i];
+        // A sample's metric is NaN where the samples lack what it needs.
+        if (row->of_run || (row->sample && !isnan(value_of_run(m, i, run)))) {
+            MSC_TRY(msc_json_add_number(object, row->name, value_of_run(m, i, run)));
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_quantize_metrics_add_float(struct cJSON *object,
+                                               const struct msc_quantize_metrics *m,
+                                               const struct msc_distill_run *run) {
+    for (size_t i = 0; i < m->n; i++) {
+        const struct msc_quantize_metric *row = m->rows[i];
+        double value = is_of_run(row) && !row->is_distance ? value_of_run(m, i, run) : NAN;
+        char name[64];
+        if (!isnan(value)) {
+            snprintf(name, sizeof(name), "float_%s", row->name);
+            MSC_TRY(msc_json_add_number(object, name, value));
+        }
+    }
+    return MSC_OK;
+}
+
+bool msc_quantize_metrics_need_float(const struct msc_quantize_metrics *m) {
+    for (size_t i = 0; i < m->n; i++) {
+        if (is_of_run(m->rows[i]) && !m->rows[i]->is_distance && m->indices[i] >= 0) {
+            return true;
+        }
+    }
+    return false;
+}

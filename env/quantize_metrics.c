@@ -1,0 +1,233 @@
+// The table of metrics, after the functions that its rows name.
+#include "env/quantize_metrics.h"
+
+#include "base/alloc.h"
+#include "env/quantize_internal.h"
+#include "graph/cost.h"
+#include "graph/onnx/onnx.h"
+#include "kernels/engine/planner.h"
+
+#include <math.h>
+
+static enum msc_status no_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the costs of a search");
+}
+
+// ---- size_bytes: packed bits, scales, zero points, and what stays float -----------------------
+
+// For each weight ceil(n * bits / 8), 4 bytes a scale and 4 a zero point that is not always 0.
+static double packed_bytes(double elements, int32_t bits, double n_scales, bool is_symmetric) {
+    return ceil(elements * bits / 8) + n_scales * (is_symmetric ? 4 : 8);
+}
+
+static double quant_bytes(double elements, const struct msc_quant *quant) {
+    if (quant->type != MSC_DTYPE_NONE) {
+        return elements * (double)msc_dtype_bytes(quant->type);
+    }
+    return packed_bytes(elements, quant->bits, quant->n, quant->low < 0);
+}
+
+static enum msc_status add_weight_size(struct msc_quantize_cost *out,
+                                       const struct msc_quantize_inputs *in,
+                                       const struct msc_quantize_space *s, int32_t site, double n) {
+    uint32_t task = (uint32_t)s->task_of_site[site];
+    uint32_t n_choices = s->space.tasks[task].n_choices;
+    double *bytes = msc_arena_array(out->arena, n_choices, sizeof(bytes[0]));
+    if (!bytes) {
+        return no_memory();
+    }
+    for (uint32_t c = 0; c < n_choices; c++) {
+        int32_t choice = (int32_t)s->choices_of_task[task][c];
+        const struct msc_quant *quant = msc_quantizer_quant(in->quantizer, site, choice);
+        bytes[c] = quant ? quant_bytes(n, quant) : 4 * n;
+    }
+    const double *by_choice = bytes;
+    return msc_quantize_add_term(out, 1, 1, &task, &by_choice);
+}
+
+// Weights of sites, each once, by the slots that read them.
+static enum msc_status add_site_sizes(struct msc_quantize_cost *out,
+                                      const struct msc_quantize_inputs *in,
+                                      const struct msc_quantize_space *s, bool counted[]) {
+    const struct msc_plan *plan = in->plan;
+    const struct msc_sites *sites = msc_quantizer_sites(in->quantizer);
+    for (int32_t i = 0; i < plan->sites.n_slots; i++) {
+        int32_t tensor = plan->sites.slots[i].tensor;
+        int32_t slot = plan->slot_ids[i];
+        // What was an activation before binding is no weight of the model.
+        if (slot == MSC_NO_ID || sites->slots[slot].kind != MSC_SITE_WEIGHT || counted[tensor]) {
+            continue;
+        }
+        double n = (double)msc_tensor_n_elements(msc_graph_tensor(plan->graph, tensor));
+        int32_t site = s->site_of_slot[slot];
+        counted[tensor] = true;
+        out->reference += 4 * n;
+        if (s->task_of_site[site] != MSC_NO_ID) {
+            MSC_TRY(add_weight_size(out, in, s, site, n));
+        } else {
+            out->constant += in->fixed[slot] ? quant_bytes(n, in->fixed[slot]) : 4 * n;
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status cost_size(struct msc_quantize_cost *out,
+                                 const struct msc_quantize_inputs *in,
+                                 const struct msc_quantize_space *s) {
+    const struct msc_graph *g = in->plan->graph;
+    bool *counted = msc_arena_array(out->arena, (size_t)msc_graph_n_tensors(g) + 1, sizeof(bool));
+    if (!counted) {
+        return no_memory();
+    }
+    MSC_TRY(add_site_sizes(out, in, s, counted));
+    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, i);
+        if (t->data && !counted[i]) {
+            double bytes = (double)msc_array_n_bytes(t->data);
+            out->reference += bytes;
+            out->constant += bytes;
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- bit_ops: over joints, MACs * bits of the activation * bits of the weight, for one sample --
+
+// Bits of what an operand reads: a task's, or a fixed number.
+static int32_t operand_task(double *bits, const struct msc_quantize_inputs *in,
+                            const struct msc_quantize_space *s, int32_t slot) {
+    *bits = MSC_QUANTIZE_FLOAT_BITS;
+    if (slot == MSC_NO_ID) {
+        return MSC_NO_ID;
+    }
+    int32_t task = s->task_of_site[s->site_of_slot[slot]];
+    if (task == MSC_NO_ID && in->fixed[slot]) {
+        *bits = in->fixed[slot]->bits;
+    }
+    return task;
+}
+
+// A task that decides both operands.
+static enum msc_status add_square(struct msc_quantize_cost *out, const struct msc_quantize_space *s,
+                                  double scale, uint32_t task) {
+    uint32_t n_choices = s->space.tasks[task].n_choices;
+    double *squares = msc_arena_array(out->arena, n_choices, sizeof(squares[0]));
+    if (!squares) {
+        return no_memory();
+    }
+    for (uint32_t c = 0; c < n_choices; c++) {
+        squares[c] = s->bits_of_task[task][c] * s->bits_of_task[task][c];
+    }
+    const double *by_choice = squares;
+    return msc_quantize_add_term(out, scale, 1, &task, &by_choice);
+}
+
+static enum msc_status add_product(struct msc_quantize_cost *out,
+                                   const struct msc_quantize_inputs *in,
+                                   const struct msc_quantize_space *s, int32_t joint,
+                                   const struct msc_product *product) {
+    double bits[2];
+    uint32_t tasks[2];
+    const double *by_choice[2];
+    size_t n = 0;
+    double scale = product->macs * in->plan->n_parts / msc_quantize_batch_samples(in);
+    for (int i = 0; i < 2; i++) {
+        int32_t slot = msc_plan_find_slot(in->plan, joint, product->operands[i]);
+        int32_t task = operand_task(&bits[i], in, s, slot);
+        if (task == MSC_NO_ID) {
+            scale *= bits[i];
+        } else {
+            by_choice[n] = s->bits_of_task[task];
+            tasks[n++] = (uint32_t)task;
+        }
+    }
+    if (n == 0) {
+        out->constant += scale;
+        return MSC_OK;
+    }
+    return n == 2 && tasks[0] == tasks[1] ? add_square(out, s, scale, tasks[0])
+                                          : msc_quantize_add_term(out, scale, n, tasks, by_choice);
+}
+
+static enum msc_status cost_bit_ops(struct msc_quantize_cost *out,
+                                    const struct msc_quantize_inputs *in,
+                                    const struct msc_quantize_space *s) {
+    const struct msc_graph *g = in->plan->graph;
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        struct msc_product products[2];
+        if (in->plan->parts[i] > 0) {
+            continue; // chunks of a sequence are alike: counted with the first
+        }
+        int n = msc_joint_products(products, g, msc_graph_joint(g, i));
+        for (int k = 0; k < n; k++) {
+            if (products[k].macs > 0) {
+                MSC_TRY(add_product(out, in, s, i, &products[k]));
+            }
+        }
+    }
+    out->reference = s->macs * MSC_QUANTIZE_FLOAT_BITS * MSC_QUANTIZE_FLOAT_BITS;
+    return MSC_OK;
+}
+
+// ---- The others -------------------------------------------------------------------------------
+
+// Quantising changes none of them.
+static enum msc_status cost_macs(struct msc_quantize_cost *out,
+                                 const struct msc_quantize_inputs *in,
+                                 const struct msc_quantize_space *s) {
+    (void)in;
+    out->constant = s->macs;
+    out->reference = s->macs;
+    return MSC_OK;
+}
+
+static double run_loss(const struct msc_distill_run *run) {
+    return run->loss;
+}
+
+// 1 where the greatest class score is that of the label.
+static double sample_accuracy(const struct msc_sample *s) {
+    struct msc_sample_tensor scores = msc_sample_class_scores(s);
+    int64_t best = 0;
+    for (int64_t i = 1; i < scores.n; i++) {
+        best = scores.z[i] > scores.z[best] ? i : best;
+    }
+    return best == msc_sample_label(s);
+}
+
+static enum msc_status measure_file(double *out, const struct msc_env *env,
+                                    const struct msc_quant *const edits[]) {
+    const struct msc_quantize *z = msc_env_state(env);
+    const struct msc_onnx_export_options o = {.sites = msc_quantizer_sites(z->quantizer),
+                                              .slot_edits = edits};
+    uint64_t n_bytes;
+    MSC_TRY(msc_onnx_measure(&n_bytes, msc_env_host(env)->graph, &o));
+    *out = (double)n_bytes;
+    return MSC_OK;
+}
+
+// ---- The table --------------------------------------------------------------------------------
+
+// In the order of the space, which is part of a record's identity: new ones come last. The first is
+// the objective where none is given.
+const struct msc_quantize_metric msc_quantize_metric_rows[] = {
+    {.name = "distill_loss", .is_distance = true, .of_run = run_loss},
+    {.name = "accuracy",
+     .is_maximised = true,
+     .needs = MSC_QUANTIZE_NEEDS_LABELS,
+     .sample = sample_accuracy},
+    {.name = "size_bytes", .unit = "bytes", .cost = cost_size},
+    {.name = "size_ratio", .ratio_of = "size_bytes"},
+    {.name = "bit_ops", .cost = cost_bit_ops},
+    {.name = "bit_ops_ratio", .ratio_of = "bit_ops"},
+    {.name = "macs", .cost = cost_macs},
+    {.name = "file_bytes",
+     .unit = "bytes",
+     .needs = MSC_QUANTIZE_NEEDS_ASKING,
+     .measure = measure_file},
+    {0},
+};
+
+_Static_assert(sizeof(msc_quantize_metric_rows) / sizeof(msc_quantize_metric_rows[0]) - 1 <=
+                   MSC_MAX_METRICS,
+               "a space has no room for as many metrics");
