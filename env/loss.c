@@ -33,7 +33,21 @@ static double sum_squared_differences(const float y[], const float z[], int64_t 
     return add_up(lanes);
 }
 
-static double cosine_distance(const float y[], const float z[], int64_t n) {
+// The functions of the table take what msc_loss_sample does; no sample is empty.
+static double loss_mse(bool is_logits, const float y[], const float z[],
+                       struct msc_loss_shape shape, double mean_square) {
+    int64_t n = shape.outer * shape.axis * shape.inner;
+    double error = sum_squared_differences(y, z, n) / (double)n;
+    (void)is_logits;
+    // A float output that is zero throughout has no scale of its own.
+    return mean_square > 0 ? error / mean_square : error;
+}
+
+static double loss_cosine(bool is_logits, const float y[], const float z[],
+                          struct msc_loss_shape shape, double mean_square) {
+    int64_t n = shape.outer * shape.axis * shape.inner;
+    (void)is_logits;
+    (void)mean_square;
     double dots[LANES] = {0};
     for (int64_t i = 0; i < n; i++) {
         dots[i % LANES] += (double)y[i] * (double)z[i];
@@ -91,9 +105,10 @@ static double divergence_of_probabilities(const float y[], const float z[], int6
     return sum;
 }
 
-static double divergence(bool is_logits, const float y[], const float z[],
-                         struct msc_loss_shape s) {
+static double loss_kl(bool is_logits, const float y[], const float z[], struct msc_loss_shape s,
+                      double mean_square) {
     double sum = 0;
+    (void)mean_square;
     for (int64_t o = 0; o < s.outer; o++) {
         for (int64_t i = 0; i < s.inner; i++) {
             int64_t at = o * s.axis * s.inner + i;
@@ -108,19 +123,12 @@ static double divergence(bool is_logits, const float y[], const float z[],
 
 double msc_loss_sample(enum msc_loss_kind kind, bool is_logits, const float y[], const float z[],
                        struct msc_loss_shape shape, double mean_square) {
+    static double (*const losses[MSC_LOSS_COUNT])(bool, const float[], const float[],
+                                                  struct msc_loss_shape, double) = {
+        [MSC_LOSS_MSE] = loss_mse,
+        [MSC_LOSS_KL] = loss_kl,
+        [MSC_LOSS_COSINE] = loss_cosine,
+    };
     int64_t n = shape.outer * shape.axis * shape.inner;
-    if (n == 0) {
-        return 0;
-    }
-    switch (kind) {
-    case MSC_LOSS_KL:
-        return divergence(is_logits, y, z, shape);
-    case MSC_LOSS_COSINE:
-        return cosine_distance(y, z, n);
-    default: {
-        double error = sum_squared_differences(y, z, n) / (double)n;
-        // A float output that is zero throughout has no scale of its own.
-        return mean_square > 0 ? error / mean_square : error;
-    }
-    }
+    return n > 0 ? losses[kind](is_logits, y, z, shape, mean_square) : 0;
 }

@@ -18,11 +18,20 @@
 
 MSC_PUBLIC_BEGIN
 
-enum msc_loss_kind {
-    MSC_LOSS_MSE,
-    MSC_LOSS_KL,
-    MSC_LOSS_COSINE,
-};
+// The losses and their names in a configuration. To add one: a line here and above, and its function
+// in the table of env/loss.c.
+#define MSC_LOSS_LIST(X)                                                                           \
+    X(MSC_LOSS_MSE, "mse")                                                                         \
+    X(MSC_LOSS_KL, "kl")                                                                           \
+    X(MSC_LOSS_COSINE, "cosine")
+
+#define MSC_LOSS_ENUMERATOR(kind, name) kind,
+enum msc_loss_kind { MSC_LOSS_LIST(MSC_LOSS_ENUMERATOR) MSC_LOSS_COUNT };
+#undef MSC_LOSS_ENUMERATOR
+
+// "mse|kl|..." in the order of the kinds, as tables of parameters have it.
+#define MSC_LOSS_NAME(kind, name) "|" name
+#define MSC_LOSS_NAMES (&(MSC_LOSS_LIST(MSC_LOSS_NAME))[1])
 
 // One output of one sample, in C order.
 struct msc_loss_shape {

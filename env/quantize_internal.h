@@ -10,7 +10,7 @@
 struct msc_quantize {
     // Parameters. Those of the quantizer are read by msc_quantizer_read_options.
     int strategy;
-    int loss;
+    int loss; // enum msc_loss_kind
     int64_t kl_axis;
     int kl_input;
     const char *class_scores;

@@ -17,7 +17,7 @@ const struct msc_param msc_quantize__params[] = {
      .offset = FIELD(loss),
      .type = MSC_PARAM_ENUM,
      .text = "mse",
-     .names = "mse|kl|cosine"},
+     .names = MSC_LOSS_NAMES},
     {.name = "loss_tensors",
      .help = "tensors to compare: a list of names, or an object of names and weights "
              "(default: the model's outputs)",
@@ -111,9 +111,8 @@ static enum msc_status read_loss_tensors(struct msc_quantize *z, struct msc_aren
 }
 
 enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quantize *z) {
-    static const enum msc_loss_kind kinds[] = {MSC_LOSS_MSE, MSC_LOSS_KL, MSC_LOSS_COSINE};
     struct msc_arena *arena = msc_env_arena(env);
-    z->distill_options = (struct msc_distill_options){.kind = kinds[z->loss],
+    z->distill_options = (struct msc_distill_options){.kind = (enum msc_loss_kind)z->loss,
                                                       .kl_axis = (int)z->kl_axis,
                                                       .kl_is_logits = z->kl_input == 0,
                                                       .class_scores = z->class_scores};

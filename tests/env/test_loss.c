@@ -161,7 +161,7 @@ static void test_env_loss__kl_of_zero_probability(void **state) {
 static void test_env_loss__equal_is_zero(void **state) {
     float y[MOST], z[MOST];
     (void)state;
-    for (int kind = MSC_LOSS_MSE; kind <= MSC_LOSS_COSINE; kind++) {
+    for (int kind = MSC_LOSS_MSE; kind < MSC_LOSS_COUNT; kind++) {
         for (int i = 0; i < N_ROWS; i++) {
             fill(y, z, rows[i].shape);
             assert_true(msc_loss_sample((enum msc_loss_kind)kind, true, y, y, rows[i].shape, 1) ==
@@ -176,7 +176,7 @@ static void test_env_loss__nan_stays(void **state) {
     float y[MOST], z[MOST];
     const struct msc_loss_shape shape = {2, 5, 3};
     (void)state;
-    for (int kind = MSC_LOSS_MSE; kind <= MSC_LOSS_COSINE; kind++) {
+    for (int kind = MSC_LOSS_MSE; kind < MSC_LOSS_COUNT; kind++) {
         for (int is_logits = 0; is_logits < 2; is_logits++) {
             fill(y, z, shape);
             z[17] = NAN;
