@@ -1,5 +1,5 @@
 // The `baseline` stage: does the backend compute what the reference kernels say?
-#include "pipeline/agree.h"
+#include "pipeline/allclose.h"
 #include "pipeline/model.h"
 
 #include "graph/graph.h"

@@ -1,7 +1,7 @@
 // When outputs count as the same.
 #include "tests/msc_test.h"
 
-#include "pipeline/agree.h"
+#include "pipeline/allclose.h"
 
 #include <math.h>
 

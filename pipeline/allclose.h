@@ -6,8 +6,8 @@
 // hundred one may differ, so of fewer none.
 //
 // Nobody outside pipeline/ includes this.
-#ifndef MSC_PIPELINE_AGREE_H
-#define MSC_PIPELINE_AGREE_H
+#ifndef MSC_PIPELINE_ALLCLOSE_H
+#define MSC_PIPELINE_ALLCLOSE_H
 
 #include "data/array.h"
 

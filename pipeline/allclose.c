@@ -1,4 +1,4 @@
-#include "pipeline/agree.h"
+#include "pipeline/allclose.h"
 
 #include <math.h>
 
