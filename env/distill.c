@@ -55,7 +55,7 @@ static enum msc_status shape_samples(struct msc_distill *d, size_t index) {
     return MSC_OK;
 }
 
-static enum msc_status init(struct msc_distill *d, const struct msc_distill *other) {
+static enum msc_status distill_init(struct msc_distill *d, const struct msc_distill *other) {
     d->n_samples = msc_dataset_n_samples(d->dataset);
     MSC_TRY(msc_distill__compare(d, other));
     for (size_t i = 0; i < d->n_compared; i++) {
@@ -64,10 +64,10 @@ static enum msc_status init(struct msc_distill *d, const struct msc_distill *oth
     return MSC_OK;
 }
 
-static enum msc_status create(struct msc_distill **out, const struct msc_env_host *host,
-                              const struct msc_dataset *dataset,
-                              const struct msc_distill_options *options,
-                              const struct msc_distill *other) {
+static enum msc_status distill_create(struct msc_distill **out, const struct msc_env_host *host,
+                                      const struct msc_dataset *dataset,
+                                      const struct msc_distill_options *options,
+                                      const struct msc_distill *other) {
     struct msc_distill *d = msc_alloc_zero(1, sizeof(*d));
     if (!d) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
@@ -75,7 +75,7 @@ static enum msc_status create(struct msc_distill **out, const struct msc_env_hos
     d->host = host;
     d->dataset = dataset;
     d->options = *options;
-    enum msc_status status = init(d, other);
+    enum msc_status status = distill_init(d, other);
     if (status != MSC_OK) {
         msc_distill_destroy(d);
         return status;
@@ -87,12 +87,12 @@ static enum msc_status create(struct msc_distill **out, const struct msc_env_hos
 enum msc_status msc_distill_create(struct msc_distill **out, const struct msc_env_host *host,
                                    const struct msc_dataset *dataset,
                                    const struct msc_distill_options *options) {
-    return create(out, host, dataset, options, NULL);
+    return distill_create(out, host, dataset, options, NULL);
 }
 
 enum msc_status msc_distill_create_as(struct msc_distill **out, const struct msc_distill *other,
                                       const struct msc_dataset *dataset) {
-    return create(out, other->host, dataset, &other->options, other);
+    return distill_create(out, other->host, dataset, &other->options, other);
 }
 
 void msc_distill_destroy(struct msc_distill *d) {

@@ -83,21 +83,21 @@ static const struct msc_graph *graph_as_run(const struct msc_distill *d) {
 static enum msc_status name_instead(const char **text, struct msc_distill *d,
                                     const struct msc_graph *g, const int32_t tensors[], size_t n) {
     struct msc_str names = {0};
-    struct msc_discontinuity *jumps;
-    MSC_TRY(msc_discontinuity_create(&jumps, d->host->graph, g));
+    struct msc_discontinuity *discontinuity;
+    MSC_TRY(msc_discontinuity_create(&discontinuity, d->host->graph, g));
     for (size_t i = 0; i < n; i++) {
-        msc_discontinuity_collect(jumps, tensors[i]);
+        msc_discontinuity_collect(discontinuity, tensors[i]);
     }
-    for (size_t i = 0; i < jumps->n_found && i < MAX_NAMES; i++) {
+    for (size_t i = 0; i < discontinuity->n_found && i < MAX_NAMES; i++) {
         msc_str_printf(&names, "%s\"%s\"", i == 0 ? ", such as [" : ", ",
-                       msc_discontinuity_name(jumps, jumps->found[i]));
+                       msc_discontinuity_name(discontinuity, discontinuity->found[i]));
     }
-    msc_str_append(&names, jumps->n_found > 0 ? "]" : "");
-    if (jumps->n_found > MAX_NAMES) {
-        msc_str_printf(&names, " (and %zu more)", jumps->n_found - MAX_NAMES);
+    msc_str_append(&names, discontinuity->n_found > 0 ? "]" : "");
+    if (discontinuity->n_found > MAX_NAMES) {
+        msc_str_printf(&names, " (and %zu more)", discontinuity->n_found - MAX_NAMES);
     }
     *text = msc_str_keep(&names, &d->arena);
-    msc_discontinuity_destroy(jumps);
+    msc_discontinuity_destroy(discontinuity);
     return *text ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
 }
 
@@ -109,7 +109,7 @@ static enum msc_status fail_naming(struct msc_distill *d, const struct msc_graph
                     msc_graph_name(d->host->graph), what, names);
 }
 
-static enum msc_status compare_outputs(struct msc_distill *d) {
+static enum msc_status compare_graph_outputs(struct msc_distill *d) {
     const struct msc_graph *g = d->host->graph;
     int32_t n = msc_graph_n_outputs(g);
     compare_kind(d, false);
@@ -189,7 +189,7 @@ static const char *reason_in_plans(const struct msc_distill *d, size_t index) {
 }
 
 // Leaves out what has no loss once the inputs are known. *n_left_out tensors are gone.
-static enum msc_status leave_out(struct msc_distill *d, size_t *n_left_out) {
+static enum msc_status leave_out_of_loss(struct msc_distill *d, size_t *n_left_out) {
     const int32_t *wanted = msc_evaluator_plan(d->evaluator, 0)->wanted_tensors;
     size_t n = d->n_compared, kept = 0;
     for (size_t i = 0; i < n; i++) {
@@ -215,8 +215,8 @@ static enum msc_status leave_out(struct msc_distill *d, size_t *n_left_out) {
     return kept > 0 ? MSC_OK : fail_naming(d, graph_as_run(d), wanted, n, "output to compare");
 }
 
-static enum msc_status warn_of_jump(struct msc_distill *d, const char *output,
-                                    const struct msc_joint *j, int32_t tensor) {
+static enum msc_status warn_of_discontinuity(struct msc_distill *d, const char *output,
+                                             const struct msc_joint *j, int32_t tensor) {
     const char *names;
     MSC_TRY(name_instead(&names, d, graph_as_run(d), &tensor, 1));
     msc_log(d->host->log, MSC_LOG_WARNING,
@@ -226,19 +226,20 @@ static enum msc_status warn_of_jump(struct msc_distill *d, const char *output,
     return MSC_OK;
 }
 
-static enum msc_status warn_of_jumps(struct msc_distill *d) {
+static enum msc_status warn_of_discontinuities(struct msc_distill *d) {
     const struct msc_graph *g = graph_as_run(d);
-    struct msc_discontinuity *jumps;
+    struct msc_discontinuity *discontinuity;
     enum msc_status status = MSC_OK;
-    MSC_TRY(msc_discontinuity_create(&jumps, d->host->graph, g));
+    MSC_TRY(msc_discontinuity_create(&discontinuity, d->host->graph, g));
     for (size_t i = 0; status == MSC_OK && i < d->n_compared; i++) {
         int32_t tensor = msc_evaluator_plan(d->evaluator, 0)->wanted_tensors[i];
-        int32_t joint = msc_discontinuity_above(jumps, tensor);
+        int32_t joint = msc_discontinuity_above(discontinuity, tensor);
         if (joint != MSC_NO_ID) {
-            status = warn_of_jump(d, d->compared[i].name, msc_graph_joint(g, joint), tensor);
+            status =
+                warn_of_discontinuity(d, d->compared[i].name, msc_graph_joint(g, joint), tensor);
         }
     }
-    msc_discontinuity_destroy(jumps);
+    msc_discontinuity_destroy(discontinuity);
     return status;
 }
 
@@ -263,16 +264,16 @@ static enum msc_status compare_as(struct msc_distill *d, const struct msc_distil
 
 static enum msc_status compare_asked(struct msc_distill *d) {
     size_t n_left_out = 0;
-    MSC_TRY(d->options.n_tensors > 0 ? compare_named(d) : compare_outputs(d));
+    MSC_TRY(d->options.n_tensors > 0 ? compare_named(d) : compare_graph_outputs(d));
     MSC_TRY(make_evaluator(d));
-    MSC_TRY(leave_out(d, &n_left_out));
+    MSC_TRY(leave_out_of_loss(d, &n_left_out));
     MSC_TRY(find_class_scores(d));
     if (n_left_out > 0) {
         msc_evaluator_destroy(d->evaluator);
         d->evaluator = NULL;
         MSC_TRY(make_evaluator(d));
     }
-    return warn_of_jumps(d);
+    return warn_of_discontinuities(d);
 }
 
 enum msc_status msc_distill__compare(struct msc_distill *d, const struct msc_distill *other) {

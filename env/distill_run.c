@@ -54,21 +54,21 @@ static double *metric_samples(const struct msc_distill *d, size_t run, size_t me
     return d->samples + (run * d->options.n_metrics + metric) * (size_t)d->n_samples;
 }
 
-static bool is_measured(const struct msc_distill *d, size_t metric) {
+static bool has_metric(const struct msc_distill *d, size_t metric) {
     return !d->options.metrics[metric].needs_labels || msc_dataset_has_labels(d->dataset);
 }
 
 // ---- Runs -------------------------------------------------------------------------------------
 
-static void begin_run(void *payload, size_t index) {
+static void distill_begin_run(void *payload, size_t index) {
     struct msc_distill *d = payload;
     size_t n_batches = msc_dataset_n_batches(d->dataset);
     d->sums[index] = (struct msc_distill_sum){0};
     memset(d->is_compared + index * n_batches, 0, n_batches * sizeof(d->is_compared[0]));
 }
 
-static enum msc_status compare_batch(void *payload, size_t trial, size_t batch,
-                                     const struct msc_view values[]) {
+static enum msc_status distill_compare_batch(void *payload, size_t trial, size_t batch,
+                                             const struct msc_view values[]) {
     struct msc_distill *d = payload;
     int64_t n = msc_dataset_batch_samples(d->dataset, batch);
     for (int64_t row = 0; row < n; row++) {
@@ -79,7 +79,7 @@ static enum msc_status compare_batch(void *payload, size_t trial, size_t batch,
                                      .sample = first_sample(d, batch) + row};
         d->losses[trial * (size_t)d->n_samples + (size_t)s.sample] = sample_loss(&s);
         for (size_t m = 0; m < d->options.n_metrics; m++) {
-            if (is_measured(d, m)) {
+            if (has_metric(d, m)) {
                 metric_samples(d, trial, m)[s.sample] = d->options.metrics[m].sample(&s);
             }
         }
@@ -90,7 +90,7 @@ static enum msc_status compare_batch(void *payload, size_t trial, size_t batch,
 
 // Adds up the losses of a run as far as its batches were compared without a gap, and no further
 // than its bound: sample by sample, so that the sum is the same whenever it is looked at.
-static void add_up(struct msc_distill *d, size_t index) {
+static void add_up_losses(struct msc_distill *d, size_t index) {
     const struct msc_distill_run *run = &d->runs[index];
     struct msc_distill_sum *sum = &d->sums[index];
     const bool *is_compared = d->is_compared + index * msc_dataset_n_batches(d->dataset);
@@ -107,11 +107,11 @@ static void add_up(struct msc_distill *d, size_t index) {
 
 static bool is_run_over(void *payload, size_t index) {
     struct msc_distill *d = payload;
-    add_up(d, index);
+    add_up_losses(d, index);
     return d->sums[index].is_over;
 }
 
-static double mean(const double samples[], int64_t n) {
+static double mean_of_samples(const double samples[], int64_t n) {
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
         sum += samples[i];
@@ -125,18 +125,19 @@ static void measure_run(struct msc_distill *d, size_t index) {
     for (size_t m = 0; m < d->options.n_metrics; m++) {
         double (*total)(const double[], int64_t) = d->options.metrics[m].total;
         run->metrics[m] = NAN;
-        if (is_whole && is_measured(d, m)) {
-            run->metrics[m] = (total ? total : mean)(metric_samples(d, index, m), d->n_samples);
+        if (is_whole && has_metric(d, m)) {
+            run->metrics[m] =
+                (total ? total : mean_of_samples)(metric_samples(d, index, m), d->n_samples);
         }
     }
 }
 
 // What went wrong after the batch that a run was stopped at is nothing to it.
-static void finish_run(void *payload, size_t index) {
+static void distill_finish_run(void *payload, size_t index) {
     struct msc_distill *d = payload;
     struct msc_distill_run *run = &d->runs[index];
     const struct msc_eval_trial *trial = &d->trials[index];
-    add_up(d, index);
+    add_up_losses(d, index);
     run->was_stopped = d->sums[index].is_over;
     run->n_samples = d->sums[index].n_samples;
     run->status = run->was_stopped ? MSC_OK : trial->status;
@@ -150,7 +151,7 @@ static void finish_run(void *payload, size_t index) {
 }
 
 // Room for n runs, kept from call to call.
-static enum msc_status make_room(struct msc_distill *d, size_t n) {
+static enum msc_status distill_make_room(struct msc_distill *d, size_t n) {
     size_t samples = (size_t)d->n_samples;
     if (n <= d->runs_capacity) {
         return MSC_OK;
@@ -176,12 +177,14 @@ static enum msc_status make_room(struct msc_distill *d, size_t n) {
 
 enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
                                 void (*done)(void *payload, size_t run), void *payload) {
-    struct msc_sink sink = {
-        .begin = begin_run, .batch = compare_batch, .end = finish_run, .payload = d};
+    struct msc_sink sink = {.begin = distill_begin_run,
+                            .batch = distill_compare_batch,
+                            .end = distill_finish_run,
+                            .payload = d};
     if (!d->has_reference) {
         return MSC_FAIL(MSC_E_STATE, "the float model's outputs are not there yet");
     }
-    MSC_TRY(make_room(d, n));
+    MSC_TRY(distill_make_room(d, n));
     d->runs = runs;
     d->done = done;
     d->payload = payload;

@@ -1,7 +1,7 @@
 // An analytic environment for tests, benchmarks and learning: no model, next to no evaluation
 // time, and an optimum that can be computed.
 //
-// Task t has `choices` widths, w = choices (dearest, choice 0) down to 1 (cheapest), and elements_t
+// Task t has `choices` widths, w = choices (most expensive, choice 0) down to 1 (cheapest), and elements_t
 // elements. A point's size is sum of elements_t * w_t / 8 bytes, exactly. Its loss is the sum over
 // tasks of a seeded table that grows as the width falls, plus, with `interaction` above 0, a seeded
 // term for each pair of neighbouring tasks, of either sign, so that the best joint plan is not made
@@ -136,29 +136,29 @@ static const struct msc_param toy_params[] = {
     {0},
 };
 
-static double width(const struct toy *toy, uint32_t choice) {
+static double toy_width(const struct toy *toy, uint32_t choice) {
     return (double)toy->choices - (double)choice;
 }
 
-static double pair_loss(const struct toy *toy, size_t t, uint32_t left, uint32_t right) {
+static double toy_pair_loss(const struct toy *toy, size_t t, uint32_t left, uint32_t right) {
     size_t n = (size_t)toy->choices;
     return toy->pairs[(t * n + left) * n + right];
 }
 
 // Summed in the order of tasks, so that equal points give equal bits.
-static double point_loss(const struct toy *toy, const uint32_t choices[]) {
+static double toy_point_loss(const struct toy *toy, const uint32_t choices[]) {
     size_t n_choices = (size_t)toy->choices;
     double sum = 0.0;
     for (size_t t = 0; t < (size_t)toy->tasks; t++) {
         sum += toy->losses[t * n_choices + choices[t]];
         if (toy->pairs && t > 0) {
-            sum += pair_loss(toy, t - 1, choices[t - 1], choices[t]);
+            sum += toy_pair_loss(toy, t - 1, choices[t - 1], choices[t]);
         }
     }
     return sum;
 }
 
-static enum msc_status draw_tables(struct toy *toy, struct msc_arena *arena) {
+static enum msc_status toy_draw_tables(struct toy *toy, struct msc_arena *arena) {
     size_t n_tasks = (size_t)toy->tasks;
     size_t n_choices = (size_t)toy->choices;
     toy->bytes = msc_arena_array(arena, n_tasks, sizeof *toy->bytes);
@@ -195,7 +195,7 @@ static enum msc_status draw_tables(struct toy *toy, struct msc_arena *arena) {
     return MSC_OK;
 }
 
-static enum msc_status build_costs(struct toy *toy, struct msc_arena *arena) {
+static enum msc_status toy_build_costs(struct toy *toy, struct msc_arena *arena) {
     size_t n_tasks = (size_t)toy->tasks;
     size_t n_choices = (size_t)toy->choices;
     double *widths = msc_arena_array(arena, n_choices, sizeof *widths);
@@ -206,7 +206,7 @@ static enum msc_status build_costs(struct toy *toy, struct msc_arena *arena) {
         return MSC_FAIL(MSC_E_NOMEM, "toy: out of memory for the costs of %zu tasks", n_tasks);
     }
     for (size_t c = 0; c < n_choices; c++) {
-        widths[c] = width(toy, (uint32_t)c);
+        widths[c] = toy_width(toy, (uint32_t)c);
     }
     double float_bytes = 0.0;
     for (size_t t = 0; t < n_tasks; t++) {
@@ -228,7 +228,7 @@ static enum msc_status build_costs(struct toy *toy, struct msc_arena *arena) {
     return MSC_OK;
 }
 
-static enum msc_status build_tasks(struct toy *toy, struct msc_arena *arena) {
+static enum msc_status toy_build_tasks(struct toy *toy, struct msc_arena *arena) {
     size_t n_tasks = (size_t)toy->tasks;
     size_t n_choices = (size_t)toy->choices;
     const char **labels = msc_arena_array(arena, n_choices, sizeof *labels);
@@ -260,7 +260,7 @@ static enum msc_status build_tasks(struct toy *toy, struct msc_arena *arena) {
     return MSC_OK;
 }
 
-static enum msc_status build_baselines(struct toy *toy, struct msc_arena *arena) {
+static enum msc_status toy_build_baselines(struct toy *toy, struct msc_arena *arena) {
     size_t n_tasks = (size_t)toy->tasks;
     size_t n_choices = (size_t)toy->choices;
     struct msc_baseline *baselines = msc_arena_array(arena, n_choices, sizeof *baselines);
@@ -287,10 +287,10 @@ static enum msc_status toy_init(struct msc_env *env) {
     struct msc_arena *arena = msc_env_arena(env);
     toy->space.n_metrics = METRIC_COUNT;
     toy->space.metrics = toy_metrics;
-    MSC_TRY(draw_tables(toy, arena));
-    MSC_TRY(build_tasks(toy, arena));
-    MSC_TRY(build_costs(toy, arena));
-    return build_baselines(toy, arena);
+    MSC_TRY(toy_draw_tables(toy, arena));
+    MSC_TRY(toy_build_tasks(toy, arena));
+    MSC_TRY(toy_build_costs(toy, arena));
+    return toy_build_baselines(toy, arena);
 }
 
 static const struct msc_space *toy_space(const struct msc_env *env) {
@@ -313,7 +313,7 @@ static bool wait_us(const struct msc_env *env, uint64_t duration_us) {
     return true;
 }
 
-static bool is_failing(const struct toy *toy, const struct msc_trial *trial) {
+static bool toy_is_failing(const struct toy *toy, const struct msc_trial *trial) {
     if (trial->id == toy->fail_at) {
         return true;
     }
@@ -324,7 +324,7 @@ static bool is_failing(const struct toy *toy, const struct msc_trial *trial) {
     return msc_hash_bytes(trial->choices, n_bytes).low % (uint64_t)toy->fail_every == 0;
 }
 
-static void inject_failure(const struct toy *toy, struct msc_outcome *outcome) {
+static void toy_inject_failure(const struct toy *toy, struct msc_outcome *outcome) {
     outcome->metrics[METRIC_LOSS] = NAN;
     if (toy->fail_cause == CAUSE_ENVIRONMENT) {
         outcome->state = MSC_TRIAL_FAILED;
@@ -349,7 +349,7 @@ static enum msc_status toy_evaluate(struct msc_env *env, const struct msc_evalua
         const struct msc_trial *trial = &e->trials[i];
         struct msc_outcome *outcome = &e->outcomes[i];
         double loss = 0.0;
-        int n_batches = count_batches(trial->bound, point_loss(toy, trial->choices), &loss);
+        int n_batches = count_batches(trial->bound, toy_point_loss(toy, trial->choices), &loss);
         uint64_t delay_us = trial->id == toy->hang_at
                                 ? UINT64_MAX / 2000
                                 : (uint64_t)toy->delay_us * (uint64_t)n_batches / BATCHES;
@@ -362,8 +362,8 @@ static enum msc_status toy_evaluate(struct msc_env *env, const struct msc_evalua
         }
         outcome->metrics[METRIC_LOSS] = loss;
         outcome->time_us = delay_us;
-        if (is_failing(toy, trial)) {
-            inject_failure(toy, outcome);
+        if (toy_is_failing(toy, trial)) {
+            toy_inject_failure(toy, outcome);
         } else if (loss > trial->bound) {
             outcome->state = MSC_TRIAL_PRUNED;
             snprintf(outcome->reason, sizeof outcome->reason,
@@ -396,7 +396,7 @@ struct programme {
     uint8_t *from; // [tasks, choices, n_sizes]
 };
 
-static void advance(struct programme *p, size_t t, const double *before, double *after) {
+static void toy_advance(struct programme *p, size_t t, const double *before, double *after) {
     const struct toy *toy = p->toy;
     size_t n_choices = (size_t)toy->choices;
     for (size_t i = 0; i < n_choices * p->n_sizes; i++) {
@@ -407,7 +407,7 @@ static void advance(struct programme *p, size_t t, const double *before, double 
         uint8_t *from = p->from + (t * n_choices + c) * p->n_sizes;
         for (uint32_t left = 0; left < (t > 0 ? n_choices : 1); left++) {
             double added = toy->losses[t * n_choices + c];
-            added += toy->pairs && t > 0 ? pair_loss(toy, t - 1, left, c) : 0.0;
+            added += toy->pairs && t > 0 ? toy_pair_loss(toy, t - 1, left, c) : 0.0;
             for (size_t size = step; size < p->n_sizes; size++) {
                 double loss = before[left * p->n_sizes + size - step] + added;
                 if (loss < after[c * p->n_sizes + size]) {
@@ -419,7 +419,7 @@ static void advance(struct programme *p, size_t t, const double *before, double 
     }
 }
 
-static enum msc_status run_programme(struct programme *p, uint32_t choices[]) {
+static enum msc_status toy_run_programme(struct programme *p, uint32_t choices[]) {
     const struct toy *toy = p->toy;
     size_t n_tasks = (size_t)toy->tasks;
     size_t n_choices = (size_t)toy->choices;
@@ -428,7 +428,7 @@ static enum msc_status run_programme(struct programme *p, uint32_t choices[]) {
         p->best[i] = i == 0 ? 0.0 : INFINITY;
     }
     for (size_t t = 0; t < n_tasks; t++) {
-        advance(p, t, p->best + (t % 2) * layer, p->best + ((t + 1) % 2) * layer);
+        toy_advance(p, t, p->best + (t % 2) * layer, p->best + ((t + 1) % 2) * layer);
     }
     const double *last = p->best + (n_tasks % 2) * layer;
     size_t end = 0;
@@ -462,10 +462,10 @@ enum msc_status msc_env_toy_optimum(const struct msc_env *env, double max_size_b
     p.n_sizes = (size_t)fmax(0.0, floor(fmin(max_size_bytes, greatest))) + 1;
     p.best = msc_alloc_zero(2 * n_choices * p.n_sizes, sizeof *p.best);
     p.from = msc_alloc_zero((size_t)toy->tasks * n_choices * p.n_sizes, sizeof *p.from);
-    enum msc_status status =
-        p.best && p.from ? run_programme(&p, choices) : MSC_FAIL(MSC_E_NOMEM, "toy: out of memory");
+    enum msc_status status = p.best && p.from ? toy_run_programme(&p, choices)
+                                              : MSC_FAIL(MSC_E_NOMEM, "toy: out of memory");
     if (status == MSC_OK) {
-        *distill_loss = point_loss(toy, choices);
+        *distill_loss = toy_point_loss(toy, choices);
     }
     msc_free(p.best);
     msc_free(p.from);

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum msc_status find_metric(int *out, const struct msc_space *space, const char *name,
-                                   const char *key) {
+static enum msc_status goal_find_metric(int *out, const struct msc_space *space, const char *name,
+                                        const char *key) {
     *out = msc_space_find_metric(space, name);
     if (*out >= 0) {
         return MSC_OK;
@@ -32,13 +32,13 @@ static enum msc_status find_metric(int *out, const struct msc_space *space, cons
     return status;
 }
 
-static enum msc_status add_objective(struct msc_goal *goal, const struct msc_space *space,
-                                     const char *name) {
+static enum msc_status goal_add_objective(struct msc_goal *goal, const struct msc_space *space,
+                                          const char *name) {
     if (goal->n_objectives == MSC_MAX_OBJECTIVES) {
         return MSC_FAIL(MSC_E_INVALID, "env.objectives: more than %d", MSC_MAX_OBJECTIVES);
     }
     int metric;
-    MSC_TRY(find_metric(&metric, space, name, "objectives"));
+    MSC_TRY(goal_find_metric(&metric, space, name, "objectives"));
     for (size_t i = 0; i < goal->n_objectives; i++) {
         if (goal->objectives[i].metric == metric) {
             return MSC_FAIL(MSC_E_INVALID, "env.objectives: \"%s\" stands there twice", name);
@@ -51,10 +51,10 @@ static enum msc_status add_objective(struct msc_goal *goal, const struct msc_spa
     return MSC_OK;
 }
 
-static enum msc_status read_objectives(struct msc_goal *goal, const struct msc_space *space,
-                                       const cJSON *list) {
+static enum msc_status goal_read_objectives(struct msc_goal *goal, const struct msc_space *space,
+                                            const cJSON *list) {
     if (!list) {
-        return add_objective(goal, space, space->metrics[0].name);
+        return goal_add_objective(goal, space, space->metrics[0].name);
     }
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) == 0) {
         return MSC_FAIL(MSC_E_INVALID, "env.objectives: expected a list of metric names");
@@ -64,13 +64,13 @@ static enum msc_status read_objectives(struct msc_goal *goal, const struct msc_s
         if (!cJSON_IsString(item)) {
             return MSC_FAIL(MSC_E_INVALID, "env.objectives: expected names of metrics");
         }
-        MSC_TRY(add_objective(goal, space, item->valuestring));
+        MSC_TRY(goal_add_objective(goal, space, item->valuestring));
     }
     return MSC_OK;
 }
 
-static enum msc_status read_limit(double *out, const cJSON *bound, const char *key,
-                                  const char *name) {
+static enum msc_status goal_read_limit(double *out, const cJSON *bound, const char *key,
+                                       const char *name) {
     const cJSON *limit = cJSON_GetObjectItemCaseSensitive(bound, key);
     if (!limit) {
         return MSC_OK;
@@ -82,15 +82,15 @@ static enum msc_status read_limit(double *out, const cJSON *bound, const char *k
     return MSC_OK;
 }
 
-static enum msc_status read_bound(struct msc_goal *goal, const struct msc_space *space,
-                                  const cJSON *item) {
+static enum msc_status goal_read_bound(struct msc_goal *goal, const struct msc_space *space,
+                                       const cJSON *item) {
     static const char *const known[] = {"min", "max"};
     const char *name = item->string;
     if (goal->n_bounds == MSC_MAX_BOUNDS) {
         return MSC_FAIL(MSC_E_INVALID, "env.bounds: more than %d", MSC_MAX_BOUNDS);
     }
     struct msc_bound bound = {.min = -INFINITY, .max = INFINITY};
-    MSC_TRY(find_metric(&bound.metric, space, name, "bounds"));
+    MSC_TRY(goal_find_metric(&bound.metric, space, name, "bounds"));
     if (!cJSON_IsObject(item) || cJSON_GetArraySize(item) == 0) {
         return MSC_FAIL(MSC_E_INVALID,
                         "env.bounds.%s: expected {\"max\": number} or {\"min\": number}", name);
@@ -98,8 +98,8 @@ static enum msc_status read_bound(struct msc_goal *goal, const struct msc_space 
     char where[128];
     snprintf(where, sizeof where, "env.bounds.%s", name);
     MSC_TRY(msc_json_check_keys(item, known, 2, where));
-    MSC_TRY(read_limit(&bound.min, item, "min", name));
-    MSC_TRY(read_limit(&bound.max, item, "max", name));
+    MSC_TRY(goal_read_limit(&bound.min, item, "min", name));
+    MSC_TRY(goal_read_limit(&bound.max, item, "max", name));
     goal->bounds[goal->n_bounds++] = bound;
     return MSC_OK;
 }
@@ -109,13 +109,13 @@ enum msc_status msc_env_read_goal(struct msc_goal *goal, const struct msc_space 
     memset(goal, 0, sizeof *goal);
     const cJSON *objectives = cJSON_GetObjectItemCaseSensitive(config, "objectives");
     const cJSON *bounds = cJSON_GetObjectItemCaseSensitive(config, "bounds");
-    MSC_TRY(read_objectives(goal, space, objectives));
+    MSC_TRY(goal_read_objectives(goal, space, objectives));
     if (bounds && !cJSON_IsObject(bounds)) {
         return MSC_FAIL(MSC_E_INVALID, "env.bounds: expected an object of metrics");
     }
     const cJSON *item;
     cJSON_ArrayForEach(item, bounds) {
-        MSC_TRY(read_bound(goal, space, item));
+        MSC_TRY(goal_read_bound(goal, space, item));
     }
     return msc_goal_check(goal, space);
 }

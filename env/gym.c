@@ -168,8 +168,8 @@ static enum msc_status read_u64_text(uint64_t *out, const cJSON *state, const ch
                : MSC_FAIL(MSC_E_FORMAT, "gym state.%s: \"%s\" is no number", key, text);
 }
 
-static enum msc_status read_state(struct saved *saved, const struct msc_gym *gym,
-                                  const cJSON *state) {
+static enum msc_status gym_read_state(struct saved *saved, const struct msc_gym *gym,
+                                      const cJSON *state) {
     MSC_TRY(read_u64_text(&saved->seed, state, "seed"));
     MSC_TRY(read_u64_text(&saved->n_trials, state, "trials"));
     MSC_TRY(msc_json_get_bool(&saved->is_running, state, "running", "gym state"));
@@ -197,7 +197,7 @@ static enum msc_status read_state(struct saved *saved, const struct msc_gym *gym
 enum msc_status msc_gym_restore(struct msc_gym *gym, const struct cJSON *state,
                                 struct msc_gym_step *step) {
     struct saved saved;
-    MSC_TRY(read_state(&saved, gym, state));
+    MSC_TRY(gym_read_state(&saved, gym, state));
     MSC_TRY(msc_env_restore(gym->env, saved.env));
     gym->seed = saved.seed;
     gym->n_trials = saved.n_trials;

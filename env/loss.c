@@ -4,7 +4,7 @@
 
 enum { LANES = 8 }; // independent sums, so that the additions can overlap; always added up alike
 
-static double add_up(const double lanes[LANES]) {
+static double add_up_lanes(const double lanes[LANES]) {
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
            ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
@@ -14,7 +14,7 @@ double msc_loss_sum_squares(const float y[], int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         lanes[i % LANES] += (double)y[i] * (double)y[i];
     }
-    return add_up(lanes);
+    return add_up_lanes(lanes);
 }
 
 static double sum_squared_differences(const float y[], const float z[], int64_t n) {
@@ -30,7 +30,7 @@ static double sum_squared_differences(const float y[], const float z[], int64_t 
         double d = (double)y[i] - (double)z[i];
         lanes[i % LANES] += d * d;
     }
-    return add_up(lanes);
+    return add_up_lanes(lanes);
 }
 
 // The functions of the table take what msc_loss_sample does; no sample is empty.
@@ -57,7 +57,7 @@ static double loss_cosine(bool is_logits, const float y[], const float z[],
     if (norm == 0) {
         return sum_squared_differences(y, z, n) == 0 ? 0.0 : 1.0;
     }
-    double distance = 1.0 - add_up(dots) / norm;
+    double distance = 1.0 - add_up_lanes(dots) / norm;
     return distance > 0 || isnan(distance) ? distance : 0.0;
 }
 

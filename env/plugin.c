@@ -70,7 +70,7 @@ void msc_env_library_close(struct msc_env_library *library) {
     }
 }
 
-static enum msc_status fail_unknown(const char *type) {
+static enum msc_status fail_unknown_env(const char *type) {
     const char *names[64];
     size_t n = 0;
     const struct msc_env_def *const *list = msc_env_list();
@@ -97,7 +97,7 @@ enum msc_status msc_env_select(const struct msc_env_def **def, struct msc_env_li
         return MSC_OK;
     }
     if (!msc_library_is_path(type)) {
-        return fail_unknown(type);
+        return fail_unknown_env(type);
     }
     MSC_TRY(open_in_folder(library, type, folder));
     *def = (*library)->def;

@@ -5,8 +5,8 @@
 
 enum { NOISE_RUNS = 8 };
 
-static enum msc_status add_measured(cJSON *object, const struct msc_quantize *z,
-                                    const struct msc_distill_run *run) {
+static enum msc_status add_run_metrics(cJSON *object, const struct msc_quantize *z,
+                                       const struct msc_distill_run *run) {
     return run->status == MSC_OK ? msc_quantize_metrics_add(object, &z->metrics, run)
                                  : msc_status_restore(run->status, run->message);
 }
@@ -21,7 +21,7 @@ static enum msc_status examine_noise(struct msc_quantize *z, const uint32_t choi
         z->runs[i].noise_seed = i;
     }
     MSC_TRY(msc_distill_run(z->distill, z->runs, NOISE_RUNS + 1, NULL, NULL));
-    MSC_TRY(add_measured(out, z, &z->runs[0]));
+    MSC_TRY(add_run_metrics(out, z, &z->runs[0]));
     for (size_t i = 1; i <= NOISE_RUNS; i++) {
         double moved = fabs(z->runs[i].loss - z->runs[0].loss);
         double relative = z->runs[0].loss > 0 ? moved / z->runs[0].loss : moved;
@@ -76,7 +76,7 @@ static enum msc_status examine_validation(struct msc_env *env, struct msc_quanti
     MSC_TRY(msc_distill_run(z->validated, runs, 2, NULL, NULL));
     cJSON *validation = cJSON_CreateObject();
     MSC_TRY(msc_json_add(out, "validation", validation));
-    MSC_TRY(add_measured(validation, z, &runs[1]));
+    MSC_TRY(add_run_metrics(validation, z, &runs[1]));
     MSC_TRY(msc_quantize_metrics_add_float(validation, &z->metrics, &runs[0]));
     return msc_json_add_number(validation, "samples",
                                (double)msc_dataset_n_samples(host->validation));

@@ -48,8 +48,8 @@ static enum msc_status fail_for(const struct msc_quantize_metric *row, unsigned 
                     texts[i].text);
 }
 
-static void choose(struct msc_quantize_metrics *m, const struct msc_quantize_metric *row,
-                   int index) {
+static void choose_metric(struct msc_quantize_metrics *m, const struct msc_quantize_metric *row,
+                          int index) {
     m->rows[m->n] = row;
     m->indices[m->n] = index;
     if (row->sample) {
@@ -73,7 +73,7 @@ enum msc_status msc_quantize_metrics_choose(struct msc_quantize_metrics *out,
             return fail_for(row, lacking);
         }
         if ((lacking & MSC_QUANTIZE_NEEDS_ASKING) == 0) {
-            choose(out, row, lacking == 0 ? n_indices++ : -1);
+            choose_metric(out, row, lacking == 0 ? n_indices++ : -1);
         }
     }
     return MSC_OK;

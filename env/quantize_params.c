@@ -122,7 +122,7 @@ enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quant
 
 // ---- Defaults that the table cannot hold ------------------------------------------------------
 
-static enum msc_status add_choices(cJSON *config, const struct msc_quantizer_options *o) {
+static enum msc_status complete_choices(cJSON *config, const struct msc_quantizer_options *o) {
     if (cJSON_GetObjectItemCaseSensitive(config, "choices")) {
         return MSC_OK;
     }
@@ -137,8 +137,8 @@ static enum msc_status add_choices(cJSON *config, const struct msc_quantizer_opt
     return MSC_OK;
 }
 
-static enum msc_status set_scheme(cJSON *config, const char *key,
-                                  const struct msc_operand_scheme *scheme, bool has_channels) {
+static enum msc_status complete_scheme(cJSON *config, const char *key,
+                                       const struct msc_operand_scheme *scheme, bool has_channels) {
     cJSON *object = cJSON_CreateObject();
     cJSON_DeleteItemFromObjectCaseSensitive(config, key);
     MSC_TRY(msc_json_add(config, key, object));
@@ -149,7 +149,7 @@ static enum msc_status set_scheme(cJSON *config, const char *key,
     return msc_json_add_bool(object, "float", scheme->is_float);
 }
 
-static enum msc_status add_objective(cJSON *config) {
+static enum msc_status complete_objectives(cJSON *config) {
     if (cJSON_GetObjectItemCaseSensitive(config, "objectives")) {
         return MSC_OK;
     }
@@ -163,10 +163,10 @@ enum msc_status msc_quantize__complete(cJSON *config) {
     struct msc_quantizer_options o;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_quantizer_read_options(&o, config, NULL, &arena));
-    MSC_TRY_OUT(add_choices(config, &o));
-    MSC_TRY_OUT(set_scheme(config, "weights", &o.weights, true));
-    MSC_TRY_OUT(set_scheme(config, "activations", &o.activations, false));
-    status = add_objective(config);
+    MSC_TRY_OUT(complete_choices(config, &o));
+    MSC_TRY_OUT(complete_scheme(config, "weights", &o.weights, true));
+    MSC_TRY_OUT(complete_scheme(config, "activations", &o.activations, false));
+    status = complete_objectives(config);
 out:
     msc_arena_finish(&arena);
     return status;

@@ -21,7 +21,7 @@ struct progress {
     size_t tenths;
 };
 
-static void tell_progress(void *payload, size_t done, size_t all) {
+static void tell_calibrated(void *payload, size_t done, size_t all) {
     struct progress *p = payload;
     size_t tenths = done * 10 / all;
     msc_cancel_beat(p->cancel); // ranges of great weights take long
@@ -47,8 +47,8 @@ static enum msc_status compute_parameters(struct msc_env *env, struct msc_quanti
                         host->parameters_path);
     }
     MSC_TRY(msc_distill_compute_reference(z->distill));
-    MSC_TRY(msc_quantizer_calibrate(z->quantizer, msc_distill_evaluator(z->distill), tell_progress,
-                                    &progress));
+    MSC_TRY(msc_quantizer_calibrate(z->quantizer, msc_distill_evaluator(z->distill),
+                                    tell_calibrated, &progress));
     MSC_TRY(list_parameters(z, list));
     return host->parameters_path ? msc_safetensors_save(host->parameters_path, list, NULL, 0)
                                  : MSC_OK;

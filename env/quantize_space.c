@@ -20,7 +20,7 @@ struct choice_list {
     uint32_t *index;   // [all choices] which of the list each is, or is the same as
     double *bits;      // [n]
     const char **labels;
-    uint32_t *order; // dearest first
+    uint32_t *order; // most expensive first
 };
 
 struct builder {
@@ -35,7 +35,7 @@ struct builder {
     bool *has_weight; // [n_tasks]
 };
 
-static enum msc_status no_memory(void) {
+static enum msc_status no_space_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for the search space");
 }
 
@@ -48,19 +48,19 @@ static int32_t find_root(int32_t parent[], int32_t i) {
     return i;
 }
 
-static bool is_open(const struct builder *b, int32_t site) {
+static bool is_site_open(const struct builder *b, int32_t site) {
     return msc_quantizer_is_included(b->q, site) &&
            msc_quantizer_fixed_choice(b->q, site) == MSC_NO_ID;
 }
 
 // Sites that must agree share a task: with the group `joint` all that one joint reads, but for what
 // is left out or fixed.
-static enum msc_status number_tasks(struct builder *b, size_t *n_tasks) {
+static enum msc_status space_number_tasks(struct builder *b, size_t *n_tasks) {
     int32_t n = b->sites->n_sites;
     int32_t *parent = msc_arena_array(b->arena, (size_t)n + 1, sizeof(parent[0]));
     int32_t *task_of_root = msc_arena_array(b->arena, (size_t)n + 1, sizeof(parent[0]));
     if (!parent || !task_of_root) {
-        return no_memory();
+        return no_space_memory();
     }
     for (int32_t i = 0; i < n; i++) {
         parent[i] = i;
@@ -70,8 +70,8 @@ static enum msc_status number_tasks(struct builder *b, size_t *n_tasks) {
          s++) {
         int32_t here = b->out->site_of_slot[s];
         int32_t before = b->out->site_of_slot[s - 1];
-        if (b->sites->slots[s].joint == b->sites->slots[s - 1].joint && is_open(b, here) &&
-            is_open(b, before)) {
+        if (b->sites->slots[s].joint == b->sites->slots[s - 1].joint && is_site_open(b, here) &&
+            is_site_open(b, before)) {
             int32_t x = find_root(parent, here);
             int32_t y = find_root(parent, before);
             parent[x > y ? x : y] = x > y ? y : x;
@@ -80,7 +80,7 @@ static enum msc_status number_tasks(struct builder *b, size_t *n_tasks) {
     *n_tasks = 0;
     for (int32_t i = 0; i < n; i++) {
         b->out->task_of_site[i] = MSC_NO_ID;
-        if (is_open(b, i)) {
+        if (is_site_open(b, i)) {
             int32_t root = find_root(parent, i);
             if (task_of_root[root] == MSC_NO_ID) {
                 task_of_root[root] = (int32_t)(*n_tasks)++;
@@ -92,13 +92,13 @@ static enum msc_status number_tasks(struct builder *b, size_t *n_tasks) {
                         : MSC_FAIL(MSC_E_INVALID, "every site is fixed: nothing is left to search");
 }
 
-static enum msc_status map_slots(struct builder *b) {
+static enum msc_status space_map_slots(struct builder *b) {
     size_t n_slots = (size_t)b->sites->n_slots;
     b->out->site_of_slot = msc_arena_array(b->arena, n_slots + 1, sizeof(int32_t));
     b->out->task_of_site =
         msc_arena_array(b->arena, (size_t)b->sites->n_sites + 1, sizeof(int32_t));
     if (!b->out->site_of_slot || !b->out->task_of_site) {
-        return no_memory();
+        return no_space_memory();
     }
     for (int32_t i = 0; i < b->sites->n_sites; i++) {
         for (int32_t k = 0; k < b->sites->sites[i].n_slots; k++) {
@@ -131,7 +131,7 @@ static enum msc_status rank_choices(struct builder *b, struct choice_list *list)
     list->order = msc_arena_array(b->arena, list->n, sizeof(list->order[0]));
     list->bits = msc_arena_array(b->arena, list->n, sizeof(list->bits[0]));
     if (!ranks || !list->labels || !list->order || !list->bits) {
-        return no_memory();
+        return no_space_memory();
     }
     for (size_t c = 0; c < list->n; c++) {
         const struct msc_choice *choice = msc_quantizer_choice(b->q, list->choices[c]);
@@ -154,7 +154,7 @@ static enum msc_status list_choices(struct builder *b, struct choice_list *list,
     list->choices = msc_arena_array(b->arena, b->n_choices, sizeof(list->choices[0]));
     list->index = msc_arena_array(b->arena, b->n_choices, sizeof(list->index[0]));
     if (!list->choices || !list->index) {
-        return no_memory();
+        return no_space_memory();
     }
     for (size_t c = 0; c < b->n_choices; c++) {
         size_t same = are_activations ? msc_quantizer_activation_choice(b->q, c) : c;
@@ -175,7 +175,7 @@ static const struct choice_list *choices_of(const struct builder *b, int32_t tas
 static enum msc_status find_weights(struct builder *b) {
     b->has_weight = msc_arena_array(b->arena, b->out->space.n_tasks, sizeof(b->has_weight[0]));
     if (!b->has_weight) {
-        return no_memory();
+        return no_space_memory();
     }
     for (int32_t i = 0; i < b->sites->n_sites; i++) {
         int32_t task = b->out->task_of_site[i];
@@ -210,9 +210,9 @@ static void fill_features(const struct builder *b, int32_t site, double f[N_FEAT
     f[3] = is_weight;
 }
 
-static enum msc_status build_tasks(struct builder *b) {
+static enum msc_status space_build_tasks(struct builder *b) {
     struct msc_space *space = &b->out->space;
-    MSC_TRY(number_tasks(b, &space->n_tasks));
+    MSC_TRY(space_number_tasks(b, &space->n_tasks));
     MSC_TRY(find_weights(b));
     MSC_TRY(list_choices(b, &b->all, false));
     MSC_TRY(list_choices(b, &b->of_activations, true));
@@ -223,7 +223,7 @@ static enum msc_status build_tasks(struct builder *b) {
     b->out->bits_of_task =
         msc_arena_array(b->arena, space->n_tasks, sizeof(b->out->bits_of_task[0]));
     if (!tasks || !features || !b->out->choices_of_task || !b->out->bits_of_task) {
-        return no_memory();
+        return no_space_memory();
     }
     for (int32_t i = b->sites->n_sites - 1; i >= 0; i--) {
         int32_t task = b->out->task_of_site[i];
@@ -252,12 +252,12 @@ static enum msc_status build_tasks(struct builder *b) {
 
 // ---- Baselines ---------------------------------------------------------------------------------
 
-static enum msc_status build_baselines(struct builder *b) {
+static enum msc_status space_build_baselines(struct builder *b) {
     struct msc_space *space = &b->out->space;
     struct msc_baseline *baselines = msc_arena_array(b->arena, b->n_choices, sizeof(baselines[0]));
     uint32_t *points = msc_arena_array(b->arena, b->n_choices * space->n_tasks, sizeof(points[0]));
     if (!baselines || !points) {
-        return no_memory();
+        return no_space_memory();
     }
     for (size_t c = 0; c < b->n_choices; c++) {
         uint32_t *point = points + c * space->n_tasks;
@@ -296,8 +296,8 @@ enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
     for (int32_t i = 0; i < msc_graph_n_joints(in->plan->graph); i++) {
         out->macs += sample_macs(&b, i);
     }
-    MSC_TRY(map_slots(&b));
-    MSC_TRY(build_tasks(&b));
-    MSC_TRY(build_baselines(&b));
+    MSC_TRY(space_map_slots(&b));
+    MSC_TRY(space_build_tasks(&b));
+    MSC_TRY(space_build_baselines(&b));
     return msc_quantize_metrics_build(out, in, arena);
 }

@@ -3,9 +3,9 @@
 #include <math.h>
 
 #define ROUNDING 0.01
-#define WHOLE_NUMBERS_FOR_ONE 100
+#define INTEGERS_FOR_ONE 100
 
-static double greatest(const struct msc_array *array) {
+static double greatest_magnitude(const struct msc_array *array) {
     double most = 0;
     for (int64_t i = 0; i < msc_array_n_elements(array); i++) {
         double magnitude = fabs(msc_array_get_double(array, i));
@@ -14,13 +14,13 @@ static double greatest(const struct msc_array *array) {
     return most;
 }
 
-static bool floats_agree(int64_t *place, double *worst, const struct msc_array *found,
-                         const struct msc_array *truth, double atol, double rtol) {
-    double least = ROUNDING * rtol * greatest(truth);
+static bool floats_allclose(int64_t *place, double *worst, const struct msc_array *found,
+                            const struct msc_array *truth, double atol, double rtol) {
+    double least = ROUNDING * rtol * greatest_magnitude(truth);
     for (int64_t i = 0; i < msc_array_n_elements(truth); i++) {
         double a = msc_array_get_double(found, i), b = msc_array_get_double(truth, i);
         double difference = fabs(a - b), limit = fmax(atol + rtol * fabs(b), least);
-        // Equal covers infinities, which nothing else is near; two NaN agree as well.
+        // Equal covers infinities, which nothing else is near; two NaN are close as well.
         if (a != b && !(isnan(a) && isnan(b)) && !(isfinite(b) && difference <= limit)) {
             *place = i;
             return false;
@@ -30,8 +30,8 @@ static bool floats_agree(int64_t *place, double *worst, const struct msc_array *
     return true;
 }
 
-static bool whole_numbers_agree(int64_t *place, const struct msc_array *found,
-                                const struct msc_array *truth) {
+static bool integers_allclose(int64_t *place, const struct msc_array *found,
+                              const struct msc_array *truth) {
     int64_t n = msc_array_n_elements(truth), n_different = 0;
     for (int64_t i = n - 1; i >= 0; i--) {
         if (msc_array_get_double(found, i) != msc_array_get_double(truth, i)) {
@@ -39,12 +39,12 @@ static bool whole_numbers_agree(int64_t *place, const struct msc_array *found,
             n_different++;
         }
     }
-    return n_different <= n / WHOLE_NUMBERS_FOR_ONE;
+    return n_different <= n / INTEGERS_FOR_ONE;
 }
 
-bool msc_outputs_agree(int64_t *place, double *worst, const struct msc_array *found,
-                       const struct msc_array *truth, double atol, double rtol) {
+bool msc_outputs_allclose(int64_t *place, double *worst, const struct msc_array *found,
+                          const struct msc_array *truth, double atol, double rtol) {
     return msc_dtype_is_float(msc_array_dtype(truth))
-               ? floats_agree(place, worst, found, truth, atol, rtol)
-               : whole_numbers_agree(place, found, truth);
+               ? floats_allclose(place, worst, found, truth, atol, rtol)
+               : integers_allclose(place, found, truth);
 }

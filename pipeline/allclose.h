@@ -1,8 +1,8 @@
-// Do two computations of one output agree?
+// Are two computations of one output close to each other everywhere?
 //
-// Floats a and b agree when |a - b| <= atol + rtol * |b|, or when their difference may be what
+// Floats a and b are close when |a - b| <= atol + rtol * |b|, or when their difference may be what
 // rounding makes of sums whose terms cancel: at most rtol / 100 of the output's greatest finite
-// magnitude. Whole numbers and booleans often come of comparing floats (classes, indices): of each
+// magnitude. Integers and booleans often come of comparing floats (classes, indices): of each
 // hundred one may differ, so of fewer none.
 //
 // Nobody outside pipeline/ includes this.
@@ -13,7 +13,7 @@
 
 // Both have as many elements. *worst becomes the greatest finite difference of floats if that is
 // more; false: *place is the first element that should be nearer.
-bool msc_outputs_agree(int64_t *place, double *worst, const struct msc_array *found,
-                       const struct msc_array *truth, double atol, double rtol);
+bool msc_outputs_allclose(int64_t *place, double *worst, const struct msc_array *found,
+                          const struct msc_array *truth, double atol, double rtol);
 
 #endif

@@ -26,22 +26,23 @@ struct check {
     double atol, rtol;
     double worst;            // difference found
     struct msc_graph *bound; // the network for these inputs
-    struct msc_discontinuity *jumps;
+    struct msc_discontinuity *discontinuity;
 };
 
 static enum msc_status check_init(struct check *c) {
     MSC_TRY(msc_graph_bind_known(&c->bound, NULL, c->m->graph, c->inputs, c->m->n_inputs));
-    return msc_discontinuity_create(&c->jumps, c->m->graph, c->bound);
+    return msc_discontinuity_create(&c->discontinuity, c->m->graph, c->bound);
 }
 
 static void check_finish(struct check *c) {
-    msc_discontinuity_destroy(c->jumps);
+    msc_discontinuity_destroy(c->discontinuity);
     msc_graph_destroy(c->bound);
 }
 
 // One tensor, computed by both.
-static enum msc_status compare(struct check *c, const char *name, const struct msc_array *found,
-                               const struct msc_array *truth) {
+static enum msc_status baseline_compare(struct check *c, const char *name,
+                                        const struct msc_array *found,
+                                        const struct msc_array *truth) {
     int64_t place;
     if (msc_array_n_elements(found) != msc_array_n_elements(truth)) {
         return MSC_FAIL(MSC_E_STATE,
@@ -49,7 +50,7 @@ static enum msc_status compare(struct check *c, const char *name, const struct m
                         " by the reference kernels",
                         name, msc_array_n_elements(found), msc_array_n_elements(truth));
     }
-    if (msc_outputs_agree(&place, &c->worst, found, truth, c->atol, c->rtol)) {
+    if (msc_outputs_allclose(&place, &c->worst, found, truth, c->atol, c->rtol)) {
         return MSC_OK;
     }
     return MSC_FAIL(MSC_E_STATE,
@@ -61,9 +62,9 @@ static enum msc_status compare(struct check *c, const char *name, const struct m
 }
 
 // Where two orders of summing may end in other elements, or in more of them.
-static bool jumps_at(const struct msc_discontinuity *jumps, int32_t tensor) {
-    return msc_discontinuity_above(jumps, tensor) != MSC_NO_ID ||
-           msc_tensor_n_elements(msc_graph_tensor(jumps->g, tensor)) < 0;
+static bool has_discontinuity(const struct msc_discontinuity *discontinuity, int32_t tensor) {
+    return msc_discontinuity_above(discontinuity, tensor) != MSC_NO_ID ||
+           msc_tensor_n_elements(msc_graph_tensor(discontinuity->g, tensor)) < 0;
 }
 
 static enum msc_status run_reference(struct msc_array *out[], const struct check *c,
@@ -78,9 +79,9 @@ static enum msc_status run_reference(struct msc_array *out[], const struct check
 }
 
 // Tensors of `bound`, by these names on the backend; or, without names, the outputs. Of an output
-// that differs where it may jump, what comes before it is found in its place.
-static enum msc_status compare_all(struct check *c, const int32_t tensors[],
-                                   const char *const names[], size_t n) {
+// that differs behind a discontinuity, what comes before it is found in its place.
+static enum msc_status baseline_compare_all(struct check *c, const int32_t tensors[],
+                                            const char *const names[], size_t n) {
     struct msc_model_run run = {.inputs = c->inputs, .tensors = names, .n_tensors = names ? n : 0};
     struct msc_array **truth = msc_alloc_zero(n + 1, sizeof *truth);
     enum msc_status status = MSC_OK;
@@ -91,10 +92,10 @@ static enum msc_status compare_all(struct check *c, const int32_t tensors[],
     MSC_TRY_OUT(msc_model_run(c->m, &run));
     for (size_t i = 0; i < n; i++) {
         const char *name = msc_tensor_label(msc_graph_tensor(c->bound, tensors[i]));
-        status = compare(c, name, run.outputs[i], truth[i]);
-        if (status == MSC_E_STATE && !names && jumps_at(c->jumps, tensors[i])) {
-            msc_discontinuity_collect(c->jumps, tensors[i]);
-            status = c->jumps->n_found > 0 ? MSC_OK : status;
+        status = baseline_compare(c, name, run.outputs[i], truth[i]);
+        if (status == MSC_E_STATE && !names && has_discontinuity(c->discontinuity, tensors[i])) {
+            msc_discontinuity_collect(c->discontinuity, tensors[i]);
+            status = c->discontinuity->n_found > 0 ? MSC_OK : status;
         }
         MSC_TRY_OUT(status);
     }
@@ -107,7 +108,7 @@ out:
     return status;
 }
 
-static enum msc_status compare_outputs(struct check *c) {
+static enum msc_status baseline_compare_outputs(struct check *c) {
     size_t n = (size_t)msc_graph_n_outputs(c->bound);
     int32_t *outputs = msc_alloc_zero(n + 1, sizeof *outputs);
     if (!outputs) {
@@ -116,22 +117,22 @@ static enum msc_status compare_outputs(struct check *c) {
     for (size_t i = 0; i < n; i++) {
         outputs[i] = msc_graph_output(c->bound, (int32_t)i);
     }
-    enum msc_status status = compare_all(c, outputs, NULL, n);
+    enum msc_status status = baseline_compare_all(c, outputs, NULL, n);
     msc_free(outputs);
     return status;
 }
 
 static enum msc_status compare_before(struct check *c) {
-    size_t n = c->jumps->n_found;
+    size_t n = c->discontinuity->n_found;
     const char **names = msc_alloc_zero(n + 1, sizeof *names);
     if (!names) {
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
     }
     for (size_t i = 0; i < n; i++) {
-        names[i] = msc_discontinuity_name(c->jumps, c->jumps->found[i]);
+        names[i] = msc_discontinuity_name(c->discontinuity, c->discontinuity->found[i]);
     }
     c->worst = 0;
-    enum msc_status status = compare_all(c, c->jumps->found, names, n);
+    enum msc_status status = baseline_compare_all(c, c->discontinuity->found, names, n);
     msc_free(names);
     return status;
 }
@@ -159,8 +160,8 @@ enum msc_status msc_model_check(struct msc_model *m, const struct msc_config_dat
     MSC_TRY_OUT(load_first(&first, m, from));
     MSC_TRY_OUT(take_inputs(inputs, first, m->n_inputs));
     MSC_TRY_OUT(check_init(&c));
-    MSC_TRY_OUT(compare_outputs(&c));
-    bool jumped = c.jumps->n_found > 0;
+    MSC_TRY_OUT(baseline_compare_outputs(&c));
+    bool jumped = c.discontinuity->n_found > 0;
     if (jumped) {
         MSC_TRY_OUT(compare_before(&c));
     }

@@ -139,7 +139,7 @@ static enum msc_status check_absent(const struct msc_config *c) {
     return MSC_OK;
 }
 
-static enum msc_status read_all(struct msc_config *c) {
+static enum msc_status config_read_all(struct msc_config *c) {
     struct msc_config_top top;
     MSC_TRY(check_absent(c));
     MSC_TRY(msc_config__read(c, msc_config__top_params, &top, c->json, ""));
@@ -169,7 +169,7 @@ enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, c
     if (!c->path || !c->folder) {
         status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
     } else {
-        status = read_all(c);
+        status = config_read_all(c);
     }
     if (status != MSC_OK) {
         msc_config_destroy(c);

@@ -17,24 +17,24 @@ struct place {
     const char *path;                         // "digits.json: quantize.gym[0]"
 };
 
-static enum msc_status no_memory(const struct place *p) {
+static enum msc_status no_entry_memory(const struct place *p) {
     return msc_config__no_memory(p->config);
 }
 
 // "PATH: quantize.gym[0].KEY"
-static const char *place_of(const struct place *p, const char *key) {
+static const char *place_of_key(const struct place *p, const char *key) {
     const char *text = msc_config__text(p->config, "%s.%s", p->path, key);
     return text ? text : p->path;
 }
 
 // Adds every parameter of a plug-in's table, as `object` and the defaults give it, to `out`;
 // values that are absent stay absent.
-static enum msc_status resolve(struct place *p, cJSON *out, const struct msc_param params[],
-                               size_t state_size, const cJSON *object, const char *const ignore[],
-                               const char *where) {
+static enum msc_status entry_resolve(struct place *p, cJSON *out, const struct msc_param params[],
+                                     size_t state_size, const cJSON *object,
+                                     const char *const ignore[], const char *where) {
     void *state = msc_alloc_zero(1, state_size ? state_size : 1);
     if (!state) {
-        return no_memory(p);
+        return no_entry_memory(p);
     }
     msc_param_defaults(params, state);
     enum msc_status status =
@@ -54,17 +54,17 @@ static enum msc_status resolve(struct place *p, cJSON *out, const struct msc_par
 
 static enum msc_status check_object(const struct place *p, const cJSON *object, const char *key) {
     if (object && !cJSON_IsObject(object)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: expected an object", place_of(p, key));
+        return MSC_FAIL(MSC_E_INVALID, "%s: expected an object", place_of_key(p, key));
     }
     return MSC_OK;
 }
 
 // "type" of an object; *out stays as it is when there is none.
-static enum msc_status read_type(const struct place *p, const char **out, const cJSON *object,
-                                 const char *key) {
+static enum msc_status entry_read_type(const struct place *p, const char **out, const cJSON *object,
+                                       const char *key) {
     MSC_TRY(check_object(p, object, key));
     return cJSON_GetObjectItemCaseSensitive(object, "type")
-               ? msc_json_get_text(out, object, "type", place_of(p, key))
+               ? msc_json_get_text(out, object, "type", place_of_key(p, key))
                : MSC_OK;
 }
 
@@ -100,7 +100,7 @@ static enum msc_status refuse_code(const struct place *p, const char *key, const
     return MSC_FAIL(MSC_E_STATE,
                     "%s: it names code, the %s %s, and nobody has said that this file is trusted; "
                     "look at it, then say --allow-plugins",
-                    place_of(p, key), what, name);
+                    place_of_key(p, key), what, name);
 }
 
 // An environment is asked for its keys, so its library is loaded as soon as it is known.
@@ -142,8 +142,8 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
     static const char *const ignore[] = {"type", "objectives", "bounds", NULL};
     struct msc_config_entry *e = p->entry;
     const char *type = p->section ? e->section : NULL;
-    const char *where = place_of(p, "env");
-    MSC_TRY(read_type(p, &type, object, "env"));
+    const char *where = place_of_key(p, "env");
+    MSC_TRY(entry_read_type(p, &type, object, "env"));
     if (!type) {
         return MSC_FAIL(MSC_E_INVALID, "%s: \"type\" is missing; mscgym envs lists environments",
                         where);
@@ -156,20 +156,20 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
     }
     e->env = cJSON_CreateObject();
     if (!e->env) {
-        return no_memory(p);
+        return no_entry_memory(p);
     }
     MSC_TRY(msc_json_add_text(e->env, "type", type));
     const struct msc_env_def *def = e->env_def;
     cJSON *given = object ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
     if (!given) {
-        return no_memory(p);
+        return no_entry_memory(p);
     }
     if (p->section && has_param(def->params, "target") &&
         !cJSON_GetObjectItemCaseSensitive(given, "target")) {
         status = msc_json_add_text(given, "target", p->section->target);
     }
     if (status == MSC_OK) {
-        status = resolve(p, e->env, def->params, def->state_size, given, ignore, where);
+        status = entry_resolve(p, e->env, def->params, def->state_size, given, ignore, where);
     }
     cJSON_Delete(given);
     MSC_TRY(status);
@@ -196,23 +196,23 @@ static enum msc_status fail_agent(const struct place *p, const char *type) {
         near = msc_suggest(type, names, n + 2);
     }
     msc_arena_finish(&arena);
-    return MSC_FAIL(MSC_E_INVALID, "%s: there is no agent \"%s\"%s%s%s", place_of(p, "agent"), type,
-                    near ? ", did you mean \"" : "; mscgym agents lists them", near ? near : "",
-                    near ? "\"?" : "");
+    return MSC_FAIL(MSC_E_INVALID, "%s: there is no agent \"%s\"%s%s%s", place_of_key(p, "agent"),
+                    type, near ? ", did you mean \"" : "; mscgym agents lists them",
+                    near ? near : "", near ? "\"?" : "");
 }
 
 // *out may be set on failure too.
 static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **out) {
     static const char *const ignore[] = {"type", NULL};
     const char *type = "grid_search";
-    MSC_TRY(read_type(p, &type, object, "agent"));
+    MSC_TRY(entry_read_type(p, &type, object, "agent"));
     MSC_TRY(check_agent_code(p, object, type));
     bool is_library = strcmp(type, "library") == 0;
     bool is_process = strcmp(type, msc_agent_process.name) == 0;
     const struct msc_agent_def *def = is_process ? &msc_agent_process : msc_agent_find(type);
     *out = is_library ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
     if (!*out) {
-        return no_memory(p);
+        return no_entry_memory(p);
     }
     if (is_library) {
         return MSC_OK; // its table is known once it is loaded
@@ -221,7 +221,8 @@ static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **
         return fail_agent(p, type);
     }
     MSC_TRY(msc_json_add_text(*out, "type", type));
-    return resolve(p, *out, def->params, def->state_size, object, ignore, place_of(p, "agent"));
+    return entry_resolve(p, *out, def->params, def->state_size, object, ignore,
+                         place_of_key(p, "agent"));
 }
 
 enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *name,
@@ -230,7 +231,7 @@ enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *
     cJSON *agent = NULL;
     p.path = msc_config__text(config, "%s: %s", config->path, name);
     if (!p.path) {
-        return no_memory(&p);
+        return no_entry_memory(&p);
     }
     enum msc_status status = read_agent(&p, object, &agent);
     if (status != MSC_OK) {
@@ -245,8 +246,8 @@ static enum msc_status read_budget(struct place *p, const cJSON *object) {
     struct msc_config_budget from;
     struct msc_budget *budget = &p->entry->budget;
     msc_param_defaults(msc_config__budget_params, &from);
-    MSC_TRY(msc_param_read(msc_config__budget_params, &from, object, place_of(p, "budget"), NULL,
-                           &p->config->arena));
+    MSC_TRY(msc_param_read(msc_config__budget_params, &from, object, place_of_key(p, "budget"),
+                           NULL, &p->config->arena));
     budget->trials = from.trials;
     budget->seconds = isfinite(from.seconds) ? from.seconds : 0;
     budget->has_target = !isnan(from.target);
@@ -273,14 +274,14 @@ static enum msc_status set_paths(struct place *p, const struct msc_config_gym *f
         !msc_config__join(c, &e->folder, c->folder) || !msc_config__join(c, &e->base, c->folder) ||
         !msc_config__join(c, &e->record, c->workspace) ||
         !msc_config__join(c, &e->strategy_file, c->workspace)) {
-        return no_memory(p);
+        return no_entry_memory(p);
     }
     return MSC_OK;
 }
 
-static enum msc_status read_entry(struct msc_config *c, const char *section,
-                                  const struct msc_config_section *of, const cJSON *object,
-                                  int index) {
+static enum msc_status config_read_entry(struct msc_config *c, const char *section,
+                                         const struct msc_config_section *of, const cJSON *object,
+                                         int index) {
     struct msc_config_gym from;
     struct msc_config_entry *e = &c->entries[c->n_entries];
     struct place p = {.config = c, .entry = e, .section = of};
@@ -289,7 +290,7 @@ static enum msc_status read_entry(struct msc_config *c, const char *section,
     p.path = msc_config__text(c, "%s: %s%s[%d]", c->path, section, of ? ".gym" : "", index);
     e->name = msc_config__text(c, "%s[%d]", section, index);
     if (!p.path || !e->name) {
-        return no_memory(&p);
+        return no_entry_memory(&p);
     }
     msc_param_defaults(msc_config__gym_params, &from);
     MSC_TRY(msc_param_read(msc_config__gym_params, &from, object, p.path, NULL, &c->arena));
@@ -308,12 +309,12 @@ static enum msc_status read_entry(struct msc_config *c, const char *section,
 static const char plain_gym[] = "[{\"env\":{\"choices\":[{\"bits\":8}]},\"budget\":{\"trials\":0},"
                                 "\"parallel\":1}]";
 
-static enum msc_status read_list(struct msc_config *c, const char *section,
-                                 const struct msc_config_section *of, const cJSON *list) {
+static enum msc_status entry_read_list(struct msc_config *c, const char *section,
+                                       const struct msc_config_section *of, const cJSON *list) {
     int index = 0;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, list) {
-        MSC_TRY(read_entry(c, section, of, item, index++));
+        MSC_TRY(config_read_entry(c, section, of, item, index++));
     }
     return MSC_OK;
 }
@@ -335,11 +336,11 @@ static enum msc_status read_section(struct msc_config *c, const char *name, cons
     MSC_TRY(msc_config__read(c, msc_config__section_params, of, object, name));
     MSC_TRY(check_list(c, msc_config__text(c, "%s.gym", name), of->gym));
     if (cJSON_GetArraySize(of->gym) > 0) {
-        return read_list(c, name, of, of->gym);
+        return entry_read_list(c, name, of, of->gym);
     }
     MSC_TRY(msc_json_parse(&plain, plain_gym, sizeof plain_gym - 1, "plain"));
     // Whatever is read is copied, so the tree may go.
-    enum msc_status status = read_list(c, name, of, plain);
+    enum msc_status status = entry_read_list(c, name, of, plain);
     cJSON_Delete(plain);
     return status;
 }
@@ -349,7 +350,7 @@ static const cJSON *section_of(const struct msc_config_top *top, size_t tool) {
 }
 
 // Files that would overwrite each other.
-static enum msc_status check_names(const struct msc_config *c) {
+static enum msc_status entry_check_names(const struct msc_config *c) {
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct msc_config_entry *a = &c->entries[i];
         for (size_t j = 0; j < c->n_entries; j++) {
@@ -370,7 +371,7 @@ static enum msc_status check_names(const struct msc_config *c) {
     return MSC_OK;
 }
 
-static enum msc_status check_needs(const struct msc_config *c) {
+static enum msc_status entry_check_needs(const struct msc_config *c) {
     for (size_t i = 0; i < c->n_entries; i++) {
         unsigned needs = c->entries[i].env_def->needs;
         const char *missing = (needs & MSC_ENV_NEEDS_GRAPH) && !c->model ? "model"
@@ -404,13 +405,13 @@ enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_
         }
     }
     MSC_TRY(check_list(c, "gym", top->gym));
-    MSC_TRY(read_list(c, "gym", NULL, top->gym));
+    MSC_TRY(entry_read_list(c, "gym", NULL, top->gym));
     if (c->n_entries == 0) {
         return MSC_FAIL(MSC_E_INVALID,
                         "%s: nothing to do: add a \"quantize\" section or a \"gym\" "
                         "list",
                         c->path);
     }
-    MSC_TRY(check_names(c));
-    return check_needs(c);
+    MSC_TRY(entry_check_names(c));
+    return entry_check_needs(c);
 }

@@ -14,8 +14,8 @@ struct writer {
 };
 
 // `path` as seen from `from`. What was given relative to the same folder comes out as it was.
-static enum msc_status relative(struct writer *w, const char **out, const char *path,
-                                const char *from) {
+static enum msc_status relative_to_folder(struct writer *w, const char **out, const char *path,
+                                          const char *from) {
     size_t length = strlen(from);
     char *text = NULL;
     if (strncmp(path, from, length) == 0 && path[length] == '/') {
@@ -35,17 +35,17 @@ static enum msc_status relative(struct writer *w, const char **out, const char *
     return MSC_OK;
 }
 
-static enum msc_status add_path(struct writer *w, cJSON *object, const char *key, const char *path,
-                                const char *from) {
+static enum msc_status config_add_path(struct writer *w, cJSON *object, const char *key,
+                                       const char *path, const char *from) {
     const char *text = NULL;
     if (!path) {
         return MSC_OK;
     }
-    MSC_TRY(relative(w, &text, path, from));
+    MSC_TRY(relative_to_folder(w, &text, path, from));
     return msc_json_add_text(object, key, text);
 }
 
-static enum msc_status add_copy(cJSON *object, const char *key, const cJSON *value) {
+static enum msc_status config_add_copy(cJSON *object, const char *key, const cJSON *value) {
     return msc_json_add(object, key, cJSON_Duplicate(value, true));
 }
 
@@ -94,8 +94,8 @@ static enum msc_status write_dataset(struct writer *w, cJSON *top) {
     if (!object) {
         return msc_config__no_memory(w->config);
     }
-    MSC_TRY(add_path(w, object, "inputs", d->options.inputs, w->folder));
-    MSC_TRY(add_path(w, object, "labels", d->options.labels, w->folder));
+    MSC_TRY(config_add_path(w, object, "inputs", d->options.inputs, w->folder));
+    MSC_TRY(config_add_path(w, object, "labels", d->options.labels, w->folder));
     MSC_TRY(msc_json_add_number(object, "samples", (double)d->options.samples));
     MSC_TRY(msc_json_add_number(object, "batch", (double)d->options.batch));
     MSC_TRY(write_states(w, object));
@@ -114,11 +114,11 @@ static enum msc_status write_dataset(struct writer *w, cJSON *top) {
     if (!validation) {
         return msc_config__no_memory(w->config);
     }
-    MSC_TRY(add_path(w, validation, "inputs", d->validation_inputs, w->folder));
-    return add_path(w, validation, "labels", d->validation_labels, w->folder);
+    MSC_TRY(config_add_path(w, validation, "inputs", d->validation_inputs, w->folder));
+    return config_add_path(w, validation, "labels", d->validation_labels, w->folder);
 }
 
-static enum msc_status write_budget(cJSON *entry, const struct msc_budget *budget) {
+static enum msc_status config_write_budget(cJSON *entry, const struct msc_budget *budget) {
     const struct msc_config_budget from = {
         .trials = budget->trials,
         .seconds = budget->seconds > 0 ? budget->seconds : INFINITY,
@@ -138,23 +138,23 @@ static enum msc_status write_env(const struct writer *w, cJSON *entry,
                             : msc_status_prefix(status, "%s: %s", w->config->path, e->name);
 }
 
-static enum msc_status write_entry(struct writer *w, cJSON *list,
-                                   const struct msc_config_entry *e) {
+static enum msc_status config_write_entry(struct writer *w, cJSON *list,
+                                          const struct msc_config_entry *e) {
     static const char *const baselines[] = {"uniform", "greedy"};
     cJSON *object = cJSON_CreateObject();
     MSC_TRY(msc_json_push(list, object));
-    MSC_TRY(add_path(w, object, "record", e->record, w->config->workspace));
+    MSC_TRY(config_add_path(w, object, "record", e->record, w->config->workspace));
     MSC_TRY(write_env(w, object, e));
-    MSC_TRY(add_copy(object, "agent", e->agent));
-    MSC_TRY(write_budget(object, &e->budget));
+    MSC_TRY(config_add_copy(object, "agent", e->agent));
+    MSC_TRY(config_write_budget(object, &e->budget));
     // As text: more digits than a double holds.
     MSC_TRY(msc_json_add_u64_text(object, "seed", e->seed));
     MSC_TRY(msc_json_add_number(object, "parallel", e->parallel));
     MSC_TRY(msc_json_add_number(object, "trial_time", e->trial_seconds));
     MSC_TRY(msc_json_add_number(object, "quiet_time", e->quiet_seconds));
     MSC_TRY(msc_json_add_text(object, "baseline", baselines[e->baseline]));
-    MSC_TRY(add_path(w, object, "base", e->base, w->folder));
-    return add_path(w, object, "folder", e->folder, w->folder);
+    MSC_TRY(config_add_path(w, object, "base", e->base, w->folder));
+    return config_add_path(w, object, "folder", e->folder, w->folder);
 }
 
 // The list that an entry belongs to, with what is around it.
@@ -168,7 +168,8 @@ static enum msc_status find_list(struct writer *w, cJSON **list, cJSON *top,
             if (!object) {
                 return msc_config__no_memory(w->config);
             }
-            MSC_TRY(add_path(w, object, "strategy_file", e->strategy_file, w->config->workspace));
+            MSC_TRY(config_add_path(w, object, "strategy_file", e->strategy_file,
+                                    w->config->workspace));
             if (e->target) {
                 MSC_TRY(msc_json_add_text(object, "target", e->target));
             }
@@ -187,13 +188,13 @@ static enum msc_status write_top(struct writer *w, cJSON *top) {
     // In the order of the table's names.
     static const char *const levels[] = {"debug",   "info",  "runtime", "warn",
                                          "warning", "error", "critical"};
-    MSC_TRY(add_path(w, top, "workspace", c->workspace, w->folder));
+    MSC_TRY(config_add_path(w, top, "workspace", c->workspace, w->folder));
     MSC_TRY(msc_json_add_text(top, "verbose", levels[c->verbose]));
-    MSC_TRY(c->log_file ? add_path(w, top, "log_file", c->log_file, c->workspace)
+    MSC_TRY(c->log_file ? config_add_path(w, top, "log_file", c->log_file, c->workspace)
                         : msc_json_add_text(top, "log_file", ""));
     MSC_TRY(msc_json_add_number(top, "log_every", c->log_seconds));
     MSC_TRY(msc_json_add_text(top, "device", c->device));
-    MSC_TRY(add_path(w, top, "model", c->model, w->folder));
+    MSC_TRY(config_add_path(w, top, "model", c->model, w->folder));
     cJSON *bind = cJSON_CreateObject();
     MSC_TRY(msc_json_add(top, "bind", bind));
     for (size_t i = 0; i < c->n_bindings; i++) {
@@ -215,7 +216,7 @@ static enum msc_status write_all(struct writer *w, cJSON *top, size_t first, siz
     for (size_t i = first; i < end; i++) {
         cJSON *list = NULL;
         MSC_TRY(find_list(w, &list, top, &c->entries[i]));
-        MSC_TRY(write_entry(w, list, &c->entries[i]));
+        MSC_TRY(config_write_entry(w, list, &c->entries[i]));
     }
     if (c->profile_repeat > 0) {
         cJSON *profile = add_object(top, "profile");

@@ -18,7 +18,7 @@ struct msc_log_file {
 
 // A line that cannot be written (a full disk, a full pipe) is lost: the record matters, not its
 // log. It is written without a copy: what memory was short for must be there.
-static void append_line(void *payload, enum msc_log_level level, const char *line) {
+static void log_file_append(void *payload, enum msc_log_level level, const char *line) {
     static const char *const names[] = {"error", "warning", "info", "debug"};
     const struct msc_log_file *file = payload;
     char when[MSC_CLOCK_TEXT_BYTES];
@@ -34,9 +34,9 @@ static void append_line(void *payload, enum msc_log_level level, const char *lin
     }
 }
 
-static void write_line(void *payload, enum msc_log_level level, const char *line) {
+static void log_file_write(void *payload, enum msc_log_level level, const char *line) {
     const struct msc_log_file *file = payload;
-    append_line(payload, level, line);
+    log_file_append(payload, level, line);
     if (file->next && file->next->write && level <= file->next->level) {
         file->next->write(file->next->payload, level, line);
     }
@@ -61,9 +61,9 @@ enum msc_status msc_log_file_open(struct msc_log_file **out, const char *path,
     }
     file->next = next;
     file->log.level = level;
-    file->log.write = write_line;
+    file->log.write = log_file_write;
     file->log.payload = file;
-    file->alone = (struct msc_log){.level = level, .write = append_line, .payload = file};
+    file->alone = (struct msc_log){.level = level, .write = log_file_append, .payload = file};
     *out = file;
     return MSC_OK;
 }

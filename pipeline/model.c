@@ -16,7 +16,7 @@
 #define LEAST_MEMORY_BYTES ((uint64_t)256 << 20)
 #define MOST_MEMORY_BYTES ((uint64_t)4 << 30) // unless asked for more
 
-static enum msc_status no_memory(const struct msc_model *m) {
+static enum msc_status no_model_memory(const struct msc_model *m) {
     return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", m->path);
 }
 
@@ -45,7 +45,7 @@ static enum msc_status make_specs(struct msc_model *m) {
     m->n_inputs = (size_t)msc_graph_n_inputs(g);
     m->specs = msc_arena_array(&m->arena, m->n_inputs + 1, sizeof m->specs[0]);
     if (!m->specs) {
-        return no_memory(m);
+        return no_model_memory(m);
     }
     m->is_batched = m->n_inputs > 0;
     for (size_t i = 0; i < m->n_inputs; i++) {
@@ -100,8 +100,8 @@ static enum msc_status bind_all(struct msc_model *m, const struct msc_model_opti
 }
 
 // The length that the arrays give a symbol: that of its first axis.
-static int64_t length_of(const struct msc_model *m, const struct msc_array *const arrays[],
-                         int32_t prim) {
+static int64_t model_length_of(const struct msc_model *m, const struct msc_array *const arrays[],
+                               int32_t prim) {
     for (size_t i = 0; i < m->n_inputs; i++) {
         const struct msc_tensor *t = input_tensor(m, i);
         for (int k = 0; k < t->n_dims; k++) {
@@ -117,7 +117,7 @@ static bool fits_input(const struct msc_model *m, const struct msc_array *const 
                        size_t i) {
     const struct msc_tensor *t = input_tensor(m, i);
     for (int k = 0; k < t->n_dims; k++) {
-        int64_t expected = t->dims[k] < 0 ? length_of(m, arrays, t->prims[k]) : t->dims[k];
+        int64_t expected = t->dims[k] < 0 ? model_length_of(m, arrays, t->prims[k]) : t->dims[k];
         if (msc_array_dim(arrays[i], k) != expected) {
             return false;
         }
@@ -166,7 +166,7 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
     m->path = msc_arena_strdup(&m->arena, path);
     if (!m->path) {
         m->path = "the model";
-        status = no_memory(m);
+        status = no_model_memory(m);
         goto out;
     }
     if (options->feeds && options->n_bindings == 0) {
@@ -239,7 +239,7 @@ static enum msc_status largest_activation(double *out, const struct msc_model *m
     return MSC_OK;
 }
 
-static struct msc_input_spec *find_spec(struct msc_model *m, const char *name) {
+static struct msc_input_spec *model_find_spec(struct msc_model *m, const char *name) {
     for (size_t i = 0; i < m->n_inputs; i++) {
         if (strcmp(m->specs[i].name, name) == 0) {
             return &m->specs[i];
@@ -251,7 +251,7 @@ static struct msc_input_spec *find_spec(struct msc_model *m, const char *name) {
 enum msc_status msc_model_set_states(struct msc_model *m, const struct msc_config_state states[],
                                      size_t n) {
     for (size_t i = 0; i < n; i++) {
-        struct msc_input_spec *spec = find_spec(m, states[i].input);
+        struct msc_input_spec *spec = model_find_spec(m, states[i].input);
         if (!spec) {
             return MSC_FAIL(MSC_E_INVALID, "%s: dataset.state: there is no input \"%s\"", m->path,
                             states[i].input);

@@ -22,8 +22,9 @@ static bool is_equal(const struct msc_array *a, const struct msc_array *b) {
 }
 
 // Do all samples of a batch hold this for the input?
-static enum msc_status compare_batch(bool *is_same, const struct msc_array *array,
-                                     const struct msc_dataset *data, size_t batch, size_t input) {
+static enum msc_status branch_compare_batch(bool *is_same, const struct msc_array *array,
+                                            const struct msc_dataset *data, size_t batch,
+                                            size_t input) {
     bool is_chunked = msc_dataset_form(data, input) == MSC_INPUT_CHUNKS;
     int64_t n = is_chunked ? msc_dataset_batch_samples(data, batch) : 1;
     for (int64_t i = 0; *is_same && i < n; i++) {
@@ -35,16 +36,16 @@ static enum msc_status compare_batch(bool *is_same, const struct msc_array *arra
     return MSC_OK;
 }
 
-static enum msc_status compare_all(bool *is_same, const struct msc_array *array,
-                                   const struct msc_dataset *data, size_t input) {
+static enum msc_status branch_compare_all(bool *is_same, const struct msc_array *array,
+                                          const struct msc_dataset *data, size_t input) {
     for (size_t b = 0; data && *is_same && b < msc_dataset_n_batches(data); b++) {
-        MSC_TRY(compare_batch(is_same, array, data, b, input));
+        MSC_TRY(branch_compare_batch(is_same, array, data, b, input));
     }
     return MSC_OK;
 }
 
 // What each input holds in every sample; NULL where they differ, and for states. Conditions come
-// from whole numbers. The arrays are owned by the caller, also on failure.
+// from integers. The arrays are owned by the caller, also on failure.
 static enum msc_status find_constants(struct msc_array *arrays[], const struct msc_model *m,
                                       const struct msc_dataset *data,
                                       const struct msc_dataset *more) {
@@ -52,8 +53,8 @@ static enum msc_status find_constants(struct msc_array *arrays[], const struct m
         bool is_same = !msc_dtype_is_float(m->specs[i].dtype) && !msc_dataset_state(data, i);
         if (is_same) {
             MSC_TRY(msc_dataset_chunk(&arrays[i], data, 0, i, 0));
-            MSC_TRY(compare_all(&is_same, arrays[i], data, i));
-            MSC_TRY(compare_all(&is_same, arrays[i], more, i));
+            MSC_TRY(branch_compare_all(&is_same, arrays[i], data, i));
+            MSC_TRY(branch_compare_all(&is_same, arrays[i], more, i));
         }
         if (!is_same) {
             msc_array_release(arrays[i]);

@@ -20,7 +20,7 @@ struct capture {
 };
 
 // The outputs of the first run are for the caller.
-static void begin_run(void *payload, size_t trial) {
+static void model_begin_run(void *payload, size_t trial) {
     struct capture *c = payload;
     (void)trial;
     for (size_t i = 0; !c->is_done && i < c->n_outputs; i++) {
@@ -29,8 +29,8 @@ static void begin_run(void *payload, size_t trial) {
     }
 }
 
-static enum msc_status take_batch(void *payload, size_t trial, size_t batch,
-                                  const struct msc_view values[]) {
+static enum msc_status model_take_batch(void *payload, size_t trial, size_t batch,
+                                        const struct msc_view values[]) {
     struct capture *c = payload;
     (void)trial;
     (void)batch;
@@ -53,7 +53,7 @@ static bool is_unusual(const struct msc_array *a) {
     return msc_array_n_elements(a) == 0;
 }
 
-static bool is_whole(const struct msc_model *m, const struct msc_model_run *run) {
+static bool is_run_whole(const struct msc_model *m, const struct msc_model_run *run) {
     bool is_found = m->n_inputs == 0;
     for (size_t i = 0; i < m->n_inputs; i++) {
         is_found = is_found || is_unusual(run->inputs[i]);
@@ -62,8 +62,8 @@ static bool is_whole(const struct msc_model *m, const struct msc_model_run *run)
 }
 
 // Inputs checked against the model and converted to its types, one batch; owned by the caller.
-static enum msc_status check_inputs(struct msc_dataset **out, const struct msc_model *m,
-                                    const struct msc_model_run *run) {
+static enum msc_status model_check_inputs(struct msc_dataset **out, const struct msc_model *m,
+                                          const struct msc_model_run *run) {
     struct msc_array *arrays[MAX_INPUTS] = {NULL};
     struct msc_input_spec specs[MAX_INPUTS];
     enum msc_status status = MSC_OK;
@@ -77,7 +77,7 @@ static enum msc_status check_inputs(struct msc_dataset **out, const struct msc_m
         specs[i].state = run->is_sequence ? m->specs[i].state : NULL;
         specs[i].place = run->places ? run->places[i] : NULL;
     }
-    if (!run->is_sequence && is_whole(m, run)) {
+    if (!run->is_sequence && is_run_whole(m, run)) {
         return msc_dataset_create_whole(out, specs, run->inputs, m->n_inputs);
     }
     for (size_t i = 0; i < m->n_inputs; i++) {
@@ -112,7 +112,7 @@ out:
     return status;
 }
 
-static enum msc_status find_wanted(const struct msc_model *m, struct msc_model_run *run) {
+static enum msc_status model_find_wanted(const struct msc_model *m, struct msc_model_run *run) {
     bool is_named = run->n_tensors > 0;
     run->n_outputs = is_named ? run->n_tensors : (size_t)msc_graph_n_outputs(m->graph);
     run->outputs = msc_alloc_zero(run->n_outputs + 1, sizeof run->outputs[0]);
@@ -139,10 +139,12 @@ static int compare_times(const void *left, const void *right) {
 }
 
 // Once for the outputs, which also packs the weights; then as often as is to be measured.
-static enum msc_status evaluate(struct msc_evaluator *ev, const struct msc_quant *const edits[],
-                                struct msc_model_run *run) {
+static enum msc_status model_evaluate(struct msc_evaluator *ev,
+                                      const struct msc_quant *const edits[],
+                                      struct msc_model_run *run) {
     struct capture capture = {.outputs = run->outputs, .n_outputs = run->n_outputs};
-    const struct msc_sink sink = {.begin = begin_run, .batch = take_batch, .payload = &capture};
+    const struct msc_sink sink = {
+        .begin = model_begin_run, .batch = model_take_batch, .payload = &capture};
     for (int64_t i = -1; i < run->repeat; i++) {
         struct msc_eval_trial trial = {.edits = edits};
         double begin_s = msc_clock_seconds();
@@ -181,7 +183,7 @@ static enum msc_status run_on(const struct msc_model *m, const struct msc_datase
     if (run->strategy) {
         MSC_TRY_OUT(msc_strategy_apply(run->strategy, m->graph, sites, edits));
     }
-    status = evaluate(ev, edits, run);
+    status = model_evaluate(ev, edits, run);
 out:
     msc_evaluator_destroy(ev);
     msc_free(edits);
@@ -191,11 +193,11 @@ out:
 enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
     struct msc_dataset *data = NULL;
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(check_inputs(&data, m, run));
+    MSC_TRY_OUT(model_check_inputs(&data, m, run));
     if (!m->dataset) { // else its samples have decided already
         MSC_TRY_OUT(msc_model__take_branches(m, data, NULL));
     }
-    MSC_TRY_OUT(find_wanted(m, run));
+    MSC_TRY_OUT(model_find_wanted(m, run));
     msc_model__settle_memory(m);
     run->microseconds = msc_alloc_zero((size_t)run->repeat + 1, sizeof run->microseconds[0]);
     if (!run->microseconds) {

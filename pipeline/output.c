@@ -15,7 +15,7 @@ struct fields {
     const unsigned char *end;
 };
 
-static bool read_number(uint64_t *out, struct fields *f) {
+static bool output_read_number(uint64_t *out, struct fields *f) {
     *out = 0;
     for (unsigned shift = 0; shift < 64 && f->at < f->end; shift += 7) {
         const unsigned char byte = *f->at++;
@@ -30,17 +30,17 @@ static bool read_number(uint64_t *out, struct fields *f) {
 // The key of a field (its number times eight, and how it is held), which is stepped over.
 static bool skip_field(uint64_t *key, struct fields *f) {
     uint64_t n = 0;
-    if (!read_number(key, f)) {
+    if (!output_read_number(key, f)) {
         return false;
     }
     switch (*key % 8) {
     case 0:
-        return read_number(&n, f);
+        return output_read_number(&n, f);
     case 1:
         n = 8;
         break;
     case 2:
-        if (!read_number(&n, f)) {
+        if (!output_read_number(&n, f)) {
             return false;
         }
         break;
@@ -82,7 +82,7 @@ static enum msc_status looks_like_log(bool *out, const char *data, size_t n_byte
 }
 
 // *out stays NULL where it is no JSON.
-static enum msc_status parse(cJSON **out, const char *data, size_t n_bytes) {
+static enum msc_status output_parse(cJSON **out, const char *data, size_t n_bytes) {
     enum msc_status status = msc_json_parse(out, data, n_bytes, "the file");
     return status == MSC_E_NOMEM ? status : MSC_OK;
 }
@@ -90,7 +90,7 @@ static enum msc_status parse(cJSON **out, const char *data, size_t n_bytes) {
 static enum msc_status looks_like_strategy(bool *out, const char *data, size_t n_bytes) {
     static const char beginning[] = "mscgym.strategy.";
     cJSON *json = NULL;
-    MSC_TRY(parse(&json, data, n_bytes));
+    MSC_TRY(output_parse(&json, data, n_bytes));
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
     *out = cJSON_IsString(schema) &&
            strncmp(schema->valuestring, beginning, sizeof beginning - 1) == 0;
@@ -100,7 +100,7 @@ static enum msc_status looks_like_strategy(bool *out, const char *data, size_t n
 
 static enum msc_status looks_like_graph(bool *out, const char *data, size_t n_bytes) {
     cJSON *json = NULL;
-    MSC_TRY(parse(&json, data, n_bytes));
+    MSC_TRY(output_parse(&json, data, n_bytes));
     *out = cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "nodes")) &&
            cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "outputs"));
     cJSON_Delete(json);

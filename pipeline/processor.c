@@ -87,7 +87,8 @@ static enum msc_status recall_dry(struct msc_processor *p, size_t i) {
     return status == MSC_E_STATE ? MSC_OK : status; // it has no winner yet
 }
 
-static enum msc_status run_all(struct msc_processor *p, struct msc_processor_result *result) {
+static enum msc_status run_all_stages(struct msc_processor *p,
+                                      struct msc_processor_result *result) {
     bool is_dry_run = p->options.is_dry_run;
     MSC_TRY(msc_processor__claim_files(p));
     MSC_TRY(msc_processor__load(p, is_dry_run ? MSC_PROCESSOR_LOOK : MSC_PROCESSOR_RUN));
@@ -126,7 +127,7 @@ enum msc_status msc_processor_run(struct msc_processor *p, struct msc_processor_
     if (!result->reports) {
         return msc_processor__no_memory();
     }
-    enum msc_status status = run_all(p, result);
+    enum msc_status status = run_all_stages(p, result);
     if (status != MSC_OK) {
         tell_failure(p, status);
         msc_processor_result_finish(result);

@@ -119,7 +119,7 @@ enum msc_status msc_processor__keep(struct msc_processor *p, const uint32_t choi
     return MSC_OK;
 }
 
-static enum msc_status recall(struct msc_processor *p, struct msc_record *record) {
+static enum msc_status recall_winner(struct msc_processor *p, struct msc_record *record) {
     const struct msc_config_entry *e = msc_processor__entry(p);
     MSC_TRY(msc_kept_leave_out(record, p->log));
     const struct msc_record_trial *best = msc_record_best(record);
@@ -143,7 +143,7 @@ enum msc_status msc_processor__recall(struct msc_processor *p, size_t entry) {
     MSC_TRY(status);
     status = msc_processor__enter(p, entry, MSC_PROCESSOR_LOOK);
     if (status == MSC_OK) {
-        status = recall(p, record);
+        status = recall_winner(p, record);
     }
     msc_processor__leave(p);
     msc_record_close(record);

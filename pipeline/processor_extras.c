@@ -31,8 +31,8 @@ static enum msc_status make_agent(cJSON **out, struct msc_processor *p) {
     return status;
 }
 
-static void compare(const struct msc_processor *p, const struct msc_record *record,
-                    const struct msc_record_trial *winner) {
+static void compare_with_record(const struct msc_processor *p, const struct msc_record *record,
+                                const struct msc_record_trial *winner) {
     const struct msc_record_trial *best = msc_record_best(record);
     int metric = p->goal.objectives[0].metric;
     if (best && best->state == MSC_TRIAL_COMPLETE) {
@@ -59,7 +59,7 @@ static enum msc_status search_greedily(struct msc_processor *p, struct msc_proce
     MSC_TRY_OUT(msc_search_run(&found, &o));
     MSC_TRY_OUT(msc_processor__make_report(&greedy, p, &found));
     result->was_cancelled = found.end == MSC_SEARCH_END_CANCELLED;
-    compare(p, found.record, winner);
+    compare_with_record(p, found.record, winner);
     msc_processor__tell_end(p, greedy, &found);
     status = msc_json_add(report, "greedy", greedy);
 out:
@@ -94,9 +94,9 @@ enum msc_status msc_processor__add_greedy(struct msc_processor *p,
 
 // ---- Latencies --------------------------------------------------------------------------------
 
-static enum msc_status measure(cJSON *out, const char *name, struct msc_model *m,
-                               const struct msc_dataset *sample,
-                               const struct msc_strategy *strategy, int64_t repeat) {
+static enum msc_status measure_latency(cJSON *out, const char *name, struct msc_model *m,
+                                       const struct msc_dataset *sample,
+                                       const struct msc_strategy *strategy, int64_t repeat) {
     static const struct {
         const char *key;
         double fraction;
@@ -147,8 +147,8 @@ enum msc_status msc_processor__add_profile(struct msc_processor *p, cJSON *repor
     o.labels = NULL;
     MSC_TRY_OUT(msc_dataset_load(&sample, &o, p->model->specs, p->model->n_inputs));
     MSC_TRY_OUT(msc_export_strategy(&strategy, p->env, choices));
-    MSC_TRY_OUT(measure(profile, "float", p->model, sample, NULL, repeat));
-    status = measure(profile, "winner", p->model, sample, strategy, repeat);
+    MSC_TRY_OUT(measure_latency(profile, "float", p->model, sample, NULL, repeat));
+    status = measure_latency(profile, "winner", p->model, sample, strategy, repeat);
 out:
     msc_strategy_destroy(strategy);
     msc_dataset_destroy(sample);

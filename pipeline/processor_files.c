@@ -34,7 +34,8 @@ static enum msc_status read_code(struct msc_file_set *files, const struct msc_co
     return joined ? msc_file_set_read(files, what, joined) : msc_processor__no_memory();
 }
 
-static enum msc_status read_entry(struct msc_file_set *files, const struct msc_config_entry *e) {
+static enum msc_status files_read_entry(struct msc_file_set *files,
+                                        const struct msc_config_entry *e) {
     const cJSON *word = NULL;
     MSC_TRY(msc_file_set_read(files, "the strategy to start from", e->base));
     if (e->library) {
@@ -65,14 +66,14 @@ static bool needs_model(const struct msc_processor *p) {
     return needs && p->config->model;
 }
 
-static enum msc_status read_all(struct msc_file_set *files, const struct msc_processor *p) {
+static enum msc_status files_read_all(struct msc_file_set *files, const struct msc_processor *p) {
     const struct msc_config *c = p->config;
     if (needs_model(p)) {
         MSC_TRY(msc_output_read_model(files, c->model));
     }
     MSC_TRY(read_dataset(files, &c->dataset));
     for (size_t i = 0; i < c->n_entries; i++) {
-        MSC_TRY(read_entry(files, &c->entries[i]));
+        MSC_TRY(files_read_entry(files, &c->entries[i]));
     }
     return MSC_OK;
 }
@@ -81,7 +82,7 @@ enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc
     const struct msc_config_entry *e = &p->config->entries[p->first];
     MSC_TRY(msc_file_set_read(files, p->is_from_record ? "the record" : "the configuration",
                               p->config->path));
-    MSC_TRY(read_all(files, p));
+    MSC_TRY(files_read_all(files, p));
     for (size_t i = 0; i < N_COMPANIONS; i++) {
         const char *path = msc_arena_printf(&files->arena, "%s%s", e->record, companions[i].ending);
         if (!path) {
@@ -185,7 +186,7 @@ enum msc_status msc_processor__claim_files(struct msc_processor *p) {
     if (!p->is_from_record) { // which itself is written
         MSC_TRY_OUT(msc_file_set_read(&files, "the configuration", p->config->path));
     }
-    MSC_TRY_OUT(read_all(&files, p));
+    MSC_TRY_OUT(files_read_all(&files, p));
     status = claim_all(&files, p);
 out:
     msc_file_set_finish(&files);

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static void tell(const struct msc_processor *p, struct msc_str *line) {
+static void news_tell(const struct msc_processor *p, struct msc_str *line) {
     if (msc_str_status(line) == MSC_OK) {
         msc_log(p->news, MSC_LOG_INFO, "%s: %s", msc_processor__entry(p)->name, msc_str_text(line));
     }
@@ -27,7 +27,7 @@ void msc_processor__tell_begin(struct msc_processor *p) {
     }
     msc_str_printf(&line, ", agent %s, rounds of %u",
                    cJSON_IsString(agent) ? agent->valuestring : "?", (unsigned)e->parallel);
-    tell(p, &line);
+    news_tell(p, &line);
     p->news_s = msc_clock_seconds();
     p->measured_s = NAN;
 }
@@ -73,7 +73,7 @@ void msc_processor__tell_progress(void *payload, const struct msc_search_progres
     if (is_line_due(p)) {
         struct msc_str line = {0};
         write_progress(&line, progress, best);
-        tell(p, &line);
+        news_tell(p, &line);
     }
     if (p->options.progress) {
         p->options.progress(p->options.payload, msc_processor__entry(p), progress, best);
@@ -81,8 +81,8 @@ void msc_processor__tell_progress(void *payload, const struct msc_search_progres
 }
 
 // Objectives and what is bounded, each once.
-static void write_goal(struct msc_str *out, const struct msc_processor *p,
-                       const struct msc_outcome *outcome) {
+static void news_write_goal(struct msc_str *out, const struct msc_processor *p,
+                            const struct msc_outcome *outcome) {
     const struct msc_space *space = msc_env_space(p->env);
     const struct msc_goal *goal = &p->goal;
     bool is_written[MSC_MAX_METRICS] = {false};
@@ -104,11 +104,11 @@ void msc_processor__tell_best(const struct msc_processor *p, const struct msc_tr
     if (trial->id < (int64_t)space->n_baselines) {
         msc_str_printf(&line, " (uniform %s)", space->baselines[trial->id].label);
     }
-    write_goal(&line, p, outcome);
+    news_write_goal(&line, p, outcome);
     if (outcome->state != MSC_TRIAL_COMPLETE) {
         msc_str_printf(&line, "; it misses the bounds by %.3g in all", outcome->violation);
     }
-    tell(p, &line);
+    news_tell(p, &line);
 }
 
 void msc_processor__tell_measuring(void *payload, const char *what) {
@@ -121,7 +121,7 @@ void msc_processor__tell_measuring(void *payload, const char *what) {
             msc_str_append(&line, ", left about ");
             msc_estimate_duration(&line, left_s);
         }
-        tell(p, &line);
+        news_tell(p, &line);
     }
     if (p->options.measuring) {
         p->options.measuring(p->options.payload, msc_processor__entry(p), what, left_s);
@@ -130,16 +130,16 @@ void msc_processor__tell_measuring(void *payload, const char *what) {
 
 // ---- The end ----------------------------------------------------------------------------------
 
-static const cJSON *get(const cJSON *object, const char *key) {
+static const cJSON *news_get(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
 // Every number of an object that `said` does not have: ", accuracy 1".
-static void write_numbers(struct msc_str *out, const cJSON *object, const char *before,
-                          const cJSON *said) {
+static void news_write_numbers(struct msc_str *out, const cJSON *object, const char *before,
+                               const cJSON *said) {
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, object) {
-        if (cJSON_IsNumber(item) && !get(said, item->string)) {
+        if (cJSON_IsNumber(item) && !news_get(said, item->string)) {
             msc_str_printf(out, ", %s%s %.5g", before, msc_report_label(item->string),
                            item->valuedouble);
         }
@@ -148,32 +148,32 @@ static void write_numbers(struct msc_str *out, const cJSON *object, const char *
 
 static void tell_winner(const struct msc_processor *p, const cJSON *winner) {
     struct msc_str line = {0};
-    const cJSON *metrics = get(winner, "metrics");
-    const cJSON *examined = get(winner, "examined");
+    const cJSON *metrics = news_get(winner, "metrics");
+    const cJSON *examined = news_get(winner, "examined");
     if (!cJSON_IsObject(winner)) {
         msc_str_append(&line, "no trial has a result yet");
     } else {
-        bool is_feasible = strcmp(get(winner, "state")->valuestring, "complete") == 0;
+        bool is_feasible = strcmp(news_get(winner, "state")->valuestring, "complete") == 0;
         msc_str_append(&line,
                        is_feasible ? "the winner" : "no trial meets every bound; the nearest");
-        msc_str_printf(&line, " is trial %.0f", get(winner, "id")->valuedouble);
-        write_numbers(&line, metrics, "", NULL);
-        write_numbers(&line, examined, "", metrics);
-        write_numbers(&line, get(examined, "validation"), "validation.", NULL);
+        msc_str_printf(&line, " is trial %.0f", news_get(winner, "id")->valuedouble);
+        news_write_numbers(&line, metrics, "", NULL);
+        news_write_numbers(&line, examined, "", metrics);
+        news_write_numbers(&line, news_get(examined, "validation"), "validation.", NULL);
     }
-    tell(p, &line);
+    news_tell(p, &line);
 }
 
 static void tell_files(const struct msc_processor *p, const cJSON *report) {
     struct msc_str line = {0};
     const cJSON *item = NULL;
     msc_str_printf(&line, "record %s", msc_processor__entry(p)->record);
-    cJSON_ArrayForEach(item, get(report, "files")) {
+    cJSON_ArrayForEach(item, news_get(report, "files")) {
         if (cJSON_IsString(item)) {
             msc_str_printf(&line, ", %s %s", item->string, item->valuestring);
         }
     }
-    tell(p, &line);
+    news_tell(p, &line);
 }
 
 void msc_processor__tell_end(const struct msc_processor *p, const struct cJSON *report,
@@ -182,7 +182,7 @@ void msc_processor__tell_end(const struct msc_processor *p, const struct cJSON *
     msc_str_printf(&line, "ended: %s; %zu trials in ", msc_search_end_text(found->end),
                    msc_record_n_trials(found->record));
     msc_estimate_duration(&line, found->elapsed_s);
-    tell(p, &line);
-    tell_winner(p, get(report, "winner"));
+    news_tell(p, &line);
+    tell_winner(p, news_get(report, "winner"));
     tell_files(p, report);
 }

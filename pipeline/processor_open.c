@@ -67,8 +67,8 @@ static void apply_options(struct msc_processor *p) {
     }
 }
 
-static enum msc_status create(struct msc_processor **out, struct msc_config *config,
-                              const struct msc_processor_options *options) {
+static enum msc_status processor_create(struct msc_processor **out, struct msc_config *config,
+                                        const struct msc_processor_options *options) {
     struct msc_processor *p = msc_alloc_zero(1, sizeof *p);
     if (!p) {
         msc_config_destroy(config);
@@ -95,7 +95,7 @@ enum msc_status msc_processor_open(struct msc_processor **out, const char *path,
                                    const struct msc_processor_options *options) {
     struct msc_config *config = NULL;
     MSC_TRY(msc_config_load(&config, path, MSC_CONFIG_CODE_ALLOWED));
-    return create(out, config, options);
+    return processor_create(out, config, options);
 }
 
 // A dry run starts no agent.
@@ -135,7 +135,7 @@ enum msc_status msc_processor_open_record(struct msc_processor **out, const char
     }
     own.record = path; // whatever its name was when it was made
     own.entry = NULL;
-    MSC_TRY_OUT(create(out, config, &own));
+    MSC_TRY_OUT(processor_create(out, config, &own));
     (*out)->is_from_record = true;
 out:
     msc_record_close(record);
@@ -162,7 +162,7 @@ const struct msc_config *msc_processor_config(const struct msc_processor *p) {
 
 // ---- Model and dataset ------------------------------------------------------------------------
 
-static enum msc_status load_model(struct msc_processor *p) {
+static enum msc_status processor_load_model(struct msc_processor *p) {
     struct msc_config *c = p->config;
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
     o.device = c->device;
@@ -200,7 +200,7 @@ enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_
     msc_worker_set_quiet(p->options.worker, c->entries[p->index].quiet_seconds);
     p->log = msc_log_file_log(p->log_file);
     p->news = p->options.shows_progress ? msc_log_file_alone(p->log_file) : p->log;
-    return needs && c->model ? load_model(p) : MSC_OK;
+    return needs && c->model ? processor_load_model(p) : MSC_OK;
 }
 
 const char *msc_processor_numerics(const struct msc_processor *p) {
@@ -355,8 +355,8 @@ static void fill_host(struct msc_env_host *host, const struct msc_processor *p) 
 }
 
 // `record` NULL: there is none yet.
-static enum msc_status enter(struct msc_processor *p, const struct msc_record *record,
-                             enum msc_processor_mode mode) {
+static enum msc_status processor_enter(struct msc_processor *p, const struct msc_record *record,
+                                       enum msc_processor_mode mode) {
     const struct msc_config_entry *e = msc_processor__entry(p);
     struct msc_env_host host = {.abi = MSC_ENV_ABI};
     MSC_TRY(msc_processor__set_base(p, record, mode));
@@ -390,7 +390,7 @@ enum msc_status msc_processor__enter(struct msc_processor *p, size_t entry,
             return status;
         }
     }
-    enum msc_status status = enter(p, record, mode);
+    enum msc_status status = processor_enter(p, record, mode);
     msc_record_close(record);
     return status;
 }

@@ -104,7 +104,8 @@ static enum msc_status write_strategy(const struct msc_processor *p) {
     return status;
 }
 
-static enum msc_status write_model(struct msc_processor *p, const struct msc_record *record) {
+static enum msc_status publish_write_model(struct msc_processor *p,
+                                           const struct msc_record *record) {
     struct msc_strategy *strategy = NULL;
     MSC_TRY(msc_strategy_from_json(&strategy, p->best_edits, "edits"));
     enum msc_status status =
@@ -139,7 +140,7 @@ enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *
     p->is_strategy_due = !is_written(p, "strategy file", write_strategy(p));
     p->is_model_due = true;
     if (msc_clock_seconds() - p->model_written_s >= SECONDS_BETWEEN_MODELS) {
-        p->is_model_due = !is_written(p, "model", write_model(p, NULL));
+        p->is_model_due = !is_written(p, "model", publish_write_model(p, NULL));
         p->model_written_s = msc_clock_seconds();
     }
     return MSC_OK;
@@ -160,6 +161,6 @@ void msc_processor__publish(struct msc_processor *p, const struct msc_record *re
         p->is_strategy_due = !is_delivered(result, write_strategy(p));
     }
     if (p->best_edits) { // now with the record's name
-        p->is_model_due = !is_delivered(result, write_model(p, record));
+        p->is_model_due = !is_delivered(result, publish_write_model(p, record));
     }
 }

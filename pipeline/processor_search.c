@@ -115,8 +115,9 @@ static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
     return msc_json_add_number(object, "float_accuracy", metrics[metric]);
 }
 
-static enum msc_status estimate(struct msc_str *text, cJSON *object, const struct msc_processor *p,
-                                const struct msc_search_options *o) {
+static enum msc_status processor_estimate(struct msc_str *text, cJSON *object,
+                                          const struct msc_processor *p,
+                                          const struct msc_search_options *o) {
     struct msc_estimate e;
     double least = 0;
     MSC_TRY(msc_estimate_make(&e, o));
@@ -155,7 +156,7 @@ static enum msc_status add_estimate(struct msc_processor_result *result,
     }
     MSC_TRY(msc_json_add(report, "estimate", object));
     MSC_TRY_OUT(msc_json_add_text(report, "entry", msc_processor__entry(p)->name));
-    MSC_TRY_OUT(estimate(&text, object, p, o));
+    MSC_TRY_OUT(processor_estimate(&text, object, p, o));
     MSC_TRY_OUT(msc_str_status(&text));
     MSC_TRY_OUT(msc_json_add_text(report, "estimate_text", msc_str_text(&text)));
 out:
@@ -175,8 +176,8 @@ static enum msc_status add_files(cJSON *report, const struct msc_processor *p) {
 }
 
 // The winner on disk, and as what the next search starts from.
-static enum msc_status deliver(struct msc_processor *p, struct msc_processor_result *result,
-                               cJSON *report, const struct msc_record *record) {
+static enum msc_status deliver_winner(struct msc_processor *p, struct msc_processor_result *result,
+                                      cJSON *report, const struct msc_record *record) {
     const struct msc_record_trial *best = msc_record_best(record);
     const struct msc_trial trial = msc_record_as_trial(best);
     struct msc_outcome outcome;
@@ -269,8 +270,8 @@ enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
     return status;
 }
 
-static enum msc_status finish(struct msc_processor *p, struct msc_processor_result *result,
-                              struct msc_search_result *found) {
+static enum msc_status finish_entry(struct msc_processor *p, struct msc_processor_result *result,
+                                    struct msc_search_result *found) {
     cJSON *report = NULL;
     MSC_TRY(msc_processor__make_report(&report, p, found));
     const struct msc_record_trial *best = msc_record_best(found->record);
@@ -282,7 +283,7 @@ static enum msc_status finish(struct msc_processor *p, struct msc_processor_resu
         msc_processor__tell_end(p, report, found);
         return MSC_OK;
     }
-    MSC_TRY(deliver(p, result, report, found->record));
+    MSC_TRY(deliver_winner(p, result, report, found->record));
     msc_processor__tell_end(p, report, found);
     if (result->was_cancelled) {
         return MSC_OK;
@@ -295,11 +296,11 @@ static enum msc_status finish(struct msc_processor *p, struct msc_processor_resu
                : MSC_OK;
 }
 
-static enum msc_status search(struct msc_processor *p, struct msc_processor_result *result,
-                              const struct msc_search_options *o) {
+static enum msc_status search_entry(struct msc_processor *p, struct msc_processor_result *result,
+                                    const struct msc_search_options *o) {
     struct msc_search_result found = {0};
     MSC_TRY(msc_search_run(&found, o));
-    enum msc_status status = finish(p, result, &found);
+    enum msc_status status = finish_entry(p, result, &found);
     msc_search_result_finish(&found);
     return status;
 }
@@ -340,7 +341,7 @@ enum msc_status msc_processor__search(struct msc_processor *p,
     tell_endless(p);
     MSC_TRY_OUT(make_folders(p));
     MSC_TRY_OUT(msc_processor__start_publishing(p));
-    status = search(p, result, &o);
+    status = search_entry(p, result, &o);
 out:
     cJSON_Delete(config);
     return status;

@@ -16,7 +16,7 @@ static bool is_used(const struct msc_goal *goal, int metric) {
     return false;
 }
 
-static bool varies(const double values[], uint32_t n) {
+static bool values_vary(const double values[], uint32_t n) {
     for (uint32_t i = 1; i < n; i++) {
         if (values[i] != values[0]) {
             return true;
@@ -25,12 +25,13 @@ static bool varies(const double values[], uint32_t n) {
     return false;
 }
 
-static bool differs(const struct msc_space *space, const struct msc_cost *cost, uint32_t task) {
+static bool cost_differs(const struct msc_space *space, const struct msc_cost *cost,
+                         uint32_t task) {
     for (size_t t = 0; t < cost->n_terms; t++) {
         const struct msc_cost_term *term = &cost->terms[t];
         for (uint32_t f = 0; f < term->n_factors; f++) {
             if (term->factors[f].task == task && term->scale != 0 &&
-                varies(term->factors[f].by_choice, space->tasks[task].n_choices)) {
+                values_vary(term->factors[f].by_choice, space->tasks[task].n_choices)) {
                 return true;
             }
         }
@@ -47,7 +48,7 @@ enum msc_status msc_remark_costs(const struct msc_space *space, const struct msc
         bool is_counted = false;
         bool is_free = true;
         for (size_t c = 0; c < space->n_costs; c++) {
-            if (differs(space, &space->costs[c], t)) {
+            if (cost_differs(space, &space->costs[c], t)) {
                 is_counted = true;
                 is_free =
                     is_free && !is_used(goal, msc_space_find_metric(space, space->costs[c].metric));
@@ -57,7 +58,7 @@ enum msc_status msc_remark_costs(const struct msc_space *space, const struct msc
         n_tasks += is_counted && is_free;
     }
     for (size_t c = 0; n_tasks > 0 && c < space->n_costs; c++) {
-        if (differs(space, &space->costs[c], first)) {
+        if (cost_differs(space, &space->costs[c], first)) {
             msc_str_item(&names, space->costs[c].metric);
         }
     }

@@ -15,8 +15,8 @@ enum msc_status msc_strategy_open(struct msc_strategy **out, const char *path,
     return MSC_OK;
 }
 
-static enum msc_status measure(double *out, struct msc_distill *d, const struct msc_strategy *s,
-                               const struct msc_graph *g) {
+static enum msc_status measure_strategy(double *out, struct msc_distill *d,
+                                        const struct msc_strategy *s, const struct msc_graph *g) {
     struct msc_sites sites = {0};
     const struct msc_quant **edits = NULL;
     enum msc_status status = MSC_OK;
@@ -54,9 +54,9 @@ enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_str
     enum msc_status status = MSC_OK;
     MSC_TRY(msc_distill_create(&d, &host, model->dataset, &o));
     MSC_TRY_OUT(msc_distill_compute_reference(d));
-    MSC_TRY_OUT(measure(&out->loss_before, d, strategy, model->graph));
+    MSC_TRY_OUT(measure_strategy(&out->loss_before, d, strategy, model->graph));
     MSC_TRY_OUT(msc_strategy_recalibrate(strategy, model->graph, msc_distill_evaluator(d)));
-    status = measure(&out->loss_after, d, strategy, model->graph);
+    status = measure_strategy(&out->loss_after, d, strategy, model->graph);
 out:
     msc_distill_destroy(d);
     return status;

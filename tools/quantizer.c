@@ -93,7 +93,8 @@ static void set_float_types(struct msc_quantizer *q) {
     }
 }
 
-static enum msc_status init(struct msc_quantizer *q, const struct msc_quantizer_options *o) {
+static enum msc_status quantizer_init(struct msc_quantizer *q,
+                                      const struct msc_quantizer_options *o) {
     MSC_TRY(msc_sites_find(&q->sites, q->graph, o->group != MSC_GROUP_TENSOR));
     size_t n_sites = (size_t)q->sites.n_sites;
     q->n_choices = o->n_choices;
@@ -163,7 +164,7 @@ enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct ms
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quantizer");
     }
     q->graph = graph;
-    enum msc_status status = init(q, options);
+    enum msc_status status = quantizer_init(q, options);
     if (status != MSC_OK) {
         msc_quantizer_destroy(q);
         return status;
@@ -338,9 +339,9 @@ out:
 }
 
 // Scales that can be divided by, zero points among the integers of the choice.
-static enum msc_status check_numbers(const struct msc_quantizer *q, int32_t site, size_t choice,
-                                     const struct msc_array *scales,
-                                     const struct msc_array *zeros) {
+static enum msc_status check_quant_numbers(const struct msc_quantizer *q, int32_t site,
+                                           size_t choice, const struct msc_array *scales,
+                                           const struct msc_array *zeros) {
     struct msc_observation o = msc_quantizer__observation(q, site, (int32_t)choice);
     int32_t low, high;
     msc_scheme_limits(&o.scheme, &low, &high);
@@ -370,7 +371,7 @@ static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_arra
         return MSC_FAIL(MSC_E_STATE, "no parameters for %s, choice \"%s\"", s->name,
                         q->choices[choice].label);
     }
-    MSC_TRY(check_numbers(q, site, choice, scales, zeros));
+    MSC_TRY(check_quant_numbers(q, site, choice, scales, zeros));
     int64_t n = msc_array_n_elements(scales);
     int64_t expected = msc_quantizer__form(q, site, (int32_t)choice).n;
     if (n != expected || msc_array_n_elements(zeros) != n) {

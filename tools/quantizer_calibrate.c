@@ -61,8 +61,8 @@ static void find_extrema(struct calibration *c, struct seen *s, size_t place, co
     pthread_mutex_unlock(&c->lock);
 }
 
-static enum msc_status count_values(struct calibration *c, struct seen *s, const float x[],
-                                    int64_t n) {
+static enum msc_status count_histogram(struct calibration *c, struct seen *s, const float x[],
+                                       int64_t n) {
     struct msc_histogram *h = msc_alloc_zero(1, sizeof(*h));
     if (!h) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a histogram");
@@ -100,15 +100,15 @@ static void begin_pass(void *payload, size_t trial) {
     }
 }
 
-static enum msc_status observe(void *payload, size_t trial, size_t batch, int32_t part,
-                               int32_t slot, const struct msc_view *value) {
+static enum msc_status observe_slot(void *payload, size_t trial, size_t batch, int32_t part,
+                                    int32_t slot, const struct msc_view *value) {
     struct calibration *c = payload;
     int64_t n = msc_view_n_elements(value);
     (void)trial;
     for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
         struct seen *s = &c->seen[i];
         if (s->slot == slot && c->is_counting) {
-            MSC_TRY(count_values(c, s, value->data, n));
+            MSC_TRY(count_histogram(c, s, value->data, n));
         } else if (s->slot == slot) {
             size_t place = batch * (size_t)c->n_parts + (size_t)part;
             find_extrema(c, s, place, value->data, n);
@@ -168,8 +168,8 @@ static enum msc_status fit_activation(struct calibration *c, int32_t site, int32
 }
 
 // The elements of scale `index` side by side; returns how many there are.
-static int64_t gather(float out[], const float x[], const struct msc_quant_split *s,
-                      int64_t index) {
+static int64_t gather_scale(float out[], const float x[], const struct msc_quant_split *s,
+                            int64_t index) {
     int64_t n_blocks = (s->length + s->size - 1) / s->size;
     int64_t n_inner = s->inner_step == 1 ? s->inner : 1;
     int64_t first = s->inner_step == 1 ? index % n_inner : 0;
@@ -200,7 +200,7 @@ static enum msc_status fit_values(const float x[], int64_t n, const struct msc_o
     return MSC_OK;
 }
 
-static enum msc_status check_weight(const struct msc_site *s, const struct msc_array *w) {
+static enum msc_status check_weight_finite(const struct msc_site *s, const struct msc_array *w) {
     const float *x = w ? msc_array_data(w) : NULL;
     bool is_finite = true;
     for (int64_t i = 0; x && i < msc_array_n_elements(w); i++) {
@@ -232,7 +232,7 @@ static enum msc_status fit_weight(struct msc_quantizer *q, int32_t site, int32_t
         goto out;
     }
     for (int64_t i = 0; i < n; i++) {
-        int64_t length = gather(values, msc_array_data(w), &split, i);
+        int64_t length = gather_scale(values, msc_array_data(w), &split, i);
         MSC_TRY_OUT(fit_values(values, length, &o, factor, &scales[i], &zeros[i]));
     }
     status = msc_quantizer__set(q, site, choice, scales, zeros);
@@ -251,7 +251,7 @@ static enum msc_status fit_site(struct calibration *c, int32_t site) {
         }
         if (q->sites.sites[site].kind == MSC_SITE_WEIGHT) {
             const struct msc_site *s = &q->sites.sites[site];
-            MSC_TRY(check_weight(s, msc_graph_tensor(q->graph, s->tensor)->data));
+            MSC_TRY(check_weight_finite(s, msc_graph_tensor(q->graph, s->tensor)->data));
             MSC_TRY(fit_weight(q, site, (int32_t)i));
         } else {
             MSC_TRY(fit_activation(c, site, (int32_t)i));
@@ -262,7 +262,7 @@ static enum msc_status fit_site(struct calibration *c, int32_t site) {
 
 // ---- The two passes ---------------------------------------------------------------------------
 
-static enum msc_status init(struct calibration *c, struct msc_arena *arena) {
+static enum msc_status calibration_init(struct calibration *c, struct msc_arena *arena) {
     struct msc_quantizer *q = c->q;
     int64_t room = KEPT_OF_ALL / (int64_t)c->n_places;
     c->n_kept_room = room > KEPT_OF_BATCH ? KEPT_OF_BATCH : room < KEPT_LEAST ? KEPT_LEAST : room;
@@ -288,8 +288,8 @@ static enum msc_status init(struct calibration *c, struct msc_arena *arena) {
     return MSC_OK;
 }
 
-static enum msc_status run_pass(struct calibration *c, struct msc_evaluator *ev) {
-    struct msc_sink sink = {.begin = begin_pass, .slot = observe, .payload = c};
+static enum msc_status calibration_run_pass(struct calibration *c, struct msc_evaluator *ev) {
+    struct msc_sink sink = {.begin = begin_pass, .slot = observe_slot, .payload = c};
     struct msc_eval_trial trial = {.edits = NULL};
     MSC_TRY(msc_evaluator_run(ev, &trial, 1, &sink, 0));
     if (trial.status != MSC_OK) {
@@ -308,7 +308,7 @@ static bool needs_histograms(const struct msc_quantizer *q) {
 }
 
 static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *ev) {
-    MSC_TRY(run_pass(c, ev));
+    MSC_TRY(calibration_run_pass(c, ev));
     for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
         struct seen *s = &c->seen[i];
         if (s->slot == MSC_NO_ID) {
@@ -328,7 +328,7 @@ static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *
         }
     }
     c->is_counting = true;
-    return needs_histograms(c->q) ? run_pass(c, ev) : MSC_OK;
+    return needs_histograms(c->q) ? calibration_run_pass(c, ev) : MSC_OK;
 }
 
 static int32_t most_parts(const struct msc_evaluator *ev) {
@@ -346,7 +346,7 @@ enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_eval
     struct calibration c = {.q = q, .n_parts = most_parts(ev)};
     c.n_places = msc_dataset_n_batches(msc_evaluator_dataset(ev)) * (size_t)c.n_parts;
     size_t done = 0;
-    enum msc_status status = init(&c, &arena);
+    enum msc_status status = calibration_init(&c, &arena);
     pthread_mutex_init(&c.lock, NULL);
     if (status == MSC_OK) {
         status = observe_all(&c, ev);

@@ -86,8 +86,8 @@ static enum msc_status get_optional_double(double *out, const cJSON *object, con
 }
 
 // {"type": "float16"}: beside it only the 16 bits that it has.
-static enum msc_status read_float_type(struct msc_choice *c, const cJSON *object,
-                                       const char *where) {
+static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON *object,
+                                              const char *where) {
     const char *name;
     double bits = 16;
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
@@ -144,7 +144,7 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object, co
         return MSC_FAIL(MSC_E_INVALID, "%s: a float choice takes no other key", where);
     }
     if (cJSON_GetObjectItemCaseSensitive(object, "type")) {
-        return read_float_type(c, object, where);
+        return choice_read_float_type(c, object, where);
     }
     if (cJSON_GetObjectItemCaseSensitive(object, "observer")) {
         MSC_TRY(msc_json_get_text(&observer, object, "observer", where));
@@ -176,8 +176,8 @@ static enum msc_status default_choices(struct msc_choice choices[], size_t *n) {
     return MSC_OK;
 }
 
-static enum msc_status read_choices(struct msc_quantizer_options *out, const cJSON *config,
-                                    struct msc_arena *arena) {
+static enum msc_status options_read_choices(struct msc_quantizer_options *out, const cJSON *config,
+                                            struct msc_arena *arena) {
     struct msc_choice *choices = msc_arena_array(arena, MAX_CHOICES, sizeof(choices[0]));
     const cJSON *list;
     if (!choices) {
@@ -362,7 +362,7 @@ enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, co
         MSC_TRY(msc_json_get_text(&target, config, "target", "env"));
     }
     MSC_TRY(read_group(out, config));
-    MSC_TRY(read_choices(out, config, arena));
+    MSC_TRY(options_read_choices(out, config, arena));
     MSC_TRY(apply_target(out, config, target ? target : "onnx"));
     MSC_TRY(read_patterns(&out->include, &out->n_include, config, "include", arena));
     MSC_TRY(read_patterns(&out->exclude, &out->n_exclude, config, "exclude", arena));

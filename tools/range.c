@@ -66,7 +66,7 @@ static struct msc_range with_zero(double low, double high) {
     return (struct msc_range){(float)fmin(low, 0.0), (float)fmax(high, 0.0)};
 }
 
-static struct msc_range shrunken(struct msc_range whole, int candidate) {
+static struct msc_range shrink_range(struct msc_range whole, int candidate) {
     double factor = 1.0 - 0.75 * candidate / CANDIDATES;
     return (struct msc_range){(float)(whole.low * factor), (float)(whole.high * factor)};
 }
@@ -194,7 +194,7 @@ static double log_q_of(const struct work *w, int begin, int end, int bin) {
 }
 
 // D(P || Q) over the bins inside the range. P: their counts, with what lies outside moved to the
-// end bins. Q: the counts inside, the mass of each integer spread evenly over its filled bins; an
+// end bins. Q: the counts inside, the mass of each integer divided evenly over its filled bins; an
 // empty end bin that receives what lies outside has none, so a vanishing one stands in.
 static double histogram_divergence(struct work *w, const struct msc_histogram *h,
                                    const struct msc_scheme *scheme, struct msc_range range) {
@@ -268,7 +268,7 @@ static enum msc_status best_shrunken(struct msc_range *out, const struct msc_his
     list_bins(w, h, o->observer == MSC_OBSERVER_KL);
     *out = whole;
     for (int c = 0; c < CANDIDATES; c++) {
-        struct msc_range range = shrunken(whole, c);
+        struct msc_range range = shrink_range(whole, c);
         double score = score_of(w, h, o, range);
         if (score < best_score - margin) {
             best_score = score;
@@ -353,7 +353,7 @@ static struct msc_range least_error(const float x[], int64_t n, const struct msc
     struct msc_range best = whole;
     double best_error = INFINITY;
     for (int c = 0; c < CANDIDATES; c++) {
-        struct msc_range range = shrunken(whole, c);
+        struct msc_range range = shrink_range(whole, c);
         double error = values_error(x, n, scheme, range);
         if (error < best_error) {
             best_error = error;

@@ -161,8 +161,8 @@ enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_stra
 
 // ---- Applying ---------------------------------------------------------------------------------
 
-static enum msc_status check_fit(const struct msc_strategy_edit *e, const struct msc_graph *g,
-                                 int32_t tensor) {
+static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
+                                          const struct msc_graph *g, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
     if (!t->data && e->quant.axis >= 0) {
         return MSC_FAIL(MSC_E_STATE,
@@ -196,7 +196,7 @@ static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struc
         return MSC_FAIL(MSC_E_STATE, "the strategy names tensor %s, which the model lacks",
                         e->tensor);
     }
-    MSC_TRY(check_fit(e, g, tensor));
+    MSC_TRY(strategy_check_fit(e, g, tensor));
     for (int32_t i = 0; i < sites->n_slots; i++) {
         const struct msc_slot *slot = &sites->slots[i];
         if (slot->tensor == tensor && names_joint(e, msc_graph_joint(g, slot->joint)->name)) {

@@ -191,8 +191,8 @@ static enum msc_status read_integers(struct msc_strategy *s, struct msc_quant *q
     return read_numbers(s, q, object, where);
 }
 
-static enum msc_status read_float_type(struct msc_quant *q, const cJSON *object,
-                                       const char *where) {
+static enum msc_status edit_read_float_type(struct msc_quant *q, const cJSON *object,
+                                            const char *where) {
     static const char *const of_integers[] = {
         "bits",       "low",        "high",     "axis",       "scales",      "zero_points",
         "group_size", "group_axes", "observer", "percentile", "range_scale", "symmetric"};
@@ -263,7 +263,7 @@ static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, co
     MSC_TRY(msc_json_get_text(&e.label, object, "choice", where));
     MSC_TRY(read_joints(s, &e, object, where));
     if (cJSON_GetObjectItemCaseSensitive(object, "type")) {
-        MSC_TRY(read_float_type(&e.quant, object, where));
+        MSC_TRY(edit_read_float_type(&e.quant, object, where));
     } else {
         MSC_TRY(read_integers(s, &e.quant, object, where));
         MSC_TRY(has_origin(object) ? read_origin(&e, object, where) : MSC_OK);
@@ -304,7 +304,8 @@ static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, cons
                : MSC_FAIL(MSC_E_FORMAT, "%s: weights: \"%s\" is no hash", name, weights);
 }
 
-static enum msc_status read_all(struct msc_strategy *s, const cJSON *json, const char *name) {
+static enum msc_status strategy_read_all(struct msc_strategy *s, const cJSON *json,
+                                         const char *name) {
     const cJSON *list;
     const cJSON *item;
     struct msc_str where = {0};
@@ -335,7 +336,7 @@ enum msc_status msc_strategy_from_json(struct msc_strategy **out, const cJSON *j
                                        const char *name) {
     struct msc_strategy *s;
     MSC_TRY(msc_strategy_create(&s));
-    enum msc_status status = read_all(s, json, name);
+    enum msc_status status = strategy_read_all(s, json, name);
     if (status != MSC_OK) {
         msc_strategy_destroy(s);
         return status;

@@ -98,7 +98,7 @@ static enum msc_status take_quants(struct recalibration *r, const struct msc_qua
     return MSC_OK;
 }
 
-static enum msc_status run_round(struct recalibration *r, struct msc_evaluator *ev) {
+static enum msc_status recalibration_run_round(struct recalibration *r, struct msc_evaluator *ev) {
     struct msc_quantizer *q;
     MSC_TRY(msc_quantizer_create(&q, r->graph, &r->options));
     enum msc_status status = msc_quantizer_calibrate(q, ev, NULL, NULL);
@@ -124,7 +124,7 @@ static enum msc_status check_origins(struct recalibration *r) {
 }
 
 // What the model lacks or cannot take is told before anything is observed.
-static enum msc_status check_fit(const struct recalibration *r) {
+static enum msc_status recalibration_check_fit(const struct recalibration *r) {
     struct msc_sites sites = {0};
     MSC_TRY(msc_sites_find(&sites, r->graph, false));
     const struct msc_quant **edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof(edits[0]));
@@ -135,7 +135,7 @@ static enum msc_status check_fit(const struct recalibration *r) {
     return status;
 }
 
-static enum msc_status make_room(struct recalibration *r) {
+static enum msc_status recalibration_make_room(struct recalibration *r) {
     size_t n = r->strategy->n + 1;
     r->choice_of = msc_arena_array(&r->arena, n, sizeof(r->choice_of[0]));
     r->is_done = msc_arena_array(&r->arena, n, sizeof(r->is_done[0]));
@@ -150,11 +150,11 @@ enum msc_status msc_strategy_recalibrate(struct msc_strategy *s, const struct ms
                                          struct msc_evaluator *ev) {
     struct recalibration r = {.strategy = s, .graph = g};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(make_room(&r));
+    MSC_TRY_OUT(recalibration_make_room(&r));
     MSC_TRY_OUT(check_origins(&r));
-    MSC_TRY_OUT(check_fit(&r));
+    MSC_TRY_OUT(recalibration_check_fit(&r));
     while (plan_round(&r)) {
-        MSC_TRY_OUT(run_round(&r, ev));
+        MSC_TRY_OUT(recalibration_run_round(&r, ev));
     }
     s->weights = msc_graph_weights_hash(g);
     s->has_weights = true;

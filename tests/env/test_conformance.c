@@ -124,7 +124,7 @@ static void check_space(const struct msc_env_def *def) {
     double reference[MSC_MAX_METRICS];
     assert_ok(msc_space_check(space));
     assert_ok(msc_env_reference(env, reference));
-    // The orders say the truth: by no cost at all is the whole dearest plan cheaper than the
+    // The orders say the truth: by no cost at all is the whole most expensive plan cheaper than the
     // cheapest.
     for (size_t k = 0; k < space->n_costs; k++) {
         uint32_t dear[MOST_TASKS];

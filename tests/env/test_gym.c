@@ -43,7 +43,7 @@ static void test_env_gym__observations_are_the_tasks_features(void **state) {
 }
 
 // Feasible: minus the loss. Infeasible: minus (the worst loss so far + violation). Failed: minus
-// (that + 1). All-dearest has a ratio of 2/32 = 0.0625 of 0.05 allowed.
+// (that + 1). All at their most expensive has a ratio of 2/32 = 0.0625 of 0.05 allowed.
 static void test_env_gym__rewards(void **state) {
     (void)state;
     struct toy_fixture f;

@@ -180,7 +180,7 @@ static void test_env_quantize_space__baselines(void **state) {
     close_bench(&b);
 }
 
-// Dearest first: float, then bits, then the range scale nearest 1, then the order given.
+// Most expensive first: float, then bits, then the range scale nearest 1, then the order given.
 static void test_env_quantize_space__dearest_first(void **state) {
     static const uint32_t order[] = {3, 4, 1, 0, 2, 5};
     struct bench b;

@@ -5,24 +5,24 @@
 
 #include <math.h>
 
-static bool agree(enum msc_dtype dtype, int64_t n, const void *found, const void *truth,
-                  int64_t *place) {
+static bool allclose(enum msc_dtype dtype, int64_t n, const void *found, const void *truth,
+                     int64_t *place) {
     struct msc_array *a, *b;
     double worst = 0;
     assert_ok(msc_array_create_from(&a, dtype, 1, &n, found));
     assert_ok(msc_array_create_from(&b, dtype, 1, &n, truth));
     *place = -1;
-    bool is_same = msc_outputs_agree(place, &worst, a, b, 1e-3, 1e-3);
+    bool is_same = msc_outputs_allclose(place, &worst, a, b, 1e-3, 1e-3);
     msc_array_release(a);
     msc_array_release(b);
     return is_same;
 }
 
-static void test_pipeline_agree__floats(void **state) {
+static void test_pipeline_allclose__floats(void **state) {
     static const float truth[] = {1, 1000, NAN, INFINITY, 0};
     static const struct {
         float found[5];
-        int64_t place; // -1: they agree
+        int64_t place; // -1: they are close
     } rows[] = {
         {{1.0019f, 1000.9f, NAN, INFINITY, 0.0009f}, -1},
         {{1.02f, 1000, NAN, INFINITY, 0.1f}, 0},
@@ -35,42 +35,43 @@ static void test_pipeline_agree__floats(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int64_t place;
-        assert_int_equal(agree(MSC_DTYPE_F32, 5, rows[i].found, truth, &place), rows[i].place < 0);
+        assert_int_equal(allclose(MSC_DTYPE_F32, 5, rows[i].found, truth, &place),
+                         rows[i].place < 0);
         assert_int_equal(place, rows[i].place);
     }
 }
 
 // Terms of 3e6 are float32 to an eighth each.
-static void test_pipeline_agree__sums_that_cancel(void **state) {
+static void test_pipeline_allclose__sums_that_cancel(void **state) {
     static const float truth[] = {3e6f, -2e6f, 1};
     static const float near[] = {3e6f, -2e6f, 20}, far[] = {3e6f, -2e6f, 40};
     (void)state;
     int64_t place;
-    assert_true(agree(MSC_DTYPE_F32, 3, near, truth, &place));
-    assert_false(agree(MSC_DTYPE_F32, 3, far, truth, &place));
+    assert_true(allclose(MSC_DTYPE_F32, 3, near, truth, &place));
+    assert_false(allclose(MSC_DTYPE_F32, 3, far, truth, &place));
     assert_int_equal(place, 2);
 }
 
-static void test_pipeline_agree__whole_numbers(void **state) {
+static void test_pipeline_allclose__integers(void **state) {
     enum { N = 200 };
     int64_t truth[N] = {0}, found[N] = {0}, place;
     (void)state;
     found[7] = 1;
-    assert_false(agree(MSC_DTYPE_I64, 99, found, truth, &place));
+    assert_false(allclose(MSC_DTYPE_I64, 99, found, truth, &place));
     assert_int_equal(place, 7);
-    assert_true(agree(MSC_DTYPE_I64, 100, found, truth, &place));
+    assert_true(allclose(MSC_DTYPE_I64, 100, found, truth, &place));
     found[150] = 1;
-    assert_true(agree(MSC_DTYPE_I64, N, found, truth, &place));
+    assert_true(allclose(MSC_DTYPE_I64, N, found, truth, &place));
     found[199] = 1;
-    assert_false(agree(MSC_DTYPE_I64, N, found, truth, &place));
+    assert_false(allclose(MSC_DTYPE_I64, N, found, truth, &place));
     assert_int_equal(place, 7);
 }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pipeline_agree__floats),
-        cmocka_unit_test(test_pipeline_agree__sums_that_cancel),
-        cmocka_unit_test(test_pipeline_agree__whole_numbers),
+        cmocka_unit_test(test_pipeline_allclose__floats),
+        cmocka_unit_test(test_pipeline_allclose__sums_that_cancel),
+        cmocka_unit_test(test_pipeline_allclose__integers),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
