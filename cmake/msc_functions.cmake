@@ -18,6 +18,15 @@ function(msc_add_library name)
     endforeach()
 endfunction()
 
+# msc_add_skipped(tree_length quick "no Python 3")
+#
+# In place of a test that this machine lacks something for: ctest lists it as skipped, and its output
+# says why. scripts/test gathers such lines.
+function(msc_add_skipped name label reason)
+    add_test(NAME ${name} COMMAND "${CMAKE_COMMAND}" -E echo "skipped: ${reason}")
+    set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_REGULAR_EXPRESSION "^skipped: ")
+endfunction()
+
 # msc_add_test(graph_names SOURCES test_names.c LIBS msc_graph LABELS quick ENV NAME=value)
 #
 # A cmocka program test_<name> and the ctest of that name. LABELS defaults to quick.

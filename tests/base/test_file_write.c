@@ -74,7 +74,7 @@ static bool kill_at(int n) {
     }
     assert_int_equal(waitpid(child, &how, 0), child);
     if (WIFEXITED(how) && WEXITSTATUS(how) == 3) {
-        print_message("nobody may be traced here\n");
+        print_message("skipped: nobody may be traced here\n");
         skip();
     }
     for (int i = 0; WIFSTOPPED(how) && i < n; i++) {

@@ -224,7 +224,7 @@ static void test_graph_reference__onnx_node_cases(void **state) {
     struct totals t = {0};
     (void)state;
     if (MSC_ONNX_TESTDATA[0] == '\0') {
-        print_message("libonnx-testdata is not installed\n");
+        print_message("skipped: libonnx-testdata is not installed\n");
         skip();
     }
     run_folder(&t, MSC_ONNX_TESTDATA);

@@ -35,7 +35,7 @@ void cpu__open_device(void) {
     options.n_threads = 4;
     options.log = &log;
     if (!vulkan && msc_backend_open(&vulkan, "vulkan", &options) != MSC_OK) {
-        print_message("%s\n", msc_status_message());
+        print_message("skipped: %s\n", msc_status_message());
         skip();
     }
 }

@@ -126,6 +126,7 @@ static void test_kernels_cpu_dense__made_at_once(void **state) {
     msc_free_aligned(out);
     msc_free_aligned(expected);
     if (!has_int8) {
+        print_message("skipped: no integer products here\n");
         skip();
     }
     assert_int_equal(n_wrong, 0);
@@ -199,6 +200,7 @@ static void test_kernels_cpu_dense__packed_at_once(void **state) {
     msc_dense_destroy(d);
     msc_dense_close(engine);
     if (!has_int8) {
+        print_message("skipped: no integer products here\n");
         skip();
     }
     assert_int_equal(n_failed, 0);

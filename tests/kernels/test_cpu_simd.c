@@ -273,6 +273,7 @@ static void test_kernels_cpu_simd__transpose(void **state) {
     (void)state;
     const struct msc_simd *simd = msc_simd_best();
     if (!simd->transpose1) {
+        print_message("skipped: this machine has no vectors of 512 bits\n");
         skip();
     }
     struct msc_rng rng;

@@ -96,7 +96,7 @@ static bool agree(uint64_t seed) {
 
 static void skip_without_tiles(void) {
     if (!msc_simd_product(MSC_SIMD_TILES)) {
-        print_message("this machine grants no tiles\n");
+        print_message("skipped: this machine grants no tiles\n");
         skip();
     }
 }

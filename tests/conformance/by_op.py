@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Adds up the table of conformance cases by operator.
+
+usage: by_op.py [--check] CASES SUMMARY
+
+CASES is what `test_conformance --markdown` wrote. Writes SUMMARY, or with --check fails where it is
+not what would be written.
+"""
+
+import re
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+HEAD = """# ONNX conformance
+
+What the backends `cpu` and `vulkan` compute of ONNX's own backend test data, by operator.
+[tests/conformance/cases.md](../tests/conformance/cases.md) has every case; `ninja -C build/release
+conformance` writes both.
+
+Outputs agree within 1e-7 + 1e-3 |expected|, as in ONNX's own backend test (bfloat16 within a unit in
+the last place); integers exactly. A number counts the cases in scope that pass on both backends; where
+one fails, the number says of how many. Notes are of the newest data that have the operator:
+
+- *vulkan by cpu*: in so many cases `vulkan` leaves what is named to the `cpu` backend, between copies;
+- *joint by joint*: joints whose lengths depend on data, or that have no elements, and those behind
+  them, run on the reference kernels;
+- *out of scope*: what so many cases are about is not supported.
+"""
+TITLE = re.compile(r"^## onnx (\S+)")
+ELSEWHERE = re.compile(r"\(cpu: ([^)]*)\)")
+OUT = "out of scope: "
+
+
+def read(path):
+    """{version: {operator: [(cell of cpu, cell of vulkan), ...]}}, versions in order."""
+    sets = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        title = TITLE.match(line)
+        if title:
+            ops = sets[title.group(1)] = defaultdict(list)
+        elif line.startswith("| test_"):
+            _, op, *cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            ops[op].append(cells)
+    return sets
+
+
+def in_scope(cases):
+    return [cells for cells in cases if not cells[0].startswith(OUT)]
+
+
+def count(cases):
+    """How many pass on both: "8", "7 of 8", or a dash where there is none."""
+    scope = in_scope(cases)
+    n = sum(all(cell.startswith("pass") for cell in cells) for cells in scope)
+    if n < len(scope):
+        return f"{n} of {len(scope)}"
+    return str(n) if n else "–"
+
+
+def notes(cases):
+    elsewhere = [names for cells in cases for names in ELSEWHERE.findall(cells[1])]
+    n_stepwise = sum("joint by joint" in cells[0] for cells in cases)
+    out = Counter(cells[0].removeprefix(OUT) for cells in cases if cells[0].startswith(OUT))
+    found = []
+    if elsewhere:
+        names = sorted({name for names in elsewhere for name in names.split(", ")})
+        found.append(f"vulkan by cpu in {len(elsewhere)}: {', '.join(names)}")
+    if n_stepwise:
+        found.append(f"joint by joint: {n_stepwise}")
+    if out:
+        found.append(OUT + ", ".join(f"{n} {why}" for why, n in sorted(out.items())))
+    return "; ".join(found)
+
+
+def summary(sets):
+    lines = ["| data | cases | in scope | `cpu` passes | `vulkan` passes |", "|---|---|---|---|---|"]
+    for version, ops in sets.items():
+        cases = [cells for of_op in ops.values() for cells in of_op]
+        scope = in_scope(cases)
+        passed = [sum(cells[d].startswith("pass") for cells in scope) for d in (0, 1)]
+        lines.append(f"| onnx {version} | {len(cases)} | {len(scope)} | {passed[0]} | {passed[1]} |")
+    lines += ["", "| operator | " + " | ".join(f"onnx {version}" for version in sets) + " | notes |",
+              "|---" * (len(sets) + 2) + "|"]
+    for op in sorted({op for ops in sets.values() for op in ops}, key=str.lower):
+        newest = [ops[op] for ops in sets.values() if op in ops][-1]
+        counts = [count(ops.get(op, [])) for ops in sets.values()]
+        lines.append("| " + " | ".join([op] + counts + [notes(newest)]) + " |")
+    return HEAD + "\n" + "\n".join(lines) + "\n"
+
+
+def main():
+    arguments = sys.argv[1:]
+    is_check = arguments[:1] == ["--check"]
+    paths = [Path(path) for path in arguments[is_check:]]
+    if len(paths) != 2:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    text = summary(read(paths[0]))
+    if not is_check:
+        paths[1].write_text(text, encoding="utf-8")
+    elif paths[1].read_text(encoding="utf-8") != text:
+        print(f"{paths[1]} is not what {paths[0]} adds up to: build the target `conformance`, or run\n"
+              f"tests/conformance/by_op.py {paths[0]} {paths[1]}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
