@@ -11,7 +11,7 @@
 //
 // Lengths that depend on what joints compute (behind a NonZero, say) end the planned region: such
 // joints, and those that read them, are the plan's tail, which is run joint by joint once the steps
-// are done (kernels/engine/tail.h). So is what has no elements.
+// are done (kernels/engine/remainder.h). So is what has no elements.
 //
 // Quantising is not in the plan: an input of a step with a slot is quantised when a trial has an
 // edit there (kernels/engine/evaluator.h).

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/machine.h"
-#include "kernels/engine/tail.h"
+#include "kernels/engine/remainder.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "kernels/engine/evaluator.h"
 #include "kernels/engine/schedule.h"
 #include "kernels/engine/signatures.h"
-#include "kernels/engine/tail_store.h"
+#include "kernels/engine/remainder_store.h"
 
 struct msc_evaluator {
     struct msc_evaluator_options options;

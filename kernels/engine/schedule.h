@@ -26,7 +26,7 @@
 #define MSC_KERNELS_ENGINE_SCHEDULE_H
 
 #include "kernels/engine/cache.h"
-#include "kernels/engine/classes.h"
+#include "kernels/engine/numbering.h"
 
 #include <pthread.h>
 

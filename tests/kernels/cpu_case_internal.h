@@ -1,5 +1,5 @@
 // What the files of cpu_case share: cpu_case.c builds graphs and computes what is expected,
-// cpu_case_run.c runs the plan of a graph, cpu_case_forms.c runs its steps in other ways.
+// cpu_case_run.c runs the plan of a graph, cpu_case_variants.c runs its steps in other ways.
 #ifndef MSC_TESTS_CPU_CASE_INTERNAL_H
 #define MSC_TESTS_CPU_CASE_INTERNAL_H
 

@@ -1,4 +1,4 @@
-// What the tails of a plan (kernels/engine/tail.h) keep from trial to trial: their weights under edits, so
+// What the tails of a plan (kernels/engine/remainder.h) keep from trial to trial: their weights under edits, so
 // that one trial quantises what all others read too. Within a limit, what was used longest ago
 // first out. And how much memory a tail takes while it runs.
 //
@@ -6,8 +6,8 @@
 //     msc_tail_store_init(&store);
 //     MSC_TRY(msc_tail_store_get(&array, &store, weight, edit));   // one reference, the caller's
 //     msc_tail_store_finish(&store);
-#ifndef MSC_KERNELS_ENGINE_TAIL_STORE_H
-#define MSC_KERNELS_ENGINE_TAIL_STORE_H
+#ifndef MSC_KERNELS_ENGINE_REMAINDER_STORE_H
+#define MSC_KERNELS_ENGINE_REMAINDER_STORE_H
 
 #include "graph/edit.h"
 

@@ -1,4 +1,4 @@
-#include "kernels/engine/classes.h"
+#include "kernels/engine/numbering.h"
 
 #include "base/alloc.h"
 

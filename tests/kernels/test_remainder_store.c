@@ -1,6 +1,6 @@
 // Edited weights that tails share: found again, given up within a limit. The numbers expected are
 // those of the formula, worked out by hand.
-#include "kernels/engine/tail_store.h"
+#include "kernels/engine/remainder_store.h"
 #include "tests/msc_test.h"
 
 enum { N = 4 };
@@ -35,7 +35,7 @@ static struct msc_array *get(struct msc_tail_store *store, const struct msc_arra
 }
 
 // The same weight under the same edit is made once; under another edit, or another weight, anew.
-static void test_kernels_tail_store__shares(void **state) {
+static void test_kernels_remainder_store__shares(void **state) {
     static const float expected[2][N] = {{1.0f, -0.5f, 0.5f, 1.5f}, {0.75f, -0.25f, 0.75f, 0.75f}};
     struct msc_tail_store store;
     (void)state;
@@ -66,7 +66,7 @@ static void test_kernels_tail_store__shares(void **state) {
 }
 
 // Two fit: the third takes the place of what was used longest ago. With no room nothing is kept.
-static void test_kernels_tail_store__limit(void **state) {
+static void test_kernels_remainder_store__limit(void **state) {
     struct msc_tail_store store;
     struct msc_array *w[3];
     (void)state;
@@ -101,8 +101,8 @@ static void test_kernels_tail_store__limit(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_tail_store__shares),
-        cmocka_unit_test(test_kernels_tail_store__limit),
+        cmocka_unit_test(test_kernels_remainder_store__shares),
+        cmocka_unit_test(test_kernels_remainder_store__limit),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-#include "kernels/engine/tail_store.h"
+#include "kernels/engine/remainder_store.h"
 
 #include "base/alloc.h"
 

@@ -7,8 +7,8 @@
 // A value under a quantisation that a moving step makes (msc_backend_def.moves) is that step over
 // its inputs under the same quantisation: bytes are moved, and what makes the inputs can write
 // them.
-#ifndef MSC_KERNELS_ENGINE_CLASSES_H
-#define MSC_KERNELS_ENGINE_CLASSES_H
+#ifndef MSC_KERNELS_ENGINE_NUMBERING_H
+#define MSC_KERNELS_ENGINE_NUMBERING_H
 
 #include "kernels/engine/evaluator.h"
 

@@ -1,4 +1,4 @@
-#include "kernels/engine/tail.h"
+#include "kernels/engine/remainder.h"
 
 #include "base/alloc.h"
 #include "base/rng.h"

@@ -6,12 +6,12 @@
 //
 //     struct msc_tail tail = {.evaluator = ev, .trials = trials, .sink = sink, .store = &store};
 //     struct msc_sink own = msc_tail_sink(&tail);
-#ifndef MSC_KERNELS_ENGINE_TAIL_H
-#define MSC_KERNELS_ENGINE_TAIL_H
+#ifndef MSC_KERNELS_ENGINE_REMAINDER_H
+#define MSC_KERNELS_ENGINE_REMAINDER_H
 
 #include "kernels/engine/evaluator.h"
 #include "graph/reference/reference.h"
-#include "kernels/engine/tail_store.h"
+#include "kernels/engine/remainder_store.h"
 
 #ifdef __cplusplus
 extern "C" {
