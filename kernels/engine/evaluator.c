@@ -85,7 +85,7 @@ void msc_evaluator_destroy(struct msc_evaluator *ev) {
 
 // What the targets need of the plan: backwards over its steps.
 static enum msc_status count_asked(const struct msc_schedule *s, struct msc_group *g) {
-    const struct msc_plan *plan = g->classes.plan;
+    const struct msc_plan *plan = g->numbering.plan;
     bool *is_needed = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(bool));
     if (!is_needed) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
@@ -112,20 +112,21 @@ static enum msc_status count_asked(const struct msc_schedule *s, struct msc_grou
     return MSC_OK;
 }
 
-// The classes of every trial under one plan, and which of them the sink reads.
-static enum msc_status classify(struct msc_schedule *s, struct msc_group *g) {
-    const struct msc_plan *plan = g->classes.plan;
-    msc_classes_clear(&g->classes);
+// The value numbers of every trial under one plan, and which of them the sink reads.
+static enum msc_status number_trials(struct msc_schedule *s, struct msc_group *g) {
+    const struct msc_plan *plan = g->numbering.plan;
+    msc_numbering_clear(&g->numbering);
     MSC_TRY(count_asked(s, g));
     MSC_TRY(msc_grow(&g->targets, &g->targets_capacity, s->n_trials * (size_t)s->n_targets + 1,
                      sizeof(g->targets[0])));
     for (size_t t = 0; t < s->n_trials; t++) {
-        struct msc_class_ref *targets = &g->targets[t * (size_t)s->n_targets];
-        MSC_TRY(msc_classes_add_trial(&g->classes, s->trials[t].edits, s->trials[t].noise_seed));
+        struct msc_value_number *targets = &g->targets[t * (size_t)s->n_targets];
+        MSC_TRY(
+            msc_numbering_add_trial(&g->numbering, s->trials[t].edits, s->trials[t].noise_seed));
         for (int32_t i = 0; i < s->n_targets; i++) {
             int32_t value = msc_schedule_target(s, plan, i);
-            targets[i] = value == MSC_NO_ID ? (struct msc_class_ref){MSC_NO_ID, 0}
-                                            : g->classes.values[value];
+            targets[i] = value == MSC_NO_ID ? (struct msc_value_number){MSC_NO_ID, 0}
+                                            : g->numbering.values[value];
         }
     }
     return MSC_OK;
@@ -221,7 +222,7 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
     s->n_wanted = most_handed(ev);
     s->n_targets = s->n_wanted + (sink->slot ? most_slots(ev) : 0);
     for (int i = 0; i < s->n_groups; i++) {
-        MSC_TRY(classify(s, &s->groups[i]));
+        MSC_TRY(number_trials(s, &s->groups[i]));
     }
     MSC_TRY(msc_schedule_begin(s));
     int32_t n_batches = (int32_t)msc_dataset_n_batches(ev->dataset);

@@ -1,11 +1,26 @@
-// The evaluator: runs many trials over a dataset at once and hands tensors to a sink.
+// The evaluator: runs many trials over a dataset at once and feeds tensors to a sink.
 //
-// Going through a plan's steps, each (step, batch, trial) has a class: the hash of the step, of the
-// classes of its inputs and of the edits that apply to them. Equal classes run once, whatever trial
-// asks for them, and finished ones stay in a cache with a byte budget, across calls too; so a trial
-// pays only for what it changes. Classes are independent: threads take them as their inputs get
-// ready, each kernel on one thread. The bits of a result depend on the plan, the batch and the
-// edits alone.
+// Going through a plan's steps, each value of a trial gets a value number, by the hash of the step,
+// of the value numbers of its inputs and of the edits that apply to them. What has one number is
+// computed once for a batch, whatever trial asks for it, and stays in a cache with a byte budget,
+// across calls too; so a trial pays only for what it changes. Threads take what is to be computed
+// as its inputs get ready, each kernel on one thread. The bits of a result depend on the plan, the
+// batch and the edits alone.
+//
+// The words of this folder:
+//
+//     step, value        what a plan is made of (kernels/plan.h)
+//     expression         what is computed: a step over numbered inputs, its packed weights under
+//                        edits, a value under a quantisation, an input (kernels/engine/numbering.h)
+//     value number       which output of which expression a value is for a trial
+//     key                hash of an expression and a batch, by which the cache finds the result
+//     quantised variant  a value under the quantisation of one that reads it
+//     live-out value     what leaves a plan's steps: for sinks, or for the remainder
+//     remainder          the dynamic-shape remainder of a plan: joints whose shapes only running
+//                        them tells, and those behind them (kernels/engine/remainder.h)
+//     node               an expression on one batch in a schedule, or the feeding of a sink
+//     target             what a sink reads of a trial: a live-out value, or that of a slot
+//     window             some batches that all trials go through before the next are begun
 //
 //     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
 //     o.backend = backend;

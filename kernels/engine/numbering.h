@@ -1,8 +1,9 @@
-// Classes of one call: what several trials have in common, found by hashing.
+// Global value numbering of one call: what several trials have in common, found by hashing.
 //
-// A class is a piece of work on any batch of one plan: the input batch, a step over given input
-// classes with given packed weights, a step's packed weights under an edit, or a value under a
-// quantisation. Trials that agree on everything a step depends on share its class.
+// An expression is a computation on any batch of one plan: the input batch, a step over inputs of
+// given value numbers with given packed weights, a step's packed weights under an edit, or a value
+// under a quantisation. A value number names an output of one. Trials that agree on everything a
+// step depends on share its expression, and with it the value numbers of its outputs.
 //
 // A value under a quantisation that a moving step makes (msc_backend_def.moves) is that step over
 // its inputs under the same quantisation: bytes are moved, and what makes the inputs can write
@@ -16,40 +17,40 @@
 extern "C" {
 #endif
 
-enum msc_class_kind {
-    MSC_CLASS_INPUT,
-    MSC_CLASS_WEIGHTS,
-    MSC_CLASS_QUANTIZE,
-    MSC_CLASS_STEP,
+enum msc_expr_kind {
+    MSC_EXPR_INPUT,
+    MSC_EXPR_WEIGHTS,
+    MSC_EXPR_QUANTIZE,
+    MSC_EXPR_STEP,
 };
 
-struct msc_class_ref { // one output of a class
-    int32_t id;
+struct msc_value_number { // one output of an expression
+    int32_t expr;
     int32_t output;
 };
 
-struct msc_class {
+struct msc_expr {
     struct msc_hash hash;
-    enum msc_class_kind kind;
+    enum msc_expr_kind kind;
     int32_t index; // graph input, or step; for QUANTIZE the value
     int32_t n_inputs;
-    int32_t first_input; // in msc_classes.inputs
-    int32_t weights;     // class id, or MSC_NO_ID
+    int32_t first_input; // in msc_numbering.inputs
+    int32_t weights;     // expression id, or MSC_NO_ID
     // Borrowed for the call. Of WEIGHTS the trial's edits, by slot; NULL: the float model.
     const struct msc_quant *const *slot_edits;
     const struct msc_quant *edit; // of QUANTIZE; of a STEP that moves integers, theirs
     uint64_t noise_seed;          // of QUANTIZE
 };
 
-struct msc_classes {
+struct msc_numbering {
     const struct msc_plan *plan;
-    struct msc_class *items;
-    size_t n, capacity;
-    struct msc_class_ref *inputs;
+    struct msc_expr *exprs;
+    size_t n_exprs, exprs_capacity;
+    struct msc_value_number *inputs;
     size_t n_inputs, inputs_capacity;
-    int32_t *table; // open addressing over hashes: class id + 1, 0 empty
+    int32_t *table; // open addressing over hashes: expression id + 1, 0 empty
     size_t table_size;
-    struct msc_class_ref *values; // [n_values] of the trial at hand
+    struct msc_value_number *values; // [n_values] of the trial at hand
     // What the trial before it had, so that only what differs is hashed anew.
     bool has_previous;
     const struct msc_quant *const *previous_edits;
@@ -57,21 +58,21 @@ struct msc_classes {
     bool *is_changed; // [n_values]
 };
 
-enum msc_status msc_classes_init(struct msc_classes *c, const struct msc_plan *plan);
-void msc_classes_finish(struct msc_classes *c);
-void msc_classes_clear(struct msc_classes *c); // for the next call
+enum msc_status msc_numbering_init(struct msc_numbering *num, const struct msc_plan *plan);
+void msc_numbering_finish(struct msc_numbering *num);
+void msc_numbering_clear(struct msc_numbering *num); // for the next call
 
-// Finds or makes the classes of one trial; afterwards c->values says what each value of the plan is
-// for it. `edits` [n_slots], or NULL for the float model, are borrowed until the next clear;
-// noise_seed as in msc_eval_trial.
-enum msc_status msc_classes_add_trial(struct msc_classes *c, const struct msc_quant *const edits[],
-                                      uint64_t noise_seed);
+// Numbers the values of one trial: afterwards num->values has the number of each value of the plan.
+// `edits` [n_slots], or NULL for the float model, are borrowed until the next clear; noise_seed as
+// in msc_eval_trial.
+enum msc_status msc_numbering_add_trial(struct msc_numbering *num,
+                                        const struct msc_quant *const edits[], uint64_t noise_seed);
 
-// The quantisation whose integers a class gives; NULL where it gives plain values.
-static inline const struct msc_quant *msc_class_integers(const struct msc_classes *c,
-                                                         struct msc_class_ref ref) {
-    const struct msc_class *k = &c->items[ref.id];
-    return k->edit && msc_quant_is_integer(k->edit) ? k->edit : NULL;
+// The quantisation whose integers a value number stands for; NULL where it stands for plain values.
+static inline const struct msc_quant *msc_numbering_integers(const struct msc_numbering *num,
+                                                             struct msc_value_number number) {
+    const struct msc_expr *expr = &num->exprs[number.expr];
+    return expr->edit && msc_quant_is_integer(expr->edit) ? expr->edit : NULL;
 }
 
 #ifdef __cplusplus
