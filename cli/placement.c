@@ -27,7 +27,7 @@ struct totals {
         int32_t n_steps;
         double macs;
     } devices[MAX_DEVICES]; // the backend's own first
-    int32_t n_tail;         // joints behind lengths that depend on data
+    int32_t n_remainder;    // joints behind lengths that depend on data
     int32_t n_copies;       // of values between devices
     uint64_t copied_bytes;
 };
@@ -55,12 +55,12 @@ static void count_copies(struct totals *t, const struct msc_plan *plan, const in
 
 // Joints whose lengths depend on what others compute, and their readers, are run one by one by the
 // reference kernels once the steps are done.
-static const char tail_place[] = "cpu: reference, joint by joint";
+static const char remainder_place[] = "cpu: reference, joint by joint";
 
-static int32_t count_tail(const struct msc_plan *plan) {
+static int32_t count_remainder(const struct msc_plan *plan) {
     int32_t n = 0;
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
-        n += plan->in_tail[i];
+        n += plan->in_remainder[i];
     }
     return n;
 }
@@ -68,7 +68,7 @@ static int32_t count_tail(const struct msc_plan *plan) {
 static struct totals add_up(const struct msc_plan *plan) {
     struct totals t = {0};
     find_device(&t, plan->backend->def->name);
-    t.n_tail = count_tail(plan);
+    t.n_remainder = count_remainder(plan);
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const struct msc_step *step = &plan->steps[i];
         if (step->kind == MSC_STEP_ALIAS) {
@@ -135,11 +135,11 @@ static struct line line_of(const struct msc_plan *plan, int32_t index, int32_t k
     return l;
 }
 
-static struct line line_of_tail(const struct msc_plan *plan, const struct msc_joint *j) {
+static struct line line_of_remainder(const struct msc_plan *plan, const struct msc_joint *j) {
     struct line l = {.step = "-", .op = msc_op_info(j->op)->name, .joint = j->name};
     const struct msc_tensor *t = msc_graph_tensor(plan->graph, j->outputs[0]);
     char dims[MSC_DIMS_TEXT_BYTES];
-    snprintf(l.place, sizeof l.place, "%s", tail_place);
+    snprintf(l.place, sizeof l.place, "%s", remainder_place);
     snprintf(l.result, sizeof l.result, "%s %s", msc_dims_format(dims, t->n_dims, t->dims),
              msc_dtype_name(t->dtype));
     return l;
@@ -184,8 +184,8 @@ static void write_text(struct msc_str *out, const struct msc_plan *plan) {
         }
     }
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
-        struct line l = line_of_tail(plan, msc_graph_joint(plan->graph, i));
-        if (plan->in_tail[i]) {
+        struct line l = line_of_remainder(plan, msc_graph_joint(plan->graph, i));
+        if (plan->in_remainder[i]) {
             widen_all(&c, &l);
         }
     }
@@ -198,8 +198,8 @@ static void write_text(struct msc_str *out, const struct msc_plan *plan) {
         }
     }
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
-        struct line l = line_of_tail(plan, msc_graph_joint(plan->graph, i));
-        if (plan->in_tail[i]) {
+        struct line l = line_of_remainder(plan, msc_graph_joint(plan->graph, i));
+        if (plan->in_remainder[i]) {
             write_line(out, &l, &c);
         }
     }
@@ -208,9 +208,9 @@ static void write_text(struct msc_str *out, const struct msc_plan *plan) {
         msc_str_printf(out, "%s: %d steps, %.3g MACs\n", t.devices[d].name,
                        (int)t.devices[d].n_steps, t.devices[d].macs);
     }
-    if (t.n_tail > 0) {
+    if (t.n_remainder > 0) {
         msc_str_printf(out, "joint by joint on cpu, as long as the data say: %d joints\n",
-                       (int)t.n_tail);
+                       (int)t.n_remainder);
     }
     msc_str_printf(out, "copies between devices: %d, %llu bytes\n", (int)t.n_copies,
                    (unsigned long long)t.copied_bytes);
@@ -260,16 +260,16 @@ static enum msc_status add_step(cJSON *steps, const struct msc_plan *plan, int32
     return msc_json_add_number(object, "macs", step->macs);
 }
 
-static enum msc_status add_tail(cJSON *object, const struct msc_plan *plan) {
-    cJSON *tail = cJSON_CreateArray();
-    MSC_TRY(msc_json_add(object, "joint_by_joint", tail));
+static enum msc_status add_remainder(cJSON *object, const struct msc_plan *plan) {
+    cJSON *joints = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(object, "joint_by_joint", joints));
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
         const struct msc_joint *j = msc_graph_joint(plan->graph, i);
-        if (!plan->in_tail[i]) {
+        if (!plan->in_remainder[i]) {
             continue;
         }
         cJSON *joint = cJSON_CreateObject();
-        MSC_TRY(msc_json_push(tail, joint));
+        MSC_TRY(msc_json_push(joints, joint));
         MSC_TRY(msc_json_add_text(joint, "name", j->name));
         MSC_TRY(msc_json_add_text(joint, "op", msc_op_info(j->op)->name));
         MSC_TRY(msc_json_add_text(joint, "device", "cpu"));
@@ -299,8 +299,8 @@ static enum msc_status print_json(const struct msc_plan *plan) {
         status = add_step(steps, plan, i);
     }
     MSC_TRY_OUT(status);
-    if (count_tail(plan) > 0) {
-        MSC_TRY_OUT(add_tail(object, plan));
+    if (count_remainder(plan) > 0) {
+        MSC_TRY_OUT(add_remainder(object, plan));
     }
     MSC_TRY_OUT(msc_json_add_text(object, "numerics", plan->backend->def->numerics(plan->backend)));
     MSC_TRY_OUT(add_totals(object, plan));

@@ -1,7 +1,7 @@
 // The work of one call as a graph of nodes, and the threads that walk it.
 //
-// A node is an expression (kernels/engine/numbering.h) on one batch (packed weights: on none), or it
-// feeds the sink what one (trial, batch) gave: live-out values together, slot values one by one.
+// A node is an expression (kernels/engine/numbering.h) on one batch (packed weights: on none), or
+// it feeds the sink what one (trial, batch) gave: live-out values together, slot values one by one.
 // Nodes are made backwards from what the sink wants, so what only leads to cached results is never
 // touched. Threads take ready nodes last in, first out, which follows a batch down the network
 // while its data is in cache and frees it soonest.
@@ -141,8 +141,8 @@ static inline int32_t msc_schedule_target(const struct msc_schedule *s, const st
         int32_t slot = i - s->n_wanted;
         return slot < plan->sites.n_slots ? plan->slot_values[slot] : MSC_NO_ID;
     }
-    bool is_asked = i < plan->n_wanted || plan->wants_rest || s->sink->slot;
-    return is_asked && i < plan->n_handed ? plan->handed[i] : MSC_NO_ID;
+    bool is_asked = i < plan->n_wanted || plan->wants_remainder || s->sink->slot;
+    return is_asked && i < plan->n_live_out ? plan->live_out[i] : MSC_NO_ID;
 }
 
 // What an expression's result is found by in the cache. Packed weights serve every batch.
@@ -181,7 +181,7 @@ enum msc_status msc_schedule_compute_together(struct msc_schedule *s, const int3
                                               int32_t n, int thread);
 // Gives the sink what n sink nodes hold, one after the other until one fails. Returns how many it
 // was given; *status is that of the next.
-int32_t msc_schedule_hand_over(struct msc_schedule *s, const int32_t ids[], int32_t n,
+int32_t msc_schedule_feed_sink(struct msc_schedule *s, const int32_t ids[], int32_t n,
                                enum msc_status *status);
 
 #ifdef __cplusplus

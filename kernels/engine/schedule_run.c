@@ -141,7 +141,7 @@ static void discard_entries(struct msc_schedule *s, struct msc_node *node) {
 }
 
 // What a few trials have in common with many that follow (a search begins with its baselines) may
-// be asked for in other forms: it is kept as it is, too, while there is memory for it.
+// be asked for in other quantised variants: it is kept as it is, too, while there is memory for it.
 static bool keeps_unread(const struct msc_schedule *s) {
     return !s->is_fresh && s->n_trials < MANY_TRIALS && msc_cache_has_room(s->cache);
 }
@@ -309,7 +309,7 @@ static void run_sinks(struct msc_schedule *s, const int32_t ids[], int32_t n) {
     while (n > 0) {
         enum msc_status status;
         pthread_mutex_unlock(&s->lock);
-        int32_t n_given = msc_schedule_hand_over(s, ids, n, &status);
+        int32_t n_given = msc_schedule_feed_sink(s, ids, n, &status);
         pthread_mutex_lock(&s->lock);
         if (status != MSC_OK) {
             fail_node(s, ids[n_given++], status);

@@ -345,7 +345,7 @@ static enum msc_status give(const struct msc_schedule *s, const struct msc_node 
     return sink->batch ? sink->batch(sink->payload, trial, batch, values) : MSC_OK;
 }
 
-int32_t msc_schedule_hand_over(struct msc_schedule *s, const int32_t ids[], int32_t n,
+int32_t msc_schedule_feed_sink(struct msc_schedule *s, const int32_t ids[], int32_t n,
                                enum msc_status *status) {
     struct copies c = {0};
     struct msc_view *values = NULL;

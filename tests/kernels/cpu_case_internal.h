@@ -23,10 +23,10 @@ void cpu__fill_with_junk(struct msc_backend *b, void *memory, size_t n_bytes);
 
 // Each runs a step whose `call` was run already in other ways, and compares.
 //
-// Forms of output 0, alone or beside the floats, are what quantising the floats gives.
+// Quantised variants of output 0, alone or beside the floats, are what quantising the floats gives.
 void cpu__check_quantizing(const struct cpu_runner *r, const struct msc_step *s,
                            const struct msc_call *call);
-// Steps that move elements give the form of the output from that of the inputs.
+// Steps that move elements give the variant of the output from that of the inputs.
 void cpu__check_moving(const struct cpu_runner *r, const struct msc_step *s,
                        const struct msc_call *call);
 // Calls that differ in formats and weights give the same together as alone. `call` is one of them;

@@ -234,7 +234,7 @@ static void test_kernels_remainder__edits(void **state) {
     assert_ok(msc_evaluator_run(ev, trials, 2, &sink, 0));
     struct msc_evaluator_stats stats;
     msc_evaluator_get_stats(ev, &stats);
-    assert_int_equal(stats.tail_weights_made, 1);
+    assert_int_equal(stats.remainder_weights_made, 1);
     msc_evaluator_destroy(ev);
     msc_backend_close(backend);
     close_rows(&r);
@@ -242,8 +242,8 @@ static void test_kernels_remainder__edits(void **state) {
 
 // ---- Memory -----------------------------------------------------------------------------------
 
-// The memory that a search asks for holds what the tail makes: here y [ROWS, 2^18], for each of
-// two threads.
+// The memory that a search asks for holds what the remainder makes: here y [ROWS, 2^18], for each
+// of two threads.
 static void test_kernels_remainder__memory(void **state) {
     enum { WIDE = 1 << 18 };
     (void)state;
@@ -321,7 +321,7 @@ static void test_kernels_remainder__signature(void **state) {
     struct msc_evaluator *ev = open_evaluator(g, data, &wanted, 1, &backend);
     assert_ptr_equal(msc_evaluator_plan(ev, 0), msc_evaluator_plan(ev, 1));
     assert_ptr_not_equal(msc_evaluator_plan(ev, 0), msc_evaluator_plan(ev, 2));
-    assert_false(msc_evaluator_plan(ev, 0)->wants_rest);
+    assert_false(msc_evaluator_plan(ev, 0)->wants_remainder);
     struct msc_eval_trial trial = {.edits = NULL};
     const struct msc_sink sink = {.batch = check_reshaped};
     assert_ok(msc_evaluator_run(ev, &trial, 1, &sink, 0));
