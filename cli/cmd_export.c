@@ -241,7 +241,7 @@ static enum msc_status open_model(struct msc_model **out, const struct msc_cli_c
     o.device = v->common.device ? v->common.device : config ? config->device : o.device;
     o.n_threads = v->common.threads > 0 ? (int)v->common.threads : 0;
     o.memory_bytes = v->common.memory_bytes;
-    o.log = &call->talk->log;
+    o.log = &call->console->log;
     MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
     if (o.n_bindings == 0 && config) {
         o.bindings = config->bindings;
@@ -295,7 +295,7 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
     MSC_TRY_OUT(load_model(&loaded, call, v));
     MSC_TRY_OUT(msc_graph_split(&graph, loaded));
     if (v->strategy) {
-        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->talk->log));
+        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->console->log));
     }
     if (v->recalibrate) {
         MSC_TRY_OUT(recalibrate(strategy, call, v));

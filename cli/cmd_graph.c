@@ -175,7 +175,7 @@ static enum msc_status tell_branches(const struct msc_graph *g, const struct msc
         bool hides = false;
         status = j->op == MSC_OP_IF ? has_sites(&hides, j) : MSC_OK;
         if (status == MSC_OK && hides) {
-            msc_log(&call->talk->log, MSC_LOG_INFO,
+            msc_log(&call->console->log, MSC_LOG_INFO,
                     n > 0 ? "%s: its branches have sites, too; --bind what decides which is taken "
                             "to see them: %s"
                           : "%s: its branches have sites, too, for data that take only one%s",
@@ -296,7 +296,7 @@ static enum msc_status load(struct msc_graph **out, bool *is_bound,
     *is_bound = false;
     MSC_TRY(msc_graph_load_form(out, &has_weights, v->model));
     if (!has_weights) {
-        msc_log(&call->talk->log, MSC_LOG_WARNING,
+        msc_log(&call->console->log, MSC_LOG_WARNING,
                 "%s: there is no .safetensors of this name beside it, so the graph has no weights; "
                 "--bind, --sites, --placement and --output need them",
                 v->model);

@@ -354,7 +354,7 @@ static enum msc_status open_model(struct msc_model **out, const struct msc_cli_c
     o.memory_bytes = v->common.memory_bytes;
     o.is_single = !v->strategy; // with one, the bits of the search count
     o.feeds = feeds;
-    o.log = &call->talk->log;
+    o.log = &call->console->log;
     MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
     return msc_model_open(out, v->model, &o);
 }
@@ -403,7 +403,7 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
         msc_model_take_whole(m, inputs);
     }
     if (v->strategy) {
-        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->talk->log));
+        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->console->log));
     }
     run.inputs = inputs;
     run.places = places;

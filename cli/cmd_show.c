@@ -127,7 +127,7 @@ out:
 }
 
 static int run(const struct msc_cli_call *call, void *payload) {
-    enum msc_status status = show(payload, &call->talk->log);
+    enum msc_status status = show(payload, &call->console->log);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 

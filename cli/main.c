@@ -37,7 +37,7 @@ int msc_cli_exit_code(enum msc_status status) {
 }
 
 int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status) {
-    msc_talk_error(call->talk, msc_status_message());
+    msc_console_error(call->console, msc_status_message());
     return msc_cli_exit_code(status);
 }
 
@@ -127,7 +127,7 @@ static int run_command(const struct msc_cli_call *call, const struct msc_cli_com
     enum msc_status status = msc_cli_parse(values, tables, call->argc, call->argv, call->arena);
     if (status != MSC_OK) {
         status = msc_status_prefix(status, "%s", command->name);
-        msc_talk_error(call->talk, msc_status_message());
+        msc_console_error(call->console, msc_status_message());
         return status == MSC_E_INVALID ? MSC_CLI_USAGE : msc_cli_exit_code(status);
     }
     const struct msc_cli_common *common = values;
@@ -135,7 +135,7 @@ static int run_command(const struct msc_cli_call *call, const struct msc_cli_com
         return print_help(call, command);
     }
     if (common->quiet) {
-        msc_talk_set_quiet(call->talk);
+        msc_console_set_quiet(call->console);
     }
     return command->run(call, values);
 }
@@ -181,9 +181,9 @@ int main(int argc, char **argv) {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGXFSZ, &ignore, NULL);
     struct msc_arena arena = {0};
-    struct msc_talk talk;
-    msc_talk_init(&talk);
-    struct msc_cli_call call = {.whole_argv = argv, .arena = &arena, .talk = &talk};
+    struct msc_console console;
+    msc_console_init(&console);
+    struct msc_cli_call call = {.whole_argv = argv, .arena = &arena, .console = &console};
     int code = dispatch(&call, argc, argv);
     msc_arena_finish(&arena);
     return code;

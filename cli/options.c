@@ -8,7 +8,10 @@
 
 const struct msc_cli_option msc_cli_basic_options[] = {
     {.name = "json", .type = MSC_CLI_FLAG, .help = "print JSON", .offset = COMMON(json)},
-    {.name = "quiet", .type = MSC_CLI_FLAG, .help = "no talk but errors", .offset = COMMON(quiet)},
+    {.name = "quiet",
+     .type = MSC_CLI_FLAG,
+     .help = "no messages but errors",
+     .offset = COMMON(quiet)},
     {.name = "help",
      .letter = 'h',
      .type = MSC_CLI_FLAG,

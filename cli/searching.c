@@ -16,21 +16,21 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
     out->device = common->device;
     out->n_threads = common->threads > 0 ? (int)common->threads : 0;
     out->memory_bytes = common->memory_bytes;
-    out->log = &call->talk->log;
-    if (!call->talk->is_quiet) {
-        call->talk->log.level = MSC_LOG_DEBUG; // what is told is the configuration's choice
+    out->log = &call->console->log;
+    if (!call->console->is_quiet) {
+        call->console->log.level = MSC_LOG_DEBUG; // what is told is the configuration's choice
     }
     return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
 }
 
 static void tell_progress(void *payload, const struct msc_config_entry *entry,
                           const struct msc_search_progress *progress, double best) {
-    msc_talk_progress(payload, entry->name, progress, best);
+    msc_console_progress(payload, entry->name, progress, best);
 }
 
 static void tell_measuring(void *payload, const struct msc_config_entry *entry, const char *what,
                            double left_s) {
-    msc_talk_measuring(payload, entry->name, what, left_s);
+    msc_console_measuring(payload, entry->name, what, left_s);
 }
 
 // ---- The result -------------------------------------------------------------------------------
@@ -102,21 +102,21 @@ out:
 
 static void tell_end(const struct msc_cli_call *call, const struct msc_config *config,
                      const struct msc_processor_result *result) {
-    struct msc_talk *talk = call->talk;
+    struct msc_console *console = call->console;
     const cJSON *last =
         cJSON_GetArrayItem(result->reports, cJSON_GetArraySize(result->reports) - 1);
     const char *record = text_of(last, "record");
     if (result->was_cancelled && record) {
-        msc_log(&talk->log, MSC_LOG_INFO, "stopped; mscgym resume %s%s goes on", record,
+        msc_log(&console->log, MSC_LOG_INFO, "stopped; mscgym resume %s%s goes on", record,
                 config->names_code ? " --allow-plugins" : "");
     } else if (!result->is_feasible && record) {
-        msc_log(&talk->log, MSC_LOG_ERROR,
+        msc_log(&console->log, MSC_LOG_ERROR,
                 "%s: no trial meets every bound, so nothing was exported; mscgym export %s -o "
                 "MODEL.onnx writes the nearest all the same",
                 record, record);
     }
     if (result->export_status != MSC_OK) {
-        msc_talk_error(talk, result->export_message);
+        msc_console_error(console, result->export_message);
     }
 }
 
@@ -152,11 +152,11 @@ static int work(const struct msc_cli_call *call, const struct msc_cli_search *va
     options->worker = &worker;
     options->progress = tell_progress;
     options->measuring = tell_measuring;
-    options->shows_progress = call->talk->is_terminal && !call->talk->is_quiet;
-    options->payload = call->talk;
+    options->shows_progress = call->console->is_terminal && !call->console->is_quiet;
+    options->payload = call->console;
     MSC_TRY_OUT(open(&p, values->path, options));
     status = msc_processor_run(p, &result);
-    msc_talk_end_progress(call->talk);
+    msc_console_end_progress(call->console);
     if (status == MSC_OK) {
         code = tell_result(call, &values->common, msc_processor_config(p), &result);
     }
@@ -180,7 +180,7 @@ static void append_line(const char *path, enum msc_log_level level, const char *
 static int supervise(const struct msc_cli_call *call) {
     int code = MSC_CLI_FAILED;
     const struct msc_supervise_options options = {
-        .argv = call->whole_argv, .log = &call->talk->log, .append = append_line};
+        .argv = call->whole_argv, .log = &call->console->log, .append = append_line};
     enum msc_status status = msc_supervise(&code, &options);
     return status == MSC_OK ? code : msc_cli_fail(call, status);
 }
