@@ -13,7 +13,7 @@
 #define CLEAR_LINE "\r\033[K"
 
 // One write, so that lines of several threads and of parent and worker stay whole.
-static void say(struct msc_str *text) {
+static void console_write(struct msc_str *text) {
     if (msc_str_status(text) == MSC_OK && text->length > 0) {
         ssize_t n = write(STDERR_FILENO, text->data, text->length);
         (void)n;
@@ -22,7 +22,8 @@ static void say(struct msc_str *text) {
 }
 
 // A line of its parts, without a copy: of a want of memory, too, people are told.
-static void say_line(const struct msc_console *console, const char *before, const char *text) {
+static void console_write_line(const struct msc_console *console, const char *before,
+                               const char *text) {
     const char *const parts[] = {console->is_terminal ? CLEAR_LINE : "", before, text, "\n"};
     struct iovec pieces[sizeof parts / sizeof parts[0]];
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -32,15 +33,15 @@ static void say_line(const struct msc_console *console, const char *before, cons
     (void)n;
 }
 
-static void write_line(void *payload, enum msc_log_level level, const char *line) {
+static void console_log_line(void *payload, enum msc_log_level level, const char *line) {
     static const char *const before[] = {"error: ", "warning: ", "", ""};
-    say_line(payload, before[level], line);
+    console_write_line(payload, before[level], line);
 }
 
 void msc_console_init(struct msc_console *console) {
     *console = (struct msc_console){.is_terminal = isatty(STDERR_FILENO) == 1};
     console->log.level = MSC_LOG_INFO;
-    console->log.write = write_line;
+    console->log.write = console_log_line;
     console->log.payload = console;
 }
 
@@ -50,7 +51,7 @@ void msc_console_set_quiet(struct msc_console *console) {
 }
 
 void msc_console_error(struct msc_console *console, const char *text) {
-    say_line(console, "mscgym: ", text);
+    console_write_line(console, "mscgym: ", text);
 }
 
 static void append_time(struct msc_str *out, double seconds) {
@@ -94,7 +95,7 @@ void msc_console_progress(struct msc_console *console, const char *name,
         msc_str_append(&line, progress->is_left_exact ? ", left " : ", left at most ");
         append_time(&line, progress->left_s);
     }
-    say(&line);
+    console_write(&line);
 }
 
 void msc_console_measuring(struct msc_console *console, const char *name, const char *what,
@@ -112,11 +113,11 @@ void msc_console_measuring(struct msc_console *console, const char *name, const 
         msc_str_append(&line, ", left ");
         append_time(&line, left_s);
     }
-    say(&line);
+    console_write(&line);
 }
 
 void msc_console_end_progress(struct msc_console *console) {
     struct msc_str line = {0};
     msc_str_append(&line, console->is_terminal && console->last_progress_s > 0 ? CLEAR_LINE : "");
-    say(&line);
+    console_write(&line);
 }

@@ -161,7 +161,7 @@ static void widen_all(struct columns *c, const struct line *l) {
     widen(&c->joint, l->joint, MSC_CLI_NAME_COLUMNS);
 }
 
-static void write_line(struct msc_str *out, const struct line *l, const struct columns *c) {
+static void write_placed_line(struct msc_str *out, const struct line *l, const struct columns *c) {
     msc_str_printf(out, "%4s  ", l->step);
     msc_cli_write_padded(out, l->place, c->place);
     msc_cli_write_padded(out, l->op, c->op);
@@ -174,7 +174,7 @@ static void write_line(struct msc_str *out, const struct line *l, const struct c
     msc_str_char(out, '\n');
 }
 
-static void write_text(struct msc_str *out, const struct msc_plan *plan) {
+static void write_placement(struct msc_str *out, const struct msc_plan *plan) {
     struct line head = {"step", "runs on", "op", "joint", "result of the step"};
     struct columns c = {strlen(head.place), strlen(head.op), strlen(head.joint)};
     for (int32_t i = 0; i < plan->n_steps; i++) {
@@ -190,17 +190,17 @@ static void write_text(struct msc_str *out, const struct msc_plan *plan) {
         }
     }
     msc_str_printf(out, "on %s\n", plan->backend->def->numerics(plan->backend));
-    write_line(out, &head, &c);
+    write_placed_line(out, &head, &c);
     for (int32_t i = 0; i < plan->n_steps; i++) {
         for (int32_t k = 0; k < n_lines(&plan->steps[i]); k++) {
             struct line l = line_of(plan, i, k);
-            write_line(out, &l, &c);
+            write_placed_line(out, &l, &c);
         }
     }
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
         struct line l = line_of_remainder(plan, msc_graph_joint(plan->graph, i));
         if (plan->in_remainder[i]) {
-            write_line(out, &l, &c);
+            write_placed_line(out, &l, &c);
         }
     }
     struct totals t = add_up(plan);
@@ -231,8 +231,8 @@ static enum msc_status add_joints(cJSON *object, const struct msc_step *step) {
     return MSC_OK;
 }
 
-static enum msc_status add_result(cJSON *object, const struct msc_plan *plan,
-                                  const struct msc_value *v) {
+static enum msc_status add_placed_result(cJSON *object, const struct msc_plan *plan,
+                                         const struct msc_value *v) {
     cJSON *result = cJSON_CreateObject(), *shape = cJSON_CreateArray();
     MSC_TRY(msc_json_add(object, "result", result));
     MSC_TRY(msc_json_add_text(result, "tensor", msc_graph_tensor(plan->graph, v->tensor)->name));
@@ -244,7 +244,7 @@ static enum msc_status add_result(cJSON *object, const struct msc_plan *plan,
     return msc_json_add_text(result, "layout", layouts[v->layout]);
 }
 
-static enum msc_status add_step(cJSON *steps, const struct msc_plan *plan, int32_t index) {
+static enum msc_status add_placed_step(cJSON *steps, const struct msc_plan *plan, int32_t index) {
     const struct msc_step *step = &plan->steps[index];
     cJSON *object = cJSON_CreateObject();
     MSC_TRY(msc_json_push(steps, object));
@@ -256,7 +256,7 @@ static enum msc_status add_step(cJSON *steps, const struct msc_plan *plan, int32
         MSC_TRY(msc_json_add_text(object, "kernel", p.kernel));
     }
     MSC_TRY(add_joints(object, step));
-    MSC_TRY(add_result(object, plan, &plan->values[step->outputs[0]]));
+    MSC_TRY(add_placed_result(object, plan, &plan->values[step->outputs[0]]));
     return msc_json_add_number(object, "macs", step->macs);
 }
 
@@ -292,11 +292,11 @@ static enum msc_status add_totals(cJSON *object, const struct msc_plan *plan) {
     return msc_json_add_number(object, "copied_bytes", (double)t.copied_bytes);
 }
 
-static enum msc_status print_json(const struct msc_plan *plan) {
+static enum msc_status print_placement_json(const struct msc_plan *plan) {
     cJSON *object = cJSON_CreateObject(), *steps = cJSON_CreateArray();
     enum msc_status status = msc_json_add(object, "steps", steps);
     for (int32_t i = 0; i < plan->n_steps && status == MSC_OK; i++) {
-        status = add_step(steps, plan, i);
+        status = add_placed_step(steps, plan, i);
     }
     MSC_TRY_OUT(status);
     if (count_remainder(plan) > 0) {
@@ -313,9 +313,9 @@ out:
 // ---- Planning ---------------------------------------------------------------------------------
 
 // Every symbol as told, or 1: the number of samples needs no telling.
-static enum msc_status bind(struct msc_graph **out, const struct msc_graph *g,
-                            struct msc_arena *arena, const struct msc_binding given[],
-                            size_t n_given) {
+static enum msc_status bind_for_placement(struct msc_graph **out, const struct msc_graph *g,
+                                          struct msc_arena *arena, const struct msc_binding given[],
+                                          size_t n_given) {
     size_t n = 0;
     struct msc_binding *all =
         msc_arena_array(arena, n_given + (size_t)msc_graph_n_prims(g) + 1, sizeof *all);
@@ -349,7 +349,7 @@ enum msc_status msc_cli_print_placement(const struct msc_graph *g,
     struct msc_plan *plan = NULL;
     struct msc_str text = {0};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(bind(&bound, g, call->arena, bindings, n_bindings));
+    MSC_TRY_OUT(bind_for_placement(&bound, g, call->arena, bindings, n_bindings));
     MSC_TRY_OUT(msc_backend_open(&backend, common->device ? common->device : "auto", &o));
     size_t n = (size_t)msc_graph_n_outputs(bound);
     int32_t *wanted = msc_arena_array(call->arena, n + 1, sizeof *wanted);
@@ -364,10 +364,10 @@ enum msc_status msc_cli_print_placement(const struct msc_graph *g,
     bound = NULL; // the plan's, also on failure
     MSC_TRY_OUT(status);
     if (common->json) {
-        status = print_json(plan);
+        status = print_placement_json(plan);
         goto out;
     }
-    write_text(&text, plan);
+    write_placement(&text, plan);
     status = msc_cli_print_str(&text);
 out:
     msc_str_finish(&text);

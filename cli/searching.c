@@ -28,7 +28,7 @@ static void tell_progress(void *payload, const struct msc_config_entry *entry,
     msc_console_progress(payload, entry->name, progress, best);
 }
 
-static void tell_measuring(void *payload, const struct msc_config_entry *entry, const char *what,
+static void show_measuring(void *payload, const struct msc_config_entry *entry, const char *what,
                            double left_s) {
     msc_console_measuring(payload, entry->name, what, left_s);
 }
@@ -83,7 +83,7 @@ static enum msc_status write_report(struct msc_str *out, const cJSON *report) {
     return MSC_OK;
 }
 
-static enum msc_status print_text(const cJSON *reports) {
+static enum msc_status print_reports(const cJSON *reports) {
     struct msc_str text = {0};
     const cJSON *report = NULL;
     enum msc_status status = MSC_OK;
@@ -123,7 +123,7 @@ static void tell_end(const struct msc_cli_call *call, const struct msc_config *c
 static int tell_result(const struct msc_cli_call *call, const struct msc_cli_common *common,
                        const struct msc_config *config, const struct msc_processor_result *result) {
     enum msc_status status =
-        common->json ? msc_cli_print_json(result->reports) : print_text(result->reports);
+        common->json ? msc_cli_print_json(result->reports) : print_reports(result->reports);
     tell_end(call, config, result);
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);
@@ -138,8 +138,8 @@ static int tell_result(const struct msc_cli_call *call, const struct msc_cli_com
 
 // ---- Parent and worker ------------------------------------------------------------------------
 
-static int work(const struct msc_cli_call *call, const struct msc_cli_search *values,
-                struct msc_processor_options *options, msc_cli_open open) {
+static int run_worker(const struct msc_cli_call *call, const struct msc_cli_search *values,
+                      struct msc_processor_options *options, msc_cli_open open) {
     // A signal may come until the very end.
     static struct msc_cancel cancel;
     struct msc_worker worker = {0};
@@ -151,7 +151,7 @@ static int work(const struct msc_cli_call *call, const struct msc_cli_search *va
     options->cancel = &cancel;
     options->worker = &worker;
     options->progress = tell_progress;
-    options->measuring = tell_measuring;
+    options->measuring = show_measuring;
     options->shows_progress = call->console->is_terminal && !call->console->is_quiet;
     options->payload = call->console;
     MSC_TRY_OUT(open(&p, values->path, options));
@@ -198,5 +198,5 @@ int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_sea
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);
     }
-    return msc_worker_is_wanted() ? work(call, values, options, open) : supervise(call);
+    return msc_worker_is_wanted() ? run_worker(call, values, options, open) : supervise(call);
 }
