@@ -59,17 +59,15 @@ double msc_agent_answer_s(const struct msc_agent *agent) {
     return agent->def == &msc_agent_process ? msc_agent__process_timeout_s(agent) : 0.0;
 }
 
-static bool takes_abi(unsigned abi) {
-    return abi >= MSC_AGENT_ABI_OLDEST && abi <= MSC_AGENT_ABI;
-}
-
 static enum msc_status start(struct msc_agent *agent, const struct msc_agent_setup *setup) {
     static const char *const ignore[] = {"type", "path", NULL};
     static const char *const ignore_type[] = {"type", NULL};
     const struct msc_agent_def *def = agent->def;
-    if (!takes_abi(def->abi)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "agent %s was built for ABI %u, expected %u", def->name,
-                        def->abi, MSC_AGENT_ABI);
+    if (def->abi != MSC_AGENT_ABI) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "agent %s was built for ABI %u, expected %u; build it anew against the "
+                        "installed headers",
+                        def->name, def->abi, MSC_AGENT_ABI);
     }
     if (setup->folder) {
         agent->folder = msc_arena_strdup(&agent->arena, setup->folder);
@@ -163,9 +161,11 @@ enum msc_status msc_agent_ask(struct msc_agent *agent, struct msc_proposal out[]
     return MSC_OK;
 }
 
-enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *trial,
-                               const struct msc_outcome *outcome) {
-    return agent->def->tell(agent, trial, outcome);
+enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *trial) {
+    struct msc_trial told = *trial;
+    told.outcome.time_us = 0;
+    told.outcome.reuse_ratio = 0.0;
+    return agent->def->tell(agent, &told);
 }
 
 bool msc_agent_is_done(const struct msc_agent *agent) {
@@ -176,13 +176,12 @@ struct msc_agent_left msc_agent_left(const struct msc_agent *agent) {
     if (msc_agent_is_done(agent)) {
         return (struct msc_agent_left){.n = 0.0, .is_exact = true};
     }
-    bool is_told = agent->def->abi > MSC_AGENT_ABI_OLDEST && agent->def->left;
-    return is_told ? agent->def->left(agent) : (struct msc_agent_left)MSC_AGENT_LEFT_UNKNOWN;
+    return agent->def->left ? agent->def->left(agent)
+                            : (struct msc_agent_left)MSC_AGENT_LEFT_UNKNOWN;
 }
 
 double msc_agent_effort(const struct msc_agent *agent, double n) {
-    bool is_told = agent->def->abi > MSC_AGENT_ABI_OLDEST && agent->def->effort;
-    return is_told && isfinite(n) ? agent->def->effort(agent, n) : n;
+    return agent->def->effort && isfinite(n) ? agent->def->effort(agent, n) : n;
 }
 
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object) {

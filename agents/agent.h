@@ -14,7 +14,7 @@
 //     while (!msc_agent_is_done(agent)) {
 //         MSC_TRY(msc_agent_ask(agent, proposals, 8, &n));     // n = 0: nothing left to try
 //         ... evaluate ...
-//         MSC_TRY(msc_agent_tell(agent, &trial, &outcome));    // each, in id order
+//         MSC_TRY(msc_agent_tell(agent, &trial));              // each, in id order
 //     }
 //     msc_agent_destroy(agent);
 #ifndef MSC_AGENTS_AGENT_H
@@ -33,9 +33,7 @@ MSC_PUBLIC_BEGIN
 // msc_agent_left, the space, the goal, proposals, trials and outcomes of env/api/, msc_param and
 // msc_rng. Functions: those below that are for the definition's, and those of env/api/ and of the
 // installed headers of base/. Agents need no others.
-#define MSC_AGENT_ABI 2u
-// Older ones that still serve: 1 ends with `finish`.
-#define MSC_AGENT_ABI_OLDEST 1u
+#define MSC_AGENT_ABI 3u
 
 struct cJSON;
 struct msc_agent;
@@ -62,20 +60,19 @@ struct msc_agent_def {
     // Fewer is fine; 0 means that nothing is left to try.
     enum msc_status (*ask)(struct msc_agent *agent, struct msc_proposal out[], size_t max,
                            size_t *n);
-    // Every outcome, also of baselines (before the first ask), failed, pruned and repeated trials,
-    // in id order.
-    enum msc_status (*tell)(struct msc_agent *agent, const struct msc_trial *trial,
-                            const struct msc_outcome *outcome);
+    // Every trial with its outcome, also baselines (before the first ask), failed, pruned and
+    // repeated ones, in id order. Borrowed for the call, with its choices, metrics and reason.
+    enum msc_status (*tell)(struct msc_agent *agent, const struct msc_trial *trial);
     // Optional: true when the agent has nothing more to ask. Default: only an ask of 0 ends it.
     bool (*done)(const struct msc_agent *agent);
-    // Accepts zeroed state.
-    void (*finish)(struct msc_agent *agent);
     // Optional: what is left after those that it was asked for. Called between an ask and the next,
     // perhaps from another thread: look only. Default: nothing is known.
     struct msc_agent_left (*left)(const struct msc_agent *agent);
     // Optional, as `left`: what the next n of them cost, in trials as dear as those that it asked
     // for last; before the first ask, as one that shares nothing with others. Default: n.
     double (*effort)(const struct msc_agent *agent, double n);
+    // Optional: frees what the state holds beyond the arena. Accepts zeroed state.
+    void (*finish)(struct msc_agent *agent);
 };
 
 // For the definition's functions.
@@ -101,8 +98,8 @@ enum msc_status msc_agent_open(struct msc_agent **out, const struct cJSON *confi
 // choice out of range, a bound that is not a number or a parent below -1 is MSC_E_INVALID.
 enum msc_status msc_agent_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
                               size_t *n);
-enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *trial,
-                               const struct msc_outcome *outcome);
+// The agent hears nothing that may differ from run to run: times and reuse are 0 to it.
+enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *trial);
 bool msc_agent_is_done(const struct msc_agent *agent);
 struct msc_agent_left msc_agent_left(const struct msc_agent *agent);
 double msc_agent_effort(const struct msc_agent *agent, double n);

@@ -34,7 +34,7 @@ struct evolution {
     size_t n_slots;               // 2 * population
     size_t *order;                // [n_slots]
     uint32_t *points;             // [n_slots, n_tasks]
-    struct msc_outcome *outcomes; // [n_slots]
+    struct msc_outcome *outcomes; // [n_slots], without metrics and reason
     int64_t *ids;                 // [n_slots]
     bool is_ranked;
     // By place in `order`:
@@ -273,12 +273,13 @@ static bool is_member(const struct msc_agent *agent, const struct evolution *e,
     return false;
 }
 
-static enum msc_status evolutionary_tell(struct msc_agent *agent, const struct msc_trial *trial,
-                                         const struct msc_outcome *outcome) {
+static enum msc_status evolutionary_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct evolution *e = msc_agent_state(agent);
-    bool is_new = msc_sampler_note(&e->sampler, trial->choices);
+    const uint32_t *choices = trial->proposal.choices;
+    const struct msc_outcome *outcome = &trial->outcome;
+    bool is_new = msc_sampler_note(&e->sampler, choices);
     bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
-    if (!is_usable || is_member(agent, e, trial->choices)) {
+    if (!is_usable || is_member(agent, e, choices)) {
         return MSC_OK;
     }
     if (e->n_members == e->n_slots) {
@@ -286,9 +287,11 @@ static enum msc_status evolutionary_tell(struct msc_agent *agent, const struct m
     }
     size_t member = e->n_members++;
     size_t slot = e->order[member];
-    memcpy(member_point(agent, e, member), trial->choices,
-           msc_agent_space(agent)->n_tasks * sizeof *trial->choices);
+    memcpy(member_point(agent, e, member), choices,
+           msc_agent_space(agent)->n_tasks * sizeof *choices);
     e->outcomes[slot] = *outcome;
+    e->outcomes[slot].metrics = NULL; // only lent
+    e->outcomes[slot].reason = NULL;
     e->ids[slot] = trial->id;
     e->is_ranked = false;
     e->n_begun += is_new;

@@ -88,16 +88,16 @@ static enum msc_status grid_ask(struct msc_agent *agent, struct msc_proposal out
     return MSC_OK;
 }
 
-static enum msc_status grid_tell(struct msc_agent *agent, const struct msc_trial *trial,
-                                 const struct msc_outcome *outcome) {
+static enum msc_status grid_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct msc_grid *grid = msc_agent_state(agent);
+    const struct msc_outcome *outcome = &trial->outcome;
     if (outcome->state == MSC_TRIAL_COMPLETE) {
         grid->best_loss = fmin(grid->best_loss, outcome->objectives[0]);
         grid->least_violation = 0.0;
     } else if (outcome->state == MSC_TRIAL_INFEASIBLE) {
         grid->least_violation = fmin(grid->least_violation, outcome->violation);
     }
-    modes[grid->mode]->tell(agent, grid, trial, outcome);
+    modes[grid->mode]->tell(agent, grid, trial);
     return MSC_OK;
 }
 

@@ -8,13 +8,13 @@
 #include <string.h>
 
 static const struct msc_library_function functions[] = {
-    {"init", offsetof(struct msc_agent_def, init), false, 0},
-    {"ask", offsetof(struct msc_agent_def, ask), false, 0},
-    {"tell", offsetof(struct msc_agent_def, tell), false, 0},
-    {"done", offsetof(struct msc_agent_def, done), true, 0},
-    {"finish", offsetof(struct msc_agent_def, finish), true, 0},
-    {"left", offsetof(struct msc_agent_def, left), true, 2},
-    {"effort", offsetof(struct msc_agent_def, effort), true, 2},
+    {"init", offsetof(struct msc_agent_def, init), false},
+    {"ask", offsetof(struct msc_agent_def, ask), false},
+    {"tell", offsetof(struct msc_agent_def, tell), false},
+    {"done", offsetof(struct msc_agent_def, done), true},
+    {"left", offsetof(struct msc_agent_def, left), true},
+    {"effort", offsetof(struct msc_agent_def, effort), true},
+    {"finish", offsetof(struct msc_agent_def, finish), true},
     {0},
 };
 
@@ -22,7 +22,6 @@ static const struct msc_library_form form = {
     .kind = "agent",
     .symbol = "msc_agent_plugin",
     .abi = MSC_AGENT_ABI,
-    .oldest_abi = MSC_AGENT_ABI_OLDEST,
     .name = offsetof(struct msc_agent_def, name),
     .summary = offsetof(struct msc_agent_def, summary),
     .params = offsetof(struct msc_agent_def, params),

@@ -157,13 +157,11 @@ static enum msc_status process_ask(struct msc_agent *agent, struct msc_proposal 
     return name_error(p, status, "ask");
 }
 
-static enum msc_status process_tell(struct msc_agent *agent, const struct msc_trial *trial,
-                                    const struct msc_outcome *outcome) {
+static enum msc_status process_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct process_agent *p = msc_agent_state(agent);
     cJSON *answer = NULL;
     msc_str_clear(&p->request);
-    msc_process_write_tell(&p->request, msc_agent_space(agent), msc_agent_goal(agent), trial,
-                           outcome);
+    msc_process_write_tell(&p->request, msc_agent_space(agent), msc_agent_goal(agent), trial);
     enum msc_status status = exchange(p, &answer);
     cJSON_Delete(answer);
     return name_error(p, status, "tell");
@@ -207,6 +205,6 @@ const struct msc_agent_def msc_agent_process = {
     .ask = process_ask,
     .tell = process_tell,
     .done = process_done,
-    .finish = process_finish,
     .left = process_left,
+    .finish = process_finish,
 };

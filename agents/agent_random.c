@@ -29,11 +29,9 @@ static enum msc_status random_ask(struct msc_agent *agent, struct msc_proposal o
 }
 
 // Only the baselines are news: everything else was noted when it was drawn.
-static enum msc_status random_tell(struct msc_agent *agent, const struct msc_trial *trial,
-                                   const struct msc_outcome *outcome) {
-    (void)outcome;
+static enum msc_status random_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct random_search *search = msc_agent_state(agent);
-    msc_sampler_note(&search->sampler, trial->choices);
+    msc_sampler_note(&search->sampler, trial->proposal.choices);
     return MSC_OK;
 }
 

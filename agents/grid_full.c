@@ -29,12 +29,11 @@ static enum msc_status full_ask(struct msc_agent *agent, struct msc_grid *grid,
     return MSC_OK;
 }
 
-static void full_tell(struct msc_agent *agent, struct msc_grid *grid, const struct msc_trial *trial,
-                      const struct msc_outcome *outcome) {
+static void full_tell(struct msc_agent *agent, struct msc_grid *grid,
+                      const struct msc_trial *trial) {
     (void)agent;
     (void)grid;
     (void)trial;
-    (void)outcome;
 }
 
 static bool full_done(const struct msc_grid *grid) {

@@ -11,6 +11,7 @@
 // What promises most by the steps before is tried first: the best of what was told so far bounds
 // the rest. Where a step has nothing yet to bound its plans with, its first ask is for a few only.
 #include "agents/grid_search.h"
+#include "base/heap.h"
 
 #include <float.h>
 #include <math.h>
@@ -113,39 +114,24 @@ static void add_feasible(struct msc_grid *grid, size_t t) {
     g->choices[t] = before;
 }
 
-static bool comes_before(const struct msc_grid_greedy *g, uint32_t a, uint32_t b) {
+static bool is_expected_before(const void *context, const void *left, const void *right) {
+    const struct msc_grid_greedy *g = context;
+    uint32_t a = *(const uint32_t *)left;
+    uint32_t b = *(const uint32_t *)right;
     double first = g->candidates[a].expected;
     double second = g->candidates[b].expected;
     return first < second || (first == second && a < b);
 }
 
-static void sift_down(struct msc_grid_greedy *g, size_t n, size_t at) {
-    for (size_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
-        child += child + 1 < n && comes_before(g, g->order[child], g->order[child + 1]);
-        if (!comes_before(g, g->order[at], g->order[child])) {
-            return;
-        }
-        uint32_t swapped = g->order[at];
-        g->order[at] = g->order[child];
-        g->order[child] = swapped;
-        at = child;
-    }
-}
-
-// Heap sort: qsort may allocate.
 static void sort_candidates(struct msc_grid_greedy *g) {
+    const struct msc_heap heap = {.elements = g->order,
+                                  .element_bytes = sizeof *g->order,
+                                  .is_before = is_expected_before,
+                                  .context = g};
     for (size_t i = 0; i < g->n_candidates; i++) {
         g->order[i] = (uint32_t)i;
     }
-    for (size_t i = g->n_candidates / 2; i-- > 0;) {
-        sift_down(g, g->n_candidates, i);
-    }
-    for (size_t n = g->n_candidates; n-- > 1;) {
-        uint32_t last = g->order[0];
-        g->order[0] = g->order[n];
-        g->order[n] = last;
-        sift_down(g, n, 0);
-    }
+    msc_heap_sort(&heap, g->n_candidates);
 }
 
 static void begin_step(struct msc_grid *grid, bool is_wide) {
@@ -319,16 +305,18 @@ static enum msc_status greedy_ask(struct msc_agent *agent, struct msc_grid *grid
 }
 
 static void greedy_tell(struct msc_agent *agent, struct msc_grid *grid,
-                        const struct msc_trial *trial, const struct msc_outcome *outcome) {
+                        const struct msc_trial *trial) {
     struct msc_grid_greedy *g = &grid->greedy;
+    const uint32_t *choices = trial->proposal.choices;
+    const struct msc_outcome *outcome = &trial->outcome;
     size_t n_tasks = msc_agent_space(agent)->n_tasks;
-    size_t changed = msc_grid_difference(n_tasks, g->choices, trial->choices);
+    size_t changed = msc_grid_difference(n_tasks, g->choices, choices);
     if (changed == n_tasks && outcome->state != MSC_TRIAL_PRUNED) {
         g->id = trial->id;
         g->loss = msc_grid_loss(outcome);
         g->violation = isfinite(outcome->violation) ? outcome->violation : g->violation;
     } else if (changed < n_tasks) {
-        size_t entry = msc_limits_entry(&grid->limits, changed, trial->choices[changed]);
+        size_t entry = msc_limits_entry(&grid->limits, changed, choices[changed]);
         g->ids[entry] = trial->id;
         g->losses[entry] = msc_grid_loss(outcome);
         g->violations[entry] = outcome->violation;

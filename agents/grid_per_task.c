@@ -109,16 +109,18 @@ static void note(struct msc_agent *agent, struct msc_grid *grid, size_t entry,
 }
 
 static void per_task_tell(struct msc_agent *agent, struct msc_grid *grid,
-                          const struct msc_trial *trial, const struct msc_outcome *outcome) {
+                          const struct msc_trial *trial) {
+    const uint32_t *choices = trial->proposal.choices;
     size_t n_tasks = msc_agent_space(agent)->n_tasks;
-    size_t changed = msc_grid_difference(n_tasks, grid->limits.dearest, trial->choices);
+    size_t changed = msc_grid_difference(n_tasks, grid->limits.dearest, choices);
     if (changed < n_tasks) {
-        note(agent, grid, msc_limits_entry(&grid->limits, changed, trial->choices[changed]),
-             outcome);
+        note(agent, grid, msc_limits_entry(&grid->limits, changed, choices[changed]),
+             &trial->outcome);
     } else if (changed == n_tasks) {
         // The dearest plan is what every task's dearest choice gives alone.
         for (size_t t = 0; t < n_tasks; t++) {
-            note(agent, grid, msc_limits_entry(&grid->limits, t, grid->limits.dearest[t]), outcome);
+            note(agent, grid, msc_limits_entry(&grid->limits, t, grid->limits.dearest[t]),
+                 &trial->outcome);
         }
     }
 }

@@ -70,8 +70,7 @@ struct msc_grid_mode {
     enum msc_status (*init)(struct msc_agent *agent, struct msc_grid *grid);
     enum msc_status (*ask)(struct msc_agent *agent, struct msc_grid *grid,
                            struct msc_proposal out[], size_t max, size_t *n);
-    void (*tell)(struct msc_agent *agent, struct msc_grid *grid, const struct msc_trial *trial,
-                 const struct msc_outcome *outcome);
+    void (*tell)(struct msc_agent *agent, struct msc_grid *grid, const struct msc_trial *trial);
     bool (*done)(const struct msc_grid *grid);
     struct msc_agent_left (*left)(const struct msc_grid *grid);
     double (*effort)(const struct msc_grid *grid, double n); // NULL: n

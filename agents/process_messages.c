@@ -200,16 +200,16 @@ static void write_metrics(struct msc_str *out, const struct msc_space *space,
 }
 
 void msc_process_write_tell(struct msc_str *out, const struct msc_space *space,
-                            const struct msc_goal *goal, const struct msc_trial *trial,
-                            const struct msc_outcome *outcome) {
+                            const struct msc_goal *goal, const struct msc_trial *trial) {
+    const struct msc_outcome *outcome = &trial->outcome;
     msc_str_append(out, "{\"method\":\"tell\",\"trial\":{\"id\":");
     msc_str_i64(out, trial->id);
     msc_str_append(out, ",\"choices\":");
-    write_choices(out, trial->choices, space->n_tasks);
+    write_choices(out, trial->proposal.choices, space->n_tasks);
     msc_str_append(out, ",\"parent\":");
-    msc_str_i64(out, trial->parent);
+    msc_str_i64(out, trial->proposal.parent);
     msc_str_append(out, ",\"bound\":");
-    msc_json_write_number(out, trial->bound);
+    msc_json_write_number(out, trial->proposal.bound);
     msc_str_append(out, "},\"outcome\":{\"state\":");
     msc_json_write_text(out, msc_trial_state_name(outcome->state));
     msc_str_append(out, ",\"metrics\":");

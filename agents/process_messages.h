@@ -11,8 +11,7 @@ struct msc_str;
 void msc_process_write_init(struct msc_str *out, const struct msc_space *space,
                             const struct msc_goal *goal, uint64_t seed, const struct cJSON *params);
 void msc_process_write_tell(struct msc_str *out, const struct msc_space *space,
-                            const struct msc_goal *goal, const struct msc_trial *trial,
-                            const struct msc_outcome *outcome);
+                            const struct msc_goal *goal, const struct msc_trial *trial);
 
 // Reads the answer to an ask. MSC_E_FORMAT names the proposal and what is wrong with it.
 enum msc_status msc_process_read_proposals(const struct cJSON *answer,

@@ -3,11 +3,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 
-#include <assert.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct msc_env {
     const struct msc_env_def *def;
@@ -15,12 +11,12 @@ struct msc_env {
     struct msc_env_host host;
     const struct cJSON *config;
     struct msc_arena arena;
-    // What one evaluation needs, kept between calls: trials left to measure, where each stands in
-    // the caller's arrays, and whether it was reported.
-    struct msc_trial *trials;
+    // What one evaluation needs, kept between calls: the trials left to measure and their bounds,
+    // where each stands in the caller's list, and whether it was reported.
+    struct msc_trial **trials;
     size_t trials_capacity;
-    struct msc_outcome *outcomes;
-    size_t outcomes_capacity;
+    double *bounds;
+    size_t bounds_capacity;
     size_t *places;
     size_t places_capacity;
     bool *reported;
@@ -88,8 +84,11 @@ static enum msc_status start(struct msc_env *env) {
 enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *def,
                                const struct cJSON *config, const struct msc_env_host *host) {
     if (def->abi != MSC_ENV_ABI) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "environment %s was built for ABI %u, expected %u",
-                        def->name, def->abi, MSC_ENV_ABI);
+        return MSC_FAIL(
+            MSC_E_UNSUPPORTED,
+            "environment %s was built for ABI %u, expected %u; build it anew against the "
+            "installed headers",
+            def->name, def->abi, MSC_ENV_ABI);
     }
     struct msc_env *env = msc_alloc_zero(1, sizeof *env);
     if (!env) {
@@ -117,84 +116,66 @@ void msc_env_destroy(struct msc_env *env) {
     }
     msc_free(env->state);
     msc_free(env->trials);
-    msc_free(env->outcomes);
+    msc_free(env->bounds);
     msc_free(env->places);
     msc_free(env->reported);
     msc_arena_finish(&env->arena);
     msc_free(env);
 }
 
-// One call of the definition's evaluate: trials that it measures and where their outcomes go.
+// One call of the definition's evaluate.
 struct pass {
     struct msc_env *env;
     const struct msc_goal *goal;
     const struct msc_evaluation *caller;
-    struct msc_outcome *outcomes; // of the measured trials
 };
 
 // A plug-in that stops a trial below its bound would make a search lose what it looks for.
-static void check_pruned(const struct pass *pass, const struct msc_trial *trial,
-                         struct msc_outcome *outcome) {
-    const struct msc_objective *objective = &pass->goal->objectives[0];
-    if (outcome->state != MSC_TRIAL_PRUNED || outcome->metrics[objective->metric] > trial->bound) {
-        return;
+static void check_pruned(const struct pass *pass, struct msc_outcome *outcome, double bound) {
+    double loss = outcome->metrics[pass->goal->objectives[0].metric];
+    if (outcome->state == MSC_TRIAL_PRUNED && !(loss > bound)) {
+        msc_outcome_fail(
+            outcome, MSC_CAUSE_TRIAL,
+            "the environment stopped it at %.17g, which does not exceed its bound of %.17g", loss,
+            bound);
     }
-    outcome->state = MSC_TRIAL_FAILED;
-    outcome->cause = MSC_CAUSE_TRIAL;
-    snprintf(outcome->reason, sizeof outcome->reason,
-             "the environment stopped it at %.17g, which does not exceed its bound of %.17g",
-             outcome->metrics[objective->metric], trial->bound);
 }
 
-static void report(struct pass *pass, size_t index) {
+static void report_finished(void *payload, size_t index) {
+    struct pass *pass = payload;
     struct msc_env *env = pass->env;
     if (env->reported[index]) {
         return;
     }
     env->reported[index] = true;
-    size_t place = env->places[index];
-    struct msc_outcome *outcome = &pass->caller->outcomes[place];
-    if (outcome != &pass->outcomes[index]) {
-        *outcome = pass->outcomes[index];
-    }
-    check_pruned(pass, &env->trials[index], outcome);
+    struct msc_outcome *outcome = &env->trials[index]->outcome;
+    check_pruned(pass, outcome, env->bounds[index]);
     msc_goal_judge(pass->goal, msc_env_space(env), outcome);
     if (pass->caller->finished) {
-        pass->caller->finished(pass->caller->payload, place);
+        pass->caller->finished(pass->caller->payload, env->places[index]);
     }
-}
-
-static void report_finished(void *payload, size_t index) {
-    report(payload, index);
 }
 
 static enum msc_status check_choices(const struct msc_space *space, const struct msc_trial *trial) {
+    const uint32_t *choices = trial->proposal.choices;
     for (size_t t = 0; t < space->n_tasks; t++) {
-        if (trial->choices[t] >= space->tasks[t].n_choices) {
+        if (choices[t] >= space->tasks[t].n_choices) {
             return MSC_FAIL(MSC_E_INVALID, "trial %lld: task %s has no choice %u of %u",
-                            (long long)trial->id, space->tasks[t].name, trial->choices[t],
+                            (long long)trial->id, space->tasks[t].name, choices[t],
                             space->tasks[t].n_choices);
         }
     }
     return MSC_OK;
 }
 
-static void fill_exact(const struct msc_space *space, const struct msc_trial *trial,
-                       struct msc_outcome *outcome) {
-    for (size_t i = 0; i < space->n_costs; i++) {
-        int metric = msc_space_find_metric(space, space->costs[i].metric);
-        outcome->metrics[metric] = msc_cost_value(&space->costs[i], trial->choices);
-    }
-}
-
 static enum msc_status reserve(struct msc_env *env, size_t n) {
     MSC_TRY(msc_grow(&env->trials, &env->trials_capacity, n, sizeof *env->trials));
-    MSC_TRY(msc_grow(&env->outcomes, &env->outcomes_capacity, n, sizeof *env->outcomes));
+    MSC_TRY(msc_grow(&env->bounds, &env->bounds_capacity, n, sizeof *env->bounds));
     MSC_TRY(msc_grow(&env->places, &env->places_capacity, n, sizeof *env->places));
     return msc_grow(&env->reported, &env->reported_capacity, n, sizeof *env->reported);
 }
 
-// Initialises every outcome and reports what needs no measuring. Returns the number of trials left,
+// Begins every outcome and reports what needs no measuring. Returns the number of trials left,
 // gathered in env->trials.
 static size_t sort_out(struct pass *pass) {
     struct msc_env *env = pass->env;
@@ -203,10 +184,10 @@ static size_t sort_out(struct pass *pass) {
     bool takes_bound = msc_goal_takes_bound(pass->goal, space);
     size_t n_left = 0;
     for (size_t i = 0; i < e->n; i++) {
-        struct msc_outcome *outcome = &e->outcomes[i];
-        msc_outcome_init(outcome);
-        fill_exact(space, &e->trials[i], outcome);
-        if (!e->trials[i].probe && msc_goal_violation(pass->goal, outcome->metrics) > 0.0) {
+        struct msc_trial *trial = e->trials[i];
+        struct msc_outcome *outcome = &trial->outcome;
+        msc_trial_begin(trial, space);
+        if (!trial->proposal.probe && msc_goal_violation(pass->goal, outcome->metrics) > 0.0) {
             outcome->state = MSC_TRIAL_INFEASIBLE;
             msc_goal_judge(pass->goal, space, outcome);
             if (e->finished) {
@@ -214,10 +195,8 @@ static size_t sort_out(struct pass *pass) {
             }
             continue;
         }
-        env->trials[n_left] = e->trials[i];
-        if (!takes_bound) {
-            env->trials[n_left].bound = INFINITY;
-        }
+        env->trials[n_left] = trial;
+        env->bounds[n_left] = takes_bound ? trial->proposal.bound : INFINITY;
         env->places[n_left] = i;
         env->reported[n_left] = false;
         n_left++;
@@ -229,30 +208,24 @@ enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goa
                                  const struct msc_evaluation *e) {
     const struct msc_space *space = msc_env_space(env);
     for (size_t i = 0; i < e->n; i++) {
-        MSC_TRY(check_choices(space, &e->trials[i]));
+        MSC_TRY(check_choices(space, e->trials[i]));
     }
     MSC_TRY(reserve(env, e->n));
-    struct pass pass = {.env = env, .goal = goal, .caller = e, .outcomes = e->outcomes};
+    struct pass pass = {.env = env, .goal = goal, .caller = e};
     size_t n_left = sort_out(&pass);
     if (n_left == 0) {
         return MSC_OK;
     }
-    if (n_left < e->n) {
-        pass.outcomes = env->outcomes;
-        for (size_t i = 0; i < n_left; i++) {
-            pass.outcomes[i] = e->outcomes[env->places[i]];
-        }
-    }
-    struct msc_evaluation measured = {
+    const struct msc_evaluation measured = {
         .trials = env->trials,
         .n = n_left,
-        .outcomes = pass.outcomes,
         .finished = report_finished,
         .payload = &pass,
+        .bounds = env->bounds,
     };
     MSC_TRY(env->def->evaluate(env, &measured));
     for (size_t i = 0; i < n_left; i++) {
-        report(&pass, i);
+        report_finished(&pass, i);
     }
     return MSC_OK;
 }
@@ -275,13 +248,13 @@ enum msc_status msc_env_edits(struct msc_env *env, const uint32_t choices[], str
     return env->def->edits(env, choices, out);
 }
 
-enum msc_status msc_env_examine(struct msc_env *env, const uint32_t choices[], unsigned what,
-                                struct cJSON **out) {
-    if (env->def->examine) {
-        return env->def->examine(env, choices, what, out);
+enum msc_status msc_env_reevaluate(struct msc_env *env, const uint32_t choices[], unsigned what,
+                                   struct cJSON **out) {
+    if (env->def->reevaluate) {
+        return env->def->reevaluate(env, choices, what, out);
     }
     *out = cJSON_CreateObject();
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory examining a point");
+    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory re-evaluating a point");
 }
 
 // Of the parameters as they are written.

@@ -57,10 +57,10 @@ enum msc_status msc_env_read_goal(struct msc_goal *goal, const struct msc_space 
 // other keeps its metrics to itself until it is made. Errors are those of reading the object.
 enum msc_status msc_env_complete(const struct msc_env_def *def, struct cJSON *config);
 
-// Evaluates trials: initialises every outcome, fills its exact costs, lets the environment measure,
-// then judges it against the goal. A trial that breaks a bound by its exact costs becomes
-// INFEASIBLE without being measured, unless its `probe` is set (baselines; agents that need the
-// loss): then it is measured all the same and still is INFEASIBLE, with all metrics.
+// Evaluates trials: begins every outcome anew (msc_trial_begin), lets the environment measure, then
+// judges it against the goal. A trial that breaks a bound by its exact costs becomes INFEASIBLE
+// without being measured, unless its `probe` is set (baselines; agents that need the loss): then it
+// is measured all the same and still is INFEASIBLE, with all metrics.
 // `e->finished` is called once for each trial, with its outcome already judged; such outcomes are
 // valid even when the call fails later. Outcomes depend on choices and bound alone. A trial's bound
 // is passed on where it counts (msc_goal_takes_bound); a trial stopped at it is PRUNED, whatever
@@ -75,10 +75,10 @@ bool msc_env_has_edits(const struct msc_env *env);
 // The edits of a point as a strategy; *out is owned by the caller (cJSON_Delete).
 // MSC_E_UNSUPPORTED when it has none.
 enum msc_status msc_env_edits(struct msc_env *env, const uint32_t choices[], struct cJSON **out);
-// Measures a point once more for the report (`what`: MSC_EXAMINE_*). *out is a JSON object owned by
+// Measures a point once more for the report (`what`: MSC_REEVALUATE_*). *out is a JSON object owned by
 // the caller, empty when the environment has nothing to say.
-enum msc_status msc_env_examine(struct msc_env *env, const uint32_t choices[], unsigned what,
-                                struct cJSON **out);
+enum msc_status msc_env_reevaluate(struct msc_env *env, const uint32_t choices[], unsigned what,
+                                   struct cJSON **out);
 // Hash of name, version, parameters, space and whatever else results depend on. MSC_E_NOMEM.
 enum msc_status msc_env_identity(struct msc_hash *out, const struct msc_env *env);
 // Adds the members that the record's header carries: "type", "version", "params" (resolved) and

@@ -6,7 +6,6 @@
 #include "tools/strategy.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 // ---- Edits ------------------------------------------------------------------------------------
@@ -117,24 +116,19 @@ void msc_quantize__set_run(struct msc_quantize *z, size_t i, const uint32_t choi
 static void finish_trial(void *payload, size_t i) {
     struct msc_quantize *z = payload;
     const struct msc_distill_run *run = &z->runs[i];
-    struct msc_outcome *o = &z->evaluation->outcomes[i];
+    struct msc_outcome *o = &z->evaluation->trials[i]->outcome;
     msc_quantize_metrics_after(o->metrics, &z->metrics, run);
     o->reuse_ratio = run->reuse_ratio;
     // Trials share their work, so each has its share of the time that all took so far.
     o->time_us = (msc_clock_ns() - z->began_ns) / 1000 / z->evaluation->n;
     if (run->status != MSC_OK) {
         bool is_outside = run->status == MSC_E_NOMEM || run->status == MSC_E_DEVICE;
-        o->state = MSC_TRIAL_FAILED;
-        o->cause = is_outside ? MSC_CAUSE_ENVIRONMENT : MSC_CAUSE_TRIAL;
-        snprintf(o->reason, sizeof(o->reason), "%.*s", (int)sizeof(o->reason) - 1, run->message);
+        msc_outcome_fail(o, is_outside ? MSC_CAUSE_ENVIRONMENT : MSC_CAUSE_TRIAL, "%s",
+                         run->message);
     } else if (!isfinite(run->loss)) {
-        o->state = MSC_TRIAL_FAILED;
-        o->cause = MSC_CAUSE_TRIAL;
-        snprintf(o->reason, sizeof(o->reason), "the loss is not a finite number");
+        msc_outcome_fail(o, MSC_CAUSE_TRIAL, "the loss is not a finite number");
     } else if (run->was_stopped) {
-        o->state = MSC_TRIAL_PRUNED;
-        snprintf(o->reason, sizeof(o->reason), "over its bound after %lld samples",
-                 (long long)run->n_samples);
+        msc_outcome_prune(o, "over its bound after %lld samples", (long long)run->n_samples);
     }
     if (z->evaluation->finished) {
         z->evaluation->finished(z->evaluation->payload, i);
@@ -147,11 +141,12 @@ static enum msc_status quantize_evaluate(struct msc_env *env, const struct msc_e
     z->evaluation = e;
     z->began_ns = msc_clock_ns();
     for (size_t i = 0; i < e->n; i++) {
-        msc_quantize__set_run(z, i, e->trials[i].choices);
-        MSC_TRY(msc_quantize_metrics_before(e->outcomes[i].metrics, &z->metrics, env,
+        struct msc_trial *trial = e->trials[i];
+        msc_quantize__set_run(z, i, trial->proposal.choices);
+        MSC_TRY(msc_quantize_metrics_before(trial->outcome.metrics, &z->metrics, env,
                                             z->runs[i].edits));
-        z->runs[i].is_bounded = e->trials[i].bound < INFINITY;
-        z->runs[i].bound = e->trials[i].bound;
+        z->runs[i].is_bounded = e->bounds[i] < INFINITY;
+        z->runs[i].bound = e->bounds[i];
     }
     return msc_distill_run(z->distill, z->runs, e->n, finish_trial, z);
 }
@@ -256,7 +251,7 @@ const struct msc_env_def msc_env_quantize = {
     .evaluate = quantize_evaluate,
     .reference = quantize_reference,
     .edits = quantize_edits,
-    .examine = msc_quantize__examine,
+    .reevaluate = msc_quantize__reevaluate,
     .identity = quantize_identity,
     .describe = quantize_describe,
     .finish = quantize_finish,

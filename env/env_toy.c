@@ -15,7 +15,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -314,22 +313,21 @@ static bool wait_us(const struct msc_env *env, uint64_t duration_us) {
 }
 
 static bool toy_is_failing(const struct toy *toy, const struct msc_trial *trial) {
+    const uint32_t *choices = trial->proposal.choices;
     if (trial->id == toy->fail_at) {
         return true;
     }
     if (toy->fail_every == 0) {
         return false;
     }
-    size_t n_bytes = (size_t)toy->tasks * sizeof *trial->choices;
-    return msc_hash_bytes(trial->choices, n_bytes).low % (uint64_t)toy->fail_every == 0;
+    size_t n_bytes = (size_t)toy->tasks * sizeof *choices;
+    return msc_hash_bytes(choices, n_bytes).low % (uint64_t)toy->fail_every == 0;
 }
 
 static void toy_inject_failure(const struct toy *toy, struct msc_outcome *outcome) {
     outcome->metrics[METRIC_LOSS] = NAN;
     if (toy->fail_cause == CAUSE_ENVIRONMENT) {
-        outcome->state = MSC_TRIAL_FAILED;
-        outcome->cause = MSC_CAUSE_ENVIRONMENT;
-        strcpy(outcome->reason, "injected: the device is gone");
+        msc_outcome_fail(outcome, MSC_CAUSE_ENVIRONMENT, "injected: the device is gone");
     }
 }
 
@@ -346,10 +344,11 @@ static int count_batches(double bound, double loss, double *partial) {
 static enum msc_status toy_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
     const struct toy *toy = msc_env_state(env);
     for (size_t i = 0; i < e->n; i++) {
-        const struct msc_trial *trial = &e->trials[i];
-        struct msc_outcome *outcome = &e->outcomes[i];
+        struct msc_trial *trial = e->trials[i];
+        struct msc_outcome *outcome = &trial->outcome;
         double loss = 0.0;
-        int n_batches = count_batches(trial->bound, toy_point_loss(toy, trial->choices), &loss);
+        int n_batches =
+            count_batches(e->bounds[i], toy_point_loss(toy, trial->proposal.choices), &loss);
         uint64_t delay_us = trial->id == toy->hang_at
                                 ? UINT64_MAX / 2000
                                 : (uint64_t)toy->delay_us * (uint64_t)n_batches / BATCHES;
@@ -364,10 +363,8 @@ static enum msc_status toy_evaluate(struct msc_env *env, const struct msc_evalua
         outcome->time_us = delay_us;
         if (toy_is_failing(toy, trial)) {
             toy_inject_failure(toy, outcome);
-        } else if (loss > trial->bound) {
-            outcome->state = MSC_TRIAL_PRUNED;
-            snprintf(outcome->reason, sizeof outcome->reason,
-                     "over its bound after %d of %d batches", n_batches, BATCHES);
+        } else if (loss > e->bounds[i]) {
+            msc_outcome_prune(outcome, "over its bound after %d of %d batches", n_batches, BATCHES);
         }
         if (e->finished) {
             e->finished(e->payload, i);

@@ -14,12 +14,12 @@ struct msc_gym {
     uint64_t trial_budget;
     // What save writes:
     uint64_t seed;
-    uint64_t n_trials; // evaluated so far
-    double worst;      // the worst first objective seen, NAN before the first
-    bool is_running;   // inside an episode
-    size_t task;       // the next step chooses for it
-    uint32_t *choices; // [n_tasks], of the running episode
-    struct msc_outcome outcome;
+    uint64_t n_trials;      // evaluated so far
+    double worst;           // the worst first objective seen, NAN before the first
+    bool is_running;        // inside an episode
+    size_t task;            // the next step chooses for it
+    struct msc_trial trial; // the choices of the running episode, the outcome of the last one
+    struct msc_arena arena; // of the trial
 };
 
 enum msc_status msc_gym_create(struct msc_gym **out, struct msc_env *env,
@@ -30,10 +30,10 @@ enum msc_status msc_gym_create(struct msc_gym **out, struct msc_env *env,
     if (!gym) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a gym");
     }
-    gym->choices = msc_alloc_zero(space->n_tasks, sizeof *gym->choices);
-    if (!gym->choices) {
+    enum msc_status status = msc_trial_init(&gym->trial, &gym->arena, space);
+    if (status != MSC_OK) {
         msc_gym_destroy(gym);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a gym of %zu tasks", space->n_tasks);
+        return status;
     }
     gym->env = env;
     gym->goal = goal;
@@ -46,7 +46,7 @@ enum msc_status msc_gym_create(struct msc_gym **out, struct msc_env *env,
 
 void msc_gym_destroy(struct msc_gym *gym) {
     if (gym) {
-        msc_free(gym->choices);
+        msc_arena_finish(&gym->arena);
         msc_free(gym);
     }
 }
@@ -63,13 +63,14 @@ enum msc_status msc_gym_reset(struct msc_gym *gym, uint64_t seed, struct msc_gym
     gym->seed = seed;
     gym->task = 0;
     gym->is_running = true;
-    memset(gym->choices, 0, gym->space->n_tasks * sizeof *gym->choices);
+    memset(gym->trial.proposal.choices, 0,
+           gym->space->n_tasks * sizeof *gym->trial.proposal.choices);
     describe_task(gym, step);
     return MSC_OK;
 }
 
 static double reward_of(struct msc_gym *gym) {
-    const struct msc_outcome *outcome = &gym->outcome;
+    const struct msc_outcome *outcome = &gym->trial.outcome;
     double objective = outcome->objectives[0];
     if (isfinite(objective) && !(objective <= gym->worst)) {
         gym->worst = objective;
@@ -82,20 +83,16 @@ static double reward_of(struct msc_gym *gym) {
 }
 
 static enum msc_status finish_episode(struct msc_gym *gym, struct msc_gym_step *step) {
-    struct msc_trial trial = {
-        .id = (int64_t)gym->n_trials,
-        .choices = gym->choices,
-        .parent = -1,
-        .bound = INFINITY,
-    };
-    struct msc_evaluation evaluation = {.trials = &trial, .n = 1, .outcomes = &gym->outcome};
+    struct msc_trial *trial = &gym->trial;
+    const struct msc_evaluation evaluation = {.trials = &trial, .n = 1};
+    trial->id = (int64_t)gym->n_trials;
     MSC_TRY(msc_env_evaluate(gym->env, gym->goal, &evaluation));
     gym->n_trials++;
     gym->is_running = false;
     describe_task(gym, step);
     step->terminated = true;
     step->reward = reward_of(gym);
-    step->outcome = &gym->outcome;
+    step->outcome = &gym->trial.outcome;
     return MSC_OK;
 }
 
@@ -114,7 +111,7 @@ enum msc_status msc_gym_step(struct msc_gym *gym, uint32_t choice, struct msc_gy
         step->truncated = true;
         return MSC_OK;
     }
-    gym->choices[gym->task] = choice;
+    gym->trial.proposal.choices[gym->task] = choice;
     if (gym->task + 1 == gym->space->n_tasks) {
         return finish_episode(gym, step);
     }
@@ -131,7 +128,7 @@ static enum msc_status write_state(const struct msc_gym *gym, cJSON *object) {
     cJSON *choices = cJSON_CreateArray();
     MSC_TRY(msc_json_add(object, "choices", choices));
     for (size_t t = 0; gym->is_running && t < gym->task; t++) {
-        MSC_TRY(msc_json_push(choices, cJSON_CreateNumber(gym->choices[t])));
+        MSC_TRY(msc_json_push(choices, cJSON_CreateNumber(gym->trial.proposal.choices[t])));
     }
     cJSON *inner = NULL;
     MSC_TRY(msc_env_save(gym->env, &inner));
@@ -204,10 +201,11 @@ enum msc_status msc_gym_restore(struct msc_gym *gym, const struct cJSON *state,
     gym->worst = saved.worst;
     gym->is_running = saved.is_running;
     gym->task = 0;
-    memset(gym->choices, 0, gym->space->n_tasks * sizeof *gym->choices);
+    memset(gym->trial.proposal.choices, 0,
+           gym->space->n_tasks * sizeof *gym->trial.proposal.choices);
     const cJSON *item;
     cJSON_ArrayForEach(item, saved.choices) {
-        gym->choices[gym->task++] = (uint32_t)item->valuedouble;
+        gym->trial.proposal.choices[gym->task++] = (uint32_t)item->valuedouble;
     }
     describe_task(gym, step);
     return MSC_OK;

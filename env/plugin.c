@@ -11,18 +11,18 @@ struct msc_env_library {
 };
 
 static const struct msc_library_function functions[] = {
-    {"complete", offsetof(struct msc_env_def, complete), true, 0},
-    {"init", offsetof(struct msc_env_def, init), false, 0},
-    {"space", offsetof(struct msc_env_def, space), false, 0},
-    {"evaluate", offsetof(struct msc_env_def, evaluate), false, 0},
-    {"reference", offsetof(struct msc_env_def, reference), true, 0},
-    {"edits", offsetof(struct msc_env_def, edits), true, 0},
-    {"examine", offsetof(struct msc_env_def, examine), true, 0},
-    {"identity", offsetof(struct msc_env_def, identity), true, 0},
-    {"describe", offsetof(struct msc_env_def, describe), true, 0},
-    {"save", offsetof(struct msc_env_def, save), true, 0},
-    {"restore", offsetof(struct msc_env_def, restore), true, 0},
-    {"finish", offsetof(struct msc_env_def, finish), true, 0},
+    {"complete", offsetof(struct msc_env_def, complete), true},
+    {"init", offsetof(struct msc_env_def, init), false},
+    {"space", offsetof(struct msc_env_def, space), false},
+    {"evaluate", offsetof(struct msc_env_def, evaluate), false},
+    {"reference", offsetof(struct msc_env_def, reference), true},
+    {"edits", offsetof(struct msc_env_def, edits), true},
+    {"reevaluate", offsetof(struct msc_env_def, reevaluate), true},
+    {"identity", offsetof(struct msc_env_def, identity), true},
+    {"describe", offsetof(struct msc_env_def, describe), true},
+    {"save", offsetof(struct msc_env_def, save), true},
+    {"restore", offsetof(struct msc_env_def, restore), true},
+    {"finish", offsetof(struct msc_env_def, finish), true},
     {0},
 };
 
@@ -30,7 +30,6 @@ static const struct msc_library_form form = {
     .kind = "environment",
     .symbol = "msc_env_plugin",
     .abi = MSC_ENV_ABI,
-    .oldest_abi = MSC_ENV_ABI,
     .name = offsetof(struct msc_env_def, name),
     .summary = offsetof(struct msc_env_def, summary),
     .params = offsetof(struct msc_env_def, params),

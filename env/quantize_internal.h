@@ -54,8 +54,8 @@ enum msc_status msc_quantize__make_room(struct msc_quantize *z, size_t n);
 // Run i applies the choices, one per task.
 void msc_quantize__set_run(struct msc_quantize *z, size_t i, const uint32_t choices[]);
 
-// The environment's `examine`.
-enum msc_status msc_quantize__examine(struct msc_env *env, const uint32_t choices[], unsigned what,
-                                      cJSON **out);
+// The environment's `reevaluate`.
+enum msc_status msc_quantize__reevaluate(struct msc_env *env, const uint32_t choices[],
+                                         unsigned what, cJSON **out);
 
 #endif

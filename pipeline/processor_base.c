@@ -122,14 +122,14 @@ enum msc_status msc_processor__keep(struct msc_processor *p, const uint32_t choi
 static enum msc_status recall_winner(struct msc_processor *p, struct msc_record *record) {
     const struct msc_config_entry *e = msc_processor__entry(p);
     MSC_TRY(msc_kept_leave_out(record, p->log));
-    const struct msc_record_trial *best = msc_record_best(record);
-    if (!best || best->state != MSC_TRIAL_COMPLETE) {
+    const struct msc_record_line *best = msc_record_best(record);
+    if (!best || best->trial.outcome.state != MSC_TRIAL_COMPLETE) {
         return MSC_FAIL(MSC_E_STATE,
                         "%s: no trial of it meets every bound, so nothing can start "
                         "from %s",
                         e->record, e->name);
     }
-    return msc_processor__keep(p, best->choices);
+    return msc_processor__keep(p, best->trial.proposal.choices);
 }
 
 enum msc_status msc_processor__recall(struct msc_processor *p, size_t entry) {

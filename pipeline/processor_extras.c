@@ -32,23 +32,24 @@ static enum msc_status make_agent(cJSON **out, struct msc_processor *p) {
 }
 
 static void compare_with_record(const struct msc_processor *p, const struct msc_record *record,
-                                const struct msc_record_trial *winner) {
-    const struct msc_record_trial *best = msc_record_best(record);
+                                const struct msc_trial *winner) {
+    const struct msc_record_line *best = msc_record_best(record);
     int metric = p->goal.objectives[0].metric;
-    if (best && best->state == MSC_TRIAL_COMPLETE) {
-        double gain = best->metrics[metric] - winner->metrics[metric];
+    if (best && best->trial.outcome.state == MSC_TRIAL_COMPLETE) {
+        const double *metrics = best->trial.outcome.metrics;
+        double gain = metrics[metric] - winner->outcome.metrics[metric];
         gain = p->goal.objectives[0].is_maximised ? gain : -gain;
         if (gain > 0) {
             msc_log(p->log, MSC_LOG_WARNING,
                     "the greedy search beside it found a better plan: %s %.6g against %.6g",
-                    msc_env_space(p->env)->metrics[metric].name, best->metrics[metric],
-                    winner->metrics[metric]);
+                    msc_env_space(p->env)->metrics[metric].name, metrics[metric],
+                    winner->outcome.metrics[metric]);
         }
     }
 }
 
 static enum msc_status search_greedily(struct msc_processor *p, struct msc_processor_result *result,
-                                       cJSON *report, const struct msc_record_trial *winner) {
+                                       cJSON *report, const struct msc_trial *winner) {
     struct msc_search_options o;
     struct msc_search_result found = {0};
     cJSON *config = NULL;
@@ -70,7 +71,7 @@ out:
 
 enum msc_status msc_processor__add_greedy(struct msc_processor *p,
                                           struct msc_processor_result *result, cJSON *report,
-                                          const struct msc_record_trial *winner) {
+                                          const struct msc_trial *winner) {
     // The entry becomes that of the greedy search while it runs.
     struct msc_config_entry *e = &p->config->entries[p->index];
     const struct msc_config_entry kept = *e;

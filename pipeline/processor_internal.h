@@ -98,8 +98,7 @@ enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
 void msc_processor__tell_begin(struct msc_processor *p);
 // For the callbacks of the search and the report; the payload is the processor.
 void msc_processor__tell_progress(void *payload, const struct msc_search_progress *progress);
-void msc_processor__tell_best(const struct msc_processor *p, const struct msc_trial *trial,
-                              const struct msc_outcome *outcome);
+void msc_processor__tell_best(const struct msc_processor *p, const struct msc_trial *trial);
 void msc_processor__tell_measuring(void *payload, const char *what);
 // Why it ended and with what, by its report.
 void msc_processor__tell_end(const struct msc_processor *p, const struct cJSON *report,
@@ -111,15 +110,14 @@ void msc_processor__tell_end(const struct msc_processor *p, const struct cJSON *
 const char *msc_processor__greedy_record(struct msc_processor *p, const char *record);
 enum msc_status msc_processor__add_greedy(struct msc_processor *p,
                                           struct msc_processor_result *result, cJSON *report,
-                                          const struct msc_record_trial *winner);
+                                          const struct msc_trial *winner);
 // Latency of the float model and of a point.
 enum msc_status msc_processor__add_profile(struct msc_processor *p, cJSON *report,
                                            const uint32_t choices[]);
 
 // processor_publish.c
 // For msc_search_callbacks.best; the payload is the processor.
-enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *trial,
-                                         const struct msc_outcome *outcome);
+enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *trial);
 // Writes what is due, at the end; failures go into the result. `record` names the record in the
 // model's metadata.
 void msc_processor__publish(struct msc_processor *p, const struct msc_record *record,

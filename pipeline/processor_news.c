@@ -42,7 +42,7 @@ static void write_progress(struct msc_str *out, const struct msc_search_progress
                        (double)progress->n_budgeted + progress->n_left);
     }
     if (progress->best) {
-        msc_str_printf(out, ", best %.5g (trial %lld)", best, (long long)progress->best->id);
+        msc_str_printf(out, ", best %.5g (trial %lld)", best, (long long)progress->best->trial.id);
     }
     if (progress->n_front > 0) {
         msc_str_printf(out, ", front of %zu", progress->n_front);
@@ -69,7 +69,7 @@ static bool is_line_due(struct msc_processor *p) {
 void msc_processor__tell_progress(void *payload, const struct msc_search_progress *progress) {
     struct msc_processor *p = payload;
     int metric = p->goal.objectives[0].metric;
-    double best = progress->best ? progress->best->metrics[metric] : NAN;
+    double best = progress->best ? progress->best->trial.outcome.metrics[metric] : NAN;
     if (is_line_due(p)) {
         struct msc_str line = {0};
         write_progress(&line, progress, best);
@@ -96,8 +96,8 @@ static void news_write_goal(struct msc_str *out, const struct msc_processor *p,
     }
 }
 
-void msc_processor__tell_best(const struct msc_processor *p, const struct msc_trial *trial,
-                              const struct msc_outcome *outcome) {
+void msc_processor__tell_best(const struct msc_processor *p, const struct msc_trial *trial) {
+    const struct msc_outcome *outcome = &trial->outcome;
     const struct msc_space *space = msc_env_space(p->env);
     struct msc_str line = {0};
     msc_str_printf(&line, "best is trial %lld", (long long)trial->id);
@@ -149,7 +149,7 @@ static void news_write_numbers(struct msc_str *out, const cJSON *object, const c
 static void tell_winner(const struct msc_processor *p, const cJSON *winner) {
     struct msc_str line = {0};
     const cJSON *metrics = news_get(winner, "metrics");
-    const cJSON *examined = news_get(winner, "examined");
+    const cJSON *reevaluated = news_get(winner, "examined");
     if (!cJSON_IsObject(winner)) {
         msc_str_append(&line, "no trial has a result yet");
     } else {
@@ -158,8 +158,8 @@ static void tell_winner(const struct msc_processor *p, const cJSON *winner) {
                        is_feasible ? "the winner" : "no trial meets every bound; the nearest");
         msc_str_printf(&line, " is trial %.0f", news_get(winner, "id")->valuedouble);
         news_write_numbers(&line, metrics, "", NULL);
-        news_write_numbers(&line, examined, "", metrics);
-        news_write_numbers(&line, news_get(examined, "validation"), "validation.", NULL);
+        news_write_numbers(&line, reevaluated, "", metrics);
+        news_write_numbers(&line, news_get(reevaluated, "validation"), "validation.", NULL);
     }
     news_tell(p, &line);
 }

@@ -125,15 +125,14 @@ static bool is_written(const struct msc_processor *p, const char *what, enum msc
     return status == MSC_OK;
 }
 
-enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *trial,
-                                         const struct msc_outcome *outcome) {
+enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *trial) {
     struct msc_processor *p = payload;
     cJSON *edits = NULL;
     // What breaks a bound is no result.
-    if (!p->may_publish || outcome->state != MSC_TRIAL_COMPLETE) {
+    if (!p->may_publish || trial->outcome.state != MSC_TRIAL_COMPLETE) {
         return MSC_OK;
     }
-    MSC_TRY(msc_env_edits(p->env, trial->choices, &edits));
+    MSC_TRY(msc_env_edits(p->env, trial->proposal.choices, &edits));
     cJSON_Delete(p->best_edits);
     p->best_edits = edits;
     p->best_id = trial->id;

@@ -14,11 +14,10 @@
 
 #include <math.h>
 
-static enum msc_status take_best(void *payload, const struct msc_trial *trial,
-                                 const struct msc_outcome *outcome) {
+static enum msc_status take_best(void *payload, const struct msc_trial *trial) {
     struct msc_processor *p = payload;
-    msc_processor__tell_best(p, trial, outcome);
-    return p->is_beside ? MSC_OK : msc_processor__take_best(p, trial, outcome);
+    msc_processor__tell_best(p, trial);
+    return p->is_beside ? MSC_OK : msc_processor__take_best(p, trial);
 }
 
 void msc_processor__fill_options(struct msc_search_options *o, struct msc_processor *p,
@@ -70,7 +69,7 @@ static enum msc_status measure_memory(double *out, const struct msc_processor *p
         return msc_processor__no_memory();
     }
     const uint32_t *choices = space->n_baselines > 0 ? space->baselines[0].choices : first;
-    enum msc_status status = msc_env_examine(p->env, choices, MSC_EXAMINE_MEMORY, &object);
+    enum msc_status status = msc_env_reevaluate(p->env, choices, MSC_REEVALUATE_MEMORY, &object);
     if (status == MSC_OK) {
         const cJSON *n_bytes = cJSON_GetObjectItemCaseSensitive(object, "memory_bytes");
         *out = cJSON_IsNumber(n_bytes) ? 1.15 * n_bytes->valuedouble : 0;
@@ -177,15 +176,12 @@ static enum msc_status add_files(cJSON *report, const struct msc_processor *p) {
 
 // The winner on disk, and as what the next search starts from.
 static enum msc_status deliver_winner(struct msc_processor *p, struct msc_processor_result *result,
-                                      cJSON *report, const struct msc_record *record) {
-    const struct msc_record_trial *best = msc_record_best(record);
-    const struct msc_trial trial = msc_record_as_trial(best);
-    struct msc_outcome outcome;
-    msc_record_as_outcome(&outcome, record, best);
+                                      cJSON *report, const struct msc_record *record,
+                                      const struct msc_trial *best) {
     if (p->best_id != best->id) {
-        MSC_TRY(msc_processor__take_best(p, &trial, &outcome));
+        MSC_TRY(msc_processor__take_best(p, best));
     }
-    MSC_TRY(msc_processor__keep(p, best->choices));
+    MSC_TRY(msc_processor__keep(p, best->proposal.choices));
     if (!p->may_publish) {
         return MSC_OK;
     }
@@ -198,7 +194,7 @@ static enum msc_status announce_report(struct msc_processor *p,
                                        const struct msc_search_result *found) {
     double seconds = NAN;
     struct msc_str text = {0};
-    MSC_TRY(msc_estimate_examine(&seconds, p->env, found->record, found->trial_s));
+    MSC_TRY(msc_estimate_reevaluate(&seconds, p->env, found->record, found->trial_s));
     p->measured_s = msc_clock_seconds() + seconds;
     if (!isnan(seconds)) {
         msc_estimate_duration(&text, seconds);
@@ -274,16 +270,17 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
                                     struct msc_search_result *found) {
     cJSON *report = NULL;
     MSC_TRY(msc_processor__make_report(&report, p, found));
-    const struct msc_record_trial *best = msc_record_best(found->record);
+    const struct msc_record_line *line = msc_record_best(found->record);
+    const struct msc_trial *best = line ? &line->trial : NULL;
     MSC_TRY(msc_json_push(result->reports, report));
     MSC_TRY(msc_json_add_text(report, "entry", msc_processor__entry(p)->name));
     result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;
-    if (!best || best->state != MSC_TRIAL_COMPLETE) {
+    if (!best || best->outcome.state != MSC_TRIAL_COMPLETE) {
         result->is_feasible = result->was_cancelled; // who was stopped may find one yet
         msc_processor__tell_end(p, report, found);
         return MSC_OK;
     }
-    MSC_TRY(deliver_winner(p, result, report, found->record));
+    MSC_TRY(deliver_winner(p, result, report, found->record, best));
     msc_processor__tell_end(p, report, found);
     if (result->was_cancelled) {
         return MSC_OK;
@@ -292,7 +289,7 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
         MSC_TRY(msc_processor__add_greedy(p, result, report, best));
     }
     return p->config->profile_repeat > 0 && p->model
-               ? msc_processor__add_profile(p, report, best->choices)
+               ? msc_processor__add_profile(p, report, best->proposal.choices)
                : MSC_OK;
 }
 

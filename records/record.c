@@ -137,27 +137,32 @@ enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON 
 }
 
 // One block holds metrics, choices and reason, in this order.
-enum msc_status msc_record__add_trial(struct msc_record *record,
-                                      const struct msc_record_trial *trial) {
+static enum msc_status copy_room(struct msc_record *record, struct msc_trial *trial) {
     size_t metrics_bytes = record->space->n_metrics * sizeof(double);
     size_t choices_bytes = record->space->n_tasks * sizeof(uint32_t);
-    size_t reason_bytes = trial->reason[0] != '\0' ? strlen(trial->reason) + 1 : 0;
-    MSC_TRY(msc_grow(&record->trials, &record->trials_capacity, record->n_trials + 1,
-                     sizeof *record->trials));
+    size_t reason_bytes = strlen(trial->outcome.reason) + 1;
     char *block =
         msc_arena_alloc(&record->trial_arena, metrics_bytes + choices_bytes + reason_bytes);
     if (!block) {
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %zu trials", record->path,
                         record->n_trials + 1);
     }
-    struct msc_record_trial *copy = &record->trials[record->n_trials];
-    *copy = *trial;
-    copy->metrics = memcpy(block, trial->metrics, metrics_bytes);
-    copy->choices = memcpy(block + metrics_bytes, trial->choices, choices_bytes);
-    copy->reason = "";
-    if (reason_bytes > 0) {
-        copy->reason = memcpy(block + metrics_bytes + choices_bytes, trial->reason, reason_bytes);
-    }
+    trial->outcome.metrics = memcpy(block, trial->outcome.metrics, metrics_bytes);
+    block += metrics_bytes;
+    trial->proposal.choices = memcpy(block, trial->proposal.choices, choices_bytes);
+    block += choices_bytes;
+    trial->outcome.reason = memcpy(block, trial->outcome.reason, reason_bytes);
+    return MSC_OK;
+}
+
+enum msc_status msc_record__add_trial(struct msc_record *record,
+                                      const struct msc_record_line *line) {
+    MSC_TRY(msc_grow(&record->trials, &record->trials_capacity, record->n_trials + 1,
+                     sizeof *record->trials));
+    struct msc_record_line *copy = &record->trials[record->n_trials];
+    *copy = *line;
+    MSC_TRY(copy_room(record, &copy->trial));
+    msc_goal_set_objectives(&record->goal, &copy->trial.outcome);
     record->n_trials++;
     return MSC_OK;
 }
@@ -367,11 +372,11 @@ static enum msc_status make_room(struct msc_record *record) {
 }
 
 enum msc_status msc_record_append_trial(struct msc_record *record,
-                                        const struct msc_record_trial *trial) {
+                                        const struct msc_record_line *line) {
     MSC_TRY(make_room(record));
-    assert(trial->id == (int64_t)record->n_trials);
-    MSC_TRY(msc_record__add_trial(record, trial));
-    msc_record__write_trial(&record->buffer, record, trial);
+    assert(line->trial.id == (int64_t)record->n_trials);
+    MSC_TRY(msc_record__add_trial(record, line));
+    msc_record__write_trial(&record->buffer, record, line);
     return MSC_OK;
 }
 
@@ -416,12 +421,12 @@ size_t msc_record_n_trials(const struct msc_record *record) {
     return record->n_trials;
 }
 
-const struct msc_record_trial *msc_record_trial(const struct msc_record *record, size_t id) {
+const struct msc_record_line *msc_record_trial(const struct msc_record *record, size_t id) {
     assert(id < record->n_trials);
     return &record->trials[id];
 }
 
-size_t msc_record_line(const struct msc_record *record, int64_t id) {
+size_t msc_record_line_number(const struct msc_record *record, int64_t id) {
     size_t n_before = 0;
     while (n_before < record->n_segments && record->segments[n_before].first <= id) {
         n_before++;
@@ -457,31 +462,4 @@ uint64_t msc_record_n_bytes(const struct msc_record *record) {
 
 bool msc_record_was_cut(const struct msc_record *record) {
     return record->was_cut;
-}
-
-struct msc_trial msc_record_as_trial(const struct msc_record_trial *trial) {
-    return (struct msc_trial){
-        .id = trial->id,
-        .choices = trial->choices,
-        .parent = trial->parent,
-        .bound = trial->bound,
-        .probe = trial->probe || trial->baseline >= 0,
-    };
-}
-
-void msc_record_as_outcome(struct msc_outcome *out, const struct msc_record *record,
-                           const struct msc_record_trial *trial) {
-    const struct msc_goal *goal = &record->goal;
-    msc_outcome_init(out);
-    out->state = trial->state;
-    out->cause = trial->cause;
-    memcpy(out->metrics, trial->metrics, record->space->n_metrics * sizeof(double));
-    for (size_t i = 0; i < goal->n_objectives; i++) {
-        double value = out->metrics[goal->objectives[i].metric];
-        out->objectives[i] = goal->objectives[i].is_maximised ? -value : value;
-    }
-    out->violation = trial->violation;
-    snprintf(out->reason, sizeof out->reason, "%s", trial->reason);
-    out->time_us = trial->time_us;
-    out->reuse_ratio = trial->reuse_ratio;
 }

@@ -4,7 +4,7 @@
 //
 //     struct msc_record *record;
 //     MSC_TRY(msc_record_create(&record, "a.jsonl", header, log));     // or msc_record_open
-//     MSC_TRY(msc_record_append_trial(record, &trial));               // buffered
+//     MSC_TRY(msc_record_append_trial(record, &line));                // buffered
 //     MSC_TRY(msc_record_commit(record));                             // one write, one sync
 //     msc_record_close(record);
 //
@@ -33,25 +33,14 @@ MSC_PUBLIC_BEGIN
 struct cJSON;
 struct msc_record;
 
-// One trial line.
-struct msc_record_trial {
-    int64_t id;
-    const uint32_t *choices; // [n_tasks]
-    int64_t parent;          // -1: none
-    double bound;            // +inf: none
-    bool probe;              // measured even if its exact costs break a bound
-    int64_t repeat_of;       // id of the trial whose result this is, or -1
-    int64_t retry_of;        // id of the failed trial that this one does again, or -1
-    int64_t baseline;        // index in msc_space.baselines, or -1
-    enum msc_trial_state state;
-    enum msc_trial_cause cause;
-    const double *metrics; // [n_metrics], NaN: not measured
-    double violation;
-    const char *reason; // one line, never NULL; empty unless failed or pruned
-    // The line's `measured`: may differ from run to run.
-    uint64_t time_us;
-    double reuse_ratio;
-    double elapsed_s; // search time over all launches when the line was written
+// One trial line: the trial, and what a line adds to it. A baseline is a probe, and its line does
+// not say so.
+struct msc_record_line {
+    struct msc_trial trial;
+    int64_t repeat_of; // id of the trial whose outcome this is, or -1
+    int64_t retry_of;  // id of the failed trial that this one does again, or -1
+    int64_t baseline;  // index in msc_space.baselines, or -1
+    double elapsed_s;  // search time over all launches when the line was written; of `measured`
     // Not of the line: what it says did not come out again (msc_record_leave_out).
     bool is_left_out;
 };
@@ -104,9 +93,9 @@ enum msc_status msc_record_salvage(struct msc_record_salvaged *out, const char *
 
 // Adds a line to the buffer and to the trials in memory; a buffer that holds a round
 // (msc_record_parallel) is committed before. The id must be msc_record_n_trials. Choices, metrics
-// and reason are copied.
+// and reason are copied, objectives made from the metrics.
 enum msc_status msc_record_append_trial(struct msc_record *record,
-                                        const struct msc_record_trial *trial);
+                                        const struct msc_record_line *line);
 // Adds a segment line that begins at the next trial.
 enum msc_status msc_record_append_segment(struct msc_record *record, const char *numerics,
                                           bool is_warm_start);
@@ -120,7 +109,7 @@ enum msc_status msc_record_commit(struct msc_record *record);
 // The record was taken away under its writer; msc_record_path names where it is now.
 bool msc_record_is_elsewhere(const struct msc_record *record);
 
-// All borrowed until close; an append may move trials (not their choices and metrics).
+// All borrowed until close; an append may move lines (not their choices, metrics and reasons).
 const char *msc_record_path(const struct msc_record *record);
 const struct cJSON *msc_record_header(const struct msc_record *record);
 const struct msc_space *msc_record_space(const struct msc_record *record); // no costs, no features
@@ -128,9 +117,9 @@ const struct msc_goal *msc_record_goal(const struct msc_record *record);
 uint64_t msc_record_seed(const struct msc_record *record);
 uint32_t msc_record_parallel(const struct msc_record *record); // proposals asked in one round
 size_t msc_record_n_trials(const struct msc_record *record);
-const struct msc_record_trial *msc_record_trial(const struct msc_record *record, size_t id);
+const struct msc_record_line *msc_record_trial(const struct msc_record *record, size_t id);
 // Number of a trial's line in the file, from 1.
-size_t msc_record_line(const struct msc_record *record, int64_t id);
+size_t msc_record_line_number(const struct msc_record *record, int64_t id);
 // From now on the trial is never best, and in no top or front.
 void msc_record_leave_out(struct msc_record *record, int64_t id);
 size_t msc_record_n_segments(const struct msc_record *record); // without the header's own
@@ -139,11 +128,6 @@ const struct msc_record_segment *msc_record_segment(const struct msc_record *rec
 const char *msc_record_numerics(const struct msc_record *record, int64_t id);
 uint64_t msc_record_n_bytes(const struct msc_record *record); // committed
 bool msc_record_was_cut(const struct msc_record *record);     // a torn end was found
-
-// A trial line as trial and outcome, objectives filled for the record's goal.
-struct msc_trial msc_record_as_trial(const struct msc_record_trial *trial);
-void msc_record_as_outcome(struct msc_outcome *out, const struct msc_record *record,
-                           const struct msc_record_trial *trial);
 
 MSC_PUBLIC_END
 

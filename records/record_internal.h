@@ -35,7 +35,7 @@ struct msc_record {
     const char *numerics;                // of the header
     uint64_t seed;
     uint32_t parallel;
-    struct msc_record_trial *trials;
+    struct msc_record_line *trials; // by id
     size_t n_trials;
     size_t n_committed;
     size_t trials_capacity;
@@ -62,7 +62,7 @@ enum msc_record_line_kind {
 // Appends a line with its newline.
 void msc_record__write_header(struct msc_str *out, const struct cJSON *header);
 void msc_record__write_trial(struct msc_str *out, const struct msc_record *record,
-                             const struct msc_record_trial *trial);
+                             const struct msc_record_line *line);
 void msc_record__write_segment(struct msc_str *out, int schema,
                                const struct msc_record_segment *segment);
 
@@ -98,9 +98,9 @@ enum msc_status msc_record__new(struct msc_record **out, const char *path,
 enum msc_status msc_record__read_header(struct msc_record *record, const char *line, size_t length);
 // Takes the header over and derives space, goal and the rest from it.
 enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON *header);
-// Copies a trial to the end of record->trials.
+// Copies a line to the end of record->trials.
 enum msc_status msc_record__add_trial(struct msc_record *record,
-                                      const struct msc_record_trial *trial);
+                                      const struct msc_record_line *line);
 enum msc_status msc_record__add_segment(struct msc_record *record,
                                         const struct msc_record_segment *segment);
 // Reads the whole file; sets n_bytes to the length of its good part, and was_cut.

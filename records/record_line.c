@@ -84,58 +84,69 @@ static void write_thousandths(struct msc_str *out, double value) {
 }
 
 static void write_measured(struct msc_str *out, size_t begin, int schema,
-                           const struct msc_record_trial *trial) {
+                           const struct msc_record_line *line) {
     msc_str_append(out, ",\"measured\":{\"us\":");
-    msc_str_u64(out, trial->time_us);
+    msc_str_u64(out, line->trial.outcome.time_us);
     msc_str_append(out, ",\"reuse\":");
-    write_thousandths(out, trial->reuse_ratio);
+    write_thousandths(out, line->trial.outcome.reuse_ratio);
     msc_str_append(out, ",\"elapsed_s\":");
-    write_thousandths(out, trial->elapsed_s);
+    write_thousandths(out, line->elapsed_s);
     msc_record__write_end(out, begin, schema);
 }
 
-void msc_record__write_trial(struct msc_str *out, const struct msc_record *record,
-                             const struct msc_record_trial *trial) {
-    size_t begin = out->length;
-    msc_str_append(out, "{\"kind\":\"trial\",\"id\":");
-    msc_str_i64(out, trial->id);
+static void write_proposal(struct msc_str *out, const struct msc_record *record,
+                           const struct msc_record_line *line) {
+    const struct msc_proposal *proposal = &line->trial.proposal;
     msc_str_append(out, ",\"choices\":");
-    write_choices(out, trial->choices, record->space->n_tasks);
+    write_choices(out, proposal->choices, record->space->n_tasks);
     msc_str_append(out, ",\"parent\":");
-    msc_str_i64(out, trial->parent);
+    msc_str_i64(out, proposal->parent);
     msc_str_append(out, ",\"bound\":");
-    if (isinf(trial->bound) && trial->bound > 0) {
+    if (isinf(proposal->bound) && proposal->bound > 0) {
         msc_str_append(out, "null");
     } else {
-        write_number(out, trial->bound);
+        write_number(out, proposal->bound);
     }
-    if (trial->probe) {
+    if (proposal->probe && line->baseline < 0) {
         msc_str_append(out, ",\"probe\":true");
     }
-    if (trial->baseline >= 0) {
-        msc_str_append(out, ",\"baseline\":");
-        msc_str_append_n(out, record->labels[trial->baseline].text,
-                         record->labels[trial->baseline].length);
-    }
-    write_id(out, ",\"repeat_of\":", trial->repeat_of);
-    write_id(out, ",\"retry_of\":", trial->retry_of);
+}
+
+static void write_outcome(struct msc_str *out, const struct msc_record *record,
+                          const struct msc_outcome *outcome) {
     msc_str_append(out, ",\"state\":\"");
-    msc_str_append(out, msc_trial_state_name(trial->state));
+    msc_str_append(out, msc_trial_state_name(outcome->state));
     msc_str_char(out, '"');
-    if (trial->cause != MSC_CAUSE_NONE) {
+    if (outcome->cause != MSC_CAUSE_NONE) {
         msc_str_append(out, ",\"cause\":\"");
-        msc_str_append(out, cause_names[trial->cause]);
+        msc_str_append(out, cause_names[outcome->cause]);
         msc_str_char(out, '"');
     }
-    if (trial->reason[0] != '\0') {
+    if (outcome->reason[0] != '\0') {
         msc_str_append(out, ",\"reason\":");
-        msc_json_write_text(out, trial->reason);
+        msc_json_write_text(out, outcome->reason);
     }
-    write_metrics(out, record, trial->metrics);
+    write_metrics(out, record, outcome->metrics);
     msc_str_append(out, ",\"violation\":");
-    write_number(out, trial->violation);
+    write_number(out, outcome->violation);
+}
+
+void msc_record__write_trial(struct msc_str *out, const struct msc_record *record,
+                             const struct msc_record_line *line) {
+    size_t begin = out->length;
+    msc_str_append(out, "{\"kind\":\"trial\",\"id\":");
+    msc_str_i64(out, line->trial.id);
+    write_proposal(out, record, line);
+    if (line->baseline >= 0) {
+        msc_str_append(out, ",\"baseline\":");
+        msc_str_append_n(out, record->labels[line->baseline].text,
+                         record->labels[line->baseline].length);
+    }
+    write_id(out, ",\"repeat_of\":", line->repeat_of);
+    write_id(out, ",\"retry_of\":", line->retry_of);
+    write_outcome(out, record, &line->trial.outcome);
     msc_record__write_checksum(out, begin);
-    write_measured(out, begin, record->schema, trial);
+    write_measured(out, begin, record->schema, line);
 }
 
 static void write_measured_time(struct msc_str *out, size_t begin, int schema) {
@@ -314,16 +325,16 @@ static void read_metrics(struct cursor *c, const struct msc_record *record, doub
     expect(c, before[0] == '{' ? "{}" : "}");
 }
 
-static void read_state(struct cursor *c, struct msc_record_trial *trial) {
+static void read_state(struct cursor *c, struct msc_outcome *outcome) {
     char name[32] = "";
     expect(c, ",\"state\":");
     read_text(c, name, sizeof name);
-    c->is_good = c->is_good && msc_trial_state_parse(&trial->state, name);
+    c->is_good = c->is_good && msc_trial_state_parse(&outcome->state, name);
     if (accept_text(c, ",\"cause\":")) {
         read_text(c, name, sizeof name);
         for (int i = 0; i <= MSC_CAUSE_ENVIRONMENT; i++) {
             if (strcmp(name, cause_names[i]) == 0) {
-                trial->cause = (enum msc_trial_cause)i;
+                outcome->cause = (enum msc_trial_cause)i;
             }
         }
     }
@@ -335,88 +346,97 @@ static size_t next_line(const struct msc_record *record) {
 }
 
 // A line whose `measured` is damaged still tells what it is for. Its time is not known then.
-static bool read_measured(const struct msc_record *record, struct msc_record_trial *trial,
+static bool read_measured(const struct msc_record *record, struct msc_record_line *out,
                           const char *line, size_t n_body, size_t length) {
+    struct msc_outcome *outcome = &out->trial.outcome;
     size_t n_measured = 0;
     struct cursor c = {.at = line + n_body + MSC_RECORD_CHECKSUM_BYTES, .is_good = true};
     c.is_good = msc_record__check_end(&n_measured, record->schema, line, length);
     c.end = c.is_good ? line + n_measured : c.at;
     expect(&c, ",\"measured\":{\"us\":");
-    trial->time_us = (uint64_t)read_i64(&c);
+    outcome->time_us = (uint64_t)read_i64(&c);
     expect(&c, ",\"reuse\":");
-    trial->reuse_ratio = read_number(&c);
+    outcome->reuse_ratio = read_number(&c);
     expect(&c, ",\"elapsed_s\":");
-    trial->elapsed_s = read_number(&c);
-    if (c.is_good && c.at == c.end && trial->elapsed_s >= 0.0) {
+    out->elapsed_s = read_number(&c);
+    if (c.is_good && c.at == c.end && out->elapsed_s >= 0.0) {
         return true;
     }
-    trial->time_us = 0;
-    trial->reuse_ratio = 0.0;
-    trial->elapsed_s = NAN;
+    outcome->time_us = 0;
+    outcome->reuse_ratio = 0.0;
+    out->elapsed_s = NAN;
     return false;
 }
 
 // The label in the line is for people: which baseline it is follows from the ids.
-static int64_t baseline_of(const struct msc_space *space, const struct msc_record_trial *trial) {
-    int64_t first = trial->retry_of >= 0 ? trial->retry_of : trial->id;
+static int64_t baseline_of(const struct msc_space *space, const struct msc_record_line *line) {
+    int64_t first = line->retry_of >= 0 ? line->retry_of : line->trial.id;
     return first < (int64_t)space->n_baselines ? first : -1;
 }
 
 static enum msc_status check_ids(const struct msc_record *record,
-                                 const struct msc_record_trial *trial) {
-    if (trial->id != (int64_t)record->n_trials) {
-        return MSC_FAIL(MSC_E_FORMAT, "trial id %lld, expected %zu", (long long)trial->id,
+                                 const struct msc_record_line *line) {
+    int64_t id = line->trial.id;
+    if (id != (int64_t)record->n_trials) {
+        return MSC_FAIL(MSC_E_FORMAT, "trial id %lld, expected %zu", (long long)id,
                         record->n_trials);
     }
-    if (trial->repeat_of >= trial->id || trial->retry_of >= trial->id ||
-        trial->parent >= trial->id) {
-        return MSC_FAIL(MSC_E_FORMAT, "trial %lld refers to a later one", (long long)trial->id);
+    if (line->repeat_of >= id || line->retry_of >= id || line->trial.proposal.parent >= id) {
+        return MSC_FAIL(MSC_E_FORMAT, "trial %lld refers to a later one", (long long)id);
     }
     return MSC_OK;
 }
 
+static void read_proposal(struct cursor *c, const struct msc_record *record,
+                          struct msc_proposal *proposal) {
+    expect(c, ",\"choices\":");
+    read_choices(c, record->space, proposal->choices);
+    expect(c, ",\"parent\":");
+    proposal->parent = read_i64(c);
+    expect(c, ",\"bound\":");
+    proposal->bound = accept_text(c, "null") ? INFINITY : read_number(c);
+    proposal->probe = accept_text(c, ",\"probe\":true");
+}
+
+static void read_outcome(struct cursor *c, const struct msc_record *record,
+                         struct msc_outcome *outcome) {
+    read_state(c, outcome);
+    outcome->reason[0] = '\0';
+    if (accept_text(c, ",\"reason\":")) {
+        read_text(c, outcome->reason, MSC_REASON_BYTES);
+    }
+    read_metrics(c, record, outcome->metrics);
+    expect(c, ",\"violation\":");
+    outcome->violation = read_number(c);
+}
+
 enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
                                        size_t length) {
-    const struct msc_space *space = record->space;
     struct cursor c = {.at = line, .end = line + n_body, .is_good = true};
-    struct msc_record_trial trial = {.cause = MSC_CAUSE_NONE};
     double metrics[MSC_MAX_METRICS];
-    char reason[MSC_REASON_BYTES] = "";
+    char text[MSC_REASON_BYTES]; // a label, then the reason
+    struct msc_record_line read = {.trial = {.proposal.choices = record->scratch,
+                                             .outcome = {.metrics = metrics, .reason = text}}};
     expect(&c, "{\"kind\":\"trial\",\"id\":");
-    trial.id = read_i64(&c);
-    expect(&c, ",\"choices\":");
-    read_choices(&c, space, record->scratch);
-    expect(&c, ",\"parent\":");
-    trial.parent = read_i64(&c);
-    expect(&c, ",\"bound\":");
-    trial.bound = accept_text(&c, "null") ? INFINITY : read_number(&c);
-    trial.probe = accept_text(&c, ",\"probe\":true");
+    read.trial.id = read_i64(&c);
+    read_proposal(&c, record, &read.trial.proposal);
     if (accept_text(&c, ",\"baseline\":")) {
-        read_text(&c, reason, sizeof reason);
+        read_text(&c, text, sizeof text);
     }
-    trial.repeat_of = read_optional_id(&c, ",\"repeat_of\":");
-    trial.retry_of = read_optional_id(&c, ",\"retry_of\":");
-    read_state(&c, &trial);
-    reason[0] = '\0';
-    if (accept_text(&c, ",\"reason\":")) {
-        read_text(&c, reason, sizeof reason);
-    }
-    read_metrics(&c, record, metrics);
-    expect(&c, ",\"violation\":");
-    trial.violation = read_number(&c);
+    read.repeat_of = read_optional_id(&c, ",\"repeat_of\":");
+    read.retry_of = read_optional_id(&c, ",\"retry_of\":");
+    read_outcome(&c, record, &read.trial.outcome);
     if (!c.is_good || c.at != c.end) {
         return MSC_FAIL(MSC_E_FORMAT, "a trial line of another form (at column %zu)",
                         (size_t)(c.at - line) + 1);
     }
-    MSC_TRY(check_ids(record, &trial));
-    if (!read_measured(record, &trial, line, n_body, length)) {
+    MSC_TRY(check_ids(record, &read));
+    if (!read_measured(record, &read, line, n_body, length)) {
         msc_record__note_damage(record, next_line(record));
     }
-    trial.baseline = baseline_of(space, &trial);
-    trial.choices = record->scratch;
-    trial.metrics = metrics;
-    trial.reason = reason;
-    return msc_record__add_trial(record, &trial);
+    read.baseline = baseline_of(record->space, &read);
+    read.trial.proposal.probe |= read.baseline >= 0;
+    return msc_record__add_trial(record, &read);
 }
 
 enum msc_status msc_record__read_segment(struct msc_record *record, const char *line, size_t n_body,

@@ -28,7 +28,7 @@ static bool is_in_order(const struct msc_record *record) {
 // are damaged: what stays is the longest sequence in order. `tails` has the last line of the best
 // sequence of each length, `before` the line before each line in the best one that ends with it.
 static void forget_disorder(struct msc_record *record, size_t tails[], size_t before[]) {
-    struct msc_record_trial *trials = record->trials;
+    struct msc_record_line *trials = record->trials;
     size_t n = 0;
     for (size_t i = 0; i < record->n_trials; i++) {
         size_t low = 0;
@@ -54,7 +54,7 @@ static void forget_disorder(struct msc_record *record, size_t tails[], size_t be
             kept = before[i];
         } else if (!isnan(trials[i].elapsed_s)) {
             trials[i].elapsed_s = NAN;
-            msc_record__note_damage(record, msc_record_line(record, trials[i].id));
+            msc_record__note_damage(record, msc_record_line_number(record, trials[i].trial.id));
         }
     }
 }
@@ -81,9 +81,9 @@ enum msc_status msc_record__settle_measured(struct msc_record *record) {
     double last = 0.0;
     MSC_TRY(check_order(record));
     for (size_t i = 0; i < record->n_trials; i++) {
-        struct msc_record_trial *trial = &record->trials[i];
-        trial->elapsed_s = isnan(trial->elapsed_s) ? last : trial->elapsed_s;
-        last = trial->elapsed_s;
+        struct msc_record_line *line = &record->trials[i];
+        line->elapsed_s = isnan(line->elapsed_s) ? last : line->elapsed_s;
+        last = line->elapsed_s;
     }
     if (record->n_damaged > 0) {
         char more[48] = "";

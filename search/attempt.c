@@ -274,47 +274,39 @@ bool msc_attempt_has_suspects(const struct msc_attempt *attempt) {
     return attempt->page->n_suspects > 0;
 }
 
-static void fail(struct msc_outcome *outcome, enum msc_trial_cause cause) {
-    outcome->state = MSC_TRIAL_FAILED;
-    outcome->cause = cause;
-}
-
-enum msc_attempt_verdict msc_attempt_judge(const struct msc_attempt *attempt, int64_t id,
-                                           struct msc_outcome *outcome) {
-    const struct suspect *suspect = find_suspect(attempt->page, id);
+enum msc_attempt_verdict msc_attempt_judge(const struct msc_attempt *attempt,
+                                           struct msc_trial *trial) {
+    struct msc_outcome *outcome = &trial->outcome;
+    const struct suspect *suspect = find_suspect(attempt->page, trial->id);
     if (!suspect) {
         return MSC_ATTEMPT_FREE;
     }
     switch ((enum fate)suspect->fate) {
     case FATE_CRASHED:
-        fail(outcome, MSC_CAUSE_TRIAL);
-        snprintf(outcome->reason, sizeof outcome->reason,
-                 "the process crashed while it evaluated this trial alone (signal %d)",
-                 suspect->signal_number);
+        msc_outcome_fail(outcome, MSC_CAUSE_TRIAL,
+                         "the process crashed while it evaluated this trial alone (signal %d)",
+                         suspect->signal_number);
         return MSC_ATTEMPT_FAILED;
     case FATE_KILLED:
-        fail(outcome, MSC_CAUSE_ENVIRONMENT);
-        snprintf(outcome->reason, sizeof outcome->reason,
-                 "the process was killed %d times while it evaluated this trial alone: out of "
-                 "memory, most likely",
-                 TRIAL_KILLED_LIMIT);
+        msc_outcome_fail(outcome, MSC_CAUSE_ENVIRONMENT,
+                         "the process was killed %d times while it evaluated this trial alone: out "
+                         "of memory, most likely",
+                         TRIAL_KILLED_LIMIT);
         return MSC_ATTEMPT_FAILED;
     case FATE_TIMED_OUT:
-        fail(outcome, MSC_CAUSE_ENVIRONMENT);
-        snprintf(outcome->reason, sizeof outcome->reason,
-                 "alone, it took longer than %.0f ms, %d times", attempt->trial_seconds * 1e3,
-                 TRIAL_STALLED_LIMIT);
+        msc_outcome_fail(outcome, MSC_CAUSE_ENVIRONMENT,
+                         "alone, it took longer than %.0f ms, %d times",
+                         attempt->trial_seconds * 1e3, TRIAL_STALLED_LIMIT);
         return MSC_ATTEMPT_FAILED;
     case FATE_QUIET:
-        fail(outcome, MSC_CAUSE_ENVIRONMENT);
-        snprintf(outcome->reason, sizeof outcome->reason,
-                 "alone, it left the process without a sign of life %d times", TRIAL_STALLED_LIMIT);
+        msc_outcome_fail(outcome, MSC_CAUSE_ENVIRONMENT,
+                         "alone, it left the process without a sign of life %d times",
+                         TRIAL_STALLED_LIMIT);
         return MSC_ATTEMPT_FAILED;
     case FATE_VANISHED:
-        fail(outcome, MSC_CAUSE_ENVIRONMENT);
-        snprintf(outcome->reason, sizeof outcome->reason,
-                 "the program vanished %d times while it evaluated this trial alone",
-                 TRIAL_VANISHED_LIMIT);
+        msc_outcome_fail(outcome, MSC_CAUSE_ENVIRONMENT,
+                         "the program vanished %d times while it evaluated this trial alone",
+                         TRIAL_VANISHED_LIMIT);
         return MSC_ATTEMPT_FAILED;
     case FATE_ALONE:
         break;
@@ -322,12 +314,12 @@ enum msc_attempt_verdict msc_attempt_judge(const struct msc_attempt *attempt, in
     return MSC_ATTEMPT_ALONE;
 }
 
-void msc_attempt_begin(struct msc_attempt *attempt, const struct msc_trial trials[], size_t n,
+void msc_attempt_begin(struct msc_attempt *attempt, struct msc_trial *const trials[], size_t n,
                        bool is_alone) {
     struct page *page = attempt->page;
     assert(n <= MSC_ATTEMPT_MAX_TRIALS);
     for (size_t i = 0; i < n; i++) {
-        page->ids[i] = trials[i].id;
+        page->ids[i] = trials[i]->id;
     }
     memset(page->is_finished, 0, n);
     page->is_alone = is_alone;

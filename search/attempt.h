@@ -46,12 +46,12 @@ enum msc_status msc_attempt_open(struct msc_attempt **out,
 void msc_attempt_close(struct msc_attempt *attempt);
 
 bool msc_attempt_has_suspects(const struct msc_attempt *attempt);
-// For a failed trial, `outcome` gets state, cause and reason.
-enum msc_attempt_verdict msc_attempt_judge(const struct msc_attempt *attempt, int64_t id,
-                                           struct msc_outcome *outcome);
+// The outcome of a trial that has failed gets state, cause and reason.
+enum msc_attempt_verdict msc_attempt_judge(const struct msc_attempt *attempt,
+                                           struct msc_trial *trial);
 
 // The trials of one evaluation, at most MSC_ATTEMPT_MAX_TRIALS.
-void msc_attempt_begin(struct msc_attempt *attempt, const struct msc_trial trials[], size_t n,
+void msc_attempt_begin(struct msc_attempt *attempt, struct msc_trial *const trials[], size_t n,
                        bool is_alone);
 void msc_attempt_finished(struct msc_attempt *attempt, size_t index);
 void msc_attempt_end(struct msc_attempt *attempt);

@@ -9,6 +9,7 @@
 #include "records/record_query.h"
 
 #include <math.h>
+#include <string.h>
 
 // Parts of a trial line's length: what every line has, one choice, one metric.
 #define LINE_BYTES 240
@@ -57,6 +58,18 @@ static void limit_left(struct msc_estimate_live *out, const struct msc_search_op
     out->effort = agent && n_done == 0.0 ? msc_agent_effort(agent, out->left.n) : out->left.n;
 }
 
+static enum msc_status make_baseline(struct msc_trial *trial, struct msc_arena *arena,
+                                     const struct msc_space *space, size_t index) {
+    MSC_TRY(msc_trial_init(trial, arena, space));
+    trial->id = (int64_t)index;
+    trial->proposal.probe = true;
+    if (index < space->n_baselines) {
+        memcpy(trial->proposal.choices, space->baselines[index].choices,
+               space->n_tasks * sizeof *trial->proposal.choices);
+    }
+    return MSC_OK;
+}
+
 // The same without a search that runs. What is no agent of this program is not run only to be asked.
 static enum msc_status ask_agent(struct msc_estimate_live *out, const struct msc_search_options *o,
                                  size_t n_done) {
@@ -65,6 +78,7 @@ static enum msc_status ask_agent(struct msc_estimate_live *out, const struct msc
     const struct msc_agent_def *def =
         cJSON_IsString(type) ? msc_agent_find(type->valuestring) : NULL;
     struct msc_agent *agent = NULL;
+    struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
     *out = (struct msc_estimate_live){.left = MSC_AGENT_LEFT_UNKNOWN, .trial_s = NAN};
     if (!def) {
@@ -74,16 +88,15 @@ static enum msc_status ask_agent(struct msc_estimate_live *out, const struct msc
     MSC_TRY(msc_agent_create(&agent, def, o->agent_config, space, o->goal, o->seed));
     // Baselines are told before the first ask; what came of them makes no difference here.
     for (size_t i = 0; i < space->n_baselines; i++) {
-        const struct msc_trial trial = {
-            .id = (int64_t)i, .choices = space->baselines[i].choices, .bound = INFINITY};
-        struct msc_outcome outcome;
-        msc_outcome_init(&outcome);
-        outcome.state = MSC_TRIAL_FAILED;
-        MSC_TRY_OUT(msc_agent_tell(agent, &trial, &outcome));
+        struct msc_trial trial;
+        MSC_TRY_OUT(make_baseline(&trial, &arena, space, i));
+        trial.outcome.state = MSC_TRIAL_FAILED;
+        MSC_TRY_OUT(msc_agent_tell(agent, &trial));
     }
     limit_left(out, o, agent, (double)n_done);
 out:
     msc_agent_destroy(agent);
+    msc_arena_finish(&arena);
     return status;
 }
 
@@ -94,14 +107,14 @@ static double recorded_trial_s(const struct msc_record *record) {
     double end_s = NAN;
     size_t n = 0;
     for (size_t i = n_lines; i-- > 0;) {
-        const struct msc_record_trial *trial = msc_record_trial(record, i);
-        end_s = i + 1 == n_lines ? trial->elapsed_s : end_s;
+        const struct msc_record_line *line = msc_record_trial(record, i);
+        end_s = i + 1 == n_lines ? line->elapsed_s : end_s;
         bool is_commit =
-            i + 1 < n_lines && trial->elapsed_s < msc_record_trial(record, i + 1)->elapsed_s;
+            i + 1 < n_lines && line->elapsed_s < msc_record_trial(record, i + 1)->elapsed_s;
         if (is_commit && n >= RECENT_TRIALS) {
-            return (end_s - trial->elapsed_s) / (double)n;
+            return (end_s - line->elapsed_s) / (double)n;
         }
-        n += trial->repeat_of < 0;
+        n += line->repeat_of < 0;
     }
     double first_s = n_lines > 0 ? msc_record_trial(record, 0)->elapsed_s : NAN;
     size_t n_first = 0;
@@ -118,7 +131,7 @@ static double member(const cJSON *object, const char *key) {
 }
 
 // `whole_s`: of a trial that shares nothing with others.
-static enum msc_status examine_seconds(double *out, struct msc_env *env, double whole_s) {
+static enum msc_status reevaluate_seconds(double *out, struct msc_env *env, double whole_s) {
     const struct msc_space *space = msc_env_space(env);
     uint32_t *point = msc_alloc_zero(space->n_tasks + 1, sizeof *point);
     cJSON *object = NULL;
@@ -126,7 +139,7 @@ static enum msc_status examine_seconds(double *out, struct msc_env *env, double 
     if (!point) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", space->n_tasks);
     }
-    enum msc_status status = msc_env_examine(env, point, MSC_EXAMINE_EFFORT, &object);
+    enum msc_status status = msc_env_reevaluate(env, point, MSC_REEVALUATE_EFFORT, &object);
     const cJSON *effort = cJSON_GetObjectItemCaseSensitive(object, "effort");
     if (status == MSC_OK && effort) {
         double n = member(effort, "noise") + member(effort, "alone") +
@@ -142,18 +155,18 @@ static double whole_seconds(double trial_s, double reuse_ratio) {
     return trial_s / (1.0 - fmin(fmax(reuse_ratio, 0.0), 0.95));
 }
 
-enum msc_status msc_estimate_examine(double *out, struct msc_env *env,
-                                     const struct msc_record *record, double trial_s) {
+enum msc_status msc_estimate_reevaluate(double *out, struct msc_env *env,
+                                        const struct msc_record *record, double trial_s) {
     struct msc_record_counts counts;
     msc_record_count(&counts, record);
     trial_s = isnan(trial_s) ? recorded_trial_s(record) : trial_s;
-    return examine_seconds(out, env, whole_seconds(trial_s, counts.reuse_ratio));
+    return reevaluate_seconds(out, env, whole_seconds(trial_s, counts.reuse_ratio));
 }
 
 static void describe_record(struct msc_estimate *e, const struct msc_space *space) {
     *e = (struct msc_estimate){
         .trial_s = NAN,
-        .examine_s = NAN,
+        .reevaluate_s = NAN,
         .n_points = msc_space_n_points(space),
         .line_bytes = LINE_BYTES + (uint64_t)(CHOICE_BYTES * (double)space->n_tasks) +
                       METRIC_BYTES * space->n_metrics,
@@ -176,7 +189,7 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
         live = &asked;
     }
     fill_rest(out, options, live, counts.elapsed_s);
-    MSC_TRY(msc_estimate_examine(&out->examine_s, options->env, record, out->trial_s));
+    MSC_TRY(msc_estimate_reevaluate(&out->reevaluate_s, options->env, record, out->trial_s));
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
 
@@ -184,37 +197,29 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
 // there are others: it touches memory and packs weights for all.
 static enum msc_status measure(struct msc_estimate *e, const struct msc_search_options *o,
                                const struct msc_space *space) {
-    enum msc_status status = MSC_OK;
     size_t n = space->n_baselines > 0 ? space->n_baselines : 1;
     size_t n_first = n > 1 ? 1 : 0;
-    uint32_t *point = msc_alloc_zero(space->n_tasks + 1, sizeof *point);
-    struct msc_trial *trials = msc_alloc_zero(n, sizeof *trials);
-    struct msc_outcome *outcomes = msc_alloc_zero(n, sizeof *outcomes);
-    if (!point || !trials || !outcomes) {
+    struct msc_arena arena = {0};
+    enum msc_status status = MSC_OK;
+    struct msc_trial *trials = msc_arena_array(&arena, n, sizeof *trials);
+    struct msc_trial **measured = msc_arena_array(&arena, n, sizeof *measured);
+    if (!trials || !measured) {
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
         goto out;
     }
     for (size_t i = 0; i < n; i++) {
-        trials[i] = (struct msc_trial){
-            .id = (int64_t)i,
-            .choices = space->n_baselines > 0 ? space->baselines[i].choices : point,
-            .parent = -1,
-            .bound = INFINITY,
-            .probe = true,
-        };
+        measured[i] = &trials[i];
+        MSC_TRY_OUT(make_baseline(&trials[i], &arena, space, i));
     }
-    const struct msc_evaluation first = {.trials = trials, .n = n_first, .outcomes = outcomes};
-    const struct msc_evaluation others = {
-        .trials = trials + n_first, .n = n - n_first, .outcomes = outcomes + n_first};
+    const struct msc_evaluation first = {.trials = measured, .n = n_first};
+    const struct msc_evaluation others = {.trials = measured + n_first, .n = n - n_first};
     MSC_TRY_OUT(msc_env_evaluate(o->env, o->goal, &first));
     double begin_s = msc_clock_seconds();
     MSC_TRY_OUT(msc_env_evaluate(o->env, o->goal, &others));
     e->trial_s = (msc_clock_seconds() - begin_s) / (double)(n - n_first);
     e->n_measured = n - n_first;
 out:
-    msc_free(outcomes);
-    msc_free(trials);
-    msc_free(point);
+    msc_arena_finish(&arena);
     return status;
 }
 
@@ -239,7 +244,7 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
     MSC_TRY(ask_agent(&asked, options, 0));
     // Baselines are written and take their time, too.
     fill_rest(out, options, &asked, 0.0);
-    MSC_TRY(examine_seconds(&out->examine_s, options->env, out->trial_s));
+    MSC_TRY(reevaluate_seconds(&out->reevaluate_s, options->env, out->trial_s));
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
 
@@ -319,9 +324,9 @@ void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate)
         msc_str_printf(out, ", measured on %zu\n", estimate->n_measured);
     }
     write_budget(out, estimate);
-    if (!isnan(estimate->examine_s)) {
+    if (!isnan(estimate->reevaluate_s)) {
         msc_str_append(out, "then: about ");
-        msc_estimate_duration(out, estimate->examine_s);
+        msc_estimate_duration(out, estimate->reevaluate_s);
         msc_str_append(out, " to measure the winner and the uniform plans once more\n");
     }
     msc_str_append(out, "record: about ");
@@ -346,7 +351,7 @@ enum msc_status msc_estimate_describe(const struct msc_estimate *e, struct cJSON
         {"trials_recorded", (double)e->n_recorded},
         {"trials_left", e->n_trials},
         {"left_s", e->left_s},
-        {"examine_s", e->examine_s},
+        {"examine_s", e->reevaluate_s},
         {"trial_line_bytes", (double)e->line_bytes},
         {"record_bytes", e->record_bytes},
         {"free_bytes", (double)e->free_bytes},

@@ -19,7 +19,7 @@ struct msc_estimate {
     bool is_timed;       // what ends first is the budget of time: about so many
     bool is_counted;     // the budget is a number of trials: as many are to be expected
     double left_s;       // until then; +inf: no limit, NaN: not known
-    double examine_s;    // then, for what is measured once more for the report; NaN: not known
+    double reevaluate_s; // then, for what is measured once more for the report; NaN: not known
     double end_wall_s;   // seconds since 1970, UTC
     uint64_t line_bytes; // of one trial
     double record_bytes; // that will be added; +inf: no limit
@@ -43,10 +43,10 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
 enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct msc_record *record,
                                          const struct msc_search_options *options,
                                          const struct msc_estimate_live *live);
-// Seconds that measuring the record's best and the baselines once more will take (msc_env_examine);
+// Seconds that measuring the record's best and the baselines once more will take (msc_env_reevaluate);
 // NaN: not known. `trial_s`: of one trial of late, NaN: what the record says.
-enum msc_status msc_estimate_examine(double *out, struct msc_env *env,
-                                     const struct msc_record *record, double trial_s);
+enum msc_status msc_estimate_reevaluate(double *out, struct msc_env *env,
+                                        const struct msc_record *record, double trial_s);
 // Appends "12 min 03 s".
 void msc_estimate_duration(struct msc_str *out, double seconds);
 // MSC_E_IO when the record of a counted budget will not fit on its disk, or the disk is full.

@@ -156,13 +156,13 @@ static enum msc_status leave_out(cJSON *kept, struct msc_record *record) {
 
 // *fits: all that was measured once more is about the record as it is.
 static enum msc_status check_rows(bool *fits, const cJSON *kept, const struct msc_record *record) {
-    const struct msc_record_trial *best = msc_record_best(record);
+    const struct msc_record_line *best = msc_record_best(record);
     const cJSON *winner = get(kept, "winner");
     const cJSON *row = NULL;
     *fits = !best == !winner;
     if (*fits && winner) {
         MSC_TRY(check_row(fits, winner, record));
-        *fits = *fits && get(winner, "id")->valuedouble == (double)best->id;
+        *fits = *fits && get(winner, "id")->valuedouble == (double)best->trial.id;
     }
     cJSON_ArrayForEach(row, get(kept, "baselines")) {
         bool row_fits = false;

@@ -9,20 +9,19 @@
 
 // *is_same: the winner comes out again, or nothing can be said. Else its difference is in `text`.
 static enum msc_status evaluate(bool *is_same, struct msc_str *text, const char **metric,
-                                const struct msc_record *record,
-                                const struct msc_record_trial *best,
+                                const struct msc_record *record, const struct msc_record_line *best,
                                 const struct msc_recheck_options *o) {
     struct msc_verify_result result = {0};
     const struct msc_verify_options what = {
         .record = record,
         .env = o->env,
         .numerics = o->numerics,
-        .ids = &best->id,
+        .ids = &best->trial.id,
         .n_ids = 1,
         .log = o->log,
         .cancel = o->cancel,
     };
-    int64_t origin = best->repeat_of >= 0 ? best->repeat_of : best->id;
+    int64_t origin = best->repeat_of >= 0 ? best->repeat_of : best->trial.id;
     *is_same = strcmp(msc_record_numerics(record, origin), o->numerics ? o->numerics : "") != 0;
     if (*is_same) {
         return MSC_OK;
@@ -43,7 +42,7 @@ static enum msc_status leave_out(cJSON *list, struct msc_record *record, int64_t
     char text[MSC_HASH_TEXT_BYTES];
     struct msc_hash checksum;
     cJSON *object = cJSON_CreateObject();
-    size_t line = msc_record_line(record, id);
+    size_t line = msc_record_line_number(record, id);
     MSC_TRY(msc_json_push(list, object));
     MSC_TRY(msc_record_checksum(&checksum, record, id));
     MSC_TRY(msc_json_add_number(object, "id", (double)id));
@@ -62,14 +61,14 @@ static enum msc_status leave_out(cJSON *list, struct msc_record *record, int64_t
 static enum msc_status check(cJSON *list, struct msc_record *record,
                              const struct msc_recheck_options *o) {
     for (int n = 0; n < MSC_RECHECK_MOST; n++) {
-        const struct msc_record_trial *best = msc_record_best(record);
+        const struct msc_record_line *best = msc_record_best(record);
         const char *metric = "";
         struct msc_str text = {0};
         bool is_same = true;
         enum msc_status status =
             best ? evaluate(&is_same, &text, &metric, record, best, o) : MSC_OK;
         if (status == MSC_OK && !is_same) {
-            status = leave_out(list, record, best->id, metric, msc_str_text(&text), o->log);
+            status = leave_out(list, record, best->trial.id, metric, msc_str_text(&text), o->log);
         }
         msc_str_finish(&text);
         if (status != MSC_OK || is_same) {

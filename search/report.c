@@ -34,21 +34,22 @@ static enum msc_status add_choices(cJSON *object, const struct msc_space *space,
 }
 
 static enum msc_status add_trial(cJSON *object, const struct msc_report_options *o,
-                                 const struct msc_record_trial *trial) {
+                                 const struct msc_record_line *line) {
     const struct msc_space *space = msc_record_space(o->record);
-    MSC_TRY(msc_json_add_number(object, "id", (double)trial->id));
-    MSC_TRY(msc_json_add_text(object, "state", msc_trial_state_name(trial->state)));
-    if (trial->baseline >= 0) {
-        MSC_TRY(msc_json_add_text(object, "label", space->baselines[trial->baseline].label));
+    const struct msc_outcome *outcome = &line->trial.outcome;
+    MSC_TRY(msc_json_add_number(object, "id", (double)line->trial.id));
+    MSC_TRY(msc_json_add_text(object, "state", msc_trial_state_name(outcome->state)));
+    if (line->baseline >= 0) {
+        MSC_TRY(msc_json_add_text(object, "label", space->baselines[line->baseline].label));
     }
-    if (trial->is_left_out) {
+    if (line->is_left_out) {
         MSC_TRY(msc_json_add_bool(object, "left_out", true));
     }
-    MSC_TRY(msc_json_add_number(object, "violation", trial->violation));
-    if (trial->reason[0] != '\0') {
-        MSC_TRY(msc_json_add_text(object, "reason", trial->reason));
+    MSC_TRY(msc_json_add_number(object, "violation", outcome->violation));
+    if (outcome->reason[0] != '\0') {
+        MSC_TRY(msc_json_add_text(object, "reason", outcome->reason));
     }
-    return add_metrics(object, space, trial->metrics);
+    return add_metrics(object, space, outcome->metrics);
 }
 
 static void tell_measuring(const struct msc_report_options *o, const char *what,
@@ -74,60 +75,60 @@ static enum msc_status move_members(cJSON *to, cJSON *from) {
 
 // What only a run can tell, step by step; it may fail for a trial that failed, and then is left
 // out.
-static enum msc_status add_examined(cJSON *object, const struct msc_report_options *o,
-                                    const struct msc_record_trial *trial, unsigned what,
-                                    const char *of_what) {
+static enum msc_status add_reevaluated(cJSON *object, const struct msc_report_options *o,
+                                       const struct msc_trial *trial, unsigned what,
+                                       const char *of_what) {
     static const struct {
         unsigned step;
         const char *name;
     } steps[] = {
-        {MSC_EXAMINE_NOISE, "noise"},
-        {MSC_EXAMINE_ALONE, "isolated losses"},
-        {MSC_EXAMINE_VALIDATION, "validation"},
+        {MSC_REEVALUATE_NOISE, "noise"},
+        {MSC_REEVALUATE_ALONE, "isolated losses"},
+        {MSC_REEVALUATE_VALIDATION, "validation"},
     };
-    if (!o->env || trial->state == MSC_TRIAL_FAILED) {
+    if (!o->env || trial->outcome.state == MSC_TRIAL_FAILED) {
         return MSC_OK;
     }
-    cJSON *examined = cJSON_CreateObject();
-    MSC_TRY(msc_json_add(object, "examined", examined));
+    cJSON *reevaluated = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(object, "examined", reevaluated));
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         cJSON *found = NULL;
         if (what & steps[i].step) {
             tell_measuring(o, steps[i].name, of_what);
-            MSC_TRY(msc_env_examine(o->env, trial->choices, steps[i].step, &found));
-            MSC_TRY(move_members(examined, found));
+            MSC_TRY(msc_env_reevaluate(o->env, trial->proposal.choices, steps[i].step, &found));
+            MSC_TRY(move_members(reevaluated, found));
         }
     }
     return MSC_OK;
 }
 
 static enum msc_status add_winner(cJSON *report, const struct msc_report_options *o) {
-    const struct msc_record_trial *best = msc_record_best(o->record);
+    const struct msc_record_line *best = msc_record_best(o->record);
     if (!best) {
         return msc_json_add(report, "winner", cJSON_CreateNull());
     }
     cJSON *winner = cJSON_CreateObject();
     MSC_TRY(msc_json_add(report, "winner", winner));
     MSC_TRY(add_trial(winner, o, best));
-    MSC_TRY(add_choices(winner, msc_record_space(o->record), best->choices));
-    return add_examined(winner, o, best, MSC_EXAMINE_ALL, "the winner");
+    MSC_TRY(add_choices(winner, msc_record_space(o->record), best->trial.proposal.choices));
+    return add_reevaluated(winner, o, &best->trial, MSC_REEVALUATE_ALL, "the winner");
 }
 
 static enum msc_status add_baselines(cJSON *report, const struct msc_report_options *o) {
     cJSON *array = cJSON_CreateArray();
     MSC_TRY(msc_json_add(report, "baselines", array));
     for (size_t i = 0; i < msc_record_space(o->record)->n_baselines; i++) {
-        const struct msc_record_trial *trial = msc_record_baseline(o->record, i);
-        if (!trial) {
+        const struct msc_record_line *line = msc_record_baseline(o->record, i);
+        if (!line) {
             break;
         }
         char name[64];
         cJSON *object = cJSON_CreateObject();
         MSC_TRY(msc_json_push(array, object));
-        MSC_TRY(add_trial(object, o, trial));
+        MSC_TRY(add_trial(object, o, line));
         snprintf(name, sizeof name, "uniform %.50s",
                  msc_record_space(o->record)->baselines[i].label);
-        MSC_TRY(add_examined(object, o, trial, MSC_EXAMINE_VALIDATION, name));
+        MSC_TRY(add_reevaluated(object, o, &line->trial, MSC_REEVALUATE_VALIDATION, name));
     }
     return MSC_OK;
 }
@@ -165,10 +166,8 @@ static enum msc_status add_top(cJSON *report, const struct msc_report_options *o
     if (!ids) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the best %zu trials", o->n_top);
     }
-    enum msc_status status = msc_record_top(ids, &n, o->n_top, o->record);
-    if (status == MSC_OK) {
-        status = add_list(report, "top", o, ids, n);
-    }
+    msc_record_top(ids, &n, o->n_top, o->record);
+    enum msc_status status = add_list(report, "top", o, ids, n);
     msc_free(ids);
     return status;
 }

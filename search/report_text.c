@@ -49,7 +49,7 @@ static const cJSON *get(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-// Objectives and bounds first, then the other metrics that any row has, then what was examined.
+// Objectives and bounds first, then the other metrics that any row has, then what was re-evaluated.
 static void add_goal_columns(struct table *table, const cJSON *report) {
     static const char *const keys[] = {"objectives", "bounds"};
     const cJSON *item = NULL;
@@ -63,7 +63,7 @@ static void add_goal_columns(struct table *table, const cJSON *report) {
     }
 }
 
-static enum msc_status add_examined_columns(struct table *table, const cJSON *row) {
+static enum msc_status add_reevaluated_columns(struct table *table, const cJSON *row) {
     const cJSON *group = NULL;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(group, get(row, "examined")) {
@@ -88,16 +88,16 @@ static enum msc_status add_examined_columns(struct table *table, const cJSON *ro
 // The number that stands in a row's column, or NULL.
 static const cJSON *find_value(const cJSON *row, const char *column) {
     const cJSON *value = get(get(row, "metrics"), column);
-    const cJSON *examined = get(row, "examined");
+    const cJSON *reevaluated = get(row, "examined");
     const char *dot = strchr(column, '.');
-    if (value || !examined) {
+    if (value || !reevaluated) {
         return value;
     }
     if (!dot) {
-        return get(examined, column);
+        return get(reevaluated, column);
     }
     const cJSON *group = NULL;
-    cJSON_ArrayForEach(group, examined) {
+    cJSON_ArrayForEach(group, reevaluated) {
         size_t length = strlen(group->string);
         if (length == (size_t)(dot - column) && memcmp(group->string, column, length) == 0) {
             return get(group, dot + 1);
@@ -186,9 +186,9 @@ static enum msc_status fill_table(struct table *table, const cJSON *report) {
     const cJSON *row = NULL;
     double winner_id = -1.0;
     add_goal_columns(table, report);
-    MSC_TRY(add_examined_columns(table, winner));
+    MSC_TRY(add_reevaluated_columns(table, winner));
     cJSON_ArrayForEach(row, get(report, "baselines")) {
-        MSC_TRY(add_examined_columns(table, row));
+        MSC_TRY(add_reevaluated_columns(table, row));
     }
     if (cJSON_IsObject(winner)) {
         char name[CELL_BYTES];

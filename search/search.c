@@ -42,21 +42,18 @@ static void begin_round(struct msc_search *s) {
     s->n_items = 0;
     s->n_written = 0;
     s->round_first = s->next_id;
+    msc_arena_reset(&s->arena);
 }
 
-// The agent hears nothing that may differ from run to run.
 static enum msc_status tell_round(struct msc_search *s) {
     for (size_t i = 0; i < s->n_items; i++) {
-        struct msc_search_item *item = &s->items[i];
-        item->outcome.time_us = 0;
-        item->outcome.reuse_ratio = 0.0;
-        MSC_TRY(msc_agent_tell(s->agent, &item->trial, &item->outcome));
+        MSC_TRY(msc_agent_tell(s->agent, &s->items[i].line.trial));
     }
     return MSC_OK;
 }
 
 static enum msc_status take_recorded(struct msc_search *s) {
-    const struct msc_record_trial *line = msc_record_trial(s->record, (size_t)s->next_id);
+    const struct msc_record_line *line = msc_record_trial(s->record, (size_t)s->next_id);
     MSC_TRY(msc_search__add_recorded(s));
     return msc_search__note(s, line);
 }
@@ -64,15 +61,15 @@ static enum msc_status take_recorded(struct msc_search *s) {
 // The last attempt at a trial that failed for the environment's sake, if it is the latest word on
 // it: a later retry that came out well settles it.
 static bool wants_retry(const struct msc_search *s, size_t id) {
-    const struct msc_record_trial *trial = msc_record_trial(s->record, id);
-    if (trial->state != MSC_TRIAL_FAILED || trial->cause != MSC_CAUSE_ENVIRONMENT ||
-        trial->repeat_of >= 0 || trial->retry_of >= 0) {
+    const struct msc_record_line *line = msc_record_trial(s->record, id);
+    if (!msc_search__may_succeed_later(&line->trial.outcome) || line->repeat_of >= 0 ||
+        line->retry_of >= 0) {
         return false;
     }
     for (size_t i = id + 1; i < s->n_recorded; i++) {
-        const struct msc_record_trial *later = msc_record_trial(s->record, i);
+        const struct msc_record_line *later = msc_record_trial(s->record, i);
         if (later->retry_of == (int64_t)id &&
-            !(later->state == MSC_TRIAL_FAILED && later->cause == MSC_CAUSE_ENVIRONMENT)) {
+            !msc_search__may_succeed_later(&later->trial.outcome)) {
             return false;
         }
     }
@@ -83,17 +80,9 @@ static bool wants_retry(const struct msc_search *s, size_t id) {
 static enum msc_status retry_failed(struct msc_search *s) {
     s->is_retried = true;
     for (size_t id = 0; s->options->retry_failed && id < s->n_recorded; id++) {
-        if (!wants_retry(s, id)) {
-            continue;
+        if (wants_retry(s, id)) {
+            MSC_TRY(msc_search__add_retry(s, msc_record_trial(s->record, id)));
         }
-        const struct msc_record_trial *failed = msc_record_trial(s->record, id);
-        struct msc_search_item item = {
-            .trial = msc_record_as_trial(failed),
-            .retry_of = (int64_t)id,
-            .baseline = failed->baseline,
-        };
-        item.trial.id = s->next_id;
-        MSC_TRY(msc_search__add_new(s, &item));
     }
     return msc_search__evaluate(s, NULL);
 }
@@ -107,13 +96,14 @@ static enum msc_status fail_replay(const struct msc_search *s, const char *what)
 
 static enum msc_status check_replay(const struct msc_search *s,
                                     const struct msc_proposal *proposal) {
-    const struct msc_record_trial *line = msc_record_trial(s->record, (size_t)s->next_id);
+    const struct msc_proposal *recorded =
+        &msc_record_trial(s->record, (size_t)s->next_id)->trial.proposal;
     size_t n_bytes = s->space->n_tasks * sizeof *proposal->choices;
-    if (memcmp(line->choices, proposal->choices, n_bytes) != 0) {
+    if (memcmp(recorded->choices, proposal->choices, n_bytes) != 0) {
         return fail_replay(s, "the agent proposes other choices than the record has");
     }
-    if (line->parent != proposal->parent || line->bound != proposal->bound ||
-        line->probe != proposal->probe) {
+    if (recorded->parent != proposal->parent || recorded->bound != proposal->bound ||
+        recorded->probe != proposal->probe) {
         return fail_replay(s, "the agent proposes another parent, bound or probe than the record "
                               "has");
     }
@@ -143,11 +133,13 @@ static int64_t trials_allowed(const struct msc_search *s) {
 
 static bool is_target_reached(const struct msc_search *s) {
     const struct msc_budget *budget = &s->options->budget;
-    if (!budget->has_target || s->best_id < 0 || s->best.state != MSC_TRIAL_COMPLETE) {
+    if (!budget->has_target || s->best_id < 0) {
         return false;
     }
+    const struct msc_outcome *best =
+        &msc_record_trial(s->record, (size_t)s->best_id)->trial.outcome;
     double target = s->goal->objectives[0].is_maximised ? -budget->target : budget->target;
-    return s->best.objectives[0] <= target;
+    return best->state == MSC_TRIAL_COMPLETE && best->objectives[0] <= target;
 }
 
 // Between rounds, with all told. Baselines are always completed.
@@ -183,20 +175,8 @@ static enum msc_status run_baselines(struct msc_search *s) {
     int64_t n_baselines = (int64_t)s->space->n_baselines;
     end = end < n_baselines ? end : n_baselines;
     while (s->next_id < end) {
-        if (is_replaying(s)) {
-            MSC_TRY(take_recorded(s));
-            continue;
-        }
-        const struct msc_search_item item = {
-            .trial = {.id = s->next_id,
-                      .choices = s->space->baselines[s->next_id].choices,
-                      .parent = -1,
-                      .bound = INFINITY,
-                      .probe = true},
-            .retry_of = -1,
-            .baseline = s->next_id,
-        };
-        MSC_TRY(msc_search__add_new(s, &item));
+        MSC_TRY(is_replaying(s) ? take_recorded(s)
+                                : msc_search__add_baseline(s, (size_t)s->next_id));
     }
     return is_replaying(s) ? MSC_OK : msc_search__evaluate(s, NULL);
 }
@@ -234,23 +214,6 @@ static enum msc_status replay_round(struct msc_search *s, size_t n, size_t *n_ta
     return MSC_OK;
 }
 
-static enum msc_status add_proposals(struct msc_search *s, size_t first, size_t n) {
-    for (size_t i = first; i < first + n; i++) {
-        const struct msc_proposal *proposal = &s->proposals[i];
-        const struct msc_search_item item = {
-            .trial = {.id = s->next_id,
-                      .choices = proposal->choices,
-                      .parent = proposal->parent,
-                      .bound = proposal->bound,
-                      .probe = proposal->probe},
-            .retry_of = -1,
-            .baseline = -1,
-        };
-        MSC_TRY(msc_search__add_new(s, &item));
-    }
-    return MSC_OK;
-}
-
 // *is_cut: it ended before its last proposal, *end says why.
 static enum msc_status run_proposals(struct msc_search *s, size_t n, bool *is_cut,
                                      enum msc_search_end *end) {
@@ -276,7 +239,9 @@ static enum msc_status run_proposals(struct msc_search *s, size_t n, bool *is_cu
     size_t n_open = n - n_taken;
     size_t n_run = n_allowed < 0 ? 0 : (uint64_t)n_allowed < n_open ? (size_t)n_allowed : n_open;
     bool is_late = false;
-    MSC_TRY(add_proposals(s, n_taken, n_run));
+    for (size_t i = n_taken; i < n_taken + n_run; i++) {
+        MSC_TRY(msc_search__add_new(s, &s->proposals[i]));
+    }
     MSC_TRY(msc_search__evaluate(s, &is_late));
     *is_cut = is_late || n_run < n_open;
     *end = is_late ? MSC_SEARCH_END_TIME : MSC_SEARCH_END_TRIALS;

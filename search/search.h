@@ -5,7 +5,7 @@
 //         .record_path = "a.jsonl", .numerics = "...", .parallel = 32, .budget = {.trials = 2000}};
 //     struct msc_search_result result;
 //     MSC_TRY(msc_search_run(&result, &options));
-//     const struct msc_record_trial *best = msc_record_best(result.record);
+//     const struct msc_record_line *best = msc_record_best(result.record);
 //     msc_search_result_finish(&result);
 //
 // A search is one sequence of trials, fixed by configuration, seed and numerics id. It runs in
@@ -50,11 +50,11 @@ struct msc_search_progress {
     int64_t max_trials; // budget.trials, or -1
     size_t n_evaluated; // in this launch
     size_t n_repeats;
-    const struct msc_record_trial *best; // NULL: none yet
-    size_t n_front;                      // size of the Pareto front; 0 with one objective
-    double reuse_ratio;                  // mean over the trials evaluated in this launch
-    double trials_per_s;                 // of late, in this launch; NaN: not known
-    double elapsed_s;                    // over all launches
+    const struct msc_record_line *best; // NULL: none yet
+    size_t n_front;                     // size of the Pareto front; 0 with one objective
+    double reuse_ratio;                 // mean over the trials evaluated in this launch
+    double trials_per_s;                // of late, in this launch; NaN: not known
+    double elapsed_s;                   // over all launches
     double n_left; // trials to come, by what ends first of agent, space and budget.trials; or +inf
     bool is_left_exact; // else they are at most so many
     double left_s;      // that these take, or until budget.seconds ends; NaN: unknown
@@ -67,8 +67,7 @@ struct msc_search_callbacks {
     // The best trial (by the first objective) changed: after the evaluation, from the thread that
     // runs the search, so that the environment may be asked for its edits. Also once when a record
     // was read that has a best trial. A status other than MSC_OK ends the search.
-    enum msc_status (*best)(void *payload, const struct msc_trial *trial,
-                            const struct msc_outcome *outcome);
+    enum msc_status (*best)(void *payload, const struct msc_trial *trial);
 };
 
 struct msc_search_options {

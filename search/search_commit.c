@@ -5,7 +5,6 @@
 #include "base/clock.h"
 
 #include <math.h>
-#include <string.h>
 
 double msc_search__elapsed_s(const struct msc_search *s) {
     double launch_s = s->live_ns > 0 ? (double)(msc_clock_ns() - s->live_ns) * 1e-9 : 0.0;
@@ -17,102 +16,75 @@ bool msc_search__is_time_over(const struct msc_search *s) {
     return limit_s > 0.0 && msc_search__elapsed_s(s) >= limit_s;
 }
 
-static bool is_covered(const double *a, const double *b, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        if (a[i] > b[i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static enum msc_status add_to_front(struct msc_search *s, const double objectives[]) {
+static enum msc_status add_to_front(struct msc_search *s, const struct msc_trial *trial) {
     struct msc_search_front *front = &s->front;
     size_t n = s->goal->n_objectives;
-    for (size_t i = 0; i < front->n; i++) {
-        if (is_covered(front->points + i * n, objectives, n)) {
-            return MSC_OK;
-        }
-    }
     size_t n_kept = 0;
     for (size_t i = 0; i < front->n; i++) {
-        if (!is_covered(objectives, front->points + i * n, n)) {
-            memmove(front->points + n_kept++ * n, front->points + i * n, n * sizeof(double));
+        const struct msc_record_line *member = msc_record_trial(s->record, (size_t)front->ids[i]);
+        if (msc_outcome_covers(&member->trial.outcome, &trial->outcome, n)) {
+            return MSC_OK; // members do not cover each other, so none was taken out before
+        }
+        if (!msc_outcome_covers(&trial->outcome, &member->trial.outcome, n)) {
+            front->ids[n_kept++] = front->ids[i];
         }
     }
     front->n = n_kept;
-    MSC_TRY(msc_grow(&front->points, &front->capacity, (front->n + 1) * n, sizeof(double)));
-    memcpy(front->points + front->n++ * n, objectives, n * sizeof(double));
+    MSC_TRY(msc_grow(&front->ids, &front->capacity, front->n + 1, sizeof *front->ids));
+    front->ids[front->n++] = trial->id;
     return MSC_OK;
 }
 
-enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_trial *trial) {
-    bool is_budgeted = trial->baseline < 0 && trial->retry_of < 0;
-    s->n_budgeted += is_budgeted;
-    s->n_repeats += trial->repeat_of >= 0;
-    if (is_budgeted) {
-        s->n_repeats_in_row = trial->repeat_of >= 0 ? s->n_repeats_in_row + 1 : 0;
-    }
-    if (trial->repeat_of < 0 && trial->state != MSC_TRIAL_PRUNED) {
-        msc_points_settle(&s->points, msc_point_hash(trial->choices, s->space->n_tasks));
-    }
-    if (trial->repeat_of >= 0 ||
-        (trial->state != MSC_TRIAL_COMPLETE && trial->state != MSC_TRIAL_INFEASIBLE)) {
-        return MSC_OK;
-    }
-    struct msc_outcome outcome;
-    msc_record_as_outcome(&outcome, s->record, trial);
-    if (s->best_id < 0 || msc_outcome_compare(&outcome, trial->id, &s->best, s->best_id) < 0) {
+// A trial that may be the best or stand on the front.
+static enum msc_status note_result(struct msc_search *s, const struct msc_trial *trial) {
+    if (s->best_id < 0 ||
+        msc_trial_compare(trial, &msc_record_trial(s->record, (size_t)s->best_id)->trial) < 0) {
         s->best_id = trial->id;
-        s->best = outcome;
     }
-    if (s->goal->n_objectives > 1 && trial->state == MSC_TRIAL_COMPLETE) {
-        return add_to_front(s, outcome.objectives);
+    return s->goal->n_objectives > 1 && trial->outcome.state == MSC_TRIAL_COMPLETE
+               ? add_to_front(s, trial)
+               : MSC_OK;
+}
+
+enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_line *line) {
+    enum msc_trial_state state = line->trial.outcome.state;
+    bool is_budgeted = line->baseline < 0 && line->retry_of < 0;
+    s->n_budgeted += is_budgeted;
+    s->n_repeats += line->repeat_of >= 0;
+    if (is_budgeted) {
+        s->n_repeats_in_row = line->repeat_of >= 0 ? s->n_repeats_in_row + 1 : 0;
     }
-    return MSC_OK;
+    if (line->repeat_of < 0 && state != MSC_TRIAL_PRUNED) {
+        msc_points_settle(&s->points,
+                          msc_point_hash(line->trial.proposal.choices, s->space->n_tasks));
+    }
+    bool is_result = state == MSC_TRIAL_COMPLETE || state == MSC_TRIAL_INFEASIBLE;
+    return line->repeat_of < 0 && is_result ? note_result(s, &line->trial) : MSC_OK;
 }
 
 static void copy_outcome(struct msc_search *s, struct msc_search_item *item) {
-    if (item->repeat_of >= s->round_first) {
-        item->outcome = s->items[item->repeat_of - s->round_first].outcome;
-    } else {
-        msc_record_as_outcome(&item->outcome, s->record,
-                              msc_record_trial(s->record, (size_t)item->repeat_of));
-    }
-    item->outcome.time_us = 0;
-    item->outcome.reuse_ratio = 0.0;
+    int64_t id = item->line.repeat_of;
+    const struct msc_record_line *from = id >= s->round_first
+                                             ? &s->items[id - s->round_first].line
+                                             : msc_record_trial(s->record, (size_t)id);
+    item->line.trial.outcome = from->trial.outcome;
+    item->line.trial.outcome.time_us = 0;
+    item->line.trial.outcome.reuse_ratio = 0.0;
     item->is_done = true;
 }
 
 static enum msc_status append(struct msc_search *s, struct msc_search_item *item,
                               double elapsed_s) {
-    const struct msc_outcome *outcome = &item->outcome;
-    const struct msc_record_trial line = {
-        .id = item->trial.id,
-        .choices = item->trial.choices,
-        .parent = item->trial.parent,
-        .bound = item->trial.bound,
-        .probe = item->trial.probe && item->baseline < 0,
-        .repeat_of = item->repeat_of,
-        .retry_of = item->retry_of,
-        .baseline = item->baseline,
-        .state = outcome->state,
-        .cause = outcome->cause,
-        .metrics = outcome->metrics,
-        .violation = outcome->violation,
-        .reason = outcome->reason,
-        .time_us = outcome->time_us,
-        .reuse_ratio = outcome->reuse_ratio,
-        .elapsed_s = elapsed_s,
-    };
-    MSC_TRY(msc_record_append_trial(s->record, &line));
+    const struct msc_record_line *line = &item->line;
+    item->line.elapsed_s = elapsed_s;
+    MSC_TRY(msc_record_append_trial(s->record, line));
     item->is_recorded = true;
     s->n_new++;
-    if (item->repeat_of < 0) {
+    if (line->repeat_of < 0) {
         s->n_evaluated++;
-        s->reuse_sum += outcome->reuse_ratio;
+        s->reuse_sum += line->trial.outcome.reuse_ratio;
     }
-    return msc_search__note(s, msc_record_trial(s->record, (size_t)line.id));
+    return msc_search__note(s, msc_record_trial(s->record, (size_t)line->trial.id));
 }
 
 struct msc_agent_left msc_search__left(const struct msc_search *s, double *effort) {
@@ -120,7 +92,7 @@ struct msc_agent_left msc_search__left(const struct msc_search *s, double *effor
     double n_points = s->n_space_points - (double)s->points.n_settled;
     double n_open = 0.0; // asked for, not yet there
     for (size_t i = s->n_written; i < s->n_items; i++) {
-        n_open += s->items[i].baseline < 0 && s->items[i].retry_of < 0;
+        n_open += s->items[i].line.baseline < 0 && s->items[i].line.retry_of < 0;
     }
     left.n += n_open;
     if (s->options->budget.trials >= 0) {
@@ -176,9 +148,8 @@ enum msc_status msc_search__announce_best(struct msc_search *s) {
         return MSC_OK;
     }
     s->announced_id = s->best_id;
-    const struct msc_trial trial =
-        msc_record_as_trial(msc_record_trial(s->record, (size_t)s->best_id));
-    return callbacks->best(callbacks->payload, &trial, &s->best);
+    return callbacks->best(callbacks->payload,
+                           &msc_record_trial(s->record, (size_t)s->best_id)->trial);
 }
 
 enum msc_status msc_search__commit(struct msc_search *s, bool is_inside) {
@@ -186,7 +157,7 @@ enum msc_status msc_search__commit(struct msc_search *s, bool is_inside) {
     double elapsed_s = msc_search__elapsed_s(s);
     while (s->n_written < s->n_items) {
         struct msc_search_item *item = &s->items[s->n_written];
-        if (!item->is_done && item->repeat_of >= 0) {
+        if (!item->is_done && item->line.repeat_of >= 0) {
             copy_outcome(s, item); // of an earlier line, so it is there
         }
         if (!item->is_done) {

@@ -11,17 +11,18 @@
 
 // One line of the round in work: a proposal, a baseline, or a failed trial done again.
 struct msc_search_item {
-    struct msc_trial trial; // choices are borrowed from the round, the space or the record
-    int64_t repeat_of;
-    int64_t retry_of;
-    int64_t baseline;
-    bool is_done;     // the outcome is there
-    bool is_recorded; // the line is in the record
-    struct msc_outcome outcome;
+    struct msc_record_line line; // what it points to is the round's, or the record's
+    bool is_done;                // the outcome is there
+    bool is_recorded;            // the line is in the record
 };
 
-struct msc_search_front { // objectives of the Pareto front, [n, n_objectives]
-    double *points;
+// Failed for want of memory, of a device or of time.
+static inline bool msc_search__may_succeed_later(const struct msc_outcome *outcome) {
+    return outcome->state == MSC_TRIAL_FAILED && outcome->cause == MSC_CAUSE_ENVIRONMENT;
+}
+
+struct msc_search_front { // the Pareto front
+    int64_t *ids;
     size_t n;
     size_t capacity;
 };
@@ -44,6 +45,7 @@ struct msc_search {
     // The round. Proposals point into `choices`.
     struct msc_proposal *proposals; // [parallel]
     uint32_t *choices;              // [parallel, n_tasks]
+    struct msc_arena arena;         // of what the items point to
     struct msc_search_item *items;
     size_t n_items;
     size_t items_capacity;
@@ -51,10 +53,9 @@ struct msc_search {
     int64_t round_first;
 
     // One evaluation.
-    struct msc_trial *batch_trials;     // [MSC_ATTEMPT_MAX_TRIALS]
-    struct msc_outcome *batch_outcomes; // the same
-    size_t *batch_items;                // index of the item
-    enum msc_status batch_status;       // of commits made while it runs
+    struct msc_trial **batch_trials; // [MSC_ATTEMPT_MAX_TRIALS], of the items
+    size_t *batch_items;             // the same: index of the item
+    enum msc_status batch_status;    // of commits made while it runs
     char batch_message[512];
     uint64_t last_commit_ns;
     struct msc_pace pace;
@@ -63,8 +64,7 @@ struct msc_search {
     int n_environment_failures; // in a row
 
     // What was found.
-    int64_t best_id; // -1: none
-    struct msc_outcome best;
+    int64_t best_id;      // -1: none
     int64_t announced_id; // the best that the callback knows
     struct msc_search_front front;
     int64_t n_repeats_in_row;
@@ -84,17 +84,20 @@ enum msc_status msc_search__open(struct msc_search *s); // on failure too, close
 void msc_search__close(struct msc_search *s);
 
 // search_item.c
-enum msc_status msc_search__reserve(struct msc_search *s);
-// Adds an item for the trial s->next_id. A line of the record is taken as it is; a new one becomes
-// a repeat when an earlier trial answers it.
+// Adds an item for the trial s->next_id. A line of the record is taken as it is. A new one has the
+// proposal's choices as long as the round lasts; it becomes a repeat when an earlier trial answers
+// it.
 enum msc_status msc_search__add_recorded(struct msc_search *s);
-enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_search_item *item);
+enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal);
+// The same for a uniform plan of the space, and for a failed trial done again.
+enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index);
+enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_record_line *failed);
 
 // search_commit.c
 double msc_search__elapsed_s(const struct msc_search *s);
 bool msc_search__is_time_over(const struct msc_search *s);
 // Notes a line of the record or a new one, whose item was added: best, front, counts.
-enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_trial *trial);
+enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_line *line);
 // Writes the finished items at the head of the round. `is_inside`: an evaluation is running.
 enum msc_status msc_search__commit(struct msc_search *s, bool is_inside);
 // MSC_E_IO once the record had to be written anew elsewhere. All trials are in it.
@@ -103,6 +106,13 @@ enum msc_status msc_search__check_record(const struct msc_search *s);
 // the last ones.
 struct msc_agent_left msc_search__left(const struct msc_search *s, double *effort);
 enum msc_status msc_search__announce_best(struct msc_search *s);
+
+// search_run.c
+bool msc_search__is_commit_due(const struct msc_search *s);
+// Evaluates the first n of `batch_items`, together unless `one_by_one`; then each alone that memory
+// or the device did not suffice for, twice where it does not run the first time. One that does not
+// run then has failed, unless nothing else runs either: MSC_E_NOMEM.
+enum msc_status msc_search__run(struct msc_search *s, size_t n, bool one_by_one);
 
 // search_evaluate.c
 // Evaluates the round's open items, part by part, and commits them. MSC_E_CANCELLED when stopped

@@ -3,79 +3,85 @@
 
 #include "base/alloc.h"
 
-#include <assert.h>
+#include <math.h>
 #include <string.h>
 
-enum msc_status msc_search__reserve(struct msc_search *s) {
-    return msc_grow(&s->items, &s->items_capacity, s->n_items + 1, sizeof *s->items);
-}
-
-// An earlier trial that may answer a proposal for the same point.
-struct answer {
-    bool is_pruned;
-    bool is_pending; // of the same round: only what was asked counts, not what came out
-    bool is_probed;  // measured even where costs break a bound
-    double bound;
-};
-
-static struct answer answer_of(const struct msc_search *s, int64_t id) {
-    if (id >= s->round_first) {
-        const struct msc_search_item *item = &s->items[id - s->round_first];
-        return (struct answer){
-            .is_pending = true,
-            .is_probed = item->trial.probe,
-            .bound = item->trial.bound,
-        };
-    }
-    const struct msc_record_trial *trial = msc_record_trial(s->record, (size_t)id);
-    return (struct answer){
-        .is_pruned = trial->state == MSC_TRIAL_PRUNED,
-        .is_probed = trial->probe || trial->baseline >= 0,
-        .bound = trial->bound,
-    };
-}
-
-// A result that was cut short answers only the same or a tighter bound. Within a round the bounds
-// alone decide, so that a round that was interrupted goes on as it would have.
+// A result that was cut short answers only the same or a tighter bound. Of the same round only what
+// was asked counts, not what came out, so that a round that was interrupted goes on as it would
+// have.
 static bool does_answer(const struct msc_search *s, int64_t id, const struct msc_trial *trial) {
-    struct answer answer = answer_of(s, id);
-    if ((answer.is_pruned || answer.is_pending) && trial->bound > answer.bound) {
+    bool is_pending = id >= s->round_first;
+    const struct msc_trial *earlier = is_pending ? &s->items[id - s->round_first].line.trial
+                                                 : &msc_record_trial(s->record, (size_t)id)->trial;
+    const struct msc_proposal *asked = &trial->proposal;
+    if ((is_pending || earlier->outcome.state == MSC_TRIAL_PRUNED) &&
+        asked->bound > earlier->proposal.bound) {
         return false;
     }
-    return !trial->probe || answer.is_probed ||
-           msc_goal_exact_violation(s->goal, s->space, trial->choices) <= 0.0;
+    return !asked->probe || earlier->proposal.probe ||
+           msc_goal_exact_violation(s->goal, s->space, asked->choices) <= 0.0;
 }
 
 static enum msc_status push(struct msc_search *s, const struct msc_search_item *item,
                             struct msc_hash hash) {
-    MSC_TRY(msc_search__reserve(s));
+    MSC_TRY(msc_grow(&s->items, &s->items_capacity, s->n_items + 1, sizeof *s->items));
     s->items[s->n_items++] = *item;
     s->next_id++;
-    return item->repeat_of < 0 ? msc_points_set(&s->points, hash, item->trial.id) : MSC_OK;
+    return item->line.repeat_of < 0 ? msc_points_set(&s->points, hash, item->line.trial.id)
+                                    : MSC_OK;
 }
 
 enum msc_status msc_search__add_recorded(struct msc_search *s) {
-    const struct msc_record_trial *line = msc_record_trial(s->record, (size_t)s->next_id);
-    struct msc_search_item item = {
-        .trial = msc_record_as_trial(line),
-        .repeat_of = line->repeat_of,
-        .retry_of = line->retry_of,
-        .baseline = line->baseline,
+    const struct msc_search_item item = {
+        .line = *msc_record_trial(s->record, (size_t)s->next_id),
         .is_done = true,
         .is_recorded = true,
     };
-    msc_record_as_outcome(&item.outcome, s->record, line);
-    return push(s, &item, msc_point_hash(line->choices, s->space->n_tasks));
+    const uint32_t *choices = item.line.trial.proposal.choices;
+    return push(s, &item, msc_point_hash(choices, s->space->n_tasks));
 }
 
-enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_search_item *item) {
-    struct msc_search_item copy = *item;
-    assert(copy.trial.id == s->next_id);
-    struct msc_hash hash = msc_point_hash(copy.trial.choices, s->space->n_tasks);
-    copy.repeat_of = -1;
-    if (copy.retry_of < 0) {
+// `line` has no id and no outcome yet.
+static enum msc_status add(struct msc_search *s, const struct msc_record_line *line) {
+    struct msc_search_item item = {.line = *line};
+    struct msc_trial *trial = &item.line.trial;
+    struct msc_hash hash = msc_point_hash(trial->proposal.choices, s->space->n_tasks);
+    trial->id = s->next_id;
+    MSC_TRY(msc_outcome_init(&trial->outcome, &s->arena, s->space));
+    item.line.repeat_of = -1;
+    if (line->retry_of < 0) {
         int64_t earlier = msc_points_find(&s->points, hash);
-        copy.repeat_of = earlier >= 0 && does_answer(s, earlier, &copy.trial) ? earlier : -1;
+        item.line.repeat_of = earlier >= 0 && does_answer(s, earlier, trial) ? earlier : -1;
     }
-    return push(s, &copy, hash);
+    return push(s, &item, hash);
+}
+
+enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal) {
+    const struct msc_record_line line = {
+        .trial.proposal = *proposal, .retry_of = -1, .baseline = -1};
+    return add(s, &line);
+}
+
+enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
+    struct msc_record_line line = {
+        .trial.proposal = {.parent = -1, .bound = INFINITY, .probe = true},
+        .retry_of = -1,
+        .baseline = (int64_t)index,
+    };
+    size_t n_bytes = s->space->n_tasks * sizeof *line.trial.proposal.choices;
+    line.trial.proposal.choices = msc_arena_alloc(&s->arena, n_bytes);
+    if (!line.trial.proposal.choices) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", s->space->n_tasks);
+    }
+    memcpy(line.trial.proposal.choices, s->space->baselines[index].choices, n_bytes);
+    return add(s, &line);
+}
+
+enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_record_line *failed) {
+    const struct msc_record_line line = {
+        .trial.proposal = failed->trial.proposal,
+        .retry_of = failed->trial.id,
+        .baseline = failed->baseline,
+    };
+    return add(s, &line);
 }

@@ -108,9 +108,8 @@ static enum msc_status make_buffers(struct msc_search *s) {
     s->proposals = msc_alloc_zero(parallel, sizeof *s->proposals);
     s->choices = msc_alloc_zero(parallel * s->space->n_tasks + 1, sizeof *s->choices);
     s->batch_trials = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_trials);
-    s->batch_outcomes = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_outcomes);
     s->batch_items = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_items);
-    if (!s->proposals || !s->choices || !s->batch_trials || !s->batch_outcomes || !s->batch_items) {
+    if (!s->proposals || !s->choices || !s->batch_trials || !s->batch_items) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for rounds of %zu trials", parallel);
     }
     return MSC_OK;
@@ -171,8 +170,8 @@ void msc_search__close(struct msc_search *s) {
     msc_free(s->choices);
     msc_free(s->items);
     msc_free(s->batch_trials);
-    msc_free(s->batch_outcomes);
     msc_free(s->batch_items);
-    msc_free(s->front.points);
+    msc_free(s->front.ids);
+    msc_arena_finish(&s->arena);
     msc_record_close(s->record);
 }

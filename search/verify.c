@@ -137,9 +137,10 @@ out:
 }
 
 // The trial whose evaluation a line stands for.
-static const struct msc_record_trial *origin_of(const struct msc_record *record, int64_t id) {
-    const struct msc_record_trial *trial = msc_record_trial(record, (size_t)id);
-    return trial->repeat_of >= 0 ? msc_record_trial(record, (size_t)trial->repeat_of) : trial;
+static const struct msc_trial *origin_of(const struct msc_record *record, int64_t id) {
+    const struct msc_record_line *line = msc_record_trial(record, (size_t)id);
+    size_t origin = (size_t)(line->repeat_of >= 0 ? line->repeat_of : id);
+    return &msc_record_trial(record, origin)->trial;
 }
 
 static bool has_other_numerics(const struct msc_verify_options *o, int64_t id) {
@@ -154,19 +155,20 @@ static enum msc_status find_noise(struct msc_verify_result *result,
         is_needed = is_needed || has_other_numerics(o, result->lines[i].id);
     }
     result->noise_ratio = is_needed ? o->noise_ratio : NAN;
-    const struct msc_record_trial *best = msc_record_best(o->record);
+    const struct msc_record_line *best = msc_record_best(o->record);
     if (!is_needed || o->noise_ratio >= 0.0) {
         return MSC_OK;
     }
     result->noise_ratio = DEFAULT_NOISE_RATIO;
     if (best) {
-        cJSON *examined = NULL;
-        MSC_TRY(msc_env_examine(o->env, best->choices, MSC_EXAMINE_NOISE, &examined));
-        const cJSON *noise = cJSON_GetObjectItemCaseSensitive(examined, "noise");
+        cJSON *reevaluated = NULL;
+        MSC_TRY(msc_env_reevaluate(o->env, best->trial.proposal.choices, MSC_REEVALUATE_NOISE,
+                                   &reevaluated));
+        const cJSON *noise = cJSON_GetObjectItemCaseSensitive(reevaluated, "noise");
         if (cJSON_IsNumber(noise)) {
             result->noise_ratio = noise->valuedouble;
         }
-        cJSON_Delete(examined);
+        cJSON_Delete(reevaluated);
     }
     return MSC_OK;
 }
@@ -183,8 +185,8 @@ static bool is_near(double a, double b, double ratio) {
 // bound.
 static bool may_stop_elsewhere(const struct msc_verify_options *o, int64_t id, double noise_ratio,
                                const struct msc_outcome *found) {
-    const struct msc_record_trial *recorded = msc_record_trial(o->record, (size_t)id);
-    double bound = origin_of(o->record, id)->bound;
+    const struct msc_outcome *recorded = &msc_record_trial(o->record, (size_t)id)->trial.outcome;
+    double bound = origin_of(o->record, id)->proposal.bound;
     int loss = msc_record_goal(o->record)->objectives[0].metric;
     if (recorded->state != MSC_TRIAL_PRUNED && found->state != MSC_TRIAL_PRUNED) {
         return false;
@@ -196,7 +198,8 @@ static bool may_stop_elsewhere(const struct msc_verify_options *o, int64_t id, d
 static void compare(struct msc_verify_line *line, const struct msc_verify_options *o,
                     double noise_ratio, const struct msc_outcome *found) {
     const struct msc_space *space = msc_record_space(o->record);
-    const struct msc_record_trial *recorded = msc_record_trial(o->record, (size_t)line->id);
+    const struct msc_outcome *recorded =
+        &msc_record_trial(o->record, (size_t)line->id)->trial.outcome;
     bool may_differ = has_other_numerics(o, line->id);
     bool may_stop = may_differ && may_stop_elsewhere(o, line->id, noise_ratio, found);
     line->verdict = MSC_VERIFY_EQUAL;
@@ -228,20 +231,23 @@ static void compare(struct msc_verify_line *line, const struct msc_verify_option
 static enum msc_status verify_batch(struct msc_verify_result *result,
                                     const struct msc_verify_options *o, const size_t places[],
                                     size_t n) {
+    const struct msc_space *space = msc_env_space(o->env);
+    struct msc_arena arena = {0};
     struct msc_trial trials[BATCH];
-    struct msc_outcome *outcomes = msc_alloc_zero(BATCH, sizeof *outcomes);
-    if (!outcomes) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %d trials", BATCH);
-    }
+    struct msc_trial *evaluated[BATCH];
+    enum msc_status status = MSC_OK;
     for (size_t i = 0; i < n; i++) {
-        trials[i] = msc_record_as_trial(origin_of(o->record, result->lines[places[i]].id));
+        trials[i] = *origin_of(o->record, result->lines[places[i]].id);
+        evaluated[i] = &trials[i];
+        MSC_TRY_OUT(msc_outcome_init(&trials[i].outcome, &arena, space));
     }
-    const struct msc_evaluation evaluation = {.trials = trials, .n = n, .outcomes = outcomes};
-    enum msc_status status = msc_env_evaluate(o->env, msc_record_goal(o->record), &evaluation);
+    const struct msc_evaluation evaluation = {.trials = evaluated, .n = n};
+    status = msc_env_evaluate(o->env, msc_record_goal(o->record), &evaluation);
     for (size_t i = 0; i < n && status == MSC_OK; i++) {
-        compare(&result->lines[places[i]], o, result->noise_ratio, &outcomes[i]);
+        compare(&result->lines[places[i]], o, result->noise_ratio, &trials[i].outcome);
     }
-    msc_free(outcomes);
+out:
+    msc_arena_finish(&arena);
     return status;
 }
 
@@ -251,7 +257,7 @@ static enum msc_status verify_lines(struct msc_verify_result *result,
     size_t n = 0;
     for (size_t i = 0; i < result->n_lines; i++) {
         struct msc_verify_line *line = &result->lines[i];
-        if (origin_of(o->record, line->id)->state == MSC_TRIAL_FAILED) {
+        if (origin_of(o->record, line->id)->outcome.state == MSC_TRIAL_FAILED) {
             line->verdict = MSC_VERIFY_SKIPPED;
         } else {
             places[n++] = i;

@@ -30,13 +30,12 @@ MSC_PUBLIC_BEGIN
 //   Contract: which of the definition's functions are called when, and who owns what.
 //   Functions: those that env/api/ and the installed headers of base/ declare.
 // It rises with any change to these by which a library built before would be misread, one more
-// member at a struct's end too. A library with a number that does not serve any more is refused in
-// one line; built again with the headers of the program, it serves unless what it uses is gone. New
+// member at a struct's end too. A library with another number is refused in one line; built again with the headers of the program, it serves unless what it uses is gone. New
 // functions alone do not raise it.
 // Not covered is what an environment may use beyond that, of graph/, data/, kernels/, tools/ and
 // env/distill.h: as all other installed headers it goes with the program's version (the name of the
 // library's file, libmscgym.so.0.1), and such an environment is built for that.
-#define MSC_ENV_ABI 2u
+#define MSC_ENV_ABI 3u
 
 struct cJSON;
 struct msc_graph;
@@ -72,25 +71,27 @@ struct msc_env;
 
 // A set of trials to evaluate together.
 struct msc_evaluation {
-    const struct msc_trial *trials; // [n]
+    struct msc_trial *const *trials; // [n], proposals to read and outcomes to fill
     size_t n;
-    struct msc_outcome *outcomes; // [n], initialised by the core; metrics and state are filled
     // Optional: called once for each trial as it is done, in any order, one call at a time.
     void (*finished)(void *payload, size_t index);
     void *payload;
+    // [n], set by the core: above which loss a trial may be stopped. Its proposal's bound, or +inf
+    // where that does not count.
+    const double *bounds;
 };
 
 // What to measure once more for a report.
 enum {
-    MSC_EXAMINE_VALIDATION = 1 << 0, // metrics on the validation samples
-    MSC_EXAMINE_NOISE = 1 << 1,      // how far rounding alone moves the loss
-    MSC_EXAMINE_ALONE = 1 << 2,      // the sum of the losses that its choices have alone
-    MSC_EXAMINE_ALL = 7,
+    MSC_REEVALUATE_VALIDATION = 1 << 0, // metrics on the validation samples
+    MSC_REEVALUATE_NOISE = 1 << 1,      // how far rounding alone moves the loss
+    MSC_REEVALUATE_ALONE = 1 << 2,      // the sum of the losses that its choices have alone
+    MSC_REEVALUATE_ALL = 7,
     // Not for reports: the least host memory_bytes that trials can be evaluated in, "memory_bytes".
-    MSC_EXAMINE_MEMORY = 1 << 3,
+    MSC_REEVALUATE_MEMORY = 1 << 3,
     // Nor this: what the others take, in evaluations of a point of which nothing is known yet:
     // "effort": {"noise", "alone", "validation"}.
-    MSC_EXAMINE_EFFORT = 1 << 4,
+    MSC_REEVALUATE_EFFORT = 1 << 4,
 };
 
 struct msc_env_def {
@@ -111,20 +112,21 @@ struct msc_env_def {
     // Borrowed until finish.
     const struct msc_space *(*space)(const struct msc_env *env);
     // Fills metrics (exact costs are already there) and, for a trial that cannot be evaluated,
-    // state FAILED with reason and cause. Equal choices give equal metrics, whatever else is in the
-    // call. A status other than MSC_OK means that nothing could be evaluated at all.
-    // A trial whose `distill_loss` is sure to exceed its bound may be stopped: state PRUNED, as the
-    // metric a lower bound of it that exceeds the bound, the same every time for equal choices and
-    // bound. An environment may ignore bounds; the core sets them to +inf where they do not count.
+    // state FAILED with reason and cause (msc_outcome_fail). Equal choices give equal metrics,
+    // whatever else is in the call. A status other than MSC_OK means that nothing could be evaluated
+    // at all.
+    // A trial whose `distill_loss` is sure to exceed its entry of `bounds` may be stopped: state
+    // PRUNED (msc_outcome_prune), as the metric a lower bound of it that exceeds that entry, the
+    // same every time for equal choices and bound. An environment may ignore bounds.
     enum msc_status (*evaluate)(struct msc_env *env, const struct msc_evaluation *e);
     // Optional: the metrics of the uncompressed model. Default: none are known.
     enum msc_status (*reference)(struct msc_env *env, double metrics[MSC_MAX_METRICS]);
     // Optional: the edits of a point as a strategy (JSON of docs/strategy.md), owned by the caller.
     enum msc_status (*edits)(struct msc_env *env, const uint32_t choices[], struct cJSON **out);
-    // Optional: measures a point once more for the report; `what` is of MSC_EXAMINE_*. *out is a
+    // Optional: measures a point once more for the report; `what` is of MSC_REEVALUATE_*. *out is a
     // JSON object, owned by the caller.
-    enum msc_status (*examine)(struct msc_env *env, const uint32_t choices[], unsigned what,
-                               struct cJSON **out);
+    enum msc_status (*reevaluate)(struct msc_env *env, const uint32_t choices[], unsigned what,
+                                  struct cJSON **out);
     // Optional: hash of everything beyond the parameters that results depend on.
     struct msc_hash (*identity)(const struct msc_env *env);
     // Optional: hash members for the record's header ("graph", "weights", "dataset",

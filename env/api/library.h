@@ -16,14 +16,13 @@ struct msc_library_function {
     const char *name; // NULL ends the list
     size_t offset;    // of the pointer in the definition
     bool is_optional;
-    unsigned since_abi; // definitions of an older one end before it
 };
 
 // A kind of definition: a struct that begins with `unsigned abi`.
 struct msc_library_form {
     const char *kind;                         // "environment"
     const char *symbol;                       // "msc_env_plugin": a pointer to the definition
-    unsigned abi, oldest_abi;                 // that serve
+    unsigned abi;                             // the only one that serves
     size_t name, summary, params, state_size; // offsets of these members
     const struct msc_library_function *functions;
 };

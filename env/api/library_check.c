@@ -229,13 +229,15 @@ static enum msc_status check_definition(const struct check *c, const void *defin
                         form->symbol);
     }
     memcpy(&abi, definition, sizeof abi);
-    if (abi < form->oldest_abi || abi > form->abi) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: built for %s ABI %u, expected %u", c->path,
-                        form->kind, abi, form->abi);
+    if (abi != form->abi) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "%s: built for %s ABI %u, expected %u; build it anew against the installed "
+                        "headers",
+                        c->path, form->kind, abi, form->abi);
     }
     MSC_TRY(check_members(c, definition, form));
     for (const struct msc_library_function *f = form->functions; f->name; f++) {
-        MSC_TRY(f->since_abi <= abi ? check_function(c, definition, f) : MSC_OK);
+        MSC_TRY(check_function(c, definition, f));
     }
     return MSC_OK;
 }

@@ -3,6 +3,7 @@
 // lexicographic order, so that a later one never dominates an earlier one, and each goes to the
 // first front of which no member dominates it.
 #include "base/alloc.h"
+#include "base/heap.h"
 #include "env/api/trial.h"
 
 #include <stdint.h>
@@ -15,7 +16,10 @@ struct sorting {
     size_t *last;     // by front: the member added last
 };
 
-static bool comes_before(const struct sorting *s, size_t a, size_t b) {
+static bool comes_before(const void *context, const void *left, const void *right) {
+    const struct sorting *s = context;
+    size_t a = *(const size_t *)left;
+    size_t b = *(const size_t *)right;
     for (size_t i = 0; i < s->n_objectives; i++) {
         double x = s->outcomes[a]->objectives[i];
         double y = s->outcomes[b]->objectives[i];
@@ -26,34 +30,21 @@ static bool comes_before(const struct sorting *s, size_t a, size_t b) {
     return a < b;
 }
 
-static void sift_down(const struct sorting *s, size_t root, size_t n) {
-    size_t *heap = s->order;
-    while (2 * root + 1 < n) {
-        size_t child = 2 * root + 1;
-        if (child + 1 < n && comes_before(s, heap[child], heap[child + 1])) {
-            child++;
+// Lists the feasible outcomes in order; returns how many. Agents may not allocate while they are
+// asked.
+static size_t sort_feasible(const struct sorting *s, size_t n) {
+    const struct msc_heap heap = {.elements = s->order,
+                                  .element_bytes = sizeof *s->order,
+                                  .is_before = comes_before,
+                                  .context = s};
+    size_t n_feasible = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (s->outcomes[i]->state == MSC_TRIAL_COMPLETE) {
+            s->order[n_feasible++] = i;
         }
-        if (!comes_before(s, heap[root], heap[child])) {
-            return;
-        }
-        size_t swapped = heap[root];
-        heap[root] = heap[child];
-        heap[child] = swapped;
-        root = child;
     }
-}
-
-// Heap sort: agents may not allocate while they are asked, and qsort may.
-static void sort_order(const struct sorting *s, size_t n) {
-    for (size_t i = n / 2; i-- > 0;) {
-        sift_down(s, i, n);
-    }
-    for (size_t end = n; end-- > 1;) {
-        size_t swapped = s->order[0];
-        s->order[0] = s->order[end];
-        s->order[end] = swapped;
-        sift_down(s, 0, end);
-    }
+    msc_heap_sort(&heap, n_feasible);
+    return n_feasible;
 }
 
 static bool front_dominates(const struct sorting *s, size_t front, size_t candidate) {
@@ -79,15 +70,11 @@ void msc_pareto_rank_with(size_t ranks[], size_t scratch[],
         .previous = scratch + n,
         .last = scratch + 2 * n,
     };
-    size_t n_feasible = 0;
+    size_t n_feasible = sort_feasible(&s, n);
+    size_t n_fronts = 0;
     for (size_t i = 0; i < n; i++) {
         ranks[i] = SIZE_MAX;
-        if (outcomes[i]->state == MSC_TRIAL_COMPLETE) {
-            s.order[n_feasible++] = i;
-        }
     }
-    sort_order(&s, n_feasible);
-    size_t n_fronts = 0;
     for (size_t i = 0; i < n_feasible; i++) {
         size_t candidate = s.order[i];
         // A front with a dominating member has only such fronts before it.
@@ -119,4 +106,23 @@ enum msc_status msc_pareto_rank(size_t ranks[], const struct msc_outcome *const 
     msc_pareto_rank_with(ranks, scratch, outcomes, n, n_objectives);
     msc_free(scratch);
     return MSC_OK;
+}
+
+size_t msc_pareto_front(size_t front[], const struct msc_outcome *const outcomes[], size_t n,
+                        size_t n_objectives) {
+    const struct sorting s = {.outcomes = outcomes, .n_objectives = n_objectives, .order = front};
+    size_t n_feasible = sort_feasible(&s, n);
+    size_t n_kept = 0;
+    for (size_t i = 0; i < n_feasible; i++) {
+        bool is_covered = false;
+        // With two objectives the last one kept decides.
+        size_t first = n_objectives <= 2 && n_kept > 0 ? n_kept - 1 : 0;
+        for (size_t k = first; k < n_kept && !is_covered; k++) {
+            is_covered = msc_outcome_covers(outcomes[front[k]], outcomes[front[i]], n_objectives);
+        }
+        if (!is_covered) {
+            front[n_kept++] = front[i];
+        }
+    }
+    return n_kept;
 }

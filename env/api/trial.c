@@ -3,6 +3,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,12 +28,62 @@ bool msc_trial_state_parse(enum msc_trial_state *out, const char *name) {
     return false;
 }
 
-void msc_outcome_init(struct msc_outcome *outcome) {
-    memset(outcome, 0, sizeof *outcome);
-    outcome->state = MSC_TRIAL_COMPLETE;
-    for (size_t i = 0; i < MSC_MAX_METRICS; i++) {
+enum msc_status msc_outcome_init(struct msc_outcome *outcome, struct msc_arena *arena,
+                                 const struct msc_space *space) {
+    *outcome = (struct msc_outcome){
+        .state = MSC_TRIAL_COMPLETE,
+        .metrics = msc_arena_array(arena, space->n_metrics, sizeof *outcome->metrics),
+        .reason = msc_arena_alloc(arena, MSC_REASON_BYTES),
+    };
+    if (!outcome->metrics || !outcome->reason) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a trial");
+    }
+    for (size_t i = 0; i < space->n_metrics; i++) {
         outcome->metrics[i] = NAN;
     }
+    return MSC_OK;
+}
+
+enum msc_status msc_trial_init(struct msc_trial *trial, struct msc_arena *arena,
+                               const struct msc_space *space) {
+    *trial = (struct msc_trial){.id = -1, .proposal = {.parent = -1, .bound = INFINITY}};
+    trial->proposal.choices =
+        msc_arena_array(arena, space->n_tasks, sizeof *trial->proposal.choices);
+    return trial->proposal.choices ? msc_outcome_init(&trial->outcome, arena, space)
+                                   : MSC_FAIL(MSC_E_NOMEM, "out of memory for a trial");
+}
+
+void msc_trial_begin(struct msc_trial *trial, const struct msc_space *space) {
+    double *metrics = trial->outcome.metrics;
+    char *reason = trial->outcome.reason;
+    trial->outcome =
+        (struct msc_outcome){.state = MSC_TRIAL_COMPLETE, .metrics = metrics, .reason = reason};
+    reason[0] = '\0';
+    for (size_t i = 0; i < space->n_metrics; i++) {
+        metrics[i] = NAN;
+    }
+    for (size_t i = 0; i < space->n_costs; i++) {
+        int metric = msc_space_find_metric(space, space->costs[i].metric);
+        metrics[metric] = msc_cost_value(&space->costs[i], trial->proposal.choices);
+    }
+}
+
+void msc_outcome_fail(struct msc_outcome *outcome, enum msc_trial_cause cause, const char *format,
+                      ...) {
+    va_list arguments;
+    outcome->state = MSC_TRIAL_FAILED;
+    outcome->cause = cause;
+    va_start(arguments, format);
+    vsnprintf(outcome->reason, MSC_REASON_BYTES, format, arguments);
+    va_end(arguments);
+}
+
+void msc_outcome_prune(struct msc_outcome *outcome, const char *format, ...) {
+    va_list arguments;
+    outcome->state = MSC_TRIAL_PRUNED;
+    va_start(arguments, format);
+    vsnprintf(outcome->reason, MSC_REASON_BYTES, format, arguments);
+    va_end(arguments);
 }
 
 static double bound_violation(const struct msc_bound *bound, double value) {
@@ -69,14 +120,6 @@ double msc_goal_exact_violation(const struct msc_goal *goal, const struct msc_sp
     return sum;
 }
 
-static void fail_outcome(struct msc_outcome *outcome, const struct msc_metric *metric,
-                         double value) {
-    const char *found = isnan(value) ? "not a number" : "infinite";
-    outcome->state = MSC_TRIAL_FAILED;
-    outcome->cause = MSC_CAUSE_TRIAL;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s is %s", metric->name, found);
-}
-
 // The first metric of the goal without a usable value, or -1.
 static int missing_metric(const struct msc_goal *goal, const double metrics[]) {
     for (size_t i = 0; i < goal->n_objectives; i++) {
@@ -92,19 +135,24 @@ static int missing_metric(const struct msc_goal *goal, const double metrics[]) {
     return -1;
 }
 
-void msc_goal_judge(const struct msc_goal *goal, const struct msc_space *space,
-                    struct msc_outcome *outcome) {
+void msc_goal_set_objectives(const struct msc_goal *goal, struct msc_outcome *outcome) {
     for (size_t i = 0; i < goal->n_objectives; i++) {
         double value = outcome->metrics[goal->objectives[i].metric];
         outcome->objectives[i] = goal->objectives[i].is_maximised ? -value : value;
     }
+}
+
+void msc_goal_judge(const struct msc_goal *goal, const struct msc_space *space,
+                    struct msc_outcome *outcome) {
+    msc_goal_set_objectives(goal, outcome);
     outcome->violation = msc_goal_violation(goal, outcome->metrics);
     if (outcome->state != MSC_TRIAL_COMPLETE) {
         return;
     }
     int missing = missing_metric(goal, outcome->metrics);
     if (missing >= 0) {
-        fail_outcome(outcome, &space->metrics[missing], outcome->metrics[missing]);
+        msc_outcome_fail(outcome, MSC_CAUSE_TRIAL, "%s is %s", space->metrics[missing].name,
+                         isnan(outcome->metrics[missing]) ? "not a number" : "infinite");
     } else if (outcome->violation > 0.0) {
         outcome->state = MSC_TRIAL_INFEASIBLE;
     }
@@ -193,25 +241,26 @@ static int compare_doubles(double a, double b) {
     return (a > b) - (a < b);
 }
 
-int msc_outcome_compare(const struct msc_outcome *a, int64_t id_a, const struct msc_outcome *b,
-                        int64_t id_b) {
-    int class_a = outcome_class(a);
-    int order = class_a - outcome_class(b);
+int msc_trial_compare(const struct msc_trial *a, const struct msc_trial *b) {
+    int class_a = outcome_class(&a->outcome);
+    int order = class_a - outcome_class(&b->outcome);
     if (order == 0 && class_a == 0) {
-        order = compare_doubles(a->objectives[0], b->objectives[0]);
+        order = compare_doubles(a->outcome.objectives[0], b->outcome.objectives[0]);
     } else if (order == 0 && class_a == 1) {
-        order = compare_doubles(a->violation, b->violation);
+        order = compare_doubles(a->outcome.violation, b->outcome.violation);
     }
-    return order != 0 ? order : (id_a > id_b) - (id_a < id_b);
+    return order != 0 ? order : (a->id > b->id) - (a->id < b->id);
 }
 
-bool msc_outcome_dominates(const struct msc_outcome *a, const struct msc_outcome *b, size_t n) {
-    bool is_better = false;
+bool msc_outcome_covers(const struct msc_outcome *a, const struct msc_outcome *b, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (a->objectives[i] > b->objectives[i]) {
             return false;
         }
-        is_better = is_better || a->objectives[i] < b->objectives[i];
     }
-    return is_better;
+    return true;
+}
+
+bool msc_outcome_dominates(const struct msc_outcome *a, const struct msc_outcome *b, size_t n) {
+    return msc_outcome_covers(a, b, n) && !msc_outcome_covers(b, a, n);
 }

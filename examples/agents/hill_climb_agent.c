@@ -12,9 +12,7 @@
 struct hill_climb {
     int64_t restart; // the parameter
 
-    uint32_t *best; // [n_tasks]
-    struct msc_outcome best_outcome;
-    int64_t best_id; // -1: none yet
+    struct msc_trial best; // id -1: none yet
     int64_t n_in_vain;
 };
 
@@ -31,29 +29,23 @@ static const struct msc_param hill_climb_params[] = {
 
 static enum msc_status hill_climb_init(struct msc_agent *agent) {
     struct hill_climb *h = msc_agent_state(agent);
-    h->best =
-        msc_arena_array(msc_agent_arena(agent), msc_agent_space(agent)->n_tasks, sizeof *h->best);
-    if (!h->best) {
-        return MSC_FAIL(MSC_E_NOMEM, "hill_climb: out of memory");
-    }
-    h->best_id = -1;
-    return MSC_OK;
+    return msc_trial_init(&h->best, msc_agent_arena(agent), msc_agent_space(agent));
 }
 
 static void propose(struct msc_agent *agent, struct msc_proposal *out) {
     struct hill_climb *h = msc_agent_state(agent);
     const struct msc_space *space = msc_agent_space(agent);
     struct msc_rng *rng = msc_agent_rng(agent);
-    if (h->best_id < 0) {
+    if (h->best.id < 0) {
         for (size_t t = 0; t < space->n_tasks; t++) {
             out->choices[t] = (uint32_t)msc_rng_below(rng, space->tasks[t].n_choices);
         }
         return;
     }
     size_t changed = (size_t)msc_rng_below(rng, space->n_tasks);
-    memcpy(out->choices, h->best, space->n_tasks * sizeof *h->best);
+    memcpy(out->choices, h->best.proposal.choices, space->n_tasks * sizeof *out->choices);
     out->choices[changed] = (uint32_t)msc_rng_below(rng, space->tasks[changed].n_choices);
-    out->parent = h->best_id;
+    out->parent = h->best.id;
 }
 
 static enum msc_status hill_climb_ask(struct msc_agent *agent, struct msc_proposal out[],
@@ -64,20 +56,27 @@ static enum msc_status hill_climb_ask(struct msc_agent *agent, struct msc_propos
     return MSC_OK;
 }
 
-static enum msc_status hill_climb_tell(struct msc_agent *agent, const struct msc_trial *trial,
-                                       const struct msc_outcome *outcome) {
+// Choices, metrics and reason of what is told are only lent: choices are copied.
+static void keep_best(struct msc_agent *agent, const struct msc_trial *trial) {
     struct hill_climb *h = msc_agent_state(agent);
-    bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
-    bool is_better =
-        is_usable && (h->best_id < 0 ||
-                      msc_outcome_compare(outcome, trial->id, &h->best_outcome, h->best_id) < 0);
-    if (is_better) {
-        memcpy(h->best, trial->choices, msc_agent_space(agent)->n_tasks * sizeof *h->best);
-        h->best_outcome = *outcome;
-        h->best_id = trial->id;
+    size_t n_tasks = msc_agent_space(agent)->n_tasks;
+    h->best.id = trial->id;
+    h->best.outcome.state = trial->outcome.state;
+    h->best.outcome.objectives[0] = trial->outcome.objectives[0];
+    h->best.outcome.violation = trial->outcome.violation;
+    memcpy(h->best.proposal.choices, trial->proposal.choices,
+           n_tasks * sizeof *trial->proposal.choices);
+}
+
+static enum msc_status hill_climb_tell(struct msc_agent *agent, const struct msc_trial *trial) {
+    struct hill_climb *h = msc_agent_state(agent);
+    enum msc_trial_state state = trial->outcome.state;
+    bool is_usable = state == MSC_TRIAL_COMPLETE || state == MSC_TRIAL_INFEASIBLE;
+    if (is_usable && (h->best.id < 0 || msc_trial_compare(trial, &h->best) < 0)) {
+        keep_best(agent, trial);
         h->n_in_vain = 0;
     } else if (++h->n_in_vain >= h->restart) {
-        h->best_id = -1;
+        h->best.id = -1;
         h->n_in_vain = 0;
     }
     return MSC_OK;

@@ -12,7 +12,6 @@
 #include "tools/strategy.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #define WIDEST 8
 
@@ -214,14 +213,13 @@ static const struct msc_space *weight_bits_space(const struct msc_env *env) {
 static void finish_run(void *payload, size_t i) {
     const struct weight_bits *w = payload;
     const struct msc_distill_run *run = &w->runs[i];
-    struct msc_outcome *outcome = &w->evaluation->outcomes[i];
+    struct msc_outcome *outcome = &w->evaluation->trials[i]->outcome;
     outcome->metrics[METRIC_LOSS] = run->loss;
     outcome->reuse_ratio = run->reuse_ratio;
     if (run->status != MSC_OK) {
         bool is_outside = run->status == MSC_E_NOMEM || run->status == MSC_E_DEVICE;
-        outcome->state = MSC_TRIAL_FAILED;
-        outcome->cause = is_outside ? MSC_CAUSE_ENVIRONMENT : MSC_CAUSE_TRIAL;
-        snprintf(outcome->reason, sizeof outcome->reason, "%s", run->message);
+        msc_outcome_fail(outcome, is_outside ? MSC_CAUSE_ENVIRONMENT : MSC_CAUSE_TRIAL, "%s",
+                         run->message);
     } else if (run->was_stopped) {
         outcome->state = MSC_TRIAL_PRUNED;
     }
@@ -242,15 +240,15 @@ static enum msc_status weight_bits_evaluate(struct msc_env *env, const struct ms
         goto out;
     }
     for (size_t i = 0; i < e->n; i++) {
-        const struct msc_trial *trial = &e->trials[i];
+        const uint32_t *choices = e->trials[i]->proposal.choices;
         for (size_t s = 0; s < n_slots; s++) {
             int32_t task = w->tasks_of_slots[s];
             edits[i * n_slots + s] =
-                task < 0 ? NULL : &w->quants[(size_t)task * n_choices_of(w) + trial->choices[task]];
+                task < 0 ? NULL : &w->quants[(size_t)task * n_choices_of(w) + choices[task]];
         }
         runs[i] = (struct msc_distill_run){.edits = &edits[i * n_slots],
-                                           .is_bounded = trial->bound < INFINITY,
-                                           .bound = trial->bound};
+                                           .is_bounded = e->bounds[i] < INFINITY,
+                                           .bound = e->bounds[i]};
     }
     w->evaluation = e;
     w->runs = runs;

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "tests/msc_test.h"
+#include "tests/trial_room.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,8 +37,8 @@ struct run {
     size_t n_pruned;
     size_t n_batches; // evaluated
     bool is_over;
-    int64_t best_id;
-    struct msc_outcome best;
+    struct msc_trial best; // id -1: none
+    double best_metrics[MSC_MAX_METRICS];
 };
 
 static void problem_init(struct problem *p, uint64_t seed) {
@@ -81,46 +82,45 @@ static double batch_loss(const struct problem *p, const uint32_t choices[], uint
     return p->n_levels > 0 ? floor(loss * p->n_levels) / p->n_levels : loss;
 }
 
-static void evaluate(const struct problem *p, const struct msc_trial *trial,
-                     struct msc_outcome *outcome, size_t *n_batches) {
+static void evaluate(const struct problem *p, struct msc_trial *trial, size_t *n_batches) {
     const struct msc_space *space = &p->r.space;
+    const struct msc_proposal *proposal = &trial->proposal;
+    struct msc_outcome *outcome = &trial->outcome;
     double loss = 0.0;
-    msc_outcome_init(outcome);
-    for (size_t i = 0; i < space->n_costs; i++) {
-        outcome->metrics[1 + i] = msc_cost_value(&space->costs[i], trial->choices);
-    }
-    if (!trial->probe && msc_goal_violation(&p->r.goal, outcome->metrics) > 0.0) {
+    msc_trial_begin(trial, space);
+    if (!proposal->probe && msc_goal_violation(&p->r.goal, outcome->metrics) > 0.0) {
         outcome->state = MSC_TRIAL_INFEASIBLE;
         msc_goal_judge(&p->r.goal, space, outcome);
         return;
     }
     for (uint64_t b = 0; b < BATCHES && outcome->state == MSC_TRIAL_COMPLETE; b++) {
-        loss += batch_loss(p, trial->choices, b);
+        loss += batch_loss(p, proposal->choices, b);
         outcome->metrics[0] = loss / BATCHES;
-        outcome->state = outcome->metrics[0] > trial->bound ? MSC_TRIAL_PRUNED : MSC_TRIAL_COMPLETE;
+        outcome->state =
+            outcome->metrics[0] > proposal->bound ? MSC_TRIAL_PRUNED : MSC_TRIAL_COMPLETE;
         (*n_batches)++;
     }
     if (p->measured >= 0 && outcome->state == MSC_TRIAL_COMPLETE) {
-        outcome->metrics[p->measured] = draw(p, trial->choices, 1000);
+        outcome->metrics[p->measured] = draw(p, proposal->choices, 1000);
     }
     msc_goal_judge(&p->r.goal, space, outcome);
 }
 
 static void add_line(struct run *run, const struct problem *p, struct msc_agent *agent,
-                     const struct msc_trial *trial, const struct msc_outcome *outcome) {
-    bool may_win = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
-    if (may_win && (run->best_id < 0 ||
-                    msc_outcome_compare(outcome, trial->id, &run->best, run->best_id) < 0)) {
-        run->best_id = trial->id;
-        run->best = *outcome;
+                     const struct msc_trial *trial) {
+    enum msc_trial_state state = trial->outcome.state;
+    bool may_win = state == MSC_TRIAL_COMPLETE || state == MSC_TRIAL_INFEASIBLE;
+    if (may_win && (run->best.id < 0 || msc_trial_compare(trial, &run->best) < 0)) {
+        run->best = *trial;
+        memcpy(run->best_metrics, trial->outcome.metrics, sizeof run->best_metrics);
     }
     struct line *line = &run->lines[trial->id];
-    memcpy(line->choices, trial->choices, p->r.space.n_tasks * sizeof *line->choices);
-    line->bound = trial->bound;
-    line->state = outcome->state;
-    line->best_id = run->best_id;
-    run->n_pruned += outcome->state == MSC_TRIAL_PRUNED;
-    assert_ok(msc_agent_tell(agent, trial, outcome));
+    memcpy(line->choices, trial->proposal.choices, p->r.space.n_tasks * sizeof *line->choices);
+    line->bound = trial->proposal.bound;
+    line->state = state;
+    line->best_id = run->best.id;
+    run->n_pruned += state == MSC_TRIAL_PRUNED;
+    assert_ok(msc_agent_tell(agent, trial));
 }
 
 // The uniform plans: every task's n-th dearest choice.
@@ -131,27 +131,23 @@ static void tell_baselines(struct run *run, const struct problem *p, struct msc_
             const struct msc_task *task = &p->r.space.tasks[t];
             choices[t] = task->dearest_first[n < task->n_choices ? n : task->n_choices - 1];
         }
-        struct msc_trial trial = {.id = (int64_t)run->n++,
-                                  .choices = choices,
-                                  .parent = -1,
-                                  .bound = INFINITY,
-                                  .probe = true};
-        struct msc_outcome outcome;
-        evaluate(p, &trial, &outcome, &run->n_batches);
-        add_line(run, p, agent, &trial, &outcome);
+        struct trial_room room;
+        struct msc_trial *trial = trial_make(&room, (int64_t)run->n++, choices, MAX_TASKS);
+        trial->proposal.probe = true;
+        evaluate(p, trial, &run->n_batches);
+        add_line(run, p, agent, trial);
     }
 }
 
 static void search(struct run *run, const struct problem *p, const char *config, size_t round) {
     static uint32_t choices[64][MAX_TASKS];
-    static struct msc_outcome outcomes[64];
+    static struct trial_room rooms[64];
     struct msc_proposal proposals[64];
-    struct msc_trial trials[64];
     struct msc_agent *agent = NULL;
     struct cJSON *json = NULL;
     size_t n = 1;
     memset(run, 0, sizeof *run);
-    run->best_id = -1;
+    run->best.id = -1;
     assert_ok(msc_json_parse(&json, config, strlen(config), "agent"));
     assert_ok(msc_agent_open(&agent, json, &p->r.space, &p->r.goal, p->seed, NULL));
     if (p->tells_baselines) {
@@ -163,16 +159,16 @@ static void search(struct run *run, const struct problem *p, const char *config,
         }
         assert_ok(msc_agent_ask(agent, proposals, round, &n));
         for (size_t i = 0; i < n; i++) {
-            trials[i] = (struct msc_trial){.id = (int64_t)run->n++,
-                                           .choices = choices[i],
-                                           .parent = proposals[i].parent,
-                                           .bound = proposals[i].bound,
-                                           .probe = proposals[i].probe};
-            assert_true(trials[i].parent < (int64_t)(run->n - i));
-            evaluate(p, &trials[i], &outcomes[i], &run->n_batches);
+            struct msc_trial *trial =
+                trial_make(&rooms[i], (int64_t)run->n++, choices[i], MAX_TASKS);
+            trial->proposal.parent = proposals[i].parent;
+            trial->proposal.bound = proposals[i].bound;
+            trial->proposal.probe = proposals[i].probe;
+            assert_true(trial->proposal.parent < (int64_t)(run->n - i));
+            evaluate(p, trial, &run->n_batches);
         }
         for (size_t i = 0; i < n; i++) {
-            add_line(run, p, agent, &trials[i], &outcomes[i]);
+            add_line(run, p, agent, &rooms[i].trial);
         }
     }
     run->is_over = n == 0 || msc_agent_is_done(agent);
@@ -193,7 +189,12 @@ static void assert_equal_runs(const struct run *with, const struct run *without)
         assert_true(isinf(without->lines[i].bound));
         assert_int_equal(with->lines[i].best_id, without->lines[i].best_id);
     }
-    assert_memory_equal(&with->best, &without->best, sizeof with->best);
+    assert_int_equal(with->best.id, without->best.id);
+    assert_int_equal(with->best.outcome.state, without->best.outcome.state);
+    assert_true(with->best.outcome.violation == without->best.outcome.violation);
+    assert_memory_equal(with->best.outcome.objectives, without->best.outcome.objectives,
+                        sizeof with->best.outcome.objectives);
+    assert_memory_equal(with->best_metrics, without->best_metrics, sizeof with->best_metrics);
 }
 
 struct totals {

@@ -129,13 +129,16 @@ static void test_agents_conformance__replay_equals_uninterrupted(void **state) {
     for_each(check_replay);
 }
 
+enum { TOY_METRICS = 3 };
+
 static void fail_all(int64_t id, struct msc_outcome *outcome) {
     (void)id;
-    msc_outcome_init(outcome);
-    outcome->state = MSC_TRIAL_FAILED;
-    outcome->cause = MSC_CAUSE_TRIAL;
+    for (int i = 0; i < TOY_METRICS; i++) {
+        outcome->metrics[i] = NAN;
+    }
     outcome->objectives[0] = NAN;
-    snprintf(outcome->reason, sizeof outcome->reason, "nothing works today");
+    outcome->violation = 0.0;
+    msc_outcome_fail(outcome, MSC_CAUSE_TRIAL, "nothing works today");
 }
 
 static void mix(int64_t id, struct msc_outcome *outcome) {
@@ -186,8 +189,8 @@ static void check_feasible(const struct subject *subject) {
     for (size_t i = 0; i < trace.n && subject->stays_feasible; i++) {
         assert_true(trace.entries[i].exact_violation == 0.0);
     }
-    assert_true(trace.best_id >= 0);
-    assert_int_equal(trace.best.state, MSC_TRIAL_COMPLETE);
+    assert_true(trace.best.id >= 0);
+    assert_int_equal(trace.best.outcome.state, MSC_TRIAL_COMPLETE);
     trace_finish(&trace);
 }
 

@@ -38,8 +38,8 @@ static void test_agents_evolutionary__one_objective_under_a_bound(void **state) 
                                     .max_trials = 2000,
                                     .tell_baselines = true};
             trace_make(&trace, &run);
-            assert_int_equal(trace.best.state, MSC_TRIAL_COMPLETE);
-            found[i] = trace.best.objectives[0];
+            assert_int_equal(trace.best.outcome.state, MSC_TRIAL_COMPLETE);
+            found[i] = trace.best.outcome.objectives[0];
             trace_finish(&trace);
         }
         struct msc_goal goal;
@@ -89,7 +89,7 @@ static void test_agents_evolutionary__front_of_two_objectives(void **state) {
     }
     trace_make(&trace, &run);
     for (size_t i = 0; i < trace.n; i++) {
-        const struct msc_outcome *outcome = &trace.entries[i].outcome;
+        const struct msc_outcome *outcome = &trace.entries[i].trial.outcome;
         size_t size = (size_t)outcome->objectives[1];
         found[size] = fmin(found[size], outcome->objectives[0]);
     }
@@ -133,7 +133,7 @@ static void test_agents_evolutionary__tight_bounds(void **state) {
         trace_make(&trace, &run);
         assert_int_equal(trace.n, 512);
         for (size_t k = 0; k < trace.n; k++) {
-            assert_int_equal(trace.entries[k].outcome.state, MSC_TRIAL_COMPLETE);
+            assert_int_equal(trace.entries[k].trial.outcome.state, MSC_TRIAL_COMPLETE);
             for (size_t j = 0; j < k; j++) {
                 assert_memory_not_equal(trace.entries[k].choices, trace.entries[j].choices,
                                         sizeof trace.entries[k].choices);

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "env/env_toy.h"
 #include "tests/msc_test.h"
+#include "tests/trial_room.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,14 +67,12 @@ static void expect_sequence(const char *config, size_t round, const double losse
             assert_memory_equal(choices[i], expected[n_seen + i], sizeof choices[i]);
         }
         for (size_t i = 0; i < n; i++) {
-            struct msc_outcome outcome;
-            struct msc_trial trial = {
-                .id = (int64_t)n_seen++, .choices = choices[i], .parent = -1, .bound = INFINITY};
-            msc_outcome_init(&outcome);
-            outcome.metrics[0] = losses[choices[i][0]][choices[i][1]];
-            outcome.metrics[1] = msc_cost_value(costs, choices[i]);
-            msc_goal_judge(&goal, &space, &outcome);
-            assert_ok(msc_agent_tell(agent, &trial, &outcome));
+            struct trial_room room;
+            struct msc_trial *trial = trial_make(&room, (int64_t)n_seen++, choices[i], 2);
+            room.metrics[0] = losses[choices[i][0]][choices[i][1]];
+            room.metrics[1] = msc_cost_value(costs, choices[i]);
+            msc_goal_judge(&goal, &space, &trial->outcome);
+            assert_ok(msc_agent_tell(agent, trial));
         }
     }
     assert_int_equal(n_seen, n_expected);
@@ -146,8 +145,8 @@ static void test_agents_grid_search__per_task_is_optimal_on_sums(void **state) {
         trace_make(&trace, &run);
         assert_true(trace.is_over);
         assert_int_equal(trace.n, 1 + 24 * 4 + 1);
-        assert_int_equal(trace.best_id, trace.n - 1);
-        assert_float_equal(trace.best.objectives[0], toy_optimum(env), 1e-9);
+        assert_int_equal(trace.best.id, trace.n - 1);
+        assert_float_equal(trace.best.outcome.objectives[0], toy_optimum(env), 1e-9);
         trace_finish(&trace);
     }
 }
@@ -165,8 +164,9 @@ static void test_agents_grid_search__per_task_keeps_measured_bounds(void **state
     run.agent = "{\"type\":\"grid_search\",\"mode\":\"full\"}";
     trace_make(&full, &run);
     assert_int_equal(full.n, 1024);
-    assert_int_equal(part.entries[part.n - 1].outcome.state, MSC_TRIAL_COMPLETE);
-    assert_true(part.entries[part.n - 1].outcome.objectives[0] == full.best.objectives[0]);
+    assert_int_equal(part.entries[part.n - 1].trial.outcome.state, MSC_TRIAL_COMPLETE);
+    assert_true(part.entries[part.n - 1].trial.outcome.objectives[0] ==
+                full.best.outcome.objectives[0]);
     trace_finish(&part);
     trace_finish(&full);
 }
@@ -186,7 +186,7 @@ static void test_agents_grid_search__full_finds_the_optimum(void **state) {
         trace_make(&trace, &run);
         assert_true(trace.is_over);
         assert_true(i > 0 ? trace.n < 729 : trace.n == 729);
-        assert_float_equal(trace.best.objectives[0], toy_optimum(envs[i]), 1e-12);
+        assert_float_equal(trace.best.outcome.objectives[0], toy_optimum(envs[i]), 1e-12);
         trace_finish(&trace);
     }
 }
@@ -207,8 +207,8 @@ static void test_agents_grid_search__greedy_comes_near_the_optimum(void **state)
         trace_make(&trace, &run);
         assert_true(trace.is_over);
         double best = toy_optimum(env);
-        assert_true(trace.best.objectives[0] >= best - 1e-9);
-        assert_true(trace.best.objectives[0] <= best * 1.1);
+        assert_true(trace.best.outcome.objectives[0] >= best - 1e-9);
+        assert_true(trace.best.outcome.objectives[0] <= best * 1.1);
         trace_finish(&trace);
     }
 }

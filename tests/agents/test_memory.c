@@ -4,8 +4,7 @@
 
 #include "tests/msc_test.h"
 #include "tests/short_memory.h"
-
-#include <math.h>
+#include "tests/trial_room.h"
 
 static const char toy[] = "{\"tasks\":12,\"choices\":4,\"interaction\":0.5,"
                           "\"bounds\":{\"size_ratio\":{\"max\":0.06}}}";
@@ -20,10 +19,10 @@ enum { N_CONFIGS = sizeof configs / sizeof configs[0], ROUND = 8, N_TASKS = 12 }
 
 // One round; returns the number of trials, having added the agent's own allocations to *n_made.
 static size_t run_round(struct fixture *f, int64_t *id, int *n_made) {
+    static struct trial_room rooms[ROUND];
     uint32_t choices[ROUND][N_TASKS];
     struct msc_proposal proposals[ROUND];
-    struct msc_trial trials[ROUND];
-    struct msc_outcome outcomes[ROUND];
+    struct msc_trial *trials[ROUND];
     size_t n;
     for (size_t i = 0; i < ROUND; i++) {
         proposals[i].choices = choices[i];
@@ -32,17 +31,14 @@ static size_t run_round(struct fixture *f, int64_t *id, int *n_made) {
     assert_ok(msc_agent_ask(f->agent, proposals, ROUND, &n));
     *n_made += n_calls - before;
     for (size_t i = 0; i < n; i++) {
-        trials[i] = (struct msc_trial){.id = (*id)++,
-                                       .choices = choices[i],
-                                       .parent = -1,
-                                       .bound = INFINITY,
-                                       .probe = proposals[i].probe};
+        trials[i] = trial_make(&rooms[i], (*id)++, choices[i], N_TASKS);
+        trials[i]->proposal.probe = proposals[i].probe;
     }
-    struct msc_evaluation e = {.trials = trials, .n = n, .outcomes = outcomes};
+    const struct msc_evaluation e = {.trials = trials, .n = n};
     assert_ok(msc_env_evaluate(f->env, &f->goal, &e));
     before = n_calls;
     for (size_t i = 0; i < n; i++) {
-        assert_ok(msc_agent_tell(f->agent, &trials[i], &outcomes[i]));
+        assert_ok(msc_agent_tell(f->agent, trials[i]));
     }
     *n_made += n_calls - before;
     return n;

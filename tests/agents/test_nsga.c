@@ -6,11 +6,7 @@
 #include <string.h>
 
 static struct msc_outcome complete(double first, double second) {
-    struct msc_outcome outcome;
-    msc_outcome_init(&outcome);
-    outcome.objectives[0] = first;
-    outcome.objectives[1] = second;
-    return outcome;
+    return (struct msc_outcome){.state = MSC_TRIAL_COMPLETE, .objectives = {first, second}};
 }
 
 // Worked by hand. Fronts: {A, B, C, D} descend from (1, 9) to (8, 1); E is dominated by B alone,

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "tests/processes.h"
 #include "tests/temp_folder.h"
+#include "tests/trial_room.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -151,14 +152,13 @@ static void test_agents_process__sends_what_is_documented(void **state) {
     struct fixture f;
     static const char echo[] = "read -r a; echo '{}'; read -r b; printf '%s\\n' \"$b\" | "
                                "sed 's/\"/`/g; s/^/{\"error\":\"/; s/$/\"}/'; read c";
-    uint32_t choices[] = {1, 0, 1};
-    struct msc_trial trial = {.id = 9, .choices = choices, .parent = -1, .bound = INFINITY};
-    struct msc_outcome outcome;
-    msc_outcome_init(&outcome);
-    outcome.metrics[0] = 0.1;
-    outcome.objectives[0] = 0.1;
+    const uint32_t choices[] = {1, 0, 1};
+    struct trial_room room;
+    struct msc_trial *trial = trial_make(&room, 9, choices, 3);
+    room.metrics[0] = 0.1;
+    trial->outcome.objectives[0] = 0.1;
     assert_ok(open_script(&f, echo));
-    assert_int_equal(msc_agent_tell(f.agent, &trial, &outcome), MSC_E_STATE);
+    assert_int_equal(msc_agent_tell(f.agent, trial), MSC_E_STATE);
     assert_message("{`method`:`tell`,`trial`:{`id`:9,`choices`:[1,0,1],`parent`:-1,`bound`:null},"
                    "`outcome`:{`state`:`complete`,`metrics`:{`distill_loss`:0.1},"
                    "`objectives`:[0.1],`violation`:0,`reason`:``}}");

@@ -39,43 +39,40 @@ struct runner {
     size_t n_tasks;
 };
 
-static void note_best(struct trace *trace, int64_t id, const struct msc_outcome *outcome) {
-    bool is_first = trace->best_id < 0 && outcome->state == MSC_TRIAL_COMPLETE;
-    if (is_first || (trace->best_id >= 0 &&
-                     msc_outcome_compare(outcome, id, &trace->best, trace->best_id) < 0)) {
-        trace->best_id = id;
-        trace->best = *outcome;
+static void note_best(struct trace *trace, const struct msc_trial *trial) {
+    bool is_first = trace->best.id < 0 && trial->outcome.state == MSC_TRIAL_COMPLETE;
+    if (is_first || (trace->best.id >= 0 && msc_trial_compare(trial, &trace->best) < 0)) {
+        trace->best = *trial;
     }
 }
 
-static void evaluate(struct runner *r, struct msc_trial *trial, struct msc_outcome *outcome) {
-    struct msc_evaluation evaluation = {.trials = trial, .n = 1, .outcomes = outcome};
+static void evaluate(struct runner *r, struct msc_trial *trial) {
+    const struct msc_evaluation evaluation = {.trials = &trial, .n = 1};
     assert_ok(msc_env_evaluate(r->env, &r->goal, &evaluation));
     if (r->run->disturb) {
-        r->run->disturb(trial->id, outcome);
+        r->run->disturb(trial->id, &trial->outcome);
     }
 }
 
-static void tell(struct runner *r, const struct msc_trial *trial,
-                 const struct msc_outcome *outcome) {
-    assert_ok(msc_agent_tell(r->agent, trial, outcome));
+static void tell(struct runner *r, const struct msc_trial *trial) {
+    assert_ok(msc_agent_tell(r->agent, trial));
     if (r->run->tell_twice) {
-        assert_ok(msc_agent_tell(r->agent, trial, outcome));
+        assert_ok(msc_agent_tell(r->agent, trial));
     }
 }
 
 static void run_baselines(struct runner *r) {
     const struct msc_space *space = msc_env_space(r->env);
     for (size_t i = 0; i < space->n_baselines; i++) {
-        struct msc_trial trial = {.id = (int64_t)i,
-                                  .choices = space->baselines[i].choices,
-                                  .parent = -1,
-                                  .bound = INFINITY,
-                                  .probe = true};
-        struct msc_outcome outcome;
-        evaluate(r, &trial, &outcome);
-        note_best(r->trace, trial.id, &outcome);
-        tell(r, &trial, &outcome);
+        struct msc_trial trial;
+        assert_ok(msc_trial_init(&trial, &r->trace->arena, space));
+        memcpy(trial.proposal.choices, space->baselines[i].choices,
+               r->n_tasks * sizeof *trial.proposal.choices);
+        trial.id = (int64_t)i;
+        trial.proposal.probe = true;
+        evaluate(r, &trial);
+        note_best(r->trace, &trial);
+        tell(r, &trial);
     }
     r->trace->n_baselines = space->n_baselines;
 }
@@ -83,39 +80,36 @@ static void run_baselines(struct runner *r) {
 static struct trace_entry *add_entry(struct runner *r, const struct msc_proposal *proposal) {
     struct trace *trace = r->trace;
     assert_ok(msc_grow(&trace->entries, &trace->capacity, trace->n + 1, sizeof *trace->entries));
-    struct trace_entry *entry = &trace->entries[trace->n++];
+    struct trace_entry *entry = &trace->entries[trace->n];
     memset(entry, 0, sizeof *entry);
-    memcpy(entry->choices, proposal->choices, r->n_tasks * sizeof *proposal->choices);
-    entry->probe = proposal->probe;
-    entry->parent = proposal->parent;
-    entry->bound = proposal->bound;
-    entry->exact_violation =
-        msc_goal_exact_violation(&r->goal, msc_env_space(r->env), entry->choices);
+    assert_ok(msc_trial_init(&entry->trial, &trace->arena, msc_env_space(r->env)));
+    uint32_t *choices = entry->trial.proposal.choices;
+    memcpy(choices, proposal->choices, r->n_tasks * sizeof *choices);
+    memcpy(entry->choices, choices, r->n_tasks * sizeof *choices);
+    entry->trial.id = (int64_t)(trace->n_baselines + trace->n++);
+    entry->trial.proposal = *proposal;
+    entry->trial.proposal.choices = choices;
+    entry->exact_violation = msc_goal_exact_violation(&r->goal, msc_env_space(r->env), choices);
     return entry;
 }
 
 static void assert_same_proposal(const struct trace_entry *a, const struct trace_entry *b) {
     assert_memory_equal(a->choices, b->choices, sizeof a->choices);
-    assert_int_equal(a->probe, b->probe);
-    assert_int_equal(a->parent, b->parent);
-    assert_true(a->bound == b->bound);
+    assert_int_equal(a->trial.proposal.probe, b->trial.proposal.probe);
+    assert_int_equal(a->trial.proposal.parent, b->trial.proposal.parent);
+    assert_true(a->trial.proposal.bound == b->trial.proposal.bound);
 }
 
 static void evaluate_entry(struct runner *r, struct trace_entry *entry, size_t index) {
     const struct trace_run *run = r->run;
-    struct msc_trial trial = {.id = (int64_t)(r->trace->n_baselines + index),
-                              .choices = entry->choices,
-                              .parent = entry->parent,
-                              .bound = entry->bound,
-                              .probe = entry->probe};
     if (run->replayed && index < run->n_replayed) {
         const struct trace_entry *old = &run->replayed->entries[index];
         assert_same_proposal(entry, old);
-        entry->outcome = old->outcome;
+        entry->trial.outcome = old->trial.outcome;
     } else {
-        evaluate(r, &trial, &entry->outcome);
+        evaluate(r, &entry->trial);
     }
-    note_best(r->trace, trial.id, &entry->outcome);
+    note_best(r->trace, &entry->trial);
 }
 
 static bool run_round(struct runner *r) {
@@ -140,12 +134,7 @@ static bool run_round(struct runner *r) {
         evaluate_entry(r, &trace->entries[i], i);
     }
     for (size_t i = first; i < trace->n; i++) {
-        struct msc_trial trial = {.id = (int64_t)(trace->n_baselines + i),
-                                  .choices = trace->entries[i].choices,
-                                  .parent = trace->entries[i].parent,
-                                  .bound = trace->entries[i].bound,
-                                  .probe = trace->entries[i].probe};
-        tell(r, &trial, &trace->entries[i].outcome);
+        tell(r, &trace->entries[i].trial);
     }
     return n > 0 && !msc_agent_is_done(r->agent);
 }
@@ -155,7 +144,7 @@ void trace_make(struct trace *trace, const struct trace_run *run) {
     struct cJSON *env_config = NULL;
     struct cJSON *agent_config = NULL;
     memset(trace, 0, sizeof *trace);
-    trace->best_id = -1;
+    trace->best.id = -1;
     r.env = trace_open_env(run->env, &r.goal, &env_config);
     r.n_tasks = msc_env_space(r.env)->n_tasks;
     assert_ok(msc_json_parse(&agent_config, run->agent, strlen(run->agent), "agent"));
@@ -175,6 +164,7 @@ void trace_make(struct trace *trace, const struct trace_run *run) {
 
 void trace_finish(struct trace *trace) {
     msc_free(trace->entries);
+    msc_arena_finish(&trace->arena);
 }
 
 void trace_assert_same(const struct trace *a, const struct trace *b) {

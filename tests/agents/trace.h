@@ -8,11 +8,8 @@
 #define TRACE_TASKS 64
 
 struct trace_entry {
-    uint32_t choices[TRACE_TASKS];
-    struct msc_outcome outcome;
-    bool probe;
-    int64_t parent;
-    double bound;
+    uint32_t choices[TRACE_TASKS]; // of the trial, and zeros
+    struct msc_trial trial;        // its room is the trace's
     double exact_violation;
     // Of the first of an ask: what the agent said was left before it.
     bool is_first;
@@ -24,10 +21,9 @@ struct trace {
     size_t n_baselines;
     struct trace_entry *entries; // [capacity]
     size_t capacity;
-    bool is_over; // the agent had nothing left to ask
-    // The best trial, baselines included; best_id -1: none complete.
-    int64_t best_id;
-    struct msc_outcome best;
+    struct msc_arena arena; // of trials
+    bool is_over;           // the agent had nothing left to ask
+    struct msc_trial best;  // baselines included; id -1: none complete
 };
 
 struct trace_run {

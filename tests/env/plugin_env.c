@@ -29,7 +29,8 @@ static const struct msc_space *coin_space(const struct msc_env *env) {
 static enum msc_status coin_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
     const struct coin *coin = msc_env_state(env);
     for (size_t i = 0; i < e->n; i++) {
-        e->outcomes[i].metrics[0] = e->trials[i].choices[0] * coin->price;
+        struct msc_trial *trial = e->trials[i];
+        trial->outcome.metrics[0] = trial->proposal.choices[0] * coin->price;
     }
     return MSC_OK;
 }

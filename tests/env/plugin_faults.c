@@ -56,11 +56,9 @@ static enum msc_status agent_ask(struct msc_agent *agent, struct msc_proposal ou
     return MSC_OK;
 }
 
-static enum msc_status agent_tell(struct msc_agent *agent, const struct msc_trial *trial,
-                                  const struct msc_outcome *outcome) {
+static enum msc_status agent_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     (void)agent;
     (void)trial;
-    (void)outcome;
     return MSC_OK;
 }
 
@@ -74,8 +72,19 @@ static void set_params(const struct msc_param table[]) {
     agent_def.params = table;
 }
 
+// Members of another ABI lie elsewhere: what stands here is nothing to read.
+static void set_old_abi(unsigned abi) {
+    memset(&env_def, 0x10, sizeof env_def);
+    memset(&agent_def, 0x10, sizeof agent_def);
+    env_def.abi = agent_def.abi = abi;
+}
+
 static void spoil_definition(const char *fault) {
-    if (strcmp(fault, "abi") == 0) {
+    if (strcmp(fault, "abi 1") == 0) {
+        set_old_abi(1);
+    } else if (strcmp(fault, "abi 2") == 0) {
+        set_old_abi(2);
+    } else if (strcmp(fault, "abi") == 0) {
         env_def.abi = agent_def.abi = 77;
     } else if (strcmp(fault, "no name") == 0) {
         set_name(NULL);

@@ -8,6 +8,8 @@ static const struct {
     {"null", "_plugin is a null pointer"},
     {"no pointer", "_plugin points to no definition"},
     {"abi", "ABI 77, expected"},
+    {"abi 1", "ABI 1, expected 3; build it anew against the installed headers"},
+    {"abi 2", "ABI 2, expected 3; build it anew against the installed headers"},
     {"no name", "its definition has no name"},
     {"empty name", "the name of its definition is empty"},
     {"wild name", "the name of its definition is no readable text"},

@@ -36,14 +36,24 @@ void close_bench(struct bench *b) {
     close_env(b);
     cJSON_Delete(b->config);
     quantize_case_close(&b->c);
+    msc_arena_finish(&b->arena);
+}
+
+struct msc_trial *make_trial(struct bench *b, int64_t id, const uint32_t choices[]) {
+    const struct msc_space *space = msc_env_space(b->env);
+    struct msc_trial *trial = msc_arena_array(&b->arena, 1, sizeof *trial);
+    assert_non_null(trial);
+    assert_ok(msc_trial_init(trial, &b->arena, space));
+    trial->id = id;
+    memcpy(trial->proposal.choices, choices, space->n_tasks * sizeof *choices);
+    return trial;
 }
 
 struct msc_outcome evaluate(struct bench *b, const uint32_t choices[]) {
-    struct msc_trial trial = {.choices = choices, .parent = -1, .bound = INFINITY};
-    struct msc_outcome outcome;
-    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+    struct msc_trial *trial = make_trial(b, 0, choices);
+    const struct msc_evaluation e = {.trials = &trial, .n = 1};
     assert_ok(msc_env_evaluate(b->env, &b->goal, &e));
-    return outcome;
+    return trial->outcome;
 }
 
 double metric(const struct bench *b, const struct msc_outcome *o, const char *name) {

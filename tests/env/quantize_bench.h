@@ -15,6 +15,7 @@ struct bench {
     struct msc_env *env;
     struct msc_goal goal;
     cJSON *config;
+    struct msc_arena arena; // of outcomes
 };
 
 // Without an environment yet.
@@ -25,6 +26,8 @@ void open_bench(struct bench *b, const char *config); // both, with one thread a
 void close_env(struct bench *b);
 void close_bench(struct bench *b);
 
+// A trial of these choices, and the outcome of one; they live until close_bench.
+struct msc_trial *make_trial(struct bench *b, int64_t id, const uint32_t choices[]);
 struct msc_outcome evaluate(struct bench *b, const uint32_t choices[]);
 double metric(const struct bench *b, const struct msc_outcome *o, const char *name);
 void assert_near(double found, double expected, double relative);

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "tests/msc_test.h"
+#include "tests/trial_room.h"
 
 #include <math.h>
 
@@ -42,9 +43,8 @@ static void test_env_conformance__definitions(void **state) {
 enum { N_TRIALS = 24, MOST_TASKS = 256 };
 
 struct batch {
-    uint32_t choices[N_TRIALS][MOST_TASKS];
-    struct msc_trial trials[N_TRIALS];
-    struct msc_outcome outcomes[N_TRIALS];
+    struct trial_room rooms[N_TRIALS];
+    struct msc_trial *trials[N_TRIALS];
 };
 
 static void draw(struct batch *batch, const struct msc_space *space, uint64_t seed) {
@@ -52,11 +52,11 @@ static void draw(struct batch *batch, const struct msc_space *space, uint64_t se
     msc_rng_seed(&rng, seed, 3);
     assert_true(space->n_tasks <= MOST_TASKS);
     for (size_t i = 0; i < N_TRIALS; i++) {
+        uint32_t choices[MOST_TASKS];
         for (size_t t = 0; t < space->n_tasks; t++) {
-            batch->choices[i][t] = (uint32_t)msc_rng_below(&rng, space->tasks[t].n_choices);
+            choices[t] = (uint32_t)msc_rng_below(&rng, space->tasks[t].n_choices);
         }
-        batch->trials[i] = (struct msc_trial){
-            .id = (int64_t)i, .choices = batch->choices[i], .parent = -1, .bound = INFINITY};
+        batch->trials[i] = trial_make(&batch->rooms[i], (int64_t)i, choices, space->n_tasks);
     }
 }
 
@@ -77,18 +77,17 @@ static void check_determinism(const struct msc_env_def *def) {
     assert_ok(msc_env_read_goal(&goal, space, NULL));
     draw(&together, space, 1);
     draw(&alone, space, 1);
-    struct msc_evaluation e = {
-        .trials = together.trials, .n = N_TRIALS, .outcomes = together.outcomes};
+    const struct msc_evaluation e = {.trials = together.trials, .n = N_TRIALS};
     assert_ok(msc_env_evaluate(env, &goal, &e));
     for (size_t i = N_TRIALS; i-- > 0;) {
-        struct msc_evaluation single = {
-            .trials = &alone.trials[i], .n = 1, .outcomes = &alone.outcomes[i]};
+        const struct msc_evaluation single = {.trials = &alone.trials[i], .n = 1};
+        const struct msc_outcome *outcome = &together.trials[i]->outcome;
         assert_ok(msc_env_evaluate(other, &goal, &single));
-        assert_equal_bits(space, &together.outcomes[i], &alone.outcomes[i]);
+        assert_equal_bits(space, outcome, &alone.trials[i]->outcome);
         for (size_t k = 0; k < space->n_costs; k++) {
             int metric = msc_space_find_metric(space, space->costs[k].metric);
-            assert_true(together.outcomes[i].metrics[metric] ==
-                        msc_cost_value(&space->costs[k], together.choices[i]));
+            assert_true(outcome->metrics[metric] ==
+                        msc_cost_value(&space->costs[k], together.rooms[i].choices));
         }
     }
     msc_env_destroy(env);

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "tests/msc_test.h"
+#include "tests/trial_room.h"
 
 #include <math.h>
 
@@ -64,22 +65,22 @@ static const struct msc_space *probe_space(const struct msc_env *env) {
     return probe->space ? probe->space : &space;
 }
 
-static void measure(struct probe *probe, const struct msc_trial *trial,
-                    struct msc_outcome *outcome) {
+static void measure(struct probe *probe, struct msc_trial *trial, double bound) {
+    struct msc_outcome *outcome = &trial->outcome;
     probe->n_measured++;
     probe->last_id = trial->id;
     assert_int_equal(outcome->state, MSC_TRIAL_COMPLETE);
-    assert_true(outcome->metrics[1] == msc_cost_value(costs, trial->choices));
+    assert_true(outcome->metrics[1] == msc_cost_value(costs, trial->proposal.choices));
     outcome->metrics[0] = (double)trial->id;
     outcome->state = probe->stops ? MSC_TRIAL_PRUNED : MSC_TRIAL_COMPLETE;
-    probe->last_bound = trial->bound;
+    probe->last_bound = bound;
 }
 
 static enum msc_status probe_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
     struct probe *probe = msc_env_state(env);
     probe->n_calls++;
     for (size_t i = e->n; i-- > 0;) {
-        measure(probe, &e->trials[i], &e->outcomes[i]);
+        measure(probe, e->trials[i], e->bounds[i]);
         if (probe->reports) {
             e->finished(e->payload, i);
         }
@@ -126,15 +127,15 @@ static struct msc_env *open_probe(struct probe **probe) {
 struct notes {
     size_t n;
     size_t indices[8];
-    const struct msc_outcome *outcomes;
+    struct msc_trial *trials[8];
 };
 
 static void note(void *payload, size_t index) {
     struct notes *notes = payload;
     notes->indices[notes->n++] = index;
     // Judged before it is reported.
-    assert_true(notes->outcomes[index].violation > 0.0 ||
-                notes->outcomes[index].objectives[0] == notes->outcomes[index].metrics[0]);
+    const struct msc_outcome *outcome = &notes->trials[index]->outcome;
+    assert_true(outcome->violation > 0.0 || outcome->objectives[0] == outcome->metrics[0]);
 }
 
 static const uint32_t dear[] = {0, 0};  // 16 bytes: too many
@@ -145,30 +146,32 @@ static void test_env_env__infeasible_trials_are_not_measured(void **state) {
     (void)state;
     struct probe *probe;
     struct msc_env *env = open_probe(&probe);
-    const struct msc_trial trials[] = {
-        {.id = 10, .choices = dear},
-        {.id = 11, .choices = mixed},
-        {.id = 12, .choices = dear},
-        {.id = 13, .choices = cheap},
-        {.id = 14, .choices = dear, .probe = true},
-    };
-    struct msc_outcome outcomes[5];
-    struct notes notes = {.outcomes = outcomes};
-    struct msc_evaluation e = {
-        .trials = trials, .n = 5, .outcomes = outcomes, .finished = note, .payload = &notes};
+    const uint32_t *const points[] = {dear, mixed, dear, cheap, dear};
+    struct trial_room rooms[5];
+    struct notes notes = {0};
+    for (int i = 0; i < 5; i++) {
+        notes.trials[i] = trial_make(&rooms[i], 10 + i, points[i], 2);
+    }
+    notes.trials[4]->proposal.probe = true;
+    const struct msc_evaluation e = {
+        .trials = notes.trials, .n = 5, .finished = note, .payload = &notes};
     for (int round = 0; round < 2; round++) {
+        const struct msc_outcome *outcomes[5];
+        for (int i = 0; i < 5; i++) {
+            outcomes[i] = &rooms[i].trial.outcome;
+        }
         probe->reports = round == 1;
         notes.n = 0;
         assert_ok(msc_env_evaluate(env, &goal, &e));
         assert_int_equal(probe->n_measured, 3 * (round + 1));
-        assert_int_equal(outcomes[0].state, MSC_TRIAL_INFEASIBLE);
-        assert_true(isnan(outcomes[0].metrics[0]) && outcomes[0].metrics[1] == 16);
-        assert_float_equal(outcomes[0].violation, 0.6, 1e-12);
-        assert_int_equal(outcomes[1].state, MSC_TRIAL_COMPLETE);
-        assert_true(outcomes[1].objectives[0] == 11 && outcomes[3].objectives[0] == 13);
-        assert_int_equal(outcomes[2].state, MSC_TRIAL_INFEASIBLE);
-        assert_int_equal(outcomes[4].state, MSC_TRIAL_INFEASIBLE);
-        assert_true(outcomes[4].metrics[0] == 14 && outcomes[4].objectives[0] == 14);
+        assert_int_equal(outcomes[0]->state, MSC_TRIAL_INFEASIBLE);
+        assert_true(isnan(outcomes[0]->metrics[0]) && outcomes[0]->metrics[1] == 16);
+        assert_float_equal(outcomes[0]->violation, 0.6, 1e-12);
+        assert_int_equal(outcomes[1]->state, MSC_TRIAL_COMPLETE);
+        assert_true(outcomes[1]->objectives[0] == 11 && outcomes[3]->objectives[0] == 13);
+        assert_int_equal(outcomes[2]->state, MSC_TRIAL_INFEASIBLE);
+        assert_int_equal(outcomes[4]->state, MSC_TRIAL_INFEASIBLE);
+        assert_true(outcomes[4]->metrics[0] == 14 && outcomes[4]->objectives[0] == 14);
         const size_t in_order[] = {0, 2, 1, 3, 4};
         const size_t as_reported[] = {0, 2, 4, 3, 1};
         assert_int_equal(notes.n, 5);
@@ -183,11 +186,13 @@ static void test_env_env__bounds_of_trials(void **state) {
     (void)state;
     struct msc_metric own[2] = {metrics[0], metrics[1]};
     struct msc_space own_space = space;
-    struct msc_outcome outcome;
+    struct trial_room room;
     struct probe *probe;
     struct msc_env *env = open_probe(&probe);
-    struct msc_trial trial = {.id = 12, .choices = cheap, .bound = 11.5};
-    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+    struct msc_trial *trial = trial_make(&room, 12, cheap, 2);
+    const struct msc_outcome *outcome = &trial->outcome;
+    const struct msc_evaluation e = {.trials = &trial, .n = 1};
+    trial->proposal.bound = 11.5;
     own_space.metrics = own;
     assert_ok(msc_env_evaluate(env, &goal, &e));
     assert_true(isinf(probe->last_bound));
@@ -195,16 +200,16 @@ static void test_env_env__bounds_of_trials(void **state) {
     probe->space = &own_space;
     assert_ok(msc_env_evaluate(env, &goal, &e));
     assert_true(probe->last_bound == 11.5);
-    assert_int_equal(outcome.state, MSC_TRIAL_COMPLETE);
+    assert_int_equal(outcome->state, MSC_TRIAL_COMPLETE);
     probe->stops = true;
     assert_ok(msc_env_evaluate(env, &goal, &e));
-    assert_int_equal(outcome.state, MSC_TRIAL_PRUNED);
-    assert_true(outcome.objectives[0] == 12 && outcome.violation == 0.0);
-    trial.bound = 12;
+    assert_int_equal(outcome->state, MSC_TRIAL_PRUNED);
+    assert_true(outcome->objectives[0] == 12 && outcome->violation == 0.0);
+    trial->proposal.bound = 12;
     assert_ok(msc_env_evaluate(env, &goal, &e));
-    assert_int_equal(outcome.state, MSC_TRIAL_FAILED);
-    assert_int_equal(outcome.cause, MSC_CAUSE_TRIAL);
-    assert_string_equal(outcome.reason,
+    assert_int_equal(outcome->state, MSC_TRIAL_FAILED);
+    assert_int_equal(outcome->cause, MSC_CAUSE_TRIAL);
+    assert_string_equal(outcome->reason,
                         "the environment stopped it at 12, which does not exceed its bound of 12");
     msc_env_destroy(env);
 }
@@ -213,9 +218,9 @@ static void test_env_env__nothing_left_to_measure(void **state) {
     (void)state;
     struct probe *probe;
     struct msc_env *env = open_probe(&probe);
-    const struct msc_trial trial = {.id = 1, .choices = dear};
-    struct msc_outcome outcome;
-    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+    struct trial_room room;
+    struct msc_trial *trial = trial_make(&room, 1, dear, 2);
+    struct msc_evaluation e = {.trials = &trial, .n = 1};
     assert_ok(msc_env_evaluate(env, &goal, &e));
     e.n = 0;
     assert_ok(msc_env_evaluate(env, &goal, &e));
@@ -227,17 +232,17 @@ static void test_env_env__a_late_failure_keeps_what_was_reported(void **state) {
     (void)state;
     struct probe *probe;
     struct msc_env *env = open_probe(&probe);
-    const struct msc_trial trials[] = {{.id = 1, .choices = cheap}, {.id = 2, .choices = mixed}};
-    struct msc_outcome outcomes[2];
-    struct notes notes = {.outcomes = outcomes};
-    struct msc_evaluation e = {
-        .trials = trials, .n = 2, .outcomes = outcomes, .finished = note, .payload = &notes};
+    struct trial_room rooms[2];
+    struct notes notes = {
+        .trials = {trial_make(&rooms[0], 1, cheap, 2), trial_make(&rooms[1], 2, mixed, 2)}};
+    const struct msc_evaluation e = {
+        .trials = notes.trials, .n = 2, .finished = note, .payload = &notes};
     probe->reports = true;
     probe->fails_late = true;
     assert_int_equal(msc_env_evaluate(env, &goal, &e), MSC_E_DEVICE);
     assert_int_equal(notes.n, 1);
     assert_int_equal(notes.indices[0], 1);
-    assert_true(outcomes[1].objectives[0] == 2);
+    assert_true(rooms[1].trial.outcome.objectives[0] == 2);
     msc_env_destroy(env);
 }
 
@@ -246,9 +251,9 @@ static void test_env_env__choices_out_of_range(void **state) {
     struct probe *probe;
     struct msc_env *env = open_probe(&probe);
     const uint32_t wrong[] = {0, 2};
-    const struct msc_trial trial = {.id = 3, .choices = wrong};
-    struct msc_outcome outcome;
-    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+    struct trial_room room;
+    struct msc_trial *trial = trial_make(&room, 3, wrong, 2);
+    const struct msc_evaluation e = {.trials = &trial, .n = 1};
     assert_int_equal(msc_env_evaluate(env, &goal, &e), MSC_E_INVALID);
     assert_message("trial 3: task b has no choice 2 of 2");
     msc_env_destroy(env);
@@ -295,7 +300,7 @@ static void test_env_env__what_is_left_out_has_defaults(void **state) {
     assert_true(isnan(values[0]) && isnan(values[1]));
     assert_false(msc_env_has_edits(env));
     assert_int_equal(msc_env_edits(env, cheap, &out), MSC_E_UNSUPPORTED);
-    assert_ok(msc_env_examine(env, cheap, MSC_EXAMINE_ALL, &out));
+    assert_ok(msc_env_reevaluate(env, cheap, MSC_REEVALUATE_ALL, &out));
     assert_true(cJSON_IsObject(out) && cJSON_GetArraySize(out) == 0);
     cJSON_Delete(out);
     assert_ok(msc_env_save(env, &out));

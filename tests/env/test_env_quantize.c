@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "graph/onnx/onnx.h"
 #include "tests/env/quantize_bench.h"
+#include "tests/trial_room.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -74,39 +75,39 @@ static void test_env_quantize__stops_at_its_bound(void **state) {
     (void)state;
     open_bench(&b, "{" CHOICES "}");
     double loss = plans[2].losses[0];
-    struct msc_trial trial = {.choices = plans[2].choices, .parent = -1};
-    struct msc_outcome outcome, whole = evaluate(&b, plans[2].choices);
-    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+    struct msc_trial *trial = make_trial(&b, 0, plans[2].choices);
+    const struct msc_outcome *outcome = &trial->outcome;
+    struct msc_outcome whole = evaluate(&b, plans[2].choices);
+    const struct msc_evaluation e = {.trials = &trial, .n = 1};
     static const char *const reasons[] = {"over its bound after 4 samples",
                                           "over its bound after 10 samples"};
     for (int i = 0; i < 2; i++) {
-        trial.bound = i == 0 ? 0 : loss * 0.999;
+        trial->proposal.bound = i == 0 ? 0 : loss * 0.999;
         assert_ok(msc_env_evaluate(b.env, &b.goal, &e));
-        assert_int_equal(outcome.state, MSC_TRIAL_PRUNED);
-        assert_string_equal(outcome.reason, reasons[i]);
-        double found = metric(&b, &outcome, "distill_loss");
+        assert_int_equal(outcome->state, MSC_TRIAL_PRUNED);
+        assert_string_equal(outcome->reason, reasons[i]);
+        double found = metric(&b, outcome, "distill_loss");
         assert_true(i == 0 ? found > 0 && found < loss : found == whole.metrics[0]);
-        assert_true(isnan(metric(&b, &outcome, "accuracy")));
-        assert_true(metric(&b, &outcome, "size_bytes") == metric(&b, &whole, "size_bytes"));
+        assert_true(isnan(metric(&b, outcome, "accuracy")));
+        assert_true(metric(&b, outcome, "size_bytes") == metric(&b, &whole, "size_bytes"));
     }
-    trial.bound = whole.metrics[0];
+    trial->proposal.bound = whole.metrics[0];
     assert_ok(msc_env_evaluate(b.env, &b.goal, &e));
-    assert_int_equal(outcome.state, MSC_TRIAL_COMPLETE);
+    assert_int_equal(outcome->state, MSC_TRIAL_COMPLETE);
     // With another objective beside it nothing is stopped.
-    trial.bound = 0;
+    trial->proposal.bound = 0;
     b.goal.n_objectives = 2;
     b.goal.objectives[1].metric = msc_space_find_metric(msc_env_space(b.env), "size_bytes");
     assert_ok(msc_env_evaluate(b.env, &b.goal, &e));
-    assert_int_equal(outcome.state, MSC_TRIAL_COMPLETE);
+    assert_int_equal(outcome->state, MSC_TRIAL_COMPLETE);
     close_bench(&b);
 }
 
 // ---- Same bits --------------------------------------------------------------------------------
 
 struct round {
-    uint32_t choices[N_TRIALS][N_TASKS];
-    struct msc_trial trials[N_TRIALS];
-    struct msc_outcome outcomes[N_TRIALS];
+    struct trial_room rooms[N_TRIALS];
+    struct msc_trial *trials[N_TRIALS];
     int n_finished;
 };
 
@@ -121,9 +122,7 @@ static void draw(struct round *r, const uint32_t order[]) {
     }
     r->n_finished = 0;
     for (int t = 0; t < N_TRIALS; t++) {
-        memcpy(r->choices[t], drawn[order[t]], sizeof(r->choices[t]));
-        r->trials[t] =
-            (struct msc_trial){.id = t, .choices = r->choices[t], .parent = -1, .bound = INFINITY};
+        r->trials[t] = trial_make(&r->rooms[t], t, drawn[order[t]], N_TASKS);
     }
 }
 
@@ -137,16 +136,13 @@ static void count_finished(void *payload, size_t index) {
 static void run_round(struct bench *b, struct round *r, size_t size) {
     for (size_t first = 0; first < N_TRIALS; first += size) {
         size_t n = first + size <= N_TRIALS ? size : N_TRIALS - first;
-        struct msc_evaluation e = {.trials = r->trials + first,
-                                   .n = n,
-                                   .outcomes = r->outcomes + first,
-                                   .finished = count_finished,
-                                   .payload = r};
+        const struct msc_evaluation e = {
+            .trials = r->trials + first, .n = n, .finished = count_finished, .payload = r};
         double began_s = msc_clock_seconds();
         uint64_t told_us = 0;
         assert_ok(msc_env_evaluate(b->env, &b->goal, &e));
         for (size_t i = 0; i < n; i++) {
-            told_us += r->outcomes[first + i].time_us;
+            told_us += r->trials[first + i]->outcome.time_us;
         }
         // Shares of the time that passed.
         assert_true(told_us > 0);
@@ -183,7 +179,7 @@ static void test_env_quantize__same_bits(void **state) {
         draw(r, order);
         run_round(&b, r, rows[i].size);
         for (int t = 0; t < N_TRIALS && i > 0; t++) {
-            assert_memory_equal(r->outcomes[t].metrics, first.outcomes[order[t]].metrics,
+            assert_memory_equal(r->rooms[t].metrics, first.rooms[order[t]].metrics,
                                 7 * sizeof(double));
         }
         close_bench(&b);
@@ -325,7 +321,7 @@ static double number(const cJSON *object, const char *key) {
     return value;
 }
 
-static void test_env_quantize__examine(void **state) {
+static void test_env_quantize__reevaluate(void **state) {
     const cJSON *validation;
     struct bench b;
     cJSON *first, *second;
@@ -333,8 +329,8 @@ static void test_env_quantize__examine(void **state) {
     prepare_bench(&b, 2, 4);
     b.host.validation = b.c.data;
     assert_ok(create(&b, "{" CHOICES "}"));
-    assert_ok(msc_env_examine(b.env, plans[1].choices, MSC_EXAMINE_ALL, &first));
-    assert_ok(msc_env_examine(b.env, plans[1].choices, MSC_EXAMINE_ALL, &second));
+    assert_ok(msc_env_reevaluate(b.env, plans[1].choices, MSC_REEVALUATE_ALL, &first));
+    assert_ok(msc_env_reevaluate(b.env, plans[1].choices, MSC_REEVALUATE_ALL, &second));
     assert_true(cJSON_Compare(first, second, true));
     assert_near(number(first, "distill_loss"), plans[1].losses[0], 1e-4);
     assert_near(number(first, "accuracy"), 0.7, 1e-12);
@@ -382,7 +378,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_quantize__base_gives_way),
         cmocka_unit_test(test_env_quantize__file_bytes),
         cmocka_unit_test(test_env_quantize__file_bytes_when_asked_for),
-        cmocka_unit_test(test_env_quantize__examine),
+        cmocka_unit_test(test_env_quantize__reevaluate),
         cmocka_unit_test(test_env_quantize__bounds),
     };
     msc_test_select(argc, argv);

@@ -2,8 +2,8 @@
 
 #include "tests/env/plugin_faults.h"
 #include "tests/msc_test.h"
+#include "tests/trial_room.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 static void test_env_plugin__runs(void **state) {
@@ -14,14 +14,14 @@ static void test_env_plugin__runs(void **state) {
     const struct msc_env_host host = {0};
     const struct msc_goal goal = {.n_objectives = 1};
     const uint32_t tails = 1;
-    struct msc_outcome outcome;
-    struct msc_trial trial = {.id = 0, .choices = &tails};
-    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+    struct trial_room room;
+    struct msc_trial *trial = trial_make(&room, 0, &tails, 1);
+    const struct msc_evaluation e = {.trials = &trial, .n = 1};
     assert_ok(msc_env_select(&def, &library, MSC_PLUGIN_GOOD, NULL));
     assert_string_equal(def->name, "coin");
     assert_ok(msc_env_create(&env, def, NULL, &host));
     assert_ok(msc_env_evaluate(env, &goal, &e));
-    assert_true(outcome.state == MSC_TRIAL_COMPLETE && outcome.objectives[0] == 2.0);
+    assert_true(trial->outcome.state == MSC_TRIAL_COMPLETE && trial->outcome.objectives[0] == 2.0);
     msc_env_destroy(env);
     msc_env_library_close(library);
     msc_env_library_close(NULL);
@@ -53,7 +53,8 @@ static void test_env_plugin__refuses(void **state) {
     assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_NAMELESS), MSC_E_FORMAT);
     assert_message("does not export msc_env_plugin");
     assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_OLD), MSC_E_UNSUPPORTED);
-    assert_message("built for environment ABI 1, expected 2");
+    assert_message("built for environment ABI 1, expected 3; build it anew against the installed "
+                   "headers");
 }
 
 static void test_env_plugin__finds_faults(void **state) {

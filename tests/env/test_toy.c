@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "tests/env/toy.h"
+#include "tests/trial_room.h"
 
 #include <math.h>
 #include <signal.h>
@@ -112,15 +113,16 @@ static void test_env_toy__stops_at_its_bound(void **state) {
     toy_open(&f, "{\"tasks\":3,\"choices\":3,\"delay_us\":80}");
     double loss = toy_measure(&f, 0, point).metrics[0];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct msc_trial trial = {.choices = point, .bound = rows[i].part * loss};
-        struct msc_outcome outcome;
-        struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+        struct msc_trial *trial = toy_trial(&f, 0, point);
+        const struct msc_outcome *outcome = &trial->outcome;
+        const struct msc_evaluation e = {.trials = &trial, .n = 1};
+        trial->proposal.bound = rows[i].part * loss;
         bool is_stopped = rows[i].stopped_at > 0;
         assert_ok(msc_env_evaluate(f.env, &f.goal, &e));
-        assert_int_equal(outcome.state, is_stopped ? MSC_TRIAL_PRUNED : MSC_TRIAL_COMPLETE);
+        assert_int_equal(outcome->state, is_stopped ? MSC_TRIAL_PRUNED : MSC_TRIAL_COMPLETE);
         double expected = is_stopped ? rows[i].stopped_at : 1;
-        assert_float_equal(outcome.metrics[0], expected * loss, 1e-12 * loss);
-        assert_int_equal(outcome.time_us, 80 * expected);
+        assert_float_equal(outcome->metrics[0], expected * loss, 1e-12 * loss);
+        assert_int_equal(outcome->time_us, 80 * expected);
     }
     toy_close(&f);
 }
@@ -170,8 +172,9 @@ static void test_env_toy__delay_and_cancel(void **state) {
     struct cJSON *config = cJSON_Parse("{\"tasks\":1,\"choices\":2,\"hang_at\":0}");
     struct msc_env *env = NULL;
     assert_ok(msc_env_create(&env, msc_env_find("toy"), config, &host));
-    struct msc_trial trial = {.id = 0, .choices = point, .bound = INFINITY};
-    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+    struct trial_room room;
+    struct msc_trial *trial = trial_make(&room, 0, point, 1);
+    const struct msc_evaluation e = {.trials = &trial, .n = 1};
     const struct msc_goal goal = {.n_objectives = 1};
     assert_int_equal(msc_env_evaluate(env, &goal, &e), MSC_E_CANCELLED);
     msc_env_destroy(env);

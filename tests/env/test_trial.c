@@ -2,8 +2,10 @@
 
 #include "base/rng.h"
 #include "tests/msc_test.h"
+#include "tests/trial_room.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { LOSS, SIZE, ACCURACY };
 
@@ -69,83 +71,106 @@ static void test_env_trial__violation(void **state) {
     assert_float_equal(msc_goal_violation(&goal, metrics_of_point), 80 + 0.25, 1e-12);
 }
 
-static struct msc_outcome judged(const struct msc_goal *goal, double loss, double size,
-                                 double accuracy) {
-    struct msc_outcome outcome;
-    msc_outcome_init(&outcome);
-    assert_int_equal(outcome.state, MSC_TRIAL_COMPLETE);
-    assert_true(isnan(outcome.metrics[0]) && isnan(outcome.metrics[MSC_MAX_METRICS - 1]));
-    outcome.metrics[LOSS] = loss;
-    outcome.metrics[SIZE] = size;
-    outcome.metrics[ACCURACY] = accuracy;
-    msc_goal_judge(goal, &space, &outcome);
-    return outcome;
+static struct msc_outcome judged(struct trial_room *room, const struct msc_goal *goal, double loss,
+                                 double size, double accuracy) {
+    const uint32_t dear = 0;
+    struct msc_trial *trial = trial_make(room, 0, &dear, 1);
+    room->metrics[LOSS] = loss;
+    room->metrics[SIZE] = size;
+    room->metrics[ACCURACY] = accuracy;
+    msc_goal_judge(goal, &space, &trial->outcome);
+    return trial->outcome;
 }
 
 static void test_env_trial__judge(void **state) {
     (void)state;
+    struct trial_room room;
     struct msc_goal goal = two_bounds();
-    struct msc_outcome good = judged(&goal, 0.5, 40, 0.9);
+    struct msc_outcome good = judged(&room, &goal, 0.5, 40, 0.9);
     assert_int_equal(good.state, MSC_TRIAL_COMPLETE);
     assert_true(good.objectives[0] == 0.5 && good.objectives[1] == -0.9 && good.violation == 0.0);
-    struct msc_outcome large = judged(&goal, 0.5, 75, 0.9);
+    struct msc_outcome large = judged(&room, &goal, 0.5, 75, 0.9);
     assert_int_equal(large.state, MSC_TRIAL_INFEASIBLE);
     assert_true(large.violation == 0.5);
-    struct msc_outcome broken = judged(&goal, NAN, 75, 0.9);
+    struct msc_outcome broken = judged(&room, &goal, NAN, 75, 0.9);
     assert_int_equal(broken.state, MSC_TRIAL_FAILED);
     assert_int_equal(broken.cause, MSC_CAUSE_TRIAL);
     assert_string_equal(broken.reason, "loss is not a number");
-    assert_string_equal(judged(&goal, INFINITY, 40, 0.9).reason, "loss is infinite");
+    assert_string_equal(judged(&room, &goal, INFINITY, 40, 0.9).reason, "loss is infinite");
     goal.n_objectives = 1;
-    assert_string_equal(judged(&goal, 0.5, 40, NAN).reason, "accuracy is not a number");
+    assert_string_equal(judged(&room, &goal, 0.5, 40, NAN).reason, "accuracy is not a number");
 }
 
 static void test_env_trial__judge_keeps_other_states(void **state) {
     (void)state;
     struct msc_goal goal = two_bounds();
-    struct msc_outcome outcome;
-    msc_outcome_init(&outcome);
-    outcome.state = MSC_TRIAL_INFEASIBLE;
-    outcome.metrics[SIZE] = 75;
-    msc_goal_judge(&goal, &space, &outcome);
-    assert_int_equal(outcome.state, MSC_TRIAL_INFEASIBLE);
-    assert_true(outcome.violation == 0.5 && isnan(outcome.objectives[0]));
-    outcome.state = MSC_TRIAL_PRUNED;
-    outcome.metrics[SIZE] = 40;
-    msc_goal_judge(&goal, &space, &outcome);
-    assert_int_equal(outcome.state, MSC_TRIAL_PRUNED);
+    struct trial_room room;
+    const uint32_t dear = 0;
+    struct msc_outcome *outcome = &trial_make(&room, 0, &dear, 1)->outcome;
+    outcome->state = MSC_TRIAL_INFEASIBLE;
+    outcome->metrics[SIZE] = 75;
+    msc_goal_judge(&goal, &space, outcome);
+    assert_int_equal(outcome->state, MSC_TRIAL_INFEASIBLE);
+    assert_true(outcome->violation == 0.5 && isnan(outcome->objectives[0]));
+    outcome->state = MSC_TRIAL_PRUNED;
+    outcome->metrics[SIZE] = 40;
+    msc_goal_judge(&goal, &space, outcome);
+    assert_int_equal(outcome->state, MSC_TRIAL_PRUNED);
+}
+
+// Begun anew, nothing is left of what was found before but the room; costs are those of the choice.
+static void test_env_trial__begins(void **state) {
+    (void)state;
+    struct msc_arena arena = {0};
+    struct msc_trial trial;
+    assert_ok(msc_trial_init(&trial, &arena, &space));
+    assert_true(trial.id == -1 && trial.proposal.parent == -1 && isinf(trial.proposal.bound));
+    assert_int_equal(trial.outcome.state, MSC_TRIAL_COMPLETE);
+    assert_true(isnan(trial.outcome.metrics[LOSS]) && isnan(trial.outcome.metrics[ACCURACY]));
+    trial.proposal.choices[0] = 1;
+    trial.outcome.metrics[LOSS] = 0.5;
+    trial.outcome.violation = 3;
+    trial.outcome.time_us = 7;
+    msc_outcome_fail(&trial.outcome, MSC_CAUSE_ENVIRONMENT, "the %s is gone", "device");
+    assert_int_equal(trial.outcome.state, MSC_TRIAL_FAILED);
+    assert_int_equal(trial.outcome.cause, MSC_CAUSE_ENVIRONMENT);
+    assert_string_equal(trial.outcome.reason, "the device is gone");
+    msc_trial_begin(&trial, &space);
+    assert_int_equal(trial.outcome.state, MSC_TRIAL_COMPLETE);
+    assert_int_equal(trial.outcome.cause, MSC_CAUSE_NONE);
+    assert_true(isnan(trial.outcome.metrics[LOSS]) && trial.outcome.metrics[SIZE] == 40);
+    assert_true(trial.outcome.violation == 0 && trial.outcome.time_us == 0);
+    assert_string_equal(trial.outcome.reason, "");
+    char text[3 * MSC_REASON_BYTES];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    msc_outcome_prune(&trial.outcome, "%s", text);
+    assert_int_equal(trial.outcome.state, MSC_TRIAL_PRUNED);
+    assert_int_equal(strlen(trial.outcome.reason), MSC_REASON_BYTES - 1);
+    msc_arena_finish(&arena);
 }
 
 static struct msc_outcome outcome_of(enum msc_trial_state state, double objective,
                                      double violation) {
-    struct msc_outcome outcome;
-    msc_outcome_init(&outcome);
-    outcome.state = state;
-    outcome.objectives[0] = objective;
-    outcome.violation = violation;
-    return outcome;
+    return (struct msc_outcome){.state = state, .objectives = {objective}, .violation = violation};
 }
 
 static void test_env_trial__order(void **state) {
     (void)state;
     // From the best to the worst; ids as given.
-    const struct {
-        struct msc_outcome outcome;
-        int64_t id;
-    } sorted[] = {
-        {outcome_of(MSC_TRIAL_COMPLETE, 0.1, 0), 9},
-        {outcome_of(MSC_TRIAL_COMPLETE, 0.2, 0), 3},
-        {outcome_of(MSC_TRIAL_COMPLETE, 0.2, 0), 4},
-        {outcome_of(MSC_TRIAL_INFEASIBLE, 0.0, 0.1), 8},
-        {outcome_of(MSC_TRIAL_INFEASIBLE, NAN, 0.3), 1},
-        {outcome_of(MSC_TRIAL_PRUNED, 0.0, 0), 2},
-        {outcome_of(MSC_TRIAL_FAILED, NAN, 0), 5},
+    const struct msc_trial sorted[] = {
+        {.id = 9, .outcome = outcome_of(MSC_TRIAL_COMPLETE, 0.1, 0)},
+        {.id = 3, .outcome = outcome_of(MSC_TRIAL_COMPLETE, 0.2, 0)},
+        {.id = 4, .outcome = outcome_of(MSC_TRIAL_COMPLETE, 0.2, 0)},
+        {.id = 8, .outcome = outcome_of(MSC_TRIAL_INFEASIBLE, 0.0, 0.1)},
+        {.id = 1, .outcome = outcome_of(MSC_TRIAL_INFEASIBLE, NAN, 0.3)},
+        {.id = 2, .outcome = outcome_of(MSC_TRIAL_PRUNED, 0.0, 0)},
+        {.id = 5, .outcome = outcome_of(MSC_TRIAL_FAILED, NAN, 0)},
     };
     size_t n = sizeof sorted / sizeof sorted[0];
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < n; j++) {
-            int order_found = msc_outcome_compare(&sorted[i].outcome, sorted[i].id,
-                                                  &sorted[j].outcome, sorted[j].id);
+            int order_found = msc_trial_compare(&sorted[i], &sorted[j]);
             assert_int_equal((order_found > 0) - (order_found < 0), (i > j) - (i < j));
         }
     }
@@ -194,6 +219,11 @@ static void test_env_trial__pareto_by_hand(void **state) {
     assert_false(msc_outcome_dominates(&outcomes[1], &outcomes[7], 2));
     assert_false(msc_outcome_dominates(&outcomes[3], &outcomes[4], 2));
     assert_ok(msc_pareto_rank(ranks, pointers, 0, 2));
+    // The front in order of the first objective, of the two equal points the first.
+    static const size_t expected_front[] = {3, 1, 4};
+    assert_int_equal(msc_pareto_front(ranks, pointers, 9, 2), 3);
+    assert_memory_equal(ranks, expected_front, sizeof expected_front);
+    assert_int_equal(msc_pareto_front(ranks, pointers, 0, 2), 0);
 }
 
 // By definition: a front is what nothing left dominates.
@@ -214,6 +244,31 @@ static void peel(size_t ranks[], const struct msc_outcome *const outcomes[], siz
                 n_left--;
             }
         }
+    }
+}
+
+// The front is what has rank 0, in lexicographic order, each value once with its first index.
+static void check_front(const struct msc_outcome *const outcomes[], const size_t ranks[], size_t n,
+                        size_t m) {
+    size_t front[64];
+    size_t n_distinct = 0;
+    size_t n_front = msc_pareto_front(front, outcomes, n, m);
+    for (size_t i = 0; i < n; i++) {
+        bool is_first = ranks[i] == 0;
+        for (size_t j = 0; j < i; j++) {
+            is_first = is_first && memcmp(outcomes[i]->objectives, outcomes[j]->objectives,
+                                          m * sizeof(double)) != 0;
+        }
+        size_t at = 0;
+        while (at < n_front && front[at] != i) {
+            at++;
+        }
+        assert_int_equal(at < n_front, is_first);
+        n_distinct += is_first;
+    }
+    assert_int_equal(n_front, n_distinct);
+    for (size_t i = 1; i < n_front; i++) {
+        assert_true(outcomes[front[i - 1]]->objectives[0] <= outcomes[front[i]]->objectives[0]);
     }
 }
 
@@ -238,6 +293,7 @@ static void test_env_trial__pareto_by_definition(void **state) {
         assert_ok(msc_pareto_rank(ranks, pointers, N, m));
         peel(expected, pointers, N, m);
         assert_memory_equal(ranks, expected, sizeof expected);
+        check_front(pointers, expected, N, m);
     }
 }
 
@@ -247,6 +303,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_trial__violation),
         cmocka_unit_test(test_env_trial__judge),
         cmocka_unit_test(test_env_trial__judge_keeps_other_states),
+        cmocka_unit_test(test_env_trial__begins),
         cmocka_unit_test(test_env_trial__order),
         cmocka_unit_test(test_env_trial__goal_check),
         cmocka_unit_test(test_env_trial__pareto_by_hand),

@@ -13,6 +13,7 @@ struct toy_fixture {
     struct cJSON *config;
     struct msc_env *env;
     struct msc_goal goal;
+    struct msc_arena arena; // of outcomes
 };
 
 static inline void toy_open(struct toy_fixture *f, const char *json) {
@@ -26,16 +27,28 @@ static inline void toy_open(struct toy_fixture *f, const char *json) {
 static inline void toy_close(struct toy_fixture *f) {
     msc_env_destroy(f->env);
     cJSON_Delete(f->config);
+    msc_arena_finish(&f->arena);
+}
+
+// A trial of these choices, with room until the fixture is closed.
+static inline struct msc_trial *toy_trial(struct toy_fixture *f, int64_t id,
+                                          const uint32_t choices[]) {
+    const struct msc_space *space = msc_env_space(f->env);
+    struct msc_trial *trial = msc_arena_array(&f->arena, 1, sizeof *trial);
+    assert_non_null(trial);
+    assert_ok(msc_trial_init(trial, &f->arena, space));
+    trial->id = id;
+    memcpy(trial->proposal.choices, choices, space->n_tasks * sizeof *choices);
+    return trial;
 }
 
 static inline struct msc_outcome toy_measure(struct toy_fixture *f, int64_t id,
                                              const uint32_t choices[]) {
-    struct msc_trial trial = {
-        .id = id, .choices = choices, .parent = -1, .bound = INFINITY, .probe = true};
-    struct msc_outcome outcome;
-    struct msc_evaluation e = {.trials = &trial, .n = 1, .outcomes = &outcome};
+    struct msc_trial *trial = toy_trial(f, id, choices);
+    const struct msc_evaluation e = {.trials = &trial, .n = 1};
+    trial->proposal.probe = true;
     assert_ok(msc_env_evaluate(f->env, &f->goal, &e));
-    return outcome;
+    return trial->outcome;
 }
 
 #endif

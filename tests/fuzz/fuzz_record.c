@@ -78,7 +78,7 @@ static void ask_all(const struct msc_record *record) {
     struct msc_str text = {0};
     msc_record_best(record);
     msc_record_count(&counts, record);
-    fuzz_check(msc_record_top(ids, &n, N_TOP, record));
+    msc_record_top(ids, &n, N_TOP, record);
     fuzz_check(msc_record_front(&front, &n, record));
     msc_free(front);
     for (size_t i = 0; i < msc_record_space(record)->n_baselines; i++) {
@@ -125,18 +125,16 @@ static void append_one(struct msc_record *record) {
     for (size_t i = 0; i < MSC_MAX_METRICS; i++) {
         metrics[i] = i % 2 == 0 ? 0.5 : NAN;
     }
-    const struct msc_record_trial trial = {
-        .id = (int64_t)msc_record_n_trials(record),
-        .choices = choices,
-        .parent = -1,
-        .bound = INFINITY,
+    char reason[] = "a \"reason\"";
+    const struct msc_record_line line = {
+        .trial = {.id = (int64_t)msc_record_n_trials(record),
+                  .proposal = {.choices = choices, .parent = -1, .bound = INFINITY},
+                  .outcome = {.metrics = metrics, .reason = reason}},
         .repeat_of = -1,
         .retry_of = -1,
         .baseline = -1,
-        .metrics = metrics,
-        .reason = "a \"reason\"",
     };
-    if (choices && fuzz_check(msc_record_append_trial(record, &trial)) == MSC_OK &&
+    if (choices && fuzz_check(msc_record_append_trial(record, &line)) == MSC_OK &&
         fuzz_check(msc_record_commit(record)) != MSC_OK) {
         fuzz_fail("a line could not be committed");
     }

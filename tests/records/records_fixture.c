@@ -102,28 +102,31 @@ int fixture_teardown(void **state) {
     return 0;
 }
 
-struct msc_record_trial fixture_trial(int64_t id) {
+struct msc_record_line fixture_trial(int64_t id) {
     static uint32_t choices[FIXTURE_TASKS];
     static double values[FIXTURE_METRICS];
+    static char no_reason[1];
     choices[0] = (uint32_t)(id % 3);
     choices[1] = (uint32_t)(id / 3 % 3);
     choices[2] = (uint32_t)(id / 9 % 2);
     values[0] = 1.0 / (double)(id + 3);
     values[1] = (double)(10 * id);
     values[2] = 0.1 * (double)id;
-    return (struct msc_record_trial){
-        .id = id,
-        .choices = choices,
-        .parent = id - 1,
-        .bound = INFINITY,
+    return (struct msc_record_line){
+        .trial =
+            {
+                .id = id,
+                .proposal =
+                    {.choices = choices, .parent = id - 1, .bound = INFINITY, .probe = id < 2},
+                .outcome = {.state = MSC_TRIAL_COMPLETE,
+                            .metrics = values,
+                            .reason = no_reason,
+                            .time_us = (uint64_t)(1000 + id),
+                            .reuse_ratio = 0.5},
+            },
         .repeat_of = -1,
         .retry_of = -1,
         .baseline = id < 2 ? id : -1,
-        .state = MSC_TRIAL_COMPLETE,
-        .metrics = values,
-        .reason = "",
-        .time_us = (uint64_t)(1000 + id),
-        .reuse_ratio = 0.5,
         .elapsed_s = 0.25 * (double)id,
     };
 }
@@ -132,7 +135,7 @@ void fixture_write(const struct fixture *f, size_t n) {
     struct msc_record *record = NULL;
     assert_ok(msc_record_create(&record, f->path, f->header, NULL));
     for (size_t i = 0; i < n; i++) {
-        const struct msc_record_trial trial = fixture_trial((int64_t)i);
+        const struct msc_record_line trial = fixture_trial((int64_t)i);
         assert_ok(msc_record_append_trial(record, &trial));
     }
     assert_ok(msc_record_commit(record));
@@ -158,15 +161,14 @@ static void assert_same_double(double a, double b) {
     }
 }
 
-void fixture_assert_same(const struct msc_record_trial *a, const struct msc_record_trial *b) {
-    assert_int_equal(a->id, b->id);
+static void assert_same_proposal(const struct msc_proposal *a, const struct msc_proposal *b) {
     assert_memory_equal(a->choices, b->choices, FIXTURE_TASKS * sizeof *a->choices);
     assert_int_equal(a->parent, b->parent);
     assert_same_double(a->bound, b->bound);
     assert_int_equal(a->probe, b->probe);
-    assert_int_equal(a->repeat_of, b->repeat_of);
-    assert_int_equal(a->retry_of, b->retry_of);
-    assert_int_equal(a->baseline, b->baseline);
+}
+
+static void assert_same_outcome(const struct msc_outcome *a, const struct msc_outcome *b) {
     assert_int_equal(a->state, b->state);
     assert_int_equal(a->cause, b->cause);
     for (size_t i = 0; i < FIXTURE_METRICS; i++) {
@@ -176,5 +178,14 @@ void fixture_assert_same(const struct msc_record_trial *a, const struct msc_reco
     assert_string_equal(a->reason, b->reason);
     assert_int_equal(a->time_us, b->time_us);
     assert_same_double(a->reuse_ratio, b->reuse_ratio);
+}
+
+void fixture_assert_same(const struct msc_record_line *a, const struct msc_record_line *b) {
+    assert_int_equal(a->trial.id, b->trial.id);
+    assert_same_proposal(&a->trial.proposal, &b->trial.proposal);
+    assert_same_outcome(&a->trial.outcome, &b->trial.outcome);
+    assert_int_equal(a->repeat_of, b->repeat_of);
+    assert_int_equal(a->retry_of, b->retry_of);
+    assert_int_equal(a->baseline, b->baseline);
     assert_same_double(a->elapsed_s, b->elapsed_s);
 }

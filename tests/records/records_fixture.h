@@ -24,14 +24,14 @@ extern const struct msc_space fixture_space; // 3 tasks; loss, size (exact), acc
 // Minimise the loss, maximise the accuracy, size at most 100.
 extern const struct msc_goal fixture_goal;
 
-// A complete trial with the given id and values made from it.
-struct msc_record_trial fixture_trial(int64_t id);
+// The line of a complete trial with the given id and values made from it.
+struct msc_record_line fixture_trial(int64_t id);
 // A new record with n trials of fixture_trial, closed.
 void fixture_write(const struct fixture *f, size_t n);
 // The whole file; freed with msc_free.
 char *fixture_read(size_t *n_bytes, const char *path);
 void fixture_put(const char *path, const char *data, size_t n_bytes);
 // Fails the running test unless the two lines say the same.
-void fixture_assert_same(const struct msc_record_trial *a, const struct msc_record_trial *b);
+void fixture_assert_same(const struct msc_record_line *a, const struct msc_record_line *b);
 
 #endif

@@ -23,38 +23,41 @@ static struct msc_record *open_record(const struct fixture *f, enum msc_record_m
 
 static void test_records_record__round_trip(void **state) {
     const struct fixture *f = *state;
-    const uint32_t choices[FIXTURE_TASKS] = {2, 1, 0};
-    const double rows[][FIXTURE_METRICS] = {
+    uint32_t choices[FIXTURE_TASKS] = {2, 1, 0};
+    char quotes[] = "line\nwith \"quotes\", \\ and gr\xc3\xbc\xc3\x9f";
+    char plain[] = "plain";
+    double rows[][FIXTURE_METRICS] = {
         {0.1, 9007199254740993.0, -0.0},
         {NAN, INFINITY, -INFINITY},
         {DBL_MIN / 3, DBL_MAX, 1e-300},
         {1.0 / 3.0, -12345678901234567.0, 4503599627370497.5},
         {NAN, NAN, NAN},
     };
-    struct msc_record_trial trials[5];
+    struct msc_record_line lines[5];
     for (int i = 0; i < 5; i++) {
-        trials[i] = fixture_trial(i);
-        trials[i].choices = choices;
-        trials[i].metrics = rows[i];
+        lines[i] = fixture_trial(i);
+        lines[i].trial.proposal.choices = choices;
+        lines[i].trial.outcome.metrics = rows[i];
     }
-    trials[1].bound = 0.1;
-    trials[1].probe = true;
-    trials[2].state = MSC_TRIAL_FAILED;
-    trials[2].cause = MSC_CAUSE_ENVIRONMENT;
-    trials[2].reason = "line\nwith \"quotes\", \\ and gr\xc3\xbc\xc3\x9f";
-    trials[2].violation = 1e-17;
-    trials[3].state = MSC_TRIAL_PRUNED;
-    trials[3].repeat_of = 1;
-    trials[3].reason = "plain";
-    trials[3].bound = -0.0;
-    trials[4].retry_of = 1; // of a baseline: a baseline, too
-    trials[4].baseline = 1;
-    trials[4].state = MSC_TRIAL_INFEASIBLE;
+    lines[1].trial.proposal.bound = 0.1;
+    lines[2].trial.proposal.probe = true;
+    lines[2].trial.outcome.state = MSC_TRIAL_FAILED;
+    lines[2].trial.outcome.cause = MSC_CAUSE_ENVIRONMENT;
+    lines[2].trial.outcome.reason = quotes;
+    lines[2].trial.outcome.violation = 1e-17;
+    lines[3].trial.outcome.state = MSC_TRIAL_PRUNED;
+    lines[3].repeat_of = 1;
+    lines[3].trial.outcome.reason = plain;
+    lines[3].trial.proposal.bound = -0.0;
+    lines[4].retry_of = 1; // of a baseline: a baseline, too
+    lines[4].baseline = 1;
+    lines[4].trial.proposal.probe = true;
+    lines[4].trial.outcome.state = MSC_TRIAL_INFEASIBLE;
 
     struct msc_record *record = NULL;
     assert_ok(msc_record_create(&record, f->path, f->header, NULL));
     for (int i = 0; i < 5; i++) {
-        assert_ok(msc_record_append_trial(record, &trials[i]));
+        assert_ok(msc_record_append_trial(record, &lines[i]));
     }
     assert_ok(msc_record_commit(record));
     assert_ok(msc_record_append_segment(record, "vulkan \"x\"", true));
@@ -64,7 +67,7 @@ static void test_records_record__round_trip(void **state) {
     record = open_record(f, MSC_RECORD_READ);
     assert_int_equal(msc_record_n_trials(record), 5);
     for (int i = 0; i < 5; i++) {
-        fixture_assert_same(msc_record_trial(record, (size_t)i), &trials[i]);
+        fixture_assert_same(msc_record_trial(record, (size_t)i), &lines[i]);
     }
     assert_int_equal(msc_record_n_segments(record), 1);
     assert_int_equal(msc_record_segment(record, 0)->first, 5);
@@ -122,7 +125,7 @@ static void test_records_record__checksum(void **state) {
 static void assert_mended(const struct fixture *f, const char *text, size_t length) {
     struct msc_record *record = open_record(f, MSC_RECORD_APPEND);
     for (size_t i = msc_record_n_trials(record); i < 4; i++) {
-        const struct msc_record_trial trial = fixture_trial((int64_t)i);
+        const struct msc_record_line trial = fixture_trial((int64_t)i);
         assert_ok(msc_record_append_trial(record, &trial));
     }
     assert_ok(msc_record_commit(record));
@@ -327,7 +330,7 @@ static int fill_disk(const struct fixture *f) {
     const struct rlimit limit = {(rlim_t)info.st_size + 500, (rlim_t)info.st_size + 500};
     setrlimit(RLIMIT_FSIZE, &limit);
     for (int64_t i = 2; i < 6; i++) { // a round: more of them would be written on the way
-        const struct msc_record_trial trial = fixture_trial(i);
+        const struct msc_record_line trial = fixture_trial(i);
         if (msc_record_append_trial(record, &trial) != MSC_OK) {
             return 2;
         }
@@ -336,7 +339,7 @@ static int fill_disk(const struct fixture *f) {
         !strstr(msc_status_message(), "2 trials are safe")) {
         return 3;
     }
-    const struct msc_record_trial trial = fixture_trial(2);
+    const struct msc_record_line trial = fixture_trial(2);
     if (msc_record_append_trial(record, &trial) != MSC_E_STATE) {
         return 4;
     }

@@ -171,7 +171,7 @@ static void test_records_record_damage__short_writes(void **state) {
     struct msc_record *record = NULL;
     assert_ok(msc_record_create(&record, f->path, f->header, NULL));
     for (int64_t id = 0; id <= PARALLEL; id++) {
-        const struct msc_record_trial trial = fixture_trial(id);
+        const struct msc_record_line trial = fixture_trial(id);
         assert_ok(msc_record_append_trial(record, &trial));
     }
     struct msc_record *seen = NULL;
@@ -226,10 +226,10 @@ static void test_records_record_damage__measured(void **state) {
             struct msc_record *record = open_damaged(f->path, name);
             assert_int_equal(msc_record_n_trials(record), 4);
             for (int64_t id = 0; id < 4; id++) {
-                struct msc_record_trial expected = fixture_trial(id);
+                struct msc_record_line expected = fixture_trial(id);
                 if (id + 2 == (int64_t)numbers[k]) {
-                    expected.time_us = 0;
-                    expected.reuse_ratio = 0.0;
+                    expected.trial.outcome.time_us = 0;
+                    expected.trial.outcome.reuse_ratio = 0.0;
                     expected.elapsed_s = 0.25 * (double)(id - 1); // of the line before
                 }
                 fixture_assert_same(msc_record_trial(record, (size_t)id), &expected);

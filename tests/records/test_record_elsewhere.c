@@ -61,7 +61,7 @@ static enum msc_status gather(void *payload, const char *line, size_t length) {
 
 static void append(struct msc_record *record, int64_t first, int64_t end) {
     for (int64_t id = first; id < end; id++) {
-        const struct msc_record_trial trial = fixture_trial(id);
+        const struct msc_record_line trial = fixture_trial(id);
         assert_ok(msc_record_append_trial(record, &trial));
     }
 }

@@ -110,17 +110,17 @@ static enum msc_status gather(void *payload, const char *line, size_t length) {
 
 static void write_trial(const struct fixture *f, uint64_t time_us, double trials, double loss) {
     struct msc_record *record = NULL;
-    struct msc_record_trial trial = fixture_trial(0);
-    const double metrics[FIXTURE_METRICS] = {loss, 1, 1};
-    trial.time_us = time_us;
-    trial.elapsed_s = (double)time_us;
-    trial.reuse_ratio = 1.0 / (double)time_us;
-    trial.metrics = metrics;
+    struct msc_record_line line = fixture_trial(0);
+    double metrics[FIXTURE_METRICS] = {loss, 1, 1};
+    line.trial.outcome.time_us = time_us;
+    line.elapsed_s = (double)time_us;
+    line.trial.outcome.reuse_ratio = 1.0 / (double)time_us;
+    line.trial.outcome.metrics = metrics;
     cJSON *budget = cJSON_GetObjectItem(f->header, "budget");
     cJSON_SetNumberValue(cJSON_GetObjectItem(budget, "trials"), trials);
     unlink(f->path);
     assert_ok(msc_record_create(&record, f->path, f->header, NULL));
-    assert_ok(msc_record_append_trial(record, &trial));
+    assert_ok(msc_record_append_trial(record, &line));
     assert_ok(msc_record_commit(record));
     msc_record_close(record);
 }

@@ -18,38 +18,36 @@ static struct msc_record *make_record(const struct fixture *f, uint64_t seed) {
     msc_rng_seed(&rng, seed, 0);
     assert_ok(msc_record_create(&record, f->path, f->header, NULL));
     for (int64_t i = 0; i < N_TRIALS; i++) {
-        struct msc_record_trial trial = fixture_trial(i);
+        struct msc_record_line line = fixture_trial(i);
+        struct msc_outcome *outcome = &line.trial.outcome;
         double metrics[FIXTURE_METRICS];
         metrics[0] = (double)msc_rng_below(&rng, 30);
         metrics[1] = 1.0;
         metrics[2] = (double)msc_rng_below(&rng, 30);
-        trial.metrics = metrics;
-        trial.state = (enum msc_trial_state)msc_rng_below(&rng, MSC_TRIAL_STATE_COUNT);
-        trial.violation = trial.state == MSC_TRIAL_INFEASIBLE ? metrics[0] + 1.0 : 0.0;
-        trial.parent = -1;
+        outcome->metrics = metrics;
+        outcome->state = (enum msc_trial_state)msc_rng_below(&rng, MSC_TRIAL_STATE_COUNT);
+        outcome->violation = outcome->state == MSC_TRIAL_INFEASIBLE ? metrics[0] + 1.0 : 0.0;
+        line.trial.proposal.parent = -1;
         if (i > 10 && msc_rng_below(&rng, 4) == 0) {
-            const struct msc_record_trial *first =
+            const struct msc_record_line *first =
                 msc_record_trial(record, (size_t)msc_rng_below(&rng, (uint64_t)i));
-            trial.repeat_of = first->repeat_of >= 0 ? first->repeat_of : first->id;
-            first = msc_record_trial(record, (size_t)trial.repeat_of);
-            trial.choices = first->choices;
-            trial.metrics = first->metrics;
-            trial.state = first->state;
-            trial.violation = first->violation;
+            line.repeat_of = first->repeat_of >= 0 ? first->repeat_of : first->trial.id;
+            first = msc_record_trial(record, (size_t)line.repeat_of);
+            line.trial.proposal.choices = first->trial.proposal.choices;
+            *outcome = first->trial.outcome;
         }
-        assert_ok(msc_record_append_trial(record, &trial));
+        assert_ok(msc_record_append_trial(record, &line));
     }
     return record;
 }
 
-static struct msc_outcome outcome_of(const struct msc_record *record, size_t id) {
-    struct msc_outcome outcome;
-    msc_record_as_outcome(&outcome, record, msc_record_trial(record, id));
-    return outcome;
+static const struct msc_trial *trial_of(const struct msc_record *record, size_t id) {
+    return &msc_record_trial(record, id)->trial;
 }
 
-static bool can_win(const struct msc_record_trial *trial) {
-    return trial->state == MSC_TRIAL_COMPLETE || trial->state == MSC_TRIAL_INFEASIBLE;
+static bool can_win(const struct msc_trial *trial) {
+    return trial->outcome.state == MSC_TRIAL_COMPLETE ||
+           trial->outcome.state == MSC_TRIAL_INFEASIBLE;
 }
 
 static void test_records_record_query__best_and_top(void **state) {
@@ -57,21 +55,20 @@ static void test_records_record_query__best_and_top(void **state) {
     struct msc_record *record = make_record(f, 1);
     int64_t ids[N_TRIALS];
     size_t n = 0;
-    assert_ok(msc_record_top(ids, &n, N_TRIALS, record));
+    msc_record_top(ids, &n, N_TRIALS, record);
     for (size_t i = 0; i + 1 < n; i++) {
-        struct msc_outcome a = outcome_of(record, (size_t)ids[i]);
-        struct msc_outcome b = outcome_of(record, (size_t)ids[i + 1]);
-        assert_true(msc_outcome_compare(&a, ids[i], &b, ids[i + 1]) < 0);
+        const struct msc_trial *a = trial_of(record, (size_t)ids[i]);
+        const struct msc_trial *b = trial_of(record, (size_t)ids[i + 1]);
+        assert_true(msc_trial_compare(a, b) < 0);
     }
     size_t n_able = 0;
     for (size_t i = 0; i < N_TRIALS; i++) {
-        const struct msc_record_trial *trial = msc_record_trial(record, i);
-        n_able += can_win(trial) && trial->repeat_of < 0;
+        n_able += can_win(trial_of(record, i)) && msc_record_trial(record, i)->repeat_of < 0;
     }
     assert_int_equal(n, n_able);
-    assert_int_equal(msc_record_best(record)->id, ids[0]);
+    assert_int_equal(msc_record_best(record)->trial.id, ids[0]);
     int64_t few[7];
-    assert_ok(msc_record_top(few, &n, 7, record));
+    msc_record_top(few, &n, 7, record);
     assert_int_equal(n, 7);
     assert_memory_equal(few, ids, sizeof few);
     msc_record_close(record);
@@ -85,11 +82,11 @@ static void test_records_record_query__front(void **state) {
     assert_ok(msc_record_front(&ids, &n, record));
     size_t n_expected = 0;
     for (size_t i = 0; i < N_TRIALS; i++) {
-        struct msc_outcome a = outcome_of(record, i);
+        const struct msc_outcome a = trial_of(record, i)->outcome;
         bool is_on_front =
             a.state == MSC_TRIAL_COMPLETE && msc_record_trial(record, i)->repeat_of < 0;
         for (size_t k = 0; k < N_TRIALS && is_on_front; k++) {
-            struct msc_outcome b = outcome_of(record, k);
+            const struct msc_outcome b = trial_of(record, k)->outcome;
             bool is_twin = b.objectives[0] == a.objectives[0] && b.objectives[1] == a.objectives[1];
             is_on_front = b.state != MSC_TRIAL_COMPLETE ||
                           (!msc_outcome_dominates(&b, &a, 2) && !(is_twin && k < i));
@@ -116,17 +113,17 @@ static void test_records_record_query__baselines(void **state) {
     assert_null(msc_record_baseline(record, 0));
     assert_null(msc_record_best(record));
     for (int64_t i = 0; i < 5; i++) {
-        struct msc_record_trial trial = fixture_trial(i);
-        trial.baseline = i < 2 ? i : i >= 3 ? 1 : -1;
-        trial.retry_of = i >= 3 ? 1 : -1;
+        struct msc_record_line line = fixture_trial(i);
+        line.baseline = i < 2 ? i : i >= 3 ? 1 : -1;
+        line.retry_of = i >= 3 ? 1 : -1;
         if (i == 1 || i == 3) {
-            trial.state = MSC_TRIAL_FAILED;
-            trial.cause = MSC_CAUSE_ENVIRONMENT;
+            line.trial.outcome.state = MSC_TRIAL_FAILED;
+            line.trial.outcome.cause = MSC_CAUSE_ENVIRONMENT;
         }
-        assert_ok(msc_record_append_trial(record, &trial));
+        assert_ok(msc_record_append_trial(record, &line));
     }
-    assert_int_equal(msc_record_baseline(record, 0)->id, 0);
-    assert_int_equal(msc_record_baseline(record, 1)->id, 4);
+    assert_int_equal(msc_record_baseline(record, 0)->trial.id, 0);
+    assert_int_equal(msc_record_baseline(record, 1)->trial.id, 4);
     assert_null(msc_record_baseline(record, 2));
     struct msc_record_counts counts;
     msc_record_count(&counts, record);

@@ -2,7 +2,6 @@
 
 #include <cjson/cJSON.h>
 
-#include <stdio.h>
 #include <time.h>
 
 #define MAX_TASKS 16
@@ -118,8 +117,8 @@ static enum msc_status fake_evaluate(struct msc_env *env, const struct msc_evalu
         return MSC_FAIL(MSC_E_NOMEM, "no memory");
     }
     for (size_t i = 0; i < e->n; i++) {
-        const struct msc_trial *trial = &e->trials[i];
-        struct msc_outcome *outcome = &e->outcomes[i];
+        struct msc_trial *trial = e->trials[i];
+        struct msc_outcome *outcome = &trial->outcome;
         if (trial->id == c->stop_at) {
             c->cancel->level = c->stop_level;
         }
@@ -133,11 +132,10 @@ static enum msc_status fake_evaluate(struct msc_env *env, const struct msc_evalu
         c->n_trials++;
         outcome->metrics[0] = 0.0;
         for (size_t t = 0; t < f->space.n_tasks; t++) {
-            outcome->metrics[0] += trial->choices[t];
+            outcome->metrics[0] += trial->proposal.choices[t];
         }
-        if (outcome->metrics[0] > trial->bound) {
-            outcome->state = MSC_TRIAL_PRUNED;
-            snprintf(outcome->reason, sizeof outcome->reason, "over its bound");
+        if (outcome->metrics[0] > e->bounds[i]) {
+            msc_outcome_prune(outcome, "over its bound");
         }
         outcome->time_us = 10;
         outcome->reuse_ratio = 0.25;
@@ -152,11 +150,11 @@ static enum msc_status fake_evaluate(struct msc_env *env, const struct msc_evalu
 }
 
 // What a point loses on data that was not searched on: twice as much.
-static enum msc_status fake_examine(struct msc_env *env, const uint32_t choices[], unsigned what,
-                                    struct cJSON **out) {
+static enum msc_status fake_reevaluate(struct msc_env *env, const uint32_t choices[], unsigned what,
+                                       struct cJSON **out) {
     const struct fake *f = msc_env_state(env);
     double loss = 0.0;
-    if (what & MSC_EXAMINE_EFFORT) {
+    if (what & MSC_REEVALUATE_EFFORT) {
         *out = cJSON_CreateObject();
         cJSON *effort = cJSON_AddObjectToObject(*out, "effort");
         cJSON_AddNumberToObject(effort, "noise", 9);
@@ -193,5 +191,5 @@ const struct msc_env_def msc_env_fake = {
     .space = fake_space,
     .evaluate = fake_evaluate,
     .reference = fake_reference,
-    .examine = fake_examine,
+    .reevaluate = fake_reevaluate,
 };

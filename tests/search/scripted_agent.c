@@ -77,9 +77,9 @@ static enum msc_status scripted_ask(struct msc_agent *agent, struct msc_proposal
     return MSC_OK;
 }
 
-static enum msc_status scripted_tell(struct msc_agent *agent, const struct msc_trial *trial,
-                                     const struct msc_outcome *outcome) {
+static enum msc_status scripted_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct scripted *s = msc_agent_state(agent);
+    const struct msc_outcome *outcome = &trial->outcome;
     char line[128];
     snprintf(line, sizeof line, "tell %lld %s %.3g", (long long)trial->id,
              msc_trial_state_name(outcome->state), outcome->metrics[0]);

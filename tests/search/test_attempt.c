@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "search/attempt.h"
 #include "search_fixture.h"
+#include "tests/trial_room.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,11 +31,13 @@ static void vanish(const struct fixture *f, int64_t first, size_t n, size_t n_fi
     pid_t child = fork();
     if (child == 0) {
         struct msc_trial trials[N] = {{0}};
+        struct msc_trial *begun[N];
         struct msc_attempt *attempt = open_attempt(f, first);
         for (size_t i = 0; i < n; i++) {
             trials[i].id = first + (int64_t)i;
+            begun[i] = &trials[i];
         }
-        msc_attempt_begin(attempt, trials, n, is_alone);
+        msc_attempt_begin(attempt, begun, n, is_alone);
         for (size_t i = 0; i < n_finished; i++) {
             msc_attempt_finished(attempt, i);
         }
@@ -44,10 +47,11 @@ static void vanish(const struct fixture *f, int64_t first, size_t n, size_t n_fi
     assert_int_equal(status, 0);
 }
 
+// What it says of the trial, whose outcome lies in the room.
 static enum msc_attempt_verdict judge(const struct fixture *f, int64_t next_id, int64_t id,
-                                      struct msc_outcome *outcome) {
+                                      struct trial_room *room) {
     struct msc_attempt *attempt = open_attempt(f, next_id);
-    enum msc_attempt_verdict verdict = msc_attempt_judge(attempt, id, outcome);
+    enum msc_attempt_verdict verdict = msc_attempt_judge(attempt, trial_make(room, id, NULL, 0));
     assert_int_equal(msc_attempt_has_suspects(attempt), verdict != MSC_ATTEMPT_FREE);
     msc_attempt_close(attempt);
     return verdict;
@@ -77,55 +81,54 @@ static void test_search_attempt__planted_links(void **state) {
 
 static void test_search_attempt__vanished_round(void **state) {
     const struct fixture *f = *state;
-    struct msc_outcome outcome;
+    struct trial_room room;
     vanish(f, 10, N, 1, false);
-    assert_int_equal(judge(f, 10, 11, &outcome), MSC_ATTEMPT_FREE);
+    assert_int_equal(judge(f, 10, 11, &room), MSC_ATTEMPT_FREE);
     vanish(f, 10, N, 1, false);
     // Trial 10 was finished, so it is not under suspicion.
-    assert_int_equal(judge(f, 10, 11, &outcome), MSC_ATTEMPT_ALONE);
-    assert_int_equal(judge(f, 10, 13, &outcome), MSC_ATTEMPT_ALONE);
+    assert_int_equal(judge(f, 10, 11, &room), MSC_ATTEMPT_ALONE);
+    assert_int_equal(judge(f, 10, 13, &room), MSC_ATTEMPT_ALONE);
     // What is in the record is settled.
-    assert_int_equal(judge(f, 14, 11, &outcome), MSC_ATTEMPT_FREE);
+    assert_int_equal(judge(f, 14, 11, &room), MSC_ATTEMPT_FREE);
 }
 
 static void test_search_attempt__progress_forgives(void **state) {
     const struct fixture *f = *state;
-    struct msc_outcome outcome;
+    struct trial_room room;
     vanish(f, 10, N, 0, false);
     vanish(f, 14, N, 0, false); // another round
-    assert_int_equal(judge(f, 14, 15, &outcome), MSC_ATTEMPT_FREE);
+    assert_int_equal(judge(f, 14, 15, &room), MSC_ATTEMPT_FREE);
 }
 
 static void test_search_attempt__vanished_alone(void **state) {
     const struct fixture *f = *state;
-    struct msc_outcome outcome;
+    struct trial_room room;
     for (int i = 0; i < 3; i++) {
-        msc_outcome_init(&outcome);
-        assert_int_equal(judge(f, 10, 10, &outcome), i == 0 ? MSC_ATTEMPT_FREE : MSC_ATTEMPT_ALONE);
+        assert_int_equal(judge(f, 10, 10, &room), i == 0 ? MSC_ATTEMPT_FREE : MSC_ATTEMPT_ALONE);
         vanish(f, 10, 1, 0, true);
     }
-    assert_int_equal(judge(f, 10, 10, &outcome), MSC_ATTEMPT_FAILED);
-    assert_int_equal(outcome.state, MSC_TRIAL_FAILED);
-    assert_int_equal(outcome.cause, MSC_CAUSE_ENVIRONMENT);
-    assert_non_null(strstr(outcome.reason, "3 times"));
+    assert_int_equal(judge(f, 10, 10, &room), MSC_ATTEMPT_FAILED);
+    assert_int_equal(room.trial.outcome.state, MSC_TRIAL_FAILED);
+    assert_int_equal(room.trial.outcome.cause, MSC_CAUSE_ENVIRONMENT);
+    assert_non_null(strstr(room.reason, "3 times"));
 }
 
 static void test_search_attempt__another_record(void **state) {
     const struct fixture *f = *state;
     struct msc_attempt *attempt = NULL;
-    struct msc_outcome outcome;
+    struct trial_room room;
     char path[FIXTURE_PATH_BYTES + 16];
     vanish(f, 10, N, 0, false);
     vanish(f, 10, N, 0, false);
     const struct msc_attempt_options options = {.record_path = f->path, .next_id = 10};
     assert_ok(msc_attempt_open(&attempt, &options));
-    assert_int_equal(msc_attempt_judge(attempt, 11, &outcome), MSC_ATTEMPT_FREE);
+    assert_int_equal(msc_attempt_judge(attempt, trial_make(&room, 11, NULL, 0)), MSC_ATTEMPT_FREE);
     msc_attempt_close(attempt);
     snprintf(path, sizeof path, "%s.attempt", f->path);
     assert_false(msc_file_exists(path));
     // A file of something else, or a torn one, is no obstacle.
     assert_ok(msc_file_write(path, "nonsense", 8));
-    assert_int_equal(judge(f, 10, 11, &outcome), MSC_ATTEMPT_FREE);
+    assert_int_equal(judge(f, 10, 11, &room), MSC_ATTEMPT_FREE);
 }
 
 int main(int argc, char **argv) {

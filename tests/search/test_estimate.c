@@ -78,7 +78,7 @@ static void test_search_estimate__trials_to_come(void **state) {
             fail();
         }
         // 9 + 3 for the winner, 0.5 for it and each of two baselines, 1 for the uncompressed model.
-        assert_true(fabs(estimate.examine_s / estimate.trial_s - 14.5) < 1e-6);
+        assert_true(fabs(estimate.reevaluate_s / estimate.trial_s - 14.5) < 1e-6);
         assert_non_null(strstr(msc_str_text(&text), "\nthen: about "));
         msc_str_finish(&text);
     }

@@ -49,12 +49,14 @@ static struct msc_record *forge(const struct fixture *f, const struct msc_record
     assert_ok(msc_record_create(&forged, path, header, NULL));
     cJSON_Delete(header);
     for (size_t i = 0; i < msc_record_n_trials(record); i++) {
-        struct msc_record_trial trial = *msc_record_trial(record, i);
-        const double metrics[2] = {flip(trial.metrics[0], 53), trial.metrics[1]};
-        if (trial.id >= first && trial.id <= last && trial.state == MSC_TRIAL_COMPLETE) {
-            trial.metrics = metrics;
+        struct msc_record_line line = *msc_record_trial(record, i);
+        struct msc_outcome *outcome = &line.trial.outcome;
+        double metrics[2] = {flip(outcome->metrics[0], 53), outcome->metrics[1]};
+        if (line.trial.id >= first && line.trial.id <= last &&
+            outcome->state == MSC_TRIAL_COMPLETE) {
+            outcome->metrics = metrics;
         }
-        assert_ok(msc_record_append_trial(forged, &trial));
+        assert_ok(msc_record_append_trial(forged, &line));
     }
     assert_ok(msc_record_commit(forged));
     msc_record_release(forged);
@@ -63,12 +65,14 @@ static struct msc_record *forge(const struct fixture *f, const struct msc_record
 
 // A complete trial that is evaluated, is not best, and would be with bit 53 flipped.
 static int64_t find_victim(const struct msc_record *record) {
-    const struct msc_record_trial *best = msc_record_best(record);
+    const struct msc_trial *best = &msc_record_best(record)->trial;
     for (size_t i = 2; i < msc_record_n_trials(record); i++) {
-        const struct msc_record_trial *trial = msc_record_trial(record, i);
-        if (trial->state == MSC_TRIAL_COMPLETE && trial->repeat_of < 0 && trial->id != best->id &&
-            flip(trial->metrics[0], 53) < best->metrics[0]) {
-            return trial->id;
+        const struct msc_record_line *line = msc_record_trial(record, i);
+        const struct msc_outcome *outcome = &line->trial.outcome;
+        if (outcome->state == MSC_TRIAL_COMPLETE && line->repeat_of < 0 &&
+            line->trial.id != best->id &&
+            flip(outcome->metrics[0], 53) < best->outcome.metrics[0]) {
+            return line->trial.id;
         }
     }
     fail();
@@ -80,17 +84,17 @@ static void test_search_recheck__flipped_bit(void **state) {
     struct search_run run;
     cJSON *left_out = NULL;
     run_search(&run, f, 40);
-    int64_t best = msc_record_best(run.result.record)->id;
+    int64_t best = msc_record_best(run.result.record)->trial.id;
     int64_t victim = find_victim(run.result.record);
     struct msc_record *forged = forge(f, run.result.record, victim, victim);
-    assert_int_equal(msc_record_best(forged)->id, victim);
+    assert_int_equal(msc_record_best(forged)->trial.id, victim);
 
     // Under other numerics nothing can be said.
     struct msc_recheck_options options = {.env = run.env, .numerics = "other"};
     assert_ok(msc_recheck_winner(&left_out, forged, &options));
     assert_int_equal(cJSON_GetArraySize(left_out), 0);
     cJSON_Delete(left_out);
-    assert_int_equal(msc_record_best(forged)->id, victim);
+    assert_int_equal(msc_record_best(forged)->trial.id, victim);
 
     options.numerics = "test";
     assert_ok(msc_recheck_winner(&left_out, forged, &options));
@@ -99,12 +103,12 @@ static void test_search_recheck__flipped_bit(void **state) {
     assert_true(cJSON_GetObjectItem(row, "id")->valuedouble == (double)victim);
     assert_true(cJSON_GetObjectItem(row, "line")->valuedouble == (double)(victim + 2));
     assert_string_equal(cJSON_GetObjectItem(row, "metric")->valuestring, "distill_loss");
-    assert_int_equal(msc_record_best(forged)->id, best);
+    assert_int_equal(msc_record_best(forged)->trial.id, best);
     cJSON_Delete(left_out);
 
     int64_t ids[50];
     size_t n = 0;
-    assert_ok(msc_record_top(ids, &n, 50, forged));
+    msc_record_top(ids, &n, 50, forged);
     for (size_t i = 0; i < n; i++) {
         assert_true(ids[i] != victim);
     }
@@ -211,11 +215,11 @@ static void test_search_recheck__kept(void **state) {
     msc_free(text);
 
     // More trials, another winner: it is of an earlier state.
-    int64_t best = msc_record_best(run.result.record)->id;
+    int64_t best = msc_record_best(run.result.record)->trial.id;
     run_finish(&run);
     cJSON_Delete(report);
     run_search(&run, f, 400);
-    assert_true(msc_record_best(run.result.record)->id != best);
+    assert_true(msc_record_best(run.result.record)->trial.id != best);
     shown = show(f->path, 1);
     assert_null(strstr(shown, "validation"));
     msc_free(shown);
@@ -229,7 +233,7 @@ static void test_search_recheck__left_out_is_kept(void **state) {
     cJSON *left_out = NULL;
     struct msc_record *again = NULL;
     run_search(&run, f, 40);
-    int64_t best = msc_record_best(run.result.record)->id;
+    int64_t best = msc_record_best(run.result.record)->trial.id;
     int64_t victim = find_victim(run.result.record);
     struct msc_record *forged = forge(f, run.result.record, victim, victim);
     const struct msc_recheck_options options = {.env = run.env, .numerics = "test"};
@@ -238,9 +242,9 @@ static void test_search_recheck__left_out_is_kept(void **state) {
     assert_ok(msc_json_add(report, "left_out", left_out));
     assert_ok(msc_kept_save(forged, report));
     assert_ok(msc_record_open(&again, msc_record_path(forged), MSC_RECORD_READ, NULL));
-    assert_int_equal(msc_record_best(again)->id, victim);
+    assert_int_equal(msc_record_best(again)->trial.id, victim);
     assert_ok(msc_kept_leave_out(again, NULL));
-    assert_int_equal(msc_record_best(again)->id, best);
+    assert_int_equal(msc_record_best(again)->trial.id, best);
     msc_record_close(again);
     char *shown = show(msc_record_path(forged), 0);
     assert_non_null(strstr(shown, "does not come out again, and is left out: distill_loss is "));

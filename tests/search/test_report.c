@@ -44,11 +44,11 @@ static void test_search_report__winner_beside_baselines(void **state) {
     assert_ok(run.status);
     report_on(&run, &report, &text);
     const cJSON *winner = cJSON_GetObjectItem(report, "winner");
-    const cJSON *examined = cJSON_GetObjectItem(winner, "examined");
+    const cJSON *reevaluated = cJSON_GetObjectItem(winner, "examined");
     assert_true(
         cJSON_GetObjectItem(cJSON_GetObjectItem(winner, "metrics"), "distill_loss")->valuedouble ==
         5.0);
-    assert_true(cJSON_GetObjectItem(cJSON_GetObjectItem(examined, "validation"), "distill_loss")
+    assert_true(cJSON_GetObjectItem(cJSON_GetObjectItem(reevaluated, "validation"), "distill_loss")
                     ->valuedouble == 10.0);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(winner, "choices")), 6);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(report, "baselines")), 3);
@@ -65,7 +65,7 @@ static void test_search_report__winner_beside_baselines(void **state) {
 }
 
 // What is no loss, or no loss of the winner, does not stand among the losses without a word.
-static void test_search_report__says_what_is_examined(void **state) {
+static void test_search_report__says_what_is_reevaluated(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
     struct msc_str text = {0};
@@ -159,7 +159,7 @@ static void test_search_report__nothing_better(void **state) {
     }
 }
 
-// All of its points are on the front: more of one choice is as much less of size. What was examined
+// All of its points are on the front: more of one choice is as much less of size. What was re-evaluated
 // of a baseline (twice its loss, last in its row) stays with it there.
 static void test_search_report__one_row_each(void **state) {
     const struct fixture *f = *state;
@@ -239,8 +239,12 @@ int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_search_report__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(winner_beside_baselines), CASE(says_what_is_examined), CASE(tells_its_steps),
-        CASE(nothing_better),          CASE(one_row_each),          CASE(estimate),
+        CASE(winner_beside_baselines),
+        CASE(says_what_is_reevaluated),
+        CASE(tells_its_steps),
+        CASE(nothing_better),
+        CASE(one_row_each),
+        CASE(estimate),
     };
 #undef CASE
     msc_test_select(argc, argv);

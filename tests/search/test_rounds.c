@@ -39,7 +39,7 @@ static void run_scripted(struct scripted_run *s) {
     assert_ok(s->run.status);
 }
 
-static const struct msc_record_trial *line(const struct scripted_run *s, size_t id) {
+static const struct msc_record_line *line(const struct scripted_run *s, size_t id) {
     return msc_record_trial(s->run.result.record, id);
 }
 
@@ -62,10 +62,10 @@ static void test_search_rounds__repeats(void **state) {
     const int64_t repeats[] = {-1, 0, -1, 2, -1};
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(line(&s, i)->repeat_of, repeats[i]);
-        assert_int_equal(line(&s, i)->state, MSC_TRIAL_COMPLETE);
+        assert_int_equal(line(&s, i)->trial.outcome.state, MSC_TRIAL_COMPLETE);
     }
-    assert_true(line(&s, 3)->metrics[0] == 2.0);
-    assert_int_equal(line(&s, 4)->parent, 2);
+    assert_true(line(&s, 3)->trial.outcome.metrics[0] == 2.0);
+    assert_int_equal(line(&s, 4)->trial.proposal.parent, 2);
     assert_told(&s, "ask\ntell 0 complete 1\ntell 1 complete 1\ntell 2 complete 2\n"
                     "ask\ntell 3 complete 2\ntell 4 complete 4\nask\n");
     run_finish(&s.run);
@@ -91,9 +91,9 @@ static void test_search_rounds__bounds(void **state) {
     };
     for (size_t i = 0; i < 6; i++) {
         assert_int_equal(line(&s, i)->repeat_of, expected[i].repeat_of);
-        assert_int_equal(line(&s, i)->state, expected[i].state);
+        assert_int_equal(line(&s, i)->trial.outcome.state, expected[i].state);
     }
-    assert_string_equal(line(&s, 1)->reason, "over its bound");
+    assert_string_equal(line(&s, 1)->trial.outcome.reason, "over its bound");
     run_finish(&s.run);
 }
 
@@ -109,10 +109,10 @@ static void test_search_rounds__stopped_points_do_not_exhaust(void **state) {
         run_scripted(&s);
         assert_int_equal(s.run.result.end, MSC_SEARCH_END_EXHAUSTED);
         assert_int_equal(msc_record_n_trials(s.run.result.record), 4);
-        assert_int_equal(line(&s, 1)->state, MSC_TRIAL_PRUNED);
+        assert_int_equal(line(&s, 1)->trial.outcome.state, MSC_TRIAL_PRUNED);
         assert_int_equal(line(&s, 2)->repeat_of, 1);
-        assert_int_equal(line(&s, 3)->state, MSC_TRIAL_COMPLETE);
-        assert_int_equal(msc_record_best(s.run.result.record)->id, 0);
+        assert_int_equal(line(&s, 3)->trial.outcome.state, MSC_TRIAL_COMPLETE);
+        assert_int_equal(msc_record_best(s.run.result.record)->trial.id, 0);
         run_finish(&s.run);
     }
 }
@@ -157,12 +157,12 @@ static void test_search_rounds__infeasible_and_probes(void **state) {
     for (size_t i = 0; i < 7; i++) {
         bool is_measured = i == 2 || i >= 3;
         assert_int_equal(line(&s, i)->repeat_of, repeats[i]);
-        assert_int_equal(isnan(line(&s, i)->metrics[0]), !is_measured);
-        assert_int_equal(line(&s, i)->state,
+        assert_int_equal(isnan(line(&s, i)->trial.outcome.metrics[0]), !is_measured);
+        assert_int_equal(line(&s, i)->trial.outcome.state,
                          i == 2 || i == 6 ? MSC_TRIAL_COMPLETE : MSC_TRIAL_INFEASIBLE);
-        assert_int_equal(line(&s, i)->violation > 0.0, i != 2 && i != 6);
+        assert_int_equal(line(&s, i)->trial.outcome.violation > 0.0, i != 2 && i != 6);
     }
-    assert_true(line(&s, 0)->metrics[1] == 20.0);
+    assert_true(line(&s, 0)->trial.outcome.metrics[1] == 20.0);
     run_finish(&s.run);
 }
 

@@ -89,13 +89,13 @@ static void test_search_search__baselines_are_extra(void **state) {
     assert_int_equal(run.result.end, MSC_SEARCH_END_TRIALS);
     assert_int_equal(msc_record_n_trials(run.result.record), 23);
     for (size_t i = 0; i < 3; i++) {
-        const struct msc_record_trial *trial = msc_record_trial(run.result.record, i);
+        const struct msc_outcome *outcome = &msc_record_trial(run.result.record, i)->trial.outcome;
         // Measured even where the bound is broken: uniform 3 and 2 of 3 are too large.
-        assert_int_equal(trial->state, i < 2 ? MSC_TRIAL_INFEASIBLE : MSC_TRIAL_COMPLETE);
-        assert_false(isnan(trial->metrics[0]));
-        assert_int_equal(trial->baseline, i);
+        assert_int_equal(outcome->state, i < 2 ? MSC_TRIAL_INFEASIBLE : MSC_TRIAL_COMPLETE);
+        assert_false(isnan(outcome->metrics[0]));
+        assert_int_equal(msc_record_trial(run.result.record, i)->baseline, i);
     }
-    assert_true(msc_record_trial(run.result.record, 0)->violation > 0.0);
+    assert_true(msc_record_trial(run.result.record, 0)->trial.outcome.violation > 0.0);
     run_finish(&run);
 }
 
@@ -182,8 +182,7 @@ struct watched {
     size_t n_progress;
     size_t n_trials;
     size_t n_best;
-    struct msc_outcome last_best;
-    int64_t last_id;
+    struct msc_trial last_best; // what it points to is the record's
     struct msc_cancel *cancel;
 };
 
@@ -194,13 +193,10 @@ static void watch_progress(void *payload, const struct msc_search_progress *prog
     w->n_progress++;
 }
 
-static enum msc_status watch_best(void *payload, const struct msc_trial *trial,
-                                  const struct msc_outcome *outcome) {
+static enum msc_status watch_best(void *payload, const struct msc_trial *trial) {
     struct watched *w = payload;
-    assert_true(w->n_best == 0 ||
-                msc_outcome_compare(outcome, trial->id, &w->last_best, w->last_id) < 0);
-    w->last_best = *outcome;
-    w->last_id = trial->id;
+    assert_true(w->n_best == 0 || msc_trial_compare(trial, &w->last_best) < 0);
+    w->last_best = *trial;
     w->n_best++;
     return MSC_OK;
 }
@@ -217,7 +213,7 @@ static void test_search_search__callbacks(void **state) {
     assert_int_equal(w.n_progress, 9); // the baselines and eight rounds
     assert_int_equal(w.n_trials, 67);
     assert_true(w.n_best > 1);
-    assert_int_equal(w.last_id, msc_record_best(run.result.record)->id);
+    assert_int_equal(w.last_best.id, msc_record_best(run.result.record)->trial.id);
     run_finish(&run);
     // A finished record announces its best once, so that what hangs on it can be made again.
     w = (struct watched){0};

@@ -5,6 +5,7 @@
 #include "fake_env.h"
 #include "search_fixture.h"
 #include "search/verify.h"
+#include "tests/trial_room.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -69,12 +70,13 @@ static struct msc_record *forge(const struct fixture *f, const struct msc_record
     assert_ok(msc_record_create(&forged, path, header, NULL));
     cJSON_Delete(header);
     for (size_t i = 0; i < msc_record_n_trials(record); i++) {
-        struct msc_record_trial trial = *msc_record_trial(record, i);
-        double metrics[2] = {trial.metrics[0] * factor, trial.metrics[1]};
-        trial.metrics = metrics;
-        trial.state = i == 4 ? MSC_TRIAL_FAILED : trial.state;
-        trial.repeat_of = -1;
-        assert_ok(msc_record_append_trial(forged, &trial));
+        struct msc_record_line line = *msc_record_trial(record, i);
+        struct msc_outcome *outcome = &line.trial.outcome;
+        double metrics[2] = {outcome->metrics[0] * factor, outcome->metrics[1]};
+        outcome->metrics = metrics;
+        outcome->state = i == 4 ? MSC_TRIAL_FAILED : outcome->state;
+        line.repeat_of = -1;
+        assert_ok(msc_record_append_trial(forged, &line));
     }
     assert_ok(msc_record_commit(forged));
     return forged;
@@ -102,15 +104,15 @@ static void test_search_verify__changed_lines(void **state) {
             .record = forged, .env = run.env, .numerics = rows[r].numerics, .noise_ratio = -1};
         assert_ok(msc_verify_run(&result, &options));
         for (size_t i = 0; i < result.n_lines; i++) {
-            const struct msc_record_trial *trial = msc_record_trial(forged, i);
-            bool has_loss = trial->metrics[0] > 0.0; // neither unmeasured nor zero
+            double loss = msc_record_trial(forged, i)->trial.outcome.metrics[0];
+            bool has_loss = loss > 0.0; // neither unmeasured nor zero
             enum msc_verify_verdict expected = i == 4     ? MSC_VERIFY_SKIPPED
                                                : has_loss ? rows[r].verdict
                                                           : MSC_VERIFY_EQUAL;
             assert_int_equal(result.lines[i].verdict, expected);
             if (expected == MSC_VERIFY_DIFFERENT) {
                 assert_string_equal(result.lines[i].metric, "distill_loss");
-                assert_true(result.lines[i].recorded == trial->metrics[0]);
+                assert_true(result.lines[i].recorded == loss);
             }
         }
         msc_verify_result_finish(&result);
@@ -135,7 +137,8 @@ static void test_search_verify__stopped_lines(void **state) {
     assert_ok(run.status);
     size_t n_stopped = 0;
     for (size_t i = 0; i < msc_record_n_trials(run.result.record); i++) {
-        n_stopped += msc_record_trial(run.result.record, i)->state == MSC_TRIAL_PRUNED;
+        n_stopped +=
+            msc_record_trial(run.result.record, i)->trial.outcome.state == MSC_TRIAL_PRUNED;
     }
     assert_int_equal(n_stopped, 4 * 2);
     const struct msc_verify_options options = {
@@ -172,24 +175,21 @@ static void test_search_verify__stopped_elsewhere(void **state) {
         struct msc_verify_result result;
         struct msc_record *record = NULL;
         const uint32_t choices[6] = {1};
-        const double metrics[] = {rows[r].recorded, 59};
-        const struct msc_record_trial trial = {.choices = choices,
-                                               .parent = -1,
-                                               .bound = rows[r].bound,
-                                               .probe = true,
-                                               .repeat_of = -1,
-                                               .retry_of = -1,
-                                               .baseline = -1,
-                                               .state = rows[r].state,
-                                               .metrics = metrics,
-                                               .reason = ""};
+        struct trial_room room;
+        struct msc_record_line line = {.repeat_of = -1, .retry_of = -1, .baseline = -1};
+        line.trial = *trial_make(&room, 0, choices, 6);
+        line.trial.proposal.bound = rows[r].bound;
+        line.trial.proposal.probe = true;
+        line.trial.outcome.state = rows[r].state;
+        room.metrics[0] = rows[r].recorded;
+        room.metrics[1] = 59;
         unlink(path);
         cJSON *header = cJSON_Duplicate(msc_record_header(run.result.record), 1);
         cJSON_DeleteItemFromObject(header, "checksum");
         cJSON_DeleteItemFromObject(header, "measured");
         assert_ok(msc_record_create(&record, path, header, NULL));
         cJSON_Delete(header);
-        assert_ok(msc_record_append_trial(record, &trial));
+        assert_ok(msc_record_append_trial(record, &line));
         const struct msc_verify_options options = {
             .record = record, .env = run.env, .numerics = rows[r].numerics, .noise_ratio = 0.01};
         assert_ok(msc_verify_run(&result, &options));

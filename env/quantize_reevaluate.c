@@ -13,7 +13,8 @@ static enum msc_status add_run_metrics(cJSON *object, const struct msc_quantize 
 
 // The loss on the calibration samples, and how far rounding alone moves it: the greatest relative
 // change over runs with perturbed inputs.
-static enum msc_status examine_noise(struct msc_quantize *z, const uint32_t choices[], cJSON *out) {
+static enum msc_status reevaluate_noise(struct msc_quantize *z, const uint32_t choices[],
+                                        cJSON *out) {
     double noise = 0;
     MSC_TRY(msc_quantize__make_room(z, NOISE_RUNS + 1));
     for (size_t i = 0; i <= NOISE_RUNS; i++) {
@@ -31,7 +32,8 @@ static enum msc_status examine_noise(struct msc_quantize *z, const uint32_t choi
 }
 
 // Each choice alone, everything else float: what a search that scores tensors one by one would add.
-static enum msc_status examine_alone(struct msc_quantize *z, const uint32_t choices[], cJSON *out) {
+static enum msc_status reevaluate_alone(struct msc_quantize *z, const uint32_t choices[],
+                                        cJSON *out) {
     size_t n = z->space.space.n_tasks;
     double sum = 0;
     MSC_TRY(msc_quantize__make_room(z, n));
@@ -53,8 +55,8 @@ static enum msc_status examine_alone(struct msc_quantize *z, const uint32_t choi
     return msc_json_add_number(out, "isolated_loss_sum", sum);
 }
 
-static enum msc_status examine_validation(struct msc_env *env, struct msc_quantize *z,
-                                          const uint32_t choices[], cJSON *out) {
+static enum msc_status reevaluate_validation(struct msc_env *env, struct msc_quantize *z,
+                                             const uint32_t choices[], cJSON *out) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_distill_run runs[2] = {{.edits = NULL}};
     if (!host->validation) {
@@ -82,8 +84,8 @@ static enum msc_status examine_validation(struct msc_env *env, struct msc_quanti
                                (double)msc_dataset_n_samples(host->validation));
 }
 
-static enum msc_status examine_memory(struct msc_quantize *z, const uint32_t choices[],
-                                      cJSON *out) {
+static enum msc_status reevaluate_memory(struct msc_quantize *z, const uint32_t choices[],
+                                         cJSON *out) {
     uint64_t n_bytes;
     MSC_TRY(msc_quantize__make_room(z, 1));
     msc_quantize__set_run(z, 0, choices);
@@ -97,8 +99,8 @@ static enum msc_status examine_memory(struct msc_quantize *z, const uint32_t cho
 // bits, and as long on others.
 #define ALONE_EFFORT (3.0 * 0.5)
 
-static enum msc_status examine_effort(struct msc_env *env, const struct msc_quantize *z,
-                                      cJSON *out) {
+static enum msc_status reevaluate_effort(struct msc_env *env, const struct msc_quantize *z,
+                                         cJSON *out) {
     const struct msc_env_host *host = msc_env_host(env);
     double n_validation = host->validation ? (double)msc_dataset_n_samples(host->validation) : 0.0;
     double n_samples = (double)msc_dataset_n_samples(host->dataset);
@@ -110,26 +112,26 @@ static enum msc_status examine_effort(struct msc_env *env, const struct msc_quan
     return msc_json_add_number(effort, "validation", 2.0 * n_validation / n_samples);
 }
 
-enum msc_status msc_quantize__examine(struct msc_env *env, const uint32_t choices[], unsigned what,
-                                      cJSON **out) {
+enum msc_status msc_quantize__reevaluate(struct msc_env *env, const uint32_t choices[],
+                                         unsigned what, cJSON **out) {
     struct msc_quantize *z = msc_env_state(env);
     cJSON *object = cJSON_CreateObject();
     enum msc_status status =
         object ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
-    if (status == MSC_OK && (what & MSC_EXAMINE_NOISE)) {
-        status = examine_noise(z, choices, object);
+    if (status == MSC_OK && (what & MSC_REEVALUATE_NOISE)) {
+        status = reevaluate_noise(z, choices, object);
     }
-    if (status == MSC_OK && (what & MSC_EXAMINE_ALONE)) {
-        status = examine_alone(z, choices, object);
+    if (status == MSC_OK && (what & MSC_REEVALUATE_ALONE)) {
+        status = reevaluate_alone(z, choices, object);
     }
-    if (status == MSC_OK && (what & MSC_EXAMINE_VALIDATION)) {
-        status = examine_validation(env, z, choices, object);
+    if (status == MSC_OK && (what & MSC_REEVALUATE_VALIDATION)) {
+        status = reevaluate_validation(env, z, choices, object);
     }
-    if (status == MSC_OK && (what & MSC_EXAMINE_MEMORY)) {
-        status = examine_memory(z, choices, object);
+    if (status == MSC_OK && (what & MSC_REEVALUATE_MEMORY)) {
+        status = reevaluate_memory(z, choices, object);
     }
-    if (status == MSC_OK && (what & MSC_EXAMINE_EFFORT)) {
-        status = examine_effort(env, z, object);
+    if (status == MSC_OK && (what & MSC_REEVALUATE_EFFORT)) {
+        status = reevaluate_effort(env, z, object);
     }
     if (status != MSC_OK) {
         cJSON_Delete(object);

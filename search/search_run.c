@@ -1,0 +1,148 @@
+// One call of the environment and what comes of it: trials are evaluated together, else one by one.
+#include "search/search_internal.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_COMMIT_S 10.0
+// So many trials in a row failed for want of memory or a device, and the search stops: it would
+// only burn its budget.
+#define MAX_ENVIRONMENT_FAILURES 32
+
+bool msc_search__is_commit_due(const struct msc_search *s) {
+    double wanted_s = s->options->commit_seconds;
+    double since_s = (double)(msc_clock_ns() - s->last_commit_ns) * 1e-9;
+    return since_s >= (wanted_s > 0.0 ? wanted_s : DEFAULT_COMMIT_S);
+}
+
+// What failed for want of memory or of a device is not done before it was tried alone.
+static void finish_item(void *payload, size_t index) {
+    struct msc_search *s = payload;
+    struct msc_search_item *item = &s->items[s->batch_items[index]];
+    const struct msc_outcome *outcome = &item->line.trial.outcome;
+    item->is_done = !msc_search__may_succeed_later(outcome);
+    msc_attempt_finished(s->attempt, index);
+    msc_worker_add_trial(s->options->worker, outcome->time_us);
+    msc_cancel_beat(s->options->cancel);
+    if (msc_search__is_commit_due(s) && s->batch_status == MSC_OK) {
+        s->batch_status = msc_search__commit(s, true);
+        // The text belongs to this thread, which may be another than the one that reports it.
+        snprintf(s->batch_message, sizeof s->batch_message, "%s", msc_status_message());
+    }
+}
+
+static enum msc_status run_batch(struct msc_search *s, size_t n, bool is_alone) {
+    const struct msc_evaluation evaluation = {
+        .trials = s->batch_trials,
+        .n = n,
+        .finished = finish_item,
+        .payload = s,
+    };
+    for (size_t i = 0; i < n; i++) {
+        s->batch_trials[i] = &s->items[s->batch_items[i]].line.trial;
+    }
+    s->batch_status = MSC_OK;
+    msc_attempt_begin(s->attempt, s->batch_trials, n, is_alone);
+    enum msc_status status = msc_env_evaluate(s->options->env, s->goal, &evaluation);
+    msc_attempt_end(s->attempt);
+    return s->batch_status != MSC_OK ? msc_status_restore(s->batch_status, s->batch_message)
+                                     : status;
+}
+
+// False for errors of commits made meanwhile.
+static bool is_environments_fault(const struct msc_search *s, enum msc_status status) {
+    return s->batch_status == MSC_OK && (status == MSC_E_NOMEM || status == MSC_E_DEVICE);
+}
+
+// A proposal that was evaluated before, or NULL.
+static const struct msc_trial *find_witness(const struct msc_search *s) {
+    if (s->best_id >= 0) {
+        return &msc_record_trial(s->record, (size_t)s->best_id)->trial;
+    }
+    for (size_t i = 0; i < s->n_items; i++) {
+        const struct msc_trial *trial = &s->items[i].line.trial;
+        if (s->items[i].is_done && trial->outcome.state == MSC_TRIAL_COMPLETE) {
+            return trial;
+        }
+    }
+    return NULL;
+}
+
+// A trial did not run for want of memory or of a device, says the error text. Is it the trial? Not
+// where nothing else runs any more.
+static enum msc_status check_machine(struct msc_search *s) {
+    char reason[MSC_REASON_BYTES];
+    const struct msc_trial *witness = find_witness(s);
+    snprintf(reason, sizeof reason, "%s", msc_status_message());
+    if (!witness) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s; no trial could be evaluated yet", reason);
+    }
+    struct msc_trial again = {.id = witness->id, .proposal = witness->proposal};
+    struct msc_trial *trial = &again;
+    const struct msc_evaluation evaluation = {.trials = &trial, .n = 1};
+    again.proposal.bound = INFINITY;
+    again.proposal.probe = true;
+    MSC_TRY(msc_outcome_init(&again.outcome, &s->arena, s->space));
+    enum msc_status status = msc_env_evaluate(s->options->env, s->goal, &evaluation);
+    if (is_environments_fault(s, status) ||
+        (status == MSC_OK && msc_search__may_succeed_later(&again.outcome))) {
+        return MSC_FAIL(MSC_E_NOMEM,
+                        "%s; trial %lld, which was evaluated before, does not run any more either",
+                        reason, (long long)again.id);
+    }
+    return status;
+}
+
+static enum msc_status try_alone(struct msc_search *s, size_t index) {
+    const struct msc_outcome *outcome = &s->items[index].line.trial.outcome;
+    s->batch_items[0] = index;
+    MSC_TRY(run_batch(s, 1, true));
+    return msc_search__may_succeed_later(outcome) ? MSC_FAIL(MSC_E_NOMEM, "%s", outcome->reason)
+                                                  : MSC_OK;
+}
+
+// A trial that does not even run alone, twice, while others do has failed; the search goes on.
+static enum msc_status run_alone(struct msc_search *s, size_t index) {
+    struct msc_search_item *item = &s->items[index];
+    struct msc_trial *trial = &item->line.trial;
+    enum msc_status status = try_alone(s, index);
+    if (is_environments_fault(s, status)) {
+        MSC_TRY(check_machine(s));
+        status = try_alone(s, index);
+    }
+    if (!is_environments_fault(s, status)) {
+        return status;
+    }
+    if (++s->n_environment_failures > MAX_ENVIRONMENT_FAILURES) {
+        return msc_status_prefix(status, "%d trials in a row could not run",
+                                 s->n_environment_failures);
+    }
+    msc_trial_begin(trial, s->space);
+    msc_outcome_fail(&trial->outcome, MSC_CAUSE_ENVIRONMENT, "%s", msc_status_message());
+    msc_goal_judge(s->goal, s->space, &trial->outcome);
+    item->is_done = true;
+    return MSC_OK;
+}
+
+enum msc_status msc_search__run(struct msc_search *s, size_t n, bool one_by_one) {
+    size_t open[MSC_ATTEMPT_MAX_TRIALS];
+    memcpy(open, s->batch_items, n * sizeof *open);
+    enum msc_status status = one_by_one ? MSC_OK : run_batch(s, n, false);
+    if (is_environments_fault(s, status)) {
+        msc_log(s->options->log, MSC_LOG_WARNING, "%s; trying %zu trials one by one",
+                msc_status_message(), n);
+    } else {
+        MSC_TRY(status);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct msc_search_item *item = &s->items[open[i]];
+        MSC_TRY(item->is_done ? MSC_OK : run_alone(s, open[i]));
+        if (item->line.trial.outcome.cause != MSC_CAUSE_ENVIRONMENT) {
+            s->n_environment_failures = 0;
+        }
+    }
+    return MSC_OK;
+}
