@@ -1,4 +1,4 @@
-// 128-bit content hashes (XXH3). They name graphs, weights, data and classes; they are no defence
+// 128-bit content hashes (XXH3). They name graphs, weights, data and results; they are no defence
 // against somebody who forges a file.
 #ifndef MSC_BASE_HASH_H
 #define MSC_BASE_HASH_H

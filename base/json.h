@@ -44,7 +44,7 @@ enum msc_status msc_json_get_text(const char **out, const cJSON *object, const c
 enum msc_status msc_json_get_double(double *out, const cJSON *object, const char *key,
                                     const char *where);
 enum msc_status msc_json_get_i64(int64_t *out, const cJSON *object, const char *key,
-                                 const char *where); // a whole number, or text of one
+                                 const char *where); // an integer, or text of one
 enum msc_status msc_json_get_bool(bool *out, const cJSON *object, const char *key,
                                   const char *where);
 enum msc_status msc_json_get_object(const cJSON **out, const cJSON *object, const char *key,

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define WHOLE_LIMIT 9007199254740992.0 // 2^53, beyond which doubles skip whole numbers
+#define INTEGER_LIMIT 9007199254740992.0 // 2^53, beyond which doubles skip integers
 
 static const char *kind_of(const cJSON *value) {
     static const struct {
@@ -78,7 +78,7 @@ enum msc_status msc_json_get_i64(int64_t *out, const cJSON *object, const char *
         return fail_kind(value, key, where, "a whole number");
     }
     double number = value->valuedouble;
-    if (!(fabs(number) <= WHOLE_LIMIT) || number != floor(number)) {
+    if (!(fabs(number) <= INTEGER_LIMIT) || number != floor(number)) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "%s: \"%s\" is %.17g, expected a whole number (beyond 2^53 as text)", where,
                         key, number);

@@ -10,7 +10,7 @@
 #define COMPACT (-1) // instead of a depth
 
 // 2^53: below it every whole double prints exactly, and no two whole doubles print alike.
-#define WHOLE_LIMIT 9007199254740992.0
+#define INTEGER_LIMIT 9007199254740992.0
 
 void msc_json_write_text(struct msc_str *out, const char *text) {
     static const char special[] = "\"\\\b\f\n\r\t";
@@ -38,7 +38,7 @@ void msc_json_write_text(struct msc_str *out, const char *text) {
 void msc_json_write_number(struct msc_str *out, double value) {
     if (!isfinite(value)) {
         msc_str_append(out, "null");
-    } else if (fabs(value) < WHOLE_LIMIT && value == floor(value)) {
+    } else if (fabs(value) < INTEGER_LIMIT && value == floor(value)) {
         if (signbit(value)) {
             msc_str_char(out, '-'); // of -0 as well, whose sign would be lost in an integer
         }

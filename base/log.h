@@ -1,4 +1,4 @@
-// Talk goes to a log, handed down by the caller: the library never prints by itself.
+// Messages go to a log, handed down by the caller: the library never prints by itself.
 //
 //     msc_log(log, MSC_LOG_INFO, "%zu sites, %zu tasks", n_sites, n_tasks);
 //

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define WHOLE_LIMIT 9007199254740992.0 // 2^53, beyond which doubles skip whole numbers
+#define INTEGER_LIMIT 9007199254740992.0 // 2^53, beyond which doubles skip integers
 
 int msc_param_index(const char *names, const char *text) {
     size_t length = strlen(text);
@@ -51,7 +51,7 @@ void msc_param_defaults(const struct msc_param params[], void *target) {
 }
 
 static enum msc_status write_i64(cJSON *object, const char *key, int64_t value) {
-    if (fabs((double)value) <= WHOLE_LIMIT) {
+    if (fabs((double)value) <= INTEGER_LIMIT) {
         return msc_json_add_number(object, key, (double)value);
     }
     enum msc_status status = MSC_OK;
@@ -119,7 +119,7 @@ enum msc_status msc_param_write(const struct msc_param params[], const void *tar
     return MSC_OK;
 }
 
-// "4" or "1.5"; whole numbers never in exponent form.
+// "4" or "1.5"; integers never in exponent form.
 static void help_number(struct msc_str *out, double number) {
     if (isfinite(number)) {
         msc_json_write_number(out, number);

@@ -64,7 +64,7 @@ static enum msc_status read_i64(const struct reading *r) {
     }
     if (!is_text) {
         double value = cJSON_IsNumber(r->value) ? r->value->valuedouble : 0.5;
-        // Beyond 2^53 neighbouring whole numbers share one double.
+        // Beyond 2^53 neighbouring integers share one double.
         if (value != floor(value) || fabs(value) > 9007199254740992.0) {
             return fail_value(r, "a whole number");
         }

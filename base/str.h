@@ -52,7 +52,7 @@ enum msc_status msc_str_take(char **out, struct msc_str *s);
 // before.
 char *msc_str_keep(struct msc_str *s, struct msc_arena *arena);
 
-// Reads a whole number or a real that fills all of `text`. False when it does not, or overflows.
+// Reads an integer or a real that fills all of `text`. False when it does not, or overflows.
 bool msc_parse_i64(int64_t *out, const char *text);
 bool msc_parse_u64(uint64_t *out, const char *text);
 bool msc_parse_double(double *out, const char *text);

@@ -1,6 +1,6 @@
 // The command line: a table of commands, one file each.
 //
-// Results go to standard output, talk to standard error. To add a command: 1. write
+// Results go to standard output, messages to standard error. To add a command: 1. write
 // cli/cmd_<name>.c ending in its `const struct msc_cli_command`, 2. declare it and add it to the
 // list in cli/commands.c, and to cli/CMakeLists.txt, 3. describe it in man/mscgym.1 and
 // cli/mscgym.bash (a test finds what is missing).
@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "cli/options.h"
-#include "cli/talk.h"
+#include "cli/console.h"
 
 struct cJSON;
 struct msc_str;
@@ -28,7 +28,7 @@ struct msc_cli_call {
     char **argv;
     char **whole_argv; // of the program, for starting it again
     struct msc_arena *arena;
-    struct msc_talk *talk;
+    struct msc_console *console;
 };
 
 struct msc_cli_command {

@@ -12,37 +12,38 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-static struct msc_cli_plugin describe(const struct msc_agent_def *def) {
+static struct msc_cli_plugin describe_agent(const struct msc_agent_def *def) {
     return (struct msc_cli_plugin){def->name, def->summary, def->version, def->params};
 }
 
 // The one that a shared library holds, by whatever name.
-static int show_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values) {
+static int show_agent_library(const struct msc_cli_call *call,
+                              const struct msc_cli_plugins *values) {
     void *library = NULL;
     const struct msc_agent_def *def = NULL;
     enum msc_status status = msc_agent_library_open(&library, &def, values->name, NULL);
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);
     }
-    const struct msc_cli_plugin plugin = describe(def);
+    const struct msc_cli_plugin plugin = describe_agent(def);
     const struct msc_cli_plugins all = {.common = values->common};
     int code = msc_cli_show_plugins(call, &all, &plugin, 1, "agent");
     msc_library_close(library);
     return code;
 }
 
-static int run(const struct msc_cli_call *call, void *payload) {
+static int cmd_agents(const struct msc_cli_call *call, void *payload) {
     const struct msc_cli_plugins *values = payload;
     if (values->name && msc_library_is_path(values->name)) {
-        return msc_cli_show_library(call, values, show_library);
+        return msc_cli_show_library(call, values, show_agent_library);
     }
     struct msc_cli_plugin plugins[64];
     const struct msc_agent_def *const *list = msc_agent_list();
     size_t n = 0;
     for (; list[n] && n < 63; n++) {
-        plugins[n] = describe(list[n]);
+        plugins[n] = describe_agent(list[n]);
     }
-    plugins[n++] = describe(&msc_agent_process);
+    plugins[n++] = describe_agent(&msc_agent_process);
     return msc_cli_show_plugins(call, payload, plugins, n, "agent");
 }
 
@@ -57,5 +58,5 @@ const struct msc_cli_command msc_cmd_agents = {
                 "  mscgym agents ./agent.so\n",
     .options = options,
     .values_size = sizeof(struct msc_cli_plugins),
-    .run = run,
+    .run = cmd_agents,
 };

@@ -28,7 +28,7 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-static enum msc_status show(const struct config_values *v) {
+static enum msc_status show_config(const struct config_values *v) {
     enum msc_config_code code = v->allow_plugins ? MSC_CONFIG_CODE_ALLOWED : MSC_CONFIG_CODE_IDLE;
     struct msc_config *config = NULL;
     cJSON *json = NULL;
@@ -50,7 +50,7 @@ static enum msc_status print_keys(void) {
     return status;
 }
 
-static enum msc_status print_json(void) {
+static enum msc_status print_config_json(void) {
     cJSON *list = cJSON_CreateArray();
     enum msc_status status =
         list ? msc_config_describe(list) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
@@ -61,9 +61,11 @@ static enum msc_status print_json(void) {
     return status;
 }
 
-static int run(const struct msc_cli_call *call, void *payload) {
+static int cmd_config(const struct msc_cli_call *call, void *payload) {
     const struct config_values *v = payload;
-    enum msc_status status = v->show ? show(v) : v->common.json ? print_json() : print_keys();
+    enum msc_status status = v->show          ? show_config(v)
+                             : v->common.json ? print_config_json()
+                                              : print_keys();
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 
@@ -78,5 +80,5 @@ const struct msc_cli_command msc_cmd_config = {
                 "  mscgym config --show digits.json\n",
     .options = options,
     .values_size = sizeof(struct config_values),
-    .run = run,
+    .run = cmd_config,
 };

@@ -46,7 +46,7 @@ static enum msc_status add_vulkan(cJSON *json) {
     return MSC_OK;
 }
 
-static enum msc_status add_all(cJSON *json) {
+static enum msc_status add_devices(cJSON *json) {
     cJSON *list = cJSON_CreateArray();
     MSC_TRY(msc_json_add(json, "devices", list));
     for (const struct msc_backend_def *const *def = msc_backend_list(); *def; def++) {
@@ -57,7 +57,7 @@ static enum msc_status add_all(cJSON *json) {
     return msc_json_add_number(json, "free_bytes", (double)msc_machine_free_bytes());
 }
 
-static enum msc_status print_text(const cJSON *json) {
+static enum msc_status print_devices(const cJSON *json) {
     struct msc_str text = {0};
     const cJSON *device = NULL;
     cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(json, "devices")) {
@@ -82,12 +82,12 @@ static enum msc_status print_text(const cJSON *json) {
     return status;
 }
 
-static int run(const struct msc_cli_call *call, void *payload) {
+static int cmd_devices(const struct msc_cli_call *call, void *payload) {
     const struct msc_cli_common *common = payload;
     cJSON *json = cJSON_CreateObject();
-    enum msc_status status = add_all(json);
+    enum msc_status status = add_devices(json);
     if (status == MSC_OK) {
-        status = common->json ? msc_cli_print_json(json) : print_text(json);
+        status = common->json ? msc_cli_print_json(json) : print_devices(json);
     }
     cJSON_Delete(json);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
@@ -100,5 +100,5 @@ const struct msc_cli_command msc_cmd_devices = {
     .examples = "  mscgym devices\n",
     .options = options,
     .values_size = sizeof(struct msc_cli_common),
-    .run = run,
+    .run = cmd_devices,
 };

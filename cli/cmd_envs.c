@@ -12,34 +12,34 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-static struct msc_cli_plugin describe(const struct msc_env_def *def) {
+static struct msc_cli_plugin describe_env(const struct msc_env_def *def) {
     return (struct msc_cli_plugin){def->name, def->summary, def->version, def->params};
 }
 
 // The one that a shared library holds, by whatever name.
-static int show_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values) {
+static int show_env_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values) {
     struct msc_env_library *library = NULL;
     enum msc_status status = msc_env_library_open(&library, values->name);
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);
     }
-    const struct msc_cli_plugin plugin = describe(msc_env_library_definition(library));
+    const struct msc_cli_plugin plugin = describe_env(msc_env_library_definition(library));
     const struct msc_cli_plugins all = {.common = values->common};
     int code = msc_cli_show_plugins(call, &all, &plugin, 1, "environment");
     msc_env_library_close(library);
     return code;
 }
 
-static int run(const struct msc_cli_call *call, void *payload) {
+static int cmd_envs(const struct msc_cli_call *call, void *payload) {
     const struct msc_cli_plugins *values = payload;
     if (values->name && msc_library_is_path(values->name)) {
-        return msc_cli_show_library(call, values, show_library);
+        return msc_cli_show_library(call, values, show_env_library);
     }
     struct msc_cli_plugin plugins[64];
     const struct msc_env_def *const *list = msc_env_list();
     size_t n = 0;
     for (; list[n] && n < 64; n++) {
-        plugins[n] = describe(list[n]);
+        plugins[n] = describe_env(list[n]);
     }
     return msc_cli_show_plugins(call, payload, plugins, n, "environment");
 }
@@ -54,5 +54,5 @@ const struct msc_cli_command msc_cmd_envs = {
                 "  mscgym envs ./env.so\n",
     .options = options,
     .values_size = sizeof(struct msc_cli_plugins),
-    .run = run,
+    .run = cmd_envs,
 };

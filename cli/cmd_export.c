@@ -99,14 +99,15 @@ static enum msc_status print_reevaluated(struct msc_env *env, const struct msc_t
     return status;
 }
 
-static enum msc_status claim_outputs(struct msc_file_set *files, const struct export_values *v) {
+static enum msc_status export_claim_outputs(struct msc_file_set *files,
+                                            const struct export_values *v) {
     MSC_TRY(msc_output_claim(files, MSC_OUTPUT_MODEL, "--output", v->output));
     return msc_output_claim(files, MSC_OUTPUT_STRATEGY, "--save-strategy", v->save_strategy);
 }
 
 // Scales beside a record are, like those of a strategy, for the weights that they were found with.
-static enum msc_status check_weights(const struct msc_processor *p,
-                                     const struct msc_record *record) {
+static enum msc_status export_check_weights(const struct msc_processor *p,
+                                            const struct msc_record *record) {
     static const char key[] = "weights";
     const cJSON *header = msc_record_header(record);
     const cJSON *old =
@@ -145,14 +146,14 @@ static enum msc_status export_record(const struct msc_cli_call *call,
     o.allow_plugins = v->allow_plugins;
     MSC_TRY_OUT(msc_processor_open_record(&p, v->record, &o));
     MSC_TRY_OUT(msc_processor_files(&files, p));
-    MSC_TRY_OUT(claim_outputs(&files, v));
+    MSC_TRY_OUT(export_claim_outputs(&files, v));
     MSC_TRY_OUT(msc_processor_prepare(p));
     if (!msc_processor_graph(p)) {
         status =
             MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its environment has no model to export", v->record);
         goto out;
     }
-    MSC_TRY_OUT(check_weights(p, record));
+    MSC_TRY_OUT(export_check_weights(p, record));
     if (trial->outcome.state != MSC_TRIAL_COMPLETE) {
         msc_log(o.log, MSC_LOG_WARNING, "trial %lld is %s%s", (long long)trial->id,
                 msc_trial_state_name(trial->outcome.state),
@@ -190,7 +191,7 @@ static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_c
     return MSC_OK;
 }
 
-// An input that a branch can be decided by, or NULL: a whole number of a model with branches.
+// An input that a branch can be decided by, or NULL: an integer of a model with branches.
 static const char *deciding_input(const struct msc_graph *g) {
     bool has_branches = false;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
@@ -241,13 +242,14 @@ static enum msc_status print_losses(const struct export_values *v,
     return status;
 }
 
-static enum msc_status open_model(struct msc_model **out, const struct msc_cli_call *call,
-                                  const struct export_values *v, const struct msc_config *config) {
+static enum msc_status export_open_model(struct msc_model **out, const struct msc_cli_call *call,
+                                         const struct export_values *v,
+                                         const struct msc_config *config) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
     o.device = v->common.device ? v->common.device : config ? config->device : o.device;
     o.n_threads = v->common.threads > 0 ? (int)v->common.threads : 0;
     o.memory_bytes = v->common.memory_bytes;
-    o.log = &call->talk->log;
+    o.log = &call->console->log;
     MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
     if (o.n_bindings == 0 && config) {
         o.bindings = config->bindings;
@@ -276,7 +278,7 @@ static enum msc_status recalibrate(struct msc_strategy *strategy, const struct m
         status = MSC_FAIL(MSC_E_INVALID, "%s: it has no dataset", v->dataset);
         goto out;
     }
-    MSC_TRY_OUT(open_model(&model, call, v, config));
+    MSC_TRY_OUT(export_open_model(&model, call, v, config));
     MSC_TRY_OUT(msc_model_load_dataset(model, &dataset));
     MSC_TRY_OUT(msc_strategy_refit(&losses, strategy, model));
     status = print_losses(v, &losses, msc_dataset_n_samples(model->dataset));
@@ -297,11 +299,11 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
     MSC_TRY_OUT(msc_output_read_model(&files, v->model));
     MSC_TRY_OUT(msc_file_set_read(&files, "the strategy", v->strategy));
     MSC_TRY_OUT(msc_file_set_read(&files, "the dataset", v->dataset));
-    MSC_TRY_OUT(claim_outputs(&files, v));
+    MSC_TRY_OUT(export_claim_outputs(&files, v));
     MSC_TRY_OUT(load_model(&loaded, call, v));
     MSC_TRY_OUT(msc_graph_split(&graph, loaded));
     if (v->strategy) {
-        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->talk->log));
+        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->console->log));
     }
     if (v->recalibrate) {
         MSC_TRY_OUT(recalibrate(strategy, call, v));
@@ -323,7 +325,7 @@ out:
     return status;
 }
 
-static enum msc_status check(const struct export_values *v) {
+static enum msc_status export_check(const struct export_values *v) {
     if (!v->output) {
         return MSC_FAIL(MSC_E_INVALID, "export: --output is missing: -o MODEL.onnx");
     }
@@ -342,9 +344,9 @@ static enum msc_status check(const struct export_values *v) {
     return MSC_OK;
 }
 
-static int run(const struct msc_cli_call *call, void *payload) {
+static int cmd_export(const struct msc_cli_call *call, void *payload) {
     const struct export_values *v = payload;
-    enum msc_status status = check(v);
+    enum msc_status status = export_check(v);
     if (status == MSC_OK) {
         status = v->record ? export_record(call, v) : export_strategy(call, v);
     }
@@ -367,5 +369,5 @@ const struct msc_cli_command msc_cmd_export = {
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct export_values),
-    .run = run,
+    .run = cmd_export,
 };

@@ -64,7 +64,7 @@ struct columns {
 };
 
 // A name has two fifths of a line at most, readers what is left of it.
-static struct columns divide(const struct msc_graph *g, const struct msc_sites *sites) {
+static struct columns divide_columns(const struct msc_graph *g, const struct msc_sites *sites) {
     char dims[MSC_DIMS_TEXT_BYTES];
     size_t terminal = msc_cli_terminal_columns();
     size_t line = terminal > 0 ? terminal : LINE_COLUMNS;
@@ -102,7 +102,7 @@ static void write_sites(struct msc_str *out, const struct msc_graph *g,
     enum { NAME = 2 };
     static const char *const head[] = {"kind", "shape", "name", "read by"};
     struct msc_table table = {.n_columns = 4, .key = NAME, .is_left = true};
-    struct columns c = divide(g, sites);
+    struct columns c = divide_columns(g, sites);
     struct msc_str text = {0};
     char dims[MSC_DIMS_TEXT_BYTES];
     for (size_t i = 0; i < table.n_columns; i++) {
@@ -175,7 +175,7 @@ static enum msc_status tell_branches(const struct msc_graph *g, const struct msc
         bool hides = false;
         status = j->op == MSC_OP_IF ? has_sites(&hides, j) : MSC_OK;
         if (status == MSC_OK && hides) {
-            msc_log(&call->talk->log, MSC_LOG_INFO,
+            msc_log(&call->console->log, MSC_LOG_INFO,
                     n > 0 ? "%s: its branches have sites, too; --bind what decides which is taken "
                             "to see them: %s"
                           : "%s: its branches have sites, too, for data that take only one%s",
@@ -232,7 +232,7 @@ static enum msc_status print_form(const struct msc_graph *g,
 
 #define SAVED_ENDING ".json"
 
-static enum msc_status check(const struct graph_values *v) {
+static enum msc_status graph_check(const struct graph_values *v) {
     const size_t n = strlen(SAVED_ENDING), length = v->output ? strlen(v->output) : 0;
     if (v->prototxt + v->placement + v->sites > 1) {
         return MSC_FAIL(MSC_E_INVALID,
@@ -254,15 +254,16 @@ static enum msc_status check(const struct graph_values *v) {
 }
 
 // Both files that make a model, by the name of the first.
-static enum msc_status save(const struct msc_graph *g, const struct graph_values *v,
-                            struct msc_arena *arena) {
+static enum msc_status save_graph(const struct msc_graph *g, const struct graph_values *v,
+                                  struct msc_arena *arena) {
     size_t length = strlen(v->output) - strlen(SAVED_ENDING);
     const char *stem = msc_arena_printf(arena, "%.*s", (int)length, v->output);
     return stem ? msc_graph_save(g, stem) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
 // Weights may be replaced where the graph beside them is, too.
-static enum msc_status claim_outputs(struct msc_file_set *files, const struct graph_values *v) {
+static enum msc_status graph_claim_outputs(struct msc_file_set *files,
+                                           const struct graph_values *v) {
     const char *const *weights;
     size_t n;
     MSC_TRY(msc_output_read_model(files, v->model));
@@ -277,8 +278,8 @@ static enum msc_status claim_outputs(struct msc_file_set *files, const struct gr
     return msc_output_claim(files, MSC_OUTPUT_ANY, "--output", weights[0]);
 }
 
-static enum msc_status print(const struct msc_graph *g, const struct msc_cli_call *call,
-                             const struct graph_values *v) {
+static enum msc_status print_graph(const struct msc_graph *g, const struct msc_cli_call *call,
+                                   const struct graph_values *v) {
     return v->sites         ? print_sites(g, call, v->common.json)
            : v->prototxt    ? print_form(g, msc_graph_write_prototxt, msc_cli_print_str)
            : v->common.json ? print_form(g, msc_graph_write_json, msc_cli_print_data)
@@ -296,7 +297,7 @@ static enum msc_status load(struct msc_graph **out, bool *is_bound,
     *is_bound = false;
     MSC_TRY(msc_graph_load_form(out, &has_weights, v->model));
     if (!has_weights) {
-        msc_log(&call->talk->log, MSC_LOG_WARNING,
+        msc_log(&call->console->log, MSC_LOG_WARNING,
                 "%s: there is no .safetensors of this name beside it, so the graph has no weights; "
                 "--bind, --sites, --placement and --output need them",
                 v->model);
@@ -311,9 +312,9 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
     bool is_bound;
     struct msc_file_set files = {0};
     enum msc_status status = MSC_OK;
-    MSC_TRY(check(v));
+    MSC_TRY(graph_check(v));
     if (v->output) {
-        MSC_TRY_OUT(claim_outputs(&files, v));
+        MSC_TRY_OUT(graph_claim_outputs(&files, v));
     }
     MSC_TRY_OUT(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
     MSC_TRY_OUT(load(&g, &is_bound, bindings, n, call, v));
@@ -325,8 +326,8 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
     if (n > 0) {
         MSC_TRY_OUT(msc_graph_bind_open(&bound, g, bindings, n));
     }
-    status =
-        v->output ? save(bound ? bound : g, v, call->arena) : print(bound ? bound : g, call, v);
+    status = v->output ? save_graph(bound ? bound : g, v, call->arena)
+                       : print_graph(bound ? bound : g, call, v);
 out:
     msc_graph_destroy(bound);
     msc_graph_destroy(g);
@@ -334,7 +335,7 @@ out:
     return status;
 }
 
-static int run(const struct msc_cli_call *call, void *payload) {
+static int cmd_graph(const struct msc_cli_call *call, void *payload) {
     enum msc_status status = run_graph(call, payload);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
@@ -355,5 +356,5 @@ const struct msc_cli_command msc_cmd_graph = {
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct graph_values),
-    .run = run,
+    .run = cmd_graph,
 };

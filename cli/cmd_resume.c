@@ -20,7 +20,7 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-static int run(const struct msc_cli_call *call, void *payload) {
+static int cmd_resume(const struct msc_cli_call *call, void *payload) {
     const struct resume_values *v = payload;
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
     o.allow_plugins = v->allow_plugins;
@@ -38,5 +38,5 @@ const struct msc_cli_command msc_cmd_resume = {
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct resume_values),
-    .run = run,
+    .run = cmd_resume,
 };

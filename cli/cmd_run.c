@@ -121,8 +121,9 @@ static enum msc_status fail_input(const struct msc_model *m, const char *name) {
 }
 
 // The arrays in the order of the model's inputs.
-static enum msc_status order_inputs(const struct msc_array *arrays[], const char *places[],
-                                    const struct msc_model *m, const struct run_inputs *inputs) {
+static enum msc_status run_order_inputs(const struct msc_array *arrays[], const char *places[],
+                                        const struct msc_model *m,
+                                        const struct run_inputs *inputs) {
     for (size_t k = 0; k < inputs->list.n; k++) {
         size_t i = find_spec(m, inputs->list.names[k]);
         if (i == m->n_inputs) {
@@ -267,7 +268,7 @@ static enum msc_status check_archive(const struct msc_model *m, const struct run
     return status;
 }
 
-static enum msc_status read_inputs(struct msc_file_set *files, const struct run_values *v) {
+static enum msc_status run_read_inputs(struct msc_file_set *files, const struct run_values *v) {
     MSC_TRY(msc_output_read_model(files, v->model));
     MSC_TRY(msc_file_set_read(files, "the strategy", v->strategy));
     for (size_t i = 0; i < v->inputs.n; i++) {
@@ -277,11 +278,11 @@ static enum msc_status read_inputs(struct msc_file_set *files, const struct run_
     return MSC_OK;
 }
 
-static enum msc_status claim_outputs(const struct msc_model *m, const struct run_values *v,
-                                     struct msc_arena *arena) {
+static enum msc_status run_claim_outputs(const struct msc_model *m, const struct run_values *v,
+                                         struct msc_arena *arena) {
     struct msc_file_set files = {0};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(read_inputs(&files, v));
+    MSC_TRY_OUT(run_read_inputs(&files, v));
     if (is_archive(v->output)) {
         MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_ANY, "--output", v->output));
         status = check_archive(m, v);
@@ -304,7 +305,7 @@ static double at_fraction(const struct msc_model_run *run, double fraction) {
     return run->microseconds[(int64_t)(fraction * (double)(run->repeat - 1))];
 }
 
-static enum msc_status print_json(const struct msc_model *m, const struct msc_model_run *run) {
+static enum msc_status print_run_json(const struct msc_model *m, const struct msc_model_run *run) {
     cJSON *json = cJSON_CreateObject();
     cJSON *latency = cJSON_CreateObject();
     enum msc_status status = msc_json_add_text(json, "numerics", msc_model_numerics(m));
@@ -346,15 +347,16 @@ static enum msc_status print_latency(const struct msc_model_run *run) {
 
 // ---- The command ------------------------------------------------------------------------------
 
-static enum msc_status open_model(struct msc_model **out, const struct msc_cli_call *call,
-                                  const struct run_values *v, const struct msc_array_list *feeds) {
+static enum msc_status run_open_model(struct msc_model **out, const struct msc_cli_call *call,
+                                      const struct run_values *v,
+                                      const struct msc_array_list *feeds) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
     o.device = v->common.device ? v->common.device : o.device;
     o.n_threads = v->common.threads > 0 ? (int)v->common.threads : 0;
     o.memory_bytes = v->common.memory_bytes;
     o.is_single = !v->strategy; // with one, the bits of the search count
     o.feeds = feeds;
-    o.log = &call->talk->log;
+    o.log = &call->console->log;
     MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
     return msc_model_open(out, v->model, &o);
 }
@@ -387,7 +389,7 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(load_inputs(&given, v, call->arena));
     MSC_TRY_OUT(take_first(&first, &given.list));
-    MSC_TRY_OUT(open_model(&m, call, v, v->states.n > 0 ? &first : &given.list));
+    MSC_TRY_OUT(run_open_model(&m, call, v, v->states.n > 0 ? &first : &given.list));
     inputs = msc_arena_array(call->arena, m->n_inputs + 1, sizeof *inputs);
     places = msc_arena_array(call->arena, m->n_inputs + 1, sizeof *places);
     if (!inputs || !places) {
@@ -395,15 +397,15 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
         goto out;
     }
     if (v->output) {
-        MSC_TRY_OUT(claim_outputs(m, v, call->arena));
+        MSC_TRY_OUT(run_claim_outputs(m, v, call->arena));
     }
     MSC_TRY_OUT(set_states(m, v, call->arena));
-    MSC_TRY_OUT(order_inputs(inputs, places, m, &given));
+    MSC_TRY_OUT(run_order_inputs(inputs, places, m, &given));
     if (!m->has_state) {
         msc_model_take_whole(m, inputs);
     }
     if (v->strategy) {
-        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->talk->log));
+        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->console->log));
     }
     run.inputs = inputs;
     run.places = places;
@@ -415,7 +417,7 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
     if (v->output) {
         MSC_TRY_OUT(save_outputs(m, &run, v->output, call->arena));
     }
-    status = v->common.json ? print_json(m, &run) : print_latency(&run);
+    status = v->common.json ? print_run_json(m, &run) : print_latency(&run);
 out:
     msc_model_run_finish(&run);
     msc_array_list_finish(&given.list);
@@ -425,7 +427,7 @@ out:
     return status;
 }
 
-static int run(const struct msc_cli_call *call, void *payload) {
+static int cmd_run(const struct msc_cli_call *call, void *payload) {
     enum msc_status status = run_model(call, payload);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
@@ -447,5 +449,5 @@ const struct msc_cli_command msc_cmd_run = {
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct run_values),
-    .run = run,
+    .run = cmd_run,
 };

@@ -27,8 +27,8 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-static enum msc_status print_json(const struct salvage_values *v,
-                                  const struct msc_record_salvaged *found) {
+static enum msc_status print_salvaged_json(const struct salvage_values *v,
+                                           const struct msc_record_salvaged *found) {
     enum msc_status status = MSC_OK;
     cJSON *json = cJSON_CreateObject();
     MSC_TRY_OUT(msc_json_add_text(json, "record", v->output));
@@ -44,8 +44,8 @@ out:
     return status;
 }
 
-static enum msc_status print_text(const struct salvage_values *v,
-                                  const struct msc_record_salvaged *found) {
+static enum msc_status print_salvaged(const struct salvage_values *v,
+                                      const struct msc_record_salvaged *found) {
     struct msc_str text = {0};
     msc_str_printf(&text, "%s: %zu trials\n", v->output, found->n_trials);
     if (found->n_left_out > 0) {
@@ -64,14 +64,14 @@ static enum msc_status print_text(const struct salvage_values *v,
     return status;
 }
 
-static int run(const struct msc_cli_call *call, void *payload) {
+static int cmd_salvage(const struct msc_cli_call *call, void *payload) {
     const struct salvage_values *v = payload;
     struct msc_record_salvaged found;
     enum msc_status status =
         v->output ? msc_record_salvage(&found, v->record, v->output)
                   : MSC_FAIL(MSC_E_INVALID, "salvage: --output is missing: -o NEW.jsonl");
     if (status == MSC_OK) {
-        status = v->common.json ? print_json(v, &found) : print_text(v, &found);
+        status = v->common.json ? print_salvaged_json(v, &found) : print_salvaged(v, &found);
     }
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
@@ -85,5 +85,5 @@ const struct msc_cli_command msc_cmd_salvage = {
     .examples = "  mscgym salvage msc_workspace/digits.jsonl -o msc_workspace/saved.jsonl\n",
     .options = options,
     .values_size = sizeof(struct salvage_values),
-    .run = run,
+    .run = cmd_salvage,
 };

@@ -38,7 +38,7 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-static int run(const struct msc_cli_call *call, void *payload) {
+static int cmd_search(const struct msc_cli_call *call, void *payload) {
     struct search_values *v = payload;
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
     bool is_greedy = v->baseline && strcmp(v->baseline, "greedy") == 0;
@@ -73,5 +73,5 @@ const struct msc_cli_command msc_cmd_search = {
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct search_values),
-    .run = run,
+    .run = cmd_search,
 };

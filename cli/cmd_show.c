@@ -99,7 +99,7 @@ static enum msc_status print_report(const cJSON *report) {
     return status;
 }
 
-static enum msc_status show(const struct show_values *v, const struct msc_log *log) {
+static enum msc_status show_record(const struct show_values *v, const struct msc_log *log) {
     struct msc_record *record = NULL;
     cJSON *kept = NULL;
     cJSON *report = NULL;
@@ -126,8 +126,8 @@ out:
     return status;
 }
 
-static int run(const struct msc_cli_call *call, void *payload) {
-    enum msc_status status = show(payload, &call->talk->log);
+static int cmd_show(const struct msc_cli_call *call, void *payload) {
+    enum msc_status status = show_record(payload, &call->console->log);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 
@@ -143,5 +143,5 @@ const struct msc_cli_command msc_cmd_show = {
                 "  mscgym show msc_workspace/digits.jsonl --canonical | sha256sum\n",
     .options = options,
     .values_size = sizeof(struct show_values),
-    .run = run,
+    .run = cmd_show,
 };

@@ -33,8 +33,8 @@ static const struct msc_cli_option options[] = {
 
 enum { MAX_ROWS = 32 };
 
-static enum msc_status print_json(const struct msc_backend *b, const struct msc_vulkan_tuned rows[],
-                                  int n) {
+static enum msc_status print_tuned_json(const struct msc_backend *b,
+                                        const struct msc_vulkan_tuned rows[], int n) {
     cJSON *json = cJSON_CreateObject(), *list = cJSON_CreateArray();
     enum msc_status status;
     MSC_TRY_OUT(msc_json_add(json, "tiles", list));
@@ -56,8 +56,8 @@ out:
     return status;
 }
 
-static enum msc_status print_text(const struct msc_backend *b, const struct msc_vulkan_tuned rows[],
-                                  int n) {
+static enum msc_status print_tuned(const struct msc_backend *b,
+                                   const struct msc_vulkan_tuned rows[], int n) {
     struct msc_str text = {0};
     msc_str_printf(&text, "%8s %6s %6s  %-8s %-20s %10s %10s\n", "rows", "cols", "depth", "unit",
                    "tile", "GFLOP/s", "untuned");
@@ -94,13 +94,13 @@ static enum msc_status tune(struct tune_values *v, struct msc_arena *arena) {
     MSC_TRY(msc_backend_open(&b, v->common.device ? v->common.device : "auto", &o));
     MSC_TRY_OUT(
         msc_vulkan_tune(b, v->seconds > 0.0 ? v->seconds : DEFAULT_SECONDS, rows, MAX_ROWS, &n));
-    status = v->common.json ? print_json(b, rows, n) : print_text(b, rows, n);
+    status = v->common.json ? print_tuned_json(b, rows, n) : print_tuned(b, rows, n);
 out:
     msc_backend_close(b);
     return status;
 }
 
-static int run(const struct msc_cli_call *call, void *payload) {
+static int cmd_tune(const struct msc_cli_call *call, void *payload) {
     enum msc_status status = tune(payload, call->arena);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
@@ -115,5 +115,5 @@ const struct msc_cli_command msc_cmd_tune = {
     .examples = "  mscgym tune\n  mscgym tune --device vulkan:1 --time 5m\n",
     .options = options,
     .values_size = sizeof(struct tune_values),
-    .run = run,
+    .run = cmd_tune,
 };

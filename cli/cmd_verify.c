@@ -81,7 +81,7 @@ static enum msc_status write_json(const struct msc_verify_result *result) {
     return status;
 }
 
-static enum msc_status write_text(const struct msc_verify_result *result) {
+static enum msc_status print_verified(const struct msc_verify_result *result) {
     struct msc_str text = {0};
     for (size_t i = 0; i < result->n_lines; i++) {
         if (result->lines[i].verdict == MSC_VERIFY_DIFFERENT) {
@@ -138,7 +138,7 @@ static enum msc_status verify(bool *is_different, const struct msc_cli_call *cal
     };
     MSC_TRY_OUT(msc_verify_run(&result, &what));
     *is_different = result.n_by_verdict[MSC_VERIFY_DIFFERENT] > 0;
-    status = v->common.json ? write_json(&result) : write_text(&result);
+    status = v->common.json ? write_json(&result) : print_verified(&result);
 out:
     msc_verify_result_finish(&result);
     msc_processor_close(p);
@@ -147,7 +147,7 @@ out:
     return status;
 }
 
-static int run(const struct msc_cli_call *call, void *payload) {
+static int cmd_verify(const struct msc_cli_call *call, void *payload) {
     bool is_different = false;
     enum msc_status status = verify(&is_different, call, payload);
     if (status != MSC_OK) {
@@ -168,5 +168,5 @@ const struct msc_cli_command msc_cmd_verify = {
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct verify_values),
-    .run = run,
+    .run = cmd_verify,
 };

@@ -37,12 +37,12 @@ int msc_cli_exit_code(enum msc_status status) {
 }
 
 int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status) {
-    msc_talk_error(call->talk, msc_status_message());
+    msc_console_error(call->console, msc_status_message());
     return msc_cli_exit_code(status);
 }
 
-static enum msc_status print(const char *text,
-                             void (*append)(struct msc_str *out, const char *text)) {
+static enum msc_status print_help_text(const char *text,
+                                       void (*append)(struct msc_str *out, const char *text)) {
     struct msc_str shown = {0};
     append(&shown, text);
     enum msc_status status = msc_str_status(&shown);
@@ -54,7 +54,7 @@ static enum msc_status print(const char *text,
 }
 
 enum msc_status msc_cli_print(const char *text) {
-    return print(text, msc_shown_append_lines);
+    return print_help_text(text, msc_shown_append_lines);
 }
 
 enum msc_status msc_cli_print_str(const struct msc_str *text) {
@@ -64,7 +64,7 @@ enum msc_status msc_cli_print_str(const struct msc_str *text) {
 
 enum msc_status msc_cli_print_data(const struct msc_str *json) {
     MSC_TRY(msc_str_status(json));
-    return print(msc_str_text(json), msc_shown_append_json);
+    return print_help_text(msc_str_text(json), msc_shown_append_json);
 }
 
 enum msc_status msc_cli_print_json(const struct cJSON *value) {
@@ -127,7 +127,7 @@ static int run_command(const struct msc_cli_call *call, const struct msc_cli_com
     enum msc_status status = msc_cli_parse(values, tables, call->argc, call->argv, call->arena);
     if (status != MSC_OK) {
         status = msc_status_prefix(status, "%s", command->name);
-        msc_talk_error(call->talk, msc_status_message());
+        msc_console_error(call->console, msc_status_message());
         return status == MSC_E_INVALID ? MSC_CLI_USAGE : msc_cli_exit_code(status);
     }
     const struct msc_cli_common *common = values;
@@ -135,7 +135,7 @@ static int run_command(const struct msc_cli_call *call, const struct msc_cli_com
         return print_help(call, command);
     }
     if (common->quiet) {
-        msc_talk_set_quiet(call->talk);
+        msc_console_set_quiet(call->console);
     }
     return command->run(call, values);
 }
@@ -152,7 +152,7 @@ static int fail_command(const struct msc_cli_call *call, const char *name) {
                                        near ? near : "", near ? "\"?" : ""));
 }
 
-static int dispatch(struct msc_cli_call *call, int argc, char **argv) {
+static int dispatch_command(struct msc_cli_call *call, int argc, char **argv) {
     if (argc < 2) {
         print_help(call, NULL);
         return MSC_CLI_USAGE;
@@ -181,10 +181,10 @@ int main(int argc, char **argv) {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGXFSZ, &ignore, NULL);
     struct msc_arena arena = {0};
-    struct msc_talk talk;
-    msc_talk_init(&talk);
-    struct msc_cli_call call = {.whole_argv = argv, .arena = &arena, .talk = &talk};
-    int code = dispatch(&call, argc, argv);
+    struct msc_console console;
+    msc_console_init(&console);
+    struct msc_cli_call call = {.whole_argv = argv, .arena = &arena, .console = &console};
+    int code = dispatch_command(&call, argc, argv);
     msc_arena_finish(&arena);
     return code;
 }

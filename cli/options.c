@@ -8,7 +8,10 @@
 
 const struct msc_cli_option msc_cli_basic_options[] = {
     {.name = "json", .type = MSC_CLI_FLAG, .help = "print JSON", .offset = COMMON(json)},
-    {.name = "quiet", .type = MSC_CLI_FLAG, .help = "no talk but errors", .offset = COMMON(quiet)},
+    {.name = "quiet",
+     .type = MSC_CLI_FLAG,
+     .help = "no messages but errors",
+     .offset = COMMON(quiet)},
     {.name = "help",
      .letter = 'h',
      .type = MSC_CLI_FLAG,
@@ -57,14 +60,14 @@ static enum msc_status add_item(struct msc_cli_list *list, const char *text,
     return MSC_OK;
 }
 
-static enum msc_status fail_value(const struct msc_cli_option *o, const char *text,
-                                  const char *expected) {
+static enum msc_status fail_option_value(const struct msc_cli_option *o, const char *text,
+                                         const char *expected) {
     return MSC_FAIL(MSC_E_INVALID, "%s%s is \"%s\", expected %s", o->is_positional ? "" : "--",
                     o->name, text, expected);
 }
 
-static enum msc_status store(void *values, const struct msc_cli_option *o, const char *text,
-                             struct msc_arena *arena) {
+static enum msc_status store_option(void *values, const struct msc_cli_option *o, const char *text,
+                                    struct msc_arena *arena) {
     void *member = (char *)values + o->offset;
     switch (o->type) {
     case MSC_CLI_FLAG:
@@ -72,19 +75,19 @@ static enum msc_status store(void *values, const struct msc_cli_option *o, const
         return MSC_OK;
     case MSC_CLI_TEXT:
         *(const char **)member = text;
-        return text[0] ? MSC_OK : fail_value(o, text, "a text");
+        return text[0] ? MSC_OK : fail_option_value(o, text, "a text");
     case MSC_CLI_COUNT:
         return msc_parse_i64(member, text) && *(int64_t *)member >= 0
                    ? MSC_OK
-                   : fail_value(o, text, "a whole number of 0 or more");
+                   : fail_option_value(o, text, "a whole number of 0 or more");
     case MSC_CLI_DURATION:
         return msc_parse_duration(member, text) && *(double *)member > 0
                    ? MSC_OK
-                   : fail_value(o, text, "a time such as 8h, 90m, 1h30m or 45s");
+                   : fail_option_value(o, text, "a time such as 8h, 90m, 1h30m or 45s");
     case MSC_CLI_BYTES:
         return msc_parse_bytes(member, text) && *(uint64_t *)member > 0
                    ? MSC_OK
-                   : fail_value(o, text, "bytes such as 512M or 4G");
+                   : fail_option_value(o, text, "bytes such as 512M or 4G");
     case MSC_CLI_LIST:
         return add_item(member, text, arena);
     }
@@ -93,8 +96,8 @@ static enum msc_status store(void *values, const struct msc_cli_option *o, const
 
 // ---- Finding an option ------------------------------------------------------------------------
 
-static const struct msc_cli_option *find(const struct msc_cli_option *const tables[],
-                                         const char *name, size_t length) {
+static const struct msc_cli_option *find_option(const struct msc_cli_option *const tables[],
+                                                const char *name, size_t length) {
     for (size_t t = 0; tables[t]; t++) {
         for (const struct msc_cli_option *o = tables[t]; o->name; o++) {
             if (!o->is_positional && strncmp(o->name, name, length) == 0 &&
@@ -132,8 +135,8 @@ static const struct msc_cli_option *positional(const struct msc_cli_option *cons
 
 #define MAX_NAMES 64
 
-static enum msc_status fail_unknown(const struct msc_cli_option *const tables[],
-                                    const char *argument) {
+static enum msc_status fail_unknown_option(const struct msc_cli_option *const tables[],
+                                           const char *argument) {
     const char *names[MAX_NAMES];
     size_t n = 0;
     const char *word = argument + strspn(argument, "-");
@@ -168,7 +171,7 @@ static enum msc_status read_positional(struct parsing *p, const char *text) {
         return MSC_FAIL(MSC_E_INVALID, "\"%s\" is one argument too many", text);
     }
     p->n_positional++;
-    return store(p->values, o, text, p->arena);
+    return store_option(p->values, o, text, p->arena);
 }
 
 static enum msc_status read_option(struct parsing *p, const char *argument) {
@@ -176,20 +179,20 @@ static enum msc_status read_option(struct parsing *p, const char *argument) {
     const char *name = argument + (is_long ? 2 : 1);
     size_t length = is_long ? strcspn(name, "=") : 1;
     const struct msc_cli_option *o =
-        is_long ? find(p->tables, name, length) : find_letter(p->tables, name[0]);
+        is_long ? find_option(p->tables, name, length) : find_letter(p->tables, name[0]);
     const char *value = name[length] == '=' ? name + length + 1 : NULL;
     if (!o || (!is_long && name[1])) {
-        return fail_unknown(p->tables, argument);
+        return fail_unknown_option(p->tables, argument);
     }
     if (o->type == MSC_CLI_FLAG) {
         return value ? MSC_FAIL(MSC_E_INVALID, "--%s takes no value", o->name)
-                     : store(p->values, o, "", p->arena);
+                     : store_option(p->values, o, "", p->arena);
     }
     if (!value && p->next >= p->argc) {
         return MSC_FAIL(MSC_E_INVALID, "--%s needs a value: --%s %s", o->name, o->name,
                         o->argument);
     }
-    return store(p->values, o, value ? value : p->argv[p->next++], p->arena);
+    return store_option(p->values, o, value ? value : p->argv[p->next++], p->arena);
 }
 
 static void set_absent(void *values, const struct msc_cli_option *const tables[]) {

@@ -27,7 +27,7 @@ struct totals {
         int32_t n_steps;
         double macs;
     } devices[MAX_DEVICES]; // the backend's own first
-    int32_t n_tail;         // joints behind lengths that depend on data
+    int32_t n_remainder;    // joints behind lengths that depend on data
     int32_t n_copies;       // of values between devices
     uint64_t copied_bytes;
 };
@@ -55,12 +55,12 @@ static void count_copies(struct totals *t, const struct msc_plan *plan, const in
 
 // Joints whose lengths depend on what others compute, and their readers, are run one by one by the
 // reference kernels once the steps are done.
-static const char tail_place[] = "cpu: reference, joint by joint";
+static const char remainder_place[] = "cpu: reference, joint by joint";
 
-static int32_t count_tail(const struct msc_plan *plan) {
+static int32_t count_remainder(const struct msc_plan *plan) {
     int32_t n = 0;
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
-        n += plan->in_tail[i];
+        n += plan->in_remainder[i];
     }
     return n;
 }
@@ -68,7 +68,7 @@ static int32_t count_tail(const struct msc_plan *plan) {
 static struct totals add_up(const struct msc_plan *plan) {
     struct totals t = {0};
     find_device(&t, plan->backend->def->name);
-    t.n_tail = count_tail(plan);
+    t.n_remainder = count_remainder(plan);
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const struct msc_step *step = &plan->steps[i];
         if (step->kind == MSC_STEP_ALIAS) {
@@ -135,11 +135,11 @@ static struct line line_of(const struct msc_plan *plan, int32_t index, int32_t k
     return l;
 }
 
-static struct line line_of_tail(const struct msc_plan *plan, const struct msc_joint *j) {
+static struct line line_of_remainder(const struct msc_plan *plan, const struct msc_joint *j) {
     struct line l = {.step = "-", .op = msc_op_info(j->op)->name, .joint = j->name};
     const struct msc_tensor *t = msc_graph_tensor(plan->graph, j->outputs[0]);
     char dims[MSC_DIMS_TEXT_BYTES];
-    snprintf(l.place, sizeof l.place, "%s", tail_place);
+    snprintf(l.place, sizeof l.place, "%s", remainder_place);
     snprintf(l.result, sizeof l.result, "%s %s", msc_dims_format(dims, t->n_dims, t->dims),
              msc_dtype_name(t->dtype));
     return l;
@@ -161,7 +161,7 @@ static void widen_all(struct columns *c, const struct line *l) {
     widen(&c->joint, l->joint, MSC_CLI_NAME_COLUMNS);
 }
 
-static void write_line(struct msc_str *out, const struct line *l, const struct columns *c) {
+static void write_placed_line(struct msc_str *out, const struct line *l, const struct columns *c) {
     msc_str_printf(out, "%4s  ", l->step);
     msc_cli_write_padded(out, l->place, c->place);
     msc_cli_write_padded(out, l->op, c->op);
@@ -174,7 +174,7 @@ static void write_line(struct msc_str *out, const struct line *l, const struct c
     msc_str_char(out, '\n');
 }
 
-static void write_text(struct msc_str *out, const struct msc_plan *plan) {
+static void write_placement(struct msc_str *out, const struct msc_plan *plan) {
     struct line head = {"step", "runs on", "op", "joint", "result of the step"};
     struct columns c = {strlen(head.place), strlen(head.op), strlen(head.joint)};
     for (int32_t i = 0; i < plan->n_steps; i++) {
@@ -184,23 +184,23 @@ static void write_text(struct msc_str *out, const struct msc_plan *plan) {
         }
     }
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
-        struct line l = line_of_tail(plan, msc_graph_joint(plan->graph, i));
-        if (plan->in_tail[i]) {
+        struct line l = line_of_remainder(plan, msc_graph_joint(plan->graph, i));
+        if (plan->in_remainder[i]) {
             widen_all(&c, &l);
         }
     }
     msc_str_printf(out, "on %s\n", plan->backend->def->numerics(plan->backend));
-    write_line(out, &head, &c);
+    write_placed_line(out, &head, &c);
     for (int32_t i = 0; i < plan->n_steps; i++) {
         for (int32_t k = 0; k < n_lines(&plan->steps[i]); k++) {
             struct line l = line_of(plan, i, k);
-            write_line(out, &l, &c);
+            write_placed_line(out, &l, &c);
         }
     }
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
-        struct line l = line_of_tail(plan, msc_graph_joint(plan->graph, i));
-        if (plan->in_tail[i]) {
-            write_line(out, &l, &c);
+        struct line l = line_of_remainder(plan, msc_graph_joint(plan->graph, i));
+        if (plan->in_remainder[i]) {
+            write_placed_line(out, &l, &c);
         }
     }
     struct totals t = add_up(plan);
@@ -208,9 +208,9 @@ static void write_text(struct msc_str *out, const struct msc_plan *plan) {
         msc_str_printf(out, "%s: %d steps, %.3g MACs\n", t.devices[d].name,
                        (int)t.devices[d].n_steps, t.devices[d].macs);
     }
-    if (t.n_tail > 0) {
+    if (t.n_remainder > 0) {
         msc_str_printf(out, "joint by joint on cpu, as long as the data say: %d joints\n",
-                       (int)t.n_tail);
+                       (int)t.n_remainder);
     }
     msc_str_printf(out, "copies between devices: %d, %llu bytes\n", (int)t.n_copies,
                    (unsigned long long)t.copied_bytes);
@@ -231,8 +231,8 @@ static enum msc_status add_joints(cJSON *object, const struct msc_step *step) {
     return MSC_OK;
 }
 
-static enum msc_status add_result(cJSON *object, const struct msc_plan *plan,
-                                  const struct msc_value *v) {
+static enum msc_status add_placed_result(cJSON *object, const struct msc_plan *plan,
+                                         const struct msc_value *v) {
     cJSON *result = cJSON_CreateObject(), *shape = cJSON_CreateArray();
     MSC_TRY(msc_json_add(object, "result", result));
     MSC_TRY(msc_json_add_text(result, "tensor", msc_graph_tensor(plan->graph, v->tensor)->name));
@@ -244,7 +244,7 @@ static enum msc_status add_result(cJSON *object, const struct msc_plan *plan,
     return msc_json_add_text(result, "layout", layouts[v->layout]);
 }
 
-static enum msc_status add_step(cJSON *steps, const struct msc_plan *plan, int32_t index) {
+static enum msc_status add_placed_step(cJSON *steps, const struct msc_plan *plan, int32_t index) {
     const struct msc_step *step = &plan->steps[index];
     cJSON *object = cJSON_CreateObject();
     MSC_TRY(msc_json_push(steps, object));
@@ -256,20 +256,20 @@ static enum msc_status add_step(cJSON *steps, const struct msc_plan *plan, int32
         MSC_TRY(msc_json_add_text(object, "kernel", p.kernel));
     }
     MSC_TRY(add_joints(object, step));
-    MSC_TRY(add_result(object, plan, &plan->values[step->outputs[0]]));
+    MSC_TRY(add_placed_result(object, plan, &plan->values[step->outputs[0]]));
     return msc_json_add_number(object, "macs", step->macs);
 }
 
-static enum msc_status add_tail(cJSON *object, const struct msc_plan *plan) {
-    cJSON *tail = cJSON_CreateArray();
-    MSC_TRY(msc_json_add(object, "joint_by_joint", tail));
+static enum msc_status add_remainder(cJSON *object, const struct msc_plan *plan) {
+    cJSON *joints = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(object, "joint_by_joint", joints));
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
         const struct msc_joint *j = msc_graph_joint(plan->graph, i);
-        if (!plan->in_tail[i]) {
+        if (!plan->in_remainder[i]) {
             continue;
         }
         cJSON *joint = cJSON_CreateObject();
-        MSC_TRY(msc_json_push(tail, joint));
+        MSC_TRY(msc_json_push(joints, joint));
         MSC_TRY(msc_json_add_text(joint, "name", j->name));
         MSC_TRY(msc_json_add_text(joint, "op", msc_op_info(j->op)->name));
         MSC_TRY(msc_json_add_text(joint, "device", "cpu"));
@@ -292,15 +292,15 @@ static enum msc_status add_totals(cJSON *object, const struct msc_plan *plan) {
     return msc_json_add_number(object, "copied_bytes", (double)t.copied_bytes);
 }
 
-static enum msc_status print_json(const struct msc_plan *plan) {
+static enum msc_status print_placement_json(const struct msc_plan *plan) {
     cJSON *object = cJSON_CreateObject(), *steps = cJSON_CreateArray();
     enum msc_status status = msc_json_add(object, "steps", steps);
     for (int32_t i = 0; i < plan->n_steps && status == MSC_OK; i++) {
-        status = add_step(steps, plan, i);
+        status = add_placed_step(steps, plan, i);
     }
     MSC_TRY_OUT(status);
-    if (count_tail(plan) > 0) {
-        MSC_TRY_OUT(add_tail(object, plan));
+    if (count_remainder(plan) > 0) {
+        MSC_TRY_OUT(add_remainder(object, plan));
     }
     MSC_TRY_OUT(msc_json_add_text(object, "numerics", plan->backend->def->numerics(plan->backend)));
     MSC_TRY_OUT(add_totals(object, plan));
@@ -313,9 +313,9 @@ out:
 // ---- Planning ---------------------------------------------------------------------------------
 
 // Every symbol as told, or 1: the number of samples needs no telling.
-static enum msc_status bind(struct msc_graph **out, const struct msc_graph *g,
-                            struct msc_arena *arena, const struct msc_binding given[],
-                            size_t n_given) {
+static enum msc_status bind_for_placement(struct msc_graph **out, const struct msc_graph *g,
+                                          struct msc_arena *arena, const struct msc_binding given[],
+                                          size_t n_given) {
     size_t n = 0;
     struct msc_binding *all =
         msc_arena_array(arena, n_given + (size_t)msc_graph_n_prims(g) + 1, sizeof *all);
@@ -349,7 +349,7 @@ enum msc_status msc_cli_print_placement(const struct msc_graph *g,
     struct msc_plan *plan = NULL;
     struct msc_str text = {0};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(bind(&bound, g, call->arena, bindings, n_bindings));
+    MSC_TRY_OUT(bind_for_placement(&bound, g, call->arena, bindings, n_bindings));
     MSC_TRY_OUT(msc_backend_open(&backend, common->device ? common->device : "auto", &o));
     size_t n = (size_t)msc_graph_n_outputs(bound);
     int32_t *wanted = msc_arena_array(call->arena, n + 1, sizeof *wanted);
@@ -364,10 +364,10 @@ enum msc_status msc_cli_print_placement(const struct msc_graph *g,
     bound = NULL; // the plan's, also on failure
     MSC_TRY_OUT(status);
     if (common->json) {
-        status = print_json(plan);
+        status = print_placement_json(plan);
         goto out;
     }
-    write_text(&text, plan);
+    write_placement(&text, plan);
     status = msc_cli_print_str(&text);
 out:
     msc_str_finish(&text);

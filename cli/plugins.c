@@ -22,7 +22,7 @@ static enum msc_status add_plugin(cJSON *list, const struct msc_cli_plugin *plug
     return msc_param_describe(plugin->params, params);
 }
 
-static enum msc_status print_json(const struct msc_cli_plugin plugins[], size_t n) {
+static enum msc_status print_plugins_json(const struct msc_cli_plugin plugins[], size_t n) {
     cJSON *list = cJSON_CreateArray();
     enum msc_status status = MSC_OK;
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
@@ -35,7 +35,7 @@ static enum msc_status print_json(const struct msc_cli_plugin plugins[], size_t 
     return status;
 }
 
-static enum msc_status print_text(const struct msc_cli_plugin plugins[], size_t n) {
+static enum msc_status print_plugins(const struct msc_cli_plugin plugins[], size_t n) {
     struct msc_str text = {0};
     for (size_t i = 0; i < n; i++) {
         msc_str_printf(&text, "%s%s: %s\n", i > 0 ? "\n" : "", plugins[i].name, plugins[i].summary);
@@ -46,8 +46,8 @@ static enum msc_status print_text(const struct msc_cli_plugin plugins[], size_t 
     return status;
 }
 
-static enum msc_status find(size_t *out, const struct msc_cli_plugin plugins[], size_t n,
-                            const char *name, const char *kind) {
+static enum msc_status find_plugin(size_t *out, const struct msc_cli_plugin plugins[], size_t n,
+                                   const char *name, const char *kind) {
     const char *names[MAX_PLUGINS];
     for (size_t i = 0; i < n; i++) {
         if (strcmp(plugins[i].name, name) == 0) {
@@ -68,12 +68,12 @@ int msc_cli_show_plugins(const struct msc_cli_call *call, const struct msc_cli_p
     enum msc_status status = MSC_OK;
     size_t first = 0;
     if (values->name) {
-        status = find(&first, plugins, n, values->name, kind);
+        status = find_plugin(&first, plugins, n, values->name, kind);
         plugins += first;
         n = 1;
     }
     if (status == MSC_OK) {
-        status = values->common.json ? print_json(plugins, n) : print_text(plugins, n);
+        status = values->common.json ? print_plugins_json(plugins, n) : print_plugins(plugins, n);
     }
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }

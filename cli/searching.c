@@ -16,21 +16,21 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
     out->device = common->device;
     out->n_threads = common->threads > 0 ? (int)common->threads : 0;
     out->memory_bytes = common->memory_bytes;
-    out->log = &call->talk->log;
-    if (!call->talk->is_quiet) {
-        call->talk->log.level = MSC_LOG_DEBUG; // what is told is the configuration's choice
+    out->log = &call->console->log;
+    if (!call->console->is_quiet) {
+        call->console->log.level = MSC_LOG_DEBUG; // what is told is the configuration's choice
     }
     return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
 }
 
 static void tell_progress(void *payload, const struct msc_config_entry *entry,
                           const struct msc_search_progress *progress, double best) {
-    msc_talk_progress(payload, entry->name, progress, best);
+    msc_console_progress(payload, entry->name, progress, best);
 }
 
-static void tell_measuring(void *payload, const struct msc_config_entry *entry, const char *what,
+static void show_measuring(void *payload, const struct msc_config_entry *entry, const char *what,
                            double left_s) {
-    msc_talk_measuring(payload, entry->name, what, left_s);
+    msc_console_measuring(payload, entry->name, what, left_s);
 }
 
 // ---- The result -------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ static enum msc_status write_report(struct msc_str *out, const cJSON *report) {
     return MSC_OK;
 }
 
-static enum msc_status print_text(const cJSON *reports) {
+static enum msc_status print_reports(const cJSON *reports) {
     struct msc_str text = {0};
     const cJSON *report = NULL;
     enum msc_status status = MSC_OK;
@@ -102,28 +102,28 @@ out:
 
 static void tell_end(const struct msc_cli_call *call, const struct msc_config *config,
                      const struct msc_processor_result *result) {
-    struct msc_talk *talk = call->talk;
+    struct msc_console *console = call->console;
     const cJSON *last =
         cJSON_GetArrayItem(result->reports, cJSON_GetArraySize(result->reports) - 1);
     const char *record = text_of(last, "record");
     if (result->was_cancelled && record) {
-        msc_log(&talk->log, MSC_LOG_INFO, "stopped; mscgym resume %s%s goes on", record,
+        msc_log(&console->log, MSC_LOG_INFO, "stopped; mscgym resume %s%s goes on", record,
                 config->names_code ? " --allow-plugins" : "");
     } else if (!result->is_feasible && record) {
-        msc_log(&talk->log, MSC_LOG_ERROR,
+        msc_log(&console->log, MSC_LOG_ERROR,
                 "%s: no trial meets every bound, so nothing was exported; mscgym export %s -o "
                 "MODEL.onnx writes the nearest all the same",
                 record, record);
     }
     if (result->export_status != MSC_OK) {
-        msc_talk_error(talk, result->export_message);
+        msc_console_error(console, result->export_message);
     }
 }
 
 static int tell_result(const struct msc_cli_call *call, const struct msc_cli_common *common,
                        const struct msc_config *config, const struct msc_processor_result *result) {
     enum msc_status status =
-        common->json ? msc_cli_print_json(result->reports) : print_text(result->reports);
+        common->json ? msc_cli_print_json(result->reports) : print_reports(result->reports);
     tell_end(call, config, result);
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);
@@ -138,8 +138,8 @@ static int tell_result(const struct msc_cli_call *call, const struct msc_cli_com
 
 // ---- Parent and worker ------------------------------------------------------------------------
 
-static int work(const struct msc_cli_call *call, const struct msc_cli_search *values,
-                struct msc_processor_options *options, msc_cli_open open) {
+static int run_worker(const struct msc_cli_call *call, const struct msc_cli_search *values,
+                      struct msc_processor_options *options, msc_cli_open open) {
     // A signal may come until the very end.
     static struct msc_cancel cancel;
     struct msc_worker worker = {0};
@@ -151,12 +151,12 @@ static int work(const struct msc_cli_call *call, const struct msc_cli_search *va
     options->cancel = &cancel;
     options->worker = &worker;
     options->progress = tell_progress;
-    options->measuring = tell_measuring;
-    options->shows_progress = call->talk->is_terminal && !call->talk->is_quiet;
-    options->payload = call->talk;
+    options->measuring = show_measuring;
+    options->shows_progress = call->console->is_terminal && !call->console->is_quiet;
+    options->payload = call->console;
     MSC_TRY_OUT(open(&p, values->path, options));
     status = msc_processor_run(p, &result);
-    msc_talk_end_progress(call->talk);
+    msc_console_end_progress(call->console);
     if (status == MSC_OK) {
         code = tell_result(call, &values->common, msc_processor_config(p), &result);
     }
@@ -180,7 +180,7 @@ static void append_line(const char *path, enum msc_log_level level, const char *
 static int supervise(const struct msc_cli_call *call) {
     int code = MSC_CLI_FAILED;
     const struct msc_supervise_options options = {
-        .argv = call->whole_argv, .log = &call->talk->log, .append = append_line};
+        .argv = call->whole_argv, .log = &call->console->log, .append = append_line};
     enum msc_status status = msc_supervise(&code, &options);
     return status == MSC_OK ? code : msc_cli_fail(call, status);
 }
@@ -198,5 +198,5 @@ int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_sea
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);
     }
-    return msc_worker_is_wanted() ? work(call, values, options, open) : supervise(call);
+    return msc_worker_is_wanted() ? run_worker(call, values, options, open) : supervise(call);
 }

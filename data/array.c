@@ -111,8 +111,8 @@ static enum msc_status check_shape(size_t *out_bytes, int64_t *out_elements, enu
 }
 
 // Over `borrowed`, or memory of its own, which is not set.
-static enum msc_status create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
-                              const int64_t dims[], void *borrowed) {
+static enum msc_status array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
+                                    const int64_t dims[], void *borrowed) {
     size_t n_bytes = 0;
     int64_t n_elements = 0;
     MSC_TRY(check_shape(&n_bytes, &n_elements, dtype, n_dims, dims));
@@ -143,12 +143,12 @@ static enum msc_status create(struct msc_array **out, enum msc_dtype dtype, int 
 
 static enum msc_status create_unset(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                     const int64_t dims[]) {
-    return create(out, dtype, n_dims, dims, NULL);
+    return array_create(out, dtype, n_dims, dims, NULL);
 }
 
 enum msc_status msc_array_create_over(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                       const int64_t dims[], void *data) {
-    return create(out, dtype, n_dims, dims, data);
+    return array_create(out, dtype, n_dims, dims, data);
 }
 
 enum msc_status msc_array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,

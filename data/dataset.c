@@ -143,9 +143,9 @@ static enum msc_status take_labels(struct msc_dataset *dataset, const struct msc
     return status;
 }
 
-static enum msc_status build(struct msc_dataset **out, struct msc_source *source, int64_t first,
-                             int64_t count, int64_t batch, const struct msc_array *labels,
-                             const char *labels_place) {
+static enum msc_status dataset_build(struct msc_dataset **out, struct msc_source *source,
+                                     int64_t first, int64_t count, int64_t batch,
+                                     const struct msc_array *labels, const char *labels_place) {
     bool is_sequence = has_state(source->specs, source->n_specs);
     batch = is_sequence && batch == 0 ? count : batch;
     if (batch < 1) {
@@ -228,7 +228,7 @@ enum msc_status msc_dataset_load(struct msc_dataset **out,
     if (options->labels) {
         MSC_TRY_OUT(msc_npy_load(&labels, options->labels));
     }
-    MSC_TRY_OUT(build(out, &source, first, count, options->batch, labels, options->labels));
+    MSC_TRY_OUT(dataset_build(out, &source, first, count, options->batch, labels, options->labels));
 out:
     msc_array_release(labels);
     msc_source__finish(&source);
@@ -241,7 +241,7 @@ enum msc_status msc_dataset_create(struct msc_dataset **out, const struct msc_in
     struct msc_source source;
     enum msc_status status = msc_source__from_arrays(&source, specs, arrays, n_specs);
     if (status == MSC_OK) {
-        status = build(out, &source, 0, source.n, batch, labels, source.path);
+        status = dataset_build(out, &source, 0, source.n, batch, labels, source.path);
     }
     msc_source__finish(&source);
     return status;

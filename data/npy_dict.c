@@ -12,7 +12,7 @@ struct cursor {
     const char *name;
 };
 
-static enum msc_status fail_at(const struct cursor *c, const char *expected) {
+static enum msc_status npy_dict_fail_at(const struct cursor *c, const char *expected) {
     return MSC_FAIL(MSC_E_FORMAT,
                     "%s: byte %zu: expected %s in the header; write the file again with numpy.save",
                     c->name, c->offset + c->at, expected);
@@ -22,15 +22,15 @@ static bool is_space(char c) {
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-static void skip_space(struct cursor *c) {
+static void npy_dict_skip_space(struct cursor *c) {
     while (c->at < c->length && is_space(c->text[c->at])) {
         c->at++;
     }
 }
 
 // Takes `symbol` if it comes next.
-static bool take(struct cursor *c, char symbol) {
-    skip_space(c);
+static bool npy_dict_take(struct cursor *c, char symbol) {
+    npy_dict_skip_space(c);
     if (c->at < c->length && c->text[c->at] == symbol) {
         c->at++;
         return true;
@@ -39,7 +39,7 @@ static bool take(struct cursor *c, char symbol) {
 }
 
 static bool take_word(struct cursor *c, const char *word) {
-    skip_space(c);
+    npy_dict_skip_space(c);
     size_t n = strlen(word);
     if (c->length - c->at < n || memcmp(c->text + c->at, word, n) != 0) {
         return false;
@@ -53,63 +53,63 @@ static bool take_word(struct cursor *c, const char *word) {
 // A Python string in either kind of quotes; no key or type name of ours has an escape.
 static enum msc_status read_string(char word[WORD_BYTES], struct cursor *c) {
     char quote = '\'';
-    if (!take(c, '\'')) {
-        if (!take(c, '"')) {
-            return fail_at(c, "a quoted name");
+    if (!npy_dict_take(c, '\'')) {
+        if (!npy_dict_take(c, '"')) {
+            return npy_dict_fail_at(c, "a quoted name");
         }
         quote = '"';
     }
     size_t n = 0;
     while (c->at < c->length && c->text[c->at] != quote) {
         if (n + 1 >= WORD_BYTES || c->text[c->at] == '\\') {
-            return fail_at(c, "a short quoted name");
+            return npy_dict_fail_at(c, "a short quoted name");
         }
         word[n++] = c->text[c->at++];
     }
     word[n] = '\0';
-    return take(c, quote) ? MSC_OK : fail_at(c, "a closing quote");
+    return npy_dict_take(c, quote) ? MSC_OK : npy_dict_fail_at(c, "a closing quote");
 }
 
 static enum msc_status read_bool(bool *out, struct cursor *c) {
     *out = take_word(c, "True");
-    return *out || take_word(c, "False") ? MSC_OK : fail_at(c, "True or False");
+    return *out || take_word(c, "False") ? MSC_OK : npy_dict_fail_at(c, "True or False");
 }
 
 static enum msc_status read_dim(int64_t *out, struct cursor *c) {
-    skip_space(c);
+    npy_dict_skip_space(c);
     size_t start = c->at;
     int64_t value = 0;
     while (c->at < c->length && c->text[c->at] >= '0' && c->text[c->at] <= '9') {
         int digit = c->text[c->at] - '0';
         if (value > (INT64_MAX - digit) / 10) {
-            return fail_at(c, "a dim below 2^63");
+            return npy_dict_fail_at(c, "a dim below 2^63");
         }
         value = value * 10 + digit;
         c->at++;
     }
     if (c->at == start) {
-        return fail_at(c, "a dim, zero or more");
+        return npy_dict_fail_at(c, "a dim, zero or more");
     }
-    take(c, 'L'); // Python 2 wrote long integers so
+    npy_dict_take(c, 'L'); // Python 2 wrote long integers so
     *out = value;
     return MSC_OK;
 }
 
 static enum msc_status read_shape(struct msc_npy_header *header, struct cursor *c) {
-    if (!take(c, '(')) {
-        return fail_at(c, "the shape's '('");
+    if (!npy_dict_take(c, '(')) {
+        return npy_dict_fail_at(c, "the shape's '('");
     }
     header->n_dims = 0;
-    while (!take(c, ')')) {
+    while (!npy_dict_take(c, ')')) {
         if (header->n_dims == MSC_MAX_DIMS) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
                             "%s: byte %zu: the array has more than %d dims; reshape it to fewer",
                             c->name, c->offset + c->at, MSC_MAX_DIMS);
         }
         MSC_TRY(read_dim(&header->dims[header->n_dims++], c));
-        if (!take(c, ',')) {
-            if (!take(c, ')')) {
-                return fail_at(c, "',' or ')' after a dim");
+        if (!npy_dict_take(c, ',')) {
+            if (!npy_dict_take(c, ')')) {
+                return npy_dict_fail_at(c, "',' or ')' after a dim");
             }
             break;
         }
@@ -140,7 +140,7 @@ static const struct refused_row refused[] = {
 };
 
 static enum msc_status read_type(struct msc_npy_header *header, struct cursor *c) {
-    skip_space(c);
+    npy_dict_skip_space(c);
     size_t place = c->offset + c->at;
     if (c->at < c->length && (c->text[c->at] == '[' || c->text[c->at] == '(')) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
@@ -174,14 +174,14 @@ static enum msc_status read_type(struct msc_npy_header *header, struct cursor *c
 
 enum { HAS_TYPE = 1, HAS_ORDER = 2, HAS_SHAPE = 4, HAS_ALL = 7 };
 
-static enum msc_status read_member(struct msc_npy_header *header, struct cursor *c,
-                                   unsigned *seen) {
-    skip_space(c);
+static enum msc_status npy_dict_read_member(struct msc_npy_header *header, struct cursor *c,
+                                            unsigned *seen) {
+    npy_dict_skip_space(c);
     struct cursor start = *c;
     char key[WORD_BYTES];
     MSC_TRY(read_string(key, c));
-    if (!take(c, ':')) {
-        return fail_at(c, "':' after a key");
+    if (!npy_dict_take(c, ':')) {
+        return npy_dict_fail_at(c, "':' after a key");
     }
     unsigned flag;
     enum msc_status status;
@@ -195,10 +195,10 @@ static enum msc_status read_member(struct msc_npy_header *header, struct cursor 
         flag = HAS_SHAPE;
         status = read_shape(header, c);
     } else {
-        return fail_at(&start, "only 'descr', 'fortran_order' and 'shape'");
+        return npy_dict_fail_at(&start, "only 'descr', 'fortran_order' and 'shape'");
     }
     if (status == MSC_OK && (*seen & flag)) {
-        return fail_at(&start, "each key once");
+        return npy_dict_fail_at(&start, "each key once");
     }
     *seen |= flag;
     return status;
@@ -223,25 +223,25 @@ enum msc_status msc_npy__parse_dict(struct msc_npy_header *header, const char *t
                                     size_t offset, const char *name) {
     *header = (struct msc_npy_header){0};
     struct cursor c = {.text = text, .length = length, .offset = offset, .name = name};
-    if (!take(&c, '{')) {
-        return fail_at(&c, "'{'");
+    if (!npy_dict_take(&c, '{')) {
+        return npy_dict_fail_at(&c, "'{'");
     }
     unsigned seen = 0;
-    while (!take(&c, '}')) {
-        MSC_TRY(read_member(header, &c, &seen));
-        if (!take(&c, ',')) {
-            if (!take(&c, '}')) {
-                return fail_at(&c, "',' or '}' after a value");
+    while (!npy_dict_take(&c, '}')) {
+        MSC_TRY(npy_dict_read_member(header, &c, &seen));
+        if (!npy_dict_take(&c, ',')) {
+            if (!npy_dict_take(&c, '}')) {
+                return npy_dict_fail_at(&c, "',' or '}' after a value");
             }
             break;
         }
     }
     if (seen != HAS_ALL) {
-        return fail_at(&c, "'descr', 'fortran_order' and 'shape'");
+        return npy_dict_fail_at(&c, "'descr', 'fortran_order' and 'shape'");
     }
-    skip_space(&c);
+    npy_dict_skip_space(&c);
     if (c.at < c.length) {
-        return fail_at(&c, "only blanks after '}'");
+        return npy_dict_fail_at(&c, "only blanks after '}'");
     }
     return set_n_bytes(header, &c);
 }

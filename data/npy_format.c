@@ -46,7 +46,7 @@ static enum msc_status read_prefix(size_t *dict_bytes, struct msc_stream *stream
     return MSC_OK;
 }
 
-static enum msc_status read_header(struct msc_npy_header *header, struct msc_stream *stream) {
+static enum msc_status npy_read_header(struct msc_npy_header *header, struct msc_stream *stream) {
     size_t n = 0;
     MSC_TRY(read_prefix(&n, stream));
     size_t offset = (size_t)stream->position;
@@ -130,7 +130,7 @@ static enum msc_status read_elements(struct msc_array **out, const struct msc_np
 
 enum msc_status msc_npy__read(struct msc_array **out, struct msc_stream *stream) {
     struct msc_npy_header header;
-    MSC_TRY(read_header(&header, stream));
+    MSC_TRY(npy_read_header(&header, stream));
     enum msc_status status = MSC_OK;
     struct msc_array *array = NULL;
     MSC_TRY_OUT(read_elements(&array, &header, stream));

@@ -18,7 +18,7 @@
 #define FREE_UNPACKED_BYTES ((uint64_t)64 << 20)
 #define MAX_UNPACKED_RATIO 200u
 
-static int64_t read_member(void *source, void *to, size_t n_bytes) {
+static int64_t npz_read_member(void *source, void *to, size_t n_bytes) {
     return zip_fread(source, to, n_bytes);
 }
 
@@ -141,8 +141,10 @@ static enum msc_status load_member(struct msc_array_list *out, zip_t *archive, u
                           msc_str_text(&place), zip_strerror(archive));
         goto out;
     }
-    struct msc_stream stream = {
-        .name = msc_str_text(&place), .n_bytes = info.size, .read = read_member, .source = file};
+    struct msc_stream stream = {.name = msc_str_text(&place),
+                                .n_bytes = info.size,
+                                .read = npz_read_member,
+                                .source = file};
     MSC_TRY_OUT(msc_npy__read(&array, &stream));
     MSC_TRY_OUT(check_end(file, msc_str_text(&place)));
     status = msc_array_list_add(out, msc_str_text(&name), array);

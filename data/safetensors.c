@@ -96,7 +96,7 @@ static enum msc_status reader_init(struct reader *r, const char *path) {
     return MSC_OK;
 }
 
-// A whole number that a double holds exactly.
+// An integer that a double holds exactly.
 static bool get_whole(uint64_t *out, const cJSON *value) {
     if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0.0 && value->valuedouble <= 0x1p53) ||
         value->valuedouble != (double)(uint64_t)value->valuedouble) {

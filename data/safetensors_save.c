@@ -50,9 +50,11 @@ static void write_entry(struct msc_str *header, const char *name, const struct m
     msc_str_append(header, "]}");
 }
 
-static enum msc_status write_header(struct msc_str *header, const struct msc_array_list *list,
-                                    const size_t order[], const char *const (*metadata)[2],
-                                    size_t n_metadata) {
+static enum msc_status safetensors_write_header(struct msc_str *header,
+                                                const struct msc_array_list *list,
+                                                const size_t order[],
+                                                const char *const (*metadata)[2],
+                                                size_t n_metadata) {
     msc_str_char(header, '{');
     if (metadata && n_metadata > 0) {
         write_metadata(header, metadata, n_metadata);
@@ -92,7 +94,7 @@ enum msc_status msc_safetensors_save(const char *path, const struct msc_array_li
         goto out;
     }
     order_by_width(order, list);
-    MSC_TRY_OUT(write_header(&header, list, order, metadata, n_metadata));
+    MSC_TRY_OUT(safetensors_write_header(&header, list, order, metadata, n_metadata));
     uint8_t length[MSC_SAFETENSORS_LENGTH_BYTES];
     for (unsigned i = 0; i < MSC_SAFETENSORS_LENGTH_BYTES; i++) {
         length[i] = (uint8_t)((uint64_t)header.length >> (8 * i));

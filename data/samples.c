@@ -131,8 +131,9 @@ static enum msc_status unstack(struct msc_array **out, const struct msc_array *a
 }
 
 // Parts of one shape, one after the other along the first axis.
-static enum msc_status join(struct msc_array **out, struct msc_array *const parts[], int64_t first,
-                            int64_t count, const struct msc_input_spec *spec, const char *place) {
+static enum msc_status join_parts(struct msc_array **out, struct msc_array *const parts[],
+                                  int64_t first, int64_t count, const struct msc_input_spec *spec,
+                                  const char *place) {
     const struct msc_array *model = parts[first];
     int n_dims = msc_array_n_dims(model);
     int64_t dims[MSC_MAX_DIMS];
@@ -177,7 +178,7 @@ enum msc_status msc_samples__batch(struct msc_array **out, const struct msc_samp
         *out = msc_array_retain(samples->arrays[first]);
         return MSC_OK;
     }
-    return join(out, samples->arrays, first, count, spec, place);
+    return join_parts(out, samples->arrays, first, count, spec, place);
 }
 
 // ---- Sequences --------------------------------------------------------------------------------

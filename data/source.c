@@ -181,8 +181,8 @@ static enum msc_status count_samples(struct msc_source *source) {
     return MSC_OK;
 }
 
-static enum msc_status init(struct msc_source *source, const char *path,
-                            const struct msc_input_spec specs[], size_t n_specs) {
+static enum msc_status source_init(struct msc_source *source, const char *path,
+                                   const struct msc_input_spec specs[], size_t n_specs) {
     *source = (struct msc_source){.path = path, .specs = specs};
     if (n_specs == 0) {
         return MSC_FAIL(MSC_E_INVALID, "%s: the model has no input to read samples for", path);
@@ -204,7 +204,7 @@ static enum msc_status init(struct msc_source *source, const char *path,
     return MSC_OK;
 }
 
-static enum msc_status check_count(struct msc_source *source) {
+static enum msc_status source_check_count(struct msc_source *source) {
     if (source->images.n == 0) {
         MSC_TRY(count_samples(source));
     }
@@ -215,15 +215,15 @@ static enum msc_status check_count(struct msc_source *source) {
 
 enum msc_status msc_source__open(struct msc_source *out, const struct msc_dataset_options *options,
                                  const struct msc_input_spec specs[], size_t n_specs) {
-    MSC_TRY(init(out, options->inputs, specs, n_specs));
+    MSC_TRY(source_init(out, options->inputs, specs, n_specs));
     out->image = &options->image;
     MSC_TRY(open_any(out));
-    return check_count(out);
+    return source_check_count(out);
 }
 
 enum msc_status msc_source__from_arrays(struct msc_source *out, const struct msc_input_spec specs[],
                                         struct msc_array *const arrays[], size_t n_specs) {
-    MSC_TRY(init(out, "dataset", specs, n_specs));
+    MSC_TRY(source_init(out, "dataset", specs, n_specs));
     for (size_t i = 0; i < n_specs; i++) {
         const char *place = specs[i].place ? specs[i].place : out->path;
         if (!arrays[i] && specs[i].state) {
@@ -232,7 +232,7 @@ enum msc_status msc_source__from_arrays(struct msc_source *out, const struct msc
         }
         MSC_TRY(msc_samples__from_array(&out->samples[i], &specs[i], arrays[i], place));
     }
-    return check_count(out);
+    return source_check_count(out);
 }
 
 enum msc_status msc_source__prepare(struct msc_source *source, int64_t first, int64_t count) {

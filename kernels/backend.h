@@ -29,7 +29,8 @@ struct msc_backend_options {
 #define MSC_BACKEND_OPTIONS_INIT                                                                   \
     { .n_threads = 1, .kernel_threads = 1, .allow_int8 = true }
 
-// A form of a step's output to write while its float32 elements are at hand, as `quantize` would.
+// A quantised variant of a step's output, to write while its float32 elements are at hand, as
+// `quantize` would.
 struct msc_quantized {
     struct msc_view view;          // view.quant is NULL for fake-quantised float32
     const struct msc_quant *quant; // always given
@@ -41,8 +42,8 @@ struct msc_call {
     const struct msc_view *inputs;  // [step.n_inputs]
     const struct msc_view *outputs; // [step.n_outputs]
     const void *weights;            // variant made by `weights`; NULL when the step has none
-    // Only for steps that `quantizes`: forms of output 0. With any, output 0 may have no data; they
-    // are then written instead of it.
+    // Only for steps that `quantizes`: quantised variants of output 0. With any, output 0 may have
+    // no data; they are then written instead of it.
     const struct msc_quantized *quantized; // [n_quantized]
     int32_t n_quantized;
     const struct msc_reference_limits *limits; // for steps that run bodies; NULL: none
@@ -98,10 +99,11 @@ struct msc_backend_def {
     // Runs n calls of one step. `thread` < n_threads; calls with different threads may overlap.
     enum msc_status (*run)(struct msc_backend *b, const struct msc_step *step,
                            const struct msc_call calls[], size_t n, int thread);
-    // Optional: can runs of this step write quantised forms of their output (msc_call.quantized)?
+    // Optional: can runs of this step write quantised variants of their output
+    // (msc_call.quantized)?
     bool (*quantizes)(const struct msc_backend *b, const struct msc_step *step);
     // Optional: does the step only move elements, or choose among them? Then it also runs with
-    // every input, and output 0, in the form that one quantisation gives: the output is what
+    // every input, and output 0, in the quantised variant of one quantisation: the output is what
     // quantising its float32 elements would be.
     bool (*moves)(const struct msc_backend *b, const struct msc_step *step);
     // float32 in to integers (out->quant set, uint8 or int8) or to fake-quantised float32.

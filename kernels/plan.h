@@ -10,8 +10,8 @@
 //     values:  x(plain) --reorder--> x(last) --conv+relu--> y(last) --conv--> ...
 //
 // Lengths that depend on what joints compute (behind a NonZero, say) end the planned region: such
-// joints, and those that read them, are the plan's tail, which is run joint by joint once the steps
-// are done (kernels/engine/tail.h). So is what has no elements.
+// joints, and those that read them, are the plan's dynamic-shape remainder, which is run joint by
+// joint once the steps are done (kernels/engine/remainder.h). So is what has no elements.
 //
 // Quantising is not in the plan: an input of a step with a slot is quantised when a trial has an
 // edit there (kernels/engine/evaluator.h).
@@ -98,16 +98,16 @@ struct msc_plan {
     struct msc_step *steps; // topological order
     int32_t n_wanted;
     const int32_t *wanted_tensors; // [n_wanted] those asked for, in the order asked
-    // What steps hand over: plain values of the tensors asked for (MSC_NO_ID: a constant, or the
-    // tail's), then of those that the tail reads.
-    int32_t n_handed;
-    int32_t *handed;     // [n_handed]
-    const bool *in_tail; // [n_joints]
-    bool wants_rest;     // something wanted is not handed over
-    bool has_tail_slots; // slots of the graph that the tail reads
-    bool *is_rest_slot;  // [sites.n_slots] activations that no step reads: the tail's, or constants
-    bool has_rest_slots; // any of them
-    int32_t *slot_values; // [sites.n_slots] value that a step reads there; MSC_NO_ID: none
+    // What leaves the steps: plain values of the tensors asked for (MSC_NO_ID: a constant, or the
+    // remainder's), then of those that the remainder reads.
+    int32_t n_live_out;
+    int32_t *live_out;          // [n_live_out]
+    const bool *in_remainder;   // [n_joints]
+    bool wants_remainder;       // something wanted is no live-out value
+    bool remainder_reads_slots; // the remainder's joints read through slots
+    bool *is_remainder_slot;    // [sites.n_slots] activations that no step reads: constants, too
+    bool has_remainder_slots;   // any of them
+    int32_t *slot_values;       // [sites.n_slots] value that a step reads there; MSC_NO_ID: none
     void *storage;
 };
 

@@ -1,9 +1,9 @@
-// The activation cache: finished classes by key, in memory of a pool, least recently used first
+// The activation cache: finished expressions by key, in memory of a pool, least recently used first
 // out. An entry with pins is in use and stays. Entries found at least once are kept in preference
 // to entries that nobody has asked for again, so that one pass over many trials does not push out
 // what they share. Not thread-safe: the evaluator calls it under its lock.
 //
-// What is not likely to be found is freed early, even with memory to spare: the next class is then
+// What is not likely to be found is freed early, even with memory to spare: the next result is then
 // written over it, and not into fresh pages, which cost more than many kernels.
 #ifndef MSC_KERNELS_ENGINE_CACHE_H
 #define MSC_KERNELS_ENGINE_CACHE_H

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/machine.h"
-#include "kernels/engine/tail.h"
+#include "kernels/engine/remainder.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ enum msc_status msc_evaluator_create(struct msc_evaluator **out, const struct ms
     pthread_mutex_init(&ev->schedule.lock, NULL);
     pthread_mutex_init(&ev->schedule.end_lock, NULL);
     pthread_cond_init(&ev->schedule.wake, NULL);
-    msc_tail_store_init(&ev->tail_store);
+    msc_remainder_store_init(&ev->remainder_store);
     enum msc_status status = init(ev, wanted, n_wanted);
     if (status != MSC_OK) {
         msc_evaluator_destroy(ev);
@@ -65,7 +65,7 @@ void msc_evaluator_destroy(struct msc_evaluator *ev) {
     }
     struct msc_schedule *s = &ev->schedule;
     msc_cache_finish(&ev->cache);
-    msc_tail_store_finish(&ev->tail_store);
+    msc_remainder_store_finish(&ev->remainder_store);
     msc_evaluator__destroy_plans(ev);
     msc_free(s->nodes);
     msc_free(s->edges);
@@ -85,7 +85,7 @@ void msc_evaluator_destroy(struct msc_evaluator *ev) {
 
 // What the targets need of the plan: backwards over its steps.
 static enum msc_status count_asked(const struct msc_schedule *s, struct msc_group *g) {
-    const struct msc_plan *plan = g->classes.plan;
+    const struct msc_plan *plan = g->numbering.plan;
     bool *is_needed = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(bool));
     if (!is_needed) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
@@ -112,20 +112,21 @@ static enum msc_status count_asked(const struct msc_schedule *s, struct msc_grou
     return MSC_OK;
 }
 
-// The classes of every trial under one plan, and which of them the sink reads.
-static enum msc_status classify(struct msc_schedule *s, struct msc_group *g) {
-    const struct msc_plan *plan = g->classes.plan;
-    msc_classes_clear(&g->classes);
+// The value numbers of every trial under one plan, and which of them the sink reads.
+static enum msc_status number_trials(struct msc_schedule *s, struct msc_group *g) {
+    const struct msc_plan *plan = g->numbering.plan;
+    msc_numbering_clear(&g->numbering);
     MSC_TRY(count_asked(s, g));
     MSC_TRY(msc_grow(&g->targets, &g->targets_capacity, s->n_trials * (size_t)s->n_targets + 1,
                      sizeof(g->targets[0])));
     for (size_t t = 0; t < s->n_trials; t++) {
-        struct msc_class_ref *targets = &g->targets[t * (size_t)s->n_targets];
-        MSC_TRY(msc_classes_add_trial(&g->classes, s->trials[t].edits, s->trials[t].noise_seed));
+        struct msc_value_number *targets = &g->targets[t * (size_t)s->n_targets];
+        MSC_TRY(
+            msc_numbering_add_trial(&g->numbering, s->trials[t].edits, s->trials[t].noise_seed));
         for (int32_t i = 0; i < s->n_targets; i++) {
             int32_t value = msc_schedule_target(s, plan, i);
-            targets[i] = value == MSC_NO_ID ? (struct msc_class_ref){MSC_NO_ID, 0}
-                                            : g->classes.values[value];
+            targets[i] = value == MSC_NO_ID ? (struct msc_value_number){MSC_NO_ID, 0}
+                                            : g->numbering.values[value];
         }
     }
     return MSC_OK;
@@ -138,10 +139,10 @@ static uint64_t other_bytes(const struct msc_evaluator *ev) {
     return resident > held ? resident - held : 0;
 }
 
-// What tails take of that memory: every thread may run one.
-static uint64_t tail_bytes(const struct msc_evaluator *ev) {
+// What remainders take of that memory: every thread may run one.
+static uint64_t remainder_bytes(const struct msc_evaluator *ev) {
     bool counts = ev->options.backend->def->memory_is_host;
-    return counts ? ev->tail_store.most_bytes * (uint64_t)ev->options.n_threads : 0;
+    return counts ? ev->remainder_store.most_bytes * (uint64_t)ev->options.n_threads : 0;
 }
 
 // A sixteenth is left for what the process comes to hold meanwhile. Asking takes longer than a
@@ -153,8 +154,8 @@ static void set_limit(struct msc_evaluator *ev) {
     }
     ev->next_limit_s = now_s + 0.01;
     uint64_t all = ev->options.memory_bytes - ev->options.memory_bytes / 16;
-    uint64_t other = other_bytes(ev) + tail_bytes(ev);
-    ev->tail_store.limit_bytes = ev->options.memory_bytes / 16;
+    uint64_t other = other_bytes(ev) + remainder_bytes(ev);
+    ev->remainder_store.limit_bytes = ev->options.memory_bytes / 16;
     ev->cache.pool.limit_bytes = all > other ? all - other : 0;
 }
 
@@ -168,11 +169,11 @@ static int32_t choose_window(const struct msc_evaluator *ev, size_t n) {
     return ev->is_tight ? 1 : (int32_t)((enough + n - 1) / n);
 }
 
-// The most values that a plan hands over together.
-static int32_t most_handed(const struct msc_evaluator *ev) {
+// The most live-out values of any plan.
+static int32_t most_live_out(const struct msc_evaluator *ev) {
     int32_t most = 0;
     for (int i = 0; i < ev->n_plans; i++) {
-        most = ev->plans[i]->n_handed > most ? ev->plans[i]->n_handed : most;
+        most = ev->plans[i]->n_live_out > most ? ev->plans[i]->n_live_out : most;
     }
     return most;
 }
@@ -187,9 +188,9 @@ static int32_t most_slots(const struct msc_evaluator *ev) {
     return most;
 }
 
-static bool needs_tail(const struct msc_evaluator *ev, const struct msc_sink *sink) {
+static bool needs_remainder(const struct msc_evaluator *ev, const struct msc_sink *sink) {
     for (int i = 0; i < ev->n_plans; i++) {
-        if (msc_tail_is_asked(ev->plans[i], sink)) {
+        if (msc_remainder_is_asked(ev->plans[i], sink)) {
             return true;
         }
     }
@@ -206,22 +207,22 @@ static enum msc_status run_together(struct msc_evaluator *ev, struct msc_eval_tr
                                     size_t n, const struct msc_sink *sink, unsigned flags,
                                     bool is_last_attempt) {
     struct msc_schedule *s = &ev->schedule;
-    struct msc_tail tail = {.evaluator = ev,
-                            .trials = trials,
-                            .sink = sink,
-                            .store = &ev->tail_store,
-                            .limits = &ev->limits};
-    const struct msc_sink with_tail = msc_tail_sink(&tail);
+    struct msc_remainder remainder = {.evaluator = ev,
+                                      .trials = trials,
+                                      .sink = sink,
+                                      .store = &ev->remainder_store,
+                                      .limits = &ev->limits};
+    const struct msc_sink with_remainder = msc_remainder_sink(&remainder);
     begin_trials(sink, n);
     s->is_last_attempt = is_last_attempt;
     s->is_fresh = (flags & MSC_EVAL_FRESH) != 0;
     s->trials = trials;
     s->n_trials = n;
-    s->sink = needs_tail(ev, sink) ? &with_tail : sink;
-    s->n_wanted = most_handed(ev);
+    s->sink = needs_remainder(ev, sink) ? &with_remainder : sink;
+    s->n_wanted = most_live_out(ev);
     s->n_targets = s->n_wanted + (sink->slot ? most_slots(ev) : 0);
     for (int i = 0; i < s->n_groups; i++) {
-        MSC_TRY(classify(s, &s->groups[i]));
+        MSC_TRY(number_trials(s, &s->groups[i]));
     }
     MSC_TRY(msc_schedule_begin(s));
     int32_t n_batches = (int32_t)msc_dataset_n_batches(ev->dataset);
@@ -338,7 +339,7 @@ void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluato
                                         .steps_reused = s->steps_reused,
                                         .bytes_held = ev->cache.pool.held_bytes,
                                         .bytes_peak = ev->cache.pool.peak_bytes,
-                                        .tail_weights_made = ev->tail_store.n_made,
+                                        .remainder_weights_made = ev->remainder_store.n_made,
                                         .macs_run = s->macs_run,
                                         .macs_asked = s->macs_asked};
 }
@@ -385,12 +386,12 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     ev->next_limit_s = 0;
     ev->is_tight = is_tight;
     status = status == MSC_OK ? status_of(trials, n) : status;
-    *out = other_bytes(ev) + ev->cache.pinned_peak + tail_bytes(ev);
+    *out = other_bytes(ev) + ev->cache.pinned_peak + remainder_bytes(ev);
     msc_free(trials);
     return status;
 }
 
 void msc_evaluator_drop_cache(struct msc_evaluator *ev) {
     msc_cache_drop(&ev->cache);
-    msc_tail_store_drop(&ev->tail_store);
+    msc_remainder_store_drop(&ev->remainder_store);
 }

@@ -1,11 +1,26 @@
-// The evaluator: runs many trials over a dataset at once and hands tensors to a sink.
+// The evaluator: runs many trials over a dataset at once and feeds tensors to a sink.
 //
-// Going through a plan's steps, each (step, batch, trial) has a class: the hash of the step, of the
-// classes of its inputs and of the edits that apply to them. Equal classes run once, whatever trial
-// asks for them, and finished ones stay in a cache with a byte budget, across calls too; so a trial
-// pays only for what it changes. Classes are independent: threads take them as their inputs get
-// ready, each kernel on one thread. The bits of a result depend on the plan, the batch and the
-// edits alone.
+// Going through a plan's steps, each value of a trial gets a value number, by the hash of the step,
+// of the value numbers of its inputs and of the edits that apply to them. What has one number is
+// computed once for a batch, whatever trial asks for it, and stays in a cache with a byte budget,
+// across calls too; so a trial pays only for what it changes. Threads take what is to be computed
+// as its inputs get ready, each kernel on one thread. The bits of a result depend on the plan, the
+// batch and the edits alone.
+//
+// The words of this folder:
+//
+//     step, value        what a plan is made of (kernels/plan.h)
+//     expression         what is computed: a step over numbered inputs, its packed weights under
+//                        edits, a value under a quantisation, an input (kernels/engine/numbering.h)
+//     value number       which output of which expression a value is for a trial
+//     key                hash of an expression and a batch, by which the cache finds the result
+//     quantised variant  a value under the quantisation of one that reads it
+//     live-out value     what leaves a plan's steps: for sinks, or for the remainder
+//     remainder          the dynamic-shape remainder of a plan: joints whose shapes only running
+//                        them tells, and those behind them (kernels/engine/remainder.h)
+//     node               an expression on one batch in a schedule, or the feeding of a sink
+//     target             what a sink reads of a trial: a live-out value, or that of a slot
+//     window             some batches that all trials go through before the next are begun
 //
 //     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
 //     o.backend = backend;
@@ -54,7 +69,7 @@ struct msc_eval_trial {
 
 // Called from the evaluator's threads. Calls for different (trial, batch) may overlap.
 struct msc_sink {
-    // Optional: a trial begins; whatever was handed over of it before is void and comes again. Once
+    // Optional: a trial begins; whatever the sink got of it before is void and comes again. Once
     // before the first value of each trial, and once more before a trial that ran out of memory is
     // tried again; no other call is under way. Between this and `end` each value comes once at most.
     // A sink that adds up or keeps what is to be freed needs it; one that only puts each value in
@@ -73,7 +88,7 @@ struct msc_sink {
     // Optional: after the last batch of a trial, also of one that failed; one call at a time.
     void (*end)(void *payload, size_t trial);
     // Optional: is enough known of a trial? Asked now and then, when all batches up to some number
-    // were handed over; such a trial is given no more of them and ends with the call.
+    // were given; such a trial is given no more of them and ends with the call.
     bool (*is_over)(void *payload, size_t trial);
     void *payload;
 };
@@ -110,13 +125,13 @@ struct msc_evaluator_stats {
     uint64_t steps_reused; // answered from the cache or by another trial of the same call
     uint64_t bytes_held;   // now, with free buffers kept for reuse
     uint64_t bytes_peak;
-    uint64_t tail_weights_made; // since creation: edited weights of joints behind the steps
+    uint64_t remainder_weights_made; // since creation: edited weights of joints behind the steps
     double macs_run, macs_asked;
 };
 void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluator_stats *out);
 // The least `memory_bytes` that trials can be evaluated in, found by evaluating as many as there
 // are threads with nothing kept, under these edits and noise, which asks for the most: float32
-// forms of what is else stored quantised; what lies behind a plan's steps counts as if every thread
+// values that are else stored quantised; what lies behind a plan's steps counts as if every thread
 // were at the largest. Everything cached is freed.
 enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
                                              const struct msc_quant *const edits[], uint64_t *out);

@@ -7,7 +7,7 @@
 #include "kernels/engine/evaluator.h"
 #include "kernels/engine/schedule.h"
 #include "kernels/engine/signatures.h"
-#include "kernels/engine/tail_store.h"
+#include "kernels/engine/remainder_store.h"
 
 struct msc_evaluator {
     struct msc_evaluator_options options;
@@ -16,8 +16,8 @@ struct msc_evaluator {
     struct msc_sites sites;
     struct msc_cache cache;
     struct msc_schedule schedule; // its arrays are kept from call to call
-    struct msc_tail_store tail_store;
-    struct msc_reference_limits limits; // for bodies, and for the tail
+    struct msc_remainder_store remainder_store;
+    struct msc_reference_limits limits; // for bodies, and for remainders
     int n_plans;
     struct msc_plan **plans; // [n_plans] one for each signature that batches have
     size_t plans_capacity, groups_capacity;

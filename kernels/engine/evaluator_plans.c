@@ -122,7 +122,7 @@ static enum msc_status check_plans(const struct msc_evaluator *ev, size_t batch,
     return MSC_OK;
 }
 
-// A plan, and the group of its classes, for a signature that no earlier batch has. `is_parameter`
+// A plan, and the group of its batches, for a signature that no earlier batch has. `is_parameter`
 // [n_inputs] comes out as the plan has it.
 static enum msc_status add_plan(struct msc_evaluator *ev, size_t batch, const int32_t wanted[],
                                 size_t n_wanted, bool is_parameter[]) {
@@ -138,7 +138,7 @@ static enum msc_status add_plan(struct msc_evaluator *ev, size_t batch, const in
     memset(is_parameter, 0, msc_dataset_n_inputs(ev->dataset) * sizeof(bool));
     MSC_TRY(create_plan(ev, batch, wanted, n_wanted, is_parameter, &ev->plans[n - 1]));
     MSC_TRY(msc_signatures_add(&ev->signatures, batch, (int32_t)n - 1, is_parameter));
-    return msc_classes_init(&g->classes, ev->plans[n - 1]);
+    return msc_numbering_init(&g->numbering, ev->plans[n - 1]);
 }
 
 static enum msc_status assign_plans(struct msc_evaluator *ev, const int32_t wanted[],
@@ -178,7 +178,7 @@ void msc_evaluator__destroy_plans(struct msc_evaluator *ev) {
     struct msc_schedule *s = &ev->schedule;
     for (int i = 0; i < ev->n_plans; i++) {
         struct msc_group *g = &s->groups[i];
-        msc_classes_finish(&g->classes);
+        msc_numbering_finish(&g->numbering);
         msc_free(g->batches);
         msc_free(g->nodes);
         msc_free(g->targets);

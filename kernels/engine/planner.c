@@ -17,9 +17,9 @@ static enum msc_status planner_init(struct msc_planner *p, const int32_t wanted[
     p->members = msc_arena_array(&p->scratch, n_joints + 1, sizeof(p->members[0]));
     p->n_members = msc_arena_array(&p->scratch, n_joints + 1, sizeof(int32_t));
     p->plan->slot_values = msc_arena_array(p->arena, n_slots + 1, sizeof(int32_t));
-    p->in_tail = msc_arena_array(p->arena, n_joints + 1, sizeof(bool));
-    p->plan->in_tail = p->in_tail;
-    if (!p->is_kept || !p->is_planned || !p->in_tail || !p->value_of || !p->members ||
+    p->in_remainder = msc_arena_array(p->arena, n_joints + 1, sizeof(bool));
+    p->plan->in_remainder = p->in_remainder;
+    if (!p->is_kept || !p->is_planned || !p->in_remainder || !p->value_of || !p->members ||
         !p->n_members || !p->plan->slot_values) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
     }
@@ -48,7 +48,7 @@ static enum msc_status check_inputs(const struct msc_graph *g) {
 static enum msc_status make_plan(struct msc_planner *p, const int32_t wanted[], size_t n_wanted) {
     MSC_TRY(planner_init(p, wanted, n_wanted));
     MSC_TRY(check_inputs(p->graph));
-    msc_planner__find_tail(p);
+    msc_planner__find_remainder(p);
     MSC_TRY(msc_planner__group_joints(p));
     MSC_TRY(msc_planner__add_inputs(p));
     for (int32_t i = 0; i < msc_graph_n_joints(p->graph); i++) {
@@ -56,7 +56,7 @@ static enum msc_status make_plan(struct msc_planner *p, const int32_t wanted[], 
             MSC_TRY(msc_planner__add_group(p, p->members[i], p->n_members[i]));
         }
     }
-    MSC_TRY(msc_planner__hand_over(p, wanted, n_wanted));
+    MSC_TRY(msc_planner__find_live_out(p, wanted, n_wanted));
     msc_planner__hash_steps(p->plan);
     for (int32_t i = 0; i < p->plan->n_steps; i++) {
         if (p->plan->steps[i].kind != MSC_STEP_ALIAS) {

@@ -1,4 +1,5 @@
-// Which joints run together: those of the tail in no step, the others in groups that one step runs.
+// Which joints run together: those of the remainder in no step, the others in groups that one step
+// runs.
 #include "kernels/engine/planner_internal.h"
 
 #include "kernels/backend.h"
@@ -11,9 +12,9 @@ static bool is_source(const struct msc_joint *j) {
     return j->op == MSC_OP_INPUT || j->op == MSC_OP_CONSTANT;
 }
 
-// ---- The tail ---------------------------------------------------------------------------------
+// ---- The remainder ----------------------------------------------------------------------------
 
-static bool is_in_tail(const struct msc_planner *p, const struct msc_joint *j) {
+static bool is_in_remainder(const struct msc_planner *p, const struct msc_joint *j) {
     for (int32_t i = 0; i < j->n_outputs; i++) {
         if (msc_tensor_n_elements(msc_graph_tensor(p->graph, j->outputs[i])) <= 0) {
             return true;
@@ -25,18 +26,18 @@ static bool is_in_tail(const struct msc_planner *p, const struct msc_joint *j) {
             continue;
         }
         const struct msc_tensor *t = msc_graph_tensor(p->graph, j->operands[i]);
-        if (msc_tensor_n_elements(t) <= 0 || p->in_tail[t->producer]) {
+        if (msc_tensor_n_elements(t) <= 0 || p->in_remainder[t->producer]) {
             return true;
         }
     }
     return false;
 }
 
-void msc_planner__find_tail(struct msc_planner *p) {
+void msc_planner__find_remainder(struct msc_planner *p) {
     for (int32_t i = 0; i < msc_graph_n_joints(p->graph); i++) {
         const struct msc_joint *j = msc_graph_joint(p->graph, i);
-        p->in_tail[i] = !is_source(j) && is_in_tail(p, j);
-        p->is_planned[i] = p->in_tail[i];
+        p->in_remainder[i] = !is_source(j) && is_in_remainder(p, j);
+        p->is_planned[i] = p->in_remainder[i];
     }
 }
 

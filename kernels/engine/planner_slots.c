@@ -54,23 +54,24 @@ enum msc_status msc_planner__match_slots(struct msc_plan *plan,
     return set_parts(plan, origin, arena);
 }
 
-// Activations before binding that no step reads: those of the tail, and what is constant by now.
-enum msc_status msc_planner__find_rest_slots(struct msc_plan *plan,
-                                             const struct msc_plan_origin *origin,
-                                             struct msc_arena *arena) {
+// Activations before binding that no step reads: the remainder's, and what is constant by now.
+enum msc_status msc_planner__find_remainder_slots(struct msc_plan *plan,
+                                                  const struct msc_plan_origin *origin,
+                                                  struct msc_arena *arena) {
     const struct msc_sites *before = origin != NULL ? origin->sites : &plan->sites;
-    plan->is_rest_slot = msc_arena_array(arena, (size_t)plan->sites.n_slots + 1, sizeof(bool));
-    if (plan->is_rest_slot == NULL) {
+    plan->is_remainder_slot = msc_arena_array(arena, (size_t)plan->sites.n_slots + 1, sizeof(bool));
+    if (plan->is_remainder_slot == NULL) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
     }
     for (int32_t i = 0; i < plan->sites.n_slots; i++) {
         const struct msc_slot *slot = &plan->sites.slots[i];
         int32_t id = plan->slot_ids[i];
-        bool is_late = slot->kind == MSC_SITE_WEIGHT || plan->in_tail[slot->joint];
-        plan->is_rest_slot[i] =
+        bool is_late = slot->kind == MSC_SITE_WEIGHT || plan->in_remainder[slot->joint];
+        plan->is_remainder_slot[i] =
             is_late && id != MSC_NO_ID && before->slots[id].kind == MSC_SITE_ACTIVATION;
-        plan->has_rest_slots = plan->has_rest_slots || plan->is_rest_slot[i];
-        plan->has_tail_slots = plan->has_tail_slots || plan->in_tail[slot->joint];
+        plan->has_remainder_slots = plan->has_remainder_slots || plan->is_remainder_slot[i];
+        plan->remainder_reads_slots =
+            plan->remainder_reads_slots || plan->in_remainder[slot->joint];
     }
     return MSC_OK;
 }

@@ -249,7 +249,7 @@ enum msc_status msc_planner__add_group(struct msc_planner *p, const int32_t memb
     return MSC_OK;
 }
 
-// ---- What is handed over ----------------------------------------------------------------------
+// ---- Live-out values --------------------------------------------------------------------------
 
 static bool is_input(const struct msc_graph *g, int32_t tensor) {
     return msc_graph_joint(g, msc_graph_producer(g, tensor))->op == MSC_OP_INPUT;
@@ -258,22 +258,22 @@ static bool is_input(const struct msc_graph *g, int32_t tensor) {
 // Is there a value of it that steps make, or an input with elements?
 static bool is_made(const struct msc_planner *p, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(p->graph, tensor);
-    return msc_graph_weight_of(p->graph, tensor) == MSC_NO_ID && !p->in_tail[t->producer] &&
+    return msc_graph_weight_of(p->graph, tensor) == MSC_NO_ID && !p->in_remainder[t->producer] &&
            msc_tensor_n_elements(t) > 0;
 }
 
-static enum msc_status hand_over(struct msc_planner *p, int32_t tensor) {
+static enum msc_status add_live_out(struct msc_planner *p, int32_t tensor) {
     struct msc_plan *plan = p->plan;
     int32_t value = MSC_NO_ID;
     if (is_made(p, tensor)) {
         MSC_TRY(value_in(p, tensor, MSC_LAYOUT_NCHW, &value));
     }
-    plan->handed[plan->n_handed++] = value;
+    plan->live_out[plan->n_live_out++] = value;
     return MSC_OK;
 }
 
-// What the tail reads of what steps make; inputs are there without them.
-static enum msc_status plan_tail(struct msc_planner *p) {
+// What the remainder reads of what steps make; inputs are there without them.
+static enum msc_status add_remainder_inputs(struct msc_planner *p) {
     bool *is_read =
         msc_arena_array(&p->scratch, (size_t)msc_graph_n_tensors(p->graph) + 1, sizeof(is_read[0]));
     if (!is_read) {
@@ -281,34 +281,35 @@ static enum msc_status plan_tail(struct msc_planner *p) {
     }
     for (int32_t i = 0; i < msc_graph_n_joints(p->graph); i++) {
         const struct msc_joint *j = msc_graph_joint(p->graph, i);
-        for (int32_t k = 0; p->in_tail[i] && k < j->n_operands; k++) {
+        for (int32_t k = 0; p->in_remainder[i] && k < j->n_operands; k++) {
             int32_t tensor = j->operands[k];
             if (tensor == MSC_NO_ID || is_read[tensor] || !is_made(p, tensor) ||
                 is_input(p->graph, tensor)) {
                 continue;
             }
             is_read[tensor] = true;
-            MSC_TRY(hand_over(p, tensor));
+            MSC_TRY(add_live_out(p, tensor));
         }
     }
     return MSC_OK;
 }
 
-enum msc_status msc_planner__hand_over(struct msc_planner *p, const int32_t wanted[], size_t n) {
+enum msc_status msc_planner__find_live_out(struct msc_planner *p, const int32_t wanted[],
+                                           size_t n) {
     struct msc_plan *plan = p->plan;
     size_t room = n + (size_t)msc_graph_n_tensors(p->graph) + 1;
     int32_t *tensors = msc_arena_array(p->arena, n + 1, sizeof(int32_t));
-    plan->handed = msc_arena_array(p->arena, room, sizeof(int32_t));
-    if (!tensors || !plan->handed) {
+    plan->live_out = msc_arena_array(p->arena, room, sizeof(int32_t));
+    if (!tensors || !plan->live_out) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
     }
     for (size_t i = 0; i < n; i++) {
         tensors[i] = wanted[i];
-        MSC_TRY(hand_over(p, wanted[i]));
-        plan->wants_rest = plan->wants_rest || plan->handed[i] == MSC_NO_ID;
+        MSC_TRY(add_live_out(p, wanted[i]));
+        plan->wants_remainder = plan->wants_remainder || plan->live_out[i] == MSC_NO_ID;
     }
-    MSC_TRY(msc_planner__find_rest_slots(plan, p->origin, p->arena));
+    MSC_TRY(msc_planner__find_remainder_slots(plan, p->origin, p->arena));
     plan->n_wanted = (int32_t)n;
     plan->wanted_tensors = tensors;
-    return plan->wants_rest || plan->has_tail_slots ? plan_tail(p) : MSC_OK;
+    return plan->wants_remainder || plan->remainder_reads_slots ? add_remainder_inputs(p) : MSC_OK;
 }

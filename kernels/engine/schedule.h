@@ -1,7 +1,7 @@
 // The work of one call as a graph of nodes, and the threads that walk it.
 //
-// A node is a class on one batch (or a class of packed weights, on none), or the hand-over of what
-// one (trial, batch) gave to the sink: of its wanted values together, of slot values one by one.
+// A node is an expression (kernels/engine/numbering.h) on one batch (packed weights: on none), or
+// it feeds the sink what one (trial, batch) gave: live-out values together, slot values one by one.
 // Nodes are made backwards from what the sink wants, so what only leads to cached results is never
 // touched. Threads take ready nodes last in, first out, which follows a batch down the network
 // while its data is in cache and frees it soonest.
@@ -26,7 +26,7 @@
 #define MSC_KERNELS_ENGINE_SCHEDULE_H
 
 #include "kernels/engine/cache.h"
-#include "kernels/engine/classes.h"
+#include "kernels/engine/numbering.h"
 
 #include <pthread.h>
 
@@ -35,8 +35,8 @@ extern "C" {
 #endif
 
 struct msc_node {
-    int32_t class_id;                // MSC_NO_ID: a sink node
-    int32_t group;                   // which plan's classes
+    int32_t expr;                    // MSC_NO_ID: a sink node
+    int32_t group;                   // which plan's expressions
     int32_t batch;                   // MSC_NO_ID for weights
     int32_t trial;                   // that it was made for; others may want it, too
     int32_t first_target, n_targets; // of a sink node
@@ -55,9 +55,9 @@ struct msc_edge {
     int32_t node, next;
 };
 
-// The classes of one plan and where their nodes are.
+// The expressions of one plan and where their nodes are.
 struct msc_group {
-    struct msc_classes classes;
+    struct msc_numbering numbering;
     int32_t n_batches;
     int32_t *batches; // [n_batches] those that run by this plan, ascending
     size_t batches_capacity;
@@ -65,15 +65,15 @@ struct msc_group {
     int32_t first_column, n_columns; // the batches of the window at hand
     int32_t *nodes;                  // [n_classes][n_columns] node id or MSC_NO_ID
     size_t nodes_capacity;
-    struct msc_class_ref *targets; // [n_trials][n_targets]; id MSC_NO_ID: nothing to read
+    struct msc_value_number *targets; // [n_trials][n_targets]; id MSC_NO_ID: nothing to read
     size_t targets_capacity;
     // What the targets ask of the plan, whoever answers it.
     int32_t n_steps_asked;
     double macs_asked;
 };
 
-// Where the id of a class's node for a batch is kept.
-int32_t *msc_group_node(const struct msc_group *g, int32_t class_id, int32_t batch);
+// Where the id of an expression's node for a batch is kept.
+int32_t *msc_group_node(const struct msc_group *g, int32_t expr, int32_t batch);
 
 struct msc_failure {
     int32_t node; // that failed itself
@@ -102,7 +102,7 @@ struct msc_schedule {
     size_t n_edges, edges_capacity;
     int32_t *ready, *roots; // a stack of ready nodes; nodes ready from the start, in order
     size_t n_ready, ready_capacity, n_roots, roots_capacity, next_root;
-    int32_t *stack; // of classes whose nodes are being made
+    int32_t *stack; // of expressions whose nodes are being made
     size_t n_stack, stack_capacity;
     struct msc_failure *failures; // the first stands for those there was no memory to note
     size_t n_failures, failures_capacity;
@@ -129,9 +129,9 @@ struct msc_schedule {
     double macs_run, macs_asked;
 };
 
-static inline const struct msc_class *msc_node_class(const struct msc_schedule *s,
-                                                     const struct msc_node *node) {
-    return &s->groups[node->group].classes.items[node->class_id];
+static inline const struct msc_expr *msc_node_expr(const struct msc_schedule *s,
+                                                   const struct msc_node *node) {
+    return &s->groups[node->group].numbering.exprs[node->expr];
 }
 
 // The value of the plan behind target i of a trial, or MSC_NO_ID.
@@ -141,22 +141,23 @@ static inline int32_t msc_schedule_target(const struct msc_schedule *s, const st
         int32_t slot = i - s->n_wanted;
         return slot < plan->sites.n_slots ? plan->slot_values[slot] : MSC_NO_ID;
     }
-    bool is_asked = i < plan->n_wanted || plan->wants_rest || s->sink->slot;
-    return is_asked && i < plan->n_handed ? plan->handed[i] : MSC_NO_ID;
+    bool is_asked = i < plan->n_wanted || plan->wants_remainder || s->sink->slot;
+    return is_asked && i < plan->n_live_out ? plan->live_out[i] : MSC_NO_ID;
 }
 
-// What an entry of a class is found by in the cache. Packed weights serve every batch.
-static inline struct msc_hash msc_schedule_key(const struct msc_class *k, int32_t batch) {
-    return k->kind == MSC_CLASS_WEIGHTS ? k->hash : msc_hash_add_u64(k->hash, (uint64_t)batch + 1);
+// What an expression's result is found by in the cache. Packed weights serve every batch.
+static inline struct msc_hash msc_schedule_key(const struct msc_expr *expr, int32_t batch) {
+    return expr->kind == MSC_EXPR_WEIGHTS ? expr->hash
+                                          : msc_hash_add_u64(expr->hash, (uint64_t)batch + 1);
 }
 
-// The node that makes a class for the batch of `node`.
+// The node of an expression for the batch of `node`.
 struct msc_node *msc_schedule_node(const struct msc_schedule *s, const struct msc_node *node,
-                                   int32_t class_id);
+                                   int32_t expr);
 
 // Begins a call: all trials are at their start.
 enum msc_status msc_schedule_begin(struct msc_schedule *s);
-// Makes the nodes of all trials for the window; groups hold their classes and targets already.
+// Makes the nodes of all trials for the window; groups hold their targets already.
 enum msc_status msc_schedule_build(struct msc_schedule *s);
 // Walks them to the end. Trials receive their status; MSC_E_CANCELLED when stopped.
 enum msc_status msc_schedule_run(struct msc_schedule *s);
@@ -180,7 +181,7 @@ enum msc_status msc_schedule_compute_together(struct msc_schedule *s, const int3
                                               int32_t n, int thread);
 // Gives the sink what n sink nodes hold, one after the other until one fails. Returns how many it
 // was given; *status is that of the next.
-int32_t msc_schedule_hand_over(struct msc_schedule *s, const int32_t ids[], int32_t n,
+int32_t msc_schedule_feed_sink(struct msc_schedule *s, const int32_t ids[], int32_t n,
                                enum msc_status *status);
 
 #ifdef __cplusplus

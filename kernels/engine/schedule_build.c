@@ -4,16 +4,16 @@
 
 #include <string.h>
 
-int32_t *msc_group_node(const struct msc_group *g, int32_t class_id, int32_t batch) {
+int32_t *msc_group_node(const struct msc_group *g, int32_t expr, int32_t batch) {
     // Packed weights serve every batch: their node stands under the window's first.
-    bool is_shared = g->classes.items[class_id].kind == MSC_CLASS_WEIGHTS;
+    bool is_shared = g->numbering.exprs[expr].kind == MSC_EXPR_WEIGHTS;
     int32_t column = is_shared ? 0 : g->columns[batch] - g->first_column;
-    return &g->nodes[(size_t)class_id * (size_t)g->n_columns + (size_t)column];
+    return &g->nodes[(size_t)expr * (size_t)g->n_columns + (size_t)column];
 }
 
 struct msc_node *msc_schedule_node(const struct msc_schedule *s, const struct msc_node *node,
-                                   int32_t class_id) {
-    return &s->nodes[*msc_group_node(&s->groups[node->group], class_id, node->batch)];
+                                   int32_t expr) {
+    return &s->nodes[*msc_group_node(&s->groups[node->group], expr, node->batch)];
 }
 
 static enum msc_status add_node(struct msc_schedule *s, struct msc_node model, int32_t *id) {
@@ -47,8 +47,8 @@ static enum msc_status add_root(struct msc_schedule *s, int32_t id) {
     return MSC_OK;
 }
 
-static const struct msc_step *step_of(const struct msc_group *g, const struct msc_class *k) {
-    return k->kind == MSC_CLASS_STEP ? &g->classes.plan->steps[k->index] : NULL;
+static const struct msc_step *step_of(const struct msc_group *g, const struct msc_expr *expr) {
+    return expr->kind == MSC_EXPR_STEP ? &g->numbering.plan->steps[expr->index] : NULL;
 }
 
 static enum msc_status push(struct msc_schedule *s, int32_t value) {
@@ -57,18 +57,17 @@ static enum msc_status push(struct msc_schedule *s, int32_t value) {
     return MSC_OK;
 }
 
-// Gives a class a node that holds its cached entry at once; *found tells whether there is one.
+// Gives an expression a node that holds its cached entry at once; *found: there is one.
 static enum msc_status find_cached(struct msc_schedule *s, int32_t group, int32_t id, int32_t batch,
                                    bool *found) {
     struct msc_group *g = &s->groups[group];
-    const struct msc_class *k = &g->classes.items[id];
-    struct msc_node model = {
-        .class_id = id, .group = group, .batch = batch, .trial = s->trial_built};
+    const struct msc_expr *expr = &g->numbering.exprs[id];
+    struct msc_node model = {.expr = id, .group = group, .batch = batch, .trial = s->trial_built};
     *found = false;
-    if (s->is_fresh && k->kind != MSC_CLASS_WEIGHTS) {
+    if (s->is_fresh && expr->kind != MSC_EXPR_WEIGHTS) {
         return MSC_OK;
     }
-    model.entry = msc_cache_find(s->cache, msc_schedule_key(k, batch));
+    model.entry = msc_cache_find(s->cache, msc_schedule_key(expr, batch));
     if (model.entry) {
         enum msc_status status = add_node(s, model, msc_group_node(g, id, batch));
         if (status != MSC_OK) {
@@ -80,23 +79,22 @@ static enum msc_status find_cached(struct msc_schedule *s, int32_t group, int32_
     return MSC_OK;
 }
 
-// Makes the node of a class whose inputs have nodes already.
+// Makes the node of an expression whose inputs have nodes already.
 static enum msc_status make_node(struct msc_schedule *s, int32_t group, int32_t id, int32_t batch) {
     struct msc_group *g = &s->groups[group];
-    const struct msc_class *k = &g->classes.items[id];
-    struct msc_node model = {
-        .class_id = id, .group = group, .batch = batch, .trial = s->trial_built};
+    const struct msc_expr *expr = &g->numbering.exprs[id];
+    struct msc_node model = {.expr = id, .group = group, .batch = batch, .trial = s->trial_built};
     int32_t node;
     MSC_TRY(add_node(s, model, &node));
     *msc_group_node(g, id, batch) = node;
-    for (int32_t i = 0; i < k->n_inputs; i++) {
-        int32_t input = g->classes.inputs[k->first_input + i].id;
+    for (int32_t i = 0; i < expr->n_inputs; i++) {
+        int32_t input = g->numbering.inputs[expr->first_input + i].expr;
         MSC_TRY(add_use(s, *msc_group_node(g, input, batch), node));
     }
-    if (k->weights != MSC_NO_ID) {
-        MSC_TRY(add_use(s, *msc_group_node(g, k->weights, batch), node));
+    if (expr->weights != MSC_NO_ID) {
+        MSC_TRY(add_use(s, *msc_group_node(g, expr->weights, batch), node));
     }
-    const struct msc_step *step = step_of(g, k);
+    const struct msc_step *step = step_of(g, expr);
     s->steps_run += step != NULL;
     s->macs_run += step ? step->macs : 0;
     return s->nodes[node].n_pending == 0 ? add_root(s, node) : MSC_OK;
@@ -105,8 +103,8 @@ static enum msc_status make_node(struct msc_schedule *s, int32_t group, int32_t 
 static enum msc_status make_sink_node(struct msc_schedule *s, int32_t group, size_t trial,
                                       int32_t batch, int32_t first_target, int32_t n_targets) {
     struct msc_group *g = &s->groups[group];
-    const struct msc_class_ref *targets = &g->targets[trial * (size_t)s->n_targets];
-    struct msc_node model = {.class_id = MSC_NO_ID,
+    const struct msc_value_number *targets = &g->targets[trial * (size_t)s->n_targets];
+    struct msc_node model = {.expr = MSC_NO_ID,
                              .group = group,
                              .batch = batch,
                              .trial = (int32_t)trial,
@@ -115,8 +113,8 @@ static enum msc_status make_sink_node(struct msc_schedule *s, int32_t group, siz
     int32_t node;
     MSC_TRY(add_node(s, model, &node));
     for (int32_t i = first_target; i < first_target + n_targets; i++) {
-        if (targets[i].id != MSC_NO_ID) {
-            MSC_TRY(add_use(s, *msc_group_node(g, targets[i].id, batch), node));
+        if (targets[i].expr != MSC_NO_ID) {
+            MSC_TRY(add_use(s, *msc_group_node(g, targets[i].expr, batch), node));
         }
     }
     return s->nodes[node].n_pending == 0 ? add_root(s, node) : MSC_OK;
@@ -124,9 +122,10 @@ static enum msc_status make_sink_node(struct msc_schedule *s, int32_t group, siz
 
 static enum msc_status push_inputs(struct msc_schedule *s, const struct msc_group *g, int32_t id,
                                    int32_t batch) {
-    const struct msc_class *k = &g->classes.items[id];
-    for (int32_t i = k->n_inputs; i >= 0; i--) {
-        int32_t input = i < k->n_inputs ? g->classes.inputs[k->first_input + i].id : k->weights;
+    const struct msc_expr *expr = &g->numbering.exprs[id];
+    for (int32_t i = expr->n_inputs; i >= 0; i--) {
+        int32_t input =
+            i < expr->n_inputs ? g->numbering.inputs[expr->first_input + i].expr : expr->weights;
         if (input != MSC_NO_ID && *msc_group_node(g, input, batch) == MSC_NO_ID) {
             MSC_TRY(push(s, input));
         }
@@ -134,13 +133,13 @@ static enum msc_status push_inputs(struct msc_schedule *s, const struct msc_grou
     return MSC_OK;
 }
 
-// Makes nodes for a class and all it needs, depth first, stopping at what has a node already or is
-// in the cache. A class on the stack whose inputs were pushed above it stands as its complement.
-static enum msc_status need_class(struct msc_schedule *s, int32_t group, int32_t class_id,
-                                  int32_t batch) {
+// Makes nodes for an expression and all it needs, depth first, stopping at what has a node already
+// or is in the cache. One on the stack whose inputs were pushed above it stands as its complement.
+static enum msc_status need_expr(struct msc_schedule *s, int32_t group, int32_t expr,
+                                 int32_t batch) {
     const struct msc_group *g = &s->groups[group];
     s->n_stack = 0;
-    MSC_TRY(push(s, class_id));
+    MSC_TRY(push(s, expr));
     while (s->n_stack > 0) {
         int32_t top = s->stack[s->n_stack - 1];
         int32_t id = top < 0 ? ~top : top;
@@ -163,17 +162,18 @@ static enum msc_status need_class(struct msc_schedule *s, int32_t group, int32_t
 
 static enum msc_status build_trial(struct msc_schedule *s, int32_t group, size_t trial,
                                    int32_t batch) {
-    const struct msc_class_ref *targets = &s->groups[group].targets[trial * (size_t)s->n_targets];
+    const struct msc_value_number *targets =
+        &s->groups[group].targets[trial * (size_t)s->n_targets];
     s->trial_built = (int32_t)trial;
     for (int32_t i = 0; i < s->n_wanted; i++) {
-        if (targets[i].id != MSC_NO_ID) {
-            MSC_TRY(need_class(s, group, targets[i].id, batch));
+        if (targets[i].expr != MSC_NO_ID) {
+            MSC_TRY(need_expr(s, group, targets[i].expr, batch));
         }
     }
     MSC_TRY(make_sink_node(s, group, trial, batch, 0, s->n_wanted));
     for (int32_t i = s->n_wanted; i < s->n_targets; i++) {
-        if (targets[i].id != MSC_NO_ID) {
-            MSC_TRY(need_class(s, group, targets[i].id, batch));
+        if (targets[i].expr != MSC_NO_ID) {
+            MSC_TRY(need_expr(s, group, targets[i].expr, batch));
             MSC_TRY(make_sink_node(s, group, trial, batch, i, 1));
         }
     }
@@ -182,16 +182,16 @@ static enum msc_status build_trial(struct msc_schedule *s, int32_t group, size_t
 
 // May the step make this user itself? Noise is added to what is stored.
 static bool can_fuse(const struct msc_schedule *s, const struct msc_node *user) {
-    const struct msc_class *k = user->class_id == MSC_NO_ID ? NULL : msc_node_class(s, user);
-    return k && k->kind == MSC_CLASS_QUANTIZE && k->noise_seed == 0;
+    const struct msc_expr *expr = user->expr == MSC_NO_ID ? NULL : msc_node_expr(s, user);
+    return expr && expr->kind == MSC_EXPR_QUANTIZE && expr->noise_seed == 0;
 }
 
 static void fuse_users(struct msc_schedule *s, struct msc_node *node) {
     const struct msc_backend_def *def = s->backend->def;
-    if (node->class_id == MSC_NO_ID || node->entry || !def->quantizes) {
+    if (node->expr == MSC_NO_ID || node->entry || !def->quantizes) {
         return;
     }
-    const struct msc_step *step = step_of(&s->groups[node->group], msc_node_class(s, node));
+    const struct msc_step *step = step_of(&s->groups[node->group], msc_node_expr(s, node));
     if (!step || step->n_outputs != 1 || !def->quantizes(s->backend, step)) {
         return;
     }
@@ -209,7 +209,7 @@ static int64_t count_sinks(const struct msc_schedule *s) {
         const struct msc_group *g = &s->groups[i];
         int64_t of_batch = 1;
         for (int32_t t = s->n_wanted; t < s->n_targets; t++) {
-            of_batch += g->targets[t].id != MSC_NO_ID;
+            of_batch += g->targets[t].expr != MSC_NO_ID;
         }
         n += of_batch * g->n_batches;
     }
@@ -234,7 +234,7 @@ static enum msc_status prepare_group(struct msc_schedule *s, struct msc_group *g
         g->first_column += g->batches[b] < s->first_batch;
         g->n_columns += g->batches[b] >= s->first_batch && g->batches[b] < s->end_batch;
     }
-    size_t n = g->classes.n * (size_t)g->n_columns;
+    size_t n = g->numbering.n_exprs * (size_t)g->n_columns;
     MSC_TRY(msc_grow(&g->nodes, &g->nodes_capacity, n + 1, sizeof(g->nodes[0])));
     memset(g->nodes, 0xff, n * sizeof(g->nodes[0]));
     return MSC_OK;

@@ -43,30 +43,30 @@ static size_t value_bytes(const struct msc_plan *plan, int32_t value,
 }
 
 static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *node) {
-    const struct msc_classes *c = &s->groups[node->group].classes;
-    const struct msc_class *k = &c->items[node->class_id];
-    struct msc_hash key = msc_schedule_key(k, node->batch);
+    const struct msc_numbering *c = &s->groups[node->group].numbering;
+    const struct msc_expr *expr = &c->exprs[node->expr];
+    struct msc_hash key = msc_schedule_key(expr, node->batch);
     size_t few[4];
     size_t *sizes = few;
     int32_t n = 1;
-    if (k->kind == MSC_CLASS_WEIGHTS) {
+    if (expr->kind == MSC_EXPR_WEIGHTS) {
         return msc_cache_add(&node->entry, s->cache, key, 0, NULL);
     }
-    if (k->kind == MSC_CLASS_STEP) {
-        const struct msc_step *step = &c->plan->steps[k->index];
+    if (expr->kind == MSC_EXPR_STEP) {
+        const struct msc_step *step = &c->plan->steps[expr->index];
         n = step->n_outputs;
         sizes = n > 4 ? msc_alloc((size_t)n * sizeof(sizes[0])) : few;
         if (!sizes) {
             return MSC_FAIL(MSC_E_NOMEM, "out of memory while running a step");
         }
         for (int32_t i = 0; i < n; i++) {
-            sizes[i] = value_bytes(c->plan, step->outputs[i], k->edit);
+            sizes[i] = value_bytes(c->plan, step->outputs[i], expr->edit);
         }
-    } else if (k->kind == MSC_CLASS_QUANTIZE) {
-        sizes[0] = value_bytes(c->plan, k->index, k->edit);
+    } else if (expr->kind == MSC_EXPR_QUANTIZE) {
+        sizes[0] = value_bytes(c->plan, expr->index, expr->edit);
     } else {
         const struct msc_array *a =
-            msc_dataset_batch(s->dataset, (size_t)node->batch, (size_t)k->index);
+            msc_dataset_batch(s->dataset, (size_t)node->batch, (size_t)expr->index);
         sizes[0] = msc_array_n_bytes(a);
     }
     enum msc_status status = msc_cache_add(&node->entry, s->cache, key, n, sizes);
@@ -89,7 +89,7 @@ static void release_input(struct msc_schedule *s, struct msc_node *input) {
         return;
     }
     // Entries of weights may be another plan's, too.
-    if (s->is_fresh && msc_node_class(s, input)->kind != MSC_CLASS_WEIGHTS) {
+    if (s->is_fresh && msc_node_expr(s, input)->kind != MSC_EXPR_WEIGHTS) {
         msc_cache_discard(s->cache, input->entry);
     } else {
         msc_cache_unpin(s->cache, input->entry);
@@ -99,20 +99,21 @@ static void release_input(struct msc_schedule *s, struct msc_node *input) {
 
 static void release_inputs(struct msc_schedule *s, const struct msc_node *node) {
     const struct msc_group *g = &s->groups[node->group];
-    if (node->class_id == MSC_NO_ID) {
-        const struct msc_class_ref *t = &g->targets[(size_t)node->trial * (size_t)s->n_targets];
+    if (node->expr == MSC_NO_ID) {
+        const struct msc_value_number *t = &g->targets[(size_t)node->trial * (size_t)s->n_targets];
         for (int32_t i = node->first_target; i < node->first_target + node->n_targets; i++) {
-            if (t[i].id != MSC_NO_ID) {
-                release_input(s, msc_schedule_node(s, node, t[i].id));
+            if (t[i].expr != MSC_NO_ID) {
+                release_input(s, msc_schedule_node(s, node, t[i].expr));
             }
         }
         return;
     }
-    const struct msc_class *k = &g->classes.items[node->class_id];
-    for (int32_t i = 0; i <= k->n_inputs; i++) {
-        int32_t class_id = i < k->n_inputs ? g->classes.inputs[k->first_input + i].id : k->weights;
-        if (class_id != MSC_NO_ID) {
-            release_input(s, msc_schedule_node(s, node, class_id));
+    const struct msc_expr *expr = &g->numbering.exprs[node->expr];
+    for (int32_t i = 0; i <= expr->n_inputs; i++) {
+        int32_t input =
+            i < expr->n_inputs ? g->numbering.inputs[expr->first_input + i].expr : expr->weights;
+        if (input != MSC_NO_ID) {
+            release_input(s, msc_schedule_node(s, node, input));
         }
     }
 }
@@ -140,7 +141,7 @@ static void discard_entries(struct msc_schedule *s, struct msc_node *node) {
 }
 
 // What a few trials have in common with many that follow (a search begins with its baselines) may
-// be asked for in other forms: it is kept as it is, too, while there is memory for it.
+// be asked for in other quantised variants: it is kept as it is, too, while there is memory for it.
 static bool keeps_unread(const struct msc_schedule *s) {
     return !s->is_fresh && s->n_trials < MANY_TRIALS && msc_cache_has_room(s->cache);
 }
@@ -158,18 +159,18 @@ static enum msc_status allocate_entries(struct msc_schedule *s, struct msc_node 
 
 // A step that waits for one thing only: if that is its weights, they are next.
 static void push_weights(struct msc_schedule *s, const struct msc_node *user) {
-    const struct msc_class *k = user->class_id == MSC_NO_ID ? NULL : msc_node_class(s, user);
-    if (!k || k->weights == MSC_NO_ID) {
+    const struct msc_expr *expr = user->expr == MSC_NO_ID ? NULL : msc_node_expr(s, user);
+    if (!expr || expr->weights == MSC_NO_ID) {
         return;
     }
-    struct msc_node *weights = msc_schedule_node(s, user, k->weights);
+    struct msc_node *weights = msc_schedule_node(s, user, expr->weights);
     if (!weights->is_begun && !weights->entry) {
         weights->is_begun = true;
         s->ready[s->n_ready++] = (int32_t)(weights - s->nodes);
     }
 }
 
-static void finish_class(struct msc_schedule *s, struct msc_node *node);
+static void finish_computed(struct msc_schedule *s, struct msc_node *node);
 
 // Hands a finished node to those that wait for it; a failure goes on to all that depend on it.
 static void wake_users(struct msc_schedule *s, struct msc_node *node) {
@@ -178,7 +179,7 @@ static void wake_users(struct msc_schedule *s, struct msc_node *node) {
         struct msc_node *user = &s->nodes[s->edges[e].node];
         user->failure = first_failure(s, user->failure, node->failure);
         if (user->is_fused) {
-            finish_class(s, user);
+            finish_computed(s, user);
         } else if (--user->n_pending == 0) {
             s->ready[s->n_ready++] = s->edges[e].node;
         } else if (user->n_pending == 1) {
@@ -190,8 +191,8 @@ static void wake_users(struct msc_schedule *s, struct msc_node *node) {
     }
 }
 
-// A class that has its entry, or failed, and with it what is fused into it.
-static void finish_class(struct msc_schedule *s, struct msc_node *node) {
+// An expression that has its entry, or failed, and with it what is fused into it.
+static void finish_computed(struct msc_schedule *s, struct msc_node *node) {
     struct msc_entry *entry = node->entry;
     if (entry) {
         msc_cache_pin(entry, node->n_users);
@@ -231,13 +232,13 @@ static bool finish_sink(struct msc_schedule *s, const struct msc_node *node) {
 
 static void set_weights(struct msc_schedule *s, const struct msc_node *node, void *weights,
                         size_t n_bytes) {
-    const struct msc_plan *plan = s->groups[node->group].classes.plan;
-    msc_cache_set_weights(s->cache, node->entry, &plan->steps[msc_node_class(s, node)->index],
+    const struct msc_plan *plan = s->groups[node->group].numbering.plan;
+    msc_cache_set_weights(s->cache, node->entry, &plan->steps[msc_node_expr(s, node)->index],
                           weights, n_bytes);
 }
 
-// Computes a class taken under the lock; the lock is let go meanwhile.
-static void run_class(struct msc_schedule *s, int32_t id, int thread) {
+// Computes an expression taken under the lock; the lock is let go meanwhile.
+static void compute_one(struct msc_schedule *s, int32_t id, int thread) {
     struct msc_node *node = &s->nodes[id];
     void *weights = NULL;
     size_t weights_bytes = 0;
@@ -256,12 +257,12 @@ static void run_class(struct msc_schedule *s, int32_t id, int thread) {
     if (weights) {
         set_weights(s, node, weights, weights_bytes);
     }
-    finish_class(s, node);
+    finish_computed(s, node);
 }
 
 // The same for nodes of one step. Should they fail together, each is tried alone, to see which
 // does.
-static void run_classes(struct msc_schedule *s, const int32_t ids[], int32_t n, int thread) {
+static void compute_together(struct msc_schedule *s, const int32_t ids[], int32_t n, int thread) {
     enum msc_status status = MSC_OK;
     int32_t n_ready = 0;
     while (status == MSC_OK && n_ready < n) {
@@ -274,13 +275,13 @@ static void run_classes(struct msc_schedule *s, const int32_t ids[], int32_t n, 
         pthread_mutex_lock(&s->lock);
     }
     for (int32_t i = 0; i < n && status == MSC_OK; i++) {
-        finish_class(s, &s->nodes[ids[i]]);
+        finish_computed(s, &s->nodes[ids[i]]);
     }
     for (int32_t i = 0; i < n && status != MSC_OK; i++) {
         discard_entries(s, &s->nodes[ids[i]]);
     }
     for (int32_t i = 0; i < n && status != MSC_OK; i++) {
-        run_class(s, ids[i], thread);
+        compute_one(s, ids[i], thread);
     }
 }
 
@@ -308,7 +309,7 @@ static void run_sinks(struct msc_schedule *s, const int32_t ids[], int32_t n) {
     while (n > 0) {
         enum msc_status status;
         pthread_mutex_unlock(&s->lock);
-        int32_t n_given = msc_schedule_hand_over(s, ids, n, &status);
+        int32_t n_given = msc_schedule_feed_sink(s, ids, n, &status);
         pthread_mutex_lock(&s->lock);
         if (status != MSC_OK) {
             fail_node(s, ids[n_given++], status);
@@ -323,10 +324,10 @@ static void run_sinks(struct msc_schedule *s, const int32_t ids[], int32_t n) {
 
 static void run_nodes(struct msc_schedule *s, int32_t ids[], int32_t n, int thread) {
     const struct msc_node *first = &s->nodes[ids[0]];
-    if (first->class_id != MSC_NO_ID && n > 1) {
-        run_classes(s, ids, n, thread);
-    } else if (first->class_id != MSC_NO_ID) {
-        run_class(s, ids[0], thread);
+    if (first->expr != MSC_NO_ID && n > 1) {
+        compute_together(s, ids, n, thread);
+    } else if (first->expr != MSC_NO_ID) {
+        compute_one(s, ids[0], thread);
     } else {
         int32_t n_good = 0;
         for (int32_t i = 0; i < n; i++) {

@@ -6,7 +6,7 @@ static int32_t most_together(const struct msc_schedule *s) {
 }
 
 static bool is_sink_of_wanted(const struct msc_schedule *s, const struct msc_node *node) {
-    return node->class_id == MSC_NO_ID && node->first_target < s->n_wanted;
+    return node->expr == MSC_NO_ID && node->first_target < s->n_wanted;
 }
 
 // Lower ones first. What is neither a step nor a hand-over of wanted values makes others ready, or
@@ -15,9 +15,9 @@ static int64_t rank_of(const struct msc_schedule *s, const struct msc_node *node
     if (is_sink_of_wanted(s, node)) {
         return INT64_MAX;
     }
-    bool is_step = node->class_id != MSC_NO_ID && node->failure == MSC_NO_ID &&
-                   msc_node_class(s, node)->kind == MSC_CLASS_STEP;
-    return is_step ? 1 + (int64_t)msc_node_class(s, node)->index * s->n_groups + node->group : 0;
+    bool is_step = node->expr != MSC_NO_ID && node->failure == MSC_NO_ID &&
+                   msc_node_expr(s, node)->kind == MSC_EXPR_STEP;
+    return is_step ? 1 + (int64_t)msc_node_expr(s, node)->index * s->n_groups + node->group : 0;
 }
 
 // The ready nodes of lowest rank: several when they are one step's, or sinks.
@@ -46,7 +46,7 @@ static int32_t take_lowest(struct msc_schedule *s, int32_t ids[]) {
 
 // Weights wait until a step asks for them, or nothing else is left to do.
 static bool is_early_root(const struct msc_schedule *s, const struct msc_node *node) {
-    return node->class_id == MSC_NO_ID || msc_node_class(s, node)->kind != MSC_CLASS_WEIGHTS;
+    return node->expr == MSC_NO_ID || msc_node_expr(s, node)->kind != MSC_EXPR_WEIGHTS;
 }
 
 void msc_schedule_ready_roots(struct msc_schedule *s) {

@@ -7,11 +7,11 @@
 #include <string.h>
 
 static struct msc_view view_of(const struct msc_schedule *s, const struct msc_node *node,
-                               int32_t value, struct msc_class_ref ref) {
+                               int32_t value, struct msc_value_number number) {
     const struct msc_group *g = &s->groups[node->group];
-    const struct msc_entry *entry = msc_schedule_node(s, node, ref.id)->entry;
-    struct msc_view v = msc_plan_view(g->classes.plan, value, entry->outputs[ref.output].data);
-    v.quant = msc_class_integers(&g->classes, ref);
+    const struct msc_entry *entry = msc_schedule_node(s, node, number.expr)->entry;
+    struct msc_view v = msc_plan_view(g->numbering.plan, value, entry->outputs[number.output].data);
+    v.quant = msc_numbering_integers(&g->numbering, number);
     v.dtype = v.quant ? msc_quant_dtype(v.quant) : v.dtype;
     return v;
 }
@@ -62,12 +62,12 @@ static enum msc_status views_init(struct views *v, int32_t n_outputs, int32_t n_
 
 static void list_fused(const struct msc_schedule *s, const struct msc_node *node, int32_t value,
                        struct msc_quantized out[]) {
-    const struct msc_plan *plan = s->groups[node->group].classes.plan;
+    const struct msc_plan *plan = s->groups[node->group].numbering.plan;
     int32_t n = 0;
     for (int32_t e = node->first_edge; e != MSC_NO_ID; e = s->edges[e].next) {
         const struct msc_node *user = &s->nodes[s->edges[e].node];
         if (user->is_fused) {
-            out[n].quant = msc_node_class(s, user)->edit;
+            out[n].quant = msc_node_expr(s, user)->edit;
             out[n].view = quantized_view(plan, value, out[n].quant, user->entry->outputs[0].data);
             n++;
         }
@@ -76,16 +76,16 @@ static void list_fused(const struct msc_schedule *s, const struct msc_node *node
 
 static enum msc_status fill_call(const struct msc_schedule *s, const struct msc_node *node,
                                  struct views *v, struct msc_call *call) {
-    const struct msc_classes *c = &s->groups[node->group].classes;
-    const struct msc_class *k = msc_node_class(s, node);
-    const struct msc_step *step = &c->plan->steps[k->index];
+    const struct msc_numbering *c = &s->groups[node->group].numbering;
+    const struct msc_expr *expr = msc_node_expr(s, node);
+    const struct msc_step *step = &c->plan->steps[expr->index];
     MSC_TRY(views_init(v, step->n_outputs, node->n_fused));
     for (int32_t i = 0; i < step->n_inputs; i++) {
-        v->inputs[i] = view_of(s, node, step->inputs[i], c->inputs[k->first_input + i]);
+        v->inputs[i] = view_of(s, node, step->inputs[i], c->inputs[expr->first_input + i]);
     }
     for (int32_t i = 0; i < step->n_outputs; i++) {
         void *data = node->entry ? node->entry->outputs[i].data : NULL;
-        v->outputs[i] = quantized_view(c->plan, step->outputs[i], k->edit, data);
+        v->outputs[i] = quantized_view(c->plan, step->outputs[i], expr->edit, data);
     }
     list_fused(s, node, step->outputs[0], v->quantized);
     *call = (struct msc_call){.limits = s->limits,
@@ -93,19 +93,19 @@ static enum msc_status fill_call(const struct msc_schedule *s, const struct msc_
                               .outputs = v->outputs,
                               .quantized = v->quantized,
                               .n_quantized = node->n_fused};
-    if (k->weights != MSC_NO_ID) {
-        call->weights = msc_schedule_node(s, node, k->weights)->entry->weights;
+    if (expr->weights != MSC_NO_ID) {
+        call->weights = msc_schedule_node(s, node, expr->weights)->entry->weights;
     }
     return MSC_OK;
 }
 
 static enum msc_status run_step(struct msc_schedule *s, const struct msc_node *node, int thread) {
-    const struct msc_class *k = msc_node_class(s, node);
+    const struct msc_expr *expr = msc_node_expr(s, node);
     struct views v;
     struct msc_call call;
     MSC_TRY(fill_call(s, node, &v, &call));
     enum msc_status status = s->backend->def->run(
-        s->backend, &s->groups[node->group].classes.plan->steps[k->index], &call, 1, thread);
+        s->backend, &s->groups[node->group].numbering.plan->steps[expr->index], &call, 1, thread);
     views_finish(&v);
     return status;
 }
@@ -113,7 +113,7 @@ static enum msc_status run_step(struct msc_schedule *s, const struct msc_node *n
 enum msc_status msc_schedule_compute_together(struct msc_schedule *s, const int32_t ids[],
                                               int32_t n, int thread) {
     const struct msc_node *first = &s->nodes[ids[0]];
-    const struct msc_plan *plan = s->groups[first->group].classes.plan;
+    const struct msc_plan *plan = s->groups[first->group].numbering.plan;
     struct views *views = msc_alloc((size_t)n * sizeof(views[0]));
     struct msc_call *calls = msc_alloc((size_t)n * sizeof(calls[0]));
     enum msc_status status = MSC_OK;
@@ -126,7 +126,7 @@ enum msc_status msc_schedule_compute_together(struct msc_schedule *s, const int3
         n_filled += status == MSC_OK;
     }
     if (status == MSC_OK) {
-        status = s->backend->def->run(s->backend, &plan->steps[msc_node_class(s, first)->index],
+        status = s->backend->def->run(s->backend, &plan->steps[msc_node_expr(s, first)->index],
                                       calls, (size_t)n, thread);
     }
     while (n_filled > 0) {
@@ -155,10 +155,10 @@ static void add_noise(float x[], int64_t n, struct msc_rng *rng) {
     }
 }
 
-// The class takes in the seed and all that its value comes from, so that no two tensors move alike,
-// and none differently in other company.
-static void seed_noise(struct msc_rng *rng, const struct msc_class *k, int32_t batch) {
-    msc_rng_seed(rng, k->hash.low, k->hash.high + (uint64_t)batch);
+// The expression's hash takes in the seed and all that its value comes from, so that no two tensors
+// move alike, and none differently in other company.
+static void seed_noise(struct msc_rng *rng, const struct msc_expr *expr, int32_t batch) {
+    msc_rng_seed(rng, expr->hash.low, expr->hash.high + (uint64_t)batch);
 }
 
 // Memory of the host: piece by piece, so that the perturbed copy stays in the cache.
@@ -212,50 +212,52 @@ out:
 }
 
 static enum msc_status run_quantize(struct msc_schedule *s, const struct msc_node *node,
-                                    const struct msc_class *k, int thread) {
-    const struct msc_classes *c = &s->groups[node->group].classes;
-    struct msc_view in = view_of(s, node, k->index, c->inputs[k->first_input]);
-    struct msc_view out = quantized_view(c->plan, k->index, k->edit, node->entry->outputs[0].data);
-    if (k->noise_seed) {
+                                    const struct msc_expr *expr, int thread) {
+    const struct msc_numbering *c = &s->groups[node->group].numbering;
+    struct msc_view in = view_of(s, node, expr->index, c->inputs[expr->first_input]);
+    struct msc_view out =
+        quantized_view(c->plan, expr->index, expr->edit, node->entry->outputs[0].data);
+    if (expr->noise_seed) {
         struct msc_rng rng;
-        seed_noise(&rng, k, node->batch);
-        return s->backend->def->memory_is_host ? quantize_pieces(s, &rng, in, out, k->edit, thread)
-                                               : quantize_copy(s, &rng, in, &out, k->edit, thread);
+        seed_noise(&rng, expr, node->batch);
+        return s->backend->def->memory_is_host
+                   ? quantize_pieces(s, &rng, in, out, expr->edit, thread)
+                   : quantize_copy(s, &rng, in, &out, expr->edit, thread);
     }
-    return s->backend->def->quantize(s->backend, &in, &out, k->edit, thread);
+    return s->backend->def->quantize(s->backend, &in, &out, expr->edit, thread);
 }
 
 // ---- Nodes ------------------------------------------------------------------------------------
 
-static enum msc_status pack_weights(struct msc_schedule *s, const struct msc_classes *c,
-                                    const struct msc_class *k, void **weights, size_t *n_bytes) {
-    const struct msc_step *step = &c->plan->steps[k->index];
+static enum msc_status pack_weights(struct msc_schedule *s, const struct msc_numbering *c,
+                                    const struct msc_expr *expr, void **weights, size_t *n_bytes) {
+    const struct msc_step *step = &c->plan->steps[expr->index];
     const struct msc_quant *edits[MSC_STEP_MAX_WEIGHTS] = {NULL};
-    for (int32_t i = 0; k->slot_edits && i < step->n_weight_slots; i++) {
-        edits[i] = k->slot_edits[step->weight_slots[i]];
+    for (int32_t i = 0; expr->slot_edits && i < step->n_weight_slots; i++) {
+        edits[i] = expr->slot_edits[step->weight_slots[i]];
     }
     return s->backend->def->weights(s->backend, step, edits, weights, n_bytes);
 }
 
 enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_node *node,
                                      int thread, void **weights, size_t *weights_bytes) {
-    const struct msc_classes *c = &s->groups[node->group].classes;
-    const struct msc_class *k = msc_node_class(s, node);
-    switch (k->kind) {
-    case MSC_CLASS_INPUT: {
+    const struct msc_numbering *c = &s->groups[node->group].numbering;
+    const struct msc_expr *expr = msc_node_expr(s, node);
+    switch (expr->kind) {
+    case MSC_EXPR_INPUT: {
         const struct msc_array *a =
-            msc_dataset_batch(s->dataset, (size_t)node->batch, (size_t)k->index);
+            msc_dataset_batch(s->dataset, (size_t)node->batch, (size_t)expr->index);
         return s->backend->def->upload(s->backend, node->entry->outputs[0].data, msc_array_data(a),
                                        msc_array_n_bytes(a));
     }
-    case MSC_CLASS_WEIGHTS:
-        return pack_weights(s, c, k, weights, weights_bytes);
-    case MSC_CLASS_QUANTIZE:
-        return run_quantize(s, node, k, thread);
-    case MSC_CLASS_STEP:
+    case MSC_EXPR_WEIGHTS:
+        return pack_weights(s, c, expr, weights, weights_bytes);
+    case MSC_EXPR_QUANTIZE:
+        return run_quantize(s, node, expr, thread);
+    case MSC_EXPR_STEP:
         return run_step(s, node, thread);
     }
-    return MSC_FAIL(MSC_E_STATE, "unknown class of work");
+    return MSC_FAIL(MSC_E_STATE, "unknown kind of expression");
 }
 
 // ---- Handing over -----------------------------------------------------------------------------
@@ -264,12 +266,12 @@ enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_no
 static struct msc_view target_view(const struct msc_schedule *s, const struct msc_node *node,
                                    int32_t target) {
     const struct msc_group *g = &s->groups[node->group];
-    const struct msc_plan *plan = g->classes.plan;
-    struct msc_class_ref ref =
+    const struct msc_plan *plan = g->numbering.plan;
+    struct msc_value_number number =
         g->targets[(size_t)node->trial * (size_t)s->n_targets + (size_t)target];
     int32_t value = msc_schedule_target(s, plan, target);
     return value == MSC_NO_ID ? (struct msc_view){.dtype = MSC_DTYPE_NONE}
-                              : view_of(s, node, value, ref);
+                              : view_of(s, node, value, number);
 }
 
 // Values of a backend whose memory is not the host's, to be copied in one go.
@@ -335,7 +337,7 @@ static enum msc_status give(const struct msc_schedule *s, const struct msc_node 
     const struct msc_sink *sink = s->sink;
     size_t trial = (size_t)node->trial, batch = (size_t)node->batch;
     if (node->n_targets > 0 && node->first_target >= s->n_wanted) {
-        const struct msc_plan *plan = s->groups[node->group].classes.plan;
+        const struct msc_plan *plan = s->groups[node->group].numbering.plan;
         int32_t slot = node->first_target - s->n_wanted;
         int32_t part = plan->parts[plan->sites.slots[slot].joint];
         return sink->slot(sink->payload, trial, batch, part, plan->slot_ids[slot], values);
@@ -343,7 +345,7 @@ static enum msc_status give(const struct msc_schedule *s, const struct msc_node 
     return sink->batch ? sink->batch(sink->payload, trial, batch, values) : MSC_OK;
 }
 
-int32_t msc_schedule_hand_over(struct msc_schedule *s, const int32_t ids[], int32_t n,
+int32_t msc_schedule_feed_sink(struct msc_schedule *s, const int32_t ids[], int32_t n,
                                enum msc_status *status) {
     struct copies c = {0};
     struct msc_view *values = NULL;

@@ -21,7 +21,7 @@ struct anneal {
 
 #define ROW(member) .name = #member, .offset = offsetof(struct anneal, member)
 static const struct msc_param anneal_params[] = {
-    {ROW(verbose), .help = "talk", .type = MSC_PARAM_BOOL, .number = 1},
+    {ROW(verbose), .help = "messages", .type = MSC_PARAM_BOOL, .number = 1},
     {ROW(steps), .help = "moves", .type = MSC_PARAM_I64, .number = 10, .min = 1, .max = 1e6},
     {ROW(t0), .help = "starting temperature", .type = MSC_PARAM_F64, .number = 1.5, .min = 1e-3,
      .max = 1e3, .unit = "reward"},
@@ -166,7 +166,7 @@ static void test_base_param__help(void **state) {
     struct msc_str s = {0};
     msc_param_help(anneal_params, &s);
     assert_string_equal(msc_str_text(&s),
-                        "  verbose  talk (default true)\n"
+                        "  verbose  messages (default true)\n"
                         "  steps    moves (default 10, 1 to 1000000)\n"
                         "  t0       starting temperature (default 1.5, 0.001 to 1000, in reward)\n"
                         "  rate     cooling (default 0.5, at least 0)\n"

@@ -47,7 +47,7 @@ static enum msc_status make_dataset(struct msc_dataset **out, const struct msc_g
 
 static bool has_tail(const struct msc_plan *plan) {
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
-        if (plan->in_tail[i]) {
+        if (plan->in_remainder[i]) {
             return true;
         }
     }

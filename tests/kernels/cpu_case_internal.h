@@ -1,5 +1,5 @@
 // What the files of cpu_case share: cpu_case.c builds graphs and computes what is expected,
-// cpu_case_run.c runs the plan of a graph, cpu_case_forms.c runs its steps in other ways.
+// cpu_case_run.c runs the plan of a graph, cpu_case_variants.c runs its steps in other ways.
 #ifndef MSC_TESTS_CPU_CASE_INTERNAL_H
 #define MSC_TESTS_CPU_CASE_INTERNAL_H
 
@@ -23,10 +23,10 @@ void cpu__fill_with_junk(struct msc_backend *b, void *memory, size_t n_bytes);
 
 // Each runs a step whose `call` was run already in other ways, and compares.
 //
-// Forms of output 0, alone or beside the floats, are what quantising the floats gives.
+// Quantised variants of output 0, alone or beside the floats, are what quantising the floats gives.
 void cpu__check_quantizing(const struct cpu_runner *r, const struct msc_step *s,
                            const struct msc_call *call);
-// Steps that move elements give the form of the output from that of the inputs.
+// Steps that move elements give the variant of the output from that of the inputs.
 void cpu__check_moving(const struct cpu_runner *r, const struct msc_step *s,
                        const struct msc_call *call);
 // Calls that differ in formats and weights give the same together as alone. `call` is one of them;

@@ -167,10 +167,10 @@ void cpu_run(struct msc_array **out, struct cpu_case *c, int index) {
     for (int32_t i = 0; i < r.plan->n_steps; i++) {
         run_step(&r, &r.plan->steps[i]);
     }
-    const struct msc_value *v = &r.plan->values[r.plan->handed[0]];
+    const struct msc_value *v = &r.plan->values[r.plan->live_out[0]];
     assert_int_equal(v->layout, MSC_LAYOUT_NCHW);
     assert_ok(msc_array_create(out, v->dtype, v->n_dims, v->dims));
-    assert_ok(r.b->def->download(r.b, msc_array_data(*out), r.data[r.plan->handed[0]],
+    assert_ok(r.b->def->download(r.b, msc_array_data(*out), r.data[r.plan->live_out[0]],
                                  msc_array_n_bytes(*out)));
     for (int32_t i = 0; i < r.plan->n_steps; i++) {
         const struct msc_step *s = &r.plan->steps[i];

@@ -276,7 +276,7 @@ static void check_moving(const struct msc_call *call) {
     assert_int_equal(call->n_quantized, 0);
 }
 
-// An output in the layout that is asked for: to its own memory, if any, and in its other forms.
+// An output in the layout that is asked for: to its own memory, if any, and its quantised variants.
 static void write_output(struct fake_backend *f, const struct msc_call *call, int32_t i,
                          const struct msc_view *plain, struct msc_arena *arena) {
     const struct msc_view *to = &call->outputs[i];
@@ -296,11 +296,11 @@ static void write_output(struct fake_backend *f, const struct msc_call *call, in
         atomic_fetch_add(&f->n_unstored, 1);
     }
     for (int32_t k = 0; k < call->n_quantized; k++) {
-        const struct msc_quantized *form = &call->quantized[k];
-        assert_int_equal(form->view.layout, to->layout);
-        assert_true(i == 0 && form->quant);
+        const struct msc_quantized *variant = &call->quantized[k];
+        assert_int_equal(variant->view.layout, to->layout);
+        assert_true(i == 0 && variant->quant);
         atomic_fetch_add(&f->n_fused, 1);
-        quantize(address(f, form->view.data), &form->view, moved, form->quant);
+        quantize(address(f, variant->view.data), &variant->view, moved, variant->quant);
     }
 }
 

@@ -20,7 +20,7 @@ struct fake_backend {
     // What it does. Set before a plan is made.
     bool fuses;        // element-wise joints into what comes before them
     bool uses_last;    // convolutions read and write channels last
-    bool quantizes;    // steps write quantised forms of their output
+    bool quantizes;    // steps write quantised variants of their output
     bool moves;        // reorders and swapped axes also run over integers
     bool hides_memory; // its addresses are no host pointers; set by fake_hide_memory
     bool does_nothing; // runs return at once
@@ -33,7 +33,7 @@ struct fake_backend {
     int cancel_after;
     // What it was asked for.
     atomic_int n_runs, n_reorders, n_quantised, n_packed, n_taken;
-    atomic_int n_fused, n_unstored; // forms written by steps; their outputs that had no memory
+    atomic_int n_fused, n_unstored; // variants written by steps; their outputs that had no memory
     atomic_int n_moved;             // runs over integers
     atomic_int n_launches, n_waits; // calls of run and of download_all
     atomic_int live_buffers, live_weights, live_kernels;

@@ -169,7 +169,7 @@ static void *work(void *payload) {
     struct worker *w = payload;
     const struct shared *s = w->shared;
     struct msc_view out = msc_plan_view(s->plan, s->conv->outputs[0], NULL);
-    struct msc_view plain = msc_plan_view(s->plan, s->plan->handed[0], NULL);
+    struct msc_view plain = msc_plan_view(s->plan, s->plan->live_out[0], NULL);
     out.data = s->b->def->allocate(s->b, msc_view_n_bytes(&out));
     plain.data = s->b->def->allocate(s->b, msc_view_n_bytes(&out));
     struct msc_call call = {.inputs = &s->integers, .outputs = &out, .weights = s->weights};

@@ -13,15 +13,15 @@ struct bench {
     struct msc_eval_trial trials[N_TRIALS];
     struct eval_results results;
     struct msc_sink sink;
-    int last_batch[N_TRIALS]; // over once it was handed over
-    bool is_handed[N_TRIALS][N_BATCHES];
+    int last_batch[N_TRIALS]; // over once it was given
+    bool is_given[N_TRIALS][N_BATCHES];
 };
 
 static enum msc_status take_batch(void *payload, size_t trial, size_t batch,
                                   const struct msc_view values[]) {
     struct bench *b = payload;
-    assert_false(b->is_handed[trial][batch]);
-    b->is_handed[trial][batch] = true;
+    assert_false(b->is_given[trial][batch]);
+    b->is_given[trial][batch] = true;
     return b->results.sink.batch(b->results.sink.payload, trial, batch, values);
 }
 
@@ -32,7 +32,7 @@ static void end_trial(void *payload, size_t trial) {
 
 static bool is_over(void *payload, size_t trial) {
     const struct bench *b = payload;
-    return b->is_handed[trial][b->last_batch[trial]];
+    return b->is_given[trial][b->last_batch[trial]];
 }
 
 static void open_bench(struct bench *b) {
@@ -50,7 +50,7 @@ static void open_bench(struct bench *b) {
 
 static void run(struct bench *b, struct msc_evaluator *ev, size_t n) {
     eval_results_finish(&b->results);
-    memset(b->is_handed, 0, sizeof(b->is_handed));
+    memset(b->is_given, 0, sizeof(b->is_given));
     b->fake.n_runs = 0;
     assert_ok(msc_evaluator_run(ev, b->trials, n, &b->sink, 0));
     for (size_t t = 0; t < n; t++) {
@@ -74,27 +74,27 @@ static void close_bench(struct bench *b, struct msc_evaluator *ev) {
     fake_close(&b->fake);
 }
 
-// The batches of a trial that were handed over: the first few, and those up to its last one.
-static int count_handed(const struct bench *b, size_t trial) {
+// The batches of a trial that were given: the first few, and those up to its last one.
+static int count_given(const struct bench *b, size_t trial) {
     int n = 0;
-    while (n < N_BATCHES && b->is_handed[trial][n]) {
+    while (n < N_BATCHES && b->is_given[trial][n]) {
         n++;
     }
     for (int k = n; k < N_BATCHES; k++) {
-        assert_false(b->is_handed[trial][k]);
+        assert_false(b->is_given[trial][k]);
     }
     assert_true(n > b->last_batch[trial]);
     return n;
 }
 
 // Half of the trials are over early: they are given few of their batches, nobody else is given
-// less, and what is handed over is what it is anyway.
+// less, and what is given is what it is anyway.
 static void test_kernels_evaluator_over__early_and_late(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 4; n_threads++) {
         struct bench b;
         int n_runs[2];
-        int n_handed = 0;
+        int n_given = 0;
         open_bench(&b);
         for (int has_over = 0; has_over < 2; has_over++) {
             struct msc_evaluator *ev = create(&b, n_threads);
@@ -105,8 +105,8 @@ static void test_kernels_evaluator_over__early_and_late(void **state) {
             n_runs[has_over] = b.fake.n_runs;
             for (size_t t = 0; t < N_TRIALS; t++) {
                 assert_int_equal(b.trials[t].status, MSC_OK);
-                int n = count_handed(&b, t);
-                n_handed += has_over && t % 2 == 1 ? n : 0;
+                int n = count_given(&b, t);
+                n_given += has_over && t % 2 == 1 ? n : 0;
                 if (n == N_BATCHES) {
                     eval_check(&b.c, &b.results, t, &b.edits[t]);
                 }
@@ -114,7 +114,7 @@ static void test_kernels_evaluator_over__early_and_late(void **state) {
             msc_evaluator_destroy(ev);
         }
         // Those that are over needed two batches each on the average, of eight.
-        assert_true(n_handed <= N_TRIALS / 2 * 4);
+        assert_true(n_given <= N_TRIALS / 2 * 4);
         assert_true(n_runs[1] < n_runs[0] * 9 / 10);
         close_bench(&b, NULL);
     }
@@ -129,7 +129,7 @@ static void test_kernels_evaluator_over__all(void **state) {
     run(&b, ev, N_TRIALS);
     for (size_t t = 0; t < N_TRIALS; t++) {
         assert_int_equal(b.trials[t].status, MSC_OK);
-        assert_true(count_handed(&b, t) <= 4);
+        assert_true(count_given(&b, t) <= 4);
     }
     close_bench(&b, ev);
 }
@@ -147,7 +147,7 @@ static void test_kernels_evaluator_over__failures(void **state) {
         run(&b, ev, N_TRIALS);
         for (size_t t = 0; t < N_TRIALS; t++) {
             assert_true(t == 3 || b.trials[t].status == MSC_OK);
-            assert_true(t == 3 || count_handed(&b, t) > 0);
+            assert_true(t == 3 || count_given(&b, t) > 0);
         }
     }
     close_bench(&b, ev);

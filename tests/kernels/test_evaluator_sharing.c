@@ -139,7 +139,7 @@ static void test_kernels_evaluator_sharing__steps_quantise(void **state) {
     assert_int_equal(b.fake.n_quantised, 0);
     assert_int_equal(b.fake.n_fused, 2);
     assert_int_equal(b.fake.n_unstored, 0);
-    // What conv1 gave is kept: other forms of it are made from memory.
+    // What conv1 gave is kept: quantised variants of it are made from memory.
     eval_edit_slot(&b, 0, "conv2", 0, 2);
     eval_run_edits(&b, 1);
     assert_int_equal(b.fake.n_quantised, 1);

@@ -25,7 +25,7 @@ static void check_plan(const struct msc_plan *plan) {
         }
     }
     for (int32_t i = 0; i < plan->n_wanted; i++) {
-        assert_int_equal(plan->values[plan->handed[i]].layout, MSC_LAYOUT_NCHW);
+        assert_int_equal(plan->values[plan->live_out[i]].layout, MSC_LAYOUT_NCHW);
     }
     for (int32_t i = 0; i < plan->sites.n_slots; i++) {
         const struct msc_slot *slot = &plan->sites.slots[i];
@@ -269,8 +269,8 @@ static void test_kernels_plan__errors(void **state) {
     assert_int_not_equal(constant, MSC_NO_ID);
     // No step makes a constant.
     assert_ok(msc_plan_create(&plan, g, &fake.base, &constant, 1));
-    assert_int_equal(plan->handed[0], MSC_NO_ID);
-    assert_true(plan->wants_rest);
+    assert_int_equal(plan->live_out[0], MSC_NO_ID);
+    assert_true(plan->wants_remainder);
     msc_plan_destroy(plan);
     eval_close(&c);
     fake_close(&fake);

@@ -1,4 +1,4 @@
-#include "cli/talk.h"
+#include "cli/console.h"
 
 #include "base/clock.h"
 #include "base/shown.h"
@@ -13,7 +13,7 @@
 #define CLEAR_LINE "\r\033[K"
 
 // One write, so that lines of several threads and of parent and worker stay whole.
-static void say(struct msc_str *text) {
+static void console_write(struct msc_str *text) {
     if (msc_str_status(text) == MSC_OK && text->length > 0) {
         ssize_t n = write(STDERR_FILENO, text->data, text->length);
         (void)n;
@@ -22,8 +22,9 @@ static void say(struct msc_str *text) {
 }
 
 // A line of its parts, without a copy: of a want of memory, too, people are told.
-static void say_line(const struct msc_talk *talk, const char *before, const char *text) {
-    const char *const parts[] = {talk->is_terminal ? CLEAR_LINE : "", before, text, "\n"};
+static void console_write_line(const struct msc_console *console, const char *before,
+                               const char *text) {
+    const char *const parts[] = {console->is_terminal ? CLEAR_LINE : "", before, text, "\n"};
     struct iovec pieces[sizeof parts / sizeof parts[0]];
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         pieces[i] = (struct iovec){.iov_base = (char *)parts[i], .iov_len = strlen(parts[i])};
@@ -32,25 +33,25 @@ static void say_line(const struct msc_talk *talk, const char *before, const char
     (void)n;
 }
 
-static void write_line(void *payload, enum msc_log_level level, const char *line) {
+static void console_log_line(void *payload, enum msc_log_level level, const char *line) {
     static const char *const before[] = {"error: ", "warning: ", "", ""};
-    say_line(payload, before[level], line);
+    console_write_line(payload, before[level], line);
 }
 
-void msc_talk_init(struct msc_talk *talk) {
-    *talk = (struct msc_talk){.is_terminal = isatty(STDERR_FILENO) == 1};
-    talk->log.level = MSC_LOG_INFO;
-    talk->log.write = write_line;
-    talk->log.payload = talk;
+void msc_console_init(struct msc_console *console) {
+    *console = (struct msc_console){.is_terminal = isatty(STDERR_FILENO) == 1};
+    console->log.level = MSC_LOG_INFO;
+    console->log.write = console_log_line;
+    console->log.payload = console;
 }
 
-void msc_talk_set_quiet(struct msc_talk *talk) {
-    talk->is_quiet = true;
-    talk->log.level = MSC_LOG_ERROR;
+void msc_console_set_quiet(struct msc_console *console) {
+    console->is_quiet = true;
+    console->log.level = MSC_LOG_ERROR;
 }
 
-void msc_talk_error(struct msc_talk *talk, const char *text) {
-    say_line(talk, "mscgym: ", text);
+void msc_console_error(struct msc_console *console, const char *text) {
+    console_write_line(console, "mscgym: ", text);
 }
 
 static void append_time(struct msc_str *out, double seconds) {
@@ -62,14 +63,14 @@ static void append_time(struct msc_str *out, double seconds) {
     }
 }
 
-void msc_talk_progress(struct msc_talk *talk, const char *name,
-                       const struct msc_search_progress *progress, double best) {
+void msc_console_progress(struct msc_console *console, const char *name,
+                          const struct msc_search_progress *progress, double best) {
     double now_s = msc_clock_seconds();
-    if (!talk->is_terminal || talk->is_quiet ||
-        now_s - talk->last_progress_s < SECONDS_BETWEEN_LINES) {
+    if (!console->is_terminal || console->is_quiet ||
+        now_s - console->last_progress_s < SECONDS_BETWEEN_LINES) {
         return;
     }
-    talk->last_progress_s = now_s;
+    console->last_progress_s = now_s;
     struct msc_str line = {0};
     msc_str_append(&line, CLEAR_LINE);
     msc_shown_append(&line, name);
@@ -94,15 +95,16 @@ void msc_talk_progress(struct msc_talk *talk, const char *name,
         msc_str_append(&line, progress->is_left_exact ? ", left " : ", left at most ");
         append_time(&line, progress->left_s);
     }
-    say(&line);
+    console_write(&line);
 }
 
-void msc_talk_measuring(struct msc_talk *talk, const char *name, const char *what, double left_s) {
+void msc_console_measuring(struct msc_console *console, const char *name, const char *what,
+                           double left_s) {
     struct msc_str line = {0};
-    if (!talk->is_terminal || talk->is_quiet) {
+    if (!console->is_terminal || console->is_quiet) {
         return;
     }
-    talk->last_progress_s = msc_clock_seconds();
+    console->last_progress_s = msc_clock_seconds();
     msc_str_append(&line, CLEAR_LINE);
     msc_shown_append(&line, name);
     msc_str_append(&line, ": measuring ");
@@ -111,11 +113,11 @@ void msc_talk_measuring(struct msc_talk *talk, const char *name, const char *wha
         msc_str_append(&line, ", left ");
         append_time(&line, left_s);
     }
-    say(&line);
+    console_write(&line);
 }
 
-void msc_talk_end_progress(struct msc_talk *talk) {
+void msc_console_end_progress(struct msc_console *console) {
     struct msc_str line = {0};
-    msc_str_append(&line, talk->is_terminal && talk->last_progress_s > 0 ? CLEAR_LINE : "");
-    say(&line);
+    msc_str_append(&line, console->is_terminal && console->last_progress_s > 0 ? CLEAR_LINE : "");
+    console_write(&line);
 }

@@ -200,7 +200,7 @@ static enum msc_status count_rows(void *payload, size_t trial, size_t batch, int
     return MSC_OK;
 }
 
-static void test_kernels_tail__edits(void **state) {
+static void test_kernels_remainder__edits(void **state) {
     (void)state;
     struct rows r;
     struct msc_backend *backend;
@@ -234,7 +234,7 @@ static void test_kernels_tail__edits(void **state) {
     assert_ok(msc_evaluator_run(ev, trials, 2, &sink, 0));
     struct msc_evaluator_stats stats;
     msc_evaluator_get_stats(ev, &stats);
-    assert_int_equal(stats.tail_weights_made, 1);
+    assert_int_equal(stats.remainder_weights_made, 1);
     msc_evaluator_destroy(ev);
     msc_backend_close(backend);
     close_rows(&r);
@@ -242,9 +242,9 @@ static void test_kernels_tail__edits(void **state) {
 
 // ---- Memory -----------------------------------------------------------------------------------
 
-// The memory that a search asks for holds what the tail makes: here y [ROWS, 2^18], for each of
-// two threads.
-static void test_kernels_tail__memory(void **state) {
+// The memory that a search asks for holds what the remainder makes: here y [ROWS, 2^18], for each
+// of two threads.
+static void test_kernels_remainder__memory(void **state) {
     enum { WIDE = 1 << 18 };
     (void)state;
     static const bool keep[ROWS] = {true, true, true, true, true, true};
@@ -298,7 +298,7 @@ static enum msc_status check_reshaped(void *payload, size_t trial, size_t batch,
 }
 
 // Batches whose parameters are the same share a plan.
-static void test_kernels_tail__signature(void **state) {
+static void test_kernels_remainder__signature(void **state) {
     static const int64_t shapes[3][3] = {{2, -1, 3}, {2, -1, 3}, {4, 6, 1}};
     (void)state;
     struct msc_graph *g;
@@ -321,7 +321,7 @@ static void test_kernels_tail__signature(void **state) {
     struct msc_evaluator *ev = open_evaluator(g, data, &wanted, 1, &backend);
     assert_ptr_equal(msc_evaluator_plan(ev, 0), msc_evaluator_plan(ev, 1));
     assert_ptr_not_equal(msc_evaluator_plan(ev, 0), msc_evaluator_plan(ev, 2));
-    assert_false(msc_evaluator_plan(ev, 0)->wants_rest);
+    assert_false(msc_evaluator_plan(ev, 0)->wants_remainder);
     struct msc_eval_trial trial = {.edits = NULL};
     const struct msc_sink sink = {.batch = check_reshaped};
     assert_ok(msc_evaluator_run(ev, &trial, 1, &sink, 0));
@@ -358,7 +358,7 @@ static enum msc_status check_constant(void *payload, size_t trial, size_t batch,
 }
 
 // The shape of x and |x|, for an x of NaN and -1, and for one without elements.
-static void test_kernels_tail__whole(void **state) {
+static void test_kernels_remainder__whole(void **state) {
     static const float values[2] = {NAN, -1};
     (void)state;
     struct msc_graph *g;
@@ -398,10 +398,10 @@ static void test_kernels_tail__whole(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_tail__edits),
-        cmocka_unit_test(test_kernels_tail__memory),
-        cmocka_unit_test(test_kernels_tail__signature),
-        cmocka_unit_test(test_kernels_tail__whole),
+        cmocka_unit_test(test_kernels_remainder__edits),
+        cmocka_unit_test(test_kernels_remainder__memory),
+        cmocka_unit_test(test_kernels_remainder__signature),
+        cmocka_unit_test(test_kernels_remainder__whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

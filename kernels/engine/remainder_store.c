@@ -1,27 +1,27 @@
-#include "kernels/engine/tail_store.h"
+#include "kernels/engine/remainder_store.h"
 
 #include "base/alloc.h"
 
 // A table of this length is gone through in less time than any edit takes.
 enum { MAX_WEIGHTS = 4096 };
 
-void msc_tail_store_init(struct msc_tail_store *store) {
-    *store = (struct msc_tail_store){.weights = NULL};
+void msc_remainder_store_init(struct msc_remainder_store *store) {
+    *store = (struct msc_remainder_store){.weights = NULL};
     pthread_mutex_init(&store->lock, NULL);
 }
 
-void msc_tail_store_finish(struct msc_tail_store *store) {
-    msc_tail_store_drop(store);
+void msc_remainder_store_finish(struct msc_remainder_store *store) {
+    msc_remainder_store_drop(store);
     msc_free(store->weights);
     pthread_mutex_destroy(&store->lock);
 }
 
 // ---- The table (with the lock) ----------------------------------------------------------------
 
-static struct msc_array *find(struct msc_tail_store *store, const struct msc_array *weight,
+static struct msc_array *find(struct msc_remainder_store *store, const struct msc_array *weight,
                               struct msc_hash edit) {
     for (size_t i = 0; i < store->n_weights; i++) {
-        struct msc_tail_weight *w = &store->weights[i];
+        struct msc_remainder_weight *w = &store->weights[i];
         if (w->weight == weight && msc_hash_equal(w->edit, edit)) {
             w->last_use = ++store->now;
             return msc_array_retain(w->edited);
@@ -30,19 +30,19 @@ static struct msc_array *find(struct msc_tail_store *store, const struct msc_arr
     return NULL;
 }
 
-static void remove_oldest(struct msc_tail_store *store) {
+static void remove_oldest(struct msc_remainder_store *store) {
     size_t oldest = 0;
     for (size_t i = 1; i < store->n_weights; i++) {
         oldest = store->weights[i].last_use < store->weights[oldest].last_use ? i : oldest;
     }
-    struct msc_tail_weight gone = store->weights[oldest];
+    struct msc_remainder_weight gone = store->weights[oldest];
     store->weights[oldest] = store->weights[--store->n_weights];
     store->held_bytes -= msc_array_n_bytes(gone.edited);
     msc_array_release(gone.weight);
     msc_array_release(gone.edited);
 }
 
-static void make_room(struct msc_tail_store *store, uint64_t n_bytes, size_t n) {
+static void make_room(struct msc_remainder_store *store, uint64_t n_bytes, size_t n) {
     while (store->n_weights > 0 && (store->held_bytes + n_bytes > store->limit_bytes ||
                                     store->n_weights + n > MAX_WEIGHTS)) {
         remove_oldest(store);
@@ -50,8 +50,8 @@ static void make_room(struct msc_tail_store *store, uint64_t n_bytes, size_t n) 
 }
 
 // Kept where it fits and there is memory for its entry.
-static void keep(struct msc_tail_store *store, const struct msc_array *weight, struct msc_hash edit,
-                 const struct msc_array *edited) {
+static void keep(struct msc_remainder_store *store, const struct msc_array *weight,
+                 struct msc_hash edit, const struct msc_array *edited) {
     uint64_t n_bytes = msc_array_n_bytes(edited);
     make_room(store, n_bytes, 1);
     if (n_bytes > store->limit_bytes ||
@@ -60,17 +60,18 @@ static void keep(struct msc_tail_store *store, const struct msc_array *weight, s
         return;
     }
     store->weights[store->n_weights++] =
-        (struct msc_tail_weight){.weight = msc_array_retain(weight),
-                                 .edit = edit,
-                                 .edited = msc_array_retain(edited),
-                                 .last_use = ++store->now};
+        (struct msc_remainder_weight){.weight = msc_array_retain(weight),
+                                      .edit = edit,
+                                      .edited = msc_array_retain(edited),
+                                      .last_use = ++store->now};
     store->held_bytes += n_bytes;
 }
 
 // ---- From any thread --------------------------------------------------------------------------
 
-enum msc_status msc_tail_store_get(struct msc_array **out, struct msc_tail_store *store,
-                                   const struct msc_array *weight, const struct msc_quant *edit) {
+enum msc_status msc_remainder_store_get(struct msc_array **out, struct msc_remainder_store *store,
+                                        const struct msc_array *weight,
+                                        const struct msc_quant *edit) {
     pthread_mutex_lock(&store->lock);
     *out = find(store, weight, edit->hash);
     pthread_mutex_unlock(&store->lock);
@@ -79,7 +80,7 @@ enum msc_status msc_tail_store_get(struct msc_array **out, struct msc_tail_store
     }
     struct msc_array *edited;
     MSC_TRY(msc_fake_quantize_array(&edited, weight, edit));
-    // What is freed here was made by other tails: it is not counted in this one's memory.
+    // What is freed here was made by other remainders: it is not counted in this one's memory.
     struct msc_array_meter *meter = msc_array_measure(NULL);
     pthread_mutex_lock(&store->lock);
     *out = find(store, weight, edit->hash); // another thread may have been faster
@@ -97,13 +98,13 @@ enum msc_status msc_tail_store_get(struct msc_array **out, struct msc_tail_store
     return MSC_OK;
 }
 
-void msc_tail_store_measured(struct msc_tail_store *store, uint64_t n_bytes) {
+void msc_remainder_store_measured(struct msc_remainder_store *store, uint64_t n_bytes) {
     pthread_mutex_lock(&store->lock);
     store->most_bytes = n_bytes > store->most_bytes ? n_bytes : store->most_bytes;
     pthread_mutex_unlock(&store->lock);
 }
 
-void msc_tail_store_drop(struct msc_tail_store *store) {
+void msc_remainder_store_drop(struct msc_remainder_store *store) {
     pthread_mutex_lock(&store->lock);
     while (store->n_weights > 0) {
         remove_oldest(store);

@@ -2,11 +2,11 @@
 
 #include "base/alloc.h"
 
-// ---- Forms of a result ------------------------------------------------------------------------
+// ---- Variants of a result ---------------------------------------------------------------------
 
 // uint8 with elements beyond the range, int8, few bits and more than 8.
-enum { N_FORMS = 4 };
-struct form {
+enum { N_VARIANTS = 4 };
+struct variant {
     struct cpu_quant quant;
     struct msc_view expected;
 };
@@ -33,70 +33,71 @@ static void check_same(const struct cpu_runner *r, const struct msc_view *a,
     msc_free(host_b);
 }
 
-static void make_forms(struct form forms[N_FORMS], struct msc_quantized quantized[N_FORMS],
-                       const struct cpu_runner *r, const struct msc_view *result) {
-    static const struct cpu_edit_kind kinds[N_FORMS] = {
+static void make_variants(struct variant variants[N_VARIANTS],
+                          struct msc_quantized quantized[N_VARIANTS], const struct cpu_runner *r,
+                          const struct msc_view *result) {
+    static const struct cpu_edit_kind kinds[N_VARIANTS] = {
         {8, false, false}, {8, true, false}, {3, false, false}, {12, true, false}};
     struct msc_array *x;
     void *host = fetch(r, result);
     assert_ok(msc_array_create_from(&x, MSC_DTYPE_F32, result->n_dims, result->dims, host));
-    for (int i = 0; i < N_FORMS; i++) {
-        struct form *f = &forms[i];
-        const struct msc_quant *q = &f->quant.quant;
-        cpu__set_quant(&f->quant, kinds[i], x, -1, false);
-        f->quant.scales[0] *= i == 0 ? 0.7f : 1.0f;
-        f->expected = *result;
-        f->expected.dtype = msc_quant_is_integer(q) ? msc_quant_dtype(q) : MSC_DTYPE_F32;
-        f->expected.quant = msc_quant_is_integer(q) ? q : NULL;
-        quantized[i] = (struct msc_quantized){f->expected, q};
-        f->expected.data = allocate(r, msc_view_n_bytes(&f->expected));
-        quantized[i].view.data = allocate(r, msc_view_n_bytes(&f->expected));
-        assert_ok(r->b->def->quantize(r->b, result, &f->expected, q, 0));
+    for (int i = 0; i < N_VARIANTS; i++) {
+        struct variant *v = &variants[i];
+        const struct msc_quant *q = &v->quant.quant;
+        cpu__set_quant(&v->quant, kinds[i], x, -1, false);
+        v->quant.scales[0] *= i == 0 ? 0.7f : 1.0f;
+        v->expected = *result;
+        v->expected.dtype = msc_quant_is_integer(q) ? msc_quant_dtype(q) : MSC_DTYPE_F32;
+        v->expected.quant = msc_quant_is_integer(q) ? q : NULL;
+        quantized[i] = (struct msc_quantized){v->expected, q};
+        v->expected.data = allocate(r, msc_view_n_bytes(&v->expected));
+        quantized[i].view.data = allocate(r, msc_view_n_bytes(&v->expected));
+        assert_ok(r->b->def->quantize(r->b, result, &v->expected, q, 0));
     }
     msc_array_release(x);
     msc_free(host);
 }
 
-static void check_forms(const struct cpu_runner *r, const struct form forms[],
-                        const struct msc_quantized quantized[], int n) {
+static void check_variants(const struct cpu_runner *r, const struct variant variants[],
+                           const struct msc_quantized quantized[], int n) {
     for (int i = 0; i < n; i++) {
-        check_same(r, &quantized[i].view, &forms[i].expected);
+        check_same(r, &quantized[i].view, &variants[i].expected);
         cpu__fill_with_junk(r->b, quantized[i].view.data, msc_view_n_bytes(&quantized[i].view));
     }
 }
 
 void cpu__check_quantizing(const struct cpu_runner *r, const struct msc_step *s,
                            const struct msc_call *call) {
-    struct form forms[N_FORMS];
-    struct msc_quantized quantized[N_FORMS];
+    struct variant variants[N_VARIANTS];
+    struct msc_quantized quantized[N_VARIANTS];
     struct msc_view floats = call->outputs[0], none = floats, other = floats;
     if (!r->b->def->quantizes || !r->b->def->quantizes(r->b, s) ||
         msc_view_n_elements(&floats) == 0) {
         return;
     }
-    make_forms(forms, quantized, r, &floats);
+    make_variants(variants, quantized, r, &floats);
     none.data = NULL;
     other.data = allocate(r, msc_view_n_bytes(&floats));
     struct msc_call some = *call;
     some.quantized = quantized;
     // The last is no integers: what kernels do themselves, they may do with the others alone.
-    for (int n = N_FORMS; n >= N_FORMS - 1; n--) {
+    for (int n = N_VARIANTS; n >= N_VARIANTS - 1; n--) {
         some.n_quantized = n;
         some.outputs = &none;
         assert_ok(r->b->def->run(r->b, s, &some, 1, 0));
-        check_forms(r, forms, quantized, n);
+        check_variants(r, variants, quantized, n);
         some.outputs = &other;
         assert_ok(r->b->def->run(r->b, s, &some, 1, 0));
-        check_forms(r, forms, quantized, n);
+        check_variants(r, variants, quantized, n);
         check_same(r, &other, &floats);
         cpu__fill_with_junk(r->b, other.data, msc_view_n_bytes(&floats));
     }
     some.outputs = &none;
     some.n_quantized = 1;
-    for (int i = 0; i < N_FORMS; i++, some.quantized++) {
+    for (int i = 0; i < N_VARIANTS; i++, some.quantized++) {
         assert_ok(r->b->def->run(r->b, s, &some, 1, 0));
-        check_forms(r, &forms[i], some.quantized, 1);
-        r->b->def->release_memory(r->b, forms[i].expected.data, 0);
+        check_variants(r, &variants[i], some.quantized, 1);
+        r->b->def->release_memory(r->b, variants[i].expected.data, 0);
         r->b->def->release_memory(r->b, some.quantized->view.data, 0);
     }
     r->b->def->release_memory(r->b, other.data, 0);
@@ -115,15 +116,15 @@ static void quantise_view(const struct cpu_runner *r, struct msc_view *v,
 
 void cpu__check_moving(const struct cpu_runner *r, const struct msc_step *s,
                        const struct msc_call *call) {
-    struct form forms[N_FORMS];
-    struct msc_quantized quantized[N_FORMS];
+    struct variant variants[N_VARIANTS];
+    struct msc_quantized quantized[N_VARIANTS];
     struct msc_view inputs[MSC_STEP_MAX_INPUTS];
     if (!r->b->def->moves || !r->b->def->moves(r->b, s) ||
         msc_view_n_elements(&call->outputs[0]) == 0) {
         return;
     }
-    make_forms(forms, quantized, r, &call->outputs[0]);
-    for (int f = 0; f < N_FORMS; f++) {
+    make_variants(variants, quantized, r, &call->outputs[0]);
+    for (int f = 0; f < N_VARIANTS; f++) {
         struct msc_call moving = *call;
         for (int32_t i = 0; i < s->n_inputs; i++) {
             inputs[i] = call->inputs[i];
@@ -132,11 +133,11 @@ void cpu__check_moving(const struct cpu_runner *r, const struct msc_step *s,
         moving.inputs = inputs;
         moving.outputs = &quantized[f].view;
         assert_ok(r->b->def->run(r->b, s, &moving, 1, 0));
-        check_forms(r, &forms[f], &quantized[f], 1);
+        check_variants(r, &variants[f], &quantized[f], 1);
         for (int32_t i = 0; i < s->n_inputs; i++) {
             r->b->def->release_memory(r->b, inputs[i].data, 0);
         }
-        r->b->def->release_memory(r->b, forms[f].expected.data, 0);
+        r->b->def->release_memory(r->b, variants[f].expected.data, 0);
         r->b->def->release_memory(r->b, quantized[f].view.data, 0);
     }
 }

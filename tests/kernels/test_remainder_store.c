@@ -1,6 +1,6 @@
-// Edited weights that tails share: found again, given up within a limit. The numbers expected are
-// those of the formula, worked out by hand.
-#include "kernels/engine/tail_store.h"
+// Edited weights that remainders share: found again, given up within a limit. The numbers expected
+// are those of the formula, worked out by hand.
+#include "kernels/engine/remainder_store.h"
 #include "tests/msc_test.h"
 
 enum { N = 4 };
@@ -27,19 +27,20 @@ static struct msc_quant quant_of(int index) {
     return q;
 }
 
-static struct msc_array *get(struct msc_tail_store *store, const struct msc_array *w, int quant) {
+static struct msc_array *get(struct msc_remainder_store *store, const struct msc_array *w,
+                             int quant) {
     struct msc_quant q = quant_of(quant);
     struct msc_array *edited;
-    assert_ok(msc_tail_store_get(&edited, store, w, &q));
+    assert_ok(msc_remainder_store_get(&edited, store, w, &q));
     return edited;
 }
 
 // The same weight under the same edit is made once; under another edit, or another weight, anew.
-static void test_kernels_tail_store__shares(void **state) {
+static void test_kernels_remainder_store__shares(void **state) {
     static const float expected[2][N] = {{1.0f, -0.5f, 0.5f, 1.5f}, {0.75f, -0.25f, 0.75f, 0.75f}};
-    struct msc_tail_store store;
+    struct msc_remainder_store store;
     (void)state;
-    msc_tail_store_init(&store);
+    msc_remainder_store_init(&store);
     store.limit_bytes = 1000;
     struct msc_array *w = weight_of(1.1f), *other = weight_of(1.1f);
     struct msc_array *a = get(&store, w, 0), *b = get(&store, w, 1), *c = get(&store, other, 0);
@@ -56,21 +57,21 @@ static void test_kernels_tail_store__shares(void **state) {
     msc_array_release(a);
     msc_array_release(b);
     msc_array_release(c);
-    msc_tail_store_drop(&store);
+    msc_remainder_store_drop(&store);
     assert_int_equal(store.held_bytes, 0);
     msc_array_release(get(&store, w, 0));
     assert_int_equal(store.n_made, 4);
-    msc_tail_store_finish(&store);
+    msc_remainder_store_finish(&store);
     msc_array_release(w);
     msc_array_release(other);
 }
 
 // Two fit: the third takes the place of what was used longest ago. With no room nothing is kept.
-static void test_kernels_tail_store__limit(void **state) {
-    struct msc_tail_store store;
+static void test_kernels_remainder_store__limit(void **state) {
+    struct msc_remainder_store store;
     struct msc_array *w[3];
     (void)state;
-    msc_tail_store_init(&store);
+    msc_remainder_store_init(&store);
     for (int i = 0; i < 3; i++) {
         w[i] = weight_of((float)i);
     }
@@ -93,7 +94,7 @@ static void test_kernels_tail_store__limit(void **state) {
     msc_array_release(get(&store, w[2], 0));
     assert_ptr_equal(msc_array_measure(NULL), &meter);
     assert_int_equal(meter.held_bytes, N * sizeof(float));
-    msc_tail_store_finish(&store);
+    msc_remainder_store_finish(&store);
     for (int i = 0; i < 3; i++) {
         msc_array_release(w[i]);
     }
@@ -101,8 +102,8 @@ static void test_kernels_tail_store__limit(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_tail_store__shares),
-        cmocka_unit_test(test_kernels_tail_store__limit),
+        cmocka_unit_test(test_kernels_remainder_store__shares),
+        cmocka_unit_test(test_kernels_remainder_store__limit),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

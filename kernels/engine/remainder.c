@@ -1,86 +1,86 @@
-#include "kernels/engine/tail.h"
+#include "kernels/engine/remainder.h"
 
 #include "base/alloc.h"
 #include "base/rng.h"
 
 #include <string.h>
 
-bool msc_tail_is_asked(const struct msc_plan *plan, const struct msc_sink *sink) {
-    return (plan->wants_rest && sink->batch) || (plan->has_rest_slots && sink->slot);
+bool msc_remainder_is_asked(const struct msc_plan *plan, const struct msc_sink *sink) {
+    return (plan->wants_remainder && sink->batch) || (plan->has_remainder_slots && sink->slot);
 }
 
 // One trial on one batch.
-struct rest {
-    const struct msc_tail *tail;
+struct remainder_run {
+    const struct msc_remainder *remainder;
     const struct msc_plan *plan;
     size_t trial, batch;
     const struct msc_array **arrays; // [n_given]
-    int32_t *given;                  // tensor ids: inputs, then what steps handed over
+    int32_t *given;                  // tensor ids: inputs, then live-out values
     size_t n_given;
     struct msc_array **made; // [n_missing] owned
     int32_t *missing;        // tensor ids: wanted ones, then those that slots read
     size_t n_missing;
-    struct msc_array **handed; // [n_handed] over what steps handed over, owned
+    struct msc_array **live_out; // [n_live_out] over live-out values, owned
 };
 
-static enum msc_status rest_init(struct rest *r) {
+static enum msc_status remainder_run_init(struct remainder_run *r) {
     size_t n_inputs = (size_t)msc_graph_n_inputs(r->plan->graph);
-    size_t n_given = n_inputs + (size_t)r->plan->n_handed + 1;
+    size_t n_given = n_inputs + (size_t)r->plan->n_live_out + 1;
     size_t n_missing = (size_t)r->plan->n_wanted + (size_t)r->plan->sites.n_slots + 1;
     r->arrays = msc_alloc_zero(n_given, sizeof(r->arrays[0]));
     r->given = msc_alloc_zero(n_given, sizeof(r->given[0]));
-    r->handed = msc_alloc_zero((size_t)r->plan->n_handed + 1, sizeof(r->handed[0]));
+    r->live_out = msc_alloc_zero((size_t)r->plan->n_live_out + 1, sizeof(r->live_out[0]));
     r->made = msc_alloc_zero(n_missing, sizeof(r->made[0]));
     r->missing = msc_alloc_zero(n_missing, sizeof(r->missing[0]));
-    return r->arrays && r->given && r->handed && r->made && r->missing
+    return r->arrays && r->given && r->live_out && r->made && r->missing
                ? MSC_OK
                : MSC_FAIL(MSC_E_NOMEM, "out of memory for the end of a network");
 }
 
-static void rest_finish(struct rest *r) {
+static void remainder_run_finish(struct remainder_run *r) {
     for (size_t i = 0; r->made && i < r->n_missing; i++) {
         msc_array_release(r->made[i]);
     }
-    for (int32_t i = 0; r->handed && i < r->plan->n_handed; i++) {
-        msc_array_release(r->handed[i]);
+    for (int32_t i = 0; r->live_out && i < r->plan->n_live_out; i++) {
+        msc_array_release(r->live_out[i]);
     }
     msc_free((void *)r->arrays);
     msc_free(r->given);
-    msc_free(r->handed);
+    msc_free(r->live_out);
     msc_free(r->made);
     msc_free(r->missing);
 }
 
-// What the tail starts from: the batch, and values of steps.
-static enum msc_status gather_given(struct rest *r, const struct msc_view values[]) {
+// What the remainder starts from: the batch, and live-out values.
+static enum msc_status gather_given(struct remainder_run *r, const struct msc_view values[]) {
     const struct msc_plan *plan = r->plan;
-    const struct msc_dataset *data = msc_evaluator_dataset(r->tail->evaluator);
+    const struct msc_dataset *data = msc_evaluator_dataset(r->remainder->evaluator);
     for (int32_t i = 0; i < msc_graph_n_inputs(plan->graph); i++) {
         r->given[r->n_given] = msc_graph_input(plan->graph, i);
         r->arrays[r->n_given++] = msc_dataset_batch(data, r->batch, (size_t)i);
     }
-    for (int32_t i = 0; i < plan->n_handed; i++) {
+    for (int32_t i = 0; i < plan->n_live_out; i++) {
         const struct msc_view *v = &values[i];
-        if (plan->handed[i] == MSC_NO_ID || !v->data) {
+        if (plan->live_out[i] == MSC_NO_ID || !v->data) {
             continue;
         }
-        MSC_TRY(msc_array_create_over(&r->handed[i], v->dtype, v->n_dims, v->dims, v->data));
-        r->given[r->n_given] = plan->values[plan->handed[i]].tensor;
-        r->arrays[r->n_given++] = r->handed[i];
+        MSC_TRY(msc_array_create_over(&r->live_out[i], v->dtype, v->n_dims, v->dims, v->data));
+        r->given[r->n_given] = plan->values[plan->live_out[i]].tensor;
+        r->arrays[r->n_given++] = r->live_out[i];
     }
     return MSC_OK;
 }
 
 // Tensors to be made; a given one stands for itself.
-static void list_missing(struct rest *r) {
+static void list_missing(struct remainder_run *r) {
     const struct msc_plan *plan = r->plan;
     for (int32_t i = 0; i < plan->n_wanted; i++) {
-        if (plan->handed[i] == MSC_NO_ID) {
+        if (plan->live_out[i] == MSC_NO_ID) {
             r->missing[r->n_missing++] = plan->wanted_tensors[i];
         }
     }
-    for (int32_t i = 0; r->tail->sink->slot && i < plan->sites.n_slots; i++) {
-        if (plan->is_rest_slot[i]) {
+    for (int32_t i = 0; r->remainder->sink->slot && i < plan->sites.n_slots; i++) {
+        if (plan->is_remainder_slot[i]) {
             r->missing[r->n_missing++] = plan->sites.slots[i].tensor;
         }
     }
@@ -90,13 +90,13 @@ static void list_missing(struct rest *r) {
 
 // The input moved by one part in 2^22, up or down at random: the same for a slot of a batch in any
 // company.
-static enum msc_status add_noise(struct msc_array **out, const struct rest *r, uint64_t slot,
-                                 const struct msc_array *array) {
+static enum msc_status add_noise(struct msc_array **out, const struct remainder_run *r,
+                                 uint64_t slot, const struct msc_array *array) {
     const float step = 1.0f / (1 << 22);
     struct msc_rng rng;
     MSC_TRY(msc_array_create_from(out, msc_array_dtype(array), msc_array_n_dims(array),
                                   msc_array_dims(array), msc_array_data(array)));
-    msc_rng_seed(&rng, r->tail->trials[r->trial].noise_seed, (uint64_t)r->batch << 32 ^ slot);
+    msc_rng_seed(&rng, r->remainder->trials[r->trial].noise_seed, (uint64_t)r->batch << 32 ^ slot);
     float *x = msc_array_data(*out);
     for (int64_t i = 0; i < msc_array_n_elements(*out); i++) {
         x[i] *= msc_rng_u64(&rng) & 1 ? 1.0f + step : 1.0f - step;
@@ -104,14 +104,14 @@ static enum msc_status add_noise(struct msc_array **out, const struct rest *r, u
     return MSC_OK;
 }
 
-static enum msc_status quantize(struct msc_array **out, const struct rest *r, uint64_t slot,
-                                bool is_weight, const struct msc_array *array,
+static enum msc_status quantize(struct msc_array **out, const struct remainder_run *r,
+                                uint64_t slot, bool is_weight, const struct msc_array *array,
                                 const struct msc_quant *edit) {
     struct msc_array *moved = NULL;
     if (is_weight) {
-        return msc_tail_store_get(out, r->tail->store, array, edit);
+        return msc_remainder_store_get(out, r->remainder->store, array, edit);
     }
-    if (r->tail->trials[r->trial].noise_seed != 0) {
+    if (r->remainder->trials[r->trial].noise_seed != 0) {
         MSC_TRY(add_noise(&moved, r, slot, array));
     }
     enum msc_status status = msc_fake_quantize_array(out, moved ? moved : array, edit);
@@ -122,8 +122,8 @@ static enum msc_status quantize(struct msc_array **out, const struct rest *r, ui
 static enum msc_status read_operand(void *payload, struct msc_array **out,
                                     const struct msc_joint *joint, int32_t operand,
                                     const struct msc_array *array) {
-    const struct rest *r = payload;
-    const struct msc_quant *const *edits = r->tail->trials[r->trial].edits;
+    const struct remainder_run *r = payload;
+    const struct msc_quant *const *edits = r->remainder->trials[r->trial].edits;
     int32_t bound = msc_sites_find_slot(&r->plan->sites, joint->id, operand);
     int32_t slot = bound == MSC_NO_ID ? MSC_NO_ID : r->plan->slot_ids[bound];
     const struct msc_quant *edit = slot == MSC_NO_ID || !edits ? NULL : edits[slot];
@@ -139,14 +139,14 @@ static enum msc_status read_operand(void *payload, struct msc_array **out,
 
 // ---- The sink ---------------------------------------------------------------------------------
 
-static enum msc_status give_slots(const struct rest *r) {
-    const struct msc_sink *sink = r->tail->sink;
+static enum msc_status give_slots(const struct remainder_run *r) {
+    const struct msc_sink *sink = r->remainder->sink;
     size_t at = 0;
     for (int32_t i = 0; i < r->plan->n_wanted; i++) {
-        at += r->plan->handed[i] == MSC_NO_ID;
+        at += r->plan->live_out[i] == MSC_NO_ID;
     }
     for (int32_t i = 0; sink->slot && i < r->plan->sites.n_slots; i++) {
-        if (r->plan->is_rest_slot[i]) {
+        if (r->plan->is_remainder_slot[i]) {
             struct msc_view view = msc_view_of_array(r->made[at++]);
             if (msc_view_n_elements(&view) > 0) {
                 int32_t part = r->plan->parts[r->plan->sites.slots[i].joint];
@@ -158,8 +158,8 @@ static enum msc_status give_slots(const struct rest *r) {
     return MSC_OK;
 }
 
-static enum msc_status give_batch(const struct rest *r, const struct msc_view values[]) {
-    const struct msc_sink *sink = r->tail->sink;
+static enum msc_status give_batch(const struct remainder_run *r, const struct msc_view values[]) {
+    const struct msc_sink *sink = r->remainder->sink;
     struct msc_view *all;
     size_t at = 0;
     if (!sink->batch) {
@@ -170,7 +170,7 @@ static enum msc_status give_batch(const struct rest *r, const struct msc_view va
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the end of a network");
     }
     for (int32_t i = 0; i < r->plan->n_wanted; i++) {
-        all[i] = r->plan->handed[i] != MSC_NO_ID ? values[i] : msc_view_of_array(r->made[at++]);
+        all[i] = r->plan->live_out[i] != MSC_NO_ID ? values[i] : msc_view_of_array(r->made[at++]);
     }
     enum msc_status status = sink->batch(sink->payload, r->trial, r->batch, all);
     msc_free(all);
@@ -178,17 +178,17 @@ static enum msc_status give_batch(const struct rest *r, const struct msc_view va
 }
 
 // The most memory is taken in here: what is wanted is held already when sinks get it.
-static enum msc_status run_measured(struct rest *r, const struct msc_reference_run *run) {
+static enum msc_status run_measured(struct remainder_run *r, const struct msc_reference_run *run) {
     struct msc_array_meter meter = {.limit_bytes = run->limits->memory_bytes};
     struct msc_array_meter *before = msc_array_measure(&meter);
     enum msc_status status = msc_reference_run_part(r->made, run);
     msc_array_measure(before);
-    msc_tail_store_measured(r->tail->store, (uint64_t)meter.peak_bytes);
+    msc_remainder_store_measured(r->remainder->store, (uint64_t)meter.peak_bytes);
     return status;
 }
 
-static enum msc_status complete(struct rest *r, const struct msc_view values[]) {
-    MSC_TRY(rest_init(r));
+static enum msc_status complete(struct remainder_run *r, const struct msc_view values[]) {
+    MSC_TRY(remainder_run_init(r));
     MSC_TRY(gather_given(r, values));
     list_missing(r);
     const struct msc_reference_run run = {.graph = r->plan->graph,
@@ -199,7 +199,7 @@ static enum msc_status complete(struct rest *r, const struct msc_view values[]) 
                                           .wanted = r->missing,
                                           .read = read_operand,
                                           .payload = r,
-                                          .limits = r->tail->limits};
+                                          .limits = r->remainder->limits};
     MSC_TRY(run_measured(r, &run));
     MSC_TRY(give_slots(r));
     return give_batch(r, values);
@@ -207,40 +207,41 @@ static enum msc_status complete(struct rest *r, const struct msc_view values[]) 
 
 static enum msc_status take_batch(void *payload, size_t trial, size_t batch,
                                   const struct msc_view values[]) {
-    const struct msc_tail *tail = payload;
-    struct rest r = {.tail = tail, .trial = trial, .batch = batch};
-    r.plan = msc_evaluator_plan(tail->evaluator, batch);
-    if (!msc_tail_is_asked(r.plan, tail->sink)) {
-        return tail->sink->batch ? tail->sink->batch(tail->sink->payload, trial, batch, values)
-                                 : MSC_OK;
+    const struct msc_remainder *remainder = payload;
+    struct remainder_run r = {.remainder = remainder, .trial = trial, .batch = batch};
+    r.plan = msc_evaluator_plan(remainder->evaluator, batch);
+    if (!msc_remainder_is_asked(r.plan, remainder->sink)) {
+        return remainder->sink->batch
+                   ? remainder->sink->batch(remainder->sink->payload, trial, batch, values)
+                   : MSC_OK;
     }
     enum msc_status status = complete(&r, values);
-    rest_finish(&r);
+    remainder_run_finish(&r);
     return status;
 }
 
 static enum msc_status take_slot(void *payload, size_t trial, size_t batch, int32_t part,
                                  int32_t slot, const struct msc_view *value) {
-    const struct msc_sink *sink = ((const struct msc_tail *)payload)->sink;
+    const struct msc_sink *sink = ((const struct msc_remainder *)payload)->sink;
     return sink->slot(sink->payload, trial, batch, part, slot, value);
 }
 
 static void end_trial(void *payload, size_t trial) {
-    const struct msc_sink *sink = ((const struct msc_tail *)payload)->sink;
+    const struct msc_sink *sink = ((const struct msc_remainder *)payload)->sink;
     if (sink->end) {
         sink->end(sink->payload, trial);
     }
 }
 
 static bool is_over(void *payload, size_t trial) {
-    const struct msc_sink *sink = ((const struct msc_tail *)payload)->sink;
+    const struct msc_sink *sink = ((const struct msc_remainder *)payload)->sink;
     return sink->is_over && sink->is_over(sink->payload, trial);
 }
 
-struct msc_sink msc_tail_sink(struct msc_tail *tail) {
+struct msc_sink msc_remainder_sink(struct msc_remainder *remainder) {
     return (struct msc_sink){.batch = take_batch,
-                             .slot = tail->sink->slot ? take_slot : NULL,
+                             .slot = remainder->sink->slot ? take_slot : NULL,
                              .end = end_trial,
                              .is_over = is_over,
-                             .payload = tail};
+                             .payload = remainder};
 }

@@ -1,0 +1,31 @@
+// What the program tells on standard error: log lines, errors, and on a terminal a line that shows
+// how the search goes.
+#ifndef MSC_CLI_CONSOLE_H
+#define MSC_CLI_CONSOLE_H
+
+#include "base/log.h"
+#include "search/search.h"
+
+#include <stdbool.h>
+
+struct msc_console {
+    struct msc_log log; // hand this down
+    bool is_terminal;
+    bool is_quiet;
+    double last_progress_s;
+};
+
+void msc_console_init(struct msc_console *console);
+void msc_console_set_quiet(struct msc_console *console);
+// "mscgym: text", whatever was asked to be quiet.
+void msc_console_error(struct msc_console *console, const char *text);
+// Shows or refreshes the progress line; several times a second at most. `best` NaN: none yet.
+void msc_console_progress(struct msc_console *console, const char *name,
+                          const struct msc_search_progress *progress, double best);
+// The same while the winner is measured once more: what is measured now, and the time left.
+void msc_console_measuring(struct msc_console *console, const char *name, const char *what,
+                           double left_s);
+// Removes it.
+void msc_console_end_progress(struct msc_console *console);
+
+#endif

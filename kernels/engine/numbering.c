@@ -1,0 +1,276 @@
+#include "kernels/engine/numbering.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+enum { FIRST_TABLE = 1024 };
+
+enum msc_status msc_numbering_init(struct msc_numbering *num, const struct msc_plan *plan) {
+    *num = (struct msc_numbering){.plan = plan, .table_size = FIRST_TABLE};
+    num->table = msc_alloc_zero(FIRST_TABLE, sizeof(num->table[0]));
+    num->values = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(num->values[0]));
+    num->is_changed = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(num->is_changed[0]));
+    if (!num->table || !num->values || !num->is_changed) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
+    }
+    return MSC_OK;
+}
+
+void msc_numbering_finish(struct msc_numbering *num) {
+    msc_free(num->exprs);
+    msc_free(num->inputs);
+    msc_free(num->table);
+    msc_free(num->values);
+    msc_free(num->is_changed);
+    *num = (struct msc_numbering){0};
+}
+
+void msc_numbering_clear(struct msc_numbering *num) {
+    num->n_exprs = 0;
+    num->n_inputs = 0;
+    num->has_previous = false;
+    memset(num->table, 0, num->table_size * sizeof(num->table[0]));
+}
+
+static size_t find_place(const struct msc_numbering *num, struct msc_hash hash) {
+    size_t at = hash.low & (num->table_size - 1);
+    while (num->table[at] != 0 && !msc_hash_equal(num->exprs[num->table[at] - 1].hash, hash)) {
+        at = (at + 1) & (num->table_size - 1);
+    }
+    return at;
+}
+
+static enum msc_status grow_table(struct msc_numbering *num) {
+    int32_t *table = msc_alloc_zero(num->table_size * 2, sizeof(table[0]));
+    if (!table) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
+    }
+    msc_free(num->table);
+    num->table = table;
+    num->table_size *= 2;
+    for (size_t i = 0; i < num->n_exprs; i++) {
+        num->table[find_place(num, num->exprs[i].hash)] = (int32_t)i + 1;
+    }
+    return MSC_OK;
+}
+
+// The expression with this hash, made from `model` and its inputs when it is new.
+static enum msc_status numbering_intern(struct msc_numbering *num, const struct msc_expr *model,
+                                        const struct msc_value_number inputs[], int32_t *id) {
+    size_t place = find_place(num, model->hash);
+    if (num->table[place] != 0) {
+        *id = num->table[place] - 1;
+        return MSC_OK;
+    }
+    MSC_TRY(msc_grow(&num->exprs, &num->exprs_capacity, num->n_exprs + 1, sizeof(num->exprs[0])));
+    MSC_TRY(msc_grow(&num->inputs, &num->inputs_capacity, num->n_inputs + (size_t)model->n_inputs,
+                     sizeof(num->inputs[0])));
+    struct msc_expr *expr = &num->exprs[num->n_exprs];
+    *expr = *model;
+    expr->first_input = (int32_t)num->n_inputs;
+    for (int32_t i = 0; i < model->n_inputs; i++) {
+        num->inputs[num->n_inputs++] = inputs[i];
+    }
+    *id = (int32_t)num->n_exprs++;
+    num->table[place] = *id + 1;
+    return num->n_exprs * 2 > num->table_size ? grow_table(num) : MSC_OK;
+}
+
+static struct msc_hash hash_number(const struct msc_numbering *num, struct msc_hash h,
+                                   struct msc_value_number number) {
+    h = msc_hash_combine(h, num->exprs[number.expr].hash);
+    return number.output > 0 ? msc_hash_add_u64(h, (uint64_t)number.output) : h;
+}
+
+static enum msc_status number_inputs(struct msc_numbering *num) {
+    for (int32_t v = 0; v < num->plan->n_values; v++) {
+        if (num->plan->values[v].input == MSC_NO_ID) {
+            continue;
+        }
+        struct msc_expr expr = {
+            .kind = MSC_EXPR_INPUT, .index = num->plan->values[v].input, .weights = MSC_NO_ID};
+        expr.hash = msc_hash_bytes("input", 5);
+        expr.hash = msc_hash_add_u64(expr.hash, (uint64_t)(uint32_t)expr.index);
+        num->values[v].output = 0;
+        MSC_TRY(numbering_intern(num, &expr, NULL, &num->values[v].expr));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status number_quantized(struct msc_numbering *num, int32_t value,
+                                        const struct msc_quant *edit, uint64_t noise_seed,
+                                        struct msc_value_number *number) {
+    struct msc_expr expr = {.kind = MSC_EXPR_QUANTIZE,
+                            .noise_seed = noise_seed,
+                            .index = value,
+                            .n_inputs = 1,
+                            .weights = MSC_NO_ID,
+                            .edit = edit};
+    struct msc_value_number from = *number;
+    expr.hash = hash_number(num, msc_hash_combine(msc_hash_bytes("quantize", 8), edit->hash), from);
+    expr.hash = noise_seed ? msc_hash_add_u64(expr.hash, noise_seed) : expr.hash;
+    number->output = 0;
+    return numbering_intern(num, &expr, &from, &number->expr);
+}
+
+// Moving steps in a row that integers are led through. A long row of them (each joining something
+// to the last) would else be walked again by every reader.
+enum { MOST_MOVES = 4 };
+// Inputs may have so many times the elements of the output: more are not worth quantising for it.
+enum { MOST_INPUTS = 5 };
+
+static bool is_data_movement(const struct msc_numbering *num, const struct msc_quant *edit,
+                             uint64_t noise_seed, struct msc_value_number number) {
+    const struct msc_expr *expr = &num->exprs[number.expr];
+    const struct msc_backend *b = num->plan->backend;
+    if (expr->kind != MSC_EXPR_STEP || expr->edit || noise_seed != 0 ||
+        !msc_quant_is_integer(edit) || !b->def->moves) {
+        return false;
+    }
+    const struct msc_step *s = &num->plan->steps[expr->index];
+    size_t out = num->plan->values[s->outputs[0]].n_bytes, in = 0;
+    for (int32_t i = 0; i < s->n_inputs; i++) {
+        in += num->plan->values[s->inputs[i]].n_bytes;
+        if (num->exprs[num->inputs[expr->first_input + i].expr].edit) {
+            return false; // it is quantised for this step already
+        }
+    }
+    return s->n_outputs == 1 && in <= MOST_INPUTS * out && b->def->moves(b, s);
+}
+
+// Numbers `value`, which comes as *number, under an edit.
+static enum msc_status number_under_edit(struct msc_numbering *num, int32_t value,
+                                         const struct msc_quant *edit, uint64_t noise_seed,
+                                         int n_moves, struct msc_value_number *number) {
+    if (n_moves == MOST_MOVES || !is_data_movement(num, edit, noise_seed, *number)) {
+        return number_quantized(num, value, edit, noise_seed, number);
+    }
+    struct msc_expr expr = num->exprs[number->expr];
+    const struct msc_step *s = &num->plan->steps[expr.index];
+    struct msc_value_number inputs[MSC_STEP_MAX_INPUTS];
+    expr.hash = msc_hash_combine(s->hash, msc_hash_bytes("moved", 5));
+    for (int32_t i = 0; i < s->n_inputs; i++) {
+        inputs[i] = num->inputs[expr.first_input + i];
+        MSC_TRY(number_under_edit(num, s->inputs[i], edit, 0, n_moves + 1, &inputs[i]));
+        expr.hash = hash_number(num, expr.hash, inputs[i]);
+    }
+    if (expr.weights != MSC_NO_ID) {
+        expr.hash = msc_hash_combine(expr.hash, num->exprs[expr.weights].hash);
+    }
+    expr.edit = edit;
+    return numbering_intern(num, &expr, inputs, &number->expr);
+}
+
+static const struct msc_quant *edit_of(const struct msc_quant *const edits[], int32_t slot) {
+    return edits && slot != MSC_NO_ID ? edits[slot] : NULL;
+}
+
+static enum msc_status number_weights(struct msc_numbering *num, int32_t step,
+                                      const struct msc_quant *const edits[], int32_t *id) {
+    const struct msc_step *s = &num->plan->steps[step];
+    struct msc_expr expr = {
+        .kind = MSC_EXPR_WEIGHTS, .index = step, .weights = MSC_NO_ID, .slot_edits = edits};
+    expr.hash = msc_hash_combine(msc_hash_bytes("weights", 7), s->hash);
+    for (int32_t i = 0; i < s->n_weight_slots; i++) {
+        const struct msc_quant *edit = edit_of(edits, s->weight_slots[i]);
+        if (edit) {
+            expr.hash = msc_hash_add_u64(msc_hash_combine(expr.hash, edit->hash), (uint64_t)i);
+        }
+    }
+    return numbering_intern(num, &expr, NULL, id);
+}
+
+static bool has_weights(const struct msc_step *s) {
+    for (int32_t k = 0; k < s->n_joints; k++) {
+        for (int32_t i = 0; i < s->joints[k].n_operands; i++) {
+            if (s->joints[k].operands[i].kind == MSC_OPERAND_WEIGHT) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Whether a step reads just what it read in the previous trial, under the same edits.
+static bool is_as_before(const struct msc_numbering *num, const struct msc_step *s,
+                         const struct msc_quant *const edits[], uint64_t noise_seed) {
+    const struct msc_quant *const *before = num->previous_edits;
+    if (!num->has_previous || noise_seed != num->previous_seed) {
+        return false;
+    }
+    for (int32_t i = 0; i < s->n_weight_slots; i++) {
+        if (edit_of(edits, s->weight_slots[i]) != edit_of(before, s->weight_slots[i])) {
+            return false;
+        }
+    }
+    for (int32_t i = 0; i < s->n_inputs; i++) {
+        if (num->is_changed[s->inputs[i]] ||
+            edit_of(edits, s->slots[i]) != edit_of(before, s->slots[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void set_value_number(struct msc_numbering *num, int32_t value,
+                             struct msc_value_number number) {
+    struct msc_value_number *at = &num->values[value];
+    num->is_changed[value] = at->expr != number.expr || at->output != number.output;
+    *at = number;
+}
+
+static enum msc_status number_step(struct msc_numbering *num, int32_t index,
+                                   const struct msc_quant *const edits[], uint64_t noise_seed) {
+    const struct msc_step *s = &num->plan->steps[index];
+    struct msc_value_number inputs[MSC_STEP_MAX_INPUTS];
+    struct msc_expr expr = {.kind = MSC_EXPR_STEP,
+                            .index = index,
+                            .n_inputs = s->n_inputs,
+                            .weights = MSC_NO_ID,
+                            .hash = s->hash};
+    if (s->kind == MSC_STEP_ALIAS) {
+        set_value_number(num, s->outputs[0], num->values[s->inputs[0]]);
+        return MSC_OK;
+    }
+    for (int32_t i = 0; i < s->n_inputs; i++) {
+        inputs[i] = num->values[s->inputs[i]];
+        const struct msc_quant *edit = edit_of(edits, s->slots[i]);
+        if (edit) {
+            MSC_TRY(number_under_edit(num, s->inputs[i], edit, noise_seed, 0, &inputs[i]));
+        }
+        expr.hash = hash_number(num, expr.hash, inputs[i]);
+    }
+    if (has_weights(s)) {
+        MSC_TRY(number_weights(num, index, edits, &expr.weights));
+        expr.hash = msc_hash_combine(expr.hash, num->exprs[expr.weights].hash);
+    }
+    int32_t id;
+    MSC_TRY(numbering_intern(num, &expr, inputs, &id));
+    for (int32_t i = 0; i < s->n_outputs; i++) {
+        set_value_number(num, s->outputs[i], (struct msc_value_number){id, i});
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_numbering_add_trial(struct msc_numbering *num,
+                                        const struct msc_quant *const edits[],
+                                        uint64_t noise_seed) {
+    if (!num->has_previous) {
+        MSC_TRY(number_inputs(num));
+    }
+    for (int32_t i = 0; i < num->plan->n_steps; i++) {
+        const struct msc_step *s = &num->plan->steps[i];
+        if (!is_as_before(num, s, edits, noise_seed)) {
+            MSC_TRY(number_step(num, i, edits, noise_seed));
+            continue;
+        }
+        for (int32_t k = 0; k < s->n_outputs; k++) {
+            num->is_changed[s->outputs[k]] = false;
+        }
+    }
+    num->has_previous = true;
+    num->previous_edits = edits;
+    num->previous_seed = noise_seed;
+    return MSC_OK;
+}
