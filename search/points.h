@@ -1,21 +1,20 @@
-// Which points of the space were tried, and by which trial: a hash table from choices to trial ids.
+// Which points of the space were tried, and by which trial: from choices to trial ids.
 // A point is settled once a trial of it was told that no bound stopped: no other will tell more.
 #ifndef MSC_SEARCH_POINTS_H
 #define MSC_SEARCH_POINTS_H
 
-#include "base/hash.h"
-#include "base/status.h"
+#include "base/hash_index.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct msc_point_slot;
+struct msc_point;
 
 struct msc_points { // zero-initialise
-    struct msc_point_slot *slots;
-    size_t capacity; // a power of two, or 0
-    size_t n;
+    struct msc_point *items;
+    size_t n, capacity;
+    struct msc_hash_index index; // of `items`
     size_t n_settled;
 };
 

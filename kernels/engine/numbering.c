@@ -4,14 +4,11 @@
 
 #include <string.h>
 
-enum { FIRST_TABLE = 1024 };
-
 enum msc_status msc_numbering_init(struct msc_numbering *num, const struct msc_plan *plan) {
-    *num = (struct msc_numbering){.plan = plan, .table_size = FIRST_TABLE};
-    num->table = msc_alloc_zero(FIRST_TABLE, sizeof(num->table[0]));
+    *num = (struct msc_numbering){.plan = plan};
     num->values = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(num->values[0]));
     num->is_changed = msc_alloc_zero((size_t)plan->n_values + 1, sizeof(num->is_changed[0]));
-    if (!num->table || !num->values || !num->is_changed) {
+    if (!num->values || !num->is_changed) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
     }
     return MSC_OK;
@@ -20,7 +17,7 @@ enum msc_status msc_numbering_init(struct msc_numbering *num, const struct msc_p
 void msc_numbering_finish(struct msc_numbering *num) {
     msc_free(num->exprs);
     msc_free(num->inputs);
-    msc_free(num->table);
+    msc_hash_index_finish(&num->index);
     msc_free(num->values);
     msc_free(num->is_changed);
     *num = (struct msc_numbering){0};
@@ -30,39 +27,18 @@ void msc_numbering_clear(struct msc_numbering *num) {
     num->n_exprs = 0;
     num->n_inputs = 0;
     num->has_previous = false;
-    memset(num->table, 0, num->table_size * sizeof(num->table[0]));
-}
-
-static size_t find_place(const struct msc_numbering *num, struct msc_hash hash) {
-    size_t at = hash.low & (num->table_size - 1);
-    while (num->table[at] != 0 && !msc_hash_equal(num->exprs[num->table[at] - 1].hash, hash)) {
-        at = (at + 1) & (num->table_size - 1);
-    }
-    return at;
-}
-
-static enum msc_status grow_table(struct msc_numbering *num) {
-    int32_t *table = msc_alloc_zero(num->table_size * 2, sizeof(table[0]));
-    if (!table) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
-    }
-    msc_free(num->table);
-    num->table = table;
-    num->table_size *= 2;
-    for (size_t i = 0; i < num->n_exprs; i++) {
-        num->table[find_place(num, num->exprs[i].hash)] = (int32_t)i + 1;
-    }
-    return MSC_OK;
+    msc_hash_index_clear(&num->index);
 }
 
 // The expression with this hash, made from `model` and its inputs when it is new.
 static enum msc_status numbering_intern(struct msc_numbering *num, const struct msc_expr *model,
                                         const struct msc_value_number inputs[], int32_t *id) {
-    size_t place = find_place(num, model->hash);
-    if (num->table[place] != 0) {
-        *id = num->table[place] - 1;
+    *id = msc_hash_index_find(&num->index, model->hash, num->exprs, sizeof(num->exprs[0]));
+    if (*id >= 0) {
         return MSC_OK;
     }
+    MSC_TRY(
+        msc_hash_index_reserve(&num->index, num->n_exprs + 1, num->exprs, sizeof(num->exprs[0])));
     MSC_TRY(msc_grow(&num->exprs, &num->exprs_capacity, num->n_exprs + 1, sizeof(num->exprs[0])));
     MSC_TRY(msc_grow(&num->inputs, &num->inputs_capacity, num->n_inputs + (size_t)model->n_inputs,
                      sizeof(num->inputs[0])));
@@ -72,9 +48,9 @@ static enum msc_status numbering_intern(struct msc_numbering *num, const struct 
     for (int32_t i = 0; i < model->n_inputs; i++) {
         num->inputs[num->n_inputs++] = inputs[i];
     }
+    msc_hash_index_add(&num->index, num->n_exprs, num->exprs, sizeof(num->exprs[0]));
     *id = (int32_t)num->n_exprs++;
-    num->table[place] = *id + 1;
-    return num->n_exprs * 2 > num->table_size ? grow_table(num) : MSC_OK;
+    return MSC_OK;
 }
 
 static struct msc_hash hash_number(const struct msc_numbering *num, struct msc_hash h,

@@ -11,6 +11,7 @@
 #ifndef MSC_KERNELS_ENGINE_NUMBERING_H
 #define MSC_KERNELS_ENGINE_NUMBERING_H
 
+#include "base/hash_index.h"
 #include "kernels/engine/evaluator.h"
 
 #ifdef __cplusplus
@@ -48,8 +49,7 @@ struct msc_numbering {
     size_t n_exprs, exprs_capacity;
     struct msc_value_number *inputs;
     size_t n_inputs, inputs_capacity;
-    int32_t *table; // open addressing over hashes: expression id + 1, 0 empty
-    size_t table_size;
+    struct msc_hash_index index;     // of `exprs`
     struct msc_value_number *values; // [n_values] of the trial at hand
     // What the trial before it had, so that only what differs is hashed anew.
     bool has_previous;

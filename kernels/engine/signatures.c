@@ -5,14 +5,13 @@
 
 #include <string.h>
 
-enum { FIRST_TABLE = 16 };
-
 void msc_signatures_finish(struct msc_signatures *s) {
     for (size_t i = 0; i < s->n_selections; i++) {
         msc_free(s->selections[i]);
     }
     msc_free(s->selections);
-    msc_free(s->table);
+    msc_free(s->items);
+    msc_hash_index_finish(&s->index);
     *s = (struct msc_signatures){.dataset = NULL};
 }
 
@@ -31,45 +30,18 @@ static struct msc_hash hash_batch(const struct msc_signatures *s, size_t batch, 
     return h;
 }
 
-// The hash's place in the table, or where it would go.
-static struct msc_signature *place_of(const struct msc_signatures *s, struct msc_hash hash) {
-    size_t at = hash.low & (s->table_size - 1);
-    while (s->table[at].plan != MSC_NO_ID && !msc_hash_equal(s->table[at].hash, hash)) {
-        at = (at + 1) & (s->table_size - 1);
-    }
-    return &s->table[at];
+static int32_t find_hash(const struct msc_signatures *s, struct msc_hash hash) {
+    return msc_hash_index_find(&s->index, hash, s->items, sizeof(s->items[0]));
 }
 
 int32_t msc_signatures_find(const struct msc_signatures *s, size_t batch) {
-    int32_t plan = MSC_NO_ID;
-    for (size_t i = 0; i < s->n_selections && plan == MSC_NO_ID; i++) {
-        plan = place_of(s, hash_batch(s, batch, i))->plan;
-    }
-    return plan;
-}
-
-// Keeps the table at most half full.
-static enum msc_status make_room(struct msc_signatures *s) {
-    struct msc_signatures grown = *s;
-    if (2 * (s->n + 1) <= s->table_size) {
-        return MSC_OK;
-    }
-    grown.table_size = s->table_size > 0 ? 2 * s->table_size : FIRST_TABLE;
-    grown.table = msc_alloc_zero(grown.table_size, sizeof(grown.table[0]));
-    if (!grown.table) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
-    }
-    for (size_t i = 0; i < grown.table_size; i++) {
-        grown.table[i].plan = MSC_NO_ID;
-    }
-    for (size_t i = 0; i < s->table_size; i++) {
-        if (s->table[i].plan != MSC_NO_ID) {
-            *place_of(&grown, s->table[i].hash) = s->table[i];
+    for (size_t i = 0; i < s->n_selections; i++) {
+        int32_t found = find_hash(s, hash_batch(s, batch, i));
+        if (found >= 0) {
+            return s->items[found].plan;
         }
     }
-    msc_free(s->table);
-    *s = grown;
-    return MSC_OK;
+    return MSC_NO_ID;
 }
 
 static enum msc_status find_selection(struct msc_signatures *s, const bool is_parameter[],
@@ -94,10 +66,10 @@ static enum msc_status find_selection(struct msc_signatures *s, const bool is_pa
 enum msc_status msc_signatures_add(struct msc_signatures *s, size_t batch, int32_t plan,
                                    const bool is_parameter[]) {
     size_t selection;
-    MSC_TRY(make_room(s));
+    MSC_TRY(msc_grow(&s->items, &s->capacity, s->n + 1, sizeof(s->items[0])));
+    MSC_TRY(msc_hash_index_reserve(&s->index, s->n + 1, s->items, sizeof(s->items[0])));
     MSC_TRY(find_selection(s, is_parameter, &selection));
-    struct msc_hash hash = hash_batch(s, batch, selection);
-    *place_of(s, hash) = (struct msc_signature){hash, plan};
-    s->n++;
+    s->items[s->n] = (struct msc_signature){hash_batch(s, batch, selection), plan};
+    msc_hash_index_add(&s->index, s->n++, s->items, sizeof(s->items[0]));
     return MSC_OK;
 }

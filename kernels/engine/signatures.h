@@ -9,6 +9,7 @@
 #ifndef MSC_KERNELS_ENGINE_SIGNATURES_H
 #define MSC_KERNELS_ENGINE_SIGNATURES_H
 
+#include "base/hash_index.h"
 #include "data/dataset.h"
 
 #ifdef __cplusplus
@@ -25,14 +26,15 @@ struct msc_signatures {
     // Inputs that parameters come from, one row for each selection that some plan has.
     bool **selections; // [n_selections][n_inputs]
     size_t n_selections, selections_capacity;
-    struct msc_signature *table; // open addressing over hashes; plan MSC_NO_ID: free
-    size_t n, table_size;
+    struct msc_signature *items;
+    size_t n, capacity;
+    struct msc_hash_index index; // of `items`
 };
 
 void msc_signatures_finish(struct msc_signatures *s);
 // The plan that was added for a batch with this one's signature, or MSC_NO_ID.
 int32_t msc_signatures_find(const struct msc_signatures *s, size_t batch);
-// `is_parameter` [n_inputs] is copied.
+// Of a batch that is not found. `is_parameter` [n_inputs] is copied.
 enum msc_status msc_signatures_add(struct msc_signatures *s, size_t batch, int32_t plan,
                                    const bool is_parameter[]);
 
