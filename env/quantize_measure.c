@@ -81,8 +81,8 @@ enum msc_status msc_quantize_metrics_choose(struct msc_quantize_metrics *out,
 
 // ---- In the space -----------------------------------------------------------------------------
 
-static enum msc_status no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the costs of a search");
+static enum msc_status no_metric_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for metrics");
 }
 
 // Room for another term, in the arena.
@@ -93,7 +93,7 @@ static enum msc_status reserve_term(struct msc_quantize_cost *cost) {
     size_t capacity = cost->capacity > 0 ? 2 * cost->capacity : 16;
     struct msc_cost_term *terms = msc_arena_array(cost->arena, capacity, sizeof(terms[0]));
     if (!terms) {
-        return no_memory();
+        return no_metric_memory();
     }
     for (size_t i = 0; i < cost->n_terms; i++) {
         terms[i] = cost->terms[i];
@@ -108,7 +108,7 @@ enum msc_status msc_quantize_add_term(struct msc_quantize_cost *cost, double sca
                                       const double *const by_choice[]) {
     struct msc_cost_factor *factors = msc_arena_array(cost->arena, n_factors, sizeof(factors[0]));
     if (!factors) {
-        return no_memory();
+        return no_metric_memory();
     }
     for (size_t i = 0; i < n_factors; i++) {
         factors[i] = (struct msc_cost_factor){tasks[i], by_choice[i]};
@@ -153,7 +153,7 @@ enum msc_status msc_quantize_metrics_build(struct msc_quantize_space *s,
     struct msc_metric *metrics = msc_arena_array(arena, m->n, sizeof(metrics[0]));
     struct msc_cost *costs = msc_arena_array(arena, m->n, sizeof(costs[0]));
     if (!metrics || !costs) {
-        return no_memory();
+        return no_metric_memory();
     }
     for (size_t i = 0; i < m->n; i++) {
         const struct msc_quantize_metric *row = m->rows[i];

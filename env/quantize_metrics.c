@@ -9,22 +9,22 @@
 
 #include <math.h>
 
-static enum msc_status no_memory(void) {
+static enum msc_status no_cost_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for the costs of a search");
 }
 
 // ---- size_bytes: packed bits, scales, zero points, and what stays float -----------------------
 
 // For each weight ceil(n * bits / 8), 4 bytes a scale and 4 a zero point that is not always 0.
-static double packed_bytes(double elements, int32_t bits, double n_scales, bool is_symmetric) {
+static double packed_size(double elements, int32_t bits, double n_scales, bool is_symmetric) {
     return ceil(elements * bits / 8) + n_scales * (is_symmetric ? 4 : 8);
 }
 
-static double quant_bytes(double elements, const struct msc_quant *quant) {
+static double quant_size(double elements, const struct msc_quant *quant) {
     if (quant->type != MSC_DTYPE_NONE) {
         return elements * (double)msc_dtype_bytes(quant->type);
     }
-    return packed_bytes(elements, quant->bits, quant->n, quant->low < 0);
+    return packed_size(elements, quant->bits, quant->n, quant->low < 0);
 }
 
 static enum msc_status add_weight_size(struct msc_quantize_cost *out,
@@ -34,12 +34,12 @@ static enum msc_status add_weight_size(struct msc_quantize_cost *out,
     uint32_t n_choices = s->space.tasks[task].n_choices;
     double *bytes = msc_arena_array(out->arena, n_choices, sizeof(bytes[0]));
     if (!bytes) {
-        return no_memory();
+        return no_cost_memory();
     }
     for (uint32_t c = 0; c < n_choices; c++) {
         int32_t choice = (int32_t)s->choices_of_task[task][c];
         const struct msc_quant *quant = msc_quantizer_quant(in->quantizer, site, choice);
-        bytes[c] = quant ? quant_bytes(n, quant) : 4 * n;
+        bytes[c] = quant ? quant_size(n, quant) : 4 * n;
     }
     const double *by_choice = bytes;
     return msc_quantize_add_term(out, 1, 1, &task, &by_choice);
@@ -65,7 +65,7 @@ static enum msc_status add_site_sizes(struct msc_quantize_cost *out,
         if (s->task_of_site[site] != MSC_NO_ID) {
             MSC_TRY(add_weight_size(out, in, s, site, n));
         } else {
-            out->constant += in->fixed[slot] ? quant_bytes(n, in->fixed[slot]) : 4 * n;
+            out->constant += in->fixed[slot] ? quant_size(n, in->fixed[slot]) : 4 * n;
         }
     }
     return MSC_OK;
@@ -77,7 +77,7 @@ static enum msc_status cost_size(struct msc_quantize_cost *out,
     const struct msc_graph *g = in->plan->graph;
     bool *counted = msc_arena_array(out->arena, (size_t)msc_graph_n_tensors(g) + 1, sizeof(bool));
     if (!counted) {
-        return no_memory();
+        return no_cost_memory();
     }
     MSC_TRY(add_site_sizes(out, in, s, counted));
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
@@ -113,7 +113,7 @@ static enum msc_status add_square(struct msc_quantize_cost *out, const struct ms
     uint32_t n_choices = s->space.tasks[task].n_choices;
     double *squares = msc_arena_array(out->arena, n_choices, sizeof(squares[0]));
     if (!squares) {
-        return no_memory();
+        return no_cost_memory();
     }
     for (uint32_t c = 0; c < n_choices; c++) {
         squares[c] = s->bits_of_task[task][c] * s->bits_of_task[task][c];
@@ -208,8 +208,7 @@ static enum msc_status measure_file(double *out, const struct msc_env *env,
 
 // ---- The table --------------------------------------------------------------------------------
 
-// In the order of the space, which is part of a record's identity: new ones come last. The first is
-// the objective where none is given.
+// In the order of the space. The first is the objective where none is given.
 const struct msc_quantize_metric msc_quantize_metric_rows[] = {
     {.name = "distill_loss", .is_distance = true, .of_run = run_loss},
     {.name = "accuracy",

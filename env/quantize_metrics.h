@@ -3,7 +3,8 @@
 // costs, outcomes, the check of objectives and bounds, what reports measure once more.
 //
 // To add a metric: write its row there, with the function that it names, and its line in
-// docs/quantize.md. Nothing else changes.
+// docs/quantize.md. Nothing else changes. It needs asking, or records made without it fit no longer:
+// what is measured unasked is part of every space.
 #ifndef MSC_ENV_QUANTIZE_METRICS_H
 #define MSC_ENV_QUANTIZE_METRICS_H
 
