@@ -13,7 +13,7 @@ static const struct msc_cli_option options[] = {
 };
 
 static struct msc_cli_plugin describe_env(const struct msc_env_def *def) {
-    return (struct msc_cli_plugin){def->name, def->summary, def->version, def->params};
+    return (struct msc_cli_plugin){def->name, def->summary, def->version, def->params, def->metric};
 }
 
 // The one that a shared library holds, by whatever name.

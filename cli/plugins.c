@@ -11,6 +11,28 @@
 
 #define MAX_PLUGINS 64
 
+// The i-th metric, or NULL after the last; a plug-in may say more than a space has room for.
+static const struct msc_metric *plugin_metric(const struct msc_cli_plugin *plugin, size_t i) {
+    const struct msc_metric *metric = i < MSC_MAX_METRICS ? plugin->metric(i) : NULL;
+    return metric && metric->name ? metric : NULL;
+}
+
+static enum msc_status add_metrics(cJSON *object, const struct msc_cli_plugin *plugin) {
+    cJSON *list = cJSON_CreateArray();
+    const struct msc_metric *metric;
+    MSC_TRY(msc_json_add(object, "metrics", list));
+    for (size_t i = 0; (metric = plugin_metric(plugin, i)); i++) {
+        cJSON *row = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(list, row));
+        MSC_TRY(msc_json_add_text(row, "name", metric->name));
+        MSC_TRY(msc_json_add_text(row, "unit", metric->unit ? metric->unit : ""));
+        MSC_TRY(msc_json_add_text(row, "help", metric->help ? metric->help : ""));
+        MSC_TRY(msc_json_add_bool(row, "maximised", metric->is_maximised));
+        MSC_TRY(msc_json_add_bool(row, "exact", metric->is_exact));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status add_plugin(cJSON *list, const struct msc_cli_plugin *plugin) {
     cJSON *object = cJSON_CreateObject();
     MSC_TRY(msc_json_push(list, object));
@@ -19,7 +41,8 @@ static enum msc_status add_plugin(cJSON *list, const struct msc_cli_plugin *plug
     MSC_TRY(msc_json_add_number(object, "version", plugin->version));
     cJSON *params = cJSON_CreateArray();
     MSC_TRY(msc_json_add(object, "params", params));
-    return msc_param_describe(plugin->params, params);
+    MSC_TRY(msc_param_describe(plugin->params, params));
+    return plugin->metric ? add_metrics(object, plugin) : MSC_OK;
 }
 
 static enum msc_status print_plugins_json(const struct msc_cli_plugin plugins[], size_t n) {
@@ -35,11 +58,29 @@ static enum msc_status print_plugins_json(const struct msc_cli_plugin plugins[],
     return status;
 }
 
+static void write_metrics(struct msc_str *out, const struct msc_cli_plugin *plugin) {
+    const struct msc_metric *metric;
+    int width = 0;
+    for (size_t i = 0; (metric = plugin_metric(plugin, i)); i++) {
+        int length = (int)strlen(metric->name);
+        width = length > width ? length : width;
+    }
+    msc_str_append(out, "  metrics, for objectives and bounds:\n");
+    for (size_t i = 0; (metric = plugin_metric(plugin, i)); i++) {
+        msc_str_printf(out, "    %-*s  %s (%s%s)\n", width, metric->name,
+                       metric->help ? metric->help : "", metric->is_exact ? "exact" : "measured",
+                       metric->is_maximised ? ", the more the better" : "");
+    }
+}
+
 static enum msc_status print_plugins(const struct msc_cli_plugin plugins[], size_t n) {
     struct msc_str text = {0};
     for (size_t i = 0; i < n; i++) {
         msc_str_printf(&text, "%s%s: %s\n", i > 0 ? "\n" : "", plugins[i].name, plugins[i].summary);
         msc_param_help(plugins[i].params, &text);
+        if (plugins[i].metric) {
+            write_metrics(&text, &plugins[i]);
+        }
     }
     enum msc_status status = msc_cli_print_str(&text);
     msc_str_finish(&text);

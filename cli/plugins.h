@@ -4,11 +4,13 @@
 
 #include "base/param.h"
 #include "cli/cli.h"
+#include "env/api/trial.h"
 
 struct msc_cli_plugin {
     const char *name, *summary;
     unsigned version;
     const struct msc_param *params;
+    const struct msc_metric *(*metric)(size_t index); // of an environment (env/api/env.h), or NULL
 };
 
 struct msc_cli_plugins {

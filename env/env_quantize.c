@@ -246,6 +246,7 @@ const struct msc_env_def msc_env_quantize = {
     .state_size = sizeof(struct msc_quantize),
     .params = msc_quantize__params,
     .complete = msc_quantize__complete,
+    .metric = msc_quantize_metric,
     .init = quantize_init,
     .space = quantize_space,
     .evaluate = quantize_evaluate,

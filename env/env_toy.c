@@ -54,9 +54,15 @@ struct toy {
 };
 
 static const struct msc_metric toy_metrics[METRIC_COUNT] = {
-    [METRIC_LOSS] = {.name = "distill_loss", .unit = ""},
-    [METRIC_SIZE] = {.name = "size_bytes", .unit = "bytes", .is_exact = true},
-    [METRIC_SIZE_RATIO] = {.name = "size_ratio", .unit = "", .is_exact = true},
+    [METRIC_LOSS] = {.name = "distill_loss", .unit = "", .help = "what the widths lose"},
+    [METRIC_SIZE] = {.name = "size_bytes",
+                     .unit = "bytes",
+                     .help = "size of all elements at their widths",
+                     .is_exact = true},
+    [METRIC_SIZE_RATIO] = {.name = "size_ratio",
+                           .unit = "",
+                           .help = "size_bytes over that of 4 bytes an element",
+                           .is_exact = true},
 };
 
 static const char *const toy_feature_names[FEATURE_COUNT] = {"elements", "position"};
@@ -281,6 +287,10 @@ static enum msc_status toy_build_baselines(struct toy *toy, struct msc_arena *ar
     return MSC_OK;
 }
 
+static const struct msc_metric *toy_metric(size_t index) {
+    return index < METRIC_COUNT ? &toy_metrics[index] : NULL;
+}
+
 static enum msc_status toy_init(struct msc_env *env) {
     struct toy *toy = msc_env_state(env);
     struct msc_arena *arena = msc_env_arena(env);
@@ -476,6 +486,7 @@ const struct msc_env_def msc_env_toy = {
     .version = 1,
     .state_size = sizeof(struct toy),
     .params = toy_params,
+    .metric = toy_metric,
     .init = toy_init,
     .space = toy_space,
     .evaluate = toy_evaluate,

@@ -12,6 +12,7 @@ struct msc_env_library {
 
 static const struct msc_library_function functions[] = {
     {"complete", offsetof(struct msc_env_def, complete), true},
+    {"metric", offsetof(struct msc_env_def, metric), true},
     {"init", offsetof(struct msc_env_def, init), false},
     {"space", offsetof(struct msc_env_def, space), false},
     {"evaluate", offsetof(struct msc_env_def, evaluate), false},

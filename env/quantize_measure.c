@@ -10,10 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_exact(const struct msc_quantize_metric *row) {
-    return row->cost || row->ratio_of;
-}
-
 static bool is_of_run(const struct msc_quantize_metric *row) {
     return row->of_run || row->sample;
 }
@@ -44,8 +40,8 @@ static enum msc_status fail_for(const struct msc_quantize_metric *row, unsigned 
         i++;
         assert(i < sizeof(texts) / sizeof(texts[0]));
     }
-    return MSC_FAIL(MSC_E_INVALID, "env: \"%s\" is an objective or a bound, but %s", row->name,
-                    texts[i].text);
+    return MSC_FAIL(MSC_E_INVALID, "env: \"%s\" is an objective or a bound, but %s",
+                    row->metric.name, texts[i].text);
 }
 
 static void choose_metric(struct msc_quantize_metrics *m, const struct msc_quantize_metric *row,
@@ -66,8 +62,9 @@ enum msc_status msc_quantize_metrics_choose(struct msc_quantize_metrics *out,
     unsigned met = msc_dataset_has_labels(host->dataset) ? MSC_QUANTIZE_NEEDS_LABELS : 0;
     int n_indices = 0;
     *out = (struct msc_quantize_metrics){0};
-    for (const struct msc_quantize_metric *row = msc_quantize_metric_rows; row->name; row++) {
-        bool is_asked = asks_for(config, row->name);
+    for (const struct msc_quantize_metric *row = msc_quantize_metric_rows; row->metric.name;
+         row++) {
+        bool is_asked = asks_for(config, row->metric.name);
         unsigned lacking = row->needs & ~(is_asked ? met | MSC_QUANTIZE_NEEDS_ASKING : met);
         if (is_asked && lacking != 0) {
             return fail_for(row, lacking);
@@ -138,7 +135,7 @@ static const struct msc_quantize_cost *find_cost(const struct msc_quantize_cost 
                                                  const struct msc_quantize_metrics *m,
                                                  const char *name) {
     size_t i = 0;
-    while (strcmp(m->rows[i]->name, name) != 0) {
+    while (strcmp(m->rows[i]->metric.name, name) != 0) {
         i++;
         assert(i < m->n);
     }
@@ -163,19 +160,16 @@ enum msc_status msc_quantize_metrics_build(struct msc_quantize_space *s,
             continue;
         }
         cost->arena = arena;
-        cost->reference = is_exact(row) || row->is_distance ? 0 : NAN;
+        cost->reference = row->metric.is_exact || row->is_distance ? 0 : NAN;
         MSC_TRY(row->cost       ? row->cost(cost, in, s)
                 : row->ratio_of ? build_ratio(cost, find_cost(built, m, row->ratio_of))
                                 : MSC_OK);
-        if (is_exact(row)) {
+        if (row->metric.is_exact) {
             costs[s->space.n_costs++] =
-                (struct msc_cost){row->name, cost->constant, cost->n_terms, cost->terms};
+                (struct msc_cost){row->metric.name, cost->constant, cost->n_terms, cost->terms};
         }
         s->references[index] = cost->reference;
-        metrics[s->space.n_metrics++] = (struct msc_metric){.name = row->name,
-                                                            .unit = row->unit ? row->unit : "",
-                                                            .is_maximised = row->is_maximised,
-                                                            .is_exact = is_exact(row)};
+        metrics[s->space.n_metrics++] = row->metric;
     }
     s->space.metrics = metrics;
     s->space.costs = costs;
@@ -215,7 +209,7 @@ enum msc_status msc_quantize_metrics_add(struct cJSON *object, const struct msc_
         const struct msc_quantize_metric *row = m->rows[i];
         // A sample's metric is NaN where the samples lack what it needs.
         if (row->of_run || (row->sample && !isnan(value_of_run(m, i, run)))) {
-            MSC_TRY(msc_json_add_number(object, row->name, value_of_run(m, i, run)));
+            MSC_TRY(msc_json_add_number(object, row->metric.name, value_of_run(m, i, run)));
         }
     }
     return MSC_OK;
@@ -229,7 +223,7 @@ enum msc_status msc_quantize_metrics_add_float(struct cJSON *object,
         double value = is_of_run(row) && !row->is_distance ? value_of_run(m, i, run) : NAN;
         char name[64];
         if (!isnan(value)) {
-            snprintf(name, sizeof(name), "float_%s", row->name);
+            snprintf(name, sizeof(name), "float_%s", row->metric.name);
             MSC_TRY(msc_json_add_number(object, name, value));
         }
     }

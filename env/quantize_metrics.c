@@ -210,23 +210,52 @@ static enum msc_status measure_file(double *out, const struct msc_env *env,
 
 // In the order of the space. The first is the objective where none is given.
 const struct msc_quantize_metric msc_quantize_metric_rows[] = {
-    {.name = "distill_loss", .is_distance = true, .of_run = run_loss},
-    {.name = "accuracy",
-     .is_maximised = true,
+    {.metric = {.name = "distill_loss", .unit = "", .help = "how far the outputs move, by `loss`"},
+     .is_distance = true,
+     .of_run = run_loss},
+    {.metric = {.name = "accuracy",
+                .unit = "",
+                .help = "share of samples whose greatest class score is the label; with labels",
+                .is_maximised = true},
      .needs = MSC_QUANTIZE_NEEDS_LABELS,
      .sample = sample_accuracy},
-    {.name = "size_bytes", .unit = "bytes", .cost = cost_size},
-    {.name = "size_ratio", .ratio_of = "size_bytes"},
-    {.name = "bit_ops", .cost = cost_bit_ops},
-    {.name = "bit_ops_ratio", .ratio_of = "bit_ops"},
-    {.name = "macs", .cost = cost_macs},
-    {.name = "file_bytes",
-     .unit = "bytes",
+    {.metric = {.name = "size_bytes",
+                .unit = "bytes",
+                .help = "all weights: packed bits, scales and zero points, and what stays float",
+                .is_exact = true},
+     .cost = cost_size},
+    {.metric = {.name = "size_ratio",
+                .unit = "",
+                .help = "size_bytes over that of the float model",
+                .is_exact = true},
+     .ratio_of = "size_bytes"},
+    {.metric = {.name = "bit_ops",
+                .unit = "",
+                .help = "multiply-accumulates times bits of both factors, for one sample",
+                .is_exact = true},
+     .cost = cost_bit_ops},
+    {.metric = {.name = "bit_ops_ratio",
+                .unit = "",
+                .help = "bit_ops over that of the float model",
+                .is_exact = true},
+     .ratio_of = "bit_ops"},
+    {.metric = {.name = "macs",
+                .unit = "",
+                .help = "multiply-accumulates for one sample",
+                .is_exact = true},
+     .cost = cost_macs},
+    {.metric = {.name = "file_bytes",
+                .unit = "bytes",
+                .help = "of the exported file without metadata; only where it is asked for"},
      .needs = MSC_QUANTIZE_NEEDS_ASKING,
      .measure = measure_file},
-    {0},
+    {.metric = {.name = NULL}},
 };
 
-_Static_assert(sizeof(msc_quantize_metric_rows) / sizeof(msc_quantize_metric_rows[0]) - 1 <=
-                   MSC_MAX_METRICS,
-               "a space has no room for as many metrics");
+enum { N_ROWS = sizeof(msc_quantize_metric_rows) / sizeof(msc_quantize_metric_rows[0]) - 1 };
+
+_Static_assert(N_ROWS <= MSC_MAX_METRICS, "a space has no room for as many metrics");
+
+const struct msc_metric *msc_quantize_metric(size_t index) {
+    return index < N_ROWS ? &msc_quantize_metric_rows[index].metric : NULL;
+}

@@ -34,11 +34,9 @@ struct msc_quantize_cost {
 };
 
 struct msc_quantize_metric {
-    const char *name; // NULL ends the table
-    const char *unit; // "bytes"; NULL for ratios and plain numbers
-    bool is_maximised;
-    bool is_distance; // from the float model, for which it is 0
-    unsigned needs;   // MSC_QUANTIZE_NEEDS_*
+    struct msc_metric metric; // without a name it ends the table
+    bool is_distance;         // from the float model, for which it is 0
+    unsigned needs;           // MSC_QUANTIZE_NEEDS_*
 
     // How it is measured: one of these.
     // Exact: constant, terms and reference, for a space whose tasks are there.
@@ -57,6 +55,8 @@ struct msc_quantize_metric {
 };
 
 extern const struct msc_quantize_metric msc_quantize_metric_rows[];
+// The environment's `metric`.
+const struct msc_metric *msc_quantize_metric(size_t index);
 
 // For functions of `cost`: adds scale * product of n_factors factors, by_choice[i] [n_choices] being
 // that of tasks[i], and borrowed.

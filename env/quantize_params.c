@@ -155,7 +155,7 @@ static enum msc_status complete_objectives(cJSON *config) {
     }
     cJSON *list = cJSON_CreateArray();
     MSC_TRY(msc_json_add(config, "objectives", list));
-    return msc_json_push(list, cJSON_CreateString(msc_quantize_metric_rows[0].name));
+    return msc_json_push(list, cJSON_CreateString(msc_quantize_metric_rows[0].metric.name));
 }
 
 enum msc_status msc_quantize__complete(cJSON *config) {

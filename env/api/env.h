@@ -107,6 +107,9 @@ struct msc_env_def {
     // lists, objects, what depends on another key. For `mscgym config --show`, and to compare a
     // configuration with a record's; init reads what was given.
     enum msc_status (*complete)(struct cJSON *config);
+    // Optional: what it can measure, whatever the configuration; NULL from some index on. For
+    // `mscgym envs`: a space has those of them that its search measures.
+    const struct msc_metric *(*metric)(size_t index);
     // Builds the space. The host is msc_env_host(env).
     enum msc_status (*init)(struct msc_env *env);
     // Borrowed until finish.

@@ -38,8 +38,11 @@ struct weight_bits {
 };
 
 static const struct msc_metric metrics[METRIC_COUNT] = {
-    [METRIC_LOSS] = {.name = "distill_loss", .unit = ""},
-    [METRIC_SIZE] = {.name = "size_bytes", .unit = "bytes", .is_exact = true},
+    [METRIC_LOSS] = {.name = "distill_loss", .unit = "", .help = "how far the outputs move"},
+    [METRIC_SIZE] = {.name = "size_bytes",
+                     .unit = "bytes",
+                     .help = "of all weights, without their scales",
+                     .is_exact = true},
 };
 
 static const struct msc_param weight_bits_params[] = {
@@ -191,6 +194,11 @@ static enum msc_status make_space(struct msc_env *env, struct weight_bits *w) {
     return make_cost(env, w);
 }
 
+// What `mscgym envs` shows.
+static const struct msc_metric *weight_bits_metric(size_t index) {
+    return index < METRIC_COUNT ? &metrics[index] : NULL;
+}
+
 static enum msc_status weight_bits_init(struct msc_env *env) {
     struct weight_bits *w = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
@@ -300,6 +308,7 @@ static const struct msc_env_def weight_bits = {
     .needs = MSC_ENV_NEEDS_GRAPH | MSC_ENV_NEEDS_DATASET | MSC_ENV_NEEDS_BACKEND,
     .state_size = sizeof(struct weight_bits),
     .params = weight_bits_params,
+    .metric = weight_bits_metric,
     .init = weight_bits_init,
     .space = weight_bits_space,
     .evaluate = weight_bits_evaluate,

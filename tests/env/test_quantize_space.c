@@ -150,16 +150,19 @@ static void test_env_quantize_space__without_labels(void **state) {
 static void test_env_quantize_space__rows_of_metrics(void **state) {
     const struct msc_quantize_metric *rows = msc_quantize_metric_rows;
     (void)state;
-    for (size_t i = 0; rows[i].name; i++) {
+    for (size_t i = 0; rows[i].metric.name; i++) {
         int n_ways = (rows[i].cost != NULL) + (rows[i].ratio_of != NULL) +
                      (rows[i].of_run != NULL) + (rows[i].sample != NULL) +
                      (rows[i].measure != NULL);
         bool is_found = !rows[i].ratio_of;
         assert_int_equal(n_ways, 1);
+        assert_true(rows[i].metric.is_exact == (rows[i].cost || rows[i].ratio_of));
+        assert_true(rows[i].metric.unit && rows[i].metric.help);
         assert_true(rows[i].sample || !rows[i].total);
         for (size_t k = 0; k < i; k++) {
-            assert_string_not_equal(rows[k].name, rows[i].name);
-            is_found = is_found || (rows[k].cost && strcmp(rows[k].name, rows[i].ratio_of) == 0);
+            assert_string_not_equal(rows[k].metric.name, rows[i].metric.name);
+            is_found =
+                is_found || (rows[k].cost && strcmp(rows[k].metric.name, rows[i].ratio_of) == 0);
         }
         assert_true(is_found);
     }
