@@ -30,8 +30,9 @@ MSC_PUBLIC_BEGIN
 //   Contract: which of the definition's functions are called when, and who owns what.
 //   Functions: those that env/api/ and the installed headers of base/ declare.
 // It rises with any change to these by which a library built before would be misread, one more
-// member at a struct's end too. A library with another number is refused in one line; built again with the headers of the program, it serves unless what it uses is gone. New
-// functions alone do not raise it.
+// member at a struct's end too. A library with another number is refused in one line; built again
+// with the headers of the program, it serves unless what it uses is gone. New functions alone do not
+// raise it.
 // Not covered is what an environment may use beyond that, of graph/, data/, kernels/, tools/ and
 // env/distill.h: as all other installed headers it goes with the program's version (the name of the
 // library's file, libmscgym.so.0.1), and such an environment is built for that.
