@@ -66,7 +66,7 @@ static enum msc_status check_needs(const struct msc_env_def *def, const struct m
     return MSC_OK;
 }
 
-static enum msc_status start(struct msc_env *env) {
+static enum msc_status env_start(struct msc_env *env) {
     static const char *const ignore[] = {"type", "objectives", "bounds", NULL};
     const struct msc_env_def *def = env->def;
     MSC_TRY(check_needs(def, &env->host));
@@ -98,7 +98,7 @@ enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *d
     env->config = config;
     env->host = *host;
     env->host.abi = MSC_ENV_ABI;
-    enum msc_status status = start(env);
+    enum msc_status status = env_start(env);
     if (status != MSC_OK) {
         msc_env_destroy(env);
         return status;
@@ -168,7 +168,7 @@ static enum msc_status check_choices(const struct msc_space *space, const struct
     return MSC_OK;
 }
 
-static enum msc_status reserve(struct msc_env *env, size_t n) {
+static enum msc_status env_reserve(struct msc_env *env, size_t n) {
     MSC_TRY(msc_grow(&env->trials, &env->trials_capacity, n, sizeof *env->trials));
     MSC_TRY(msc_grow(&env->bounds, &env->bounds_capacity, n, sizeof *env->bounds));
     MSC_TRY(msc_grow(&env->places, &env->places_capacity, n, sizeof *env->places));
@@ -210,7 +210,7 @@ enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goa
     for (size_t i = 0; i < e->n; i++) {
         MSC_TRY(check_choices(space, e->trials[i]));
     }
-    MSC_TRY(reserve(env, e->n));
+    MSC_TRY(env_reserve(env, e->n));
     struct pass pass = {.env = env, .goal = goal, .caller = e};
     size_t n_left = sort_out(&pass);
     if (n_left == 0) {

@@ -26,8 +26,8 @@ struct msc_task {
     const char *name;          // stable and unique, such as "conv1/weight"
     uint32_t n_choices;        // at least 1
     const char *const *labels; // [n_choices], such as "8", "6 mse"
-    // Choice indices from the dearest to the cheapest: by cost, then by range scale nearest 1,
-    // then by order in the configuration. [n_choices]
+    // Choice indices from the most expensive to the cheapest: by cost, then by range scale nearest
+    // 1, then by order in the configuration. [n_choices]
     const uint32_t *dearest_first;
     const double *features; // [n_features], what an agent may condition on
 };
@@ -93,7 +93,7 @@ double msc_cost_max(const struct msc_space *space, const struct msc_cost *cost, 
 // not read. The narrower, the more is fixed; equal to the value (but for rounding) at n_tasks.
 void msc_cost_range(const struct msc_space *space, const struct msc_cost *cost,
                     const uint32_t choices[], size_t n_fixed, double *low, double *high);
-// Number of points; +inf when it overflows a double's whole numbers (2^53).
+// Number of points; +inf when it overflows a double's integers (2^53).
 double msc_space_n_points(const struct msc_space *space);
 // MSC_E_INVALID with a text when a task has no choices, a name repeats, an order is no
 // permutation, a cost refers to a task or metric that does not exist, or a number is not finite.
