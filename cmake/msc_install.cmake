@@ -57,7 +57,6 @@ set(public_headers
     env/gym.h
     env/loss.h
     graph/cost.h
-    graph/edit.h
     graph/graph.h
     graph/onnx/load.h
     graph/onnx/onnx.h
@@ -65,6 +64,7 @@ set(public_headers
     graph/op_attrs.h
     graph/ops.def
     graph/passes/bind.h
+    graph/quant.h
     graph/site.h
     graph/view.h
     kernels/backend.h

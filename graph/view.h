@@ -7,7 +7,7 @@
 #define MSC_GRAPH_VIEW_H
 
 #include "data/array.h"
-#include "graph/edit.h"
+#include "graph/quant.h"
 
 MSC_PUBLIC_BEGIN
 

@@ -11,7 +11,7 @@
 #ifndef MSC_TOOLS_RANGE_H
 #define MSC_TOOLS_RANGE_H
 
-#include "graph/edit.h"
+#include "graph/quant.h"
 
 MSC_PUBLIC_BEGIN
 

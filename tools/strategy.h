@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "graph/site.h"
-#include "graph/edit.h"
+#include "graph/quant.h"
 #include "tools/range.h"
 
 MSC_PUBLIC_BEGIN

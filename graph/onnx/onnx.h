@@ -12,7 +12,7 @@
 #define MSC_GRAPH_ONNX_ONNX_H
 
 #include "data/npy.h"
-#include "graph/edit.h"
+#include "graph/quant.h"
 #include "graph/site.h"
 
 MSC_PUBLIC_BEGIN

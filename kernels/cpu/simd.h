@@ -10,7 +10,7 @@
 #ifndef MSC_KERNELS_CPU_SIMD_H
 #define MSC_KERNELS_CPU_SIMD_H
 
-#include "graph/edit.h"
+#include "graph/quant.h"
 
 #ifdef __cplusplus
 extern "C" {

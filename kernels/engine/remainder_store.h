@@ -9,7 +9,7 @@
 #ifndef MSC_KERNELS_ENGINE_REMAINDER_STORE_H
 #define MSC_KERNELS_ENGINE_REMAINDER_STORE_H
 
-#include "graph/edit.h"
+#include "graph/quant.h"
 
 #include <pthread.h>
 

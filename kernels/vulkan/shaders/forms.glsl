@@ -38,7 +38,7 @@ uint restored(Form form, float r) {
     return bits == 0x80000000u ? 0u : bits; // 0 has no sign
 }
 
-// As round_to_f16 and round_to_bf16 of graph/edit.c.
+// As round_to_f16 and round_to_bf16 of graph/quant.c.
 uint narrowed(Form form, float value) {
     uint bits = floatBitsToUint(value), sign = bits & 0x80000000u, size = bits & 0x7fffffffu;
     if (size > 0x7f800000u) {

@@ -1,4 +1,4 @@
-#include "graph/edit.h"
+#include "graph/quant.h"
 
 #include "base/alloc.h"
 
@@ -51,7 +51,7 @@ static void check_floats(const float found[], const float expected[], int n) {
     assert_memory_equal(found, expected, (size_t)n * sizeof(float));
 }
 
-static void test_graph_edit__values(void **state) {
+static void test_graph_quant__values(void **state) {
     (void)state;
     for (int i = 0; i < N_CASES; i++) {
         int32_t q = msc_quantize_value(cases[i].x, cases[i].scale, cases[i].zero_point,
@@ -61,7 +61,7 @@ static void test_graph_edit__values(void **state) {
 }
 
 // Runs of many lengths, so that every lane of a vector loop and its rest are met.
-static void test_graph_edit__runs(void **state) {
+static void test_graph_quant__runs(void **state) {
     (void)state;
     enum { LONGEST = 67 };
     for (int i = 0; i < N_CASES; i++) {
@@ -85,14 +85,14 @@ static void test_graph_edit__runs(void **state) {
 }
 
 // In place, as evaluators do it.
-static void test_graph_edit__in_place(void **state) {
+static void test_graph_quant__in_place(void **state) {
     (void)state;
     float x[] = {0.3f, -0.2f, 9.0f};
     msc_fake_quantize_run(x, x, 3, 0.25f, 0, -7, 7);
     check_floats(x, (const float[]){0.25f, -0.25f, 1.75f}, 3);
 }
 
-static void test_graph_edit__not_finite(void **state) {
+static void test_graph_quant__not_finite(void **state) {
     (void)state;
     float x[] = {NAN, INFINITY, -INFINITY}, y[3];
     int32_t q[3];
@@ -106,7 +106,7 @@ static void test_graph_edit__not_finite(void **state) {
 }
 
 // What is quantised already stays as it is, for every integer of 8 bits and many scales.
-static void test_graph_edit__round_trip(void **state) {
+static void test_graph_quant__round_trip(void **state) {
     (void)state;
     for (int k = 1; k <= 200; k++) {
         float scale = 0.0007f * (float)(k * k);
@@ -144,7 +144,7 @@ static void check_array(const struct msc_quant *quant, const int32_t q[6], const
 }
 
 // Expected values by numpy in float32, with the parameters broadcast along their axis.
-static void test_graph_edit__per_channel(void **state) {
+static void test_graph_quant__per_channel(void **state) {
     (void)state;
     struct msc_quant quant = {.bits = 8,
                               .low = -127,
@@ -168,7 +168,7 @@ static void test_graph_edit__per_channel(void **state) {
                                 -0x1.47ae14p-3f, 0x1.47ae14p-5f});
 }
 
-static void test_graph_edit__refuses(void **state) {
+static void test_graph_quant__refuses(void **state) {
     (void)state;
     struct msc_array *x = make_matrix(), *whole, *out;
     struct msc_quant quant = {.bits = 8,
@@ -194,7 +194,7 @@ static void test_graph_edit__refuses(void **state) {
 
 // Nearest numbers by numpy's float16 (of x within +-65504) and torch's bfloat16 (cut at its
 // greatest): ties both ways, subnormals, what is too large.
-static void test_graph_edit__float_types(void **state) {
+static void test_graph_quant__float_types(void **state) {
     static const struct {
         float x, f16, bf16;
     } rows[] = {
@@ -275,7 +275,7 @@ static void check_groups(const struct msc_quant *model, int n_dims, const int64_
     msc_array_release(in);
 }
 
-static void test_graph_edit__groups(void **state) {
+static void test_graph_quant__groups(void **state) {
     static const float scales[] = {0.3f, 0.2f, 0.5f, 0.4f};
     static const float eight[] = {0.1f, 0.2f, 0.3f, 0.4f, 0.5f, 0.6f, 0.7f, 0.8f};
     static const int32_t zeros[] = {3, 0, 1, 2}, none[8] = {0};
@@ -320,7 +320,7 @@ static void test_graph_edit__groups(void **state) {
                                  -0.699999988f, 1.60000002f});
 }
 
-static void test_graph_edit__hash(void **state) {
+static void test_graph_quant__hash(void **state) {
     (void)state;
     float scales[] = {0.5f, 0.25f};
     int32_t zero_points[] = {0, 1};
@@ -348,16 +348,16 @@ static void test_graph_edit__hash(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_edit__values),
-        cmocka_unit_test(test_graph_edit__runs),
-        cmocka_unit_test(test_graph_edit__in_place),
-        cmocka_unit_test(test_graph_edit__not_finite),
-        cmocka_unit_test(test_graph_edit__float_types),
-        cmocka_unit_test(test_graph_edit__groups),
-        cmocka_unit_test(test_graph_edit__round_trip),
-        cmocka_unit_test(test_graph_edit__per_channel),
-        cmocka_unit_test(test_graph_edit__refuses),
-        cmocka_unit_test(test_graph_edit__hash),
+        cmocka_unit_test(test_graph_quant__values),
+        cmocka_unit_test(test_graph_quant__runs),
+        cmocka_unit_test(test_graph_quant__in_place),
+        cmocka_unit_test(test_graph_quant__not_finite),
+        cmocka_unit_test(test_graph_quant__float_types),
+        cmocka_unit_test(test_graph_quant__groups),
+        cmocka_unit_test(test_graph_quant__round_trip),
+        cmocka_unit_test(test_graph_quant__per_channel),
+        cmocka_unit_test(test_graph_quant__refuses),
+        cmocka_unit_test(test_graph_quant__hash),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

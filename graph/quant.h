@@ -1,10 +1,10 @@
-// Edits: what a trial does at a site, as plain data.
+// Quantisations, as plain data.
 //
 // Fake quantisation (ONNX convention): q = clamp(rint(x / scale) + zero_point, low, high), then
 // x' = (q - zero_point) * scale, in float32, rounding half to even. Or a narrower float type: x' is
 // the nearest number of that type, half to even; what lies beyond its greatest number becomes that.
-#ifndef MSC_GRAPH_EDIT_H
-#define MSC_GRAPH_EDIT_H
+#ifndef MSC_GRAPH_QUANT_H
+#define MSC_GRAPH_QUANT_H
 
 #include "base/hash.h"
 #include "data/array.h"

@@ -1,4 +1,4 @@
-#include "graph/edit.h"
+#include "graph/quant.h"
 
 #include "base/alloc.h"
 #include "base/float_bits.h"
