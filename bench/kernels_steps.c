@@ -114,7 +114,8 @@ struct step_job {
     struct msc_backend *backend;
     struct msc_plan *plan;
     const struct msc_step *step;
-    struct msc_quant in, out, weight;
+    struct msc_quant in, out;
+    struct msc_edit weight;
     float *weight_scales;
     int32_t *weight_zeros;
     void *weights;
@@ -183,7 +184,7 @@ static void set_activation(struct msc_quant *q, const float *scale, const int32_
 
 static enum msc_status make_weights(struct step_job *s, int64_t channels, bool is_quantised) {
     size_t n_bytes;
-    const struct msc_quant *edit = NULL;
+    const struct msc_edit *edit = NULL;
     if (is_quantised) {
         s->weight_scales = msc_alloc_zero((size_t)channels, sizeof(float));
         s->weight_zeros = msc_alloc_zero((size_t)channels, sizeof(int32_t));
@@ -193,14 +194,13 @@ static enum msc_status make_weights(struct step_job *s, int64_t channels, bool i
         for (int64_t i = 0; i < channels; i++) {
             s->weight_scales[i] = 0.01f;
         }
-        s->weight = (struct msc_quant){.bits = 8,
-                                       .low = -127,
-                                       .high = 127,
-                                       .axis = 0,
-                                       .n = (int32_t)channels,
-                                       .scales = s->weight_scales,
-                                       .zero_points = s->weight_zeros};
-        msc_quant_seal(&s->weight);
+        s->weight = msc_edit_quantize((struct msc_quant){.bits = 8,
+                                                         .low = -127,
+                                                         .high = 127,
+                                                         .axis = 0,
+                                                         .n = (int32_t)channels,
+                                                         .scales = s->weight_scales,
+                                                         .zero_points = s->weight_zeros});
         edit = &s->weight;
     }
     return s->backend->def->weights(s->backend, s->step, &edit, &s->weights, &n_bytes);

@@ -57,6 +57,7 @@ set(public_headers
     env/gym.h
     env/loss.h
     graph/cost.h
+    graph/edit.h
     graph/graph.h
     graph/onnx/load.h
     graph/onnx/onnx.h

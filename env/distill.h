@@ -46,8 +46,8 @@ struct msc_distill_options {
 };
 
 struct msc_distill_run {
-    const struct msc_quant *const *edits; // [n_slots]
-    uint64_t noise_seed;                  // 0: none; else inputs of quantisations are perturbed
+    const struct msc_edit *const *edits; // [n_slots]
+    uint64_t noise_seed;                 // 0: none; else inputs of quantisations are perturbed
     // Stopped at the first batch, in the order of the dataset, after which the losses of its
     // samples so far, over the number of all samples, exceed `bound`.
     bool is_bounded;

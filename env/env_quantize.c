@@ -28,7 +28,7 @@ static enum msc_status build_fixed(struct msc_env *env, struct msc_quantize *z) 
             continue;
         }
         for (int32_t k = 0; k < sites->sites[i].n_slots; k++) {
-            z->fixed[sites->sites[i].slots[k]] = msc_quantizer_quant(z->quantizer, i, choice);
+            z->fixed[sites->sites[i].slots[k]] = msc_quantizer_edit(z->quantizer, i, choice);
         }
     }
     return MSC_OK;
@@ -40,14 +40,13 @@ static int32_t quantizer_choice(const struct msc_quantize *z, int32_t task, uint
 }
 
 static void fill_edits(const struct msc_quantize *z, const uint32_t choices[],
-                       const struct msc_quant *edits[]) {
+                       const struct msc_edit *edits[]) {
     for (size_t s = 0; s < z->n_slots; s++) {
         int32_t site = z->space.site_of_slot[s];
         int32_t task = z->space.task_of_site[site];
-        edits[s] =
-            task == MSC_NO_ID
-                ? z->fixed[s]
-                : msc_quantizer_quant(z->quantizer, site, quantizer_choice(z, task, choices[task]));
+        edits[s] = task == MSC_NO_ID ? z->fixed[s]
+                                     : msc_quantizer_edit(z->quantizer, site,
+                                                          quantizer_choice(z, task, choices[task]));
     }
 }
 
@@ -108,7 +107,7 @@ enum msc_status msc_quantize__make_room(struct msc_quantize *z, size_t n) {
 }
 
 void msc_quantize__set_run(struct msc_quantize *z, size_t i, const uint32_t choices[]) {
-    const struct msc_quant **edits = z->edits + i * z->n_slots;
+    const struct msc_edit **edits = z->edits + i * z->n_slots;
     fill_edits(z, choices, edits);
     z->runs[i] = (struct msc_distill_run){.edits = edits};
 }

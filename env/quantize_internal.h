@@ -26,13 +26,13 @@ struct msc_quantize {
     struct msc_quantize_metrics metrics;
     struct msc_quantize_space space;
     size_t n_slots;
-    const struct msc_quant **fixed; // [n_slots] edits of slots that are no task
-    struct msc_hash parameters;     // of scales, zero points and reference outputs
+    const struct msc_edit **fixed; // [n_slots] edits of slots that are no task
+    struct msc_hash parameters;    // of scales, zero points and reference outputs
     // Of the call at hand.
     const struct msc_evaluation *evaluation;
     uint64_t began_ns;
     struct msc_distill_run *runs;
-    const struct msc_quant **edits; // [n_runs][n_slots]
+    const struct msc_edit **edits; // [n_runs][n_slots]
     size_t runs_capacity;
 };
 

@@ -180,7 +180,7 @@ enum msc_status msc_quantize_metrics_build(struct msc_quantize_space *s,
 
 enum msc_status msc_quantize_metrics_before(double metrics[], const struct msc_quantize_metrics *m,
                                             const struct msc_env *env,
-                                            const struct msc_quant *const edits[]) {
+                                            const struct msc_edit *const edits[]) {
     for (size_t i = 0; i < m->n; i++) {
         if (m->rows[i]->measure && m->indices[i] >= 0) {
             MSC_TRY(m->rows[i]->measure(&metrics[m->indices[i]], env, edits));

@@ -65,7 +65,8 @@ static enum msc_status add_site_sizes(struct msc_quantize_cost *out,
         if (s->task_of_site[site] != MSC_NO_ID) {
             MSC_TRY(add_weight_size(out, in, s, site, n));
         } else {
-            out->constant += in->fixed[slot] ? quant_size(n, in->fixed[slot]) : 4 * n;
+            const struct msc_quant *quant = msc_edit_quant(in->fixed[slot]);
+            out->constant += quant ? quant_size(n, quant) : 4 * n;
         }
     }
     return MSC_OK;
@@ -101,8 +102,9 @@ static int32_t operand_task(double *bits, const struct msc_quantize_inputs *in,
         return MSC_NO_ID;
     }
     int32_t task = s->task_of_site[s->site_of_slot[slot]];
-    if (task == MSC_NO_ID && in->fixed[slot]) {
-        *bits = in->fixed[slot]->bits;
+    const struct msc_quant *fixed = msc_edit_quant(in->fixed[slot]);
+    if (task == MSC_NO_ID && fixed) {
+        *bits = fixed->bits;
     }
     return task;
 }
@@ -196,7 +198,7 @@ static double sample_accuracy(const struct msc_sample *s) {
 }
 
 static enum msc_status measure_file(double *out, const struct msc_env *env,
-                                    const struct msc_quant *const edits[]) {
+                                    const struct msc_edit *const edits[]) {
     const struct msc_quantize *z = msc_env_state(env);
     const struct msc_onnx_export_options o = {.sites = msc_quantizer_sites(z->quantizer),
                                               .slot_edits = edits};

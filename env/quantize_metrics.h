@@ -51,7 +51,7 @@ struct msc_quantize_metric {
     double (*total)(const double samples[], int64_t n); // optional, with `sample`; else their mean
     // From a trial's edits (NULL: the float model), before it runs.
     enum msc_status (*measure)(double *out, const struct msc_env *env,
-                               const struct msc_quant *const edits[]);
+                               const struct msc_edit *const edits[]);
 };
 
 extern const struct msc_quantize_metric msc_quantize_metric_rows[];
@@ -89,7 +89,7 @@ enum msc_status msc_quantize_metrics_build(struct msc_quantize_space *s,
 // What is measured before a trial with these edits runs, and after the run, into [n_metrics].
 enum msc_status msc_quantize_metrics_before(double metrics[], const struct msc_quantize_metrics *m,
                                             const struct msc_env *env,
-                                            const struct msc_quant *const edits[]);
+                                            const struct msc_edit *const edits[]);
 void msc_quantize_metrics_after(double metrics[], const struct msc_quantize_metrics *m,
                                 const struct msc_distill_run *run);
 // Adds to a report what a run has measured, by name; and with "float_" before the names what one of

@@ -39,7 +39,7 @@ static enum msc_status reevaluate_alone(struct msc_quantize *z, const uint32_t c
     MSC_TRY(msc_quantize__make_room(z, n));
     for (size_t t = 0; t < n; t++) {
         msc_quantize__set_run(z, t, choices);
-        const struct msc_quant **edits = z->edits + t * z->n_slots;
+        const struct msc_edit **edits = z->edits + t * z->n_slots;
         for (size_t s = 0; s < z->n_slots; s++) {
             int32_t task = z->space.task_of_site[z->space.site_of_slot[s]];
             edits[s] = task == (int32_t)t ? edits[s] : NULL;

@@ -22,7 +22,7 @@ struct msc_quantize_inputs {
     const struct msc_quantizer *quantizer;
     const struct msc_plan *plan; // of the first batch: it has the bound shapes
     // [n_slots] The edits of slots that are no task (NULL: float).
-    const struct msc_quant *const *fixed;
+    const struct msc_edit *const *fixed;
     const struct msc_quantize_metrics *metrics;
 };
 

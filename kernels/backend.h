@@ -8,6 +8,7 @@
 #define MSC_KERNELS_BACKEND_H
 
 #include "base/log.h"
+#include "graph/edit.h"
 #include "kernels/plan.h"
 
 MSC_PUBLIC_BEGIN
@@ -90,7 +91,7 @@ struct msc_backend_def {
     // float); one may be read even where there is no slot.
     // *out is NULL and *n_bytes 0 when the step needs none. From any thread.
     enum msc_status (*weights)(struct msc_backend *b, const struct msc_step *step,
-                               const struct msc_quant *const edits[], void **out, size_t *n_bytes);
+                               const struct msc_edit *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(struct msc_backend *b, const struct msc_step *step, void *weights);
 
     // So many calls of one step run together at less cost than alone; 0 or 1: there is nothing in

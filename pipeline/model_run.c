@@ -140,7 +140,7 @@ static int compare_times(const void *left, const void *right) {
 
 // Once for the outputs, which also packs the weights; then as often as is to be measured.
 static enum msc_status model_evaluate(struct msc_evaluator *ev,
-                                      const struct msc_quant *const edits[],
+                                      const struct msc_edit *const edits[],
                                       struct msc_model_run *run) {
     struct capture capture = {.outputs = run->outputs, .n_outputs = run->n_outputs};
     const struct msc_sink sink = {
@@ -166,7 +166,7 @@ static enum msc_status run_on(const struct msc_model *m, const struct msc_datase
                               struct msc_model_run *run) {
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
     struct msc_evaluator *ev = NULL;
-    const struct msc_quant **edits = NULL;
+    const struct msc_edit **edits = NULL;
     enum msc_status status = MSC_OK;
     o.backend = m->backend;
     o.memory_bytes = RUN_MEMORY_BYTES;

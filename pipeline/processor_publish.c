@@ -25,7 +25,7 @@ enum msc_status msc_export_strategy(struct msc_strategy **out, struct msc_env *e
 enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc_strategy *strategy,
                                  const char *path, const struct msc_record *record, int64_t trial) {
     struct msc_sites sites = {0};
-    const struct msc_quant **edits = NULL;
+    const struct msc_edit **edits = NULL;
     char strategy_text[MSC_HASH_TEXT_BYTES];
     char record_text[MSC_HASH_TEXT_BYTES];
     char trial_text[24];

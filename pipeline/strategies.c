@@ -18,7 +18,7 @@ enum msc_status msc_strategy_open(struct msc_strategy **out, const char *path,
 static enum msc_status measure_strategy(double *out, struct msc_distill *d,
                                         const struct msc_strategy *s, const struct msc_graph *g) {
     struct msc_sites sites = {0};
-    const struct msc_quant **edits = NULL;
+    const struct msc_edit **edits = NULL;
     enum msc_status status = MSC_OK;
     MSC_TRY(msc_sites_find(&sites, g, false));
     edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof edits[0]);

@@ -87,7 +87,8 @@ static void set_float_types(struct msc_quantizer *q) {
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         for (size_t c = 0; c < q->n_choices && msc_quantizer__is_used(q, i); c++) {
             if (q->choices[c].type != MSC_DTYPE_NONE) {
-                q->quants[(size_t)i * q->n_choices + c] = msc_quant_of_float(q->choices[c].type);
+                q->edits[(size_t)i * q->n_choices + c] =
+                    msc_edit_quantize(msc_quant_of_float(q->choices[c].type));
             }
         }
     }
@@ -101,8 +102,8 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
     q->choices = msc_arena_array(&q->arena, o->n_choices + 1, sizeof(q->choices[0]));
     q->included = msc_arena_array(&q->arena, n_sites + 1, sizeof(bool));
     q->fixed = msc_arena_array(&q->arena, n_sites + 1, sizeof(int32_t));
-    q->quants = msc_arena_array(&q->arena, n_sites * o->n_choices + 1, sizeof(q->quants[0]));
-    if (!q->choices || !q->included || !q->fixed || !q->quants) {
+    q->edits = msc_arena_array(&q->arena, n_sites * o->n_choices + 1, sizeof(q->edits[0]));
+    if (!q->choices || !q->included || !q->fixed || !q->edits) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quantizer");
     }
     memcpy(q->choices, o->choices, o->n_choices * sizeof(q->choices[0]));
@@ -271,18 +272,22 @@ enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_
     memcpy(z, zero_points, n * sizeof(z[0]));
     form.scales = s;
     form.zero_points = z;
-    msc_quant_seal(&form);
-    q->quants[(size_t)site * q->n_choices + (size_t)choice] = form;
+    q->edits[(size_t)site * q->n_choices + (size_t)choice] = msc_edit_quantize(form);
     return MSC_OK;
+}
+
+const struct msc_edit *msc_quantizer_edit(const struct msc_quantizer *q, int32_t site,
+                                          int32_t choice) {
+    if (choice < 0) {
+        return NULL;
+    }
+    const struct msc_edit *edit = &q->edits[(size_t)site * q->n_choices + (size_t)choice];
+    return edit->quant.bits > 0 ? edit : NULL;
 }
 
 const struct msc_quant *msc_quantizer_quant(const struct msc_quantizer *q, int32_t site,
                                             int32_t choice) {
-    if (choice < 0) {
-        return NULL;
-    }
-    const struct msc_quant *quant = &q->quants[(size_t)site * q->n_choices + (size_t)choice];
-    return quant->bits > 0 ? quant : NULL;
+    return msc_edit_quant(msc_quantizer_edit(q, site, choice));
 }
 
 bool msc_quantizer_origin(struct msc_strategy_origin *out, const struct msc_quantizer *q,

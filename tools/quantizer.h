@@ -3,7 +3,7 @@
 //
 //     MSC_TRY(msc_quantizer_create(&q, graph, &options));           // sites and choices
 //     MSC_TRY(msc_quantizer_calibrate(q, evaluator, progress));     // or msc_quantizer_load
-//     edits[slot] = msc_quantizer_quant(q, site, choice);           // NULL: stays float
+//     edits[slot] = msc_quantizer_edit(q, site, choice);            // NULL: stays float
 #ifndef MSC_TOOLS_QUANTIZER_H
 #define MSC_TOOLS_QUANTIZER_H
 
@@ -110,6 +110,9 @@ enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_arr
 enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list);
 
 // Borrowed from the quantizer; NULL for a float choice and MSC_FIXED_FLOAT.
+const struct msc_edit *msc_quantizer_edit(const struct msc_quantizer *q, int32_t site,
+                                          int32_t choice);
+// Its quantisation.
 const struct msc_quant *msc_quantizer_quant(const struct msc_quantizer *q, int32_t site,
                                             int32_t choice);
 // How its scales are found; false for a choice that has none.

@@ -13,9 +13,9 @@ struct msc_quantizer {
     size_t n_choices;
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;
-    bool *included;           // [n_sites]
-    int32_t *fixed;           // [n_sites] choice, MSC_FIXED_FLOAT or MSC_NO_ID
-    struct msc_quant *quants; // [n_sites][n_choices]; bits 0: not computed
+    bool *included;         // [n_sites]
+    int32_t *fixed;         // [n_sites] choice, MSC_FIXED_FLOAT or MSC_NO_ID
+    struct msc_edit *edits; // [n_sites][n_choices]; bits 0: not computed
 };
 
 // How a site's choice is observed and rounded.

@@ -26,7 +26,7 @@ size_t msc_strategy_n_edits(const struct msc_strategy *s) {
 
 // ---- Adding -----------------------------------------------------------------------------------
 
-enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_quant *out,
+enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_edit *out,
                                          const struct msc_quant *in) {
     float *scales = msc_arena_array(&s->arena, (size_t)in->n, sizeof(scales[0]));
     int32_t *zeros = msc_arena_array(&s->arena, (size_t)in->n, sizeof(zeros[0]));
@@ -35,10 +35,10 @@ enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_quan
     }
     memcpy(scales, in->scales, (size_t)in->n * sizeof(scales[0]));
     memcpy(zeros, in->zero_points, (size_t)in->n * sizeof(zeros[0]));
-    *out = *in;
-    out->scales = scales;
-    out->zero_points = zeros;
-    msc_quant_seal(out);
+    struct msc_quant quant = *in;
+    quant.scales = scales;
+    quant.zero_points = zeros;
+    *out = msc_edit_quantize(quant);
     return MSC_OK;
 }
 
@@ -89,7 +89,7 @@ enum msc_status msc_strategy__add(struct msc_strategy *s, const struct msc_strat
     if (!is_whole) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
     }
-    MSC_TRY(msc_strategy__copy_quant(s, &e.quant, &model->quant));
+    MSC_TRY(msc_strategy__copy_quant(s, &e.edit, &model->edit.quant));
     MSC_TRY(msc_grow(&s->edits, &s->capacity, s->n + 1, sizeof(s->edits[0])));
     give_way(s, &e);
     s->edits[s->n++] = e;
@@ -138,7 +138,7 @@ enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph 
         e.n_joints = 1;
     }
     if (choice->quant) {
-        e.quant = *choice->quant;
+        e.edit.quant = *choice->quant;
         e.has_origin = choice->origin != NULL;
         if (choice->origin) {
             e.origin = *choice->origin;
@@ -164,16 +164,16 @@ enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_stra
 static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
                                           const struct msc_graph *g, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    if (!t->data && e->quant.axis >= 0) {
+    if (!t->data && e->edit.quant.axis >= 0) {
         return MSC_FAIL(MSC_E_STATE,
                         "the strategy has scales for axis %d of tensor %s, but activations have "
                         "one scale each",
-                        e->quant.axis, e->tensor);
+                        e->edit.quant.axis, e->tensor);
     }
     struct msc_quant_split split;
-    if (e->quant.axis >= 0 && !msc_quant_split(&split, &e->quant, t->n_dims, t->dims)) {
+    if (e->edit.quant.axis >= 0 && !msc_quant_split(&split, &e->edit.quant, t->n_dims, t->dims)) {
         return MSC_FAIL(MSC_E_STATE, "the strategy has %d scales for axis %d of tensor %s",
-                        e->quant.n, e->quant.axis, e->tensor);
+                        e->edit.quant.n, e->edit.quant.axis, e->tensor);
     }
     if (t->dtype != MSC_DTYPE_F32) {
         return MSC_FAIL(MSC_E_STATE, "the strategy quantises tensor %s, which is %s", e->tensor,
@@ -189,7 +189,7 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
 }
 
 static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struct msc_graph *g,
-                                  const struct msc_sites *sites, const struct msc_quant *edits[]) {
+                                  const struct msc_sites *sites, const struct msc_edit *edits[]) {
     int32_t tensor = msc_graph_find_tensor(g, e->tensor);
     bool found = false;
     if (tensor == MSC_NO_ID) {
@@ -200,7 +200,7 @@ static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struc
     for (int32_t i = 0; i < sites->n_slots; i++) {
         const struct msc_slot *slot = &sites->slots[i];
         if (slot->tensor == tensor && names_joint(e, msc_graph_joint(g, slot->joint)->name)) {
-            edits[i] = &e->quant;
+            edits[i] = &e->edit;
             found = true;
         }
     }
@@ -230,7 +230,7 @@ enum msc_status msc_strategy_check_weights(const struct msc_strategy *s,
 }
 
 static enum msc_status apply_all(const struct msc_strategy *s, const struct msc_graph *g,
-                                 const struct msc_sites *sites, const struct msc_quant *edits[]) {
+                                 const struct msc_sites *sites, const struct msc_edit *edits[]) {
     for (size_t i = 0; i < s->n; i++) {
         MSC_TRY(apply_edit(&s->edits[i], g, sites, edits));
     }
@@ -238,14 +238,14 @@ static enum msc_status apply_all(const struct msc_strategy *s, const struct msc_
 }
 
 enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct msc_graph *g,
-                                   const struct msc_sites *sites, const struct msc_quant *edits[]) {
+                                   const struct msc_sites *sites, const struct msc_edit *edits[]) {
     MSC_TRY(apply_all(s, g, sites, edits));
     return msc_strategy_check_weights(s, g);
 }
 
 enum msc_status msc_strategy_apply_to_any(const struct msc_strategy *s, const struct msc_graph *g,
                                           const struct msc_sites *sites,
-                                          const struct msc_quant *edits[]) {
+                                          const struct msc_edit *edits[]) {
     return apply_all(s, g, sites, edits);
 }
 
@@ -256,7 +256,7 @@ struct msc_hash msc_strategy_hash(const struct msc_strategy *s) {
         for (size_t k = 0; k < s->edits[i].n_joints; k++) {
             h = msc_hash_add_text(h, s->edits[i].joints[k]);
         }
-        h = msc_hash_combine(h, s->edits[i].quant.hash);
+        h = msc_hash_combine(h, s->edits[i].edit.hash);
     }
     return h;
 }

@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "graph/site.h"
-#include "graph/quant.h"
+#include "graph/edit.h"
 #include "tools/range.h"
 
 MSC_PUBLIC_BEGIN
@@ -58,15 +58,15 @@ enum msc_status msc_strategy_load(struct msc_strategy **out, const char *path);
 enum msc_status msc_strategy_save(const struct msc_strategy *s, const struct msc_graph *g,
                                   const char *path);
 
-// Fills edits [sites->n_slots] with quants borrowed from the strategy; slots it does not name stay
+// Fills edits [sites->n_slots] with edits borrowed from the strategy; slots it does not name stay
 // as they are. MSC_E_STATE names a tensor or joint that the graph does not have, parameters that do
 // not fit its shape, or a strategy that was found with other weights.
 enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct msc_graph *g,
-                                   const struct msc_sites *sites, const struct msc_quant *edits[]);
+                                   const struct msc_sites *sites, const struct msc_edit *edits[]);
 // The same whatever the weights are.
 enum msc_status msc_strategy_apply_to_any(const struct msc_strategy *s, const struct msc_graph *g,
                                           const struct msc_sites *sites,
-                                          const struct msc_quant *edits[]);
+                                          const struct msc_edit *edits[]);
 // Does it say which weights it was found with? Version 1 does not.
 bool msc_strategy_knows_weights(const struct msc_strategy *s);
 // MSC_E_STATE when it says so, and they are not those of the graph.

@@ -12,7 +12,7 @@ struct msc_strategy_edit {
     const char **joints;
     bool has_origin;
     struct msc_strategy_origin origin;
-    struct msc_quant quant;
+    struct msc_edit edit;
 };
 
 struct msc_strategy {
@@ -26,8 +26,8 @@ struct msc_strategy {
 
 // Copies an edit whose text and numbers belong to somebody else, over those that are there.
 enum msc_status msc_strategy__add(struct msc_strategy *s, const struct msc_strategy_edit *model);
-// A copy whose numbers are the strategy's.
-enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_quant *out,
+// An edit whose numbers are copies, the strategy's.
+enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_edit *out,
                                          const struct msc_quant *in);
 
 #endif

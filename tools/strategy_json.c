@@ -45,21 +45,21 @@ static enum msc_status edit_to_json(const struct msc_strategy_edit *e, cJSON *ob
         }
     }
     MSC_TRY(msc_json_add_text(object, "choice", e->label));
-    if (e->quant.type != MSC_DTYPE_NONE) {
-        return msc_json_add_text(object, "type", msc_dtype_name(e->quant.type));
+    if (e->edit.quant.type != MSC_DTYPE_NONE) {
+        return msc_json_add_text(object, "type", msc_dtype_name(e->edit.quant.type));
     }
     if (e->has_origin) {
         MSC_TRY(origin_to_json(&e->origin, object));
     }
-    MSC_TRY(msc_json_add_number(object, "bits", e->quant.bits));
-    MSC_TRY(msc_json_add_number(object, "low", e->quant.low));
-    MSC_TRY(msc_json_add_number(object, "high", e->quant.high));
-    MSC_TRY(msc_json_add_number(object, "axis", e->quant.axis));
-    if (e->quant.group_size > 0) {
-        MSC_TRY(msc_json_add_number(object, "group_size", e->quant.group_size));
-        MSC_TRY(msc_json_add_number(object, "group_axes", e->quant.group_axes));
+    MSC_TRY(msc_json_add_number(object, "bits", e->edit.quant.bits));
+    MSC_TRY(msc_json_add_number(object, "low", e->edit.quant.low));
+    MSC_TRY(msc_json_add_number(object, "high", e->edit.quant.high));
+    MSC_TRY(msc_json_add_number(object, "axis", e->edit.quant.axis));
+    if (e->edit.quant.group_size > 0) {
+        MSC_TRY(msc_json_add_number(object, "group_size", e->edit.quant.group_size));
+        MSC_TRY(msc_json_add_number(object, "group_axes", e->edit.quant.group_axes));
     }
-    return numbers_to_json(object, &e->quant);
+    return numbers_to_json(object, &e->edit.quant);
 }
 
 static enum msc_status strategy_to_json(const struct msc_strategy *s, const struct msc_graph *g,
@@ -263,9 +263,9 @@ static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, co
     MSC_TRY(msc_json_get_text(&e.label, object, "choice", where));
     MSC_TRY(read_joints(s, &e, object, where));
     if (cJSON_GetObjectItemCaseSensitive(object, "type")) {
-        MSC_TRY(edit_read_float_type(&e.quant, object, where));
+        MSC_TRY(edit_read_float_type(&e.edit.quant, object, where));
     } else {
-        MSC_TRY(read_integers(s, &e.quant, object, where));
+        MSC_TRY(read_integers(s, &e.edit.quant, object, where));
         MSC_TRY(has_origin(object) ? read_origin(&e, object, where) : MSC_OK);
     }
     return msc_strategy__add(s, &e);

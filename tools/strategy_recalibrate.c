@@ -26,7 +26,7 @@ static bool is_weight(const struct recalibration *r, const struct msc_strategy_e
 
 static struct msc_operand_scheme scheme_of(const struct msc_strategy_edit *e) {
     return (struct msc_operand_scheme){.is_symmetric = e->origin.is_symmetric,
-                                       .is_per_channel = e->quant.axis >= 0};
+                                       .is_per_channel = e->edit.quant.axis >= 0};
 }
 
 // Does it go with the schemes of this round? The first of a kind decides for all.
@@ -42,8 +42,8 @@ static bool goes_along(struct msc_operand_scheme *scheme, bool *is_set,
 
 static int32_t add_choice(struct recalibration *r, const struct msc_strategy_edit *e) {
     struct msc_quantizer_options *o = &r->options;
-    struct msc_choice c = {.bits = e->quant.bits,
-                           .group_size = e->quant.group_size,
+    struct msc_choice c = {.bits = e->edit.quant.bits,
+                           .group_size = e->edit.quant.group_size,
                            .observer = e->origin.observer,
                            .percentile = e->origin.percentile,
                            .range_scale = e->origin.range_scale};
@@ -92,7 +92,7 @@ static enum msc_status take_quants(struct recalibration *r, const struct msc_qua
         if (!quant) {
             return MSC_FAIL(MSC_E_STATE, "tensor %s cannot be quantised in this model", e->tensor);
         }
-        MSC_TRY(msc_strategy__copy_quant(r->strategy, &e->quant, quant));
+        MSC_TRY(msc_strategy__copy_quant(r->strategy, &e->edit, quant));
         r->is_done[i] = true;
     }
     return MSC_OK;
@@ -112,7 +112,7 @@ static enum msc_status recalibration_run_round(struct recalibration *r, struct m
 static enum msc_status check_origins(struct recalibration *r) {
     const struct msc_strategy *s = r->strategy;
     for (size_t i = 0; i < s->n; i++) {
-        r->is_done[i] = s->edits[i].quant.type != MSC_DTYPE_NONE; // has no scales
+        r->is_done[i] = s->edits[i].edit.quant.type != MSC_DTYPE_NONE; // has no scales
         if (!r->is_done[i] && !s->edits[i].has_origin) {
             return MSC_FAIL(MSC_E_STATE,
                             "%s: %s does not say how its scales were found, as in files of version "
@@ -127,7 +127,7 @@ static enum msc_status check_origins(struct recalibration *r) {
 static enum msc_status recalibration_check_fit(const struct recalibration *r) {
     struct msc_sites sites = {0};
     MSC_TRY(msc_sites_find(&sites, r->graph, false));
-    const struct msc_quant **edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof(edits[0]));
+    const struct msc_edit **edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof(edits[0]));
     enum msc_status status = edits ? msc_strategy_apply_to_any(r->strategy, r->graph, &sites, edits)
                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
     msc_free(edits);

@@ -27,10 +27,10 @@ struct weight_bits {
     struct msc_distill *distill;
     const struct msc_sites *sites;
     struct msc_space space;
-    const char **labels;      // [n_choices], "8" first
-    int32_t *sites_of_tasks;  // [n_tasks]
-    int32_t *tasks_of_slots;  // [sites->n_slots], -1: stays float
-    struct msc_quant *quants; // [n_tasks, n_choices]
+    const char **labels;     // [n_choices], "8" first
+    int32_t *sites_of_tasks; // [n_tasks]
+    int32_t *tasks_of_slots; // [sites->n_slots], -1: stays float
+    struct msc_edit *edits;  // [n_tasks, n_choices]
 
     // The evaluation under way.
     const struct msc_evaluation *evaluation;
@@ -96,13 +96,13 @@ static enum msc_status list_tasks(struct msc_env *env, struct weight_bits *w) {
 }
 
 // One scale for the whole weight, from its greatest magnitude.
-static enum msc_status make_quants(struct msc_env *env, struct weight_bits *w) {
+static enum msc_status make_edits(struct msc_env *env, struct weight_bits *w) {
     struct msc_arena *arena = msc_env_arena(env);
     size_t n = n_choices_of(w);
-    w->quants = msc_arena_array(arena, w->space.n_tasks * n, sizeof *w->quants);
+    w->edits = msc_arena_array(arena, w->space.n_tasks * n, sizeof *w->edits);
     float *scales = msc_arena_array(arena, w->space.n_tasks * n, sizeof *scales);
     int32_t *zero_points = msc_arena_array(arena, w->space.n_tasks * n, sizeof *zero_points);
-    if (!w->quants || !scales || !zero_points) {
+    if (!w->edits || !scales || !zero_points) {
         return MSC_FAIL(MSC_E_NOMEM, "weight_bits: out of memory");
     }
     for (size_t i = 0; i < w->space.n_tasks * n; i++) {
@@ -115,15 +115,14 @@ static enum msc_status make_quants(struct msc_env *env, struct weight_bits *w) {
         }
         struct msc_scheme scheme = {
             .bits = WIDEST - (int32_t)(i % n), .is_symmetric = true, .is_weight = true};
-        struct msc_quant *quant = &w->quants[i];
-        *quant = (struct msc_quant){.bits = scheme.bits,
-                                    .axis = -1,
-                                    .n = 1,
-                                    .scales = &scales[i],
-                                    .zero_points = &zero_points[i]};
-        msc_scheme_limits(&scheme, &quant->low, &quant->high);
+        struct msc_quant quant = {.bits = scheme.bits,
+                                  .axis = -1,
+                                  .n = 1,
+                                  .scales = &scales[i],
+                                  .zero_points = &zero_points[i]};
+        msc_scheme_limits(&scheme, &quant.low, &quant.high);
         msc_scheme_fit(&scheme, range, &scales[i], &zero_points[i]);
-        msc_quant_seal(quant);
+        w->edits[i] = msc_edit_quantize(quant);
     }
     return MSC_OK;
 }
@@ -205,7 +204,7 @@ static enum msc_status weight_bits_init(struct msc_env *env) {
     const struct msc_distill_options options = {.kind = MSC_LOSS_MSE};
     MSC_TRY(msc_distill_create(&w->distill, host, host->dataset, &options));
     MSC_TRY(list_tasks(env, w));
-    MSC_TRY(make_quants(env, w));
+    MSC_TRY(make_edits(env, w));
     MSC_TRY(make_space(env, w));
     return msc_distill_compute_reference(w->distill);
 }
@@ -241,7 +240,7 @@ static enum msc_status weight_bits_evaluate(struct msc_env *env, const struct ms
     size_t n_slots = (size_t)w->sites->n_slots;
     struct msc_arena arena = {0};
     struct msc_distill_run *runs = msc_arena_array(&arena, e->n, sizeof *runs);
-    const struct msc_quant **edits = msc_arena_array(&arena, e->n * n_slots + 1, sizeof *edits);
+    const struct msc_edit **edits = msc_arena_array(&arena, e->n * n_slots + 1, sizeof *edits);
     enum msc_status status = runs && edits ? MSC_OK : MSC_E_NOMEM;
     if (status != MSC_OK) {
         status = MSC_FAIL(status, "weight_bits: out of memory for %zu trials", e->n);
@@ -252,7 +251,7 @@ static enum msc_status weight_bits_evaluate(struct msc_env *env, const struct ms
         for (size_t s = 0; s < n_slots; s++) {
             int32_t task = w->tasks_of_slots[s];
             edits[i * n_slots + s] =
-                task < 0 ? NULL : &w->quants[(size_t)task * n_choices_of(w) + choices[task]];
+                task < 0 ? NULL : &w->edits[(size_t)task * n_choices_of(w) + choices[task]];
         }
         runs[i] = (struct msc_distill_run){.edits = &edits[i * n_slots],
                                            .is_bounded = e->bounds[i] < INFINITY,
@@ -277,7 +276,7 @@ static enum msc_status weight_bits_edits(struct msc_env *env, const uint32_t cho
     for (size_t t = 0; t < w->space.n_tasks; t++) {
         const struct msc_strategy_choice choice = {
             .label = w->labels[choices[t]],
-            .quant = &w->quants[t * n_choices_of(w) + choices[t]],
+            .quant = &w->edits[t * n_choices_of(w) + choices[t]].quant,
         };
         MSC_TRY_OUT(msc_strategy_set(strategy, graph, w->sites, w->sites_of_tasks[t], &choice));
     }

@@ -12,7 +12,7 @@
 #define MSC_GRAPH_ONNX_ONNX_H
 
 #include "data/npy.h"
-#include "graph/quant.h"
+#include "graph/edit.h"
 #include "graph/site.h"
 
 MSC_PUBLIC_BEGIN
@@ -38,8 +38,8 @@ enum msc_status msc_onnx_locations(const char *const **out, size_t *n, struct ms
 
 struct msc_onnx_export_options {
     const struct msc_sites *sites;
-    const struct msc_quant *const *slot_edits; // [sites->n_slots], NULL entries stay float; or NULL
-    const char *const (*metadata)[2];          // n_metadata pairs
+    const struct msc_edit *const *slot_edits; // [sites->n_slots], NULL entries stay float; or NULL
+    const char *const (*metadata)[2];         // n_metadata pairs
     size_t n_metadata;
 };
 

@@ -202,7 +202,7 @@ static bool is_all_edited(const struct msc_onnx_export *e, int32_t weight,
         n_uses += is_output;
     }
     for (int32_t i = 0; i < sites->n_slots; i++) {
-        const struct msc_quant *edit = e->options->slot_edits[i];
+        const struct msc_quant *edit = msc_edit_quant(e->options->slot_edits[i]);
         n_edited +=
             sites->slots[i].tensor == weight && edit != NULL && msc_hash_equal(edit->hash, q->hash);
     }
@@ -376,7 +376,8 @@ enum msc_status msc_onnx__quantized_input(const char **out, struct msc_onnx_expo
         return MSC_OK;
     }
     int32_t slot = msc_sites_find_slot(e->options->sites, joint->id, operand);
-    const struct msc_quant *q = slot == MSC_NO_ID ? NULL : e->options->slot_edits[slot];
+    const struct msc_quant *q =
+        slot == MSC_NO_ID ? NULL : msc_edit_quant(e->options->slot_edits[slot]);
     if (q == NULL) {
         return MSC_OK;
     }

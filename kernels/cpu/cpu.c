@@ -182,7 +182,7 @@ static void cpu_release(struct msc_backend *base, struct msc_step *step) {
 }
 
 static enum msc_status cpu_weights(struct msc_backend *base, const struct msc_step *step,
-                                   const struct msc_quant *const edits[], void **out,
+                                   const struct msc_edit *const edits[], void **out,
                                    size_t *n_bytes) {
     const struct prepared *p = step->kernel;
     *out = NULL;

@@ -76,7 +76,7 @@ struct msc_cpu_family {
     bool copies;
     // Optional: default none are needed.
     enum msc_status (*weights)(void *kernel, struct msc_cpu_backend *b,
-                               const struct msc_quant *const edits[], void **out, size_t *n_bytes);
+                               const struct msc_edit *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(void *weights);
 };
 

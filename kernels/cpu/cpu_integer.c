@@ -157,7 +157,7 @@ struct kernel {
     struct msc_array *weight;     // as floats
     float *scales;                // [channels]
     int32_t *zeros, *bias;        // [channels] nothing but 0; bias may be NULL
-    struct msc_quant edit;        // of the weight
+    struct msc_edit edit;         // of the weight
     int32_t n_inputs, zero_input; // of the step; zero_input MSC_NO_ID: x_zero it is
     int32_t x_zero, y_zero;
     bool gives_sums;
@@ -214,14 +214,13 @@ static void fill(struct kernel *k, const struct msc_graph *g, const struct msc_j
         high = q > high ? q : high;
         out[i] = (float)q * k->scales[c];
     }
-    k->edit = (struct msc_quant){.bits = 8,
-                                 .low = (int32_t)low,
-                                 .high = (int32_t)high,
-                                 .axis = axis,
-                                 .n = (int32_t)channels,
-                                 .scales = k->scales,
-                                 .zero_points = k->zeros};
-    msc_quant_seal(&k->edit);
+    k->edit = msc_edit_quantize((struct msc_quant){.bits = 8,
+                                                   .low = (int32_t)low,
+                                                   .high = (int32_t)high,
+                                                   .axis = axis,
+                                                   .n = (int32_t)channels,
+                                                   .scales = k->scales,
+                                                   .zero_points = k->zeros});
 }
 
 static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
@@ -264,9 +263,9 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
 }
 
 static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
-                               const struct msc_quant *const edits[], void **out, size_t *n_bytes) {
+                               const struct msc_edit *const edits[], void **out, size_t *n_bytes) {
     const struct kernel *k = kernel;
-    const struct msc_quant *const own[1] = {&k->edit};
+    const struct msc_edit *const own[1] = {&k->edit};
     (void)edits;
     return msc_weighted_weights(k->weighted, b, own, out, n_bytes);
 }

@@ -82,7 +82,7 @@ static void release_weights(void *memory) {
     msc_free(v);
 }
 
-static bool has_edits(const struct kernel *k, const struct msc_quant *const edits[]) {
+static bool has_edits(const struct kernel *k, const struct msc_edit *const edits[]) {
     for (int32_t i = 0; i < k->n_edited; i++) {
         if (edits[i]) {
             return true;
@@ -92,7 +92,7 @@ static bool has_edits(const struct kernel *k, const struct msc_quant *const edit
 }
 
 static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
-                               const struct msc_quant *const edits[], void **out, size_t *n_bytes) {
+                               const struct msc_edit *const edits[], void **out, size_t *n_bytes) {
     (void)b;
     const struct kernel *k = kernel;
     enum msc_status status = MSC_OK;
@@ -106,8 +106,8 @@ static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
     for (int32_t i = 0; status == MSC_OK && i < k->n_edited; i++) {
         int32_t tensor = k->operands[k->edited[i]].index;
         if (edits[i]) {
-            status = msc_fake_quantize_array(&v->arrays[i],
-                                             msc_graph_tensor(k->graph, tensor)->data, edits[i]);
+            status =
+                msc_edit_apply(&v->arrays[i], msc_graph_tensor(k->graph, tensor)->data, edits[i]);
         }
         *n_bytes += status == MSC_OK && edits[i] ? msc_array_n_bytes(v->arrays[i]) : 0;
     }

@@ -130,7 +130,7 @@ void msc_weighted_release(void *kernel);
 enum msc_status msc_weighted_run(void *kernel, struct msc_cpu_backend *b,
                                  const struct msc_call *call, int thread);
 enum msc_status msc_weighted_weights(void *kernel, struct msc_cpu_backend *b,
-                                     const struct msc_quant *const edits[], void **out,
+                                     const struct msc_edit *const edits[], void **out,
                                      size_t *n_bytes);
 void msc_weighted_release_weights(void *weights);
 

@@ -76,11 +76,11 @@ static enum msc_status set_edit(struct msc_weighted_variant *v, const struct msc
 }
 
 enum msc_status msc_weighted_weights(void *kernel, struct msc_cpu_backend *b,
-                                     const struct msc_quant *const edits[], void **out,
+                                     const struct msc_edit *const edits[], void **out,
                                      size_t *n_bytes) {
     (void)b;
     const struct msc_weighted *k = kernel;
-    const struct msc_quant *edit = edits[0];
+    const struct msc_quant *edit = msc_edit_quant(edits[0]);
     struct msc_weighted_variant *v = msc_alloc_zero(1, sizeof(*v));
     if (!v) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);

@@ -364,7 +364,7 @@ static enum msc_status ignore_batch(void *payload, size_t trial, size_t batch,
 }
 
 enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
-                                             const struct msc_quant *const edits[], uint64_t *out) {
+                                             const struct msc_edit *const edits[], uint64_t *out) {
     static const struct msc_sink none = {.batch = ignore_batch};
     size_t n = (size_t)ev->options.n_threads;
     uint64_t memory_bytes = ev->options.memory_bytes;

@@ -57,7 +57,7 @@ struct msc_evaluator_options {
 struct msc_eval_trial {
     // [n_slots] in the order of msc_sites; NULL entries stay float. Quants are borrowed for the
     // call.
-    const struct msc_quant *const *edits;
+    const struct msc_edit *const *edits;
     // Not 0: the float32 input of every activation quantisation is multiplied element by element by
     // 1 + 2^-22 or 1 - 2^-22, at random from this seed: how far rounding alone moves the loss.
     uint64_t noise_seed;
@@ -134,7 +134,7 @@ void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluato
 // values that are else stored quantised; what lies behind a plan's steps counts as if every thread
 // were at the largest. Everything cached is freed.
 enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
-                                             const struct msc_quant *const edits[], uint64_t *out);
+                                             const struct msc_edit *const edits[], uint64_t *out);
 // Frees everything cached.
 void msc_evaluator_drop_cache(struct msc_evaluator *ev);
 

@@ -138,18 +138,18 @@ static enum msc_status number_under_edit(struct msc_numbering *num, int32_t valu
     return numbering_intern(num, &expr, inputs, &number->expr);
 }
 
-static const struct msc_quant *edit_of(const struct msc_quant *const edits[], int32_t slot) {
+static const struct msc_edit *edit_of(const struct msc_edit *const edits[], int32_t slot) {
     return edits && slot != MSC_NO_ID ? edits[slot] : NULL;
 }
 
 static enum msc_status number_weights(struct msc_numbering *num, int32_t step,
-                                      const struct msc_quant *const edits[], int32_t *id) {
+                                      const struct msc_edit *const edits[], int32_t *id) {
     const struct msc_step *s = &num->plan->steps[step];
     struct msc_expr expr = {
         .kind = MSC_EXPR_WEIGHTS, .index = step, .weights = MSC_NO_ID, .slot_edits = edits};
     expr.hash = msc_hash_combine(msc_hash_bytes("weights", 7), s->hash);
     for (int32_t i = 0; i < s->n_weight_slots; i++) {
-        const struct msc_quant *edit = edit_of(edits, s->weight_slots[i]);
+        const struct msc_edit *edit = edit_of(edits, s->weight_slots[i]);
         if (edit) {
             expr.hash = msc_hash_add_u64(msc_hash_combine(expr.hash, edit->hash), (uint64_t)i);
         }
@@ -170,8 +170,8 @@ static bool has_weights(const struct msc_step *s) {
 
 // Whether a step reads just what it read in the previous trial, under the same edits.
 static bool is_as_before(const struct msc_numbering *num, const struct msc_step *s,
-                         const struct msc_quant *const edits[], uint64_t noise_seed) {
-    const struct msc_quant *const *before = num->previous_edits;
+                         const struct msc_edit *const edits[], uint64_t noise_seed) {
+    const struct msc_edit *const *before = num->previous_edits;
     if (!num->has_previous || noise_seed != num->previous_seed) {
         return false;
     }
@@ -197,7 +197,7 @@ static void set_value_number(struct msc_numbering *num, int32_t value,
 }
 
 static enum msc_status number_step(struct msc_numbering *num, int32_t index,
-                                   const struct msc_quant *const edits[], uint64_t noise_seed) {
+                                   const struct msc_edit *const edits[], uint64_t noise_seed) {
     const struct msc_step *s = &num->plan->steps[index];
     struct msc_value_number inputs[MSC_STEP_MAX_INPUTS];
     struct msc_expr expr = {.kind = MSC_EXPR_STEP,
@@ -211,7 +211,7 @@ static enum msc_status number_step(struct msc_numbering *num, int32_t index,
     }
     for (int32_t i = 0; i < s->n_inputs; i++) {
         inputs[i] = num->values[s->inputs[i]];
-        const struct msc_quant *edit = edit_of(edits, s->slots[i]);
+        const struct msc_quant *edit = msc_edit_quant(edit_of(edits, s->slots[i]));
         if (edit) {
             MSC_TRY(number_under_edit(num, s->inputs[i], edit, noise_seed, 0, &inputs[i]));
         }
@@ -230,7 +230,7 @@ static enum msc_status number_step(struct msc_numbering *num, int32_t index,
 }
 
 enum msc_status msc_numbering_add_trial(struct msc_numbering *num,
-                                        const struct msc_quant *const edits[],
+                                        const struct msc_edit *const edits[],
                                         uint64_t noise_seed) {
     if (!num->has_previous) {
         MSC_TRY(number_inputs(num));

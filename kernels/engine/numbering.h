@@ -38,7 +38,7 @@ struct msc_expr {
     int32_t first_input; // in msc_numbering.inputs
     int32_t weights;     // expression id, or MSC_NO_ID
     // Borrowed for the call. Of WEIGHTS the trial's edits, by slot; NULL: the float model.
-    const struct msc_quant *const *slot_edits;
+    const struct msc_edit *const *slot_edits;
     const struct msc_quant *edit; // of QUANTIZE; of a STEP that moves integers, theirs
     uint64_t noise_seed;          // of QUANTIZE
 };
@@ -53,7 +53,7 @@ struct msc_numbering {
     struct msc_value_number *values; // [n_values] of the trial at hand
     // What the trial before it had, so that only what differs is hashed anew.
     bool has_previous;
-    const struct msc_quant *const *previous_edits;
+    const struct msc_edit *const *previous_edits;
     uint64_t previous_seed;
     bool *is_changed; // [n_values]
 };
@@ -66,7 +66,7 @@ void msc_numbering_clear(struct msc_numbering *num); // for the next call
 // `edits` [n_slots], or NULL for the float model, are borrowed until the next clear; noise_seed as
 // in msc_eval_trial.
 enum msc_status msc_numbering_add_trial(struct msc_numbering *num,
-                                        const struct msc_quant *const edits[], uint64_t noise_seed);
+                                        const struct msc_edit *const edits[], uint64_t noise_seed);
 
 // The quantisation whose integers a value number stands for; NULL where it stands for plain values.
 static inline const struct msc_quant *msc_numbering_integers(const struct msc_numbering *num,

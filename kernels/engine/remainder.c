@@ -106,7 +106,7 @@ static enum msc_status add_noise(struct msc_array **out, const struct remainder_
 
 static enum msc_status quantize(struct msc_array **out, const struct remainder_run *r,
                                 uint64_t slot, bool is_weight, const struct msc_array *array,
-                                const struct msc_quant *edit) {
+                                const struct msc_edit *edit) {
     struct msc_array *moved = NULL;
     if (is_weight) {
         return msc_remainder_store_get(out, r->remainder->store, array, edit);
@@ -114,7 +114,7 @@ static enum msc_status quantize(struct msc_array **out, const struct remainder_r
     if (r->remainder->trials[r->trial].noise_seed != 0) {
         MSC_TRY(add_noise(&moved, r, slot, array));
     }
-    enum msc_status status = msc_fake_quantize_array(out, moved ? moved : array, edit);
+    enum msc_status status = msc_edit_apply(out, moved ? moved : array, edit);
     msc_array_release(moved);
     return status;
 }
@@ -123,10 +123,10 @@ static enum msc_status read_operand(void *payload, struct msc_array **out,
                                     const struct msc_joint *joint, int32_t operand,
                                     const struct msc_array *array) {
     const struct remainder_run *r = payload;
-    const struct msc_quant *const *edits = r->remainder->trials[r->trial].edits;
+    const struct msc_edit *const *edits = r->remainder->trials[r->trial].edits;
     int32_t bound = msc_sites_find_slot(&r->plan->sites, joint->id, operand);
     int32_t slot = bound == MSC_NO_ID ? MSC_NO_ID : r->plan->slot_ids[bound];
-    const struct msc_quant *edit = slot == MSC_NO_ID || !edits ? NULL : edits[slot];
+    const struct msc_edit *edit = slot == MSC_NO_ID || !edits ? NULL : edits[slot];
     if (!edit || msc_array_n_elements(array) == 0) {
         *out = msc_array_retain(array);
         return MSC_OK;

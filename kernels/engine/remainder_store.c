@@ -71,7 +71,7 @@ static void keep(struct msc_remainder_store *store, const struct msc_array *weig
 
 enum msc_status msc_remainder_store_get(struct msc_array **out, struct msc_remainder_store *store,
                                         const struct msc_array *weight,
-                                        const struct msc_quant *edit) {
+                                        const struct msc_edit *edit) {
     pthread_mutex_lock(&store->lock);
     *out = find(store, weight, edit->hash);
     pthread_mutex_unlock(&store->lock);
@@ -79,7 +79,7 @@ enum msc_status msc_remainder_store_get(struct msc_array **out, struct msc_remai
         return MSC_OK;
     }
     struct msc_array *edited;
-    MSC_TRY(msc_fake_quantize_array(&edited, weight, edit));
+    MSC_TRY(msc_edit_apply(&edited, weight, edit));
     // What is freed here was made by other remainders: it is not counted in this one's memory.
     struct msc_array_meter *meter = msc_array_measure(NULL);
     pthread_mutex_lock(&store->lock);

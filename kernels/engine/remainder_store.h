@@ -9,7 +9,7 @@
 #ifndef MSC_KERNELS_ENGINE_REMAINDER_STORE_H
 #define MSC_KERNELS_ENGINE_REMAINDER_STORE_H
 
-#include "graph/quant.h"
+#include "graph/edit.h"
 
 #include <pthread.h>
 
@@ -42,7 +42,7 @@ void msc_remainder_store_finish(struct msc_remainder_store *store);
 // not fit alone is made anew each time. From any thread.
 enum msc_status msc_remainder_store_get(struct msc_array **out, struct msc_remainder_store *store,
                                         const struct msc_array *weight,
-                                        const struct msc_quant *edit);
+                                        const struct msc_edit *edit);
 // A remainder took so many bytes. From any thread.
 void msc_remainder_store_measured(struct msc_remainder_store *store, uint64_t n_bytes);
 void msc_remainder_store_drop(struct msc_remainder_store *store); // frees all weights

@@ -232,7 +232,7 @@ static enum msc_status run_quantize(struct msc_schedule *s, const struct msc_nod
 static enum msc_status pack_weights(struct msc_schedule *s, const struct msc_numbering *c,
                                     const struct msc_expr *expr, void **weights, size_t *n_bytes) {
     const struct msc_step *step = &c->plan->steps[expr->index];
-    const struct msc_quant *edits[MSC_STEP_MAX_WEIGHTS] = {NULL};
+    const struct msc_edit *edits[MSC_STEP_MAX_WEIGHTS] = {NULL};
     for (int32_t i = 0; expr->slot_edits && i < step->n_weight_slots; i++) {
         edits[i] = expr->slot_edits[step->weight_slots[i]];
     }

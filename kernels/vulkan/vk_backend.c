@@ -246,7 +246,7 @@ static struct msc_placement vulkan_place(const struct msc_backend *b, const stru
 }
 
 static enum msc_status vulkan_weights(struct msc_backend *base, const struct msc_step *step,
-                                      const struct msc_quant *const edits[], void **out,
+                                      const struct msc_edit *const edits[], void **out,
                                       size_t *n_bytes) {
     struct msc_vk_backend *b = msc_vk_from(base);
     const struct prepared *p = step->kernel;

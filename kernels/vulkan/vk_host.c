@@ -36,7 +36,7 @@ struct msc_placement msc_vk_host_place(const struct msc_vk_host_step *h,
 }
 
 enum msc_status msc_vk_host_weights(struct msc_vk_host_step *h, struct msc_vk_backend *b,
-                                    const struct msc_quant *const edits[], void **out,
+                                    const struct msc_edit *const edits[], void **out,
                                     size_t *n_bytes) {
     return b->host->def->weights(b->host, &h->step, edits, out, n_bytes);
 }

@@ -17,7 +17,7 @@ void msc_vk_host_release(struct msc_vk_host_step *h, struct msc_vk_backend *b); 
 struct msc_placement msc_vk_host_place(const struct msc_vk_host_step *h,
                                        const struct msc_vk_backend *b);
 enum msc_status msc_vk_host_weights(struct msc_vk_host_step *h, struct msc_vk_backend *b,
-                                    const struct msc_quant *const edits[], void **out,
+                                    const struct msc_edit *const edits[], void **out,
                                     size_t *n_bytes);
 void msc_vk_host_release_weights(struct msc_vk_host_step *h, struct msc_vk_backend *b,
                                  void *weights);

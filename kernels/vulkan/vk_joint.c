@@ -220,10 +220,10 @@ void msc_vk_joint_release_weights(void *weights, struct msc_vk_backend *b) {
 }
 
 static enum msc_status upload_edited(struct msc_vk_block **out, struct msc_vk_backend *b,
-                                     const struct msc_array *weight, const struct msc_quant *edit,
+                                     const struct msc_array *weight, const struct msc_edit *edit,
                                      size_t *n_bytes) {
     struct msc_array *array;
-    MSC_TRY(msc_fake_quantize_array(&array, weight, edit));
+    MSC_TRY(msc_edit_apply(&array, weight, edit));
     msc_vk_lock(b->vk);
     enum msc_status status =
         msc_vk_upload_new(b->vk, out, msc_array_data(array), msc_array_n_bytes(array));
@@ -234,7 +234,7 @@ static enum msc_status upload_edited(struct msc_vk_block **out, struct msc_vk_ba
 }
 
 enum msc_status msc_vk_joint_weights(void *kernel, struct msc_vk_backend *b,
-                                     const struct msc_quant *const edits[], void **out,
+                                     const struct msc_edit *const edits[], void **out,
                                      size_t *n_bytes) {
     const struct msc_vk_joint *k = kernel;
     struct variant *v = NULL;

@@ -84,7 +84,7 @@ void msc_vk_joint_release(void *kernel, struct msc_vk_backend *b);
 enum msc_status msc_vk_joint_run(void *kernel, struct msc_vk_backend *b,
                                  const struct msc_call calls[], int n);
 enum msc_status msc_vk_joint_weights(void *kernel, struct msc_vk_backend *b,
-                                     const struct msc_quant *const edits[], void **out,
+                                     const struct msc_edit *const edits[], void **out,
                                      size_t *n_bytes);
 void msc_vk_joint_release_weights(void *weights, struct msc_vk_backend *b);
 

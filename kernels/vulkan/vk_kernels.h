@@ -54,7 +54,7 @@ struct msc_vk_family {
     bool writes_forms;
     // Optional.
     enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b,
-                               const struct msc_quant *const edits[], void **out, size_t *n_bytes);
+                               const struct msc_edit *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(void *weights, struct msc_vk_backend *b);
     // Of families of single joints (vk_joint.h).
     msc_vk_joint_init init;

@@ -196,9 +196,9 @@ static enum msc_status quantize_constant(struct msc_array **out, struct variant 
 }
 
 static enum msc_status weights(void *kernel, struct msc_vk_backend *b,
-                               const struct msc_quant *const edits[], void **out, size_t *n_bytes) {
+                               const struct msc_edit *const edits[], void **out, size_t *n_bytes) {
     const struct kernel *k = kernel;
-    const struct msc_quant *edit = edits[0];
+    const struct msc_quant *edit = msc_edit_quant(edits[0]);
     if (!edit || k->edited < 0) {
         return MSC_OK;
     }

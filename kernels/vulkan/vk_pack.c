@@ -216,10 +216,10 @@ static enum msc_vk_pack_form first_form(const struct msc_vk_variant *v,
 
 // Packs without the lock: threads do so at the same time.
 enum msc_status msc_vk_weighted_weights(void *kernel, struct msc_vk_backend *b,
-                                        const struct msc_quant *const edits[], void **out,
+                                        const struct msc_edit *const edits[], void **out,
                                         size_t *n_bytes) {
     const struct msc_vk_weighted *k = kernel;
-    const struct msc_quant *edit = edits[0];
+    const struct msc_quant *edit = msc_edit_quant(edits[0]);
     struct packing p = {.elements = NULL};
     struct msc_vk_variant *v = msc_alloc_zero(1, sizeof(*v));
     if (!v) {

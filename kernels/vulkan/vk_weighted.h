@@ -43,7 +43,7 @@ enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_ba
                                 struct msc_vk_variant *v, enum msc_vk_pack_form form);
 // These two are the families' functions.
 enum msc_status msc_vk_weighted_weights(void *kernel, struct msc_vk_backend *b,
-                                        const struct msc_quant *const edits[], void **out,
+                                        const struct msc_edit *const edits[], void **out,
                                         size_t *n_bytes);
 void msc_vk_weighted_release_weights(void *weights, struct msc_vk_backend *b);
 

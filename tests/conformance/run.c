@@ -75,7 +75,7 @@ static enum msc_status evaluate(struct conformance_result *out, const struct msc
                                 struct capture *capture, struct msc_backend *backend) {
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
     struct msc_evaluator *ev = NULL;
-    const struct msc_quant **edits = NULL;
+    const struct msc_edit **edits = NULL;
     enum msc_status status = MSC_OK;
     o.backend = backend;
     MSC_TRY_OUT(msc_evaluator_create(&ev, g, data, wanted, capture->n, &o));

@@ -286,7 +286,7 @@ static void test_env_quantize__file_bytes(void **state) {
     assert_ok(msc_env_reference(b.env, metrics));
     assert_true(metrics[metric_index] == file_bytes(&b, NULL));
     for (int i = 0; i < N_PLANS; i++) {
-        const struct msc_quant *edits[N_TASKS] = {NULL};
+        const struct msc_edit *edits[N_TASKS] = {NULL};
         struct msc_strategy *s = strategy_of(&b, plans[i].choices);
         assert_ok(msc_strategy_apply(s, b.c.g, &sites, edits));
         struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};

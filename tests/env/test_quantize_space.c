@@ -13,7 +13,7 @@ struct bench {
     struct msc_quantizer *q;
     struct msc_arena arena;
     struct msc_quantize_space space;
-    const struct msc_quant *fixed[16];
+    const struct msc_edit *fixed[16];
 };
 
 // As the environment does it: sites fixed to a choice have its edit at all their slots.
@@ -22,7 +22,7 @@ static void fill_fixed(struct bench *b) {
     for (int32_t i = 0; i < sites->n_sites; i++) {
         int32_t choice = msc_quantizer_fixed_choice(b->q, i);
         for (int32_t k = 0; choice >= 0 && k < sites->sites[i].n_slots; k++) {
-            b->fixed[sites->sites[i].slots[k]] = msc_quantizer_quant(b->q, i, choice);
+            b->fixed[sites->sites[i].slots[k]] = msc_quantizer_edit(b->q, i, choice);
         }
     }
 }

@@ -48,14 +48,14 @@ out:
 
 // Weights as the edits make them, and the exported model.
 static void use_edits(const struct msc_graph *g, const struct msc_sites *sites,
-                      const struct msc_quant *const edits[]) {
+                      const struct msc_edit *const edits[]) {
     const struct msc_onnx_export_options options = {.sites = sites, .slot_edits = edits};
     uint64_t n_bytes;
     for (int32_t i = 0; i < sites->n_slots; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, sites->slots[i].tensor);
         struct msc_array *out = NULL;
         if (edits[i] && t->data) {
-            fuzz_check(msc_fake_quantize_array(&out, t->data, edits[i]));
+            fuzz_check(msc_edit_apply(&out, t->data, edits[i]));
         }
         msc_array_release(out);
     }
@@ -64,7 +64,7 @@ static void use_edits(const struct msc_graph *g, const struct msc_sites *sites,
 
 static void apply(const struct msc_strategy *s, const struct msc_graph *g) {
     struct msc_sites sites = {0};
-    const struct msc_quant **edits = NULL;
+    const struct msc_edit **edits = NULL;
     if (fuzz_check(msc_sites_find(&sites, g, false)) == MSC_OK) {
         edits = msc_alloc_zero((size_t)sites.n_slots, sizeof *edits);
     }

@@ -69,9 +69,10 @@ static void find_largest(float most[], const struct msc_array *data, int axis) {
 }
 
 // Symmetric, a scale for each output channel where there is an axis.
-static struct msc_quant *weight_edit(struct msc_arena *arena, const struct msc_slot *slot,
-                                     const struct msc_tensor *t, int32_t bits) {
-    struct msc_quant *q = msc_arena_alloc(arena, sizeof(*q));
+static struct msc_edit *weight_edit(struct msc_arena *arena, const struct msc_slot *slot,
+                                    const struct msc_tensor *t, int32_t bits) {
+    struct msc_edit *edit = msc_arena_alloc(arena, sizeof(*edit));
+    struct msc_quant *q = &edit->quant;
     q->bits = bits;
     q->high = (1 << (bits - 1)) - 1;
     q->low = -q->high;
@@ -84,14 +85,15 @@ static struct msc_quant *weight_edit(struct msc_arena *arena, const struct msc_s
         scales[i] = scales[i] > 0.0f ? scales[i] / (float)q->high : 1.0f;
     }
     q->scales = scales;
-    msc_quant_seal(q);
-    return q;
+    msc_edit_seal(edit);
+    return edit;
 }
 
 // Symmetric or not, by chance.
-static struct msc_quant *activation_edit(struct msc_arena *arena, struct msc_rng *rng,
-                                         int32_t bits) {
-    struct msc_quant *q = msc_arena_alloc(arena, sizeof(*q));
+static struct msc_edit *activation_edit(struct msc_arena *arena, struct msc_rng *rng,
+                                        int32_t bits) {
+    struct msc_edit *edit = msc_arena_alloc(arena, sizeof(*edit));
+    struct msc_quant *q = &edit->quant;
     float *scale = msc_arena_alloc(arena, sizeof(*scale));
     int32_t *zero_point = msc_arena_alloc(arena, sizeof(*zero_point));
     bool is_symmetric = msc_rng_below(rng, 3) == 0;
@@ -104,8 +106,8 @@ static struct msc_quant *activation_edit(struct msc_arena *arena, struct msc_rng
     *zero_point = is_symmetric ? 0 : (int32_t)msc_rng_below(rng, (uint64_t)q->high / 2 + 1);
     q->scales = scale;
     q->zero_points = zero_point;
-    msc_quant_seal(q);
-    return q;
+    msc_edit_seal(edit);
+    return edit;
 }
 
 static void print_edit(const struct msc_tensor *t, const struct msc_slot *slot,
@@ -129,29 +131,29 @@ static void print_edit(const struct msc_tensor *t, const struct msc_slot *slot,
 }
 
 // One edit a tensor, but for every fifth slot, which has one of its own; every seventh stays float.
-static const struct msc_quant **make_edits(struct msc_arena *arena, const struct msc_graph *g,
-                                           const struct msc_sites *sites,
-                                           const struct arguments *a) {
+static const struct msc_edit **make_edits(struct msc_arena *arena, const struct msc_graph *g,
+                                          const struct msc_sites *sites,
+                                          const struct arguments *a) {
     struct msc_rng rng;
     msc_rng_seed(&rng, a->seed, 0);
     size_t n_tensors = (size_t)msc_graph_n_tensors(g);
-    const struct msc_quant **by_tensor = msc_arena_array(arena, n_tensors, sizeof(*by_tensor));
-    const struct msc_quant **edits = msc_arena_array(arena, (size_t)sites->n_slots, sizeof(*edits));
+    const struct msc_edit **by_tensor = msc_arena_array(arena, n_tensors, sizeof(*by_tensor));
+    const struct msc_edit **edits = msc_arena_array(arena, (size_t)sites->n_slots, sizeof(*edits));
     for (int32_t i = 0; i < sites->n_slots; i++) {
         const struct msc_slot *slot = &sites->slots[i];
         const struct msc_tensor *t = msc_graph_tensor(g, slot->tensor);
         if (i % 7 == 6) {
             continue;
         }
-        const struct msc_quant *q = by_tensor[slot->tensor];
-        if (slot->kind == MSC_SITE_WEIGHT && q == NULL) {
-            q = weight_edit(arena, slot, t, a->bits);
-        } else if (slot->kind == MSC_SITE_ACTIVATION && (q == NULL || i % 5 == 4)) {
-            q = activation_edit(arena, &rng, a->bits);
+        const struct msc_edit *edit = by_tensor[slot->tensor];
+        if (slot->kind == MSC_SITE_WEIGHT && edit == NULL) {
+            edit = weight_edit(arena, slot, t, a->bits);
+        } else if (slot->kind == MSC_SITE_ACTIVATION && (edit == NULL || i % 5 == 4)) {
+            edit = activation_edit(arena, &rng, a->bits);
         }
-        by_tensor[slot->tensor] = q;
-        edits[i] = q;
-        print_edit(t, slot, q);
+        by_tensor[slot->tensor] = edit;
+        edits[i] = edit;
+        print_edit(t, slot, msc_edit_quant(edit));
     }
     return edits;
 }

@@ -138,7 +138,7 @@ static void test_graph_fuse_attention__export(void **state) {
     remove(path);
     // Edits say which use of a tensor they are for: they need the graph that has these.
     assert_ok(msc_sites_find(&sites, g, false));
-    const struct msc_quant **edits = msc_alloc_zero((size_t)sites.n_slots, sizeof(edits[0]));
+    const struct msc_edit **edits = msc_alloc_zero((size_t)sites.n_slots, sizeof(edits[0]));
     const struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
     assert_int_equal(msc_onnx_save(g, path, &options), MSC_E_STATE);
     msc_free((void *)edits);

@@ -130,17 +130,15 @@ static struct msc_graph *fan_out(void) {
     return g;
 }
 
-static struct msc_quant make_quant(int32_t bits, int32_t low, int32_t high, int32_t axis, int32_t n,
-                                   const float scales[], const int32_t zero_points[]) {
-    struct msc_quant q = {.bits = bits,
-                          .low = low,
-                          .high = high,
-                          .axis = axis,
-                          .n = n,
-                          .scales = scales,
-                          .zero_points = zero_points};
-    msc_quant_seal(&q);
-    return q;
+static struct msc_edit make_edit(int32_t bits, int32_t low, int32_t high, int32_t axis, int32_t n,
+                                 const float scales[], const int32_t zero_points[]) {
+    return msc_edit_quantize((struct msc_quant){.bits = bits,
+                                                .low = low,
+                                                .high = high,
+                                                .axis = axis,
+                                                .n = n,
+                                                .scales = scales,
+                                                .zero_points = zero_points});
 }
 
 static int32_t slot_of(const struct msc_sites *sites, const struct msc_graph *g, const char *joint,
@@ -155,13 +153,11 @@ static void test_graph_onnx_export__activations(void **state) {
     struct msc_graph *g = fan_out();
     struct msc_sites sites;
     assert_ok(msc_sites_find(&sites, g, true));
-    const struct msc_quant *edits[6] = {NULL};
-    struct msc_quant full =
-        make_quant(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
-    struct msc_quant same =
-        make_quant(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
-    struct msc_quant narrow =
-        make_quant(6, -32, 31, -1, 1, (const float[]){0.25f}, (const int32_t[]){-4});
+    const struct msc_edit *edits[6] = {NULL};
+    struct msc_edit full = make_edit(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
+    struct msc_edit same = make_edit(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
+    struct msc_edit narrow =
+        make_edit(6, -32, 31, -1, 1, (const float[]){0.25f}, (const int32_t[]){-4});
     assert_int_equal(sites.n_slots, 6);
     edits[slot_of(&sites, g, "a", 0)] = &full;
     edits[slot_of(&sites, g, "b", 0)] = &same;
@@ -198,15 +194,15 @@ static void test_graph_onnx_export__weights(void **state) {
     struct msc_graph *g = fan_out();
     struct msc_sites sites;
     assert_ok(msc_sites_find(&sites, g, false));
-    const struct msc_quant *edits[6] = {NULL};
+    const struct msc_edit *edits[6] = {NULL};
     // 0 1 2 and 3 4 5 over 0.5 and 1: 0 2 4 and 3 4 5.
-    struct msc_quant byte =
-        make_quant(8, -127, 127, 0, 2, (const float[]){0.5f, 1.0f}, (const int32_t[]){0, 0});
+    struct msc_edit byte =
+        make_edit(8, -127, 127, 0, 2, (const float[]){0.5f, 1.0f}, (const int32_t[]){0, 0});
     // ... over 0.5, ties to even none, cut at 7: 0 2 4 6 7 7, two in a byte.
-    struct msc_quant nibble =
-        make_quant(4, -7, 7, -1, 1, (const float[]){0.5f}, (const int32_t[]){0});
-    struct msc_quant wide =
-        make_quant(12, 0, 4095, -1, 1, (const float[]){0.01f}, (const int32_t[]){5});
+    struct msc_edit nibble =
+        make_edit(4, -7, 7, -1, 1, (const float[]){0.5f}, (const int32_t[]){0});
+    struct msc_edit wide =
+        make_edit(12, 0, 4095, -1, 1, (const float[]){0.01f}, (const int32_t[]){5});
     edits[slot_of(&sites, g, "a", 1)] = &byte;
     edits[slot_of(&sites, g, "b", 1)] = &nibble;
     edits[slot_of(&sites, g, "c", 1)] = &wide;
@@ -239,9 +235,9 @@ static void test_graph_onnx_export__einsum_weights(void **state) {
         MSC_TESTS_FOLDER "/kernels/cases/test_fused_einsum_weights/model.onnx";
     struct msc_graph *g = load_file(path);
     struct msc_sites sites;
-    const struct msc_quant *edits[64] = {NULL};
-    struct msc_quant byte =
-        make_quant(8, -127, 127, -1, 1, (const float[]){0.03125f}, (const int32_t[]){0});
+    const struct msc_edit *edits[64] = {NULL};
+    struct msc_edit byte =
+        make_edit(8, -127, 127, -1, 1, (const float[]){0.03125f}, (const int32_t[]){0});
     assert_ok(msc_sites_find(&sites, g, false));
     assert_in_range(sites.n_slots, 24, 64);
     for (int32_t i = 0; i < sites.n_slots; i++) {
@@ -270,15 +266,15 @@ static void test_graph_onnx_export__groups(void **state) {
     struct msc_graph *g = fan_out();
     struct msc_sites sites;
     assert_ok(msc_sites_find(&sites, g, false));
-    const struct msc_quant *edits[6] = {NULL};
-    struct msc_quant a = make_quant(4, -7, 7, 1, 4, (const float[]){0.5f, 1.0f, 1.0f, 1.0f},
-                                    (const int32_t[]){0, 0, 0, 0});
-    a.group_size = 2;
-    a.group_axes = 1;
-    struct msc_quant b = a;
-    b.group_axes = 3;
-    msc_quant_seal(&a);
-    msc_quant_seal(&b);
+    const struct msc_edit *edits[6] = {NULL};
+    struct msc_edit a = make_edit(4, -7, 7, 1, 4, (const float[]){0.5f, 1.0f, 1.0f, 1.0f},
+                                  (const int32_t[]){0, 0, 0, 0});
+    a.quant.group_size = 2;
+    a.quant.group_axes = 1;
+    struct msc_edit b = a;
+    b.quant.group_axes = 3;
+    msc_edit_seal(&a);
+    msc_edit_seal(&b);
     // A scale needs the shape of what is stored: [2, 2, 1, 1] and [2, 2].
     edits[slot_of(&sites, g, "a", 1)] = &a;
     edits[slot_of(&sites, g, "b", 1)] = &b;
@@ -313,9 +309,9 @@ static void test_graph_onnx_export__float_types(void **state) {
     struct msc_graph *g = fan_out();
     struct msc_sites sites;
     assert_ok(msc_sites_find(&sites, g, false));
-    const struct msc_quant *edits[6] = {NULL};
-    struct msc_quant f16 = msc_quant_of_float(MSC_DTYPE_F16);
-    struct msc_quant bf16 = msc_quant_of_float(MSC_DTYPE_BF16);
+    const struct msc_edit *edits[6] = {NULL};
+    struct msc_edit f16 = msc_edit_quantize(msc_quant_of_float(MSC_DTYPE_F16));
+    struct msc_edit bf16 = msc_edit_quantize(msc_quant_of_float(MSC_DTYPE_BF16));
     edits[slot_of(&sites, g, "a", 1)] = &f16;
     edits[slot_of(&sites, g, "b", 1)] = &bf16;
     edits[slot_of(&sites, g, "a", 0)] = &f16;
@@ -357,9 +353,8 @@ static void test_graph_onnx_export__weight_in_both_forms(void **state) {
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("shared"));
     struct msc_sites sites;
     assert_ok(msc_sites_find(&sites, g, false));
-    const struct msc_quant **edits = msc_alloc_zero((size_t)sites.n_slots, sizeof(*edits));
-    struct msc_quant q =
-        make_quant(8, -127, 127, -1, 1, (const float[]){0.1f}, (const int32_t[]){0});
+    const struct msc_edit **edits = msc_alloc_zero((size_t)sites.n_slots, sizeof(*edits));
+    struct msc_edit q = make_edit(8, -127, 127, -1, 1, (const float[]){0.1f}, (const int32_t[]){0});
     edits[slot_of(&sites, g, "second", 1)] = &q;
     struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
     Onnx__ModelProto *model = save_and_read(g, &options);
@@ -379,11 +374,11 @@ static void test_graph_onnx_export__errors(void **state) {
     struct msc_graph *g = fan_out();
     struct msc_sites sites;
     assert_ok(msc_sites_find(&sites, g, false));
-    const struct msc_quant *edits[6] = {NULL};
-    struct msc_quant off =
-        make_quant(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){300});
-    struct msc_quant huge =
-        make_quant(16, -40000, 10, -1, 1, (const float[]){0.5f}, (const int32_t[]){0});
+    const struct msc_edit *edits[6] = {NULL};
+    struct msc_edit off =
+        make_edit(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){300});
+    struct msc_edit huge =
+        make_edit(16, -40000, 10, -1, 1, (const float[]){0.5f}, (const int32_t[]){0});
     struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
     unlink(scratch);
     edits[slot_of(&sites, g, "a", 0)] = &off;

@@ -165,11 +165,12 @@ static void set_range(struct cpu_quant *q, int index, struct cpu_edit_kind kind,
         high = 1.0f;
     }
     float most = -low > high ? -low : high;
-    float scale = kind.is_symmetric ? most / (float)q->quant.high
-                                    : (high - low) / (float)(q->quant.high - q->quant.low);
+    float scale = kind.is_symmetric
+                      ? most / (float)q->edit.quant.high
+                      : (high - low) / (float)(q->edit.quant.high - q->edit.quant.low);
     q->scales[index] = scale > 0.0f ? scale : 1.0f;
     q->zero_points[index] =
-        kind.is_symmetric ? 0 : (int32_t)rintf(-low / q->scales[index]) + q->quant.low;
+        kind.is_symmetric ? 0 : (int32_t)rintf(-low / q->scales[index]) + q->edit.quant.low;
 }
 
 void cpu__set_quant(struct cpu_quant *q, struct cpu_edit_kind kind, const struct msc_array *x,
@@ -178,7 +179,7 @@ void cpu__set_quant(struct cpu_quant *q, struct cpu_edit_kind kind, const struct
     int n_dims = msc_array_n_dims(x);
     const int64_t *dims = msc_array_dims(x);
     bool by_channel = kind.is_per_channel && axis >= 0;
-    q->quant = (struct msc_quant){
+    q->edit.quant = (struct msc_quant){
         .bits = kind.bits,
         .low = kind.is_symmetric ? (is_weight ? 1 - half : -half) : 0,
         .high = kind.is_symmetric ? half - 1 : 2 * half - 1,
@@ -187,10 +188,10 @@ void cpu__set_quant(struct cpu_quant *q, struct cpu_edit_kind kind, const struct
         .scales = q->scales,
         .zero_points = q->zero_points,
     };
-    assert_true(q->quant.n <= 512);
+    assert_true(q->edit.quant.n <= 512);
     int64_t inner = by_channel ? msc_dims_product(n_dims - axis - 1, dims + axis + 1) : 1;
     const float *elements = msc_array_data(x);
-    for (int c = 0; c < q->quant.n; c++) {
+    for (int c = 0; c < q->edit.quant.n; c++) {
         float low = 0.0f, high = 0.0f;
         for (int64_t i = 0; i < msc_array_n_elements(x); i++) {
             if (!by_channel || i / inner % dims[axis] == c) {
@@ -200,7 +201,7 @@ void cpu__set_quant(struct cpu_quant *q, struct cpu_edit_kind kind, const struct
         }
         set_range(q, c, kind, low, high);
     }
-    msc_quant_seal(&q->quant);
+    msc_edit_seal(&q->edit);
 }
 
 void cpu_case_edit(struct cpu_case *c, struct cpu_edit_kind activations,
@@ -222,7 +223,7 @@ void cpu_case_edit(struct cpu_case *c, struct cpu_edit_kind activations,
                                               &slot->tensor, 1, NULL));
         }
         cpu__set_quant(&c->quants[i], kind, x, slot->channel_axis, is_weight);
-        c->edits[i] = &c->quants[i].quant;
+        c->edits[i] = &c->quants[i].edit;
         msc_array_release(x);
     }
 }
@@ -233,7 +234,7 @@ void cpu_case_edit(struct cpu_case *c, struct cpu_edit_kind activations,
 static const struct msc_quant *operand_edit(const struct cpu_case *c, const struct msc_joint *j,
                                             int32_t i) {
     int32_t slot = msc_sites_find_slot(&c->sites, j->id, i);
-    return slot == MSC_NO_ID ? NULL : c->edits[slot];
+    return slot == MSC_NO_ID ? NULL : msc_edit_quant(c->edits[slot]);
 }
 
 static bool is_integer_joint(const struct cpu_case *c, const struct msc_joint *j) {

@@ -29,7 +29,7 @@
 #define CPU_CASE_MAX 16
 
 struct cpu_quant { // an edit with room for its parameters
-    struct msc_quant quant;
+    struct msc_edit edit;
     float scales[512];
     int32_t zero_points[512];
 };
@@ -41,8 +41,8 @@ struct cpu_case {
     struct msc_array *inputs[CPU_CASE_MAX];
     int n_inputs;
     struct msc_sites sites;
-    struct cpu_quant *quants;                    // [n_slots]
-    const struct msc_quant *edits[CPU_CASE_MAX]; // [n_slots]
+    struct cpu_quant *quants;                   // [n_slots]
+    const struct msc_edit *edits[CPU_CASE_MAX]; // [n_slots]
     struct msc_backend_options options;
     int n_steps; // of the last plan, without aliases
 };

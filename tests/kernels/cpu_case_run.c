@@ -62,7 +62,8 @@ static void close_backend(struct msc_backend *b) {
 static struct msc_view input_view(const struct cpu_runner *r, const struct msc_step *s, int32_t i,
                                   void **owned) {
     struct msc_view in = msc_plan_view(r->plan, s->inputs[i], r->data[s->inputs[i]]);
-    const struct msc_quant *q = s->slots[i] == MSC_NO_ID ? NULL : r->c->edits[s->slots[i]];
+    const struct msc_quant *q =
+        s->slots[i] == MSC_NO_ID ? NULL : msc_edit_quant(r->c->edits[s->slots[i]]);
     *owned = NULL;
     if (!q) {
         return in;
@@ -119,7 +120,7 @@ static void run_step(struct cpu_runner *r, struct msc_step *s) {
         outputs[i] = msc_plan_view(r->plan, v, r->data[v]);
     }
     if (s->n_joints > 0) {
-        const struct msc_quant *edits[MSC_STEP_MAX_WEIGHTS] = {NULL};
+        const struct msc_edit *edits[MSC_STEP_MAX_WEIGHTS] = {NULL};
         for (int32_t i = 0; i < s->n_weight_slots; i++) {
             edits[i] = r->c->edits[s->weight_slots[i]];
         }

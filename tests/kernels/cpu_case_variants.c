@@ -43,7 +43,7 @@ static void make_variants(struct variant variants[N_VARIANTS],
     assert_ok(msc_array_create_from(&x, MSC_DTYPE_F32, result->n_dims, result->dims, host));
     for (int i = 0; i < N_VARIANTS; i++) {
         struct variant *v = &variants[i];
-        const struct msc_quant *q = &v->quant.quant;
+        const struct msc_quant *q = &v->quant.edit.quant;
         cpu__set_quant(&v->quant, kinds[i], x, -1, false);
         v->quant.scales[0] *= i == 0 ? 0.7f : 1.0f;
         v->expected = *result;
@@ -158,7 +158,7 @@ void cpu__check_together(const struct cpu_runner *r, const struct msc_step *s,
         inputs[i] = msc_plan_view(r->plan, s->inputs[i], r->data[s->inputs[i]]);
     }
     if (s->n_joints > 0) {
-        const struct msc_quant *none[MSC_STEP_MAX_WEIGHTS] = {NULL};
+        const struct msc_edit *none[MSC_STEP_MAX_WEIGHTS] = {NULL};
         assert_ok(r->b->def->weights(r->b, s, none, &weights, &n_bytes));
     }
     for (int i = 0; i <= N; i++) {

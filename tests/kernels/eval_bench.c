@@ -54,7 +54,7 @@ struct msc_evaluator_stats eval_stats_of(const struct msc_evaluator *ev) {
 void eval_edit_slot(struct eval_bench *b, size_t trial, const char *joint, int32_t operand,
                     int choice) {
     int32_t slot = eval_slot(&b->c, joint, operand);
-    b->edits[trial].edits[slot] = &b->c.quants[slot][choice].quant;
+    b->edits[trial].edits[slot] = &b->c.quants[slot][choice].edit;
 }
 
 void eval_run_edits(struct eval_bench *b, size_t n) {

@@ -118,22 +118,21 @@ static void make_quants(struct eval_case *c) {
         for (int k = 0; k < EVAL_CHOICES; k++) {
             struct eval_quant *q = &c->quants[s][k];
             int32_t steps = (int32_t)1 << bits[k];
-            q->quant = (struct msc_quant){.bits = bits[k],
-                                          .low = is_weight ? 1 - steps / 2 : 0,
-                                          .high = is_weight ? steps / 2 - 1 : steps - 1,
-                                          .axis = is_weight ? slot->channel_axis : -1,
-                                          .n = 1,
-                                          .scales = q->scales,
-                                          .zero_points = q->zero_points};
+            struct msc_quant quant = {.bits = bits[k],
+                                      .low = is_weight ? 1 - steps / 2 : 0,
+                                      .high = is_weight ? steps / 2 - 1 : steps - 1,
+                                      .axis = is_weight ? slot->channel_axis : -1,
+                                      .n = 1,
+                                      .scales = q->scales,
+                                      .zero_points = q->zero_points};
             if (is_weight) {
-                q->quant.n =
-                    (int32_t)msc_graph_tensor(c->g, slot->tensor)->dims[slot->channel_axis];
+                quant.n = (int32_t)msc_graph_tensor(c->g, slot->tensor)->dims[slot->channel_axis];
             }
-            for (int32_t i = 0; i < q->quant.n; i++) {
+            for (int32_t i = 0; i < quant.n; i++) {
                 q->scales[i] = (is_weight ? 2.0f + (float)i / 7 : 5.0f) / (float)steps;
                 q->zero_points[i] = is_weight ? 0 : steps * 2 / 5;
             }
-            msc_quant_seal(&q->quant);
+            q->edit = msc_edit_quantize(quant);
         }
     }
 }
@@ -266,7 +265,7 @@ void eval_draw_edits(const struct eval_case *c, uint64_t number, struct eval_edi
     msc_rng_seed(&rng, number, 99);
     for (int32_t s = 0; s < c->sites.n_slots && number > 0; s++) {
         uint64_t choice = msc_rng_below(&rng, EVAL_CHOICES + 1);
-        out->edits[s] = choice < EVAL_CHOICES ? &c->quants[s][choice].quant : NULL;
+        out->edits[s] = choice < EVAL_CHOICES ? &c->quants[s][choice].edit : NULL;
     }
 }
 
@@ -351,7 +350,7 @@ static void walk_joint(const struct eval_case *c, const struct msc_graph *g,
         }
         const struct msc_array *a = values[j->operands[i]];
         if (slot != MSC_NO_ID && edits->edits[slot]) {
-            assert_ok(msc_fake_quantize_array(&owned[i], a, edits->edits[slot]));
+            assert_ok(msc_edit_apply(&owned[i], a, edits->edits[slot]));
             a = owned[i];
         }
         operands[i] = msc_view_of_array(a);

@@ -17,7 +17,7 @@
 #define EVAL_CHANNELS 16
 
 struct eval_quant {
-    struct msc_quant quant;
+    struct msc_edit edit;
     float scales[EVAL_CHANNELS];
     int32_t zero_points[EVAL_CHANNELS];
 };
@@ -45,7 +45,7 @@ void eval_close(struct eval_case *c);
 
 // What a trial does: NULL or one of the slot's quants, drawn from the trial's number alone.
 struct eval_edits {
-    const struct msc_quant *edits[EVAL_MAX_SLOTS];
+    const struct msc_edit *edits[EVAL_MAX_SLOTS];
 };
 void eval_draw_edits(const struct eval_case *c, uint64_t number, struct eval_edits *out);
 int32_t eval_slot(const struct eval_case *c, const char *joint, int32_t operand);

@@ -118,14 +118,14 @@ static void fake_release(struct msc_backend *b, struct msc_step *step) {
 // ---- Weights ----------------------------------------------------------------------------------
 
 static enum msc_status fake_weights(struct msc_backend *b, const struct msc_step *step,
-                                    const struct msc_quant *const edits[], void **out,
+                                    const struct msc_edit *const edits[], void **out,
                                     size_t *n_bytes) {
     struct fake_backend *f = fake_from(b);
     const struct msc_plan *plan = step->kernel;
     *out = NULL;
     *n_bytes = 0;
     atomic_fetch_add(&f->n_packed, 1);
-    const struct msc_quant *edit = edits[0];
+    const struct msc_quant *edit = msc_edit_quant(edits[0]);
     if (step->n_weight_slots == 0 || f->does_nothing) {
         return MSC_OK;
     }

@@ -184,7 +184,7 @@ static void *work(void *payload) {
 }
 
 // Four threads run one step with one variant of its weights, which the first of them packs.
-static void run_threads(struct shared *s, const struct msc_quant *edit) {
+static void run_threads(struct shared *s, const struct msc_edit *edit) {
     struct worker workers[THREADS];
     size_t n_bytes;
     assert_ok(s->b->def->weights(s->b, s->conv, &edit, &s->weights, &n_bytes));
@@ -233,7 +233,7 @@ static void test_kernels_cpu_backend__threads(void **state) {
                             1, 0));
     s.integers = last;
     s.integers.dtype = MSC_DTYPE_I8;
-    s.integers.quant = c.edits[s.conv->slots[0]];
+    s.integers.quant = msc_edit_quant(c.edits[s.conv->slots[0]]);
     s.integers.data = s.b->def->allocate(s.b, msc_view_n_bytes(&last));
     assert_ok(s.b->def->quantize(s.b, &last, &s.integers, s.integers.quant, 0));
     for (int round = 0; round < ROUNDS; round++) {

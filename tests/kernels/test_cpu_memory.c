@@ -20,7 +20,8 @@ static enum msc_status run_step(const struct cpu_case *c, struct msc_backend *b,
     size_t n_bytes;
     for (int32_t i = 0; i < s->n_inputs; i++) {
         inputs[i] = msc_plan_view(plan, s->inputs[i], values[s->inputs[i]]);
-        const struct msc_quant *q = s->slots[i] == MSC_NO_ID ? NULL : c->edits[s->slots[i]];
+        const struct msc_quant *q =
+            s->slots[i] == MSC_NO_ID ? NULL : msc_edit_quant(c->edits[s->slots[i]]);
         if (q && i == 0) {
             struct msc_view out = inputs[i];
             out.data = integers;
@@ -35,8 +36,8 @@ static enum msc_status run_step(const struct cpu_case *c, struct msc_backend *b,
         assert_true(msc_view_n_bytes(&outputs[i]) <= VALUE_BYTES);
     }
     if (s->n_joints > 0) {
-        const struct msc_quant *q = s->n_weight_slots > 0 ? c->edits[s->weight_slots[0]] : NULL;
-        MSC_TRY(b->def->weights(b, s, &q, &weights, &n_bytes));
+        const struct msc_edit *edit = s->n_weight_slots > 0 ? c->edits[s->weight_slots[0]] : NULL;
+        MSC_TRY(b->def->weights(b, s, &edit, &weights, &n_bytes));
     }
     struct msc_call call = {.inputs = inputs, .outputs = outputs, .weights = weights};
     enum msc_status status = b->def->run(b, s, &call, 1, 0);

@@ -89,7 +89,7 @@ static void test_kernels_evaluator_faults__step(void **state) {
         b.fake.failing_bits = 4;
         assert_ok(eval_run(b.ev, &b.results, b.edits, b.trials, N_TRIALS));
         for (size_t t = 0; t < N_TRIALS; t++) {
-            const struct msc_quant *edit = b.edits[t].edits[slot];
+            const struct msc_quant *edit = msc_edit_quant(b.edits[t].edits[slot]);
             assert_int_equal(b.results.ends[t], 1);
             if (edit && edit->bits == 4) {
                 assert_int_equal(b.trials[t].status, MSC_E_DEVICE);

@@ -65,12 +65,12 @@ static enum msc_status keep(void *payload, size_t trial, size_t batch,
 }
 
 // By the reference kernels, with weights that are rounded where the trial's bit is set.
-static void expect(float out[N_OUT], struct msc_array *weights[2], const struct msc_quant *quants,
+static void expect(float out[N_OUT], struct msc_array *weights[2], const struct msc_edit edits[2],
                    size_t trial, const struct msc_array *x) {
     struct msc_array *rounded[2], *y;
     for (int i = 0; i < 2; i++) {
         if (trial >> i & 1) {
-            assert_ok(msc_fake_quantize_array(&rounded[i], weights[i], &quants[i]));
+            assert_ok(msc_edit_apply(&rounded[i], weights[i], &edits[i]));
         } else {
             rounded[i] = msc_array_retain(weights[i]);
         }
@@ -90,7 +90,7 @@ static void expect(float out[N_OUT], struct msc_array *weights[2], const struct 
 static void test_kernels_evaluator_weights__edits(void **state) {
     static const float scale = 0.25f;
     static const int32_t zero = 0;
-    struct msc_quant quants[2];
+    struct msc_edit quantise[2];
     struct msc_array *weights[2] = {random_array(1, ROWS, IN, 1), random_array(1, ROWS, HIDDEN, 2)};
     struct msc_array *x = random_array(TIMES, BATCH, IN, 3);
     struct msc_graph *g = make_graph(weights[0], weights[1]);
@@ -98,7 +98,7 @@ static void test_kernels_evaluator_weights__edits(void **state) {
         .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 3, .dims = {TIMES, BATCH, IN}};
     struct msc_backend_options backend_options = MSC_BACKEND_OPTIONS_INIT;
     struct msc_evaluator_options options = MSC_EVALUATOR_OPTIONS_INIT;
-    const struct msc_quant *edits[4][3] = {{NULL}};
+    const struct msc_edit *edits[4][3] = {{NULL}};
     struct msc_eval_trial trials[4] = {{.edits = NULL}};
     struct msc_dataset *data;
     struct msc_evaluator *ev;
@@ -106,14 +106,13 @@ static void test_kernels_evaluator_weights__edits(void **state) {
     float expected[N_OUT];
     (void)state;
     for (int i = 0; i < 2; i++) {
-        quants[i] = (struct msc_quant){.bits = 4,
-                                       .low = -7,
-                                       .high = 7,
-                                       .axis = -1,
-                                       .n = 1,
-                                       .scales = &scale,
-                                       .zero_points = &zero};
-        msc_quant_seal(&quants[i]);
+        quantise[i] = msc_edit_quantize((struct msc_quant){.bits = 4,
+                                                           .low = -7,
+                                                           .high = 7,
+                                                           .axis = -1,
+                                                           .n = 1,
+                                                           .scales = &scale,
+                                                           .zero_points = &zero});
     }
     assert_ok(msc_dataset_create(&data, &spec, &x, 1, NULL, 1));
     assert_ok(msc_backend_open(&options.backend, "cpu", &backend_options));
@@ -122,7 +121,7 @@ static void test_kernels_evaluator_weights__edits(void **state) {
     assert_int_equal(msc_evaluator_sites(ev)->n_slots, 3); // the input's comes first
     for (size_t t = 0; t < 4; t++) {
         for (int i = 0; i < 2; i++) {
-            edits[t][1 + i] = t >> i & 1 ? &quants[i] : NULL;
+            edits[t][1 + i] = t >> i & 1 ? &quantise[i] : NULL;
         }
         trials[t].edits = edits[t];
     }
@@ -130,7 +129,7 @@ static void test_kernels_evaluator_weights__edits(void **state) {
     assert_ok(msc_evaluator_run(ev, trials, 4, &sink, 0));
     for (size_t t = 0; t < 4; t++) {
         assert_int_equal(trials[t].status, MSC_OK);
-        expect(expected, weights, quants, t, x);
+        expect(expected, weights, quantise, t, x);
         assert_memory_equal(found.values[t], expected, sizeof(expected));
         assert_true(t == 0 || memcmp(found.values[t], found.values[t - 1], sizeof(expected)) != 0);
     }

@@ -123,13 +123,13 @@ static void close_rows(struct rows *r) {
 // What a trial quantises, for each of the four operands: x, w1, kept, w2.
 struct expected {
     const struct rows *r;
-    const struct msc_quant *const *edits[2]; // of each trial
+    const struct msc_edit *const *edits[2]; // of each trial
     int32_t slots[4];
     int n_batches, n_kept; // calls of the sink; rows of `kept` that its slot saw
 };
 
 static float edited(const struct expected *e, size_t trial, int operand, float x) {
-    const struct msc_quant *q = e->edits[trial][e->slots[operand]];
+    const struct msc_quant *q = msc_edit_quant(e->edits[trial][e->slots[operand]]);
     if (!q) {
         return x;
     }
@@ -210,15 +210,14 @@ static void test_kernels_remainder__edits(void **state) {
     assert_int_equal(sites->n_slots, 4);
     static const float scale = 0.02f;
     static const int32_t zero = 3;
-    struct msc_quant quant = {.bits = 8,
-                              .low = -100,
-                              .high = 100,
-                              .axis = -1,
-                              .n = 1,
-                              .scales = &scale,
-                              .zero_points = &zero};
-    msc_quant_seal(&quant);
-    const struct msc_quant *none[4] = {NULL}, *all[4] = {&quant, &quant, &quant, &quant};
+    struct msc_edit edit = msc_edit_quantize((struct msc_quant){.bits = 8,
+                                                                .low = -100,
+                                                                .high = 100,
+                                                                .axis = -1,
+                                                                .n = 1,
+                                                                .scales = &scale,
+                                                                .zero_points = &zero});
+    const struct msc_edit *none[4] = {NULL}, *all[4] = {&edit, &edit, &edit, &edit};
     struct expected e = {.r = &r, .edits = {none, all}, .slots = {0, 1, 2, 3}};
     struct msc_eval_trial trials[2] = {{.edits = none}, {.edits = all}};
     const struct msc_sink sink = {.batch = check_rows, .slot = count_rows, .payload = &e};
@@ -268,7 +267,7 @@ static void test_kernels_remainder__memory(void **state) {
     assert_ok(msc_dataset_create(&r.data, specs, arrays, 2, NULL, 1));
     int32_t wanted = msc_graph_output(r.g, 0);
     struct msc_evaluator *ev = open_evaluator(r.g, r.data, &wanted, 1, &backend);
-    const struct msc_quant *none[2] = {NULL};
+    const struct msc_edit *none[2] = {NULL};
     uint64_t least;
     assert_ok(msc_evaluator_measure_memory(ev, none, &least));
     // The system counts resident pages late: a megabyte more or less.

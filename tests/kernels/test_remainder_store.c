@@ -15,23 +15,21 @@ static struct msc_array *weight_of(float first) {
 static const int32_t zero;
 static const float scales[2] = {0.5f, 0.25f};
 
-static struct msc_quant quant_of(int index) {
-    struct msc_quant q = {.bits = 3,
-                          .low = -3,
-                          .high = 3,
-                          .axis = -1,
-                          .n = 1,
-                          .scales = &scales[index],
-                          .zero_points = &zero};
-    msc_quant_seal(&q);
-    return q;
+static struct msc_edit edit_of(int index) {
+    return msc_edit_quantize((struct msc_quant){.bits = 3,
+                                                .low = -3,
+                                                .high = 3,
+                                                .axis = -1,
+                                                .n = 1,
+                                                .scales = &scales[index],
+                                                .zero_points = &zero});
 }
 
 static struct msc_array *get(struct msc_remainder_store *store, const struct msc_array *w,
-                             int quant) {
-    struct msc_quant q = quant_of(quant);
+                             int index) {
+    struct msc_edit edit = edit_of(index);
     struct msc_array *edited;
-    assert_ok(msc_remainder_store_get(&edited, store, w, &q));
+    assert_ok(msc_remainder_store_get(&edited, store, w, &edit));
     return edited;
 }
 

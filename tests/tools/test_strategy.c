@@ -89,12 +89,12 @@ static void set(struct fixture *f, const struct msc_sites *sites, const char *si
 // The edit that a joint's operand gets: NULL when it stays float.
 static const struct msc_quant *edit_at(const struct fixture *f, const struct msc_strategy *s,
                                        const char *joint, int32_t operand) {
-    const struct msc_quant *edits[6] = {NULL};
+    const struct msc_edit *edits[6] = {NULL};
     assert_int_equal(f->by_tensor.n_slots, 6);
     assert_ok(msc_strategy_apply(s, f->graph, &f->by_tensor, edits));
     int32_t slot = msc_sites_find_slot(&f->by_tensor, find(f->graph, joint), operand);
     assert_int_not_equal(slot, MSC_NO_ID);
-    return edits[slot];
+    return msc_edit_quant(edits[slot]);
 }
 
 static void assert_same(const struct msc_quant *a, const struct msc_quant *b) {
@@ -339,7 +339,7 @@ static void test_tools_strategy__apply_to_other_model(void **state) {
     (void)state;
     open_fixture(&f);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const struct msc_quant *edits[6] = {NULL};
+        const struct msc_edit *edits[6] = {NULL};
         struct msc_strategy *s;
         struct msc_str text = {0};
         cJSON *json;
