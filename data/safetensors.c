@@ -145,7 +145,7 @@ static enum msc_status parse_shape(struct entry *e, const cJSON *item, const cha
         }
         uint64_t value;
         if (!get_whole(&value, dim)) {
-            return fail_tensor(path, e->name, "a dim is not a whole number from 0 to 2^53");
+            return fail_tensor(path, e->name, "a dim is not an integer from 0 to 2^53");
         }
         e->dims[e->n_dims++] = (int64_t)value;
     }
@@ -161,7 +161,7 @@ static enum msc_status parse_entry(struct entry *e, const cJSON *item, uint64_t 
     if (!cJSON_IsArray(offsets) || cJSON_GetArraySize(offsets) != 2 ||
         !get_whole(&e->begin, cJSON_GetArrayItem(offsets, 0)) ||
         !get_whole(&e->end, cJSON_GetArrayItem(offsets, 1))) {
-        return fail_tensor(path, e->name, "\"data_offsets\" is not a list of two whole numbers");
+        return fail_tensor(path, e->name, "\"data_offsets\" is not a list of two integers");
     }
     if (e->begin > e->end || e->end > data_bytes) {
         return MSC_FAIL(MSC_E_FORMAT,
