@@ -19,22 +19,10 @@ function(msc_add_shader name source)
         VERBATIM)
     set_property(GLOBAL APPEND PROPERTY MSC_SHADERS "${name}")
     set_property(GLOBAL APPEND PROPERTY MSC_SHADER_FILES "${out}")
-    find_program(MSC_SPIRV_VAL spirv-val)
-    if(MSC_TESTS AND MSC_SPIRV_VAL AND NOT MSC_SANITIZE_FLAGS) # which do not reach into shaders
-        set(binary "${CMAKE_CURRENT_BINARY_DIR}/shaders/${name}.spv")
-        list(JOIN flags " " text)
-        add_test(NAME shader_${name} COMMAND sh -c
-            "'${Vulkan_GLSLC_EXECUTABLE}' ${text} -o '${binary}' '${path}' && \
-             '${MSC_SPIRV_VAL}' --target-env vulkan1.2 '${binary}'")
-        set_tests_properties(shader_${name} PROPERTIES LABELS quick)
-    endif()
 endfunction()
 
 # Writes the table of all shaders; sets <out> to its source file.
 function(msc_finish_shaders out)
-    if(MSC_TESTS AND NOT MSC_SPIRV_VAL)
-        msc_add_skipped(shaders quick "no spirv-val")
-    endif()
     get_property(names GLOBAL PROPERTY MSC_SHADERS)
     get_property(files GLOBAL PROPERTY MSC_SHADER_FILES)
     set(table "${CMAKE_CURRENT_BINARY_DIR}/shaders/shader_table.c")
