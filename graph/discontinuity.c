@@ -2,26 +2,92 @@
 
 #include "base/alloc.h"
 
+#include <string.h>
+
 enum { NOT_ASKED, WANTED, DONE };
 
-static bool is_discontinuous(enum msc_op op) {
-    return op == MSC_OP_EQUAL || op == MSC_OP_GREATER || op == MSC_OP_LESS || op == MSC_OP_ARGMAX ||
-           op == MSC_OP_ROUND || op == MSC_OP_FLOOR || op == MSC_OP_CEIL || op == MSC_OP_NONZERO ||
-           op == MSC_OP_NON_MAX_SUPPRESSION || op == MSC_OP_TOPK;
+// ---- Where operators make steps ---------------------------------------------------------------
+
+// Which outputs make a step when floats that are read change a little.
+enum steps { STEPS_NONE, STEPS_INTEGERS, STEPS_ALL };
+
+// One function for each name of the column in ops.def.
+typedef enum msc_status (*discontinuity_fn)(enum steps *out, const struct msc_joint *j);
+
+// It is continuous, or its steps are those of a quantisation (as small as the scale, and made floats
+// again behind it), or it reads no floats. Nor does a small change make a number infinite.
+static enum msc_status discontinuity_none(enum steps *out, const struct msc_joint *j) {
+    (void)j;
+    *out = STEPS_NONE;
+    return MSC_OK;
 }
 
-// The greatest values change as little as what they are taken from; only their places jump.
-static bool is_sorted_values(const struct msc_joint *j, int32_t tensor) {
-    return j->op == MSC_OP_TOPK && j->outputs[0] == tensor;
+static enum msc_status discontinuity_all(enum steps *out, const struct msc_joint *j) {
+    (void)j;
+    *out = STEPS_ALL;
+    return MSC_OK;
 }
 
-static bool gives_lengths(enum msc_op op) {
-    return op == MSC_OP_SHAPE_OF || op == MSC_OP_SIZE;
+// Answers, places, counts; floats beside them change as little as what they are taken from.
+static enum msc_status discontinuity_integers(enum steps *out, const struct msc_joint *j) {
+    (void)j;
+    *out = STEPS_INTEGERS;
+    return MSC_OK;
 }
 
-// Whole numbers do not change a little, nor do sizes: only what jumps on other floats counts.
-static bool jumps_on_floats(const struct msc_discontinuity *s, const struct msc_joint *j) {
-    for (int32_t i = 0; is_discontinuous(j->op) && i < j->n_inputs; i++) {
+// The nearest element of a grid, where `mode` asks for it.
+static enum msc_status discontinuity_nearest(enum steps *out, const struct msc_joint *j) {
+    const char *mode = msc_joint_attr(j, "mode");
+    *out = mode && strcmp(mode, "nearest") == 0 ? STEPS_ALL : STEPS_NONE;
+    return MSC_OK;
+}
+
+// From 0 to alpha.
+static enum msc_status discontinuity_threshold(enum steps *out, const struct msc_joint *j) {
+    float alpha = 0.0f;
+    msc_joint_attr_float(j, "alpha", &alpha);
+    *out = alpha != 0.0f ? STEPS_ALL : STEPS_NONE;
+    return MSC_OK;
+}
+
+// From 0 to lambd - bias.
+static enum msc_status discontinuity_shrink(enum steps *out, const struct msc_joint *j) {
+    float bias = 0.0f, lambd = 0.0f;
+    msc_joint_attr_float(j, "bias", &bias);
+    msc_joint_attr_float(j, "lambd", &lambd);
+    *out = bias != lambd ? STEPS_ALL : STEPS_NONE;
+    return MSC_OK;
+}
+
+// Control flow: where an output of a body does. What one decides (a condition, a state) all may
+// hang on.
+static enum msc_status discontinuity_bodies(enum steps *out, const struct msc_joint *j) {
+    *out = STEPS_NONE;
+    for (int32_t i = 0; i < j->n_graphs && *out == STEPS_NONE; i++) {
+        struct msc_discontinuity *body;
+        MSC_TRY(msc_discontinuity_create(&body, j->graphs[i], j->graphs[i]));
+        for (int32_t k = 0; k < msc_graph_n_outputs(body->g); k++) {
+            bool is_behind =
+                msc_discontinuity_above(body, msc_graph_output(body->g, k)) != MSC_NO_ID;
+            *out = is_behind ? STEPS_ALL : *out;
+        }
+        msc_discontinuity_destroy(body);
+    }
+    return MSC_OK;
+}
+
+static const discontinuity_fn functions[MSC_OP_COUNT] = {
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \
+    [MSC_OP_##id] = discontinuity_##discontinuity,
+#include "graph/ops.def"
+#undef MSC_OP
+};
+
+// ---- Following tensors ------------------------------------------------------------------------
+
+// Integers do not change a little, nor do sizes: only steps on other floats count.
+static bool reads_varying_floats(const struct msc_discontinuity *s, const struct msc_joint *j) {
+    for (int32_t i = 0; i < j->n_inputs; i++) {
         if (s->varies[j->inputs[i]] &&
             msc_dtype_is_float(msc_graph_tensor(s->g, j->inputs[i])->dtype)) {
             return true;
@@ -30,22 +96,28 @@ static bool jumps_on_floats(const struct msc_discontinuity *s, const struct msc_
     return false;
 }
 
-static void look_at_joint(struct msc_discontinuity *s, const struct msc_joint *j) {
-    bool varies = false;
+static enum msc_status follow_joint(struct msc_discontinuity *s, const struct msc_joint *j) {
+    bool varies = false, reads_shape = msc_op_has_trait(j->op, MSC_TRAIT_SHAPE);
     int32_t above = MSC_NO_ID;
-    for (int32_t i = 0; i < j->n_inputs && !gives_lengths(j->op); i++) {
+    for (int32_t i = 0; i < j->n_inputs && !reads_shape; i++) {
         varies = varies || s->varies[j->inputs[i]];
         above = above == MSC_NO_ID ? s->behind[j->inputs[i]] : above;
     }
-    bool jumps = jumps_on_floats(s, j);
+    enum steps steps = STEPS_NONE;
+    if (!reads_shape && reads_varying_floats(s, j)) {
+        MSC_TRY(functions[j->op](&steps, j));
+    }
     for (int32_t i = 0; i < j->n_outputs; i++) {
         int32_t t = j->outputs[i];
+        bool is_float = msc_dtype_is_float(msc_graph_tensor(s->g, t)->dtype);
+        bool is_step = steps == STEPS_ALL || (steps == STEPS_INTEGERS && !is_float);
         s->varies[t] = varies || j->op == MSC_OP_INPUT;
-        s->behind[t] = jumps && !is_sorted_values(j, t) ? j->id : above;
+        s->behind[t] = is_step ? j->id : above;
     }
+    return MSC_OK;
 }
 
-static enum msc_status init(struct msc_discontinuity *s) {
+static enum msc_status discontinuity_init(struct msc_discontinuity *s) {
     size_t n = (size_t)msc_graph_n_tensors(s->g) + 1;
     s->varies = msc_alloc_zero(n, sizeof(s->varies[0]));
     s->behind = msc_alloc_zero(n, sizeof(s->behind[0]));
@@ -58,7 +130,7 @@ static enum msc_status init(struct msc_discontinuity *s) {
         s->behind[i] = MSC_NO_ID;
     }
     for (int32_t i = 0; i < msc_graph_n_joints(s->g); i++) {
-        look_at_joint(s, msc_graph_joint(s->g, i));
+        MSC_TRY(follow_joint(s, msc_graph_joint(s->g, i)));
     }
     return MSC_OK;
 }
@@ -71,7 +143,7 @@ enum msc_status msc_discontinuity_create(struct msc_discontinuity **out,
     }
     s->model = model;
     s->g = g;
-    enum msc_status status = init(s);
+    enum msc_status status = discontinuity_init(s);
     if (status != MSC_OK) {
         msc_discontinuity_destroy(s);
         return status;
@@ -109,67 +181,48 @@ static bool is_steady(const struct msc_discontinuity *s, int32_t tensor) {
            (s->g == s->model || msc_tensor_n_elements(t) >= 0) && msc_discontinuity_name(s, tensor);
 }
 
-// A part of its first input, or all of it in other places.
-static bool only_moves(const struct msc_joint *j, int32_t tensor) {
-    switch (j->op) {
-    case MSC_OP_RESHAPE:
-    case MSC_OP_FLATTEN:
-    case MSC_OP_PERMUTE_DIMS:
-    case MSC_OP_EXPAND_DIMS:
-    case MSC_OP_SQUEEZE:
-    case MSC_OP_SPLIT:
-    case MSC_OP_STRIDED_SLICE:
-    case MSC_OP_TAKE:
-    case MSC_OP_GATHER_ELEMENTS:
-    case MSC_OP_GATHER_ND:
-        return true;
-    default:
-        return is_sorted_values(j, tensor);
-    }
-}
-
 // The whole that a steady tensor is a part of.
 static int32_t whole_of(const struct msc_discontinuity *s, int32_t tensor) {
     for (;;) {
         const struct msc_joint *j = msc_graph_joint(s->g, msc_graph_tensor(s->g, tensor)->producer);
-        if (!only_moves(j, tensor) || !is_steady(s, j->inputs[0])) {
+        if (!msc_op_has_trait(j->op, MSC_TRAIT_PART) || !is_steady(s, j->inputs[0])) {
             return tensor;
         }
         tensor = j->inputs[0];
     }
 }
 
-static void want(struct msc_discontinuity *s, int32_t tensor) {
+static void want_tensor(struct msc_discontinuity *s, int32_t tensor) {
     if (s->asked[tensor] == NOT_ASKED) {
         s->asked[tensor] = WANTED;
     }
 }
 
-static void find(struct msc_discontinuity *s, int32_t tensor) {
+static void add_found(struct msc_discontinuity *s, int32_t tensor) {
     if (s->asked[tensor] != DONE) {
         s->asked[tensor] = DONE;
         s->found[s->n_found++] = tensor;
     }
 }
 
-// A tensor that is wanted, or, where it jumps, all that it is made of.
-static void take(struct msc_discontinuity *s, const struct msc_joint *j, int32_t tensor) {
+// A tensor that is wanted, or, where it is behind a step, all that it is made of.
+static void take_wanted(struct msc_discontinuity *s, const struct msc_joint *j, int32_t tensor) {
     if (is_steady(s, tensor)) {
-        find(s, whole_of(s, tensor));
+        add_found(s, whole_of(s, tensor));
     }
     for (int32_t i = 0; !is_steady(s, tensor) && i < j->n_inputs; i++) {
-        want(s, j->inputs[i]);
+        want_tensor(s, j->inputs[i]);
     }
     s->asked[tensor] = DONE;
 }
 
 void msc_discontinuity_collect(struct msc_discontinuity *s, int32_t tensor) {
-    want(s, tensor);
+    want_tensor(s, tensor);
     for (int32_t i = msc_graph_tensor(s->g, tensor)->producer; i != MSC_NO_ID && i >= 0; i--) {
         const struct msc_joint *j = msc_graph_joint(s->g, i);
         for (int32_t k = 0; k < j->n_outputs; k++) {
             if (s->asked[j->outputs[k]] == WANTED) {
-                take(s, j, j->outputs[k]);
+                take_wanted(s, j, j->outputs[k]);
             }
         }
     }

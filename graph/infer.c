@@ -12,7 +12,7 @@ typedef enum msc_status (*infer_function)(const struct msc_infer *call);
 // The functions that ops.def names; sources have none.
 #define msc_infer__none NULL
 static const infer_function functions[MSC_OP_COUNT] = {
-#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel)                               \
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \
     [MSC_OP_##id] = msc_infer__##infer,
 #include "graph/ops.def"
 #undef MSC_OP

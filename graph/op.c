@@ -6,8 +6,23 @@
 #include <string.h>
 
 static const struct msc_op_info infos[MSC_OP_COUNT] = {
-#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel)                               \
-    [MSC_OP_##id] = {name, onnx, hint, roles, MSC_CHANNELS_##channels},
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \
+    [MSC_OP_##id] = {name, onnx, hint, roles, MSC_CHANNELS_##channels, MSC_FOLDING_##folding},
+#include "graph/ops.def"
+#undef MSC_OP
+};
+
+// Where it is not one.
+static const int most_outputs[MSC_OP_COUNT] = {
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)
+#define MSC_OUTPUTS(id, n) [MSC_OP_##id] = n,
+#include "graph/ops.def"
+#undef MSC_OP
+};
+
+static const unsigned traits[MSC_OP_COUNT] = {
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)
+#define MSC_TRAITS(id, flags) [MSC_OP_##id] = flags,
 #include "graph/ops.def"
 #undef MSC_OP
 };
@@ -18,28 +33,11 @@ const struct msc_op_info *msc_op_info(enum msc_op op) {
 }
 
 int msc_op_n_outputs(enum msc_op op) {
-    static const struct {
-        enum msc_op op;
-        int n;
-    } rows[] = {
-        {MSC_OP_SPLIT, INT_MAX},
-        {MSC_OP_TOPK, 2},
-        {MSC_OP_UNIQUE, 4},
-        {MSC_OP_MAX_POOL_INDICES, 2},
-        {MSC_OP_RNN, 2},
-        {MSC_OP_GRU, 2},
-        {MSC_OP_LSTM, 3},
-        {MSC_OP_IF, INT_MAX},
-        {MSC_OP_LOOP, INT_MAX},
-        {MSC_OP_SCAN, INT_MAX},
-        {MSC_OP_DYNAMIC_QUANTIZE, 3},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (rows[i].op == op) {
-            return rows[i].n;
-        }
-    }
-    return 1;
+    return most_outputs[op] == 0 ? 1 : most_outputs[op];
+}
+
+bool msc_op_has_trait(enum msc_op op, enum msc_op_trait trait) {
+    return (traits[op] & (unsigned)trait) != 0;
 }
 
 bool msc_op_find(enum msc_op *out, const char *name) {
@@ -55,12 +53,14 @@ bool msc_op_find(enum msc_op *out, const char *name) {
 // Splits the word at `text` into name and marks.
 static struct msc_op_role parse_role(const char *text, size_t length) {
     struct msc_op_role role = {.name = text};
-    while (length > 0 && strchr("?*=!", text[length - 1]) != NULL) {
+    while (length > 0 && strchr("?*=!+#", text[length - 1]) != NULL) {
         length--;
         role.is_optional |= text[length] == '?';
         role.is_repeated |= text[length] == '*';
         role.is_attribute |= text[length] == '=';
         role.is_shaping |= text[length] == '!';
+        role.is_slot |= text[length] == '+';
+        role.is_weight_slot |= text[length] == '#';
     }
     role.length = (int)length;
     return role;
@@ -78,6 +78,17 @@ bool msc_op_role(enum msc_op op, int position, struct msc_op_role *out) {
         position--;
         text += length;
         text += strspn(text, " ");
+    }
+    return false;
+}
+
+bool msc_op_is_parameter(enum msc_op op, const char *key) {
+    struct msc_op_role role;
+    for (int i = 0; msc_op_role(op, i, &role) && !role.is_repeated; i++) {
+        if (role.is_attribute && strlen(key) == (size_t)role.length &&
+            strncmp(key, role.name, (size_t)role.length) == 0) {
+            return true;
+        }
     }
     return false;
 }

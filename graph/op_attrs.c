@@ -7,8 +7,9 @@
 
 // Rows of one operator stand together.
 static const struct msc_op_attr rows[] = {
-#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel)
-#define MSC_ATTR(id, key, type, value) {MSC_OP_##id, key, MSC_ATTR_##type, value},
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)
+#define MSC_ATTR_ROW(id, key, type, value, onnx, onnx_value)                                       \
+    {MSC_OP_##id, key, MSC_ATTR_##type, value, onnx, onnx_value},
 #include "graph/ops.def"
 #undef MSC_OP
 };
@@ -148,6 +149,8 @@ bool msc_attr_is_valid(enum msc_attr_type type, const char *value) {
     case MSC_ATTR_FLOATS:
         return msc_attr_read_floats(NULL, 0, value) >= 0;
     case MSC_ATTR_TEXT:
+    case MSC_ATTR_TEXTS:
+    case MSC_ATTR_DTYPE:
         return true;
     }
     return false;
@@ -166,6 +169,8 @@ const char *msc_attr_type_name(enum msc_attr_type type) {
     case MSC_ATTR_FLOATS:
         return "numbers with commas";
     case MSC_ATTR_TEXT:
+    case MSC_ATTR_TEXTS:
+    case MSC_ATTR_DTYPE:
         return "text";
     }
     return "text";

@@ -31,6 +31,8 @@ enum msc_attr_type {
     MSC_ATTR_INTS,
     MSC_ATTR_FLOATS,
     MSC_ATTR_TEXT,
+    MSC_ATTR_TEXTS, // with commas
+    MSC_ATTR_DTYPE, // the name of a type; in ONNX its number
 };
 
 #define MSC_ATTR_LEFT_OUT "?"
@@ -40,6 +42,8 @@ struct msc_op_attr {
     const char *key;
     enum msc_attr_type type;
     const char *value; // the default; NULL: must be given; MSC_ATTR_LEFT_OUT: there only when given
+    const char *onnx;  // what ONNX's operator calls it; "": it has none that is the same
+    const char *onnx_value; // what its absence means there; NULL: the default
 };
 
 // The operator's rows, sorted by key; *n is their number. Borrowed for ever.

@@ -4,55 +4,6 @@
 
 #include <string.h>
 
-// Which operands of an operator are quantised; a row for each position.
-static const struct site_rule {
-    enum msc_op op;
-    int operand;
-    bool constants_only; // nothing but a constant tensor makes a slot
-} rules[] = {
-    {MSC_OP_CONV1D, 0, false},
-    {MSC_OP_CONV1D, 1, false},
-    {MSC_OP_CONV2D, 0, false},
-    {MSC_OP_CONV2D, 1, false},
-    {MSC_OP_CONV3D, 0, false},
-    {MSC_OP_CONV3D, 1, false},
-    {MSC_OP_CONV1D_BIAS, 0, false},
-    {MSC_OP_CONV1D_BIAS, 1, false},
-    {MSC_OP_CONV2D_BIAS, 0, false},
-    {MSC_OP_CONV2D_BIAS, 1, false},
-    {MSC_OP_CONV3D_BIAS, 0, false},
-    {MSC_OP_CONV3D_BIAS, 1, false},
-    {MSC_OP_CONV2D_TRANSPOSE, 0, false},
-    {MSC_OP_CONV2D_TRANSPOSE, 1, false},
-    {MSC_OP_LINEAR, 0, false},
-    {MSC_OP_LINEAR, 1, false},
-    {MSC_OP_LINEAR_BIAS, 0, false},
-    {MSC_OP_LINEAR_BIAS, 1, false},
-    {MSC_OP_MATMUL, 0, false},
-    {MSC_OP_MATMUL, 1, false},
-    {MSC_OP_GEMM, 0, false},
-    {MSC_OP_GEMM, 1, false},
-    {MSC_OP_TAKE, 0, true},
-    {MSC_OP_RNN, 0, false},
-    {MSC_OP_RNN, 1, true},
-    {MSC_OP_RNN, 2, true},
-    {MSC_OP_GRU, 0, false},
-    {MSC_OP_GRU, 1, true},
-    {MSC_OP_GRU, 2, true},
-    {MSC_OP_LSTM, 0, false},
-    {MSC_OP_LSTM, 1, true},
-    {MSC_OP_LSTM, 2, true},
-};
-
-static const struct site_rule *find_rule(enum msc_op op, int operand) {
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        if (rules[i].op == op && rules[i].operand == operand) {
-            return &rules[i];
-        }
-    }
-    return NULL;
-}
-
 static bool is_recurrent(enum msc_op op) {
     return op == MSC_OP_RNN || op == MSC_OP_GRU || op == MSC_OP_LSTM;
 }
@@ -114,14 +65,15 @@ static void find_group(struct msc_slot *slot, const struct msc_joint *j,
 
 static bool make_slot(struct msc_slot *slot, const struct msc_graph *g, const struct msc_joint *j,
                       int32_t operand) {
-    const struct site_rule *rule = find_rule(j->op, operand);
-    if (rule == NULL || j->operands[operand] == MSC_NO_ID) {
+    struct msc_op_role role;
+    if (!msc_op_role(j->op, operand, &role) || (!role.is_slot && !role.is_weight_slot) ||
+        j->operands[operand] == MSC_NO_ID) {
         return false;
     }
     int32_t weight = msc_graph_weight_of(g, j->operands[operand]);
     int32_t tensor = weight == MSC_NO_ID ? j->operands[operand] : weight;
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    if (!msc_dtype_is_float(t->dtype) || (weight == MSC_NO_ID && rule->constants_only) ||
+    if (!msc_dtype_is_float(t->dtype) || (weight == MSC_NO_ID && !role.is_slot) ||
         is_constant_product(g, j)) {
         return false;
     }

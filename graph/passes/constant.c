@@ -8,38 +8,10 @@
 #define MAX_GROWN_ELEMENTS (INT64_C(1) << 20)
 #define MAX_OPERANDS 64
 
-// Operators that are computed at once. All but these run when the network does, so that sites and
-// steps are found where the model has them.
-enum folding {
-    FOLDING_NONE,
-    FOLDING_PLAIN,
-    FOLDING_GROWS, // may have more elements than its operands
-};
-static const enum folding foldings[MSC_OP_COUNT] = {
-    [MSC_OP_IDENTITY] = FOLDING_PLAIN,     [MSC_OP_CAST] = FOLDING_PLAIN,
-    [MSC_OP_RESHAPE] = FOLDING_PLAIN,      [MSC_OP_FLATTEN] = FOLDING_PLAIN,
-    [MSC_OP_EXPAND_DIMS] = FOLDING_PLAIN,  [MSC_OP_SQUEEZE] = FOLDING_PLAIN,
-    [MSC_OP_PERMUTE_DIMS] = FOLDING_PLAIN, [MSC_OP_CONCAT] = FOLDING_PLAIN,
-    [MSC_OP_SPLIT] = FOLDING_PLAIN,        [MSC_OP_STRIDED_SLICE] = FOLDING_PLAIN,
-    [MSC_OP_TAKE] = FOLDING_GROWS,         [MSC_OP_BROADCAST_TO] = FOLDING_GROWS,
-    [MSC_OP_TILE] = FOLDING_GROWS,         [MSC_OP_QUANTIZE] = FOLDING_PLAIN,
-    [MSC_OP_DEQUANTIZE] = FOLDING_PLAIN,   [MSC_OP_SQRT] = FOLDING_PLAIN,
-    [MSC_OP_ABS] = FOLDING_PLAIN,          [MSC_OP_NEGATIVE] = FOLDING_PLAIN,
-    [MSC_OP_RECIPROCAL] = FOLDING_PLAIN,   [MSC_OP_FLOOR] = FOLDING_PLAIN,
-    [MSC_OP_CEIL] = FOLDING_PLAIN,         [MSC_OP_ROUND] = FOLDING_PLAIN,
-    [MSC_OP_ADD] = FOLDING_GROWS,          [MSC_OP_SUBTRACT] = FOLDING_GROWS,
-    [MSC_OP_MULTIPLY] = FOLDING_GROWS,     [MSC_OP_DIVIDE] = FOLDING_GROWS,
-    [MSC_OP_MOD] = FOLDING_GROWS,          [MSC_OP_FLOOR_MOD] = FOLDING_GROWS,
-    [MSC_OP_POWER] = FOLDING_GROWS,        [MSC_OP_MAXIMUM] = FOLDING_GROWS,
-    [MSC_OP_MINIMUM] = FOLDING_GROWS,      [MSC_OP_EQUAL] = FOLDING_GROWS,
-    [MSC_OP_GREATER] = FOLDING_GROWS,      [MSC_OP_LESS] = FOLDING_GROWS,
-    [MSC_OP_MAX] = FOLDING_PLAIN,          [MSC_OP_MIN] = FOLDING_PLAIN,
-    [MSC_OP_SUM] = FOLDING_PLAIN,          [MSC_OP_PROD] = FOLDING_PLAIN,
-    [MSC_OP_WHERE] = FOLDING_GROWS,
-};
-
+// All but the operators that the table folds run when the network does, so that sites and steps are
+// found where the model has them.
 bool msc_constant_is_folded(enum msc_op op) {
-    return foldings[op] != FOLDING_NONE;
+    return msc_op_info(op)->folding != MSC_FOLDING_KEPT;
 }
 
 static void store(char *data, enum msc_dtype dtype, int64_t i, int64_t value) {
@@ -95,9 +67,10 @@ enum msc_status msc_constant_of(struct msc_array **out, const struct msc_graph *
 
 static enum msc_status create_outputs(struct msc_array *out[], bool *done,
                                       const struct msc_graph *g, const struct msc_joint *j) {
+    bool grows = msc_op_info(j->op)->folding == MSC_FOLDING_GROWN;
     for (int32_t i = 0; i < j->n_outputs; i++) {
         int64_t n = msc_tensor_n_elements(&g->tensors[j->outputs[i]]->tensor);
-        if (n < 0 || (foldings[j->op] == FOLDING_GROWS && n > MAX_GROWN_ELEMENTS)) {
+        if (n < 0 || (grows && n > MAX_GROWN_ELEMENTS)) {
             return MSC_OK;
         }
     }

@@ -28,17 +28,7 @@ static const char *from_attribute(const struct msc_joint *j) {
 }
 
 static bool keeps_axes(enum msc_op op) {
-    return msc_op_is_elementwise(op) || op == MSC_OP_BATCH_NORM || op == MSC_OP_SOFTMAX ||
-           op == MSC_OP_LAYER_NORM || op == MSC_OP_LOG_SOFTMAX || op == MSC_OP_CONCAT ||
-           op == MSC_OP_SPLIT || op == MSC_OP_STRIDED_SLICE || op == MSC_OP_PAD ||
-           op == MSC_OP_TILE || op == MSC_OP_BROADCAST_TO || op == MSC_OP_LINEAR ||
-           op == MSC_OP_LINEAR_BIAS || op == MSC_OP_QUANTIZE || op == MSC_OP_DEQUANTIZE ||
-           op == MSC_OP_DYNAMIC_QUANTIZE;
-}
-
-static bool reduces(enum msc_op op) {
-    return op == MSC_OP_MEAN || op == MSC_OP_SUM || op == MSC_OP_MAX || op == MSC_OP_MIN ||
-           op == MSC_OP_ARGMAX;
+    return msc_op_is_elementwise(op) || msc_op_has_trait(op, MSC_TRAIT_AXES);
 }
 
 static enum msc_status permute_back(struct msc_graph *g, const struct msc_joint *j,
@@ -67,7 +57,7 @@ static enum msc_status look_back(struct msc_graph *g, const struct msc_joint *j)
     if (j->op == MSC_OP_PERMUTE_DIMS) {
         return permute_back(g, j, layout);
     }
-    if (!keeps_axes(j->op) && !reduces(j->op) && j->op != MSC_OP_RESHAPE) {
+    if (!keeps_axes(j->op) && !msc_op_has_trait(j->op, MSC_TRAIT_AXES_BACK)) {
         return MSC_OK;
     }
     for (int32_t i = 0; i < j->n_operands; i++) {

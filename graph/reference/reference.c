@@ -4,7 +4,7 @@
 // graph/reference/reference_<family>.c and declare it in reference_internal.h.
 #define msc_reference__none NULL
 static const msc_reference_fn kernels[MSC_OP_COUNT] = {
-#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel)                               \
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \
     [MSC_OP_##id] = msc_reference__##kernel,
 #include "graph/ops.def"
 #undef MSC_OP

@@ -127,12 +127,6 @@ static enum msc_status make_output(void *payload, int output, int n_dims, const 
     return MSC_OK;
 }
 
-// Does the kernel make outputs of lengths that are not known before it runs?
-static bool makes_outputs(enum msc_op op) {
-    return op == MSC_OP_IF || op == MSC_OP_LOOP || op == MSC_OP_SCAN || op == MSC_OP_NONZERO ||
-           op == MSC_OP_COMPRESS || op == MSC_OP_UNIQUE || op == MSC_OP_NON_MAX_SUPPRESSION;
-}
-
 // Runs joint `j` of `g`, which is joint `of` of the run's graph or stands for it. Outputs whose
 // lengths are known are made here.
 static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
@@ -147,7 +141,7 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
     bool is_late = false;
     for (int32_t i = 0; i < j->n_outputs; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, j->outputs[i]);
-        if (msc_tensor_n_elements(t) < 0 && !makes_outputs(j->op)) {
+        if (msc_tensor_n_elements(t) < 0 && !msc_op_has_trait(j->op, MSC_TRAIT_LATE)) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
                             "joint %s: what its operands hold does not tell how long output %d is",
                             of->name, (int)i);

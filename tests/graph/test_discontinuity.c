@@ -112,11 +112,143 @@ static void test_graph_discontinuity__names(void **state) {
     msc_graph_destroy(g);
 }
 
+// Every operator that makes a step by ONNX's definition, and its neighbours that make none.
+static void test_graph_discontinuity__operators(void **state) {
+    (void)state;
+    static const struct {
+        enum msc_op op;
+        const char *attrs;
+        int32_t n_inputs, n_outputs, output;
+        bool makes_steps;
+    } rows[] = {
+        {MSC_OP_EQUAL, NULL, 2, 1, 0, true},
+        {MSC_OP_GREATER, NULL, 2, 1, 0, true},
+        {MSC_OP_LESS, NULL, 2, 1, 0, true},
+        {MSC_OP_GREATER_EQUAL, NULL, 2, 1, 0, true},
+        {MSC_OP_LESS_EQUAL, NULL, 2, 1, 0, true},
+        {MSC_OP_MAXIMUM, NULL, 2, 1, 0, false},
+        {MSC_OP_ARGMAX, "axis=1", 1, 1, 0, true},
+        {MSC_OP_ARGMIN, "axis=1", 1, 1, 0, true},
+        {MSC_OP_MAX, "axis=1", 1, 1, 0, false},
+        {MSC_OP_TOPK, "k=2", 1, 2, 0, false},
+        {MSC_OP_TOPK, "k=2", 1, 2, 1, true},
+        {MSC_OP_UNIQUE, NULL, 1, 4, 0, true},
+        {MSC_OP_UNIQUE, NULL, 1, 4, 3, true},
+        {MSC_OP_NONZERO, NULL, 1, 1, 0, true},
+        {MSC_OP_HARDMAX, NULL, 1, 1, 0, true},
+        {MSC_OP_SOFTMAX, NULL, 1, 1, 0, false},
+        {MSC_OP_ROUND, NULL, 1, 1, 0, true},
+        {MSC_OP_FLOOR, NULL, 1, 1, 0, true},
+        {MSC_OP_CEIL, NULL, 1, 1, 0, true},
+        {MSC_OP_SIGN, NULL, 1, 1, 0, true},
+        {MSC_OP_ABS, NULL, 1, 1, 0, false},
+        {MSC_OP_MOD, NULL, 2, 1, 0, true},
+        {MSC_OP_FLOOR_MOD, NULL, 2, 1, 0, true},
+        {MSC_OP_DIVIDE, NULL, 2, 1, 0, false},
+        {MSC_OP_CAST, "dtype=int32", 1, 1, 0, true},
+        {MSC_OP_CAST, "dtype=bool", 1, 1, 0, true},
+        {MSC_OP_CAST, "dtype=float16", 1, 1, 0, false},
+        {MSC_OP_MULTINOMIAL, NULL, 1, 1, 0, true},
+        {MSC_OP_THRESHOLDED_RELU, NULL, 1, 1, 0, true},
+        {MSC_OP_THRESHOLDED_RELU, "alpha=0", 1, 1, 0, false}, // relu
+        {MSC_OP_SHRINK, NULL, 1, 1, 0, true},                 // hard: from 0 to 0.5
+        {MSC_OP_SHRINK, "bias=0.5", 1, 1, 0, false},          // soft
+        {MSC_OP_ISNAN, NULL, 1, 1, 0, false},
+        {MSC_OP_EYE_LIKE, NULL, 1, 1, 0, false},
+        {MSC_OP_SHAPE_OF, NULL, 1, 1, 0, false},
+        {MSC_OP_DYNAMIC_QUANTIZE, NULL, 1, 3, 0, false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct msc_graph *g;
+        struct msc_discontinuity *d;
+        int32_t x, y;
+        assert_ok(msc_graph_create(&g, "one"));
+        assert_ok(msc_graph_add_input(&x, g, "x", NULL, MSC_DTYPE_F32, "", 2, DIMS(4, 6)));
+        y = add_one(g, rows[i].op, "last", rows[i].n_outputs, x,
+                    rows[i].n_inputs == 2 ? x : MSC_NO_ID, rows[i].attrs);
+        int32_t joint = msc_graph_tensor(g, y)->producer;
+        y = msc_graph_joint(g, joint)->outputs[rows[i].output];
+        assert_ok(msc_graph_set_outputs(g, 1, &y));
+        assert_ok(msc_graph_finalize(g));
+        assert_ok(msc_discontinuity_create(&d, g, g));
+        check_above(d, msc_graph_output(g, 0), rows[i].makes_steps ? "last" : "");
+        msc_discontinuity_destroy(d);
+        msc_graph_destroy(g);
+    }
+}
+
+// Where a grid is sampled by the nearest element, a small change of the grid makes a step.
+static void test_graph_discontinuity__nearest(void **state) {
+    (void)state;
+    for (int is_nearest = 0; is_nearest < 2; is_nearest++) {
+        struct msc_graph *g;
+        struct msc_discontinuity *d;
+        int32_t x, grid, y;
+        assert_ok(msc_graph_create(&g, "sampled"));
+        assert_ok(msc_graph_add_input(&x, g, "x", NULL, MSC_DTYPE_F32, "", 4, DIMS(1, 2, 4, 4)));
+        assert_ok(
+            msc_graph_add_input(&grid, g, "grid", NULL, MSC_DTYPE_F32, "", 4, DIMS(1, 3, 3, 2)));
+        y = add_one(g, MSC_OP_GRID_SAMPLE, "last", 1, x, grid,
+                    is_nearest ? "mode=nearest" : "mode=bilinear");
+        assert_ok(msc_graph_set_outputs(g, 1, &y));
+        assert_ok(msc_graph_finalize(g));
+        assert_ok(msc_discontinuity_create(&d, g, g));
+        check_above(d, msc_graph_output(g, 0), is_nearest ? "last" : "");
+        msc_discontinuity_destroy(d);
+        msc_graph_destroy(g);
+    }
+}
+
+static struct msc_graph *make_branch(const char *name, enum msc_op op) {
+    struct msc_graph *g;
+    int32_t x;
+    assert_ok(msc_graph_create(&g, name));
+    assert_ok(msc_graph_add_input(&x, g, "inner", NULL, MSC_DTYPE_F32, "", 2, DIMS(4, 6)));
+    x = add_unary(g, op, NULL, x);
+    assert_ok(msc_graph_set_outputs(g, 1, &x));
+    assert_ok(msc_graph_finalize(g));
+    return g;
+}
+
+// What a branch rounds is behind the joint that has the branch.
+static void test_graph_discontinuity__bodies(void **state) {
+    (void)state;
+    for (int rounds = 0; rounds < 2; rounds++) {
+        struct msc_graph *g, *branches[2];
+        struct msc_discontinuity *d;
+        int32_t x, condition;
+        branches[0] = make_branch("then", MSC_OP_SQRT);
+        branches[1] = make_branch("else", rounds ? MSC_OP_ROUND : MSC_OP_TANH);
+        assert_ok(msc_graph_create(&g, "outer"));
+        assert_ok(msc_graph_add_input(&condition, g, "c", NULL, MSC_DTYPE_BOOL, "", 0, NULL));
+        assert_ok(msc_graph_add_input(&x, g, "x", NULL, MSC_DTYPE_F32, "", 2, DIMS(4, 6)));
+        x = add_joint(
+            g, &(struct msc_joint_spec){.op = MSC_OP_IF,
+                                        .name = "if",
+                                        .n_inputs = 2,
+                                        .inputs = IDS(condition, x),
+                                        .n_outputs = 1,
+                                        .n_graphs = 2,
+                                        .graphs = (const struct msc_graph *const *)branches});
+        assert_ok(msc_graph_set_outputs(g, 1, &x));
+        assert_ok(msc_graph_finalize(g));
+        assert_ok(msc_discontinuity_create(&d, g, g));
+        check_above(d, msc_graph_output(g, 0), rounds ? "if" : "");
+        msc_discontinuity_destroy(d);
+        msc_graph_destroy(g);
+        msc_graph_destroy(branches[0]);
+        msc_graph_destroy(branches[1]);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_discontinuity__above),
         cmocka_unit_test(test_graph_discontinuity__before),
         cmocka_unit_test(test_graph_discontinuity__names),
+        cmocka_unit_test(test_graph_discontinuity__operators),
+        cmocka_unit_test(test_graph_discontinuity__nearest),
+        cmocka_unit_test(test_graph_discontinuity__bodies),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
