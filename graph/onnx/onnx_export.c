@@ -120,8 +120,7 @@ static enum msc_status write_joint(struct msc_onnx_export *e, const struct msc_j
     if (joint->op == MSC_OP_CONSTANT) {
         return write_constant_output(e, joint);
     }
-    const char *attrs;
-    msc_onnx_writer writer = msc_onnx__find_writer(joint->op, &attrs);
+    msc_onnx_writer writer = msc_onnx__find_writer(joint->op);
     if (writer == NULL) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "%s has no ONNX form", msc_op_info(joint->op)->name);
     }

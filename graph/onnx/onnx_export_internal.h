@@ -35,9 +35,8 @@ struct msc_onnx_joint {
 
 typedef enum msc_status (*msc_onnx_writer)(struct msc_onnx_joint *j);
 
-// The writer of an operator, and the attributes it may copy: "key" or "key=onnx_name", separated
-// by spaces. NULL when the operator has no ONNX form.
-msc_onnx_writer msc_onnx__find_writer(enum msc_op op, const char **attrs);
+// NULL when the operator has no ONNX form.
+msc_onnx_writer msc_onnx__find_writer(enum msc_op op);
 
 // A name that nothing has yet: `wanted`, or it with the first free number.
 const char *msc_onnx__free_name(struct msc_onnx_export *e, struct msc_graph_names *names,
@@ -85,9 +84,14 @@ enum msc_status msc_onnx__write_loop(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
 
 // Writers of graph/onnx/onnx_export_direct.c.
-enum msc_status msc_onnx__write_by_table(struct msc_onnx_joint *j);
+enum msc_status msc_onnx__write_direct(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_implied(struct msc_onnx_joint *j);
-enum msc_status msc_onnx__write_random(struct msc_onnx_joint *j);
+// The node's attributes of these keys (with spaces between), under ONNX's names, where the joint has
+// them; not those that are inputs.
+enum msc_status msc_onnx__put_attrs(struct msc_onnx_joint *j, const char *keys);
+// The value of a float parameter: the operand of this role, or the attribute as an initialiser of
+// the first operand's type; "" when it is neither.
+enum msc_status msc_onnx__real_input(const char **out, struct msc_onnx_joint *j, const char *key);
 
 // Adds an initialiser; `data` is borrowed until the model is saved. *out is its name, `wanted` or
 // like it.

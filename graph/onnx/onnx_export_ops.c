@@ -1,6 +1,5 @@
-// How each operator is written in opset 21.
-//
-// To add one: a row below; msc_onnx__direct writes an operator of the same operands and attributes.
+// Operators that opset 21 has in another form than ops.def: a writer and a row of the table below for
+// each. All others are written by msc_onnx__write_direct.
 #include "base/str.h"
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/op_attrs.h"
@@ -14,60 +13,15 @@ static enum msc_status unsupported(const struct msc_onnx_joint *j, const char *k
                     msc_op_info(j->joint->op)->name, key, value == NULL ? "" : value);
 }
 
-static enum msc_status put_attr(struct msc_onnx_joint *j, const char *key, const char *name) {
-    const struct msc_op_attr *row = msc_op_attr_find(j->joint->op, key);
-    const char *text = msc_joint_attr(j->joint, key);
-    int64_t whole, list[2 * MSC_MAX_DIMS];
-    float real;
-    if (row == NULL || text == NULL || text[0] == '\0') {
-        return MSC_OK;
-    }
-    if (row->type == MSC_ATTR_TEXT) {
-        return msc_onnx__put_text(j->e, j->node, name, text);
-    }
-    if (row->type == MSC_ATTR_FLOAT && msc_attr_read_float(&real, text)) {
-        return msc_onnx__put_float(j->e, j->node, name, real);
-    }
-    if ((row->type == MSC_ATTR_INT || row->type == MSC_ATTR_BOOL) &&
-        msc_attr_read_int(&whole, text)) {
-        return msc_onnx__put_int(j->e, j->node, name, whole);
-    }
-    int n = msc_attr_read_ints(list, 2 * MSC_MAX_DIMS, text);
-    if (row->type == MSC_ATTR_INTS && n >= 0 && n <= 2 * MSC_MAX_DIMS) {
-        return msc_onnx__put_ints(j->e, j->node, name, list, (size_t)n);
-    }
-    return unsupported(j, key);
-}
-
-// Copies the attributes that the operator's row lists.
-static enum msc_status put_attrs(struct msc_onnx_joint *j) {
-    const char *list;
-    msc_onnx__find_writer(j->joint->op, &list);
-    while (*list != '\0') {
-        size_t length = strcspn(list, " ");
-        char *key = msc_arena_strndup(&j->e->arena, list, length);
-        if (key == NULL) {
-            return msc_onnx__no_memory(j->e);
-        }
-        char *name = strchr(key, '=');
-        if (name != NULL) {
-            *name++ = '\0';
-        }
-        MSC_TRY(put_attr(j, key, name == NULL ? key : name));
-        list += length;
-        list += strspn(list, " ");
-    }
-    return MSC_OK;
-}
-
-static enum msc_status write_direct(struct msc_onnx_joint *j) {
+// All operands, then the attributes of these keys, in this order.
+static enum msc_status write_with(struct msc_onnx_joint *j, const char *keys) {
     MSC_TRY(msc_onnx__add_own(j, j->inputs, (size_t)j->joint->n_operands));
-    return put_attrs(j);
+    return msc_onnx__put_attrs(j, keys);
 }
 
 static enum msc_status write_identity(struct msc_onnx_joint *j) {
     bool is_repeated = j->e->names[j->joint->outputs[0]] == j->inputs[0];
-    return is_repeated ? MSC_OK : write_direct(j);
+    return is_repeated ? MSC_OK : msc_onnx__write_direct(j);
 }
 
 static bool is_layout(const struct msc_onnx_joint *j, const char *key, const char *usual) {
@@ -95,7 +49,7 @@ static enum msc_status write_conv(struct msc_onnx_joint *j) {
     int n = w->n_dims - 2;
     bool is_transposed = msc_op_is_conv_transpose(j->joint->op);
     MSC_TRY(check_layouts(j, data[n - 1], is_transposed ? transposed[n - 1] : kernels[n - 1]));
-    MSC_TRY(write_direct(j));
+    MSC_TRY(write_with(j, "strides padding dilation groups output_padding"));
     return msc_onnx__put_ints(j->e, j->node, "kernel_shape", w->dims + 2, (size_t)n);
 }
 
@@ -103,7 +57,8 @@ static enum msc_status write_pool(struct msc_onnx_joint *j) {
     static const char *const layouts[] = {"NCW", "NCHW", "NCDHW"};
     int rank = msc_graph_tensor(j->e->graph, j->joint->operands[0])->n_dims;
     MSC_TRY(check_layouts(j, rank >= 3 && rank <= 5 ? layouts[rank - 3] : "", ""));
-    return write_direct(j);
+    return write_with(j, "strides padding dilation ceil_mode pool_size count_include_pad p "
+                         "storage_order");
 }
 
 static enum msc_status write_global_pool(struct msc_onnx_joint *j) {
@@ -112,7 +67,7 @@ static enum msc_status write_global_pool(struct msc_onnx_joint *j) {
     const char *layout = msc_joint_attr(j->joint, "layout");
     bool fits = layout == NULL || strlen(layout) != (size_t)rank ||
                 (rank >= 3 && rank <= 5 && strcmp(layout, layouts[rank - 3]) == 0);
-    return fits ? write_direct(j) : unsupported(j, "layout");
+    return fits ? msc_onnx__write_direct(j) : unsupported(j, "layout");
 }
 
 static enum msc_status new_value(const char **out, struct msc_onnx_joint *j, const char *what) {
@@ -169,78 +124,16 @@ static enum msc_status write_linear(struct msc_onnx_joint *j) {
     return is_oi ? msc_onnx__put_int(j->e, j->node, "transB", 1) : MSC_OK;
 }
 
-// Operators whose second input is a list: shapes, axes, repeats.
-static enum msc_status write_with_list(struct msc_onnx_joint *j) {
-    static const char *const roles[] = {"shape", "axis", "repeats"};
-    const char *inputs[2] = {j->inputs[0], ""};
-    for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]) && inputs[1][0] == '\0'; i++) {
-        MSC_TRY(msc_onnx__list_input(&inputs[1], j, roles[i]));
-    }
-    MSC_TRY(msc_onnx__add_own(j, inputs, 2));
-    return put_attrs(j);
-}
-
-static enum msc_status write_slice(struct msc_onnx_joint *j) {
-    static const char *const roles[] = {"begin", "end", "axes", "strides"};
-    const char *inputs[5] = {j->inputs[0]};
-    for (int i = 0; i < 4; i++) {
-        MSC_TRY(msc_onnx__list_input(&inputs[i + 1], j, roles[i]));
-    }
-    return msc_onnx__add_own(j, inputs, 5);
-}
-
-// One element of the input's type, as a scalar.
-static enum msc_status scalar_input(const char **out, struct msc_onnx_joint *j, const char *role) {
-    struct msc_onnx_export *e = j->e;
-    enum msc_dtype dtype = msc_graph_tensor(e->graph, j->joint->operands[0])->dtype;
-    int operand = msc_joint_operand(j->joint, role);
-    float value;
-    *out = operand >= 0 ? j->inputs[operand] : "";
-    if (*out[0] != '\0' || !msc_joint_attr_float(j->joint, role, &value)) {
-        return MSC_OK;
-    }
-    struct msc_array *single, *converted;
-    MSC_TRY(msc_array_create_from(&single, MSC_DTYPE_F32, 0, NULL, &value));
-    enum msc_status status = msc_array_convert(&converted, single, dtype);
-    msc_array_release(single);
-    MSC_TRY(status);
-    status = msc_grow(&e->arrays, &e->arrays_capacity, e->n_arrays + 1, sizeof(e->arrays[0]));
-    if (status != MSC_OK) {
-        msc_array_release(converted);
-        return status;
-    }
-    e->arrays[e->n_arrays++] = converted;
-    const char *name = msc_arena_printf(&e->arena, "%s.%s", j->joint->name, role);
-    if (name == NULL) {
-        return msc_onnx__no_memory(e);
-    }
-    return msc_onnx__add_initializer(out, e, name, msc_onnx_type(dtype), 0, NULL,
-                                     msc_array_data(converted), msc_array_n_bytes(converted));
-}
-
-static enum msc_status write_clip(struct msc_onnx_joint *j) {
-    const char *inputs[3] = {j->inputs[0]};
-    MSC_TRY(scalar_input(&inputs[1], j, "min"));
-    MSC_TRY(scalar_input(&inputs[2], j, "max"));
-    return msc_onnx__add_own(j, inputs, 3);
-}
-
 static enum msc_status write_pad(struct msc_onnx_joint *j) {
     const char *inputs[4] = {j->inputs[0], "", "", ""};
     const char *mode = msc_joint_attr(j->joint, "pad_mode");
     MSC_TRY(msc_onnx__list_input(&inputs[1], j, "pad_width"));
     if (mode != NULL && strcmp(mode, "constant") == 0) {
-        MSC_TRY(scalar_input(&inputs[2], j, "pad_value"));
+        MSC_TRY(msc_onnx__real_input(&inputs[2], j, "pad_value"));
     }
     MSC_TRY(msc_onnx__list_input(&inputs[3], j, "axes"));
     MSC_TRY(msc_onnx__add_own(j, inputs, 4));
-    return put_attrs(j);
-}
-
-static enum msc_status write_cast(struct msc_onnx_joint *j) {
-    const char *dtype = msc_joint_attr(j->joint, "dtype");
-    MSC_TRY(msc_onnx__add_own(j, j->inputs, 1));
-    return msc_onnx__put_int(j->e, j->node, "to", msc_onnx_type(msc_dtype_find(dtype)));
+    return msc_onnx__put_attrs(j, "pad_mode");
 }
 
 // Sizes are those of the outputs; where they are symbols only equal parts can be written.
@@ -266,7 +159,7 @@ static enum msc_status write_split(struct msc_onnx_joint *j) {
         return unsupported(j, "indices_or_sections");
     }
     MSC_TRY(msc_onnx__add_own(j, inputs, 2));
-    MSC_TRY(put_attrs(j));
+    MSC_TRY(msc_onnx__put_attrs(j, "axis"));
     return inputs[1][0] != '\0' ? MSC_OK : msc_onnx__put_int(j->e, j->node, "num_outputs", n);
 }
 
@@ -275,7 +168,7 @@ static enum msc_status write_quantize(struct msc_onnx_joint *j) {
     if (format != NULL && format[0] != '\0') {
         return unsupported(j, "format"); // there are its codes here, not its elements
     }
-    MSC_TRY(write_direct(j));
+    MSC_TRY(write_with(j, "axis block_size"));
     enum msc_dtype dtype = msc_graph_tensor(j->e->graph, j->joint->outputs[0])->dtype;
     return j->joint->n_operands > 2 || j->joint->op == MSC_OP_DEQUANTIZE
                ? MSC_OK
@@ -287,7 +180,7 @@ static enum msc_status write_layer_norm(struct msc_onnx_joint *j) {
     if (msc_joint_attr_list(j->joint, "axes", axes, MSC_MAX_DIMS) < 1) {
         return unsupported(j, "axes");
     }
-    MSC_TRY(write_direct(j));
+    MSC_TRY(msc_onnx__write_direct(j));
     return msc_onnx__put_int(j->e, j->node, "axis", axes[0]);
 }
 
@@ -327,126 +220,88 @@ static enum msc_status write_resize(struct msc_onnx_joint *j) {
     }
     method = strcmp(method, "nearest_neighbor") == 0 ? "nearest" : method;
     MSC_TRY(put_resize_modes(j, transform, method));
-    return put_attrs(j);
+    return msc_onnx__put_attrs(j, "cubic_alpha cubic_exclude extrapolation_value axes "
+                                  "keep_aspect_ratio_policy");
 }
 
-static const struct {
-    msc_onnx_writer write;
-    const char *attrs;
-} writers[MSC_OP_COUNT] = {
-    [MSC_OP_CONV1D] = {write_conv, "strides padding=pads dilation=dilations groups=group"},
-    [MSC_OP_CONV2D] = {write_conv, "strides padding=pads dilation=dilations groups=group"},
-    [MSC_OP_CONV3D] = {write_conv, "strides padding=pads dilation=dilations groups=group"},
-    [MSC_OP_CONV1D_BIAS] = {write_conv, "strides padding=pads dilation=dilations groups=group"},
-    [MSC_OP_CONV2D_BIAS] = {write_conv, "strides padding=pads dilation=dilations groups=group"},
-    [MSC_OP_CONV3D_BIAS] = {write_conv, "strides padding=pads dilation=dilations groups=group"},
-    [MSC_OP_CONV2D_TRANSPOSE] = {write_conv, "strides padding=pads dilation=dilations groups=group "
-                                             "output_padding"},
-    [MSC_OP_CONV1D_TRANSPOSE] = {write_conv, "strides padding=pads dilation=dilations groups=group "
-                                             "output_padding"},
-    [MSC_OP_CONV3D_TRANSPOSE] = {write_conv, "strides padding=pads dilation=dilations groups=group "
-                                             "output_padding"},
-    [MSC_OP_CONV_INTEGER] = {write_conv, "strides padding=pads dilation=dilations groups=group"},
-    [MSC_OP_QLINEAR_CONV] = {write_conv, "strides padding=pads dilation=dilations groups=group"},
-    [MSC_OP_LINEAR] = {write_linear, ""},
-    [MSC_OP_LINEAR_BIAS] = {write_linear, ""},
-    [MSC_OP_MATMUL] = {write_direct, ""},
-    [MSC_OP_GEMM] = {write_direct, "alpha beta trans_a=transA trans_b=transB"},
-    [MSC_OP_MAX_POOL2D] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
-                                       "pool_size=kernel_shape"},
-    [MSC_OP_AVG_POOL2D] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
-                                       "pool_size=kernel_shape count_include_pad"},
-    [MSC_OP_MAX_POOL1D] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
-                                       "pool_size=kernel_shape"},
-    [MSC_OP_MAX_POOL3D] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
-                                       "pool_size=kernel_shape"},
-    [MSC_OP_MAX_POOL_INDICES] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
-                                             "pool_size=kernel_shape storage_order"},
-    [MSC_OP_AVG_POOL1D] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
-                                       "pool_size=kernel_shape count_include_pad"},
-    [MSC_OP_AVG_POOL3D] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
-                                       "pool_size=kernel_shape count_include_pad"},
-    [MSC_OP_LP_POOL] = {write_pool, "strides padding=pads dilation=dilations ceil_mode "
-                                    "pool_size=kernel_shape p"},
-    [MSC_OP_GLOBAL_AVG_POOL] = {write_global_pool, ""},
-    [MSC_OP_GLOBAL_MAX_POOL] = {write_global_pool, ""},
-    [MSC_OP_RESIZE] = {write_resize, "cubic_alpha=cubic_coeff_a cubic_exclude=exclude_outside "
-                                     "extrapolation_value axes keep_aspect_ratio_policy"},
-    [MSC_OP_RESIZE_ANTIALIAS] = {write_resize, "cubic_alpha=cubic_coeff_a "
-                                               "cubic_exclude=exclude_outside "
-                                               "extrapolation_value axes "
-                                               "keep_aspect_ratio_policy"},
-    [MSC_OP_BATCH_NORM] = {write_direct, "epsilon"},
-    [MSC_OP_LAYER_NORM] = {write_layer_norm, "epsilon"},
-    [MSC_OP_SOFTMAX] = {write_direct, "axis"},
-    [MSC_OP_LOG_SOFTMAX] = {write_direct, "axis"},
-    [MSC_OP_RELU] = {write_direct, ""},
-    [MSC_OP_LEAKY_RELU] = {write_direct, "alpha"},
-    [MSC_OP_SIGMOID] = {write_direct, ""},
-    [MSC_OP_HARD_SIGMOID] = {write_direct, "alpha beta"},
-    [MSC_OP_HARD_SWISH] = {write_direct, ""},
-    [MSC_OP_TANH] = {write_direct, ""},
-    [MSC_OP_ELU] = {write_direct, "alpha"},
-    [MSC_OP_GELU] = {write_direct, "approximate"},
-    [MSC_OP_CLIP] = {write_clip, ""},
-    [MSC_OP_EXP] = {write_direct, ""},
-    [MSC_OP_LOG] = {write_direct, ""},
-    [MSC_OP_SQRT] = {write_direct, ""},
-    [MSC_OP_ERF] = {write_direct, ""},
-    [MSC_OP_ABS] = {write_direct, ""},
-    [MSC_OP_NEGATIVE] = {write_direct, ""},
-    [MSC_OP_RECIPROCAL] = {write_direct, ""},
-    [MSC_OP_FLOOR] = {write_direct, ""},
-    [MSC_OP_CEIL] = {write_direct, ""},
-    [MSC_OP_ROUND] = {write_direct, ""},
-    [MSC_OP_CAST] = {write_cast, ""},
-    [MSC_OP_IDENTITY] = {write_identity, ""},
-    [MSC_OP_ADD] = {write_direct, ""},
-    [MSC_OP_SUBTRACT] = {write_direct, ""},
-    [MSC_OP_MULTIPLY] = {write_direct, ""},
-    [MSC_OP_DIVIDE] = {write_direct, ""},
-    [MSC_OP_POWER] = {write_direct, ""},
-    [MSC_OP_MAXIMUM] = {write_direct, ""},
-    [MSC_OP_MINIMUM] = {write_direct, ""},
-    [MSC_OP_EQUAL] = {write_direct, ""},
-    [MSC_OP_GREATER] = {write_direct, ""},
-    [MSC_OP_LESS] = {write_direct, ""},
-    [MSC_OP_WHERE] = {write_direct, ""},
-    [MSC_OP_MEAN] = {write_with_list, "keepdims"},
-    [MSC_OP_SUM] = {write_with_list, "keepdims"},
-    [MSC_OP_MAX] = {write_with_list, "keepdims"},
-    [MSC_OP_MIN] = {write_with_list, "keepdims"},
-    [MSC_OP_PROD] = {write_with_list, "keepdims"},
-    [MSC_OP_ARGMIN] = {write_direct, "axis keepdims select_last_index"},
-    [MSC_OP_ARGMAX] = {write_direct, "axis keepdims select_last_index"},
-    [MSC_OP_SHAPE_OF] = {write_direct, "start end"},
-    [MSC_OP_RESHAPE] = {write_with_list, "allowzero"},
-    [MSC_OP_FLATTEN] = {write_direct, "axis"},
-    [MSC_OP_PERMUTE_DIMS] = {write_direct, "axes=perm"},
-    [MSC_OP_EXPAND_DIMS] = {write_with_list, ""},
-    [MSC_OP_SQUEEZE] = {write_with_list, ""},
-    [MSC_OP_CONCAT] = {write_direct, "axis"},
-    [MSC_OP_SPLIT] = {write_split, "axis"},
-    [MSC_OP_STRIDED_SLICE] = {write_slice, ""},
-    [MSC_OP_PAD] = {write_pad, "pad_mode=mode"},
-    [MSC_OP_TAKE] = {write_direct, "axis"},
-    [MSC_OP_BROADCAST_TO] = {write_with_list, ""},
-    [MSC_OP_TILE] = {write_with_list, ""},
-    [MSC_OP_MOD] = {msc_onnx__write_implied, ""},
-    [MSC_OP_TRIL] = {msc_onnx__write_implied, ""},
-    [MSC_OP_LEFT_SHIFT] = {msc_onnx__write_implied, ""},
-    [MSC_OP_RIGHT_SHIFT] = {msc_onnx__write_implied, ""},
-    [MSC_OP_IF] = {msc_onnx__write_if, ""},
-    [MSC_OP_LOOP] = {msc_onnx__write_loop, ""},
-    [MSC_OP_SCAN] = {msc_onnx__write_scan, ""},
-    [MSC_OP_RANDOM] = {msc_onnx__write_random, ""},
-    [MSC_OP_QUANTIZE] = {write_quantize, "axis block_size"},
-    [MSC_OP_DEQUANTIZE] = {write_quantize, "axis block_size"},
-    [MSC_OP_DYNAMIC_QUANTIZE] = {write_direct, ""},
+// Methods by their newer names.
+static enum msc_status write_grid_sample(struct msc_onnx_joint *j) {
+    static const char *const newer[][2] = {{"bilinear", "linear"}, {"bicubic", "cubic"}};
+    const char *mode = msc_joint_attr(j->joint, "mode");
+    for (size_t i = 0; i < sizeof(newer) / sizeof(newer[0]); i++) {
+        mode = strcmp(mode, newer[i][0]) == 0 ? newer[i][1] : mode;
+    }
+    MSC_TRY(write_with(j, "align_corners"));
+    MSC_TRY(msc_onnx__put_text(j->e, j->node, "mode", mode));
+    return msc_onnx__put_attrs(j, "padding_mode");
+}
+
+// Random numbers of a shape that is known; of another they take after an input that is not there
+// any more.
+static enum msc_status write_random(struct msc_onnx_joint *j) {
+    int64_t shape[MSC_MAX_DIMS];
+    const char *distribution = msc_joint_attr(j->joint, "distribution");
+    bool is_normal = distribution != NULL && strcmp(distribution, "normal") == 0;
+    int n = msc_joint_attr_list(j->joint, "shape", shape, MSC_MAX_DIMS);
+    float first, second;
+    if (n < 0 || !msc_joint_attr_float(j->joint, "first", &first) ||
+        !msc_joint_attr_float(j->joint, "second", &second)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "random numbers of a shape that is computed");
+    }
+    const char *output = j->e->names[j->joint->outputs[0]];
+    MSC_TRY(msc_onnx__add_node(&j->node, j->e, is_normal ? "RandomNormal" : "RandomUniform",
+                               j->joint->name, NULL, 0, &output, 1));
+    MSC_TRY(msc_onnx__put_ints(j->e, j->node, "shape", shape, (size_t)n));
+    MSC_TRY(msc_onnx__put_attrs(j, "dtype"));
+    MSC_TRY(msc_onnx__put_float(j->e, j->node, is_normal ? "mean" : "low", first));
+    MSC_TRY(msc_onnx__put_float(j->e, j->node, is_normal ? "scale" : "high", second));
+    return msc_onnx__put_attrs(j, "seed");
+}
+
+static const msc_onnx_writer writers[MSC_OP_COUNT] = {
+    [MSC_OP_CONV1D] = write_conv,
+    [MSC_OP_CONV2D] = write_conv,
+    [MSC_OP_CONV3D] = write_conv,
+    [MSC_OP_CONV1D_BIAS] = write_conv,
+    [MSC_OP_CONV2D_BIAS] = write_conv,
+    [MSC_OP_CONV3D_BIAS] = write_conv,
+    [MSC_OP_CONV2D_TRANSPOSE] = write_conv,
+    [MSC_OP_CONV1D_TRANSPOSE] = write_conv,
+    [MSC_OP_CONV3D_TRANSPOSE] = write_conv,
+    [MSC_OP_CONV_INTEGER] = write_conv,
+    [MSC_OP_QLINEAR_CONV] = write_conv,
+    [MSC_OP_LINEAR] = write_linear,
+    [MSC_OP_LINEAR_BIAS] = write_linear,
+    [MSC_OP_MAX_POOL2D] = write_pool,
+    [MSC_OP_AVG_POOL2D] = write_pool,
+    [MSC_OP_MAX_POOL1D] = write_pool,
+    [MSC_OP_AVG_POOL1D] = write_pool,
+    [MSC_OP_MAX_POOL3D] = write_pool,
+    [MSC_OP_AVG_POOL3D] = write_pool,
+    [MSC_OP_MAX_POOL_INDICES] = write_pool,
+    [MSC_OP_LP_POOL] = write_pool,
+    [MSC_OP_GLOBAL_AVG_POOL] = write_global_pool,
+    [MSC_OP_GLOBAL_MAX_POOL] = write_global_pool,
+    [MSC_OP_RESIZE] = write_resize,
+    [MSC_OP_RESIZE_ANTIALIAS] = write_resize,
+    [MSC_OP_GRID_SAMPLE] = write_grid_sample,
+    [MSC_OP_LAYER_NORM] = write_layer_norm,
+    [MSC_OP_IDENTITY] = write_identity,
+    [MSC_OP_MOD] = msc_onnx__write_implied,
+    [MSC_OP_LEFT_SHIFT] = msc_onnx__write_implied,
+    [MSC_OP_RIGHT_SHIFT] = msc_onnx__write_implied,
+    [MSC_OP_SPLIT] = write_split,
+    [MSC_OP_PAD] = write_pad,
+    [MSC_OP_QUANTIZE] = write_quantize,
+    [MSC_OP_DEQUANTIZE] = write_quantize,
+    [MSC_OP_TRIL] = msc_onnx__write_implied,
+    [MSC_OP_RANDOM] = write_random,
+    [MSC_OP_IF] = msc_onnx__write_if,
+    [MSC_OP_LOOP] = msc_onnx__write_loop,
+    [MSC_OP_SCAN] = msc_onnx__write_scan,
 };
 
-msc_onnx_writer msc_onnx__find_writer(enum msc_op op, const char **attrs) {
-    bool has_row = writers[op].write != NULL;
-    *attrs = has_row ? writers[op].attrs : "";
-    return has_row ? writers[op].write : msc_onnx__write_by_table;
+msc_onnx_writer msc_onnx__find_writer(enum msc_op op) {
+    bool has_form = msc_op_info(op)->onnx[0] != '\0';
+    return writers[op] != NULL || !has_form ? writers[op] : msc_onnx__write_direct;
 }

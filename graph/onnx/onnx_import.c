@@ -267,11 +267,11 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
     while (count > 0 && p->input[count - 1][0] == '\0') {
         count--;
     }
-    bool is_variadic = n->rule->max_inputs < 0;
-    if ((int64_t)count < n->rule->min_inputs ||
-        (!is_variadic && count > (size_t)n->rule->max_inputs)) {
+    bool is_variadic = n->rule.max_inputs < 0;
+    if ((int64_t)count < n->rule.min_inputs ||
+        (!is_variadic && count > (size_t)n->rule.max_inputs)) {
         return MSC_FAIL(MSC_E_FORMAT, "it has %zu inputs, expected %d to %d", count,
-                        n->rule->min_inputs, n->rule->max_inputs);
+                        n->rule.min_inputs, n->rule.max_inputs);
     }
     n->inputs = msc_arena_array(&im->builder.arena, count + 1, sizeof(n->inputs[0]));
     if (n->inputs == NULL) {
@@ -281,8 +281,8 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
     for (size_t i = 0; i < count; i++) {
         if (p->input[i][0] != '\0') {
             MSC_TRY(msc_onnx__lookup(&n->inputs[i], im, p->input[i]));
-        } else if ((is_variadic && n->rule->op < MSC_OP_IF) ||
-                   (!is_variadic && (int64_t)i < n->rule->min_inputs)) {
+        } else if ((is_variadic && n->rule.op < MSC_OP_IF) ||
+                   (!is_variadic && (int64_t)i < n->rule.min_inputs)) {
             return MSC_FAIL(MSC_E_FORMAT, "its input %zu is left out", i);
         }
     }
@@ -293,8 +293,7 @@ static enum msc_status add_node(struct msc_onnx_import *im, const Onnx__NodeProt
     const char *domain = p->domain == NULL ? "" : p->domain;
     bool is_standard = domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
     struct msc_onnx_node n = {.import = im, .proto = p, .opset = im->opset};
-    n.rule = is_standard && p->op_type != NULL ? msc_onnx__find_rule(p->op_type) : NULL;
-    if (n.rule == NULL) {
+    if (!is_standard || p->op_type == NULL || !msc_onnx__find_rule(&n.rule, p->op_type)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "there is no operator '%s' of domain '%s' here",
                         p->op_type == NULL ? "" : p->op_type, is_standard ? "ai.onnx" : domain);
     }
@@ -302,7 +301,7 @@ static enum msc_status add_node(struct msc_onnx_import *im, const Onnx__NodeProt
         return MSC_FAIL(MSC_E_FORMAT, "it has no outputs");
     }
     MSC_TRY(read_node_inputs(&n));
-    return n.rule->translate(&n);
+    return n.rule.translate(&n);
 }
 
 enum msc_status msc_onnx__add_nodes(struct msc_onnx_import *im) {

@@ -164,7 +164,7 @@ static enum msc_status add_joint(struct msc_onnx_node *n, struct msc_value *cons
     }
     n->graphs = graphs;
     n->n_graphs = n_graphs;
-    return msc_onnx__add_some(n, n->rule->op, all, (int)n_all, (int)n->proto->n_output);
+    return msc_onnx__add_some(n, n->rule.op, all, (int)n_all, (int)n->proto->n_output);
 }
 
 // ---- If ---------------------------------------------------------------------------------------

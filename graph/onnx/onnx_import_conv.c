@@ -132,8 +132,8 @@ enum msc_status msc_onnx__conv(struct msc_onnx_node *n) {
 // ConvInteger and QLinearConv.
 enum msc_status msc_onnx__conv_integer(struct msc_onnx_node *n) {
     struct windows w;
-    MSC_TRY(read_conv(&w, n, n->rule->op == MSC_OP_QLINEAR_CONV ? 3 : 1));
-    return msc_onnx__add_last(n, n->rule->op, n->inputs, n->n_inputs);
+    MSC_TRY(read_conv(&w, n, n->rule.op == MSC_OP_QLINEAR_CONV ? 3 : 1));
+    return msc_onnx__add_last(n, n->rule.op, n->inputs, n->n_inputs);
 }
 
 // Padding from the wanted output lengths. What exceeds the longest possible output becomes output
@@ -216,25 +216,24 @@ static enum msc_op pool_op(const struct msc_onnx_node *node, int n) {
     static const enum msc_op average[] = {MSC_OP_AVG_POOL2D, MSC_OP_AVG_POOL1D, MSC_OP_AVG_POOL2D,
                                           MSC_OP_AVG_POOL3D};
     bool has_indices = node->proto->n_output > 1 && node->proto->output[1][0] != '\0';
-    switch (node->rule->op) {
+    switch (node->rule.op) {
     case MSC_OP_MAX_POOL2D:
         return has_indices ? MSC_OP_MAX_POOL_INDICES : max[n];
     case MSC_OP_AVG_POOL2D:
         return average[n];
     default:
-        return node->rule->op;
+        return node->rule.op;
     }
 }
 
 enum msc_status msc_onnx__pool(struct msc_onnx_node *n) {
     struct windows w;
     const char *auto_pad;
-    int64_t p, order;
     MSC_TRY(read_windows(&w, n, &auto_pad));
     MSC_TRY(msc_onnx__ints_of(w.kernel, n, "kernel_shape", w.n, -1));
     MSC_TRY(apply_auto_pad(&w, auto_pad));
+    enum msc_op op = pool_op(n, w.n);
     MSC_TRY(set_windows(n, &w));
-    MSC_TRY(msc_onnx__copy_attrs(n));
     msc_onnx__set_ints(n, "pool_size", w.kernel, w.n);
     msc_onnx__set(n, "layout", data_layouts[w.n]);
     msc_onnx__set(n, "out_layout", data_layouts[w.n]);
@@ -242,15 +241,7 @@ enum msc_status msc_onnx__pool(struct msc_onnx_node *n) {
         // Automatic padding says the output length exactly; rounding up would add to it.
         msc_onnx__set_bool(n, "ceil_mode", false);
     }
-    enum msc_op op = pool_op(n, w.n);
-    if (op == MSC_OP_LP_POOL) {
-        MSC_TRY(msc_onnx__int(&p, n, "p", 2));
-        msc_onnx__set_int(n, "p", p);
-    }
-    if (op == MSC_OP_MAX_POOL_INDICES) {
-        MSC_TRY(msc_onnx__int(&order, n, "storage_order", 0));
-        msc_onnx__set_bool(n, "storage_order", order != 0);
-    }
+    MSC_TRY(msc_onnx__copy_attrs(n, op));
     return msc_onnx__add_some(n, op, n->inputs, 1, op == MSC_OP_MAX_POOL_INDICES ? 2 : 1);
 }
 
@@ -271,5 +262,5 @@ enum msc_status msc_onnx__global_pool(struct msc_onnx_node *n) {
     if (x.n_dims >= 3 && x.n_dims <= 5) {
         msc_onnx__set(n, "layout", data_layouts[x.n_dims - 2]);
     }
-    return msc_onnx__add_last(n, n->rule->op, n->inputs, 1);
+    return msc_onnx__add_last(n, n->rule.op, n->inputs, 1);
 }

@@ -42,11 +42,21 @@ struct msc_onnx_import {
 #define MSC_ONNX_MAX_ATTRS 16
 #define MSC_ONNX_MAX_STATES 256 // of a loop
 
+struct msc_onnx_node;
+typedef enum msc_status (*msc_onnx_translator)(struct msc_onnx_node *node);
+
+struct msc_onnx_rule {
+    const char *onnx;
+    msc_onnx_translator translate;
+    enum msc_op op;
+    int min_inputs, max_inputs; // max -1: any number
+};
+
 // One node as translators see it.
 struct msc_onnx_node {
     struct msc_onnx_import *import;
     const Onnx__NodeProto *proto;
-    const struct msc_onnx_rule *rule;
+    struct msc_onnx_rule rule;
     int64_t opset;
     int n_inputs;
     struct msc_value **inputs;                 // [n_inputs], NULL where left out
@@ -58,17 +68,8 @@ struct msc_onnx_node {
     unsigned extra_outputs;                // bits of those that msc_onnx__define_extra named
 };
 
-typedef enum msc_status (*msc_onnx_translator)(struct msc_onnx_node *node);
-
-struct msc_onnx_rule {
-    const char *onnx;
-    msc_onnx_translator translate;
-    enum msc_op op;
-    int min_inputs, max_inputs; // max -1: any number
-    const char *attrs;          // those that go over as they are, same name, separated by spaces
-};
-
-const struct msc_onnx_rule *msc_onnx__find_rule(const char *op_type);
+// False when there is no such operator here.
+bool msc_onnx__find_rule(struct msc_onnx_rule *out, const char *op_type);
 
 // Fails with the text; the node and file are put before it by the caller.
 #define MSC_ONNX_UNSUPPORTED(...) MSC_FAIL(MSC_E_UNSUPPORTED, __VA_ARGS__)
@@ -98,8 +99,9 @@ void msc_onnx__set_ints(struct msc_onnx_node *n, const char *key, const int64_t 
 void msc_onnx__set_int(struct msc_onnx_node *n, const char *key, int64_t value);
 void msc_onnx__set_float(struct msc_onnx_node *n, const char *key, float value);
 void msc_onnx__set_bool(struct msc_onnx_node *n, const char *key, bool value);
-// Copies the attributes that the rule names, where the node has them.
-enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n);
+// Sets those attributes of a joint of `op` that ONNX has as well (ops.def) and that are not set yet,
+// where the node gives them or leaving them out means there what is no default here.
+enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op);
 
 // The node's name with the prefix; "" for one without.
 const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node);
@@ -164,6 +166,7 @@ void msc_onnx__finish(struct msc_onnx_import *im);
 enum msc_status msc_onnx__capture(struct msc_value **out, struct msc_onnx_import *im,
                                   const char *name);
 
+// As ops.def says.
 enum msc_status msc_onnx__direct(struct msc_onnx_node *n);
 enum msc_status msc_onnx__if(struct msc_onnx_node *n);
 enum msc_status msc_onnx__loop(struct msc_onnx_node *n);
@@ -176,16 +179,13 @@ enum msc_status msc_onnx__conv_transpose(struct msc_onnx_node *n);
 enum msc_status msc_onnx__pool(struct msc_onnx_node *n);
 enum msc_status msc_onnx__conv_integer(struct msc_onnx_node *n);
 enum msc_status msc_onnx__max_unpool(struct msc_onnx_node *n);
-enum msc_status msc_onnx__recurrent(struct msc_onnx_node *n);
 enum msc_status msc_onnx__mean_variance(struct msc_onnx_node *n);
 enum msc_status msc_onnx__lp_norm(struct msc_onnx_node *n);
 enum msc_status msc_onnx__global_lp_pool(struct msc_onnx_node *n);
 enum msc_status msc_onnx__roi_align(struct msc_onnx_node *n);
-enum msc_status msc_onnx__typed(struct msc_onnx_node *n);
 enum msc_status msc_onnx__dft(struct msc_onnx_node *n);
 enum msc_status msc_onnx__random(struct msc_onnx_node *n);
 enum msc_status msc_onnx__bernoulli(struct msc_onnx_node *n);
-enum msc_status msc_onnx__multinomial(struct msc_onnx_node *n);
 enum msc_status msc_onnx__tf_idf(struct msc_onnx_node *n);
 enum msc_status msc_onnx__global_pool(struct msc_onnx_node *n);
 enum msc_status msc_onnx__gemm(struct msc_onnx_node *n);
@@ -195,13 +195,11 @@ enum msc_status msc_onnx__layer_norm(struct msc_onnx_node *n);
 enum msc_status msc_onnx__softmax(struct msc_onnx_node *n);
 enum msc_status msc_onnx__dropout(struct msc_onnx_node *n);
 enum msc_status msc_onnx__clip(struct msc_onnx_node *n);
-enum msc_status msc_onnx__cast(struct msc_onnx_node *n);
 enum msc_status msc_onnx__extremum(struct msc_onnx_node *n);
 enum msc_status msc_onnx__sum(struct msc_onnx_node *n);
 enum msc_status msc_onnx__reduce(struct msc_onnx_node *n);
 enum msc_status msc_onnx__spelled_reduce(struct msc_onnx_node *n); // ReduceL1, ReduceL2, ...
 enum msc_status msc_onnx__reduce_log_sum_exp(struct msc_onnx_node *n);
-enum msc_status msc_onnx__argmax(struct msc_onnx_node *n); // ArgMax, ArgMin
 enum msc_status msc_onnx__mean(struct msc_onnx_node *n);
 enum msc_status msc_onnx__mod(struct msc_onnx_node *n);
 enum msc_status msc_onnx__bit_shift(struct msc_onnx_node *n);
@@ -210,8 +208,6 @@ enum msc_status msc_onnx__trilu(struct msc_onnx_node *n);
 enum msc_status msc_onnx__binary(struct msc_onnx_node *n);
 enum msc_status msc_onnx__cross_entropy(struct msc_onnx_node *n);
 enum msc_status msc_onnx__cast_like(struct msc_onnx_node *n);
-enum msc_status msc_onnx__eye_like(struct msc_onnx_node *n);
-enum msc_status msc_onnx__reshape(struct msc_onnx_node *n);
 enum msc_status msc_onnx__transpose(struct msc_onnx_node *n);
 enum msc_status msc_onnx__axes(struct msc_onnx_node *n); // Squeeze, Unsqueeze
 enum msc_status msc_onnx__split(struct msc_onnx_node *n);

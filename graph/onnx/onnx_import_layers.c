@@ -1,36 +1,7 @@
-// Layers beyond convolution: recurrent ones, normalisations spelled out, signals.
-#include "base/str.h"
+// Layers beyond convolution: normalisations spelled out, signals.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>
-
-// ---- Recurrent layers -------------------------------------------------------------------------
-
-// The names of a list attribute joined with commas.
-static enum msc_status join_texts(struct msc_onnx_node *n, const char *name) {
-    const Onnx__AttributeProto *a = msc_onnx__attribute(n, name);
-    struct msc_str text = {0};
-    for (size_t i = 0; a != NULL && i < a->n_strings; i++) {
-        if (i > 0) {
-            msc_str_char(&text, ',');
-        }
-        msc_str_append_n(&text, (const char *)a->strings[i].data, a->strings[i].len);
-    }
-    enum msc_status status = msc_str_status(&text);
-    if (status == MSC_OK && a != NULL) {
-        msc_onnx__set(n, name, msc_arena_strdup(&n->import->builder.arena, msc_str_text(&text)));
-    }
-    msc_str_finish(&text);
-    return status;
-}
-
-enum msc_status msc_onnx__recurrent(struct msc_onnx_node *n) {
-    int n_outputs = msc_op_n_outputs(n->rule->op);
-    MSC_TRY(msc_onnx__copy_attrs(n));
-    MSC_TRY(join_texts(n, "activations"));
-    n_outputs = (size_t)n_outputs > n->proto->n_output ? (int)n->proto->n_output : n_outputs;
-    return msc_onnx__add_some(n, n->rule->op, n->inputs, n->n_inputs, n_outputs);
-}
 
 // ---- Normalisations ---------------------------------------------------------------------------
 
@@ -117,7 +88,7 @@ enum msc_status msc_onnx__global_lp_pool(struct msc_onnx_node *n) {
 
 // Before opset 16 regions were not shifted by half an element.
 enum msc_status msc_onnx__roi_align(struct msc_onnx_node *n) {
-    MSC_TRY(msc_onnx__copy_attrs(n));
+    MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_ROI_ALIGN));
     if (n->opset < 16) {
         msc_onnx__set(n, "coordinate_transformation_mode", "output_half_pixel");
     }
@@ -126,17 +97,10 @@ enum msc_status msc_onnx__roi_align(struct msc_onnx_node *n) {
 
 // ---- Signals ----------------------------------------------------------------------------------
 
-// Operators that make a tensor of a type that they name by number.
-enum msc_status msc_onnx__typed(struct msc_onnx_node *n) {
-    MSC_TRY(msc_onnx__copy_attrs(n));
-    MSC_TRY(msc_onnx__set_dtype(n, "output_datatype", "output_datatype"));
-    return msc_onnx__add_last(n, n->rule->op, n->inputs, n->n_inputs);
-}
-
 // Until opset 19 the axis is an attribute, counted from 0 with batch; since then an operand.
 enum msc_status msc_onnx__dft(struct msc_onnx_node *n) {
     int64_t axis;
-    MSC_TRY(msc_onnx__copy_attrs(n));
+    MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_DFT));
     if (n->n_inputs < 3) {
         MSC_TRY(msc_onnx__int(&axis, n, "axis", n->opset < 20 ? 1 : -2));
         msc_onnx__set_int(n, "axis", axis);
@@ -164,7 +128,7 @@ static enum msc_status set_seed(struct msc_onnx_node *n) {
 
 // RandomNormal, RandomUniform, and their forms that take the shape of an input.
 enum msc_status msc_onnx__random(struct msc_onnx_node *n) {
-    bool is_normal = strstr(n->rule->onnx, "Normal") != NULL;
+    bool is_normal = strstr(n->rule.onnx, "Normal") != NULL;
     struct msc_value *shape = NULL;
     enum msc_dtype dtype = MSC_DTYPE_F32;
     if (n->n_inputs > 0) {
@@ -197,13 +161,6 @@ enum msc_status msc_onnx__bernoulli(struct msc_onnx_node *n) {
     msc_onnx__set(n, "dtype", msc_dtype_name(dtype));
     MSC_TRY(msc_onnx__set_dtype(n, "dtype", "dtype"));
     return msc_onnx__add_last(n, MSC_OP_CAST, pair, 1);
-}
-
-enum msc_status msc_onnx__multinomial(struct msc_onnx_node *n) {
-    msc_onnx__set(n, "dtype", "int32");
-    MSC_TRY(msc_onnx__set_dtype(n, "dtype", "dtype"));
-    MSC_TRY(msc_onnx__copy_attrs(n));
-    return msc_onnx__add_last(n, MSC_OP_MULTINOMIAL, n->inputs, 1);
 }
 
 enum msc_status msc_onnx__tf_idf(struct msc_onnx_node *n) {

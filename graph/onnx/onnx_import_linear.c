@@ -106,7 +106,7 @@ enum msc_status msc_onnx__batch_norm(struct msc_onnx_node *n) {
         return MSC_ONNX_UNSUPPORTED("training_mode %lld, spatial %lld; expected 0 and 1",
                                     (long long)training, (long long)spatial);
     }
-    MSC_TRY(msc_onnx__copy_attrs(n));
+    MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_BATCH_NORM));
     msc_onnx__set_int(n, "axis", 1);
     return msc_onnx__add_last(n, MSC_OP_BATCH_NORM, n->inputs, 5);
 }
@@ -181,7 +181,7 @@ static enum msc_status flattened_softmax(struct msc_onnx_node *n, int axis,
     msc_onnx__set_ints(n, "shape", shape, axis + 1);
     MSC_TRY(msc_onnx__add_helper(&merged, n, MSC_OP_RESHAPE, n->inputs, 1));
     msc_onnx__set_int(n, "axis", -1);
-    MSC_TRY(msc_onnx__add_helper(&normal, n, n->rule->op, &merged, 1));
+    MSC_TRY(msc_onnx__add_helper(&normal, n, n->rule.op, &merged, 1));
     bool has_symbols = false;
     for (int i = 0; i < x->n_dims; i++) {
         has_symbols |= x->dims[i] < 0;
@@ -215,5 +215,5 @@ enum msc_status msc_onnx__softmax(struct msc_onnx_node *n) {
         return flattened_softmax(n, (int)axis, &x);
     }
     msc_onnx__set_int(n, "axis", axis);
-    return msc_onnx__add_last(n, n->rule->op, n->inputs, 1);
+    return msc_onnx__add_last(n, n->rule.op, n->inputs, 1);
 }

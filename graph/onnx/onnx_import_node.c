@@ -1,4 +1,5 @@
 // What translators share: a node's attributes, its inputs, and adding joints for it.
+#include "base/str.h"
 #include "graph/onnx/onnx_import_internal.h"
 #include "graph/op_attrs.h"
 
@@ -94,11 +95,17 @@ enum msc_status msc_onnx__ints_of(int64_t out[], const struct msc_onnx_node *n, 
     return MSC_OK;
 }
 
-void msc_onnx__set(struct msc_onnx_node *n, const char *key, const char *value) {
+// n->n_attrs when there is none.
+static int find_set(const struct msc_onnx_node *n, const char *key) {
     int i = 0;
     while (i < n->n_attrs && strcmp(n->attrs[i].key, key) != 0) {
         i++;
     }
+    return i;
+}
+
+void msc_onnx__set(struct msc_onnx_node *n, const char *key, const char *value) {
+    int i = find_set(n, key);
     if (i < MSC_ONNX_MAX_ATTRS) {
         n->attrs[i] = (struct msc_attr){key, value};
         n->n_attrs += i == n->n_attrs;
@@ -122,56 +129,84 @@ void msc_onnx__set_bool(struct msc_onnx_node *n, const char *key, bool value) {
     msc_onnx__set(n, key, value ? "1" : "0");
 }
 
-static enum msc_status copy_attr(struct msc_onnx_node *n, const char *key,
-                                 enum msc_attr_type type) {
+// The texts of a list joined with commas.
+static enum msc_status copy_texts(struct msc_onnx_node *n, const struct msc_op_attr *row) {
+    const Onnx__AttributeProto *a = msc_onnx__attribute(n, row->onnx);
+    struct msc_str text = {0};
+    for (size_t i = 0; i < a->n_strings; i++) {
+        if (i > 0) {
+            msc_str_char(&text, ',');
+        }
+        msc_str_append_n(&text, (const char *)a->strings[i].data, a->strings[i].len);
+    }
+    enum msc_status status = msc_str_status(&text);
+    if (status == MSC_OK) {
+        msc_onnx__set(n, row->key,
+                      msc_arena_strdup(&n->import->builder.arena, msc_str_text(&text)));
+    }
+    msc_str_finish(&text);
+    return status;
+}
+
+static enum msc_status copy_list(struct msc_onnx_node *n, const struct msc_op_attr *row) {
     const int64_t *wholes;
     const float *reals;
     int count;
+    if (row->type == MSC_ATTR_INTS) {
+        MSC_TRY(msc_onnx__ints(&wholes, &count, n, row->onnx));
+        msc_onnx__set_ints(n, row->key, wholes, count);
+        return MSC_OK;
+    }
+    MSC_TRY(msc_onnx__floats(&reals, &count, n, row->onnx));
+    msc_onnx__set(n, row->key, msc_builder_floats(&n->import->builder, reals, count));
+    return MSC_OK;
+}
+
+static enum msc_status copy_attr(struct msc_onnx_node *n, const struct msc_op_attr *row) {
     int64_t whole;
     float real;
     const char *text;
-    switch (type) {
+    switch (row->type) {
     case MSC_ATTR_BOOL:
-        MSC_TRY(msc_onnx__int(&whole, n, key, 0));
-        msc_onnx__set_bool(n, key, whole != 0);
+        MSC_TRY(msc_onnx__int(&whole, n, row->onnx, 0));
+        msc_onnx__set_bool(n, row->key, whole != 0);
         return MSC_OK;
     case MSC_ATTR_INT:
-        MSC_TRY(msc_onnx__int(&whole, n, key, 0));
-        msc_onnx__set_int(n, key, whole);
+        MSC_TRY(msc_onnx__int(&whole, n, row->onnx, 0));
+        msc_onnx__set_int(n, row->key, whole);
         return MSC_OK;
     case MSC_ATTR_FLOAT:
-        MSC_TRY(msc_onnx__float(&real, n, key, 0.0f));
-        msc_onnx__set_float(n, key, real);
+        MSC_TRY(msc_onnx__float(&real, n, row->onnx, 0.0f));
+        msc_onnx__set_float(n, row->key, real);
         return MSC_OK;
     case MSC_ATTR_INTS:
-        MSC_TRY(msc_onnx__ints(&wholes, &count, n, key));
-        msc_onnx__set_ints(n, key, wholes, count);
-        return MSC_OK;
     case MSC_ATTR_FLOATS:
-        MSC_TRY(msc_onnx__floats(&reals, &count, n, key));
-        msc_onnx__set(n, key, msc_builder_floats(&n->import->builder, reals, count));
+        return copy_list(n, row);
+    case MSC_ATTR_TEXT:
+        MSC_TRY(msc_onnx__text(&text, n, row->onnx, ""));
+        msc_onnx__set(n, row->key, text);
         return MSC_OK;
-    default:
-        MSC_TRY(msc_onnx__text(&text, n, key, ""));
-        msc_onnx__set(n, key, text);
-        return MSC_OK;
+    case MSC_ATTR_TEXTS:
+        return copy_texts(n, row);
+    case MSC_ATTR_DTYPE:
+        return msc_onnx__set_dtype(n, row->key, row->onnx);
     }
+    return MSC_OK;
 }
 
-enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n) {
-    const char *names = n->rule->attrs;
-    while (*names != '\0') {
-        size_t length = strcspn(names, " ");
-        char *key = msc_arena_strndup(&n->import->builder.arena, names, length);
-        if (key == NULL) {
-            return msc_graph__no_memory(n->import->builder.graph);
+enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op) {
+    int n_rows;
+    const struct msc_op_attr *rows = msc_op_attrs(op, &n_rows);
+    for (int i = 0; i < n_rows; i++) {
+        if (rows[i].onnx[0] == '\0' || msc_op_is_parameter(op, rows[i].key) ||
+            find_set(n, rows[i].key) < n->n_attrs) {
+            continue;
         }
-        const struct msc_op_attr *row = msc_op_attr_find(n->rule->op, key);
-        if (row != NULL && msc_onnx__attribute(n, key) != NULL) {
-            MSC_TRY(copy_attr(n, row->key, row->type));
+        if (msc_onnx__attribute(n, rows[i].onnx) != NULL) {
+            MSC_TRY(copy_attr(n, &rows[i]));
+        } else if (rows[i].onnx_value != NULL) {
+            msc_onnx__set(n, rows[i].key, rows[i].onnx_value);
         }
-        names += length;
-        names += strspn(names, " ");
     }
     return MSC_OK;
 }
@@ -329,13 +364,26 @@ enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *
     return msc_onnx__define(n->import, n->proto->output[0], value);
 }
 
+static enum msc_status check_attrs(const struct msc_onnx_node *n) {
+    int n_rows;
+    const struct msc_op_attr *rows = msc_op_attrs(n->rule.op, &n_rows);
+    for (int i = 0; i < n_rows; i++) {
+        if (rows[i].value == NULL && !msc_op_is_parameter(n->rule.op, rows[i].key) &&
+            msc_onnx__attribute(n, rows[i].onnx) == NULL) {
+            return MSC_FAIL(MSC_E_FORMAT, "it lacks its attribute %s", rows[i].onnx);
+        }
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_onnx__direct(struct msc_onnx_node *n) {
-    int n_outputs = msc_op_n_outputs(n->rule->op);
+    int n_outputs = msc_op_n_outputs(n->rule.op);
     if ((size_t)n_outputs > n->proto->n_output) {
         n_outputs = (int)n->proto->n_output;
     }
-    MSC_TRY(msc_onnx__copy_attrs(n));
-    return msc_onnx__add_some(n, n->rule->op, n->inputs, n->n_inputs, n_outputs);
+    MSC_TRY(check_attrs(n));
+    MSC_TRY(msc_onnx__copy_attrs(n, n->rule.op));
+    return msc_onnx__add_some(n, n->rule.op, n->inputs, n->n_inputs, n_outputs);
 }
 
 // One that makes a constant an output stays, as outputs are what joints make.

@@ -5,7 +5,7 @@
 // Before opset 13 there is one scale, and no axis.
 static enum msc_status copy_axis(struct msc_onnx_node *n) {
     int64_t block;
-    MSC_TRY(msc_onnx__copy_attrs(n));
+    MSC_TRY(msc_onnx__copy_attrs(n, n->rule.op));
     MSC_TRY(msc_onnx__int(&block, n, "block_size", 0));
     if (block < 0) {
         return MSC_FAIL(MSC_E_FORMAT, "block_size is %lld", (long long)block);

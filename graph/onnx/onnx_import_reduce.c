@@ -58,11 +58,11 @@ enum msc_status msc_onnx__reduce(struct msc_onnx_node *n) {
         return msc_onnx__add_last(n, MSC_OP_IDENTITY, operands, 1);
     }
     msc_onnx__set_bool(n, "keepdims", r.keepdims);
-    return msc_onnx__add_last(n, n->rule->op, operands, 2);
+    return msc_onnx__add_last(n, n->rule.op, operands, 2);
 }
 
 enum msc_status msc_onnx__spelled_reduce(struct msc_onnx_node *n) {
-    const struct spelling *s = find_spelling(n->rule->onnx);
+    const struct spelling *s = find_spelling(n->rule.onnx);
     struct reduction r;
     MSC_TRY(read_reduction(&r, n));
     struct msc_value *operands[2] = {r.x, r.x};
@@ -107,14 +107,6 @@ enum msc_status msc_onnx__reduce_log_sum_exp(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__add_helper(&operands[0], n, MSC_OP_LOG, operands, 1));
     operands[1] = narrow;
     return msc_onnx__add_last(n, MSC_OP_ADD, operands, 2);
-}
-
-enum msc_status msc_onnx__argmax(struct msc_onnx_node *n) {
-    int64_t keepdims;
-    MSC_TRY(msc_onnx__copy_attrs(n));
-    MSC_TRY(msc_onnx__int(&keepdims, n, "keepdims", 1));
-    msc_onnx__set_bool(n, "keepdims", keepdims != 0);
-    return msc_onnx__add_last(n, n->rule->op, n->inputs, 1);
 }
 
 enum msc_status msc_onnx__mean(struct msc_onnx_node *n) {
@@ -170,7 +162,7 @@ enum msc_status msc_onnx__binary(struct msc_onnx_node *n) {
     int a = msc_onnx__shape(n, operands[0]).n_dims, b = msc_onnx__shape(n, operands[1]).n_dims;
     int64_t axis;
     MSC_TRY(msc_onnx__int(&axis, n, "axis", a - b));
-    if (n->opset < 7 && n->rule->op == MSC_OP_PRELU && b == 1 && a > 2) {
+    if (n->opset < 7 && n->rule.op == MSC_OP_PRELU && b == 1 && a > 2) {
         axis = 1; // slopes of channels
     }
     if (n->opset < 7 && b > 0 && axis >= 0 && axis < a - b) {
@@ -182,7 +174,7 @@ enum msc_status msc_onnx__binary(struct msc_onnx_node *n) {
         msc_onnx__set_ints(n, "axis", axes, n_axes);
         MSC_TRY(msc_onnx__add_helper(&operands[1], n, MSC_OP_EXPAND_DIMS, &operands[1], 1));
     }
-    return msc_onnx__add_last(n, n->rule->op, operands, 2);
+    return msc_onnx__add_last(n, n->rule.op, operands, 2);
 }
 
 // ---- Losses -----------------------------------------------------------------------------------
@@ -191,7 +183,7 @@ enum msc_status msc_onnx__cross_entropy(struct msc_onnx_node *n) {
     struct msc_value *operands[3] = {n->inputs[0], n->inputs[1], msc_onnx__input(n, 2)};
     msc_onnx__set_int(n, "axis", 1);
     MSC_TRY(msc_onnx__add_helper(&operands[0], n, MSC_OP_LOG_SOFTMAX, operands, 1));
-    MSC_TRY(msc_onnx__copy_attrs(n));
+    MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_NLL_LOSS));
     MSC_TRY(msc_onnx__define_extra(n, 1, operands[0]));
     return msc_onnx__add_last(n, MSC_OP_NLL_LOSS, operands, 3);
 }
@@ -202,10 +194,4 @@ enum msc_status msc_onnx__cast_like(struct msc_onnx_node *n) {
     enum msc_dtype dtype = msc_onnx__shape(n, n->inputs[1]).dtype;
     msc_onnx__set(n, "dtype", msc_dtype_name(dtype));
     return msc_onnx__add_last(n, MSC_OP_CAST, n->inputs, 1);
-}
-
-enum msc_status msc_onnx__eye_like(struct msc_onnx_node *n) {
-    MSC_TRY(msc_onnx__copy_attrs(n));
-    MSC_TRY(msc_onnx__set_dtype(n, "dtype", "dtype"));
-    return msc_onnx__add_last(n, MSC_OP_EYE_LIKE, n->inputs, 1);
 }

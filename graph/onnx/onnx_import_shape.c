@@ -46,16 +46,8 @@ enum msc_status msc_onnx__clip(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_CLIP, n->inputs, n->n_inputs);
 }
 
-enum msc_status msc_onnx__cast(struct msc_onnx_node *n) {
-    if (msc_onnx__attribute(n, "to") == NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "it has no type to cast to");
-    }
-    MSC_TRY(msc_onnx__set_dtype(n, "dtype", "to"));
-    return msc_onnx__add_last(n, MSC_OP_CAST, n->inputs, 1);
-}
-
 enum msc_status msc_onnx__extremum(struct msc_onnx_node *n) {
-    enum msc_op op = n->n_inputs == 1 ? MSC_OP_IDENTITY : n->rule->op;
+    enum msc_op op = n->n_inputs == 1 ? MSC_OP_IDENTITY : n->rule.op;
     return msc_onnx__add_last(n, op, n->inputs, n->n_inputs);
 }
 
@@ -70,11 +62,6 @@ enum msc_status msc_onnx__sum(struct msc_onnx_node *n) {
     }
     operands[1] = n->inputs[n->n_inputs - 1];
     return msc_onnx__add_last(n, MSC_OP_ADD, operands, 2);
-}
-
-enum msc_status msc_onnx__reshape(struct msc_onnx_node *n) {
-    MSC_TRY(msc_onnx__copy_attrs(n));
-    return msc_onnx__add_last(n, MSC_OP_RESHAPE, n->inputs, 2);
 }
 
 enum msc_status msc_onnx__transpose(struct msc_onnx_node *n) {
@@ -96,13 +83,13 @@ enum msc_status msc_onnx__transpose(struct msc_onnx_node *n) {
 enum msc_status msc_onnx__axes(struct msc_onnx_node *n) {
     struct msc_value *operands[2] = {n->inputs[0], NULL};
     MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, "axes"));
-    return msc_onnx__add_last(n, n->rule->op, operands, operands[1] == NULL ? 1 : 2);
+    return msc_onnx__add_last(n, n->rule.op, operands, operands[1] == NULL ? 1 : 2);
 }
 
 enum msc_status msc_onnx__split(struct msc_onnx_node *n) {
     struct msc_value *operands[2] = {n->inputs[0], NULL};
     MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, "split"));
-    MSC_TRY(msc_onnx__copy_attrs(n));
+    MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_SPLIT));
     bool is_empty = operands[1] == NULL || (operands[1]->constant != NULL &&
                                             msc_array_n_elements(operands[1]->constant) == 0);
     // One part is no cut: with the attribute empty it is the whole axis.
