@@ -3,8 +3,8 @@
 #define MSC_AGENTS_GRID_SEARCH_H
 
 #include "agents/agent.h"
-#include "agents/assemble.h"
-#include "agents/limits.h"
+#include "agents/knapsack.h"
+#include "agents/exact_bounds.h"
 
 // Each task alone with the others dearest, then one assembled plan.
 struct msc_grid_per_task {

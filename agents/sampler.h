@@ -8,7 +8,7 @@
 #define MSC_AGENTS_SAMPLER_H
 
 #include "agents/agent.h"
-#include "agents/limits.h"
+#include "agents/exact_bounds.h"
 
 #define MSC_SAMPLER_ROUNDS 6
 

@@ -1,4 +1,4 @@
-#include "agents/assemble.h"
+#include "agents/knapsack.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "agents/assemble.h"
+#include "agents/knapsack.h"
 #include "tests/agents/random_space.h"
 
 #include "tests/msc_test.h"

@@ -11,7 +11,7 @@
 #ifndef MSC_AGENTS_ASSEMBLE_H
 #define MSC_AGENTS_ASSEMBLE_H
 
-#include "agents/limits.h"
+#include "agents/exact_bounds.h"
 
 // One bound in the form: sum over tasks of weights[entry of its choice] <= limit.
 struct msc_resource {
@@ -60,7 +60,7 @@ enum msc_status msc_assembler_init(struct msc_assembler *assembler, struct msc_a
 bool msc_assembler_solve(struct msc_assembler *assembler, const struct msc_isolated *isolated,
                          uint32_t choices[], bool *is_proved);
 
-// Between assemble.c and assemble_dual.c.
+// Between knapsack.c and knapsack_dual.c.
 static inline uint32_t msc_assembler__n_choices(const struct msc_assembler *a, size_t task) {
     return a->limits->space->tasks[task].n_choices;
 }

@@ -1,5 +1,5 @@
 // The bounds as resources that add up over tasks, and the multipliers of the dual problem.
-#include "agents/assemble.h"
+#include "agents/knapsack.h"
 
 #include <math.h>
 #include <string.h>

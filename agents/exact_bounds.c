@@ -1,4 +1,4 @@
-#include "agents/limits.h"
+#include "agents/exact_bounds.h"
 
 #include <math.h>
 #include <string.h>
