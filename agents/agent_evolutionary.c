@@ -3,7 +3,7 @@
 //
 // The population begins with the baselines told and random feasible points. A child is a uniform
 // crossover of two tournament winners, mutated task by task, repaired until its exact costs meet
-// the bounds, half the time made dearer as far as these allow, and never proposed twice. Whatever
+// the bounds, half the time made more expensive as far as these allow, and never proposed twice. Whatever
 // was told since the last ask joins the population, which is then cut back to its size.
 //
 // Bounded, a proposal says above which loss it will not survive: the worst of a full population's,
@@ -83,7 +83,7 @@ static enum msc_status evolutionary_init(struct msc_agent *agent) {
         e->mutation = 1.0 / (double)space->n_tasks;
     }
     const struct msc_goal *goal = msc_agent_goal(agent);
-    e->spends = e->sampler.limits.n_limits > 0;
+    e->spends = e->sampler.bounds.n_items > 0;
     for (size_t i = 0; i < goal->n_objectives; i++) {
         e->spends = e->spends && !space->metrics[goal->objectives[i].metric].is_exact;
     }
@@ -159,10 +159,10 @@ static size_t pick_parent(const struct evolution *e, struct msc_rng *rng) {
     return msc_nsga_before(e->ranks, e->crowding, b, a) ? b : a;
 }
 
-// Half the time to the next dearer or cheaper choice, else to any other.
-static uint32_t mutated_choice(const struct msc_limits *limits, struct msc_rng *rng, size_t t,
+// Half the time to the next more expensive or cheaper choice, else to any other.
+static uint32_t mutated_choice(const struct msc_exact_bounds *bounds, struct msc_rng *rng, size_t t,
                                uint32_t choice) {
-    const struct msc_task *task = &limits->space->tasks[t];
+    const struct msc_task *task = &bounds->space->tasks[t];
     if (task->n_choices < 2) {
         return choice;
     }
@@ -170,23 +170,23 @@ static uint32_t mutated_choice(const struct msc_limits *limits, struct msc_rng *
         uint32_t other = (uint32_t)msc_rng_below(rng, task->n_choices - 1);
         return other + (other >= choice);
     }
-    uint32_t position = limits->positions[msc_limits_entry(limits, t, choice)];
+    uint32_t position = bounds->positions[msc_exact_bounds_entry(bounds, t, choice)];
     bool goes_up = msc_rng_below(rng, 2) == 0;
     if (position == 0 || (goes_up && position + 1 < task->n_choices)) {
-        return task->dearest_first[position + 1];
+        return task->most_expensive_first[position + 1];
     }
-    return task->dearest_first[position - 1];
+    return task->most_expensive_first[position - 1];
 }
 
-// Spends what the bounds leave: dearer choices of random tasks, as long as they fit.
-static void refill(struct msc_limits *limits, struct msc_rng *rng, uint32_t choices[]) {
-    for (size_t i = 0; i < limits->space->n_tasks; i++) {
-        size_t t = (size_t)msc_rng_below(rng, limits->space->n_tasks);
+// Spends what the bounds leave: more expensive choices of random tasks, as long as they fit.
+static void refill(struct msc_exact_bounds *bounds, struct msc_rng *rng, uint32_t choices[]) {
+    for (size_t i = 0; i < bounds->space->n_tasks; i++) {
+        size_t t = (size_t)msc_rng_below(rng, bounds->space->n_tasks);
         uint32_t before = choices[t];
-        uint32_t position = limits->positions[msc_limits_entry(limits, t, before)];
+        uint32_t position = bounds->positions[msc_exact_bounds_entry(bounds, t, before)];
         if (position > 0) {
-            choices[t] = limits->space->tasks[t].dearest_first[position - 1];
-            choices[t] = msc_limits_hold(limits, choices) ? choices[t] : before;
+            choices[t] = bounds->space->tasks[t].most_expensive_first[position - 1];
+            choices[t] = msc_exact_bounds_hold(bounds, choices) ? choices[t] : before;
         }
     }
 }
@@ -203,13 +203,13 @@ static void make_child(struct msc_agent *agent, struct evolution *e, struct msc_
     for (size_t t = 0; t < n_tasks; t++) {
         child->choices[t] = is_crossed && msc_rng_below(rng, 2) == 0 ? b[t] : a[t];
         if (msc_rng_double(rng) < mutation) {
-            child->choices[t] = mutated_choice(&e->sampler.limits, rng, t, child->choices[t]);
+            child->choices[t] = mutated_choice(&e->sampler.bounds, rng, t, child->choices[t]);
         }
     }
     child->parent = e->ids[e->order[first]];
-    msc_limits_repair(&e->sampler.limits, rng, child->choices);
+    msc_exact_bounds_repair(&e->sampler.bounds, rng, child->choices);
     if (e->spends && msc_rng_below(rng, 2) == 0) {
-        refill(&e->sampler.limits, rng, child->choices);
+        refill(&e->sampler.bounds, rng, child->choices);
     }
 }
 

@@ -20,15 +20,16 @@ static const struct msc_grid_mode *const modes[] = {
 
 static const struct msc_param grid_params[] = {
     {.name = "mode",
-     .help = "each task alone, then assembled; change by change from the dearest plan; or every "
-             "point",
+     .help =
+         "each task alone, then the best of them together (a knapsack); change by change from the "
+         "most expensive plan; or every point",
      .offset = offsetof(struct msc_grid, mode),
      .type = MSC_PARAM_ENUM,
      .text = "per_task",
      .names = "per_task|greedy|full"},
     {.name = "changes",
-     .help = "what greedy tries once within the bounds: the next dearer and cheaper choice of each "
-             "task, or all its choices",
+     .help = "what greedy tries once within the bounds: the next more expensive and cheaper "
+             "choice of each task, or all its choices",
      .offset = offsetof(struct msc_grid, changes),
      .type = MSC_PARAM_ENUM,
      .text = "neighbours",
@@ -73,8 +74,8 @@ static enum msc_status grid_init(struct msc_agent *agent) {
     grid->takes_bounds = msc_goal_takes_bound(msc_agent_goal(agent), msc_agent_space(agent));
     grid->best_loss = INFINITY;
     grid->least_violation = INFINITY;
-    MSC_TRY(msc_limits_init(&grid->limits, msc_agent_arena(agent), msc_agent_space(agent),
-                            msc_agent_goal(agent)));
+    MSC_TRY(msc_exact_bounds_init(&grid->exact, msc_agent_arena(agent), msc_agent_space(agent),
+                                  msc_agent_goal(agent)));
     return modes[grid->mode]->init(agent, grid);
 }
 
@@ -119,7 +120,7 @@ static double grid_effort(const struct msc_agent *agent, double n) {
 const struct msc_agent_def msc_agent_grid_search = {
     .abi = MSC_AGENT_ABI,
     .name = "grid_search",
-    .summary = "each task alone and assembled under the bounds, greedy steps, or every point",
+    .summary = "each task alone and a knapsack of them, greedy steps, or every point",
     .version = 2,
     .state_size = sizeof(struct msc_grid),
     .params = grid_params,

@@ -1,67 +1,69 @@
 // What the goal's bounds on exact costs allow: checking points and partial points, walking feasible
 // points in order, and repairing infeasible ones. Shared by the built-in agents; bounds on measured
 // metrics play no part here. Nothing allocates after init.
-#ifndef MSC_AGENTS_LIMITS_H
-#define MSC_AGENTS_LIMITS_H
+#ifndef MSC_AGENTS_EXACT_BOUNDS_H
+#define MSC_AGENTS_EXACT_BOUNDS_H
 
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "env/api/trial.h"
 
-struct msc_limit {
+struct msc_exact_bound {
     const struct msc_cost *cost;
     double min, max;
     double *factor_low, *factor_high; // by factor, in the order of terms: its smallest and greatest
 };
 
-struct msc_limits {
+struct msc_exact_bounds {
     const struct msc_space *space;
     const struct msc_goal *goal;
-    size_t n_limits;
-    struct msc_limit limits[MSC_MAX_BOUNDS];
+    size_t n_items;
+    struct msc_exact_bound items[MSC_MAX_BOUNDS];
     // Entry of (task, choice) in tables over all choices: offsets[task] + choice.
     size_t n_entries;
     size_t *offsets;     // [n_tasks]
-    uint32_t *positions; // [n_entries], where the choice stands in the task's dearest_first
-    uint32_t *dearest;   // [n_tasks], every task's first in that order
-    uint32_t *anchor;    // [n_tasks], a feasible point; NULL when none was found
-    uint32_t *order;     // [n_tasks], for repair
+    uint32_t *positions; // [n_entries], where the choice stands in the task's most_expensive_first
+    uint32_t *most_expensive; // [n_tasks], every task's first in that order
+    uint32_t *anchor;         // [n_tasks], a feasible point; NULL when none was found
+    uint32_t *order;          // [n_tasks], for repair
 };
 
 // Space and goal are borrowed, memory is the arena's.
-enum msc_status msc_limits_init(struct msc_limits *limits, struct msc_arena *arena,
-                                const struct msc_space *space, const struct msc_goal *goal);
+enum msc_status msc_exact_bounds_init(struct msc_exact_bounds *bounds, struct msc_arena *arena,
+                                      const struct msc_space *space, const struct msc_goal *goal);
 
-static inline size_t msc_limits_entry(const struct msc_limits *limits, size_t task,
-                                      uint32_t choice) {
-    return limits->offsets[task] + choice;
+static inline size_t msc_exact_bounds_entry(const struct msc_exact_bounds *bounds, size_t task,
+                                            uint32_t choice) {
+    return bounds->offsets[task] + choice;
 }
 
-double msc_limits_violation(const struct msc_limits *limits, const uint32_t choices[]);
-bool msc_limits_hold(const struct msc_limits *limits, const uint32_t choices[]);
+double msc_exact_bounds_violation(const struct msc_exact_bounds *bounds, const uint32_t choices[]);
+bool msc_exact_bounds_hold(const struct msc_exact_bounds *bounds, const uint32_t choices[]);
 // False when no point is feasible that agrees with `choices` in every task whose rank is below
 // `n_fixed`. `ranks` [n_tasks] NULL: the task's index is its rank.
-bool msc_limits_may_hold(const struct msc_limits *limits, const uint32_t choices[],
-                         const uint32_t ranks[], size_t n_fixed);
+bool msc_exact_bounds_may_hold(const struct msc_exact_bounds *bounds, const uint32_t choices[],
+                               const uint32_t ranks[], size_t n_fixed);
 
 // The task's next choice in its order that lowers the violation of the point, or -1.
-int64_t msc_limits_next_cheaper(const struct msc_limits *limits, uint32_t choices[], size_t task);
+int64_t msc_exact_bounds_next_cheaper(const struct msc_exact_bounds *bounds, uint32_t choices[],
+                                      size_t task);
 // Changes an infeasible point until it is feasible, by random steps to cheaper choices and, where
 // these do not suffice, towards the anchor. False only when there is no anchor.
-bool msc_limits_repair(struct msc_limits *limits, struct msc_rng *rng, uint32_t choices[]);
+bool msc_exact_bounds_repair(struct msc_exact_bounds *bounds, struct msc_rng *rng,
+                             uint32_t choices[]);
 
 // Feasible points in order, the last task's choice changing fastest. Subtrees without feasible
 // points are left out unseen.
 struct msc_walk {
-    const struct msc_limits *limits;
-    bool cheapest_first; // walk choices from the end of dearest_first instead of by index
+    const struct msc_exact_bounds *bounds;
+    bool cheapest_first; // walk choices from the end of most_expensive_first instead of by index
     uint32_t *ranks;     // [n_tasks]
     bool has_begun;
     bool is_over;
 };
 
 enum msc_status msc_walk_init(struct msc_walk *walk, struct msc_arena *arena,
-                              const struct msc_limits *limits, bool cheapest_first);
+                              const struct msc_exact_bounds *bounds, bool cheapest_first);
 // The next feasible point; false when there is none, and is_over is set, or when `max_nodes`
 // partial points were looked at in vain: then `choices` holds the point where the walk stands,
 // which is not feasible, and the next call goes on after it.

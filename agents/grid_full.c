@@ -10,7 +10,7 @@
 #define NODE_LIMIT 1000000
 
 static enum msc_status full_init(struct msc_agent *agent, struct msc_grid *grid) {
-    return msc_walk_init(&grid->full.walk, msc_agent_arena(agent), &grid->limits, false);
+    return msc_walk_init(&grid->full.walk, msc_agent_arena(agent), &grid->exact, false);
 }
 
 static enum msc_status full_ask(struct msc_agent *agent, struct msc_grid *grid,
@@ -22,7 +22,8 @@ static enum msc_status full_ask(struct msc_agent *agent, struct msc_grid *grid,
         if (!is_feasible && walk->is_over) {
             break; // there is no point
         }
-        double violation = is_feasible ? 0.0 : msc_limits_violation(&grid->limits, out[*n].choices);
+        double violation =
+            is_feasible ? 0.0 : msc_exact_bounds_violation(&grid->exact, out[*n].choices);
         out[*n].bound = msc_grid_bound(grid, -INFINITY, violation);
         (*n)++;
     }
@@ -43,7 +44,7 @@ static bool full_done(const struct msc_grid *grid) {
 // Where there are bounds nobody knows beforehand how many points they rule out.
 static struct msc_agent_left full_left(const struct msc_grid *grid) {
     return (struct msc_agent_left){.n = msc_walk_n_left(&grid->full.walk),
-                                   .is_exact = grid->limits.n_limits == 0};
+                                   .is_exact = grid->exact.n_items == 0};
 }
 
 const struct msc_grid_mode msc_grid_mode_full = {

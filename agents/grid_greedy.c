@@ -1,10 +1,10 @@
-// Grid search, mode greedy: from the dearest plan, one change a step.
+// Grid search, mode greedy: from the most expensive plan, one change a step.
 //
 // While the plan breaks a bound, a step tries every task's next cheaper choice (the first in the
 // task's order that lowers the violation) and takes the change with the least (loss gained) /
 // (violation removed). Where no such change helps, a step tries all cheaper choices; where none
 // does, the search ends. Once within the bounds, a step tries the neighbours of every task's choice
-// in its order, dearer and cheaper, that stay within the bounds, and takes the one of least loss,
+// in its order, more expensive and cheaper, that stay within the bounds, and takes the one of least loss,
 // until none lowers it. The plans of a step are proposed over as many asks as they need; the step
 // is decided at the ask after the last of them.
 //
@@ -24,7 +24,7 @@ static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *gri
     struct msc_grid_greedy *g = &grid->greedy;
     struct msc_arena *arena = msc_agent_arena(agent);
     size_t n_tasks = msc_agent_space(agent)->n_tasks;
-    size_t n_entries = grid->limits.n_entries;
+    size_t n_entries = grid->exact.n_entries;
     g->choices = msc_arena_array(arena, n_tasks, sizeof *g->choices);
     g->candidates = msc_arena_array(arena, n_entries, sizeof *g->candidates);
     g->order = msc_arena_array(arena, n_entries, sizeof *g->order);
@@ -37,19 +37,19 @@ static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *gri
         !g->bounds || !g->ids) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n_entries);
     }
-    memcpy(g->choices, grid->limits.dearest, n_tasks * sizeof *g->choices);
+    memcpy(g->choices, grid->exact.most_expensive, n_tasks * sizeof *g->choices);
     for (size_t i = 0; i < n_entries; i++) {
         g->gains[i] = NAN;
         g->bounds[i] = INFINITY;
     }
     g->id = -1;
     g->loss = NAN;
-    g->violation = msc_limits_violation(&grid->limits, g->choices);
+    g->violation = msc_exact_bounds_violation(&grid->exact, g->choices);
     return MSC_OK;
 }
 
 static size_t entry_of(const struct msc_grid *grid, const struct msc_grid_candidate *candidate) {
-    return msc_limits_entry(&grid->limits, candidate->task, candidate->choice);
+    return msc_exact_bounds_entry(&grid->exact, candidate->task, candidate->choice);
 }
 
 static double loss_before(const struct msc_grid_greedy *g) {
@@ -78,16 +78,16 @@ static void add_candidate(struct msc_grid *grid, size_t task, uint32_t choice, d
 // The task's choices that lower the violation: the next one, or all after it.
 static void add_cheaper(struct msc_grid *grid, size_t t) {
     struct msc_grid_greedy *g = &grid->greedy;
-    const struct msc_task *task = &grid->limits.space->tasks[t];
+    const struct msc_task *task = &grid->exact.space->tasks[t];
     uint32_t before = g->choices[t];
-    double violation = msc_limits_violation(&grid->limits, g->choices);
-    uint32_t position = grid->limits.positions[msc_limits_entry(&grid->limits, t, before)];
+    double violation = msc_exact_bounds_violation(&grid->exact, g->choices);
+    uint32_t position = grid->exact.positions[msc_exact_bounds_entry(&grid->exact, t, before)];
     for (uint32_t i = position + 1; i < task->n_choices; i++) {
-        g->choices[t] = task->dearest_first[i];
-        double after = msc_limits_violation(&grid->limits, g->choices);
+        g->choices[t] = task->most_expensive_first[i];
+        double after = msc_exact_bounds_violation(&grid->exact, g->choices);
         // A bound on a measured metric says nothing beforehand: any choice may help.
         if (violation == 0.0 || after < violation) {
-            add_candidate(grid, t, task->dearest_first[i], after);
+            add_candidate(grid, t, task->most_expensive_first[i], after);
             if (!g->is_wide) {
                 break;
             }
@@ -98,17 +98,17 @@ static void add_cheaper(struct msc_grid *grid, size_t t) {
 
 static void add_feasible(struct msc_grid *grid, size_t t) {
     struct msc_grid_greedy *g = &grid->greedy;
-    const struct msc_task *task = &grid->limits.space->tasks[t];
+    const struct msc_task *task = &grid->exact.space->tasks[t];
     uint32_t before = g->choices[t];
-    uint32_t position = grid->limits.positions[msc_limits_entry(&grid->limits, t, before)];
+    uint32_t position = grid->exact.positions[msc_exact_bounds_entry(&grid->exact, t, before)];
     for (uint32_t i = 0; i < task->n_choices; i++) {
         bool is_near = i + 1 == position || i == position + 1;
         if (i == position || (!is_near && grid->changes == MSC_GRID_NEIGHBOURS)) {
             continue;
         }
-        g->choices[t] = task->dearest_first[i];
-        if (msc_limits_hold(&grid->limits, g->choices)) {
-            add_candidate(grid, t, task->dearest_first[i], 0.0);
+        g->choices[t] = task->most_expensive_first[i];
+        if (msc_exact_bounds_hold(&grid->exact, g->choices)) {
+            add_candidate(grid, t, task->most_expensive_first[i], 0.0);
         }
     }
     g->choices[t] = before;
@@ -139,7 +139,7 @@ static void begin_step(struct msc_grid *grid, bool is_wide) {
     g->n_candidates = 0;
     g->n_asked = 0;
     g->is_wide = is_wide;
-    for (size_t t = 0; t < grid->limits.space->n_tasks; t++) {
+    for (size_t t = 0; t < grid->exact.space->n_tasks; t++) {
         if (g->violation > 0.0) {
             add_cheaper(grid, t);
         } else {
@@ -189,10 +189,11 @@ static double find_best(const struct msc_grid *grid, size_t *chosen) {
 static void take(struct msc_grid *grid, const struct msc_grid_candidate *candidate) {
     struct msc_grid_greedy *g = &grid->greedy;
     size_t entry = entry_of(grid, candidate);
-    size_t back = msc_limits_entry(&grid->limits, candidate->task, g->choices[candidate->task]);
+    size_t back =
+        msc_exact_bounds_entry(&grid->exact, candidate->task, g->choices[candidate->task]);
     double gain = g->gains[entry];
-    for (uint32_t c = 0; c < grid->limits.space->tasks[candidate->task].n_choices; c++) {
-        g->gains[msc_limits_entry(&grid->limits, candidate->task, c)] = NAN;
+    for (uint32_t c = 0; c < grid->exact.space->tasks[candidate->task].n_choices; c++) {
+        g->gains[msc_exact_bounds_entry(&grid->exact, candidate->task, c)] = NAN;
     }
     g->gains[back] = -gain;
     g->choices[candidate->task] = candidate->choice;
@@ -244,7 +245,7 @@ static double useless_loss(const struct msc_grid *grid, const struct msc_grid_ca
         return -INFINITY;
     }
     // With bounds on measured metrics less may be removed, which makes a fall in loss rate better.
-    bool is_known = grid->limits.n_limits == grid->limits.goal->n_bounds;
+    bool is_known = grid->exact.n_items == grid->exact.goal->n_bounds;
     return best < 0.0 && !is_known ? loss_before(g)
                                    : loss_rated_above(loss_before(g), candidate->removed, best);
 }
@@ -262,14 +263,14 @@ static size_t ask_size(const struct msc_grid *grid, size_t max) {
 
 static void propose(struct msc_grid *grid, struct msc_proposal *proposal, double best) {
     struct msc_grid_greedy *g = &grid->greedy;
-    size_t n_tasks = grid->limits.space->n_tasks;
+    size_t n_tasks = grid->exact.space->n_tasks;
     const struct msc_grid_candidate *candidate = &g->candidates[g->order[g->n_asked++]];
     memcpy(proposal->choices, g->choices, n_tasks * sizeof *g->choices);
     proposal->choices[candidate->task] = candidate->choice;
     proposal->parent = g->id;
     proposal->probe = true;
     proposal->bound = msc_grid_bound(grid, useless_loss(grid, candidate, best),
-                                     msc_limits_violation(&grid->limits, proposal->choices));
+                                     msc_exact_bounds_violation(&grid->exact, proposal->choices));
     g->bounds[entry_of(grid, candidate)] = proposal->bound;
 }
 
@@ -316,7 +317,7 @@ static void greedy_tell(struct msc_agent *agent, struct msc_grid *grid,
         g->loss = msc_grid_loss(outcome);
         g->violation = isfinite(outcome->violation) ? outcome->violation : g->violation;
     } else if (changed < n_tasks) {
-        size_t entry = msc_limits_entry(&grid->limits, changed, choices[changed]);
+        size_t entry = msc_exact_bounds_entry(&grid->exact, changed, choices[changed]);
         g->ids[entry] = trial->id;
         g->losses[entry] = msc_grid_loss(outcome);
         g->violations[entry] = outcome->violation;

@@ -1,9 +1,9 @@
-// Grid search, mode per_task: as MSC's, each task's choices alone with every other task at its
-// dearest; then the plan of least summed loss within the bounds, proposed as the last trial. The
-// plans with one task changed usually break a bound on size: they are proposed as probes, so that
-// they are measured all the same. Under bounds the last plan depends on every loss. Where the goal
+// Grid search, mode per_task: as MSC's, each task's choices alone with every other task at its most
+// expensive; then the plan of least summed loss within the bounds (a knapsack), proposed as the last
+// trial. The plans with one task changed usually break a bound on size: they are proposed as probes,
+// so that they are measured all the same. Under bounds the last plan depends on every loss. Where the goal
 // has none it is made of each task's best choice, and a choice is of no use above the least loss of
-// its task so far, which is that of the dearest plan to begin with.
+// its task so far, which is that of the most expensive plan to begin with.
 #include "agents/grid_search.h"
 
 #include <math.h>
@@ -26,8 +26,8 @@ static enum msc_status per_task_init(struct msc_agent *agent, struct msc_grid *g
     struct msc_grid_per_task *p = &grid->per_task;
     struct msc_arena *arena = msc_agent_arena(agent);
     const struct msc_goal *goal = msc_agent_goal(agent);
-    size_t n_entries = grid->limits.n_entries;
-    MSC_TRY(msc_assembler_init(&p->assembler, arena, &grid->limits));
+    size_t n_entries = grid->exact.n_entries;
+    MSC_TRY(msc_knapsack_init(&p->knapsack, arena, &grid->exact));
     p->losses = new_row(arena, n_entries);
     bool is_short = !p->losses;
     for (size_t i = 0; i < goal->n_bounds; i++) {
@@ -49,26 +49,26 @@ static bool next_plan(const struct msc_space *space, struct msc_grid *grid, uint
     if (p->task == space->n_tasks) {
         return false;
     }
-    memcpy(choices, grid->limits.dearest, space->n_tasks * sizeof *choices);
-    choices[p->task] = space->tasks[p->task].dearest_first[p->position++];
+    memcpy(choices, grid->exact.most_expensive, space->n_tasks * sizeof *choices);
+    choices[p->task] = space->tasks[p->task].most_expensive_first[p->position++];
     return true;
 }
 
 // The loss above which a choice of the task cannot be its best.
 static double useless_loss(const struct msc_grid *grid, size_t t) {
-    const double *losses = grid->per_task.losses + grid->limits.offsets[t];
+    const double *losses = grid->per_task.losses + grid->exact.offsets[t];
     double least = INFINITY;
-    for (uint32_t c = 0; c < grid->limits.space->tasks[t].n_choices; c++) {
+    for (uint32_t c = 0; c < grid->exact.space->tasks[t].n_choices; c++) {
         least = fmin(least, losses[c]); // NaN is passed over
     }
     return least;
 }
 
-// The dearest plan is asked for alone where its loss will bound the others.
+// The most expensive plan is asked for alone where its loss will bound the others.
 static bool must_wait(const struct msc_grid *grid) {
     const struct msc_grid_per_task *p = &grid->per_task;
     bool is_first = p->task == 0 && p->position == 1;
-    return is_first && grid->takes_bounds && grid->limits.goal->n_bounds == 0 &&
+    return is_first && grid->takes_bounds && grid->exact.goal->n_bounds == 0 &&
            isinf(useless_loss(grid, 0));
 }
 
@@ -77,22 +77,22 @@ static enum msc_status per_task_ask(struct msc_agent *agent, struct msc_grid *gr
     struct msc_grid_per_task *p = &grid->per_task;
     const struct msc_space *space = msc_agent_space(agent);
     while (*n < max && !(*n > 0 && must_wait(grid)) && next_plan(space, grid, out[*n].choices)) {
-        if (grid->limits.goal->n_bounds == 0) {
+        if (grid->exact.goal->n_bounds == 0) {
             out[*n].bound = msc_grid_bound(grid, useless_loss(grid, p->task), 0.0);
         }
         out[(*n)++].probe = true;
     }
-    if (*n > 0 || p->is_assembled || max == 0) {
+    if (*n > 0 || p->is_solved || max == 0) {
         return MSC_OK;
     }
     struct msc_isolated isolated = {.losses = p->losses};
-    size_t dearest = msc_limits_entry(&grid->limits, 0, grid->limits.dearest[0]);
+    size_t most_expensive = msc_exact_bounds_entry(&grid->exact, 0, grid->exact.most_expensive[0]);
     for (size_t i = 0; i < MSC_MAX_BOUNDS; i++) {
         isolated.metrics[i] = p->metrics[i];
-        isolated.dearest[i] = p->metrics[i] ? p->metrics[i][dearest] : NAN;
+        isolated.most_expensive[i] = p->metrics[i] ? p->metrics[i][most_expensive] : NAN;
     }
-    msc_assembler_solve(&p->assembler, &isolated, out[0].choices, NULL);
-    p->is_assembled = true;
+    msc_knapsack_solve(&p->knapsack, &isolated, out[0].choices, NULL);
+    p->is_solved = true;
     *n = 1;
     return MSC_OK;
 }
@@ -112,28 +112,29 @@ static void per_task_tell(struct msc_agent *agent, struct msc_grid *grid,
                           const struct msc_trial *trial) {
     const uint32_t *choices = trial->proposal.choices;
     size_t n_tasks = msc_agent_space(agent)->n_tasks;
-    size_t changed = msc_grid_difference(n_tasks, grid->limits.dearest, choices);
+    size_t changed = msc_grid_difference(n_tasks, grid->exact.most_expensive, choices);
     if (changed < n_tasks) {
-        note(agent, grid, msc_limits_entry(&grid->limits, changed, choices[changed]),
+        note(agent, grid, msc_exact_bounds_entry(&grid->exact, changed, choices[changed]),
              &trial->outcome);
     } else if (changed == n_tasks) {
-        // The dearest plan is what every task's dearest choice gives alone.
+        // The most expensive plan is what every task's most expensive choice gives alone.
         for (size_t t = 0; t < n_tasks; t++) {
-            note(agent, grid, msc_limits_entry(&grid->limits, t, grid->limits.dearest[t]),
+            note(agent, grid,
+                 msc_exact_bounds_entry(&grid->exact, t, grid->exact.most_expensive[t]),
                  &trial->outcome);
         }
     }
 }
 
 static bool per_task_done(const struct msc_grid *grid) {
-    return grid->per_task.is_assembled;
+    return grid->per_task.is_solved;
 }
 
-// The dearest plan, which is proposed for the first task alone, every task's other choices, and the
-// assembled plan.
+// The most expensive plan, which is proposed for the first task alone, every task's other choices, and the
+// plan of the knapsack.
 static struct msc_agent_left per_task_left(const struct msc_grid *grid) {
     const struct msc_grid_per_task *p = &grid->per_task;
-    const struct msc_space *space = grid->limits.space;
+    const struct msc_space *space = grid->exact.space;
     struct msc_agent_left left = {.n = 1.0, .is_exact = true};
     for (size_t t = p->task; t < space->n_tasks; t++) {
         uint32_t n_choices = space->tasks[t].n_choices;
@@ -153,7 +154,7 @@ static double task_effort(const struct msc_space *space, size_t t) {
     return 1.0;
 }
 
-// Of the plans from number `first` on, `n` of them. The assembled one comes last.
+// Of the plans from number `first` on, `n` of them. That of the knapsack comes last.
 static double plans_effort(const struct msc_space *space, double first, double n) {
     double effort = 0.0;
     double n_before = 0.0; // plans of the tasks before
@@ -167,15 +168,16 @@ static double plans_effort(const struct msc_space *space, double first, double n
 }
 
 static double per_task_effort(const struct msc_grid *grid, double n) {
-    const struct msc_space *space = grid->limits.space;
+    const struct msc_space *space = grid->exact.space;
     double n_plans = 2.0;
     for (size_t t = 0; t < space->n_tasks; t++) {
         n_plans += space->tasks[t].n_choices - 1.0;
     }
     double n_asked = n_plans - per_task_left(grid).n;
     double n_last = fmin(n_asked, RECENT_PLANS);
-    double dearness = n_last > 0.0 ? plans_effort(space, n_asked - n_last, n_last) / n_last : 1.0;
-    return plans_effort(space, n_asked, n) / dearness;
+    double relative_cost =
+        n_last > 0.0 ? plans_effort(space, n_asked - n_last, n_last) / n_last : 1.0;
+    return plans_effort(space, n_asked, n) / relative_cost;
 }
 
 const struct msc_grid_mode msc_grid_mode_per_task = {

@@ -6,14 +6,14 @@
 #include "agents/knapsack.h"
 #include "agents/exact_bounds.h"
 
-// Each task alone with the others dearest, then one assembled plan.
+// Each task alone with the others at their most expensive, then the knapsack of them.
 struct msc_grid_per_task {
-    struct msc_assembler assembler;
+    struct msc_knapsack knapsack;
     double *losses;                  // [n_entries], NaN: not told, or failed
     double *metrics[MSC_MAX_BOUNDS]; // [n_entries] for bounds on measured metrics, else NULL
     size_t task;                     // the next one to propose for
-    uint32_t position;               // its choice, by place in dearest_first; 0: the dearest plan
-    bool is_assembled;
+    uint32_t position; // its choice, by place in most_expensive_first; 0: the most expensive plan
+    bool is_solved;
 };
 
 struct msc_grid_candidate {
@@ -23,13 +23,13 @@ struct msc_grid_candidate {
     double expected; // rating that its latest gain would give; +inf: nothing is known
 };
 
-// One change after another from the dearest plan.
+// One change after another from the most expensive plan.
 struct msc_grid_greedy {
     uint32_t *choices; // [n_tasks], where the search stands
     int64_t id;        // the trial that told of it, or -1
     double loss;       // NaN: not known
     double violation;
-    bool has_begun; // the dearest plan was proposed
+    bool has_begun; // the most expensive plan was proposed
     bool is_wide;   // the step tries all cheaper choices, the next ones were in vain
     bool is_done;
     size_t n_candidates;
@@ -55,7 +55,7 @@ struct msc_grid {
     bool takes_bounds;      // the goal is one whose trials can be stopped
     double best_loss;       // of the feasible trials told; +inf: none
     double least_violation; // of all trials told that may win; +inf: none
-    struct msc_limits limits;
+    struct msc_exact_bounds exact;
     struct msc_grid_per_task per_task;
     struct msc_grid_greedy greedy;
     struct msc_grid_full full;

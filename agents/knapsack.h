@@ -1,5 +1,5 @@
-// Assembling one plan from what every choice costs and loses alone: the point of least summed loss
-// that meets the bounds.
+// A multiple-choice knapsack: one plan from what every choice costs and loses alone, the point of
+// least summed loss that meets the bounds.
 //
 // Branch and bound over the tasks. Lower bounds are Lagrangian: every bound, weighted by a
 // multiplier found by dual ascent, joins the objective, which then splits by task. Costs that are
@@ -8,28 +8,28 @@
 // limit ends it early the best plan found stands: at least as good as the greedy one that it
 // starts from (from the least reduced loss, change by change, the least loss gained for the
 // violation removed; then every single change that lowers the loss). Nothing allocates after init.
-#ifndef MSC_AGENTS_ASSEMBLE_H
-#define MSC_AGENTS_ASSEMBLE_H
+#ifndef MSC_AGENTS_KNAPSACK_H
+#define MSC_AGENTS_KNAPSACK_H
 
 #include "agents/exact_bounds.h"
 
-// One bound in the form: sum over tasks of weights[entry of its choice] <= limit.
+// One bound in the form: sum over tasks of weights[entry of its choice] <= capacity.
 struct msc_resource {
-    double *weights; // [n_entries], scaled so that limits are comparable
-    double limit;
+    double *weights; // [n_entries], scaled so that capacities are comparable
+    double capacity;
     double *least; // [n_tasks + 1], by depth: what the tasks not yet chosen take at least
     double multiplier;
     bool is_measured; // not covered by the exact check of leaves
 };
 
-#define MSC_ASSEMBLE_RESOURCES (2 * MSC_MAX_BOUNDS)
+#define MSC_KNAPSACK_RESOURCES (2 * MSC_MAX_BOUNDS)
 
-struct msc_assembler {
-    struct msc_limits *limits; // borrowed
+struct msc_knapsack {
+    struct msc_exact_bounds *bounds; // borrowed
     size_t n_resources;
-    struct msc_resource resources[MSC_ASSEMBLE_RESOURCES];
-    double *weight_rows; // [MSC_ASSEMBLE_RESOURCES, n_entries]
-    double *least_rows;  // [MSC_ASSEMBLE_RESOURCES, n_tasks + 1]
+    struct msc_resource resources[MSC_KNAPSACK_RESOURCES];
+    double *weight_rows; // [MSC_KNAPSACK_RESOURCES, n_entries]
+    double *least_rows;  // [MSC_KNAPSACK_RESOURCES, n_tasks + 1]
     double *losses;      // [n_entries], unusable ones replaced by a large one
     double *reduced;     // [n_entries], loss + multipliers * weights
     double *rest;        // [n_tasks + 1], by depth: the least reduced sum of tasks not yet chosen
@@ -37,7 +37,7 @@ struct msc_assembler {
     uint32_t *tasks;     // [n_tasks], by depth
     uint32_t *depths;    // [n_tasks], by task
     uint32_t *next;      // [n_tasks], by depth: the child to try next
-    double *spent;       // [n_tasks + 1, 1 + MSC_ASSEMBLE_RESOURCES], by depth
+    double *spent;       // [n_tasks + 1, 1 + MSC_KNAPSACK_RESOURCES], by depth
     uint32_t *point;     // [n_tasks], being built
     bool has_products;   // some bounded cost multiplies factors
     double best_loss;
@@ -50,25 +50,25 @@ struct msc_isolated {
     // For each bound of the goal on a metric that needs a run: that metric, which is taken to add
     // up like the loss. Entries by bound; NULL: ignore the bound, or it is on an exact cost.
     const double *metrics[MSC_MAX_BOUNDS]; // [n_entries] or NULL
-    double dearest[MSC_MAX_BOUNDS];        // the same of the dearest plan
+    double most_expensive[MSC_MAX_BOUNDS]; // the same of the most expensive plan
 };
 
-enum msc_status msc_assembler_init(struct msc_assembler *assembler, struct msc_arena *arena,
-                                   struct msc_limits *limits);
+enum msc_status msc_knapsack_init(struct msc_knapsack *knapsack, struct msc_arena *arena,
+                                  struct msc_exact_bounds *bounds);
 // Writes the plan to `choices`. False when no plan within the bounds was found: `choices` then
 // holds the nearest. *is_proved (may be NULL): no plan within the bounds has a smaller sum.
-bool msc_assembler_solve(struct msc_assembler *assembler, const struct msc_isolated *isolated,
-                         uint32_t choices[], bool *is_proved);
+bool msc_knapsack_solve(struct msc_knapsack *knapsack, const struct msc_isolated *isolated,
+                        uint32_t choices[], bool *is_proved);
 
 // Between knapsack.c and knapsack_dual.c.
-static inline uint32_t msc_assembler__n_choices(const struct msc_assembler *a, size_t task) {
-    return a->limits->space->tasks[task].n_choices;
+static inline uint32_t msc_knapsack__n_choices(const struct msc_knapsack *ks, size_t task) {
+    return ks->bounds->space->tasks[task].n_choices;
 }
-void msc_assembler__set_losses(struct msc_assembler *a, const double losses[]);
-void msc_assembler__set_resources(struct msc_assembler *a, const struct msc_isolated *isolated);
-void msc_assembler__set_multipliers(struct msc_assembler *a);
-// The task's choice whose value [n_entries] is least; the dearest of equal ones.
-uint32_t msc_assembler__least_choice(const struct msc_assembler *a, const double values[],
-                                     size_t task);
+void msc_knapsack__set_losses(struct msc_knapsack *ks, const double losses[]);
+void msc_knapsack__set_resources(struct msc_knapsack *ks, const struct msc_isolated *isolated);
+void msc_knapsack__set_multipliers(struct msc_knapsack *ks);
+// The task's choice whose value [n_entries] is least; the most expensive of equal ones.
+uint32_t msc_knapsack__least_choice(const struct msc_knapsack *ks, const double values[],
+                                    size_t task);
 
 #endif

@@ -8,10 +8,10 @@
 #define BISECTIONS 60
 
 // A loss that no sensible plan has takes the place of unusable ones.
-void msc_assembler__set_losses(struct msc_assembler *a, const double losses[]) {
+void msc_knapsack__set_losses(struct msc_knapsack *ks, const double losses[]) {
     double least = INFINITY;
     double greatest = -INFINITY;
-    for (size_t i = 0; i < a->limits->n_entries; i++) {
+    for (size_t i = 0; i < ks->bounds->n_entries; i++) {
         if (isfinite(losses[i])) {
             least = fmin(least, losses[i]);
             greatest = fmax(greatest, losses[i]);
@@ -19,47 +19,47 @@ void msc_assembler__set_losses(struct msc_assembler *a, const double losses[]) {
     }
     double span = greatest >= least ? greatest - least : 0.0;
     double unusable = (greatest >= least ? greatest : 0.0) +
-                      (1.0 + span) * 4.0 * (double)a->limits->space->n_tasks;
-    for (size_t i = 0; i < a->limits->n_entries; i++) {
-        a->losses[i] = isfinite(losses[i]) ? losses[i] : unusable;
+                      (1.0 + span) * 4.0 * (double)ks->bounds->space->n_tasks;
+    for (size_t i = 0; i < ks->bounds->n_entries; i++) {
+        ks->losses[i] = isfinite(losses[i]) ? losses[i] : unusable;
     }
 }
 
-static struct msc_resource *new_resource(struct msc_assembler *a, bool is_measured) {
-    struct msc_resource *r = &a->resources[a->n_resources];
-    size_t n_entries = a->limits->n_entries;
-    r->weights = a->weight_rows + a->n_resources * n_entries;
-    r->least = a->least_rows + a->n_resources * (a->limits->space->n_tasks + 1);
+static struct msc_resource *new_resource(struct msc_knapsack *ks, bool is_measured) {
+    struct msc_resource *r = &ks->resources[ks->n_resources];
+    size_t n_entries = ks->bounds->n_entries;
+    r->weights = ks->weight_rows + ks->n_resources * n_entries;
+    r->least = ks->least_rows + ks->n_resources * (ks->bounds->space->n_tasks + 1);
     r->multiplier = 0.0;
     r->is_measured = is_measured;
     memset(r->weights, 0, n_entries * sizeof *r->weights);
-    a->n_resources++;
+    ks->n_resources++;
     return r;
 }
 
-// Scales weights and limit so that multipliers of all resources are of one magnitude.
-static void finish_resource(struct msc_assembler *a, struct msc_resource *r, double limit) {
+// Scales weights and capacity so that multipliers of all resources are of one magnitude.
+static void finish_resource(struct msc_knapsack *ks, struct msc_resource *r, double capacity) {
     double scale = 0.0;
-    for (size_t t = 0; t < a->limits->space->n_tasks; t++) {
-        const double *row = r->weights + a->limits->offsets[t];
+    for (size_t t = 0; t < ks->bounds->space->n_tasks; t++) {
+        const double *row = r->weights + ks->bounds->offsets[t];
         double span = 0.0;
-        for (uint32_t c = 1; c < msc_assembler__n_choices(a, t); c++) {
+        for (uint32_t c = 1; c < msc_knapsack__n_choices(ks, t); c++) {
             span = fmax(span, fabs(row[c] - row[0]));
         }
         scale += span;
     }
-    r->limit = limit;
+    r->capacity = capacity;
     if (scale > 0.0) {
-        for (size_t i = 0; i < a->limits->n_entries; i++) {
+        for (size_t i = 0; i < ks->bounds->n_entries; i++) {
             r->weights[i] /= scale;
         }
-        r->limit /= scale;
+        r->capacity /= scale;
     }
 }
 
 // Splits `sign` times a term by task. With several factors, none negative, the product is at least
 // its tangent at the smallest factors; only a positive multiple may be so replaced.
-static bool add_term(struct msc_assembler *a, struct msc_resource *r, double *constant,
+static bool add_term(struct msc_knapsack *ks, struct msc_resource *r, double *constant,
                      const struct msc_cost_term *term, const double low[], double sign) {
     double scale = sign * term->scale;
     double base = scale;
@@ -76,8 +76,8 @@ static bool add_term(struct msc_assembler *a, struct msc_resource *r, double *co
             slope *= k == j ? 1.0 : low[k];
         }
         uint32_t task = term->factors[j].task;
-        double *row = r->weights + a->limits->offsets[task];
-        for (uint32_t c = 0; c < msc_assembler__n_choices(a, task); c++) {
+        double *row = r->weights + ks->bounds->offsets[task];
+        for (uint32_t c = 0; c < msc_knapsack__n_choices(ks, task); c++) {
             row[c] += slope * (term->factors[j].by_choice[c] - low[j]);
         }
     }
@@ -85,123 +85,125 @@ static bool add_term(struct msc_assembler *a, struct msc_resource *r, double *co
 }
 
 // sign * cost <= sign * bound, as a resource; left out when the cost does not allow it.
-static void add_cost(struct msc_assembler *a, const struct msc_limit *limit, double sign) {
-    double bound = sign > 0.0 ? limit->max : limit->min;
-    if (isinf(bound)) {
+static void add_cost(struct msc_knapsack *ks, const struct msc_exact_bound *bound, double sign) {
+    double most = sign > 0.0 ? bound->max : bound->min;
+    if (isinf(most)) {
         return;
     }
-    struct msc_resource *r = new_resource(a, false);
-    double constant = sign * limit->cost->constant;
-    const double *low = limit->factor_low;
-    for (size_t i = 0; i < limit->cost->n_terms; i++) {
-        a->has_products = a->has_products || limit->cost->terms[i].n_factors > 1;
-        if (!add_term(a, r, &constant, &limit->cost->terms[i], low, sign)) {
-            a->n_resources--;
+    struct msc_resource *r = new_resource(ks, false);
+    double constant = sign * bound->cost->constant;
+    const double *low = bound->factor_low;
+    for (size_t i = 0; i < bound->cost->n_terms; i++) {
+        ks->has_products = ks->has_products || bound->cost->terms[i].n_factors > 1;
+        if (!add_term(ks, r, &constant, &bound->cost->terms[i], low, sign)) {
+            ks->n_resources--;
             return;
         }
-        low += limit->cost->terms[i].n_factors;
+        low += bound->cost->terms[i].n_factors;
     }
-    finish_resource(a, r, sign * bound - constant);
+    finish_resource(ks, r, sign * most - constant);
 }
 
-static void add_measured(struct msc_assembler *a, const double metrics[], double dearest,
+static void add_measured(struct msc_knapsack *ks, const double metrics[], double most_expensive,
                          double bound, double sign) {
-    if (isinf(bound) || !isfinite(dearest)) {
+    if (isinf(bound) || !isfinite(most_expensive)) {
         return;
     }
-    struct msc_resource *r = new_resource(a, true);
-    for (size_t i = 0; i < a->limits->n_entries; i++) {
-        r->weights[i] = isfinite(metrics[i]) ? sign * (metrics[i] - dearest) : 0.0;
+    struct msc_resource *r = new_resource(ks, true);
+    for (size_t i = 0; i < ks->bounds->n_entries; i++) {
+        r->weights[i] = isfinite(metrics[i]) ? sign * (metrics[i] - most_expensive) : 0.0;
     }
-    finish_resource(a, r, sign * (bound - dearest));
+    finish_resource(ks, r, sign * (bound - most_expensive));
 }
 
-void msc_assembler__set_resources(struct msc_assembler *a, const struct msc_isolated *isolated) {
-    const struct msc_goal *goal = a->limits->goal;
-    a->n_resources = 0;
-    a->has_products = false;
-    for (size_t i = 0; i < a->limits->n_limits; i++) {
-        add_cost(a, &a->limits->limits[i], 1.0);
-        add_cost(a, &a->limits->limits[i], -1.0);
+void msc_knapsack__set_resources(struct msc_knapsack *ks, const struct msc_isolated *isolated) {
+    const struct msc_goal *goal = ks->bounds->goal;
+    ks->n_resources = 0;
+    ks->has_products = false;
+    for (size_t i = 0; i < ks->bounds->n_items; i++) {
+        add_cost(ks, &ks->bounds->items[i], 1.0);
+        add_cost(ks, &ks->bounds->items[i], -1.0);
     }
     for (size_t i = 0; i < goal->n_bounds; i++) {
         if (isolated->metrics[i]) {
-            add_measured(a, isolated->metrics[i], isolated->dearest[i], goal->bounds[i].max, 1.0);
-            add_measured(a, isolated->metrics[i], isolated->dearest[i], goal->bounds[i].min, -1.0);
+            add_measured(ks, isolated->metrics[i], isolated->most_expensive[i], goal->bounds[i].max,
+                         1.0);
+            add_measured(ks, isolated->metrics[i], isolated->most_expensive[i], goal->bounds[i].min,
+                         -1.0);
         }
     }
 }
 
-static void set_reduced(struct msc_assembler *a) {
-    memcpy(a->reduced, a->losses, a->limits->n_entries * sizeof *a->reduced);
-    for (size_t k = 0; k < a->n_resources; k++) {
-        const struct msc_resource *r = &a->resources[k];
-        for (size_t i = 0; r->multiplier > 0.0 && i < a->limits->n_entries; i++) {
-            a->reduced[i] += r->multiplier * r->weights[i];
+static void set_reduced(struct msc_knapsack *ks) {
+    memcpy(ks->reduced, ks->losses, ks->bounds->n_entries * sizeof *ks->reduced);
+    for (size_t k = 0; k < ks->n_resources; k++) {
+        const struct msc_resource *r = &ks->resources[k];
+        for (size_t i = 0; r->multiplier > 0.0 && i < ks->bounds->n_entries; i++) {
+            ks->reduced[i] += r->multiplier * r->weights[i];
         }
     }
 }
 
-uint32_t msc_assembler__least_choice(const struct msc_assembler *a, const double values[],
-                                     size_t t) {
-    const struct msc_task *task = &a->limits->space->tasks[t];
-    const double *row = values + a->limits->offsets[t];
-    uint32_t best = task->dearest_first[0];
+uint32_t msc_knapsack__least_choice(const struct msc_knapsack *ks, const double values[],
+                                    size_t t) {
+    const struct msc_task *task = &ks->bounds->space->tasks[t];
+    const double *row = values + ks->bounds->offsets[t];
+    uint32_t best = task->most_expensive_first[0];
     for (uint32_t i = 1; i < task->n_choices; i++) {
-        uint32_t c = task->dearest_first[i];
+        uint32_t c = task->most_expensive_first[i];
         best = row[c] < row[best] ? c : best;
     }
     return best;
 }
 
 // What the choices of least reduced loss take of a resource.
-static double taken(const struct msc_assembler *a, const struct msc_resource *r) {
+static double taken(const struct msc_knapsack *ks, const struct msc_resource *r) {
     double sum = 0.0;
-    for (size_t t = 0; t < a->limits->space->n_tasks; t++) {
-        sum += r->weights[msc_limits_entry(a->limits, t,
-                                           msc_assembler__least_choice(a, a->reduced, t))];
+    for (size_t t = 0; t < ks->bounds->space->n_tasks; t++) {
+        sum += r->weights[msc_exact_bounds_entry(ks->bounds, t,
+                                                 msc_knapsack__least_choice(ks, ks->reduced, t))];
     }
     return sum;
 }
 
-static bool is_overspent(struct msc_assembler *a, struct msc_resource *r, double multiplier) {
+static bool is_overspent(struct msc_knapsack *ks, struct msc_resource *r, double multiplier) {
     r->multiplier = multiplier;
-    set_reduced(a);
-    return taken(a, r) > r->limit;
+    set_reduced(ks);
+    return taken(ks, r) > r->capacity;
 }
 
-// The dual function is concave in each multiplier, with slope taken - limit: its maximum is where
+// The dual function is concave in each multiplier, with slope taken - capacity: its maximum is where
 // the slope changes sign. The upper end is kept, where the plan of least reduced loss is within the
-// limit.
-static void ascend(struct msc_assembler *a, struct msc_resource *r) {
-    if (!is_overspent(a, r, 0.0)) {
+// capacity.
+static void ascend(struct msc_knapsack *ks, struct msc_resource *r) {
+    if (!is_overspent(ks, r, 0.0)) {
         return;
     }
     double low = 0.0;
     double high = 1e-6;
     int n_doublings = 0;
-    while (is_overspent(a, r, high) && n_doublings++ < 2 * BISECTIONS) {
+    while (is_overspent(ks, r, high) && n_doublings++ < 2 * BISECTIONS) {
         low = high;
         high *= 2.0;
     }
     for (int i = 0; i < BISECTIONS; i++) {
         double middle = 0.5 * (low + high);
-        if (is_overspent(a, r, middle)) {
+        if (is_overspent(ks, r, middle)) {
             low = middle;
         } else {
             high = middle;
         }
     }
     r->multiplier = high;
-    set_reduced(a);
+    set_reduced(ks);
 }
 
-void msc_assembler__set_multipliers(struct msc_assembler *a) {
-    set_reduced(a);
-    int n_passes = a->n_resources > 1 ? DUAL_PASSES : 1;
+void msc_knapsack__set_multipliers(struct msc_knapsack *ks) {
+    set_reduced(ks);
+    int n_passes = ks->n_resources > 1 ? DUAL_PASSES : 1;
     for (int pass = 0; pass < n_passes; pass++) {
-        for (size_t k = 0; k < a->n_resources; k++) {
-            ascend(a, &a->resources[k]);
+        for (size_t k = 0; k < ks->n_resources; k++) {
+            ascend(ks, &ks->resources[k]);
         }
     }
 }

@@ -47,7 +47,7 @@ static void write_task(struct msc_str *out, const struct msc_space *space, size_
     write_key(out, false, "choices");
     write_texts(out, task->labels, task->n_choices);
     write_key(out, false, "dearest_first");
-    write_choices(out, task->dearest_first, task->n_choices);
+    write_choices(out, task->most_expensive_first, task->n_choices);
     write_key(out, false, "features");
     write_numbers(out, task->features, space->n_features);
     msc_str_char(out, '}');

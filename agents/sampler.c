@@ -25,7 +25,7 @@ enum msc_status msc_sampler_init(struct msc_sampler *sampler, struct msc_arena *
                                  const struct msc_space *space, const struct msc_goal *goal,
                                  struct msc_rng *rng) {
     memset(sampler, 0, sizeof *sampler);
-    MSC_TRY(msc_limits_init(&sampler->limits, arena, space, goal));
+    MSC_TRY(msc_exact_bounds_init(&sampler->bounds, arena, space, goal));
     sampler->rng = rng;
     sampler->n_points = count_points(space);
     sampler->is_small = sampler->n_points > 0 && sampler->n_points <= SMALL_POINTS;
@@ -82,7 +82,7 @@ static uint64_t encode(const struct msc_space *space, const uint32_t choices[]) 
 }
 
 bool msc_sampler_note(struct msc_sampler *sampler, const uint32_t choices[]) {
-    const struct msc_space *space = sampler->limits.space;
+    const struct msc_space *space = sampler->bounds.space;
     if (sampler->is_small) {
         uint64_t index = encode(space, choices);
         uint64_t bit = UINT64_C(1) << (index % 64);
@@ -99,7 +99,7 @@ bool msc_sampler_note(struct msc_sampler *sampler, const uint32_t choices[]) {
 }
 
 static void draw_uniform(struct msc_sampler *sampler, uint32_t choices[]) {
-    const struct msc_space *space = sampler->limits.space;
+    const struct msc_space *space = sampler->bounds.space;
     for (size_t t = 0; t < space->n_tasks; t++) {
         choices[t] = (uint32_t)msc_rng_below(sampler->rng, space->tasks[t].n_choices);
     }
@@ -114,12 +114,12 @@ static bool draw_next(struct msc_sampler *sampler, uint32_t choices[]) {
     if (sampler->cursor == sampler->n_points) {
         return false;
     }
-    decode(sampler->limits.space, permute(sampler, sampler->cursor++), choices);
+    decode(sampler->bounds.space, permute(sampler, sampler->cursor++), choices);
     return true;
 }
 
 static bool accept(struct msc_sampler *sampler, const uint32_t choices[]) {
-    bool is_wanted = !sampler->limits.anchor || msc_limits_hold(&sampler->limits, choices);
+    bool is_wanted = !sampler->bounds.anchor || msc_exact_bounds_hold(&sampler->bounds, choices);
     return is_wanted && msc_sampler_note(sampler, choices);
 }
 
@@ -135,7 +135,7 @@ bool msc_sampler_draw(struct msc_sampler *sampler, uint32_t choices[]) {
     }
     for (int i = 0; i < REPAIR_TRIES; i++) {
         draw_uniform(sampler, choices);
-        msc_limits_repair(&sampler->limits, sampler->rng, choices);
+        msc_exact_bounds_repair(&sampler->bounds, sampler->rng, choices);
         if (accept(sampler, choices)) {
             return true;
         }
@@ -148,5 +148,5 @@ struct msc_agent_left msc_sampler_left(const struct msc_sampler *sampler) {
         return (struct msc_agent_left){.n = INFINITY, .is_exact = true};
     }
     return (struct msc_agent_left){.n = (double)(sampler->n_points - sampler->n_seen),
-                                   .is_exact = sampler->limits.n_limits == 0};
+                                   .is_exact = sampler->bounds.n_items == 0};
 }

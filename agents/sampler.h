@@ -13,7 +13,7 @@
 #define MSC_SAMPLER_ROUNDS 6
 
 struct msc_sampler {
-    struct msc_limits limits;
+    struct msc_exact_bounds bounds;
     struct msc_rng *rng;
     uint64_t n_points; // 0: too many to count
     bool is_small;

@@ -254,7 +254,7 @@ static enum msc_status toy_build_tasks(struct toy *toy, struct msc_arena *arena)
             .name = msc_arena_printf(arena, "task_%zu", t),
             .n_choices = (uint32_t)n_choices,
             .labels = labels,
-            .dearest_first = order,
+            .most_expensive_first = order,
             .features = features + t * FEATURE_COUNT,
         };
     }

@@ -241,7 +241,7 @@ static enum msc_status space_build_tasks(struct builder *b) {
             .name = is_joint ? msc_graph_joint(b->plan->graph, joint)->name : s->name,
             .n_choices = (uint32_t)list->n,
             .labels = list->labels,
-            .dearest_first = list->order,
+            .most_expensive_first = list->order,
             .features = features[task]};
     }
     space->tasks = tasks;

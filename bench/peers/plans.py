@@ -32,7 +32,7 @@ def load_record(path):
 
 
 class Plans:
-    """Tasks by name with bits, scale and zero point of every choice. Choice 0 is the dearest."""
+    """Tasks by name with bits, scale and zero point of every choice. Choice 0 is the most expensive."""
 
     def __init__(self, record):
         header, self.trials = load_record(record)

@@ -182,7 +182,7 @@ static struct msc_hash hash_task(struct msc_hash h, const struct msc_space *spac
     h = msc_hash_add_u64(h, task->n_choices);
     for (uint32_t c = 0; c < task->n_choices; c++) {
         h = msc_hash_add_text(h, task->labels[c]);
-        h = msc_hash_add_u64(h, task->dearest_first[c]);
+        h = msc_hash_add_u64(h, task->most_expensive_first[c]);
     }
     for (size_t f = 0; f < space->n_features; f++) {
         h = hash_double(h, task->features[f]);

@@ -28,7 +28,7 @@ struct msc_task {
     const char *const *labels; // [n_choices], such as "8", "6 mse"
     // Choice indices from the most expensive to the cheapest: by cost, then by range scale nearest
     // 1, then by order in the configuration. [n_choices]
-    const uint32_t *dearest_first;
+    const uint32_t *most_expensive_first;
     const double *features; // [n_features], what an agent may condition on
 };
 

@@ -9,7 +9,7 @@ static enum msc_status check_order(const struct msc_task *task) {
     for (uint32_t c = 0; c < task->n_choices; c++) {
         uint32_t n_found = 0;
         for (uint32_t i = 0; i < task->n_choices; i++) {
-            n_found += task->dearest_first[i] == c;
+            n_found += task->most_expensive_first[i] == c;
         }
         if (n_found != 1) {
             return MSC_FAIL(MSC_E_INVALID,
@@ -25,7 +25,7 @@ static enum msc_status check_task(const struct msc_space *space, size_t t) {
     if (!task->name || !task->name[0]) {
         return MSC_FAIL(MSC_E_INVALID, "task %zu has no name", t);
     }
-    if (task->n_choices == 0 || !task->labels || !task->dearest_first) {
+    if (task->n_choices == 0 || !task->labels || !task->most_expensive_first) {
         return MSC_FAIL(MSC_E_INVALID, "task %s has no choices", task->name);
     }
     for (size_t i = 0; i < t; i++) {

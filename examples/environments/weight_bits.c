@@ -183,7 +183,7 @@ static enum msc_status make_space(struct msc_env *env, struct weight_bits *w) {
         tasks[t] = (struct msc_task){.name = w->sites->sites[w->sites_of_tasks[t]].name,
                                      .n_choices = (uint32_t)n,
                                      .labels = w->labels,
-                                     .dearest_first = order};
+                                     .most_expensive_first = order};
     }
     w->space.tasks = tasks;
     w->space.n_metrics = METRIC_COUNT;

@@ -20,7 +20,7 @@ static void make_tasks(struct random_space *r, const struct random_space_options
         tasks[t] = (struct msc_task){.name = msc_arena_printf(&r->arena, "t%zu", t),
                                      .n_choices = n,
                                      .labels = labels,
-                                     .dearest_first = order};
+                                     .most_expensive_first = order};
         r->n_entries += n;
     }
     r->space.n_tasks = o->n_tasks;
@@ -36,7 +36,7 @@ static struct msc_cost_factor make_factor(struct random_space *r, size_t t, stru
     uint32_t n = r->space.tasks[t].n_choices;
     double *values = msc_arena_array(&r->arena, n, sizeof *values);
     assert_non_null(values);
-    // Falling, as a task's choices go from the dearest to the cheapest.
+    // Falling, as a task's choices go from the most expensive to the cheapest.
     double value = 1.0 + msc_rng_double(rng);
     for (uint32_t c = 0; c < n; c++) {
         values[c] = value;

@@ -209,7 +209,7 @@ static void test_agents_agent__open_library(void **state) {
     close_fixture(&f);
 }
 
-// Three tasks of two choices: the dearest plan, three changes and the assembled plan.
+// Three tasks of two choices: the most expensive plan, three changes and the plan of the knapsack.
 static void test_agents_agent__left(void **state) {
     (void)state;
     static const struct {
@@ -244,7 +244,7 @@ static void test_agents_agent__left(void **state) {
 }
 
 // The toy's tasks stand at 0, 1/3 and 2/3 of the way: a change costs what lies behind it, 1, 2/3 and
-// 1/3; the dearest plan and the assembled one cost a whole trial each.
+// 1/3; the most expensive plan and that of the knapsack cost a whole trial each.
 static void test_agents_agent__effort(void **state) {
     (void)state;
     struct fixture f;

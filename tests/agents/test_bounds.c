@@ -123,13 +123,13 @@ static void add_line(struct run *run, const struct problem *p, struct msc_agent 
     assert_ok(msc_agent_tell(agent, trial));
 }
 
-// The uniform plans: every task's n-th dearest choice.
+// The uniform plans: every task's n-th most expensive choice.
 static void tell_baselines(struct run *run, const struct problem *p, struct msc_agent *agent) {
     for (uint32_t n = 0; n < 4; n++) {
         uint32_t choices[MAX_TASKS] = {0};
         for (size_t t = 0; t < p->r.space.n_tasks; t++) {
             const struct msc_task *task = &p->r.space.tasks[t];
-            choices[t] = task->dearest_first[n < task->n_choices ? n : task->n_choices - 1];
+            choices[t] = task->most_expensive_first[n < task->n_choices ? n : task->n_choices - 1];
         }
         struct trial_room room;
         struct msc_trial *trial = trial_make(&room, (int64_t)run->n++, choices, MAX_TASKS);

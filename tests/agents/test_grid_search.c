@@ -14,8 +14,8 @@ static const char *const labels[] = {"3", "2", "1"};
 static const uint32_t order[] = {0, 1, 2};
 static const double widths[] = {3, 2, 1};
 static const struct msc_task tasks[] = {
-    {.name = "a", .n_choices = 3, .labels = labels, .dearest_first = order},
-    {.name = "b", .n_choices = 3, .labels = labels, .dearest_first = order},
+    {.name = "a", .n_choices = 3, .labels = labels, .most_expensive_first = order},
+    {.name = "b", .n_choices = 3, .labels = labels, .most_expensive_first = order},
 };
 static const struct msc_cost_factor factors[] = {
     {.task = 0, .by_choice = widths},
@@ -80,9 +80,9 @@ static void expect_sequence(const char *config, size_t round, const double losse
     cJSON_Delete(json);
 }
 
-// Followed by hand. 60 bytes at the dearest, 40 allowed. Each cheaper step removes 10/40.
+// Followed by hand. 60 bytes at the most_expensive, 40 allowed. Each cheaper step removes 10/40.
 // Step 1: b's costs 0.5, a's 1.0: (0, 1). Step 2: (1, 1) gains 0.7, (0, 2) gains 1.5: (1, 1),
-// 40 bytes. Step 3: what is dearer does not fit; b's step down gained 1.5 when it was tried, a's is
+// 40 bytes. Step 3: what is more expensive does not fit; b's step down gained 1.5 when it was tried, a's is
 // new, and comes last; (1, 2) lowers the loss to 1.1. Step 4: by what they gained before a's step
 // up (-0.7), b's step up (0.1), a's step down (0.3); nothing is lower than 1.1.
 static void test_agents_grid_search__greedy_by_hand(void **state) {

@@ -8,15 +8,15 @@
 // Solves one random space; returns whether the answer was proved.
 static bool compare_with_brute_force(const struct random_space_options *options) {
     struct random_space r;
-    struct msc_limits limits;
-    struct msc_assembler assembler;
+    struct msc_exact_bounds bounds;
+    struct msc_knapsack knapsack;
     uint32_t choices[32];
     bool is_proved;
     random_space_init(&r, options);
-    assert_ok(msc_limits_init(&limits, &r.arena, &r.space, &r.goal));
-    assert_ok(msc_assembler_init(&assembler, &r.arena, &limits));
+    assert_ok(msc_exact_bounds_init(&bounds, &r.arena, &r.space, &r.goal));
+    assert_ok(msc_knapsack_init(&knapsack, &r.arena, &bounds));
     struct msc_isolated isolated = {.losses = r.losses};
-    bool is_found = msc_assembler_solve(&assembler, &isolated, choices, &is_proved);
+    bool is_found = msc_knapsack_solve(&knapsack, &isolated, choices, &is_proved);
     double best = random_space_optimum(&r);
     assert_int_equal(is_found, isfinite(best));
     if (is_found) {
@@ -29,7 +29,7 @@ static bool compare_with_brute_force(const struct random_space_options *options)
     return is_proved;
 }
 
-static void test_agents_assemble__equals_brute_force(void **state) {
+static void test_agents_knapsack__equals_brute_force(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 300; seed++) {
         struct random_space_options options = {
@@ -45,21 +45,21 @@ static void test_agents_assemble__equals_brute_force(void **state) {
 }
 
 // Larger than brute force can do: proved by the bounds alone.
-static void test_agents_assemble__proves_large_sums(void **state) {
+static void test_agents_knapsack__proves_large_sums(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         struct random_space r;
-        struct msc_limits limits;
-        struct msc_assembler assembler;
+        struct msc_exact_bounds bounds;
+        struct msc_knapsack knapsack;
         uint32_t choices[200];
         bool is_proved;
         struct random_space_options options = {
             .seed = seed, .n_tasks = 150, .max_choices = 8, .n_costs = 1, .tightness = 0.3};
         random_space_init(&r, &options);
-        assert_ok(msc_limits_init(&limits, &r.arena, &r.space, &r.goal));
-        assert_ok(msc_assembler_init(&assembler, &r.arena, &limits));
+        assert_ok(msc_exact_bounds_init(&bounds, &r.arena, &r.space, &r.goal));
+        assert_ok(msc_knapsack_init(&knapsack, &r.arena, &bounds));
         struct msc_isolated isolated = {.losses = r.losses};
-        assert_true(msc_assembler_solve(&assembler, &isolated, choices, &is_proved));
+        assert_true(msc_knapsack_solve(&knapsack, &isolated, choices, &is_proved));
         assert_true(is_proved);
         random_space_finish(&r);
     }
@@ -67,8 +67,8 @@ static void test_agents_assemble__proves_large_sums(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_agents_assemble__equals_brute_force),
-        cmocka_unit_test(test_agents_assemble__proves_large_sums),
+        cmocka_unit_test(test_agents_knapsack__equals_brute_force),
+        cmocka_unit_test(test_agents_knapsack__proves_large_sums),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

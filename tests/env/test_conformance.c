@@ -126,14 +126,14 @@ static void check_space(const struct msc_env_def *def) {
     // The orders say the truth: by no cost at all is the whole most expensive plan cheaper than the
     // cheapest.
     for (size_t k = 0; k < space->n_costs; k++) {
-        uint32_t dear[MOST_TASKS];
+        uint32_t expensive[MOST_TASKS];
         uint32_t cheap[MOST_TASKS];
         for (size_t t = 0; t < space->n_tasks; t++) {
             const struct msc_task *task = &space->tasks[t];
-            dear[t] = task->dearest_first[0];
-            cheap[t] = task->dearest_first[task->n_choices - 1];
+            expensive[t] = task->most_expensive_first[0];
+            cheap[t] = task->most_expensive_first[task->n_choices - 1];
         }
-        assert_true(msc_cost_value(&space->costs[k], dear) >=
+        assert_true(msc_cost_value(&space->costs[k], expensive) >=
                     msc_cost_value(&space->costs[k], cheap));
     }
     msc_env_destroy(env);

@@ -20,12 +20,12 @@ struct probe {
     const struct msc_space *space; // instead of its own
 };
 
-static const char *const labels[] = {"dear", "cheap"};
+static const char *const labels[] = {"expensive", "cheap"};
 static const uint32_t order[] = {0, 1};
 static const double sizes[] = {8, 2};
 static const struct msc_task tasks[] = {
-    {.name = "a", .n_choices = 2, .labels = labels, .dearest_first = order},
-    {.name = "b", .n_choices = 2, .labels = labels, .dearest_first = order},
+    {.name = "a", .n_choices = 2, .labels = labels, .most_expensive_first = order},
+    {.name = "b", .n_choices = 2, .labels = labels, .most_expensive_first = order},
 };
 static const struct msc_cost_factor factors[] = {
     {.task = 0, .by_choice = sizes},
@@ -138,15 +138,15 @@ static void note(void *payload, size_t index) {
     assert_true(outcome->violation > 0.0 || outcome->objectives[0] == outcome->metrics[0]);
 }
 
-static const uint32_t dear[] = {0, 0};  // 16 bytes: too many
-static const uint32_t mixed[] = {0, 1}; // 10 bytes
-static const uint32_t cheap[] = {1, 1}; // 4 bytes
+static const uint32_t expensive[] = {0, 0}; // 16 bytes: too many
+static const uint32_t mixed[] = {0, 1};     // 10 bytes
+static const uint32_t cheap[] = {1, 1};     // 4 bytes
 
 static void test_env_env__infeasible_trials_are_not_measured(void **state) {
     (void)state;
     struct probe *probe;
     struct msc_env *env = open_probe(&probe);
-    const uint32_t *const points[] = {dear, mixed, dear, cheap, dear};
+    const uint32_t *const points[] = {expensive, mixed, expensive, cheap, expensive};
     struct trial_room rooms[5];
     struct notes notes = {0};
     for (int i = 0; i < 5; i++) {
@@ -219,7 +219,7 @@ static void test_env_env__nothing_left_to_measure(void **state) {
     struct probe *probe;
     struct msc_env *env = open_probe(&probe);
     struct trial_room room;
-    struct msc_trial *trial = trial_make(&room, 1, dear, 2);
+    struct msc_trial *trial = trial_make(&room, 1, expensive, 2);
     struct msc_evaluation e = {.trials = &trial, .n = 1};
     assert_ok(msc_env_evaluate(env, &goal, &e));
     e.n = 0;

@@ -47,16 +47,16 @@ static void test_env_gym__observations_are_the_tasks_features(void **state) {
 static void test_env_gym__rewards(void **state) {
     (void)state;
     struct toy_fixture f;
-    const uint32_t dear[] = {0, 0, 0};
+    const uint32_t expensive[] = {0, 0, 0};
     const uint32_t cheap[] = {1, 1, 1};
     struct msc_gym *gym = open_gym(&f, bounded, 0);
-    struct msc_gym_step step = play(gym, dear);
+    struct msc_gym_step step = play(gym, expensive);
     assert_int_equal(step.outcome->state, MSC_TRIAL_INFEASIBLE);
     assert_float_equal(step.reward, -(0.0 + 0.0125 / 0.05), 1e-9);
     step = play(gym, cheap);
     double loss = step.outcome->metrics[0];
     assert_true(loss > 0.0 && step.reward == -loss);
-    step = play(gym, dear);
+    step = play(gym, expensive);
     assert_float_equal(step.reward, -(loss + 0.25), 1e-9);
     step = play(gym, cheap); // trial 3
     assert_int_equal(step.outcome->state, MSC_TRIAL_FAILED);

@@ -99,7 +99,7 @@ static void test_env_quantize_space__tasks(void **state) {
         assert_int_equal(t[i].n_choices, 3);
         assert_string_equal(t[i].labels[2], "3 mse");
         for (uint32_t c = 0; c < 3; c++) {
-            assert_int_equal(t[i].dearest_first[c], c);
+            assert_int_equal(t[i].most_expensive_first[c], c);
         }
         // One is a weight, the next is none.
         assert_true(t[i].features[3] == i % 2);
@@ -184,7 +184,7 @@ static void test_env_quantize_space__baselines(void **state) {
 }
 
 // Most expensive first: float, then bits, then the range scale nearest 1, then the order given.
-static void test_env_quantize_space__dearest_first(void **state) {
+static void test_env_quantize_space__most_expensive_first(void **state) {
     static const uint32_t order[] = {3, 4, 1, 0, 2, 5};
     struct bench b;
     (void)state;
@@ -194,7 +194,7 @@ static void test_env_quantize_space__dearest_first(void **state) {
                4);
     assert_ok(build(&b));
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(b.space.space.tasks[0].dearest_first[i], order[i]);
+        assert_int_equal(b.space.space.tasks[0].most_expensive_first[i], order[i]);
     }
     close_bench(&b);
 }
@@ -290,7 +290,7 @@ static void test_env_quantize_space__costs_of_schemes(void **state) {
     assert_ok(build(&b));
     assert_near(cost(&b, "size_bytes", zeros), 36 + 54 + 8 + 4 * (4 + 6 + 5));
     assert_near(cost(&b, "size_bytes", ones), 36 + 54 + 8 + 4 * (4 + 3 + 5));
-    assert_int_equal(b.space.space.tasks[0].dearest_first[0], 0);
+    assert_int_equal(b.space.space.tasks[0].most_expensive_first[0], 0);
     close_bench(&b);
     // Left out: float. Fixed: known without a task.
     open_bench(&b,
@@ -429,7 +429,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_quantize_space__without_labels),
         cmocka_unit_test(test_env_quantize_space__rows_of_metrics),
         cmocka_unit_test(test_env_quantize_space__baselines),
-        cmocka_unit_test(test_env_quantize_space__dearest_first),
+        cmocka_unit_test(test_env_quantize_space__most_expensive_first),
         cmocka_unit_test(test_env_quantize_space__groups),
         cmocka_unit_test(test_env_quantize_space__costs),
         cmocka_unit_test(test_env_quantize_space__costs_of_schemes),

@@ -10,8 +10,8 @@ static const uint32_t order[] = {0, 1, 2};
 static const double bits[] = {8, 4, 2};
 static const double sixteenths[] = {-1, 0.5, 2};
 static const struct msc_task tasks[] = {
-    {.name = "w", .n_choices = 3, .labels = labels, .dearest_first = order},
-    {.name = "a", .n_choices = 2, .labels = labels, .dearest_first = order},
+    {.name = "w", .n_choices = 3, .labels = labels, .most_expensive_first = order},
+    {.name = "a", .n_choices = 2, .labels = labels, .most_expensive_first = order},
 };
 static const struct msc_cost_factor size_factors[] = {{.task = 0, .by_choice = bits}};
 static const struct msc_cost_term size_terms[] = {
@@ -138,10 +138,10 @@ static void test_env_space__hash_tells_spaces_apart(void **state) {
     other = space;
     other.tasks = renamed;
     assert_false(msc_hash_equal(hash, msc_space_hash(&other)));
-    struct msc_cost dearer[] = {costs[0], costs[1], costs[2], costs[3]};
-    dearer[0].constant = 6;
+    struct msc_cost more_expensive[] = {costs[0], costs[1], costs[2], costs[3]};
+    more_expensive[0].constant = 6;
     other = space;
-    other.costs = dearer;
+    other.costs = more_expensive;
     assert_false(msc_hash_equal(hash, msc_space_hash(&other)));
 }
 
@@ -166,9 +166,9 @@ static void test_env_space__check_refuses_tasks(void **state) {
     changed[1].n_choices = 0;
     expect_invalid(&damaged, "task a has no choices");
     changed[1].n_choices = 2;
-    changed[0].dearest_first = twice;
+    changed[0].most_expensive_first = twice;
     expect_invalid(&damaged, "task w: its order lists choice 1 2 times");
-    changed[0].dearest_first = order;
+    changed[0].most_expensive_first = order;
     const char *const names[] = {"elements"};
     const double not_finite[] = {NAN};
     damaged.n_features = 1;

@@ -86,12 +86,12 @@ static void test_env_toy__interaction_joins_tasks(void **state) {
 static void test_env_toy__metrics(void **state) {
     (void)state;
     struct toy_fixture f;
-    const uint32_t dear[] = {0, 0, 0};
+    const uint32_t expensive[] = {0, 0, 0};
     const uint32_t cheap[] = {7, 7, 7};
     double reference[MSC_MAX_METRICS];
     toy_open(&f, "{\"tasks\":3,\"choices\":8}");
     assert_ok(msc_env_reference(f.env, reference));
-    struct msc_outcome outcome = toy_measure(&f, 0, dear);
+    struct msc_outcome outcome = toy_measure(&f, 0, expensive);
     assert_true(outcome.metrics[0] == 0.0);
     // Eight bits of thirty-two, then one.
     assert_true(outcome.metrics[1] * 4 == reference[1]);

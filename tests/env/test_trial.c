@@ -18,7 +18,7 @@ static const char *const labels[] = {"8", "4"};
 static const uint32_t order[] = {0, 1};
 static const double bytes[] = {80, 40};
 static const struct msc_task tasks[] = {
-    {.name = "t", .n_choices = 2, .labels = labels, .dearest_first = order},
+    {.name = "t", .n_choices = 2, .labels = labels, .most_expensive_first = order},
 };
 static const struct msc_cost_factor factors[] = {{.task = 0, .by_choice = bytes}};
 static const struct msc_cost_term terms[] = {{.scale = 1, .n_factors = 1, .factors = factors}};
@@ -59,9 +59,9 @@ static void test_env_trial__violation(void **state) {
     struct msc_goal goal = two_bounds();
     const double metrics_of_point[] = {0.5, 80, 0.6};
     assert_float_equal(msc_goal_violation(&goal, metrics_of_point), 0.6 + 0.25, 1e-12);
-    const uint32_t dear[] = {0};
+    const uint32_t expensive[] = {0};
     const uint32_t cheap[] = {1};
-    assert_float_equal(msc_goal_exact_violation(&goal, &space, dear), 0.6, 1e-12);
+    assert_float_equal(msc_goal_exact_violation(&goal, &space, expensive), 0.6, 1e-12);
     assert_true(msc_goal_exact_violation(&goal, &space, cheap) == 0.0);
     const double at_the_limits[] = {0.5, 50, 0.8};
     assert_true(msc_goal_violation(&goal, at_the_limits) == 0.0);
@@ -73,8 +73,8 @@ static void test_env_trial__violation(void **state) {
 
 static struct msc_outcome judged(struct trial_room *room, const struct msc_goal *goal, double loss,
                                  double size, double accuracy) {
-    const uint32_t dear = 0;
-    struct msc_trial *trial = trial_make(room, 0, &dear, 1);
+    const uint32_t expensive = 0;
+    struct msc_trial *trial = trial_make(room, 0, &expensive, 1);
     room->metrics[LOSS] = loss;
     room->metrics[SIZE] = size;
     room->metrics[ACCURACY] = accuracy;
@@ -105,8 +105,8 @@ static void test_env_trial__judge_keeps_other_states(void **state) {
     (void)state;
     struct msc_goal goal = two_bounds();
     struct trial_room room;
-    const uint32_t dear = 0;
-    struct msc_outcome *outcome = &trial_make(&room, 0, &dear, 1)->outcome;
+    const uint32_t expensive = 0;
+    struct msc_outcome *outcome = &trial_make(&room, 0, &expensive, 1)->outcome;
     outcome->state = MSC_TRIAL_INFEASIBLE;
     outcome->metrics[SIZE] = 75;
     msc_goal_judge(&goal, &space, outcome);

@@ -12,9 +12,9 @@
 static const char *const labels[] = {"8", "6 \"mse\"", "4"};
 static const uint32_t order[] = {0, 1, 2};
 static const struct msc_task tasks[FIXTURE_TASKS] = {
-    {.name = "conv/weight", .n_choices = 3, .labels = labels, .dearest_first = order},
-    {.name = "gr\xc3\xbc\xc3\x9f", .n_choices = 3, .labels = labels, .dearest_first = order},
-    {.name = "fc\t1", .n_choices = 2, .labels = labels, .dearest_first = order},
+    {.name = "conv/weight", .n_choices = 3, .labels = labels, .most_expensive_first = order},
+    {.name = "gr\xc3\xbc\xc3\x9f", .n_choices = 3, .labels = labels, .most_expensive_first = order},
+    {.name = "fc\t1", .n_choices = 2, .labels = labels, .most_expensive_first = order},
 };
 static const struct msc_metric metrics[FIXTURE_METRICS] = {
     {.name = "distill_loss", .unit = ""},

@@ -69,7 +69,7 @@ static enum msc_status fake_init(struct msc_env *env) {
         f->task_list[t] = (struct msc_task){.name = fake_names[t],
                                             .n_choices = (uint32_t)f->choices,
                                             .labels = fake_labels,
-                                            .dearest_first = fake_order};
+                                            .most_expensive_first = fake_order};
         f->factors[t] = (struct msc_cost_factor){.task = (uint32_t)t, .by_choice = fake_sizes};
         f->terms[t] = (struct msc_cost_term){.scale = 1, .n_factors = 1, .factors = &f->factors[t]};
         for (uint32_t c = 0; c < MAX_CHOICES; c++) {

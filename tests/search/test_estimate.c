@@ -11,7 +11,7 @@
 
 #define SPACE "\"tasks\":13,\"choices\":4,\"baselines\":2"
 #define PER_TASK "{\"type\":\"grid_search\"}"
-// The dearest plan, three changes of each of 13 tasks, and the assembled plan.
+// The most expensive plan, three changes of each of 13 tasks, and the plan of the knapsack.
 #define N_PER_TASK 41
 
 static void make_estimate(struct msc_estimate *out, const struct launch *one) {
