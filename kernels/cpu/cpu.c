@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_backend.h"
-#include "kernels/cpu/simd_windows.h"
+#include "kernels/cpu/simd_indirect.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,14 +46,14 @@ static void cpu_close(struct msc_backend *base) {
         msc_free_aligned(b->memory[i].result.memory);
     }
     msc_free_aligned(b->memory);
-    msc_dense_close(b->engine);
+    msc_routine_close(b->engine);
     msc_free(b);
 }
 
 // The machine's own instructions, as far as the engine may use them. They work inside of one
 // thread.
 static void choose_products(struct msc_cpu_backend *b) {
-    struct msc_dense_isa isa = msc_dense_isa(b->engine);
+    struct msc_routine_isa isa = msc_routine_isa(b->engine);
     if (b->base.options.kernel_threads > 1) {
         return;
     }
@@ -76,11 +76,11 @@ static enum msc_status cpu_init(struct msc_cpu_backend *b) {
         return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
     }
     memset(b->memory, 0, memory_bytes);
-    MSC_TRY(msc_dense_open(&b->engine, o->n_threads, o->kernel_threads));
+    MSC_TRY(msc_routine_open(&b->engine, o->n_threads, o->kernel_threads));
     choose_products(b);
     int n = snprintf(b->numerics, sizeof(b->numerics), "cpu/%d %s int8-%s", MSC_CPU_KERNELS_VERSION,
-                     msc_dense_name(b->engine),
-                     o->allow_int8 && msc_dense_isa(b->engine).has_int8 ? "on" : "off");
+                     msc_routine_name(b->engine),
+                     o->allow_int8 && msc_routine_isa(b->engine).has_int8 ? "on" : "off");
     if (o->kernel_threads > 1) {
         snprintf(b->numerics + n, sizeof(b->numerics) - (size_t)n, " threads-%d",
                  o->kernel_threads);
@@ -142,7 +142,7 @@ static void cpu_layouts(const struct msc_backend *b, const struct msc_graph *g,
 struct prepared {
     const struct msc_cpu_family *family;
     void *kernel;
-    bool has_forms; // output 0 is the only one, and float32
+    bool has_quantized; // output 0 is the only one, and float32
 };
 
 static enum msc_status cpu_prepare(struct msc_backend *base, const struct msc_plan *plan,
@@ -155,7 +155,8 @@ static enum msc_status cpu_prepare(struct msc_backend *base, const struct msc_pl
         return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
     }
     p->family = family;
-    p->has_forms = step->n_outputs == 1 && plan->values[step->outputs[0]].dtype == MSC_DTYPE_F32;
+    p->has_quantized =
+        step->n_outputs == 1 && plan->values[step->outputs[0]].dtype == MSC_DTYPE_F32;
     enum msc_status status = family->prepare(&p->kernel, msc_cpu_from(base), plan, step);
     if (status != MSC_OK) {
         msc_free(p);
@@ -213,7 +214,7 @@ static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu
         MSC_TRY(get(&out.data, &b->memory[thread].result, (size_t)n * sizeof(float)));
     }
     MSC_TRY(p->family->run(p->kernel, b, &floats, thread));
-    msc_cpu_write_forms(call->quantized, call->n_quantized, 0, out.data, n);
+    msc_cpu_write_quantized(call->quantized, call->n_quantized, 0, out.data, n);
     return MSC_OK;
 }
 
@@ -222,7 +223,8 @@ static bool copies(const struct prepared *p) {
 }
 
 // Is it less work to move bytes than to make them of what was moved?
-static bool moves_form(const struct prepared *p, const struct msc_call *call, int32_t n_inputs) {
+static bool moves_quantized(const struct prepared *p, const struct msc_call *call,
+                            int32_t n_inputs) {
     int64_t n = 0;
     if (!copies(p) || call->n_quantized != 1 || call->outputs[0].data ||
         call->quantized[0].view.dtype == MSC_DTYPE_F32) {
@@ -249,13 +251,13 @@ static enum msc_status quantize_and_run(const struct prepared *p, struct msc_cpu
     }
     MSC_TRY(get(&memory, &b->memory[thread].result, n_bytes));
     for (int32_t i = 0; i < n_inputs; i++) {
-        struct msc_quantized form = {call->inputs[i], call->quantized[0].quant};
-        int64_t n = msc_view_n_elements(&form.view);
-        form.view.dtype = call->quantized[0].view.dtype;
-        form.view.quant = form.quant;
-        form.view.data = memory;
-        msc_cpu_write_forms(&form, 1, 0, call->inputs[i].data, n);
-        inputs[i] = form.view;
+        struct msc_quantized quantized = {call->inputs[i], call->quantized[0].quant};
+        int64_t n = msc_view_n_elements(&quantized.view);
+        quantized.view.dtype = call->quantized[0].view.dtype;
+        quantized.view.quant = quantized.quant;
+        quantized.view.data = memory;
+        msc_cpu_write_quantized(&quantized, 1, 0, call->inputs[i].data, n);
+        inputs[i] = quantized.view;
         memory = (char *)memory + msc_cpu_round_up((size_t)n);
     }
     bytes.inputs = inputs;
@@ -267,8 +269,8 @@ static enum msc_status quantize_and_run(const struct prepared *p, struct msc_cpu
 // A call with forms, of a family that knows nothing of them.
 static enum msc_status run_apart(const struct prepared *p, struct msc_cpu_backend *b,
                                  const struct msc_call *call, int32_t n_inputs, int thread) {
-    return moves_form(p, call, n_inputs) ? quantize_and_run(p, b, call, n_inputs, thread)
-                                         : run_and_quantize(p, b, call, thread);
+    return moves_quantized(p, call, n_inputs) ? quantize_and_run(p, b, call, n_inputs, thread)
+                                              : run_and_quantize(p, b, call, thread);
 }
 
 static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *step,
@@ -277,7 +279,8 @@ static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *
     for (size_t i = 0; i < n; i++) {
         const struct msc_call *call = &calls[i];
         for (int32_t k = 0; k < call->n_quantized; k++) {
-            MSC_TRY(msc_cpu_check_form(call->quantized[k].view.dtype, call->quantized[k].quant));
+            MSC_TRY(
+                msc_cpu_check_quantized(call->quantized[k].view.dtype, call->quantized[k].quant));
         }
         bool is_apart = call->n_quantized > 0 && (!p->family->quantizes || copies(p));
         MSC_TRY((is_apart ? run_apart(p, msc_cpu_from(base), call, step->n_inputs, thread)
@@ -289,13 +292,13 @@ static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *
 static bool cpu_quantizes(const struct msc_backend *base, const struct msc_step *step) {
     (void)base;
     const struct prepared *p = step->kernel;
-    return p->has_forms;
+    return p->has_quantized;
 }
 
 static bool cpu_moves(const struct msc_backend *base, const struct msc_step *step) {
     (void)base;
     const struct prepared *p = step->kernel;
-    return p->has_forms && p->family->moves && p->family->moves(p->kernel);
+    return p->has_quantized && p->family->moves && p->family->moves(p->kernel);
 }
 
 // ---- Memory -----------------------------------------------------------------------------------

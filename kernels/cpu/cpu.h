@@ -7,14 +7,14 @@
 //     msc_cpu_family_of(g, joint) -> layouts (planning) -> prepare -> run, run, run ... -> release
 //
 // To add a family: 1 write kernels/cpu/cpu_<name>.c ending in its `const struct msc_cpu_family`,
-// 2 declare it below, 3 name it in the table of cpu_families.c, 4 add the file to
+// 2 declare it below, 3 name it in the table of families.c, 4 add the file to
 // kernels/CMakeLists.txt and a test to tests/kernels/.
 #ifndef MSC_KERNELS_CPU_CPU_H
 #define MSC_KERNELS_CPU_CPU_H
 
 #include "kernels/backend.h"
-#include "kernels/cpu/cpu_graph.h"
-#include "kernels/cpu/dense.h"
+#include "kernels/lowering/lowering.h"
+#include "kernels/cpu/routine.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,11 +29,11 @@ extern "C" {
 
 struct msc_cpu_memory;
 struct msc_simd_product;
-struct msc_weighted_spec;
+struct msc_gemm_spec;
 
 struct msc_cpu_backend {
     struct msc_backend base;
-    struct msc_dense_engine *engine;
+    struct msc_routine_engine *engine;
     const struct msc_simd_product *tiles, *bytes, *floats; // products of our own; NULL: none
     struct msc_cpu_memory *memory;                         // [n_threads]
     char numerics[160];
@@ -59,8 +59,8 @@ struct msc_cpu_family {
     // As msc_backend_def.layouts; everything is plain beforehand.
     void (*layouts)(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out);
-    // Of families of weighted steps (weighted.h): what `prepare` makes of a joint.
-    bool (*describe)(struct msc_weighted_spec *out, const struct msc_graph *g,
+    // Of families of weighted steps (cpu_gemm.h): what `prepare` makes of a joint.
+    bool (*describe)(struct msc_gemm_spec *out, const struct msc_graph *g,
                      const struct msc_joint *joint);
     enum msc_status (*prepare)(void **kernel, struct msc_cpu_backend *b,
                                const struct msc_plan *plan, const struct msc_step *step);
@@ -115,20 +115,20 @@ void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_
 struct msc_quant msc_cpu_byte_quant(enum msc_dtype dtype, const float *scale,
                                     const int32_t *zero_point);
 // The largest |q - zero point| that a quantisation can give.
-int32_t msc_cpu_largest(const struct msc_quant *quant);
+int32_t msc_digits_largest(const struct msc_quant *quant);
 
 // Whole numbers cut into n digits of `shift` bits, lowest first, so that sums of products with each
 // digit stay exact in float32. n is 0 when there is no way.
-struct msc_cpu_digits {
+struct msc_digits {
     int n;
     int shift;
     int32_t largest; // size of a digit
 };
 // `largest` is the size of the numbers, at most 255; `rest` the largest sum of sizes of what they
 // are multiplied with.
-struct msc_cpu_digits msc_cpu_cut(int32_t largest, int64_t rest);
+struct msc_digits msc_digits_cut(int32_t largest, int64_t rest);
 // The mask of msc_cpu_expand for a digit: the top one keeps the sign.
-int32_t msc_cpu_digit_mask(const struct msc_cpu_digits *d, int digit);
+int32_t msc_digits_mask(const struct msc_digits *d, int digit);
 // sums += product * 2^shift, modulo 2^32: the upper digits alone may leave int32.
 void msc_cpu_add_floats(int32_t sums[], const float product[], int64_t n, int shift);
 void msc_cpu_add_integers(int32_t sums[], const int32_t product[], int64_t n, int shift);
@@ -140,10 +140,10 @@ void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_t flip, i
 enum msc_status msc_cpu_quantize(struct msc_backend *b, const struct msc_view *in,
                                  const struct msc_view *out, const struct msc_quant *q, int thread);
 // Can activations be quantised so?
-enum msc_status msc_cpu_check_form(enum msc_dtype dtype, const struct msc_quant *q);
+enum msc_status msc_cpu_check_quantized(enum msc_dtype dtype, const struct msc_quant *q);
 // Elements first, first + 1, ... of every form, from their floats: the bits of msc_cpu_quantize.
-void msc_cpu_write_forms(const struct msc_quantized forms[], int32_t n_forms, int64_t first,
-                         const float x[], int64_t n);
+void msc_cpu_write_quantized(const struct msc_quantized quantized[], int32_t n_quantized,
+                             int64_t first, const float x[], int64_t n);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 // Steps of element-wise joints alone.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cpu/ewise.h"
+#include "kernels/lowering/ewise.h"
 
 struct kernel {
     struct msc_ewise *program;
@@ -11,21 +11,21 @@ struct kernel {
 // Channels last if any input of the output's shape comes so.
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out) {
-    const struct msc_tensor *y = msc_cpu_output(g, step->joints[step->n_joints - 1].joint);
+    const struct msc_tensor *y = msc_lowering_output(g, step->joints[step->n_joints - 1].joint);
     enum msc_layout layout = MSC_LAYOUT_NCHW;
     for (int32_t k = 0; k < step->n_joints; k++) {
         const struct msc_step_joint *j = &step->joints[k];
         for (int32_t i = 0; i < j->n_operands; i++) {
             if (j->operands[i].kind == MSC_OPERAND_INPUT &&
                 coming[j->operands[i].index] == MSC_LAYOUT_NHWC &&
-                msc_cpu_same_shape(y, msc_cpu_operand(g, j->joint, i)) &&
-                !msc_cpu_layouts_coincide(y->n_dims, y->dims)) {
+                msc_lowering_same_shape(y, msc_lowering_operand(g, j->joint, i)) &&
+                !msc_lowering_layouts_coincide(y->n_dims, y->dims)) {
                 layout = MSC_LAYOUT_NHWC;
             }
         }
     }
     out->outputs = layout;
-    msc_cpu_follow_layout(g, step, 0, layout, coming, out);
+    msc_lowering_follow_layout(g, step, 0, layout, coming, out);
 }
 
 static void release(void *kernel) {
@@ -60,8 +60,8 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
     const struct kernel *k = kernel;
     struct msc_ewise_call run = {.inputs = call->inputs,
                                  .out = call->outputs[0].data,
-                                 .forms = call->quantized,
-                                 .n_forms = call->n_quantized,
+                                 .quantized = call->quantized,
+                                 .n_quantized = call->n_quantized,
                                  .end = k->n};
     MSC_TRY(msc_cpu_get_scratch(&run.scratch, b, thread, msc_ewise_scratch_bytes(k->program)));
     msc_ewise_run(k->program, &run);

@@ -23,11 +23,11 @@ struct kernel {
 enum { PIECE = 4096, BLOCK = 64, MIN_COLUMNS = 512, MAX_COLUMNS = 2048 };
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
+    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
     int64_t n_groups;
     float epsilon;
-    return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) &&
-           msc_cpu_constant(g, joint, 1) && msc_cpu_constant(g, joint, 2) &&
+    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
+           msc_lowering_constant(g, joint, 1) && msc_lowering_constant(g, joint, 2) &&
            msc_dims_product(x->n_dims, x->dims) > 0 &&
            msc_joint_attr_float(joint, "epsilon", &epsilon) &&
            (joint->op == MSC_OP_INSTANCE_NORM ||
@@ -55,8 +55,8 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
-    const struct msc_array *gamma = msc_cpu_constant(plan->graph, joint, 1);
-    const struct msc_array *beta = msc_cpu_constant(plan->graph, joint, 2);
+    const struct msc_array *gamma = msc_lowering_constant(plan->graph, joint, 1);
+    const struct msc_array *beta = msc_lowering_constant(plan->graph, joint, 2);
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
@@ -182,7 +182,7 @@ static void write_rows(const struct work *w, const struct kernel *k, const struc
             next = (c + 1) * k->n_positions < end ? (c + 1) * k->n_positions : end;
             scale_row(to + (at - i), x + at, next - at, w->mean[c], w->factor[c], w->offset[c]);
         }
-        msc_cpu_write_forms(call->quantized, call->n_quantized, first + i, to, end - i);
+        msc_cpu_write_quantized(call->quantized, call->n_quantized, first + i, to, end - i);
     }
 }
 
@@ -199,7 +199,7 @@ static void write_columns(const struct work *w, const struct kernel *k, const st
         int64_t length = n - i < width ? n - i : width;
         float *to = out ? out + i : w->piece;
         scale_each(to, x + i, length, w->mean, w->factor, w->offset);
-        msc_cpu_write_forms(call->quantized, call->n_quantized, first + i, to, length);
+        msc_cpu_write_quantized(call->quantized, call->n_quantized, first + i, to, length);
     }
 }
 
@@ -229,7 +229,7 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 const struct msc_cpu_family msc_cpu_group_norm = {
     .name = "group normalisation",
     .accepts = accepts,
-    .layouts = msc_cpu_keep_layout,
+    .layouts = msc_lowering_keep_layout,
     .prepare = prepare,
     .release = release,
     .run = run,

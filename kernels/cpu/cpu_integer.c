@@ -1,13 +1,13 @@
 // Convolutions and matrix products between integers that models quantise themselves: QLinearConv,
 // QLinearMatMul, ConvInteger, MatMulInteger, with constant weights and one scale and zero point for
-// all activations. Sums are those of weighted steps (weighted.h); what follows them is
+// all activations. Sums are those of weighted steps (cpu_gemm.h); what follows them is
 //
 //     rint((float)(sum + bias) * scale[c]) + zero point,  scale[c] = x_scale * w_scale[c] / y_scale
 //
 // limited to the type: how float32 results are quantised whose scale is scale[c], with a step of 1.
 // The weights are handed on as floats under scale[c], and an edit that makes their integers of them.
 #include "base/alloc.h"
-#include "kernels/cpu/weighted.h"
+#include "kernels/cpu/cpu_gemm.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,14 +45,14 @@ static bool is_byte(enum msc_dtype dtype) {
 
 static const struct msc_array *constant(const struct msc_graph *g, const struct msc_joint *joint,
                                         int place) {
-    return place > 0 ? msc_cpu_constant(g, joint, place) : NULL;
+    return place > 0 ? msc_lowering_constant(g, joint, place) : NULL;
 }
 
 // A list of n numbers of this type, or of one for all. Absent ones are.
 static bool is_list(const struct msc_graph *g, const struct msc_joint *joint, int place,
                     enum msc_dtype dtype, int64_t n) {
     const struct msc_array *a = constant(g, joint, place);
-    if (place == 0 || !msc_cpu_operand(g, joint, place)) {
+    if (place == 0 || !msc_lowering_operand(g, joint, place)) {
         return true;
     }
     return a && msc_array_dtype(a) == dtype &&
@@ -75,18 +75,18 @@ static float channel_scale(const struct msc_graph *g, const struct msc_joint *jo
            scale_at(constant(g, joint, p->y_scale), 0);
 }
 
-static bool describe(struct msc_weighted_spec *out, const struct msc_graph *g,
+static bool describe(struct msc_gemm_spec *out, const struct msc_graph *g,
                      const struct msc_joint *joint, const struct places *p) {
-    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
-    const struct msc_tensor *w = msc_cpu_operand(g, joint, p->weight);
+    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
+    const struct msc_tensor *w = msc_lowering_operand(g, joint, p->weight);
     if (p->is_conv) {
-        return msc_cpu_describe_window(out, joint, x, w, msc_cpu_output(g, joint));
+        return msc_gemm_describe_window(out, joint, x, w, msc_lowering_output(g, joint));
     }
     if (x->n_dims < 1 || w->n_dims != 2) {
         return false;
     }
-    *out = (struct msc_weighted_spec){
-        .desc = {.kind = MSC_DENSE_LINEAR,
+    *out = (struct msc_gemm_spec){
+        .desc = {.kind = MSC_GEMM_LINEAR,
                  .batch = msc_dims_product(x->n_dims - 1, x->dims),
                  .groups = 1,
                  .in_channels = w->dims[0],
@@ -132,11 +132,12 @@ static bool has_good_numbers(const struct msc_graph *g, const struct msc_joint *
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct places *p = places_of(joint->op);
-    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0), *y = msc_cpu_output(g, joint);
-    const struct msc_tensor *x_zero = msc_cpu_operand(g, joint, p->x_zero);
+    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0),
+                            *y = msc_lowering_output(g, joint);
+    const struct msc_tensor *x_zero = msc_lowering_operand(g, joint, p->x_zero);
     const struct msc_array *weight = constant(g, joint, p->weight);
-    struct msc_weighted_spec spec;
-    if (!msc_cpu_is_computed(g, joint, 0) || !weight || !is_byte(x->dtype) ||
+    struct msc_gemm_spec spec;
+    if (!msc_lowering_is_computed(g, joint, 0) || !weight || !is_byte(x->dtype) ||
         !is_byte(msc_array_dtype(weight)) || (p->y_zero ? !is_byte(y->dtype) : false) ||
         (x_zero && msc_tensor_n_elements(x_zero) != 1) || !describe(&spec, g, joint, p)) {
         return false;
@@ -153,7 +154,7 @@ static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
 // ---- Preparing --------------------------------------------------------------------------------
 
 struct kernel {
-    struct msc_weighted *weighted;
+    struct msc_cpu_gemm *gemm;
     struct msc_array *weight;     // as floats
     float *scales;                // [channels]
     int32_t *zeros, *bias;        // [channels] nothing but 0; bias may be NULL
@@ -166,7 +167,7 @@ struct kernel {
 static void release(void *kernel) {
     struct kernel *k = kernel;
     if (k) {
-        msc_weighted_release(k->weighted);
+        msc_cpu_gemm_release(k->gemm);
         msc_array_release(k->weight);
         msc_free(k->scales);
         msc_free(k->zeros);
@@ -229,23 +230,23 @@ static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
     const struct msc_joint *joint = anchor->joint;
     const struct msc_graph *g = plan->graph;
     const struct places *p = places_of(joint->op);
-    struct msc_weighted_spec spec;
+    struct msc_gemm_spec spec;
     if (!describe(&spec, g, joint, p)) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: not as its family takes it", joint->name);
     }
     MSC_TRY(allocate(k, g, joint, p, spec.desc.out_channels));
     fill(k, g, joint, p, spec.out_axis);
-    bool reads_zero = msc_cpu_is_computed(g, joint, p->x_zero);
+    bool reads_zero = msc_lowering_is_computed(g, joint, p->x_zero);
     k->n_inputs = step->n_inputs;
     k->zero_input = reads_zero ? anchor->operands[p->x_zero].index : MSC_NO_ID;
     k->x_zero = (int32_t)number(constant(g, joint, p->x_zero), 0);
     k->y_zero = (int32_t)number(constant(g, joint, p->y_zero), 0);
     k->gives_sums = p->y_scale == 0;
-    struct msc_weighted_source source = {.input = anchor->operands[0].index,
+    struct msc_cpu_gemm_source source = {.input = anchor->operands[0].index,
                                          .weight = k->weight,
-                                         .whole_bias = k->bias,
+                                         .integer_bias = k->bias,
                                          .gives_sums = k->gives_sums};
-    return msc_weighted_create(&k->weighted, b, plan, step, &spec, &source);
+    return msc_cpu_gemm_create(&k->gemm, b, plan, step, &spec, &source);
 }
 
 static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
@@ -267,7 +268,7 @@ static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
     const struct kernel *k = kernel;
     const struct msc_edit *const own[1] = {&k->edit};
     (void)edits;
-    return msc_weighted_weights(k->weighted, b, own, out, n_bytes);
+    return msc_cpu_gemm_weights(k->gemm, b, own, out, n_bytes);
 }
 
 // ---- Running ----------------------------------------------------------------------------------
@@ -285,26 +286,26 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
     const struct kernel *k = kernel;
     static const float one = 1.0f; // what follows the sums is a step
     struct msc_view inputs[2], none = {.dtype = MSC_DTYPE_F32};
-    int32_t x = k->weighted->input, x_zero = read_zero(k, call);
+    int32_t x = k->gemm->input, x_zero = read_zero(k, call);
     struct msc_quant in = msc_cpu_byte_quant(call->inputs[x].dtype, &one, &x_zero);
     struct msc_quant out = msc_cpu_byte_quant(call->outputs[0].dtype, &one, &k->y_zero);
     memcpy(inputs, call->inputs, (size_t)k->n_inputs * sizeof(inputs[0]));
     inputs[x].quant = &in;
-    struct msc_quantized form = {call->outputs[0], &out};
-    form.view.quant = &out;
+    struct msc_quantized quantized = {call->outputs[0], &out};
+    quantized.view.quant = &out;
     struct msc_call inner = {.inputs = inputs, .outputs = call->outputs, .weights = call->weights};
     if (!k->gives_sums) {
         inner.outputs = &none;
-        inner.quantized = &form;
+        inner.quantized = &quantized;
         inner.n_quantized = 1;
     }
-    return msc_weighted_run(k->weighted, b, &inner, thread);
+    return msc_cpu_gemm_run(k->gemm, b, &inner, thread);
 }
 
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out) {
     if (places_of(step->joints[0].joint->op)->is_conv) {
-        msc_cpu_conv_layouts(g, step, coming, out);
+        msc_lowering__conv_layouts(g, step, coming, out);
     }
 }
 
@@ -316,5 +317,5 @@ const struct msc_cpu_family msc_cpu_integer = {
     .release = release,
     .run = run,
     .weights = weights,
-    .release_weights = msc_weighted_release_weights,
+    .release_weights = msc_cpu_gemm_release_weights,
 };

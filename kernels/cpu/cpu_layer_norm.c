@@ -14,10 +14,11 @@ struct kernel {
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     float epsilon;
-    bool has_beta = msc_cpu_operand(g, joint, 2) != NULL;
-    return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) &&
-           msc_cpu_constant(g, joint, 1) && (!has_beta || msc_cpu_constant(g, joint, 2)) &&
-           msc_array_n_elements(msc_cpu_constant(g, joint, 1)) > 0 &&
+    bool has_beta = msc_lowering_operand(g, joint, 2) != NULL;
+    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
+           msc_lowering_constant(g, joint, 1) &&
+           (!has_beta || msc_lowering_constant(g, joint, 2)) &&
+           msc_array_n_elements(msc_lowering_constant(g, joint, 1)) > 0 &&
            msc_joint_attr_float(joint, "epsilon", &epsilon);
 }
 
@@ -29,9 +30,9 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
                                const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
-    const struct msc_tensor *x = msc_cpu_operand(plan->graph, joint, 0);
-    const struct msc_array *gamma = msc_cpu_constant(plan->graph, joint, 1);
-    const struct msc_array *beta = msc_cpu_constant(plan->graph, joint, 2);
+    const struct msc_tensor *x = msc_lowering_operand(plan->graph, joint, 0);
+    const struct msc_array *gamma = msc_lowering_constant(plan->graph, joint, 1);
+    const struct msc_array *beta = msc_lowering_constant(plan->graph, joint, 2);
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);

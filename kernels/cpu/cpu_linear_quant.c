@@ -25,16 +25,17 @@ static bool is_byte(enum msc_dtype dtype) {
 }
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0), *y = msc_cpu_output(g, joint);
+    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0),
+                            *y = msc_lowering_output(g, joint);
     if (joint->op == MSC_OP_DYNAMIC_QUANTIZE) {
         return x->dtype == MSC_DTYPE_F32;
     }
     bool is_quantize = joint->op == MSC_OP_QUANTIZE;
-    const struct msc_array *scales = msc_cpu_constant(g, joint, 1);
+    const struct msc_array *scales = msc_lowering_constant(g, joint, 1);
     const char *format = msc_joint_attr(joint, "format");
     int64_t block = 0;
     return scales && msc_array_dtype(scales) == MSC_DTYPE_F32 && msc_array_n_dims(scales) <= 1 &&
-           !msc_cpu_is_computed(g, joint, 2) && (!format || format[0] == '\0') &&
+           !msc_lowering_is_computed(g, joint, 2) && (!format || format[0] == '\0') &&
            msc_joint_attr_i64(joint, "block_size", &block) &&
            (block == 0 || msc_array_n_elements(scales) == 1) &&
            (is_quantize ? x : y)->dtype == MSC_DTYPE_F32 && is_byte((is_quantize ? y : x)->dtype);
@@ -43,7 +44,7 @@ static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out) {
     if (step->n_outputs == 1) {
-        msc_cpu_keep_layout(g, step, coming, out);
+        msc_lowering_keep_layout(g, step, coming, out);
     }
 }
 
@@ -62,7 +63,7 @@ static void release(void *kernel) {
 static void divide(struct kernel *k, const struct msc_value *x, int axis) {
     int64_t dims[MSC_MAX_DIMS];
     int positions[MSC_MAX_DIMS], at;
-    msc_cpu_positions(positions, x->n_dims, x->layout);
+    msc_lowering_positions(positions, x->n_dims, x->layout);
     for (int i = 0; i < x->n_dims; i++) {
         dims[positions[i]] = x->dims[i];
     }
@@ -74,13 +75,13 @@ static void divide(struct kernel *k, const struct msc_value *x, int axis) {
 
 static enum msc_status read_scales(struct kernel *k, const struct msc_graph *g,
                                    const struct msc_joint *joint, const struct msc_value *x) {
-    const struct msc_array *scales = msc_cpu_constant(g, joint, 1);
-    const struct msc_array *zeros = msc_cpu_constant(g, joint, 2);
+    const struct msc_array *scales = msc_lowering_constant(g, joint, 1);
+    const struct msc_array *zeros = msc_lowering_constant(g, joint, 2);
     struct msc_linear_quant m;
     MSC_TRY(msc_linear_quant_init(&m, joint, x->n_dims, x->dims, msc_array_n_dims(scales),
                                   msc_array_dims(scales)));
     if (m.length > 0) {
-        divide(k, x, msc_cpu_axis(joint, "axis", x->n_dims));
+        divide(k, x, msc_lowering_axis(joint, "axis", x->n_dims));
     }
     k->scales = msc_alloc_zero((size_t)k->length, sizeof(k->scales[0]));
     k->zeros = msc_alloc_zero((size_t)k->length, sizeof(k->zeros[0]));

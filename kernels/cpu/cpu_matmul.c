@@ -2,7 +2,7 @@
 // when both come as such.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cpu/ewise.h"
+#include "kernels/lowering/ewise.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,37 +12,37 @@ struct kernel {
     struct msc_operand operands[2];
     struct msc_view constants[2]; // of operands that are weights
     int edited;                   // operand that a weight edit replaces, or -1
-    struct msc_dense_desc desc;
-    struct msc_dense *dense;
+    struct msc_gemm_desc desc;
+    struct msc_routine *routine;
     // Products that one routine cannot take together run one by one.
     int64_t n_products;
-    int64_t *offsets[2];       // [n_products] of each factor, in elements
-    int64_t n_out;             // elements of one product's result
-    struct msc_ewise *ends[2]; // behind float32, behind sums
+    int64_t *offsets[2];            // [n_products] of each factor, in elements
+    int64_t n_out;                  // elements of one product's result
+    struct msc_ewise *epilogues[2]; // behind float32, behind sums
 };
 
 // ---- Planning ---------------------------------------------------------------------------------
 
 // Describes the products and how many routines they take.
-static bool describe(struct msc_dense_desc *d, int64_t *n_products, const struct msc_graph *g,
+static bool describe(struct msc_gemm_desc *d, int64_t *n_products, const struct msc_graph *g,
                      const struct msc_joint *joint) {
-    const struct msc_tensor *a = msc_cpu_operand(g, joint, 0);
-    const struct msc_tensor *b = msc_cpu_operand(g, joint, 1);
-    const struct msc_tensor *y = msc_cpu_output(g, joint);
-    if (!msc_cpu_is_f32(g, joint) || a->n_dims < 2 || b->n_dims < 2 ||
+    const struct msc_tensor *a = msc_lowering_operand(g, joint, 0);
+    const struct msc_tensor *b = msc_lowering_operand(g, joint, 1);
+    const struct msc_tensor *y = msc_lowering_output(g, joint);
+    if (!msc_lowering_is_f32(g, joint) || a->n_dims < 2 || b->n_dims < 2 ||
         msc_dims_product(y->n_dims, y->dims) < 1 || a->dims[a->n_dims - 1] < 1 ||
-        (msc_cpu_constant(g, joint, 0) && msc_cpu_constant(g, joint, 1))) {
+        (msc_lowering_constant(g, joint, 0) && msc_lowering_constant(g, joint, 1))) {
         return false;
     }
     int64_t lead = msc_dims_product(y->n_dims - 2, y->dims);
     int64_t lead_a = msc_dims_product(a->n_dims - 2, a->dims);
     int64_t lead_b = msc_dims_product(b->n_dims - 2, b->dims);
-    *d = (struct msc_dense_desc){.kind = MSC_DENSE_MATMUL,
-                                 .batch = 1,
-                                 .rows = a->dims[a->n_dims - 2],
-                                 .groups = 1,
-                                 .in_channels = a->dims[a->n_dims - 1],
-                                 .out_channels = b->dims[b->n_dims - 1]};
+    *d = (struct msc_gemm_desc){.kind = MSC_GEMM_MATMUL,
+                                .batch = 1,
+                                .rows = a->dims[a->n_dims - 2],
+                                .groups = 1,
+                                .in_channels = a->dims[a->n_dims - 1],
+                                .out_channels = b->dims[b->n_dims - 1]};
     *n_products = 1;
     if (lead_b == 1 && lead_a == lead) {
         d->rows *= lead;
@@ -55,14 +55,14 @@ static bool describe(struct msc_dense_desc *d, int64_t *n_products, const struct
 }
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    struct msc_dense_desc d;
+    struct msc_gemm_desc d;
     int64_t n_products;
     return describe(&d, &n_products, g, joint);
 }
 
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out) {
-    msc_cpu_follow_layout(g, step, 0, MSC_LAYOUT_NCHW, coming, out);
+    msc_lowering_follow_layout(g, step, 0, MSC_LAYOUT_NCHW, coming, out);
 }
 
 // ---- Preparing --------------------------------------------------------------------------------
@@ -70,10 +70,10 @@ static void layouts(const struct msc_graph *g, const struct msc_step *step,
 static void release(void *kernel) {
     struct kernel *k = kernel;
     if (k) {
-        msc_dense_destroy(k->dense);
+        msc_routine_destroy(k->routine);
         for (int i = 0; i < 2; i++) {
             msc_free(k->offsets[i]);
-            msc_ewise_destroy(k->ends[i]);
+            msc_ewise_destroy(k->epilogues[i]);
         }
         msc_free(k);
     }
@@ -82,9 +82,9 @@ static void release(void *kernel) {
 // Where each product's factors begin: leading axes broadcast from the right.
 static enum msc_status set_offsets(struct kernel *k, const struct msc_graph *g,
                                    const struct msc_joint *joint) {
-    const struct msc_tensor *y = msc_cpu_output(g, joint);
+    const struct msc_tensor *y = msc_lowering_output(g, joint);
     for (int i = 0; i < 2; i++) {
-        const struct msc_tensor *t = msc_cpu_operand(g, joint, i);
+        const struct msc_tensor *t = msc_lowering_operand(g, joint, i);
         k->offsets[i] = msc_alloc_zero((size_t)k->n_products, sizeof(int64_t));
         if (!k->offsets[i]) {
             return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
@@ -120,14 +120,14 @@ static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
         }
     }
     MSC_TRY(set_offsets(k, plan->graph, j->joint));
-    MSC_TRY(msc_dense_create(&k->dense, b->engine, &k->desc));
+    MSC_TRY(msc_routine_create(&k->routine, b->engine, &k->desc));
     struct msc_ewise_options options = {.start = MSC_EWISE_FLOAT, .first = 1};
-    MSC_TRY(msc_ewise_create(&k->ends[0], plan, step, &options));
+    MSC_TRY(msc_ewise_create(&k->epilogues[0], plan, step, &options));
     options.start = MSC_EWISE_SUM_F32;
     options.is_scalar_scale = true;
     options.low = -INFINITY;
     options.high = INFINITY;
-    return msc_ewise_create(&k->ends[1], plan, step, &options);
+    return msc_ewise_create(&k->epilogues[1], plan, step, &options);
 }
 
 static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
@@ -215,8 +215,8 @@ struct run {
     struct msc_view factors[2];
     int64_t n[2]; // elements of each factor
     bool is_integer;
-    struct msc_cpu_digits digits; // of the first factor
-    void *dense_scratch, *ewise_scratch;
+    struct msc_digits digits; // of the first factor
+    void *routine_scratch, *ewise_scratch;
     float *floats[2]; // factors that come as integers
     int32_t *sums;
 };
@@ -237,13 +237,13 @@ static struct msc_view factor(const struct kernel *k, const struct msc_call *cal
 // Over integers when every sum fits into int32 and, cut into digits, each pass below 2^24.
 static void choose_arithmetic(struct run *r) {
     const struct msc_quant *a = r->factors[0].quant, *b = r->factors[1].quant;
-    r->digits = (struct msc_cpu_digits){1, 0, 0};
+    r->digits = (struct msc_digits){1, 0, 0};
     if (!a || !b) {
         return;
     }
-    int32_t largest = msc_cpu_largest(a);
-    int64_t rest = r->k->desc.in_channels * msc_cpu_largest(b);
-    struct msc_cpu_digits digits = msc_cpu_cut(largest, rest);
+    int32_t largest = msc_digits_largest(a);
+    int64_t rest = r->k->desc.in_channels * msc_digits_largest(b);
+    struct msc_digits digits = msc_digits_cut(largest, rest);
     if (digits.n > 0 && largest * rest < ((int64_t)1 << 31)) {
         r->is_integer = true;
         r->digits = digits;
@@ -258,8 +258,8 @@ static void *take(char *memory, size_t *used, size_t n_bytes) {
 
 static size_t place(struct run *r, char *memory) {
     size_t used = 0;
-    r->dense_scratch = take(memory, &used, msc_dense_scratch_bytes(r->k->dense));
-    r->ewise_scratch = take(memory, &used, msc_ewise_scratch_bytes(r->k->ends[r->is_integer]));
+    r->routine_scratch = take(memory, &used, msc_routine_scratch_bytes(r->k->routine));
+    r->ewise_scratch = take(memory, &used, msc_ewise_scratch_bytes(r->k->epilogues[r->is_integer]));
     for (int i = 0; i < 2; i++) {
         r->floats[i] =
             r->factors[i].quant ? take(memory, &used, (size_t)r->n[i] * sizeof(float)) : NULL;
@@ -269,7 +269,7 @@ static size_t place(struct run *r, char *memory) {
     return used;
 }
 
-static void spread_factor(const struct run *r, int i, int digit) {
+static void expand_factor(const struct run *r, int i, int digit) {
     const struct msc_view *v = &r->factors[i];
     if (!v->quant) {
         return;
@@ -280,7 +280,7 @@ static void spread_factor(const struct run *r, int i, int digit) {
     }
     msc_cpu_expand(r->floats[i], v->data, v->dtype, r->n[i], v->quant->zero_points[0],
                    i == 0 ? r->digits.shift * digit : 0,
-                   i == 0 ? msc_cpu_digit_mask(&r->digits, digit) : -1);
+                   i == 0 ? msc_digits_mask(&r->digits, digit) : -1);
 }
 
 static enum msc_status multiply_once(const struct run *r, float out[], int thread) {
@@ -288,23 +288,23 @@ static enum msc_status multiply_once(const struct run *r, float out[], int threa
     const float *a = r->floats[0] ? r->floats[0] : r->factors[0].data;
     const float *b = r->floats[1] ? r->floats[1] : r->factors[1].data;
     for (int64_t p = 0; p < k->n_products; p++) {
-        struct msc_dense_call call = {.a = a + k->offsets[0][p],
-                                      .b = b + k->offsets[1][p],
-                                      .out = out + p * k->n_out,
-                                      .scratch = r->dense_scratch};
-        MSC_TRY(msc_dense_run(k->dense, &call, thread));
+        struct msc_routine_call call = {.a = a + k->offsets[0][p],
+                                        .b = b + k->offsets[1][p],
+                                        .out = out + p * k->n_out,
+                                        .scratch = r->routine_scratch};
+        MSC_TRY(msc_routine_run(k->routine, &call, thread));
     }
     return MSC_OK;
 }
 
 static enum msc_status multiply(const struct run *r, float out[], int thread) {
     int64_t n = r->k->n_out * r->k->n_products;
-    spread_factor(r, 1, 0);
+    expand_factor(r, 1, 0);
     if (r->sums) {
         memset(r->sums, 0, (size_t)n * sizeof(r->sums[0]));
     }
     for (int digit = 0; digit < r->digits.n; digit++) {
-        spread_factor(r, 0, digit);
+        expand_factor(r, 0, digit);
         MSC_TRY(multiply_once(r, out, thread));
         if (r->sums) {
             msc_cpu_add_floats(r->sums, out, n, r->digits.shift * digit);
@@ -334,14 +334,14 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
     if (r.is_integer) {
         scale = r.factors[0].quant->scales[0] * r.factors[1].quant->scales[0];
     }
-    if (k->ends[r.is_integer]) {
+    if (k->epilogues[r.is_integer]) {
         struct msc_ewise_call end = {.inputs = call->inputs,
                                      .anchor = out,
                                      .scales = &scale,
                                      .out = out,
                                      .end = k->n_out * k->n_products,
                                      .scratch = r.ewise_scratch};
-        msc_ewise_run(k->ends[r.is_integer], &end);
+        msc_ewise_run(k->epilogues[r.is_integer], &end);
     }
     return MSC_OK;
 }

@@ -2,14 +2,14 @@
 // what is there.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cpu/move.h"
+#include "kernels/lowering/movement.h"
 
 #include <string.h>
 
 // ---- Renaming ---------------------------------------------------------------------------------
 
 static bool accepts_computed(const struct msc_graph *g, const struct msc_joint *joint) {
-    return msc_cpu_is_computed(g, joint, 0);
+    return msc_lowering_is_computed(g, joint, 0);
 }
 
 // Always an alias. Plain in and out; channels stay last where only what is behind the channels is
@@ -17,14 +17,14 @@ static bool accepts_computed(const struct msc_graph *g, const struct msc_joint *
 static void rename_layouts(const struct msc_graph *g, const struct msc_step *step,
                            const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_joint *joint = step->joints[0].joint;
-    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
-    const struct msc_tensor *y = msc_cpu_output(g, joint);
+    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
+    const struct msc_tensor *y = msc_lowering_output(g, joint);
     int32_t i = step->joints[0].operands[0].index;
     out->is_alias = true;
     if (coming[i] == MSC_LAYOUT_NCHW) {
         return;
     }
-    if (msc_cpu_layouts_coincide(x->n_dims, x->dims)) {
+    if (msc_lowering_layouts_coincide(x->n_dims, x->dims)) {
         out->inputs[i] = MSC_LAYOUT_NHWC;
     } else if (y->n_dims >= 3 && memcmp(x->dims, y->dims, 2 * sizeof(x->dims[0])) == 0) {
         out->inputs[i] = MSC_LAYOUT_NHWC;
@@ -57,8 +57,8 @@ static bool read_axes(int64_t axes[MSC_MAX_DIMS], const struct msc_joint *joint,
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     int64_t axes[MSC_MAX_DIMS];
-    return msc_cpu_is_computed(g, joint, 0) &&
-           read_axes(axes, joint, msc_cpu_operand(g, joint, 0)->n_dims);
+    return msc_lowering_is_computed(g, joint, 0) &&
+           read_axes(axes, joint, msc_lowering_operand(g, joint, 0)->n_dims);
 }
 
 // The input's axes in the order in which a tensor with these axes of it lies in memory, without
@@ -67,7 +67,7 @@ static int order_in_memory(int64_t order[MSC_MAX_DIMS], const struct msc_tensor 
                            const int64_t axes[], enum msc_layout layout) {
     int positions[MSC_MAX_DIMS], n = 0;
     int64_t by_position[MSC_MAX_DIMS];
-    msc_cpu_positions(positions, x->n_dims, layout);
+    msc_lowering_positions(positions, x->n_dims, layout);
     for (int i = 0; i < x->n_dims; i++) {
         by_position[positions[i]] = axes[i];
     }
@@ -84,7 +84,7 @@ static void layouts(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out) {
     static const int64_t same[MSC_MAX_DIMS] = {0, 1, 2, 3, 4, 5, 6, 7};
     const struct msc_joint *joint = step->joints[0].joint;
-    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
+    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
     int32_t input = step->joints[0].operands[0].index;
     int64_t axes[MSC_MAX_DIMS], have[MSC_MAX_DIMS], want[MSC_MAX_DIMS];
     read_axes(axes, joint, x->n_dims);
@@ -115,19 +115,19 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     const struct msc_value *y = &plan->values[step->outputs[0]];
     int64_t own[MSC_MAX_DIMS], in[MSC_MAX_DIMS], to[MSC_MAX_DIMS];
     int64_t axes[MSC_MAX_DIMS] = {0, 1, 2, 3, 4, 5, 6, 7};
-    struct msc_move *m = msc_alloc(sizeof(*m));
+    struct msc_movement *m = msc_alloc(sizeof(*m));
     if (!m) {
         return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
     }
     if (step->n_joints > 0) {
         read_axes(axes, step->joints[0].joint, x->n_dims);
     }
-    msc_cpu_strides(own, x->n_dims, x->dims, x->layout);
-    msc_cpu_strides(to, y->n_dims, y->dims, y->layout);
+    msc_lowering_strides(own, x->n_dims, x->dims, x->layout);
+    msc_lowering_strides(to, y->n_dims, y->dims, y->layout);
     for (int i = 0; i < y->n_dims; i++) {
         in[i] = own[axes[i]];
     }
-    msc_move_set(m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
+    msc_movement_set(m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
     *out = m;
     return MSC_OK;
 }
@@ -136,9 +136,9 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
                            int thread) {
     (void)b;
     (void)thread;
-    struct msc_move move = *(const struct msc_move *)kernel;
+    struct msc_movement move = *(const struct msc_movement *)kernel;
     move.bytes = msc_dtype_bytes(call->outputs[0].dtype);
-    msc_move_run(&move, call->outputs[0].data, call->inputs[0].data);
+    msc_movement_run(&move, call->outputs[0].data, call->inputs[0].data);
     return MSC_OK;
 }
 
@@ -162,7 +162,8 @@ const struct msc_cpu_family msc_cpu_permute = {
 
 static bool depth_space_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     int64_t block;
-    return msc_cpu_is_computed(g, joint, 0) && msc_cpu_operand(g, joint, 0)->n_dims == 4 &&
+    return msc_lowering_is_computed(g, joint, 0) &&
+           msc_lowering_operand(g, joint, 0)->n_dims == 4 &&
            msc_joint_attr_i64(joint, "blocksize", &block) && block > 0;
 }
 
@@ -172,11 +173,11 @@ static enum msc_status depth_space_prepare(void **out, struct msc_cpu_backend *b
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
-    struct msc_move *m = msc_alloc(sizeof(*m));
+    struct msc_movement *m = msc_alloc(sizeof(*m));
     if (!m) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
     }
-    msc_move_set_depth_space(m, joint, x, &plan->values[step->outputs[0]]);
+    msc_movement_set_depth_space(m, joint, x, &plan->values[step->outputs[0]]);
     *out = m;
     return MSC_OK;
 }
@@ -184,7 +185,7 @@ static enum msc_status depth_space_prepare(void **out, struct msc_cpu_backend *b
 const struct msc_cpu_family msc_cpu_depth_space = {
     .name = "depth to space",
     .accepts = depth_space_accepts,
-    .layouts = msc_cpu_keep_layout,
+    .layouts = msc_lowering_keep_layout,
     .prepare = depth_space_prepare,
     .release = release,
     .run = run,

@@ -44,22 +44,23 @@ static bool read_axes(struct axis axes[2], const struct msc_joint *joint,
 }
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
+    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
     const char *layout = msc_joint_attr(joint, "layout");
     struct axis axes[2];
     bool flag;
-    return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) && layout &&
+    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) && layout &&
            (x->n_dims == 3 || x->n_dims == 4) &&
            strcmp(layout, x->n_dims == 3 ? "NCW" : "NCHW") == 0 &&
            msc_joint_attr_bool(joint, "count_include_pad", &flag) &&
-           read_axes(axes, joint, x, msc_cpu_output(g, joint));
+           read_axes(axes, joint, x, msc_lowering_output(g, joint));
 }
 
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out) {
-    const struct msc_tensor *y = msc_cpu_output(g, step->joints[0].joint);
-    msc_cpu_follow_layout(g, step, 0, MSC_LAYOUT_NHWC, coming, out);
-    out->outputs = msc_cpu_layouts_coincide(y->n_dims, y->dims) ? MSC_LAYOUT_NCHW : MSC_LAYOUT_NHWC;
+    const struct msc_tensor *y = msc_lowering_output(g, step->joints[0].joint);
+    msc_lowering_follow_layout(g, step, 0, MSC_LAYOUT_NHWC, coming, out);
+    out->outputs =
+        msc_lowering_layouts_coincide(y->n_dims, y->dims) ? MSC_LAYOUT_NCHW : MSC_LAYOUT_NHWC;
 }
 
 static void release(void *kernel) {
@@ -70,16 +71,16 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
                                const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
-    const struct msc_tensor *x = msc_cpu_operand(plan->graph, joint, 0);
+    const struct msc_tensor *x = msc_lowering_operand(plan->graph, joint, 0);
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
     }
-    k->is_max = msc_cpu_is_max_pool(joint->op);
+    k->is_max = msc_lowering_is_max_pool(joint->op);
     k->batch = x->dims[0];
     k->channels = x->dims[1];
     msc_joint_attr_bool(joint, "count_include_pad", &k->counts_padding);
-    read_axes(k->axes, joint, x, msc_cpu_output(plan->graph, joint));
+    read_axes(k->axes, joint, x, msc_lowering_output(plan->graph, joint));
     *out = k;
     return MSC_OK;
 }
@@ -271,7 +272,8 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
         } else {
             pool_by_position(k, &of, out, y);
         }
-        msc_cpu_write_forms(call->quantized, call->n_quantized, i * row, (float *)(void *)out, row);
+        msc_cpu_write_quantized(call->quantized, call->n_quantized, i * row, (float *)(void *)out,
+                                row);
         if (y + 1 == k->axes[0].out) {
             of.image = (const char *)of.image + (size_t)image * bytes;
         }

@@ -62,22 +62,22 @@ void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_
     }
 }
 
-int32_t msc_cpu_largest(const struct msc_quant *quant) {
+int32_t msc_digits_largest(const struct msc_quant *quant) {
     int32_t below = quant->zero_points[0] - quant->low;
     int32_t above = quant->high - quant->zero_points[0];
     return below > above ? below : above;
 }
 
-struct msc_cpu_digits msc_cpu_cut(int32_t largest, int64_t rest) {
-    static const struct msc_cpu_digits ways[] = {{2, 4, 16}, {4, 2, 4}, {8, 1, 2}, {0, 0, 0}};
-    struct msc_cpu_digits d = {1, 0, largest};
+struct msc_digits msc_digits_cut(int32_t largest, int64_t rest) {
+    static const struct msc_digits ways[] = {{2, 4, 16}, {4, 2, 4}, {8, 1, 2}, {0, 0, 0}};
+    struct msc_digits d = {1, 0, largest};
     for (int i = 0; d.largest * rest >= ((int64_t)1 << 24); i++) {
         d = ways[i];
     }
     return d;
 }
 
-int32_t msc_cpu_digit_mask(const struct msc_cpu_digits *d, int digit) {
+int32_t msc_digits_mask(const struct msc_digits *d, int digit) {
     return digit == d->n - 1 ? -1 : (1 << d->shift) - 1;
 }
 
@@ -137,7 +137,7 @@ static void quantize_run(void *out, enum msc_dtype dtype, const struct msc_quant
     msc_simd_best()->quantize(out, x, n, &bytes);
 }
 
-enum msc_status msc_cpu_check_form(enum msc_dtype dtype, const struct msc_quant *q) {
+enum msc_status msc_cpu_check_quantized(enum msc_dtype dtype, const struct msc_quant *q) {
     if (q->n != 1) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "an activation quantised by channels");
     }
@@ -152,16 +152,16 @@ enum msc_status msc_cpu_quantize(struct msc_backend *b, const struct msc_view *i
                                  int thread) {
     (void)b;
     (void)thread;
-    MSC_TRY(msc_cpu_check_form(out->dtype, q));
+    MSC_TRY(msc_cpu_check_quantized(out->dtype, q));
     quantize_run(out->data, out->dtype, q, in->data, msc_view_n_elements(in));
     return MSC_OK;
 }
 
-void msc_cpu_write_forms(const struct msc_quantized forms[], int32_t n_forms, int64_t first,
-                         const float x[], int64_t n) {
-    for (int32_t i = 0; i < n_forms; i++) {
-        const struct msc_view *to = &forms[i].view;
+void msc_cpu_write_quantized(const struct msc_quantized quantized[], int32_t n_quantized,
+                             int64_t first, const float x[], int64_t n) {
+    for (int32_t i = 0; i < n_quantized; i++) {
+        const struct msc_view *to = &quantized[i].view;
         quantize_run((char *)to->data + (size_t)first * msc_dtype_bytes(to->dtype), to->dtype,
-                     forms[i].quant, x, n);
+                     quantized[i].quant, x, n);
     }
 }

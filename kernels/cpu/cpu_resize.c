@@ -21,7 +21,8 @@ struct kernel {
 static enum msc_status find_taps(struct msc_resize_taps **out,
                                  const struct msc_resize_taps *by_axis[MSC_MAX_DIMS],
                                  const struct msc_graph *g, const struct msc_joint *joint) {
-    const struct msc_tensor *t[2] = {msc_cpu_operand(g, joint, 0), msc_cpu_output(g, joint)};
+    const struct msc_tensor *t[2] = {msc_lowering_operand(g, joint, 0),
+                                     msc_lowering_output(g, joint)};
     struct msc_view views[2];
     float extrapolation;
     for (int i = 0; i < 2; i++) {
@@ -39,19 +40,19 @@ static enum msc_status find_taps(struct msc_resize_taps **out,
 
 // Rows and columns alone change, and every output coordinate has taps.
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
-    const struct msc_tensor *y = msc_cpu_output(g, joint);
+    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
+    const struct msc_tensor *y = msc_lowering_output(g, joint);
     const char *layout = msc_joint_attr(joint, "layout");
     const char *mode = msc_joint_attr(joint, "coordinate_transformation_mode");
     float scales[MSC_MAX_DIMS];
     int n_scales = msc_joint_attr_floats(joint, "scales", scales, MSC_MAX_DIMS);
     for (int i = 1; i < joint->n_operands; i++) {
-        if (msc_cpu_operand(g, joint, i)) {
+        if (msc_lowering_operand(g, joint, i)) {
             return false; // parameters that are computed
         }
     }
-    return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) && x->n_dims == 4 &&
-           layout && strcmp(layout, "NCHW") == 0 && mode &&
+    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
+           x->n_dims == 4 && layout && strcmp(layout, "NCHW") == 0 && mode &&
            strcmp(mode, "tf_crop_and_resize") != 0 && x->dims[0] == y->dims[0] &&
            x->dims[1] == y->dims[1] && msc_dims_product(4, y->dims) > 0 &&
            (n_scales == 0 || (n_scales == 4 && scales[0] == 1.0f && scales[1] == 1.0f));
@@ -59,7 +60,7 @@ static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
 
 static void layouts(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out) {
-    msc_cpu_follow_layout(g, step, 0, MSC_LAYOUT_NHWC, coming, out);
+    msc_lowering_follow_layout(g, step, 0, MSC_LAYOUT_NHWC, coming, out);
     out->outputs = MSC_LAYOUT_NHWC;
 }
 
@@ -75,8 +76,8 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
                                const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
-    const struct msc_tensor *x = msc_cpu_operand(plan->graph, joint, 0);
-    const struct msc_tensor *y = msc_cpu_output(plan->graph, joint);
+    const struct msc_tensor *x = msc_lowering_operand(plan->graph, joint, 0);
+    const struct msc_tensor *y = msc_lowering_output(plan->graph, joint);
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
@@ -265,7 +266,7 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
             kept.of[s] = -1;
         }
         make_row(k, out, image + i / k->out_rows * k->in_rows * k->in_cols * k->channels, &kept, y);
-        msc_cpu_write_forms(call->quantized, call->n_quantized, i * n, out, n);
+        msc_cpu_write_quantized(call->quantized, call->n_quantized, i * n, out, n);
     }
     return MSC_OK;
 }

@@ -2,12 +2,12 @@
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cpu/move.h"
+#include "kernels/lowering/movement.h"
 
 #include <string.h>
 
 struct kernel {
-    struct msc_move move;
+    struct msc_movement move;
     int64_t in_first, out_first; // elements
     int64_t n_out;
     bool fills; // the output beforehand
@@ -46,7 +46,7 @@ static void fill(const struct msc_view *out, int64_t first, int64_t n, float val
 
 // Fills what the move leaves out: between rows that lie one behind the other in the output.
 static void fill_gaps(const struct kernel *k, const struct msc_view *out) {
-    const struct msc_move *m = &k->move;
+    const struct msc_movement *m = &k->move;
     int last = m->n_dims - 1;
     bool has_rows = last >= 0 && m->out[last] == 1;
     int64_t n_row = has_rows ? m->dims[last] : 1;
@@ -69,13 +69,13 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
     (void)b;
     (void)thread;
     const struct kernel *k = kernel;
-    struct msc_move move = k->move;
+    struct msc_movement move = k->move;
     move.bytes = msc_dtype_bytes(call->outputs[0].dtype);
     if (k->fills) {
         fill_gaps(k, &call->outputs[0]);
     }
-    msc_move_run(&move, (char *)call->outputs[0].data + k->out_first * (int64_t)move.bytes,
-                 (const char *)call->inputs[0].data + k->in_first * (int64_t)move.bytes);
+    msc_movement_run(&move, (char *)call->outputs[0].data + k->out_first * (int64_t)move.bytes,
+                     (const char *)call->inputs[0].data + k->in_first * (int64_t)move.bytes);
     return MSC_OK;
 }
 
@@ -115,12 +115,12 @@ static bool read_slice(struct slice *s, const struct msc_joint *joint, int n_dim
 static bool slice_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     struct slice s;
     for (int i = 1; i < joint->n_operands; i++) {
-        if (msc_cpu_is_computed(g, joint, i)) {
+        if (msc_lowering_is_computed(g, joint, i)) {
             return false;
         }
     }
-    return msc_cpu_is_computed(g, joint, 0) &&
-           read_slice(&s, joint, msc_cpu_operand(g, joint, 0)->n_dims);
+    return msc_lowering_is_computed(g, joint, 0) &&
+           read_slice(&s, joint, msc_lowering_operand(g, joint, 0)->n_dims);
 }
 
 static enum msc_status slice_prepare(void **out, struct msc_cpu_backend *b,
@@ -133,8 +133,8 @@ static enum msc_status slice_prepare(void **out, struct msc_cpu_backend *b,
     int64_t in[MSC_MAX_DIMS], to[MSC_MAX_DIMS];
     MSC_TRY(create(&k, y));
     read_slice(&s, step->joints[0].joint, x->n_dims);
-    msc_cpu_strides(in, x->n_dims, x->dims, x->layout);
-    msc_cpu_strides(to, y->n_dims, y->dims, y->layout);
+    msc_lowering_strides(in, x->n_dims, x->dims, x->layout);
+    msc_lowering_strides(to, y->n_dims, y->dims, y->layout);
     for (int i = 0; i < s.n; i++) {
         int64_t axis = s.axes[i], length = x->dims[axis];
         int64_t last = s.steps[i] < 0 ? length - 1 : length;
@@ -143,7 +143,7 @@ static enum msc_status slice_prepare(void **out, struct msc_cpu_backend *b,
         k->in_first += begin * in[axis];
         in[axis] *= y->dims[axis] > 1 ? s.steps[i] : 0; // any step, where there is none
     }
-    msc_move_set(&k->move, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
+    msc_movement_set(&k->move, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
     *out = k;
     return MSC_OK;
 }
@@ -151,7 +151,7 @@ static enum msc_status slice_prepare(void **out, struct msc_cpu_backend *b,
 const struct msc_cpu_family msc_cpu_slice = {
     .name = "slice",
     .accepts = slice_accepts,
-    .layouts = msc_cpu_keep_layout,
+    .layouts = msc_lowering_keep_layout,
     .prepare = slice_prepare,
     .release = release,
     .run = run,
@@ -181,9 +181,9 @@ static bool read_pad(int64_t widths[2 * MSC_MAX_DIMS], float *value, const struc
 static bool pad_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     int64_t widths[2 * MSC_MAX_DIMS];
     float value;
-    return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) &&
-           !msc_cpu_operand(g, joint, 1) && !msc_cpu_operand(g, joint, 2) &&
-           read_pad(widths, &value, joint, msc_cpu_operand(g, joint, 0)->n_dims);
+    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
+           !msc_lowering_operand(g, joint, 1) && !msc_lowering_operand(g, joint, 2) &&
+           read_pad(widths, &value, joint, msc_lowering_operand(g, joint, 0)->n_dims);
 }
 
 static enum msc_status pad_prepare(void **out, struct msc_cpu_backend *b,
@@ -196,12 +196,12 @@ static enum msc_status pad_prepare(void **out, struct msc_cpu_backend *b,
     MSC_TRY(create(&k, y));
     read_pad(widths, &k->value, step->joints[0].joint, x->n_dims);
     k->fills = true;
-    msc_cpu_strides(in, x->n_dims, x->dims, x->layout);
-    msc_cpu_strides(to, y->n_dims, y->dims, y->layout);
+    msc_lowering_strides(in, x->n_dims, x->dims, x->layout);
+    msc_lowering_strides(to, y->n_dims, y->dims, y->layout);
     for (int i = 0; i < x->n_dims; i++) {
         k->out_first += widths[i] * to[i];
     }
-    msc_move_set(&k->move, msc_dtype_bytes(y->dtype), y->n_dims, x->dims, y->layout, in, to);
+    msc_movement_set(&k->move, msc_dtype_bytes(y->dtype), y->n_dims, x->dims, y->layout, in, to);
     *out = k;
     return MSC_OK;
 }
@@ -209,7 +209,7 @@ static enum msc_status pad_prepare(void **out, struct msc_cpu_backend *b,
 const struct msc_cpu_family msc_cpu_pad = {
     .name = "pad",
     .accepts = pad_accepts,
-    .layouts = msc_cpu_keep_layout,
+    .layouts = msc_lowering_keep_layout,
     .prepare = pad_prepare,
     .release = release,
     .run = run,

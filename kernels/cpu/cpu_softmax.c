@@ -16,9 +16,9 @@ struct kernel {
 enum { COLUMNS = 128 };
 
 static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    const struct msc_tensor *x = msc_cpu_operand(g, joint, 0);
-    return msc_cpu_is_f32(g, joint) && msc_cpu_is_computed(g, joint, 0) &&
-           msc_cpu_axis(joint, "axis", x->n_dims) >= 0;
+    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
+    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
+           msc_lowering_axis(joint, "axis", x->n_dims) >= 0;
 }
 
 static void release(void *kernel) {
@@ -30,7 +30,7 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
     struct msc_view x = msc_plan_view(plan, step->inputs[step->joints[0].operands[0].index], NULL);
-    int axis = msc_cpu_axis(joint, "axis", x.n_dims);
+    int axis = msc_lowering_axis(joint, "axis", x.n_dims);
     int64_t dims[MSC_MAX_DIMS];
     int axes[MSC_MAX_DIMS];
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
@@ -126,7 +126,7 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
             int64_t width = k->inner - c < COLUMNS ? k->inner - c : COLUMNS;
             run_columns(k, out + c, x + at + c, width);
         }
-        msc_cpu_write_forms(call->quantized, call->n_quantized, at, out, n);
+        msc_cpu_write_quantized(call->quantized, call->n_quantized, at, out, n);
     }
     return MSC_OK;
 }
@@ -134,7 +134,7 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 const struct msc_cpu_family msc_cpu_softmax = {
     .name = "softmax",
     .accepts = accepts,
-    .layouts = msc_cpu_keep_layout,
+    .layouts = msc_lowering_keep_layout,
     .prepare = prepare,
     .release = release,
     .run = run,

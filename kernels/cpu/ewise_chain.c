@@ -1,12 +1,12 @@
 // Programs whose every instruction works on the result of the one before it.
-#include "kernels/cpu/ewise_build.h"
-#include "kernels/cpu/simd_windows.h"
+#include "kernels/lowering/ewise_build.h"
+#include "kernels/cpu/simd_indirect.h"
 
 #include <string.h>
 
 struct chainer {
     const struct msc_ewise *e;
-    struct msc_simd_link *links;
+    struct msc_simd_instr *links;
     int32_t n;
     int32_t saved; // the instruction whose result is, or -1
 };
@@ -21,9 +21,9 @@ static int32_t last_use(const struct msc_ewise *e, int32_t instr) {
     return last;
 }
 
-static struct msc_simd_link *add_link(struct chainer *c, enum msc_simd_op op, int32_t operand) {
-    struct msc_simd_link *link = &c->links[c->n++];
-    *link = (struct msc_simd_link){.op = op, .operands = {operand}};
+static struct msc_simd_instr *add_link(struct chainer *c, enum msc_simd_op op, int32_t operand) {
+    struct msc_simd_instr *link = &c->links[c->n++];
+    *link = (struct msc_simd_instr){.op = op, .operands = {operand}};
     return link;
 }
 
@@ -103,7 +103,7 @@ static bool is_number_first(const struct chainer *c, const struct msc_ewise_inst
 static bool add_instr(struct chainer *c, int32_t k) {
     const struct msc_ewise_instr *x = &c->e->instrs[k];
     if (x->op == MSC_EWISE_FINISH_I32) {
-        struct msc_simd_link *link = add_link(c, MSC_SIMD_FINISH, x->a);
+        struct msc_simd_instr *link = add_link(c, MSC_SIMD_FINISH, x->a);
         const int32_t rest[] = {x->b, x->c, x->d};
         memcpy(link->operands + 1, rest, sizeof(rest));
         memcpy(link->p, x->p, sizeof(x->p));
@@ -166,13 +166,13 @@ static bool is_anchor(const struct msc_ewise *e, int32_t operand) {
     return e->operands[operand].source == MSC_EWISE_FROM_ANCHOR;
 }
 
-bool msc_ewise_get_links(struct msc_simd_end *out, const struct msc_ewise *e) {
+bool msc_ewise_get_links(struct msc_simd_epilogue *out, const struct msc_ewise *e) {
     const struct msc_simd_chain *chain = &e->chain;
-    if (chain->n_links == 0 || !is_anchor(e, chain->links[0].operands[0])) {
+    if (chain->n_instrs == 0 || !is_anchor(e, chain->instrs[0].operands[0])) {
         return false;
     }
-    for (int32_t i = 1; i < chain->n_links; i++) {
-        const struct msc_simd_link *link = &chain->links[i];
+    for (int32_t i = 1; i < chain->n_instrs; i++) {
+        const struct msc_simd_instr *link = &chain->instrs[i];
         int32_t other = link->operands[0];
         bool reads = msc_simd_reads_array(link->op);
         if (link->op == MSC_SIMD_SAVE ||
@@ -180,21 +180,21 @@ bool msc_ewise_get_links(struct msc_simd_end *out, const struct msc_ewise *e) {
             return false;
         }
     }
-    out->n_links = chain->n_links - 1;
-    out->links = chain->links + 1;
+    out->n_instrs = chain->n_instrs - 1;
+    out->instrs = chain->instrs + 1;
     return true;
 }
 
-bool msc_ewise_get_end(struct msc_simd_end *out, const struct msc_ewise *e) {
-    if (!msc_ewise_get_links(out, e) || e->chain.links[0].op != MSC_SIMD_FINISH) {
+bool msc_ewise_get_end(struct msc_simd_epilogue *out, const struct msc_ewise *e) {
+    if (!msc_ewise_get_links(out, e) || e->chain.instrs[0].op != MSC_SIMD_FINISH) {
         return false;
     }
-    out->finish.low = e->chain.links[0].p[0];
-    out->finish.high = e->chain.links[0].p[1];
+    out->finish.low = e->chain.instrs[0].p[0];
+    out->finish.high = e->chain.instrs[0].p[1];
     return true;
 }
 
-void msc_ewise_set_arrays(struct msc_simd_end *out, const struct msc_ewise *e,
+void msc_ewise_set_arrays(struct msc_simd_epilogue *out, const struct msc_ewise *e,
                           const struct msc_view inputs[], void *scratch) {
     const float **arrays = scratch;
     for (int32_t i = 0; i < e->n_operands; i++) {

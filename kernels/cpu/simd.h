@@ -105,15 +105,15 @@ static inline bool msc_simd_reads_array(enum msc_simd_op op) {
            op == MSC_SIMD_DIVIDE;
 }
 
-struct msc_simd_link {
+struct msc_simd_instr {
     enum msc_simd_op op;
     int32_t operands[4]; // indices of arrays
     float p[2];
 };
 
 struct msc_simd_chain {
-    int32_t n_links;
-    const struct msc_simd_link *links;
+    int32_t n_instrs;
+    const struct msc_simd_instr *instrs;
 };
 
 // Where a chain reads and writes. `out` or `bytes` may be NULL; bytes are made by a q that is

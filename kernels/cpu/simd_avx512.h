@@ -2,7 +2,7 @@
 #ifndef MSC_KERNELS_CPU_SIMD_AVX512_H
 #define MSC_KERNELS_CPU_SIMD_AVX512_H
 
-#include "kernels/cpu/simd_windows.h"
+#include "kernels/cpu/simd_indirect.h"
 
 #include <immintrin.h>
 
@@ -145,8 +145,8 @@ AVX512 INLINE __mmask16 tile_mask(const struct tile *t, int k) {
     return k % t->per_row == t->per_row - 1 ? t->mask : (__mmask16)0xffff;
 }
 
-#define ARRAY(k) load_part(arrays[link->operands[0]], tile_at(t, k), tile_mask(t, k))
-#define NUMBER(k) _mm512_set1_ps(link->p[k])
+#define ARRAY(k) load_part(arrays[instr->operands[0]], tile_at(t, k), tile_mask(t, k))
+#define NUMBER(k) _mm512_set1_ps(instr->p[k])
 #define EACH(expression)                                                                           \
     UNROLL for (int k = 0; k < n; k++) {                                                           \
         y[k] = (expression);                                                                       \
@@ -154,9 +154,9 @@ AVX512 INLINE __mmask16 tile_mask(const struct tile *t, int k) {
     break
 
 // One link on n vectors. `saved` is NULL where nothing is.
-AVX512 INLINE void run_link(__m512 y[], __m512 saved[], int n, const struct msc_simd_link *link,
-                            const float *const *arrays, const struct tile *t) {
-    switch (link->op) {
+AVX512 INLINE void run_instr(__m512 y[], __m512 saved[], int n, const struct msc_simd_instr *instr,
+                             const float *const *arrays, const struct tile *t) {
+    switch (instr->op) {
     case MSC_SIMD_LOAD:
     case MSC_SIMD_FINISH:
         break;
@@ -232,7 +232,7 @@ void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns
 struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,
                                       const struct msc_simd_bytes *q);
 
-// ---- simd_avx512_windows.c, simd_tiles.c ------------------------------------------------------
+// ---- simd_avx512_indirect.c, simd_tiles.c ------------------------------------------------------
 
 extern const struct msc_simd_product msc_simd__bytes, msc_simd__floats, msc_simd__tiles;
 

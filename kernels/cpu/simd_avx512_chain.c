@@ -28,28 +28,28 @@ AVX512 INLINE void store_tile(const struct msc_simd_run *run, const struct bytes
 
 // ---- Any chain --------------------------------------------------------------------------------
 
-static struct msc_simd_finish finish_of(const struct msc_simd_link *link,
+static struct msc_simd_finish finish_of(const struct msc_simd_instr *instr,
                                         const float *const *arrays) {
     return (struct msc_simd_finish){
-        .sums = (const int32_t *)(const void *)arrays[link->operands[0]],
-        .scales = arrays[link->operands[1]],
-        .bias = arrays[link->operands[2]],
-        .offsets = (const int32_t *)(const void *)arrays[link->operands[3]],
-        .low = link->p[0],
-        .high = link->p[1]};
+        .sums = (const int32_t *)(const void *)arrays[instr->operands[0]],
+        .scales = arrays[instr->operands[1]],
+        .bias = arrays[instr->operands[2]],
+        .offsets = (const int32_t *)(const void *)arrays[instr->operands[3]],
+        .low = instr->p[0],
+        .high = instr->p[1]};
 }
 
 // The first link.
-AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_link *link,
+AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_instr *instr,
                               const struct msc_simd_run *run, int64_t i, __mmask16 mask) {
     const float *const *arrays = run->arrays;
-    if (link->op == MSC_SIMD_LOAD) {
+    if (instr->op == MSC_SIMD_LOAD) {
         for (int k = 0; k < n; k++) {
-            y[k] = load_part(arrays[link->operands[0]], i + LANES * k, mask);
+            y[k] = load_part(arrays[instr->operands[0]], i + LANES * k, mask);
         }
         return;
     }
-    const struct msc_simd_finish f = finish_of(link, arrays);
+    const struct msc_simd_finish f = finish_of(instr, arrays);
     for (int k = 0; k < n; k++) {
         y[k] = finish_16(&f, i + LANES * k, mask);
     }
@@ -59,13 +59,13 @@ AVX512 INLINE void run_tile(int n, const struct msc_simd_chain *chain,
                             const struct msc_simd_run *run, const struct bytes *b, int64_t i,
                             __mmask16 mask) {
     __m512 y[TILE], saved[TILE];
-    begin_tile(y, n, &chain->links[0], run, i, mask);
+    begin_tile(y, n, &chain->instrs[0], run, i, mask);
     for (int k = 0; k < n; k++) {
         saved[k] = y[k];
     }
     const struct tile tile = {.per_row = n, .begin = i, .mask = mask};
-    for (int32_t l = 1; l < chain->n_links; l++) {
-        run_link(y, saved, n, &chain->links[l], run->arrays, &tile);
+    for (int32_t l = 1; l < chain->n_instrs; l++) {
+        run_instr(y, saved, n, &chain->instrs[l], run->arrays, &tile);
     }
     store_tile(run, b, y, n, i, mask);
 }
@@ -98,13 +98,13 @@ AVX512 static void run_tiles(const struct msc_simd_chain *chain, const struct ms
     }                                                                                              \
     return i
 
-AVX512 INLINE int64_t run_one(const struct msc_simd_link *link, const struct msc_simd_run *run,
+AVX512 INLINE int64_t run_one(const struct msc_simd_instr *instr, const struct msc_simd_run *run,
                               const struct bytes *b, const float *x) {
-    const float *other = run->arrays[link->operands[0]];
-    __m512 p = _mm512_set1_ps(link->p[0]), p1 = _mm512_set1_ps(link->p[1]);
+    const float *other = run->arrays[instr->operands[0]];
+    __m512 p = _mm512_set1_ps(instr->p[0]), p1 = _mm512_set1_ps(instr->p[1]);
     int64_t i = 0;
 #define OTHER _mm512_loadu_ps(other + i + LANES * k)
-    switch (link->op) {
+    switch (instr->op) {
     case MSC_SIMD_ADD:
         TILES(_mm512_add_ps(a, OTHER));
     case MSC_SIMD_SUBTRACT:
@@ -129,16 +129,16 @@ AVX512 INLINE int64_t run_one(const struct msc_simd_link *link, const struct msc
 }
 
 // Floats and bytes apart, so that no loop asks which it makes.
-AVX512 static int64_t run_short(const struct msc_simd_link *link, const struct msc_simd_run *run,
+AVX512 static int64_t run_short(const struct msc_simd_instr *instr, const struct msc_simd_run *run,
                                 const struct bytes *b, const float *x) {
     struct msc_simd_run own = *run;
     if (!run->bytes) {
         own.bytes = NULL;
-        return run_one(link, &own, b, x);
+        return run_one(instr, &own, b, x);
     }
     if (!run->out) {
         own.out = NULL;
-        return run_one(link, &own, b, x);
+        return run_one(instr, &own, b, x);
     }
     return 0;
 }
@@ -160,14 +160,14 @@ AVX512 static int64_t finish_bytes(uint8_t out[], const struct msc_simd_finish *
 AVX512 void msc_simd__run_chain(const struct msc_simd_chain *chain,
                                 const struct msc_simd_run *run) {
     static const struct msc_simd_bytes none = {.scale = 1.0f};
-    const struct msc_simd_link *links = chain->links;
+    const struct msc_simd_instr *instrs = chain->instrs;
     struct bytes b = load_bytes(run->bytes ? run->q : &none);
     int64_t made = 0;
-    if (chain->n_links == 1 && links[0].op == MSC_SIMD_FINISH && !run->out) {
-        struct msc_simd_finish f = finish_of(&links[0], run->arrays);
+    if (chain->n_instrs == 1 && instrs[0].op == MSC_SIMD_FINISH && !run->out) {
+        struct msc_simd_finish f = finish_of(&instrs[0], run->arrays);
         made = finish_bytes(run->bytes, &f, run->n, &b);
-    } else if (chain->n_links == 2 && links[0].op == MSC_SIMD_LOAD) {
-        made = run_short(&links[1], run, &b, run->arrays[links[0].operands[0]]);
+    } else if (chain->n_instrs == 2 && instrs[0].op == MSC_SIMD_LOAD) {
+        made = run_short(&instrs[1], run, &b, run->arrays[instrs[0].operands[0]]);
     }
     run_tiles(chain, run, &b, made);
 }

@@ -1,5 +1,5 @@
 // Machines for which nothing is written.
-#include "kernels/cpu/simd_windows.h"
+#include "kernels/cpu/simd_indirect.h"
 
 const struct msc_simd *msc_simd_best(void) {
     return &msc_simd_plain;

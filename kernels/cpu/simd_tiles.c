@@ -10,7 +10,7 @@
 //     loops     pieces whose copied windows stay in the second-level cache > blocks > pieces
 //
 // Where windows do not fill a piece, the last one reaches back and does some again.
-#include "kernels/cpu/simd_avx512_windows.h"
+#include "kernels/cpu/simd_avx512_indirect.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -39,7 +39,7 @@ struct rows {
 
 // How windows are read: as some runs of whole steps.
 struct reading {
-    const struct msc_simd_windows *w;
+    const struct msc_simd_indirect *w;
     int64_t bytes; // of a window, filled up
     int64_t n_runs, n_steps;
     struct rows rows[MOST_PIECES][2];
@@ -107,7 +107,7 @@ AVX512 static void copy_bytes(char *to, const char *from, int64_t n) {
 
 // Fills rows without a window with zeros.
 static void copy_windows(char *to, const struct reading *r, int64_t at, int64_t n) {
-    const struct msc_simd_windows *w = r->w;
+    const struct msc_simd_indirect *w = r->w;
     int64_t used = w->n_runs * w->depth;
     for (int64_t i = 0; i < n; i++, to += r->bytes) {
         const char *from = (const char *)w->in + w->at[at + i];
@@ -130,7 +130,7 @@ static bool are_even(const int64_t at[], int64_t n) {
 
 // n windows from `at` on, of which copies have a place.
 static struct rows take_rows(const struct reading *r, int64_t at, int64_t n, char *copies) {
-    const struct msc_simd_windows *w = r->w;
+    const struct msc_simd_indirect *w = r->w;
     const int64_t *first = w->at + at;
     if (n == ROWS && w->depth % STEP == 0 && are_even(first, n)) {
         return (struct rows){(const char *)w->in + first[0], first[1] - first[0], w->runs};
@@ -150,10 +150,10 @@ AVX512 INLINE void end_part(enum kind kind, int n, int vectors, const struct blo
             s[i] = _mm512_sub_epi32(s[i], _mm512_loadu_si512(b->offsets + i % vectors * LANES));
         }
     }
-    end_windows(OF_BYTES, kind, s, n, vectors, b, at);
+    finish_windows(OF_BYTES, kind, s, n, vectors, b, at);
 }
 
-typedef void (*end_function)(const struct block *b, int64_t at, const int32_t *sums);
+typedef void (*finish_function)(const struct block *b, int64_t at, const int32_t *sums);
 
 #define DEFINE_END(kind, vectors)                                                                  \
     AVX512 static void part_##kind##_##vectors(const struct block *b, int64_t at,                  \
@@ -169,26 +169,27 @@ typedef void (*end_function)(const struct block *b, int64_t at, const int32_t *s
     DEFINE_END(kind, 2)                                                                            \
     DEFINE_END(kind, 3)                                                                            \
     DEFINE_END(kind, 4)                                                                            \
-    static const end_function parts_##kind[] = {part_##kind##_1, part_##kind##_2, part_##kind##_3, \
-                                                part_##kind##_4};                                  \
-    static const end_function ones_##kind[] = {one_##kind##_1, one_##kind##_2, one_##kind##_3,     \
-                                               one_##kind##_4};
+    static const finish_function parts_##kind[] = {part_##kind##_1, part_##kind##_2,               \
+                                                   part_##kind##_3, part_##kind##_4};              \
+    static const finish_function ones_##kind[] = {one_##kind##_1, one_##kind##_2, one_##kind##_3,  \
+                                                  one_##kind##_4};
 
 DEFINE_ENDS(SUMS)
 DEFINE_ENDS(FLOATS)
 DEFINE_ENDS(BYTES)
 DEFINE_ENDS(ANY)
 
-static const end_function *const parts[KIND_COUNT] = {parts_SUMS, parts_FLOATS, parts_BYTES,
-                                                      parts_ANY};
-static const end_function *const ones[KIND_COUNT] = {ones_SUMS, ones_FLOATS, ones_BYTES, ones_ANY};
+static const finish_function *const parts[KIND_COUNT] = {parts_SUMS, parts_FLOATS, parts_BYTES,
+                                                         parts_ANY};
+static const finish_function *const ones[KIND_COUNT] = {ones_SUMS, ones_FLOATS, ones_BYTES,
+                                                        ones_ANY};
 
 // Ends the next windows, if any are left.
 static inline void end_next(struct ending *e) {
     int64_t left = e->n - e->done;
     if (left > 0) {
-        const end_function *ends = (left >= PART ? parts : ones)[e->b->kind];
-        ends[e->b->vectors - 1](e->b, e->at + e->done, e->sums + e->done * COLUMNS);
+        const finish_function *finishes = (left >= PART ? parts : ones)[e->b->kind];
+        finishes[e->b->vectors - 1](e->b, e->at + e->done, e->sums + e->done * COLUMNS);
         e->done += left >= PART ? PART : 1;
     }
 }
@@ -248,7 +249,7 @@ TILES INLINE void add_tiles(int tiles, int vectors, const struct reading *r,
 
 AVX512 static void announce(const struct block *b, int64_t at, int64_t n) {
     for (int64_t i = 0; (b->kind == FLOATS || b->kind == ANY) && i < n; i++) {
-        announce_end(1, (int)b->vectors, b, at + i);
+        announce_epilogue(1, (int)b->vectors, b, at + i);
     }
 }
 
@@ -281,7 +282,7 @@ static void take_piece(struct reading *r, int64_t piece, int64_t at, int64_t n) 
 // The pieces [first, first + n) times all blocks. Leaves the last one to be ended.
 TILES static void add_group(struct reading *r, int64_t first, int64_t n, struct block blocks[2],
                             void *sums, int32_t places[2][PIECE * COLUMNS], struct ending *before) {
-    const struct msc_simd_windows *w = r->w;
+    const struct msc_simd_indirect *w = r->w;
     int64_t n_windows = w->n < PIECE ? w->n : PIECE, n_vectors = count_vectors(w->channels);
     for (int64_t v = 0, vectors; v < n_vectors; v += vectors) {
         struct block *b = before->b == &blocks[0] ? &blocks[1] : &blocks[0];
@@ -311,7 +312,7 @@ TILES static void run_all(const struct block *all, void *sums) {
         .row_bytes = {STEP, STEP, STEP, STEP, STEP, STEP, STEP, STEP},
         .rows = {ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, ROWS},
     };
-    const struct msc_simd_windows *w = all->w;
+    const struct msc_simd_indirect *w = all->w;
     struct reading r = {.w = w, .bytes = window_bytes(w->n_runs, w->depth)};
     r.n_runs = w->depth % STEP == 0 ? w->n_runs : 1;
     r.n_steps = r.bytes / STEP / r.n_runs;
@@ -328,14 +329,15 @@ TILES static void run_all(const struct block *all, void *sums) {
     TILE_RELEASE();
 }
 
-AVX512 static void multiply(void *sums, const struct msc_simd_windows *w) {
+AVX512 static void multiply(void *sums, const struct msc_simd_indirect *w) {
     struct block b = begin_sums(w);
     run_all(&b, sums);
 }
 
-AVX512 static void multiply_end(const struct msc_simd_windows *w, const struct msc_simd_end *end) {
-    struct bytes forms[MSC_SIMD_FORMS];
-    struct block b = begin_end(w, end, forms);
+AVX512 static void multiply_epilogue(const struct msc_simd_indirect *w,
+                                     const struct msc_simd_epilogue *epilogue) {
+    struct bytes quantized[MSC_SIMD_MAX_QUANTIZED];
+    struct block b = begin_epilogue(w, epilogue, quantized);
     run_all(&b, NULL);
 }
 
@@ -343,4 +345,4 @@ const struct msc_simd_product msc_simd__tiles = {.packed_bytes = packed_bytes,
                                                  .pack = pack,
                                                  .scratch_bytes = scratch_bytes,
                                                  .multiply = multiply,
-                                                 .multiply_end = multiply_end};
+                                                 .multiply_epilogue = multiply_epilogue};

@@ -42,15 +42,15 @@ static bool multiply(int32_t sums[], const struct msc_simd_product *product) {
     }
     if (packed && scratch) {
         product->pack(packed, weights, CHANNELS, 1, DEPTH);
-        product->multiply(sums, &(struct msc_simd_windows){.in = in,
-                                                           .at = at,
-                                                           .n = WINDOWS,
-                                                           .n_runs = 1,
-                                                           .runs = runs,
-                                                           .depth = DEPTH,
-                                                           .weights = packed,
-                                                           .channels = CHANNELS,
-                                                           .scratch = scratch});
+        product->multiply(sums, &(struct msc_simd_indirect){.in = in,
+                                                            .at = at,
+                                                            .n = WINDOWS,
+                                                            .n_runs = 1,
+                                                            .runs = runs,
+                                                            .depth = DEPTH,
+                                                            .weights = packed,
+                                                            .channels = CHANNELS,
+                                                            .scratch = scratch});
     }
     msc_free_aligned(packed);
     msc_free_aligned(scratch);

@@ -1,7 +1,7 @@
 // Products of matrices in forms and types that the fast families leave, and Einsum of one or two
 // operands: each is a list of axes with a stride in every operand.
 #include "graph/einsum.h"
-#include "kernels/cpu/cpu_graph.h"
+#include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_joint.h"
 
 #include <string.h>
@@ -104,7 +104,7 @@ static bool describe_matmul(struct contraction *c, const struct msc_vk_joint_des
 }
 
 static bool describe_linear(struct contraction *c, const struct msc_vk_joint_desc *d) {
-    const struct msc_tensor *w = msc_cpu_operand(d->plan->graph, d->joint, 1);
+    const struct msc_tensor *w = msc_lowering_operand(d->plan->graph, d->joint, 1);
     const char *layout = w->layout;
     bool is_out_first = strcmp(layout, "OI") == 0;
     if (w->n_dims != 2 || (!is_out_first && strcmp(layout, "IO") != 0)) {

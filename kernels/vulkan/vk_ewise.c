@@ -1,7 +1,7 @@
 // Element-wise programs on the device: compiled as the cpu backend compiles them, then handed to
 // one shader by specialisation.
 #include "base/alloc.h"
-#include "kernels/cpu/ewise_internal.h"
+#include "kernels/lowering/ewise_program.h"
 #include "kernels/vulkan/vk_kernels.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // Joints that put elements of any type elsewhere: gathers, repeats, padding, depth as space. Each
 // is a list of dims of the output with what a step along each of them means in the input.
-#include "kernels/cpu/cpu_graph.h"
+#include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_joint.h"
 
 #include <string.h>
@@ -156,7 +156,7 @@ static bool describe_pad(struct gather *g, const struct msc_vk_joint_desc *d) {
     float value = 0;
     int position = msc_joint_operand(d->joint, "pad_value");
     const struct msc_array *a =
-        position > 0 ? msc_cpu_constant(d->plan->graph, d->joint, position) : NULL;
+        position > 0 ? msc_lowering_constant(d->plan->graph, d->joint, position) : NULL;
     if (!find_mode(&g->mode, msc_joint_attr(d->joint, "pad_mode")) ||
         msc_joint_attr_list(d->joint, "pad_width", widths, 2 * MSC_MAX_DIMS) !=
             2 * d->x[0].n_dims ||

@@ -44,13 +44,13 @@ struct msc_vk_gemm {
 
 // ---- Describing -------------------------------------------------------------------------------
 
-static bool is_depthwise(const struct msc_dense_desc *d) {
-    return d && d->kind == MSC_DENSE_CONV && d->groups > 1 && d->groups == d->in_channels;
+static bool is_depthwise(const struct msc_gemm_desc *d) {
+    return d && d->kind == MSC_GEMM_CONV && d->groups > 1 && d->groups == d->in_channels;
 }
 
-void msc_vk_gemm_describe(struct msc_vk_gemm_desc *out, const struct msc_dense_desc *dense) {
+void msc_vk_gemm_describe(struct msc_vk_gemm_desc *out, const struct msc_gemm_desc *dense) {
     int64_t positions = dense->batch;
-    bool is_conv = dense->kind != MSC_DENSE_LINEAR;
+    bool is_conv = dense->kind != MSC_GEMM_LINEAR;
     for (int i = 0; is_conv && i < dense->n_spatial; i++) {
         positions *= dense->out[i];
     }
@@ -87,8 +87,8 @@ struct msc_vk_gemm_weight msc_vk_gemm_weight_shape(const struct msc_vk_gemm_desc
     return (struct msc_vk_gemm_weight){round_up(desc->depth), round_up(desc->n_cols), false};
 }
 
-static bool is_pointwise(const struct msc_dense_desc *d) {
-    bool is = d->kind == MSC_DENSE_CONV;
+static bool is_pointwise(const struct msc_gemm_desc *d) {
+    bool is = d->kind == MSC_GEMM_CONV;
     for (int i = 0; i < d->n_spatial; i++) {
         is = is && d->kernel[i] == 1 && d->strides[i] == 1 && d->pad_begin[i] == 0 &&
              d->pad_end[i] == 0;
@@ -97,7 +97,7 @@ static bool is_pointwise(const struct msc_dense_desc *d) {
 }
 
 static void set_geometry(geometry g, const struct msc_vk_gemm_desc *desc) {
-    const struct msc_dense_desc *d = desc->window;
+    const struct msc_gemm_desc *d = desc->window;
     memset(g, 0, sizeof(geometry));
     for (int i = 0; i < 3; i++) {
         g[KERNEL][i] = g[SIZE_IN][i] = g[SIZE_OUT][i] = g[STRIDE][i] = g[DILATION][i] = 1;
@@ -125,7 +125,7 @@ static enum msc_status init(struct msc_vk_gemm *g, struct msc_vk_backend *b,
     g->desc = *desc;
     g->weight = w;
     g->is_pointwise = !desc->window || is_pointwise(desc->window);
-    g->is_transposed = desc->window && desc->window->kind == MSC_DENSE_CONV_TRANSPOSE;
+    g->is_transposed = desc->window && desc->window->kind == MSC_GEMM_CONV_TRANSPOSE;
     g->has_x_quads = desc->depth % 4 == 0 && desc->x_row % 4 == 0 && desc->x_step % 4 == 0;
     g->has_y_quads = desc->n_cols % 4 == 0 && desc->y_row % 4 == 0 && desc->y_step % 4 == 0;
     g->push = (struct push){
@@ -261,9 +261,9 @@ static void choose_g(struct choice *c, const struct msc_vk_gemm *g, const struct
 
 // Sums over taps and channels, for the choice of a tile.
 static uint64_t depth_of(const struct msc_vk_gemm *g) {
-    const struct msc_dense_desc *d = g->desc.window;
+    const struct msc_gemm_desc *d = g->desc.window;
     uint64_t depth = (uint64_t)g->desc.depth;
-    for (int i = 0; d && d->kind != MSC_DENSE_LINEAR && i < d->n_spatial; i++) {
+    for (int i = 0; d && d->kind != MSC_GEMM_LINEAR && i < d->n_spatial; i++) {
         depth *= (uint64_t)d->kernel[i];
     }
     return depth;

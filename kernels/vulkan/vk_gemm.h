@@ -8,7 +8,7 @@
 #ifndef MSC_KERNELS_VULKAN_VK_GEMM_H
 #define MSC_KERNELS_VULKAN_VK_GEMM_H
 
-#include "kernels/cpu/dense.h"
+#include "kernels/cpu/routine.h"
 #include "kernels/vulkan/vk_kernels.h"
 
 #ifdef __cplusplus
@@ -26,7 +26,7 @@ enum msc_vk_unit {
 struct msc_vk_gemm_desc {
     // A convolution's window, groups and channels; NULL for a plain product, whose rows of the
     // input are the rows of the output.
-    const struct msc_dense_desc *window;
+    const struct msc_gemm_desc *window;
     int64_t n_z;                    // products, or groups
     int64_t n_rows, n_cols, depth;  // of one of them; depth: channels of one tap
     int64_t x_row, y_row;           // elements between rows
@@ -44,7 +44,7 @@ struct msc_vk_gemm_weight {
 };
 
 // Describes a convolution or linear layer.
-void msc_vk_gemm_describe(struct msc_vk_gemm_desc *out, const struct msc_dense_desc *dense);
+void msc_vk_gemm_describe(struct msc_vk_gemm_desc *out, const struct msc_gemm_desc *dense);
 struct msc_vk_gemm_weight msc_vk_gemm_weight_shape(const struct msc_vk_gemm_desc *desc);
 
 enum msc_status msc_vk_gemm_create(struct msc_vk_gemm **out, struct msc_vk_backend *b,

@@ -1,6 +1,6 @@
 // Convolutions and products of matrices over bytes that models quantise themselves: as int32, or
 // with scales, as bytes again.
-#include "kernels/cpu/cpu_graph.h"
+#include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_plain.h"
 
 #include <string.h>
@@ -94,11 +94,11 @@ static bool set_layouts(struct msc_window *w, const struct msc_vk_joint_desc *d)
     if (is_plain || !layout || strncmp(layout, "NC", 2) != 0) {
         return is_plain;
     }
-    msc_cpu_strides(strides, x->n_dims, x->dims, x->layout);
+    msc_lowering_strides(strides, x->n_dims, x->dims, x->layout);
     w->in_batch_stride = strides[0];
     w->in_channel_stride = strides[1];
     memcpy(w->in_strides + 3 - w->n_axes, strides + 2, (size_t)w->n_axes * sizeof(strides[0]));
-    msc_cpu_strides(strides, y->n_dims, y->dims, y->layout);
+    msc_lowering_strides(strides, y->n_dims, y->dims, y->layout);
     w->out_batch_stride = strides[0];
     w->out_channel_stride = strides[1];
     memcpy(w->out_strides + 3 - w->n_axes, strides + 2, (size_t)w->n_axes * sizeof(strides[0]));

@@ -1,7 +1,7 @@
 #include "kernels/vulkan/vk_joint.h"
 
 #include "base/alloc.h"
-#include "kernels/cpu/cpu_graph.h"
+#include "kernels/lowering/lowering.h"
 
 #include <assert.h>
 #include <string.h>
@@ -59,7 +59,7 @@ bool msc_vk_joint_i64(int64_t *out, const struct msc_vk_joint_desc *d, const cha
 }
 
 int msc_vk_joint_axis(const struct msc_vk_joint_desc *d, const char *key, int n_dims) {
-    return msc_cpu_axis(d->joint, key, n_dims);
+    return msc_lowering_axis(d->joint, key, n_dims);
 }
 
 void msc_vk_strides(int32_t strides[], int n_dims, const int64_t dims[]) {
@@ -159,7 +159,7 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 }
 
 static bool is_plain(const struct msc_view *v) {
-    return v->layout == MSC_LAYOUT_NCHW || msc_cpu_layouts_coincide(v->n_dims, v->dims);
+    return v->layout == MSC_LAYOUT_NCHW || msc_lowering_layouts_coincide(v->n_dims, v->dims);
 }
 
 static bool is_all_plain(const struct msc_vk_joint_desc *d) {

@@ -12,7 +12,7 @@
 #ifndef MSC_KERNELS_VULKAN_VK_KERNELS_H
 #define MSC_KERNELS_VULKAN_VK_KERNELS_H
 
-#include "kernels/cpu/ewise.h"
+#include "kernels/lowering/ewise.h"
 #include "kernels/vulkan/vk.h"
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/vulkan/vk_gemm.h"
-#include "kernels/vulkan/vk_move.h"
+#include "kernels/vulkan/vk_movement.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct kernel {
     int64_t n_out;    // elements of the result
     int64_t n_a, n_b; // floats of both factors as the shader reads them
     bool spreads_a;   // products share rows of the first factor
-    struct msc_vk_move moves[2];
+    struct msc_vk_movement moves[2];
     struct msc_vk_gemm *gemm;
     struct msc_vk_program *end;
 };
@@ -28,7 +28,7 @@ static void release(void *memory, struct msc_vk_backend *b) {
     if (k) {
         for (int i = 0; i < 2; i++) {
             msc_vk_free(b->vk, k->blocks[i]);
-            msc_vk_move_finish(&k->moves[i], b);
+            msc_vk_movement_finish(&k->moves[i], b);
         }
         msc_vk_gemm_destroy(k->gemm, b);
         msc_vk_program_destroy(k->end, b);
@@ -67,21 +67,22 @@ static struct shape shape_of(const struct msc_tensor *a, const struct msc_tensor
 }
 
 // Leading axes, then the matrix: `rows` x `cols` of the factor inside of as many or more.
-static enum msc_status init_move(struct msc_vk_move *m, struct msc_vk_backend *b,
+static enum msc_status init_move(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                  const struct shape *s, int factor, const int64_t size[2],
                                  const int64_t padded[2]) {
-    struct msc_vk_move_dim dims[MSC_MAX_DIMS];
+    struct msc_vk_movement_dim dims[MSC_MAX_DIMS];
     int64_t out = padded[0] * padded[1];
-    dims[s->n_lead] = (struct msc_vk_move_dim){(int32_t)padded[0], (int32_t)size[1],
-                                               (int32_t)padded[1], 0, (int32_t)size[0]};
-    dims[s->n_lead + 1] = (struct msc_vk_move_dim){(int32_t)padded[1], 1, 1, 0, (int32_t)size[1]};
+    dims[s->n_lead] = (struct msc_vk_movement_dim){(int32_t)padded[0], (int32_t)size[1],
+                                                   (int32_t)padded[1], 0, (int32_t)size[0]};
+    dims[s->n_lead + 1] =
+        (struct msc_vk_movement_dim){(int32_t)padded[1], 1, 1, 0, (int32_t)size[1]};
     for (int d = s->n_lead - 1; d >= 0; d--) {
-        dims[d] = (struct msc_vk_move_dim){.length = (int32_t)s->lead[d],
-                                           .in = (int32_t)s->strides[factor][d],
-                                           .out = (int32_t)out};
+        dims[d] = (struct msc_vk_movement_dim){.length = (int32_t)s->lead[d],
+                                               .in = (int32_t)s->strides[factor][d],
+                                               .out = (int32_t)out};
         out *= s->lead[d];
     }
-    return msc_vk_move_init(m, b, dims, s->n_lead + 2);
+    return msc_vk_movement_init(m, b, dims, s->n_lead + 2);
 }
 
 static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
@@ -128,7 +129,7 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const st
     k->edited = step->n_weight_slots > 0 ? step->weight_operands[0] : -1;
     for (int i = 0; i < 2; i++) {
         k->operands[i] = j->operands[i];
-        t[i] = msc_cpu_operand(plan->graph, j->joint, i);
+        t[i] = msc_lowering_operand(plan->graph, j->joint, i);
         if (j->operands[i].kind == MSC_OPERAND_WEIGHT) {
             const struct msc_array *a = msc_graph_tensor(plan->graph, j->operands[i].index)->data;
             k->constants[i] = msc_view_of_array(a);
@@ -136,7 +137,7 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const st
                 msc_vk_upload_new(b->vk, &k->blocks[i], msc_array_data(a), msc_array_n_bytes(a)));
         }
     }
-    MSC_TRY(init_product(k, b, t[0], t[1], msc_cpu_output(plan->graph, j->joint)));
+    MSC_TRY(init_product(k, b, t[0], t[1], msc_lowering_output(plan->graph, j->joint)));
     struct msc_ewise_options options = {.start = MSC_EWISE_FLOAT, .first = 1};
     return msc_vk_program_create(&k->end, b, plan, step, &options);
 }
@@ -228,9 +229,9 @@ out:
 
 // How a call is computed; calls with equal jobs go together.
 struct job {
-    bool is_integer[2];           // do the factors come as bytes?
-    bool is_whole;                // are both multiplied as whole numbers?
-    struct msc_cpu_digits digits; // of the first
+    bool is_integer[2];       // do the factors come as bytes?
+    bool is_whole;            // are both multiplied as whole numbers?
+    struct msc_digits digits; // of the first
 };
 
 struct run {
@@ -269,9 +270,9 @@ static struct job job_of(const struct kernel *k, const struct msc_call *call) {
     if (!a || !b) {
         return job;
     }
-    int32_t largest = msc_cpu_largest(a);
-    int64_t rest = k->depth * msc_cpu_largest(b);
-    struct msc_cpu_digits digits = msc_cpu_cut(largest, rest);
+    int32_t largest = msc_digits_largest(a);
+    int64_t rest = k->depth * msc_digits_largest(b);
+    struct msc_digits digits = msc_digits_cut(largest, rest);
     if (digits.n > 0 && largest * rest < ((int64_t)1 << 31)) {
         job.is_whole = true;
         job.digits = digits;
@@ -312,7 +313,7 @@ static enum msc_status take_memory(struct run *r) {
 static enum msc_status spread_factor(const struct run *r, const struct msc_vk_block *out[], int f,
                                      int digit) {
     struct msc_vk_expanding items[MSC_VK_MAX_CALLS];
-    const struct msc_cpu_digits *d = &r->job.digits;
+    const struct msc_digits *d = &r->job.digits;
     for (int i = 0; i < r->n; i++) {
         const struct msc_view *v = &r->factors[f][i];
         out[i] = msc_vk_block_of(v);
@@ -321,10 +322,10 @@ static enum msc_status spread_factor(const struct run *r, const struct msc_vk_bl
         }
         items[i].in = out[i];
         items[i].out = out[i] = r->floats[f][i];
-        items[i].bytes =
-            !r->job.is_whole ? msc_vk_bytes_value(v)
-            : f == 1         ? msc_vk_bytes_whole(v)
-                     : msc_vk_bytes_digit(v, d->shift * digit, msc_cpu_digit_mask(d, digit));
+        items[i].bytes = !r->job.is_whole ? msc_vk_bytes_value(v)
+                         : f == 1
+                             ? msc_vk_bytes_whole(v)
+                             : msc_vk_bytes_digit(v, d->shift * digit, msc_digits_mask(d, digit));
     }
     return r->job.is_integer[f]
                ? msc_vk_expand(r->b, items, r->n, (uint64_t)msc_view_n_elements(&r->factors[f][0]))
@@ -343,7 +344,7 @@ static enum msc_status multiply_digit(const struct run *r, int digit) {
     MSC_TRY(spread_factor(r, a, 0, digit));
     if (k->spreads_a) {
         const struct msc_vk_block *const *spread = (const struct msc_vk_block *const *)r->spread;
-        MSC_TRY(msc_vk_move_run(&k->moves[0], r->b, spread, a, r->n));
+        MSC_TRY(msc_vk_movement_run(&k->moves[0], r->b, spread, a, r->n));
     }
     for (int i = 0; i < r->n; i++) {
         gemm[i] = (struct msc_vk_gemm_call){
@@ -379,7 +380,7 @@ static enum msc_status run_together(struct run *r) {
     const struct msc_vk_block *const *packed = (const struct msc_vk_block *const *)r->packed;
     MSC_TRY(take_memory(r));
     MSC_TRY(spread_factor(r, factors, 1, 0));
-    MSC_TRY(msc_vk_move_run(&k->moves[1], r->b, packed, factors, r->n));
+    MSC_TRY(msc_vk_movement_run(&k->moves[1], r->b, packed, factors, r->n));
     MSC_TRY(r->job.digits.n == 1 ? multiply_digit(r, 0) : multiply_digits(r));
     if (!k->end && r->job.digits.n > 1) {
         return msc_vk_quantize_results(r->b, r->calls, r->results, r->n, (uint64_t)k->n_out);

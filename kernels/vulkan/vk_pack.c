@@ -1,9 +1,9 @@
 // Constant weights under edits, packed as the shaders read them.
-#include "kernels/vulkan/vk_weighted.h"
+#include "kernels/vulkan/vk_conv_gemm.h"
 
 #include "base/alloc.h"
 
-void msc_vk_weighted_release_weights(void *weights, struct msc_vk_backend *b) {
+void msc_vk_conv_gemm_release_weights(void *weights, struct msc_vk_backend *b) {
     struct msc_vk_variant *v = weights;
     if (v) {
         for (int i = 0; i < MSC_VK_PACK_FORMS; i++) {
@@ -15,7 +15,7 @@ void msc_vk_weighted_release_weights(void *weights, struct msc_vk_backend *b) {
     }
 }
 
-static enum msc_status set_edit(struct msc_vk_variant *v, const struct msc_vk_weighted *k,
+static enum msc_status set_edit(struct msc_vk_variant *v, const struct msc_vk_conv_gemm *k,
                                 const struct msc_quant *edit) {
     MSC_TRY(msc_quant_copy(&v->quant, edit));
     v->is_integer = msc_quant_is_integer(edit) && (edit->n == 1 || edit->axis == k->spec.out_axis);
@@ -27,16 +27,16 @@ static enum msc_status set_edit(struct msc_vk_variant *v, const struct msc_vk_we
     return MSC_OK;
 }
 
-static int64_t n_taps(const struct msc_vk_weighted *k) {
-    const struct msc_dense_desc *d = &k->spec.desc;
+static int64_t n_taps(const struct msc_vk_conv_gemm *k) {
+    const struct msc_gemm_desc *d = &k->spec.desc;
     int64_t n = 1;
-    for (int i = 0; d->kind != MSC_DENSE_LINEAR && i < d->n_spatial; i++) {
+    for (int i = 0; d->kind != MSC_GEMM_LINEAR && i < d->n_spatial; i++) {
         n *= d->kernel[i];
     }
     return n;
 }
 
-static int64_t pack_elements(const struct msc_vk_weighted *k) {
+static int64_t pack_elements(const struct msc_vk_conv_gemm *k) {
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(&k->desc);
     return (w.is_depthwise ? 1 : k->spec.desc.groups) * n_taps(k) * w.channels * w.row;
 }
@@ -50,16 +50,16 @@ struct place {
     int64_t channel;
 };
 
-static struct place place_of(const struct msc_vk_weighted *k, const struct msc_vk_gemm_weight *w,
+static struct place place_of(const struct msc_vk_conv_gemm *k, const struct msc_vk_gemm_weight *w,
                              int64_t taps, int64_t run) {
-    const struct msc_dense_desc *d = &k->spec.desc;
+    const struct msc_gemm_desc *d = &k->spec.desc;
     int64_t in = d->in_channels / d->groups, out = d->out_channels / d->groups;
-    int64_t group, c, n;                       // input and output channel within the group
-    if (d->kind == MSC_DENSE_CONV_TRANSPOSE) { // [all in][out]
+    int64_t group, c, n;                      // input and output channel within the group
+    if (d->kind == MSC_GEMM_CONV_TRANSPOSE) { // [all in][out]
         n = run % out;
         group = run / out / in;
         c = run / out % in;
-    } else if (d->kind == MSC_DENSE_LINEAR && d->is_input_first) { // [in][out]
+    } else if (d->kind == MSC_GEMM_LINEAR && d->is_input_first) { // [in][out]
         n = run % out;
         c = run / out;
         group = 0;
@@ -95,7 +95,7 @@ static void finish_packing(struct packing *p) {
 // The weight as whole numbers q - z, as floats or bytes; their sums over each channel, and the
 // largest sum of their sizes.
 static enum msc_status pack_whole(struct packing *p, const struct msc_vk_variant *v) {
-    const struct msc_vk_weighted *k = v->kernel;
+    const struct msc_vk_conv_gemm *k = v->kernel;
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(&k->desc);
     int64_t taps = n_taps(k), n = msc_array_n_elements(k->weight);
     int64_t channels = k->spec.desc.out_channels;
@@ -132,7 +132,7 @@ static enum msc_status pack_whole(struct packing *p, const struct msc_vk_variant
 }
 
 static enum msc_status pack_floats(struct packing *p, const struct msc_vk_variant *v) {
-    const struct msc_vk_weighted *k = v->kernel;
+    const struct msc_vk_conv_gemm *k = v->kernel;
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(&k->desc);
     int64_t taps = n_taps(k), n = msc_array_n_elements(k->weight);
     struct msc_array *array = NULL;
@@ -153,7 +153,7 @@ static enum msc_status pack_floats(struct packing *p, const struct msc_vk_varian
 }
 
 static void set_tail(float tail[], const struct msc_vk_variant *v) {
-    const struct msc_vk_weighted *k = v->kernel;
+    const struct msc_vk_conv_gemm *k = v->kernel;
     int64_t n = k->spec.desc.out_channels;
     for (int64_t c = 0; c < n; c++) {
         tail[c] = v->quant.bits != 0 ? v->quant.scales[c % v->quant.n] : 1.0f;
@@ -164,7 +164,7 @@ static void set_tail(float tail[], const struct msc_vk_variant *v) {
 // Finished by the caller, also when it fails.
 static enum msc_status make_packing(struct packing *p, const struct msc_vk_variant *v,
                                     enum msc_vk_pack_form form) {
-    const struct msc_vk_weighted *k = v->kernel;
+    const struct msc_vk_conv_gemm *k = v->kernel;
     *p = (struct packing){.form = form};
     p->n_bytes = (size_t)pack_elements(k) * (form == MSC_VK_AS_BYTES ? 1 : sizeof(float));
     p->elements = msc_alloc_zero(p->n_bytes, 1);
@@ -215,10 +215,10 @@ static enum msc_vk_pack_form first_form(const struct msc_vk_variant *v,
 }
 
 // Packs without the lock: threads do so at the same time.
-enum msc_status msc_vk_weighted_weights(void *kernel, struct msc_vk_backend *b,
-                                        const struct msc_edit *const edits[], void **out,
-                                        size_t *n_bytes) {
-    const struct msc_vk_weighted *k = kernel;
+enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
+                                         const struct msc_edit *const edits[], void **out,
+                                         size_t *n_bytes) {
+    const struct msc_vk_conv_gemm *k = kernel;
     const struct msc_quant *edit = msc_edit_quant(edits[0]);
     struct packing p = {.elements = NULL};
     struct msc_vk_variant *v = msc_alloc_zero(1, sizeof(*v));
@@ -235,7 +235,7 @@ enum msc_status msc_vk_weighted_weights(void *kernel, struct msc_vk_backend *b,
         status = upload_packing(&p, b, v);
     }
     if (status != MSC_OK) {
-        msc_vk_weighted_release_weights(v, b);
+        msc_vk_conv_gemm_release_weights(v, b);
     }
     msc_vk_unlock(b->vk);
     finish_packing(&p);

@@ -1,13 +1,13 @@
 // Joints that only move elements: transposes and changes of layout, blocks of channels laid out in
 // space, joins, splits, slices, padding. Each is one move, or one for each part.
 #include "base/alloc.h"
-#include "kernels/cpu/cpu_graph.h"
-#include "kernels/vulkan/vk_move.h"
+#include "kernels/lowering/lowering.h"
+#include "kernels/vulkan/vk_movement.h"
 
 #include <string.h>
 
 struct part {
-    struct msc_vk_move move;
+    struct msc_vk_movement move;
     struct msc_vk_block *constant; // an input that is known beforehand
     int32_t input, output;         // of the step
 };
@@ -21,7 +21,7 @@ static void release(void *memory, struct msc_vk_backend *b) {
     struct kernel *k = memory;
     if (k) {
         for (int32_t i = 0; i < k->n_parts; i++) {
-            msc_vk_move_finish(&k->parts[i].move, b);
+            msc_vk_movement_finish(&k->parts[i].move, b);
             msc_vk_free(b->vk, k->parts[i].constant);
         }
         msc_free(k);
@@ -58,7 +58,7 @@ static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct 
             in[c] = p->constant ? p->constant : msc_vk_block_of(&calls[c].inputs[p->input]);
             out[c] = msc_vk_block_of(&calls[c].outputs[p->output]);
         }
-        MSC_TRY(msc_vk_move_run(&p->move, b, out, in, n));
+        MSC_TRY(msc_vk_movement_run(&p->move, b, out, in, n));
     }
     return MSC_OK;
 }
@@ -81,15 +81,15 @@ static enum msc_status permute_prepare(void **out, struct msc_vk_backend *b,
         msc_joint_attr_list(step->joints[0].joint, "axes", axes, MSC_MAX_DIMS) != x->n_dims) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: axes that are not given");
     }
-    msc_cpu_strides(in, x->n_dims, x->dims, x->layout);
-    msc_cpu_strides(to, y->n_dims, y->dims, y->layout);
+    msc_lowering_strides(in, x->n_dims, x->dims, x->layout);
+    msc_lowering_strides(to, y->n_dims, y->dims, y->layout);
     for (int i = 0; i < y->n_dims; i++) {
         from[i] = in[axes[i] < 0 ? axes[i] + x->n_dims : axes[i]];
     }
-    struct msc_move m;
-    msc_move_set(&m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, from, to);
+    struct msc_movement m;
+    msc_movement_set(&m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, from, to);
     MSC_TRY(create(&k, 1));
-    return settle(out, b, k, msc_vk_move_init_from(&k->parts[0].move, b, &m, 0, 0));
+    return settle(out, b, k, msc_vk_movement_init_from(&k->parts[0].move, b, &m, 0, 0));
 }
 
 const struct msc_vk_family msc_vk_permute = {
@@ -100,13 +100,13 @@ static enum msc_status depth_space_prepare(void **out, struct msc_vk_backend *b,
                                            const struct msc_step *step) {
     const struct msc_joint *joint = step->joints[0].joint;
     struct kernel *k;
-    struct msc_move m;
-    if (!msc_move_set_depth_space(&m, joint, input_value(plan, step),
-                                  &plan->values[step->outputs[0]])) {
+    struct msc_movement m;
+    if (!msc_movement_set_depth_space(&m, joint, input_value(plan, step),
+                                      &plan->values[step->outputs[0]])) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: blocks of no size", joint->name);
     }
     MSC_TRY(create(&k, 1));
-    return settle(out, b, k, msc_vk_move_init_from(&k->parts[0].move, b, &m, 0, 0));
+    return settle(out, b, k, msc_vk_movement_init_from(&k->parts[0].move, b, &m, 0, 0));
 }
 
 const struct msc_vk_family msc_vk_depth_space = {
@@ -119,21 +119,21 @@ static enum msc_status init_part(struct part *p, struct msc_vk_backend *b,
                                  const struct msc_value *whole, const struct msc_value *part,
                                  int axis, int64_t at, bool is_to) {
     int64_t in_whole[MSC_MAX_DIMS], in_part[MSC_MAX_DIMS];
-    struct msc_move m;
-    msc_cpu_strides(in_whole, whole->n_dims, whole->dims, whole->layout);
-    msc_cpu_strides(in_part, part->n_dims, part->dims, part->layout);
-    msc_move_set(&m, msc_dtype_bytes(whole->dtype), part->n_dims, part->dims,
-                 is_to ? whole->layout : part->layout, is_to ? in_part : in_whole,
-                 is_to ? in_whole : in_part);
+    struct msc_movement m;
+    msc_lowering_strides(in_whole, whole->n_dims, whole->dims, whole->layout);
+    msc_lowering_strides(in_part, part->n_dims, part->dims, part->layout);
+    msc_movement_set(&m, msc_dtype_bytes(whole->dtype), part->n_dims, part->dims,
+                     is_to ? whole->layout : part->layout, is_to ? in_part : in_whole,
+                     is_to ? in_whole : in_part);
     int64_t base = at * in_whole[axis];
-    return msc_vk_move_init_from(&p->move, b, &m, is_to ? 0 : base, is_to ? base : 0);
+    return msc_vk_movement_init_from(&p->move, b, &m, is_to ? 0 : base, is_to ? base : 0);
 }
 
 static enum msc_status join(struct kernel *k, struct msc_vk_backend *b, const struct msc_plan *plan,
                             const struct msc_step *step) {
     const struct msc_step_joint *j = &step->joints[0];
     const struct msc_value *y = &plan->values[step->outputs[0]];
-    int axis = msc_cpu_axis(j->joint, "axis", y->n_dims);
+    int axis = msc_lowering_axis(j->joint, "axis", y->n_dims);
     int64_t at = 0;
     for (int32_t i = 0; i < j->n_operands; i++) {
         struct msc_value part = {.layout = MSC_LAYOUT_NCHW};
@@ -172,7 +172,7 @@ const struct msc_vk_family msc_vk_concat = {
 static enum msc_status split(struct kernel *k, struct msc_vk_backend *b,
                              const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_value *x = input_value(plan, step);
-    int axis = msc_cpu_axis(step->joints[0].joint, "axis", x->n_dims);
+    int axis = msc_lowering_axis(step->joints[0].joint, "axis", x->n_dims);
     int64_t at = 0;
     for (int32_t i = 0; i < step->n_outputs; i++) {
         const struct msc_value *y = &plan->values[step->outputs[i]];
@@ -208,8 +208,8 @@ static enum msc_status slice(struct kernel *k, struct msc_vk_backend *b,
     if (n < 1 || n > x->n_dims || (n_axes > 0 && n_axes != n) || (n_steps > 0 && n_steps != n)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: a slice that is computed", joint->name);
     }
-    msc_cpu_strides(in, x->n_dims, x->dims, x->layout);
-    msc_cpu_strides(to, y->n_dims, y->dims, y->layout);
+    msc_lowering_strides(in, x->n_dims, x->dims, x->layout);
+    msc_lowering_strides(to, y->n_dims, y->dims, y->layout);
     for (int i = 0; i < n; i++) {
         int64_t axis = n_axes > 0 ? axes[i] : i, stride = n_steps > 0 ? steps[i] : 1;
         axis += axis < 0 ? x->n_dims : 0;
@@ -219,9 +219,9 @@ static enum msc_status slice(struct kernel *k, struct msc_vk_backend *b,
         first += from * in[axis];
         in[axis] *= y->dims[axis] > 1 ? stride : 0; // any stride, where there is none
     }
-    struct msc_move m;
-    msc_move_set(&m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
-    return msc_vk_move_init_from(&k->parts[0].move, b, &m, first, 0);
+    struct msc_movement m;
+    msc_movement_set(&m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
+    return msc_vk_movement_init_from(&k->parts[0].move, b, &m, first, 0);
 }
 
 static enum msc_status slice_prepare(void **out, struct msc_vk_backend *b,
@@ -248,23 +248,23 @@ static enum msc_status pad(struct kernel *k, struct msc_vk_backend *b, const str
     int64_t widths[2 * MSC_MAX_DIMS], in[MSC_MAX_DIMS], dims[MSC_MAX_DIMS], to = 1;
     int axes[MSC_MAX_DIMS];
     float value;
-    struct msc_vk_move_dim moved[MSC_MAX_DIMS];
+    struct msc_vk_movement_dim moved[MSC_MAX_DIMS];
     if (!mode || strcmp(mode, "constant") != 0 || x->dtype != MSC_DTYPE_F32 || x->n_dims < 1 ||
         msc_joint_attr_list(joint, "pad_width", widths, 2 * MSC_MAX_DIMS) != 2 * x->n_dims ||
         !msc_joint_attr_float(joint, "pad_value", &value)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: padding of another kind", joint->name);
     }
-    msc_cpu_strides(in, x->n_dims, x->dims, x->layout);
+    msc_lowering_strides(in, x->n_dims, x->dims, x->layout);
     msc_view_physical(&y, dims, axes);
     for (int d = y.n_dims - 1; d >= 0; d--) {
-        moved[d] = (struct msc_vk_move_dim){.length = (int32_t)dims[d],
-                                            .in = (int32_t)in[axes[d]],
-                                            .out = (int32_t)to,
-                                            .shift = (int32_t)-widths[axes[d]],
-                                            .in_length = (int32_t)x->dims[axes[d]]};
+        moved[d] = (struct msc_vk_movement_dim){.length = (int32_t)dims[d],
+                                                .in = (int32_t)in[axes[d]],
+                                                .out = (int32_t)to,
+                                                .shift = (int32_t)-widths[axes[d]],
+                                                .in_length = (int32_t)x->dims[axes[d]]};
         to *= dims[d];
     }
-    MSC_TRY(msc_vk_move_init(&k->parts[0].move, b, moved, y.n_dims));
+    MSC_TRY(msc_vk_movement_init(&k->parts[0].move, b, moved, y.n_dims));
     k->parts[0].move.fill = value;
     return MSC_OK;
 }

@@ -1,6 +1,6 @@
 // Sums, means, maxima and minima over any axes, global pools, softmax, nn.layer_norm.
 #include "base/alloc.h"
-#include "kernels/cpu/cpu_graph.h"
+#include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_kernels.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const st
     int32_t dims[MSC_MAX_DIMS][2] = {{0}};
     if (x->dtype != MSC_DTYPE_F32 || step->n_inputs != 1 ||
         msc_dims_product(x->n_dims, x->dims) < 1 ||
-        !msc_cpu_describe_reduction(&r, joint, x->n_dims)) {
+        !msc_lowering_describe_reduction(&r, joint, x->n_dims)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
     }
     bool keeps = y.n_dims == x->n_dims;
@@ -50,7 +50,7 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const st
             from[n_out++] = i;
         }
     }
-    msc_cpu_strides(strides, x->n_dims, x->dims, x->layout);
+    msc_lowering_strides(strides, x->n_dims, x->dims, x->layout);
     msc_view_physical(&y, physical, axes);
     for (int i = 0; i < y.n_dims; i++) {
         if (!r.is_reduced[from[axes[i]]]) {
@@ -125,7 +125,7 @@ static enum msc_status softmax_init(struct kernel *k, struct msc_vk_backend *b,
                                     const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_joint *joint = step->joints[0].joint;
     struct msc_view x = msc_plan_view(plan, step->inputs[k->input], NULL);
-    int axis = msc_cpu_axis(joint, "axis", x.n_dims);
+    int axis = msc_lowering_axis(joint, "axis", x.n_dims);
     int64_t dims[MSC_MAX_DIMS], outer = 1, inner = 1;
     int axes[MSC_MAX_DIMS];
     bool is_behind = false;
@@ -173,8 +173,8 @@ static enum msc_status layer_norm_init(struct kernel *k, struct msc_vk_backend *
                                        const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[k->input]];
-    const struct msc_array *gamma = msc_cpu_constant(plan->graph, joint, 1);
-    const struct msc_array *beta = msc_cpu_constant(plan->graph, joint, 2);
+    const struct msc_array *gamma = msc_lowering_constant(plan->graph, joint, 1);
+    const struct msc_array *beta = msc_lowering_constant(plan->graph, joint, 2);
     float epsilon = 0.0f;
     size_t n = (size_t)msc_array_n_elements(gamma);
     msc_joint_attr_float(joint, "epsilon", &epsilon);

@@ -1,6 +1,6 @@
 // Element-wise operators over any type: comparisons, logic, choices, casts, whole numbers, half
 // floats, and the functions that chains of float32 have no instruction for.
-#include "kernels/cpu/cpu_graph.h"
+#include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_joint.h"
 
 #include <math.h>
@@ -111,7 +111,7 @@ static bool read_limit(float *real, int64_t *whole, const struct msc_vk_joint_de
         return true;
     }
     const struct msc_array *a =
-        position >= 0 ? msc_cpu_constant(d->plan->graph, d->joint, position) : NULL;
+        position >= 0 ? msc_lowering_constant(d->plan->graph, d->joint, position) : NULL;
     if (a) {
         *real = (float)msc_array_get_double(a, 0);
         *whole = msc_dtype_is_float(msc_array_dtype(a)) ? *whole : msc_array_get_i64(a, 0);
@@ -151,7 +151,7 @@ static int count_operands(enum msc_op op) {
 
 // Whole numbers that are divided by none that is zero, which would be an error.
 static bool divides_safely(const struct msc_vk_joint_desc *d) {
-    const struct msc_array *a = msc_cpu_constant(d->plan->graph, d->joint, 1);
+    const struct msc_array *a = msc_lowering_constant(d->plan->graph, d->joint, 1);
     for (int64_t i = 0; a && i < msc_array_n_elements(a); i++) {
         if (msc_array_get_i64(a, i) == 0) {
             return false;

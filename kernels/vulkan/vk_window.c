@@ -1,6 +1,6 @@
 // Pooling and resizing with channels last.
 #include "base/alloc.h"
-#include "kernels/cpu/cpu_graph.h"
+#include "kernels/lowering/lowering.h"
 #include "graph/reference/reference_resize.h"
 #include "kernels/vulkan/vk_kernels.h"
 
@@ -43,7 +43,7 @@ static enum msc_status create(void **out, struct msc_vk_backend *b, const struct
     const struct msc_step_joint *j = &step->joints[0];
     const struct msc_value *y = &plan->values[step->outputs[0]];
     if (step->n_inputs != 1 || j->operands[0].kind != MSC_OPERAND_INPUT ||
-        !msc_cpu_is_f32(plan->graph, j->joint)) {
+        !msc_lowering_is_f32(plan->graph, j->joint)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", j->joint->name);
     }
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
@@ -63,7 +63,7 @@ static enum msc_status create(void **out, struct msc_vk_backend *b, const struct
 
 // Does the value lie with channels last, be it because that makes no difference?
 static bool is_last(const struct msc_value *v) {
-    return v->layout == MSC_LAYOUT_NHWC || msc_cpu_layouts_coincide(v->n_dims, v->dims);
+    return v->layout == MSC_LAYOUT_NHWC || msc_lowering_layouts_coincide(v->n_dims, v->dims);
 }
 
 // ---- Pooling ----------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
     k->numbers[0] = (uint32_t)x->dims[1];
     k->n_numbers = 1;
     uint32_t constants[4] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
-                             msc_cpu_is_max_pool(joint->op), counts_padding};
+                             msc_lowering_is_max_pool(joint->op), counts_padding};
     MSC_TRY(msc_vk_upload_new(b->vk, &k->geometry, g, sizeof(g)));
     return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_POOL, constants, 4);
 }

@@ -78,7 +78,7 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_linear_quant.c
     vulkan/vk_matmul.c
     vulkan/vk_memory.c
-    vulkan/vk_move.c
+    vulkan/vk_movement.c
     vulkan/vk_norm.c
     vulkan/vk_pack.c
     vulkan/vk_pick.c
@@ -96,6 +96,6 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_tune.c
     vulkan/vk_tuned.c
     vulkan/vk_typed.c
-    vulkan/vk_weighted.c
+    vulkan/vk_conv_gemm.c
     vulkan/vk_window.c
     "${shader_table}")

@@ -2,9 +2,9 @@
 // turns, signals, children, and a permission that is refused. Everything is skipped where there are
 // none; tests/long/check_amx.py runs it on an emulated machine that has them.
 //
-// That their sums are right by themselves is a matter of test_cpu_windows.c.
+// That their sums are right by themselves is a matter of test_cpu_indirect.c.
 #include "base/rng.h"
-#include "kernels/cpu/simd_windows.h"
+#include "kernels/cpu/simd_indirect.h"
 
 #include "tests/msc_test.h"
 
@@ -58,15 +58,15 @@ static bool multiply(int32_t sums[], const struct msc_simd_product *p, const str
     }
     for (int i = 0; is_good && i < repeats; i++) {
         memset(sums, 0, n_bytes);
-        p->multiply(sums, &(struct msc_simd_windows){.in = o->in,
-                                                     .at = o->at,
-                                                     .n = o->n,
-                                                     .n_runs = 1,
-                                                     .runs = (const int64_t[]){0},
-                                                     .depth = o->depth,
-                                                     .weights = packed,
-                                                     .channels = o->channels,
-                                                     .scratch = scratch});
+        p->multiply(sums, &(struct msc_simd_indirect){.in = o->in,
+                                                      .at = o->at,
+                                                      .n = o->n,
+                                                      .n_runs = 1,
+                                                      .runs = (const int64_t[]){0},
+                                                      .depth = o->depth,
+                                                      .weights = packed,
+                                                      .channels = o->channels,
+                                                      .scratch = scratch});
         is_good = !expected || memcmp(sums, expected, n_bytes) == 0;
     }
     free(packed);

@@ -27,7 +27,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLE = os.path.join(HERE, "..", "..", "examples", "digits")
-TESTS = ("kernels_cpu_tiles", "kernels_cpu_windows", "kernels_cpu_integer")
+TESTS = ("kernels_cpu_tiles", "kernels_cpu_indirect", "kernels_cpu_integer")
 SEARCHES = (  # name, environment, options
     ("tiles", "", "--threads 1"),
     ("tiles-2", "", "--threads 2 --accept-new-numerics"),

@@ -1,4 +1,4 @@
-// The instructions of element-wise programs; numbers are those of kernels/cpu/ewise_ops.h. Each is
+// The instructions of element-wise programs; numbers are those of kernels/cpu/ewise_loops.h. Each is
 // the formula of the reference kernel, every operation rounded. Needs divide.glsl, numeric.glsl
 // and, where HAS_POWER is defined, power.glsl.
 float limit(float a, float low, float high) {

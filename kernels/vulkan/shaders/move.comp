@@ -3,7 +3,7 @@
 // slices, joins, padding.
 // Buffers: 0 in, 1 out, 2 dims: for each {length, in stride, out stride, shift of the input
 // coordinate, its length (0: any)}. Constants: 0 lanes, 2 number of dims, 3 does anything lie
-// outside? Tile: lanes * per_lane elements. Dispatched by vk_move.c.
+// outside? Tile: lanes * per_lane elements. Dispatched by vk_movement.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 3

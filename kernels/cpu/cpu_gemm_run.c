@@ -1,0 +1,391 @@
+#include "kernels/cpu/cpu_gemm_run.h"
+
+#include "base/platform.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- Choices ----------------------------------------------------------------------------------
+
+static bool has_padding(const struct msc_gemm_desc *d) {
+    for (int i = 0; i < d->n_spatial; i++) {
+        if (d->pad_begin[i] > 0 || d->pad_end[i] > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The unit for this input and these weights. Integers need both to be integers.
+static enum msc_cpu_gemm_unit best_unit(const struct msc_cpu_gemm_run *r,
+                                        const struct msc_cpu_gemm_variant *v) {
+    const struct msc_cpu_gemm *k = r->k;
+    if (!r->quant || !msc_cpu_gemm_is_integer(v)) {
+        return msc_cpu_gemm_float_unit(k);
+    }
+    if (!msc_cpu_gemm_is_int8(v) || !k->backend->base.options.allow_int8) {
+        return MSC_CPU_GEMM_INTEGER;
+    }
+    if (k->is_depthwise) {
+        return MSC_CPU_GEMM_DEPTHWISE;
+    }
+    if (k->desc.kind == MSC_GEMM_CONV_TRANSPOSE || !msc_routine_isa(k->backend->engine).has_int8) {
+        return MSC_CPU_GEMM_INTEGER;
+    }
+    if (k->indirect) {
+        return MSC_CPU_GEMM_INDIRECT;
+    }
+    bool pads = k->desc.kind == MSC_GEMM_CONV && has_padding(&k->desc);
+    return pads && msc_cpu_gemm__zero_point(r->quant) != 0 ? MSC_CPU_GEMM_INT8_PADDED
+                                                           : MSC_CPU_GEMM_INT8;
+}
+
+static bool is_own(enum msc_cpu_gemm_unit unit) {
+    return unit == MSC_CPU_GEMM_DEPTHWISE || msc_cpu_gemm_is_indirect(unit);
+}
+
+static enum msc_status set_unit(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v,
+                                enum msc_cpu_gemm_unit unit) {
+    r->unit = unit;
+    r->chunks = &r->k->chunks[unit];
+    r->digits = (struct msc_digits){1, 0, 0};
+    r->routine = NULL;
+    if (!is_own(unit)) {
+        MSC_TRY(msc_cpu_gemm_routine(&r->routine, r->k, unit));
+    }
+    return msc_cpu_gemm_pack(&r->pack, r->k, v, unit);
+}
+
+static enum msc_status choose_unit(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v,
+                                   int thread) {
+    enum msc_cpu_gemm_unit unit = best_unit(r, v);
+    enum msc_status status = set_unit(r, v, unit);
+    if (status == MSC_E_UNSUPPORTED && unit >= MSC_CPU_GEMM_INT8) {
+        status = set_unit(r, v, MSC_CPU_GEMM_INTEGER);
+    }
+    if (status != MSC_OK || msc_cpu_gemm_is_float(r->unit)) {
+        return status;
+    }
+    int32_t largest = msc_digits_largest(r->quant);
+    bool is_exact = false;
+    // The int8 routine multiplies q itself, up to 255.
+    r->digits = msc_digits_cut(r->unit == MSC_CPU_GEMM_INTEGER ? largest : 255, r->pack->largest);
+    if (largest * r->pack->largest >= ((int64_t)1 << 31) || r->digits.n == 0) {
+        // Sums that may not fit into int32: no unit computes them over integers.
+        return set_unit(r, v, msc_cpu_gemm_float_unit(r->k));
+    }
+    if (is_own(r->unit)) {
+        r->digits = (struct msc_digits){1, 0, 255};
+    }
+    if (r->digits.n > 1 && r->unit >= MSC_CPU_GEMM_INT8) {
+        MSC_TRY(msc_cpu_gemm_is_exact(&is_exact, r->k, r->unit, thread));
+        r->digits = is_exact ? (struct msc_digits){1, 0, 255} : r->digits;
+    }
+    return MSC_OK;
+}
+
+// ---- Scratch ----------------------------------------------------------------------------------
+
+// The next part of scratch; NULL while only counting.
+static void *take(char *memory, size_t *used, size_t n_bytes) {
+    size_t at = *used;
+    *used += msc_cpu_round_up(n_bytes);
+    return memory ? memory + at : NULL;
+}
+
+static size_t own_scratch_bytes(const struct msc_cpu_gemm_run *r) {
+    return r->unit == MSC_CPU_GEMM_DEPTHWISE ? msc_cpu_gemm_depthwise_scratch(r->k)
+                                             : msc_cpu_gemm_indirect_scratch(r->k, r->unit);
+}
+
+// Are the float routine's sums added up as int32?
+static bool adds_up(const struct msc_cpu_gemm_run *r) {
+    return r->unit == MSC_CPU_GEMM_INTEGER && (r->digits.n > 1 || r->k->integer_bias);
+}
+
+// Where results are written as float32; NULL: nobody wants them so.
+static float *floats_of(const struct msc_call *call) {
+    return call->outputs[0].dtype == MSC_DTYPE_F32 ? call->outputs[0].data : NULL;
+}
+
+// Gives places in `memory` to everything; returns how many bytes that takes.
+static size_t place(struct msc_cpu_gemm_run *r, char *memory) {
+    const struct msc_cpu_gemm *k = r->k;
+    bool is_int8 = r->unit >= MSC_CPU_GEMM_INT8;
+    size_t used = 0;
+    size_t n = (size_t)k->channels;
+    size_t sums_bytes = (size_t)r->chunks->out * sizeof(int32_t);
+    size_t in_bytes = (size_t)r->chunks->in * (is_int8 ? sizeof(uint8_t) : sizeof(float));
+    r->routine_scratch =
+        r->routine ? take(memory, &used, msc_routine_scratch_bytes(r->routine)) : NULL;
+    r->own_scratch = is_own(r->unit) ? take(memory, &used, own_scratch_bytes(r)) : NULL;
+    r->ewise_scratch = take(memory, &used, msc_ewise_scratch_bytes(r->epilogue));
+    r->input =
+        msc_cpu_gemm__copies_input(r) ? take(memory, &used, in_bytes + MSC_SIMD_GROUP) : NULL;
+    r->sums = (is_int8 || adds_up(r)) && !r->is_direct ? take(memory, &used, sums_bytes) : NULL;
+    r->product = is_int8 && r->digits.n > 1 ? take(memory, &used, sums_bytes) : NULL;
+    r->floats =
+        !is_int8 && !r->is_direct && !floats_of(r->call) ? take(memory, &used, sums_bytes) : NULL;
+    r->scales = !msc_cpu_gemm_is_float(r->unit) ? take(memory, &used, n * sizeof(float)) : NULL;
+    r->offsets = is_int8 ? take(memory, &used, n * sizeof(int32_t)) : NULL;
+    bool adds_bias = r->is_direct || r->unit == MSC_CPU_GEMM_FLOAT_INDIRECT;
+    r->bias = adds_bias ? take(memory, &used, n * sizeof(float)) : NULL;
+    return used;
+}
+
+// ---- Sums -------------------------------------------------------------------------------------
+
+MSC_SIMD static void add_rows(int32_t *restrict sums, const int32_t *restrict row, int64_t n_rows,
+                              int64_t n) {
+    for (int64_t r = 0; r < n_rows; r++, sums += n) {
+        for (int64_t i = 0; i < n; i++) {
+            sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)row[i]);
+        }
+    }
+}
+
+// Floats get their bias and limits, as they do from a routine.
+static void multiply_windows(const struct msc_cpu_gemm_run *r, int64_t chunk, float out[]) {
+    const struct msc_simd_product *product = msc_cpu_gemm_product(r->k, r->unit);
+    struct msc_simd_indirect w = r->indirect;
+    w.in = msc_cpu_gemm__input(r, chunk, 0);
+    if (r->unit == MSC_CPU_GEMM_INDIRECT) {
+        product->multiply(r->sums, &w);
+        return;
+    }
+    struct msc_simd_epilogue epilogue = {.finish = r->own_epilogue.finish, .out = out};
+    product->multiply_epilogue(&w, &epilogue);
+}
+
+// A chunk's sums: as float32 in `out`, or as int32 in r->sums.
+static enum msc_status multiply(const struct msc_cpu_gemm_run *r, int64_t chunk, float out[],
+                                int thread) {
+    int64_t n = r->chunks->out;
+    bool is_int8 = r->unit >= MSC_CPU_GEMM_INT8, is_sum = adds_up(r) || r->digits.n > 1;
+    if (r->unit == MSC_CPU_GEMM_DEPTHWISE) {
+        msc_cpu_gemm_depthwise_sums(&r->depthwise, chunk, r->sums);
+        return MSC_OK;
+    }
+    if (msc_cpu_gemm_is_indirect(r->unit)) {
+        multiply_windows(r, chunk, out);
+        return MSC_OK;
+    }
+    if (is_sum) {
+        memset(r->sums, 0, (size_t)n * sizeof(r->sums[0]));
+    }
+    for (int i = 0; i < r->digits.n; i++) {
+        struct msc_routine_call call = {.a = msc_cpu_gemm__input(r, chunk, i),
+                                        .weights = r->pack->weights,
+                                        .out = out,
+                                        .scratch = r->routine_scratch};
+        if (is_int8) {
+            call.out = is_sum ? r->product : r->sums;
+        }
+        MSC_TRY(msc_routine_run(r->routine, &call, thread));
+        if (is_sum && is_int8) {
+            msc_cpu_add_integers(r->sums, r->product, n, r->digits.shift * i);
+        } else if (is_sum) {
+            msc_cpu_add_floats(r->sums, out, n, r->digits.shift * i);
+        }
+    }
+    if (r->k->integer_bias && !is_int8) {
+        add_rows(r->sums, r->k->integer_bias, n / r->k->channels, r->k->channels);
+    }
+    if (is_sum && !is_int8) {
+        msc_cpu_to_floats(out, r->sums, n);
+    }
+    return MSC_OK;
+}
+
+// ---- Running ----------------------------------------------------------------------------------
+
+static void set_channels(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v) {
+    int64_t n = r->k->channels;
+    for (int64_t c = 0; r->bias && c < n; c++) {
+        r->bias[c] = r->k->bias ? r->k->bias[c] : -0.0f; // adds to any number without changing it
+    }
+    if (msc_cpu_gemm_is_float(r->unit)) {
+        return;
+    }
+    msc_cpu_gemm_scales(r->scales, v, n, r->quant->scales[0]);
+    uint32_t zero_point = (uint32_t)msc_cpu_gemm__zero_point(r->quant);
+    for (int64_t c = 0; r->offsets && c < n; c++) {
+        uint32_t added = r->k->integer_bias ? (uint32_t)r->k->integer_bias[c] : 0;
+        r->offsets[c] = (int32_t)(zero_point * (uint32_t)r->pack->sums[c] - added);
+    }
+}
+
+MSC_SIMD static void subtract_rows(int32_t *restrict out, const int32_t *restrict sums,
+                                   const int32_t *restrict row, int64_t n_rows, int64_t n) {
+    for (int64_t r = 0; r < n_rows; r++, sums += n, out += n) {
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = (int32_t)((uint32_t)sums[i] - (uint32_t)row[i]);
+        }
+    }
+}
+
+// A chunk's sums as they are; those of the float routine lie in `floats`.
+static void give_sums(const struct msc_cpu_gemm_run *r, int64_t begin, const float floats[]) {
+    int64_t n = r->chunks->out, channels = r->k->channels;
+    int32_t *out = (int32_t *)r->call->outputs[0].data + begin;
+    if (r->unit >= MSC_CPU_GEMM_INT8) {
+        subtract_rows(out, r->sums, r->offsets, n / channels, channels);
+    } else if (adds_up(r)) {
+        memcpy(out, r->sums, (size_t)n * sizeof(out[0]));
+    } else {
+        memset(out, 0, (size_t)n * sizeof(out[0]));
+        msc_cpu_add_floats(out, floats, n, 0);
+    }
+}
+
+// What follows a chunk's sums: `out` is NULL when only forms of the output are wanted.
+static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float *out) {
+    const struct msc_call *call = r->call;
+    if (r->k->gives_sums) {
+        give_sums(r, begin, out);
+        return;
+    }
+    if (!r->epilogue) {
+        msc_cpu_write_quantized(call->quantized, call->n_quantized, begin, out, r->chunks->out);
+        return;
+    }
+    struct msc_ewise_call end = {.inputs = call->inputs,
+                                 .anchor =
+                                     r->unit >= MSC_CPU_GEMM_INT8 ? (const void *)r->sums : out,
+                                 .scales = r->scales,
+                                 .offsets = r->offsets,
+                                 .out = r->floats ? NULL : out,
+                                 .quantized = call->quantized,
+                                 .n_quantized = call->n_quantized,
+                                 .begin = begin,
+                                 .end = begin + r->chunks->out,
+                                 .scratch = r->ewise_scratch};
+    msc_ewise_run(r->epilogue, &end);
+}
+
+// ---- Kernels of our own -----------------------------------------------------------------------
+
+// Is every scaled sum, with its bias, a number that bytes can be made of at once?
+static bool has_numbers(const struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v,
+                        const struct msc_simd_bytes *q) {
+    float scale = r->quant->scales[0] * msc_cpu_gemm_largest_scale(v);
+    float largest = scale * (float)(msc_digits_largest(r->quant) * r->pack->largest +
+                                    r->k->largest_integer_bias);
+    return largest + r->k->largest_bias < 0x1p30f * q->scale;
+}
+
+// False when not all forms are bytes that can be made of numbers in registers.
+static bool set_quantized(struct msc_cpu_gemm_run *r) {
+    const struct msc_call *call = r->call;
+    if (call->n_quantized > MSC_SIMD_MAX_QUANTIZED) {
+        return false;
+    }
+    for (int32_t i = 0; i < call->n_quantized; i++) {
+        const struct msc_quantized *quantized = &call->quantized[i];
+        if (quantized->view.dtype == MSC_DTYPE_F32) {
+            return false;
+        }
+        r->quantized[i] =
+            (struct msc_simd_quantized){quantized->view.data, msc_simd_bytes_of(quantized->quant)};
+        if (!r->quantized[i].q.is_corrected) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The limits and links that follow sums. False where they are more than a kernel of our own knows.
+static bool get_epilogue(struct msc_cpu_gemm_run *r) {
+    struct msc_simd_epilogue *e = &r->own_epilogue;
+    if (r->unit == MSC_CPU_GEMM_FLOAT_INDIRECT) {
+        const struct msc_gemm_desc *d = &r->k->chunks[MSC_CPU_GEMM_FLOAT].desc;
+        e->finish.low = d->has_clip ? d->low : -INFINITY;
+        e->finish.high = d->has_clip ? d->high : INFINITY;
+        return !r->epilogue || msc_ewise_get_links(e, r->epilogue);
+    }
+    return msc_ewise_get_end(e, r->epilogue) && e->finish.low <= e->finish.high;
+}
+
+// Can a kernel of our own do all that follows its sums?
+static bool is_direct(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v) {
+    struct msc_simd_epilogue *e = &r->own_epilogue;
+    if (!is_own(r->unit) || r->k->gives_sums || !get_epilogue(r) || !set_quantized(r)) {
+        return false;
+    }
+    e->out = floats_of(r->call);
+    e->n_quantized = r->call->n_quantized;
+    e->quantized = r->quantized;
+    if (r->unit == MSC_CPU_GEMM_FLOAT_INDIRECT) {
+        return true;
+    }
+    e->has_numbers = e->n_quantized == 1 && has_numbers(r, v, &r->quantized[0].q);
+    bool is_short = e->n_instrs == 0 && !e->out && e->has_numbers;
+    return r->unit == MSC_CPU_GEMM_INDIRECT || is_short;
+}
+
+static void begin_own(struct msc_cpu_gemm_run *r) {
+    const struct msc_call *call = r->call;
+    struct msc_simd_epilogue *e = &r->own_epilogue;
+    e->finish.scales = r->scales;
+    e->finish.offsets = r->offsets;
+    e->finish.bias = r->bias;
+    if (r->is_direct && r->epilogue) {
+        msc_ewise_set_arrays(e, r->epilogue, call->inputs, r->ewise_scratch);
+    }
+    if (msc_cpu_gemm_is_indirect(r->unit)) {
+        r->indirect = msc_cpu_gemm_indirect(r->k, r->unit, r->pack->own, r->own_scratch);
+        return;
+    }
+    r->depthwise = (struct msc_cpu_gemm_depthwise){.k = r->k,
+                                                   .weights = r->pack->own,
+                                                   .in = call->inputs[r->k->input].data,
+                                                   .flip = r->quant->low < 0 ? 0x80 : 0};
+    msc_cpu_gemm_depthwise_begin(&r->depthwise, (uint8_t)r->quant->zero_points[0],
+                                 r->is_direct ? &e->finish : NULL, r->own_scratch);
+}
+
+static void run_direct(struct msc_cpu_gemm_run *r) {
+    for (int64_t chunk = 0; chunk < r->chunks->n; chunk++) {
+        int64_t begin = chunk * r->chunks->out;
+        if (r->unit == MSC_CPU_GEMM_DEPTHWISE) {
+            const struct msc_simd_quantized *quantized = &r->quantized[0];
+            msc_cpu_gemm_depthwise_quantize(&r->depthwise, chunk, quantized->bytes + begin,
+                                            &quantized->q);
+            continue;
+        }
+        r->indirect.in = msc_cpu_gemm__input(r, chunk, 0);
+        r->own_epilogue.begin = begin;
+        msc_cpu_gemm_product(r->k, r->unit)->multiply_epilogue(&r->indirect, &r->own_epilogue);
+    }
+}
+
+enum msc_status msc_cpu_gemm_run(void *kernel, struct msc_cpu_backend *b,
+                                 const struct msc_call *call, int thread) {
+    const struct msc_cpu_gemm *k = kernel;
+    const struct msc_cpu_gemm_variant *v = call->weights;
+    struct msc_cpu_gemm_run r = {.k = k, .call = call, .quant = call->inputs[k->input].quant};
+    void *memory;
+    MSC_TRY(choose_unit(&r, v, thread));
+    r.epilogue = k->epilogues[msc_cpu_gemm_is_float(r.unit)    ? 0
+                              : r.unit == MSC_CPU_GEMM_INTEGER ? 1
+                                                               : 2];
+    r.is_direct = is_direct(&r, v);
+    MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, place(&r, NULL)));
+    place(&r, memory);
+    set_channels(&r, v);
+    if (is_own(r.unit)) {
+        begin_own(&r);
+    }
+    if (r.is_direct) {
+        run_direct(&r);
+        return MSC_OK;
+    }
+    float *all = floats_of(call);
+    for (int64_t chunk = 0; chunk < r.chunks->n; chunk++) {
+        int64_t begin = chunk * r.chunks->out;
+        float *out = all ? all + begin : r.floats;
+        MSC_TRY(multiply(&r, chunk, out, thread));
+        finish_chunk(&r, begin, out);
+    }
+    return MSC_OK;
+}

@@ -1,0 +1,334 @@
+#include "kernels/lowering/movement.h"
+
+#include "base/platform.h"
+#include "kernels/lowering/lowering.h"
+#include "kernels/cpu/simd.h"
+
+#include <assert.h>
+#include <string.h>
+
+void msc_movement_init(struct msc_movement *m, size_t element_bytes) {
+    *m = (struct msc_movement){.bytes = element_bytes, .n = 1};
+}
+
+void msc_movement_add(struct msc_movement *m, int64_t length, int64_t in, int64_t out) {
+    m->n *= length;
+    if (length == 1) {
+        return;
+    }
+    assert(m->n_dims < MSC_MAX_DIMS);
+    m->dims[m->n_dims] = length;
+    m->in[m->n_dims] = in;
+    m->out[m->n_dims] = out;
+    m->n_dims++;
+}
+
+void msc_movement_finish(struct msc_movement *m) {
+    int n = 0;
+    for (int d = 0; d < m->n_dims; d++) {
+        if (n > 0 && m->in[n - 1] == m->in[d] * m->dims[d] &&
+            m->out[n - 1] == m->out[d] * m->dims[d]) {
+            m->dims[n - 1] *= m->dims[d];
+        } else {
+            m->dims[n++] = m->dims[d];
+        }
+        m->in[n - 1] = m->in[d];
+        m->out[n - 1] = m->out[d];
+    }
+    m->n_dims = n;
+}
+
+void msc_movement_set(struct msc_movement *m, size_t element_bytes, int n_dims,
+                      const int64_t dims[], enum msc_layout layout, const int64_t in[],
+                      const int64_t out[]) {
+    int positions[MSC_MAX_DIMS], axes[MSC_MAX_DIMS];
+    msc_lowering_positions(positions, n_dims, layout);
+    for (int i = 0; i < n_dims; i++) {
+        axes[positions[i]] = i;
+    }
+    msc_movement_init(m, element_bytes);
+    for (int i = 0; i < n_dims; i++) {
+        msc_movement_add(m, dims[axes[i]], in[axes[i]], out[axes[i]]);
+    }
+    msc_movement_finish(m);
+}
+
+// ---- Depth to space and back ------------------------------------------------------------------
+
+enum { BLOCK_DIMS = 6 };
+
+static bool read_block(int64_t *block, bool *is_crd, const struct msc_joint *joint) {
+    const char *mode = msc_joint_attr(joint, "mode");
+    *is_crd = joint->op == MSC_OP_DEPTH_TO_SPACE && mode != NULL && strcmp(mode, "CRD") == 0;
+    return msc_joint_attr_i64(joint, "blocksize", block) && *block > 0;
+}
+
+// Strides of what both sides consist of: images, channels in space, rows of blocks, rows of a
+// block, columns of blocks, columns of a block.
+static void split_space(int64_t out[BLOCK_DIMS], const struct msc_value *space, int64_t block) {
+    int64_t s[MSC_MAX_DIMS];
+    msc_lowering_strides(s, 4, space->dims, space->layout);
+    const int64_t strides[BLOCK_DIMS] = {s[0], s[1], s[2] * block, s[2], s[3] * block, s[3]};
+    memcpy(out, strides, sizeof(strides));
+}
+
+// A block's elements are neighbouring channels (`is_crd`), or the channels in space are.
+static void split_depth(int64_t out[BLOCK_DIMS], const struct msc_value *depth, int64_t block,
+                        bool is_crd) {
+    int64_t s[MSC_MAX_DIMS];
+    msc_lowering_strides(s, 4, depth->dims, depth->layout);
+    int64_t element = is_crd ? s[1] : s[1] * (depth->dims[1] / (block * block));
+    int64_t channel = is_crd ? s[1] * block * block : s[1];
+    const int64_t strides[BLOCK_DIMS] = {s[0], channel, s[2], element * block, s[3], element};
+    memcpy(out, strides, sizeof(strides));
+}
+
+bool msc_movement_set_depth_space(struct msc_movement *m, const struct msc_joint *joint,
+                                  const struct msc_value *x, const struct msc_value *y) {
+    // As the output lies in memory: by its layout, and by whether it is the side in space.
+    static const int orders[2][2][BLOCK_DIMS] = {{{0, 3, 5, 1, 2, 4}, {0, 2, 4, 3, 5, 1}},
+                                                 {{0, 1, 2, 3, 4, 5}, {0, 2, 3, 4, 5, 1}}};
+    bool to_space = joint->op == MSC_OP_DEPTH_TO_SPACE, is_crd;
+    const struct msc_value *depth = to_space ? x : y, *space = to_space ? y : x;
+    int64_t block, in_space[BLOCK_DIMS], in_depth[BLOCK_DIMS];
+    if (!read_block(&block, &is_crd, joint)) {
+        return false;
+    }
+    const int64_t lengths[BLOCK_DIMS] = {depth->dims[0], space->dims[1], depth->dims[2],
+                                         block,          depth->dims[3], block};
+    split_space(in_space, space, block);
+    split_depth(in_depth, depth, block, is_crd);
+    msc_movement_init(m, msc_dtype_bytes(y->dtype));
+    for (int i = 0; i < BLOCK_DIMS; i++) {
+        int d = orders[to_space][y->layout == MSC_LAYOUT_NHWC][i];
+        msc_movement_add(m, lengths[d], to_space ? in_depth[d] : in_space[d],
+                         to_space ? in_space[d] : in_depth[d]);
+    }
+    msc_movement_finish(m);
+    return true;
+}
+
+// ---- Copying ----------------------------------------------------------------------------------
+
+enum { TILE = 16 };
+
+// One corner of a transpose: rows of `in` become columns of `out`.
+static void transpose_tile4(uint32_t *out, int64_t out_row, const uint32_t *in, int64_t in_row,
+                            int64_t n_in, int64_t n_out) {
+    uint32_t tile[TILE][TILE];
+    for (int64_t i = 0; i < n_in; i++) {
+        memcpy(tile[i], in + i * in_row, (size_t)n_out * sizeof(tile[0][0]));
+    }
+    for (int64_t o = 0; o < n_out; o++) {
+        uint32_t row[TILE];
+        for (int64_t i = 0; i < n_in; i++) {
+            row[i] = tile[i][o];
+        }
+        memcpy(out + o * out_row, row, (size_t)n_in * sizeof(row[0]));
+    }
+}
+
+// The same for 2 to 4 rows that fill the rows of the output; the compiler knows `width`.
+static inline void interleave_rows(uint32_t *restrict out, const uint32_t *restrict in,
+                                   int64_t in_row, int64_t n, int width) {
+    for (int64_t o = 0; o < n; o++) {
+        for (int i = 0; i < width; i++) {
+            out[o * width + i] = in[i * in_row + o];
+        }
+    }
+}
+
+MSC_SIMD static void interleave4(uint32_t *out, const uint32_t *in, int64_t in_row, int64_t n,
+                                 int64_t width) {
+    if (width == 2) {
+        interleave_rows(out, in, in_row, n, 2);
+    } else if (width == 3) {
+        interleave_rows(out, in, in_row, n, 3);
+    } else {
+        interleave_rows(out, in, in_row, n, 4);
+    }
+}
+
+// And for 2 to 4 columns that fill the rows of the input.
+static inline void separate_rows(uint32_t *restrict out, int64_t out_row,
+                                 const uint32_t *restrict in, int64_t n, int width) {
+    for (int o = 0; o < width; o++) {
+        for (int64_t i = 0; i < n; i++) {
+            out[o * out_row + i] = in[i * width + o];
+        }
+    }
+}
+
+MSC_SIMD static void separate4(uint32_t *out, int64_t out_row, const uint32_t *in, int64_t n,
+                               int64_t width) {
+    if (width == 2) {
+        separate_rows(out, out_row, in, n, 2);
+    } else if (width == 3) {
+        separate_rows(out, out_row, in, n, 3);
+    } else {
+        separate_rows(out, out_row, in, n, 4);
+    }
+}
+
+static bool is_block(int64_t width) {
+    return width >= 2 && width <= 4;
+}
+
+// The same for few rows, and for few columns: one run of elements after the other.
+static void transpose_narrow4(uint32_t *out, int64_t out_row, const uint32_t *in, int64_t in_row,
+                              int64_t n_in, int64_t n_out) {
+    if (out_row == n_in && is_block(n_in)) {
+        interleave4(out, in, in_row, n_out, n_in);
+        return;
+    }
+    if (in_row == n_out && is_block(n_out)) {
+        separate4(out, out_row, in, n_in, n_out);
+        return;
+    }
+    if (n_in < n_out) {
+        for (int64_t o = 0; o < n_out; o++) {
+            for (int64_t i = 0; i < n_in; i++) {
+                out[o * out_row + i] = in[i * in_row + o];
+            }
+        }
+        return;
+    }
+    for (int64_t i = 0; i < n_in; i++) {
+        for (int64_t o = 0; o < n_out; o++) {
+            out[o * out_row + i] = in[i * in_row + o];
+        }
+    }
+}
+
+// `bytes` is known to the compiler but for elements of rare sizes.
+static inline void copy_each(const struct msc_movement *m, int a, int b, char *out, const char *in,
+                             size_t bytes) {
+    int64_t in_step = m->in[b] * (int64_t)bytes, out_step = m->out[b] * (int64_t)bytes;
+    for (int64_t i = 0; i < m->dims[a]; i++) {
+        char *to = out + i * m->out[a] * (int64_t)bytes;
+        const char *from = in + i * m->in[a] * (int64_t)bytes;
+        for (int64_t k = 0; k < m->dims[b]; k++) {
+            memcpy(to + k * out_step, from + k * in_step, bytes);
+        }
+    }
+}
+
+// Any size of element; any of the strides may be other than 1.
+static void copy_plane(const struct msc_movement *m, int a, int b, char *out, const char *in) {
+    switch (m->bytes) {
+    case 1:
+        copy_each(m, a, b, out, in, 1);
+        break;
+    case 2:
+        copy_each(m, a, b, out, in, 2);
+        break;
+    case 4:
+        copy_each(m, a, b, out, in, 4);
+        break;
+    case 8:
+        copy_each(m, a, b, out, in, 8);
+        break;
+    default:
+        copy_each(m, a, b, out, in, m->bytes);
+        break;
+    }
+}
+
+// Dim `a` is contiguous in the input, dim `b` in the output.
+static void transpose_plane(const struct msc_movement *m, int a, int b, char *out, const char *in) {
+    const struct msc_simd *simd = msc_simd_best();
+    bool is_narrow = m->dims[a] < TILE / 2 || m->dims[b] < TILE / 2;
+    if (m->bytes == 1 && !is_narrow && simd->transpose1) {
+        simd->transpose1(out, m->out[a], in, m->in[b], m->dims[b], m->dims[a]);
+        return;
+    }
+    if (m->bytes != 4) {
+        copy_plane(m, a, b, out, in);
+        return;
+    }
+    if (!is_narrow && simd->transpose4) {
+        simd->transpose4(out, m->out[a], in, m->in[b], m->dims[b], m->dims[a]);
+        return;
+    }
+    if (is_narrow) {
+        transpose_narrow4((uint32_t *)(void *)out, m->out[a], (const uint32_t *)(const void *)in,
+                          m->in[b], m->dims[b], m->dims[a]);
+        return;
+    }
+    for (int64_t i = 0; i < m->dims[b]; i += TILE) {
+        int64_t n_in = m->dims[b] - i < TILE ? m->dims[b] - i : TILE;
+        for (int64_t o = 0; o < m->dims[a]; o += TILE) {
+            int64_t n_out = m->dims[a] - o < TILE ? m->dims[a] - o : TILE;
+            transpose_tile4((uint32_t *)(void *)out + o * m->out[a] + i, m->out[a],
+                            (const uint32_t *)(const void *)in + i * m->in[b] + o, m->in[b], n_in,
+                            n_out);
+        }
+    }
+}
+
+static void copy_rows(const struct msc_movement *m, int a, int b, char *out, const char *in) {
+    size_t n_bytes = (size_t)m->dims[b] * m->bytes;
+    for (int64_t i = 0; i < m->dims[a]; i++) {
+        memcpy(out + i * m->out[a] * (int64_t)m->bytes, in + i * m->in[a] * (int64_t)m->bytes,
+               n_bytes);
+    }
+}
+
+typedef void (*plane_fn)(const struct msc_movement *m, int a, int b, char *out, const char *in);
+
+// Which two dims are copied together, and how; b is the innermost of the output.
+static plane_fn choose_plane(const struct msc_movement *m, int *a) {
+    int last = m->n_dims - 1;
+    *a = last - 1;
+    if (m->out[last] != 1) {
+        return copy_plane;
+    }
+    if (m->in[last] == 1) {
+        return copy_rows;
+    }
+    for (int d = 0; d < last; d++) {
+        if (m->in[d] == 1) {
+            *a = d;
+            return transpose_plane;
+        }
+    }
+    return copy_plane;
+}
+
+void msc_movement_run(const struct msc_movement *m, void *out, const void *in) {
+    if (m->n == 0) {
+        return;
+    }
+    struct msc_movement two = *m;
+    if (two.n_dims < 2) {
+        // A plane of one row, or of one element.
+        bool is_row = two.n_dims == 1;
+        two.dims[1] = is_row ? m->dims[0] : 1;
+        two.in[1] = is_row ? m->in[0] : 1;
+        two.out[1] = is_row ? m->out[0] : 1;
+        two.dims[0] = 1;
+        two.in[0] = two.out[0] = 0;
+        two.n_dims = 2;
+    }
+    int a, b = two.n_dims - 1;
+    plane_fn plane = choose_plane(&two, &a);
+    int64_t index[MSC_MAX_DIMS] = {0};
+    int64_t from = 0, to = 0;
+    for (int d = 0; d >= 0;) {
+        plane(&two, a, b, (char *)out + to * (int64_t)m->bytes,
+              (const char *)in + from * (int64_t)m->bytes);
+        for (d = b; d >= 0; d--) {
+            if (d == a || d == b) {
+                continue;
+            }
+            from += two.in[d];
+            to += two.out[d];
+            if (++index[d] < two.dims[d]) {
+                break;
+            }
+            from -= two.in[d] * two.dims[d];
+            to -= two.out[d] * two.dims[d];
+            index[d] = 0;
+        }
+    }
+}

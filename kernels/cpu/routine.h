@@ -1,0 +1,99 @@
+// Dense linear algebra below the cpu backend: convolutions, linear layers and matrix products of
+// one fixed shape. Two sources give the same functions: routine_onednn.c, and routine_plain.c for
+// builds without oneDNN (MSC_ONEDNN=OFF).
+//
+// Activations are dense with channels last, [batch, spatial..., channels] or [rows, channels].
+// Weights are packed once into whatever form the routine likes. Two units: float32 throughout, or
+// uint8 activations with int8 weights and exact int32 sums. A float32 unit fed with whole numbers
+// whose sums stay below 2^24 is exact too.
+//
+//     struct msc_routine *d;
+//     MSC_TRY(msc_routine_create(&d, engine, &desc));
+//     MSC_TRY(msc_routine_pack(&w, d, elements));
+//     MSC_TRY(msc_routine_run(d, &(struct msc_routine_call){.a = x, .weights = w, ...}, thread));
+#ifndef MSC_KERNELS_CPU_ROUTINE_H
+#define MSC_KERNELS_CPU_ROUTINE_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct msc_routine_engine;
+struct msc_routine;
+struct msc_routine_weights;
+
+// Callers of msc_routine_run are numbered 0 ... n_threads - 1; each routine uses `kernel_threads`.
+enum msc_status msc_routine_open(struct msc_routine_engine **out, int n_threads,
+                                 int kernel_threads);
+void msc_routine_close(struct msc_routine_engine *engine); // accepts NULL
+// What can change a bit of a float32 result: "onednn-2.6.3 avx512_core".
+const char *msc_routine_name(const struct msc_routine_engine *engine);
+// What the engine may use of the machine, which its user can limit (ONEDNN_MAX_CPU_ISA).
+struct msc_routine_isa {
+    bool has_avx512;
+    bool has_int8; // integer units whose sums are exact
+    bool has_tiles;
+};
+struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine);
+
+enum msc_gemm_kind {
+    MSC_GEMM_CONV,
+    MSC_GEMM_CONV_TRANSPOSE,
+    MSC_GEMM_LINEAR, // batch rows
+    MSC_GEMM_MATMUL, // batch products of [rows, in_channels] and [in_channels, out_channels]
+};
+
+struct msc_gemm_desc {
+    enum msc_gemm_kind kind;
+    bool is_int8; // uint8 x int8 -> int32; else float32
+    int n_spatial;
+    int64_t batch, rows;
+    int64_t groups, in_channels, out_channels; // channels of all groups together
+    int64_t in[3], out[3], kernel[3], strides[3], dilation[3], pad_begin[3], pad_end[3];
+    bool is_input_first; // plain weights are [in, out] instead of [out, in]; LINEAR only:
+                         // convolutions have [out, in / groups, ...], transposed ones
+                         // [in, out / groups, ...]
+    const float *bias;   // [out_channels], borrowed; NULL: none. float32 only
+    bool has_clip;       // limit the results, after the bias. float32 only
+    float low, high;
+};
+
+// MSC_E_UNSUPPORTED: no fast routine for this (int8 only). *out is owned by the caller. From any
+// thread.
+enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_engine *engine,
+                                   const struct msc_gemm_desc *desc);
+void msc_routine_destroy(struct msc_routine *d); // accepts NULL
+size_t msc_routine_scratch_bytes(const struct msc_routine *d);
+size_t msc_routine_weights_bytes(const struct msc_routine *d);
+
+// Packs plain weights, float or int8_t. *out is owned by the caller and may be shared by threads.
+// From any thread.
+enum msc_status msc_routine_pack(struct msc_routine_weights **out, const struct msc_routine *d,
+                                 const void *elements);
+void msc_routine_weights_destroy(struct msc_routine_weights *w); // accepts NULL
+
+struct msc_routine_call {
+    const void *a;
+    const struct msc_routine_weights *weights;
+    const void *b; // second matrix of MATMUL, plain
+    void *out;     // float or int32_t
+    void *scratch; // msc_routine_scratch_bytes, aligned to 64 bytes
+};
+enum msc_status msc_routine_run(const struct msc_routine *d, const struct msc_routine_call *call,
+                                int thread);
+
+// What the sources of this header share: bias and limits of a description over [n_positions]
+// [out_channels] float results.
+void msc_routine_finish(const struct msc_gemm_desc *desc, float out[], int64_t n_positions);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,377 @@
+#include "kernels/cpu/routine_onednn.h"
+
+#include "base/alloc.h"
+#include "data/array.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+struct msc_routine_engine {
+    dnnl_engine_t engine;
+    dnnl_stream_t *streams; // [n_threads]
+    int n_threads;
+    int kernel_threads;
+    char name[64];
+};
+
+// What a run points at its operands; one of each for every thread.
+struct places {
+    dnnl_memory_t a, b, out, scratch;
+};
+
+struct msc_routine {
+    struct msc_routine_engine *engine;
+    struct msc_gemm_desc desc; // as oneDNN is told
+    struct msc_gemm_desc tail; // as asked for, where bias and limits are our own; else empty
+    dnnl_primitive_t primitive;
+    dnnl_memory_desc_t packed;
+    dnnl_memory_t bias;
+    size_t scratch_bytes;
+    struct places *places; // [n_threads]
+};
+
+struct msc_routine_weights {
+    dnnl_memory_t memory;
+    void *data;
+};
+
+// ---- Engine -----------------------------------------------------------------------------------
+
+// Held while oneDNN 2.6 describes a primitive, which it does with unguarded static variables. For a
+// convolution it keeps a size there that depends on the weights' type (last_ic_block_size): with a
+// second thread describing one of another type it may take a wrong layout for the weights, without
+// an error. For a reorder it looks up types with std::map::operator[], which inserts those that it
+// lacks. The library is one for the whole process, so the lock is, too.
+static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
+
+static const struct {
+    dnnl_cpu_isa_t isa;
+    const char *name;
+    struct msc_routine_isa has; // without VNNI sums of products of bytes saturate at 16 bits
+} isas[] = {
+    {dnnl_cpu_isa_sse41, "sse41", {false, false, false}},
+    {dnnl_cpu_isa_avx, "avx", {false, false, false}},
+    {dnnl_cpu_isa_avx2, "avx2", {false, false, false}},
+    {dnnl_cpu_isa_avx2_vnni, "avx2_vnni", {false, true, false}},
+    {dnnl_cpu_isa_avx512_mic, "avx512_mic", {false, false, false}},
+    {dnnl_cpu_isa_avx512_mic_4ops, "avx512_mic_4ops", {false, false, false}},
+    {dnnl_cpu_isa_avx512_core, "avx512_core", {true, false, false}},
+    {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni", {true, true, false}},
+    {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16", {true, true, false}},
+    {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx", {true, true, true}},
+};
+
+// The last row of `isas` that the machine has all of; -1: none. Each bit is an extension, and later
+// versions of the library know of more.
+static int find_isa(void) {
+    int isa = (int)dnnl_get_effective_cpu_isa(), found = -1;
+    for (size_t i = 0; i < sizeof(isas) / sizeof(isas[0]); i++) {
+        found = (isa & (int)isas[i].isa) == (int)isas[i].isa ? (int)i : found;
+    }
+    return found;
+}
+
+static void name_engine(char *name, size_t n_bytes) {
+    const dnnl_version_t *v = dnnl_version();
+    int isa = find_isa();
+    snprintf(name, n_bytes, "onednn-%d.%d.%d %s", v->major, v->minor, v->patch,
+             isa < 0 ? "isa-unknown" : isas[isa].name);
+}
+
+static enum msc_status engine_init(struct msc_routine_engine *e) {
+    e->streams = msc_alloc_zero((size_t)e->n_threads, sizeof(e->streams[0]));
+    if (!e->streams) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
+    }
+    MSC_TRY(msc_routine__check(dnnl_engine_create(&e->engine, dnnl_cpu, 0), "create an engine"));
+    for (int i = 0; i < e->n_threads; i++) {
+        MSC_TRY(msc_routine__check(
+            dnnl_stream_create(&e->streams[i], e->engine, dnnl_stream_default_flags),
+            "create a stream"));
+    }
+    name_engine(e->name, sizeof(e->name));
+    return MSC_OK;
+}
+
+enum msc_status msc_routine_open(struct msc_routine_engine **out, int n_threads,
+                                 int kernel_threads) {
+    struct msc_routine_engine *e = msc_alloc_zero(1, sizeof(*e));
+    if (!e) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
+    }
+    e->n_threads = n_threads;
+    e->kernel_threads = kernel_threads;
+    enum msc_status status = engine_init(e);
+    if (status != MSC_OK) {
+        msc_routine_close(e);
+        return status;
+    }
+    *out = e;
+    return MSC_OK;
+}
+
+void msc_routine_close(struct msc_routine_engine *engine) {
+    if (!engine) {
+        return;
+    }
+    for (int i = 0; engine->streams && i < engine->n_threads; i++) {
+        dnnl_stream_destroy(engine->streams[i]);
+    }
+    msc_free(engine->streams);
+    dnnl_engine_destroy(engine->engine);
+    msc_free(engine);
+}
+
+const char *msc_routine_name(const struct msc_routine_engine *engine) {
+    return engine->name;
+}
+
+struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine) {
+    (void)engine;
+    int isa = find_isa();
+    return isa < 0 ? (struct msc_routine_isa){false, false, false} : isas[isa].has;
+}
+
+// oneDNN asks OpenMP how many threads there are, when it creates a primitive and when it runs one.
+static int enter(const struct msc_routine_engine *e) {
+    int before = omp_get_max_threads();
+    if (before != e->kernel_threads) {
+        omp_set_num_threads(e->kernel_threads);
+    }
+    return before;
+}
+
+static void leave(const struct msc_routine_engine *e, int before) {
+    if (before != e->kernel_threads) {
+        omp_set_num_threads(before);
+    }
+}
+
+// ---- Routines ---------------------------------------------------------------------------------
+
+static enum msc_status make_memory(dnnl_memory_t *out, const struct msc_routine *d,
+                                   const_dnnl_primitive_desc_t pd, dnnl_query_t what, void *data) {
+    const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, what, 0);
+    return msc_routine__check(dnnl_memory_create(out, md, d->engine->engine, data),
+                              "create a memory object");
+}
+
+static enum msc_status make_places(struct msc_routine *d, const_dnnl_primitive_desc_t pd) {
+    const dnnl_memory_desc_t *scratch =
+        dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    d->scratch_bytes = dnnl_memory_desc_get_size(scratch);
+    d->packed = *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
+    d->places = msc_alloc_zero((size_t)d->engine->n_threads, sizeof(d->places[0]));
+    if (!d->places) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
+    }
+    for (int i = 0; i < d->engine->n_threads; i++) {
+        struct places *p = &d->places[i];
+        MSC_TRY(make_memory(&p->a, d, pd, dnnl_query_src_md, DNNL_MEMORY_NONE));
+        MSC_TRY(make_memory(&p->out, d, pd, dnnl_query_dst_md, DNNL_MEMORY_NONE));
+        MSC_TRY(make_memory(&p->scratch, d, pd, dnnl_query_scratchpad_md, DNNL_MEMORY_NONE));
+        if (d->desc.kind == MSC_GEMM_MATMUL) {
+            MSC_TRY(make_memory(&p->b, d, pd, dnnl_query_weights_md, DNNL_MEMORY_NONE));
+        }
+    }
+    if (d->desc.bias) {
+        dnnl_memory_desc_t md;
+        MSC_TRY(msc_routine__bias(&md, &d->desc));
+        // Only ever read.
+        MSC_TRY(msc_routine__check(
+            dnnl_memory_create(&d->bias, &md, d->engine->engine, (void *)d->desc.bias),
+            "create a memory object"));
+    }
+    return MSC_OK;
+}
+
+// oneDNN's fallback is a scalar loop, slower than float32 arithmetic on the same whole numbers.
+static bool is_slow(const_dnnl_primitive_desc_t pd) {
+    const char *name = "";
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    return strncmp(name, "ref", 3) == 0;
+}
+
+static enum msc_status routine_init(struct msc_routine *d) {
+    dnnl_primitive_desc_t pd = NULL;
+    pthread_mutex_lock(&describing);
+    enum msc_status status = msc_routine__primitive_desc(&pd, &d->desc, d->engine->engine);
+    pthread_mutex_unlock(&describing);
+    MSC_TRY(status);
+    if (d->desc.is_int8 && is_slow(pd)) {
+        status = MSC_FAIL(MSC_E_UNSUPPORTED, "oneDNN: no fast int8 routine for this shape");
+    }
+    if (status == MSC_OK) {
+        status = msc_routine__check(dnnl_primitive_create(&d->primitive, pd), "create a primitive");
+    }
+    if (status == MSC_OK) {
+        status = make_places(d, pd);
+    }
+    dnnl_primitive_desc_destroy(pd);
+    return status;
+}
+
+enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_engine *engine,
+                                   const struct msc_gemm_desc *desc) {
+    struct msc_routine *d = msc_alloc_zero(1, sizeof(*d));
+    if (!d) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
+    }
+    d->engine = engine;
+    d->desc = *desc;
+    if (desc->kind == MSC_GEMM_CONV_TRANSPOSE && (desc->bias || desc->has_clip)) {
+        // oneDNN 2.6 takes 25 times as long with limits, twice as long with a bias.
+        d->tail = *desc;
+        d->desc.bias = NULL;
+        d->desc.has_clip = false;
+    }
+    int before = enter(engine);
+    enum msc_status status = routine_init(d);
+    leave(engine, before);
+    if (status != MSC_OK) {
+        msc_routine_destroy(d);
+        return status;
+    }
+    *out = d;
+    return MSC_OK;
+}
+
+void msc_routine_destroy(struct msc_routine *d) {
+    if (!d) {
+        return;
+    }
+    for (int i = 0; d->places && i < d->engine->n_threads; i++) {
+        dnnl_memory_destroy(d->places[i].a);
+        dnnl_memory_destroy(d->places[i].b);
+        dnnl_memory_destroy(d->places[i].out);
+        dnnl_memory_destroy(d->places[i].scratch);
+    }
+    msc_free(d->places);
+    dnnl_memory_destroy(d->bias);
+    dnnl_primitive_destroy(d->primitive);
+    msc_free(d);
+}
+
+size_t msc_routine_scratch_bytes(const struct msc_routine *d) {
+    return d->scratch_bytes;
+}
+
+// ---- Weights ----------------------------------------------------------------------------------
+
+size_t msc_routine_weights_bytes(const struct msc_routine *d) {
+    return dnnl_memory_desc_get_size(&d->packed);
+}
+
+struct reorder {
+    dnnl_memory_t plain;
+    dnnl_primitive_desc_t pd;
+    dnnl_primitive_t primitive;
+    dnnl_stream_t stream;
+};
+
+static enum msc_status reorder_run(struct reorder *r, const struct msc_routine *d,
+                                   dnnl_memory_t packed, const void *elements) {
+    dnnl_memory_desc_t plain;
+    dnnl_engine_t engine = d->engine->engine;
+    MSC_TRY(msc_routine__plain_weights(&plain, &d->desc));
+    MSC_TRY(msc_routine__check(dnnl_memory_create(&r->plain, &plain, engine, (void *)elements),
+                               "create a memory object"));
+    pthread_mutex_lock(&describing);
+    dnnl_status_t described =
+        dnnl_reorder_primitive_desc_create(&r->pd, &plain, engine, &d->packed, engine, NULL);
+    pthread_mutex_unlock(&describing);
+    MSC_TRY(msc_routine__check(described, "pack weights"));
+    MSC_TRY(msc_routine__check(dnnl_primitive_create(&r->primitive, r->pd), "pack weights"));
+    MSC_TRY(msc_routine__check(dnnl_stream_create(&r->stream, engine, dnnl_stream_default_flags),
+                               "create a stream"));
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, r->plain}, {DNNL_ARG_TO, packed}};
+    return msc_routine__check(dnnl_primitive_execute(r->primitive, r->stream, 2, args),
+                              "pack weights");
+}
+
+static enum msc_status weights_init(struct msc_routine_weights *w, const struct msc_routine *d,
+                                    const void *elements) {
+    struct reorder r = {.pd = NULL};
+    w->data = msc_alloc_aligned(msc_routine_weights_bytes(d));
+    if (!w->data) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for packed weights");
+    }
+    MSC_TRY(
+        msc_routine__check(dnnl_memory_create(&w->memory, &d->packed, d->engine->engine, w->data),
+                           "create a memory object"));
+    int before = enter(d->engine);
+    enum msc_status status = reorder_run(&r, d, w->memory, elements);
+    leave(d->engine, before);
+    dnnl_stream_destroy(r.stream);
+    dnnl_primitive_destroy(r.primitive);
+    dnnl_primitive_desc_destroy(r.pd);
+    dnnl_memory_destroy(r.plain);
+    return status;
+}
+
+enum msc_status msc_routine_pack(struct msc_routine_weights **out, const struct msc_routine *d,
+                                 const void *elements) {
+    struct msc_routine_weights *w = msc_alloc_zero(1, sizeof(*w));
+    if (!w) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for packed weights");
+    }
+    enum msc_status status = weights_init(w, d, elements);
+    if (status != MSC_OK) {
+        msc_routine_weights_destroy(w);
+        return status;
+    }
+    *out = w;
+    return MSC_OK;
+}
+
+void msc_routine_weights_destroy(struct msc_routine_weights *w) {
+    if (w) {
+        dnnl_memory_destroy(w->memory);
+        msc_free_aligned(w->data);
+        msc_free(w);
+    }
+}
+
+// ---- Running ----------------------------------------------------------------------------------
+
+static enum msc_status execute(const struct msc_routine *d, const struct msc_routine_call *call,
+                               int thread) {
+    const struct places *p = &d->places[thread];
+    dnnl_stream_t stream = d->engine->streams[thread];
+    dnnl_exec_arg_t args[5] = {{DNNL_ARG_SRC, p->a},
+                               {DNNL_ARG_DST, p->out},
+                               {DNNL_ARG_SCRATCHPAD, p->scratch},
+                               {DNNL_ARG_WEIGHTS, call->weights ? call->weights->memory : p->b}};
+    int n = 4;
+    dnnl_status_t status = dnnl_memory_set_data_handle_v2(p->a, (void *)call->a, stream);
+    if (status == dnnl_success) {
+        status = dnnl_memory_set_data_handle_v2(p->out, call->out, stream);
+    }
+    if (status == dnnl_success) {
+        status = dnnl_memory_set_data_handle_v2(p->scratch, call->scratch, stream);
+    }
+    if (status == dnnl_success && !call->weights) {
+        status = dnnl_memory_set_data_handle_v2(p->b, (void *)call->b, stream);
+    }
+    if (d->bias) {
+        args[n++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, d->bias};
+    }
+    if (status == dnnl_success) {
+        status = dnnl_primitive_execute(d->primitive, stream, n, args);
+    }
+    return msc_routine__check(status, "run a primitive");
+}
+
+enum msc_status msc_routine_run(const struct msc_routine *d, const struct msc_routine_call *call,
+                                int thread) {
+    int before = enter(d->engine);
+    enum msc_status status = execute(d, call, thread);
+    leave(d->engine, before);
+    if (status == MSC_OK && d->tail.out_channels > 0) {
+        int64_t n_positions = msc_dims_product(d->tail.n_spatial, d->tail.out);
+        msc_routine_finish(&d->tail, call->out, d->tail.batch * n_positions);
+    }
+    return status;
+}

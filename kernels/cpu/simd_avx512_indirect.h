@@ -1,0 +1,267 @@
+// What becomes of the sums of windows: for whichever file adds them up; nobody else includes this.
+//
+// Sums come as vectors of 16 channels, some vectors for each of some windows: int32, or float32
+// in the same registers. What follows them happens there, too: for the two most frequent ends by
+// loops of their own, for any other link by link over all of them.
+#ifndef MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
+#define MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
+
+#include "kernels/cpu/simd_avx512.h"
+
+#include <string.h>
+
+enum {
+    LANES = MSC_SIMD_CHANNELS,
+    VECTOR = 64, // bytes
+    LINE = 64,
+    MOST_VECTORS = 4,
+    MOST_WINDOWS = 6,
+    GROUP = MSC_SIMD_GROUP,
+};
+
+enum operands { OF_BYTES, OF_FLOATS };
+
+// What becomes of the sums: they are stored, or y or its bytes alone, or any end is.
+enum kind { SUMS, FLOATS, BYTES, ANY, KIND_COUNT };
+
+// A block of up to MOST_VECTORS vectors of channels. Arrays and results begin at its first channel.
+struct block {
+    const struct msc_simd_indirect *w;
+    enum kind kind;
+    int64_t vectors;
+    const char *weights;
+    const int32_t *offsets;
+    const float *scales, *bias;
+    __m512 low, high; // of y
+    struct bytes q;   // of bytes, limited as y is
+    const struct msc_simd_epilogue *epilogue;
+    const struct bytes *quantized; // of any end
+    int64_t first;                 // element of any end
+    __mmask64 lanes;               // that are channels
+    char *out;
+    int64_t out_step;   // bytes from window to window
+    int64_t begin, end; // windows
+    int64_t ahead;      // bytes from a tile's windows to the next one's
+};
+
+// ---- Blocks -----------------------------------------------------------------------------------
+
+static inline int64_t count_vectors(int64_t channels) {
+    return (channels + LANES - 1) / LANES;
+}
+
+// Vectors of the block that begins at vector `at`, of n: as few blocks as possible, none much
+// smaller than others.
+static inline int64_t block_vectors(int64_t at, int64_t n) {
+    int64_t left = n - at;
+    int64_t n_blocks = (left + MOST_VECTORS - 1) / MOST_VECTORS;
+    return (left + n_blocks - 1) / n_blocks;
+}
+
+static inline int64_t element_bytes(enum kind kind) {
+    return kind == BYTES ? 1 : (int64_t)sizeof(float);
+}
+
+// What all blocks share, where sums are stored.
+AVX512 INLINE struct block begin_sums(const struct msc_simd_indirect *w) {
+    struct block b;
+    memset(&b, 0, sizeof(b));
+    b.w = w;
+    b.kind = SUMS;
+    b.out_step = w->channels * element_bytes(SUMS);
+    return b;
+}
+
+// The same for an end, whose forms are loaded to `forms`.
+AVX512 INLINE struct block begin_epilogue(const struct msc_simd_indirect *w,
+                                          const struct msc_simd_epilogue *epilogue,
+                                          struct bytes quantized[MSC_SIMD_MAX_QUANTIZED]) {
+    const struct msc_simd_finish *f = &epilogue->finish;
+    struct block b = begin_sums(w);
+    b.kind = ANY;
+    b.low = _mm512_set1_ps(f->low);
+    b.high = _mm512_set1_ps(f->high);
+    b.epilogue = epilogue;
+    b.quantized = quantized;
+    bool is_short = epilogue->n_instrs == 0;
+    if (is_short && epilogue->out && epilogue->n_quantized == 0) {
+        b.kind = FLOATS;
+    } else if (is_short && !epilogue->out && epilogue->n_quantized == 1 && epilogue->has_numbers) {
+        struct msc_simd_bytes limited = msc_simd__limit(f, &epilogue->quantized[0].q);
+        b.kind = BYTES;
+        b.q = load_bytes(&limited);
+    }
+    for (int32_t i = 0; b.kind == ANY && i < epilogue->n_quantized; i++) {
+        quantized[i] = load_bytes(&epilogue->quantized[i].q);
+    }
+    b.out_step = w->channels * element_bytes(b.kind);
+    return b;
+}
+
+// Moves to the block that begins at vector v of all; `sums` is where they are stored.
+AVX512 INLINE void enter_block(struct block *b, int64_t v, void *sums) {
+    int64_t channel = v * LANES, left = b->w->channels - channel;
+    const struct msc_simd_epilogue *epilogue = b->epilogue;
+    b->vectors = block_vectors(v, count_vectors(b->w->channels));
+    b->lanes = left < VECTOR ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
+    b->lanes &= ~(__mmask64)0 >> (VECTOR - b->vectors * LANES);
+    if (b->kind == SUMS) {
+        b->out = (char *)sums + channel * element_bytes(SUMS);
+        return;
+    }
+    b->first = epilogue->begin + channel;
+    b->out = b->kind == FLOATS  ? (char *)(epilogue->out + b->first)
+             : b->kind == BYTES ? (char *)(epilogue->quantized[0].bytes + b->first)
+                                : NULL;
+    b->offsets = epilogue->finish.offsets ? epilogue->finish.offsets + channel : NULL;
+    b->scales = epilogue->finish.scales ? epilogue->finish.scales + channel : NULL;
+    b->bias = epilogue->finish.bias + channel;
+}
+
+// ---- Ends -------------------------------------------------------------------------------------
+
+// y of the sums of n windows and a vector of channels.
+AVX512 INLINE void scale_column(enum operands operands, __m512i s[], int n, int vectors,
+                                const struct block *b, int c) {
+    __m512 bias = _mm512_loadu_ps(b->bias + c * LANES);
+    if (operands == OF_FLOATS) {
+        UNROLL for (int i = c; i < n * vectors; i += vectors) {
+            s[i] = _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(s[i]), bias));
+        }
+        return;
+    }
+    __m512 scale = _mm512_loadu_ps(b->scales + c * LANES);
+    UNROLL for (int i = c; i < n * vectors; i += vectors) {
+        __m512 y = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(s[i]));
+        s[i] = _mm512_castps_si512(_mm512_add_ps(y, bias));
+    }
+}
+
+AVX512 INLINE void store_sums(char *out, const __m512i s[], int n, int vectors,
+                              const struct block *b) {
+    __mmask64 lanes = b->lanes;
+    int64_t step = b->out_step;
+    UNROLL for (int p = 0; p < n; p++) {
+        UNROLL for (int c = 0; c < vectors; c++) {
+            _mm512_mask_storeu_epi32(out + p * step + c * VECTOR, (__mmask16)(lanes >> c * LANES),
+                                     s[p * vectors + c]);
+        }
+    }
+}
+
+AVX512 INLINE void store_floats(char *out, __m512i s[], int n, int vectors, const struct block *b) {
+    __m512 low = b->low, high = b->high;
+    UNROLL for (int i = 0; i < n * vectors; i++) {
+        s[i] = _mm512_castps_si512(clip(_mm512_castsi512_ps(s[i]), low, high));
+    }
+    store_sums(out, s, n, vectors, b);
+}
+
+// No y is so large that its quotient were no int32.
+AVX512 INLINE void store_bytes(char *out, __m512i s[], int n, int vectors, const struct block *b) {
+    const __m512i none = _mm512_setzero_si512();
+    const struct bytes q = b->q;
+    __mmask64 lanes = b->lanes;
+    int64_t step = b->out_step;
+    UNROLL for (int i = 0; i < n * vectors; i++) {
+        s[i] = _mm512_cvtps_epi32(divided(_mm512_castsi512_ps(s[i]), &q));
+    }
+    UNROLL for (int p = 0; p < n; p++) {
+        const __m512i *y = s + p * vectors;
+        __m512i bytes = joined(y[0], vectors > 1 ? y[1] : none, vectors > 2 ? y[2] : none,
+                               vectors > 3 ? y[3] : none, &q);
+        _mm512_mask_storeu_epi8(out + p * step, lanes, bytes);
+    }
+}
+
+// The bytes of every form.
+AVX512 INLINE void store_forms(const __m512 y[], int n, int vectors, const struct block *b,
+                               const struct tile *t) {
+    const struct msc_simd_epilogue *epilogue = b->epilogue;
+    __mmask64 lanes = b->lanes;
+    for (int32_t f = 0; f < epilogue->n_quantized; f++) {
+        const struct bytes *q = &b->quantized[f];
+        uint8_t *bytes = epilogue->quantized[f].bytes;
+        UNROLL for (int p = 0; p < n; p++) {
+            __m512 row[MOST_VECTORS];
+            UNROLL for (int c = 0; c < MOST_VECTORS; c++) {
+                row[c] = c < vectors ? y[p * vectors + c] : _mm512_setzero_ps();
+            }
+            _mm512_mask_storeu_epi8(bytes + tile_at(t, p * vectors), lanes, to_bytes(row, q));
+        }
+    }
+}
+
+AVX512 INLINE struct tile tile_of(int vectors, const struct block *b, int64_t at) {
+    return (struct tile){.per_row = vectors,
+                         .begin = b->first + at * b->w->channels,
+                         .step = b->w->channels,
+                         .mask = (__mmask16)(b->lanes >> (vectors - 1) * LANES)};
+}
+
+// Asks for what the end will read and write while sums are added up.
+AVX512 INLINE void announce_epilogue(int n, int vectors, const struct block *b, int64_t at) {
+    const struct msc_simd_epilogue *epilogue = b->epilogue;
+    const struct tile t = tile_of(vectors, b, at);
+    for (int32_t l = 0; l < epilogue->n_instrs; l++) {
+        if (msc_simd_reads_array(epilogue->instrs[l].op)) {
+            const float *array = epilogue->arrays[epilogue->instrs[l].operands[0]];
+            UNROLL for (int i = 0; i < n * vectors; i++) {
+                __builtin_prefetch(array + tile_at(&t, i));
+            }
+        }
+    }
+    if (epilogue->out) {
+        UNROLL for (int i = 0; i < n * vectors; i++) {
+            __builtin_prefetch(epilogue->out + tile_at(&t, i), 1);
+        }
+    }
+    for (int32_t f = 0; f < epilogue->n_quantized; f++) {
+        UNROLL for (int p = 0; p < n; p++) {
+            __builtin_prefetch(epilogue->quantized[f].bytes + tile_at(&t, p * vectors), 1);
+        }
+    }
+}
+
+AVX512 INLINE void run_links(__m512i s[], int n, int vectors, const struct block *b, int64_t at) {
+    const struct msc_simd_epilogue *epilogue = b->epilogue;
+    const struct tile t = tile_of(vectors, b, at);
+    __m512 y[MOST_WINDOWS * MOST_VECTORS], low = b->low, high = b->high;
+    UNROLL for (int i = 0; i < n * vectors; i++) {
+        y[i] = clip(_mm512_castsi512_ps(s[i]), low, high);
+    }
+    for (int32_t l = 0; l < epilogue->n_instrs; l++) {
+        run_instr(y, NULL, n * vectors, &epilogue->instrs[l], epilogue->arrays, &t);
+    }
+    if (epilogue->out) {
+        UNROLL for (int i = 0; i < n * vectors; i++) {
+            _mm512_mask_storeu_ps(epilogue->out + tile_at(&t, i), tile_mask(&t, i), y[i]);
+        }
+    }
+    store_forms(y, n, vectors, b, &t);
+}
+
+// What becomes of the sums of n windows from `at` on.
+AVX512 INLINE void finish_windows(enum operands operands, enum kind kind, __m512i s[], int n,
+                                  int vectors, const struct block *b, int64_t at) {
+    char *out = b->out + at * b->out_step;
+    UNROLL for (int c = 0; kind != SUMS && c < vectors; c++) {
+        scale_column(operands, s, n, vectors, b, c);
+    }
+    switch (kind) {
+    case SUMS:
+        store_sums(out, s, n, vectors, b);
+        break;
+    case FLOATS:
+        store_floats(out, s, n, vectors, b);
+        break;
+    case BYTES:
+        store_bytes(out, s, n, vectors, b);
+        break;
+    default:
+        run_links(s, n, vectors, b, at);
+        break;
+    }
+}
+
+#endif

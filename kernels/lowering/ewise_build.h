@@ -1,0 +1,37 @@
+// How joints become instructions. Nobody outside ewise*.c includes this.
+#ifndef MSC_KERNELS_LOWERING_EWISE_BUILD_H
+#define MSC_KERNELS_LOWERING_EWISE_BUILD_H
+
+#include "kernels/lowering/ewise_program.h"
+
+// While building, a reference is an operand's index or, from here on, an instruction's result.
+#define MSC_EWISE_VALUE (1 << 20)
+
+struct msc_ewise_builder {
+    struct msc_ewise *e;
+    const struct msc_plan *plan;
+    const struct msc_step *step;
+    const struct msc_value *out;
+    int64_t dims[MSC_MAX_DIMS]; // of the output, in the order of memory
+    int32_t first;              // joint
+    int32_t *results;           // [n_joints] reference to each joint's output
+    int32_t max_operands, max_instrs;
+};
+
+// A reference to operand `position` of a joint.
+enum msc_status msc_ewise__operand(struct msc_ewise_builder *b, const struct msc_step_joint *j,
+                                   int position, int32_t *ref);
+// A reference to elements in plain order that broadcast to the output. Borrowed, or the program's.
+enum msc_status msc_ewise__add_constant(struct msc_ewise_builder *b, const float *elements,
+                                        int n_dims, const int64_t dims[], int32_t *ref);
+// Returns a reference to the result. y is -1 for one operand.
+int32_t msc_ewise__emit(struct msc_ewise_builder *b, enum msc_ewise_op op, int32_t x, int32_t y,
+                        float p0, float p1);
+// Emits at most n_operands + 3 instructions and adds at most n_operands + 1 operands.
+enum msc_status msc_ewise__emit_joint(struct msc_ewise_builder *b, const struct msc_step_joint *j,
+                                      int32_t *result);
+
+// Before registers are given out. No failure where the program is no chain.
+enum msc_status msc_ewise__make_chain(struct msc_ewise *e);
+
+#endif

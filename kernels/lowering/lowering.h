@@ -1,0 +1,74 @@
+// Questions about joints that the cpu backend asks while planning, before there are steps.
+#ifndef MSC_KERNELS_LOWERING_LOWERING_H
+#define MSC_KERNELS_LOWERING_LOWERING_H
+
+#include "graph/graph.h"
+#include "kernels/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The elements of operand `position` when it is a weight or comes from a constant joint; NULL when
+// it is computed or absent.
+const struct msc_array *msc_lowering_constant(const struct msc_graph *g,
+                                              const struct msc_joint *joint, int position);
+// Is operand `position` there, and not constant?
+bool msc_lowering_is_computed(const struct msc_graph *g, const struct msc_joint *joint,
+                              int position);
+// The tensor of operand `position`, or NULL when it is absent.
+const struct msc_tensor *msc_lowering_operand(const struct msc_graph *g,
+                                              const struct msc_joint *joint, int position);
+const struct msc_tensor *msc_lowering_output(const struct msc_graph *g,
+                                             const struct msc_joint *joint);
+// Are output 0 and every operand that is there float32?
+bool msc_lowering_is_f32(const struct msc_graph *g, const struct msc_joint *joint);
+// Over one or two axes; others that the family takes are averages.
+bool msc_lowering_is_max_pool(enum msc_op op);
+// An axis attribute counted from the front; -1 when absent or out of range.
+int msc_lowering_axis(const struct msc_joint *joint, const char *key, int n_dims);
+
+enum msc_reduction_kind { // as the shader numbers them
+    MSC_REDUCTION_SUM,
+    MSC_REDUCTION_MAX,
+    MSC_REDUCTION_MIN,
+};
+
+// A sum, mean, maximum or minimum over axes, or a global pool.
+struct msc_reduction {
+    enum msc_reduction_kind kind;
+    bool is_mean; // a sum that is divided
+    bool is_reduced[MSC_MAX_DIMS];
+};
+
+// Of a joint whose input has `n_dims`. False when its axes are no parameters, or not these dims'.
+bool msc_lowering_describe_reduction(struct msc_reduction *out, const struct msc_joint *joint,
+                                     int n_dims);
+
+bool msc_lowering_same_shape(const struct msc_tensor *a, const struct msc_tensor *b);
+
+// Do both layouts of these dims have the same order of elements?
+bool msc_lowering_layouts_coincide(int n_dims, const int64_t dims[]);
+// The layout to ask for when `wanted` is needed: a tensor whose layouts coincide stays as it comes,
+// one of fewer than 3 dims is plain.
+enum msc_layout msc_lowering_ask_layout(const struct msc_tensor *t, enum msc_layout wanted,
+                                        enum msc_layout coming);
+// Layouts of the inputs that joints first, first + 1, ... of an element-wise chain read, when the
+// step's output has `layout`.
+void msc_lowering_follow_layout(const struct msc_graph *g, const struct msc_step *step,
+                                int32_t first, enum msc_layout layout,
+                                const enum msc_layout coming[], struct msc_step_layouts *out);
+// Asks for operand 0 as it comes, and for outputs of the same rank in the same layout.
+void msc_lowering_keep_layout(const struct msc_graph *g, const struct msc_step *step,
+                              const enum msc_layout coming[], struct msc_step_layouts *out);
+// Axis -> position in memory.
+void msc_lowering_positions(int positions[MSC_MAX_DIMS], int n_dims, enum msc_layout layout);
+// Elements between neighbours along each axis.
+void msc_lowering_strides(int64_t strides[MSC_MAX_DIMS], int n_dims, const int64_t dims[],
+                          enum msc_layout layout);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

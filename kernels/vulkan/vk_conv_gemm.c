@@ -1,0 +1,301 @@
+// Convolutions and linear layers: activations times a constant weight. A call goes one of these
+// ways:
+//
+//     float   float32 throughout, also under wide or float edits
+//     value   the same, the input being stored bytes
+//     whole   over whole numbers that are floats: exact while every sum stays below 2^24
+//     digits  where weights are too large for that: the input in digits whose products are added as
+//             int32, as the cpu backend does it (kernels/cpu/cpu_gemm.h)
+//     int     over bytes as such, sums as int32: where a device is fast at it, and for digits
+//
+// The last three give the same whole numbers. Calls that go the same way share dispatches.
+#include "kernels/vulkan/vk_conv_gemm.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+// ---- Preparing --------------------------------------------------------------------------------
+
+static void release(void *memory, struct msc_vk_backend *b) {
+    struct msc_vk_conv_gemm *k = memory;
+    if (k) {
+        msc_vk_gemm_destroy(k->gemm, b);
+        msc_vk_program_destroy(k->ends[0], b);
+        msc_vk_program_destroy(k->ends[1], b);
+        msc_free(k);
+    }
+}
+
+static enum msc_status init(struct msc_vk_conv_gemm *k, struct msc_vk_backend *b,
+                            const struct msc_plan *plan, const struct msc_step *step) {
+    const struct msc_step_joint *anchor = &step->joints[0];
+    k->name = anchor->joint->name;
+    k->input = anchor->operands[0].index;
+    k->weight = msc_graph_tensor(plan->graph, anchor->operands[1].index)->data;
+    if (anchor->n_operands > 2 && anchor->operands[2].kind == MSC_OPERAND_WEIGHT) {
+        k->bias = msc_array_data(msc_graph_tensor(plan->graph, anchor->operands[2].index)->data);
+    }
+    msc_vk_gemm_describe(&k->desc, &k->spec.desc);
+    MSC_TRY(msc_vk_gemm_create(&k->gemm, b, &k->desc));
+    struct msc_ewise_options options = {
+        .start = MSC_EWISE_FLOAT, .first = 1, .channel_axis = k->spec.channel_axis};
+    MSC_TRY(msc_vk_program_create(&k->ends[0], b, plan, step, &options));
+    float low, high;
+    options.first = msc_gemm_limits(&low, &high, step);
+    k->has_limits = options.first == 2;
+    msc_vk_gemm_set_limits(k->gemm, low, high);
+    return msc_vk_program_create(&k->ends[1], b, plan, step, &options);
+}
+
+typedef bool (*describe_fn)(struct msc_gemm_spec *out, const struct msc_graph *g,
+                            const struct msc_joint *joint);
+
+static enum msc_status create(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
+                              const struct msc_step *step, describe_fn describe) {
+    struct msc_vk_conv_gemm *k = msc_alloc_zero(1, sizeof(*k));
+    if (!k) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
+    }
+    enum msc_status status =
+        describe(&k->spec, plan->graph, step->joints[0].joint)
+            ? init(k, b, plan, step)
+            : MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", step->joints[0].joint->name);
+    if (status != MSC_OK) {
+        release(k, b);
+        return status;
+    }
+    *out = k;
+    return MSC_OK;
+}
+
+static enum msc_status prepare_conv(void **out, struct msc_vk_backend *b,
+                                    const struct msc_plan *plan, const struct msc_step *step) {
+    return create(out, b, plan, step, msc_gemm_describe_conv);
+}
+
+static enum msc_status prepare_linear(void **out, struct msc_vk_backend *b,
+                                      const struct msc_plan *plan, const struct msc_step *step) {
+    return create(out, b, plan, step, msc_gemm_describe_linear);
+}
+
+// ---- Ways -------------------------------------------------------------------------------------
+
+enum way {
+    BY_FLOAT,
+    BY_VALUE,
+    BY_WHOLE,
+    BY_DIGITS,
+    BY_INT,
+};
+
+// How one call goes; calls with equal ways and digits go together.
+struct job {
+    enum way way;
+    struct msc_digits digits;
+    const struct msc_vk_pack *pack;
+};
+
+static bool may_use_bytes(const struct msc_vk_conv_gemm *k, const struct msc_vk_backend *b,
+                          const struct msc_vk_variant *v, const struct msc_quant *in) {
+    int32_t zero = in->zero_points[0];
+    return b->base.options.allow_int8 && v->fits_bytes && zero >= in->low && zero <= in->high &&
+           msc_vk_gemm_has(k->gemm, b, MSC_VK_UNIT_INT);
+}
+
+// Integers times integers. MSC_OK with BY_VALUE where sums may not fit into int32.
+static enum msc_status choose_whole(struct job *job, const struct msc_vk_conv_gemm *k,
+                                    struct msc_vk_backend *b, struct msc_vk_variant *v,
+                                    const struct msc_quant *in) {
+    bool may_be_int = may_use_bytes(k, b, v, in);
+    enum msc_vk_pack_form first =
+        may_be_int && b->vk->prefers_int ? MSC_VK_AS_BYTES : MSC_VK_AS_WHOLE;
+    int32_t largest = msc_digits_largest(in);
+    MSC_TRY(msc_vk_get_pack(&job->pack, b, v, first));
+    if (largest * job->pack->largest >= ((int64_t)1 << 31)) {
+        return MSC_OK;
+    }
+    job->digits = msc_digits_cut(largest, job->pack->largest);
+    bool is_one = job->digits.n == 1;
+    if (first == MSC_VK_AS_BYTES || (may_be_int && !is_one)) {
+        job->way = BY_INT;
+        job->digits.n = 1;
+        return msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_BYTES);
+    }
+    if (job->digits.n > 0) {
+        job->way = is_one ? BY_WHOLE : BY_DIGITS;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status choose_way(struct job *job, const struct msc_vk_conv_gemm *k,
+                                  struct msc_vk_backend *b, const struct msc_call *call) {
+    const struct msc_view *in = &call->inputs[k->input];
+    struct msc_vk_variant *v = (struct msc_vk_variant *)call->weights;
+    *job = (struct job){.way = in->quant ? BY_VALUE : BY_FLOAT, .digits = {1, 0, 0}};
+    if (in->quant && v->is_integer) {
+        MSC_TRY(choose_whole(job, k, b, v, in->quant));
+    }
+    return job->way <= BY_VALUE ? msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_FLOATS) : MSC_OK;
+}
+
+// ---- Running ----------------------------------------------------------------------------------
+
+// Calls that go the same way.
+struct run {
+    const struct msc_vk_conv_gemm *k;
+    struct msc_vk_backend *b;
+    struct job job; // but for the pack
+    int n;
+    struct msc_call calls[MSC_VK_MAX_CALLS];
+    const struct msc_vk_pack *packs[MSC_VK_MAX_CALLS];
+    struct msc_vk_block *floats[MSC_VK_MAX_CALLS]; // the input of shaders that do not read bytes
+    struct msc_vk_block *made[MSC_VK_MAX_CALLS];   // results of calls that want only forms
+    struct msc_vk_block *sums[MSC_VK_MAX_CALLS];
+    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the output's blocks, or those made
+};
+
+static uint64_t n_outputs(const struct run *r) {
+    return (uint64_t)msc_view_n_elements(&r->calls[0].outputs[0]);
+}
+
+// Bytes of the input as floats, for shaders that read nothing else.
+static enum msc_status expand(struct run *r, const struct msc_vk_bytes bytes[]) {
+    const struct msc_view *first = &r->calls[0].inputs[r->k->input];
+    uint64_t n = (uint64_t)msc_view_n_elements(first);
+    struct msc_vk_expanding items[MSC_VK_MAX_CALLS];
+    if (!r->floats[0]) {
+        MSC_TRY(msc_vk_take(r->floats, r->b, r->n, n * sizeof(float)));
+    }
+    for (int i = 0; i < r->n; i++) {
+        const struct msc_view *in = &r->calls[i].inputs[r->k->input];
+        items[i] = (struct msc_vk_expanding){msc_vk_block_of(in), r->floats[i], bytes[i]};
+    }
+    return msc_vk_expand(r->b, items, r->n, n);
+}
+
+static struct msc_vk_bytes bytes_of(const struct run *r, const struct msc_view *in, int digit) {
+    const struct msc_digits *d = &r->job.digits;
+    if (r->job.way == BY_VALUE) {
+        return msc_vk_bytes_value(in);
+    }
+    return msc_vk_bytes_digit(in, d->shift * digit, msc_digits_mask(d, digit));
+}
+
+// One product; all there is but for digits. `ends` says whether its end is the output's.
+static enum msc_status multiply(struct run *r, int digit, bool ends) {
+    const struct msc_vk_conv_gemm *k = r->k;
+    struct msc_vk_gemm_call gemm[MSC_VK_MAX_CALLS];
+    struct msc_vk_bytes bytes[MSC_VK_MAX_CALLS];
+    enum msc_vk_unit unit = r->job.way == BY_INT     ? MSC_VK_UNIT_INT
+                            : r->job.way == BY_FLOAT ? MSC_VK_UNIT_FLOATS
+                                                     : MSC_VK_UNIT_BYTES;
+    bool has_program = k->ends[1] != NULL;
+    memset(bytes, 0, sizeof(bytes));
+    for (int i = 0; i < r->n && unit != MSC_VK_UNIT_FLOATS; i++) {
+        bytes[i] = bytes_of(r, &r->calls[i].inputs[k->input], digit);
+    }
+    bool expands = !msc_vk_gemm_has(k->gemm, r->b, unit);
+    if (expands) {
+        MSC_TRY(expand(r, bytes));
+    }
+    for (int i = 0; i < r->n; i++) {
+        const struct msc_view *in = &r->calls[i].inputs[k->input];
+        bool writes_forms = ends && !has_program;
+        gemm[i] = (struct msc_vk_gemm_call){
+            .x = expands ? r->floats[i] : msc_vk_block_of(in),
+            .w = r->packs[i]->weight,
+            .y = writes_forms ? msc_vk_block_of(&r->calls[i].outputs[0]) : r->results[i],
+            .tail = r->packs[i]->tail,
+            .has_scales = ends && r->job.way >= BY_WHOLE,
+            .has_bias = ends && k->bias != NULL,
+            .has_limits = ends && k->has_limits,
+            .x_scale = in->quant ? in->quant->scales[0] : 1.0f,
+            .bytes = bytes[i],
+            .quantized = r->calls[i].quantized,
+            .n_quantized = writes_forms ? r->calls[i].n_quantized : 0};
+    }
+    return msc_vk_gemm_run(k->gemm, r->b, expands ? MSC_VK_UNIT_FLOATS : unit, gemm, r->n);
+}
+
+// In several digits: sums as int32.
+static enum msc_status run_digits(struct run *r) {
+    const struct msc_vk_conv_gemm *k = r->k;
+    struct msc_vk_summing items[MSC_VK_MAX_CALLS];
+    MSC_TRY(msc_vk_take(r->sums, r->b, r->n, n_outputs(r) * sizeof(int32_t)));
+    for (int i = 0; i < r->n; i++) {
+        items[i] = (struct msc_vk_summing){r->results[i], r->sums[i], r->packs[i]->tail,
+                                           r->calls[i].inputs[k->input].quant->scales[0]};
+    }
+    for (int digit = 0; digit < r->job.digits.n; digit++) {
+        MSC_TRY(multiply(r, digit, false));
+        MSC_TRY(msc_vk_add_digits(r->b, items, r->n, n_outputs(r), r->job.digits.shift * digit,
+                                  digit == 0));
+    }
+    MSC_TRY(msc_vk_finish_sums(r->b, items, r->n, n_outputs(r), k->spec.desc.out_channels,
+                               k->bias != NULL));
+    return k->ends[0] ? msc_vk_program_run(k->ends[0], r->b, r->calls, r->results, r->n)
+                      : msc_vk_quantize_results(r->b, r->calls, r->results, r->n, n_outputs(r));
+}
+
+static enum msc_status run_together(struct run *r) {
+    const struct msc_vk_conv_gemm *k = r->k;
+    bool is_direct = r->job.way != BY_DIGITS && !k->ends[1];
+    for (int i = 0; i < r->n; i++) {
+        r->results[i] = msc_vk_block_of(&r->calls[i].outputs[0]);
+        if (!r->results[i] && !is_direct) {
+            MSC_TRY(msc_vk_take(&r->made[i], r->b, 1, n_outputs(r) * sizeof(float)));
+            r->results[i] = r->made[i];
+        }
+    }
+    if (r->job.way == BY_DIGITS) {
+        return run_digits(r);
+    }
+    MSC_TRY(multiply(r, 0, true));
+    return msc_vk_program_run(k->ends[1], r->b, r->calls, r->results, r->n);
+}
+
+static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
+                           int n) {
+    struct job jobs[MSC_VK_MAX_CALLS];
+    bool is_done[MSC_VK_MAX_CALLS] = {false};
+    for (int i = 0; i < n; i++) {
+        MSC_TRY(choose_way(&jobs[i], kernel, b, &calls[i]));
+    }
+    for (int first = 0; first < n; first++) {
+        if (is_done[first]) {
+            continue;
+        }
+        struct run r = {.k = kernel, .b = b, .job = jobs[first]};
+        for (int i = first; i < n; i++) {
+            if (!is_done[i] && jobs[i].way == jobs[first].way &&
+                jobs[i].digits.n == jobs[first].digits.n) {
+                r.packs[r.n] = jobs[i].pack;
+                r.calls[r.n++] = calls[i];
+                is_done[i] = true;
+            }
+        }
+        enum msc_status status = run_together(&r);
+        msc_vk_give(r.floats, b, r.n);
+        msc_vk_give(r.made, b, r.n);
+        msc_vk_give(r.sums, b, r.n);
+        MSC_TRY(status);
+    }
+    return MSC_OK;
+}
+
+const struct msc_vk_family msc_vk_conv = {.name = "convolution",
+                                          .prepare = prepare_conv,
+                                          .release = release,
+                                          .run = run,
+                                          .writes_forms = true,
+                                          .weights = msc_vk_conv_gemm_weights,
+                                          .release_weights = msc_vk_conv_gemm_release_weights};
+
+const struct msc_vk_family msc_vk_linear = {.name = "linear",
+                                            .prepare = prepare_linear,
+                                            .release = release,
+                                            .run = run,
+                                            .writes_forms = true,
+                                            .weights = msc_vk_conv_gemm_weights,
+                                            .release_weights = msc_vk_conv_gemm_release_weights};

@@ -1,0 +1,50 @@
+// Convolutions and linear layers: what vk_conv_gemm.c (running) and vk_pack.c (weights) share.
+#ifndef MSC_KERNELS_VULKAN_VK_CONV_GEMM_H
+#define MSC_KERNELS_VULKAN_VK_CONV_GEMM_H
+
+#include "kernels/cpu/cpu_gemm.h"
+#include "kernels/vulkan/vk_gemm.h"
+
+struct msc_vk_conv_gemm {
+    const char *name;
+    int32_t input;
+    struct msc_gemm_spec spec;
+    struct msc_vk_gemm_desc desc; // its window is spec.desc
+    const struct msc_array *weight;
+    const float *bias; // may be NULL
+    struct msc_vk_gemm *gemm;
+    bool has_limits;
+    struct msc_vk_program *ends[2]; // behind the anchor, behind the anchor and its limits
+};
+
+// What a weight is packed as.
+enum msc_vk_pack_form {
+    MSC_VK_AS_FLOATS,
+    MSC_VK_AS_WHOLE, // q - z as floats
+    MSC_VK_AS_BYTES, // q - z as bytes
+    MSC_VK_PACK_FORMS
+};
+
+struct msc_vk_pack {
+    struct msc_vk_block *weight;
+    struct msc_vk_block *tail; // of all output channels: scales, biases, for bytes their sums
+    int64_t largest;           // over channels, of sum |q - z|; 0 for floats
+};
+
+// Weights under an edit.
+struct msc_vk_variant {
+    const struct msc_vk_conv_gemm *kernel;
+    struct msc_quant quant; // a copy; bits is 0 for the float weights
+    bool is_integer, fits_bytes;
+    struct msc_vk_pack packs[MSC_VK_PACK_FORMS]; // made when first needed
+};
+
+enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_backend *b,
+                                struct msc_vk_variant *v, enum msc_vk_pack_form form);
+// These two are the families' functions.
+enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
+                                         const struct msc_edit *const edits[], void **out,
+                                         size_t *n_bytes);
+void msc_vk_conv_gemm_release_weights(void *weights, struct msc_vk_backend *b);
+
+#endif

@@ -1,0 +1,41 @@
+// Copies by strides on the device.
+#ifndef MSC_KERNELS_VULKAN_VK_MOVEMENT_H
+#define MSC_KERNELS_VULKAN_VK_MOVEMENT_H
+
+#include "kernels/lowering/movement.h"
+#include "kernels/vulkan/vk_kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// One dim of the elements that are written, outermost first. The input coordinate is the index
+// plus `shift`; outside of [0, in_length) the element is `fill` (in_length 0: it is never outside).
+struct msc_vk_movement_dim {
+    int32_t length, in, out, shift, in_length; // strides in elements of 4 bytes, or in bytes
+};
+
+struct msc_vk_movement {
+    struct msc_vk_pipeline *pipeline;
+    struct msc_vk_block *dims;
+    uint64_t n;
+    int32_t in_base, out_base; // first element
+    float fill;
+};
+
+enum msc_status msc_vk_movement_init(struct msc_vk_movement *m, struct msc_vk_backend *b,
+                                     const struct msc_vk_movement_dim dims[], int n_dims);
+// From a move of the cpu backend, of elements of any size. Bases are in its elements.
+enum msc_status msc_vk_movement_init_from(struct msc_vk_movement *m, struct msc_vk_backend *b,
+                                          const struct msc_movement *from, int64_t in_base,
+                                          int64_t out_base);
+void msc_vk_movement_finish(struct msc_vk_movement *m, struct msc_vk_backend *b); // accepts zeroed
+enum msc_status msc_vk_movement_run(const struct msc_vk_movement *m, struct msc_vk_backend *b,
+                                    const struct msc_vk_block *const out[],
+                                    const struct msc_vk_block *const in[], int n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
