@@ -21,4 +21,11 @@
 #define MSC_SIMD
 #endif
 
+// A static function that is inlined whatever its size: for arguments that the compiler shall know.
+#ifdef __GNUC__
+#define MSC_INLINE static inline __attribute__((always_inline))
+#else
+#define MSC_INLINE static inline
+#endif
+
 #endif

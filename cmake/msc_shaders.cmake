@@ -5,7 +5,7 @@
 function(msc_add_shader name source)
     set(path "${PROJECT_SOURCE_DIR}/kernels/vulkan/shaders/${source}")
     set(out "${CMAKE_CURRENT_BINARY_DIR}/shaders/${name}.inc")
-    set(flags -O --target-env=vulkan1.2)
+    set(flags -O --target-env=vulkan1.2 "-I${PROJECT_SOURCE_DIR}")
     foreach(macro IN LISTS ARGN)
         list(APPEND flags "-D${macro}")
     endforeach()

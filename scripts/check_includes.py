@@ -26,7 +26,7 @@ ALLOWED = {
     "kernels": GRAPH,
     "kernels/lowering": GRAPH + ["graph/reference", "kernels"],
     "kernels/cpu": BACKEND,
-    "kernels/vulkan": BACKEND + ["kernels/cpu"],
+    "kernels/vulkan": BACKEND,
     "kernels/engine": GRAPH + ["graph/reference", "graph/passes", "kernels", "kernels/cpu",
                                "kernels/vulkan"],
     "tools": GRAPH + ["graph/reference", "graph/passes", "graph/onnx", "kernels", "kernels/engine"],

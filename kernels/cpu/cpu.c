@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/simd_indirect.h"
+#include "kernels/lowering/families.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -113,33 +114,10 @@ static const char *cpu_numerics(const struct msc_backend *b) {
     return msc_cpu_from(b)->numerics;
 }
 
-// ---- Planning ---------------------------------------------------------------------------------
-
-static bool cpu_fuses(const struct msc_backend *b, const struct msc_graph *g,
-                      const struct msc_joint *anchor, const struct msc_joint *joint) {
-    (void)b;
-    return msc_cpu_family_of(g, anchor)->has_followers &&
-           msc_cpu_family_of(g, joint) == &msc_cpu_ewise;
-}
-
-static void cpu_layouts(const struct msc_backend *b, const struct msc_graph *g,
-                        const struct msc_step *step, const enum msc_layout coming[],
-                        struct msc_step_layouts *out) {
-    (void)b;
-    for (int32_t i = 0; i < step->n_inputs; i++) {
-        out->inputs[i] = MSC_LAYOUT_NCHW;
-    }
-    out->outputs = MSC_LAYOUT_NCHW;
-    out->is_alias = false;
-    const struct msc_cpu_family *family = msc_cpu_family_of(g, step->joints[0].joint);
-    if (family->layouts) {
-        family->layouts(g, step, coming, out);
-    }
-}
-
 // ---- Steps ------------------------------------------------------------------------------------
 
 struct prepared {
+    const char *name; // the family's
     const struct msc_cpu_family *family;
     void *kernel;
     bool has_quantized; // output 0 is the only one, and float32
@@ -147,13 +125,12 @@ struct prepared {
 
 static enum msc_status cpu_prepare(struct msc_backend *base, const struct msc_plan *plan,
                                    struct msc_step *step) {
-    const struct msc_cpu_family *family =
-        step->kind == MSC_STEP_REORDER ? &msc_cpu_permute
-                                       : msc_cpu_family_of(plan->graph, step->joints[0].joint);
+    const struct msc_cpu_family *family = msc_cpu_family_of(plan->graph, step);
     struct prepared *p = msc_alloc_zero(1, sizeof(*p));
     if (!p) {
         return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
     }
+    p->name = msc_family_name(msc_family_of_step(plan->graph, step));
     p->family = family;
     p->has_quantized =
         step->n_outputs == 1 && plan->values[step->outputs[0]].dtype == MSC_DTYPE_F32;
@@ -169,7 +146,7 @@ static enum msc_status cpu_prepare(struct msc_backend *base, const struct msc_pl
 static struct msc_placement cpu_place(const struct msc_backend *b, const struct msc_step *step) {
     const struct prepared *p = step->kernel;
     (void)b;
-    return (struct msc_placement){msc_backend_cpu.name, p->family->name};
+    return (struct msc_placement){msc_backend_cpu.name, p->name};
 }
 
 static void cpu_release(struct msc_backend *base, struct msc_step *step) {
@@ -333,8 +310,8 @@ const struct msc_backend_def msc_backend_cpu = {
     .open = cpu_open,
     .close = cpu_close,
     .numerics = cpu_numerics,
-    .fuses = cpu_fuses,
-    .layouts = cpu_layouts,
+    .fuses = msc_family_fuses,
+    .layouts = msc_family_layouts,
     .prepare = cpu_prepare,
     .release = cpu_release,
     .place = cpu_place,

@@ -13,8 +13,9 @@
 #define MSC_KERNELS_CPU_CPU_H
 
 #include "kernels/backend.h"
-#include "kernels/lowering/lowering.h"
 #include "kernels/cpu/routine.h"
+#include "kernels/lowering/digits.h"
+#include "kernels/lowering/lowering.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,7 +30,6 @@ extern "C" {
 
 struct msc_cpu_memory;
 struct msc_simd_product;
-struct msc_gemm_spec;
 
 struct msc_cpu_backend {
     struct msc_backend base;
@@ -52,16 +52,6 @@ static inline size_t msc_cpu_round_up(size_t n_bytes) {
 }
 
 struct msc_cpu_family {
-    const char *name;
-    // Can a step be anchored at this joint?
-    bool (*accepts)(const struct msc_graph *g, const struct msc_joint *joint);
-    bool has_followers; // element-wise joints behind the anchor
-    // As msc_backend_def.layouts; everything is plain beforehand.
-    void (*layouts)(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out);
-    // Of families of weighted steps (cpu_gemm.h): what `prepare` makes of a joint.
-    bool (*describe)(struct msc_gemm_spec *out, const struct msc_graph *g,
-                     const struct msc_joint *joint);
     enum msc_status (*prepare)(void **kernel, struct msc_cpu_backend *b,
                                const struct msc_plan *plan, const struct msc_step *step);
     void (*release)(void *kernel);
@@ -81,28 +71,26 @@ struct msc_cpu_family {
 };
 
 const struct msc_cpu_family *msc_cpu_family_of(const struct msc_graph *g,
-                                               const struct msc_joint *joint);
+                                               const struct msc_step *step);
 
-extern const struct msc_cpu_family msc_cpu_ewise; // element-wise chains, batch_norm
-extern const struct msc_cpu_family msc_cpu_conv;  // and transposed
-extern const struct msc_cpu_family msc_cpu_linear;
-extern const struct msc_cpu_family msc_cpu_integer; // both, between integers of the model's own
+extern const struct msc_cpu_family msc_cpu_ewise;
+extern const struct msc_cpu_family msc_cpu_conv_gemm; // convolutions and linear layers
+extern const struct msc_cpu_family msc_cpu_integer;
 extern const struct msc_cpu_family msc_cpu_matmul;
 extern const struct msc_cpu_family msc_cpu_pool;
-extern const struct msc_cpu_family msc_cpu_reduce; // and global pools
+extern const struct msc_cpu_family msc_cpu_reduce;
 extern const struct msc_cpu_family msc_cpu_softmax;
 extern const struct msc_cpu_family msc_cpu_layer_norm;
-extern const struct msc_cpu_family msc_cpu_group_norm; // and over single channels
+extern const struct msc_cpu_family msc_cpu_group_norm;
 extern const struct msc_cpu_family msc_cpu_resize;
-extern const struct msc_cpu_family msc_cpu_linear_quant; // QuantizeLinear and its kin
-extern const struct msc_cpu_family msc_cpu_rename;       // reshape and its kin
-extern const struct msc_cpu_family msc_cpu_permute;      // and reorders between layouts
-extern const struct msc_cpu_family msc_cpu_depth_space;  // both ways
+extern const struct msc_cpu_family msc_cpu_linear_quant;
+extern const struct msc_cpu_family msc_cpu_permute;
+extern const struct msc_cpu_family msc_cpu_depth_space;
 extern const struct msc_cpu_family msc_cpu_concat;
 extern const struct msc_cpu_family msc_cpu_split;
 extern const struct msc_cpu_family msc_cpu_slice;
 extern const struct msc_cpu_family msc_cpu_pad;
-extern const struct msc_cpu_family msc_cpu_reference; // everything else, in plain layout
+extern const struct msc_cpu_family msc_cpu_reference;
 
 // cpu_quant.c: activations as integers, one scale and zero point.
 // q - zero point, or the digit ((q - zero point) >> shift) & mask of it, as floats.
@@ -114,21 +102,6 @@ void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_
 // All numbers of u8 or i8 under one scale and zero point, which are borrowed.
 struct msc_quant msc_cpu_byte_quant(enum msc_dtype dtype, const float *scale,
                                     const int32_t *zero_point);
-// The largest |q - zero point| that a quantisation can give.
-int32_t msc_digits_largest(const struct msc_quant *quant);
-
-// Whole numbers cut into n digits of `shift` bits, lowest first, so that sums of products with each
-// digit stay exact in float32. n is 0 when there is no way.
-struct msc_digits {
-    int n;
-    int shift;
-    int32_t largest; // size of a digit
-};
-// `largest` is the size of the numbers, at most 255; `rest` the largest sum of sizes of what they
-// are multiplied with.
-struct msc_digits msc_digits_cut(int32_t largest, int64_t rest);
-// The mask of msc_cpu_expand for a digit: the top one keeps the sign.
-int32_t msc_digits_mask(const struct msc_digits *d, int digit);
 // sums += product * 2^shift, modulo 2^32: the upper digits alone may leave int32.
 void msc_cpu_add_floats(int32_t sums[], const float product[], int64_t n, int shift);
 void msc_cpu_add_integers(int32_t sums[], const int32_t product[], int64_t n, int shift);

@@ -133,30 +133,6 @@ static void divide(struct msc_cpu_gemm *k, const struct msc_gemm_spec *spec) {
 
 // ---- Preparing --------------------------------------------------------------------------------
 
-int32_t msc_gemm_limits(float *low, float *high, const struct msc_step *step) {
-    *low = -INFINITY;
-    *high = INFINITY;
-    if (step->n_joints < 2 ||
-        (step->joints[1].joint->op != MSC_OP_CLIP && step->joints[1].joint->op != MSC_OP_RELU)) {
-        return 1;
-    }
-    for (int32_t j = 2; j < step->n_joints; j++) {
-        for (int32_t i = 0; i < step->joints[j].n_operands; i++) {
-            const struct msc_operand *o = &step->joints[j].operands[i];
-            if (o->kind == MSC_OPERAND_INNER && o->index == 0) {
-                return 1;
-            }
-        }
-    }
-    if (step->joints[1].joint->op == MSC_OP_RELU) {
-        *low = 0.0f;
-    } else {
-        msc_joint_attr_float(step->joints[1].joint, "min", low);
-        msc_joint_attr_float(step->joints[1].joint, "max", high);
-    }
-    return 2;
-}
-
 static enum msc_status create_epilogues(struct msc_cpu_gemm *k, struct msc_gemm_desc *float_desc,
                                         const struct msc_plan *plan, const struct msc_step *step,
                                         int channel_axis) {
@@ -172,7 +148,7 @@ static enum msc_status create_epilogues(struct msc_cpu_gemm *k, struct msc_gemm_
         struct msc_ewise_options o = options;
         o.start = starts[i];
         o.first = i == 0 && !float_desc->has_clip ? 1 : options.first;
-        MSC_TRY(msc_ewise_create(&k->epilogues[i], plan, step, &o));
+        MSC_TRY(msc_cpu_ewise_create(&k->epilogues[i], plan, step, &o));
     }
     return MSC_OK;
 }
@@ -251,7 +227,7 @@ enum msc_status msc_cpu_gemm_prepare(void **out, struct msc_cpu_backend *b,
     const struct msc_graph *g = plan->graph;
     struct msc_gemm_spec spec;
     struct msc_cpu_gemm *k = NULL;
-    if (!msc_cpu_family_of(g, anchor->joint)->describe(&spec, g, anchor->joint)) {
+    if (!msc_gemm_describe(&spec, g, anchor->joint)) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: not as its family takes it", anchor->joint->name);
     }
     struct msc_cpu_gemm_source source = {.input = anchor->operands[0].index,
@@ -270,8 +246,17 @@ void msc_cpu_gemm_release(void *kernel) {
     if (k) {
         msc_cpu_gemm_destroy_routines(k);
         for (int i = 0; i < 3; i++) {
-            msc_ewise_destroy(k->epilogues[i]);
+            msc_cpu_ewise_destroy(k->epilogues[i]);
         }
         msc_free(k);
     }
 }
+
+const struct msc_cpu_family msc_cpu_conv_gemm = {
+    .prepare = msc_cpu_gemm_prepare,
+    .release = msc_cpu_gemm_release,
+    .run = msc_cpu_gemm_run,
+    .quantizes = true,
+    .weights = msc_cpu_gemm_weights,
+    .release_weights = msc_cpu_gemm_release_weights,
+};

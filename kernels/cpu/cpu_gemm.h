@@ -5,24 +5,26 @@
 // where each is computed by itself) or a band of rows of one image, copied with its padding and
 // what neighbouring bands share. Three ways (units):
 //
-//     float  float32, also under wide or float edits: integers coming in are dequantised first
-//     whole  float32 over whole numbers q - z: exact while every sum stays below 2^24. Where weights
-//            are too large for that, q - z is cut into digits (powers of two), one pass each, added
-//            as int32
-//     int8   uint8 x int8 -> int32, with z taken off the sums afterwards: the same whole numbers.
-//            By loops of our own for depthwise convolutions and, where the machine has the
-//            instructions, for most others. What follows then happens before sums are stored: for
-//            the former scale, bias, limits and bytes, for the latter chains of element-wise
-//            joints (a residual, say), float32 and bytes in several forms, too
+//     float    float32, also under wide or float edits: integers coming in are dequantised first
+//     integer  float32 over integers q - z: exact while every sum stays below 2^24. Where weights
+//              are too large for that, q - z is cut into digits (powers of two), one pass each,
+//              added as int32
+//     int8     uint8 x int8 -> int32, with z taken off the sums afterwards: the same integers. By
+//              loops of our own for depthwise convolutions and, where the machine has the
+//              instructions, by indirect GEMM for most others. The epilogue then happens before
+//              sums are stored: for the former scale, bias, limits and bytes, for the latter chains
+//              of element-wise joints (a residual, say), float32 and bytes in several quantised
+//              variants, too
 //
-// Whether a call computes over integers depends on its input's and its weight's edit alone; whole
+// Whether a call computes over integers depends on its input's and its weight's edit alone; integer
 // and int8 give the same bits.
 #ifndef MSC_KERNELS_CPU_CPU_GEMM_H
 #define MSC_KERNELS_CPU_CPU_GEMM_H
 
 #include "kernels/cpu/cpu.h"
-#include "kernels/lowering/ewise.h"
+#include "kernels/cpu/ewise_run.h"
 #include "kernels/cpu/simd_indirect.h"
+#include "kernels/lowering/gemm.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,14 +47,6 @@ static inline bool msc_cpu_gemm_is_indirect(enum msc_cpu_gemm_unit unit) {
     return unit == MSC_CPU_GEMM_INDIRECT || unit == MSC_CPU_GEMM_FLOAT_INDIRECT;
 }
 
-// What the families say about a joint: its whole batch as one routine.
-struct msc_gemm_spec {
-    struct msc_gemm_desc desc; // without bias and limits
-    int out_axis;              // of the weight: output channels
-    int channel_axis;          // of the output
-    bool is_pointwise;         // every position of the batch is computed by itself
-};
-
 // What a step multiplies and what follows its sums.
 struct msc_cpu_gemm_source {
     int32_t input;                  // of the step: the activations
@@ -62,23 +56,6 @@ struct msc_cpu_gemm_source {
     const int32_t *integer_bias;
     bool gives_sums; // int32 sums are the output: nothing follows
 };
-
-// False when the families do not take the joint.
-bool msc_gemm_describe_conv(struct msc_gemm_spec *out, const struct msc_graph *g,
-                            const struct msc_joint *joint);
-bool msc_gemm_describe_linear(struct msc_gemm_spec *out, const struct msc_graph *g,
-                              const struct msc_joint *joint);
-
-// What a convolution's attributes and shapes say, whatever its types. False: as above.
-bool msc_gemm_describe_window(struct msc_gemm_spec *out, const struct msc_joint *joint,
-                              const struct msc_tensor *x, const struct msc_tensor *w,
-                              const struct msc_tensor *y);
-void msc_lowering__conv_layouts(const struct msc_graph *g, const struct msc_step *step,
-                                const enum msc_layout coming[], struct msc_step_layouts *out);
-
-// A relu or clip right behind the anchor is done together with it when nobody else reads the
-// anchor's result. Returns the first joint that is not: 2, or 1 with infinite limits.
-int32_t msc_gemm_limits(float *low, float *high, const struct msc_step *step);
 
 // How a unit divides a step.
 struct msc_cpu_gemm_chunks {
@@ -109,7 +86,8 @@ struct msc_cpu_gemm {
     int64_t largest_integer_bias;
     struct msc_cpu_gemm_chunks chunks[MSC_CPU_GEMM_UNIT_COUNT];
     struct msc_cpu_gemm_routine *routines; // [MSC_CPU_GEMM_UNIT_COUNT]
-    struct msc_ewise *epilogues[3]; // behind float32, sums as float32, sums as int32; may be NULL
+    struct msc_cpu_ewise
+        *epilogues[3]; // behind float32, sums as float32, sums as int32; may be NULL
 };
 
 // The unit of every call that does not compute over integers.

@@ -119,7 +119,7 @@ static size_t place(struct msc_cpu_gemm_run *r, char *memory) {
     r->routine_scratch =
         r->routine ? take(memory, &used, msc_routine_scratch_bytes(r->routine)) : NULL;
     r->own_scratch = is_own(r->unit) ? take(memory, &used, own_scratch_bytes(r)) : NULL;
-    r->ewise_scratch = take(memory, &used, msc_ewise_scratch_bytes(r->epilogue));
+    r->ewise_scratch = take(memory, &used, msc_cpu_ewise_scratch_bytes(r->epilogue));
     r->input =
         msc_cpu_gemm__copies_input(r) ? take(memory, &used, in_bytes + MSC_SIMD_GROUP) : NULL;
     r->sums = (is_int8 || adds_up(r)) && !r->is_direct ? take(memory, &used, sums_bytes) : NULL;
@@ -249,18 +249,18 @@ static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float 
         msc_cpu_write_quantized(call->quantized, call->n_quantized, begin, out, r->chunks->out);
         return;
     }
-    struct msc_ewise_call end = {.inputs = call->inputs,
-                                 .anchor =
-                                     r->unit >= MSC_CPU_GEMM_INT8 ? (const void *)r->sums : out,
-                                 .scales = r->scales,
-                                 .offsets = r->offsets,
-                                 .out = r->floats ? NULL : out,
-                                 .quantized = call->quantized,
-                                 .n_quantized = call->n_quantized,
-                                 .begin = begin,
-                                 .end = begin + r->chunks->out,
-                                 .scratch = r->ewise_scratch};
-    msc_ewise_run(r->epilogue, &end);
+    struct msc_cpu_ewise_call end = {.inputs = call->inputs,
+                                     .anchor =
+                                         r->unit >= MSC_CPU_GEMM_INT8 ? (const void *)r->sums : out,
+                                     .scales = r->scales,
+                                     .offsets = r->offsets,
+                                     .out = r->floats ? NULL : out,
+                                     .quantized = call->quantized,
+                                     .n_quantized = call->n_quantized,
+                                     .begin = begin,
+                                     .end = begin + r->chunks->out,
+                                     .scratch = r->ewise_scratch};
+    msc_cpu_ewise_run(r->epilogue, &end);
 }
 
 // ---- Kernels of our own -----------------------------------------------------------------------
@@ -301,9 +301,9 @@ static bool get_epilogue(struct msc_cpu_gemm_run *r) {
         const struct msc_gemm_desc *d = &r->k->chunks[MSC_CPU_GEMM_FLOAT].desc;
         e->finish.low = d->has_clip ? d->low : -INFINITY;
         e->finish.high = d->has_clip ? d->high : INFINITY;
-        return !r->epilogue || msc_ewise_get_links(e, r->epilogue);
+        return !r->epilogue || msc_cpu_ewise_get_epilogue(e, r->epilogue);
     }
-    return msc_ewise_get_end(e, r->epilogue) && e->finish.low <= e->finish.high;
+    return msc_cpu_ewise_get_sums_epilogue(e, r->epilogue) && e->finish.low <= e->finish.high;
 }
 
 // Can a kernel of our own do all that follows its sums?
@@ -330,7 +330,7 @@ static void begin_own(struct msc_cpu_gemm_run *r) {
     e->finish.offsets = r->offsets;
     e->finish.bias = r->bias;
     if (r->is_direct && r->epilogue) {
-        msc_ewise_set_arrays(e, r->epilogue, call->inputs, r->ewise_scratch);
+        msc_cpu_ewise_set_arrays(e, r->epilogue, call->inputs, r->ewise_scratch);
     }
     if (msc_cpu_gemm_is_indirect(r->unit)) {
         r->indirect = msc_cpu_gemm_indirect(r->k, r->unit, r->pack->own, r->own_scratch);

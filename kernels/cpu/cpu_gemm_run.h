@@ -13,7 +13,7 @@ struct msc_cpu_gemm_run {
     const struct msc_routine *routine;
     enum msc_cpu_gemm_unit unit;
     const struct msc_quant *quant; // of the input; NULL: float32
-    const struct msc_ewise *epilogue;
+    const struct msc_cpu_ewise *epilogue;
     struct msc_digits digits;
     void *routine_scratch, *ewise_scratch;
     char *input;      // a chunk in the form the routine reads; NULL: as it is

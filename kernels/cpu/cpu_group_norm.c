@@ -22,18 +22,6 @@ struct kernel {
 // are joined to: a multiple, at least, and at most.
 enum { PIECE = 4096, BLOCK = 64, MIN_COLUMNS = 512, MAX_COLUMNS = 2048 };
 
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
-    int64_t n_groups;
-    float epsilon;
-    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
-           msc_lowering_constant(g, joint, 1) && msc_lowering_constant(g, joint, 2) &&
-           msc_dims_product(x->n_dims, x->dims) > 0 &&
-           msc_joint_attr_float(joint, "epsilon", &epsilon) &&
-           (joint->op == MSC_OP_INSTANCE_NORM ||
-            msc_joint_attr_i64(joint, "num_groups", &n_groups));
-}
-
 static void release(void *kernel) {
     msc_free(kernel);
 }
@@ -227,9 +215,6 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_group_norm = {
-    .name = "group normalisation",
-    .accepts = accepts,
-    .layouts = msc_lowering_keep_layout,
     .prepare = prepare,
     .release = release,
     .run = run,

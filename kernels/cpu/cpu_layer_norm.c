@@ -12,16 +12,6 @@ struct kernel {
     const float *gamma, *beta; // [n]; borrowed from the graph; beta may be NULL
 };
 
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    float epsilon;
-    bool has_beta = msc_lowering_operand(g, joint, 2) != NULL;
-    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
-           msc_lowering_constant(g, joint, 1) &&
-           (!has_beta || msc_lowering_constant(g, joint, 2)) &&
-           msc_array_n_elements(msc_lowering_constant(g, joint, 1)) > 0 &&
-           msc_joint_attr_float(joint, "epsilon", &epsilon);
-}
-
 static void release(void *kernel) {
     msc_free(kernel);
 }
@@ -77,8 +67,6 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_layer_norm = {
-    .name = "layer_norm",
-    .accepts = accepts,
     .prepare = prepare,
     .release = release,
     .run = run,

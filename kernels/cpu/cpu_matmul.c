@@ -2,7 +2,8 @@
 // when both come as such.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/lowering/ewise.h"
+#include "kernels/cpu/ewise_run.h"
+#include "kernels/lowering/gemm.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,54 +17,10 @@ struct kernel {
     struct msc_routine *routine;
     // Products that one routine cannot take together run one by one.
     int64_t n_products;
-    int64_t *offsets[2];            // [n_products] of each factor, in elements
-    int64_t n_out;                  // elements of one product's result
-    struct msc_ewise *epilogues[2]; // behind float32, behind sums
+    int64_t *offsets[2];                // [n_products] of each factor, in elements
+    int64_t n_out;                      // elements of one product's result
+    struct msc_cpu_ewise *epilogues[2]; // behind float32, behind sums
 };
-
-// ---- Planning ---------------------------------------------------------------------------------
-
-// Describes the products and how many routines they take.
-static bool describe(struct msc_gemm_desc *d, int64_t *n_products, const struct msc_graph *g,
-                     const struct msc_joint *joint) {
-    const struct msc_tensor *a = msc_lowering_operand(g, joint, 0);
-    const struct msc_tensor *b = msc_lowering_operand(g, joint, 1);
-    const struct msc_tensor *y = msc_lowering_output(g, joint);
-    if (!msc_lowering_is_f32(g, joint) || a->n_dims < 2 || b->n_dims < 2 ||
-        msc_dims_product(y->n_dims, y->dims) < 1 || a->dims[a->n_dims - 1] < 1 ||
-        (msc_lowering_constant(g, joint, 0) && msc_lowering_constant(g, joint, 1))) {
-        return false;
-    }
-    int64_t lead = msc_dims_product(y->n_dims - 2, y->dims);
-    int64_t lead_a = msc_dims_product(a->n_dims - 2, a->dims);
-    int64_t lead_b = msc_dims_product(b->n_dims - 2, b->dims);
-    *d = (struct msc_gemm_desc){.kind = MSC_GEMM_MATMUL,
-                                .batch = 1,
-                                .rows = a->dims[a->n_dims - 2],
-                                .groups = 1,
-                                .in_channels = a->dims[a->n_dims - 1],
-                                .out_channels = b->dims[b->n_dims - 1]};
-    *n_products = 1;
-    if (lead_b == 1 && lead_a == lead) {
-        d->rows *= lead;
-    } else if (lead_a == lead && lead_b == lead) {
-        d->batch = lead;
-    } else {
-        *n_products = lead;
-    }
-    return true;
-}
-
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    struct msc_gemm_desc d;
-    int64_t n_products;
-    return describe(&d, &n_products, g, joint);
-}
-
-static void layouts(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out) {
-    msc_lowering_follow_layout(g, step, 0, MSC_LAYOUT_NCHW, coming, out);
-}
 
 // ---- Preparing --------------------------------------------------------------------------------
 
@@ -73,7 +30,7 @@ static void release(void *kernel) {
         msc_routine_destroy(k->routine);
         for (int i = 0; i < 2; i++) {
             msc_free(k->offsets[i]);
-            msc_ewise_destroy(k->epilogues[i]);
+            msc_cpu_ewise_destroy(k->epilogues[i]);
         }
         msc_free(k);
     }
@@ -108,7 +65,7 @@ static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
     const struct msc_step_joint *j = &step->joints[0];
     k->name = j->joint->name;
     k->edited = step->n_weight_slots > 0 ? step->weight_operands[0] : -1;
-    if (!describe(&k->desc, &k->n_products, plan->graph, j->joint)) {
+    if (!msc_gemm_describe_matmul(&k->desc, &k->n_products, plan->graph, j->joint)) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: no matrix product", k->name);
     }
     k->n_out = k->desc.batch * k->desc.rows * k->desc.out_channels;
@@ -122,12 +79,12 @@ static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
     MSC_TRY(set_offsets(k, plan->graph, j->joint));
     MSC_TRY(msc_routine_create(&k->routine, b->engine, &k->desc));
     struct msc_ewise_options options = {.start = MSC_EWISE_FLOAT, .first = 1};
-    MSC_TRY(msc_ewise_create(&k->epilogues[0], plan, step, &options));
+    MSC_TRY(msc_cpu_ewise_create(&k->epilogues[0], plan, step, &options));
     options.start = MSC_EWISE_SUM_F32;
     options.is_scalar_scale = true;
     options.low = -INFINITY;
     options.high = INFINITY;
-    return msc_ewise_create(&k->epilogues[1], plan, step, &options);
+    return msc_cpu_ewise_create(&k->epilogues[1], plan, step, &options);
 }
 
 static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
@@ -259,7 +216,8 @@ static void *take(char *memory, size_t *used, size_t n_bytes) {
 static size_t place(struct run *r, char *memory) {
     size_t used = 0;
     r->routine_scratch = take(memory, &used, msc_routine_scratch_bytes(r->k->routine));
-    r->ewise_scratch = take(memory, &used, msc_ewise_scratch_bytes(r->k->epilogues[r->is_integer]));
+    r->ewise_scratch =
+        take(memory, &used, msc_cpu_ewise_scratch_bytes(r->k->epilogues[r->is_integer]));
     for (int i = 0; i < 2; i++) {
         r->floats[i] =
             r->factors[i].quant ? take(memory, &used, (size_t)r->n[i] * sizeof(float)) : NULL;
@@ -335,22 +293,18 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
         scale = r.factors[0].quant->scales[0] * r.factors[1].quant->scales[0];
     }
     if (k->epilogues[r.is_integer]) {
-        struct msc_ewise_call end = {.inputs = call->inputs,
-                                     .anchor = out,
-                                     .scales = &scale,
-                                     .out = out,
-                                     .end = k->n_out * k->n_products,
-                                     .scratch = r.ewise_scratch};
-        msc_ewise_run(k->epilogues[r.is_integer], &end);
+        struct msc_cpu_ewise_call end = {.inputs = call->inputs,
+                                         .anchor = out,
+                                         .scales = &scale,
+                                         .out = out,
+                                         .end = k->n_out * k->n_products,
+                                         .scratch = r.ewise_scratch};
+        msc_cpu_ewise_run(k->epilogues[r.is_integer], &end);
     }
     return MSC_OK;
 }
 
 const struct msc_cpu_family msc_cpu_matmul = {
-    .name = "matrix product",
-    .accepts = accepts,
-    .has_followers = true,
-    .layouts = layouts,
     .prepare = prepare,
     .release = release,
     .run = run,

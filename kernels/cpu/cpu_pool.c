@@ -4,64 +4,14 @@
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/lowering/pool.h"
 
 #include <math.h>
-#include <string.h>
-
-// One spatial axis.
-struct axis {
-    int64_t in, out, kernel, stride, dilation, pad_begin, pad_end;
-};
 
 struct kernel {
-    bool is_max;
-    bool counts_padding;
+    struct msc_pool pool;
     int64_t batch, channels;
-    struct axis axes[2]; // rows, columns
 };
-
-static bool read_axes(struct axis axes[2], const struct msc_joint *joint,
-                      const struct msc_tensor *x, const struct msc_tensor *y) {
-    int n = x->n_dims - 2;
-    int64_t kernel[2], strides[2], dilation[2], padding[4];
-    if (msc_joint_attr_list(joint, "pool_size", kernel, 2) != n ||
-        msc_joint_attr_list(joint, "strides", strides, 2) != n ||
-        msc_joint_attr_list(joint, "dilation", dilation, 2) != n ||
-        msc_joint_attr_list(joint, "padding", padding, 4) != 2 * n) {
-        return false;
-    }
-    axes[0] = (struct axis){1, 1, 1, 1, 1, 0, 0};
-    for (int i = 0; i < n; i++) {
-        struct axis *a = &axes[2 - n + i];
-        *a = (struct axis){x->dims[2 + i], y->dims[2 + i], kernel[i],     strides[i],
-                           dilation[i],    padding[i],     padding[n + i]};
-        if (a->kernel < 1 || a->stride < 1 || a->dilation < 1 || a->pad_begin < 0 ||
-            a->pad_end < 0 || a->in < 1) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
-    const char *layout = msc_joint_attr(joint, "layout");
-    struct axis axes[2];
-    bool flag;
-    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) && layout &&
-           (x->n_dims == 3 || x->n_dims == 4) &&
-           strcmp(layout, x->n_dims == 3 ? "NCW" : "NCHW") == 0 &&
-           msc_joint_attr_bool(joint, "count_include_pad", &flag) &&
-           read_axes(axes, joint, x, msc_lowering_output(g, joint));
-}
-
-static void layouts(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out) {
-    const struct msc_tensor *y = msc_lowering_output(g, step->joints[0].joint);
-    msc_lowering_follow_layout(g, step, 0, MSC_LAYOUT_NHWC, coming, out);
-    out->outputs =
-        msc_lowering_layouts_coincide(y->n_dims, y->dims) ? MSC_LAYOUT_NCHW : MSC_LAYOUT_NHWC;
-}
 
 static void release(void *kernel) {
     msc_free(kernel);
@@ -76,17 +26,15 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
     }
-    k->is_max = msc_lowering_is_max_pool(joint->op);
     k->batch = x->dims[0];
     k->channels = x->dims[1];
-    msc_joint_attr_bool(joint, "count_include_pad", &k->counts_padding);
-    read_axes(k->axes, joint, x, msc_lowering_output(plan->graph, joint));
+    msc_pool_describe(&k->pool, plan->graph, joint);
     *out = k;
     return MSC_OK;
 }
 
 // The taps of a window that lie in [0, length) when the first is at `first`: [*begin, *end).
-static void tap_range(int64_t *begin, int64_t *end, int64_t first, const struct axis *a,
+static void tap_range(int64_t *begin, int64_t *end, int64_t first, const struct msc_pool_axis *a,
                       int64_t length) {
     *begin = first < 0 ? (-first + a->dilation - 1) / a->dilation : 0;
     int64_t inside = first >= length ? 0 : (length - 1 - first) / a->dilation + 1;
@@ -94,7 +42,7 @@ static void tap_range(int64_t *begin, int64_t *end, int64_t first, const struct 
 }
 
 // Taps on input or padding; ceil_mode lets windows stick out beyond both.
-static int64_t padded_taps(const struct axis *a, int64_t first) {
+static int64_t padded_taps(const struct msc_pool_axis *a, int64_t first) {
     int64_t begin, end;
     tap_range(&begin, &end, first + a->pad_begin, a, a->in + a->pad_begin + a->pad_end);
     return end > begin ? end - begin : 0;
@@ -108,7 +56,7 @@ enum { MOST_BY_ROW = 63 };
 // Where the taps of a window begin in its image, in elements. Returns how many there are;
 // `offsets` has room for all.
 static int64_t find_taps(const struct kernel *k, int64_t y, int64_t x, int64_t offsets[]) {
-    const struct axis *rows = &k->axes[0], *cols = &k->axes[1];
+    const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
     int64_t first_y = y * rows->stride - rows->pad_begin;
     int64_t first_x = x * cols->stride - cols->pad_begin;
     int64_t y_begin, y_end, x_begin, x_end, n = 0;
@@ -141,7 +89,7 @@ struct images {
 // places.
 static void pool_positions(const struct kernel *k, const struct images *of, void *out, int64_t y,
                            int64_t x, int64_t n) {
-    const struct axis *rows = &k->axes[0], *cols = &k->axes[1];
+    const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
     int64_t first_y = y * rows->stride - rows->pad_begin;
     int64_t first_x = x * cols->stride - cols->pad_begin;
     struct msc_simd_pool p = {.offsets = of->offsets,
@@ -151,9 +99,10 @@ static void pool_positions(const struct kernel *k, const struct images *of, void
                               .step = cols->stride * k->channels};
     if (of->is_bytes) {
         msc_simd_best()->largest(out, of->image, &p, of->flip);
-    } else if (!k->is_max) {
-        int64_t count =
-            k->counts_padding ? padded_taps(rows, first_y) * padded_taps(cols, first_x) : p.n_taps;
+    } else if (!k->pool.is_max) {
+        int64_t count = k->pool.counts_padding
+                            ? padded_taps(rows, first_y) * padded_taps(cols, first_x)
+                            : p.n_taps;
         msc_simd_best()->mean(out, of->image, &p, (float)count);
     } else if (p.n_taps > 0) {
         msc_simd_best()->largest_float(out, of->image, &p);
@@ -166,7 +115,7 @@ static void pool_positions(const struct kernel *k, const struct images *of, void
 // first one inside begin at column 0 or later; those of the others are as far behind its own.
 static void pool_by_position(const struct kernel *k, const struct images *of, void *out,
                              int64_t y) {
-    const struct axis *cols = &k->axes[1];
+    const struct msc_pool_axis *cols = &k->pool.axes[1];
     int64_t reach = cols->in - 1 - (cols->kernel - 1) * cols->dilation + cols->pad_begin;
     int64_t begin = (cols->pad_begin + cols->stride - 1) / cols->stride;
     int64_t end = reach < 0 ? 0 : reach / cols->stride + 1;
@@ -194,12 +143,13 @@ MSC_SIMD static void add_into(float *restrict out, const float *restrict x, int6
 }
 
 static void divide_row(const struct kernel *k, float *out, int64_t first_y, int64_t n_y) {
-    const struct axis *rows = &k->axes[0], *cols = &k->axes[1];
+    const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
     for (int64_t x = 0; x < cols->out; x++) {
         int64_t first = x - cols->pad_begin, begin, end;
         tap_range(&begin, &end, first, cols, cols->in);
-        int64_t count = k->counts_padding ? padded_taps(rows, first_y) * padded_taps(cols, first)
-                                          : n_y * (end > begin ? end - begin : 0);
+        int64_t count = k->pool.counts_padding
+                            ? padded_taps(rows, first_y) * padded_taps(cols, first)
+                            : n_y * (end > begin ? end - begin : 0);
         for (int64_t c = 0; c < k->channels; c++) {
             out[x * k->channels + c] /= (float)count;
         }
@@ -209,10 +159,10 @@ static void divide_row(const struct kernel *k, float *out, int64_t first_y, int6
 // One output row when windows are one column apart: every tap is a run of the input row, as long as
 // there are columns for which it lies inside.
 static void pool_row(const struct kernel *k, float *out, const float *image, int64_t y) {
-    const struct axis *rows = &k->axes[0], *cols = &k->axes[1];
+    const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
     int64_t first_y = y * rows->stride - rows->pad_begin, begin, end;
     tap_range(&begin, &end, first_y, rows, rows->in);
-    fill(out, cols->out * k->channels, k->is_max ? -INFINITY : 0.0f);
+    fill(out, cols->out * k->channels, k->pool.is_max ? -INFINITY : 0.0f);
     for (int64_t i = begin; i < end; i++) {
         const float *row = image + (first_y + i * rows->dilation) * cols->in * k->channels;
         for (int64_t j = 0; j < cols->kernel; j++) {
@@ -220,13 +170,13 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
             int64_t x = shift < 0 ? -shift : 0;
             int64_t stop = cols->in - shift < cols->out ? cols->in - shift : cols->out;
             if (x < stop) {
-                (k->is_max ? max_into : add_into)(out + x * k->channels,
-                                                  row + (x + shift) * k->channels,
-                                                  (stop - x) * k->channels);
+                (k->pool.is_max ? max_into : add_into)(out + x * k->channels,
+                                                       row + (x + shift) * k->channels,
+                                                       (stop - x) * k->channels);
             }
         }
     }
-    if (!k->is_max) {
+    if (!k->pool.is_max) {
         divide_row(k, out, first_y, end > begin ? end - begin : 0);
     }
 }
@@ -234,11 +184,11 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
 // Every window has a tap, so that no output is the least float there is.
 static bool moves(const void *kernel) {
     const struct kernel *k = kernel;
-    bool has_taps = k->is_max;
+    bool has_taps = k->pool.is_max;
     for (int i = 0; i < 2; i++) {
-        for (int64_t o = 0; has_taps && o < k->axes[i].out; o++) {
+        for (int64_t o = 0; has_taps && o < k->pool.axes[i].out; o++) {
             int64_t begin, end;
-            const struct axis *a = &k->axes[i];
+            const struct msc_pool_axis *a = &k->pool.axes[i];
             tap_range(&begin, &end, o * a->stride - a->pad_begin, a, a->in);
             has_taps = end > begin;
         }
@@ -255,16 +205,17 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
                         .is_bytes = quant != NULL,
                         .flip = quant && quant->low < 0 ? 0x80 : 0};
     size_t bytes = quant ? 1 : sizeof(float);
-    int64_t row = k->axes[1].out * k->channels;
-    int64_t image = k->axes[0].in * k->axes[1].in * k->channels;
-    size_t offset_bytes = (size_t)(k->axes[0].kernel * k->axes[1].kernel) * sizeof(int64_t);
+    int64_t row = k->pool.axes[1].out * k->channels;
+    int64_t image = k->pool.axes[0].in * k->pool.axes[1].in * k->channels;
+    size_t offset_bytes =
+        (size_t)(k->pool.axes[0].kernel * k->pool.axes[1].kernel) * sizeof(int64_t);
     size_t row_bytes = call->outputs[0].data ? 0 : (size_t)row * sizeof(float);
-    bool by_row = !quant && k->axes[1].stride == 1 && k->channels <= MOST_BY_ROW;
+    bool by_row = !quant && k->pool.axes[1].stride == 1 && k->channels <= MOST_BY_ROW;
     void *memory;
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, msc_cpu_round_up(offset_bytes) + row_bytes));
     of.offsets = memory;
-    for (int64_t i = 0; i < k->batch * k->axes[0].out; i++) {
-        int64_t y = i % k->axes[0].out;
+    for (int64_t i = 0; i < k->batch * k->pool.axes[0].out; i++) {
+        int64_t y = i % k->pool.axes[0].out;
         char *out = row_bytes > 0 ? (char *)memory + msc_cpu_round_up(offset_bytes)
                                   : (char *)call->outputs[0].data + (size_t)(i * row) * bytes;
         if (by_row) {
@@ -274,7 +225,7 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
         }
         msc_cpu_write_quantized(call->quantized, call->n_quantized, i * row, (float *)(void *)out,
                                 row);
-        if (y + 1 == k->axes[0].out) {
+        if (y + 1 == k->pool.axes[0].out) {
             of.image = (const char *)of.image + (size_t)image * bytes;
         }
     }
@@ -282,9 +233,6 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_pool = {
-    .name = "pooling",
-    .accepts = accepts,
-    .layouts = layouts,
     .prepare = prepare,
     .release = release,
     .run = run,

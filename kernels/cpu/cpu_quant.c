@@ -62,25 +62,6 @@ void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_
     }
 }
 
-int32_t msc_digits_largest(const struct msc_quant *quant) {
-    int32_t below = quant->zero_points[0] - quant->low;
-    int32_t above = quant->high - quant->zero_points[0];
-    return below > above ? below : above;
-}
-
-struct msc_digits msc_digits_cut(int32_t largest, int64_t rest) {
-    static const struct msc_digits ways[] = {{2, 4, 16}, {4, 2, 4}, {8, 1, 2}, {0, 0, 0}};
-    struct msc_digits d = {1, 0, largest};
-    for (int i = 0; d.largest * rest >= ((int64_t)1 << 24); i++) {
-        d = ways[i];
-    }
-    return d;
-}
-
-int32_t msc_digits_mask(const struct msc_digits *d, int digit) {
-    return digit == d->n - 1 ? -1 : (1 << d->shift) - 1;
-}
-
 MSC_SIMD static void add_floats_clones(int32_t sums[], const float product[], int64_t n,
                                        int shift) {
     for (int64_t i = 0; i < n; i++) {

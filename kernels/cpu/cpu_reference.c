@@ -18,12 +18,6 @@ struct kernel {
     int32_t n_inputs, n_outputs;
 };
 
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    (void)g;
-    (void)joint;
-    return true;
-}
-
 static void release(void *kernel) {
     struct kernel *k = kernel;
     if (k) {
@@ -200,8 +194,6 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_reference = {
-    .name = "reference",
-    .accepts = accepts,
     .prepare = prepare,
     .release = release,
     .run = run,

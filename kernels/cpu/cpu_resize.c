@@ -38,32 +38,6 @@ static enum msc_status find_taps(struct msc_resize_taps **out,
     return msc_resize_find_taps(out, by_axis, &extrapolation, &call);
 }
 
-// Rows and columns alone change, and every output coordinate has taps.
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
-    const struct msc_tensor *y = msc_lowering_output(g, joint);
-    const char *layout = msc_joint_attr(joint, "layout");
-    const char *mode = msc_joint_attr(joint, "coordinate_transformation_mode");
-    float scales[MSC_MAX_DIMS];
-    int n_scales = msc_joint_attr_floats(joint, "scales", scales, MSC_MAX_DIMS);
-    for (int i = 1; i < joint->n_operands; i++) {
-        if (msc_lowering_operand(g, joint, i)) {
-            return false; // parameters that are computed
-        }
-    }
-    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
-           x->n_dims == 4 && layout && strcmp(layout, "NCHW") == 0 && mode &&
-           strcmp(mode, "tf_crop_and_resize") != 0 && x->dims[0] == y->dims[0] &&
-           x->dims[1] == y->dims[1] && msc_dims_product(4, y->dims) > 0 &&
-           (n_scales == 0 || (n_scales == 4 && scales[0] == 1.0f && scales[1] == 1.0f));
-}
-
-static void layouts(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out) {
-    msc_lowering_follow_layout(g, step, 0, MSC_LAYOUT_NHWC, coming, out);
-    out->outputs = MSC_LAYOUT_NHWC;
-}
-
 static void release(void *kernel) {
     struct kernel *k = kernel;
     if (k) {
@@ -272,9 +246,6 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_resize = {
-    .name = "resize",
-    .accepts = accepts,
-    .layouts = layouts,
     .prepare = prepare,
     .release = release,
     .run = run,

@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/lowering/movement.h"
+#include "kernels/cpu/movement_run.h"
 
 #include <string.h>
 
@@ -74,8 +74,8 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
     if (k->fills) {
         fill_gaps(k, &call->outputs[0]);
     }
-    msc_movement_run(&move, (char *)call->outputs[0].data + k->out_first * (int64_t)move.bytes,
-                     (const char *)call->inputs[0].data + k->in_first * (int64_t)move.bytes);
+    msc_cpu_movement_run(&move, (char *)call->outputs[0].data + k->out_first * (int64_t)move.bytes,
+                         (const char *)call->inputs[0].data + k->in_first * (int64_t)move.bytes);
     return MSC_OK;
 }
 
@@ -87,71 +87,19 @@ static bool moves(const void *kernel) {
 
 // ---- Slice ------------------------------------------------------------------------------------
 
-struct slice {
-    int n;
-    int64_t begin[MSC_MAX_DIMS], axes[MSC_MAX_DIMS], steps[MSC_MAX_DIMS];
-};
-
-// False when something is computed or does not fit.
-static bool read_slice(struct slice *s, const struct msc_joint *joint, int n_dims) {
-    s->n = msc_joint_attr_list(joint, "begin", s->begin, MSC_MAX_DIMS);
-    int n_axes = msc_joint_attr_list(joint, "axes", s->axes, MSC_MAX_DIMS);
-    int n_steps = msc_joint_attr_list(joint, "strides", s->steps, MSC_MAX_DIMS);
-    if (s->n < 1 || s->n > n_dims || (n_axes > 0 && n_axes != s->n) ||
-        (n_steps > 0 && n_steps != s->n)) {
-        return false;
-    }
-    for (int i = 0; i < s->n; i++) {
-        s->axes[i] = n_axes > 0 ? s->axes[i] : i;
-        s->axes[i] += s->axes[i] < 0 ? n_dims : 0;
-        s->steps[i] = n_steps > 0 ? s->steps[i] : 1;
-        if (s->axes[i] < 0 || s->axes[i] >= n_dims || s->steps[i] == 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool slice_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    struct slice s;
-    for (int i = 1; i < joint->n_operands; i++) {
-        if (msc_lowering_is_computed(g, joint, i)) {
-            return false;
-        }
-    }
-    return msc_lowering_is_computed(g, joint, 0) &&
-           read_slice(&s, joint, msc_lowering_operand(g, joint, 0)->n_dims);
-}
-
 static enum msc_status slice_prepare(void **out, struct msc_cpu_backend *b,
                                      const struct msc_plan *plan, const struct msc_step *step) {
     (void)b;
     const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
     const struct msc_value *y = &plan->values[step->outputs[0]];
-    struct slice s;
     struct kernel *k = NULL;
-    int64_t in[MSC_MAX_DIMS], to[MSC_MAX_DIMS];
     MSC_TRY(create(&k, y));
-    read_slice(&s, step->joints[0].joint, x->n_dims);
-    msc_lowering_strides(in, x->n_dims, x->dims, x->layout);
-    msc_lowering_strides(to, y->n_dims, y->dims, y->layout);
-    for (int i = 0; i < s.n; i++) {
-        int64_t axis = s.axes[i], length = x->dims[axis];
-        int64_t last = s.steps[i] < 0 ? length - 1 : length;
-        int64_t begin = s.begin[i] < 0 ? s.begin[i] + length : s.begin[i];
-        begin = begin < 0 ? 0 : begin > last ? last : begin;
-        k->in_first += begin * in[axis];
-        in[axis] *= y->dims[axis] > 1 ? s.steps[i] : 0; // any step, where there is none
-    }
-    msc_movement_set(&k->move, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
+    k->in_first = msc_movement_set_slice(&k->move, step->joints[0].joint, x, y);
     *out = k;
     return MSC_OK;
 }
 
 const struct msc_cpu_family msc_cpu_slice = {
-    .name = "slice",
-    .accepts = slice_accepts,
-    .layouts = msc_lowering_keep_layout,
     .prepare = slice_prepare,
     .release = release,
     .run = run,
@@ -161,31 +109,6 @@ const struct msc_cpu_family msc_cpu_slice = {
 
 // ---- Pad --------------------------------------------------------------------------------------
 
-// Widths of all axes, begins then ends, of float32 padding with one number.
-static bool read_pad(int64_t widths[2 * MSC_MAX_DIMS], float *value, const struct msc_joint *joint,
-                     int n_dims) {
-    const char *mode = msc_joint_attr(joint, "pad_mode");
-    if (!mode || strcmp(mode, "constant") != 0 ||
-        msc_joint_attr_list(joint, "pad_width", widths, 2 * MSC_MAX_DIMS) != 2 * n_dims ||
-        !msc_joint_attr_float(joint, "pad_value", value)) {
-        return false;
-    }
-    for (int i = 0; i < 2 * n_dims; i++) {
-        if (widths[i] < 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool pad_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    int64_t widths[2 * MSC_MAX_DIMS];
-    float value;
-    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
-           !msc_lowering_operand(g, joint, 1) && !msc_lowering_operand(g, joint, 2) &&
-           read_pad(widths, &value, joint, msc_lowering_operand(g, joint, 0)->n_dims);
-}
-
 static enum msc_status pad_prepare(void **out, struct msc_cpu_backend *b,
                                    const struct msc_plan *plan, const struct msc_step *step) {
     (void)b;
@@ -194,7 +117,7 @@ static enum msc_status pad_prepare(void **out, struct msc_cpu_backend *b,
     int64_t widths[2 * MSC_MAX_DIMS], in[MSC_MAX_DIMS], to[MSC_MAX_DIMS];
     struct kernel *k = NULL;
     MSC_TRY(create(&k, y));
-    read_pad(widths, &k->value, step->joints[0].joint, x->n_dims);
+    msc_movement_read_pad(widths, &k->value, step->joints[0].joint, x->n_dims);
     k->fills = true;
     msc_lowering_strides(in, x->n_dims, x->dims, x->layout);
     msc_lowering_strides(to, y->n_dims, y->dims, y->layout);
@@ -207,9 +130,6 @@ static enum msc_status pad_prepare(void **out, struct msc_cpu_backend *b,
 }
 
 const struct msc_cpu_family msc_cpu_pad = {
-    .name = "pad",
-    .accepts = pad_accepts,
-    .layouts = msc_lowering_keep_layout,
     .prepare = pad_prepare,
     .release = release,
     .run = run,

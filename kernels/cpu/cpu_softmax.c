@@ -15,12 +15,6 @@ struct kernel {
 // Columns that are worked on together where the axis is not the innermost.
 enum { COLUMNS = 128 };
 
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
-    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
-    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
-           msc_lowering_axis(joint, "axis", x->n_dims) >= 0;
-}
-
 static void release(void *kernel) {
     msc_free(kernel);
 }
@@ -132,9 +126,6 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_softmax = {
-    .name = "softmax",
-    .accepts = accepts,
-    .layouts = msc_lowering_keep_layout,
     .prepare = prepare,
     .release = release,
     .run = run,

@@ -1,12 +1,12 @@
 // Programs whose every instruction works on the result of the one before it.
-#include "kernels/lowering/ewise_build.h"
+#include "kernels/cpu/ewise_internal.h"
 #include "kernels/cpu/simd_indirect.h"
 
 #include <string.h>
 
 struct chainer {
-    const struct msc_ewise *e;
-    struct msc_simd_instr *links;
+    const struct msc_ewise *e; // the program
+    struct msc_simd_instr *instrs;
     int32_t n;
     int32_t saved; // the instruction whose result is, or -1
 };
@@ -15,26 +15,22 @@ static int32_t last_use(const struct msc_ewise *e, int32_t instr) {
     int32_t last = instr;
     for (int32_t i = instr + 1; i < e->n_instrs; i++) {
         const struct msc_ewise_instr *x = &e->instrs[i];
-        bool reads = x->a == MSC_EWISE_VALUE + instr || x->b == MSC_EWISE_VALUE + instr;
+        bool reads = x->x[0] == MSC_EWISE_VALUE + instr || x->x[1] == MSC_EWISE_VALUE + instr;
         last = reads ? i : last;
     }
     return last;
 }
 
-static struct msc_simd_instr *add_link(struct chainer *c, enum msc_simd_op op, int32_t operand) {
-    struct msc_simd_instr *link = &c->links[c->n++];
-    *link = (struct msc_simd_instr){.op = op, .operands = {operand}};
-    return link;
+static struct msc_simd_instr *add_to_chain(struct chainer *c, enum msc_simd_op op,
+                                           int32_t operand) {
+    struct msc_simd_instr *added = &c->instrs[c->n++];
+    *added = (struct msc_simd_instr){.op = op, .operands = {operand}};
+    return added;
 }
 
 static bool is_number(const struct msc_ewise *e, int32_t operand) {
     const struct msc_ewise_operand *o = &e->operands[operand];
-    for (int d = 0; d < e->n_dims; d++) {
-        if (o->strides[d] != 0) {
-            return false;
-        }
-    }
-    return o->source == MSC_EWISE_FROM_MEMORY;
+    return msc_ewise_is_constant(o, e->n_dims) && o->source == MSC_EWISE_FROM_MEMORY;
 }
 
 // How an instruction goes with an array, a number and what is saved; LOAD: it does not.
@@ -63,7 +59,7 @@ static const struct {
 static bool add_unary(struct chainer *c, const struct msc_ewise_instr *x) {
     for (size_t i = 0; i < sizeof(unaries) / sizeof(unaries[0]); i++) {
         if (unaries[i].instr == x->op) {
-            memcpy(add_link(c, unaries[i].op, 0)->p, x->p, sizeof(x->p));
+            memcpy(add_to_chain(c, unaries[i].op, 0)->p, x->p, sizeof(x->p));
             return true;
         }
     }
@@ -78,12 +74,12 @@ static bool add_binary(struct chainer *c, const struct msc_ewise_instr *x, int32
         }
         if (other >= MSC_EWISE_VALUE) {
             bool fits = other - MSC_EWISE_VALUE == c->saved && binaries[i].saved != MSC_SIMD_LOAD;
-            return fits && add_link(c, binaries[i].saved, 0);
+            return fits && add_to_chain(c, binaries[i].saved, 0);
         }
         if (is_number(c->e, other)) {
-            add_link(c, binaries[i].number, 0)->p[0] = c->e->operands[other].memory[0];
+            add_to_chain(c, binaries[i].number, 0)->p[0] = c->e->operands[other].memory[0];
         } else {
-            add_link(c, binaries[i].array, other);
+            add_to_chain(c, binaries[i].array, other);
         }
         return true;
     }
@@ -97,86 +93,76 @@ static bool is_number_first(const struct chainer *c, const struct msc_ewise_inst
         is_commutative =
             is_commutative || (binaries[i].instr == x->op && binaries[i].is_commutative);
     }
-    return is_commutative && is_number(c->e, x->a) && !is_number(c->e, x->b);
+    return is_commutative && is_number(c->e, x->x[0]) && !is_number(c->e, x->x[1]);
 }
 
 static bool add_instr(struct chainer *c, int32_t k) {
     const struct msc_ewise_instr *x = &c->e->instrs[k];
     if (x->op == MSC_EWISE_FINISH_I32) {
-        struct msc_simd_instr *link = add_link(c, MSC_SIMD_FINISH, x->a);
-        const int32_t rest[] = {x->b, x->c, x->d};
-        memcpy(link->operands + 1, rest, sizeof(rest));
-        memcpy(link->p, x->p, sizeof(x->p));
+        struct msc_simd_instr *added = add_to_chain(c, MSC_SIMD_FINISH, x->x[0]);
+        memcpy(added->operands, x->x, sizeof(x->x));
+        memcpy(added->p, x->p, sizeof(x->p));
         return k == 0;
     }
-    bool is_swapped = k > 0 ? x->a != MSC_EWISE_VALUE + k - 1 : is_number_first(c, x);
-    int32_t other = is_swapped ? x->a : x->b;
+    bool is_swapped = k > 0 ? x->x[0] != MSC_EWISE_VALUE + k - 1 : is_number_first(c, x);
+    int32_t other = is_swapped ? x->x[0] : x->x[1];
     if (k == 0) {
-        add_link(c, MSC_SIMD_LOAD, is_swapped ? x->b : x->a);
-    } else if (is_swapped && x->b != MSC_EWISE_VALUE + k - 1) {
+        add_to_chain(c, MSC_SIMD_LOAD, is_swapped ? x->x[1] : x->x[0]);
+    } else if (is_swapped && x->x[1] != MSC_EWISE_VALUE + k - 1) {
         return false;
     }
-    return x->b < 0 ? add_unary(c, x) : add_binary(c, x, other, is_swapped);
+    return x->x[1] < 0 ? add_unary(c, x) : add_binary(c, x, other, is_swapped);
 }
 
 // Saves a result that is read again later, when nothing else is saved that will be.
 static bool save(struct chainer *c, int32_t k) {
     const struct msc_ewise_instr *next = &c->e->instrs[k + 1];
     int32_t value = MSC_EWISE_VALUE + k;
-    if (last_use(c->e, k) == k + 1 && (next->a != value || next->b != value)) {
+    if (last_use(c->e, k) == k + 1 && (next->x[0] != value || next->x[1] != value)) {
         return true;
     }
     if (c->saved >= 0 && last_use(c->e, c->saved) > k) {
         return false;
     }
     c->saved = k;
-    return add_link(c, MSC_SIMD_SAVE, 0);
+    return add_to_chain(c, MSC_SIMD_SAVE, 0);
 }
 
-enum msc_status msc_ewise__make_chain(struct msc_ewise *e) {
-    struct chainer c = {.e = e, .saved = -1};
-    size_t most = 2 * (size_t)e->n_instrs + 1;
-    c.links = msc_arena_array(&e->arena, most, sizeof(c.links[0]));
-    if (!c.links) {
+enum msc_status msc_cpu_ewise__make_chain(struct msc_cpu_ewise *e) {
+    struct chainer c = {.e = e->program, .saved = -1};
+    int32_t n = e->program->n_instrs;
+    size_t most = 2 * (size_t)n + 1;
+    c.instrs = msc_arena_array(&e->arena, most, sizeof(c.instrs[0]));
+    if (!c.instrs) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
     }
-    for (int32_t k = 0; k < e->n_instrs; k++) {
-        if (!add_instr(&c, k) || (k + 1 < e->n_instrs && !save(&c, k))) {
+    for (int32_t k = 0; k < n; k++) {
+        if (!add_instr(&c, k) || (k + 1 < n && !save(&c, k))) {
             return MSC_OK;
         }
     }
-    e->chain = (struct msc_simd_chain){c.n, c.links};
+    e->chain = (struct msc_simd_chain){c.n, c.instrs};
     return MSC_OK;
 }
 
-// ---- Ends -------------------------------------------------------------------------------------
-
-static bool lies_as_output(const struct msc_ewise *e, const struct msc_ewise_operand *o) {
-    int64_t stride = 1;
-    for (int d = e->n_dims - 1; d >= 0; d--) {
-        if (o->strides[d] != stride) {
-            return false;
-        }
-        stride *= e->dims[d];
-    }
-    return true;
-}
+// ---- Epilogues --------------------------------------------------------------------------------
 
 static bool is_anchor(const struct msc_ewise *e, int32_t operand) {
     return e->operands[operand].source == MSC_EWISE_FROM_ANCHOR;
 }
 
-bool msc_ewise_get_links(struct msc_simd_epilogue *out, const struct msc_ewise *e) {
+bool msc_cpu_ewise_get_epilogue(struct msc_simd_epilogue *out, const struct msc_cpu_ewise *e) {
     const struct msc_simd_chain *chain = &e->chain;
-    if (chain->n_instrs == 0 || !is_anchor(e, chain->instrs[0].operands[0])) {
+    const struct msc_ewise *p = e->program;
+    if (chain->n_instrs == 0 || !is_anchor(p, chain->instrs[0].operands[0])) {
         return false;
     }
     for (int32_t i = 1; i < chain->n_instrs; i++) {
-        const struct msc_simd_instr *link = &chain->instrs[i];
-        int32_t other = link->operands[0];
-        bool reads = msc_simd_reads_array(link->op);
-        if (link->op == MSC_SIMD_SAVE ||
-            (reads && (is_anchor(e, other) || !lies_as_output(e, &e->operands[other])))) {
+        const struct msc_simd_instr *instr = &chain->instrs[i];
+        int32_t other = instr->operands[0];
+        bool reads = msc_simd_reads_array(instr->op);
+        if (instr->op == MSC_SIMD_SAVE ||
+            (reads && (is_anchor(p, other) || !msc_ewise_lies_as_output(p, &p->operands[other])))) {
             return false;
         }
     }
@@ -185,8 +171,8 @@ bool msc_ewise_get_links(struct msc_simd_epilogue *out, const struct msc_ewise *
     return true;
 }
 
-bool msc_ewise_get_end(struct msc_simd_epilogue *out, const struct msc_ewise *e) {
-    if (!msc_ewise_get_links(out, e) || e->chain.instrs[0].op != MSC_SIMD_FINISH) {
+bool msc_cpu_ewise_get_sums_epilogue(struct msc_simd_epilogue *out, const struct msc_cpu_ewise *e) {
+    if (!msc_cpu_ewise_get_epilogue(out, e) || e->chain.instrs[0].op != MSC_SIMD_FINISH) {
         return false;
     }
     out->finish.low = e->chain.instrs[0].p[0];
@@ -194,12 +180,13 @@ bool msc_ewise_get_end(struct msc_simd_epilogue *out, const struct msc_ewise *e)
     return true;
 }
 
-void msc_ewise_set_arrays(struct msc_simd_epilogue *out, const struct msc_ewise *e,
-                          const struct msc_view inputs[], void *scratch) {
+void msc_cpu_ewise_set_arrays(struct msc_simd_epilogue *out, const struct msc_cpu_ewise *e,
+                              const struct msc_view inputs[], void *scratch) {
     const float **arrays = scratch;
-    for (int32_t i = 0; i < e->n_operands; i++) {
-        const struct msc_ewise_operand *o = &e->operands[i];
-        arrays[i] = o->source == MSC_EWISE_FROM_INPUT ? inputs[o->input].data : o->memory;
+    for (int32_t i = 0; i < e->program->n_operands; i++) {
+        const struct msc_ewise_operand *o = &e->program->operands[i];
+        arrays[i] =
+            o->source == MSC_EWISE_FROM_INPUT ? inputs[o->input].data : e->operands[i].memory;
     }
     out->arrays = arrays;
 }

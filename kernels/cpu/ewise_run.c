@@ -1,15 +1,15 @@
-#include "kernels/lowering/ewise.h"
+#include "kernels/cpu/ewise_run.h"
 
 #include "kernels/cpu/cpu.h"
-#include "kernels/lowering/ewise_program.h"
+#include "kernels/cpu/ewise_internal.h"
 
 #include <string.h>
 
 static size_t round_up(size_t n_bytes) {
-    return (n_bytes + MSC_EWISE_LINE - 1) / MSC_EWISE_LINE * MSC_EWISE_LINE;
+    return (n_bytes + MSC_CPU_EWISE_LINE - 1) / MSC_CPU_EWISE_LINE * MSC_CPU_EWISE_LINE;
 }
 
-// Scratch holds the places, what each buffer was spread from, then registers, buffers and a block
+// Scratch holds the places, what each buffer was expanded from, then registers, buffers and a block
 // for the output.
 struct scratch {
     const float **places;
@@ -17,33 +17,27 @@ struct scratch {
     float *blocks;
 };
 
-static size_t block_bytes(const struct msc_ewise *e) {
-    return round_up((size_t)e->block_elements * sizeof(float)) + MSC_EWISE_SKEW;
+static size_t block_bytes(const struct msc_cpu_ewise *e) {
+    return round_up((size_t)e->block_elements * sizeof(float)) + MSC_CPU_EWISE_SKEW;
 }
 
-static size_t places_bytes(const struct msc_ewise *e) {
-    return round_up((size_t)(e->n_operands + e->n_registers + 1) * sizeof(float *));
+static size_t places_bytes(const struct msc_cpu_ewise *e) {
+    return round_up((size_t)(e->program->n_operands + e->program->n_registers + 1) *
+                    sizeof(float *));
 }
 
-static size_t origins_bytes(const struct msc_ewise *e) {
+static size_t origins_bytes(const struct msc_cpu_ewise *e) {
     return round_up((size_t)e->n_buffers * sizeof(float *));
 }
 
-size_t msc_ewise_scratch_bytes(const struct msc_ewise *e) {
+size_t msc_cpu_ewise_scratch_bytes(const struct msc_cpu_ewise *e) {
     return e == NULL ? 0
                      : places_bytes(e) + origins_bytes(e) +
-                           (size_t)(e->n_registers + e->n_buffers + 1) * block_bytes(e);
-}
-
-void msc_ewise_destroy(struct msc_ewise *e) {
-    if (e) {
-        msc_arena_finish(&e->arena);
-        msc_free(e);
-    }
+                           (size_t)(e->program->n_registers + e->n_buffers + 1) * block_bytes(e);
 }
 
 // A row of equal or adjacent elements; any others go one by one.
-static void spread_row(float *out, const float *in, int64_t n, int64_t stride) {
+static void broadcast_row(float *out, const float *in, int64_t n, int64_t stride) {
     if (stride == 1) {
         memcpy(out, in, (size_t)n * sizeof(out[0]));
         return;
@@ -53,12 +47,12 @@ static void spread_row(float *out, const float *in, int64_t n, int64_t stride) {
     }
 }
 
-void msc_ewise__spread(float *out, const float *in, int64_t rows, int64_t row_stride, int64_t cols,
-                       int64_t stride) {
+void msc_cpu_ewise__broadcast(float *out, const float *in, int64_t rows, int64_t row_stride,
+                              int64_t cols, int64_t stride) {
     if (row_stride == 0 && rows > 1) {
         // Every row is the same: double what is there.
         int64_t have = cols, need = rows * cols;
-        spread_row(out, in, cols, stride);
+        broadcast_row(out, in, cols, stride);
         while (have < need) {
             int64_t n = have < need - have ? have : need - have;
             memcpy(out + have, out, (size_t)n * sizeof(out[0]));
@@ -67,11 +61,12 @@ void msc_ewise__spread(float *out, const float *in, int64_t rows, int64_t row_st
         return;
     }
     for (int64_t r = 0; r < rows; r++) {
-        spread_row(out + r * cols, in + r * row_stride, cols, stride);
+        broadcast_row(out + r * cols, in + r * row_stride, cols, stride);
     }
 }
 
-static const float *base_of(const struct msc_ewise_operand *o, const struct msc_ewise_call *call) {
+static const float *base_of(const struct msc_ewise_operand *o,
+                            const struct msc_cpu_ewise_call *call) {
     switch (o->source) {
     case MSC_EWISE_FROM_INPUT:
         return call->inputs[o->input].data;
@@ -88,8 +83,8 @@ static const float *base_of(const struct msc_ewise_operand *o, const struct msc_
 }
 
 // Blocks are whole rows, not pieces of one.
-static bool is_by_rows(const struct msc_ewise *e) {
-    return e->n_dims > 1 && e->dims[e->n_dims - 1] <= MSC_EWISE_BLOCK;
+static bool is_by_rows(const struct msc_ewise *p) {
+    return p->n_dims > 1 && p->dims[p->n_dims - 1] <= MSC_CPU_EWISE_BLOCK;
 }
 
 struct block {
@@ -100,49 +95,52 @@ struct block {
 };
 
 // Where the block begins in an operand, in elements.
-static int64_t offset_in(const struct msc_ewise *e, const struct msc_ewise_operand *o,
+static int64_t offset_in(const struct msc_ewise *p, const struct msc_ewise_operand *o,
                          const struct block *k) {
-    int64_t offset = k->col * o->strides[e->n_dims - 1];
+    int64_t offset = k->col * o->strides[p->n_dims - 1];
     int64_t row = k->row;
-    for (int d = e->n_dims - 2; d > 0; d--) {
-        offset += row % e->dims[d] * o->strides[d];
-        row /= e->dims[d];
+    for (int d = p->n_dims - 2; d > 0; d--) {
+        offset += row % p->dims[d] * o->strides[d];
+        row /= p->dims[d];
     }
-    return e->n_dims > 1 ? offset + row * o->strides[0] : offset;
+    return p->n_dims > 1 ? offset + row * o->strides[0] : offset;
 }
 
 // The next block may begin at the same element and be longer. Then rows (or, in pieces of one row,
 // elements) are all the same, and as many are written as any block holds.
-static void refill(const struct msc_ewise *e, const struct msc_ewise_operand *o,
+static void refill(const struct msc_cpu_ewise *e, const struct msc_ewise_operand *o,
                    const struct block *k, float *buffer, const float *at) {
-    int64_t stride = o->strides[e->n_dims - 1];
-    int64_t row_stride = is_by_rows(e) ? o->strides[e->n_dims - 2] : 0;
-    int64_t rows = is_by_rows(e) && row_stride == 0 ? e->block_rows : k->rows;
-    int64_t cols = !is_by_rows(e) && stride == 0 ? e->block_elements : k->cols;
-    msc_ewise__spread(buffer, at, rows, row_stride, cols, stride);
+    const struct msc_ewise *p = e->program;
+    int64_t stride = o->strides[p->n_dims - 1];
+    int64_t row_stride = is_by_rows(p) ? o->strides[p->n_dims - 2] : 0;
+    int64_t rows = is_by_rows(p) && row_stride == 0 ? e->block_rows : k->rows;
+    int64_t cols = !is_by_rows(p) && stride == 0 ? e->block_elements : k->cols;
+    msc_cpu_ewise__broadcast(buffer, at, rows, row_stride, cols, stride);
 }
 
-static void locate(const struct msc_ewise *e, const struct msc_ewise_call *call,
+static void locate(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                    const struct block *k, const struct scratch *s) {
+    const struct msc_ewise *p = e->program;
     size_t stride = block_bytes(e) / sizeof(float);
-    for (int32_t i = 0; i < e->n_operands; i++) {
-        const struct msc_ewise_operand *o = &e->operands[i];
-        if (o->mode == MSC_EWISE_READY) {
+    for (int32_t i = 0; i < p->n_operands; i++) {
+        const struct msc_cpu_ewise_operand *o = &e->operands[i];
+        const struct msc_ewise_operand *from = &p->operands[i];
+        if (o->mode == MSC_CPU_EWISE_READY) {
             continue;
         }
-        if (o->source == MSC_EWISE_FROM_ANCHOR) {
+        if (from->source == MSC_EWISE_FROM_ANCHOR) {
             s->places[i] = (const float *)call->anchor + (k->begin - call->begin);
             continue;
         }
-        const float *at = base_of(o, call) + offset_in(e, o, k);
-        if (o->mode == MSC_EWISE_DIRECT) {
+        const float *at = base_of(from, call) + offset_in(p, from, k);
+        if (o->mode == MSC_CPU_EWISE_DIRECT) {
             s->places[i] = at;
             continue;
         }
-        float *buffer = s->blocks + (size_t)(e->n_registers + o->buffer) * stride;
+        float *buffer = s->blocks + (size_t)(p->n_registers + o->buffer) * stride;
         s->places[i] = buffer;
         if (s->origins[o->buffer] != at) {
-            refill(e, o, k, buffer, at);
+            refill(e, from, k, buffer, at);
             s->origins[o->buffer] = at;
         }
     }
@@ -150,15 +148,17 @@ static void locate(const struct msc_ewise *e, const struct msc_ewise_call *call,
 
 // The longest block from element `at` on that does not cross the last dim but one; of a piece of a
 // row at most `most` elements.
-static struct block next_block(const struct msc_ewise *e, int64_t at, int64_t end, int64_t most) {
-    int64_t inner = e->dims[e->n_dims - 1];
+static struct block next_block(const struct msc_cpu_ewise *e, int64_t at, int64_t end,
+                               int64_t most) {
+    const struct msc_ewise *p = e->program;
+    int64_t inner = p->dims[p->n_dims - 1];
     struct block k = {.begin = at, .row = at / inner, .col = at % inner, .rows = 1};
-    if (!is_by_rows(e)) {
+    if (!is_by_rows(p)) {
         k.cols = inner - k.col < most ? inner - k.col : most;
         k.cols = k.cols < end - at ? k.cols : end - at;
         return k;
     }
-    int64_t left = e->dims[e->n_dims - 2] - k.row % e->dims[e->n_dims - 2];
+    int64_t left = p->dims[p->n_dims - 2] - k.row % p->dims[p->n_dims - 2];
     k.cols = inner;
     k.rows = e->block_rows < left ? e->block_rows : left;
     k.rows = k.rows < (end - at) / inner ? k.rows : (end - at) / inner;
@@ -166,21 +166,19 @@ static struct block next_block(const struct msc_ewise *e, int64_t at, int64_t en
 }
 
 static void run_instr(const struct msc_ewise_instr *x, const struct scratch *s, int64_t n) {
-    const float *operands[MSC_EWISE_MAX_X] = {
-        s->places[x->a],
-        x->b < 0 ? NULL : s->places[x->b],
-        x->c < 0 ? NULL : s->places[x->c],
-        x->d < 0 ? NULL : s->places[x->d],
-    };
-    msc_ewise_op_fn(x->op)((float *)s->places[x->out], operands, x->p, n);
+    const float *operands[MSC_EWISE_MAX_X];
+    for (int k = 0; k < MSC_EWISE_MAX_X; k++) {
+        operands[k] = x->x[k] < 0 ? NULL : s->places[x->x[k]];
+    }
+    msc_cpu_ewise_loop(x->op, (float *)s->places[x->out], operands, x->p, n);
 }
 
-static bool is_chain(const struct msc_ewise *e) {
+static bool is_chain(const struct msc_cpu_ewise *e) {
     return e->chain.n_instrs > 0 && msc_simd_best()->run_chain;
 }
 
-// How a chain makes the first form as it goes; false when it does not.
-static bool makes_bytes(const struct msc_ewise *e, const struct msc_ewise_call *call,
+// How a chain makes the first quantised variant as it goes; false when it does not.
+static bool makes_bytes(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                         struct msc_simd_bytes *q) {
     if (!is_chain(e) || call->n_quantized == 0 || call->quantized[0].view.dtype == MSC_DTYPE_F32) {
         return false;
@@ -190,7 +188,7 @@ static bool makes_bytes(const struct msc_ewise *e, const struct msc_ewise_call *
 }
 
 // q is NULL when the chain makes floats alone.
-static void run_chain(const struct msc_ewise *e, const struct msc_ewise_call *call,
+static void run_chain(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                       const struct scratch *s, int64_t at, int64_t n, float *out,
                       const struct msc_simd_bytes *q) {
     struct msc_simd_run run = {.arrays = s->places, .n = n, .q = q};
@@ -201,33 +199,33 @@ static void run_chain(const struct msc_ewise *e, const struct msc_ewise_call *ca
     msc_cpu_write_quantized(call->quantized + n_made, call->n_quantized - n_made, at, out, n);
 }
 
-static void run_block(const struct msc_ewise *e, const struct msc_ewise_call *call,
+static void run_block(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                       const struct scratch *s, int64_t at, int64_t n,
                       const struct msc_simd_bytes *q) {
     float *out = call->out ? call->out + (at - call->begin)
-                           : s->blocks + (size_t)(e->n_registers + e->n_buffers) *
+                           : s->blocks + (size_t)(e->program->n_registers + e->n_buffers) *
                                              (block_bytes(e) / sizeof(float));
     if (is_chain(e)) {
         run_chain(e, call, s, at, n, out, q);
         return;
     }
-    s->places[e->n_operands + e->n_registers] = out;
-    for (int32_t i = 0; i < e->n_instrs; i++) {
+    s->places[e->program->n_operands + e->program->n_registers] = out;
+    for (int32_t i = 0; i < e->program->n_instrs; i++) {
         run_instr(&e->instrs[i], s, n);
     }
     msc_cpu_write_quantized(call->quantized, call->n_quantized, at, out, n);
 }
 
-static bool is_direct(const struct msc_ewise *e, int32_t operand) {
-    return e->operands[operand].mode == MSC_EWISE_DIRECT;
+static bool is_direct(const struct msc_cpu_ewise *e, int32_t operand) {
+    return e->operands[operand].mode == MSC_CPU_EWISE_DIRECT;
 }
 
 // Can all elements be one block? No operand and no result between two instructions is held in
 // memory of a block's size.
-static bool needs_no_blocks(const struct msc_ewise *e, const struct msc_ewise_call *call,
+static bool needs_no_blocks(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                             int32_t n_made) {
     const struct msc_simd_chain *chain = &e->chain;
-    bool fits = e->n_dims == 1 && call->n_quantized <= n_made;
+    bool fits = e->program->n_dims == 1 && call->n_quantized <= n_made;
     if (is_chain(e) && chain->instrs[0].op == MSC_SIMD_LOAD) {
         for (int32_t i = 0; i < chain->n_instrs; i++) {
             const struct msc_simd_instr *instr = &chain->instrs[i];
@@ -236,30 +234,30 @@ static bool needs_no_blocks(const struct msc_ewise *e, const struct msc_ewise_ca
         }
         return fits;
     }
-    for (int32_t i = 0; i < e->n_operands; i++) {
+    for (int32_t i = 0; i < e->program->n_operands; i++) {
         fits = fits && is_direct(e, i);
     }
-    return fits && e->n_instrs == 1;
+    return fits && e->program->n_instrs == 1;
 }
 
-void msc_ewise_run(const struct msc_ewise *e, const struct msc_ewise_call *call) {
+void msc_cpu_ewise_run(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call) {
     char *memory = call->scratch;
     struct scratch s = {.places = (const float **)(void *)memory,
                         .origins = (const float **)(void *)(memory + places_bytes(e)),
                         .blocks = (float *)(void *)(memory + places_bytes(e) + origins_bytes(e))};
     size_t stride = block_bytes(e) / sizeof(float);
-    for (int32_t i = 0; i < e->n_operands; i++) {
+    for (int32_t i = 0; i < e->program->n_operands; i++) {
         s.places[i] = e->operands[i].memory;
     }
-    for (int32_t i = 0; i < e->n_registers; i++) {
-        s.places[e->n_operands + i] = s.blocks + (size_t)i * stride;
+    for (int32_t i = 0; i < e->program->n_registers; i++) {
+        s.places[e->program->n_operands + i] = s.blocks + (size_t)i * stride;
     }
     for (int32_t i = 0; i < e->n_buffers; i++) {
         s.origins[i] = NULL;
     }
     struct msc_simd_bytes q;
     bool has_bytes = makes_bytes(e, call, &q);
-    int64_t most = needs_no_blocks(e, call, has_bytes ? 1 : 0) ? INT64_MAX : MSC_EWISE_BLOCK;
+    int64_t most = needs_no_blocks(e, call, has_bytes ? 1 : 0) ? INT64_MAX : MSC_CPU_EWISE_BLOCK;
     for (int64_t at = call->begin; at < call->end;) {
         struct block k = next_block(e, at, call->end, most);
         int64_t n = k.rows * k.cols;

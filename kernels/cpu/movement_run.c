@@ -1,114 +1,9 @@
-#include "kernels/lowering/movement.h"
+#include "kernels/cpu/movement_run.h"
 
 #include "base/platform.h"
-#include "kernels/lowering/lowering.h"
 #include "kernels/cpu/simd.h"
 
-#include <assert.h>
 #include <string.h>
-
-void msc_movement_init(struct msc_movement *m, size_t element_bytes) {
-    *m = (struct msc_movement){.bytes = element_bytes, .n = 1};
-}
-
-void msc_movement_add(struct msc_movement *m, int64_t length, int64_t in, int64_t out) {
-    m->n *= length;
-    if (length == 1) {
-        return;
-    }
-    assert(m->n_dims < MSC_MAX_DIMS);
-    m->dims[m->n_dims] = length;
-    m->in[m->n_dims] = in;
-    m->out[m->n_dims] = out;
-    m->n_dims++;
-}
-
-void msc_movement_finish(struct msc_movement *m) {
-    int n = 0;
-    for (int d = 0; d < m->n_dims; d++) {
-        if (n > 0 && m->in[n - 1] == m->in[d] * m->dims[d] &&
-            m->out[n - 1] == m->out[d] * m->dims[d]) {
-            m->dims[n - 1] *= m->dims[d];
-        } else {
-            m->dims[n++] = m->dims[d];
-        }
-        m->in[n - 1] = m->in[d];
-        m->out[n - 1] = m->out[d];
-    }
-    m->n_dims = n;
-}
-
-void msc_movement_set(struct msc_movement *m, size_t element_bytes, int n_dims,
-                      const int64_t dims[], enum msc_layout layout, const int64_t in[],
-                      const int64_t out[]) {
-    int positions[MSC_MAX_DIMS], axes[MSC_MAX_DIMS];
-    msc_lowering_positions(positions, n_dims, layout);
-    for (int i = 0; i < n_dims; i++) {
-        axes[positions[i]] = i;
-    }
-    msc_movement_init(m, element_bytes);
-    for (int i = 0; i < n_dims; i++) {
-        msc_movement_add(m, dims[axes[i]], in[axes[i]], out[axes[i]]);
-    }
-    msc_movement_finish(m);
-}
-
-// ---- Depth to space and back ------------------------------------------------------------------
-
-enum { BLOCK_DIMS = 6 };
-
-static bool read_block(int64_t *block, bool *is_crd, const struct msc_joint *joint) {
-    const char *mode = msc_joint_attr(joint, "mode");
-    *is_crd = joint->op == MSC_OP_DEPTH_TO_SPACE && mode != NULL && strcmp(mode, "CRD") == 0;
-    return msc_joint_attr_i64(joint, "blocksize", block) && *block > 0;
-}
-
-// Strides of what both sides consist of: images, channels in space, rows of blocks, rows of a
-// block, columns of blocks, columns of a block.
-static void split_space(int64_t out[BLOCK_DIMS], const struct msc_value *space, int64_t block) {
-    int64_t s[MSC_MAX_DIMS];
-    msc_lowering_strides(s, 4, space->dims, space->layout);
-    const int64_t strides[BLOCK_DIMS] = {s[0], s[1], s[2] * block, s[2], s[3] * block, s[3]};
-    memcpy(out, strides, sizeof(strides));
-}
-
-// A block's elements are neighbouring channels (`is_crd`), or the channels in space are.
-static void split_depth(int64_t out[BLOCK_DIMS], const struct msc_value *depth, int64_t block,
-                        bool is_crd) {
-    int64_t s[MSC_MAX_DIMS];
-    msc_lowering_strides(s, 4, depth->dims, depth->layout);
-    int64_t element = is_crd ? s[1] : s[1] * (depth->dims[1] / (block * block));
-    int64_t channel = is_crd ? s[1] * block * block : s[1];
-    const int64_t strides[BLOCK_DIMS] = {s[0], channel, s[2], element * block, s[3], element};
-    memcpy(out, strides, sizeof(strides));
-}
-
-bool msc_movement_set_depth_space(struct msc_movement *m, const struct msc_joint *joint,
-                                  const struct msc_value *x, const struct msc_value *y) {
-    // As the output lies in memory: by its layout, and by whether it is the side in space.
-    static const int orders[2][2][BLOCK_DIMS] = {{{0, 3, 5, 1, 2, 4}, {0, 2, 4, 3, 5, 1}},
-                                                 {{0, 1, 2, 3, 4, 5}, {0, 2, 3, 4, 5, 1}}};
-    bool to_space = joint->op == MSC_OP_DEPTH_TO_SPACE, is_crd;
-    const struct msc_value *depth = to_space ? x : y, *space = to_space ? y : x;
-    int64_t block, in_space[BLOCK_DIMS], in_depth[BLOCK_DIMS];
-    if (!read_block(&block, &is_crd, joint)) {
-        return false;
-    }
-    const int64_t lengths[BLOCK_DIMS] = {depth->dims[0], space->dims[1], depth->dims[2],
-                                         block,          depth->dims[3], block};
-    split_space(in_space, space, block);
-    split_depth(in_depth, depth, block, is_crd);
-    msc_movement_init(m, msc_dtype_bytes(y->dtype));
-    for (int i = 0; i < BLOCK_DIMS; i++) {
-        int d = orders[to_space][y->layout == MSC_LAYOUT_NHWC][i];
-        msc_movement_add(m, lengths[d], to_space ? in_depth[d] : in_space[d],
-                         to_space ? in_space[d] : in_depth[d]);
-    }
-    msc_movement_finish(m);
-    return true;
-}
-
-// ---- Copying ----------------------------------------------------------------------------------
 
 enum { TILE = 16 };
 
@@ -295,7 +190,7 @@ static plane_fn choose_plane(const struct msc_movement *m, int *a) {
     return copy_plane;
 }
 
-void msc_movement_run(const struct msc_movement *m, void *out, const void *in) {
+void msc_cpu_movement_run(const struct msc_movement *m, void *out, const void *in) {
     if (m->n == 0) {
         return;
     }

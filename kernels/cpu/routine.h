@@ -14,11 +14,7 @@
 #ifndef MSC_KERNELS_CPU_ROUTINE_H
 #define MSC_KERNELS_CPU_ROUTINE_H
 
-#include "base/status.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "kernels/lowering/gemm.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,28 +37,6 @@ struct msc_routine_isa {
     bool has_tiles;
 };
 struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine);
-
-enum msc_gemm_kind {
-    MSC_GEMM_CONV,
-    MSC_GEMM_CONV_TRANSPOSE,
-    MSC_GEMM_LINEAR, // batch rows
-    MSC_GEMM_MATMUL, // batch products of [rows, in_channels] and [in_channels, out_channels]
-};
-
-struct msc_gemm_desc {
-    enum msc_gemm_kind kind;
-    bool is_int8; // uint8 x int8 -> int32; else float32
-    int n_spatial;
-    int64_t batch, rows;
-    int64_t groups, in_channels, out_channels; // channels of all groups together
-    int64_t in[3], out[3], kernel[3], strides[3], dilation[3], pad_begin[3], pad_end[3];
-    bool is_input_first; // plain weights are [in, out] instead of [out, in]; LINEAR only:
-                         // convolutions have [out, in / groups, ...], transposed ones
-                         // [in, out / groups, ...]
-    const float *bias;   // [out_channels], borrowed; NULL: none. float32 only
-    bool has_clip;       // limit the results, after the bias. float32 only
-    float low, high;
-};
 
 // MSC_E_UNSUPPORTED: no fast routine for this (int8 only). *out is owned by the caller. From any
 // thread.

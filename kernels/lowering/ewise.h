@@ -1,28 +1,31 @@
-// Element-wise programs: a chain of element-wise joints compiled once and run block by block.
+// Element-wise programs: a chain of element-wise joints, compiled once to instructions. A backend
+// runs them block by block, or makes a shader of them.
 //
-// Every instruction is one vectorised loop over a block of some thousand floats, so that what lies
-// between two instructions never leaves the first-level cache. An operand is read in place where
-// its elements lie as the output's do; anything broadcast (one number, one for each channel, any
-// strides) is spread into a block first, once and for all where it is constant.
-//
-// A program is a whole step (element-wise joints alone) or the end of one: it then begins with the
-// anchor's result, block by block while that is still in the cache. Behind integer sums it begins
-// with y = t * (float)sum, y += b (docs: design, quantised joints).
+// A program is a whole step (element-wise joints alone) or the epilogue of one: it then begins with
+// the anchor's result. Behind integer sums it begins with y = t * (float)sum, y += b (docs: design,
+// quantised joints).
 //
 //     struct msc_ewise *e;
 //     MSC_TRY(msc_ewise_create(&e, plan, step, &options));
-//     msc_ewise_run(e, &(struct msc_ewise_call){.inputs = inputs, .out = y, .end = n, ...});
+//     for (int32_t i = 0; e && i < e->n_instrs; i++) { ... e->instrs[i] ... }
+//     msc_ewise_destroy(e);
 #ifndef MSC_KERNELS_LOWERING_EWISE_H
 #define MSC_KERNELS_LOWERING_EWISE_H
 
+#include "base/alloc.h"
 #include "kernels/backend.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct msc_ewise;
-struct msc_simd_epilogue;
+enum msc_ewise_op {
+#define EWISE(code, name, operands, expression) MSC_EWISE_##name = (code),
+#define EWISE_LOOP(code, name, operands, loop, expression) MSC_EWISE_##name = (code),
+#define EWISE_SUMS(code, name, operands, loop) MSC_EWISE_##name = (code),
+#include "kernels/lowering/ewise.def"
+    MSC_EWISE_OP_COUNT
+};
 
 enum msc_ewise_start {
     MSC_EWISE_CHAIN,   // all joints of the step
@@ -40,6 +43,48 @@ struct msc_ewise_options {
     const float *bias;    // added after the scale; [channels], borrowed; may be NULL
 };
 
+enum msc_ewise_source {
+    MSC_EWISE_FROM_INPUT,
+    MSC_EWISE_FROM_MEMORY, // a constant
+    MSC_EWISE_FROM_ANCHOR,
+    MSC_EWISE_FROM_SCALES,
+    MSC_EWISE_FROM_OFFSETS,
+};
+
+struct msc_ewise_operand {
+    enum msc_ewise_source source;
+    int32_t input;                 // of the step
+    const float *memory;           // borrowed from the graph, or the program's
+    int64_t strides[MSC_MAX_DIMS]; // of each dim of the program, in elements; 0: broadcast
+};
+
+// Operands of an instruction are references: the index of the program's operand or, from
+// MSC_EWISE_VALUE on, the result of an instruction before. -1 where there is none.
+#define MSC_EWISE_VALUE (1 << 20)
+#define MSC_EWISE_MAX_X 4
+struct msc_ewise_instr {
+    enum msc_ewise_op op;
+    int32_t out; // MSC_EWISE_VALUE + its own index
+    int32_t x[MSC_EWISE_MAX_X];
+    float p[2];
+};
+
+// The index space of a program is the output's, in the order of memory, with dims joined wherever
+// every operand allows it.
+struct msc_ewise {
+    struct msc_arena arena;
+    int n_dims; // at least 1
+    int64_t dims[MSC_MAX_DIMS];
+    int32_t n_operands;
+    struct msc_ewise_operand *operands;
+    int32_t n_instrs;
+    struct msc_ewise_instr *instrs;
+    // The register that holds an instruction's result until it was read for the last time; that of
+    // the last one, which is the output, is n_registers.
+    int32_t *registers; // [n_instrs]
+    int32_t n_registers;
+};
+
 // Can this joint be an instruction of a program? It is float32 throughout and its operands
 // broadcast to the shape of its output.
 bool msc_ewise_accepts(const struct msc_graph *g, const struct msc_joint *joint);
@@ -48,31 +93,18 @@ bool msc_ewise_accepts(const struct msc_graph *g, const struct msc_joint *joint)
 enum msc_status msc_ewise_create(struct msc_ewise **out, const struct msc_plan *plan,
                                  const struct msc_step *step,
                                  const struct msc_ewise_options *options);
-void msc_ewise_destroy(struct msc_ewise *e);               // accepts NULL
-size_t msc_ewise_scratch_bytes(const struct msc_ewise *e); // 0 for NULL
+void msc_ewise_destroy(struct msc_ewise *e); // accepts NULL
 
-// Programs behind an anchor that are a chain without a saved result, whose arrays all lie as the
-// output does: a kernel may do all of it itself, while results are in registers. Sets out's links;
-// false where the program is something else.
-bool msc_ewise_get_links(struct msc_simd_epilogue *out, const struct msc_ewise *e);
-// Those behind int32 sums, with the limits of what is made of them.
-bool msc_ewise_get_end(struct msc_simd_epilogue *out, const struct msc_ewise *e);
-// Sets out's arrays, of whole tensors: they are in scratch of msc_ewise_scratch_bytes.
-void msc_ewise_set_arrays(struct msc_simd_epilogue *out, const struct msc_ewise *e,
-                          const struct msc_view inputs[], void *scratch);
-
-struct msc_ewise_call {
-    const struct msc_view *inputs; // the step's
-    const void *anchor;            // element `begin` of the anchor's result; may equal `out`
-    const float *scales;           // [channels] or [1]
-    const int32_t *offsets;        // [channels]
-    float *out;                    // element `begin`; NULL: only the forms
-    const struct msc_quantized *quantized; // of the whole output, written besides; [n_forms]
-    int32_t n_quantized;
-    int64_t begin, end; // elements, whole rows of channels
-    void *scratch;      // msc_ewise_scratch_bytes, aligned to 64 bytes
-};
-void msc_ewise_run(const struct msc_ewise *e, const struct msc_ewise_call *call);
+// Where a reference is found: operands first, then registers, then the output; -1 for -1.
+static inline int32_t msc_ewise_place(const struct msc_ewise *e, int32_t ref) {
+    return ref < MSC_EWISE_VALUE ? ref : e->n_operands + e->registers[ref - MSC_EWISE_VALUE];
+}
+// Are the first n strides 0?
+bool msc_ewise_is_constant(const struct msc_ewise_operand *o, int n);
+// Does it lie in memory as the output does?
+bool msc_ewise_lies_as_output(const struct msc_ewise *e, const struct msc_ewise_operand *o);
+// Operands that an instruction has.
+int msc_ewise_n_operands(enum msc_ewise_op op);
 
 #ifdef __cplusplus
 }

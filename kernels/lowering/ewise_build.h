@@ -1,11 +1,8 @@
-// How joints become instructions. Nobody outside ewise*.c includes this.
+// How joints become instructions. Nobody outside of lowering/ewise*.c includes this.
 #ifndef MSC_KERNELS_LOWERING_EWISE_BUILD_H
 #define MSC_KERNELS_LOWERING_EWISE_BUILD_H
 
-#include "kernels/lowering/ewise_program.h"
-
-// While building, a reference is an operand's index or, from here on, an instruction's result.
-#define MSC_EWISE_VALUE (1 << 20)
+#include "kernels/lowering/ewise.h"
 
 struct msc_ewise_builder {
     struct msc_ewise *e;
@@ -30,8 +27,5 @@ int32_t msc_ewise__emit(struct msc_ewise_builder *b, enum msc_ewise_op op, int32
 // Emits at most n_operands + 3 instructions and adds at most n_operands + 1 operands.
 enum msc_status msc_ewise__emit_joint(struct msc_ewise_builder *b, const struct msc_step_joint *j,
                                       int32_t *result);
-
-// Before registers are given out. No failure where the program is no chain.
-enum msc_status msc_ewise__make_chain(struct msc_ewise *e);
 
 #endif

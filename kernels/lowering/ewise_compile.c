@@ -1,10 +1,18 @@
-#include "kernels/lowering/ewise.h"
-
-#include "kernels/lowering/lowering.h"
 #include "kernels/lowering/ewise_build.h"
+#include "kernels/lowering/lowering.h"
 
 #include <assert.h>
 #include <string.h>
+
+// Every code is given: where one is missing, there are fewer rows. One that is given twice is an
+// error of msc_ewise_n_operands.
+#define EWISE(code, name, operands, expression) +1
+#define EWISE_LOOP(code, name, operands, loop, expression) +1
+#define EWISE_SUMS(code, name, operands, loop) +1
+_Static_assert(0
+#include "kernels/lowering/ewise.def"
+                   == MSC_EWISE_OP_COUNT,
+               "ewise.def: a code is missing, or the last row has not the greatest");
 
 // ---- Operands ---------------------------------------------------------------------------------
 
@@ -116,8 +124,8 @@ static int32_t add_instr(struct msc_ewise_builder *b, const struct msc_ewise_ins
 
 int32_t msc_ewise__emit(struct msc_ewise_builder *b, enum msc_ewise_op op, int32_t x, int32_t y,
                         float p0, float p1) {
-    return add_instr(
-        b, &(struct msc_ewise_instr){.op = op, .a = x, .b = y, .c = -1, .d = -1, .p = {p0, p1}});
+    assert(msc_ewise_n_operands(op) == (y < 0 ? 1 : 2));
+    return add_instr(b, &(struct msc_ewise_instr){.op = op, .x = {x, y, -1, -1}, .p = {p0, p1}});
 }
 
 // ---- Index space ------------------------------------------------------------------------------
@@ -159,85 +167,22 @@ static void join_dims(struct msc_ewise *e) {
     }
 }
 
-static bool is_constant_outside(const struct msc_ewise_operand *o, int n) {
-    for (int d = 0; d < n; d++) {
-        if (o->strides[d] != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static float *allocate_block(struct msc_ewise *e) {
-    size_t n_bytes = (size_t)e->block_elements * sizeof(float) + MSC_EWISE_LINE + MSC_EWISE_SKEW;
-    char *memory = msc_arena_alloc(&e->arena, n_bytes);
-    size_t past = (size_t)((uintptr_t)memory % MSC_EWISE_LINE);
-    return memory ? (float *)(void *)(memory + (MSC_EWISE_LINE - past) % MSC_EWISE_LINE) : NULL;
-}
-
-static enum msc_status choose_mode(struct msc_ewise *e, struct msc_ewise_operand *o) {
-    bool by_rows = e->block_rows > 0;
-    int64_t inner = e->dims[e->n_dims - 1];
-    int64_t stride = o->strides[e->n_dims - 1];
-    int64_t row_stride = by_rows ? o->strides[e->n_dims - 2] : 0;
-    bool is_run = stride == 1 && (!by_rows || e->block_rows == 1 || row_stride == inner);
-    o->mode = MSC_EWISE_DIRECT;
-    if (is_run || e->block_elements == 1 || o->source == MSC_EWISE_FROM_ANCHOR) {
-        return MSC_OK;
-    }
-    bool repeats = by_rows ? row_stride == 0 : stride == 0;
-    if (o->source != MSC_EWISE_FROM_MEMORY || !repeats || !is_constant_outside(o, e->n_dims - 1)) {
-        o->mode = MSC_EWISE_BROADCAST;
-        o->buffer = e->n_buffers++;
-        return MSC_OK;
-    }
-    float *block = allocate_block(e);
-    if (!block) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a constant operand");
-    }
-    int64_t rows = by_rows ? e->block_rows : 1;
-    msc_ewise__spread(block, o->memory, rows, 0, by_rows ? inner : e->block_elements, stride);
-    o->memory = block;
-    o->mode = MSC_EWISE_READY;
-    return MSC_OK;
-}
-
-static enum msc_status divide_into_blocks(struct msc_ewise *e) {
-    int64_t inner = e->dims[e->n_dims - 1];
-    e->block_rows = 0;
-    e->block_elements = inner < MSC_EWISE_BLOCK ? inner : MSC_EWISE_BLOCK;
-    if (e->n_dims > 1 && inner <= MSC_EWISE_BLOCK && inner > 0) {
-        int64_t rows = e->dims[e->n_dims - 2];
-        e->block_rows = MSC_EWISE_BLOCK / inner < rows ? MSC_EWISE_BLOCK / inner : rows;
-        e->block_elements = e->block_rows * inner;
-    }
-    for (int32_t i = 0; i < e->n_operands; i++) {
-        MSC_TRY(choose_mode(e, &e->operands[i]));
-    }
-    return MSC_OK;
-}
-
 // ---- Registers --------------------------------------------------------------------------------
-
-static int32_t place_of(const struct msc_ewise *e, const int32_t registers[], int32_t ref) {
-    return ref < MSC_EWISE_VALUE ? ref : e->n_operands + registers[ref - MSC_EWISE_VALUE];
-}
 
 // Gives each value a register until its last use; the last value is the output.
 static enum msc_status allocate_registers(struct msc_ewise *e) {
     size_t n = (size_t)e->n_instrs;
     int32_t *last_use = msc_arena_array(&e->arena, n, sizeof(int32_t));
-    int32_t *registers = msc_arena_array(&e->arena, n, sizeof(int32_t));
     int32_t *free_at = msc_arena_array(&e->arena, n, sizeof(int32_t)); // of each register
-    if (!last_use || !registers || !free_at) {
+    e->registers = msc_arena_array(&e->arena, n, sizeof(int32_t));
+    if (!last_use || !free_at || !e->registers) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
     }
     for (int32_t i = 0; i < e->n_instrs; i++) {
-        const struct msc_ewise_instr *x = &e->instrs[i];
-        int32_t refs[] = {x->a, x->b, x->c, x->d};
         for (int k = 0; k < MSC_EWISE_MAX_X; k++) {
-            if (refs[k] >= MSC_EWISE_VALUE) {
-                last_use[refs[k] - MSC_EWISE_VALUE] = i;
+            int32_t ref = e->instrs[i].x[k];
+            if (ref >= MSC_EWISE_VALUE) {
+                last_use[ref - MSC_EWISE_VALUE] = i;
             }
         }
     }
@@ -248,17 +193,9 @@ static enum msc_status allocate_registers(struct msc_ewise *e) {
         }
         e->n_registers = r == e->n_registers ? r + 1 : e->n_registers;
         free_at[r] = last_use[i];
-        registers[i] = r;
+        e->registers[i] = r;
     }
-    registers[e->n_instrs - 1] = e->n_registers;
-    for (int32_t i = 0; i < e->n_instrs; i++) {
-        struct msc_ewise_instr *x = &e->instrs[i];
-        x->out = place_of(e, registers, x->out);
-        int32_t *refs[] = {&x->a, &x->b, &x->c, &x->d};
-        for (int k = 0; k < MSC_EWISE_MAX_X; k++) {
-            *refs[k] = *refs[k] < 0 ? -1 : place_of(e, registers, *refs[k]);
-        }
-    }
+    e->registers[e->n_instrs - 1] = e->n_registers;
     return MSC_OK;
 }
 
@@ -286,27 +223,28 @@ static int32_t add_channels(struct msc_ewise_builder *b, enum msc_ewise_source s
 static enum msc_status emit_start(struct msc_ewise_builder *b,
                                   const struct msc_ewise_options *options) {
     static const float zero[1] = {-0.0f}; // adds to any number without changing it
-    struct msc_ewise_instr x = {
-        .op = MSC_EWISE_FINISH_F32, .d = -1, .p = {options->low, options->high}};
+    struct msc_ewise_instr finish = {
+        .op = MSC_EWISE_FINISH_F32, .x = {-1, -1, -1, -1}, .p = {options->low, options->high}};
+    int32_t *x = finish.x; // sum, scale, bias, offset
     if (options->start == MSC_EWISE_CHAIN) {
         return MSC_OK;
     }
-    x.a = add_anchor(b);
+    x[0] = add_anchor(b);
     if (options->start == MSC_EWISE_FLOAT) {
-        b->results[options->first - 1] = x.a;
+        b->results[options->first - 1] = x[0];
         return MSC_OK;
     }
-    x.b = add_channels(b, MSC_EWISE_FROM_SCALES, NULL, options);
+    x[1] = add_channels(b, MSC_EWISE_FROM_SCALES, NULL, options);
     if (options->bias) {
-        x.c = add_channels(b, MSC_EWISE_FROM_MEMORY, options->bias, options);
+        x[2] = add_channels(b, MSC_EWISE_FROM_MEMORY, options->bias, options);
     } else {
-        MSC_TRY(msc_ewise__add_constant(b, zero, 0, NULL, &x.c));
+        MSC_TRY(msc_ewise__add_constant(b, zero, 0, NULL, &x[2]));
     }
     if (options->start == MSC_EWISE_SUM_I32) {
-        x.op = MSC_EWISE_FINISH_I32;
-        x.d = add_channels(b, MSC_EWISE_FROM_OFFSETS, NULL, options);
+        finish.op = MSC_EWISE_FINISH_I32;
+        x[3] = add_channels(b, MSC_EWISE_FROM_OFFSETS, NULL, options);
     }
-    b->results[options->first - 1] = add_instr(b, &x);
+    b->results[options->first - 1] = add_instr(b, &finish);
     return MSC_OK;
 }
 
@@ -326,9 +264,14 @@ static enum msc_status compile(struct msc_ewise_builder *b,
         return MSC_OK;
     }
     join_dims(e);
-    MSC_TRY(divide_into_blocks(e));
-    MSC_TRY(msc_ewise__make_chain(e));
     return allocate_registers(e);
+}
+
+void msc_ewise_destroy(struct msc_ewise *e) {
+    if (e) {
+        msc_arena_finish(&e->arena);
+        msc_free(e);
+    }
 }
 
 enum msc_status msc_ewise_create(struct msc_ewise **out, const struct msc_plan *plan,
@@ -362,4 +305,36 @@ enum msc_status msc_ewise_create(struct msc_ewise **out, const struct msc_plan *
     }
     *out = e;
     return status;
+}
+
+// ---- Questions --------------------------------------------------------------------------------
+
+bool msc_ewise_is_constant(const struct msc_ewise_operand *o, int n) {
+    for (int d = 0; d < n; d++) {
+        if (o->strides[d] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool msc_ewise_lies_as_output(const struct msc_ewise *e, const struct msc_ewise_operand *o) {
+    int64_t stride = 1;
+    for (int d = e->n_dims - 1; d >= 0; d--) {
+        if (o->strides[d] != stride) {
+            return false;
+        }
+        stride *= e->dims[d];
+    }
+    return true;
+}
+
+int msc_ewise_n_operands(enum msc_ewise_op op) {
+    static const int counts[MSC_EWISE_OP_COUNT] = {
+#define EWISE(code, name, operands, expression) [code] = (operands),
+#define EWISE_LOOP(code, name, operands, loop, expression) [code] = (operands),
+#define EWISE_SUMS(code, name, operands, loop) [code] = (operands),
+#include "kernels/lowering/ewise.def"
+    };
+    return counts[op];
 }

@@ -1,5 +1,5 @@
-#include "kernels/lowering/lowering.h"
 #include "kernels/lowering/ewise_build.h"
+#include "kernels/lowering/lowering.h"
 
 #include <math.h>
 #include <string.h>
@@ -155,33 +155,10 @@ static enum msc_status emit_batch_norm(struct msc_ewise_builder *b, const struct
 }
 
 static const struct row rows[] = {
-    {MSC_OP_ADD, emit_binary, MSC_EWISE_ADD, {NULL}},
-    {MSC_OP_SUBTRACT, emit_binary, MSC_EWISE_SUBTRACT, {NULL}},
-    {MSC_OP_MULTIPLY, emit_binary, MSC_EWISE_MULTIPLY, {NULL}},
-    {MSC_OP_DIVIDE, emit_binary, MSC_EWISE_DIVIDE, {NULL}},
-    {MSC_OP_MAXIMUM, emit_binary, MSC_EWISE_MAXIMUM, {NULL}},
-    {MSC_OP_MINIMUM, emit_binary, MSC_EWISE_MINIMUM, {NULL}},
-    {MSC_OP_POWER, emit_power, MSC_EWISE_POWER, {NULL}},
-    {MSC_OP_RELU, emit_unary, MSC_EWISE_RELU, {NULL}},
-    {MSC_OP_LEAKY_RELU, emit_unary, MSC_EWISE_LEAKY_RELU, {"alpha"}},
-    {MSC_OP_SIGMOID, emit_unary, MSC_EWISE_SIGMOID, {NULL}},
-    {MSC_OP_HARD_SIGMOID, emit_unary, MSC_EWISE_HARD_SIGMOID, {"alpha", "beta"}},
-    {MSC_OP_HARD_SWISH, emit_unary, MSC_EWISE_HARD_SWISH, {NULL}},
-    {MSC_OP_TANH, emit_unary, MSC_EWISE_TANH, {NULL}},
-    {MSC_OP_ELU, emit_elu, MSC_EWISE_ELU_TAIL, {"alpha"}},
-    {MSC_OP_GELU, emit_gelu, MSC_EWISE_GELU_TAIL, {NULL}},
-    {MSC_OP_CLIP, emit_clip, MSC_EWISE_CLIP, {NULL}},
-    {MSC_OP_EXP, emit_unary, MSC_EWISE_EXP, {NULL}},
-    {MSC_OP_LOG, emit_unary, MSC_EWISE_LOG, {NULL}},
-    {MSC_OP_SQRT, emit_unary, MSC_EWISE_SQRT, {NULL}},
-    {MSC_OP_ERF, emit_unary, MSC_EWISE_ERF, {NULL}},
-    {MSC_OP_ABS, emit_unary, MSC_EWISE_ABS, {NULL}},
-    {MSC_OP_NEGATIVE, emit_unary, MSC_EWISE_NEGATIVE, {NULL}},
-    {MSC_OP_RECIPROCAL, emit_unary, MSC_EWISE_RECIPROCAL, {NULL}},
-    {MSC_OP_FLOOR, emit_unary, MSC_EWISE_FLOOR, {NULL}},
-    {MSC_OP_CEIL, emit_unary, MSC_EWISE_CEIL, {NULL}},
-    {MSC_OP_ROUND, emit_unary, MSC_EWISE_ROUND, {NULL}},
-    {MSC_OP_BATCH_NORM, emit_batch_norm, MSC_EWISE_MULTIPLY, {NULL}},
+#define EWISE_OP(op, emit, instr, key0, key1)                                                      \
+    {MSC_OP_##op, emit_##emit, MSC_EWISE_##instr, {key0, key1}},
+#define EWISE_COMPOSED EWISE_OP
+#include "kernels/lowering/ewise.def"
 };
 
 static const struct row *find_row(enum msc_op op) {

@@ -1,84 +1,123 @@
-#include "kernels/cpu/cpu.h"
+#include "kernels/lowering/families.h"
 
-// Which family may compute an operator, when it accepts the joint. Everything else, and what is not
-// accepted, goes to the reference kernels.
-static const struct msc_cpu_family *const families[MSC_OP_COUNT] = {
-    [MSC_OP_CONV1D] = &msc_cpu_conv,
-    [MSC_OP_CONV2D] = &msc_cpu_conv,
-    [MSC_OP_CONV3D] = &msc_cpu_conv,
-    [MSC_OP_CONV1D_BIAS] = &msc_cpu_conv,
-    [MSC_OP_CONV2D_BIAS] = &msc_cpu_conv,
-    [MSC_OP_CONV3D_BIAS] = &msc_cpu_conv,
-    [MSC_OP_CONV2D_TRANSPOSE] = &msc_cpu_conv,
-    [MSC_OP_LINEAR] = &msc_cpu_linear,
-    [MSC_OP_LINEAR_BIAS] = &msc_cpu_linear,
-    [MSC_OP_MATMUL] = &msc_cpu_matmul,
-    [MSC_OP_QLINEAR_CONV] = &msc_cpu_integer,
-    [MSC_OP_QLINEAR_MATMUL] = &msc_cpu_integer,
-    [MSC_OP_CONV_INTEGER] = &msc_cpu_integer,
-    [MSC_OP_MATMUL_INTEGER] = &msc_cpu_integer,
-    [MSC_OP_QUANTIZE] = &msc_cpu_linear_quant,
-    [MSC_OP_DEQUANTIZE] = &msc_cpu_linear_quant,
-    [MSC_OP_DYNAMIC_QUANTIZE] = &msc_cpu_linear_quant,
-    [MSC_OP_MAX_POOL1D] = &msc_cpu_pool,
-    [MSC_OP_AVG_POOL1D] = &msc_cpu_pool,
-    [MSC_OP_MAX_POOL2D] = &msc_cpu_pool,
-    [MSC_OP_AVG_POOL2D] = &msc_cpu_pool,
-    [MSC_OP_GLOBAL_AVG_POOL] = &msc_cpu_reduce,
-    [MSC_OP_GLOBAL_MAX_POOL] = &msc_cpu_reduce,
-    [MSC_OP_RESIZE] = &msc_cpu_resize,
-    [MSC_OP_BATCH_NORM] = &msc_cpu_ewise,
-    [MSC_OP_SOFTMAX] = &msc_cpu_softmax,
-    [MSC_OP_LOG_SOFTMAX] = &msc_cpu_softmax,
-    [MSC_OP_INSTANCE_NORM] = &msc_cpu_group_norm,
-    [MSC_OP_GROUP_NORM] = &msc_cpu_group_norm,
-    [MSC_OP_LAYER_NORM] = &msc_cpu_layer_norm,
-    [MSC_OP_RELU] = &msc_cpu_ewise,
-    [MSC_OP_LEAKY_RELU] = &msc_cpu_ewise,
-    [MSC_OP_SIGMOID] = &msc_cpu_ewise,
-    [MSC_OP_HARD_SIGMOID] = &msc_cpu_ewise,
-    [MSC_OP_HARD_SWISH] = &msc_cpu_ewise,
-    [MSC_OP_TANH] = &msc_cpu_ewise,
-    [MSC_OP_ELU] = &msc_cpu_ewise,
-    [MSC_OP_GELU] = &msc_cpu_ewise,
-    [MSC_OP_CLIP] = &msc_cpu_ewise,
-    [MSC_OP_EXP] = &msc_cpu_ewise,
-    [MSC_OP_LOG] = &msc_cpu_ewise,
-    [MSC_OP_SQRT] = &msc_cpu_ewise,
-    [MSC_OP_ERF] = &msc_cpu_ewise,
-    [MSC_OP_ABS] = &msc_cpu_ewise,
-    [MSC_OP_NEGATIVE] = &msc_cpu_ewise,
-    [MSC_OP_RECIPROCAL] = &msc_cpu_ewise,
-    [MSC_OP_FLOOR] = &msc_cpu_ewise,
-    [MSC_OP_CEIL] = &msc_cpu_ewise,
-    [MSC_OP_ROUND] = &msc_cpu_ewise,
-    [MSC_OP_IDENTITY] = &msc_cpu_rename,
-    [MSC_OP_ADD] = &msc_cpu_ewise,
-    [MSC_OP_SUBTRACT] = &msc_cpu_ewise,
-    [MSC_OP_MULTIPLY] = &msc_cpu_ewise,
-    [MSC_OP_DIVIDE] = &msc_cpu_ewise,
-    [MSC_OP_POWER] = &msc_cpu_ewise,
-    [MSC_OP_MAXIMUM] = &msc_cpu_ewise,
-    [MSC_OP_MINIMUM] = &msc_cpu_ewise,
-    [MSC_OP_MEAN] = &msc_cpu_reduce,
-    [MSC_OP_SUM] = &msc_cpu_reduce,
-    [MSC_OP_MAX] = &msc_cpu_reduce,
-    [MSC_OP_MIN] = &msc_cpu_reduce,
-    [MSC_OP_RESHAPE] = &msc_cpu_rename,
-    [MSC_OP_FLATTEN] = &msc_cpu_rename,
-    [MSC_OP_PERMUTE_DIMS] = &msc_cpu_permute,
-    [MSC_OP_EXPAND_DIMS] = &msc_cpu_rename,
-    [MSC_OP_SQUEEZE] = &msc_cpu_rename,
-    [MSC_OP_DEPTH_TO_SPACE] = &msc_cpu_depth_space,
-    [MSC_OP_SPACE_TO_DEPTH] = &msc_cpu_depth_space,
-    [MSC_OP_CONCAT] = &msc_cpu_concat,
-    [MSC_OP_SPLIT] = &msc_cpu_split,
-    [MSC_OP_STRIDED_SLICE] = &msc_cpu_slice,
-    [MSC_OP_PAD] = &msc_cpu_pad,
+#include "kernels/lowering/families_internal.h"
+
+static bool accepts_all(const struct msc_graph *g, const struct msc_joint *joint) {
+    (void)g;
+    (void)joint;
+    return true;
+}
+
+static const struct msc_family_def reference = {.name = "reference", .accepts = accepts_all};
+
+static const struct msc_family_def *const defs[] = {
+    [MSC_FAMILY_REFERENCE] = &reference,
+    [MSC_FAMILY_EWISE] = &msc_family__ewise,
+    [MSC_FAMILY_CONV] = &msc_family__conv,
+    [MSC_FAMILY_LINEAR] = &msc_family__linear,
+    [MSC_FAMILY_INTEGER] = &msc_family__integer,
+    [MSC_FAMILY_MATMUL] = &msc_family__matmul,
+    [MSC_FAMILY_POOL] = &msc_family__pool,
+    [MSC_FAMILY_REDUCE] = &msc_family__reduce,
+    [MSC_FAMILY_SOFTMAX] = &msc_family__softmax,
+    [MSC_FAMILY_LAYER_NORM] = &msc_family__layer_norm,
+    [MSC_FAMILY_GROUP_NORM] = &msc_family__group_norm,
+    [MSC_FAMILY_RESIZE] = &msc_family__resize,
+    [MSC_FAMILY_LINEAR_QUANT] = &msc_family__linear_quant,
+    [MSC_FAMILY_RENAME] = &msc_family__rename,
+    [MSC_FAMILY_PERMUTE] = &msc_family__permute,
+    [MSC_FAMILY_DEPTH_SPACE] = &msc_family__depth_space,
+    [MSC_FAMILY_CONCAT] = &msc_family__concat,
+    [MSC_FAMILY_SPLIT] = &msc_family__split,
+    [MSC_FAMILY_SLICE] = &msc_family__slice,
+    [MSC_FAMILY_PAD] = &msc_family__pad,
+};
+_Static_assert(sizeof(defs) / sizeof(defs[0]) == MSC_FAMILY_COUNT, "a family without definition");
+
+// Which family may take an operator, when it accepts the joint.
+static const enum msc_family families[MSC_OP_COUNT] = {
+    [MSC_OP_CONV1D] = MSC_FAMILY_CONV,
+    [MSC_OP_CONV2D] = MSC_FAMILY_CONV,
+    [MSC_OP_CONV3D] = MSC_FAMILY_CONV,
+    [MSC_OP_CONV1D_BIAS] = MSC_FAMILY_CONV,
+    [MSC_OP_CONV2D_BIAS] = MSC_FAMILY_CONV,
+    [MSC_OP_CONV3D_BIAS] = MSC_FAMILY_CONV,
+    [MSC_OP_CONV2D_TRANSPOSE] = MSC_FAMILY_CONV,
+    [MSC_OP_LINEAR] = MSC_FAMILY_LINEAR,
+    [MSC_OP_LINEAR_BIAS] = MSC_FAMILY_LINEAR,
+    [MSC_OP_MATMUL] = MSC_FAMILY_MATMUL,
+    [MSC_OP_QLINEAR_CONV] = MSC_FAMILY_INTEGER,
+    [MSC_OP_QLINEAR_MATMUL] = MSC_FAMILY_INTEGER,
+    [MSC_OP_CONV_INTEGER] = MSC_FAMILY_INTEGER,
+    [MSC_OP_MATMUL_INTEGER] = MSC_FAMILY_INTEGER,
+    [MSC_OP_QUANTIZE] = MSC_FAMILY_LINEAR_QUANT,
+    [MSC_OP_DEQUANTIZE] = MSC_FAMILY_LINEAR_QUANT,
+    [MSC_OP_DYNAMIC_QUANTIZE] = MSC_FAMILY_LINEAR_QUANT,
+    [MSC_OP_MAX_POOL1D] = MSC_FAMILY_POOL,
+    [MSC_OP_AVG_POOL1D] = MSC_FAMILY_POOL,
+    [MSC_OP_MAX_POOL2D] = MSC_FAMILY_POOL,
+    [MSC_OP_AVG_POOL2D] = MSC_FAMILY_POOL,
+    [MSC_OP_GLOBAL_AVG_POOL] = MSC_FAMILY_REDUCE,
+    [MSC_OP_GLOBAL_MAX_POOL] = MSC_FAMILY_REDUCE,
+    [MSC_OP_RESIZE] = MSC_FAMILY_RESIZE,
+    [MSC_OP_SOFTMAX] = MSC_FAMILY_SOFTMAX,
+    [MSC_OP_LOG_SOFTMAX] = MSC_FAMILY_SOFTMAX,
+    [MSC_OP_INSTANCE_NORM] = MSC_FAMILY_GROUP_NORM,
+    [MSC_OP_GROUP_NORM] = MSC_FAMILY_GROUP_NORM,
+    [MSC_OP_LAYER_NORM] = MSC_FAMILY_LAYER_NORM,
+    [MSC_OP_IDENTITY] = MSC_FAMILY_RENAME,
+    [MSC_OP_MEAN] = MSC_FAMILY_REDUCE,
+    [MSC_OP_SUM] = MSC_FAMILY_REDUCE,
+    [MSC_OP_MAX] = MSC_FAMILY_REDUCE,
+    [MSC_OP_MIN] = MSC_FAMILY_REDUCE,
+    [MSC_OP_RESHAPE] = MSC_FAMILY_RENAME,
+    [MSC_OP_FLATTEN] = MSC_FAMILY_RENAME,
+    [MSC_OP_PERMUTE_DIMS] = MSC_FAMILY_PERMUTE,
+    [MSC_OP_EXPAND_DIMS] = MSC_FAMILY_RENAME,
+    [MSC_OP_SQUEEZE] = MSC_FAMILY_RENAME,
+    [MSC_OP_DEPTH_TO_SPACE] = MSC_FAMILY_DEPTH_SPACE,
+    [MSC_OP_SPACE_TO_DEPTH] = MSC_FAMILY_DEPTH_SPACE,
+    [MSC_OP_CONCAT] = MSC_FAMILY_CONCAT,
+    [MSC_OP_SPLIT] = MSC_FAMILY_SPLIT,
+    [MSC_OP_STRIDED_SLICE] = MSC_FAMILY_SLICE,
+    [MSC_OP_PAD] = MSC_FAMILY_PAD,
+#define EWISE_OP(op, emit, instr, key0, key1) [MSC_OP_##op] = MSC_FAMILY_EWISE,
+#define EWISE_COMPOSED EWISE_OP
+#include "kernels/lowering/ewise.def"
 };
 
-const struct msc_cpu_family *msc_cpu_family_of(const struct msc_graph *g,
-                                               const struct msc_joint *joint) {
-    const struct msc_cpu_family *family = families[joint->op];
-    return family && family->accepts(g, joint) ? family : &msc_cpu_reference;
+enum msc_family msc_family_of(const struct msc_graph *g, const struct msc_joint *joint) {
+    enum msc_family family = families[joint->op];
+    return defs[family]->accepts(g, joint) ? family : MSC_FAMILY_REFERENCE;
+}
+
+enum msc_family msc_family_of_step(const struct msc_graph *g, const struct msc_step *step) {
+    return step->kind == MSC_STEP_REORDER ? MSC_FAMILY_PERMUTE
+                                          : msc_family_of(g, step->joints[0].joint);
+}
+
+const char *msc_family_name(enum msc_family family) {
+    return defs[family]->name;
+}
+
+bool msc_family_fuses(const struct msc_backend *b, const struct msc_graph *g,
+                      const struct msc_joint *anchor, const struct msc_joint *joint) {
+    (void)b;
+    return defs[msc_family_of(g, anchor)]->has_followers &&
+           msc_family_of(g, joint) == MSC_FAMILY_EWISE;
+}
+
+void msc_family_layouts(const struct msc_backend *b, const struct msc_graph *g,
+                        const struct msc_step *step, const enum msc_layout coming[],
+                        struct msc_step_layouts *out) {
+    (void)b;
+    for (int32_t i = 0; i < step->n_inputs; i++) {
+        out->inputs[i] = MSC_LAYOUT_NCHW;
+    }
+    out->outputs = MSC_LAYOUT_NCHW;
+    out->is_alias = false;
+    const struct msc_family_def *def = defs[msc_family_of(g, step->joints[0].joint)];
+    if (def->layouts) {
+        def->layouts(g, step, coming, out);
+    }
 }

@@ -1,5 +1,6 @@
 // Convolutions of one to three spatial axes, grouped, dilated, transposed, with channels last.
-#include "kernels/cpu/cpu_gemm.h"
+#include "kernels/lowering/families_internal.h"
+#include "kernels/lowering/gemm.h"
 
 #include <string.h>
 
@@ -105,8 +106,8 @@ static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     return msc_gemm_describe_conv(&spec, g, joint);
 }
 
-void msc_lowering__conv_layouts(const struct msc_graph *g, const struct msc_step *step,
-                                const enum msc_layout coming[], struct msc_step_layouts *out) {
+void msc_family__conv_layouts(const struct msc_graph *g, const struct msc_step *step,
+                              const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_joint *anchor = step->joints[0].joint;
     const struct msc_tensor *y = msc_lowering_output(g, anchor);
     int32_t x = step->joints[0].operands[0].index;
@@ -118,16 +119,9 @@ void msc_lowering__conv_layouts(const struct msc_graph *g, const struct msc_step
         msc_lowering_ask_layout(msc_lowering_operand(g, anchor, 0), MSC_LAYOUT_NHWC, coming[x]);
 }
 
-const struct msc_cpu_family msc_cpu_conv = {
+const struct msc_family_def msc_family__conv = {
     .name = "convolution",
     .accepts = accepts,
     .has_followers = true,
-    .layouts = msc_lowering__conv_layouts,
-    .describe = msc_gemm_describe_conv,
-    .prepare = msc_cpu_gemm_prepare,
-    .release = msc_cpu_gemm_release,
-    .run = msc_cpu_gemm_run,
-    .quantizes = true,
-    .weights = msc_cpu_gemm_weights,
-    .release_weights = msc_cpu_gemm_release_weights,
+    .layouts = msc_family__conv_layouts,
 };

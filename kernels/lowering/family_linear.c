@@ -1,5 +1,6 @@
 // Linear layers: [..., in] times a weight [out, in] or [in, out].
-#include "kernels/cpu/cpu_gemm.h"
+#include "kernels/lowering/families_internal.h"
+#include "kernels/lowering/gemm.h"
 
 #include <string.h>
 
@@ -44,16 +45,9 @@ static void layouts(const struct msc_graph *g, const struct msc_step *step,
                                              MSC_LAYOUT_NCHW, coming[x]);
 }
 
-const struct msc_cpu_family msc_cpu_linear = {
+const struct msc_family_def msc_family__linear = {
     .name = "linear",
     .accepts = accepts,
     .has_followers = true,
     .layouts = layouts,
-    .describe = msc_gemm_describe_linear,
-    .prepare = msc_cpu_gemm_prepare,
-    .release = msc_cpu_gemm_release,
-    .run = msc_cpu_gemm_run,
-    .quantizes = true,
-    .weights = msc_cpu_gemm_weights,
-    .release_weights = msc_cpu_gemm_release_weights,
 };

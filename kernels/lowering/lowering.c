@@ -39,10 +39,6 @@ bool msc_lowering_is_f32(const struct msc_graph *g, const struct msc_joint *join
     return msc_lowering_output(g, joint)->dtype == MSC_DTYPE_F32;
 }
 
-bool msc_lowering_is_max_pool(enum msc_op op) {
-    return op == MSC_OP_MAX_POOL1D || op == MSC_OP_MAX_POOL2D;
-}
-
 int msc_lowering_axis(const struct msc_joint *joint, const char *key, int n_dims) {
     int64_t axis;
     if (!msc_joint_attr_i64(joint, key, &axis)) {

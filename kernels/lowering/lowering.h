@@ -23,8 +23,6 @@ const struct msc_tensor *msc_lowering_output(const struct msc_graph *g,
                                              const struct msc_joint *joint);
 // Are output 0 and every operand that is there float32?
 bool msc_lowering_is_f32(const struct msc_graph *g, const struct msc_joint *joint);
-// Over one or two axes; others that the family takes are averages.
-bool msc_lowering_is_max_pool(enum msc_op op);
 // An axis attribute counted from the front; -1 when absent or out of range.
 int msc_lowering_axis(const struct msc_joint *joint, const char *key, int n_dims);
 
@@ -44,6 +42,9 @@ struct msc_reduction {
 // Of a joint whose input has `n_dims`. False when its axes are no parameters, or not these dims'.
 bool msc_lowering_describe_reduction(struct msc_reduction *out, const struct msc_joint *joint,
                                      int n_dims);
+
+// Axis of the output that each axis of the input becomes, or -1.
+void msc_lowering_map_axes(int to[MSC_MAX_DIMS], int n_dims, const bool is_reduced[], int n_out);
 
 bool msc_lowering_same_shape(const struct msc_tensor *a, const struct msc_tensor *b);
 

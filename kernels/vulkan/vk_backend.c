@@ -1,35 +1,12 @@
 // The backend's definition: which step runs where.
 #include "base/alloc.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/lowering/families.h"
 #include "kernels/vulkan/vk_host.h"
 #include "kernels/vulkan/vk_joint.h"
 #include "kernels/vulkan/vulkan.h"
 
 #include <stdio.h>
 #include <string.h>
-
-// The family of shaders for each family of the cpu backend; what that leaves to its reference
-// kernels goes by operator (vk_families.c).
-static const struct {
-    const struct msc_cpu_family *cpu;
-    const struct msc_vk_family *vk;
-} families[] = {
-    {&msc_cpu_conv, &msc_vk_conv},
-    {&msc_cpu_linear, &msc_vk_linear},
-    {&msc_cpu_matmul, &msc_vk_matmul},
-    {&msc_cpu_ewise, &msc_vk_ewise},
-    {&msc_cpu_permute, &msc_vk_permute},
-    {&msc_cpu_concat, &msc_vk_concat},
-    {&msc_cpu_split, &msc_vk_split},
-    {&msc_cpu_slice, &msc_vk_slice},
-    {&msc_cpu_pad, &msc_vk_pad},
-    {&msc_cpu_pool, &msc_vk_pool},
-    {&msc_cpu_reduce, &msc_vk_reduce},
-    {&msc_cpu_softmax, &msc_vk_softmax},
-    {&msc_cpu_resize, &msc_vk_resize},
-    {&msc_cpu_layer_norm, &msc_vk_layer_norm},
-    {&msc_cpu_depth_space, &msc_vk_depth_space},
-};
 
 // A step's kernel: on the device, or `host`.
 struct prepared {
@@ -38,20 +15,6 @@ struct prepared {
     bool is_one_float; // the result is one float32 tensor
     struct msc_vk_host_step *host;
 };
-
-static const struct msc_vk_family *family_of(const struct msc_plan *plan,
-                                             const struct msc_step *step) {
-    if (step->kind == MSC_STEP_REORDER) {
-        return &msc_vk_permute;
-    }
-    const struct msc_cpu_family *cpu = msc_cpu_family_of(plan->graph, step->joints[0].joint);
-    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-        if (families[i].cpu == cpu) {
-            return families[i].vk;
-        }
-    }
-    return msc_vk_joint_family(step->joints[0].joint->op);
-}
 
 // ---- Shared by kernels ------------------------------------------------------------------------
 
@@ -174,24 +137,11 @@ int msc_vulkan_n_messages(const struct msc_backend *b) {
     return __atomic_load_n(&msc_vk_from(b)->vk->n_messages, __ATOMIC_RELAXED);
 }
 
-// ---- Planning: the cpu backend's --------------------------------------------------------------
-
-static bool vulkan_fuses(const struct msc_backend *b, const struct msc_graph *g,
-                         const struct msc_joint *anchor, const struct msc_joint *joint) {
-    return msc_vk_from(b)->host->def->fuses(msc_vk_from(b)->host, g, anchor, joint);
-}
-
-static void vulkan_layouts(const struct msc_backend *b, const struct msc_graph *g,
-                           const struct msc_step *step, const enum msc_layout coming[],
-                           struct msc_step_layouts *out) {
-    msc_vk_from(b)->host->def->layouts(msc_vk_from(b)->host, g, step, coming, out);
-}
-
 // ---- Steps ------------------------------------------------------------------------------------
 
 static enum msc_status prepare_on_device(struct prepared *p, struct msc_vk_backend *b,
                                          const struct msc_plan *plan, const struct msc_step *step) {
-    const struct msc_vk_family *family = family_of(plan, step);
+    const struct msc_vk_family *family = msc_vk_family_of(plan->graph, step);
     if (!family) {
         return MSC_E_UNSUPPORTED;
     }
@@ -432,8 +382,8 @@ const struct msc_backend_def msc_backend_vulkan = {
     .open = vulkan_open,
     .close = vulkan_close,
     .numerics = vulkan_numerics,
-    .fuses = vulkan_fuses,
-    .layouts = vulkan_layouts,
+    .fuses = msc_family_fuses,
+    .layouts = msc_family_layouts,
     .prepare = vulkan_prepare,
     .release = vulkan_release,
     .place = vulkan_place,

@@ -3,15 +3,16 @@
 //
 //     float   float32 throughout, also under wide or float edits
 //     value   the same, the input being stored bytes
-//     whole   over whole numbers that are floats: exact while every sum stays below 2^24
+//     integer over integers that are floats: exact while every sum stays below 2^24
 //     digits  where weights are too large for that: the input in digits whose products are added as
-//             int32, as the cpu backend does it (kernels/cpu/cpu_gemm.h)
+//             int32 (kernels/lowering/digits.h)
 //     int     over bytes as such, sums as int32: where a device is fast at it, and for digits
 //
-// The last three give the same whole numbers. Calls that go the same way share dispatches.
+// The last three give the same integers. Calls that go the same way share dispatches.
 #include "kernels/vulkan/vk_conv_gemm.h"
 
 #include "base/alloc.h"
+#include "kernels/lowering/digits.h"
 
 #include <string.h>
 
@@ -21,8 +22,8 @@ static void release(void *memory, struct msc_vk_backend *b) {
     struct msc_vk_conv_gemm *k = memory;
     if (k) {
         msc_vk_gemm_destroy(k->gemm, b);
-        msc_vk_program_destroy(k->ends[0], b);
-        msc_vk_program_destroy(k->ends[1], b);
+        msc_vk_program_destroy(k->epilogues[0], b);
+        msc_vk_program_destroy(k->epilogues[1], b);
         msc_free(k);
     }
 }
@@ -40,25 +41,22 @@ static enum msc_status init(struct msc_vk_conv_gemm *k, struct msc_vk_backend *b
     MSC_TRY(msc_vk_gemm_create(&k->gemm, b, &k->desc));
     struct msc_ewise_options options = {
         .start = MSC_EWISE_FLOAT, .first = 1, .channel_axis = k->spec.channel_axis};
-    MSC_TRY(msc_vk_program_create(&k->ends[0], b, plan, step, &options));
+    MSC_TRY(msc_vk_program_create(&k->epilogues[0], b, plan, step, &options));
     float low, high;
     options.first = msc_gemm_limits(&low, &high, step);
     k->has_limits = options.first == 2;
     msc_vk_gemm_set_limits(k->gemm, low, high);
-    return msc_vk_program_create(&k->ends[1], b, plan, step, &options);
+    return msc_vk_program_create(&k->epilogues[1], b, plan, step, &options);
 }
 
-typedef bool (*describe_fn)(struct msc_gemm_spec *out, const struct msc_graph *g,
-                            const struct msc_joint *joint);
-
-static enum msc_status create(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
-                              const struct msc_step *step, describe_fn describe) {
+static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
+                               const struct msc_step *step) {
     struct msc_vk_conv_gemm *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
     }
     enum msc_status status =
-        describe(&k->spec, plan->graph, step->joints[0].joint)
+        msc_gemm_describe(&k->spec, plan->graph, step->joints[0].joint)
             ? init(k, b, plan, step)
             : MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", step->joints[0].joint->name);
     if (status != MSC_OK) {
@@ -69,22 +67,12 @@ static enum msc_status create(void **out, struct msc_vk_backend *b, const struct
     return MSC_OK;
 }
 
-static enum msc_status prepare_conv(void **out, struct msc_vk_backend *b,
-                                    const struct msc_plan *plan, const struct msc_step *step) {
-    return create(out, b, plan, step, msc_gemm_describe_conv);
-}
-
-static enum msc_status prepare_linear(void **out, struct msc_vk_backend *b,
-                                      const struct msc_plan *plan, const struct msc_step *step) {
-    return create(out, b, plan, step, msc_gemm_describe_linear);
-}
-
 // ---- Ways -------------------------------------------------------------------------------------
 
 enum way {
     BY_FLOAT,
     BY_VALUE,
-    BY_WHOLE,
+    BY_INTEGER,
     BY_DIGITS,
     BY_INT,
 };
@@ -104,12 +92,12 @@ static bool may_use_bytes(const struct msc_vk_conv_gemm *k, const struct msc_vk_
 }
 
 // Integers times integers. MSC_OK with BY_VALUE where sums may not fit into int32.
-static enum msc_status choose_whole(struct job *job, const struct msc_vk_conv_gemm *k,
-                                    struct msc_vk_backend *b, struct msc_vk_variant *v,
-                                    const struct msc_quant *in) {
+static enum msc_status choose_integer(struct job *job, const struct msc_vk_conv_gemm *k,
+                                      struct msc_vk_backend *b, struct msc_vk_variant *v,
+                                      const struct msc_quant *in) {
     bool may_be_int = may_use_bytes(k, b, v, in);
     enum msc_vk_pack_form first =
-        may_be_int && b->vk->prefers_int ? MSC_VK_AS_BYTES : MSC_VK_AS_WHOLE;
+        may_be_int && b->vk->prefers_int ? MSC_VK_AS_BYTES : MSC_VK_AS_INTEGERS;
     int32_t largest = msc_digits_largest(in);
     MSC_TRY(msc_vk_get_pack(&job->pack, b, v, first));
     if (largest * job->pack->largest >= ((int64_t)1 << 31)) {
@@ -123,7 +111,7 @@ static enum msc_status choose_whole(struct job *job, const struct msc_vk_conv_ge
         return msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_BYTES);
     }
     if (job->digits.n > 0) {
-        job->way = is_one ? BY_WHOLE : BY_DIGITS;
+        job->way = is_one ? BY_INTEGER : BY_DIGITS;
     }
     return MSC_OK;
 }
@@ -134,7 +122,7 @@ static enum msc_status choose_way(struct job *job, const struct msc_vk_conv_gemm
     struct msc_vk_variant *v = (struct msc_vk_variant *)call->weights;
     *job = (struct job){.way = in->quant ? BY_VALUE : BY_FLOAT, .digits = {1, 0, 0}};
     if (in->quant && v->is_integer) {
-        MSC_TRY(choose_whole(job, k, b, v, in->quant));
+        MSC_TRY(choose_integer(job, k, b, v, in->quant));
     }
     return job->way <= BY_VALUE ? msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_FLOATS) : MSC_OK;
 }
@@ -182,7 +170,7 @@ static struct msc_vk_bytes bytes_of(const struct run *r, const struct msc_view *
     return msc_vk_bytes_digit(in, d->shift * digit, msc_digits_mask(d, digit));
 }
 
-// One product; all there is but for digits. `ends` says whether its end is the output's.
+// One product; all there is but for digits. `ends` says whether what follows it is the output.
 static enum msc_status multiply(struct run *r, int digit, bool ends) {
     const struct msc_vk_conv_gemm *k = r->k;
     struct msc_vk_gemm_call gemm[MSC_VK_MAX_CALLS];
@@ -190,7 +178,7 @@ static enum msc_status multiply(struct run *r, int digit, bool ends) {
     enum msc_vk_unit unit = r->job.way == BY_INT     ? MSC_VK_UNIT_INT
                             : r->job.way == BY_FLOAT ? MSC_VK_UNIT_FLOATS
                                                      : MSC_VK_UNIT_BYTES;
-    bool has_program = k->ends[1] != NULL;
+    bool has_program = k->epilogues[1] != NULL;
     memset(bytes, 0, sizeof(bytes));
     for (int i = 0; i < r->n && unit != MSC_VK_UNIT_FLOATS; i++) {
         bytes[i] = bytes_of(r, &r->calls[i].inputs[k->input], digit);
@@ -207,7 +195,7 @@ static enum msc_status multiply(struct run *r, int digit, bool ends) {
             .w = r->packs[i]->weight,
             .y = writes_forms ? msc_vk_block_of(&r->calls[i].outputs[0]) : r->results[i],
             .tail = r->packs[i]->tail,
-            .has_scales = ends && r->job.way >= BY_WHOLE,
+            .has_scales = ends && r->job.way >= BY_INTEGER,
             .has_bias = ends && k->bias != NULL,
             .has_limits = ends && k->has_limits,
             .x_scale = in->quant ? in->quant->scales[0] : 1.0f,
@@ -234,13 +222,14 @@ static enum msc_status run_digits(struct run *r) {
     }
     MSC_TRY(msc_vk_finish_sums(r->b, items, r->n, n_outputs(r), k->spec.desc.out_channels,
                                k->bias != NULL));
-    return k->ends[0] ? msc_vk_program_run(k->ends[0], r->b, r->calls, r->results, r->n)
-                      : msc_vk_quantize_results(r->b, r->calls, r->results, r->n, n_outputs(r));
+    return k->epilogues[0]
+               ? msc_vk_program_run(k->epilogues[0], r->b, r->calls, r->results, r->n)
+               : msc_vk_quantize_results(r->b, r->calls, r->results, r->n, n_outputs(r));
 }
 
 static enum msc_status run_together(struct run *r) {
     const struct msc_vk_conv_gemm *k = r->k;
-    bool is_direct = r->job.way != BY_DIGITS && !k->ends[1];
+    bool is_direct = r->job.way != BY_DIGITS && !k->epilogues[1];
     for (int i = 0; i < r->n; i++) {
         r->results[i] = msc_vk_block_of(&r->calls[i].outputs[0]);
         if (!r->results[i] && !is_direct) {
@@ -252,7 +241,7 @@ static enum msc_status run_together(struct run *r) {
         return run_digits(r);
     }
     MSC_TRY(multiply(r, 0, true));
-    return msc_vk_program_run(k->ends[1], r->b, r->calls, r->results, r->n);
+    return msc_vk_program_run(k->epilogues[1], r->b, r->calls, r->results, r->n);
 }
 
 static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
@@ -285,7 +274,7 @@ static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct 
 }
 
 const struct msc_vk_family msc_vk_conv = {.name = "convolution",
-                                          .prepare = prepare_conv,
+                                          .prepare = prepare,
                                           .release = release,
                                           .run = run,
                                           .writes_forms = true,
@@ -293,7 +282,7 @@ const struct msc_vk_family msc_vk_conv = {.name = "convolution",
                                           .release_weights = msc_vk_conv_gemm_release_weights};
 
 const struct msc_vk_family msc_vk_linear = {.name = "linear",
-                                            .prepare = prepare_linear,
+                                            .prepare = prepare,
                                             .release = release,
                                             .run = run,
                                             .writes_forms = true,

@@ -2,7 +2,7 @@
 #ifndef MSC_KERNELS_VULKAN_VK_CONV_GEMM_H
 #define MSC_KERNELS_VULKAN_VK_CONV_GEMM_H
 
-#include "kernels/cpu/cpu_gemm.h"
+#include "kernels/lowering/gemm.h"
 #include "kernels/vulkan/vk_gemm.h"
 
 struct msc_vk_conv_gemm {
@@ -14,14 +14,14 @@ struct msc_vk_conv_gemm {
     const float *bias; // may be NULL
     struct msc_vk_gemm *gemm;
     bool has_limits;
-    struct msc_vk_program *ends[2]; // behind the anchor, behind the anchor and its limits
+    struct msc_vk_program *epilogues[2]; // behind the anchor, behind the anchor and its limits
 };
 
 // What a weight is packed as.
 enum msc_vk_pack_form {
     MSC_VK_AS_FLOATS,
-    MSC_VK_AS_WHOLE, // q - z as floats
-    MSC_VK_AS_BYTES, // q - z as bytes
+    MSC_VK_AS_INTEGERS, // q - z as floats
+    MSC_VK_AS_BYTES,    // q - z as bytes
     MSC_VK_PACK_FORMS
 };
 

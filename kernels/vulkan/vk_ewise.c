@@ -1,7 +1,6 @@
-// Element-wise programs on the device: compiled as the cpu backend compiles them, then handed to
-// one shader by specialisation.
+// Element-wise programs on the device: handed to one shader by specialisation.
 #include "base/alloc.h"
-#include "kernels/lowering/ewise_program.h"
+#include "kernels/lowering/ewise.h"
 #include "kernels/vulkan/vk_kernels.h"
 
 #include <string.h>
@@ -42,47 +41,19 @@ struct msc_vk_program {
 
 // ---- Operands ---------------------------------------------------------------------------------
 
-static bool is_dense(const struct msc_ewise *e, const int64_t strides[]) {
-    int64_t n = 1;
-    for (int d = e->n_dims - 1; d >= 0; d--) {
-        if (strides[d] != n) {
-            return false;
-        }
-        n *= e->dims[d];
-    }
-    return true;
-}
-
-static bool is_zero(const int64_t strides[], int n) {
-    for (int d = 0; d < n; d++) {
-        if (strides[d] != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static enum mode mode_of(const struct msc_ewise *e, const struct msc_ewise_operand *o) {
-    if (o->mode == MSC_EWISE_READY) {
-        // The block that `memory` holds is one row over and over, or one number.
-        return e->block_rows > 0 ? AT_INNER : ONE_NUMBER;
-    }
-    if (is_dense(e, o->strides)) {
+    if (msc_ewise_lies_as_output(e, o)) {
         return AT_INDEX;
     }
-    if (is_zero(o->strides, e->n_dims)) {
+    if (msc_ewise_is_constant(o, e->n_dims)) {
         return ONE_NUMBER;
     }
-    return is_zero(o->strides, e->n_dims - 1) && o->strides[e->n_dims - 1] == 1 ? AT_INNER
-                                                                                : BY_STRIDES;
+    return msc_ewise_is_constant(o, e->n_dims - 1) && o->strides[e->n_dims - 1] == 1 ? AT_INNER
+                                                                                     : BY_STRIDES;
 }
 
 // Elements of a constant that are read.
-static uint64_t constant_size(const struct msc_ewise *e, const struct msc_ewise_operand *o,
-                              enum mode mode) {
-    if (o->mode == MSC_EWISE_READY) {
-        return mode == AT_INNER ? (uint64_t)e->dims[e->n_dims - 1] : 1;
-    }
+static uint64_t constant_size(const struct msc_ewise *e, const struct msc_ewise_operand *o) {
     int64_t last = 0;
     for (int d = 0; d < e->n_dims; d++) {
         last += (e->dims[d] - 1) * o->strides[d];
@@ -111,7 +82,8 @@ static bool has_power(const struct msc_ewise *e) {
 }
 
 // Places of the shader: operands, registers from 8 on, the output.
-static uint32_t place_of(const struct msc_ewise *e, int32_t place) {
+static uint32_t place_of(const struct msc_ewise *e, int32_t ref) {
+    int32_t place = msc_ewise_place(e, ref);
     if (place < e->n_operands) {
         return place < 0 ? 0 : (uint32_t)place;
     }
@@ -128,8 +100,8 @@ static void encode(uint32_t constants[N_CONSTANTS], const struct msc_vk *vk,
     constants[3] = (uint32_t)e->n_operands;
     for (int32_t i = 0; i < e->n_instrs; i++) {
         const struct msc_ewise_instr *x = &e->instrs[i];
-        constants[FIRST_INSTR + i] = (uint32_t)x->op | place_of(e, x->a) << 8 |
-                                     place_of(e, x->b) << 16 | place_of(e, x->out) << 24;
+        constants[FIRST_INSTR + i] = (uint32_t)x->op | place_of(e, x->x[0]) << 8 |
+                                     place_of(e, x->x[1]) << 16 | place_of(e, x->out) << 24;
         memcpy(&constants[FIRST_PARAMETER + 2 * i], x->p, sizeof(x->p));
     }
     for (int32_t i = 0; i < e->n_operands; i++) {
@@ -166,7 +138,7 @@ static enum msc_status init(struct msc_vk_program *p, struct msc_vk *vk,
         const struct msc_ewise_operand *o = &e->operands[i];
         p->operands[i] = (struct operand){.source = o->source, .input = o->input};
         if (o->source == MSC_EWISE_FROM_MEMORY) {
-            uint64_t n = constant_size(e, o, mode_of(e, o));
+            uint64_t n = constant_size(e, o);
             MSC_TRY(msc_vk_upload_new(vk, &p->operands[i].constant, o->memory, n * sizeof(float)));
         }
     }

@@ -1,7 +1,28 @@
-// Which family computes an operator that the cpu backend leaves to its reference kernels.
+// Which shaders compute a step.
+#include "kernels/lowering/families.h"
 #include "kernels/vulkan/vk_joint.h"
 
-static const struct msc_vk_family *const families[MSC_OP_COUNT] = {
+// Those of a family of joints (kernels/lowering/families.h).
+static const struct msc_vk_family *const by_family[MSC_FAMILY_COUNT] = {
+    [MSC_FAMILY_CONV] = &msc_vk_conv,
+    [MSC_FAMILY_LINEAR] = &msc_vk_linear,
+    [MSC_FAMILY_MATMUL] = &msc_vk_matmul,
+    [MSC_FAMILY_EWISE] = &msc_vk_ewise,
+    [MSC_FAMILY_PERMUTE] = &msc_vk_permute,
+    [MSC_FAMILY_CONCAT] = &msc_vk_concat,
+    [MSC_FAMILY_SPLIT] = &msc_vk_split,
+    [MSC_FAMILY_SLICE] = &msc_vk_slice,
+    [MSC_FAMILY_PAD] = &msc_vk_pad,
+    [MSC_FAMILY_POOL] = &msc_vk_pool,
+    [MSC_FAMILY_REDUCE] = &msc_vk_reduce,
+    [MSC_FAMILY_SOFTMAX] = &msc_vk_softmax,
+    [MSC_FAMILY_RESIZE] = &msc_vk_resize,
+    [MSC_FAMILY_LAYER_NORM] = &msc_vk_layer_norm,
+    [MSC_FAMILY_DEPTH_SPACE] = &msc_vk_depth_space,
+};
+
+// Those of an operator, where its family has none, the reference family among them.
+static const struct msc_vk_family *const by_op[MSC_OP_COUNT] = {
     [MSC_OP_RNN] = &msc_vk_recurrent,
     [MSC_OP_GRU] = &msc_vk_recurrent,
     [MSC_OP_LSTM] = &msc_vk_recurrent,
@@ -74,6 +95,12 @@ static const struct msc_vk_family *const families[MSC_OP_COUNT] = {
     [MSC_OP_QLINEAR_MATMUL] = &msc_vk_integer_matmul,
 };
 
-const struct msc_vk_family *msc_vk_joint_family(enum msc_op op) {
-    return families[op] ? families[op] : &msc_vk_typed;
+const struct msc_vk_family *msc_vk_family_of(const struct msc_graph *g,
+                                             const struct msc_step *step) {
+    const struct msc_vk_family *family = by_family[msc_family_of_step(g, step)];
+    if (family) {
+        return family;
+    }
+    enum msc_op op = step->joints[0].joint->op;
+    return by_op[op] ? by_op[op] : &msc_vk_typed;
 }

@@ -48,31 +48,31 @@ static bool is_depthwise(const struct msc_gemm_desc *d) {
     return d && d->kind == MSC_GEMM_CONV && d->groups > 1 && d->groups == d->in_channels;
 }
 
-void msc_vk_gemm_describe(struct msc_vk_gemm_desc *out, const struct msc_gemm_desc *dense) {
-    int64_t positions = dense->batch;
-    bool is_conv = dense->kind != MSC_GEMM_LINEAR;
-    for (int i = 0; is_conv && i < dense->n_spatial; i++) {
-        positions *= dense->out[i];
+void msc_vk_gemm_describe(struct msc_vk_gemm_desc *out, const struct msc_gemm_desc *joint) {
+    int64_t positions = joint->batch;
+    bool is_conv = joint->kind != MSC_GEMM_LINEAR;
+    for (int i = 0; is_conv && i < joint->n_spatial; i++) {
+        positions *= joint->out[i];
     }
     *out = (struct msc_vk_gemm_desc){
-        .window = is_conv ? dense : NULL,
-        .n_z = dense->groups,
+        .window = is_conv ? joint : NULL,
+        .n_z = joint->groups,
         .n_rows = positions,
-        .n_cols = dense->out_channels / dense->groups,
-        .depth = dense->in_channels / dense->groups,
-        .x_row = dense->in_channels,
-        .y_row = dense->out_channels,
-        .x_step = dense->in_channels / dense->groups,
-        .y_step = dense->out_channels / dense->groups,
+        .n_cols = joint->out_channels / joint->groups,
+        .depth = joint->in_channels / joint->groups,
+        .x_row = joint->in_channels,
+        .y_row = joint->out_channels,
+        .x_step = joint->in_channels / joint->groups,
+        .y_step = joint->out_channels / joint->groups,
     };
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(out);
     out->w_step = w.channels * w.row;
-    for (int i = 0; is_conv && i < dense->n_spatial; i++) {
-        out->w_step *= dense->kernel[i];
+    for (int i = 0; is_conv && i < joint->n_spatial; i++) {
+        out->w_step *= joint->kernel[i];
     }
     if (w.is_depthwise) {
         out->n_z = 1;
-        out->n_cols = dense->out_channels;
+        out->n_cols = joint->out_channels;
     }
 }
 

@@ -8,7 +8,7 @@
 #ifndef MSC_KERNELS_VULKAN_VK_GEMM_H
 #define MSC_KERNELS_VULKAN_VK_GEMM_H
 
-#include "kernels/cpu/routine.h"
+#include "kernels/lowering/gemm.h"
 #include "kernels/vulkan/vk_kernels.h"
 
 #ifdef __cplusplus
@@ -44,7 +44,7 @@ struct msc_vk_gemm_weight {
 };
 
 // Describes a convolution or linear layer.
-void msc_vk_gemm_describe(struct msc_vk_gemm_desc *out, const struct msc_gemm_desc *dense);
+void msc_vk_gemm_describe(struct msc_vk_gemm_desc *out, const struct msc_gemm_desc *joint);
 struct msc_vk_gemm_weight msc_vk_gemm_weight_shape(const struct msc_vk_gemm_desc *desc);
 
 enum msc_status msc_vk_gemm_create(struct msc_vk_gemm **out, struct msc_vk_backend *b,

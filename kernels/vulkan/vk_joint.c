@@ -175,7 +175,7 @@ enum msc_status msc_vk_joint_prepare(void **out, struct msc_vk_backend *b,
                                      const struct msc_plan *plan, const struct msc_step *step) {
     struct msc_vk_joint_desc d;
     MSC_TRY(describe(&d, plan, step));
-    const struct msc_vk_family *family = msc_vk_joint_family(d.joint->op);
+    const struct msc_vk_family *family = msc_vk_family_of(plan->graph, step);
     if (!family->takes_layouts && !is_all_plain(&d)) {
         return msc_vk_joint_refuse(&d);
     }

@@ -1,6 +1,6 @@
-// Kernels of single joints that the cpu backend leaves to its reference kernels, and of those that
-// have no faster shader: one joint to a step, elements of any type, everything plain but where a
-// family takes other layouts.
+// Kernels of single joints that no family of kernels/lowering/ takes, and of those that have no
+// faster shader: one joint to a step, elements of any type, everything NCHW but where a family takes
+// other layouts.
 //
 // A family says in one function which shader computes the joint; what all of them share is here:
 // operands that are constants on the device, some perhaps under an edit, inputs that come as
@@ -111,9 +111,6 @@ int msc_vk_joint_axis(const struct msc_vk_joint_desc *d, const char *key, int n_
 // Strides of a plain view, and of one that is broadcast to other dims.
 void msc_vk_strides(int32_t strides[], int n_dims, const int64_t dims[]);
 void msc_vk_broadcast_strides(int32_t strides[], const struct msc_view *v, int n_dims);
-
-// The family for joints that the cpu backend leaves to its reference kernels; NULL: none.
-const struct msc_vk_family *msc_vk_joint_family(enum msc_op op);
 
 extern const struct msc_vk_family msc_vk_typed;  // element-wise, over any type
 extern const struct msc_vk_family msc_vk_gather; // elements of any type put elsewhere

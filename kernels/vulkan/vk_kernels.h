@@ -1,14 +1,15 @@
 // The kernels of the vulkan backend: what its files share.
 //
-// Planning is the cpu backend's: steps and layouts are the same, so that any step can run on
-// either.
-// A step whose family accepts it runs on the device; every other one runs on the host, on an inner
-// cpu backend, between a download and an upload.
+// Planning is that of kernels/lowering/families.h, as the cpu backend's: steps and layouts are the
+// same, so that any step can run on either.
+// A step whose family has shaders that take it runs on the device; every other one runs on the
+// host, on the fallback backend, between a download and an upload.
 //
-// To add a family: 1 write kernels/vulkan/vk_<name>.c ending in its `const struct msc_vk_family`,
-// 2 declare it below, 3 name it in the table of vk_backend.c, 4 add the file to
+// To add shaders of a family: 1 write kernels/vulkan/vk_<name>.c ending in its
+// `const struct msc_vk_family`, 2 declare it below, 3 name it in the tables of vk_families.c, by
+// family or, for single joints (vk_joint.h), by operator, 4 add the file to
 // kernels/vulkan/vulkan.cmake and a case to tests/kernels/test_cpu_<name>.c, which runs on both
-// backends. Families of single joints (vk_joint.h) stand in the table of vk_families.c.
+// backends.
 #ifndef MSC_KERNELS_VULKAN_VK_KERNELS_H
 #define MSC_KERNELS_VULKAN_VK_KERNELS_H
 
@@ -25,7 +26,7 @@ extern "C" {
 struct msc_vk_backend {
     struct msc_backend base;
     struct msc_vk *vk;
-    struct msc_backend *host;     // the cpu backend of steps without a shader
+    struct msc_backend *host;     // the fallback, of steps without a shader
     struct msc_vk_block *nothing; // bound where a shader has a buffer that is not used
     char numerics[768];
 };
@@ -60,6 +61,10 @@ struct msc_vk_family {
     msc_vk_joint_init init;
     bool takes_layouts; // init looks at the layouts of views; else all are plain
 };
+
+// What computes a step, if it takes it.
+const struct msc_vk_family *msc_vk_family_of(const struct msc_graph *g,
+                                             const struct msc_step *step);
 
 extern const struct msc_vk_family msc_vk_conv;
 extern const struct msc_vk_family msc_vk_linear;

@@ -2,7 +2,8 @@
 // factor is laid out anew as the product's weight, padded to whole quads; over whole numbers when
 // both factors come as such.
 #include "base/alloc.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/lowering/digits.h"
+#include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_gemm.h"
 #include "kernels/vulkan/vk_movement.h"
 

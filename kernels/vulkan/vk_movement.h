@@ -25,7 +25,7 @@ struct msc_vk_movement {
 
 enum msc_status msc_vk_movement_init(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                      const struct msc_vk_movement_dim dims[], int n_dims);
-// From a move of the cpu backend, of elements of any size. Bases are in its elements.
+// From one of kernels/lowering/, of elements of any size. Bases are in its elements.
 enum msc_status msc_vk_movement_init_from(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                           const struct msc_movement *from, int64_t in_base,
                                           int64_t out_base);

@@ -94,7 +94,7 @@ static void finish_packing(struct packing *p) {
 
 // The weight as whole numbers q - z, as floats or bytes; their sums over each channel, and the
 // largest sum of their sizes.
-static enum msc_status pack_whole(struct packing *p, const struct msc_vk_variant *v) {
+static enum msc_status pack_integers(struct packing *p, const struct msc_vk_variant *v) {
     const struct msc_vk_conv_gemm *k = v->kernel;
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(&k->desc);
     int64_t taps = n_taps(k), n = msc_array_n_elements(k->weight);
@@ -173,7 +173,7 @@ static enum msc_status make_packing(struct packing *p, const struct msc_vk_varia
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     }
     set_tail(p->tail, v);
-    return form == MSC_VK_AS_FLOATS ? pack_floats(p, v) : pack_whole(p, v);
+    return form == MSC_VK_AS_FLOATS ? pack_floats(p, v) : pack_integers(p, v);
 }
 
 static enum msc_status upload_packing(const struct packing *p, struct msc_vk_backend *b,
@@ -211,7 +211,7 @@ static enum msc_vk_pack_form first_form(const struct msc_vk_variant *v,
     }
     bool as_bytes = v->fits_bytes && b->vk->prefers_int && b->base.options.allow_int8 &&
                     msc_vk_gemm_has(v->kernel->gemm, b, MSC_VK_UNIT_INT);
-    return as_bytes ? MSC_VK_AS_BYTES : MSC_VK_AS_WHOLE;
+    return as_bytes ? MSC_VK_AS_BYTES : MSC_VK_AS_INTEGERS;
 }
 
 // Packs without the lock: threads do so at the same time.

@@ -74,20 +74,10 @@ static enum msc_status permute_prepare(void **out, struct msc_vk_backend *b,
                                        const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_value *x = input_value(plan, step);
     const struct msc_value *y = &plan->values[step->outputs[0]];
-    int64_t axes[MSC_MAX_DIMS] = {0, 1, 2, 3, 4, 5, 6, 7};
-    int64_t in[MSC_MAX_DIMS], from[MSC_MAX_DIMS], to[MSC_MAX_DIMS];
-    struct kernel *k;
-    if (step->n_joints > 0 &&
-        msc_joint_attr_list(step->joints[0].joint, "axes", axes, MSC_MAX_DIMS) != x->n_dims) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: axes that are not given");
-    }
-    msc_lowering_strides(in, x->n_dims, x->dims, x->layout);
-    msc_lowering_strides(to, y->n_dims, y->dims, y->layout);
-    for (int i = 0; i < y->n_dims; i++) {
-        from[i] = in[axes[i] < 0 ? axes[i] + x->n_dims : axes[i]];
-    }
+    const struct msc_joint *joint = step->n_joints > 0 ? step->joints[0].joint : NULL;
     struct msc_movement m;
-    msc_movement_set(&m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, from, to);
+    struct kernel *k;
+    msc_movement_set_permute(&m, joint, x, y);
     MSC_TRY(create(&k, 1));
     return settle(out, b, k, msc_vk_movement_init_from(&k->parts[0].move, b, &m, 0, 0));
 }
@@ -118,14 +108,8 @@ const struct msc_vk_family msc_vk_depth_space = {
 static enum msc_status init_part(struct part *p, struct msc_vk_backend *b,
                                  const struct msc_value *whole, const struct msc_value *part,
                                  int axis, int64_t at, bool is_to) {
-    int64_t in_whole[MSC_MAX_DIMS], in_part[MSC_MAX_DIMS];
     struct msc_movement m;
-    msc_lowering_strides(in_whole, whole->n_dims, whole->dims, whole->layout);
-    msc_lowering_strides(in_part, part->n_dims, part->dims, part->layout);
-    msc_movement_set(&m, msc_dtype_bytes(whole->dtype), part->n_dims, part->dims,
-                     is_to ? whole->layout : part->layout, is_to ? in_part : in_whole,
-                     is_to ? in_whole : in_part);
-    int64_t base = at * in_whole[axis];
+    int64_t base = msc_movement_set_part(&m, whole, part, axis, at, is_to);
     return msc_vk_movement_init_from(&p->move, b, &m, is_to ? 0 : base, is_to ? base : 0);
 }
 
@@ -197,30 +181,9 @@ const struct msc_vk_family msc_vk_split = {
 
 static enum msc_status slice(struct kernel *k, struct msc_vk_backend *b,
                              const struct msc_plan *plan, const struct msc_step *step) {
-    const struct msc_joint *joint = step->joints[0].joint;
-    const struct msc_value *x = input_value(plan, step);
-    const struct msc_value *y = &plan->values[step->outputs[0]];
-    int64_t begin[MSC_MAX_DIMS], axes[MSC_MAX_DIMS], steps[MSC_MAX_DIMS];
-    int64_t in[MSC_MAX_DIMS], to[MSC_MAX_DIMS], first = 0;
-    int n = msc_joint_attr_list(joint, "begin", begin, MSC_MAX_DIMS);
-    int n_axes = msc_joint_attr_list(joint, "axes", axes, MSC_MAX_DIMS);
-    int n_steps = msc_joint_attr_list(joint, "strides", steps, MSC_MAX_DIMS);
-    if (n < 1 || n > x->n_dims || (n_axes > 0 && n_axes != n) || (n_steps > 0 && n_steps != n)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: a slice that is computed", joint->name);
-    }
-    msc_lowering_strides(in, x->n_dims, x->dims, x->layout);
-    msc_lowering_strides(to, y->n_dims, y->dims, y->layout);
-    for (int i = 0; i < n; i++) {
-        int64_t axis = n_axes > 0 ? axes[i] : i, stride = n_steps > 0 ? steps[i] : 1;
-        axis += axis < 0 ? x->n_dims : 0;
-        int64_t length = x->dims[axis], last = stride < 0 ? length - 1 : length;
-        int64_t from = begin[i] < 0 ? begin[i] + length : begin[i];
-        from = from < 0 ? 0 : from > last ? last : from;
-        first += from * in[axis];
-        in[axis] *= y->dims[axis] > 1 ? stride : 0; // any stride, where there is none
-    }
     struct msc_movement m;
-    msc_movement_set(&m, msc_dtype_bytes(y->dtype), y->n_dims, y->dims, y->layout, in, to);
+    int64_t first = msc_movement_set_slice(&m, step->joints[0].joint, input_value(plan, step),
+                                           &plan->values[step->outputs[0]]);
     return msc_vk_movement_init_from(&k->parts[0].move, b, &m, first, 0);
 }
 
@@ -244,14 +207,11 @@ static enum msc_status pad(struct kernel *k, struct msc_vk_backend *b, const str
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = input_value(plan, step);
     struct msc_view y = msc_plan_view(plan, step->outputs[0], NULL);
-    const char *mode = msc_joint_attr(joint, "pad_mode");
     int64_t widths[2 * MSC_MAX_DIMS], in[MSC_MAX_DIMS], dims[MSC_MAX_DIMS], to = 1;
     int axes[MSC_MAX_DIMS];
     float value;
     struct msc_vk_movement_dim moved[MSC_MAX_DIMS];
-    if (!mode || strcmp(mode, "constant") != 0 || x->dtype != MSC_DTYPE_F32 || x->n_dims < 1 ||
-        msc_joint_attr_list(joint, "pad_width", widths, 2 * MSC_MAX_DIMS) != 2 * x->n_dims ||
-        !msc_joint_attr_float(joint, "pad_value", &value)) {
+    if (x->n_dims < 1 || !msc_movement_read_pad(widths, &value, joint, x->n_dims)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: padding of another kind", joint->name);
     }
     msc_lowering_strides(in, x->n_dims, x->dims, x->layout);

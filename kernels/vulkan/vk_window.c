@@ -1,6 +1,7 @@
 // Pooling and resizing with channels last.
 #include "base/alloc.h"
 #include "kernels/lowering/lowering.h"
+#include "kernels/lowering/pool.h"
 #include "graph/reference/reference_resize.h"
 #include "kernels/vulkan/vk_kernels.h"
 
@@ -75,33 +76,25 @@ static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[k->input]];
     const struct msc_value *y = &plan->values[step->outputs[0]];
-    const char *layout = msc_joint_attr(joint, "layout");
-    int n = x->n_dims - 2;
-    int64_t size[2], strides[2], dilation[2], padding[4];
-    bool counts_padding;
-    int32_t g[N_ROWS][2] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}};
-    if (n < 1 || n > 2 || !layout || strcmp(layout, n == 1 ? "NCW" : "NCHW") != 0 || !is_last(x) ||
-        !is_last(y) || msc_joint_attr_list(joint, "pool_size", size, 2) != n ||
-        msc_joint_attr_list(joint, "strides", strides, 2) != n ||
-        msc_joint_attr_list(joint, "dilation", dilation, 2) != n ||
-        msc_joint_attr_list(joint, "padding", padding, 4) != 2 * n ||
-        !msc_joint_attr_bool(joint, "count_include_pad", &counts_padding) ||
-        !msc_vk_can_turn(b->vk, (uint64_t)(size[0] * (n > 1 ? size[1] + 1 : 2)))) {
+    struct msc_pool pool;
+    int32_t g[N_ROWS][2];
+    if (!msc_pool_describe(&pool, plan->graph, joint) || !is_last(x) || !is_last(y) ||
+        !msc_vk_can_turn(b->vk, (uint64_t)(pool.axes[0].kernel * (pool.axes[1].kernel + 1)))) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
     }
-    for (int i = 0; i < n; i++) {
-        int a = 2 - n + i;
-        const int64_t values[N_ROWS] = {x->dims[2 + i], y->dims[2 + i], size[i],       strides[i],
-                                        dilation[i],    padding[i],     padding[n + i]};
+    for (int i = 0; i < 2; i++) {
+        const struct msc_pool_axis *a = &pool.axes[i];
+        const int64_t values[N_ROWS] = {a->in,       a->out,       a->kernel, a->stride,
+                                        a->dilation, a->pad_begin, a->pad_end};
         for (int r = 0; r < N_ROWS; r++) {
-            g[r][a] = (int32_t)values[r];
+            g[r][i] = (int32_t)values[r];
         }
     }
     k->turns = (uint64_t)(g[KERNEL][0] * (g[KERNEL][1] + 1));
     k->numbers[0] = (uint32_t)x->dims[1];
     k->n_numbers = 1;
-    uint32_t constants[4] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
-                             msc_lowering_is_max_pool(joint->op), counts_padding};
+    uint32_t constants[4] = {b->vk->tuning.lanes, !b->vk->divides_exactly, pool.is_max,
+                             pool.counts_padding};
     MSC_TRY(msc_vk_upload_new(b->vk, &k->geometry, g, sizeof(g)));
     return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_POOL, constants, 4);
 }

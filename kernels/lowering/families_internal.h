@@ -1,0 +1,42 @@
+// What the files of families share; nobody else includes this.
+#ifndef MSC_KERNELS_LOWERING_FAMILIES_INTERNAL_H
+#define MSC_KERNELS_LOWERING_FAMILIES_INTERNAL_H
+
+#include "kernels/lowering/families.h"
+#include "kernels/lowering/lowering.h"
+
+struct msc_family_def {
+    const char *name;
+    // Can a step be anchored at this joint?
+    bool (*accepts)(const struct msc_graph *g, const struct msc_joint *joint);
+    bool has_followers; // element-wise joints behind the anchor
+    // As msc_backend_def.layouts; everything is NCHW beforehand. Optional: default it stays so.
+    void (*layouts)(const struct msc_graph *g, const struct msc_step *step,
+                    const enum msc_layout coming[], struct msc_step_layouts *out);
+};
+
+extern const struct msc_family_def msc_family__ewise;
+extern const struct msc_family_def msc_family__conv;
+extern const struct msc_family_def msc_family__linear;
+extern const struct msc_family_def msc_family__integer;
+extern const struct msc_family_def msc_family__matmul;
+extern const struct msc_family_def msc_family__pool;
+extern const struct msc_family_def msc_family__reduce;
+extern const struct msc_family_def msc_family__softmax;
+extern const struct msc_family_def msc_family__layer_norm;
+extern const struct msc_family_def msc_family__group_norm;
+extern const struct msc_family_def msc_family__resize;
+extern const struct msc_family_def msc_family__linear_quant;
+extern const struct msc_family_def msc_family__rename;
+extern const struct msc_family_def msc_family__permute;
+extern const struct msc_family_def msc_family__depth_space;
+extern const struct msc_family_def msc_family__concat;
+extern const struct msc_family_def msc_family__split;
+extern const struct msc_family_def msc_family__slice;
+extern const struct msc_family_def msc_family__pad;
+
+// Those of convolutions: channels last.
+void msc_family__conv_layouts(const struct msc_graph *g, const struct msc_step *step,
+                              const enum msc_layout coming[], struct msc_step_layouts *out);
+
+#endif

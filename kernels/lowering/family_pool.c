@@ -1,0 +1,59 @@
+// Max and average pooling with channels last.
+#include "kernels/lowering/families_internal.h"
+#include "kernels/lowering/pool.h"
+
+#include <string.h>
+
+static bool read_axes(struct msc_pool_axis axes[2], const struct msc_joint *joint,
+                      const struct msc_tensor *x, const struct msc_tensor *y) {
+    int n = x->n_dims - 2;
+    int64_t kernel[2], strides[2], dilation[2], padding[4];
+    if (msc_joint_attr_list(joint, "pool_size", kernel, 2) != n ||
+        msc_joint_attr_list(joint, "strides", strides, 2) != n ||
+        msc_joint_attr_list(joint, "dilation", dilation, 2) != n ||
+        msc_joint_attr_list(joint, "padding", padding, 4) != 2 * n) {
+        return false;
+    }
+    axes[0] = (struct msc_pool_axis){1, 1, 1, 1, 1, 0, 0};
+    for (int i = 0; i < n; i++) {
+        struct msc_pool_axis *a = &axes[2 - n + i];
+        *a = (struct msc_pool_axis){x->dims[2 + i], y->dims[2 + i], kernel[i],     strides[i],
+                                    dilation[i],    padding[i],     padding[n + i]};
+        if (a->kernel < 1 || a->stride < 1 || a->dilation < 1 || a->pad_begin < 0 ||
+            a->pad_end < 0 || a->in < 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool msc_pool_describe(struct msc_pool *out, const struct msc_graph *g,
+                       const struct msc_joint *joint) {
+    const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
+    const char *layout = msc_joint_attr(joint, "layout");
+    out->is_max = joint->op == MSC_OP_MAX_POOL1D || joint->op == MSC_OP_MAX_POOL2D;
+    return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) && layout &&
+           (x->n_dims == 3 || x->n_dims == 4) &&
+           strcmp(layout, x->n_dims == 3 ? "NCW" : "NCHW") == 0 &&
+           msc_joint_attr_bool(joint, "count_include_pad", &out->counts_padding) &&
+           read_axes(out->axes, joint, x, msc_lowering_output(g, joint));
+}
+
+static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+    struct msc_pool pool;
+    return msc_pool_describe(&pool, g, joint);
+}
+
+static void layouts(const struct msc_graph *g, const struct msc_step *step,
+                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+    const struct msc_tensor *y = msc_lowering_output(g, step->joints[0].joint);
+    msc_lowering_follow_layout(g, step, 0, MSC_LAYOUT_NHWC, coming, out);
+    out->outputs =
+        msc_lowering_layouts_coincide(y->n_dims, y->dims) ? MSC_LAYOUT_NCHW : MSC_LAYOUT_NHWC;
+}
+
+const struct msc_family_def msc_family__pool = {
+    .name = "pooling",
+    .accepts = accepts,
+    .layouts = layouts,
+};

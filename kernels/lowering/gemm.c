@@ -1,0 +1,41 @@
+#include "kernels/lowering/gemm.h"
+
+#include "kernels/lowering/families.h"
+
+#include <math.h>
+
+bool msc_gemm_describe(struct msc_gemm_spec *out, const struct msc_graph *g,
+                       const struct msc_joint *joint) {
+    switch (msc_family_of(g, joint)) {
+    case MSC_FAMILY_CONV:
+        return msc_gemm_describe_conv(out, g, joint);
+    case MSC_FAMILY_LINEAR:
+        return msc_gemm_describe_linear(out, g, joint);
+    default:
+        return false;
+    }
+}
+
+int32_t msc_gemm_limits(float *low, float *high, const struct msc_step *step) {
+    *low = -INFINITY;
+    *high = INFINITY;
+    if (step->n_joints < 2 ||
+        (step->joints[1].joint->op != MSC_OP_CLIP && step->joints[1].joint->op != MSC_OP_RELU)) {
+        return 1;
+    }
+    for (int32_t j = 2; j < step->n_joints; j++) {
+        for (int32_t i = 0; i < step->joints[j].n_operands; i++) {
+            const struct msc_operand *o = &step->joints[j].operands[i];
+            if (o->kind == MSC_OPERAND_INNER && o->index == 0) {
+                return 1;
+            }
+        }
+    }
+    if (step->joints[1].joint->op == MSC_OP_RELU) {
+        *low = 0.0f;
+    } else {
+        msc_joint_attr_float(step->joints[1].joint, "min", low);
+        msc_joint_attr_float(step->joints[1].joint, "max", high);
+    }
+    return 2;
+}

@@ -1,0 +1,30 @@
+// Max and average pooling over one or two spatial axes.
+#ifndef MSC_KERNELS_LOWERING_POOL_H
+#define MSC_KERNELS_LOWERING_POOL_H
+
+#include "graph/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// One spatial axis.
+struct msc_pool_axis {
+    int64_t in, out, kernel, stride, dilation, pad_begin, pad_end;
+};
+
+struct msc_pool {
+    bool is_max;
+    bool counts_padding;
+    struct msc_pool_axis axes[2]; // rows, columns; one row where there is one axis
+};
+
+// False when MSC_FAMILY_POOL does not take the joint.
+bool msc_pool_describe(struct msc_pool *out, const struct msc_graph *g,
+                       const struct msc_joint *joint);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
