@@ -5,7 +5,7 @@
 #include "kernels/engine/cache.h"
 #include "graph/reference/reference.h"
 #include "kernels/engine/evaluator.h"
-#include "kernels/engine/schedule.h"
+#include "kernels/engine/schedule_internal.h"
 #include "kernels/engine/signatures.h"
 #include "kernels/engine/remainder_store.h"
 

@@ -1,4 +1,4 @@
-#include "kernels/engine/schedule.h"
+#include "kernels/engine/schedule_internal.h"
 
 static int32_t most_together(const struct msc_schedule *s) {
     int32_t n = s->backend->def->max_calls;

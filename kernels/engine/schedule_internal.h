@@ -22,8 +22,8 @@
 // Where a backend runs several calls of a step at less cost than one by one (max_calls), it is the
 // other way about: the earliest step with ready nodes is next, with all of them, and sinks come
 // last, so that the host waits for the device once in a window.
-#ifndef MSC_KERNELS_ENGINE_SCHEDULE_H
-#define MSC_KERNELS_ENGINE_SCHEDULE_H
+#ifndef MSC_KERNELS_ENGINE_SCHEDULE_INTERNAL_H
+#define MSC_KERNELS_ENGINE_SCHEDULE_INTERNAL_H
 
 #include "kernels/engine/cache.h"
 #include "kernels/engine/numbering.h"

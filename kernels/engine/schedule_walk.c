@@ -1,4 +1,4 @@
-#include "kernels/engine/schedule.h"
+#include "kernels/engine/schedule_internal.h"
 
 #include "base/alloc.h"
 
