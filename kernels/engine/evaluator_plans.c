@@ -1,5 +1,4 @@
-// The plans of an evaluator: one for each signature that batches have, and the group of the batches
-// that run by it.
+// The plans of an evaluator: one for each signature that batches have.
 #include "kernels/engine/evaluator_internal.h"
 
 #include "base/alloc.h"
@@ -27,8 +26,8 @@ static enum msc_status find_wanted(const struct msc_graph *g, const struct msc_g
                           "tensor %s is a constant for these inputs: nothing to evaluate", name);
 }
 
-static enum msc_status bind(struct msc_evaluator *ev, size_t batch, bool is_parameter[],
-                            struct msc_graph **out) {
+static enum msc_status bind_batch(struct msc_evaluator *ev, size_t batch, bool is_parameter[],
+                                  struct msc_graph **out) {
     size_t n = msc_dataset_n_inputs(ev->dataset);
     struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof(arrays[0]));
     if (!arrays) {
@@ -56,7 +55,7 @@ static enum msc_status create_plan(struct msc_evaluator *ev, size_t batch, const
     if (!bound_wanted) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
     }
-    MSC_TRY_OUT(bind(ev, batch, is_parameter, &bound));
+    MSC_TRY_OUT(bind_batch(ev, batch, is_parameter, &bound));
     for (size_t i = 0; i < n_wanted; i++) {
         MSC_TRY_OUT(find_wanted(ev->graph, bound, wanted[i], &bound_wanted[i]));
     }
@@ -122,23 +121,17 @@ static enum msc_status check_plans(const struct msc_evaluator *ev, size_t batch,
     return MSC_OK;
 }
 
-// A plan, and the group of its batches, for a signature that no earlier batch has. `is_parameter`
-// [n_inputs] comes out as the plan has it.
+// A plan for a signature that no earlier batch has. `is_parameter` [n_inputs] comes out as the plan
+// has it.
 static enum msc_status add_plan(struct msc_evaluator *ev, size_t batch, const int32_t wanted[],
                                 size_t n_wanted, bool is_parameter[]) {
-    struct msc_schedule *s = &ev->schedule;
     size_t n = (size_t)ev->n_plans + 1;
     MSC_TRY(check_plans(ev, batch, is_parameter));
     MSC_TRY(msc_grow(&ev->plans, &ev->plans_capacity, n, sizeof(ev->plans[0])));
-    MSC_TRY(msc_grow(&s->groups, &ev->groups_capacity, n, sizeof(s->groups[0])));
-    struct msc_group *g = &s->groups[ev->n_plans];
-    *g = (struct msc_group){.columns = ev->columns};
-    ev->plans[ev->n_plans] = NULL;
-    s->n_groups = ++ev->n_plans;
+    ev->plans[ev->n_plans++] = NULL;
     memset(is_parameter, 0, msc_dataset_n_inputs(ev->dataset) * sizeof(bool));
     MSC_TRY(create_plan(ev, batch, wanted, n_wanted, is_parameter, &ev->plans[n - 1]));
-    MSC_TRY(msc_signatures_add(&ev->signatures, batch, (int32_t)n - 1, is_parameter));
-    return msc_numbering_init(&g->numbering, ev->plans[n - 1]);
+    return msc_signatures_add(&ev->signatures, batch, (int32_t)n - 1, is_parameter);
 }
 
 static enum msc_status assign_plans(struct msc_evaluator *ev, const int32_t wanted[],
@@ -150,12 +143,7 @@ static enum msc_status assign_plans(struct msc_evaluator *ev, const int32_t want
             p = ev->n_plans;
             MSC_TRY(add_plan(ev, b, wanted, n_wanted, is_parameter));
         }
-        struct msc_group *g = &ev->schedule.groups[p];
-        MSC_TRY(msc_grow(&g->batches, &g->batches_capacity, (size_t)g->n_batches + 1,
-                         sizeof(g->batches[0])));
         ev->plan_of_batch[b] = p;
-        ev->columns[b] = g->n_batches;
-        g->batches[g->n_batches++] = (int32_t)b;
     }
     return MSC_OK;
 }
@@ -165,9 +153,8 @@ enum msc_status msc_evaluator__create_plans(struct msc_evaluator *ev, const int3
     size_t n_batches = msc_dataset_n_batches(ev->dataset);
     bool *is_parameter = msc_alloc_zero(msc_dataset_n_inputs(ev->dataset) + 1, sizeof(bool));
     ev->plan_of_batch = msc_alloc_zero(n_batches, sizeof(ev->plan_of_batch[0]));
-    ev->columns = msc_alloc_zero(n_batches, sizeof(ev->columns[0]));
     ev->signatures.dataset = ev->dataset;
-    enum msc_status status = is_parameter && ev->plan_of_batch && ev->columns
+    enum msc_status status = is_parameter && ev->plan_of_batch
                                  ? assign_plans(ev, wanted, n_wanted, is_parameter)
                                  : MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
     msc_free(is_parameter);
@@ -175,18 +162,10 @@ enum msc_status msc_evaluator__create_plans(struct msc_evaluator *ev, const int3
 }
 
 void msc_evaluator__destroy_plans(struct msc_evaluator *ev) {
-    struct msc_schedule *s = &ev->schedule;
     for (int i = 0; i < ev->n_plans; i++) {
-        struct msc_group *g = &s->groups[i];
-        msc_numbering_finish(&g->numbering);
-        msc_free(g->batches);
-        msc_free(g->nodes);
-        msc_free(g->targets);
         msc_plan_destroy(ev->plans[i]);
     }
     msc_signatures_finish(&ev->signatures);
-    msc_free(s->groups);
     msc_free(ev->plans);
     msc_free(ev->plan_of_batch);
-    msc_free(ev->columns);
 }

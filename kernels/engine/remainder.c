@@ -9,11 +9,10 @@ bool msc_remainder_is_asked(const struct msc_plan *plan, const struct msc_sink *
     return (plan->wants_remainder && sink->batch) || (plan->has_remainder_slots && sink->slot);
 }
 
-// One trial on one batch.
+// What one run works with.
 struct remainder_run {
     const struct msc_remainder *remainder;
     const struct msc_plan *plan;
-    size_t trial, batch;
     const struct msc_array **arrays; // [n_given]
     int32_t *given;                  // tensor ids: inputs, then live-out values
     size_t n_given;
@@ -52,15 +51,15 @@ static void remainder_run_finish(struct remainder_run *r) {
 }
 
 // What the remainder starts from: the batch, and live-out values.
-static enum msc_status gather_given(struct remainder_run *r, const struct msc_view values[]) {
+static enum msc_status gather_given(struct remainder_run *r, const struct msc_view live_out[]) {
     const struct msc_plan *plan = r->plan;
-    const struct msc_dataset *data = msc_evaluator_dataset(r->remainder->evaluator);
     for (int32_t i = 0; i < msc_graph_n_inputs(plan->graph); i++) {
         r->given[r->n_given] = msc_graph_input(plan->graph, i);
-        r->arrays[r->n_given++] = msc_dataset_batch(data, r->batch, (size_t)i);
+        r->arrays[r->n_given++] =
+            msc_dataset_batch(r->remainder->dataset, r->remainder->batch, (size_t)i);
     }
     for (int32_t i = 0; i < plan->n_live_out; i++) {
-        const struct msc_view *v = &values[i];
+        const struct msc_view *v = &live_out[i];
         if (plan->live_out[i] == MSC_NO_ID || !v->data) {
             continue;
         }
@@ -90,13 +89,13 @@ static void list_missing(struct remainder_run *r) {
 
 // The input moved by one part in 2^22, up or down at random: the same for a slot of a batch in any
 // company.
-static enum msc_status add_noise(struct msc_array **out, const struct remainder_run *r,
-                                 uint64_t slot, const struct msc_array *array) {
+static enum msc_status perturb_input(struct msc_array **out, const struct remainder_run *r,
+                                     uint64_t slot, const struct msc_array *array) {
     const float step = 1.0f / (1 << 22);
     struct msc_rng rng;
     MSC_TRY(msc_array_create_from(out, msc_array_dtype(array), msc_array_n_dims(array),
                                   msc_array_dims(array), msc_array_data(array)));
-    msc_rng_seed(&rng, r->remainder->trials[r->trial].noise_seed, (uint64_t)r->batch << 32 ^ slot);
+    msc_rng_seed(&rng, r->remainder->noise_seed, (uint64_t)r->remainder->batch << 32 ^ slot);
     float *x = msc_array_data(*out);
     for (int64_t i = 0; i < msc_array_n_elements(*out); i++) {
         x[i] *= msc_rng_u64(&rng) & 1 ? 1.0f + step : 1.0f - step;
@@ -104,18 +103,19 @@ static enum msc_status add_noise(struct msc_array **out, const struct remainder_
     return MSC_OK;
 }
 
-static enum msc_status quantize(struct msc_array **out, const struct remainder_run *r,
-                                uint64_t slot, bool is_weight, const struct msc_array *array,
-                                const struct msc_edit *edit) {
-    struct msc_array *moved = NULL;
+static enum msc_status quantize_operand(struct msc_array **out, const struct remainder_run *r,
+                                        uint64_t slot, bool is_weight,
+                                        const struct msc_array *array,
+                                        const struct msc_edit *edit) {
+    struct msc_array *perturbed = NULL;
     if (is_weight) {
         return msc_remainder_store_get(out, r->remainder->store, array, edit);
     }
-    if (r->remainder->trials[r->trial].noise_seed != 0) {
-        MSC_TRY(add_noise(&moved, r, slot, array));
+    if (r->remainder->noise_seed != 0) {
+        MSC_TRY(perturb_input(&perturbed, r, slot, array));
     }
-    enum msc_status status = msc_edit_apply(out, moved ? moved : array, edit);
-    msc_array_release(moved);
+    enum msc_status status = msc_edit_apply(out, perturbed ? perturbed : array, edit);
+    msc_array_release(perturbed);
     return status;
 }
 
@@ -123,7 +123,7 @@ static enum msc_status read_operand(void *payload, struct msc_array **out,
                                     const struct msc_joint *joint, int32_t operand,
                                     const struct msc_array *array) {
     const struct remainder_run *r = payload;
-    const struct msc_edit *const *edits = r->remainder->trials[r->trial].edits;
+    const struct msc_edit *const *edits = r->remainder->edits;
     int32_t bound = msc_sites_find_slot(&r->plan->sites, joint->id, operand);
     int32_t slot = bound == MSC_NO_ID ? MSC_NO_ID : r->plan->slot_ids[bound];
     const struct msc_edit *edit = slot == MSC_NO_ID || !edits ? NULL : edits[slot];
@@ -134,12 +134,12 @@ static enum msc_status read_operand(void *payload, struct msc_array **out,
     bool is_weight = r->plan->sites.slots[bound].kind == MSC_SITE_WEIGHT;
     // A chunk of a sequence has noise of its own.
     uint64_t place = (uint64_t)r->plan->parts[joint->id] << 48 | (uint32_t)slot;
-    return quantize(out, r, place, is_weight, array, edit);
+    return quantize_operand(out, r, place, is_weight, array, edit);
 }
 
 // ---- The sink ---------------------------------------------------------------------------------
 
-static enum msc_status give_slots(const struct remainder_run *r) {
+static enum msc_status feed_slots(const struct remainder_run *r) {
     const struct msc_sink *sink = r->remainder->sink;
     size_t at = 0;
     for (int32_t i = 0; i < r->plan->n_wanted; i++) {
@@ -150,15 +150,15 @@ static enum msc_status give_slots(const struct remainder_run *r) {
             struct msc_view view = msc_view_of_array(r->made[at++]);
             if (msc_view_n_elements(&view) > 0) {
                 int32_t part = r->plan->parts[r->plan->sites.slots[i].joint];
-                MSC_TRY(sink->slot(sink->payload, r->trial, r->batch, part, r->plan->slot_ids[i],
-                                   &view));
+                MSC_TRY(sink->slot(sink->payload, r->remainder->trial, r->remainder->batch, part,
+                                   r->plan->slot_ids[i], &view));
             }
         }
     }
     return MSC_OK;
 }
 
-static enum msc_status give_batch(const struct remainder_run *r, const struct msc_view values[]) {
+static enum msc_status feed_batch(const struct remainder_run *r, const struct msc_view live_out[]) {
     const struct msc_sink *sink = r->remainder->sink;
     struct msc_view *all;
     size_t at = 0;
@@ -170,9 +170,10 @@ static enum msc_status give_batch(const struct remainder_run *r, const struct ms
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the end of a network");
     }
     for (int32_t i = 0; i < r->plan->n_wanted; i++) {
-        all[i] = r->plan->live_out[i] != MSC_NO_ID ? values[i] : msc_view_of_array(r->made[at++]);
+        all[i] = r->plan->live_out[i] != MSC_NO_ID ? live_out[i] : msc_view_of_array(r->made[at++]);
     }
-    enum msc_status status = sink->batch(sink->payload, r->trial, r->batch, all);
+    enum msc_status status =
+        sink->batch(sink->payload, r->remainder->trial, r->remainder->batch, all);
     msc_free(all);
     return status;
 }
@@ -187,9 +188,9 @@ static enum msc_status run_measured(struct remainder_run *r, const struct msc_re
     return status;
 }
 
-static enum msc_status complete(struct remainder_run *r, const struct msc_view values[]) {
+static enum msc_status compute_missing(struct remainder_run *r, const struct msc_view live_out[]) {
     MSC_TRY(remainder_run_init(r));
-    MSC_TRY(gather_given(r, values));
+    MSC_TRY(gather_given(r, live_out));
     list_missing(r);
     const struct msc_reference_run run = {.graph = r->plan->graph,
                                           .n_given = r->n_given,
@@ -200,48 +201,19 @@ static enum msc_status complete(struct remainder_run *r, const struct msc_view v
                                           .read = read_operand,
                                           .payload = r,
                                           .limits = r->remainder->limits};
-    MSC_TRY(run_measured(r, &run));
-    MSC_TRY(give_slots(r));
-    return give_batch(r, values);
+    return run_measured(r, &run);
 }
 
-static enum msc_status take_batch(void *payload, size_t trial, size_t batch,
-                                  const struct msc_view values[]) {
-    const struct msc_remainder *remainder = payload;
-    struct remainder_run r = {.remainder = remainder, .trial = trial, .batch = batch};
-    r.plan = msc_evaluator_plan(remainder->evaluator, batch);
-    if (!msc_remainder_is_asked(r.plan, remainder->sink)) {
-        return remainder->sink->batch
-                   ? remainder->sink->batch(remainder->sink->payload, trial, batch, values)
-                   : MSC_OK;
+enum msc_status msc_remainder_run(const struct msc_remainder *remainder,
+                                  const struct msc_view live_out[]) {
+    struct remainder_run r = {.remainder = remainder, .plan = remainder->plan};
+    enum msc_status status = compute_missing(&r, live_out);
+    if (status == MSC_OK) {
+        status = feed_slots(&r);
     }
-    enum msc_status status = complete(&r, values);
+    if (status == MSC_OK) {
+        status = feed_batch(&r, live_out);
+    }
     remainder_run_finish(&r);
     return status;
-}
-
-static enum msc_status take_slot(void *payload, size_t trial, size_t batch, int32_t part,
-                                 int32_t slot, const struct msc_view *value) {
-    const struct msc_sink *sink = ((const struct msc_remainder *)payload)->sink;
-    return sink->slot(sink->payload, trial, batch, part, slot, value);
-}
-
-static void end_trial(void *payload, size_t trial) {
-    const struct msc_sink *sink = ((const struct msc_remainder *)payload)->sink;
-    if (sink->end) {
-        sink->end(sink->payload, trial);
-    }
-}
-
-static bool is_over(void *payload, size_t trial) {
-    const struct msc_sink *sink = ((const struct msc_remainder *)payload)->sink;
-    return sink->is_over && sink->is_over(sink->payload, trial);
-}
-
-struct msc_sink msc_remainder_sink(struct msc_remainder *remainder) {
-    return (struct msc_sink){.batch = take_batch,
-                             .slot = remainder->sink->slot ? take_slot : NULL,
-                             .end = end_trial,
-                             .is_over = is_over,
-                             .payload = remainder};
 }

@@ -2,34 +2,39 @@
 // running them tells, and those behind them, run by the reference kernels, joint by joint, for each
 // (trial, batch); constants are there already. Edits of its slots are applied as fake quantisation.
 //
-// The evaluator puts it between its schedule and the caller's sink:
-//
-//     struct msc_remainder remainder = {
-//         .evaluator = ev, .trials = trials, .sink = sink, .store = &store};
-//     struct msc_sink own = msc_remainder_sink(&remainder);
+//     const struct msc_remainder remainder = {.plan = plan, .dataset = dataset, .batch = 3,
+//                                             .edits = edits, .sink = &sink, .store = &store};
+//     MSC_TRY(msc_remainder_run(&remainder, live_out));
 #ifndef MSC_KERNELS_ENGINE_REMAINDER_H
 #define MSC_KERNELS_ENGINE_REMAINDER_H
 
-#include "kernels/engine/evaluator.h"
 #include "graph/reference/reference.h"
+#include "kernels/engine/evaluator.h"
 #include "kernels/engine/remainder_store.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+// That of one trial on one batch. All pointers are borrowed for the call.
 struct msc_remainder {
-    const struct msc_evaluator *evaluator;
-    const struct msc_eval_trial *trials;
-    const struct msc_sink *sink; // the caller's
+    const struct msc_plan *plan;
+    const struct msc_dataset *dataset; // of the plan's inputs
+    size_t batch;
+    const struct msc_edit *const *edits; // as in msc_eval_trial
+    uint64_t noise_seed;
+    const struct msc_sink *sink;
+    size_t trial; // as the sink knows it
     struct msc_remainder_store *store;
     const struct msc_reference_limits *limits;
 };
 
 // Does the sink get anything that is no live-out value of the plan?
 bool msc_remainder_is_asked(const struct msc_plan *plan, const struct msc_sink *sink);
-// A sink for live-out values, which completes them for the caller's. Borrows `remainder`.
-struct msc_sink msc_remainder_sink(struct msc_remainder *remainder);
+// Computes what is missing beside the live-out values [plan->n_live_out], in host memory, and feeds
+// the sink: slots of the remainder one by one, then the batch. From any thread.
+enum msc_status msc_remainder_run(const struct msc_remainder *remainder,
+                                  const struct msc_view live_out[]);
 
 #ifdef __cplusplus
 }

@@ -1,43 +1,29 @@
-// The work of one call as a graph of nodes, and the threads that walk it.
+// What the files of the schedule share. Nobody else includes this.
 //
-// A node is an expression (kernels/engine/numbering.h) on one batch (packed weights: on none), or
-// it feeds the sink what one (trial, batch) gave: live-out values together, slot values one by one.
-// Nodes are made backwards from what the sink wants, so what only leads to cached results is never
-// touched. Threads take ready nodes last in, first out, which follows a batch down the network
-// while its data is in cache and frees it soonest.
+// Within one call of msc_schedule_run:
 //
-// Weights are packed when a step waits for them alone: otherwise steps that have their inputs would
-// hold them until the weights' turn comes.
-//
-// Of what only one among many trials wants nothing is kept: the next call will hardly ask for it.
-//
-// A call goes through the dataset in windows of some batches, no more than keep all threads busy:
-// only what a window finds in the cache is held for it, and trials that turn out to be over take no
-// part in the next.
-//
-// Where the backend can, a step's output is quantised while the step runs: the nodes of its
-// quantisations are fused into it. When nobody else reads the output it is not stored, unless the
-// trials are few.
-//
-// Where a backend runs several calls of a step at less cost than one by one (max_calls), it is the
-// other way about: the earliest step with ready nodes is next, with all of them, and sinks come
-// last, so that the host waits for the device once in a window.
+//     schedule_targets.c   which value numbers the sink reads of each trial
+//     schedule_trials.c    how far each trial is: begins, fails, is over, ends
+//     then for each window
+//     schedule_build.c     nodes backwards from the targets, down to what the cache has
+//     schedule_walk.c      threads take nodes until all are done
+//     schedule_take.c          which are next
+//     schedule_entries.c       memory for what they make, and when it may go
+//     schedule_compute.c       steps and packed weights
+//     schedule_quantize.c      quantisations of their own
+//     schedule_feed.c          values to the sink
 #ifndef MSC_KERNELS_ENGINE_SCHEDULE_INTERNAL_H
 #define MSC_KERNELS_ENGINE_SCHEDULE_INTERNAL_H
 
-#include "kernels/engine/cache.h"
 #include "kernels/engine/numbering.h"
+#include "kernels/engine/schedule.h"
 
 #include <pthread.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_node {
-    int32_t expr;                    // MSC_NO_ID: a sink node
-    int32_t group;                   // which plan's expressions
-    int32_t batch;                   // MSC_NO_ID for weights
+    int32_t expr;                    // id; MSC_NO_ID: a sink node
+    int32_t plan;                    // whose expression
+    int32_t batch;                   // of weights the first that they were asked for
     int32_t trial;                   // that it was made for; others may want it, too
     int32_t first_target, n_targets; // of a sink node
     int32_t n_pending;               // inputs not ready yet
@@ -55,25 +41,21 @@ struct msc_edge {
     int32_t node, next;
 };
 
-// The expressions of one plan and where their nodes are.
-struct msc_group {
+// One plan: its expressions in this call, and where their nodes in this window are.
+struct msc_scheduled_plan {
+    const struct msc_plan *plan;
     struct msc_numbering numbering;
     int32_t n_batches;
-    int32_t *batches; // [n_batches] those that run by this plan, ascending
-    size_t batches_capacity;
-    const int32_t *columns;          // [all batches] a batch's place in `batches`; borrowed
+    const int32_t *batches;          // [n_batches] those that run by it, ascending
     int32_t first_column, n_columns; // the batches of the window at hand
-    int32_t *nodes;                  // [n_classes][n_columns] node id or MSC_NO_ID
+    int32_t *nodes;                  // [n_exprs][n_columns] node id or MSC_NO_ID
     size_t nodes_capacity;
-    struct msc_value_number *targets; // [n_trials][n_targets]; id MSC_NO_ID: nothing to read
+    struct msc_value_number *targets; // [n_trials][n_targets]; expr MSC_NO_ID: nothing to read
     size_t targets_capacity;
     // What the targets ask of the plan, whoever answers it.
     int32_t n_steps_asked;
     double macs_asked;
 };
-
-// Where the id of an expression's node for a batch is kept.
-int32_t *msc_group_node(const struct msc_group *g, int32_t expr, int32_t batch);
 
 struct msc_failure {
     int32_t node; // that failed itself
@@ -81,41 +63,46 @@ struct msc_failure {
     char message[200];
 };
 
-struct msc_schedule {
-    struct msc_backend *backend;
-    const struct msc_dataset *dataset;
-    struct msc_cache *cache;
-    const struct msc_cancel *cancel;
-    const struct msc_reference_limits *limits; // for steps that run bodies; may be NULL
-    int n_threads;
-    int n_groups;
-    struct msc_group *groups;
-    int32_t n_targets; // of each trial: wanted values, then slot values
-    int32_t n_wanted;  // that go together, as many as the plan with the most has
-    struct msc_eval_trial *trials;
-    size_t n_trials;
-    const struct msc_sink *sink;
+struct msc_id_list {
+    int32_t *items;
+    size_t n, capacity;
+};
 
+// How far a trial is.
+struct msc_progress {
+    int64_t sinks_left;          // nodes, over all batches
+    int32_t failed_batch;        // lowest one that failed, or MSC_NO_ID
+    int32_t failed_node;         // ... the first there that failed itself
+    bool is_over;                // takes no part in further windows
+    double macs_asked, macs_run; // those of batches that it took part in
+};
+
+struct msc_schedule {
+    struct msc_schedule_options options;
+    struct msc_scheduled_plan *plans; // [options.n_plans]
+    int32_t *columns;                 // [batches] a batch's place among those of its plan
+    int32_t *batches;                 // [batches] those of one plan together
+
+    // The job at hand.
+    struct msc_job job;
+    int32_t n_targets;             // of each trial: live-out values, then slot values
+    int32_t n_live_out;            // that go together, as many as the plan with the most has
+    struct msc_progress *progress; // [n_trials]
+    size_t progress_capacity;
+
+    // The window at hand.
+    int32_t first_batch, end_batch;
     struct msc_node *nodes;
     size_t n_nodes, nodes_capacity;
     struct msc_edge *edges;
     size_t n_edges, edges_capacity;
-    int32_t *ready, *roots; // a stack of ready nodes; nodes ready from the start, in order
-    size_t n_ready, ready_capacity, n_roots, roots_capacity, next_root;
-    int32_t *stack; // of expressions whose nodes are being made
-    size_t n_stack, stack_capacity;
+    struct msc_id_list roots; // nodes ready from the start, in order
+    size_t next_root;
+    struct msc_id_list ready;     // a stack, with room for every node
+    struct msc_id_list stack;     // of expressions whose nodes are being made
+    int32_t trial_built;          // whose nodes are being made
     struct msc_failure *failures; // the first stands for those there was no memory to note
     size_t n_failures, failures_capacity;
-    struct msc_progress {            // of a trial
-        int64_t sinks_left;          // nodes, over all batches
-        int32_t failed_batch;        // lowest one that failed, or MSC_NO_ID
-        int32_t failed_node;         // ... the first there that failed itself
-        bool is_over;                // takes no part in further windows
-        double macs_asked, macs_run; // those of batches that it took part in
-    } * progress;                    // [n_trials]
-    size_t progress_capacity;
-    int32_t first_batch, end_batch; // the window at hand
-    int32_t trial_built;            // whose nodes are being made
 
     pthread_mutex_t lock; // guards everything but the trials' own sink calls
     pthread_cond_t wake;
@@ -123,69 +110,152 @@ struct msc_schedule {
     size_t n_done;
     int n_waiting;
     bool is_cancelled;
-    bool is_fresh;        // MSC_EVAL_FRESH
-    bool is_last_attempt; // trials out of memory end now, else they are tried again
-    uint64_t steps_run, steps_reused;
-    double macs_run, macs_asked;
+
+    struct msc_schedule_stats stats;
 };
 
-static inline const struct msc_expr *msc_node_expr(const struct msc_schedule *s,
-                                                   const struct msc_node *node) {
-    return &s->groups[node->group].numbering.exprs[node->expr];
+static inline bool msc_schedule__is_fresh(const struct msc_schedule *s) {
+    return (s->job.flags & MSC_EVAL_FRESH) != 0;
 }
 
-// The value of the plan behind target i of a trial, or MSC_NO_ID.
-static inline int32_t msc_schedule_target(const struct msc_schedule *s, const struct msc_plan *plan,
-                                          int32_t i) {
-    if (i >= s->n_wanted) {
-        int32_t slot = i - s->n_wanted;
-        return slot < plan->sites.n_slots ? plan->slot_values[slot] : MSC_NO_ID;
-    }
-    bool is_asked = i < plan->n_wanted || plan->wants_remainder || s->sink->slot;
-    return is_asked && i < plan->n_live_out ? plan->live_out[i] : MSC_NO_ID;
+static inline const struct msc_plan *msc_schedule__plan(const struct msc_schedule *s,
+                                                        const struct msc_node *node) {
+    return s->plans[node->plan].plan;
+}
+
+// Not of a sink node.
+static inline const struct msc_expr *msc_schedule__expr(const struct msc_schedule *s,
+                                                        const struct msc_node *node) {
+    return &s->plans[node->plan].numbering.exprs[node->expr];
+}
+
+// Of a node of a step or of its weights.
+static inline const struct msc_step *msc_schedule__step(const struct msc_schedule *s,
+                                                        const struct msc_node *node) {
+    return &msc_schedule__plan(s, node)->steps[msc_schedule__expr(s, node)->index];
+}
+
+// The value number that a node reads as its input i.
+static inline struct msc_value_number msc_schedule__input(const struct msc_schedule *s,
+                                                          const struct msc_node *node, int32_t i) {
+    const struct msc_numbering *num = &s->plans[node->plan].numbering;
+    return num->inputs[num->exprs[node->expr].first_input + i];
+}
+
+// The targets of a trial [n_targets] under one plan.
+static inline struct msc_value_number *msc_schedule__targets(const struct msc_schedule *s,
+                                                             const struct msc_scheduled_plan *p,
+                                                             size_t trial) {
+    return &p->targets[trial * (size_t)s->n_targets];
 }
 
 // What an expression's result is found by in the cache. Packed weights serve every batch.
-static inline struct msc_hash msc_schedule_key(const struct msc_expr *expr, int32_t batch) {
+static inline struct msc_hash msc_schedule__key(const struct msc_expr *expr, int32_t batch) {
     return expr->kind == MSC_EXPR_WEIGHTS ? expr->hash
                                           : msc_hash_add_u64(expr->hash, (uint64_t)batch + 1);
 }
 
-// The node of an expression for the batch of `node`.
-struct msc_node *msc_schedule_node(const struct msc_schedule *s, const struct msc_node *node,
-                                   int32_t expr);
+// Where the id of an expression's node for a batch is kept.
+static inline int32_t *msc_schedule__place(const struct msc_schedule *s,
+                                           const struct msc_scheduled_plan *p, int32_t expr,
+                                           int32_t batch) {
+    // Packed weights serve every batch: their node stands under the window's first.
+    bool is_shared = p->numbering.exprs[expr].kind == MSC_EXPR_WEIGHTS;
+    int32_t column = is_shared ? 0 : s->columns[batch] - p->first_column;
+    return &p->nodes[(size_t)expr * (size_t)p->n_columns + (size_t)column];
+}
 
-// Begins a call: all trials are at their start.
-enum msc_status msc_schedule_begin(struct msc_schedule *s);
-// Makes the nodes of all trials for the window; groups hold their targets already.
-enum msc_status msc_schedule_build(struct msc_schedule *s);
-// Walks them to the end. Trials receive their status; MSC_E_CANCELLED when stopped.
-enum msc_status msc_schedule_run(struct msc_schedule *s);
+// The node of an expression for the batch of `node`.
+static inline struct msc_node *msc_schedule__node(const struct msc_schedule *s,
+                                                  const struct msc_node *node, int32_t expr) {
+    return &s->nodes[*msc_schedule__place(s, &s->plans[node->plan], expr, node->batch)];
+}
+
+// The next node fused into a step, after edge *e (of its own first_edge at the start), or NULL.
+static inline struct msc_node *msc_schedule__next_fused(const struct msc_schedule *s, int32_t *e) {
+    while (*e != MSC_NO_ID) {
+        struct msc_node *user = &s->nodes[s->edges[*e].node];
+        *e = s->edges[*e].next;
+        if (user->is_fused) {
+            return user;
+        }
+    }
+    return NULL;
+}
+
+// ---- Targets ----------------------------------------------------------------------------------
+
+// Numbers the values of all trials under every plan, and notes which of them the sink reads.
+enum msc_status msc_schedule__number_trials(struct msc_schedule *s);
+// The value of the plan behind target i of a trial, or MSC_NO_ID.
+int32_t msc_schedule__target_value(const struct msc_schedule *s, const struct msc_plan *plan,
+                                   int32_t i);
+
+// ---- Trials -----------------------------------------------------------------------------------
+
+// To the sink.
+void msc_schedule__announce_trials(struct msc_schedule *s);
+// All trials are at their start. Their targets are known.
+enum msc_status msc_schedule__begin_trials(struct msc_schedule *s);
+// A sink node is done, or failed. Returns true when it was the trial's last and `end` is due. With
+// the lock.
+bool msc_schedule__finish_sink(struct msc_schedule *s, const struct msc_node *node);
+// Tells the sink. With the lock, which is let go meanwhile.
+void msc_schedule__end_trial(struct msc_schedule *s, int32_t trial);
+// A window is done: trials that are over take no part in the next. MSC_E_CANCELLED when stopped.
+enum msc_status msc_schedule__end_window(struct msc_schedule *s);
 // Ends the trials that did not take part in the last window.
-void msc_schedule_end(struct msc_schedule *s);
+void msc_schedule__end_trials(struct msc_schedule *s);
+
+// ---- A window ---------------------------------------------------------------------------------
+
+// Makes the nodes of all trials that are not over.
+enum msc_status msc_schedule__build(struct msc_schedule *s);
+// Walks them to the end, or until somebody cancels.
+void msc_schedule__walk(struct msc_schedule *s);
 
 // Nodes that are run together at most.
 #define MSC_SCHEDULE_TOGETHER 64
 
 // The nodes that a thread is to run next, up to MSC_SCHEDULE_TOGETHER: several only if they are of
-// one step, or hand-overs. Waits for some; 0 when all is done. With the lock.
-int32_t msc_schedule_take(struct msc_schedule *s, int32_t ids[]);
+// one step, or sink nodes. Waits for some; 0 when all is done. With the lock.
+int32_t msc_schedule__take(struct msc_schedule *s, int32_t ids[]);
 // Before the first is taken: where nodes are run together, those ready from the start are.
-void msc_schedule_ready_roots(struct msc_schedule *s);
+void msc_schedule__ready_roots(struct msc_schedule *s);
 
-// What a node stands for, without the lock. Those of its inputs and its own entries are there.
-enum msc_status msc_schedule_compute(struct msc_schedule *s, const struct msc_node *node,
-                                     int thread, void **weights, size_t *weights_bytes);
+// ---- Entries (with the lock) ------------------------------------------------------------------
+
+// Memory for what a node makes: for itself, if anybody reads it, and for what is fused into it.
+enum msc_status msc_schedule__allocate_entries(struct msc_schedule *s, struct msc_node *node);
+// Of a node that failed, and of what is fused into it.
+void msc_schedule__discard_entries(struct msc_schedule *s, struct msc_node *node);
+// A node has read its inputs: entries may go when it was their last reader.
+void msc_schedule__release_inputs(struct msc_schedule *s, const struct msc_node *node);
+// After a stop: lets go of what readers that never ran still hold.
+void msc_schedule__release_unread(struct msc_schedule *s);
+
+// ---- What a node stands for (without the lock) ------------------------------------------------
+
+// Those of the node's inputs and its own entries are there. Of weights: *weights is the caller's.
+enum msc_status msc_schedule__compute(struct msc_schedule *s, const struct msc_node *node,
+                                      int thread, void **weights, size_t *weights_bytes);
 // The same for n nodes of one step. On failure nothing is known of any of them.
-enum msc_status msc_schedule_compute_together(struct msc_schedule *s, const int32_t ids[],
-                                              int32_t n, int thread);
+enum msc_status msc_schedule__compute_together(struct msc_schedule *s, const int32_t ids[],
+                                               int32_t n, int thread);
+// The quantisation that a node stands for.
+enum msc_status msc_schedule__quantize(struct msc_schedule *s, const struct msc_node *node,
+                                       int thread);
 // Gives the sink what n sink nodes hold, one after the other until one fails. Returns how many it
 // was given; *status is that of the next.
-int32_t msc_schedule_feed_sink(struct msc_schedule *s, const int32_t ids[], int32_t n,
-                               enum msc_status *status);
+int32_t msc_schedule__feed_sink(struct msc_schedule *s, const int32_t ids[], int32_t n,
+                                enum msc_status *status);
 
-#ifdef __cplusplus
-}
-#endif
+// A value that `node` reads as `number`, at the backend's address.
+struct msc_view msc_schedule__view(const struct msc_schedule *s, const struct msc_node *node,
+                                   int32_t value, struct msc_value_number number);
+// A value under a quantisation: integers of a byte, or float32 where they do not fit one. NULL: as
+// it is.
+struct msc_view msc_schedule__quantized_view(const struct msc_plan *plan, int32_t value,
+                                             const struct msc_quant *quant, void *data);
 
 #endif

@@ -1,70 +1,72 @@
 #include "kernels/engine/schedule_internal.h"
 
 static int32_t most_together(const struct msc_schedule *s) {
-    int32_t n = s->backend->def->max_calls;
+    int32_t n = s->options.backend->def->max_calls;
     return n < MSC_SCHEDULE_TOGETHER ? n : MSC_SCHEDULE_TOGETHER;
 }
 
-static bool is_sink_of_wanted(const struct msc_schedule *s, const struct msc_node *node) {
-    return node->expr == MSC_NO_ID && node->first_target < s->n_wanted;
+static bool is_sink_of_live_out(const struct msc_schedule *s, const struct msc_node *node) {
+    return node->expr == MSC_NO_ID && node->first_target < s->n_live_out;
 }
 
-// Lower ones first. What is neither a step nor a hand-over of wanted values makes others ready, or
-// frees memory.
+// Lower ones first. What is neither a step nor feeds live-out values to the sink makes others
+// ready, or frees memory.
 static int64_t rank_of(const struct msc_schedule *s, const struct msc_node *node) {
-    if (is_sink_of_wanted(s, node)) {
+    if (is_sink_of_live_out(s, node)) {
         return INT64_MAX;
     }
     bool is_step = node->expr != MSC_NO_ID && node->failure == MSC_NO_ID &&
-                   msc_node_expr(s, node)->kind == MSC_EXPR_STEP;
-    return is_step ? 1 + (int64_t)msc_node_expr(s, node)->index * s->n_groups + node->group : 0;
+                   msc_schedule__expr(s, node)->kind == MSC_EXPR_STEP;
+    return is_step
+               ? 1 + (int64_t)msc_schedule__expr(s, node)->index * s->options.n_plans + node->plan
+               : 0;
 }
 
 // The ready nodes of lowest rank: several when they are one step's, or sinks.
 static int32_t take_lowest(struct msc_schedule *s, int32_t ids[]) {
     int64_t lowest = INT64_MAX;
     int32_t n = 0, most = most_together(s);
-    for (size_t i = 0; i < s->n_ready; i++) {
-        int64_t rank = rank_of(s, &s->nodes[s->ready[i]]);
+    for (size_t i = 0; i < s->ready.n; i++) {
+        int64_t rank = rank_of(s, &s->nodes[s->ready.items[i]]);
         lowest = rank < lowest ? rank : lowest;
     }
     if (lowest == 0) {
         most = 1;
     }
     size_t kept = 0;
-    for (size_t i = 0; i < s->n_ready; i++) {
-        bool is_taken = n < most && rank_of(s, &s->nodes[s->ready[i]]) == lowest;
+    for (size_t i = 0; i < s->ready.n; i++) {
+        bool is_taken = n < most && rank_of(s, &s->nodes[s->ready.items[i]]) == lowest;
         if (is_taken) {
-            ids[n++] = s->ready[i];
+            ids[n++] = s->ready.items[i];
         } else {
-            s->ready[kept++] = s->ready[i];
+            s->ready.items[kept++] = s->ready.items[i];
         }
     }
-    s->n_ready = kept;
+    s->ready.n = kept;
     return n;
 }
 
 // Weights wait until a step asks for them, or nothing else is left to do.
 static bool is_early_root(const struct msc_schedule *s, const struct msc_node *node) {
-    return node->expr == MSC_NO_ID || msc_node_expr(s, node)->kind != MSC_EXPR_WEIGHTS;
+    return node->expr == MSC_NO_ID || msc_schedule__expr(s, node)->kind != MSC_EXPR_WEIGHTS;
 }
 
-void msc_schedule_ready_roots(struct msc_schedule *s) {
+void msc_schedule__ready_roots(struct msc_schedule *s) {
     if (most_together(s) <= 1) {
         return;
     }
-    for (size_t i = 0; i < s->n_roots; i++) {
-        struct msc_node *node = &s->nodes[s->roots[i]];
+    for (size_t i = 0; i < s->roots.n; i++) {
+        struct msc_node *node = &s->nodes[s->roots.items[i]];
         if (!node->is_begun && is_early_root(s, node)) {
             node->is_begun = true;
-            s->ready[s->n_ready++] = s->roots[i];
+            s->ready.items[s->ready.n++] = s->roots.items[i];
         }
     }
 }
 
 static int32_t take_root(struct msc_schedule *s) {
-    while (s->next_root < s->n_roots) {
-        int32_t root = s->roots[s->next_root++];
+    while (s->next_root < s->roots.n) {
+        int32_t root = s->roots.items[s->next_root++];
         if (!s->nodes[root].is_begun) {
             s->nodes[root].is_begun = true;
             return root;
@@ -73,17 +75,17 @@ static int32_t take_root(struct msc_schedule *s) {
     return MSC_NO_ID;
 }
 
-int32_t msc_schedule_take(struct msc_schedule *s, int32_t ids[]) {
+int32_t msc_schedule__take(struct msc_schedule *s, int32_t ids[]) {
     bool is_together = most_together(s) > 1;
     for (;;) {
         if (s->is_cancelled || s->n_done == s->n_nodes) {
             return 0;
         }
-        if (s->n_ready > 0 && is_together) {
+        if (s->ready.n > 0 && is_together) {
             return take_lowest(s, ids);
         }
-        if (s->n_ready > 0) {
-            ids[0] = s->ready[--s->n_ready];
+        if (s->ready.n > 0) {
+            ids[0] = s->ready.items[--s->ready.n];
             return 1;
         }
         ids[0] = take_root(s);

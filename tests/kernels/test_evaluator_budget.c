@@ -99,6 +99,43 @@ static void test_kernels_evaluator_budget__least_memory(void **state) {
     eval_close_bench(&b);
 }
 
+static bool count_window(void *payload, size_t trial) {
+    (void)trial;
+    ++*(int *)payload;
+    return false;
+}
+
+static enum msc_status ignore_batch(void *payload, size_t trial, size_t batch,
+                                    const struct msc_view values[]) {
+    (void)payload;
+    (void)trial;
+    (void)batch;
+    (void)values;
+    return MSC_OK;
+}
+
+// Where there is memory, one trial goes through six batches at once, also after the least that it
+// does with was measured.
+static void test_kernels_evaluator_budget__windows_after_measuring(void **state) {
+    struct eval_bench b;
+    uint64_t least;
+    int n_windows = 0;
+    (void)state;
+    const struct msc_sink sink = {
+        .batch = ignore_batch, .is_over = count_window, .payload = &n_windows};
+    eval_open_bench(&b);
+    eval_open_net(&b.c, 6, 1);
+    eval_draw_all(&b);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    b.trials[0].edits = b.edits[4].edits;
+    assert_ok(msc_evaluator_measure_memory(b.ev, b.edits[4].edits, &least));
+    for (int i = 1; i <= 2; i++) {
+        assert_ok(msc_evaluator_run(b.ev, b.trials, 1, &sink, 0));
+        assert_int_equal(n_windows, i);
+    }
+    eval_close_bench(&b);
+}
+
 // Latency runs: all anew, nothing kept.
 static void test_kernels_evaluator_budget__fresh(void **state) {
     struct eval_bench b;
@@ -123,6 +160,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator_budget__keeps_what_is_shared),
         cmocka_unit_test(test_kernels_evaluator_budget__windows),
         cmocka_unit_test(test_kernels_evaluator_budget__least_memory),
+        cmocka_unit_test(test_kernels_evaluator_budget__windows_after_measuring),
         cmocka_unit_test(test_kernels_evaluator_budget__fresh),
     };
     msc_test_select(argc, argv);
