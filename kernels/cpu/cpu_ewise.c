@@ -8,7 +8,7 @@ struct kernel {
     int64_t n; // elements
 };
 
-static void release(void *kernel) {
+static void cpu_ewise_release(void *kernel) {
     struct kernel *k = kernel;
     if (k) {
         msc_cpu_ewise_destroy(k->program);
@@ -16,8 +16,8 @@ static void release(void *kernel) {
     }
 }
 
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status cpu_ewise_prepare(void **out, struct msc_cpu_backend *b,
+                                         const struct msc_plan *plan, const struct msc_step *step) {
     (void)b;
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
@@ -35,8 +35,8 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     return MSC_OK;
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_ewise_run(void *kernel, struct msc_cpu_backend *b,
+                                     const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     struct msc_cpu_ewise_call run = {.inputs = call->inputs,
                                      .out = call->outputs[0].data,
@@ -49,8 +49,8 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_ewise = {
-    .prepare = prepare,
-    .release = release,
-    .run = run,
+    .prepare = cpu_ewise_prepare,
+    .release = cpu_ewise_release,
+    .run = cpu_ewise_run,
     .quantizes = true,
 };

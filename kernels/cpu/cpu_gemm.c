@@ -105,7 +105,7 @@ static void divide_depthwise(struct msc_cpu_gemm_chunks *c) {
     c->images = 1;
 }
 
-static void divide(struct msc_cpu_gemm *k, const struct msc_gemm_spec *spec) {
+static void cpu_gemm_divide(struct msc_cpu_gemm *k, const struct msc_gemm_spec *spec) {
     bool is_window = spec->desc.kind == MSC_GEMM_CONV && !spec->is_pointwise;
     for (int unit = 0; unit < MSC_CPU_GEMM_UNIT_COUNT; unit++) {
         struct msc_cpu_gemm_chunks *c = &k->chunks[unit];
@@ -171,9 +171,9 @@ static int64_t largest_integer(const int32_t x[], int64_t n) {
     return largest;
 }
 
-static enum msc_status init(struct msc_cpu_gemm *k, const struct msc_plan *plan,
-                            const struct msc_step *step, const struct msc_gemm_spec *spec,
-                            const struct msc_cpu_gemm_source *source) {
+static enum msc_status cpu_gemm_init(struct msc_cpu_gemm *k, const struct msc_plan *plan,
+                                     const struct msc_step *step, const struct msc_gemm_spec *spec,
+                                     const struct msc_cpu_gemm_source *source) {
     struct msc_gemm_desc float_desc = {.bias = NULL};
     k->name = step->joints[0].joint->name;
     k->input = source->input;
@@ -188,7 +188,7 @@ static enum msc_status init(struct msc_cpu_gemm *k, const struct msc_plan *plan,
     if (!k->gives_sums) {
         MSC_TRY(create_epilogues(k, &float_desc, plan, step, spec->channel_axis));
     }
-    divide(k, spec);
+    cpu_gemm_divide(k, spec);
     k->indirect = msc_cpu_gemm_choose_product(k, MSC_CPU_GEMM_INDIRECT);
     if (!k->gives_sums) {
         k->float_indirect = msc_cpu_gemm_choose_product(k, MSC_CPU_GEMM_FLOAT_INDIRECT);
@@ -212,7 +212,7 @@ enum msc_status msc_cpu_gemm_create(struct msc_cpu_gemm **out, struct msc_cpu_ba
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
     }
     k->backend = b;
-    enum msc_status status = init(k, plan, step, spec, source);
+    enum msc_status status = cpu_gemm_init(k, plan, step, spec, source);
     if (status != MSC_OK) {
         msc_cpu_gemm_release(k);
         return status;

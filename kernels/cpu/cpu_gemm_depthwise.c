@@ -194,8 +194,8 @@ static void run_positions(const struct msc_cpu_gemm_depthwise *d, struct target 
 }
 
 // Output rows y ... y + n - 1.
-static void run_columns(const struct msc_cpu_gemm_depthwise *d, struct target *to, int64_t image,
-                        int64_t y, int64_t n) {
+static void cpu_gemm_depthwise_run_columns(const struct msc_cpu_gemm_depthwise *d,
+                                           struct target *to, int64_t image, int64_t y, int64_t n) {
     struct axis rows = axis_of(d->k, 0), cols = axis_of(d->k, 1);
     int64_t channels = d->k->channels, pitch = cols.in * channels;
     int64_t n_new = rows.stride < rows.kernel ? rows.stride : rows.kernel;
@@ -226,8 +226,8 @@ static void run_columns(const struct msc_cpu_gemm_depthwise *d, struct target *t
 }
 
 // Positions whose windows stick out at the sides go one by one.
-static void run_row(const struct msc_cpu_gemm_depthwise *d, struct target *to, int64_t image,
-                    int64_t y) {
+static void cpu_gemm_depthwise_run_row(const struct msc_cpu_gemm_depthwise *d, struct target *to,
+                                       int64_t image, int64_t y) {
     struct axis cols = axis_of(d->k, 1);
     int64_t last = cols.in - 1 + cols.pad - (cols.kernel - 1) * cols.dilation;
     int64_t begin = (cols.pad + cols.stride - 1) / cols.stride;
@@ -249,11 +249,11 @@ static void run_chunk(const struct msc_cpu_gemm_depthwise *d, int64_t chunk, str
     const struct msc_cpu_gemm_chunks *c = &d->k->chunks[MSC_CPU_GEMM_DEPTHWISE];
     int64_t n = rows_of_chunk(d->k), begin = chunk % c->bands * n;
     if (goes_by_columns(d->k)) {
-        run_columns(d, to, chunk / c->bands, begin, n);
+        cpu_gemm_depthwise_run_columns(d, to, chunk / c->bands, begin, n);
         return;
     }
     for (int64_t y = begin; y < begin + n; y++) {
-        run_row(d, to, chunk / c->bands, y);
+        cpu_gemm_depthwise_run_row(d, to, chunk / c->bands, y);
     }
 }
 

@@ -15,7 +15,7 @@ struct shape {
 };
 
 // Rows and columns are the last two axes, as far as there are any.
-static struct shape shape_of(const struct msc_gemm_desc *d) {
+static struct shape cpu_gemm_indirect_shape_of(const struct msc_gemm_desc *d) {
     int n = d->kind == MSC_GEMM_LINEAR ? 0 : d->n_spatial;
     struct shape s = {.rows = n > 1 ? d->kernel[n - 2] : 1,
                       .columns = n > 0 ? d->kernel[n - 1] : 1,
@@ -32,7 +32,7 @@ static int64_t count_runs(const struct shape *s) {
     return s->rows * s->columns;
 }
 
-static int64_t element_bytes(enum msc_cpu_gemm_unit unit) {
+static int64_t cpu_gemm_indirect_element_bytes(enum msc_cpu_gemm_unit unit) {
     return unit == MSC_CPU_GEMM_INDIRECT ? 1 : (int64_t)sizeof(float);
 }
 
@@ -61,8 +61,8 @@ const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_
         return NULL;
     }
     // Few channels would be filled up to many.
-    struct shape s = shape_of(d);
-    int64_t n_runs = count_runs(&s), depth = s.depth * element_bytes(unit);
+    struct shape s = cpu_gemm_indirect_shape_of(d);
+    int64_t n_runs = count_runs(&s), depth = s.depth * cpu_gemm_indirect_element_bytes(unit);
     size_t n_bytes = plain->packed_bytes(d->out_channels, n_runs, depth);
     size_t most = msc_array_n_bytes(k->weight);
     if (n_bytes > (is_float ? 2 * most : most)) {
@@ -77,7 +77,9 @@ const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_
 }
 
 bool msc_cpu_gemm_indirect_read_beyond(const struct msc_cpu_gemm *k) {
-    return shape_of(&k->chunks[MSC_CPU_GEMM_INDIRECT].desc).depth % MSC_SIMD_GROUP != 0;
+    return cpu_gemm_indirect_shape_of(&k->chunks[MSC_CPU_GEMM_INDIRECT].desc).depth %
+               MSC_SIMD_GROUP !=
+           0;
 }
 
 // ---- Weights ----------------------------------------------------------------------------------
@@ -85,7 +87,7 @@ bool msc_cpu_gemm_indirect_read_beyond(const struct msc_cpu_gemm *k) {
 // Channel by channel as windows lie in memory.
 static void order_weights(char *out, const char *in, const struct msc_gemm_desc *d,
                           int64_t element) {
-    struct shape s = shape_of(d);
+    struct shape s = cpu_gemm_indirect_shape_of(d);
     int64_t area = count_runs(&s) * s.depth / s.per_position;
     int64_t channel = d->is_input_first ? 1 : s.per_position * area;
     int64_t position = d->is_input_first ? d->out_channels : area;
@@ -102,8 +104,9 @@ enum msc_status msc_cpu_gemm_pack_indirect(void **out, const struct msc_cpu_gemm
                                            enum msc_cpu_gemm_unit unit, const void *weights) {
     const struct msc_simd_product *product = msc_cpu_gemm_product(k, unit);
     const struct msc_gemm_desc *d = &k->chunks[unit].desc;
-    struct shape s = shape_of(d);
-    int64_t element = element_bytes(unit), depth = s.depth * element, n_runs = count_runs(&s);
+    struct shape s = cpu_gemm_indirect_shape_of(d);
+    int64_t element = cpu_gemm_indirect_element_bytes(unit), depth = s.depth * element,
+            n_runs = count_runs(&s);
     void *ordered = msc_alloc_aligned((size_t)(msc_array_n_elements(k->weight) * element));
     void *packed = msc_alloc_aligned(product->packed_bytes(d->out_channels, n_runs, depth));
     if (!ordered || !packed) {
@@ -131,12 +134,12 @@ struct places {
 
 static struct places find_places(const struct msc_cpu_gemm *k, enum msc_cpu_gemm_unit unit) {
     const struct msc_cpu_gemm_chunks *c = &k->chunks[unit];
-    struct shape s = shape_of(&c->desc);
+    struct shape s = cpu_gemm_indirect_shape_of(&c->desc);
     int64_t n_runs = count_runs(&s);
     struct places p = {.runs = msc_cpu_round_up((size_t)count_windows(c) * sizeof(int64_t))};
     p.scratch = p.runs + msc_cpu_round_up((size_t)n_runs * sizeof(int64_t));
-    p.end = p.scratch +
-            msc_cpu_gemm_product(k, unit)->scratch_bytes(n_runs, s.depth * element_bytes(unit));
+    p.end = p.scratch + msc_cpu_gemm_product(k, unit)->scratch_bytes(
+                            n_runs, s.depth * cpu_gemm_indirect_element_bytes(unit));
     return p;
 }
 
@@ -176,17 +179,17 @@ struct msc_simd_indirect msc_cpu_gemm_indirect(const struct msc_cpu_gemm *k,
                                                enum msc_cpu_gemm_unit unit, const void *packed,
                                                void *memory) {
     const struct msc_cpu_gemm_chunks *c = &k->chunks[unit];
-    struct shape s = shape_of(&c->desc);
+    struct shape s = cpu_gemm_indirect_shape_of(&c->desc);
     struct places p = find_places(k, unit);
     int64_t *at = memory, *runs = (int64_t *)(void *)((char *)memory + p.runs);
-    set_windows(at, &c->desc, s.per_position * element_bytes(unit));
-    set_runs(runs, &c->desc, &s, s.per_position * element_bytes(unit));
+    set_windows(at, &c->desc, s.per_position * cpu_gemm_indirect_element_bytes(unit));
+    set_runs(runs, &c->desc, &s, s.per_position * cpu_gemm_indirect_element_bytes(unit));
     return (struct msc_simd_indirect){
         .at = at,
         .n = count_windows(c),
         .n_runs = count_runs(&s),
         .runs = runs,
-        .depth = s.depth * element_bytes(unit),
+        .depth = s.depth * cpu_gemm_indirect_element_bytes(unit),
         .weights = packed,
         .channels = c->desc.out_channels,
         .scratch = (char *)memory + p.scratch,

@@ -67,7 +67,7 @@ static struct window find_window(const struct msc_cpu_gemm_run *r, int64_t chunk
 }
 
 // Padding is the zero point: for whole numbers 0.
-static void fill(const struct msc_cpu_gemm_run *r, char *to, int64_t n, int digit) {
+static void cpu_gemm_input_fill(const struct msc_cpu_gemm_run *r, char *to, int64_t n, int digit) {
     int value = 0;
     if (r->unit >= MSC_CPU_GEMM_INT8) {
         value = msc_cpu_gemm__zero_point(r->quant) >> (r->digits.shift * digit) &
@@ -85,13 +85,13 @@ static void convert_row(const struct msc_cpu_gemm_run *r, const struct window *w
     int64_t end = w->in[2] - w->first[2];
     end = end > w->padded[2] ? w->padded[2] : end;
     if (row < 0 || begin >= end) {
-        fill(r, to, w->padded[2] * channels, digit);
+        cpu_gemm_input_fill(r, to, w->padded[2] * channels, digit);
         return;
     }
-    fill(r, to, begin * channels, digit);
+    cpu_gemm_input_fill(r, to, begin * channels, digit);
     convert(r, to + begin * channels * element, (row + w->first[2] + begin) * channels,
             (end - begin) * channels, digit);
-    fill(r, to + end * channels * element, (w->padded[2] - end) * channels, digit);
+    cpu_gemm_input_fill(r, to + end * channels * element, (w->padded[2] - end) * channels, digit);
 }
 
 static void convert_padded(const struct msc_cpu_gemm_run *r, int64_t chunk, int digit) {

@@ -87,7 +87,7 @@ static enum msc_status choose_unit(struct msc_cpu_gemm_run *r, const struct msc_
 // ---- Scratch ----------------------------------------------------------------------------------
 
 // The next part of scratch; NULL while only counting.
-static void *take(char *memory, size_t *used, size_t n_bytes) {
+static void *cpu_gemm_take(char *memory, size_t *used, size_t n_bytes) {
     size_t at = *used;
     *used += msc_cpu_round_up(n_bytes);
     return memory ? memory + at : NULL;
@@ -109,7 +109,7 @@ static float *floats_of(const struct msc_call *call) {
 }
 
 // Gives places in `memory` to everything; returns how many bytes that takes.
-static size_t place(struct msc_cpu_gemm_run *r, char *memory) {
+static size_t cpu_gemm_place(struct msc_cpu_gemm_run *r, char *memory) {
     const struct msc_cpu_gemm *k = r->k;
     bool is_int8 = r->unit >= MSC_CPU_GEMM_INT8;
     size_t used = 0;
@@ -117,19 +117,23 @@ static size_t place(struct msc_cpu_gemm_run *r, char *memory) {
     size_t sums_bytes = (size_t)r->chunks->out * sizeof(int32_t);
     size_t in_bytes = (size_t)r->chunks->in * (is_int8 ? sizeof(uint8_t) : sizeof(float));
     r->routine_scratch =
-        r->routine ? take(memory, &used, msc_routine_scratch_bytes(r->routine)) : NULL;
-    r->own_scratch = is_own(r->unit) ? take(memory, &used, own_scratch_bytes(r)) : NULL;
-    r->ewise_scratch = take(memory, &used, msc_cpu_ewise_scratch_bytes(r->epilogue));
-    r->input =
-        msc_cpu_gemm__copies_input(r) ? take(memory, &used, in_bytes + MSC_SIMD_GROUP) : NULL;
-    r->sums = (is_int8 || adds_up(r)) && !r->is_direct ? take(memory, &used, sums_bytes) : NULL;
-    r->product = is_int8 && r->digits.n > 1 ? take(memory, &used, sums_bytes) : NULL;
-    r->floats =
-        !is_int8 && !r->is_direct && !floats_of(r->call) ? take(memory, &used, sums_bytes) : NULL;
-    r->scales = !msc_cpu_gemm_is_float(r->unit) ? take(memory, &used, n * sizeof(float)) : NULL;
-    r->offsets = is_int8 ? take(memory, &used, n * sizeof(int32_t)) : NULL;
+        r->routine ? cpu_gemm_take(memory, &used, msc_routine_scratch_bytes(r->routine)) : NULL;
+    r->own_scratch = is_own(r->unit) ? cpu_gemm_take(memory, &used, own_scratch_bytes(r)) : NULL;
+    r->ewise_scratch = cpu_gemm_take(memory, &used, msc_cpu_ewise_scratch_bytes(r->epilogue));
+    r->input = msc_cpu_gemm__copies_input(r)
+                   ? cpu_gemm_take(memory, &used, in_bytes + MSC_SIMD_GROUP)
+                   : NULL;
+    r->sums =
+        (is_int8 || adds_up(r)) && !r->is_direct ? cpu_gemm_take(memory, &used, sums_bytes) : NULL;
+    r->product = is_int8 && r->digits.n > 1 ? cpu_gemm_take(memory, &used, sums_bytes) : NULL;
+    r->floats = !is_int8 && !r->is_direct && !floats_of(r->call)
+                    ? cpu_gemm_take(memory, &used, sums_bytes)
+                    : NULL;
+    r->scales =
+        !msc_cpu_gemm_is_float(r->unit) ? cpu_gemm_take(memory, &used, n * sizeof(float)) : NULL;
+    r->offsets = is_int8 ? cpu_gemm_take(memory, &used, n * sizeof(int32_t)) : NULL;
     bool adds_bias = r->is_direct || r->unit == MSC_CPU_GEMM_FLOAT_INDIRECT;
-    r->bias = adds_bias ? take(memory, &used, n * sizeof(float)) : NULL;
+    r->bias = adds_bias ? cpu_gemm_take(memory, &used, n * sizeof(float)) : NULL;
     return used;
 }
 
@@ -158,8 +162,8 @@ static void multiply_windows(const struct msc_cpu_gemm_run *r, int64_t chunk, fl
 }
 
 // A chunk's sums: as float32 in `out`, or as int32 in r->sums.
-static enum msc_status multiply(const struct msc_cpu_gemm_run *r, int64_t chunk, float out[],
-                                int thread) {
+static enum msc_status cpu_gemm_multiply(const struct msc_cpu_gemm_run *r, int64_t chunk,
+                                         float out[], int thread) {
     int64_t n = r->chunks->out;
     bool is_int8 = r->unit >= MSC_CPU_GEMM_INT8, is_sum = adds_up(r) || r->digits.n > 1;
     if (r->unit == MSC_CPU_GEMM_DEPTHWISE) {
@@ -215,8 +219,9 @@ static void set_channels(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_v
     }
 }
 
-MSC_SIMD static void subtract_rows(int32_t *restrict out, const int32_t *restrict sums,
-                                   const int32_t *restrict row, int64_t n_rows, int64_t n) {
+MSC_SIMD static void cpu_gemm_subtract_rows(int32_t *restrict out, const int32_t *restrict sums,
+                                            const int32_t *restrict row, int64_t n_rows,
+                                            int64_t n) {
     for (int64_t r = 0; r < n_rows; r++, sums += n, out += n) {
         for (int64_t i = 0; i < n; i++) {
             out[i] = (int32_t)((uint32_t)sums[i] - (uint32_t)row[i]);
@@ -229,7 +234,7 @@ static void give_sums(const struct msc_cpu_gemm_run *r, int64_t begin, const flo
     int64_t n = r->chunks->out, channels = r->k->channels;
     int32_t *out = (int32_t *)r->call->outputs[0].data + begin;
     if (r->unit >= MSC_CPU_GEMM_INT8) {
-        subtract_rows(out, r->sums, r->offsets, n / channels, channels);
+        cpu_gemm_subtract_rows(out, r->sums, r->offsets, n / channels, channels);
     } else if (adds_up(r)) {
         memcpy(out, r->sums, (size_t)n * sizeof(out[0]));
     } else {
@@ -307,7 +312,7 @@ static bool get_epilogue(struct msc_cpu_gemm_run *r) {
 }
 
 // Can a kernel of our own do all that follows its sums?
-static bool is_direct(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v) {
+static bool cpu_gemm_is_direct(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v) {
     struct msc_simd_epilogue *e = &r->own_epilogue;
     if (!is_own(r->unit) || r->k->gives_sums || !get_epilogue(r) || !set_quantized(r)) {
         return false;
@@ -369,9 +374,9 @@ enum msc_status msc_cpu_gemm_run(void *kernel, struct msc_cpu_backend *b,
     r.epilogue = k->epilogues[msc_cpu_gemm_is_float(r.unit)    ? 0
                               : r.unit == MSC_CPU_GEMM_INTEGER ? 1
                                                                : 2];
-    r.is_direct = is_direct(&r, v);
-    MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, place(&r, NULL)));
-    place(&r, memory);
+    r.is_direct = cpu_gemm_is_direct(&r, v);
+    MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, cpu_gemm_place(&r, NULL)));
+    cpu_gemm_place(&r, memory);
     set_channels(&r, v);
     if (is_own(r.unit)) {
         begin_own(&r);
@@ -384,7 +389,7 @@ enum msc_status msc_cpu_gemm_run(void *kernel, struct msc_cpu_backend *b,
     for (int64_t chunk = 0; chunk < r.chunks->n; chunk++) {
         int64_t begin = chunk * r.chunks->out;
         float *out = all ? all + begin : r.floats;
-        MSC_TRY(multiply(&r, chunk, out, thread));
+        MSC_TRY(cpu_gemm_multiply(&r, chunk, out, thread));
         finish_chunk(&r, begin, out);
     }
     return MSC_OK;

@@ -64,8 +64,9 @@ static bool fits_int8(const struct msc_quant *q) {
     return true;
 }
 
-static enum msc_status set_edit(struct msc_cpu_gemm_variant *v, const struct msc_cpu_gemm *k,
-                                const struct msc_quant *edit) {
+static enum msc_status cpu_gemm_variant_set_edit(struct msc_cpu_gemm_variant *v,
+                                                 const struct msc_cpu_gemm *k,
+                                                 const struct msc_quant *edit) {
     MSC_TRY(msc_quant_copy(&v->quant, edit));
     for (int32_t i = 0; i < edit->n; i++) {
         v->largest_scale = fmaxf(v->largest_scale, edit->scales[i]);
@@ -88,7 +89,7 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
     for (int i = 0; i < MSC_CPU_GEMM_UNIT_COUNT; i++) {
         atomic_init(&v->packs[i], NULL);
     }
-    enum msc_status status = edit ? set_edit(v, k, edit) : MSC_OK;
+    enum msc_status status = edit ? cpu_gemm_variant_set_edit(v, k, edit) : MSC_OK;
     const struct msc_cpu_gemm_pack *pack;
     if (status == MSC_OK && !edit) {
         status = msc_cpu_gemm_pack(&pack, k, v, msc_cpu_gemm_float_unit(k));
@@ -225,9 +226,10 @@ static enum msc_status pack_plain(struct msc_cpu_gemm_pack *p, const struct msc_
     return msc_routine_pack(&p->weights, routine, plain);
 }
 
-static enum msc_status pack_integers(struct msc_cpu_gemm_pack *p, const struct msc_cpu_gemm *k,
-                                     const struct msc_cpu_gemm_variant *v,
-                                     enum msc_cpu_gemm_unit unit) {
+static enum msc_status cpu_gemm_variant_pack_integers(struct msc_cpu_gemm_pack *p,
+                                                      const struct msc_cpu_gemm *k,
+                                                      const struct msc_cpu_gemm_variant *v,
+                                                      enum msc_cpu_gemm_unit unit) {
     bool is_int8 = unit >= MSC_CPU_GEMM_INT8;
     struct msc_array *array;
     MSC_TRY(msc_quantize_array(&array, k->weight, &v->quant));
@@ -252,9 +254,10 @@ out:
     return status;
 }
 
-static enum msc_status pack_floats(struct msc_cpu_gemm_pack *p, const struct msc_cpu_gemm *k,
-                                   const struct msc_cpu_gemm_variant *v,
-                                   enum msc_cpu_gemm_unit unit) {
+static enum msc_status cpu_gemm_variant_pack_floats(struct msc_cpu_gemm_pack *p,
+                                                    const struct msc_cpu_gemm *k,
+                                                    const struct msc_cpu_gemm_variant *v,
+                                                    enum msc_cpu_gemm_unit unit) {
     if (v->quant.bits == 0) {
         return pack_plain(p, k, msc_array_data(k->weight), unit);
     }
@@ -272,8 +275,9 @@ static enum msc_status make_pack(struct msc_cpu_gemm_pack **out, const struct ms
     if (!p) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     }
-    enum msc_status status =
-        msc_cpu_gemm_is_float(unit) ? pack_floats(p, k, v, unit) : pack_integers(p, k, v, unit);
+    enum msc_status status = msc_cpu_gemm_is_float(unit)
+                                 ? cpu_gemm_variant_pack_floats(p, k, v, unit)
+                                 : cpu_gemm_variant_pack_integers(p, k, v, unit);
     if (status != MSC_OK) {
         destroy_pack(p);
         return status;

@@ -22,7 +22,7 @@ struct kernel {
 // are joined to: a multiple, at least, and at most.
 enum { PIECE = 4096, BLOCK = 64, MIN_COLUMNS = 512, MAX_COLUMNS = 2048 };
 
-static void release(void *kernel) {
+static void cpu_group_norm_release(void *kernel) {
     msc_free(kernel);
 }
 
@@ -38,8 +38,9 @@ static int64_t choose_wide(int64_t channels, int64_t n_positions) {
     return n;
 }
 
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status cpu_group_norm_prepare(void **out, struct msc_cpu_backend *b,
+                                              const struct msc_plan *plan,
+                                              const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
@@ -143,8 +144,8 @@ static void find_in_columns(struct work *w, const struct kernel *k, const float 
 
 // ---- Results ----------------------------------------------------------------------------------
 
-MSC_SIMD static void scale_row(float *restrict out, const float *restrict x, int64_t n, float mean,
-                               float factor, float offset) {
+MSC_SIMD static void cpu_group_norm_scale_row(float *restrict out, const float *restrict x,
+                                              int64_t n, float mean, float factor, float offset) {
     for (int64_t i = 0; i < n; i++) {
         out[i] = (x[i] - mean) * factor + offset;
     }
@@ -159,8 +160,9 @@ MSC_SIMD static void scale_each(float *restrict out, const float *restrict x, in
 }
 
 // An image by pieces; `out` is where it begins, or NULL.
-static void write_rows(const struct work *w, const struct kernel *k, const struct msc_call *call,
-                       int64_t first, const float x[], float *out) {
+static void cpu_group_norm_write_rows(const struct work *w, const struct kernel *k,
+                                      const struct msc_call *call, int64_t first, const float x[],
+                                      float *out) {
     int64_t n = k->channels * k->n_positions;
     for (int64_t i = 0; i < n; i += PIECE) {
         float *to = out ? out + i : w->piece;
@@ -168,7 +170,8 @@ static void write_rows(const struct work *w, const struct kernel *k, const struc
         for (int64_t at = i; at < end; at = next) {
             int64_t c = at / k->n_positions;
             next = (c + 1) * k->n_positions < end ? (c + 1) * k->n_positions : end;
-            scale_row(to + (at - i), x + at, next - at, w->mean[c], w->factor[c], w->offset[c]);
+            cpu_group_norm_scale_row(to + (at - i), x + at, next - at, w->mean[c], w->factor[c],
+                                     w->offset[c]);
         }
         msc_cpu_write_quantized(call->quantized, call->n_quantized, first + i, to, end - i);
     }
@@ -191,8 +194,8 @@ static void write_columns(const struct work *w, const struct kernel *k, const st
     }
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_group_norm_run(void *kernel, struct msc_cpu_backend *b,
+                                          const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     const float *x = call->inputs[0].data;
     float *out = call->outputs[0].data;
@@ -208,15 +211,15 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
         if (k->is_last || k->n_positions == 1) {
             write_columns(&w, k, call, at, x + at, out ? out + at : NULL);
         } else {
-            write_rows(&w, k, call, at, x + at, out ? out + at : NULL);
+            cpu_group_norm_write_rows(&w, k, call, at, x + at, out ? out + at : NULL);
         }
     }
     return MSC_OK;
 }
 
 const struct msc_cpu_family msc_cpu_group_norm = {
-    .prepare = prepare,
-    .release = release,
-    .run = run,
+    .prepare = cpu_group_norm_prepare,
+    .release = cpu_group_norm_release,
+    .run = cpu_group_norm_run,
     .quantizes = true,
 };

@@ -25,7 +25,7 @@ struct kernel {
     bool gives_sums;
 };
 
-static void release(void *kernel) {
+static void cpu_integer_release(void *kernel) {
     struct kernel *k = kernel;
     if (k) {
         msc_cpu_gemm_release(k->gemm);
@@ -54,8 +54,9 @@ static enum msc_status allocate(struct kernel *k, const struct msc_graph *g,
 
 // What the edit makes integers of: these times their scale, once rounded, which dividing by it and
 // rounding to whole numbers undoes.
-static void fill(struct kernel *k, const struct msc_graph *g, const struct msc_joint *joint,
-                 const struct msc_integer_places *p, int axis) {
+static void cpu_integer_fill(struct kernel *k, const struct msc_graph *g,
+                             const struct msc_joint *joint, const struct msc_integer_places *p,
+                             int axis) {
     const struct msc_array *weight = msc_integer_constant(g, joint, p->weight);
     const struct msc_array *zeros = msc_integer_constant(g, joint, p->w_zero);
     const struct msc_array *bias = msc_integer_constant(g, joint, p->bias);
@@ -85,8 +86,8 @@ static void fill(struct kernel *k, const struct msc_graph *g, const struct msc_j
                                                    .zero_points = k->zeros});
 }
 
-static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
-                            const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status cpu_integer_init(struct kernel *k, struct msc_cpu_backend *b,
+                                        const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_step_joint *anchor = &step->joints[0];
     const struct msc_joint *joint = anchor->joint;
     const struct msc_graph *g = plan->graph;
@@ -96,7 +97,7 @@ static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
         return MSC_FAIL(MSC_E_INVALID, "joint %s: not as its family takes it", joint->name);
     }
     MSC_TRY(allocate(k, g, joint, p, spec.desc.out_channels));
-    fill(k, g, joint, p, spec.out_axis);
+    cpu_integer_fill(k, g, joint, p, spec.out_axis);
     bool reads_zero = msc_lowering_is_computed(g, joint, p->x_zero);
     k->n_inputs = step->n_inputs;
     k->zero_input = reads_zero ? anchor->operands[p->x_zero].index : MSC_NO_ID;
@@ -110,22 +111,24 @@ static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
     return msc_cpu_gemm_create(&k->gemm, b, plan, step, &spec, &source);
 }
 
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status cpu_integer_prepare(void **out, struct msc_cpu_backend *b,
+                                           const struct msc_plan *plan,
+                                           const struct msc_step *step) {
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     enum msc_status status =
-        k ? init(k, b, plan, step)
+        k ? cpu_integer_init(k, b, plan, step)
           : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
     if (status != MSC_OK) {
-        release(k);
+        cpu_integer_release(k);
         return status;
     }
     *out = k;
     return MSC_OK;
 }
 
-static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
-                               const struct msc_edit *const edits[], void **out, size_t *n_bytes) {
+static enum msc_status cpu_integer_weights(void *kernel, struct msc_cpu_backend *b,
+                                           const struct msc_edit *const edits[], void **out,
+                                           size_t *n_bytes) {
     const struct kernel *k = kernel;
     const struct msc_edit *const own[1] = {&k->edit};
     (void)edits;
@@ -142,8 +145,8 @@ static int32_t read_zero(const struct kernel *k, const struct msc_call *call) {
     return v->dtype == MSC_DTYPE_I8 ? *(const int8_t *)v->data : *(const uint8_t *)v->data;
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_integer_run(void *kernel, struct msc_cpu_backend *b,
+                                       const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     static const float one = 1.0f; // what follows the sums is a step
     struct msc_view inputs[2], none = {.dtype = MSC_DTYPE_F32};
@@ -164,9 +167,9 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_integer = {
-    .prepare = prepare,
-    .release = release,
-    .run = run,
-    .weights = weights,
+    .prepare = cpu_integer_prepare,
+    .release = cpu_integer_release,
+    .run = cpu_integer_run,
+    .weights = cpu_integer_weights,
     .release_weights = msc_cpu_gemm_release_weights,
 };

@@ -18,11 +18,11 @@ struct kernel {
     struct part parts[];
 };
 
-static void release(void *kernel) {
+static void cpu_join_release(void *kernel) {
     msc_free(kernel);
 }
 
-static enum msc_status create(struct kernel **out, int32_t n_parts) {
+static enum msc_status cpu_join_create(struct kernel **out, int32_t n_parts) {
     *out = msc_alloc_zero(1, sizeof(**out) + (size_t)n_parts * sizeof((*out)->parts[0]));
     if (!*out) {
         return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
@@ -33,15 +33,16 @@ static enum msc_status create(struct kernel **out, int32_t n_parts) {
 
 // ---- Concat -----------------------------------------------------------------------------------
 
-static enum msc_status concat_prepare(void **out, struct msc_cpu_backend *b,
-                                      const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status cpu_concat_prepare(void **out, struct msc_cpu_backend *b,
+                                          const struct msc_plan *plan,
+                                          const struct msc_step *step) {
     (void)b;
     const struct msc_step_joint *j = &step->joints[0];
     const struct msc_value *y = &plan->values[step->outputs[0]];
     int axis = msc_lowering_axis(j->joint, "axis", y->n_dims);
     int64_t at = 0;
     struct kernel *k = NULL;
-    MSC_TRY(create(&k, j->n_operands));
+    MSC_TRY(cpu_join_create(&k, j->n_operands));
     for (int32_t i = 0; i < j->n_operands; i++) {
         struct part *p = &k->parts[i];
         const struct msc_operand *o = &j->operands[i];
@@ -62,8 +63,8 @@ static enum msc_status concat_prepare(void **out, struct msc_cpu_backend *b,
     return MSC_OK;
 }
 
-static enum msc_status concat_run(void *kernel, struct msc_cpu_backend *b,
-                                  const struct msc_call *call, int thread) {
+static enum msc_status cpu_concat_run(void *kernel, struct msc_cpu_backend *b,
+                                      const struct msc_call *call, int thread) {
     (void)b;
     (void)thread;
     const struct kernel *k = kernel;
@@ -78,7 +79,7 @@ static enum msc_status concat_run(void *kernel, struct msc_cpu_backend *b,
     return MSC_OK;
 }
 
-static bool concat_moves(const void *kernel) {
+static bool cpu_concat_moves(const void *kernel) {
     const struct kernel *k = kernel;
     for (int32_t i = 0; i < k->n_parts; i++) {
         if (k->parts[i].constant) {
@@ -89,23 +90,23 @@ static bool concat_moves(const void *kernel) {
 }
 
 const struct msc_cpu_family msc_cpu_concat = {
-    .prepare = concat_prepare,
-    .release = release,
-    .run = concat_run,
-    .moves = concat_moves,
+    .prepare = cpu_concat_prepare,
+    .release = cpu_join_release,
+    .run = cpu_concat_run,
+    .moves = cpu_concat_moves,
     .copies = true,
 };
 
 // ---- Split ------------------------------------------------------------------------------------
 
-static enum msc_status split_prepare(void **out, struct msc_cpu_backend *b,
-                                     const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status cpu_split_prepare(void **out, struct msc_cpu_backend *b,
+                                         const struct msc_plan *plan, const struct msc_step *step) {
     (void)b;
     const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
     int axis = msc_lowering_axis(step->joints[0].joint, "axis", x->n_dims);
     int64_t at = 0;
     struct kernel *k = NULL;
-    MSC_TRY(create(&k, step->n_outputs));
+    MSC_TRY(cpu_join_create(&k, step->n_outputs));
     for (int32_t i = 0; i < step->n_outputs; i++) {
         const struct msc_value *y = &plan->values[step->outputs[i]];
         struct part *p = &k->parts[i];
@@ -117,8 +118,8 @@ static enum msc_status split_prepare(void **out, struct msc_cpu_backend *b,
     return MSC_OK;
 }
 
-static enum msc_status split_run(void *kernel, struct msc_cpu_backend *b,
-                                 const struct msc_call *call, int thread) {
+static enum msc_status cpu_split_run(void *kernel, struct msc_cpu_backend *b,
+                                     const struct msc_call *call, int thread) {
     (void)b;
     (void)thread;
     const struct kernel *k = kernel;
@@ -132,7 +133,7 @@ static enum msc_status split_run(void *kernel, struct msc_cpu_backend *b,
 }
 
 const struct msc_cpu_family msc_cpu_split = {
-    .prepare = split_prepare,
-    .release = release,
-    .run = split_run,
+    .prepare = cpu_split_prepare,
+    .release = cpu_join_release,
+    .run = cpu_split_run,
 };

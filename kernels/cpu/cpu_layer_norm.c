@@ -12,12 +12,13 @@ struct kernel {
     const float *gamma, *beta; // [n]; borrowed from the graph; beta may be NULL
 };
 
-static void release(void *kernel) {
+static void cpu_layer_norm_release(void *kernel) {
     msc_free(kernel);
 }
 
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status cpu_layer_norm_prepare(void **out, struct msc_cpu_backend *b,
+                                              const struct msc_plan *plan,
+                                              const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_tensor *x = msc_lowering_operand(plan->graph, joint, 0);
@@ -36,8 +37,8 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     return MSC_OK;
 }
 
-MSC_SIMD static void scale_row(float *restrict out, const float *restrict x, const struct kernel *k,
-                               float mean, float factor) {
+MSC_SIMD static void cpu_layer_norm_scale_row(float *restrict out, const float *restrict x,
+                                              const struct kernel *k, float mean, float factor) {
     const float *restrict gamma = k->gamma, *restrict beta = k->beta;
     if (beta) {
         for (int64_t i = 0; i < k->n; i++) {
@@ -50,8 +51,8 @@ MSC_SIMD static void scale_row(float *restrict out, const float *restrict x, con
     }
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_layer_norm_run(void *kernel, struct msc_cpu_backend *b,
+                                          const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     const float *x = call->inputs[0].data;
     float *out = call->outputs[0].data;
@@ -61,13 +62,13 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
         struct msc_moments m = {0};
         msc_moments_add_row(&m, x, k->n);
         float factor = 1.0f / sqrtf((float)msc_moments_variance(&m) + k->epsilon);
-        scale_row(out, x, k, (float)m.mean, factor);
+        cpu_layer_norm_scale_row(out, x, k, (float)m.mean, factor);
     }
     return MSC_OK;
 }
 
 const struct msc_cpu_family msc_cpu_layer_norm = {
-    .prepare = prepare,
-    .release = release,
-    .run = run,
+    .prepare = cpu_layer_norm_prepare,
+    .release = cpu_layer_norm_release,
+    .run = cpu_layer_norm_run,
 };

@@ -20,7 +20,7 @@ struct kernel {
 
 // ---- Preparing --------------------------------------------------------------------------------
 
-static void release(void *kernel) {
+static void cpu_linear_quant_release(void *kernel) {
     struct kernel *k = kernel;
     if (k) {
         msc_free(k->scales);
@@ -30,7 +30,7 @@ static void release(void *kernel) {
 }
 
 // Where the axis of the scales lies in the input's memory.
-static void divide(struct kernel *k, const struct msc_value *x, int axis) {
+static void cpu_linear_quant_divide(struct kernel *k, const struct msc_value *x, int axis) {
     int64_t dims[MSC_MAX_DIMS];
     int positions[MSC_MAX_DIMS], at;
     msc_lowering_positions(positions, x->n_dims, x->layout);
@@ -51,7 +51,7 @@ static enum msc_status read_scales(struct kernel *k, const struct msc_graph *g,
     MSC_TRY(msc_linear_quant_init(&m, joint, x->n_dims, x->dims, msc_array_n_dims(scales),
                                   msc_array_dims(scales)));
     if (m.length > 0) {
-        divide(k, x, msc_lowering_axis(joint, "axis", x->n_dims));
+        cpu_linear_quant_divide(k, x, msc_lowering_axis(joint, "axis", x->n_dims));
     }
     k->scales = msc_alloc_zero((size_t)k->length, sizeof(k->scales[0]));
     k->zeros = msc_alloc_zero((size_t)k->length, sizeof(k->zeros[0]));
@@ -65,8 +65,9 @@ static enum msc_status read_scales(struct kernel *k, const struct msc_graph *g,
     return MSC_OK;
 }
 
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status cpu_linear_quant_prepare(void **out, struct msc_cpu_backend *b,
+                                                const struct msc_plan *plan,
+                                                const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[0]];
@@ -83,7 +84,7 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     enum msc_status status =
         joint->op == MSC_OP_DYNAMIC_QUANTIZE ? MSC_OK : read_scales(k, plan->graph, joint, x);
     if (status != MSC_OK) {
-        release(k);
+        cpu_linear_quant_release(k);
         return status;
     }
     *out = k;
@@ -92,7 +93,8 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
 
 // ---- Running ----------------------------------------------------------------------------------
 
-static void quantize_run(uint8_t out[], const float x[], int64_t n, const struct msc_quant *q) {
+static void cpu_linear_quant_quantize_run(uint8_t out[], const float x[], int64_t n,
+                                          const struct msc_quant *q) {
     struct msc_simd_bytes bytes = msc_simd_bytes_of(q);
     msc_simd_best()->quantize(out, x, n, &bytes);
 }
@@ -113,7 +115,7 @@ MSC_SIMD static void quantize_rows(uint8_t *restrict out, const float *restrict 
     }
 }
 
-static void quantize(const struct kernel *k, uint8_t *out, const float *x) {
+static void cpu_linear_quant_quantize(const struct kernel *k, uint8_t *out, const float *x) {
     struct msc_quant q = msc_cpu_byte_quant(k->dtype, NULL, NULL);
     if (k->inner == 1 && k->length > 1) {
         quantize_rows(out, x, k, (float)q.low, (float)q.high);
@@ -122,7 +124,7 @@ static void quantize(const struct kernel *k, uint8_t *out, const float *x) {
     for (int64_t i = 0; i < k->outer * k->length; i++) {
         q.scales = &k->scales[i % k->length];
         q.zero_points = &k->zeros[i % k->length];
-        quantize_run(out + i * k->inner, x + i * k->inner, k->inner, &q);
+        cpu_linear_quant_quantize_run(out + i * k->inner, x + i * k->inner, k->inner, &q);
     }
 }
 
@@ -135,8 +137,9 @@ MSC_SIMD static void scale_rows(float *restrict x, const float *restrict scales,
     }
 }
 
-MSC_SIMD static void subtract_rows(float *restrict x, const int32_t *restrict zeros, int64_t n_rows,
-                                   int64_t n) {
+MSC_SIMD static void cpu_linear_quant_subtract_rows(float *restrict x,
+                                                    const int32_t *restrict zeros, int64_t n_rows,
+                                                    int64_t n) {
     for (int64_t r = 0; r < n_rows; r++, x += n) {
         for (int64_t i = 0; i < n; i++) {
             x[i] -= (float)zeros[i];
@@ -147,7 +150,7 @@ MSC_SIMD static void subtract_rows(float *restrict x, const int32_t *restrict ze
 static void dequantize(const struct kernel *k, float *out, const char *codes) {
     if (k->inner == 1 && k->length > 1) {
         msc_cpu_expand(out, codes, k->dtype, k->outer * k->length, 0, 0, -1);
-        subtract_rows(out, k->zeros, k->outer, k->length);
+        cpu_linear_quant_subtract_rows(out, k->zeros, k->outer, k->length);
         scale_rows(out, k->scales, k->outer, k->length);
         return;
     }
@@ -161,7 +164,8 @@ static void dequantize(const struct kernel *k, float *out, const char *codes) {
 enum { LANES = 32 };
 
 // The range from the least to the greatest element, with 0 in it; NaN is in none.
-MSC_SIMD static void find_range(float *least, float *greatest, const float x[], int64_t n) {
+MSC_SIMD static void cpu_linear_quant_find_range(float *least, float *greatest, const float x[],
+                                                 int64_t n) {
     float low[LANES] = {0}, high[LANES] = {0};
     int64_t whole = n / LANES * LANES;
     for (int64_t i = 0; i < whole; i += LANES) {
@@ -186,13 +190,13 @@ static void quantize_dynamically(const struct kernel *k, const struct msc_call *
     const float *x = call->inputs[0].data;
     float least, greatest;
     uint8_t code;
-    find_range(&least, &greatest, x, k->inner);
+    cpu_linear_quant_find_range(&least, &greatest, x, k->inner);
     float scale = greatest > least ? (greatest - least) / 255 : 1, below = -least;
     struct msc_quant q = msc_cpu_byte_quant(MSC_DTYPE_U8, &scale, &none);
-    quantize_run(&code, &below, 1, &q);
+    cpu_linear_quant_quantize_run(&code, &below, 1, &q);
     int32_t zero = code;
     q.zero_points = &zero;
-    quantize_run(call->outputs[0].data, x, k->inner, &q);
+    cpu_linear_quant_quantize_run(call->outputs[0].data, x, k->inner, &q);
     if (k->n_outputs > 1) {
         *(float *)call->outputs[1].data = scale;
     }
@@ -201,15 +205,15 @@ static void quantize_dynamically(const struct kernel *k, const struct msc_call *
     }
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_linear_quant_run(void *kernel, struct msc_cpu_backend *b,
+                                            const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     (void)b;
     (void)thread;
     if (k->op == MSC_OP_DYNAMIC_QUANTIZE) {
         quantize_dynamically(k, call);
     } else if (k->op == MSC_OP_QUANTIZE) {
-        quantize(k, call->outputs[0].data, call->inputs[0].data);
+        cpu_linear_quant_quantize(k, call->outputs[0].data, call->inputs[0].data);
     } else {
         dequantize(k, call->outputs[0].data, call->inputs[0].data);
     }
@@ -217,7 +221,7 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_linear_quant = {
-    .prepare = prepare,
-    .release = release,
-    .run = run,
+    .prepare = cpu_linear_quant_prepare,
+    .release = cpu_linear_quant_release,
+    .run = cpu_linear_quant_run,
 };

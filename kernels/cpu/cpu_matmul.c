@@ -24,7 +24,7 @@ struct kernel {
 
 // ---- Preparing --------------------------------------------------------------------------------
 
-static void release(void *kernel) {
+static void cpu_matmul_release(void *kernel) {
     struct kernel *k = kernel;
     if (k) {
         msc_routine_destroy(k->routine);
@@ -60,8 +60,8 @@ static enum msc_status set_offsets(struct kernel *k, const struct msc_graph *g,
     return MSC_OK;
 }
 
-static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
-                            const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status cpu_matmul_init(struct kernel *k, struct msc_cpu_backend *b,
+                                       const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_step_joint *j = &step->joints[0];
     k->name = j->joint->name;
     k->edited = step->n_weight_slots > 0 ? step->weight_operands[0] : -1;
@@ -87,15 +87,16 @@ static enum msc_status init(struct kernel *k, struct msc_cpu_backend *b,
     return msc_cpu_ewise_create(&k->epilogues[1], plan, step, &options);
 }
 
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status cpu_matmul_prepare(void **out, struct msc_cpu_backend *b,
+                                          const struct msc_plan *plan,
+                                          const struct msc_step *step) {
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
     }
-    enum msc_status status = init(k, b, plan, step);
+    enum msc_status status = cpu_matmul_init(k, b, plan, step);
     if (status != MSC_OK) {
-        release(k);
+        cpu_matmul_release(k);
         return status;
     }
     *out = k;
@@ -112,7 +113,7 @@ struct variant {
     int32_t zero_point;
 };
 
-static void release_weights(void *weights) {
+static void cpu_matmul_release_weights(void *weights) {
     struct variant *v = weights;
     if (v) {
         msc_array_release(v->array);
@@ -120,8 +121,8 @@ static void release_weights(void *weights) {
     }
 }
 
-static enum msc_status quantize_constant(struct variant *v, const struct msc_array *from,
-                                         const struct msc_quant *edit) {
+static enum msc_status cpu_matmul_quantize_constant(struct variant *v, const struct msc_array *from,
+                                                    const struct msc_quant *edit) {
     if (!msc_quant_is_integer(edit) || edit->n != 1) {
         return msc_fake_quantize_array(&v->array, from, edit);
     }
@@ -137,8 +138,9 @@ static enum msc_status quantize_constant(struct variant *v, const struct msc_arr
     return status;
 }
 
-static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
-                               const struct msc_edit *const edits[], void **out, size_t *n_bytes) {
+static enum msc_status cpu_matmul_weights(void *kernel, struct msc_cpu_backend *b,
+                                          const struct msc_edit *const edits[], void **out,
+                                          size_t *n_bytes) {
     (void)b;
     const struct kernel *k = kernel;
     const struct msc_quant *edit = msc_edit_quant(edits[0]);
@@ -153,11 +155,11 @@ static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
     }
     enum msc_status status = msc_array_create_from(&from, c->dtype, c->n_dims, c->dims, c->data);
     if (status == MSC_OK) {
-        status = quantize_constant(v, from, edit);
+        status = cpu_matmul_quantize_constant(v, from, edit);
     }
     msc_array_release(from);
     if (status != MSC_OK) {
-        release_weights(v);
+        cpu_matmul_release_weights(v);
         return status;
     }
     *n_bytes = msc_array_n_bytes(v->array);
@@ -178,7 +180,8 @@ struct run {
     int32_t *sums;
 };
 
-static struct msc_view factor(const struct kernel *k, const struct msc_call *call, int i) {
+static struct msc_view cpu_matmul_factor(const struct kernel *k, const struct msc_call *call,
+                                         int i) {
     const struct variant *v = call->weights;
     if (k->operands[i].kind == MSC_OPERAND_INPUT) {
         return call->inputs[k->operands[i].index];
@@ -207,23 +210,24 @@ static void choose_arithmetic(struct run *r) {
     }
 }
 
-static void *take(char *memory, size_t *used, size_t n_bytes) {
+static void *cpu_matmul_take(char *memory, size_t *used, size_t n_bytes) {
     size_t at = *used;
     *used += msc_cpu_round_up(n_bytes);
     return memory ? memory + at : NULL;
 }
 
-static size_t place(struct run *r, char *memory) {
+static size_t cpu_matmul_place(struct run *r, char *memory) {
     size_t used = 0;
-    r->routine_scratch = take(memory, &used, msc_routine_scratch_bytes(r->k->routine));
+    r->routine_scratch = cpu_matmul_take(memory, &used, msc_routine_scratch_bytes(r->k->routine));
     r->ewise_scratch =
-        take(memory, &used, msc_cpu_ewise_scratch_bytes(r->k->epilogues[r->is_integer]));
+        cpu_matmul_take(memory, &used, msc_cpu_ewise_scratch_bytes(r->k->epilogues[r->is_integer]));
     for (int i = 0; i < 2; i++) {
-        r->floats[i] =
-            r->factors[i].quant ? take(memory, &used, (size_t)r->n[i] * sizeof(float)) : NULL;
+        r->floats[i] = r->factors[i].quant
+                           ? cpu_matmul_take(memory, &used, (size_t)r->n[i] * sizeof(float))
+                           : NULL;
     }
     size_t n_sums = (size_t)(r->k->n_out * r->k->n_products);
-    r->sums = r->digits.n > 1 ? take(memory, &used, n_sums * sizeof(int32_t)) : NULL;
+    r->sums = r->digits.n > 1 ? cpu_matmul_take(memory, &used, n_sums * sizeof(int32_t)) : NULL;
     return used;
 }
 
@@ -255,7 +259,7 @@ static enum msc_status multiply_once(const struct run *r, float out[], int threa
     return MSC_OK;
 }
 
-static enum msc_status multiply(const struct run *r, float out[], int thread) {
+static enum msc_status cpu_matmul_multiply(const struct run *r, float out[], int thread) {
     int64_t n = r->k->n_out * r->k->n_products;
     expand_factor(r, 1, 0);
     if (r->sums) {
@@ -274,21 +278,21 @@ static enum msc_status multiply(const struct run *r, float out[], int thread) {
     return MSC_OK;
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_matmul_run(void *kernel, struct msc_cpu_backend *b,
+                                      const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     struct run r = {.k = k};
     void *memory;
     float scale = 1.0f;
     float *out = call->outputs[0].data;
     for (int i = 0; i < 2; i++) {
-        r.factors[i] = factor(k, call, i);
+        r.factors[i] = cpu_matmul_factor(k, call, i);
         r.n[i] = msc_view_n_elements(&r.factors[i]);
     }
     choose_arithmetic(&r);
-    MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, place(&r, NULL)));
-    place(&r, memory);
-    MSC_TRY(multiply(&r, out, thread));
+    MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, cpu_matmul_place(&r, NULL)));
+    cpu_matmul_place(&r, memory);
+    MSC_TRY(cpu_matmul_multiply(&r, out, thread));
     if (r.is_integer) {
         scale = r.factors[0].quant->scales[0] * r.factors[1].quant->scales[0];
     }
@@ -305,9 +309,9 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_matmul = {
-    .prepare = prepare,
-    .release = release,
-    .run = run,
-    .weights = weights,
-    .release_weights = release_weights,
+    .prepare = cpu_matmul_prepare,
+    .release = cpu_matmul_release,
+    .run = cpu_matmul_run,
+    .weights = cpu_matmul_weights,
+    .release_weights = cpu_matmul_release_weights,
 };

@@ -3,13 +3,14 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/movement_run.h"
 
-static void release(void *kernel) {
+static void cpu_permute_release(void *kernel) {
     msc_free(kernel);
 }
 
 // A step without joints is a reorder: the same axes in another layout.
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status cpu_permute_prepare(void **out, struct msc_cpu_backend *b,
+                                           const struct msc_plan *plan,
+                                           const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->n_joints > 0 ? step->joints[0].joint : NULL;
     struct msc_movement *m = msc_alloc(sizeof(*m));
@@ -22,8 +23,8 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     return MSC_OK;
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_permute_run(void *kernel, struct msc_cpu_backend *b,
+                                       const struct msc_call *call, int thread) {
     (void)b;
     (void)thread;
     struct msc_movement move = *(const struct msc_movement *)kernel;
@@ -32,24 +33,24 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
     return MSC_OK;
 }
 
-static bool moves(const void *kernel) {
+static bool cpu_permute_moves(const void *kernel) {
     (void)kernel;
     return true;
 }
 
 const struct msc_cpu_family msc_cpu_permute = {
-    .prepare = prepare,
-    .release = release,
-    .run = run,
-    .moves = moves,
+    .prepare = cpu_permute_prepare,
+    .release = cpu_permute_release,
+    .run = cpu_permute_run,
+    .moves = cpu_permute_moves,
     .copies = true,
 };
 
 // ---- Depth to space and back ------------------------------------------------------------------
 
-static enum msc_status depth_space_prepare(void **out, struct msc_cpu_backend *b,
-                                           const struct msc_plan *plan,
-                                           const struct msc_step *step) {
+static enum msc_status cpu_depth_space_prepare(void **out, struct msc_cpu_backend *b,
+                                               const struct msc_plan *plan,
+                                               const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
@@ -63,9 +64,9 @@ static enum msc_status depth_space_prepare(void **out, struct msc_cpu_backend *b
 }
 
 const struct msc_cpu_family msc_cpu_depth_space = {
-    .prepare = depth_space_prepare,
-    .release = release,
-    .run = run,
-    .moves = moves,
+    .prepare = cpu_depth_space_prepare,
+    .release = cpu_permute_release,
+    .run = cpu_permute_run,
+    .moves = cpu_permute_moves,
     .copies = true,
 };

@@ -13,12 +13,12 @@ struct kernel {
     int64_t batch, channels;
 };
 
-static void release(void *kernel) {
+static void cpu_pool_release(void *kernel) {
     msc_free(kernel);
 }
 
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status cpu_pool_prepare(void **out, struct msc_cpu_backend *b,
+                                        const struct msc_plan *plan, const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_tensor *x = msc_lowering_operand(plan->graph, joint, 0);
@@ -55,7 +55,7 @@ enum { MOST_BY_ROW = 63 };
 
 // Where the taps of a window begin in its image, in elements. Returns how many there are;
 // `offsets` has room for all.
-static int64_t find_taps(const struct kernel *k, int64_t y, int64_t x, int64_t offsets[]) {
+static int64_t cpu_pool_find_taps(const struct kernel *k, int64_t y, int64_t x, int64_t offsets[]) {
     const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
     int64_t first_y = y * rows->stride - rows->pad_begin;
     int64_t first_x = x * cols->stride - cols->pad_begin;
@@ -71,7 +71,7 @@ static int64_t find_taps(const struct kernel *k, int64_t y, int64_t x, int64_t o
     return n;
 }
 
-MSC_SIMD static void fill(float out[], int64_t n, float value) {
+MSC_SIMD static void cpu_pool_fill(float out[], int64_t n, float value) {
     for (int64_t i = 0; i < n; i++) {
         out[i] = value;
     }
@@ -93,7 +93,7 @@ static void pool_positions(const struct kernel *k, const struct images *of, void
     int64_t first_y = y * rows->stride - rows->pad_begin;
     int64_t first_x = x * cols->stride - cols->pad_begin;
     struct msc_simd_pool p = {.offsets = of->offsets,
-                              .n_taps = find_taps(k, y, x, of->offsets),
+                              .n_taps = cpu_pool_find_taps(k, y, x, of->offsets),
                               .channels = k->channels,
                               .n_windows = n,
                               .step = cols->stride * k->channels};
@@ -107,7 +107,7 @@ static void pool_positions(const struct kernel *k, const struct images *of, void
     } else if (p.n_taps > 0) {
         msc_simd_best()->largest_float(out, of->image, &p);
     } else {
-        fill(out, n * k->channels, -INFINITY);
+        cpu_pool_fill(out, n * k->channels, -INFINITY);
     }
 }
 
@@ -130,13 +130,13 @@ static void pool_by_position(const struct kernel *k, const struct images *of, vo
 
 // ---- Rows at a time ---------------------------------------------------------------------------
 
-MSC_SIMD static void max_into(float *restrict out, const float *restrict x, int64_t n) {
+MSC_SIMD static void cpu_pool_max_into(float *restrict out, const float *restrict x, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         out[i] = x[i] > out[i] || x[i] != x[i] ? x[i] : out[i];
     }
 }
 
-MSC_SIMD static void add_into(float *restrict out, const float *restrict x, int64_t n) {
+MSC_SIMD static void cpu_pool_add_into(float *restrict out, const float *restrict x, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         out[i] += x[i];
     }
@@ -162,7 +162,7 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
     const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
     int64_t first_y = y * rows->stride - rows->pad_begin, begin, end;
     tap_range(&begin, &end, first_y, rows, rows->in);
-    fill(out, cols->out * k->channels, k->pool.is_max ? -INFINITY : 0.0f);
+    cpu_pool_fill(out, cols->out * k->channels, k->pool.is_max ? -INFINITY : 0.0f);
     for (int64_t i = begin; i < end; i++) {
         const float *row = image + (first_y + i * rows->dilation) * cols->in * k->channels;
         for (int64_t j = 0; j < cols->kernel; j++) {
@@ -170,9 +170,9 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
             int64_t x = shift < 0 ? -shift : 0;
             int64_t stop = cols->in - shift < cols->out ? cols->in - shift : cols->out;
             if (x < stop) {
-                (k->pool.is_max ? max_into : add_into)(out + x * k->channels,
-                                                       row + (x + shift) * k->channels,
-                                                       (stop - x) * k->channels);
+                (k->pool.is_max ? cpu_pool_max_into : cpu_pool_add_into)(
+                    out + x * k->channels, row + (x + shift) * k->channels,
+                    (stop - x) * k->channels);
             }
         }
     }
@@ -182,7 +182,7 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
 }
 
 // Every window has a tap, so that no output is the least float there is.
-static bool moves(const void *kernel) {
+static bool cpu_pool_moves(const void *kernel) {
     const struct kernel *k = kernel;
     bool has_taps = k->pool.is_max;
     for (int i = 0; i < 2; i++) {
@@ -196,8 +196,8 @@ static bool moves(const void *kernel) {
     return has_taps;
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_pool_run(void *kernel, struct msc_cpu_backend *b,
+                                    const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     const struct msc_quant *quant = call->outputs[0].quant;
     // The order of integers is that of the numbers they stand for.
@@ -233,9 +233,9 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_pool = {
-    .prepare = prepare,
-    .release = release,
-    .run = run,
+    .prepare = cpu_pool_prepare,
+    .release = cpu_pool_release,
+    .run = cpu_pool_run,
     .quantizes = true,
-    .moves = moves,
+    .moves = cpu_pool_moves,
 };

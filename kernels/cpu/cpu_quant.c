@@ -108,8 +108,8 @@ void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_t flip, i
 
 // ---- Quantising -------------------------------------------------------------------------------
 
-static void quantize_run(void *out, enum msc_dtype dtype, const struct msc_quant *q,
-                         const float x[], int64_t n) {
+static void cpu_quantize_run(void *out, enum msc_dtype dtype, const struct msc_quant *q,
+                             const float x[], int64_t n) {
     if (dtype == MSC_DTYPE_F32) {
         msc_quant_apply_run(out, x, n, q);
         return;
@@ -134,7 +134,7 @@ enum msc_status msc_cpu_quantize(struct msc_backend *b, const struct msc_view *i
     (void)b;
     (void)thread;
     MSC_TRY(msc_cpu_check_quantized(out->dtype, q));
-    quantize_run(out->data, out->dtype, q, in->data, msc_view_n_elements(in));
+    cpu_quantize_run(out->data, out->dtype, q, in->data, msc_view_n_elements(in));
     return MSC_OK;
 }
 
@@ -142,7 +142,7 @@ void msc_cpu_write_quantized(const struct msc_quantized quantized[], int32_t n_q
                              int64_t first, const float x[], int64_t n) {
     for (int32_t i = 0; i < n_quantized; i++) {
         const struct msc_view *to = &quantized[i].view;
-        quantize_run((char *)to->data + (size_t)first * msc_dtype_bytes(to->dtype), to->dtype,
-                     quantized[i].quant, x, n);
+        cpu_quantize_run((char *)to->data + (size_t)first * msc_dtype_bytes(to->dtype), to->dtype,
+                         quantized[i].quant, x, n);
     }
 }

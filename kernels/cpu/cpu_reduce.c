@@ -18,11 +18,11 @@ struct kernel {
 
 // ---- Preparing --------------------------------------------------------------------------------
 
-static void release(void *kernel) {
+static void cpu_reduce_release(void *kernel) {
     msc_free(kernel);
 }
 
-static void add_dim(struct kernel *k, int64_t length, int64_t out) {
+static void cpu_reduce_add_dim(struct kernel *k, int64_t length, int64_t out) {
     int last = k->n_dims - 1;
     if (length == 1) {
         return;
@@ -37,8 +37,9 @@ static void add_dim(struct kernel *k, int64_t length, int64_t out) {
     k->n_dims++;
 }
 
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status cpu_reduce_prepare(void **out, struct msc_cpu_backend *b,
+                                          const struct msc_plan *plan,
+                                          const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
@@ -59,7 +60,7 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
         count *= r.is_reduced[i] ? x->dims[i] : 1;
     }
     for (int i = 0; i < x->n_dims; i++) {
-        add_dim(k, x->dims[axes[i]], to[axes[i]] < 0 ? 0 : strides[to[axes[i]]]);
+        cpu_reduce_add_dim(k, x->dims[axes[i]], to[axes[i]] < 0 ? 0 : strides[to[axes[i]]]);
     }
     if (k->n_dims == 0) {
         k->n_dims = 1;
@@ -77,7 +78,7 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
 // Partial results of a row: as many as the widest vector has lanes, on every machine.
 enum { LANES = 16 };
 
-MSC_SIMD static void add_row(float *restrict out, const float *restrict x, int64_t n) {
+MSC_SIMD static void cpu_reduce_add_row(float *restrict out, const float *restrict x, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         out[i] += x[i];
     }
@@ -101,7 +102,7 @@ static const struct {
     row_fn run;
     float first;
 } rows[] = {
-    [MSC_REDUCTION_SUM] = {add_row, 0.0f},
+    [MSC_REDUCTION_SUM] = {cpu_reduce_add_row, 0.0f},
     [MSC_REDUCTION_MAX] = {max_row, -INFINITY},
     [MSC_REDUCTION_MIN] = {min_row, INFINITY},
 };
@@ -147,8 +148,8 @@ static void reduce_row(enum msc_reduction_kind kind, float *out, const float x[]
     rows[kind].run(out, lanes, 1);
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_reduce_run(void *kernel, struct msc_cpu_backend *b,
+                                      const struct msc_call *call, int thread) {
     (void)b;
     (void)thread;
     const struct kernel *k = kernel;
@@ -183,7 +184,7 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_reduce = {
-    .prepare = prepare,
-    .release = release,
-    .run = run,
+    .prepare = cpu_reduce_prepare,
+    .release = cpu_reduce_release,
+    .run = cpu_reduce_run,
 };

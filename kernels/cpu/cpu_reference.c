@@ -18,7 +18,7 @@ struct kernel {
     int32_t n_inputs, n_outputs;
 };
 
-static void release(void *kernel) {
+static void cpu_reference_release(void *kernel) {
     struct kernel *k = kernel;
     if (k) {
         msc_free(k->constants);
@@ -26,8 +26,9 @@ static void release(void *kernel) {
     }
 }
 
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status cpu_reference_prepare(void **out, struct msc_cpu_backend *b,
+                                             const struct msc_plan *plan,
+                                             const struct msc_step *step) {
     (void)b;
     const struct msc_step_joint *j = &step->joints[0];
     msc_reference_fn fn = msc_reference_find(j->joint->op);
@@ -68,7 +69,7 @@ struct variant {
     struct msc_array *arrays[MSC_STEP_MAX_WEIGHTS]; // NULL where there is no edit
 };
 
-static void release_weights(void *memory) {
+static void cpu_reference_release_weights(void *memory) {
     struct variant *v = memory;
     for (int i = 0; v && i < MSC_STEP_MAX_WEIGHTS; i++) {
         msc_array_release(v->arrays[i]);
@@ -85,8 +86,9 @@ static bool has_edits(const struct kernel *k, const struct msc_edit *const edits
     return false;
 }
 
-static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
-                               const struct msc_edit *const edits[], void **out, size_t *n_bytes) {
+static enum msc_status cpu_reference_weights(void *kernel, struct msc_cpu_backend *b,
+                                             const struct msc_edit *const edits[], void **out,
+                                             size_t *n_bytes) {
     (void)b;
     const struct kernel *k = kernel;
     enum msc_status status = MSC_OK;
@@ -106,7 +108,7 @@ static enum msc_status weights(void *kernel, struct msc_cpu_backend *b,
         *n_bytes += status == MSC_OK && edits[i] ? msc_array_n_bytes(v->arrays[i]) : 0;
     }
     if (status != MSC_OK) {
-        release_weights(v);
+        cpu_reference_release_weights(v);
         return status;
     }
     *out = v;
@@ -159,8 +161,8 @@ static enum msc_status run_bodies(msc_reference_fn fn, const struct msc_referenc
     return status;
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_reference_run(void *kernel, struct msc_cpu_backend *b,
+                                         const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     struct msc_view inputs[MSC_STEP_MAX_INPUTS], operands[MSC_STEP_MAX_INPUTS];
     MSC_TRY(gather_inputs(inputs, k, b, call, thread));
@@ -194,9 +196,9 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_reference = {
-    .prepare = prepare,
-    .release = release,
-    .run = run,
-    .weights = weights,
-    .release_weights = release_weights,
+    .prepare = cpu_reference_prepare,
+    .release = cpu_reference_release,
+    .run = cpu_reference_run,
+    .weights = cpu_reference_weights,
+    .release_weights = cpu_reference_release_weights,
 };

@@ -18,9 +18,10 @@ struct kernel {
 };
 
 // The call that the taps are found by: shapes only.
-static enum msc_status find_taps(struct msc_resize_taps **out,
-                                 const struct msc_resize_taps *by_axis[MSC_MAX_DIMS],
-                                 const struct msc_graph *g, const struct msc_joint *joint) {
+static enum msc_status cpu_resize_find_taps(struct msc_resize_taps **out,
+                                            const struct msc_resize_taps *by_axis[MSC_MAX_DIMS],
+                                            const struct msc_graph *g,
+                                            const struct msc_joint *joint) {
     const struct msc_tensor *t[2] = {msc_lowering_operand(g, joint, 0),
                                      msc_lowering_output(g, joint)};
     struct msc_view views[2];
@@ -38,7 +39,7 @@ static enum msc_status find_taps(struct msc_resize_taps **out,
     return msc_resize_find_taps(out, by_axis, &extrapolation, &call);
 }
 
-static void release(void *kernel) {
+static void cpu_resize_release(void *kernel) {
     struct kernel *k = kernel;
     if (k) {
         msc_free(k->taps);
@@ -46,8 +47,9 @@ static void release(void *kernel) {
     }
 }
 
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status cpu_resize_prepare(void **out, struct msc_cpu_backend *b,
+                                          const struct msc_plan *plan,
+                                          const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_tensor *x = msc_lowering_operand(plan->graph, joint, 0);
@@ -56,9 +58,9 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
     }
-    enum msc_status status = find_taps(&k->taps, k->by_axis, plan->graph, joint);
+    enum msc_status status = cpu_resize_find_taps(&k->taps, k->by_axis, plan->graph, joint);
     if (status != MSC_OK) {
-        release(k);
+        cpu_resize_release(k);
         return status;
     }
     k->batch = x->dims[0];
@@ -212,13 +214,13 @@ static void copy_images(const struct kernel *k, const struct msc_call *call) {
     }
 }
 
-static bool moves(const void *kernel) {
+static bool cpu_resize_moves(const void *kernel) {
     const struct kernel *k = kernel;
     return k->copies;
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_resize_run(void *kernel, struct msc_cpu_backend *b,
+                                      const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     if (k->copies) {
         copy_images(k, call);
@@ -246,10 +248,10 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_resize = {
-    .prepare = prepare,
-    .release = release,
-    .run = run,
+    .prepare = cpu_resize_prepare,
+    .release = cpu_resize_release,
+    .run = cpu_resize_run,
     .quantizes = true, // what does not copy
-    .moves = moves,
+    .moves = cpu_resize_moves,
     .copies = true,
 };

@@ -14,11 +14,11 @@ struct kernel {
     float value;
 };
 
-static void release(void *kernel) {
+static void cpu_slice_release(void *kernel) {
     msc_free(kernel);
 }
 
-static enum msc_status create(struct kernel **out, const struct msc_value *y) {
+static enum msc_status cpu_slice_create(struct kernel **out, const struct msc_value *y) {
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "cpu: out of memory");
@@ -34,7 +34,7 @@ MSC_SIMD static void fill_floats(float out[], int64_t n, float value) {
     }
 }
 
-static void fill(const struct msc_view *out, int64_t first, int64_t n, float value) {
+static void cpu_slice_fill(const struct msc_view *out, int64_t first, int64_t n, float value) {
     if (!out->quant) {
         fill_floats((float *)out->data + first, n, value);
         return;
@@ -58,14 +58,14 @@ static void fill_gaps(const struct kernel *k, const struct msc_view *out) {
             to += rest % m->dims[d] * m->out[d];
             rest /= m->dims[d];
         }
-        fill(out, filled, to - filled, k->value);
+        cpu_slice_fill(out, filled, to - filled, k->value);
         filled = to + n_row;
     }
-    fill(out, filled, k->n_out - filled, k->value);
+    cpu_slice_fill(out, filled, k->n_out - filled, k->value);
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_slice_run(void *kernel, struct msc_cpu_backend *b,
+                                     const struct msc_call *call, int thread) {
     (void)b;
     (void)thread;
     const struct kernel *k = kernel;
@@ -80,43 +80,43 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 // Padding other than with zeros would be quantised as well.
-static bool moves(const void *kernel) {
+static bool cpu_slice_moves(const void *kernel) {
     const struct kernel *k = kernel;
     return !k->fills || k->value == 0.0f;
 }
 
 // ---- Slice ------------------------------------------------------------------------------------
 
-static enum msc_status slice_prepare(void **out, struct msc_cpu_backend *b,
-                                     const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status cpu_slice_prepare(void **out, struct msc_cpu_backend *b,
+                                         const struct msc_plan *plan, const struct msc_step *step) {
     (void)b;
     const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
     const struct msc_value *y = &plan->values[step->outputs[0]];
     struct kernel *k = NULL;
-    MSC_TRY(create(&k, y));
+    MSC_TRY(cpu_slice_create(&k, y));
     k->in_first = msc_movement_set_slice(&k->move, step->joints[0].joint, x, y);
     *out = k;
     return MSC_OK;
 }
 
 const struct msc_cpu_family msc_cpu_slice = {
-    .prepare = slice_prepare,
-    .release = release,
-    .run = run,
-    .moves = moves,
+    .prepare = cpu_slice_prepare,
+    .release = cpu_slice_release,
+    .run = cpu_slice_run,
+    .moves = cpu_slice_moves,
     .copies = true,
 };
 
 // ---- Pad --------------------------------------------------------------------------------------
 
-static enum msc_status pad_prepare(void **out, struct msc_cpu_backend *b,
-                                   const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status cpu_pad_prepare(void **out, struct msc_cpu_backend *b,
+                                       const struct msc_plan *plan, const struct msc_step *step) {
     (void)b;
     const struct msc_value *x = &plan->values[step->inputs[step->joints[0].operands[0].index]];
     const struct msc_value *y = &plan->values[step->outputs[0]];
     int64_t widths[2 * MSC_MAX_DIMS], in[MSC_MAX_DIMS], to[MSC_MAX_DIMS];
     struct kernel *k = NULL;
-    MSC_TRY(create(&k, y));
+    MSC_TRY(cpu_slice_create(&k, y));
     msc_movement_read_pad(widths, &k->value, step->joints[0].joint, x->n_dims);
     k->fills = true;
     msc_lowering_strides(in, x->n_dims, x->dims, x->layout);
@@ -130,9 +130,9 @@ static enum msc_status pad_prepare(void **out, struct msc_cpu_backend *b,
 }
 
 const struct msc_cpu_family msc_cpu_pad = {
-    .prepare = pad_prepare,
-    .release = release,
-    .run = run,
-    .moves = moves,
+    .prepare = cpu_pad_prepare,
+    .release = cpu_slice_release,
+    .run = cpu_slice_run,
+    .moves = cpu_slice_moves,
     .copies = true,
 };

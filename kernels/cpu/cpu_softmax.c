@@ -15,12 +15,13 @@ struct kernel {
 // Columns that are worked on together where the axis is not the innermost.
 enum { COLUMNS = 128 };
 
-static void release(void *kernel) {
+static void cpu_softmax_release(void *kernel) {
     msc_free(kernel);
 }
 
-static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status cpu_softmax_prepare(void **out, struct msc_cpu_backend *b,
+                                           const struct msc_plan *plan,
+                                           const struct msc_step *step) {
     (void)b;
     const struct msc_joint *joint = step->joints[0].joint;
     struct msc_view x = msc_plan_view(plan, step->inputs[step->joints[0].operands[0].index], NULL);
@@ -48,13 +49,13 @@ static enum msc_status prepare(void **out, struct msc_cpu_backend *b, const stru
 
 // ---- Across rows ------------------------------------------------------------------------------
 
-MSC_SIMD static void max_into(float *restrict max, const float *restrict x, int64_t n) {
+MSC_SIMD static void cpu_softmax_max_into(float *restrict max, const float *restrict x, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         max[i] = x[i] > max[i] ? x[i] : max[i];
     }
 }
 
-MSC_SIMD static void add_into(float *restrict sum, const float *restrict x, int64_t n) {
+MSC_SIMD static void cpu_softmax_add_into(float *restrict sum, const float *restrict x, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         sum[i] += x[i];
     }
@@ -74,20 +75,21 @@ MSC_SIMD static void divide_each(float *restrict out, const float *restrict valu
     }
 }
 
-static void run_columns(const struct kernel *k, float out[], const float x[], int64_t width) {
+static void cpu_softmax_run_columns(const struct kernel *k, float out[], const float x[],
+                                    int64_t width) {
     float max[COLUMNS], sum[COLUMNS], exponentials[COLUMNS];
     for (int64_t i = 0; i < width; i++) {
         max[i] = -INFINITY;
         sum[i] = 0.0f;
     }
     for (int64_t r = 0; r < k->n; r++) {
-        max_into(max, x + r * k->inner, width);
+        cpu_softmax_max_into(max, x + r * k->inner, width);
     }
     for (int64_t r = 0; r < k->n; r++) {
         float *to = out + r * k->inner;
         subtract_each(to, x + r * k->inner, max, width);
         msc_exp_run(k->is_log ? exponentials : to, to, width);
-        add_into(sum, k->is_log ? exponentials : to, width);
+        cpu_softmax_add_into(sum, k->is_log ? exponentials : to, width);
     }
     for (int64_t i = 0; k->is_log && i < width; i++) {
         sum[i] = msc_logf(sum[i]);
@@ -102,8 +104,8 @@ static void run_columns(const struct kernel *k, float out[], const float x[], in
     }
 }
 
-static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
-                           int thread) {
+static enum msc_status cpu_softmax_run(void *kernel, struct msc_cpu_backend *b,
+                                       const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     const struct msc_simd *simd = msc_simd_best();
     const float *x = call->inputs[0].data;
@@ -118,7 +120,7 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
         }
         for (int64_t c = 0; k->inner > 1 && c < k->inner; c += COLUMNS) {
             int64_t width = k->inner - c < COLUMNS ? k->inner - c : COLUMNS;
-            run_columns(k, out + c, x + at + c, width);
+            cpu_softmax_run_columns(k, out + c, x + at + c, width);
         }
         msc_cpu_write_quantized(call->quantized, call->n_quantized, at, out, n);
     }
@@ -126,8 +128,8 @@ static enum msc_status run(void *kernel, struct msc_cpu_backend *b, const struct
 }
 
 const struct msc_cpu_family msc_cpu_softmax = {
-    .prepare = prepare,
-    .release = release,
-    .run = run,
+    .prepare = cpu_softmax_prepare,
+    .release = cpu_softmax_release,
+    .run = cpu_softmax_run,
     .quantizes = true,
 };

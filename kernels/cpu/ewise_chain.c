@@ -96,7 +96,7 @@ static bool is_number_first(const struct chainer *c, const struct msc_ewise_inst
     return is_commutative && is_number(c->e, x->x[0]) && !is_number(c->e, x->x[1]);
 }
 
-static bool add_instr(struct chainer *c, int32_t k) {
+static bool cpu_ewise_chain_add_instr(struct chainer *c, int32_t k) {
     const struct msc_ewise_instr *x = &c->e->instrs[k];
     if (x->op == MSC_EWISE_FINISH_I32) {
         struct msc_simd_instr *added = add_to_chain(c, MSC_SIMD_FINISH, x->x[0]);
@@ -115,7 +115,7 @@ static bool add_instr(struct chainer *c, int32_t k) {
 }
 
 // Saves a result that is read again later, when nothing else is saved that will be.
-static bool save(struct chainer *c, int32_t k) {
+static bool cpu_ewise_chain_save(struct chainer *c, int32_t k) {
     const struct msc_ewise_instr *next = &c->e->instrs[k + 1];
     int32_t value = MSC_EWISE_VALUE + k;
     if (last_use(c->e, k) == k + 1 && (next->x[0] != value || next->x[1] != value)) {
@@ -137,7 +137,7 @@ enum msc_status msc_cpu_ewise__make_chain(struct msc_cpu_ewise *e) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
     }
     for (int32_t k = 0; k < n; k++) {
-        if (!add_instr(&c, k) || (k + 1 < n && !save(&c, k))) {
+        if (!cpu_ewise_chain_add_instr(&c, k) || (k + 1 < n && !cpu_ewise_chain_save(&c, k))) {
             return MSC_OK;
         }
     }

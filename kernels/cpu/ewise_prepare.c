@@ -60,7 +60,7 @@ static enum msc_status divide_into_blocks(struct msc_cpu_ewise *e) {
     return MSC_OK;
 }
 
-static enum msc_status init(struct msc_cpu_ewise *e) {
+static enum msc_status cpu_ewise_init(struct msc_cpu_ewise *e) {
     const struct msc_ewise *p = e->program;
     e->operands = msc_arena_array(&e->arena, (size_t)p->n_operands, sizeof(e->operands[0]));
     e->instrs = msc_arena_array(&e->arena, (size_t)p->n_instrs, sizeof(e->instrs[0]));
@@ -94,7 +94,7 @@ enum msc_status msc_cpu_ewise_create(struct msc_cpu_ewise **out, const struct ms
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
     }
     e->program = program;
-    enum msc_status status = init(e);
+    enum msc_status status = cpu_ewise_init(e);
     if (status != MSC_OK) {
         msc_cpu_ewise_destroy(e);
         return status;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static size_t round_up(size_t n_bytes) {
+static size_t cpu_ewise_round_up(size_t n_bytes) {
     return (n_bytes + MSC_CPU_EWISE_LINE - 1) / MSC_CPU_EWISE_LINE * MSC_CPU_EWISE_LINE;
 }
 
@@ -18,16 +18,16 @@ struct scratch {
 };
 
 static size_t block_bytes(const struct msc_cpu_ewise *e) {
-    return round_up((size_t)e->block_elements * sizeof(float)) + MSC_CPU_EWISE_SKEW;
+    return cpu_ewise_round_up((size_t)e->block_elements * sizeof(float)) + MSC_CPU_EWISE_SKEW;
 }
 
 static size_t places_bytes(const struct msc_cpu_ewise *e) {
-    return round_up((size_t)(e->program->n_operands + e->program->n_registers + 1) *
-                    sizeof(float *));
+    return cpu_ewise_round_up((size_t)(e->program->n_operands + e->program->n_registers + 1) *
+                              sizeof(float *));
 }
 
 static size_t origins_bytes(const struct msc_cpu_ewise *e) {
-    return round_up((size_t)e->n_buffers * sizeof(float *));
+    return cpu_ewise_round_up((size_t)e->n_buffers * sizeof(float *));
 }
 
 size_t msc_cpu_ewise_scratch_bytes(const struct msc_cpu_ewise *e) {
@@ -165,7 +165,8 @@ static struct block next_block(const struct msc_cpu_ewise *e, int64_t at, int64_
     return k;
 }
 
-static void run_instr(const struct msc_ewise_instr *x, const struct scratch *s, int64_t n) {
+static void cpu_ewise_run_instr(const struct msc_ewise_instr *x, const struct scratch *s,
+                                int64_t n) {
     const float *operands[MSC_EWISE_MAX_X];
     for (int k = 0; k < MSC_EWISE_MAX_X; k++) {
         operands[k] = x->x[k] < 0 ? NULL : s->places[x->x[k]];
@@ -199,9 +200,9 @@ static void run_chain(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_
     msc_cpu_write_quantized(call->quantized + n_made, call->n_quantized - n_made, at, out, n);
 }
 
-static void run_block(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
-                      const struct scratch *s, int64_t at, int64_t n,
-                      const struct msc_simd_bytes *q) {
+static void cpu_ewise_run_block(const struct msc_cpu_ewise *e,
+                                const struct msc_cpu_ewise_call *call, const struct scratch *s,
+                                int64_t at, int64_t n, const struct msc_simd_bytes *q) {
     float *out = call->out ? call->out + (at - call->begin)
                            : s->blocks + (size_t)(e->program->n_registers + e->n_buffers) *
                                              (block_bytes(e) / sizeof(float));
@@ -211,12 +212,12 @@ static void run_block(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_
     }
     s->places[e->program->n_operands + e->program->n_registers] = out;
     for (int32_t i = 0; i < e->program->n_instrs; i++) {
-        run_instr(&e->instrs[i], s, n);
+        cpu_ewise_run_instr(&e->instrs[i], s, n);
     }
     msc_cpu_write_quantized(call->quantized, call->n_quantized, at, out, n);
 }
 
-static bool is_direct(const struct msc_cpu_ewise *e, int32_t operand) {
+static bool cpu_ewise_is_direct(const struct msc_cpu_ewise *e, int32_t operand) {
     return e->operands[operand].mode == MSC_CPU_EWISE_DIRECT;
 }
 
@@ -230,12 +231,12 @@ static bool needs_no_blocks(const struct msc_cpu_ewise *e, const struct msc_cpu_
         for (int32_t i = 0; i < chain->n_instrs; i++) {
             const struct msc_simd_instr *instr = &chain->instrs[i];
             bool reads = instr->op == MSC_SIMD_LOAD || msc_simd_reads_array(instr->op);
-            fits = fits && (!reads || is_direct(e, instr->operands[0]));
+            fits = fits && (!reads || cpu_ewise_is_direct(e, instr->operands[0]));
         }
         return fits;
     }
     for (int32_t i = 0; i < e->program->n_operands; i++) {
-        fits = fits && is_direct(e, i);
+        fits = fits && cpu_ewise_is_direct(e, i);
     }
     return fits && e->program->n_instrs == 1;
 }
@@ -262,7 +263,7 @@ void msc_cpu_ewise_run(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise
         struct block k = next_block(e, at, call->end, most);
         int64_t n = k.rows * k.cols;
         locate(e, call, &k, &s);
-        run_block(e, call, &s, at, n, has_bytes ? &q : NULL);
+        cpu_ewise_run_block(e, call, &s, at, n, has_bytes ? &q : NULL);
         at += n;
     }
 }

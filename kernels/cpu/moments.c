@@ -34,7 +34,7 @@ static inline float add_lanes(const float lanes[LANES]) {
     return low + high;
 }
 
-static inline float sum_row(const float x[], int64_t n) {
+static inline float moments_sum_row(const float x[], int64_t n) {
     float a[LANES] = {0}, b[LANES] = {0}, c[LANES] = {0}, d[LANES] = {0}, rest = 0.0f;
     int64_t i = 0;
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
@@ -62,7 +62,7 @@ static inline float sum_row(const float x[], int64_t n) {
 // A block of at least one element.
 MSC_SIMD static struct msc_moments measure_block(const float x[], int64_t n) {
     float a[LANES] = {0}, b[LANES] = {0}, a_squares[LANES] = {0}, b_squares[LANES] = {0};
-    float d = 0.0f, squares = 0.0f, mean = sum_row(x, n) / (float)n;
+    float d = 0.0f, squares = 0.0f, mean = moments_sum_row(x, n) / (float)n;
     int64_t i = 0;
     for (; i + 2 * LANES <= n; i += 2 * LANES) {
         for (int k = 0; k < LANES; k++) {

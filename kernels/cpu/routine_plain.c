@@ -209,7 +209,8 @@ static void run_conv(const struct msc_routine *d, const struct msc_routine_call 
     msc_routine_finish(desc, call->out, desc->batch * n_out);
 }
 
-static void run_rows(const struct msc_routine *d, const struct msc_routine_call *call) {
+static void routine_plain_run_rows(const struct msc_routine *d,
+                                   const struct msc_routine_call *call) {
     const struct msc_gemm_desc *desc = &d->desc;
     bool is_product = desc->kind == MSC_GEMM_MATMUL;
     int64_t n_matrices = is_product ? desc->batch : 1;
@@ -235,7 +236,7 @@ enum msc_status msc_routine_run(const struct msc_routine *d, const struct msc_ro
     if (d->desc.kind == MSC_GEMM_CONV || d->desc.kind == MSC_GEMM_CONV_TRANSPOSE) {
         run_conv(d, call);
     } else {
-        run_rows(d, call);
+        routine_plain_run_rows(d, call);
     }
     return MSC_OK;
 }

@@ -25,8 +25,8 @@ struct msc_simd_bytes msc_simd_bytes_of(const struct msc_quant *quant) {
     return q;
 }
 
-MSC_SIMD static void quantize(uint8_t out[], const float x[], int64_t n,
-                              const struct msc_simd_bytes *q) {
+MSC_SIMD static void plain_quantize(uint8_t out[], const float x[], int64_t n,
+                                    const struct msc_simd_bytes *q) {
     float scale = q->scale, low = q->low, high = q->high;
     int32_t zero_point = q->zero_point;
     for (int64_t i = 0; i < n; i++) {
@@ -39,7 +39,7 @@ MSC_SIMD static void quantize(uint8_t out[], const float x[], int64_t n,
 
 // ---- Sums -------------------------------------------------------------------------------------
 
-MSC_SIMD static void finish(float out[], const struct msc_simd_finish *f, int64_t n) {
+MSC_SIMD static void plain_finish(float out[], const struct msc_simd_finish *f, int64_t n) {
     const int32_t *sums = f->sums, *offsets = f->offsets;
     const float *scales = f->scales, *bias = f->bias;
     float low = f->low, high = f->high;
@@ -55,17 +55,17 @@ MSC_SIMD static void finish(float out[], const struct msc_simd_finish *f, int64_
 
 // ---- Depthwise --------------------------------------------------------------------------------
 
-static int64_t round_up(int64_t n, int64_t unit) {
+static int64_t plain_round_up(int64_t n, int64_t unit) {
     return (n + unit - 1) / unit * unit;
 }
 
 size_t msc_simd_taps_bytes(int n_taps, int64_t period) {
-    return (size_t)(round_up(n_taps, MSC_SIMD_TAPS) * round_up(period, MSC_SIMD_BLOCK));
+    return (size_t)(plain_round_up(n_taps, MSC_SIMD_TAPS) * plain_round_up(period, MSC_SIMD_BLOCK));
 }
 
 // [block][tap][element]
-static void pack_taps(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
-                      int64_t period) {
+static void plain_pack_taps(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
+                            int64_t period) {
     int8_t *to = packed;
     for (int64_t block = 0; block < period; block += MSC_SIMD_BLOCK) {
         for (int tap = 0; tap < n_taps; tap++) {
@@ -76,8 +76,8 @@ static void pack_taps(void *packed, const int8_t weights[], int64_t n_channels, 
     }
 }
 
-MSC_SIMD static void add_block(int32_t sums[], const struct msc_simd_taps *t, int64_t at,
-                               const int8_t *weights, int64_t n) {
+MSC_SIMD static void plain_add_block(int32_t sums[], const struct msc_simd_taps *t, int64_t at,
+                                     const int8_t *weights, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         sums[i] = 0;
     }
@@ -90,22 +90,23 @@ MSC_SIMD static void add_block(int32_t sums[], const struct msc_simd_taps *t, in
     }
 }
 
-static const int8_t *block_weights(const struct msc_simd_taps *t, int64_t i) {
+static const int8_t *plain_block_weights(const struct msc_simd_taps *t, int64_t i) {
     return (const int8_t *)t->weights + i % t->period * t->n_taps;
 }
 
-static void add_taps(int32_t sums[], const struct msc_simd_taps *t) {
+static void plain_add_taps(int32_t sums[], const struct msc_simd_taps *t) {
     for (int64_t run = 0; run < t->n_runs; run++) {
         for (int64_t i = 0; i < t->n; i += MSC_SIMD_BLOCK) {
             int64_t n = t->n - i < MSC_SIMD_BLOCK ? t->n - i : MSC_SIMD_BLOCK;
-            add_block(sums + i, t, run * t->step + i, block_weights(t, i), n);
+            plain_add_block(sums + i, t, run * t->step + i, plain_block_weights(t, i), n);
         }
         sums += t->n;
     }
 }
 
-static void add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
-                              const struct msc_simd_finish *f, const struct msc_simd_bytes *q) {
+static void plain_add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
+                                    const struct msc_simd_finish *f,
+                                    const struct msc_simd_bytes *q) {
     int32_t sums[MSC_SIMD_BLOCK];
     float y[MSC_SIMD_BLOCK];
     for (int64_t run = 0; run < t->n_runs; run++) {
@@ -117,9 +118,9 @@ static void add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
             part.offsets += at;
             part.scales += at;
             part.bias += at;
-            add_block(sums, t, run * t->step + i, block_weights(t, i), n);
-            finish(y, &part, n);
-            quantize(out + i, y, n, q);
+            plain_add_block(sums, t, run * t->step + i, plain_block_weights(t, i), n);
+            plain_finish(y, &part, n);
+            plain_quantize(out + i, y, n, q);
         }
         out += t->n;
     }
@@ -253,7 +254,7 @@ struct sum {
 };
 
 // All pieces but the last are whole lanes.
-MSC_SIMD static void add_piece(struct sum *s, const float x[], int64_t n) {
+MSC_SIMD static void plain_add_piece(struct sum *s, const float x[], int64_t n) {
     float lanes[LANES], rest = s->rest;
     memcpy(lanes, s->lanes, sizeof(lanes));
     int64_t i = 0;
@@ -283,7 +284,7 @@ MSC_SIMD static void subtract(float out[], const float x[], int64_t n, float val
     }
 }
 
-MSC_SIMD static void divide(float out[], int64_t n, float value) {
+MSC_SIMD static void plain_divide(float out[], int64_t n, float value) {
     for (int64_t i = 0; i < n; i++) {
         out[i] /= value;
     }
@@ -296,9 +297,9 @@ static void softmax(float out[], const float x[], int64_t n) {
         int64_t length = n - i < PIECE ? n - i : PIECE;
         subtract(out + i, x + i, length, max);
         msc_exp_run(out + i, out + i, length);
-        add_piece(&sum, out + i, length);
+        plain_add_piece(&sum, out + i, length);
     }
-    divide(out, n, total(&sum));
+    plain_divide(out, n, total(&sum));
 }
 
 static void log_softmax(float out[], const float x[], int64_t n) {
@@ -308,17 +309,17 @@ static void log_softmax(float out[], const float x[], int64_t n) {
         int64_t length = n - i < PIECE ? n - i : PIECE;
         subtract(out + i, x + i, length, max);
         msc_exp_run(powers, out + i, length);
-        add_piece(&sum, powers, length);
+        plain_add_piece(&sum, powers, length);
     }
     subtract(out, out, n, msc_logf(total(&sum)));
 }
 
 const struct msc_simd msc_simd_plain = {
-    .quantize = quantize,
-    .finish = finish,
-    .pack_taps = pack_taps,
-    .add_taps = add_taps,
-    .add_taps_quantize = add_taps_quantize,
+    .quantize = plain_quantize,
+    .finish = plain_finish,
+    .pack_taps = plain_pack_taps,
+    .add_taps = plain_add_taps,
+    .add_taps_quantize = plain_add_taps_quantize,
     .largest = largest,
     .largest_float = largest_float,
     .mean = mean,

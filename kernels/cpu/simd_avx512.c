@@ -3,8 +3,8 @@
 
 // ---- Quantising -------------------------------------------------------------------------------
 
-AVX512 static void quantize(uint8_t out[], const float x[], int64_t n,
-                            const struct msc_simd_bytes *q) {
+AVX512 static void avx512_quantize(uint8_t out[], const float x[], int64_t n,
+                                   const struct msc_simd_bytes *q) {
     if (!q->is_corrected) {
         msc_simd_plain.quantize(out, x, n, q);
         return;
@@ -31,7 +31,7 @@ AVX512 static void quantize(uint8_t out[], const float x[], int64_t n,
 
 // ---- Sums -------------------------------------------------------------------------------------
 
-AVX512 static void finish(float out[], const struct msc_simd_finish *f, int64_t n) {
+AVX512 static void avx512_finish(float out[], const struct msc_simd_finish *f, int64_t n) {
     const struct msc_simd_finish own = *f;
     int64_t i = 0;
     for (; i + 16 <= n; i += 16) {
@@ -50,8 +50,8 @@ AVX512 static void finish(float out[], const struct msc_simd_finish *f, int64_t 
 // 3 of every 16.
 enum { BLOCK = MSC_SIMD_BLOCK, TAPS = MSC_SIMD_TAPS };
 
-static void pack_taps(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
-                      int64_t period) {
+static void avx512_pack_taps(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
+                             int64_t period) {
     int8_t *to = packed;
     for (int64_t block = 0; block < period; block += BLOCK) {
         for (int tap = 0; tap < n_taps; tap += TAPS) {
@@ -88,8 +88,8 @@ AVX512 static inline struct quad add_four(struct quad s, const struct msc_simd_t
 }
 
 // The sums of a block, in order.
-AVX512 static inline struct quad add_block(const struct msc_simd_taps *t, int64_t at,
-                                           __mmask64 mask, const int8_t *weights) {
+AVX512 static inline struct quad avx512_add_block(const struct msc_simd_taps *t, int64_t at,
+                                                  __mmask64 mask, const int8_t *weights) {
     __m512i flip = _mm512_set1_epi8((char)t->flip);
     struct quad s = {{_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
                       _mm512_setzero_si512()}};
@@ -116,63 +116,65 @@ AVX512 static inline __m512i quantize_block(struct quad s, const struct msc_simd
 
 static const __mmask64 all = ~(__mmask64)0;
 
-static inline const int8_t *block_weights(const struct msc_simd_taps *t, int64_t at) {
+static inline const int8_t *avx512_block_weights(const struct msc_simd_taps *t, int64_t at) {
     return (const int8_t *)t->weights + at * ((t->n_taps + TAPS - 1) / TAPS * TAPS);
 }
 
 AVX512 static void add_run(int32_t sums[], const struct msc_simd_taps *t, int64_t first) {
     int64_t i = 0, at = 0;
     for (; i + BLOCK <= t->n; i += BLOCK) {
-        store_block(sums + i, add_block(t, first + i, all, block_weights(t, at)), all);
+        store_block(sums + i, avx512_add_block(t, first + i, all, avx512_block_weights(t, at)),
+                    all);
         at = at + BLOCK < t->period ? at + BLOCK : 0;
     }
     if (i < t->n) {
         __mmask64 mask = ((__mmask64)1 << (t->n - i)) - 1;
-        store_block(sums + i, add_block(t, first + i, mask, block_weights(t, at)), mask);
+        store_block(sums + i, avx512_add_block(t, first + i, mask, avx512_block_weights(t, at)),
+                    mask);
     }
 }
 
-AVX512 static void add_taps(int32_t sums[], const struct msc_simd_taps *t) {
+AVX512 static void avx512_add_taps(int32_t sums[], const struct msc_simd_taps *t) {
     const struct msc_simd_taps own = *t;
     for (int64_t run = 0; run < own.n_runs; run++) {
         add_run(sums + run * own.n, &own, run * own.step);
     }
 }
 
-AVX512 static void quantize_run(uint8_t out[], const struct msc_simd_taps *t, int64_t first,
-                                const struct msc_simd_finish *f, const struct bytes *b) {
+AVX512 static void avx512_quantize_run(uint8_t out[], const struct msc_simd_taps *t, int64_t first,
+                                       const struct msc_simd_finish *f, const struct bytes *b) {
     int64_t i = 0, at = 0;
     for (; i + BLOCK <= t->n; i += BLOCK) {
-        struct quad s = add_block(t, first + i, all, block_weights(t, at));
+        struct quad s = avx512_add_block(t, first + i, all, avx512_block_weights(t, at));
         _mm512_storeu_si512(out + i, quantize_block(s, f, at, all, b));
         at = at + BLOCK < t->period ? at + BLOCK : 0;
     }
     if (i < t->n) {
         __mmask64 mask = ((__mmask64)1 << (t->n - i)) - 1;
-        struct quad s = add_block(t, first + i, mask, block_weights(t, at));
+        struct quad s = avx512_add_block(t, first + i, mask, avx512_block_weights(t, at));
         _mm512_mask_storeu_epi8(out + i, mask, quantize_block(s, f, at, mask, b));
     }
 }
 
-AVX512 static void add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
-                                     const struct msc_simd_finish *f,
-                                     const struct msc_simd_bytes *q) {
+AVX512 static void avx512_add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
+                                            const struct msc_simd_finish *f,
+                                            const struct msc_simd_bytes *q) {
     const struct msc_simd_taps own = *t;
     const struct msc_simd_finish finish_own = *f;
     struct bytes b = load_bytes(q);
     for (int64_t run = 0; run < own.n_runs; run++) {
-        quantize_run(out + run * own.n, &own, run * own.step, &finish_own, &b);
+        avx512_quantize_run(out + run * own.n, &own, run * own.step, &finish_own, &b);
     }
 }
 
 // ---- Tables -----------------------------------------------------------------------------------
 
 static const struct msc_simd avx512_vnni = {
-    .quantize = quantize,
-    .finish = finish,
-    .pack_taps = pack_taps,
-    .add_taps = add_taps,
-    .add_taps_quantize = add_taps_quantize,
+    .quantize = avx512_quantize,
+    .finish = avx512_finish,
+    .pack_taps = avx512_pack_taps,
+    .add_taps = avx512_add_taps,
+    .add_taps_quantize = avx512_add_taps_quantize,
     .add_columns = msc_simd__add_columns,
     .add_columns_quantize = msc_simd__add_columns_quantize,
     .largest = msc_simd__largest,

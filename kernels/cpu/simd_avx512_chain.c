@@ -55,9 +55,9 @@ AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_instr *in
     }
 }
 
-AVX512 INLINE void run_tile(int n, const struct msc_simd_chain *chain,
-                            const struct msc_simd_run *run, const struct bytes *b, int64_t i,
-                            __mmask16 mask) {
+AVX512 INLINE void avx512_chain_run_tile(int n, const struct msc_simd_chain *chain,
+                                         const struct msc_simd_run *run, const struct bytes *b,
+                                         int64_t i, __mmask16 mask) {
     __m512 y[TILE], saved[TILE];
     begin_tile(y, n, &chain->instrs[0], run, i, mask);
     for (int k = 0; k < n; k++) {
@@ -74,12 +74,12 @@ AVX512 INLINE void run_tile(int n, const struct msc_simd_chain *chain,
 AVX512 static void run_tiles(const struct msc_simd_chain *chain, const struct msc_simd_run *run,
                              const struct bytes *b, int64_t i) {
     for (; i + TILE * LANES <= run->n; i += TILE * LANES) {
-        run_tile(TILE, chain, run, b, i, 0xffff);
+        avx512_chain_run_tile(TILE, chain, run, b, i, 0xffff);
     }
     for (; i < run->n; i += LANES) {
         int64_t left = run->n - i;
-        run_tile(1, chain, run, b, i,
-                 left < LANES ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff);
+        avx512_chain_run_tile(1, chain, run, b, i,
+                              left < LANES ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff);
     }
 }
 

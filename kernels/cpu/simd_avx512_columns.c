@@ -69,8 +69,8 @@ AVX512 INLINE void write_bytes(uint8_t *out, struct quad sums, const struct bloc
 // ---- Rows -------------------------------------------------------------------------------------
 
 // One block along a row of windows.
-AVX512 INLINE void run_row(bool is_bytes, void *out, const struct block *given, int64_t y,
-                           int64_t stride) {
+AVX512 INLINE void avx512_columns_run_row(bool is_bytes, void *out, const struct block *given,
+                                          int64_t y, int64_t stride) {
     const struct block own = *given, *b = &own; // which `out` is no part of
     const struct msc_simd_columns *c = b->c;
     const uint8_t *const *rows = c->rows + y * ROWS;
@@ -110,19 +110,19 @@ AVX512 INLINE void run_row(bool is_bytes, void *out, const struct block *given, 
 typedef void (*run_fn)(void *out, const struct block *b, int64_t y);
 
 AVX512 static void sum_row_1(void *out, const struct block *b, int64_t y) {
-    run_row(false, out, b, y, 1);
+    avx512_columns_run_row(false, out, b, y, 1);
 }
 
-AVX512 static void sum_row(void *out, const struct block *b, int64_t y) {
-    run_row(false, out, b, y, b->c->stride);
+AVX512 static void avx512_columns_sum_row(void *out, const struct block *b, int64_t y) {
+    avx512_columns_run_row(false, out, b, y, b->c->stride);
 }
 
 AVX512 static void quantize_row_1(void *out, const struct block *b, int64_t y) {
-    run_row(true, out, b, y, 1);
+    avx512_columns_run_row(true, out, b, y, 1);
 }
 
 AVX512 static void quantize_row(void *out, const struct block *b, int64_t y) {
-    run_row(true, out, b, y, b->c->stride);
+    avx512_columns_run_row(true, out, b, y, b->c->stride);
 }
 
 // ---- Blocks -----------------------------------------------------------------------------------
@@ -160,8 +160,9 @@ AVX512 static void fill_block(struct block *b, const struct msc_simd_columns *c,
     b->q = load_bytes(q);
 }
 
-static void run_all(void *out, const struct msc_simd_columns *c, run_fn run,
-                    const struct msc_simd_finish *f, const struct msc_simd_bytes *q) {
+static void avx512_columns_run_all(void *out, const struct msc_simd_columns *c, run_fn run,
+                                   const struct msc_simd_finish *f,
+                                   const struct msc_simd_bytes *q) {
     struct block blocks[AT_ONCE];
     for (int64_t first = 0; first < c->channels; first += AT_ONCE * BLOCK) {
         int n = 0;
@@ -177,14 +178,15 @@ static void run_all(void *out, const struct msc_simd_columns *c, run_fn run,
 }
 
 void msc_simd__add_columns(int32_t sums[], const struct msc_simd_columns *c) {
-    run_all(sums, c, c->stride == 1 ? sum_row_1 : sum_row, NULL, NULL);
+    avx512_columns_run_all(sums, c, c->stride == 1 ? sum_row_1 : avx512_columns_sum_row, NULL,
+                           NULL);
 }
 
 void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns *c,
                                     const struct msc_simd_finish *f,
                                     const struct msc_simd_bytes *q) {
     struct msc_simd_bytes limited = msc_simd__limit(f, q);
-    run_all(out, c, c->stride == 1 ? quantize_row_1 : quantize_row, f, &limited);
+    avx512_columns_run_all(out, c, c->stride == 1 ? quantize_row_1 : quantize_row, f, &limited);
 }
 
 struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,

@@ -17,16 +17,17 @@
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-static int64_t round_up(int64_t n, int64_t unit) {
+static int64_t avx512_indirect_round_up(int64_t n, int64_t unit) {
     return (n + unit - 1) / unit * unit;
 }
 
-static size_t packed_bytes(int64_t channels, int64_t n_runs, int64_t depth) {
-    return (size_t)(round_up(channels, LANES) * n_runs * round_up(depth, GROUP));
+static size_t avx512_indirect_packed_bytes(int64_t channels, int64_t n_runs, int64_t depth) {
+    return (size_t)(avx512_indirect_round_up(channels, LANES) * n_runs *
+                    avx512_indirect_round_up(depth, GROUP));
 }
 
-static void pack(void *packed, const void *weights, int64_t channels, int64_t n_runs,
-                 int64_t depth) {
+static void avx512_indirect_pack(void *packed, const void *weights, int64_t channels,
+                                 int64_t n_runs, int64_t depth) {
     int64_t n = count_vectors(channels), vectors;
     const char *from = weights;
     char *to = packed;
@@ -47,7 +48,7 @@ static void pack(void *packed, const void *weights, int64_t channels, int64_t n_
     }
 }
 
-static size_t scratch_bytes(int64_t n_runs, int64_t depth) {
+static size_t avx512_indirect_scratch_bytes(int64_t n_runs, int64_t depth) {
     (void)n_runs;
     (void)depth;
     return 0;
@@ -55,7 +56,8 @@ static size_t scratch_bytes(int64_t n_runs, int64_t depth) {
 
 // ---- Tiles ------------------------------------------------------------------------------------
 
-AVX512 INLINE __m512i add_group(enum operands operands, __m512i sum, int32_t group, __m512i y) {
+AVX512 INLINE __m512i avx512_indirect_add_group(enum operands operands, __m512i sum, int32_t group,
+                                                __m512i y) {
     __m512i x = _mm512_set1_epi32(group);
     if (operands == OF_BYTES) {
         return _mm512_dpbusd_epi32(sum, x, y);
@@ -78,7 +80,8 @@ AVX512 INLINE const char *add_groups(enum operands operands, __m512i s[], int n,
             int32_t group;
             memcpy(&group, x[p] + k, sizeof(group));
             UNROLL for (int c = 0; c < vectors; c++) {
-                s[p * vectors + c] = add_group(operands, s[p * vectors + c], group, y[c]);
+                s[p * vectors + c] =
+                    avx512_indirect_add_group(operands, s[p * vectors + c], group, y[c]);
             }
         }
     }
@@ -107,8 +110,8 @@ AVX512 INLINE void add_windows(enum operands operands, __m512i s[], int n, int v
 }
 
 // n windows from `at` on times all vectors of a block.
-AVX512 INLINE void run_tile(enum operands operands, enum kind kind, int n, int vectors,
-                            const struct block *b, int64_t at) {
+AVX512 INLINE void avx512_indirect_run_tile(enum operands operands, enum kind kind, int n,
+                                            int vectors, const struct block *b, int64_t at) {
     __m512i s[MOST_WINDOWS * MOST_VECTORS];
     if (kind == FLOATS || kind == ANY) {
         announce_epilogue(n, vectors, b, at);
@@ -131,20 +134,20 @@ AVX512 INLINE void run_tile(enum operands operands, enum kind kind, int n, int v
     finish_windows(operands, kind, s, n, vectors, b, at);
 }
 
-AVX512 INLINE void run_block(enum operands operands, enum kind kind, int vectors,
-                             const struct block *given) {
+AVX512 INLINE void avx512_indirect_run_block(enum operands operands, enum kind kind, int vectors,
+                                             const struct block *given) {
     const struct block own = *given, *b = &own;
     const int tile = MOST_WINDOWS;
     int64_t at = b->begin;
     for (; at + tile <= b->end; at += tile) {
-        run_tile(operands, kind, tile, vectors, b, at);
+        avx512_indirect_run_tile(operands, kind, tile, vectors, b, at);
     }
     if (at < b->end && b->end >= tile) {
-        run_tile(operands, kind, tile, vectors, b, b->end - tile);
+        avx512_indirect_run_tile(operands, kind, tile, vectors, b, b->end - tile);
         return;
     }
     for (; at < b->end; at++) {
-        run_tile(operands, kind, 1, vectors, b, at);
+        avx512_indirect_run_tile(operands, kind, 1, vectors, b, at);
     }
 }
 
@@ -154,7 +157,7 @@ typedef void (*block_function)(const struct block *b);
 
 #define DEFINE_BLOCK(operands, kind, vectors)                                                      \
     AVX512 static void operands##_##kind##_##vectors(const struct block *b) {                      \
-        run_block(operands, kind, vectors, b);                                                     \
+        avx512_indirect_run_block(operands, kind, vectors, b);                                     \
     }
 #define DEFINE_BLOCKS(operands, kind)                                                              \
     DEFINE_BLOCK(operands, kind, 1)                                                                \
@@ -186,10 +189,10 @@ static int64_t windows_at_once(const struct msc_simd_indirect *w) {
     return n > 48 ? n / 24 * 24 : 48;
 }
 
-AVX512 static void run_all(enum operands operands, struct block *b, void *sums) {
+AVX512 static void avx512_indirect_run_all(enum operands operands, struct block *b, void *sums) {
     const struct msc_simd_indirect *w = b->w;
     int64_t n = count_vectors(w->channels), at_once = windows_at_once(w);
-    int64_t vector_bytes = w->n_runs * round_up(w->depth, GROUP) / GROUP * VECTOR;
+    int64_t vector_bytes = w->n_runs * avx512_indirect_round_up(w->depth, GROUP) / GROUP * VECTOR;
     for (b->begin = 0; b->begin < w->n; b->begin = b->end) {
         b->end = b->begin + at_once < w->n ? b->begin + at_once : w->n;
         for (int64_t v = 0; v < n; v += b->vectors) {
@@ -203,35 +206,35 @@ AVX512 static void run_all(enum operands operands, struct block *b, void *sums) 
 
 AVX512 static void multiply_bytes(void *sums, const struct msc_simd_indirect *w) {
     struct block b = begin_sums(w);
-    run_all(OF_BYTES, &b, sums);
+    avx512_indirect_run_all(OF_BYTES, &b, sums);
 }
 
 AVX512 static void multiply_bytes_epilogue(const struct msc_simd_indirect *w,
                                            const struct msc_simd_epilogue *epilogue) {
     struct bytes quantized[MSC_SIMD_MAX_QUANTIZED];
     struct block b = begin_epilogue(w, epilogue, quantized);
-    run_all(OF_BYTES, &b, NULL);
+    avx512_indirect_run_all(OF_BYTES, &b, NULL);
 }
 
 AVX512 static void multiply_floats(void *sums, const struct msc_simd_indirect *w) {
     struct block b = begin_sums(w);
-    run_all(OF_FLOATS, &b, sums);
+    avx512_indirect_run_all(OF_FLOATS, &b, sums);
 }
 
 AVX512 static void multiply_floats_epilogue(const struct msc_simd_indirect *w,
                                             const struct msc_simd_epilogue *epilogue) {
     struct bytes quantized[MSC_SIMD_MAX_QUANTIZED];
     struct block b = begin_epilogue(w, epilogue, quantized);
-    run_all(OF_FLOATS, &b, NULL);
+    avx512_indirect_run_all(OF_FLOATS, &b, NULL);
 }
 
-const struct msc_simd_product msc_simd__bytes = {.packed_bytes = packed_bytes,
-                                                 .pack = pack,
-                                                 .scratch_bytes = scratch_bytes,
+const struct msc_simd_product msc_simd__bytes = {.packed_bytes = avx512_indirect_packed_bytes,
+                                                 .pack = avx512_indirect_pack,
+                                                 .scratch_bytes = avx512_indirect_scratch_bytes,
                                                  .multiply = multiply_bytes,
                                                  .multiply_epilogue = multiply_bytes_epilogue};
-const struct msc_simd_product msc_simd__floats = {.packed_bytes = packed_bytes,
-                                                  .pack = pack,
-                                                  .scratch_bytes = scratch_bytes,
+const struct msc_simd_product msc_simd__floats = {.packed_bytes = avx512_indirect_packed_bytes,
+                                                  .pack = avx512_indirect_pack,
+                                                  .scratch_bytes = avx512_indirect_scratch_bytes,
                                                   .multiply = multiply_floats,
                                                   .multiply_epilogue = multiply_floats_epilogue};

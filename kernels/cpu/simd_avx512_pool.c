@@ -41,7 +41,7 @@ AVX512 INLINE __m512 load(const float *x, __mmask16 mask) {
     return mask == 0xffff ? _mm512_loadu_ps(x) : _mm512_maskz_loadu_ps(mask, x);
 }
 
-AVX512 INLINE void store(float *out, __m512 y, __mmask16 mask) {
+AVX512 INLINE void avx512_pool_store(float *out, __m512 y, __mmask16 mask) {
     if (mask == 0xffff) {
         _mm512_storeu_ps(out, y);
     } else {
@@ -65,7 +65,7 @@ AVX512 INLINE bool largest_tile(float *out, const float *x, const struct msc_sim
     }
     __mmask16 is_nan = 0;
     for (int k = 0; k < n; k++) {
-        store(out + LANES * k, most[k], mask);
+        avx512_pool_store(out + LANES * k, most[k], mask);
         is_nan |= _mm512_cmp_ps_mask(sums[k], sums[k], _CMP_UNORD_Q);
     }
     return is_nan == 0;
@@ -112,7 +112,7 @@ AVX512 INLINE void mean_tile(float *out, const float *x, const struct msc_simd_p
     for (int k = 0; k < n; k++) {
         sums[k] = factor != 0.0f ? _mm512_mul_ps(sums[k], _mm512_set1_ps(factor))
                                  : _mm512_div_ps(sums[k], _mm512_set1_ps(divisor));
-        store(out + LANES * k, sums[k], mask);
+        avx512_pool_store(out + LANES * k, sums[k], mask);
     }
 }
 

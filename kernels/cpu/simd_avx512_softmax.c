@@ -26,7 +26,7 @@ AVX512 INLINE __m512 exp_16(__m512 x) {
     return _mm512_scalef_ps(_mm512_add_ps(p, _mm512_set1_ps(1.0f)), n);
 }
 
-static inline __mmask16 mask_of(int64_t n_left) {
+static inline __mmask16 avx512_softmax_mask_of(int64_t n_left) {
     return n_left < LANES ? (__mmask16)((1u << n_left) - 1) : (__mmask16)0xffff;
 }
 
@@ -42,7 +42,8 @@ AVX512 INLINE float max_of(const float x[], int64_t n) {
         }
     }
     for (; i < n; i += LANES) {
-        max[0] = _mm512_max_ps(_mm512_mask_loadu_ps(least, mask_of(n - i), x + i), max[0]);
+        max[0] = _mm512_max_ps(_mm512_mask_loadu_ps(least, avx512_softmax_mask_of(n - i), x + i),
+                               max[0]);
     }
     max[0] = _mm512_max_ps(_mm512_max_ps(max[0], max[1]), _mm512_max_ps(max[2], max[3]));
     return _mm512_reduce_max_ps(max[0]);
@@ -61,7 +62,7 @@ AVX512 INLINE float make_powers(float out[], const float x[], int64_t n, bool is
         sum = _mm512_add_ps(sum, power);
     }
     if (i < n) {
-        __mmask16 mask = mask_of(n - i);
+        __mmask16 mask = avx512_softmax_mask_of(n - i);
         __m512 y = _mm512_sub_ps(_mm512_maskz_loadu_ps(mask, x + i), max), power = exp_16(y);
         _mm512_mask_storeu_ps(out + i, mask, is_log ? y : power);
         _mm512_storeu_ps(rest, power);
@@ -79,7 +80,7 @@ AVX512 INLINE float make_powers(float out[], const float x[], int64_t n, bool is
 AVX512 void msc_simd__softmax(float out[], const float x[], int64_t n) {
     const __m512 total = _mm512_set1_ps(make_powers(out, x, n, false));
     for (int64_t i = 0; i < n; i += LANES) {
-        __mmask16 mask = mask_of(n - i);
+        __mmask16 mask = avx512_softmax_mask_of(n - i);
         __m512 y = _mm512_maskz_loadu_ps(mask, out + i);
         _mm512_mask_storeu_ps(out + i, mask, _mm512_div_ps(y, total));
     }
@@ -88,7 +89,7 @@ AVX512 void msc_simd__softmax(float out[], const float x[], int64_t n) {
 AVX512 void msc_simd__log_softmax(float out[], const float x[], int64_t n) {
     const __m512 log = _mm512_set1_ps(msc_logf(make_powers(out, x, n, true)));
     for (int64_t i = 0; i < n; i += LANES) {
-        __mmask16 mask = mask_of(n - i);
+        __mmask16 mask = avx512_softmax_mask_of(n - i);
         __m512 y = _mm512_maskz_loadu_ps(mask, out + i);
         _mm512_mask_storeu_ps(out + i, mask, _mm512_sub_ps(y, log));
     }

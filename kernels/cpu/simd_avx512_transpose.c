@@ -5,7 +5,7 @@
 // and of the output what fits into a first-level cache.
 enum { SIDE = 16, STRIP4 = 64, STRIP1 = 128, ROWS1 = 64 };
 
-AVX512 INLINE __mmask16 mask_of(int64_t n) {
+AVX512 INLINE __mmask16 avx512_transpose_mask_of(int64_t n) {
     return n >= SIDE ? (__mmask16)0xffff : (__mmask16)((1u << n) - 1);
 }
 
@@ -43,7 +43,7 @@ AVX512 INLINE void transpose_wholes(__m512i y[SIDE], const __m512i x[SIDE]) {
 AVX512 INLINE void tile4(uint32_t *out, int64_t out_row, const uint32_t *in, int64_t in_row,
                          int64_t rows, int64_t cols) {
     __m512i x[SIDE], y[SIDE];
-    __mmask16 of_rows = mask_of(rows), of_cols = mask_of(cols);
+    __mmask16 of_rows = avx512_transpose_mask_of(rows), of_cols = avx512_transpose_mask_of(cols);
     for (int r = 0; r < SIDE; r++) {
         x[r] =
             r < rows ? _mm512_maskz_loadu_epi32(of_cols, in + r * in_row) : _mm512_setzero_si512();
@@ -102,7 +102,7 @@ AVX512 INLINE void transpose_bytes(__m512i x[SIDE]) {
 AVX512 INLINE void tile1(uint8_t *out, int64_t out_row, const uint8_t *in, int64_t in_row,
                          int64_t rows, int64_t cols) {
     __m512i x[SIDE];
-    __mmask16 of_cols = mask_of(cols);
+    __mmask16 of_cols = avx512_transpose_mask_of(cols);
     __mmask64 of_rows = rows >= ROWS1 ? ~(__mmask64)0 : ((__mmask64)1 << rows) - 1;
     for (int r = 0; r < SIDE; r++) {
         x[r] = _mm512_setzero_si512();

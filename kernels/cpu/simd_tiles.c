@@ -58,12 +58,12 @@ static int64_t window_bytes(int64_t n_runs, int64_t depth) {
     return (n_runs * depth + STEP - 1) / STEP * STEP;
 }
 
-static size_t packed_bytes(int64_t channels, int64_t n_runs, int64_t depth) {
+static size_t tiles_packed_bytes(int64_t channels, int64_t n_runs, int64_t depth) {
     return (size_t)(count_vectors(channels) * LANES * window_bytes(n_runs, depth));
 }
 
-static void pack(void *packed, const void *weights, int64_t channels, int64_t n_runs,
-                 int64_t depth) {
+static void tiles_pack(void *packed, const void *weights, int64_t channels, int64_t n_runs,
+                       int64_t depth) {
     int64_t n = n_runs * depth, n_filled = window_bytes(n_runs, depth);
     const char *from = weights;
     char *to = packed;
@@ -89,7 +89,7 @@ static int64_t pieces_at_once(int64_t n_bytes) {
     return n < 1 ? 1 : n > MOST_PIECES ? MOST_PIECES : n;
 }
 
-static size_t scratch_bytes(int64_t n_runs, int64_t depth) {
+static size_t tiles_scratch_bytes(int64_t n_runs, int64_t depth) {
     int64_t n_bytes = window_bytes(n_runs, depth);
     return (size_t)(pieces_at_once(n_bytes) * PIECE * n_bytes);
 }
@@ -129,7 +129,7 @@ static bool are_even(const int64_t at[], int64_t n) {
 }
 
 // n windows from `at` on, of which copies have a place.
-static struct rows take_rows(const struct reading *r, int64_t at, int64_t n, char *copies) {
+static struct rows tiles_take_rows(const struct reading *r, int64_t at, int64_t n, char *copies) {
     const struct msc_simd_indirect *w = r->w;
     const int64_t *first = w->at + at;
     if (n == ROWS && w->depth % STEP == 0 && are_even(first, n)) {
@@ -253,8 +253,8 @@ AVX512 static void announce(const struct block *b, int64_t at, int64_t n) {
     }
 }
 
-TILES static void add_piece(const struct reading *r, const struct rows rows[2], int64_t n,
-                            const struct block *b, int32_t *sums, struct ending *before) {
+TILES static void tiles_add_piece(const struct reading *r, const struct rows rows[2], int64_t n,
+                                  const struct block *b, int32_t *sums, struct ending *before) {
     for (int64_t c = 0; c < b->vectors; c += 2) {
         const char *weights = b->weights + c * LANES * r->bytes;
         int32_t *columns = sums + c * LANES;
@@ -274,14 +274,16 @@ TILES static void add_piece(const struct reading *r, const struct rows rows[2], 
 static void take_piece(struct reading *r, int64_t piece, int64_t at, int64_t n) {
     char *copies = (char *)r->w->scratch + piece * PIECE * r->bytes;
     int64_t first = n < ROWS ? n : ROWS;
-    r->rows[piece][0] = take_rows(r, at, first, copies);
-    r->rows[piece][1] = n > first ? take_rows(r, at + first, n - first, copies + ROWS * r->bytes)
-                                  : r->rows[piece][0];
+    r->rows[piece][0] = tiles_take_rows(r, at, first, copies);
+    r->rows[piece][1] = n > first
+                            ? tiles_take_rows(r, at + first, n - first, copies + ROWS * r->bytes)
+                            : r->rows[piece][0];
 }
 
 // The pieces [first, first + n) times all blocks. Leaves the last one to be ended.
-TILES static void add_group(struct reading *r, int64_t first, int64_t n, struct block blocks[2],
-                            void *sums, int32_t places[2][PIECE * COLUMNS], struct ending *before) {
+TILES static void tiles_add_group(struct reading *r, int64_t first, int64_t n,
+                                  struct block blocks[2], void *sums,
+                                  int32_t places[2][PIECE * COLUMNS], struct ending *before) {
     const struct msc_simd_indirect *w = r->w;
     int64_t n_windows = w->n < PIECE ? w->n : PIECE, n_vectors = count_vectors(w->channels);
     for (int64_t v = 0, vectors; v < n_vectors; v += vectors) {
@@ -297,7 +299,7 @@ TILES static void add_group(struct reading *r, int64_t first, int64_t n, struct 
                 take_piece(r, i, at, n_windows);
             }
             announce(b, at, n_windows);
-            add_piece(r, r->rows[i], n_windows, b, place, before);
+            tiles_add_piece(r, r->rows[i], n_windows, b, place, before);
             end_rest(before);
             *before = (struct ending){b, at, n_windows, 0, place};
         }
@@ -306,7 +308,7 @@ TILES static void add_group(struct reading *r, int64_t first, int64_t n, struct 
 
 // ---- Entries ----------------------------------------------------------------------------------
 
-TILES static void run_all(const struct block *all, void *sums) {
+TILES static void tiles_run_all(const struct block *all, void *sums) {
     static const struct tile_shapes shapes = {
         .palette = 1,
         .row_bytes = {STEP, STEP, STEP, STEP, STEP, STEP, STEP, STEP},
@@ -323,26 +325,26 @@ TILES static void run_all(const struct block *all, void *sums) {
     TILE_SHAPES(&shapes);
     for (int64_t first = 0; first < n_pieces; first += at_once) {
         int64_t left = n_pieces - first;
-        add_group(&r, first, left < at_once ? left : at_once, blocks, sums, places, &before);
+        tiles_add_group(&r, first, left < at_once ? left : at_once, blocks, sums, places, &before);
     }
     end_rest(&before);
     TILE_RELEASE();
 }
 
-AVX512 static void multiply(void *sums, const struct msc_simd_indirect *w) {
+AVX512 static void tiles_multiply(void *sums, const struct msc_simd_indirect *w) {
     struct block b = begin_sums(w);
-    run_all(&b, sums);
+    tiles_run_all(&b, sums);
 }
 
 AVX512 static void multiply_epilogue(const struct msc_simd_indirect *w,
                                      const struct msc_simd_epilogue *epilogue) {
     struct bytes quantized[MSC_SIMD_MAX_QUANTIZED];
     struct block b = begin_epilogue(w, epilogue, quantized);
-    run_all(&b, NULL);
+    tiles_run_all(&b, NULL);
 }
 
-const struct msc_simd_product msc_simd__tiles = {.packed_bytes = packed_bytes,
-                                                 .pack = pack,
-                                                 .scratch_bytes = scratch_bytes,
-                                                 .multiply = multiply,
+const struct msc_simd_product msc_simd__tiles = {.packed_bytes = tiles_packed_bytes,
+                                                 .pack = tiles_pack,
+                                                 .scratch_bytes = tiles_scratch_bytes,
+                                                 .multiply = tiles_multiply,
                                                  .multiply_epilogue = multiply_epilogue};

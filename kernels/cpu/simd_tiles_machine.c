@@ -24,7 +24,7 @@ static bool ask(void) {
 // One product of operands that no tile, step or vector divides.
 enum { WINDOWS = 35, CHANNELS = 37, DEPTH = 71 };
 
-static bool multiply(int32_t sums[], const struct msc_simd_product *product) {
+static bool tiles_machine_multiply(int32_t sums[], const struct msc_simd_product *product) {
     static const int64_t runs[1] = {0};
     uint8_t in[WINDOWS * DEPTH + MSC_SIMD_GROUP] = {0};
     int8_t weights[CHANNELS * DEPTH];
@@ -59,8 +59,8 @@ static bool multiply(int32_t sums[], const struct msc_simd_product *product) {
 
 bool msc_simd__agrees(const struct msc_simd_product *tiles) {
     int32_t expected[WINDOWS * CHANNELS], sums[WINDOWS * CHANNELS];
-    return multiply(expected, &msc_simd__bytes) && multiply(sums, tiles) &&
-           memcmp(sums, expected, sizeof(sums)) == 0;
+    return tiles_machine_multiply(expected, &msc_simd__bytes) &&
+           tiles_machine_multiply(sums, tiles) && memcmp(sums, expected, sizeof(sums)) == 0;
 }
 
 bool msc_simd__get_tiles(void) {

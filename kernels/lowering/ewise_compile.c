@@ -112,7 +112,7 @@ enum msc_status msc_ewise__operand(struct msc_ewise_builder *b, const struct msc
     return MSC_FAIL(MSC_E_INVALID, "joint %s: operand %d is missing", j->joint->name, position);
 }
 
-static int32_t add_instr(struct msc_ewise_builder *b, const struct msc_ewise_instr *instr) {
+static int32_t ewise_add_instr(struct msc_ewise_builder *b, const struct msc_ewise_instr *instr) {
     struct msc_ewise *e = b->e;
     assert(e->n_instrs < b->max_instrs);
     int32_t out = MSC_EWISE_VALUE + e->n_instrs;
@@ -125,7 +125,8 @@ static int32_t add_instr(struct msc_ewise_builder *b, const struct msc_ewise_ins
 int32_t msc_ewise__emit(struct msc_ewise_builder *b, enum msc_ewise_op op, int32_t x, int32_t y,
                         float p0, float p1) {
     assert(msc_ewise_n_operands(op) == (y < 0 ? 1 : 2));
-    return add_instr(b, &(struct msc_ewise_instr){.op = op, .x = {x, y, -1, -1}, .p = {p0, p1}});
+    return ewise_add_instr(b,
+                           &(struct msc_ewise_instr){.op = op, .x = {x, y, -1, -1}, .p = {p0, p1}});
 }
 
 // ---- Index space ------------------------------------------------------------------------------
@@ -244,7 +245,7 @@ static enum msc_status emit_start(struct msc_ewise_builder *b,
         finish.op = MSC_EWISE_FINISH_I32;
         x[3] = add_channels(b, MSC_EWISE_FROM_OFFSETS, NULL, options);
     }
-    b->results[options->first - 1] = add_instr(b, &finish);
+    b->results[options->first - 1] = ewise_add_instr(b, &finish);
     return MSC_OK;
 }
 

@@ -2,13 +2,13 @@
 
 #include "kernels/lowering/families_internal.h"
 
-static bool accepts_all(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_accepts_all(const struct msc_graph *g, const struct msc_joint *joint) {
     (void)g;
     (void)joint;
     return true;
 }
 
-static const struct msc_family_def reference = {.name = "reference", .accepts = accepts_all};
+static const struct msc_family_def reference = {.name = "reference", .accepts = family_accepts_all};
 
 static const struct msc_family_def *const defs[] = {
     [MSC_FAMILY_REFERENCE] = &reference,

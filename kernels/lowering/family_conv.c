@@ -48,7 +48,7 @@ static bool read_window(struct msc_gemm_desc *d, const struct msc_joint *joint,
     return true;
 }
 
-static bool is_pointwise(const struct msc_gemm_desc *d) {
+static bool family_conv_is_pointwise(const struct msc_gemm_desc *d) {
     bool is = d->kind == MSC_GEMM_CONV && d->groups == 1;
     for (int i = 0; i < d->n_spatial; i++) {
         is = is && d->kernel[i] == 1 && d->strides[i] == 1 && d->pad_begin[i] == 0 &&
@@ -86,7 +86,7 @@ bool msc_gemm_describe_window(struct msc_gemm_spec *out, const struct msc_joint 
         w->dims[0] != whole || w->dims[1] != part || part < 1 || !read_window(d, joint, x, w, y)) {
         return false;
     }
-    out->is_pointwise = is_pointwise(d);
+    out->is_pointwise = family_conv_is_pointwise(d);
     return true;
 }
 
@@ -101,7 +101,7 @@ bool msc_gemm_describe_conv(struct msc_gemm_spec *out, const struct msc_graph *g
            (!bias || msc_array_n_elements(bias) == out->desc.out_channels);
 }
 
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_conv_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     struct msc_gemm_spec spec;
     return msc_gemm_describe_conv(&spec, g, joint);
 }
@@ -121,7 +121,7 @@ void msc_family__conv_layouts(const struct msc_graph *g, const struct msc_step *
 
 const struct msc_family_def msc_family__conv = {
     .name = "convolution",
-    .accepts = accepts,
+    .accepts = family_conv_accepts,
     .has_followers = true,
     .layouts = msc_family__conv_layouts,
 };

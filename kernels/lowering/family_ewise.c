@@ -3,8 +3,8 @@
 #include "kernels/lowering/families_internal.h"
 
 // Channels last if any input of the output's shape comes so.
-static void layouts(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+static void family_ewise_layouts(const struct msc_graph *g, const struct msc_step *step,
+                                 const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_tensor *y = msc_lowering_output(g, step->joints[step->n_joints - 1].joint);
     enum msc_layout layout = MSC_LAYOUT_NCHW;
     for (int32_t k = 0; k < step->n_joints; k++) {
@@ -26,5 +26,5 @@ const struct msc_family_def msc_family__ewise = {
     .name = "element-wise",
     .accepts = msc_ewise_accepts,
     .has_followers = true,
-    .layouts = layouts,
+    .layouts = family_ewise_layouts,
 };

@@ -66,7 +66,7 @@ bool msc_integer_describe(struct msc_gemm_spec *out, const struct msc_graph *g,
 
 // ---- Acceptance -------------------------------------------------------------------------------
 
-static bool is_byte(enum msc_dtype dtype) {
+static bool family_integer_is_byte(enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_U8 || dtype == MSC_DTYPE_I8;
 }
 
@@ -82,7 +82,8 @@ static bool is_list(const struct msc_graph *g, const struct msc_joint *joint, in
 }
 
 // What weights less their zero points may be. False when no byte holds it.
-static bool find_range(struct msc_quant *out, enum msc_dtype dtype, const struct msc_array *zeros) {
+static bool family_integer_find_range(struct msc_quant *out, enum msc_dtype dtype,
+                                      const struct msc_array *zeros) {
     int64_t least = msc_integer_number(zeros, 0), greatest = least;
     for (int64_t i = 0; zeros && i < msc_array_n_elements(zeros); i++) {
         int64_t zero = msc_integer_number(zeros, i);
@@ -102,8 +103,8 @@ static bool has_good_numbers(const struct msc_graph *g, const struct msc_joint *
     const struct msc_array *bias = msc_integer_constant(g, joint, p->bias);
     const struct msc_array *weight = msc_integer_constant(g, joint, p->weight);
     struct msc_quant range;
-    bool fits =
-        find_range(&range, msc_array_dtype(weight), msc_integer_constant(g, joint, p->w_zero));
+    bool fits = family_integer_find_range(&range, msc_array_dtype(weight),
+                                          msc_integer_constant(g, joint, p->w_zero));
     int64_t size = -range.low > range.high ? -range.low : range.high;
     fits = fits && msc_array_n_elements(weight) / channels * 255 * size < most;
     for (int64_t c = 0; fits && c < channels; c++) {
@@ -114,15 +115,16 @@ static bool has_good_numbers(const struct msc_graph *g, const struct msc_joint *
     return fits;
 }
 
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_integer_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_integer_places *p = msc_integer_places_of(joint->op);
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0),
                             *y = msc_lowering_output(g, joint);
     const struct msc_tensor *x_zero = msc_lowering_operand(g, joint, p->x_zero);
     const struct msc_array *weight = msc_integer_constant(g, joint, p->weight);
     struct msc_gemm_spec spec;
-    if (!msc_lowering_is_computed(g, joint, 0) || !weight || !is_byte(x->dtype) ||
-        !is_byte(msc_array_dtype(weight)) || (p->y_zero ? !is_byte(y->dtype) : false) ||
+    if (!msc_lowering_is_computed(g, joint, 0) || !weight || !family_integer_is_byte(x->dtype) ||
+        !family_integer_is_byte(msc_array_dtype(weight)) ||
+        (p->y_zero ? !family_integer_is_byte(y->dtype) : false) ||
         (x_zero && msc_tensor_n_elements(x_zero) != 1) ||
         !msc_integer_describe(&spec, g, joint, p)) {
         return false;
@@ -136,8 +138,8 @@ static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
            is_list(g, joint, p->bias, MSC_DTYPE_I32, n) && has_good_numbers(g, joint, p, n);
 }
 
-static void layouts(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+static void family_integer_layouts(const struct msc_graph *g, const struct msc_step *step,
+                                   const enum msc_layout coming[], struct msc_step_layouts *out) {
     if (msc_integer_places_of(step->joints[0].joint->op)->is_conv) {
         msc_family__conv_layouts(g, step, coming, out);
     }
@@ -145,6 +147,6 @@ static void layouts(const struct msc_graph *g, const struct msc_step *step,
 
 const struct msc_family_def msc_family__integer = {
     .name = "integer",
-    .accepts = accepts,
-    .layouts = layouts,
+    .accepts = family_integer_accepts,
+    .layouts = family_integer_layouts,
 };

@@ -32,13 +32,13 @@ bool msc_gemm_describe_linear(struct msc_gemm_spec *out, const struct msc_graph 
            (!bias || msc_array_n_elements(bias) == out->desc.out_channels);
 }
 
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_linear_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     struct msc_gemm_spec spec;
     return msc_gemm_describe_linear(&spec, g, joint);
 }
 
-static void layouts(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+static void family_linear_layouts(const struct msc_graph *g, const struct msc_step *step,
+                                  const enum msc_layout coming[], struct msc_step_layouts *out) {
     int32_t x = step->joints[0].operands[0].index;
     msc_lowering_follow_layout(g, step, 1, MSC_LAYOUT_NCHW, coming, out);
     out->inputs[x] = msc_lowering_ask_layout(msc_lowering_operand(g, step->joints[0].joint, 0),
@@ -47,7 +47,7 @@ static void layouts(const struct msc_graph *g, const struct msc_step *step,
 
 const struct msc_family_def msc_family__linear = {
     .name = "linear",
-    .accepts = accepts,
+    .accepts = family_linear_accepts,
     .has_followers = true,
-    .layouts = layouts,
+    .layouts = family_linear_layouts,
 };

@@ -2,11 +2,11 @@
 // constant scales: one for all, or one for each position along an axis.
 #include "kernels/lowering/families_internal.h"
 
-static bool is_byte(enum msc_dtype dtype) {
+static bool family_linear_quant_is_byte(enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_U8 || dtype == MSC_DTYPE_I8;
 }
 
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_linear_quant_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0),
                             *y = msc_lowering_output(g, joint);
     if (joint->op == MSC_OP_DYNAMIC_QUANTIZE) {
@@ -20,11 +20,13 @@ static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
            !msc_lowering_is_computed(g, joint, 2) && (!format || format[0] == '\0') &&
            msc_joint_attr_i64(joint, "block_size", &block) &&
            (block == 0 || msc_array_n_elements(scales) == 1) &&
-           (is_quantize ? x : y)->dtype == MSC_DTYPE_F32 && is_byte((is_quantize ? y : x)->dtype);
+           (is_quantize ? x : y)->dtype == MSC_DTYPE_F32 &&
+           family_linear_quant_is_byte((is_quantize ? y : x)->dtype);
 }
 
-static void layouts(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+static void family_linear_quant_layouts(const struct msc_graph *g, const struct msc_step *step,
+                                        const enum msc_layout coming[],
+                                        struct msc_step_layouts *out) {
     if (step->n_outputs == 1) {
         msc_lowering_keep_layout(g, step, coming, out);
     }
@@ -32,6 +34,6 @@ static void layouts(const struct msc_graph *g, const struct msc_step *step,
 
 const struct msc_family_def msc_family__linear_quant = {
     .name = "linear-quant",
-    .accepts = accepts,
-    .layouts = layouts,
+    .accepts = family_linear_quant_accepts,
+    .layouts = family_linear_quant_layouts,
 };

@@ -32,20 +32,20 @@ bool msc_gemm_describe_matmul(struct msc_gemm_desc *d, int64_t *n_products,
     return true;
 }
 
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_matmul_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     struct msc_gemm_desc d;
     int64_t n_products;
     return msc_gemm_describe_matmul(&d, &n_products, g, joint);
 }
 
-static void layouts(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+static void family_matmul_layouts(const struct msc_graph *g, const struct msc_step *step,
+                                  const enum msc_layout coming[], struct msc_step_layouts *out) {
     msc_lowering_follow_layout(g, step, 0, MSC_LAYOUT_NCHW, coming, out);
 }
 
 const struct msc_family_def msc_family__matmul = {
     .name = "matrix product",
-    .accepts = accepts,
+    .accepts = family_matmul_accepts,
     .has_followers = true,
-    .layouts = layouts,
+    .layouts = family_matmul_layouts,
 };

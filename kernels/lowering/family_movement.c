@@ -7,14 +7,14 @@
 
 // ---- Renaming ---------------------------------------------------------------------------------
 
-static bool accepts_computed(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_accepts_computed(const struct msc_graph *g, const struct msc_joint *joint) {
     return msc_lowering_is_computed(g, joint, 0);
 }
 
 // Always an alias. Plain in and out; channels stay last where only what is behind the channels is
 // reshaped, or where both layouts of the input are the same.
-static void rename_layouts(const struct msc_graph *g, const struct msc_step *step,
-                           const enum msc_layout coming[], struct msc_step_layouts *out) {
+static void family_rename_layouts(const struct msc_graph *g, const struct msc_step *step,
+                                  const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
     const struct msc_tensor *y = msc_lowering_output(g, joint);
@@ -33,13 +33,13 @@ static void rename_layouts(const struct msc_graph *g, const struct msc_step *ste
 
 const struct msc_family_def msc_family__rename = {
     .name = "rename",
-    .accepts = accepts_computed,
-    .layouts = rename_layouts,
+    .accepts = family_accepts_computed,
+    .layouts = family_rename_layouts,
 };
 
 // ---- Permuting --------------------------------------------------------------------------------
 
-static bool permute_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_permute_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     int64_t axes[MSC_MAX_DIMS];
     return msc_lowering_is_computed(g, joint, 0) &&
            msc_movement_read_axes(axes, joint, msc_lowering_operand(g, joint, 0)->n_dims);
@@ -64,8 +64,8 @@ static int order_in_memory(int64_t order[MSC_MAX_DIMS], const struct msc_tensor 
 }
 
 // The input stays as it comes. An alias when that is the output's order in one of its layouts.
-static void permute_layouts(const struct msc_graph *g, const struct msc_step *step,
-                            const enum msc_layout coming[], struct msc_step_layouts *out) {
+static void family_permute_layouts(const struct msc_graph *g, const struct msc_step *step,
+                                   const enum msc_layout coming[], struct msc_step_layouts *out) {
     static const int64_t same[MSC_MAX_DIMS] = {0, 1, 2, 3, 4, 5, 6, 7};
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
@@ -89,11 +89,11 @@ static void permute_layouts(const struct msc_graph *g, const struct msc_step *st
 
 const struct msc_family_def msc_family__permute = {
     .name = "permute",
-    .accepts = permute_accepts,
-    .layouts = permute_layouts,
+    .accepts = family_permute_accepts,
+    .layouts = family_permute_layouts,
 };
 
-static bool depth_space_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_depth_space_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     int64_t block;
     return msc_lowering_is_computed(g, joint, 0) &&
            msc_lowering_operand(g, joint, 0)->n_dims == 4 &&
@@ -102,13 +102,13 @@ static bool depth_space_accepts(const struct msc_graph *g, const struct msc_join
 
 const struct msc_family_def msc_family__depth_space = {
     .name = "depth to space",
-    .accepts = depth_space_accepts,
+    .accepts = family_depth_space_accepts,
     .layouts = msc_lowering_keep_layout,
 };
 
 // ---- Joining and splitting --------------------------------------------------------------------
 
-static bool concat_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_concat_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_tensor *y = msc_lowering_output(g, joint);
     for (int i = 0; i < joint->n_operands; i++) {
         const struct msc_tensor *t = msc_lowering_operand(g, joint, i);
@@ -120,8 +120,8 @@ static bool concat_accepts(const struct msc_graph *g, const struct msc_joint *jo
            msc_lowering_axis(joint, "axis", y->n_dims) >= 0;
 }
 
-static void concat_layouts(const struct msc_graph *g, const struct msc_step *step,
-                           const enum msc_layout coming[], struct msc_step_layouts *out) {
+static void family_concat_layouts(const struct msc_graph *g, const struct msc_step *step,
+                                  const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_step_joint *j = &step->joints[0];
     enum msc_layout layout = MSC_LAYOUT_NCHW;
     for (int32_t i = 0; i < j->n_operands; i++) {
@@ -138,11 +138,11 @@ static void concat_layouts(const struct msc_graph *g, const struct msc_step *ste
 
 const struct msc_family_def msc_family__concat = {
     .name = "concat",
-    .accepts = concat_accepts,
-    .layouts = concat_layouts,
+    .accepts = family_concat_accepts,
+    .layouts = family_concat_layouts,
 };
 
-static bool split_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_split_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
     return msc_lowering_is_computed(g, joint, 0) &&
            msc_lowering_axis(joint, "axis", x->n_dims) >= 0;
@@ -150,13 +150,13 @@ static bool split_accepts(const struct msc_graph *g, const struct msc_joint *joi
 
 const struct msc_family_def msc_family__split = {
     .name = "split",
-    .accepts = split_accepts,
+    .accepts = family_split_accepts,
     .layouts = msc_lowering_keep_layout,
 };
 
 // ---- Slices and padding -----------------------------------------------------------------------
 
-static bool slice_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_slice_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     struct msc_slice s;
     for (int i = 1; i < joint->n_operands; i++) {
         if (msc_lowering_is_computed(g, joint, i)) {
@@ -169,11 +169,11 @@ static bool slice_accepts(const struct msc_graph *g, const struct msc_joint *joi
 
 const struct msc_family_def msc_family__slice = {
     .name = "slice",
-    .accepts = slice_accepts,
+    .accepts = family_slice_accepts,
     .layouts = msc_lowering_keep_layout,
 };
 
-static bool pad_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_pad_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     int64_t widths[2 * MSC_MAX_DIMS];
     float value;
     return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
@@ -183,6 +183,6 @@ static bool pad_accepts(const struct msc_graph *g, const struct msc_joint *joint
 
 const struct msc_family_def msc_family__pad = {
     .name = "pad",
-    .accepts = pad_accepts,
+    .accepts = family_pad_accepts,
     .layouts = msc_lowering_keep_layout,
 };

@@ -1,7 +1,7 @@
 // Softmax and normalisations.
 #include "kernels/lowering/families_internal.h"
 
-static bool softmax_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_softmax_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
     return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
            msc_lowering_axis(joint, "axis", x->n_dims) >= 0;
@@ -9,11 +9,11 @@ static bool softmax_accepts(const struct msc_graph *g, const struct msc_joint *j
 
 const struct msc_family_def msc_family__softmax = {
     .name = "softmax",
-    .accepts = softmax_accepts,
+    .accepts = family_softmax_accepts,
     .layouts = msc_lowering_keep_layout,
 };
 
-static bool layer_norm_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_layer_norm_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     float epsilon;
     bool has_beta = msc_lowering_operand(g, joint, 2) != NULL;
     return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
@@ -25,10 +25,10 @@ static bool layer_norm_accepts(const struct msc_graph *g, const struct msc_joint
 
 const struct msc_family_def msc_family__layer_norm = {
     .name = "layer_norm",
-    .accepts = layer_norm_accepts,
+    .accepts = family_layer_norm_accepts,
 };
 
-static bool group_norm_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_group_norm_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
     int64_t n_groups;
     float epsilon;
@@ -42,6 +42,6 @@ static bool group_norm_accepts(const struct msc_graph *g, const struct msc_joint
 
 const struct msc_family_def msc_family__group_norm = {
     .name = "group normalisation",
-    .accepts = group_norm_accepts,
+    .accepts = family_group_norm_accepts,
     .layouts = msc_lowering_keep_layout,
 };

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static bool read_axes(struct msc_pool_axis axes[2], const struct msc_joint *joint,
-                      const struct msc_tensor *x, const struct msc_tensor *y) {
+static bool family_pool_read_axes(struct msc_pool_axis axes[2], const struct msc_joint *joint,
+                                  const struct msc_tensor *x, const struct msc_tensor *y) {
     int n = x->n_dims - 2;
     int64_t kernel[2], strides[2], dilation[2], padding[4];
     if (msc_joint_attr_list(joint, "pool_size", kernel, 2) != n ||
@@ -36,16 +36,16 @@ bool msc_pool_describe(struct msc_pool *out, const struct msc_graph *g,
            (x->n_dims == 3 || x->n_dims == 4) &&
            strcmp(layout, x->n_dims == 3 ? "NCW" : "NCHW") == 0 &&
            msc_joint_attr_bool(joint, "count_include_pad", &out->counts_padding) &&
-           read_axes(out->axes, joint, x, msc_lowering_output(g, joint));
+           family_pool_read_axes(out->axes, joint, x, msc_lowering_output(g, joint));
 }
 
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_pool_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     struct msc_pool pool;
     return msc_pool_describe(&pool, g, joint);
 }
 
-static void layouts(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+static void family_pool_layouts(const struct msc_graph *g, const struct msc_step *step,
+                                const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_tensor *y = msc_lowering_output(g, step->joints[0].joint);
     msc_lowering_follow_layout(g, step, 0, MSC_LAYOUT_NHWC, coming, out);
     out->outputs =
@@ -54,6 +54,6 @@ static void layouts(const struct msc_graph *g, const struct msc_step *step,
 
 const struct msc_family_def msc_family__pool = {
     .name = "pooling",
-    .accepts = accepts,
-    .layouts = layouts,
+    .accepts = family_pool_accepts,
+    .layouts = family_pool_layouts,
 };

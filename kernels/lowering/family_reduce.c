@@ -1,7 +1,7 @@
 // Sums, means, maxima and minima over any axes in either layout, and global pools.
 #include "kernels/lowering/families_internal.h"
 
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_reduce_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     struct msc_reduction r;
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
     return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&
@@ -35,8 +35,8 @@ static bool is_same_order(const struct msc_tensor *x, enum msc_layout in, int n_
     return true;
 }
 
-static void layouts(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+static void family_reduce_layouts(const struct msc_graph *g, const struct msc_step *step,
+                                  const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
     const struct msc_tensor *y = msc_lowering_output(g, joint);
@@ -59,6 +59,6 @@ static void layouts(const struct msc_graph *g, const struct msc_step *step,
 
 const struct msc_family_def msc_family__reduce = {
     .name = "reduction",
-    .accepts = accepts,
-    .layouts = layouts,
+    .accepts = family_reduce_accepts,
+    .layouts = family_reduce_layouts,
 };

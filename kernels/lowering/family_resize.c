@@ -4,7 +4,7 @@
 #include <string.h>
 
 // Rows and columns alone change, and every output coordinate has taps.
-static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
+static bool family_resize_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
     const struct msc_tensor *y = msc_lowering_output(g, joint);
     const char *layout = msc_joint_attr(joint, "layout");
@@ -23,14 +23,14 @@ static bool accepts(const struct msc_graph *g, const struct msc_joint *joint) {
            (n_scales == 0 || (n_scales == 4 && scales[0] == 1.0f && scales[1] == 1.0f));
 }
 
-static void layouts(const struct msc_graph *g, const struct msc_step *step,
-                    const enum msc_layout coming[], struct msc_step_layouts *out) {
+static void family_resize_layouts(const struct msc_graph *g, const struct msc_step *step,
+                                  const enum msc_layout coming[], struct msc_step_layouts *out) {
     msc_lowering_follow_layout(g, step, 0, MSC_LAYOUT_NHWC, coming, out);
     out->outputs = MSC_LAYOUT_NHWC;
 }
 
 const struct msc_family_def msc_family__resize = {
     .name = "resize",
-    .accepts = accepts,
-    .layouts = layouts,
+    .accepts = family_resize_accepts,
+    .layouts = family_resize_layouts,
 };
