@@ -278,7 +278,7 @@ static enum msc_status prepare(struct step_job *s, const struct source *from, en
     MSC_TRY(plan_step(s, g, y, op));
     const struct msc_backend_def *def = s->backend->def;
     bool is_out = form == FORM_BYTES || form == FORM_BYTES_OUT;
-    s->moves = def->moves && def->moves(s->backend, s->step);
+    s->moves = def->is_movement && def->is_movement(s->backend, s->step);
     if (is_out && (!def->quantizes || !def->quantizes(s->backend, s->step))) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "it writes no bytes");
     }

@@ -103,10 +103,10 @@ struct msc_backend_def {
     // Optional: can runs of this step write quantised variants of their output
     // (msc_call.quantized)?
     bool (*quantizes)(const struct msc_backend *b, const struct msc_step *step);
-    // Optional: does the step only move elements, or choose among them? Then it also runs with
+    // Optional: is the step data movement, or a choice among elements? Then it also runs with
     // every input, and output 0, in the quantised variant of one quantisation: the output is what
     // quantising its float32 elements would be.
-    bool (*moves)(const struct msc_backend *b, const struct msc_step *step);
+    bool (*is_movement)(const struct msc_backend *b, const struct msc_step *step);
     // float32 in to integers (out->quant set, uint8 or int8) or to fake-quantised float32.
     enum msc_status (*quantize)(struct msc_backend *b, const struct msc_view *in,
                                 const struct msc_view *out, const struct msc_quant *q, int thread);

@@ -16,7 +16,7 @@ struct buffer {
 // On a cache line of its own: threads write theirs while others read.
 struct msc_cpu_memory {
     _Alignas(64) struct buffer scratch;
-    struct buffer result; // or inputs, of families that know nothing of forms
+    struct buffer result; // or inputs, of families that write floats alone
 };
 
 static enum msc_status get(void **out, struct buffer *s, size_t n_bytes) {
@@ -196,7 +196,7 @@ static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu
 }
 
 static bool copies(const struct prepared *p) {
-    return p->family->copies && p->family->moves(p->kernel);
+    return p->family->copies && p->family->is_movement(p->kernel);
 }
 
 // Is it less work to move bytes than to make them of what was moved?
@@ -243,7 +243,7 @@ static enum msc_status quantize_and_run(const struct prepared *p, struct msc_cpu
     return p->family->run(p->kernel, b, &bytes, thread);
 }
 
-// A call with forms, of a family that knows nothing of them.
+// A call with quantised variants, of a family that writes floats alone.
 static enum msc_status run_apart(const struct prepared *p, struct msc_cpu_backend *b,
                                  const struct msc_call *call, int32_t n_inputs, int thread) {
     return moves_quantized(p, call, n_inputs) ? quantize_and_run(p, b, call, n_inputs, thread)
@@ -272,10 +272,10 @@ static bool cpu_quantizes(const struct msc_backend *base, const struct msc_step 
     return p->has_quantized;
 }
 
-static bool cpu_moves(const struct msc_backend *base, const struct msc_step *step) {
+static bool cpu_is_movement(const struct msc_backend *base, const struct msc_step *step) {
     (void)base;
     const struct prepared *p = step->kernel;
-    return p->has_quantized && p->family->moves && p->family->moves(p->kernel);
+    return p->has_quantized && p->family->is_movement && p->family->is_movement(p->kernel);
 }
 
 // ---- Memory -----------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ const struct msc_backend_def msc_backend_cpu = {
     .release_weights = cpu_release_weights,
     .run = cpu_run,
     .quantizes = cpu_quantizes,
-    .moves = cpu_moves,
+    .is_movement = cpu_is_movement,
     .quantize = msc_cpu_quantize,
     .memory_is_host = true,
     .allocate = cpu_allocate,

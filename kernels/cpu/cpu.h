@@ -1,14 +1,13 @@
 // The cpu backend: what its files share.
 //
-// A joint belongs to a family of kernels (convolution, element-wise chain, pooling, ...), picked by
-// its operator and by what the family accepts; the reference family accepts everything. A family
-// says which layouts its steps want, prepares them and runs them:
+// A step belongs to a family of joints (kernels/lowering/families.h), which says how it is planned.
+// Here are the kernels of each family, which prepare its steps and run them:
 //
-//     msc_cpu_family_of(g, joint) -> layouts (planning) -> prepare -> run, run, run ... -> release
+//     msc_cpu_family_of(g, step) -> prepare -> run, run, run ... -> release
 //
-// To add a family: 1 write kernels/cpu/cpu_<name>.c ending in its `const struct msc_cpu_family`,
-// 2 declare it below, 3 name it in the table of families.c, 4 add the file to
-// kernels/CMakeLists.txt and a test to tests/kernels/.
+// To add kernels of a family: 1 write kernels/cpu/cpu_<name>.c ending in its
+// `const struct msc_cpu_family`, 2 declare it below, 3 name it in the table of cpu_families.c, 4 add
+// the file to kernels/CMakeLists.txt and a test to tests/kernels/.
 #ifndef MSC_KERNELS_CPU_CPU_H
 #define MSC_KERNELS_CPU_CPU_H
 
@@ -60,8 +59,8 @@ struct msc_cpu_family {
     // Runs obey call->quantized. Others, and kernels that copy, need not know: their whole output,
     // or bytes of their inputs, are made in memory of the thread first.
     bool quantizes;
-    bool (*moves)(const void *kernel); // as msc_backend_def.moves; optional
-    // Where it moves, every output element is one of the inputs' whatever their values (among NaNs
+    bool (*is_movement)(const void *kernel); // as msc_backend_def.is_movement; optional
+    // Where it is, every output element is one of the inputs' whatever their values (among NaNs
     // and numbers the largest is not the same before and after quantising).
     bool copies;
     // Optional: default none are needed.
@@ -114,7 +113,7 @@ enum msc_status msc_cpu_quantize(struct msc_backend *b, const struct msc_view *i
                                  const struct msc_view *out, const struct msc_quant *q, int thread);
 // Can activations be quantised so?
 enum msc_status msc_cpu_check_quantized(enum msc_dtype dtype, const struct msc_quant *q);
-// Elements first, first + 1, ... of every form, from their floats: the bits of msc_cpu_quantize.
+// Elements first, first + 1, ... of every quantised variant, from their floats: the bits of msc_cpu_quantize.
 void msc_cpu_write_quantized(const struct msc_quantized quantized[], int32_t n_quantized,
                              int64_t first, const float x[], int64_t n);
 

@@ -66,7 +66,7 @@ static struct window find_window(const struct msc_cpu_gemm_run *r, int64_t chunk
     return w;
 }
 
-// Padding is the zero point: for whole numbers 0.
+// Padding is the zero point: for integers 0.
 static void cpu_gemm_input_fill(const struct msc_cpu_gemm_run *r, char *to, int64_t n, int digit) {
     int value = 0;
     if (r->unit >= MSC_CPU_GEMM_INT8) {

@@ -243,7 +243,7 @@ static void give_sums(const struct msc_cpu_gemm_run *r, int64_t begin, const flo
     }
 }
 
-// What follows a chunk's sums: `out` is NULL when only forms of the output are wanted.
+// What follows a chunk's sums: `out` is NULL when only quantised variants are wanted.
 static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float *out) {
     const struct msc_call *call = r->call;
     if (r->k->gives_sums) {
@@ -279,7 +279,7 @@ static bool has_numbers(const struct msc_cpu_gemm_run *r, const struct msc_cpu_g
     return largest + r->k->largest_bias < 0x1p30f * q->scale;
 }
 
-// False when not all forms are bytes that can be made of numbers in registers.
+// False when not all quantised variants are bytes that can be made of numbers in registers.
 static bool set_quantized(struct msc_cpu_gemm_run *r) {
     const struct msc_call *call = r->call;
     if (call->n_quantized > MSC_SIMD_MAX_QUANTIZED) {
@@ -299,7 +299,7 @@ static bool set_quantized(struct msc_cpu_gemm_run *r) {
     return true;
 }
 
-// The limits and links that follow sums. False where they are more than a kernel of our own knows.
+// The epilogue of the sums. False where it is more than a kernel of our own knows.
 static bool get_epilogue(struct msc_cpu_gemm_run *r) {
     struct msc_simd_epilogue *e = &r->own_epilogue;
     if (r->unit == MSC_CPU_GEMM_FLOAT_INDIRECT) {

@@ -1,4 +1,4 @@
-// What the files that run weighted steps share; nobody else includes this.
+// What the files that run conv/GEMM steps share; nobody else includes this.
 #ifndef MSC_KERNELS_CPU_CPU_GEMM_RUN_H
 #define MSC_KERNELS_CPU_CPU_GEMM_RUN_H
 

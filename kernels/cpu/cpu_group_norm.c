@@ -77,7 +77,7 @@ struct work {
     float *mean, *factor, *offset;     // [channels * n_wide]
     double *means, *squares;           // [channels * n_wide]
     double *rest_means, *rest_squares; // the same, of positions left over
-    float *piece;                      // [PIECE or channels * n_wide], where only forms are made
+    float *piece;                      // [PIECE or channels * n_wide], where only variants are made
 };
 
 static enum msc_status get_work(struct work *w, const struct kernel *k, struct msc_cpu_backend *b,

@@ -1,6 +1,6 @@
 // Convolutions and matrix products between integers that models quantise themselves: QLinearConv,
 // QLinearMatMul, ConvInteger, MatMulInteger, with constant weights and one scale and zero point for
-// all activations. Sums are those of weighted steps (cpu_gemm.h); what follows them is
+// all activations. Sums are those of conv/GEMM steps (cpu_gemm.h); what follows them is
 //
 //     rint((float)(sum + bias) * scale[c]) + zero point,  scale[c] = x_scale * w_scale[c] / y_scale
 //
@@ -53,7 +53,7 @@ static enum msc_status allocate(struct kernel *k, const struct msc_graph *g,
 }
 
 // What the edit makes integers of: these times their scale, once rounded, which dividing by it and
-// rounding to whole numbers undoes.
+// rounding to integers undoes.
 static void cpu_integer_fill(struct kernel *k, const struct msc_graph *g,
                              const struct msc_joint *joint, const struct msc_integer_places *p,
                              int axis) {

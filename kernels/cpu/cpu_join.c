@@ -8,7 +8,7 @@
 // One part of the joined tensor: copied to or from where it begins there.
 struct part {
     struct msc_movement move;
-    const void *constant; // a part that is known beforehand, in plain layout
+    const void *constant; // a part that is known beforehand, in NCHW
     int32_t index;        // of the step's inputs or outputs
     int64_t offset;       // elements, in the joined tensor
 };
@@ -79,7 +79,7 @@ static enum msc_status cpu_concat_run(void *kernel, struct msc_cpu_backend *b,
     return MSC_OK;
 }
 
-static bool cpu_concat_moves(const void *kernel) {
+static bool cpu_concat_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     for (int32_t i = 0; i < k->n_parts; i++) {
         if (k->parts[i].constant) {
@@ -93,7 +93,7 @@ const struct msc_cpu_family msc_cpu_concat = {
     .prepare = cpu_concat_prepare,
     .release = cpu_join_release,
     .run = cpu_concat_run,
-    .moves = cpu_concat_moves,
+    .is_movement = cpu_concat_is_movement,
     .copies = true,
 };
 

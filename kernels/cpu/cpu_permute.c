@@ -33,7 +33,7 @@ static enum msc_status cpu_permute_run(void *kernel, struct msc_cpu_backend *b,
     return MSC_OK;
 }
 
-static bool cpu_permute_moves(const void *kernel) {
+static bool cpu_permute_is_movement(const void *kernel) {
     (void)kernel;
     return true;
 }
@@ -42,7 +42,7 @@ const struct msc_cpu_family msc_cpu_permute = {
     .prepare = cpu_permute_prepare,
     .release = cpu_permute_release,
     .run = cpu_permute_run,
-    .moves = cpu_permute_moves,
+    .is_movement = cpu_permute_is_movement,
     .copies = true,
 };
 
@@ -67,6 +67,6 @@ const struct msc_cpu_family msc_cpu_depth_space = {
     .prepare = cpu_depth_space_prepare,
     .release = cpu_permute_release,
     .run = cpu_permute_run,
-    .moves = cpu_permute_moves,
+    .is_movement = cpu_permute_is_movement,
     .copies = true,
 };

@@ -1,4 +1,4 @@
-// Max and average pooling over one or two spatial axes with channels last. Taps are taken in the
+// Max and average pooling over one or two spatial axes in NHWC. Taps are taken in the
 // order of the reference kernel, so that the bits are its.
 #include "base/alloc.h"
 #include "base/platform.h"
@@ -182,7 +182,7 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
 }
 
 // Every window has a tap, so that no output is the least float there is.
-static bool cpu_pool_moves(const void *kernel) {
+static bool cpu_pool_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     bool has_taps = k->pool.is_max;
     for (int i = 0; i < 2; i++) {
@@ -237,5 +237,5 @@ const struct msc_cpu_family msc_cpu_pool = {
     .release = cpu_pool_release,
     .run = cpu_pool_run,
     .quantizes = true,
-    .moves = cpu_pool_moves,
+    .is_movement = cpu_pool_is_movement,
 };

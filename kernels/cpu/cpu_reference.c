@@ -1,4 +1,4 @@
-// The fallback: one joint, plain, by its reference kernel. Integers that come in are dequantised
+// The fallback: one joint, in NCHW, by its reference kernel. Integers that come in are dequantised
 // and edited weights are fake-quantised first.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"

@@ -1,4 +1,4 @@
-// Resizing rows and columns with channels last, in the order of the reference kernel: along each
+// Resizing rows and columns in NHWC, in the order of the reference kernel: along each
 // input row first, then across rows.
 #include "base/alloc.h"
 #include "base/platform.h"
@@ -214,7 +214,7 @@ static void copy_images(const struct kernel *k, const struct msc_call *call) {
     }
 }
 
-static bool cpu_resize_moves(const void *kernel) {
+static bool cpu_resize_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     return k->copies;
 }
@@ -229,7 +229,7 @@ static enum msc_status cpu_resize_run(void *kernel, struct msc_cpu_backend *b,
     const float *image = call->inputs[0].data;
     int64_t n = k->out_cols * k->channels;
     size_t row_bytes = msc_cpu_round_up((size_t)n * sizeof(float));
-    void *memory; // a row of which only forms are wanted, then those that are kept
+    void *memory; // a row of which only variants are wanted, then those that are kept
     struct kept kept;
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, row_bytes * (size_t)(k->slots + 1)));
     for (int64_t s = 0; s < k->slots; s++) {
@@ -252,6 +252,6 @@ const struct msc_cpu_family msc_cpu_resize = {
     .release = cpu_resize_release,
     .run = cpu_resize_run,
     .quantizes = true, // what does not copy
-    .moves = cpu_resize_moves,
+    .is_movement = cpu_resize_is_movement,
     .copies = true,
 };

@@ -80,7 +80,7 @@ static enum msc_status cpu_slice_run(void *kernel, struct msc_cpu_backend *b,
 }
 
 // Padding other than with zeros would be quantised as well.
-static bool cpu_slice_moves(const void *kernel) {
+static bool cpu_slice_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     return !k->fills || k->value == 0.0f;
 }
@@ -103,7 +103,7 @@ const struct msc_cpu_family msc_cpu_slice = {
     .prepare = cpu_slice_prepare,
     .release = cpu_slice_release,
     .run = cpu_slice_run,
-    .moves = cpu_slice_moves,
+    .is_movement = cpu_slice_is_movement,
     .copies = true,
 };
 
@@ -133,6 +133,6 @@ const struct msc_cpu_family msc_cpu_pad = {
     .prepare = cpu_pad_prepare,
     .release = cpu_slice_release,
     .run = cpu_slice_run,
-    .moves = cpu_slice_moves,
+    .is_movement = cpu_slice_is_movement,
     .copies = true,
 };

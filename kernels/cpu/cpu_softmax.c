@@ -110,7 +110,7 @@ static enum msc_status cpu_softmax_run(void *kernel, struct msc_cpu_backend *b,
     const struct msc_simd *simd = msc_simd_best();
     const float *x = call->inputs[0].data;
     int64_t n = k->n * k->inner;
-    void *scratch; // what only forms are made of
+    void *scratch; // what only variants are made of
     MSC_TRY(msc_cpu_get_scratch(&scratch, b, thread,
                                 call->outputs[0].data ? 0 : (size_t)n * sizeof(float)));
     for (int64_t at = 0; at < k->outer * n; at += n) {

@@ -2,9 +2,9 @@
 // one fixed shape. Two sources give the same functions: routine_onednn.c, and routine_plain.c for
 // builds without oneDNN (MSC_ONEDNN=OFF).
 //
-// Activations are dense with channels last, [batch, spatial..., channels] or [rows, channels].
+// Activations lie in NHWC, [batch, spatial..., channels] or [rows, channels].
 // Weights are packed once into whatever form the routine likes. Two units: float32 throughout, or
-// uint8 activations with int8 weights and exact int32 sums. A float32 unit fed with whole numbers
+// uint8 activations with int8 weights and exact int32 sums. A float32 unit fed with integers
 // whose sums stay below 2^24 is exact too.
 //
 //     struct msc_routine *d;

@@ -187,7 +187,7 @@ static enum msc_status make_places(struct msc_routine *d, const_dnnl_primitive_d
     return MSC_OK;
 }
 
-// oneDNN's fallback is a scalar loop, slower than float32 arithmetic on the same whole numbers.
+// oneDNN's fallback is a scalar loop, slower than float32 arithmetic on the same integers.
 static bool is_slow(const_dnnl_primitive_desc_t pd) {
     const char *name = "";
     dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);

@@ -105,7 +105,7 @@ union op_desc {
     dnnl_matmul_desc_t matmul;
 };
 
-// Only the direct algorithm: Winograd's transform would round whole numbers.
+// Only the direct algorithm: Winograd's transform would round integers.
 static dnnl_status_t init_op(union op_desc *op, const struct msc_gemm_desc *desc,
                              const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *w,
                              const dnnl_memory_desc_t *bias, const dnnl_memory_desc_t *out) {

@@ -99,7 +99,7 @@ enum msc_simd_op {
     MSC_SIMD_HARD_SWISH,
 };
 
-// Does a link read an array, other than the first one?
+// Does an instruction read an array, other than the first one?
 static inline bool msc_simd_reads_array(enum msc_simd_op op) {
     return op == MSC_SIMD_ADD || op == MSC_SIMD_SUBTRACT || op == MSC_SIMD_MULTIPLY ||
            op == MSC_SIMD_DIVIDE;

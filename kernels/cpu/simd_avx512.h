@@ -153,7 +153,7 @@ AVX512 INLINE __mmask16 tile_mask(const struct tile *t, int k) {
     }                                                                                              \
     break
 
-// One link on n vectors. `saved` is NULL where nothing is.
+// One instruction on n vectors. `saved` is NULL where nothing is.
 AVX512 INLINE void run_instr(__m512 y[], __m512 saved[], int n, const struct msc_simd_instr *instr,
                              const float *const *arrays, const struct tile *t) {
     switch (instr->op) {

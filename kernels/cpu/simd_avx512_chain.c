@@ -1,7 +1,7 @@
 // Chains of element-wise operations in registers.
 #include "kernels/cpu/simd_avx512.h"
 
-// A tile of vectors goes through all links; the last, of one vector, may be a part of it.
+// A tile of vectors goes through all instructions; the last, of one vector, may be a part of it.
 enum { LANES = 16, TILE = 8, HALF = 4 };
 
 // n vectors where they belong; n is 1 or a multiple of HALF.
@@ -39,7 +39,7 @@ static struct msc_simd_finish finish_of(const struct msc_simd_instr *instr,
         .high = instr->p[1]};
 }
 
-// The first link.
+// The first instruction.
 AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_instr *instr,
                               const struct msc_simd_run *run, int64_t i, __mmask16 mask) {
     const float *const *arrays = run->arrays;

@@ -2,7 +2,7 @@
 //
 // Sums come as vectors of 16 channels, some vectors for each of some windows: int32, or float32
 // in the same registers. What follows them happens there, too: for the two most frequent ends by
-// loops of their own, for any other link by link over all of them.
+// loops of their own, for any other instruction by instruction over all of them.
 #ifndef MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
 #define MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
 
@@ -21,7 +21,7 @@ enum {
 
 enum operands { OF_BYTES, OF_FLOATS };
 
-// What becomes of the sums: they are stored, or y or its bytes alone, or any end is.
+// What becomes of the sums: they are stored, or y or its bytes alone, or any epilogue is.
 enum kind { SUMS, FLOATS, BYTES, ANY, KIND_COUNT };
 
 // A block of up to MOST_VECTORS vectors of channels. Arrays and results begin at its first channel.
@@ -35,8 +35,8 @@ struct block {
     __m512 low, high; // of y
     struct bytes q;   // of bytes, limited as y is
     const struct msc_simd_epilogue *epilogue;
-    const struct bytes *quantized; // of any end
-    int64_t first;                 // element of any end
+    const struct bytes *quantized; // of any epilogue
+    int64_t first;                 // element of any epilogue
     __mmask64 lanes;               // that are channels
     char *out;
     int64_t out_step;   // bytes from window to window
@@ -72,7 +72,7 @@ AVX512 INLINE struct block begin_sums(const struct msc_simd_indirect *w) {
     return b;
 }
 
-// The same for an end, whose forms are loaded to `forms`.
+// The same for an epilogue, whose quantised variants are loaded to `quantized`.
 AVX512 INLINE struct block begin_epilogue(const struct msc_simd_indirect *w,
                                           const struct msc_simd_epilogue *epilogue,
                                           struct bytes quantized[MSC_SIMD_MAX_QUANTIZED]) {
@@ -174,7 +174,7 @@ AVX512 INLINE void store_bytes(char *out, __m512i s[], int n, int vectors, const
     }
 }
 
-// The bytes of every form.
+// The bytes of every quantised variant.
 AVX512 INLINE void store_forms(const __m512 y[], int n, int vectors, const struct block *b,
                                const struct tile *t) {
     const struct msc_simd_epilogue *epilogue = b->epilogue;
@@ -199,7 +199,7 @@ AVX512 INLINE struct tile tile_of(int vectors, const struct block *b, int64_t at
                          .mask = (__mmask16)(b->lanes >> (vectors - 1) * LANES)};
 }
 
-// Asks for what the end will read and write while sums are added up.
+// Asks for what the epilogue will read and write while sums are added up.
 AVX512 INLINE void announce_epilogue(int n, int vectors, const struct block *b, int64_t at) {
     const struct msc_simd_epilogue *epilogue = b->epilogue;
     const struct tile t = tile_of(vectors, b, at);
@@ -223,7 +223,7 @@ AVX512 INLINE void announce_epilogue(int n, int vectors, const struct block *b, 
     }
 }
 
-AVX512 INLINE void run_links(__m512i s[], int n, int vectors, const struct block *b, int64_t at) {
+AVX512 INLINE void run_instrs(__m512i s[], int n, int vectors, const struct block *b, int64_t at) {
     const struct msc_simd_epilogue *epilogue = b->epilogue;
     const struct tile t = tile_of(vectors, b, at);
     __m512 y[MOST_WINDOWS * MOST_VECTORS], low = b->low, high = b->high;
@@ -259,7 +259,7 @@ AVX512 INLINE void finish_windows(enum operands operands, enum kind kind, __m512
         store_bytes(out, s, n, vectors, b);
         break;
     default:
-        run_links(s, n, vectors, b, at);
+        run_instrs(s, n, vectors, b, at);
         break;
     }
 }

@@ -8,7 +8,7 @@
 //
 //     const struct msc_simd_product *product = msc_simd_product(MSC_SIMD_BYTES);
 //     product->pack(packed, weights, channels, n_runs, depth);
-//     product->multiply_epilogue(&windows, &end);
+//     product->multiply_epilogue(&windows, &epilogue);
 #ifndef MSC_KERNELS_CPU_SIMD_INDIRECT_H
 #define MSC_KERNELS_CPU_SIMD_INDIRECT_H
 
@@ -37,8 +37,8 @@ struct msc_simd_indirect {
 };
 
 // What becomes of the sums of windows: y as `finish` says, where sums of floats are not scaled,
-// then the links of a chain that saves nothing, whose arrays lie as the result does, then floats
-// and bytes in any forms.
+// then the instructions of a chain that saves nothing, whose arrays lie as the result does, then floats
+// and bytes in any quantised variants.
 struct msc_simd_quantized {
     uint8_t *bytes;
     struct msc_simd_bytes q; // corrected
@@ -53,7 +53,7 @@ struct msc_simd_epilogue {
     int32_t n_quantized; // up to MSC_SIMD_MAX_QUANTIZED
     const struct msc_simd_quantized *quantized;
     int64_t begin;    // element of arrays, `out` and bytes that the first window begins at
-    bool has_numbers; // y is always a number of less than 2^31 times the scale of the only form
+    bool has_numbers; // y is always a number of less than 2^31 times the scale of the only variant
 };
 
 struct msc_simd_product {

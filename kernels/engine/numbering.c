@@ -101,7 +101,7 @@ static bool is_data_movement(const struct msc_numbering *num, const struct msc_q
     const struct msc_expr *expr = &num->exprs[number.expr];
     const struct msc_backend *b = num->plan->backend;
     if (expr->kind != MSC_EXPR_STEP || expr->edit || noise_seed != 0 ||
-        !msc_quant_is_integer(edit) || !b->def->moves) {
+        !msc_quant_is_integer(edit) || !b->def->is_movement) {
         return false;
     }
     const struct msc_step *s = &num->plan->steps[expr->index];
@@ -112,7 +112,7 @@ static bool is_data_movement(const struct msc_numbering *num, const struct msc_q
             return false; // it is quantised for this step already
         }
     }
-    return s->n_outputs == 1 && in <= MOST_INPUTS * out && b->def->moves(b, s);
+    return s->n_outputs == 1 && in <= MOST_INPUTS * out && b->def->is_movement(b, s);
 }
 
 // Numbers `value`, which comes as *number, under an edit.
@@ -230,8 +230,7 @@ static enum msc_status number_step(struct msc_numbering *num, int32_t index,
 }
 
 enum msc_status msc_numbering_add_trial(struct msc_numbering *num,
-                                        const struct msc_edit *const edits[],
-                                        uint64_t noise_seed) {
+                                        const struct msc_edit *const edits[], uint64_t noise_seed) {
     if (!num->has_previous) {
         MSC_TRY(number_inputs(num));
     }

@@ -18,7 +18,7 @@ struct msc_ewise_builder {
 // A reference to operand `position` of a joint.
 enum msc_status msc_ewise__operand(struct msc_ewise_builder *b, const struct msc_step_joint *j,
                                    int position, int32_t *ref);
-// A reference to elements in plain order that broadcast to the output. Borrowed, or the program's.
+// A reference to elements in NCHW that broadcast to the output. Borrowed, or the program's.
 enum msc_status msc_ewise__add_constant(struct msc_ewise_builder *b, const float *elements,
                                         int n_dims, const int64_t dims[], int32_t *ref);
 // Returns a reference to the result. y is -1 for one operand.

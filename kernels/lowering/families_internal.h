@@ -35,7 +35,7 @@ extern const struct msc_family_def msc_family__split;
 extern const struct msc_family_def msc_family__slice;
 extern const struct msc_family_def msc_family__pad;
 
-// Those of convolutions: channels last.
+// Those of convolutions: NHWC.
 void msc_family__conv_layouts(const struct msc_graph *g, const struct msc_step *step,
                               const enum msc_layout coming[], struct msc_step_layouts *out);
 

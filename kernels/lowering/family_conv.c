@@ -1,4 +1,4 @@
-// Convolutions of one to three spatial axes, grouped, dilated, transposed, with channels last.
+// Convolutions of one to three spatial axes, grouped, dilated, transposed, in NHWC.
 #include "kernels/lowering/families_internal.h"
 #include "kernels/lowering/gemm.h"
 
@@ -111,7 +111,7 @@ void msc_family__conv_layouts(const struct msc_graph *g, const struct msc_step *
     const struct msc_joint *anchor = step->joints[0].joint;
     const struct msc_tensor *y = msc_lowering_output(g, anchor);
     int32_t x = step->joints[0].operands[0].index;
-    // A single position lies alike in both layouts; whoever wants it plain need not reorder.
+    // A single position lies alike in both layouts; whoever wants NCHW need not reorder.
     out->outputs =
         msc_lowering_layouts_coincide(y->n_dims, y->dims) ? MSC_LAYOUT_NCHW : MSC_LAYOUT_NHWC;
     msc_lowering_follow_layout(g, step, 1, MSC_LAYOUT_NHWC, coming, out);

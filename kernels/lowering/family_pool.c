@@ -1,4 +1,4 @@
-// Max and average pooling with channels last.
+// Max and average pooling in NHWC.
 #include "kernels/lowering/families_internal.h"
 #include "kernels/lowering/pool.h"
 

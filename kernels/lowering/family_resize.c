@@ -1,4 +1,4 @@
-// Resizing rows and columns with channels last.
+// Resizing rows and columns in NHWC.
 #include "kernels/lowering/families_internal.h"
 
 #include <string.h>

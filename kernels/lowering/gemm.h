@@ -25,7 +25,7 @@ enum msc_gemm_kind {
     MSC_GEMM_MATMUL, // batch products of [rows, in_channels] and [in_channels, out_channels]
 };
 
-// Activations lie with channels last, [batch, spatial..., channels] or [rows, channels].
+// Activations lie in NHWC, [batch, spatial..., channels] or [rows, channels].
 struct msc_gemm_desc {
     enum msc_gemm_kind kind;
     bool is_int8; // uint8 x int8 -> int32; else float32

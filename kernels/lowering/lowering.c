@@ -124,7 +124,7 @@ void msc_lowering_keep_layout(const struct msc_graph *g, const struct msc_step *
                               const enum msc_layout coming[], struct msc_step_layouts *out) {
     int32_t input = step->joints[0].operands[0].index;
     out->inputs[input] = coming[input];
-    // An output of one position or channel is the same in both; plain saves a later reorder.
+    // An output of one position or channel is the same in both; NCHW saves a later reorder.
     const struct msc_tensor *y = msc_lowering_output(g, step->joints[0].joint);
     if (step->n_outputs > 1 || !msc_lowering_layouts_coincide(y->n_dims, y->dims)) {
         out->outputs = coming[input];

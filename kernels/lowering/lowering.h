@@ -51,7 +51,7 @@ bool msc_lowering_same_shape(const struct msc_tensor *a, const struct msc_tensor
 // Do both layouts of these dims have the same order of elements?
 bool msc_lowering_layouts_coincide(int n_dims, const int64_t dims[]);
 // The layout to ask for when `wanted` is needed: a tensor whose layouts coincide stays as it comes,
-// one of fewer than 3 dims is plain.
+// one of fewer than 3 dims is NCHW.
 enum msc_layout msc_lowering_ask_layout(const struct msc_tensor *t, enum msc_layout wanted,
                                         enum msc_layout coming);
 // Layouts of the inputs that joints first, first + 1, ... of an element-wise chain read, when the

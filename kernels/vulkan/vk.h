@@ -105,7 +105,7 @@ enum msc_vk_kind {
 struct msc_vk_call {
     const struct msc_vk_block *blocks[MSC_VK_MAX_BINDINGS];
     uint32_t row[MSC_VK_MAX_ROW];
-    struct msc_vk_block forms; // room for a block that covers several (msc_vk_put_forms)
+    struct msc_vk_block quantized; // room for a block that covers several (msc_vk_put_forms)
 };
 
 // Bindings are those of the shader in order: texels first, then storage buffers. Behind them the
@@ -223,7 +223,7 @@ struct msc_vk {
     uint64_t arena_bytes; // of an arena at least
     bool divides_exactly; // `/` rounds correctly; else shaders correct it
     bool stages_all;      // device memory is not mapped even where it could be
-    bool has_int64;       // whole numbers of 64 bits in shaders
+    bool has_int64;       // integers of 64 bits in shaders
     bool has_dot;         // products of bytes by an instruction
     bool prefers_int;     // ... that is faster than floats
     void *lock;

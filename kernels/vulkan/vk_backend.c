@@ -99,7 +99,7 @@ static enum msc_status vulkan_init(struct msc_vk_backend *b) {
     MSC_TRY(b->base.options.fallback->open(&b->host, &b->base.options));
     char shaders[MSC_HASH_TEXT_BYTES];
     msc_hash_format(shaders, hash_shaders());
-    // The cpu backend's own id stands for the steps that run there.
+    // The fallback's own id stands for the steps that run there.
     snprintf(b->numerics, sizeof(b->numerics),
              "vulkan/%d %.100s, %.200s, family %s, %s, shaders %.8s; %.200s",
              MSC_VK_KERNELS_VERSION, b->vk->properties.deviceName, b->vk->driver,
@@ -224,14 +224,14 @@ static void vulkan_release_weights(struct msc_backend *base, const struct msc_st
     }
 }
 
-// Only results that are one float32 tensor have forms.
+// Only results that are one float32 tensor have quantised variants.
 static bool vulkan_quantizes(const struct msc_backend *base, const struct msc_step *step) {
     const struct prepared *p = step->kernel;
     (void)base;
     return p->family && p->is_one_float;
 }
 
-// Calls as their family takes them: forms that it does not write are left out, and their results
+// Calls as their family takes them: quantised variants that it does not write are left out, and their results
 // have memory.
 struct run {
     int n;
@@ -245,7 +245,7 @@ static enum msc_status prepare_calls(struct run *r, const struct prepared *p,
     for (int i = 0; i < r->n; i++) {
         r->calls[i] = calls[i];
         if (calls[i].n_quantized == 0 ||
-            (p->family->writes_forms &&
+            (p->family->writes_quantized &&
              msc_vk_can_write(calls[i].quantized, calls[i].n_quantized))) {
             continue;
         }
@@ -260,9 +260,9 @@ static enum msc_status prepare_calls(struct run *r, const struct prepared *p,
     return MSC_OK;
 }
 
-// The forms that were left out.
-static enum msc_status make_forms(struct run *r, struct msc_vk_backend *b,
-                                  const struct msc_call calls[]) {
+// The variants that were left out.
+static enum msc_status make_quantized(struct run *r, struct msc_vk_backend *b,
+                                      const struct msc_call calls[]) {
     const struct msc_vk_block *results[MSC_VK_MAX_CALLS];
     struct msc_call left[MSC_VK_MAX_CALLS];
     int n = 0;
@@ -283,7 +283,7 @@ static enum msc_status run_on_device(const struct prepared *p, struct msc_vk_bac
     enum msc_status status;
     MSC_TRY_OUT(prepare_calls(&r, p, b, calls));
     MSC_TRY_OUT(p->family->run(p->kernel, b, r.calls, n));
-    status = make_forms(&r, b, calls);
+    status = make_quantized(&r, b, calls);
 out:
     msc_vk_give(r.made, b, n);
     return status;

@@ -96,7 +96,7 @@ static enum msc_status choose_integer(struct job *job, const struct msc_vk_conv_
                                       struct msc_vk_backend *b, struct msc_vk_variant *v,
                                       const struct msc_quant *in) {
     bool may_be_int = may_use_bytes(k, b, v, in);
-    enum msc_vk_pack_form first =
+    enum msc_vk_pack_kind first =
         may_be_int && b->vk->prefers_int ? MSC_VK_AS_BYTES : MSC_VK_AS_INTEGERS;
     int32_t largest = msc_digits_largest(in);
     MSC_TRY(msc_vk_get_pack(&job->pack, b, v, first));
@@ -138,7 +138,7 @@ struct run {
     struct msc_call calls[MSC_VK_MAX_CALLS];
     const struct msc_vk_pack *packs[MSC_VK_MAX_CALLS];
     struct msc_vk_block *floats[MSC_VK_MAX_CALLS]; // the input of shaders that do not read bytes
-    struct msc_vk_block *made[MSC_VK_MAX_CALLS];   // results of calls that want only forms
+    struct msc_vk_block *made[MSC_VK_MAX_CALLS];   // results of calls that want only variants
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS];
     const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the output's blocks, or those made
 };
@@ -189,11 +189,11 @@ static enum msc_status multiply(struct run *r, int digit, bool ends) {
     }
     for (int i = 0; i < r->n; i++) {
         const struct msc_view *in = &r->calls[i].inputs[k->input];
-        bool writes_forms = ends && !has_program;
+        bool writes_quantized = ends && !has_program;
         gemm[i] = (struct msc_vk_gemm_call){
             .x = expands ? r->floats[i] : msc_vk_block_of(in),
             .w = r->packs[i]->weight,
-            .y = writes_forms ? msc_vk_block_of(&r->calls[i].outputs[0]) : r->results[i],
+            .y = writes_quantized ? msc_vk_block_of(&r->calls[i].outputs[0]) : r->results[i],
             .tail = r->packs[i]->tail,
             .has_scales = ends && r->job.way >= BY_INTEGER,
             .has_bias = ends && k->bias != NULL,
@@ -201,7 +201,7 @@ static enum msc_status multiply(struct run *r, int digit, bool ends) {
             .x_scale = in->quant ? in->quant->scales[0] : 1.0f,
             .bytes = bytes[i],
             .quantized = r->calls[i].quantized,
-            .n_quantized = writes_forms ? r->calls[i].n_quantized : 0};
+            .n_quantized = writes_quantized ? r->calls[i].n_quantized : 0};
     }
     return msc_vk_gemm_run(k->gemm, r->b, expands ? MSC_VK_UNIT_FLOATS : unit, gemm, r->n);
 }
@@ -277,7 +277,7 @@ const struct msc_vk_family msc_vk_conv = {.name = "convolution",
                                           .prepare = prepare,
                                           .release = release,
                                           .run = run,
-                                          .writes_forms = true,
+                                          .writes_quantized = true,
                                           .weights = msc_vk_conv_gemm_weights,
                                           .release_weights = msc_vk_conv_gemm_release_weights};
 
@@ -285,6 +285,6 @@ const struct msc_vk_family msc_vk_linear = {.name = "linear",
                                             .prepare = prepare,
                                             .release = release,
                                             .run = run,
-                                            .writes_forms = true,
+                                            .writes_quantized = true,
                                             .weights = msc_vk_conv_gemm_weights,
                                             .release_weights = msc_vk_conv_gemm_release_weights};

@@ -18,11 +18,11 @@ struct msc_vk_conv_gemm {
 };
 
 // What a weight is packed as.
-enum msc_vk_pack_form {
+enum msc_vk_pack_kind {
     MSC_VK_AS_FLOATS,
     MSC_VK_AS_INTEGERS, // q - z as floats
     MSC_VK_AS_BYTES,    // q - z as bytes
-    MSC_VK_PACK_FORMS
+    MSC_VK_PACK_KINDS
 };
 
 struct msc_vk_pack {
@@ -36,11 +36,11 @@ struct msc_vk_variant {
     const struct msc_vk_conv_gemm *kernel;
     struct msc_quant quant; // a copy; bits is 0 for the float weights
     bool is_integer, fits_bytes;
-    struct msc_vk_pack packs[MSC_VK_PACK_FORMS]; // made when first needed
+    struct msc_vk_pack packs[MSC_VK_PACK_KINDS]; // made when first needed
 };
 
 enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_backend *b,
-                                struct msc_vk_variant *v, enum msc_vk_pack_form form);
+                                struct msc_vk_variant *v, enum msc_vk_pack_kind kind);
 // These two are the families' functions.
 enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,

@@ -198,14 +198,14 @@ static void fill_call(struct msc_vk_call *c, const struct msc_vk_program *p,
                       const struct msc_vk_block *anchor) {
     const struct msc_vk_block *y = msc_vk_block_of(&call->outputs[0]);
     c->row[0] = y != NULL;
-    msc_vk_put_forms(c, &c->row[1], call->quantized, call->n_quantized);
-    c->blocks[0] = y ? y : &c->forms;
+    msc_vk_put_quantized(c, &c->row[1], call->quantized, call->n_quantized);
+    c->blocks[0] = y ? y : &c->quantized;
     c->blocks[1] = p->dims;
     for (int i = 0; i < MAX_OPERANDS; i++) {
         c->blocks[2 + i] =
             i < p->n_operands ? operand_block(&p->operands[i], call, anchor) : b->nothing;
     }
-    c->blocks[2 + MAX_OPERANDS] = call->n_quantized > 0 ? &c->forms : y;
+    c->blocks[2 + MAX_OPERANDS] = call->n_quantized > 0 ? &c->quantized : y;
 }
 
 enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk_backend *b,
@@ -225,7 +225,7 @@ enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk
     d.groups[0] = msc_vk_spread(b->vk, p->n, MAX_DIMS_TURNS, &push[1]);
     d.push = push;
     d.push_bytes = sizeof(push);
-    d.n_row = 1 + MSC_VK_FORM_WORDS;
+    d.n_row = 1 + MSC_VK_QUANTIZED_WORDS;
     return msc_vk_dispatch(b->vk, &d);
 }
 
@@ -256,4 +256,4 @@ const struct msc_vk_family msc_vk_ewise = {.name = "element-wise",
                                            .prepare = prepare,
                                            .release = release,
                                            .run = run,
-                                           .writes_forms = true};
+                                           .writes_quantized = true};

@@ -22,7 +22,7 @@ enum {
     X_SCALE,
     BYTES,
     FORMS = BYTES + MSC_VK_BYTES_WORDS,
-    N_ROW = FORMS + MSC_VK_FORM_WORDS
+    N_ROW = FORMS + MSC_VK_QUANTIZED_WORDS
 };
 
 struct push {
@@ -309,10 +309,10 @@ static void fill_call(struct msc_vk_call *c, const struct msc_vk_gemm_call *call
                     (call->has_one_scale ? HAS_ONE_SCALE : 0) | (call->y ? HAS_Y : 0);
     memcpy(&c->row[X_SCALE], &call->x_scale, sizeof(call->x_scale));
     msc_vk_put_bytes(&c->row[BYTES], &call->bytes);
-    msc_vk_put_forms(c, &c->row[FORMS], call->quantized, call->n_quantized);
+    msc_vk_put_quantized(c, &c->row[FORMS], call->quantized, call->n_quantized);
     // A binding that is not written stands for the other one: no dispatch waits for it.
-    c->blocks[2] = call->y ? call->y : &c->forms;
-    c->blocks[5] = call->n_quantized > 0 ? &c->forms : call->y;
+    c->blocks[2] = call->y ? call->y : &c->quantized;
+    c->blocks[5] = call->n_quantized > 0 ? &c->quantized : call->y;
 }
 
 enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,

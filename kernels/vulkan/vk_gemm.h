@@ -18,7 +18,7 @@ extern "C" {
 // What is multiplied, and how.
 enum msc_vk_unit {
     MSC_VK_UNIT_FLOATS,
-    MSC_VK_UNIT_BYTES, // stored bytes by floats: whole numbers, or what they stand for
+    MSC_VK_UNIT_BYTES, // stored bytes by floats: integers, or what they stand for
     MSC_VK_UNIT_INT,   // stored bytes by signed bytes, sums as int32
     MSC_VK_UNIT_COUNT
 };
@@ -56,13 +56,13 @@ bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b
 
 struct msc_vk_gemm_call {
     const struct msc_vk_block *x, *w;
-    const struct msc_vk_block *y;    // NULL: not written, its forms are
+    const struct msc_vk_block *y;    // NULL: not written, its quantised variants are
     const struct msc_vk_block *tail; // of all output channels: scales, biases, and for
                                      // MSC_VK_UNIT_INT sums of the weights; may be NULL
     bool has_scales, has_one_scale, has_bias, has_limits;
     float x_scale;
     struct msc_vk_bytes bytes;             // of x, for units but floats
-    const struct msc_quantized *quantized; // forms of y (msc_vk_can_write)
+    const struct msc_quantized *quantized; // variants of y (msc_vk_can_write)
     int32_t n_quantized;
 };
 // At most MSC_VK_MAX_CALLS.

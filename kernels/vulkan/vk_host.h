@@ -1,4 +1,4 @@
-// Steps without a shader: run by an inner cpu backend between a download and an upload.
+// Steps without a shader: run by the fallback backend between a download and an upload.
 #ifndef MSC_KERNELS_VULKAN_VK_HOST_H
 #define MSC_KERNELS_VULKAN_VK_HOST_H
 

@@ -85,7 +85,7 @@ static enum msc_status add_stage(struct msc_vk_stage **out, struct msc_vk_joint 
 
 // ---- Convolutions -----------------------------------------------------------------------------
 
-// Strides of x and y where channels are last; windows are of plain views otherwise.
+// Strides of x and y in NHWC; windows are of NCHW views otherwise.
 static bool set_layouts(struct msc_window *w, const struct msc_vk_joint_desc *d) {
     const struct msc_view *x = &d->x[0], *y = &d->y[0];
     const char *layout = msc_joint_attr(d->joint, "data_layout");

@@ -108,7 +108,7 @@ bool msc_vk_joint_i64(int64_t *out, const struct msc_vk_joint_desc *d, const cha
 // An axis counted from the front; -1 when absent or out of range.
 int msc_vk_joint_axis(const struct msc_vk_joint_desc *d, const char *key, int n_dims);
 
-// Strides of a plain view, and of one that is broadcast to other dims.
+// Strides of an NCHW view, and of one that is broadcast to other dims.
 void msc_vk_strides(int32_t strides[], int n_dims, const int64_t dims[]);
 void msc_vk_broadcast_strides(int32_t strides[], const struct msc_view *v, int n_dims);
 

@@ -50,16 +50,16 @@ struct msc_vk_family {
     // At most MSC_VK_MAX_CALLS calls, which share their dispatches.
     enum msc_status (*run)(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
                            int n);
-    // Runs obey call->quantized where msc_vk_can_write; elsewhere, and in other families, forms are
+    // Runs obey call->quantized where msc_vk_can_write; elsewhere, and in other families, variants are
     // made from the output behind the run.
-    bool writes_forms;
+    bool writes_quantized;
     // Optional.
     enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b,
                                const struct msc_edit *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(void *weights, struct msc_vk_backend *b);
     // Of families of single joints (vk_joint.h).
     msc_vk_joint_init init;
-    bool takes_layouts; // init looks at the layouts of views; else all are plain
+    bool takes_layouts; // init looks at the layouts of views; else all are NCHW
 };
 
 // What computes a step, if it takes it.
@@ -112,15 +112,15 @@ enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_b
 
 // ---- vk_quantize.c ----------------------------------------------------------------------------
 
-// Forms that one shader writes at most, and the words of a row that tell it (shaders/forms.glsl).
-#define MSC_VK_MAX_FORMS 4
-#define MSC_VK_FORM_WORDS (1 + 6 * MSC_VK_MAX_FORMS)
+// Quantised variants that one shader writes at most, and the words of a row that tell it (shaders/forms.glsl).
+#define MSC_VK_MAX_QUANTIZED 4
+#define MSC_VK_QUANTIZED_WORDS (1 + 6 * MSC_VK_MAX_QUANTIZED)
 
 // Few enough and near enough for a shader that writes them beside its output?
-bool msc_vk_can_write(const struct msc_quantized forms[], int32_t n);
-// Sets c->forms, which covers them, and the words.
-void msc_vk_put_forms(struct msc_vk_call *c, uint32_t row[], const struct msc_quantized forms[],
-                      int32_t n);
+bool msc_vk_can_write(const struct msc_quantized quantized[], int32_t n);
+// Sets c->quantized, which covers them, and the words.
+void msc_vk_put_quantized(struct msc_vk_call *c, uint32_t row[],
+                          const struct msc_quantized quantized[], int32_t n);
 
 // How a shader reads stored bytes (shaders/bytes.glsl).
 struct msc_vk_bytes {
@@ -130,8 +130,8 @@ struct msc_vk_bytes {
 };
 #define MSC_VK_BYTES_WORDS 5
 
-// Whole numbers, a digit of them, or what they stand for.
-struct msc_vk_bytes msc_vk_bytes_whole(const struct msc_view *in);
+// Integers, a digit of them, or what they stand for.
+struct msc_vk_bytes msc_vk_bytes_integer(const struct msc_view *in);
 struct msc_vk_bytes msc_vk_bytes_digit(const struct msc_view *in, int shift, int32_t mask);
 struct msc_vk_bytes msc_vk_bytes_value(const struct msc_view *in);
 void msc_vk_put_bytes(uint32_t row[], const struct msc_vk_bytes *bytes);
@@ -143,7 +143,7 @@ struct msc_vk_quantizing {
 };
 enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_vk_quantizing items[],
                                 int n, uint64_t n_elements);
-// The forms that n calls want of their results.
+// The quantised variants that n calls want of their results.
 enum msc_status msc_vk_quantize_results(struct msc_vk_backend *b, const struct msc_call calls[],
                                         const struct msc_vk_block *const results[], int n,
                                         uint64_t n_elements);

@@ -1,5 +1,5 @@
 // Matrix products of two operands of any leading axes, one of which may be constant. The second
-// factor is laid out anew as the product's weight, padded to whole quads; over whole numbers when
+// factor is laid out anew as the product's weight, padded to whole quads; over integers when
 // both factors come as such.
 #include "base/alloc.h"
 #include "kernels/lowering/digits.h"
@@ -231,7 +231,7 @@ out:
 // How a call is computed; calls with equal jobs go together.
 struct job {
     bool is_integer[2];       // do the factors come as bytes?
-    bool is_whole;            // are both multiplied as whole numbers?
+    bool multiplies_integers; // are both multiplied as integers?
     struct msc_digits digits; // of the first
 };
 
@@ -275,7 +275,7 @@ static struct job job_of(const struct kernel *k, const struct msc_call *call) {
     int64_t rest = k->depth * msc_digits_largest(b);
     struct msc_digits digits = msc_digits_cut(largest, rest);
     if (digits.n > 0 && largest * rest < ((int64_t)1 << 31)) {
-        job.is_whole = true;
+        job.multiplies_integers = true;
         job.digits = digits;
     }
     return job;
@@ -283,7 +283,7 @@ static struct job job_of(const struct kernel *k, const struct msc_call *call) {
 
 static bool go_together(const struct job *a, const struct job *b) {
     return a->is_integer[0] == b->is_integer[0] && a->is_integer[1] == b->is_integer[1] &&
-           a->is_whole == b->is_whole && a->digits.n == b->digits.n;
+           a->multiplies_integers == b->multiplies_integers && a->digits.n == b->digits.n;
 }
 
 static enum msc_status take_memory(struct run *r) {
@@ -323,9 +323,9 @@ static enum msc_status spread_factor(const struct run *r, const struct msc_vk_bl
         }
         items[i].in = out[i];
         items[i].out = out[i] = r->floats[f][i];
-        items[i].bytes = !r->job.is_whole ? msc_vk_bytes_value(v)
+        items[i].bytes = !r->job.multiplies_integers ? msc_vk_bytes_value(v)
                          : f == 1
-                             ? msc_vk_bytes_whole(v)
+                             ? msc_vk_bytes_integer(v)
                              : msc_vk_bytes_digit(v, d->shift * digit, msc_digits_mask(d, digit));
     }
     return r->job.is_integer[f]
@@ -350,7 +350,7 @@ static enum msc_status multiply_digit(const struct run *r, int digit) {
     for (int i = 0; i < r->n; i++) {
         gemm[i] = (struct msc_vk_gemm_call){
             .x = k->spreads_a ? r->spread[i] : a[i], .w = r->packed[i], .y = r->results[i]};
-        if (r->job.is_whole && r->job.digits.n == 1) {
+        if (r->job.multiplies_integers && r->job.digits.n == 1) {
             gemm[i].has_one_scale = true;
             gemm[i].x_scale = scale_of(r, i);
         }
@@ -422,6 +422,6 @@ const struct msc_vk_family msc_vk_matmul = {.name = "matrix product",
                                             .prepare = prepare,
                                             .release = release,
                                             .run = run,
-                                            .writes_forms = true,
+                                            .writes_quantized = true,
                                             .weights = weights,
                                             .release_weights = release_weights};

@@ -6,7 +6,7 @@
 void msc_vk_conv_gemm_release_weights(void *weights, struct msc_vk_backend *b) {
     struct msc_vk_variant *v = weights;
     if (v) {
-        for (int i = 0; i < MSC_VK_PACK_FORMS; i++) {
+        for (int i = 0; i < MSC_VK_PACK_KINDS; i++) {
             msc_vk_free(b->vk, v->packs[i].weight);
             msc_vk_free(b->vk, v->packs[i].tail);
         }
@@ -80,7 +80,7 @@ static struct place place_of(const struct msc_vk_conv_gemm *k, const struct msc_
 
 // What a pack is made of, in host memory.
 struct packing {
-    enum msc_vk_pack_form form;
+    enum msc_vk_pack_kind kind;
     void *elements;
     size_t n_bytes;
     float *tail; // [3][channels]
@@ -92,7 +92,7 @@ static void finish_packing(struct packing *p) {
     msc_free(p->tail);
 }
 
-// The weight as whole numbers q - z, as floats or bytes; their sums over each channel, and the
+// The weight as integers q - z, as floats or bytes; their sums over each channel, and the
 // largest sum of their sizes.
 static enum msc_status pack_integers(struct packing *p, const struct msc_vk_variant *v) {
     const struct msc_vk_conv_gemm *k = v->kernel;
@@ -100,7 +100,7 @@ static enum msc_status pack_integers(struct packing *p, const struct msc_vk_vari
     int64_t taps = n_taps(k), n = msc_array_n_elements(k->weight);
     int64_t channels = k->spec.desc.out_channels;
     int32_t *sums = (int32_t *)(void *)(p->tail + 2 * channels);
-    bool as_bytes = p->form == MSC_VK_AS_BYTES;
+    bool as_bytes = p->kind == MSC_VK_AS_BYTES;
     struct msc_array *array;
     MSC_TRY(msc_quantize_array(&array, k->weight, &v->quant));
     const int32_t *q = msc_array_data(array);
@@ -163,22 +163,22 @@ static void set_tail(float tail[], const struct msc_vk_variant *v) {
 
 // Finished by the caller, also when it fails.
 static enum msc_status make_packing(struct packing *p, const struct msc_vk_variant *v,
-                                    enum msc_vk_pack_form form) {
+                                    enum msc_vk_pack_kind kind) {
     const struct msc_vk_conv_gemm *k = v->kernel;
-    *p = (struct packing){.form = form};
-    p->n_bytes = (size_t)pack_elements(k) * (form == MSC_VK_AS_BYTES ? 1 : sizeof(float));
+    *p = (struct packing){.kind = kind};
+    p->n_bytes = (size_t)pack_elements(k) * (kind == MSC_VK_AS_BYTES ? 1 : sizeof(float));
     p->elements = msc_alloc_zero(p->n_bytes, 1);
     p->tail = msc_alloc_zero(3 * (size_t)k->spec.desc.out_channels, sizeof(*p->tail));
     if (!p->elements || !p->tail) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     }
     set_tail(p->tail, v);
-    return form == MSC_VK_AS_FLOATS ? pack_floats(p, v) : pack_integers(p, v);
+    return kind == MSC_VK_AS_FLOATS ? pack_floats(p, v) : pack_integers(p, v);
 }
 
 static enum msc_status upload_packing(const struct packing *p, struct msc_vk_backend *b,
                                       struct msc_vk_variant *v) {
-    struct msc_vk_pack *to = &v->packs[p->form];
+    struct msc_vk_pack *to = &v->packs[p->kind];
     size_t channels = (size_t)v->kernel->spec.desc.out_channels;
     msc_vk_free(b->vk, to->weight);
     *to = (struct msc_vk_pack){.largest = p->largest};
@@ -187,13 +187,13 @@ static enum msc_status upload_packing(const struct packing *p, struct msc_vk_bac
 }
 
 enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_backend *b,
-                                struct msc_vk_variant *v, enum msc_vk_pack_form form) {
+                                struct msc_vk_variant *v, enum msc_vk_pack_kind kind) {
     struct packing p;
-    *out = &v->packs[form];
-    if (v->packs[form].tail) {
+    *out = &v->packs[kind];
+    if (v->packs[kind].tail) {
         return MSC_OK;
     }
-    enum msc_status status = make_packing(&p, v, form);
+    enum msc_status status = make_packing(&p, v, kind);
     if (status == MSC_OK) {
         status = upload_packing(&p, b, v);
     }
@@ -204,7 +204,7 @@ enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_ba
 // ---- Variants ---------------------------------------------------------------------------------
 
 // What calls are most likely to ask for: integers with integers.
-static enum msc_vk_pack_form first_form(const struct msc_vk_variant *v,
+static enum msc_vk_pack_kind first_kind(const struct msc_vk_variant *v,
                                         const struct msc_vk_backend *b) {
     if (!v->is_integer) {
         return MSC_VK_AS_FLOATS;
@@ -228,7 +228,7 @@ enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
     v->kernel = k;
     enum msc_status status = edit ? set_edit(v, k, edit) : MSC_OK;
     if (status == MSC_OK) {
-        status = make_packing(&p, v, first_form(v, b));
+        status = make_packing(&p, v, first_kind(v, b));
     }
     msc_vk_lock(b->vk);
     if (status == MSC_OK) {

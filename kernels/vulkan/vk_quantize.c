@@ -1,4 +1,4 @@
-// Between floats and whole numbers.
+// Between floats and integers.
 #include "kernels/vulkan/vk_kernels.h"
 
 #include <assert.h>
@@ -6,13 +6,14 @@
 
 // ---- Forms ------------------------------------------------------------------------------------
 
-bool msc_vk_can_write(const struct msc_quantized forms[], int32_t n) {
+bool msc_vk_can_write(const struct msc_quantized quantized[], int32_t n) {
     for (int32_t i = 1; i < n; i++) {
-        if (msc_vk_block_of(&forms[i].view)->arena != msc_vk_block_of(&forms[0].view)->arena) {
+        if (msc_vk_block_of(&quantized[i].view)->arena !=
+            msc_vk_block_of(&quantized[0].view)->arena) {
             return false;
         }
     }
-    return n <= MSC_VK_MAX_FORMS;
+    return n <= MSC_VK_MAX_QUANTIZED;
 }
 
 static void put_float(uint32_t *word, float value) {
@@ -20,43 +21,43 @@ static void put_float(uint32_t *word, float value) {
 }
 
 // As forms.glsl counts them.
-static uint32_t kind_of(const struct msc_quantized *form) {
+static uint32_t kind_of(const struct msc_quantized *variant) {
     enum { BYTES, FLOATS, F16, BF16 };
-    if (form->view.dtype != MSC_DTYPE_F32) {
+    if (variant->view.dtype != MSC_DTYPE_F32) {
         return BYTES;
     }
-    enum msc_dtype type = form->quant->type;
+    enum msc_dtype type = variant->quant->type;
     return type == MSC_DTYPE_F16 ? F16 : type == MSC_DTYPE_BF16 ? BF16 : FLOATS;
 }
 
-static void put_form(uint32_t row[6], const struct msc_quantized *form, uint64_t begin) {
-    const struct msc_quant *q = form->quant;
+static void put_variant(uint32_t row[6], const struct msc_quantized *variant, uint64_t begin) {
+    const struct msc_quant *q = variant->quant;
     int64_t zero = q->zero_points[0];
-    row[0] = (uint32_t)((msc_vk_block_of(&form->view)->offset - begin) / sizeof(uint32_t));
-    row[1] = kind_of(form);
+    row[0] = (uint32_t)((msc_vk_block_of(&variant->view)->offset - begin) / sizeof(uint32_t));
+    row[1] = kind_of(variant);
     put_float(&row[2], q->scales[0]);
     row[3] = (uint32_t)zero;
     put_float(&row[4], (float)(q->low - zero));
     put_float(&row[5], (float)(q->high - zero));
 }
 
-void msc_vk_put_forms(struct msc_vk_call *c, uint32_t row[], const struct msc_quantized forms[],
-                      int32_t n) {
-    memset(row, 0, MSC_VK_FORM_WORDS * sizeof(row[0]));
+void msc_vk_put_quantized(struct msc_vk_call *c, uint32_t row[],
+                          const struct msc_quantized quantized[], int32_t n) {
+    memset(row, 0, MSC_VK_QUANTIZED_WORDS * sizeof(row[0]));
     row[0] = (uint32_t)n;
     if (n > 0) {
-        c->forms = *msc_vk_block_of(&forms[0].view);
+        c->quantized = *msc_vk_block_of(&quantized[0].view);
     }
     for (int32_t i = 1; i < n; i++) {
-        const struct msc_vk_block *block = msc_vk_block_of(&forms[i].view);
-        uint64_t begin = c->forms.offset, end = begin + c->forms.n_bytes;
+        const struct msc_vk_block *block = msc_vk_block_of(&quantized[i].view);
+        uint64_t begin = c->quantized.offset, end = begin + c->quantized.n_bytes;
         begin = block->offset < begin ? block->offset : begin;
         end = block->offset + block->n_bytes > end ? block->offset + block->n_bytes : end;
-        c->forms.offset = begin;
-        c->forms.n_bytes = end - begin;
+        c->quantized.offset = begin;
+        c->quantized.n_bytes = end - begin;
     }
     for (int32_t i = 0; i < n; i++) {
-        put_form(&row[1 + 6 * i], &forms[i], c->forms.offset);
+        put_variant(&row[1 + 6 * i], &quantized[i], c->quantized.offset);
     }
 }
 
@@ -67,12 +68,12 @@ struct msc_vk_bytes msc_vk_bytes_digit(const struct msc_view *in, int shift, int
                                  1.0f};
 }
 
-struct msc_vk_bytes msc_vk_bytes_whole(const struct msc_view *in) {
+struct msc_vk_bytes msc_vk_bytes_integer(const struct msc_view *in) {
     return msc_vk_bytes_digit(in, 0, -1);
 }
 
 struct msc_vk_bytes msc_vk_bytes_value(const struct msc_view *in) {
-    struct msc_vk_bytes bytes = msc_vk_bytes_whole(in);
+    struct msc_vk_bytes bytes = msc_vk_bytes_integer(in);
     bytes.factor = in->quant->scales[0];
     return bytes;
 }
@@ -101,14 +102,14 @@ enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_vk_qu
             return MSC_FAIL(MSC_E_UNSUPPORTED, "an activation quantised by channels");
         }
         struct msc_vk_call *c = msc_vk_add_call(&d);
-        msc_vk_put_forms(c, c->row, &items[i].out, 1);
+        msc_vk_put_quantized(c, c->row, &items[i].out, 1);
         c->blocks[0] = items[i].in;
-        c->blocks[1] = &c->forms;
+        c->blocks[1] = &c->quantized;
     }
     d.groups[0] = msc_vk_spread(b->vk, n_elements, 1, &push[1]);
     d.push = push;
     d.push_bytes = sizeof(push);
-    d.n_row = MSC_VK_FORM_WORDS;
+    d.n_row = MSC_VK_QUANTIZED_WORDS;
     return msc_vk_dispatch(b->vk, &d);
 }
 

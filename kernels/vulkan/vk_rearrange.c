@@ -1,5 +1,5 @@
 // Joints that only move elements: transposes and changes of layout, blocks of channels laid out in
-// space, joins, splits, slices, padding. Each is one move, or one for each part.
+// space, joins, splits, slices, padding. Each is one movement, or one for each part.
 #include "base/alloc.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_movement.h"

@@ -1,42 +1,33 @@
-// Element-wise operators over any type: comparisons, logic, choices, casts, whole numbers, half
+// Element-wise operators over any type: comparisons, logic, choices, casts, integers, half
 // floats, and the functions that chains of float32 have no instruction for.
+#include "kernels/lowering/ewise.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_joint.h"
 
 #include <math.h>
 #include <string.h>
 
-// As in shaders/typed_ops.glsl and ewise_ops.glsl.
-enum { WHERE = 82, CAST = 83, GELU_TANH = 42, POWER = 6, DIVIDE = 3, MOD = 44, FLOOR_MOD = 45 };
+// As in shaders/typed_ops.glsl; codes below FIRST_TYPED are instructions of ewise.def.
+enum { FIRST_TYPED = 40, GELU_TANH = 42, MOD = 44, FLOOR_MOD = 45, WHERE = 82, CAST = 83 };
+_Static_assert((int)MSC_EWISE_OP_COUNT <= FIRST_TYPED, "ewise.def: a code that typed_ops.glsl has");
+
+// Instructions of two operands, as typed_ops.glsl counts them.
+enum {
+#define EWISE(code, name, operands, expression) OPERANDS_##name = (operands),
+#define EWISE_LOOP(code, name, operands, loop, expression) OPERANDS_##name = (operands),
+#include "kernels/lowering/ewise.def"
+};
+#define EWISE_OP(op, emit, instr, key0, key1)                                                      \
+    _Static_assert((OPERANDS_##instr == 2) == (MSC_EWISE_##instr <= MSC_EWISE_POWER),              \
+                   "ewise.def: typed_ops.glsl counts the operands of " #op " differently");
+#include "kernels/lowering/ewise.def"
 
 static const struct {
     uint8_t code;        // less 1; 0: none
     const char *keys[2]; // attributes that are its numbers
 } ops[MSC_OP_COUNT] = {
-    [MSC_OP_ADD] = {1, {0}},
-    [MSC_OP_SUBTRACT] = {2, {0}},
-    [MSC_OP_MULTIPLY] = {3, {0}},
-    [MSC_OP_DIVIDE] = {4, {0}},
-    [MSC_OP_MAXIMUM] = {5, {0}},
-    [MSC_OP_MINIMUM] = {6, {0}},
-    [MSC_OP_POWER] = {7, {0}},
-    [MSC_OP_RELU] = {9, {0}},
-    [MSC_OP_LEAKY_RELU] = {10, {"alpha"}},
-    [MSC_OP_CLIP] = {11, {0}},
-    [MSC_OP_HARD_SIGMOID] = {12, {"alpha", "beta"}},
-    [MSC_OP_HARD_SWISH] = {13, {0}},
-    [MSC_OP_SIGMOID] = {14, {0}},
-    [MSC_OP_TANH] = {15, {0}},
-    [MSC_OP_ERF] = {16, {0}},
-    [MSC_OP_EXP] = {17, {0}},
-    [MSC_OP_LOG] = {18, {0}},
-    [MSC_OP_SQRT] = {19, {0}},
-    [MSC_OP_ABS] = {21, {0}},
-    [MSC_OP_NEGATIVE] = {22, {0}},
-    [MSC_OP_RECIPROCAL] = {23, {0}},
-    [MSC_OP_FLOOR] = {24, {0}},
-    [MSC_OP_CEIL] = {25, {0}},
-    [MSC_OP_ROUND] = {26, {0}},
+#define EWISE_OP(op, emit, instr, key0, key1) [MSC_OP_##op] = {MSC_EWISE_##instr + 1, {key0, key1}},
+#include "kernels/lowering/ewise.def"
     [MSC_OP_ELU] = {41, {"alpha"}},
     [MSC_OP_GELU] = {42, {0}},
     [MSC_OP_PRELU] = {44, {0}},
@@ -87,10 +78,11 @@ static const struct {
     [MSC_OP_SQUEEZE] = {CAST + 1, {0}},
 };
 
-// Do whole numbers have this operator?
-static bool has_whole_form(enum msc_op op) {
+// Do integers have this operator?
+static bool is_for_integers(enum msc_op op) {
     uint32_t code = ops[op].code - 1u;
-    return code <= POWER || code == 8 || code == 10 || (code >= 20 && code <= 25 && code != 22) ||
+    bool rounds = code >= MSC_EWISE_ABS && code <= MSC_EWISE_ROUND && code != MSC_EWISE_RECIPROCAL;
+    return code <= MSC_EWISE_POWER || code == MSC_EWISE_RELU || code == MSC_EWISE_CLIP || rounds ||
            (code >= 43 && code <= 60) || op == MSC_OP_SIGN;
 }
 
@@ -103,18 +95,18 @@ struct parameters {
 };
 
 // One limit of a clip: an attribute, a constant, or none. False when it is computed.
-static bool read_limit(float *real, int64_t *whole, const struct msc_vk_joint_desc *d,
+static bool read_limit(float *real, int64_t *integer, const struct msc_vk_joint_desc *d,
                        const char *key) {
     int position = msc_joint_operand(d->joint, key);
     if (msc_joint_attr_float(d->joint, key, real)) {
-        *whole = *real > -9.2e18f && *real < 9.2e18f ? (int64_t)*real : *whole;
+        *integer = *real > -9.2e18f && *real < 9.2e18f ? (int64_t)*real : *integer;
         return true;
     }
     const struct msc_array *a =
         position >= 0 ? msc_lowering_constant(d->plan->graph, d->joint, position) : NULL;
     if (a) {
         *real = (float)msc_array_get_double(a, 0);
-        *whole = msc_dtype_is_float(msc_array_dtype(a)) ? *whole : msc_array_get_i64(a, 0);
+        *integer = msc_dtype_is_float(msc_array_dtype(a)) ? *integer : msc_array_get_i64(a, 0);
     }
     return a || position < 0 || position >= d->n_x || d->x[position].dtype == MSC_DTYPE_NONE;
 }
@@ -145,11 +137,12 @@ static bool read_parameters(struct parameters *out, const struct msc_vk_joint_de
 
 static int count_operands(enum msc_op op) {
     uint32_t code = ops[op].code - 1u;
-    bool is_binary = code <= POWER || (code >= 43 && code <= 53) || (code >= 56 && code <= 60);
+    bool is_binary =
+        code <= MSC_EWISE_POWER || (code >= 43 && code <= 53) || (code >= 56 && code <= 60);
     return code == WHERE ? 3 : is_binary ? 2 : 1;
 }
 
-// Whole numbers that are divided by none that is zero, which would be an error.
+// Integers that are divided by none that is zero, which would be an error.
 static bool divides_safely(const struct msc_vk_joint_desc *d) {
     const struct msc_array *a = msc_lowering_constant(d->plan->graph, d->joint, 1);
     for (int64_t i = 0; a && i < msc_array_n_elements(a); i++) {
@@ -165,7 +158,7 @@ static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_join
     enum msc_op op = d->joint->op;
     uint32_t code = ops[op].code - 1u;
     int n = count_operands(op);
-    bool divides = code == DIVIDE || code == MOD || code == FLOOR_MOD;
+    bool divides = code == MSC_EWISE_DIVIDE || code == MOD || code == FLOOR_MOD;
     if (ops[op].code == 0 || !msc_vk_joint_has_elements(b, d) || d->n_y != 1 ||
         (op != MSC_OP_CLIP && n > d->n_x) || (n == 2 && d->n_x > 2)) {
         return false;
@@ -176,7 +169,7 @@ static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_join
     if (takes_floats) {
         return msc_vk_is_real(d->x[0].dtype);
     }
-    return has_whole_form(op) && (!divides || divides_safely(d)) &&
+    return is_for_integers(op) && (!divides || divides_safely(d)) &&
            (n < 2 || !msc_dtype_is_float(d->x[1].dtype));
 }
 

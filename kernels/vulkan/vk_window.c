@@ -1,4 +1,4 @@
-// Pooling and resizing with channels last.
+// Pooling and resizing in NHWC.
 #include "base/alloc.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/lowering/pool.h"
@@ -62,7 +62,7 @@ static enum msc_status create(void **out, struct msc_vk_backend *b, const struct
     return MSC_OK;
 }
 
-// Does the value lie with channels last, be it because that makes no difference?
+// Does the value lie in NHWC, be it because that makes no difference?
 static bool is_last(const struct msc_value *v) {
     return v->layout == MSC_LAYOUT_NHWC || msc_lowering_layouts_coincide(v->n_dims, v->dims);
 }

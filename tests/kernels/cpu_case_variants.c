@@ -119,7 +119,7 @@ void cpu__check_moving(const struct cpu_runner *r, const struct msc_step *s,
     struct variant variants[N_VARIANTS];
     struct msc_quantized quantized[N_VARIANTS];
     struct msc_view inputs[MSC_STEP_MAX_INPUTS];
-    if (!r->b->def->moves || !r->b->def->moves(r->b, s) ||
+    if (!r->b->def->is_movement || !r->b->def->is_movement(r->b, s) ||
         msc_view_n_elements(&call->outputs[0]) == 0) {
         return;
     }

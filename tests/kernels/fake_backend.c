@@ -264,7 +264,7 @@ static bool fake_quantizes(const struct msc_backend *b, const struct msc_step *s
     return fake_from((struct msc_backend *)b)->quantizes && step->n_outputs == 1;
 }
 
-static bool fake_moves(const struct msc_backend *b, const struct msc_step *step) {
+static bool fake_is_movement(const struct msc_backend *b, const struct msc_step *step) {
     bool is_known =
         step->kind == MSC_STEP_REORDER || step->joints[0].joint->op == MSC_OP_PERMUTE_DIMS;
     return fake_from((struct msc_backend *)b)->moves && is_known;
@@ -401,7 +401,7 @@ static enum msc_status fake_download_all(struct msc_backend *b, void *const host
         .name = "fake", .numerics = fake_numerics, .fuses = fake_fuses, .layouts = fake_layouts,   \
         .prepare = fake_prepare, .release = fake_release, .weights = fake_weights,                 \
         .release_weights = fake_release_weights, .run = fake_run, .quantizes = fake_quantizes,     \
-        .moves = fake_moves, .quantize = fake_quantize, .memory_is_host = (is_host),               \
+        .is_movement = fake_is_movement, .quantize = fake_quantize, .memory_is_host = (is_host),   \
         .allocate = fake_allocate, .release_memory = fake_release_memory, .upload = fake_upload,   \
         .download = fake_download, __VA_ARGS__                                                     \
     }
