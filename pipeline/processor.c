@@ -21,16 +21,6 @@ static bool is_set_aside(const struct msc_processor *p) {
            (atomic_load(&worker->page->record_low) | atomic_load(&worker->page->record_high)) != 0;
 }
 
-static enum msc_status set_aside(const struct msc_processor *p, const char *path) {
-    char *new_path = NULL;
-    MSC_TRY(msc_record_set_aside(&new_path, path));
-    if (new_path) {
-        msc_log(p->log, MSC_LOG_INFO, "%s: the old record is now %s", path, new_path);
-    }
-    msc_free(new_path);
-    return MSC_OK;
-}
-
 // At once for all: what a later search started from is about to change.
 static enum msc_status set_all_aside(struct msc_processor *p) {
     for (size_t i = p->first; i < p->end; i++) {
@@ -39,8 +29,8 @@ static enum msc_status set_all_aside(struct msc_processor *p) {
         if (!greedy) {
             return msc_processor__no_memory();
         }
-        MSC_TRY(set_aside(p, path));
-        MSC_TRY(set_aside(p, greedy));
+        MSC_TRY(msc_record_set_aside(NULL, path, p->log));
+        MSC_TRY(msc_record_set_aside(NULL, greedy, p->log));
     }
     return MSC_OK;
 }

@@ -48,7 +48,8 @@ static enum msc_status move_companion(struct msc_arena *arena, const char *path,
 }
 
 // The record itself comes last: as long as it has its name, the rest can be moved after it.
-static enum msc_status move_aside(char **new_path, struct msc_arena *arena, const char *path) {
+static enum msc_status move_aside(const char **new_path, struct msc_arena *arena,
+                                  const char *path) {
     const char *target = NULL;
     const char *attempt = msc_arena_printf(arena, "%s.attempt", path);
     if (!attempt) {
@@ -62,20 +63,29 @@ static enum msc_status move_aside(char **new_path, struct msc_arena *arena, cons
         return msc_record__fail_system("set the old record aside", path, errno);
     }
     MSC_TRY(msc_file_remove(attempt));
-    *new_path = msc_strdup(target);
-    return *new_path ? msc_record__sync_folder(path)
-                     : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    *new_path = target;
+    return msc_record__sync_folder(path);
 }
 
-enum msc_status msc_record_set_aside(char **new_path, const char *path) {
+enum msc_status msc_record_set_aside(char **new_path, const char *path, const struct msc_log *log) {
     struct msc_arena arena = {0};
+    const char *target = NULL;
     int descriptor = -1;
-    *new_path = NULL;
+    if (new_path) {
+        *new_path = NULL;
+    }
     if (!msc_file_exists(path)) {
         return MSC_OK;
     }
     MSC_TRY(msc_record__open_locked(&descriptor, path, 0));
-    enum msc_status status = move_aside(new_path, &arena, path);
+    enum msc_status status = move_aside(&target, &arena, path);
+    if (status == MSC_OK) {
+        msc_log(log, MSC_LOG_INFO, "%s: the old record is now %s", path, target);
+    }
+    if (status == MSC_OK && new_path) {
+        *new_path = msc_strdup(target);
+        status = *new_path ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
     close(descriptor);
     msc_arena_finish(&arena);
     return status;

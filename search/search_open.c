@@ -8,18 +8,8 @@
 
 #include <math.h>
 
-static enum msc_status set_old_aside(const struct msc_search_options *o) {
-    char *new_path = NULL;
-    MSC_TRY(msc_record_set_aside(&new_path, o->record_path));
-    if (new_path) {
-        msc_log(o->log, MSC_LOG_INFO, "%s: the old record is now %s", o->record_path, new_path);
-    }
-    msc_free(new_path);
-    return MSC_OK;
-}
-
 // Opens the record or makes a new one; `wanted` is the header of this configuration.
-static enum msc_status open_record(struct msc_search *s, const struct cJSON *wanted) {
+static enum msc_status open_search_record(struct msc_search *s, const struct cJSON *wanted) {
     const struct msc_search_options *o = s->options;
     enum msc_status status = MSC_E_NOT_FOUND;
     if (msc_file_exists(o->record_path)) {
@@ -52,8 +42,8 @@ static enum msc_status add_budget(cJSON *budget, const struct msc_budget *from) 
     return from->has_target ? msc_json_add_number(budget, "target", from->target) : MSC_OK;
 }
 
-static enum msc_status make_header(struct cJSON **out, const struct msc_search_options *o,
-                                   const struct msc_agent *agent) {
+static enum msc_status make_search_header(struct cJSON **out, const struct msc_search_options *o,
+                                          const struct msc_agent *agent) {
     enum msc_status status = MSC_OK;
     cJSON *budget = cJSON_CreateObject();
     cJSON *env = cJSON_CreateObject();
@@ -90,15 +80,16 @@ out:
     return status;
 }
 
-static enum msc_status open_agent(struct msc_agent **out, const struct msc_search_options *o) {
+static enum msc_status open_search_agent(struct msc_agent **out,
+                                         const struct msc_search_options *o) {
     return msc_agent_open(out, o->agent_config, msc_env_space(o->env), o->goal, o->seed,
                           o->agent_folder);
 }
 
 enum msc_status msc_search_header(struct cJSON **out, const struct msc_search_options *options) {
     struct msc_agent *agent = NULL;
-    MSC_TRY(open_agent(&agent, options));
-    enum msc_status status = make_header(out, options, agent);
+    MSC_TRY(open_search_agent(&agent, options));
+    enum msc_status status = make_search_header(out, options, agent);
     msc_agent_destroy(agent);
     return status;
 }
@@ -144,15 +135,15 @@ enum msc_status msc_search__open(struct msc_search *s) {
     MSC_TRY(msc_goal_check(o->goal, s->space));
     MSC_TRY(make_buffers(s));
     msc_worker_set_quiet(o->worker, o->quiet_seconds);
-    MSC_TRY(open_agent(&s->agent, o));
+    MSC_TRY(open_search_agent(&s->agent, o));
     if (o->quiet_seconds > 0.0) {
         msc_worker_set_quiet(o->worker, fmax(o->quiet_seconds, msc_agent_answer_s(s->agent)));
     }
     if (o->restart) {
-        MSC_TRY(set_old_aside(o));
+        MSC_TRY(msc_record_set_aside(NULL, o->record_path, o->log));
     }
-    MSC_TRY(make_header(&wanted, o, s->agent));
-    enum msc_status status = open_record(s, wanted);
+    MSC_TRY(make_search_header(&wanted, o, s->agent));
+    enum msc_status status = open_search_record(s, wanted);
     cJSON_Delete(wanted);
     MSC_TRY(status);
     s->n_recorded = msc_record_n_trials(s->record);

@@ -302,7 +302,7 @@ static int try_to_write(const struct fixture *f) {
 
 static int try_to_set_aside(const struct fixture *f) {
     char *new_path = NULL;
-    return msc_record_set_aside(&new_path, f->path) == MSC_E_STATE ? 0 : 1;
+    return msc_record_set_aside(&new_path, f->path, NULL) == MSC_E_STATE ? 0 : 1;
 }
 
 static void test_records_record__lock(void **state) {
@@ -406,7 +406,7 @@ static void test_records_record__set_aside_companions(void **state) {
     // One that an earlier record left behind is not written over.
     snprintf(name, sizeof name, "%s.1.base.json", f->path);
     fixture_put(name, "o", 1);
-    assert_ok(msc_record_set_aside(&new_path, f->path));
+    assert_ok(msc_record_set_aside(&new_path, f->path, NULL));
     snprintf(name, sizeof name, "%s.2", f->path);
     assert_string_equal(new_path, name);
     msc_free(new_path);
@@ -426,7 +426,7 @@ static void test_records_record__set_aside_companions(void **state) {
     assert_ok(msc_file_remove(name));
     snprintf(name, sizeof name, "%s.1", f->path);
     fixture_put(name, "r", 1);
-    assert_ok(msc_record_set_aside(&new_path, f->path));
+    assert_ok(msc_record_set_aside(&new_path, f->path, NULL));
     snprintf(name, sizeof name, "%s.3", f->path);
     assert_string_equal(new_path, name);
     msc_free(new_path);
@@ -436,7 +436,7 @@ static void test_records_record__set_aside(void **state) {
     const struct fixture *f = *state;
     char name[PATH_MAX + 32];
     char *new_path = NULL;
-    assert_ok(msc_record_set_aside(&new_path, f->path));
+    assert_ok(msc_record_set_aside(&new_path, f->path, NULL));
     assert_null(new_path);
     for (int i = 1; i <= 2; i++) {
         fixture_write(f, (size_t)i);
@@ -444,7 +444,7 @@ static void test_records_record__set_aside(void **state) {
         fixture_put(name, "p", 1);
         snprintf(name, sizeof name, "%s.attempt", f->path);
         fixture_put(name, "a", 1);
-        assert_ok(msc_record_set_aside(&new_path, f->path));
+        assert_ok(msc_record_set_aside(&new_path, f->path, NULL));
         assert_false(msc_file_exists(f->path));
         assert_false(msc_file_exists(name));
         snprintf(name, sizeof name, "%s.%d", f->path, i);
