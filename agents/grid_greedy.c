@@ -48,11 +48,12 @@ static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *gri
     return MSC_OK;
 }
 
-static size_t entry_of(const struct msc_grid *grid, const struct msc_grid_candidate *candidate) {
+static size_t greedy_entry_of(const struct msc_grid *grid,
+                              const struct msc_grid_candidate *candidate) {
     return msc_exact_bounds_entry(&grid->exact, candidate->task, candidate->choice);
 }
 
-static double loss_before(const struct msc_grid_greedy *g) {
+static double greedy_loss_before(const struct msc_grid_greedy *g) {
     return isnan(g->loss) ? 0.0 : g->loss;
 }
 
@@ -61,7 +62,7 @@ static void add_candidate(struct msc_grid *grid, size_t task, uint32_t choice, d
     struct msc_grid_greedy *g = &grid->greedy;
     struct msc_grid_candidate *candidate = &g->candidates[g->n_candidates++];
     *candidate = (struct msc_grid_candidate){.task = (uint32_t)task, .choice = choice};
-    size_t entry = entry_of(grid, candidate);
+    size_t entry = greedy_entry_of(grid, candidate);
     g->losses[entry] = NAN;
     g->violations[entry] = INFINITY;
     g->bounds[entry] = INFINITY;
@@ -124,8 +125,10 @@ static bool is_expected_before(const void *context, const void *left, const void
 }
 
 static void sort_candidates(struct msc_grid_greedy *g) {
+    uint32_t spare;
     const struct msc_heap heap = {.elements = g->order,
                                   .element_bytes = sizeof *g->order,
+                                  .spare = &spare,
                                   .is_before = is_expected_before,
                                   .context = g};
     for (size_t i = 0; i < g->n_candidates; i++) {
@@ -134,7 +137,7 @@ static void sort_candidates(struct msc_grid_greedy *g) {
     msc_heap_sort(&heap, g->n_candidates);
 }
 
-static void begin_step(struct msc_grid *grid, bool is_wide) {
+static void greedy_begin_step(struct msc_grid *grid, bool is_wide) {
     struct msc_grid_greedy *g = &grid->greedy;
     g->n_candidates = 0;
     g->n_asked = 0;
@@ -149,7 +152,7 @@ static void begin_step(struct msc_grid *grid, bool is_wide) {
     if (g->n_candidates == 0) {
         g->is_done = g->violation == 0.0 || is_wide;
         if (!g->is_done) {
-            begin_step(grid, true);
+            greedy_begin_step(grid, true);
         }
         return;
     }
@@ -157,25 +160,25 @@ static void begin_step(struct msc_grid *grid, bool is_wide) {
 }
 
 // How much a candidate is to be preferred: the smaller the better, +inf when it is of no use.
-static double rate(const struct msc_grid_greedy *g, size_t entry) {
+static double greedy_rate(const struct msc_grid_greedy *g, size_t entry) {
     double loss = g->losses[entry];
     if (isnan(loss)) {
         return INFINITY;
     }
     if (g->violation > 0.0) {
         double removed = g->violation - g->violations[entry];
-        return removed > 0.0 ? (loss - loss_before(g)) / removed : INFINITY;
+        return removed > 0.0 ? (loss - greedy_loss_before(g)) / removed : INFINITY;
     }
     bool is_lower = isnan(g->loss) || loss < g->loss;
     return is_lower && g->violations[entry] == 0.0 ? loss : INFINITY;
 }
 
 // The best rating of the step so far, and whose it is: the first one's of equals.
-static double find_best(const struct msc_grid *grid, size_t *chosen) {
+static double greedy_find_best(const struct msc_grid *grid, size_t *chosen) {
     const struct msc_grid_greedy *g = &grid->greedy;
     double best = INFINITY;
     for (size_t i = 0; i < g->n_candidates; i++) {
-        double rating = rate(g, entry_of(grid, &g->candidates[i]));
+        double rating = greedy_rate(g, greedy_entry_of(grid, &g->candidates[i]));
         if (rating < best) {
             best = rating;
             *chosen = i;
@@ -186,9 +189,9 @@ static double find_best(const struct msc_grid *grid, size_t *chosen) {
 
 // Takes a change: the task's gains were measured from its choice before, and are forgotten but for
 // that of changing it back.
-static void take(struct msc_grid *grid, const struct msc_grid_candidate *candidate) {
+static void greedy_take(struct msc_grid *grid, const struct msc_grid_candidate *candidate) {
     struct msc_grid_greedy *g = &grid->greedy;
-    size_t entry = entry_of(grid, candidate);
+    size_t entry = greedy_entry_of(grid, candidate);
     size_t back =
         msc_exact_bounds_entry(&grid->exact, candidate->task, g->choices[candidate->task]);
     double gain = g->gains[entry];
@@ -203,20 +206,20 @@ static void take(struct msc_grid *grid, const struct msc_grid_candidate *candida
 }
 
 // Takes the best candidate of a step whose outcomes are all told, and begins the next step.
-static void decide(struct msc_grid *grid) {
+static void greedy_decide(struct msc_grid *grid) {
     struct msc_grid_greedy *g = &grid->greedy;
     size_t chosen = 0;
-    double best = find_best(grid, &chosen);
+    double best = greedy_find_best(grid, &chosen);
     if (isinf(best) && (g->violation == 0.0 || g->is_wide)) {
         g->is_done = true;
         return;
     }
     if (isinf(best)) {
-        begin_step(grid, true);
+        greedy_begin_step(grid, true);
         return;
     }
-    take(grid, &g->candidates[chosen]);
-    begin_step(grid, false);
+    greedy_take(grid, &g->candidates[chosen]);
+    greedy_begin_step(grid, false);
 }
 
 // A loss from which on the rating, computed as rate() does, is above `rating`. It rises with the
@@ -232,8 +235,8 @@ static double loss_rated_above(double before, double removed, double rating) {
 }
 
 // The loss above which the candidate cannot be chosen, now that the best rating is `best`.
-static double useless_loss(const struct msc_grid *grid, const struct msc_grid_candidate *candidate,
-                           double best) {
+static double greedy_useless_loss(const struct msc_grid *grid,
+                                  const struct msc_grid_candidate *candidate, double best) {
     const struct msc_grid_greedy *g = &grid->greedy;
     if (g->violation == 0.0) {
         return isnan(g->loss) ? best : fmin(best, g->loss);
@@ -246,12 +249,13 @@ static double useless_loss(const struct msc_grid *grid, const struct msc_grid_ca
     }
     // With bounds on measured metrics less may be removed, which makes a fall in loss rate better.
     bool is_known = grid->exact.n_items == grid->exact.goal->n_bounds;
-    return best < 0.0 && !is_known ? loss_before(g)
-                                   : loss_rated_above(loss_before(g), candidate->removed, best);
+    return best < 0.0 && !is_known
+               ? greedy_loss_before(g)
+               : loss_rated_above(greedy_loss_before(g), candidate->removed, best);
 }
 
 // How many of `max` proposals to make now.
-static size_t ask_size(const struct msc_grid *grid, size_t max) {
+static size_t greedy_ask_size(const struct msc_grid *grid, size_t max) {
     const struct msc_grid_greedy *g = &grid->greedy;
     bool has_bound = g->violation == 0.0 || g->n_asked > 0;
     if (has_bound || !grid->takes_bounds || isinf(grid->best_loss)) {
@@ -261,7 +265,7 @@ static size_t ask_size(const struct msc_grid *grid, size_t max) {
     return n > PILOT_PART ? n / PILOT_PART : 1;
 }
 
-static void propose(struct msc_grid *grid, struct msc_proposal *proposal, double best) {
+static void greedy_propose(struct msc_grid *grid, struct msc_proposal *proposal, double best) {
     struct msc_grid_greedy *g = &grid->greedy;
     size_t n_tasks = grid->exact.space->n_tasks;
     const struct msc_grid_candidate *candidate = &g->candidates[g->order[g->n_asked++]];
@@ -269,9 +273,9 @@ static void propose(struct msc_grid *grid, struct msc_proposal *proposal, double
     proposal->choices[candidate->task] = candidate->choice;
     proposal->parent = g->id;
     proposal->probe = true;
-    proposal->bound = msc_grid_bound(grid, useless_loss(grid, candidate, best),
+    proposal->bound = msc_grid_bound(grid, greedy_useless_loss(grid, candidate, best),
                                      msc_exact_bounds_violation(&grid->exact, proposal->choices));
-    g->bounds[entry_of(grid, candidate)] = proposal->bound;
+    g->bounds[greedy_entry_of(grid, candidate)] = proposal->bound;
 }
 
 static enum msc_status greedy_ask(struct msc_agent *agent, struct msc_grid *grid,
@@ -289,18 +293,18 @@ static enum msc_status greedy_ask(struct msc_agent *agent, struct msc_grid *grid
         return MSC_OK;
     }
     if (g->n_candidates == 0) {
-        begin_step(grid, false);
+        greedy_begin_step(grid, false);
     } else if (g->n_asked == g->n_candidates) {
-        decide(grid);
+        greedy_decide(grid);
     }
     if (g->is_done) {
         return MSC_OK;
     }
     size_t chosen = 0;
-    double best = find_best(grid, &chosen);
-    size_t end = ask_size(grid, max);
+    double best = greedy_find_best(grid, &chosen);
+    size_t end = greedy_ask_size(grid, max);
     while (*n < end && g->n_asked < g->n_candidates) {
-        propose(grid, &out[(*n)++], best);
+        greedy_propose(grid, &out[(*n)++], best);
     }
     return MSC_OK;
 }
@@ -323,7 +327,7 @@ static void greedy_tell(struct msc_agent *agent, struct msc_grid *grid,
         g->violations[entry] = outcome->violation;
         // Beyond its bound a loss is not made use of: a trial that is stopped does not tell it.
         if (g->losses[entry] <= g->bounds[entry]) {
-            g->gains[entry] = g->losses[entry] - loss_before(g);
+            g->gains[entry] = g->losses[entry] - greedy_loss_before(g);
         }
     }
 }

@@ -2,8 +2,9 @@
 // qsort may. An order must tell any two elements apart, so that results depend on nothing else.
 //
 //     static bool is_before(const void *context, const void *a, const void *b) …
+//     size_t spare;
 //     const struct msc_heap heap = {.elements = order, .element_bytes = sizeof order[0],
-//                                   .is_before = is_before, .context = values};
+//                                   .spare = &spare, .is_before = is_before, .context = values};
 //     msc_heap_sort(&heap, n);
 //
 // The functions are inline, so that an order which the compiler sees costs no call.
@@ -18,11 +19,10 @@
 extern "C" {
 #endif
 
-#define MSC_HEAP_ELEMENT_BYTES 32 // at most
-
 struct msc_heap {
     void *elements; // the heap's first is the one that all others come before
     size_t element_bytes;
+    void *spare; // room for one element
     bool (*is_before)(const void *context, const void *a, const void *b);
     const void *context; // may be NULL
 };
@@ -31,56 +31,69 @@ static inline char *msc_heap__at(const struct msc_heap *heap, size_t i) {
     return (char *)heap->elements + i * heap->element_bytes;
 }
 
-static inline void msc_heap__swap(const struct msc_heap *heap, size_t i, size_t k) {
-    char held[MSC_HEAP_ELEMENT_BYTES];
-    memcpy(held, msc_heap__at(heap, i), heap->element_bytes);
-    memcpy(msc_heap__at(heap, i), msc_heap__at(heap, k), heap->element_bytes);
-    memcpy(msc_heap__at(heap, k), held, heap->element_bytes);
+static inline void msc_heap__copy(const struct msc_heap *heap, void *to, const void *from) {
+    memcpy(to, from, heap->element_bytes);
 }
 
 static inline bool msc_heap__is_before(const struct msc_heap *heap, size_t i, size_t k) {
     return heap->is_before(heap->context, msc_heap__at(heap, i), msc_heap__at(heap, k));
 }
 
-// Moves the element at `place` down until no child comes after it.
-static inline void msc_heap__sift_down(const struct msc_heap *heap, size_t n, size_t place) {
-    for (size_t child = 2 * place + 1; child < n; child = 2 * place + 1) {
-        child += child + 1 < n && msc_heap__is_before(heap, child, child + 1);
-        if (!msc_heap__is_before(heap, place, child)) {
-            return;
+// Puts the spare element where `hole` is in a heap of n, or further down.
+static inline void msc_heap__sift_down(const struct msc_heap *heap, size_t n, size_t hole) {
+    for (size_t child = 2 * hole + 1; child < n; child = 2 * hole + 1) {
+        // Added, not branched upon: nobody can foretell which of two children it is.
+        size_t is_pair = child + 1 < n;
+        child += is_pair & (size_t)msc_heap__is_before(heap, child, child + is_pair);
+        if (!heap->is_before(heap->context, heap->spare, msc_heap__at(heap, child))) {
+            break;
         }
-        msc_heap__swap(heap, place, child);
-        place = child;
+        msc_heap__copy(heap, msc_heap__at(heap, hole), msc_heap__at(heap, child));
+        hole = child;
     }
+    msc_heap__copy(heap, msc_heap__at(heap, hole), heap->spare);
 }
 
-static inline void msc_heap__make(const struct msc_heap *heap, size_t n) {
+// Makes a heap of the first n elements.
+static inline void msc_heap_make(const struct msc_heap *heap, size_t n) {
     for (size_t i = n / 2; i-- > 0;) {
+        msc_heap__copy(heap, heap->spare, msc_heap__at(heap, i));
         msc_heap__sift_down(heap, n, i);
     }
 }
 
-// Sorts the first n elements.
-static inline void msc_heap_sort(const struct msc_heap *heap, size_t n) {
-    msc_heap__make(heap, n);
+// Replaces the first element of a heap of n > 0.
+static inline void msc_heap_replace(const struct msc_heap *heap, size_t n, const void *element) {
+    msc_heap__copy(heap, heap->spare, element);
+    msc_heap__sift_down(heap, n, 0);
+}
+
+// Sorts a heap of n elements.
+static inline void msc_heap_sort_made(const struct msc_heap *heap, size_t n) {
     for (size_t end = n; end-- > 1;) {
-        msc_heap__swap(heap, 0, end);
+        msc_heap__copy(heap, heap->spare, msc_heap__at(heap, end));
+        msc_heap__copy(heap, msc_heap__at(heap, end), heap->elements);
         msc_heap__sift_down(heap, end, 0);
     }
 }
 
-// Keeps the first `max` > 0 in order of all elements offered: *n are kept, in no order that is
-// promised.
+// Sorts n elements.
+static inline void msc_heap_sort(const struct msc_heap *heap, size_t n) {
+    msc_heap_make(heap, n);
+    msc_heap_sort_made(heap, n);
+}
+
+// Keeps the first `max` > 0 in order of all elements offered: *n are kept, a heap once they are
+// `max`.
 static inline void msc_heap_offer(const struct msc_heap *heap, size_t *n, size_t max,
                                   const void *element) {
     if (*n < max) {
-        memcpy(msc_heap__at(heap, (*n)++), element, heap->element_bytes);
+        msc_heap__copy(heap, msc_heap__at(heap, (*n)++), element);
         if (*n == max) {
-            msc_heap__make(heap, max);
+            msc_heap_make(heap, max);
         }
     } else if (heap->is_before(heap->context, element, heap->elements)) {
-        memcpy(heap->elements, element, heap->element_bytes);
-        msc_heap__sift_down(heap, max, 0);
+        msc_heap_replace(heap, max, element);
     }
 }
 

@@ -29,8 +29,12 @@ static bool is_better(const void *context, const void *a, const void *b) {
 }
 
 void msc_record_top(int64_t ids[], size_t *n, size_t max, const struct msc_record *record) {
-    const struct msc_heap heap = {
-        .elements = ids, .element_bytes = sizeof *ids, .is_before = is_better, .context = record};
+    int64_t spare;
+    const struct msc_heap heap = {.elements = ids,
+                                  .element_bytes = sizeof *ids,
+                                  .spare = &spare,
+                                  .is_before = is_better,
+                                  .context = record};
     *n = 0;
     for (size_t i = 0; max > 0 && i < msc_record_n_trials(record); i++) {
         const struct msc_record_line *line = msc_record_trial(record, i);

@@ -16,7 +16,7 @@ struct sorting {
     size_t *last;     // by front: the member added last
 };
 
-static bool comes_before(const void *context, const void *left, const void *right) {
+static bool is_lexicographically_before(const void *context, const void *left, const void *right) {
     const struct sorting *s = context;
     size_t a = *(const size_t *)left;
     size_t b = *(const size_t *)right;
@@ -33,9 +33,11 @@ static bool comes_before(const void *context, const void *left, const void *righ
 // Lists the feasible outcomes in order; returns how many. Agents may not allocate while they are
 // asked.
 static size_t sort_feasible(const struct sorting *s, size_t n) {
+    size_t spare;
     const struct msc_heap heap = {.elements = s->order,
                                   .element_bytes = sizeof *s->order,
-                                  .is_before = comes_before,
+                                  .spare = &spare,
+                                  .is_before = is_lexicographically_before,
                                   .context = s};
     size_t n_feasible = 0;
     for (size_t i = 0; i < n; i++) {

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/float_bits.h"
+#include "base/heap.h"
 #include "base/platform.h"
 
 #include <string.h>
@@ -76,40 +77,21 @@ struct ranked {
     int64_t key, index;
 };
 
-static bool is_behind(const struct ranked *a, const struct ranked *b) {
-    return a->key > b->key || (a->key == b->key && a->index > b->index);
-}
-
-// Puts an element where `hole` is in a heap of n, or further down: its root is behind all others.
-static void sift_down(struct ranked heap[], int64_t n, int64_t hole, struct ranked element) {
-    for (int64_t child = 2 * hole + 1; child < n; child = 2 * hole + 1) {
-        child += child + 1 < n && is_behind(&heap[child + 1], &heap[child]);
-        if (!is_behind(&heap[child], &element)) {
-            break;
-        }
-        heap[hole] = heap[child];
-        hole = child;
-    }
-    heap[hole] = element;
-}
-
-static void make_heap(struct ranked heap[], int64_t n) {
-    for (int64_t i = n / 2; i-- > 0;) {
-        sift_down(heap, n, i, heap[i]);
-    }
-}
-
-static void sort_heap(struct ranked heap[], int64_t n) {
-    for (int64_t last = n - 1; last > 0; last--) {
-        struct ranked element = heap[last];
-        heap[last] = heap[0];
-        sift_down(heap, last, 0, element);
-    }
+static bool is_ranked_before(const void *context, const void *left, const void *right) {
+    const struct ranked *a = left, *b = right;
+    (void)context;
+    // Without branches: keys of unsorted elements are a coin's toss.
+    return (a->key < b->key) | ((a->key == b->key) & (a->index < b->index));
 }
 
 // The best k > 0 of a line, in order.
 static void rank_line(struct ranked best[], int64_t k, const struct msc_view *x, int64_t first,
                       const struct msc_reference_lines *lines, const struct order *order) {
+    struct ranked spare;
+    const struct msc_heap heap = {.elements = best,
+                                  .element_bytes = sizeof(best[0]),
+                                  .spare = &spare,
+                                  .is_before = is_ranked_before};
     int64_t keys[MSC_REFERENCE_CHUNK];
     for (int64_t i = 0; i < lines->length; i += MSC_REFERENCE_CHUNK) {
         int64_t n = chunk_of(lines->length - i), at = 0;
@@ -117,16 +99,16 @@ static void rank_line(struct ranked best[], int64_t k, const struct msc_view *x,
         for (; at < n && i + at < k; at++) {
             best[i + at] = (struct ranked){keys[at], i + at};
             if (i + at == k - 1) {
-                make_heap(best, k);
+                msc_heap_make(&heap, (size_t)k);
             }
         }
         for (; at < n; at++) {
             if (keys[at] < best[0].key) {
-                sift_down(best, k, 0, (struct ranked){keys[at], i + at});
+                msc_heap_replace(&heap, (size_t)k, &(struct ranked){keys[at], i + at});
             }
         }
     }
-    sort_heap(best, k);
+    msc_heap_sort_made(&heap, (size_t)k);
 }
 
 // Copies the elements that were found, and their indices where they are wanted.

@@ -42,9 +42,11 @@ static void test_base_heap__sorts(void **state) {
     msc_rng_seed(&rng, 3, 3);
     for (size_t n = 0; n <= MOST; n++) {
         struct sample s;
+        size_t spare;
         size_t order[MOST];
         const struct msc_heap heap = {.elements = order,
                                       .element_bytes = sizeof order[0],
+                                      .spare = &spare,
                                       .is_before = is_less,
                                       .context = s.values};
         draw(&s, &rng, n);
@@ -63,10 +65,12 @@ static void test_base_heap__keeps_the_first(void **state) {
     msc_rng_seed(&rng, 4, 4);
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         struct sample s;
+        size_t spare;
         size_t kept[MOST + 1];
         size_t n_kept = 0;
         const struct msc_heap heap = {.elements = kept,
                                       .element_bytes = sizeof kept[0],
+                                      .spare = &spare,
                                       .is_before = is_less,
                                       .context = s.values};
         draw(&s, &rng, MOST);
