@@ -59,7 +59,7 @@ double msc_agent_answer_s(const struct msc_agent *agent) {
     return agent->def == &msc_agent_process ? msc_agent__process_timeout_s(agent) : 0.0;
 }
 
-static enum msc_status start(struct msc_agent *agent, const struct msc_agent_setup *setup) {
+static enum msc_status agent_start(struct msc_agent *agent, const struct msc_agent_setup *setup) {
     static const char *const ignore[] = {"type", "path", NULL};
     static const char *const ignore_type[] = {"type", NULL};
     const struct msc_agent_def *def = agent->def;
@@ -94,7 +94,7 @@ enum msc_status msc_agent__create(struct msc_agent **out, const struct msc_agent
     agent->goal = setup->goal;
     agent->seed = setup->seed;
     agent->library = setup->library;
-    enum msc_status status = start(agent, setup);
+    enum msc_status status = agent_start(agent, setup);
     if (status != MSC_OK) {
         msc_agent_destroy(agent);
         return status;

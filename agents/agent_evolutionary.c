@@ -179,7 +179,8 @@ static uint32_t mutated_choice(const struct msc_exact_bounds *bounds, struct msc
 }
 
 // Spends what the bounds leave: more expensive choices of random tasks, as long as they fit.
-static void refill(struct msc_exact_bounds *bounds, struct msc_rng *rng, uint32_t choices[]) {
+static void spend_what_is_left(struct msc_exact_bounds *bounds, struct msc_rng *rng,
+                               uint32_t choices[]) {
     for (size_t i = 0; i < bounds->space->n_tasks; i++) {
         size_t t = (size_t)msc_rng_below(rng, bounds->space->n_tasks);
         uint32_t before = choices[t];
@@ -209,7 +210,7 @@ static void make_child(struct msc_agent *agent, struct evolution *e, struct msc_
     child->parent = e->ids[e->order[first]];
     msc_exact_bounds_repair(&e->sampler.bounds, rng, child->choices);
     if (e->spends && msc_rng_below(rng, 2) == 0) {
-        refill(&e->sampler.bounds, rng, child->choices);
+        spend_what_is_left(&e->sampler.bounds, rng, child->choices);
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static const struct msc_library_function functions[] = {
+static const struct msc_library_function agent_functions[] = {
     {"init", offsetof(struct msc_agent_def, init), false},
     {"ask", offsetof(struct msc_agent_def, ask), false},
     {"tell", offsetof(struct msc_agent_def, tell), false},
@@ -18,7 +18,7 @@ static const struct msc_library_function functions[] = {
     {0},
 };
 
-static const struct msc_library_form form = {
+static const struct msc_library_form agent_form = {
     .kind = "agent",
     .symbol = "msc_agent_plugin",
     .abi = MSC_AGENT_ABI,
@@ -26,18 +26,18 @@ static const struct msc_library_form form = {
     .summary = offsetof(struct msc_agent_def, summary),
     .params = offsetof(struct msc_agent_def, params),
     .state_size = offsetof(struct msc_agent_def, state_size),
-    .functions = functions,
+    .functions = agent_functions,
 };
 
 enum msc_status msc_agent_library_open(void **library, const struct msc_agent_def **def,
                                        const char *path, const char *folder) {
     const void *definition = NULL;
-    MSC_TRY(msc_library_open(library, &definition, path, folder, &form));
+    MSC_TRY(msc_library_open(library, &definition, path, folder, &agent_form));
     *def = definition;
     return MSC_OK;
 }
 
-static enum msc_status fail_unknown(const char *type) {
+static enum msc_status fail_unknown_agent(const char *type) {
     const char *names[64] = {"process", "library"};
     size_t n = 2;
     const struct msc_agent_def *const *list = msc_agent_list();
@@ -74,5 +74,5 @@ enum msc_status msc_agent_open(struct msc_agent **out, const struct cJSON *confi
     } else {
         setup.def = msc_agent_find(type->valuestring);
     }
-    return setup.def ? msc_agent__create(out, &setup) : fail_unknown(type->valuestring);
+    return setup.def ? msc_agent__create(out, &setup) : fail_unknown_agent(type->valuestring);
 }

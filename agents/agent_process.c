@@ -52,7 +52,7 @@ static const struct msc_param process_params[] = {
 };
 
 // Sends the request built in p->request and parses the answer; *answer is owned by the caller.
-static enum msc_status exchange(struct process_agent *p, cJSON **answer) {
+static enum msc_status process_exchange(struct process_agent *p, cJSON **answer) {
     const char *line;
     size_t length;
     msc_str_char(&p->request, '\n');
@@ -123,7 +123,7 @@ static enum msc_status process_init(struct msc_agent *agent) {
         msc_str_clear(&p->request);
         msc_process_write_init(&p->request, msc_agent_space(agent), msc_agent_goal(agent),
                                msc_agent__seed(agent), p->params);
-        status = exchange(p, &answer);
+        status = process_exchange(p, &answer);
         cJSON_Delete(answer);
     }
     return name_error(p, status, "init");
@@ -145,7 +145,7 @@ static enum msc_status process_ask(struct msc_agent *agent, struct msc_proposal 
     cJSON *answer = NULL;
     msc_str_clear(&p->request);
     msc_str_printf(&p->request, "{\"method\":\"ask\",\"max\":%zu}", max);
-    enum msc_status status = exchange(p, &answer);
+    enum msc_status status = process_exchange(p, &answer);
     if (status == MSC_OK) {
         status =
             msc_process_read_proposals(answer, msc_agent_space(agent), out, max, n, &p->is_done);
@@ -162,7 +162,7 @@ static enum msc_status process_tell(struct msc_agent *agent, const struct msc_tr
     cJSON *answer = NULL;
     msc_str_clear(&p->request);
     msc_process_write_tell(&p->request, msc_agent_space(agent), msc_agent_goal(agent), trial);
-    enum msc_status status = exchange(p, &answer);
+    enum msc_status status = process_exchange(p, &answer);
     cJSON_Delete(answer);
     return name_error(p, status, "tell");
 }

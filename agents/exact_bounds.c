@@ -6,7 +6,7 @@
 // Partial points looked at when an anchor is sought.
 #define ANCHOR_NODES 200000
 
-static size_t count_factors(const struct msc_cost *cost) {
+static size_t count_cost_factors(const struct msc_cost *cost) {
     size_t n = 0;
     for (size_t i = 0; i < cost->n_terms; i++) {
         n += cost->terms[i].n_factors;
@@ -17,7 +17,7 @@ static size_t count_factors(const struct msc_cost *cost) {
 static enum msc_status add_exact_bound(struct msc_exact_bounds *bounds, struct msc_arena *arena,
                                        const struct msc_cost *cost, const struct msc_bound *of) {
     struct msc_exact_bound *bound = &bounds->items[bounds->n_items++];
-    size_t n_factors = count_factors(cost);
+    size_t n_factors = count_cost_factors(cost);
     bound->cost = cost;
     bound->min = of->min;
     bound->max = of->max;
@@ -215,7 +215,7 @@ enum msc_status msc_walk_init(struct msc_walk *walk, struct msc_arena *arena,
                : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", bounds->space->n_tasks);
 }
 
-static void choose(const struct msc_walk *walk, uint32_t choices[], size_t t) {
+static void walk_choose(const struct msc_walk *walk, uint32_t choices[], size_t t) {
     const struct msc_task *task = &walk->bounds->space->tasks[t];
     uint32_t rank = walk->ranks[t];
     choices[t] =
@@ -226,7 +226,7 @@ static void choose(const struct msc_walk *walk, uint32_t choices[], size_t t) {
 static void complete_point(struct msc_walk *walk, uint32_t choices[], size_t t) {
     for (size_t i = t + 1; i < walk->bounds->space->n_tasks; i++) {
         walk->ranks[i] = 0;
-        choose(walk, choices, i);
+        walk_choose(walk, choices, i);
     }
 }
 
@@ -237,7 +237,7 @@ bool msc_walk_next(struct msc_walk *walk, uint32_t choices[], uint64_t max_nodes
     walk->ranks[t] = walk->has_begun ? walk->ranks[t] + 1 : 0;
     walk->has_begun = true;
     for (size_t i = 0; i < t; i++) {
-        choose(walk, choices, i);
+        walk_choose(walk, choices, i);
     }
     for (uint64_t n_nodes = 0; !walk->is_over; n_nodes++) {
         if (walk->ranks[t] >= bounds->space->tasks[t].n_choices) {
@@ -245,7 +245,7 @@ bool msc_walk_next(struct msc_walk *walk, uint32_t choices[], uint64_t max_nodes
             walk->ranks[t > 0 ? --t : 0]++;
             continue;
         }
-        choose(walk, choices, t);
+        walk_choose(walk, choices, t);
         if (n_nodes >= max_nodes) {
             complete_point(walk, choices, t);
             return msc_exact_bounds_hold(bounds, choices);

@@ -14,7 +14,7 @@
 // Whatever is changed, the outputs are compared.
 #define LEAST_EFFORT 0.05
 
-static double *new_row(struct msc_arena *arena, size_t n) {
+static double *per_task_new_row(struct msc_arena *arena, size_t n) {
     double *row = msc_arena_array(arena, n, sizeof *row);
     for (size_t i = 0; row && i < n; i++) {
         row[i] = NAN;
@@ -28,11 +28,11 @@ static enum msc_status per_task_init(struct msc_agent *agent, struct msc_grid *g
     const struct msc_goal *goal = msc_agent_goal(agent);
     size_t n_entries = grid->exact.n_entries;
     MSC_TRY(msc_knapsack_init(&p->knapsack, arena, &grid->exact));
-    p->losses = new_row(arena, n_entries);
+    p->losses = per_task_new_row(arena, n_entries);
     bool is_short = !p->losses;
     for (size_t i = 0; i < goal->n_bounds; i++) {
         if (!msc_agent_space(agent)->metrics[goal->bounds[i].metric].is_exact) {
-            p->metrics[i] = new_row(arena, n_entries);
+            p->metrics[i] = per_task_new_row(arena, n_entries);
             is_short = is_short || !p->metrics[i];
         }
     }
@@ -40,7 +40,8 @@ static enum msc_status per_task_init(struct msc_agent *agent, struct msc_grid *g
 }
 
 // Writes the next isolated plan; false when all were proposed.
-static bool next_plan(const struct msc_space *space, struct msc_grid *grid, uint32_t choices[]) {
+static bool per_task_next_plan(const struct msc_space *space, struct msc_grid *grid,
+                               uint32_t choices[]) {
     struct msc_grid_per_task *p = &grid->per_task;
     while (p->task < space->n_tasks && p->position >= space->tasks[p->task].n_choices) {
         p->task++;
@@ -55,7 +56,7 @@ static bool next_plan(const struct msc_space *space, struct msc_grid *grid, uint
 }
 
 // The loss above which a choice of the task cannot be its best.
-static double useless_loss(const struct msc_grid *grid, size_t t) {
+static double per_task_useless_loss(const struct msc_grid *grid, size_t t) {
     const double *losses = grid->per_task.losses + grid->exact.offsets[t];
     double least = INFINITY;
     for (uint32_t c = 0; c < grid->exact.space->tasks[t].n_choices; c++) {
@@ -65,20 +66,21 @@ static double useless_loss(const struct msc_grid *grid, size_t t) {
 }
 
 // The most expensive plan is asked for alone where its loss will bound the others.
-static bool must_wait(const struct msc_grid *grid) {
+static bool per_task_must_wait(const struct msc_grid *grid) {
     const struct msc_grid_per_task *p = &grid->per_task;
     bool is_first = p->task == 0 && p->position == 1;
     return is_first && grid->takes_bounds && grid->exact.goal->n_bounds == 0 &&
-           isinf(useless_loss(grid, 0));
+           isinf(per_task_useless_loss(grid, 0));
 }
 
 static enum msc_status per_task_ask(struct msc_agent *agent, struct msc_grid *grid,
                                     struct msc_proposal out[], size_t max, size_t *n) {
     struct msc_grid_per_task *p = &grid->per_task;
     const struct msc_space *space = msc_agent_space(agent);
-    while (*n < max && !(*n > 0 && must_wait(grid)) && next_plan(space, grid, out[*n].choices)) {
+    while (*n < max && !(*n > 0 && per_task_must_wait(grid)) &&
+           per_task_next_plan(space, grid, out[*n].choices)) {
         if (grid->exact.goal->n_bounds == 0) {
-            out[*n].bound = msc_grid_bound(grid, useless_loss(grid, p->task), 0.0);
+            out[*n].bound = msc_grid_bound(grid, per_task_useless_loss(grid, p->task), 0.0);
         }
         out[(*n)++].probe = true;
     }
@@ -97,8 +99,8 @@ static enum msc_status per_task_ask(struct msc_agent *agent, struct msc_grid *gr
     return MSC_OK;
 }
 
-static void note(struct msc_agent *agent, struct msc_grid *grid, size_t entry,
-                 const struct msc_outcome *outcome) {
+static void per_task_note(struct msc_agent *agent, struct msc_grid *grid, size_t entry,
+                          const struct msc_outcome *outcome) {
     const struct msc_goal *goal = msc_agent_goal(agent);
     grid->per_task.losses[entry] = msc_grid_loss(outcome);
     for (size_t i = 0; i < goal->n_bounds; i++) {
@@ -114,14 +116,14 @@ static void per_task_tell(struct msc_agent *agent, struct msc_grid *grid,
     size_t n_tasks = msc_agent_space(agent)->n_tasks;
     size_t changed = msc_grid_difference(n_tasks, grid->exact.most_expensive, choices);
     if (changed < n_tasks) {
-        note(agent, grid, msc_exact_bounds_entry(&grid->exact, changed, choices[changed]),
-             &trial->outcome);
+        per_task_note(agent, grid, msc_exact_bounds_entry(&grid->exact, changed, choices[changed]),
+                      &trial->outcome);
     } else if (changed == n_tasks) {
         // The most expensive plan is what every task's most expensive choice gives alone.
         for (size_t t = 0; t < n_tasks; t++) {
-            note(agent, grid,
-                 msc_exact_bounds_entry(&grid->exact, t, grid->exact.most_expensive[t]),
-                 &trial->outcome);
+            per_task_note(agent, grid,
+                          msc_exact_bounds_entry(&grid->exact, t, grid->exact.most_expensive[t]),
+                          &trial->outcome);
         }
     }
 }

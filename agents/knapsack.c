@@ -32,7 +32,7 @@ enum msc_status msc_knapsack_init(struct msc_knapsack *ks, struct msc_arena *are
     return MSC_OK;
 }
 
-static double point_loss(const struct msc_knapsack *ks, const uint32_t choices[]) {
+static double knapsack_point_loss(const struct msc_knapsack *ks, const uint32_t choices[]) {
     double sum = 0.0;
     for (size_t t = 0; t < ks->bounds->space->n_tasks; t++) {
         sum += ks->losses[msc_exact_bounds_entry(ks->bounds, t, choices[t])];
@@ -41,7 +41,7 @@ static double point_loss(const struct msc_knapsack *ks, const uint32_t choices[]
 }
 
 // How far a point is outside the bounds; 0 within. Measured bounds count by their resources.
-static double violation_of(const struct msc_knapsack *ks, const uint32_t choices[]) {
+static double knapsack_violation(const struct msc_knapsack *ks, const uint32_t choices[]) {
     double sum = msc_exact_bounds_violation(ks->bounds, choices);
     for (size_t k = 0; k < ks->n_resources; k++) {
         const struct msc_resource *r = &ks->resources[k];
@@ -54,8 +54,9 @@ static double violation_of(const struct msc_knapsack *ks, const uint32_t choices
     return sum;
 }
 
-static void keep_if_better(struct msc_knapsack *ks, const uint32_t point[], uint32_t choices[]) {
-    double loss = point_loss(ks, point);
+static void knapsack_keep_if_better(struct msc_knapsack *ks, const uint32_t point[],
+                                    uint32_t choices[]) {
+    double loss = knapsack_point_loss(ks, point);
     if (loss < ks->best_loss) {
         ks->best_loss = loss;
         memcpy(choices, point, ks->bounds->space->n_tasks * sizeof *choices);
@@ -63,7 +64,8 @@ static void keep_if_better(struct msc_knapsack *ks, const uint32_t point[], uint
 }
 
 // One step of the greedy plan: the change with the least loss gained for the violation removed.
-static bool remove_violation(const struct msc_knapsack *ks, uint32_t point[], double *violation) {
+static bool knapsack_remove_violation(const struct msc_knapsack *ks, uint32_t point[],
+                                      double *violation) {
     double best_ratio = INFINITY;
     double best_violation = *violation;
     size_t best_task = 0;
@@ -73,7 +75,7 @@ static bool remove_violation(const struct msc_knapsack *ks, uint32_t point[], do
         const double *row = ks->losses + ks->bounds->offsets[t];
         for (uint32_t c = 0; c < msc_knapsack__n_choices(ks, t); c++) {
             point[t] = c;
-            double left = c == before ? *violation : violation_of(ks, point);
+            double left = c == before ? *violation : knapsack_violation(ks, point);
             double ratio = (row[c] - row[before]) / (*violation - left);
             if (left < *violation && ratio < best_ratio) {
                 best_ratio = ratio;
@@ -93,7 +95,7 @@ static bool remove_violation(const struct msc_knapsack *ks, uint32_t point[], do
 }
 
 // Takes single changes that lower the loss within the bounds until none is left.
-static void lower_loss(const struct msc_knapsack *ks, uint32_t point[]) {
+static void knapsack_lower_loss(const struct msc_knapsack *ks, uint32_t point[]) {
     bool has_changed = true;
     while (has_changed) {
         has_changed = false;
@@ -102,7 +104,7 @@ static void lower_loss(const struct msc_knapsack *ks, uint32_t point[]) {
             for (uint32_t c = 0; c < msc_knapsack__n_choices(ks, t); c++) {
                 uint32_t before = point[t];
                 point[t] = row[c] < row[before] ? c : before;
-                if (point[t] != before && violation_of(ks, point) > 0.0) {
+                if (point[t] != before && knapsack_violation(ks, point) > 0.0) {
                     point[t] = before;
                 }
                 has_changed = has_changed || point[t] != before;
@@ -112,23 +114,24 @@ static void lower_loss(const struct msc_knapsack *ks, uint32_t point[]) {
 }
 
 // A plan to begin with, from where `values` are least.
-static bool start_from(struct msc_knapsack *ks, const double values[], uint32_t choices[]) {
+static bool knapsack_start_from(struct msc_knapsack *ks, const double values[],
+                                uint32_t choices[]) {
     for (size_t t = 0; t < ks->bounds->space->n_tasks; t++) {
         ks->point[t] = msc_knapsack__least_choice(ks, values, t);
     }
-    double violation = violation_of(ks, ks->point);
+    double violation = knapsack_violation(ks, ks->point);
     while (violation > 0.0) {
-        if (!remove_violation(ks, ks->point, &violation)) {
+        if (!knapsack_remove_violation(ks, ks->point, &violation)) {
             return false;
         }
     }
-    lower_loss(ks, ks->point);
-    keep_if_better(ks, ks->point, choices);
+    knapsack_lower_loss(ks, ks->point);
+    knapsack_keep_if_better(ks, ks->point, choices);
     return true;
 }
 
 // Tasks whose second best choice is far behind come first: their other choices are soon refuted.
-static void order_tasks(struct msc_knapsack *ks) {
+static void knapsack_order_tasks(struct msc_knapsack *ks) {
     size_t n_tasks = ks->bounds->space->n_tasks;
     double *gaps = ks->spent; // not yet in use
     for (size_t t = 0; t < n_tasks; t++) {
@@ -155,7 +158,7 @@ static void order_tasks(struct msc_knapsack *ks) {
     }
 }
 
-static void sum_rest(struct msc_knapsack *ks) {
+static void knapsack_sum_rest(struct msc_knapsack *ks) {
     size_t n_tasks = ks->bounds->space->n_tasks;
     ks->rest[n_tasks] = 0.0;
     for (size_t d = n_tasks; d-- > 0;) {
@@ -177,7 +180,7 @@ static void sum_rest(struct msc_knapsack *ks) {
 }
 
 // Adds the choice to what depth d spent. False when some resource cannot suffice any more.
-static bool spend(struct msc_knapsack *ks, size_t d, size_t entry) {
+static bool knapsack_spend(struct msc_knapsack *ks, size_t d, size_t entry) {
     const double *before = ks->spent + d * (1 + MSC_KNAPSACK_RESOURCES);
     double *after = ks->spent + (d + 1) * (1 + MSC_KNAPSACK_RESOURCES);
     after[0] = before[0] + ks->reduced[entry];
@@ -192,7 +195,7 @@ static bool spend(struct msc_knapsack *ks, size_t d, size_t entry) {
 }
 
 // Tries the next child at depth d. Returns the depth to go on at; SIZE_MAX when all is done.
-static size_t visit(struct msc_knapsack *ks, size_t d, double offset, uint32_t choices[]) {
+static size_t knapsack_visit(struct msc_knapsack *ks, size_t d, double offset, uint32_t choices[]) {
     size_t n_tasks = ks->bounds->space->n_tasks;
     size_t t = ks->tasks[d];
     size_t first = ks->bounds->offsets[t];
@@ -207,7 +210,7 @@ static size_t visit(struct msc_knapsack *ks, size_t d, double offset, uint32_t c
         return d > 0 ? d - 1 : SIZE_MAX; // the children after it are no better
     }
     ks->point[t] = choice;
-    if (!spend(ks, d, first + choice)) {
+    if (!knapsack_spend(ks, d, first + choice)) {
         return d;
     }
     if (d + 1 < n_tasks) {
@@ -218,25 +221,25 @@ static size_t visit(struct msc_knapsack *ks, size_t d, double offset, uint32_t c
         ks->next[d + 1] = 0;
         return d + 1;
     }
-    if (violation_of(ks, ks->point) == 0.0) {
-        keep_if_better(ks, ks->point, choices);
+    if (knapsack_violation(ks, ks->point) == 0.0) {
+        knapsack_keep_if_better(ks, ks->point, choices);
     }
     return d;
 }
 
 // True when the whole tree was seen.
-static bool search_tree(struct msc_knapsack *ks, uint32_t choices[]) {
+static bool knapsack_search_tree(struct msc_knapsack *ks, uint32_t choices[]) {
     double offset = 0.0;
     for (size_t k = 0; k < ks->n_resources; k++) {
         offset += ks->resources[k].multiplier * ks->resources[k].capacity;
     }
-    order_tasks(ks);
-    sum_rest(ks);
+    knapsack_order_tasks(ks);
+    knapsack_sum_rest(ks);
     memset(ks->spent, 0, (1 + MSC_KNAPSACK_RESOURCES) * sizeof *ks->spent);
     ks->next[0] = 0;
     size_t d = 0;
     while (d != SIZE_MAX && ks->n_nodes < NODE_LIMIT) {
-        d = visit(ks, d, offset, choices);
+        d = knapsack_visit(ks, d, offset, choices);
     }
     return d == SIZE_MAX;
 }
@@ -249,19 +252,20 @@ bool msc_knapsack_solve(struct msc_knapsack *ks, const struct msc_isolated *isol
     msc_knapsack__set_multipliers(ks);
     ks->best_loss = INFINITY;
     ks->n_nodes = 0;
-    if (!start_from(ks, ks->reduced, choices)) {
-        start_from(ks, ks->losses, choices);
+    if (!knapsack_start_from(ks, ks->reduced, choices)) {
+        knapsack_start_from(ks, ks->losses, choices);
     }
-    if (isinf(ks->best_loss) && ks->bounds->anchor && violation_of(ks, ks->bounds->anchor) == 0.0) {
+    if (isinf(ks->best_loss) && ks->bounds->anchor &&
+        knapsack_violation(ks, ks->bounds->anchor) == 0.0) {
         memcpy(ks->point, ks->bounds->anchor, n_tasks * sizeof *ks->point);
-        lower_loss(ks, ks->point);
-        keep_if_better(ks, ks->point, choices);
+        knapsack_lower_loss(ks, ks->point);
+        knapsack_keep_if_better(ks, ks->point, choices);
     }
     if (isinf(ks->best_loss)) {
         memcpy(choices, ks->bounds->anchor ? ks->bounds->anchor : ks->point,
                n_tasks * sizeof *choices);
     }
-    bool is_whole = search_tree(ks, choices);
+    bool is_whole = knapsack_search_tree(ks, choices);
     if (is_proved) {
         *is_proved = is_whole;
     }

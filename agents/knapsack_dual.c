@@ -59,8 +59,9 @@ static void finish_resource(struct msc_knapsack *ks, struct msc_resource *r, dou
 
 // Splits `sign` times a term by task. With several factors, none negative, the product is at least
 // its tangent at the smallest factors; only a positive multiple may be so replaced.
-static bool add_term(struct msc_knapsack *ks, struct msc_resource *r, double *constant,
-                     const struct msc_cost_term *term, const double low[], double sign) {
+static bool add_term_to_resource(struct msc_knapsack *ks, struct msc_resource *r, double *constant,
+                                 const struct msc_cost_term *term, const double low[],
+                                 double sign) {
     double scale = sign * term->scale;
     double base = scale;
     for (uint32_t j = 0; j < term->n_factors; j++) {
@@ -85,7 +86,8 @@ static bool add_term(struct msc_knapsack *ks, struct msc_resource *r, double *co
 }
 
 // sign * cost <= sign * bound, as a resource; left out when the cost does not allow it.
-static void add_cost(struct msc_knapsack *ks, const struct msc_exact_bound *bound, double sign) {
+static void add_cost_resource(struct msc_knapsack *ks, const struct msc_exact_bound *bound,
+                              double sign) {
     double most = sign > 0.0 ? bound->max : bound->min;
     if (isinf(most)) {
         return;
@@ -95,7 +97,7 @@ static void add_cost(struct msc_knapsack *ks, const struct msc_exact_bound *boun
     const double *low = bound->factor_low;
     for (size_t i = 0; i < bound->cost->n_terms; i++) {
         ks->has_products = ks->has_products || bound->cost->terms[i].n_factors > 1;
-        if (!add_term(ks, r, &constant, &bound->cost->terms[i], low, sign)) {
+        if (!add_term_to_resource(ks, r, &constant, &bound->cost->terms[i], low, sign)) {
             ks->n_resources--;
             return;
         }
@@ -104,8 +106,8 @@ static void add_cost(struct msc_knapsack *ks, const struct msc_exact_bound *boun
     finish_resource(ks, r, sign * most - constant);
 }
 
-static void add_measured(struct msc_knapsack *ks, const double metrics[], double most_expensive,
-                         double bound, double sign) {
+static void add_measured_resource(struct msc_knapsack *ks, const double metrics[],
+                                  double most_expensive, double bound, double sign) {
     if (isinf(bound) || !isfinite(most_expensive)) {
         return;
     }
@@ -121,15 +123,15 @@ void msc_knapsack__set_resources(struct msc_knapsack *ks, const struct msc_isola
     ks->n_resources = 0;
     ks->has_products = false;
     for (size_t i = 0; i < ks->bounds->n_items; i++) {
-        add_cost(ks, &ks->bounds->items[i], 1.0);
-        add_cost(ks, &ks->bounds->items[i], -1.0);
+        add_cost_resource(ks, &ks->bounds->items[i], 1.0);
+        add_cost_resource(ks, &ks->bounds->items[i], -1.0);
     }
     for (size_t i = 0; i < goal->n_bounds; i++) {
         if (isolated->metrics[i]) {
-            add_measured(ks, isolated->metrics[i], isolated->most_expensive[i], goal->bounds[i].max,
-                         1.0);
-            add_measured(ks, isolated->metrics[i], isolated->most_expensive[i], goal->bounds[i].min,
-                         -1.0);
+            add_measured_resource(ks, isolated->metrics[i], isolated->most_expensive[i],
+                                  goal->bounds[i].max, 1.0);
+            add_measured_resource(ks, isolated->metrics[i], isolated->most_expensive[i],
+                                  goal->bounds[i].min, -1.0);
         }
     }
 }
@@ -157,7 +159,7 @@ uint32_t msc_knapsack__least_choice(const struct msc_knapsack *ks, const double 
 }
 
 // What the choices of least reduced loss take of a resource.
-static double taken(const struct msc_knapsack *ks, const struct msc_resource *r) {
+static double dual_taken(const struct msc_knapsack *ks, const struct msc_resource *r) {
     double sum = 0.0;
     for (size_t t = 0; t < ks->bounds->space->n_tasks; t++) {
         sum += r->weights[msc_exact_bounds_entry(ks->bounds, t,
@@ -166,29 +168,29 @@ static double taken(const struct msc_knapsack *ks, const struct msc_resource *r)
     return sum;
 }
 
-static bool is_overspent(struct msc_knapsack *ks, struct msc_resource *r, double multiplier) {
+static bool dual_is_overspent(struct msc_knapsack *ks, struct msc_resource *r, double multiplier) {
     r->multiplier = multiplier;
     set_reduced(ks);
-    return taken(ks, r) > r->capacity;
+    return dual_taken(ks, r) > r->capacity;
 }
 
 // The dual function is concave in each multiplier, with slope taken - capacity: its maximum is where
 // the slope changes sign. The upper end is kept, where the plan of least reduced loss is within the
 // capacity.
-static void ascend(struct msc_knapsack *ks, struct msc_resource *r) {
-    if (!is_overspent(ks, r, 0.0)) {
+static void dual_ascend(struct msc_knapsack *ks, struct msc_resource *r) {
+    if (!dual_is_overspent(ks, r, 0.0)) {
         return;
     }
     double low = 0.0;
     double high = 1e-6;
     int n_doublings = 0;
-    while (is_overspent(ks, r, high) && n_doublings++ < 2 * BISECTIONS) {
+    while (dual_is_overspent(ks, r, high) && n_doublings++ < 2 * BISECTIONS) {
         low = high;
         high *= 2.0;
     }
     for (int i = 0; i < BISECTIONS; i++) {
         double middle = 0.5 * (low + high);
-        if (is_overspent(ks, r, middle)) {
+        if (dual_is_overspent(ks, r, middle)) {
             low = middle;
         } else {
             high = middle;
@@ -203,7 +205,7 @@ void msc_knapsack__set_multipliers(struct msc_knapsack *ks) {
     int n_passes = ks->n_resources > 1 ? DUAL_PASSES : 1;
     for (int pass = 0; pass < n_passes; pass++) {
         for (size_t k = 0; k < ks->n_resources; k++) {
-            ascend(ks, &ks->resources[k]);
+            dual_ascend(ks, &ks->resources[k]);
         }
     }
 }

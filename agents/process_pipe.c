@@ -97,8 +97,8 @@ static void close_inherited(int kept) {
 }
 
 // Between fork and exec only calls that are safe in a signal handler are allowed.
-static void become(const char *const argv[], const char *folder, const int ends[PIPE_ENDS],
-                   pid_t parent) {
+static void become_program(const char *const argv[], const char *folder, const int ends[PIPE_ENDS],
+                           pid_t parent) {
     struct start_error error = {0};
     sigset_t none;
     // If the parent is killed, nobody else could end it.
@@ -173,7 +173,7 @@ enum msc_status msc_process_start(struct msc_process **out, const char *const ar
     pid_t parent = getpid();
     process->pid = fork();
     if (process->pid == 0) {
-        become(argv, folder, ends, parent);
+        become_program(argv, folder, ends, parent);
     }
     if (process->pid < 0) {
         status = MSC_FAIL(MSC_E_IO, "%s: cannot be started: %s", argv[0], strerror(errno));
@@ -303,7 +303,7 @@ enum msc_status msc_process_send(struct msc_process *process, const char *text, 
     return MSC_OK;
 }
 
-static enum msc_status make_room(struct msc_process *process) {
+static enum msc_status pipe_make_room(struct msc_process *process) {
     if (process->begin > 0) {
         memmove(process->buffer, process->buffer + process->begin, process->end - process->begin);
         process->end -= process->begin;
@@ -332,7 +332,7 @@ enum msc_status msc_process_receive(struct msc_process *process, const char **li
             return MSC_OK;
         }
         n_seen = n_held;
-        MSC_TRY(make_room(process));
+        MSC_TRY(pipe_make_room(process));
         ssize_t n =
             read(process->output, process->buffer + process->end, process->capacity - process->end);
         if (n > 0) {

@@ -43,7 +43,7 @@ enum msc_status msc_sampler_init(struct msc_sampler *sampler, struct msc_arena *
 }
 
 // The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-static uint64_t mix(uint64_t x) {
+static uint64_t sampler_mix(uint64_t x) {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
@@ -51,13 +51,13 @@ static uint64_t mix(uint64_t x) {
 
 // A Feistel network permutes the numbers of 2 * half_bits bits; walking on from a result outside
 // the space until one lies inside permutes the space.
-static uint64_t permute(const struct msc_sampler *sampler, uint64_t index) {
+static uint64_t permute_points(const struct msc_sampler *sampler, uint64_t index) {
     uint64_t mask = (UINT64_C(1) << sampler->half_bits) - 1;
     do {
         uint64_t left = index >> sampler->half_bits;
         uint64_t right = index & mask;
         for (size_t i = 0; i < MSC_SAMPLER_ROUNDS; i++) {
-            uint64_t next = left ^ (mix(right ^ sampler->keys[i]) & mask);
+            uint64_t next = left ^ (sampler_mix(right ^ sampler->keys[i]) & mask);
             left = right;
             right = next;
         }
@@ -66,14 +66,14 @@ static uint64_t permute(const struct msc_sampler *sampler, uint64_t index) {
     return index;
 }
 
-static void decode(const struct msc_space *space, uint64_t index, uint32_t choices[]) {
+static void decode_point(const struct msc_space *space, uint64_t index, uint32_t choices[]) {
     for (size_t t = space->n_tasks; t-- > 0;) {
         choices[t] = (uint32_t)(index % space->tasks[t].n_choices);
         index /= space->tasks[t].n_choices;
     }
 }
 
-static uint64_t encode(const struct msc_space *space, const uint32_t choices[]) {
+static uint64_t encode_point(const struct msc_space *space, const uint32_t choices[]) {
     uint64_t index = 0;
     for (size_t t = 0; t < space->n_tasks; t++) {
         index = index * space->tasks[t].n_choices + choices[t];
@@ -84,7 +84,7 @@ static uint64_t encode(const struct msc_space *space, const uint32_t choices[]) 
 bool msc_sampler_note(struct msc_sampler *sampler, const uint32_t choices[]) {
     const struct msc_space *space = sampler->bounds.space;
     if (sampler->is_small) {
-        uint64_t index = encode(space, choices);
+        uint64_t index = encode_point(space, choices);
         uint64_t bit = UINT64_C(1) << (index % 64);
         bool is_new = !(sampler->seen[index / 64] & bit);
         sampler->seen[index / 64] |= bit;
@@ -114,11 +114,11 @@ static bool draw_next(struct msc_sampler *sampler, uint32_t choices[]) {
     if (sampler->cursor == sampler->n_points) {
         return false;
     }
-    decode(sampler->bounds.space, permute(sampler, sampler->cursor++), choices);
+    decode_point(sampler->bounds.space, permute_points(sampler, sampler->cursor++), choices);
     return true;
 }
 
-static bool accept(struct msc_sampler *sampler, const uint32_t choices[]) {
+static bool sampler_accept(struct msc_sampler *sampler, const uint32_t choices[]) {
     bool is_wanted = !sampler->bounds.anchor || msc_exact_bounds_hold(&sampler->bounds, choices);
     return is_wanted && msc_sampler_note(sampler, choices);
 }
@@ -129,14 +129,14 @@ bool msc_sampler_draw(struct msc_sampler *sampler, uint32_t choices[]) {
         if (!draw_next(sampler, choices)) {
             return false;
         }
-        if (accept(sampler, choices)) {
+        if (sampler_accept(sampler, choices)) {
             return true;
         }
     }
     for (int i = 0; i < REPAIR_TRIES; i++) {
         draw_uniform(sampler, choices);
         msc_exact_bounds_repair(&sampler->bounds, sampler->rng, choices);
-        if (accept(sampler, choices)) {
+        if (sampler_accept(sampler, choices)) {
             return true;
         }
     }

@@ -263,7 +263,7 @@ enum msc_status msc_record__sync_folder(const char *path) {
     return MSC_OK;
 }
 
-static enum msc_status check_is_free(struct msc_record *record) {
+static enum msc_status check_record_is_free(struct msc_record *record) {
     enum msc_status status = MSC_OK;
     char *text = NULL;
     size_t length = 0;
@@ -281,7 +281,7 @@ static enum msc_status check_is_free(struct msc_record *record) {
 }
 
 static enum msc_status begin_record(struct msc_record *record, const struct cJSON *header) {
-    MSC_TRY(check_is_free(record));
+    MSC_TRY(check_record_is_free(record));
     MSC_TRY(msc_record__cut_tail(record)); // what there is, is no line
     msc_record__write_header(&record->buffer, header);
     MSC_TRY(msc_str_status(&record->buffer));
@@ -311,7 +311,7 @@ enum msc_status msc_record_create(struct msc_record **out, const char *path,
     return MSC_OK;
 }
 
-static enum msc_status open_record(struct msc_record *record, enum msc_record_mode mode) {
+static enum msc_status open_record_file(struct msc_record *record, enum msc_record_mode mode) {
     if (mode == MSC_RECORD_APPEND) {
         MSC_TRY(msc_record__open_locked(&record->descriptor, record->path, 0));
     }
@@ -329,7 +329,7 @@ enum msc_status msc_record_open(struct msc_record **out, const char *path,
                                 enum msc_record_mode mode, const struct msc_log *log) {
     struct msc_record *record = NULL;
     MSC_TRY(msc_record__new(&record, path, log));
-    enum msc_status status = open_record(record, mode);
+    enum msc_status status = open_record_file(record, mode);
     if (status != MSC_OK) {
         msc_record_close(record);
         return status;
@@ -362,7 +362,7 @@ void msc_record_close(struct msc_record *record) {
 }
 
 // No write has more lines than a round, so that a reader knows what a torn one can leave.
-static enum msc_status make_room(struct msc_record *record) {
+static enum msc_status make_room_for_line(struct msc_record *record) {
     size_t n_lines =
         record->n_trials - record->n_committed + record->n_segments - record->n_committed_segments;
     if (record->is_broken || record->descriptor < 0) {
@@ -373,7 +373,7 @@ static enum msc_status make_room(struct msc_record *record) {
 
 enum msc_status msc_record_append_trial(struct msc_record *record,
                                         const struct msc_record_line *line) {
-    MSC_TRY(make_room(record));
+    MSC_TRY(make_room_for_line(record));
     assert(line->trial.id == (int64_t)record->n_trials);
     MSC_TRY(msc_record__add_trial(record, line));
     msc_record__write_trial(&record->buffer, record, line);
@@ -382,7 +382,7 @@ enum msc_status msc_record_append_trial(struct msc_record *record,
 
 enum msc_status msc_record_append_segment(struct msc_record *record, const char *numerics,
                                           bool is_warm_start) {
-    MSC_TRY(make_room(record));
+    MSC_TRY(make_room_for_line(record));
     const struct msc_record_segment segment = {
         .first = (int64_t)record->n_trials,
         .numerics = numerics,

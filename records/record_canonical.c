@@ -26,7 +26,7 @@ static void strip_budgets(cJSON *value) {
     }
 }
 
-static enum msc_status write_body(struct canonical *c, const char *body, size_t n_body) {
+static enum msc_status write_canonical_body(struct canonical *c, const char *body, size_t n_body) {
     msc_str_clear(&c->line);
     msc_str_append_n(&c->line, body, n_body);
     msc_record__write_checksum(&c->line, 0);
@@ -36,7 +36,7 @@ static enum msc_status write_body(struct canonical *c, const char *body, size_t 
 }
 
 // The text of a header without what may differ, up to its last brace.
-static enum msc_status write_identity(struct msc_str *out, cJSON *header) {
+static enum msc_status write_header_identity(struct msc_str *out, cJSON *header) {
     cJSON_DeleteItemFromObjectCaseSensitive(header, "measured");
     strip_budgets(header);
     msc_json_write(out, header);
@@ -48,7 +48,7 @@ static enum msc_status write_identity(struct msc_str *out, cJSON *header) {
 enum msc_status msc_record_identity(struct msc_hash *out, const struct msc_record *record) {
     struct msc_str text = {0};
     cJSON *header = cJSON_Duplicate(msc_record_header(record), true);
-    enum msc_status status = header ? write_identity(&text, header)
+    enum msc_status status = header ? write_header_identity(&text, header)
                                     : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", record->path);
     if (status == MSC_OK) {
         *out = msc_hash_bytes(text.data, text.length);
@@ -74,14 +74,14 @@ enum msc_status msc_record_checksum(struct msc_hash *out, const struct msc_recor
     return status;
 }
 
-static enum msc_status write_header(struct canonical *c, const char *line, size_t n_body,
-                                    const char *path) {
+static enum msc_status write_canonical_header(struct canonical *c, const char *line, size_t n_body,
+                                              const char *path) {
     cJSON *header = NULL;
     struct msc_str text = {0};
     MSC_TRY(msc_record__parse_body(&header, line, n_body, path));
-    enum msc_status status = write_identity(&text, header);
+    enum msc_status status = write_header_identity(&text, header);
     if (status == MSC_OK) {
-        status = write_body(c, text.data, text.length);
+        status = write_canonical_body(c, text.data, text.length);
     }
     msc_str_finish(&text);
     cJSON_Delete(header);
@@ -89,8 +89,8 @@ static enum msc_status write_header(struct canonical *c, const char *line, size_
 }
 
 // `length` is that of the good lines.
-static enum msc_status write_lines(struct canonical *c, const char *text, size_t length,
-                                   const char *path) {
+static enum msc_status write_canonical_lines(struct canonical *c, const char *text, size_t length,
+                                             const char *path) {
     size_t at = 0;
     while (at < length) {
         const char *line = text + at;
@@ -99,7 +99,8 @@ static enum msc_status write_lines(struct canonical *c, const char *text, size_t
         if (!end || !msc_record__check_line(&n_body, line, (size_t)(end - line))) {
             return MSC_FAIL(MSC_E_IO, "%s: it changed while it was read", path);
         }
-        MSC_TRY(at == 0 ? write_header(c, line, n_body, path) : write_body(c, line, n_body));
+        MSC_TRY(at == 0 ? write_canonical_header(c, line, n_body, path)
+                        : write_canonical_body(c, line, n_body));
         at = (size_t)(end - text) + 1;
     }
     return MSC_OK;
@@ -118,7 +119,7 @@ enum msc_status msc_record_canonical(const char *path, const struct msc_log *log
     MSC_TRY(msc_record_open(&record, path, MSC_RECORD_READ, log));
     MSC_TRY_OUT(msc_file_read(&text, &length, path));
     uint64_t n_good = msc_record_n_bytes(record);
-    status = write_lines(&c, text, n_good < length ? (size_t)n_good : length, path);
+    status = write_canonical_lines(&c, text, n_good < length ? (size_t)n_good : length, path);
 out:
     msc_str_finish(&c.line);
     msc_free(text);

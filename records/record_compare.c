@@ -18,7 +18,7 @@ struct comparison {
 };
 
 // A short text of a value; "nothing" for NULL.
-static void describe(char out[MAX_VALUE_TEXT + 4], const cJSON *value) {
+static void describe_value(char out[MAX_VALUE_TEXT + 4], const cJSON *value) {
     struct msc_str text = {0};
     if (value) {
         msc_json_write(&text, value);
@@ -45,8 +45,8 @@ static enum msc_status fail_different(const struct comparison *c, const cJSON *s
                                       const cJSON *wanted) {
     char old_text[MAX_VALUE_TEXT + 4];
     char new_text[MAX_VALUE_TEXT + 4];
-    describe(old_text, stored);
-    describe(new_text, wanted);
+    describe_value(old_text, stored);
+    describe_value(new_text, wanted);
     if (strcmp(c->path, "env.graph") == 0 || strcmp(c->path, "env.weights") == 0) {
         return fail_graph(c, old_text, new_text);
     }
@@ -83,8 +83,8 @@ static bool is_free_in_config(const struct comparison *c, const char *key) {
 }
 
 // Members that may differ between launches of one search. `stored` or `wanted` may be NULL.
-static bool is_free(const struct comparison *c, const char *key, const cJSON *stored,
-                    const cJSON *wanted) {
+static bool is_free_key(const struct comparison *c, const char *key, const cJSON *stored,
+                        const cJSON *wanted) {
     static const char *const top[] = {"schema", "program", "numerics", "measured", NULL};
     if (strcmp(key, "budget") == 0 && (cJSON_IsObject(stored) || cJSON_IsObject(wanted))) {
         return true;
@@ -98,13 +98,14 @@ static bool is_free(const struct comparison *c, const char *key, const cJSON *st
     return is_free_in_config(c, key);
 }
 
-static enum msc_status compare(struct comparison *c, const cJSON *stored, const cJSON *wanted);
+static enum msc_status compare_values(struct comparison *c, const cJSON *stored,
+                                      const cJSON *wanted);
 
 static enum msc_status compare_member(struct comparison *c, const char *key, const cJSON *stored,
                                       const cJSON *wanted) {
     size_t length = strlen(c->path);
     snprintf(c->path + length, sizeof c->path - length, "%s%s", length > 0 ? "." : "", key);
-    MSC_TRY(compare(c, stored, wanted));
+    MSC_TRY(compare_values(c, stored, wanted));
     c->path[length] = '\0';
     return MSC_OK;
 }
@@ -114,13 +115,13 @@ static enum msc_status compare_objects(struct comparison *c, const cJSON *stored
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, stored) {
         const cJSON *other = cJSON_GetObjectItemCaseSensitive(wanted, item->string);
-        if (!is_free(c, item->string, item, other)) {
+        if (!is_free_key(c, item->string, item, other)) {
             MSC_TRY(compare_member(c, item->string, item, other));
         }
     }
     cJSON_ArrayForEach(item, wanted) {
         if (!cJSON_GetObjectItemCaseSensitive(stored, item->string) &&
-            !is_free(c, item->string, NULL, item)) {
+            !is_free_key(c, item->string, NULL, item)) {
             MSC_TRY(compare_member(c, item->string, NULL, item));
         }
     }
@@ -134,7 +135,7 @@ static enum msc_status compare_arrays(struct comparison *c, const cJSON *stored,
     for (size_t i = 0; a || b; i++) {
         size_t length = strlen(c->path);
         snprintf(c->path + length, sizeof c->path - length, "[%zu]", i);
-        MSC_TRY(compare(c, a, b));
+        MSC_TRY(compare_values(c, a, b));
         c->path[length] = '\0';
         a = a ? a->next : NULL;
         b = b ? b->next : NULL;
@@ -142,7 +143,8 @@ static enum msc_status compare_arrays(struct comparison *c, const cJSON *stored,
     return MSC_OK;
 }
 
-static enum msc_status compare(struct comparison *c, const cJSON *stored, const cJSON *wanted) {
+static enum msc_status compare_values(struct comparison *c, const cJSON *stored,
+                                      const cJSON *wanted) {
     if (cJSON_IsObject(stored) && cJSON_IsObject(wanted)) {
         return compare_objects(c, stored, wanted);
     }
@@ -167,5 +169,5 @@ enum msc_status msc_record_header_compare(const struct cJSON *stored, const stru
                                           const char *const free_keys[], const char *path) {
     struct comparison c = {
         .file = path, .free_keys = free_keys, .programs = {program_of(stored), program_of(wanted)}};
-    return compare(&c, stored, wanted);
+    return compare_values(&c, stored, wanted);
 }

@@ -45,7 +45,7 @@ static enum msc_status make_free(int *descriptor, const char **path, struct msc_
     }
 }
 
-static enum msc_status save(struct msc_record *record, const struct msc_str *text) {
+static enum msc_status save_elsewhere(struct msc_record *record, const struct msc_str *text) {
     const char *path = NULL;
     int descriptor = -1;
     const char *folder = msc_path_folder(&record->arena, record->path);
@@ -74,7 +74,7 @@ enum msc_status msc_record__save_elsewhere(struct msc_record *record) {
     write_whole(&text, record);
     enum msc_status status = msc_str_status(&text);
     if (status == MSC_OK) {
-        status = save(record, &text);
+        status = save_elsewhere(record, &text);
     }
     msc_str_finish(&text);
     if (status != MSC_OK) {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-static enum msc_status add_copy(cJSON *object, const char *key, const cJSON *value) {
+static enum msc_status header_add_copy(cJSON *object, const char *key, const cJSON *value) {
     return value ? msc_json_add(object, key, cJSON_Duplicate(value, true)) : MSC_OK;
 }
 
@@ -45,7 +45,7 @@ static enum msc_status add_bounds(cJSON *header, const struct msc_goal *goal,
     return MSC_OK;
 }
 
-static enum msc_status add_tasks(cJSON *space_object, const struct msc_space *space) {
+static enum msc_status header_add_tasks(cJSON *space_object, const struct msc_space *space) {
     cJSON *tasks = cJSON_CreateArray();
     MSC_TRY(msc_json_add(space_object, "tasks", tasks));
     for (size_t t = 0; t < space->n_tasks; t++) {
@@ -61,7 +61,7 @@ static enum msc_status add_tasks(cJSON *space_object, const struct msc_space *sp
     return MSC_OK;
 }
 
-static enum msc_status add_metrics(cJSON *space_object, const struct msc_space *space) {
+static enum msc_status header_add_metrics(cJSON *space_object, const struct msc_space *space) {
     cJSON *metrics = cJSON_CreateArray();
     MSC_TRY(msc_json_add(space_object, "metrics", metrics));
     for (size_t i = 0; i < space->n_metrics; i++) {
@@ -75,7 +75,7 @@ static enum msc_status add_metrics(cJSON *space_object, const struct msc_space *
     return MSC_OK;
 }
 
-static enum msc_status add_baselines(cJSON *space_object, const struct msc_space *space) {
+static enum msc_status header_add_baselines(cJSON *space_object, const struct msc_space *space) {
     cJSON *baselines = cJSON_CreateArray();
     MSC_TRY(msc_json_add(space_object, "baselines", baselines));
     for (size_t i = 0; i < space->n_baselines; i++) {
@@ -95,33 +95,33 @@ static enum msc_status add_space(cJSON *header, const struct msc_space *space) {
     char hash[MSC_HASH_TEXT_BYTES];
     cJSON *object = cJSON_CreateObject();
     MSC_TRY(msc_json_add(header, "space", object));
-    MSC_TRY(add_tasks(object, space));
-    MSC_TRY(add_metrics(object, space));
-    MSC_TRY(add_baselines(object, space));
+    MSC_TRY(header_add_tasks(object, space));
+    MSC_TRY(header_add_metrics(object, space));
+    MSC_TRY(header_add_baselines(object, space));
     return msc_json_add_text(object, "hash", msc_hash_format(hash, msc_space_hash(space)));
 }
 
-static enum msc_status fill(cJSON *header, const struct msc_record_header *from) {
+static enum msc_status header_fill(cJSON *header, const struct msc_record_header *from) {
     MSC_TRY(msc_json_add_text(header, "kind", "header"));
     MSC_TRY(msc_json_add_number(header, "schema", MSC_RECORD_SCHEMA));
     MSC_TRY(msc_json_add_text(header, "program", from->program ? from->program : ""));
-    MSC_TRY(add_copy(header, "config", from->config));
-    MSC_TRY(add_copy(header, "budget", from->budget));
-    MSC_TRY(add_copy(header, "env", from->env));
-    MSC_TRY(add_copy(header, "agent", from->agent));
+    MSC_TRY(header_add_copy(header, "config", from->config));
+    MSC_TRY(header_add_copy(header, "budget", from->budget));
+    MSC_TRY(header_add_copy(header, "env", from->env));
+    MSC_TRY(header_add_copy(header, "agent", from->agent));
     MSC_TRY(msc_json_add_text(header, "numerics", from->numerics ? from->numerics : ""));
     MSC_TRY(msc_json_add_u64_text(header, "seed", from->seed));
     MSC_TRY(msc_json_add_number(header, "parallel", from->parallel));
     MSC_TRY(add_objectives(header, from->goal, from->space));
     MSC_TRY(add_bounds(header, from->goal, from->space));
-    MSC_TRY(add_copy(header, "hashes", from->hashes));
+    MSC_TRY(header_add_copy(header, "hashes", from->hashes));
     MSC_TRY(add_space(header, from->space));
     const cJSON *member = NULL;
     cJSON_ArrayForEach(member, from->more) {
         if (cJSON_GetObjectItemCaseSensitive(header, member->string)) {
             return MSC_FAIL(MSC_E_INVALID, "header: \"%s\" is a member of its own", member->string);
         }
-        MSC_TRY(add_copy(header, member->string, member));
+        MSC_TRY(header_add_copy(header, member->string, member));
     }
     return MSC_OK;
 }
@@ -131,7 +131,7 @@ enum msc_status msc_record_header_create(struct cJSON **out, const struct msc_re
     if (!header) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the record's header");
     }
-    enum msc_status status = fill(header, from);
+    enum msc_status status = header_fill(header, from);
     if (status != MSC_OK) {
         cJSON_Delete(header);
         return status;
@@ -160,8 +160,8 @@ static enum msc_status read_texts(const char *const **out, uint32_t *n, struct m
     return MSC_OK;
 }
 
-static enum msc_status read_tasks(struct msc_space *space, struct msc_arena *arena,
-                                  const cJSON *object, const char *where) {
+static enum msc_status header_read_tasks(struct msc_space *space, struct msc_arena *arena,
+                                         const cJSON *object, const char *where) {
     const cJSON *array = NULL;
     MSC_TRY(msc_json_get_array(&array, object, "tasks", where));
     space->n_tasks = (size_t)cJSON_GetArraySize(array);
@@ -185,8 +185,8 @@ static enum msc_status read_tasks(struct msc_space *space, struct msc_arena *are
     return MSC_OK;
 }
 
-static enum msc_status read_metrics(struct msc_space *space, struct msc_arena *arena,
-                                    const cJSON *object, const char *where) {
+static enum msc_status header_read_metrics(struct msc_space *space, struct msc_arena *arena,
+                                           const cJSON *object, const char *where) {
     const cJSON *array = NULL;
     MSC_TRY(msc_json_get_array(&array, object, "metrics", where));
     space->n_metrics = (size_t)cJSON_GetArraySize(array);
@@ -236,8 +236,8 @@ static enum msc_status read_point(const uint32_t **out, struct msc_arena *arena,
     return MSC_OK;
 }
 
-static enum msc_status read_baselines(struct msc_space *space, struct msc_arena *arena,
-                                      const cJSON *object, const char *where) {
+static enum msc_status header_read_baselines(struct msc_space *space, struct msc_arena *arena,
+                                             const cJSON *object, const char *where) {
     const cJSON *array = NULL;
     MSC_TRY(msc_json_get_array(&array, object, "baselines", where));
     space->n_baselines = (size_t)cJSON_GetArraySize(array);
@@ -266,9 +266,9 @@ enum msc_status msc_record_header_space(struct msc_space **out, struct msc_arena
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", where);
     }
     MSC_TRY(msc_json_get_object(&object, header, "space", where));
-    MSC_TRY(read_tasks(space, arena, object, where));
-    MSC_TRY(read_metrics(space, arena, object, where));
-    MSC_TRY(read_baselines(space, arena, object, where));
+    MSC_TRY(header_read_tasks(space, arena, object, where));
+    MSC_TRY(header_read_metrics(space, arena, object, where));
+    MSC_TRY(header_read_baselines(space, arena, object, where));
     *out = space;
     return MSC_OK;
 }
@@ -281,8 +281,8 @@ static enum msc_status read_metric_index(int *out, const struct msc_space *space
     return *out >= 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: there is no metric %s", where, name);
 }
 
-static enum msc_status read_limit(double *out, const cJSON *object, const char *key, double absent,
-                                  const char *where) {
+static enum msc_status header_read_limit(double *out, const cJSON *object, const char *key,
+                                         double absent, const char *where) {
     *out = absent;
     return cJSON_GetObjectItemCaseSensitive(object, key)
                ? msc_json_get_double(out, object, key, where)
@@ -313,8 +313,8 @@ enum msc_status msc_record_header_goal(struct msc_goal *out, const struct msc_sp
     cJSON_ArrayForEach(item, bounds) {
         struct msc_bound *bound = &goal.bounds[goal.n_bounds++];
         MSC_TRY(read_metric_index(&bound->metric, space, item, where));
-        MSC_TRY(read_limit(&bound->min, item, "min", -INFINITY, where));
-        MSC_TRY(read_limit(&bound->max, item, "max", INFINITY, where));
+        MSC_TRY(header_read_limit(&bound->min, item, "min", -INFINITY, where));
+        MSC_TRY(header_read_limit(&bound->max, item, "max", INFINITY, where));
     }
     *out = goal;
     return MSC_OK;

@@ -17,7 +17,7 @@ static const char *const cause_names[] = {
     [MSC_CAUSE_ENVIRONMENT] = "environment",
 };
 
-static void write_number(struct msc_str *out, double value) {
+static void line_write_number(struct msc_str *out, double value) {
     assert(!isnan(value));
     if (isinf(value)) {
         msc_str_append(out, value > 0 ? "\"inf\"" : "\"-inf\"");
@@ -27,7 +27,7 @@ static void write_number(struct msc_str *out, double value) {
 }
 
 // Room for all choices is made once; most have one digit.
-static void write_choices(struct msc_str *out, const uint32_t choices[], size_t n) {
+static void line_write_choices(struct msc_str *out, const uint32_t choices[], size_t n) {
     const size_t longest = sizeof "4294967295,";
     if (out->failed ||
         msc_grow(&out->data, &out->capacity, out->length + n * longest + 2, 1) != MSC_OK) {
@@ -52,22 +52,22 @@ static void write_choices(struct msc_str *out, const uint32_t choices[], size_t 
     msc_str_append(out, n > 0 ? "]" : "[]");
 }
 
-static void write_id(struct msc_str *out, const char *key, int64_t id) {
+static void line_write_id(struct msc_str *out, const char *key, int64_t id) {
     if (id >= 0) {
         msc_str_append(out, key);
         msc_str_i64(out, id);
     }
 }
 
-static void write_metrics(struct msc_str *out, const struct msc_record *record,
-                          const double metrics[]) {
+static void line_write_metrics(struct msc_str *out, const struct msc_record *record,
+                               const double metrics[]) {
     char before = '{';
     msc_str_append(out, ",\"metrics\":");
     for (size_t i = 0; i < record->space->n_metrics; i++) {
         if (!isnan(metrics[i])) {
             msc_str_char(out, before);
             msc_str_append_n(out, record->keys[i].text, record->keys[i].length);
-            write_number(out, metrics[i]);
+            line_write_number(out, metrics[i]);
             before = ',';
         }
     }
@@ -75,7 +75,7 @@ static void write_metrics(struct msc_str *out, const struct msc_record *record,
 }
 
 // Three decimal places are plenty for what is measured, and cheap to print.
-static void write_thousandths(struct msc_str *out, double value) {
+static void line_write_thousandths(struct msc_str *out, double value) {
     uint64_t n = value > 0.0 && value < 1e12 ? (uint64_t)(value * 1e3 + 0.5) : 0;
     char places[4] = {'.', (char)('0' + n / 100 % 10), (char)('0' + n / 10 % 10),
                       (char)('0' + n % 10)};
@@ -83,37 +83,37 @@ static void write_thousandths(struct msc_str *out, double value) {
     msc_str_append_n(out, places, n % 1000 == 0 ? 0 : sizeof places);
 }
 
-static void write_measured(struct msc_str *out, size_t begin, int schema,
-                           const struct msc_record_line *line) {
+static void line_write_measured(struct msc_str *out, size_t begin, int schema,
+                                const struct msc_record_line *line) {
     msc_str_append(out, ",\"measured\":{\"us\":");
     msc_str_u64(out, line->trial.outcome.time_us);
     msc_str_append(out, ",\"reuse\":");
-    write_thousandths(out, line->trial.outcome.reuse_ratio);
+    line_write_thousandths(out, line->trial.outcome.reuse_ratio);
     msc_str_append(out, ",\"elapsed_s\":");
-    write_thousandths(out, line->elapsed_s);
+    line_write_thousandths(out, line->elapsed_s);
     msc_record__write_end(out, begin, schema);
 }
 
-static void write_proposal(struct msc_str *out, const struct msc_record *record,
-                           const struct msc_record_line *line) {
+static void line_write_proposal(struct msc_str *out, const struct msc_record *record,
+                                const struct msc_record_line *line) {
     const struct msc_proposal *proposal = &line->trial.proposal;
     msc_str_append(out, ",\"choices\":");
-    write_choices(out, proposal->choices, record->space->n_tasks);
+    line_write_choices(out, proposal->choices, record->space->n_tasks);
     msc_str_append(out, ",\"parent\":");
     msc_str_i64(out, proposal->parent);
     msc_str_append(out, ",\"bound\":");
     if (isinf(proposal->bound) && proposal->bound > 0) {
         msc_str_append(out, "null");
     } else {
-        write_number(out, proposal->bound);
+        line_write_number(out, proposal->bound);
     }
     if (proposal->probe && line->baseline < 0) {
         msc_str_append(out, ",\"probe\":true");
     }
 }
 
-static void write_outcome(struct msc_str *out, const struct msc_record *record,
-                          const struct msc_outcome *outcome) {
+static void line_write_outcome(struct msc_str *out, const struct msc_record *record,
+                               const struct msc_outcome *outcome) {
     msc_str_append(out, ",\"state\":\"");
     msc_str_append(out, msc_trial_state_name(outcome->state));
     msc_str_char(out, '"');
@@ -126,9 +126,9 @@ static void write_outcome(struct msc_str *out, const struct msc_record *record,
         msc_str_append(out, ",\"reason\":");
         msc_json_write_text(out, outcome->reason);
     }
-    write_metrics(out, record, outcome->metrics);
+    line_write_metrics(out, record, outcome->metrics);
     msc_str_append(out, ",\"violation\":");
-    write_number(out, outcome->violation);
+    line_write_number(out, outcome->violation);
 }
 
 void msc_record__write_trial(struct msc_str *out, const struct msc_record *record,
@@ -136,17 +136,17 @@ void msc_record__write_trial(struct msc_str *out, const struct msc_record *recor
     size_t begin = out->length;
     msc_str_append(out, "{\"kind\":\"trial\",\"id\":");
     msc_str_i64(out, line->trial.id);
-    write_proposal(out, record, line);
+    line_write_proposal(out, record, line);
     if (line->baseline >= 0) {
         msc_str_append(out, ",\"baseline\":");
         msc_str_append_n(out, record->labels[line->baseline].text,
                          record->labels[line->baseline].length);
     }
-    write_id(out, ",\"repeat_of\":", line->repeat_of);
-    write_id(out, ",\"retry_of\":", line->retry_of);
-    write_outcome(out, record, &line->trial.outcome);
+    line_write_id(out, ",\"repeat_of\":", line->repeat_of);
+    line_write_id(out, ",\"retry_of\":", line->retry_of);
+    line_write_outcome(out, record, &line->trial.outcome);
     msc_record__write_checksum(out, begin);
-    write_measured(out, begin, record->schema, line);
+    line_write_measured(out, begin, record->schema, line);
 }
 
 static void write_measured_time(struct msc_str *out, size_t begin, int schema) {
@@ -205,7 +205,7 @@ struct cursor {
     bool is_good;
 };
 
-static bool accept(struct cursor *c, const char *text, size_t length) {
+static bool line_accept(struct cursor *c, const char *text, size_t length) {
     if ((size_t)(c->end - c->at) < length || memcmp(c->at, text, length) != 0) {
         return false;
     }
@@ -213,22 +213,22 @@ static bool accept(struct cursor *c, const char *text, size_t length) {
     return true;
 }
 
-static bool accept_text(struct cursor *c, const char *text) {
-    return accept(c, text, strlen(text));
+static bool line_accept_text(struct cursor *c, const char *text) {
+    return line_accept(c, text, strlen(text));
 }
 
-static void expect(struct cursor *c, const char *text) {
-    c->is_good = c->is_good && accept_text(c, text);
+static void line_expect(struct cursor *c, const char *text) {
+    c->is_good = c->is_good && line_accept_text(c, text);
 }
 
-static double read_number(struct cursor *c) {
+static double line_read_number(struct cursor *c) {
     char text[40];
     size_t length = 0;
     bool is_whole = true;
-    if (accept_text(c, "\"inf\"")) {
+    if (line_accept_text(c, "\"inf\"")) {
         return INFINITY;
     }
-    if (accept_text(c, "\"-inf\"")) {
+    if (line_accept_text(c, "\"-inf\"")) {
         return -INFINITY;
     }
     int64_t whole = 0;
@@ -254,8 +254,8 @@ static double read_number(struct cursor *c) {
     return value;
 }
 
-static int64_t read_i64(struct cursor *c) {
-    bool is_negative = accept_text(c, "-");
+static int64_t line_read_i64(struct cursor *c) {
+    bool is_negative = line_accept_text(c, "-");
     int64_t value = 0;
     const char *first = c->at;
     while (c->at < c->end && *c->at >= '0' && *c->at <= '9' && c->at - first < 18) {
@@ -266,19 +266,19 @@ static int64_t read_i64(struct cursor *c) {
 }
 
 static int64_t read_optional_id(struct cursor *c, const char *key) {
-    return accept_text(c, key) ? read_i64(c) : -1;
+    return line_accept_text(c, key) ? line_read_i64(c) : -1;
 }
 
 // A JSON text, decoded into `out` of `capacity` bytes; what does not fit is cut.
-static void read_text(struct cursor *c, char *out, size_t capacity) {
+static void line_read_text(struct cursor *c, char *out, size_t capacity) {
     const char *first = c->at;
     bool has_escape = false;
-    expect(c, "\"");
+    line_expect(c, "\"");
     while (c->at < c->end && *c->at != '"') {
         has_escape = has_escape || *c->at == '\\';
         c->at += *c->at == '\\' && c->end - c->at > 1 ? 2 : 1;
     }
-    expect(c, "\"");
+    line_expect(c, "\"");
     if (!c->is_good) {
         return;
     }
@@ -296,42 +296,43 @@ static void read_text(struct cursor *c, char *out, size_t capacity) {
     cJSON_Delete(value);
 }
 
-static void read_choices(struct cursor *c, const struct msc_space *space, uint32_t choices[]) {
-    expect(c, "[");
+static void line_read_choices(struct cursor *c, const struct msc_space *space, uint32_t choices[]) {
+    line_expect(c, "[");
     for (size_t t = 0; t < space->n_tasks && c->is_good; t++) {
         if (t > 0) {
-            expect(c, ",");
+            line_expect(c, ",");
         }
-        int64_t choice = read_i64(c);
+        int64_t choice = line_read_i64(c);
         c->is_good = c->is_good && choice >= 0 && choice < space->tasks[t].n_choices;
         choices[t] = (uint32_t)choice;
     }
-    expect(c, "]");
+    line_expect(c, "]");
 }
 
-static void read_metrics(struct cursor *c, const struct msc_record *record, double metrics[]) {
+static void line_read_metrics(struct cursor *c, const struct msc_record *record, double metrics[]) {
     const char *before = "{";
-    expect(c, ",\"metrics\":");
+    line_expect(c, ",\"metrics\":");
     for (size_t i = 0; i < record->space->n_metrics; i++) {
         const char *place = c->at;
         metrics[i] = NAN;
-        if (accept_text(c, before) && accept(c, record->keys[i].text, record->keys[i].length)) {
-            metrics[i] = read_number(c);
+        if (line_accept_text(c, before) &&
+            line_accept(c, record->keys[i].text, record->keys[i].length)) {
+            metrics[i] = line_read_number(c);
             before = ",";
         } else {
             c->at = place;
         }
     }
-    expect(c, before[0] == '{' ? "{}" : "}");
+    line_expect(c, before[0] == '{' ? "{}" : "}");
 }
 
-static void read_state(struct cursor *c, struct msc_outcome *outcome) {
+static void line_read_state(struct cursor *c, struct msc_outcome *outcome) {
     char name[32] = "";
-    expect(c, ",\"state\":");
-    read_text(c, name, sizeof name);
+    line_expect(c, ",\"state\":");
+    line_read_text(c, name, sizeof name);
     c->is_good = c->is_good && msc_trial_state_parse(&outcome->state, name);
-    if (accept_text(c, ",\"cause\":")) {
-        read_text(c, name, sizeof name);
+    if (line_accept_text(c, ",\"cause\":")) {
+        line_read_text(c, name, sizeof name);
         for (int i = 0; i <= MSC_CAUSE_ENVIRONMENT; i++) {
             if (strcmp(name, cause_names[i]) == 0) {
                 outcome->cause = (enum msc_trial_cause)i;
@@ -341,24 +342,24 @@ static void read_state(struct cursor *c, struct msc_outcome *outcome) {
 }
 
 // Number of the line that is being read.
-static size_t next_line(const struct msc_record *record) {
+static size_t next_line_number(const struct msc_record *record) {
     return 2 + record->n_trials + record->n_segments;
 }
 
 // A line whose `measured` is damaged still tells what it is for. Its time is not known then.
-static bool read_measured(const struct msc_record *record, struct msc_record_line *out,
-                          const char *line, size_t n_body, size_t length) {
+static bool line_read_measured(const struct msc_record *record, struct msc_record_line *out,
+                               const char *line, size_t n_body, size_t length) {
     struct msc_outcome *outcome = &out->trial.outcome;
     size_t n_measured = 0;
     struct cursor c = {.at = line + n_body + MSC_RECORD_CHECKSUM_BYTES, .is_good = true};
     c.is_good = msc_record__check_end(&n_measured, record->schema, line, length);
     c.end = c.is_good ? line + n_measured : c.at;
-    expect(&c, ",\"measured\":{\"us\":");
-    outcome->time_us = (uint64_t)read_i64(&c);
-    expect(&c, ",\"reuse\":");
-    outcome->reuse_ratio = read_number(&c);
-    expect(&c, ",\"elapsed_s\":");
-    out->elapsed_s = read_number(&c);
+    line_expect(&c, ",\"measured\":{\"us\":");
+    outcome->time_us = (uint64_t)line_read_i64(&c);
+    line_expect(&c, ",\"reuse\":");
+    outcome->reuse_ratio = line_read_number(&c);
+    line_expect(&c, ",\"elapsed_s\":");
+    out->elapsed_s = line_read_number(&c);
     if (c.is_good && c.at == c.end && out->elapsed_s >= 0.0) {
         return true;
     }
@@ -387,27 +388,27 @@ static enum msc_status check_ids(const struct msc_record *record,
     return MSC_OK;
 }
 
-static void read_proposal(struct cursor *c, const struct msc_record *record,
-                          struct msc_proposal *proposal) {
-    expect(c, ",\"choices\":");
-    read_choices(c, record->space, proposal->choices);
-    expect(c, ",\"parent\":");
-    proposal->parent = read_i64(c);
-    expect(c, ",\"bound\":");
-    proposal->bound = accept_text(c, "null") ? INFINITY : read_number(c);
-    proposal->probe = accept_text(c, ",\"probe\":true");
+static void line_read_proposal(struct cursor *c, const struct msc_record *record,
+                               struct msc_proposal *proposal) {
+    line_expect(c, ",\"choices\":");
+    line_read_choices(c, record->space, proposal->choices);
+    line_expect(c, ",\"parent\":");
+    proposal->parent = line_read_i64(c);
+    line_expect(c, ",\"bound\":");
+    proposal->bound = line_accept_text(c, "null") ? INFINITY : line_read_number(c);
+    proposal->probe = line_accept_text(c, ",\"probe\":true");
 }
 
-static void read_outcome(struct cursor *c, const struct msc_record *record,
-                         struct msc_outcome *outcome) {
-    read_state(c, outcome);
+static void line_read_outcome(struct cursor *c, const struct msc_record *record,
+                              struct msc_outcome *outcome) {
+    line_read_state(c, outcome);
     outcome->reason[0] = '\0';
-    if (accept_text(c, ",\"reason\":")) {
-        read_text(c, outcome->reason, MSC_REASON_BYTES);
+    if (line_accept_text(c, ",\"reason\":")) {
+        line_read_text(c, outcome->reason, MSC_REASON_BYTES);
     }
-    read_metrics(c, record, outcome->metrics);
-    expect(c, ",\"violation\":");
-    outcome->violation = read_number(c);
+    line_read_metrics(c, record, outcome->metrics);
+    line_expect(c, ",\"violation\":");
+    outcome->violation = line_read_number(c);
 }
 
 enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
@@ -417,22 +418,22 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
     char text[MSC_REASON_BYTES]; // a label, then the reason
     struct msc_record_line read = {.trial = {.proposal.choices = record->scratch,
                                              .outcome = {.metrics = metrics, .reason = text}}};
-    expect(&c, "{\"kind\":\"trial\",\"id\":");
-    read.trial.id = read_i64(&c);
-    read_proposal(&c, record, &read.trial.proposal);
-    if (accept_text(&c, ",\"baseline\":")) {
-        read_text(&c, text, sizeof text);
+    line_expect(&c, "{\"kind\":\"trial\",\"id\":");
+    read.trial.id = line_read_i64(&c);
+    line_read_proposal(&c, record, &read.trial.proposal);
+    if (line_accept_text(&c, ",\"baseline\":")) {
+        line_read_text(&c, text, sizeof text);
     }
     read.repeat_of = read_optional_id(&c, ",\"repeat_of\":");
     read.retry_of = read_optional_id(&c, ",\"retry_of\":");
-    read_outcome(&c, record, &read.trial.outcome);
+    line_read_outcome(&c, record, &read.trial.outcome);
     if (!c.is_good || c.at != c.end) {
         return MSC_FAIL(MSC_E_FORMAT, "a trial line of another form (at column %zu)",
                         (size_t)(c.at - line) + 1);
     }
     MSC_TRY(check_ids(record, &read));
-    if (!read_measured(record, &read, line, n_body, length)) {
-        msc_record__note_damage(record, next_line(record));
+    if (!line_read_measured(record, &read, line, n_body, length)) {
+        msc_record__note_damage(record, next_line_number(record));
     }
     read.baseline = baseline_of(record->space, &read);
     read.trial.proposal.probe |= read.baseline >= 0;
@@ -447,7 +448,7 @@ enum msc_status msc_record__read_segment(struct msc_record *record, const char *
     size_t n_measured = 0;
     MSC_TRY(msc_record__parse_body(&object, line, n_body, "segment"));
     if (!msc_record__check_end(&n_measured, record->schema, line, length)) {
-        msc_record__note_damage(record, next_line(record));
+        msc_record__note_damage(record, next_line_number(record));
     }
     MSC_TRY_OUT(msc_json_get_i64(&segment.first, object, "first", "segment"));
     MSC_TRY_OUT(msc_json_get_text(&segment.numerics, object, "numerics", "segment"));

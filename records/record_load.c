@@ -15,7 +15,7 @@ struct lines {
 };
 
 // The next line that ends in a newline; false at the end and at a torn last line.
-static bool next_line(struct lines *lines, const char **line, size_t *length) {
+static bool load_next_line(struct lines *lines, const char **line, size_t *length) {
     const char *begin = lines->text + lines->at;
     const char *end = memchr(begin, '\n', lines->length - lines->at);
     if (!end) {
@@ -44,7 +44,7 @@ static enum msc_status check_tail(const struct msc_record *record, struct lines 
     size_t n_lines = 1;
     size_t n_good = 0;
     char what[96];
-    while (next_line(&lines, &line, &length)) {
+    while (load_next_line(&lines, &line, &length)) {
         n_lines++;
         n_good += msc_record__check_line(&n_body, line, length);
     }
@@ -93,7 +93,7 @@ enum msc_status msc_record__read_header(struct msc_record *record, const char *l
     return MSC_OK;
 }
 
-static enum msc_status read_line(struct msc_record *record, const char *line, size_t n_body,
+static enum msc_status load_line(struct msc_record *record, const char *line, size_t n_body,
                                  size_t length) {
     switch (msc_record__line_kind(line, length)) {
     case MSC_RECORD_LINE_TRIAL:
@@ -106,12 +106,12 @@ static enum msc_status read_line(struct msc_record *record, const char *line, si
 }
 
 // Up to the first line whose checksum does not fit, which is then the last one of `lines`.
-static enum msc_status read_lines(struct msc_record *record, struct lines *lines) {
+static enum msc_status load_good_lines(struct msc_record *record, struct lines *lines) {
     const char *line = NULL;
     size_t length = 0;
     size_t n_body = 0;
-    while (next_line(lines, &line, &length) && msc_record__check_line(&n_body, line, length)) {
-        enum msc_status status = read_line(record, line, n_body, length);
+    while (load_next_line(lines, &line, &length) && msc_record__check_line(&n_body, line, length)) {
+        enum msc_status status = load_line(record, line, n_body, length);
         if (status != MSC_OK) {
             return msc_status_prefix(status, "%s: line %zu", record->path, lines->number);
         }
@@ -121,7 +121,7 @@ static enum msc_status read_lines(struct msc_record *record, struct lines *lines
 }
 
 static enum msc_status load_lines(struct msc_record *record, struct lines *lines) {
-    enum msc_status status = read_lines(record, lines);
+    enum msc_status status = load_good_lines(record, lines);
     if (status == MSC_OK && record->n_bytes < lines->at) {
         status = check_tail(record, *lines);
     }
@@ -137,7 +137,7 @@ static enum msc_status load_header(struct msc_record *record, struct lines *line
     if (msc_record__is_torn_header(lines->text, lines->length)) {
         return MSC_FAIL(MSC_E_NOT_FOUND, "%s: no complete header in it yet", record->path);
     }
-    if (!next_line(lines, &line, &length)) {
+    if (!load_next_line(lines, &line, &length)) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: it is no record: line 1 is no header", record->path);
     }
     MSC_TRY(msc_record__read_header(record, line, length));
@@ -161,7 +161,7 @@ static void count_left_out(struct msc_record_salvaged *out, struct lines *lines,
     size_t length = 0;
     size_t n_body = 0;
     lines->at = n_good;
-    while (next_line(lines, &line, &length)) {
+    while (load_next_line(lines, &line, &length)) {
         out->n_left_out++;
         out->n_sound += msc_record__check_line(&n_body, line, length);
     }
@@ -172,7 +172,7 @@ enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct ms
                                       const char *text, size_t length) {
     struct lines lines = {.text = text, .length = length};
     MSC_TRY(load_header(record, &lines));
-    enum msc_status status = read_lines(record, &lines);
+    enum msc_status status = load_good_lines(record, &lines);
     if (status != MSC_OK && status != MSC_E_FORMAT) {
         return status;
     }

@@ -12,7 +12,7 @@ void msc_record__note_damage(struct msc_record *record, size_t line) {
     }
 }
 
-static bool is_in_order(const struct msc_record *record) {
+static bool is_in_time_order(const struct msc_record *record) {
     double last = 0.0;
     for (size_t i = 0; i < record->n_trials; i++) {
         double elapsed_s = record->trials[i].elapsed_s;
@@ -59,9 +59,9 @@ static void forget_disorder(struct msc_record *record, size_t tails[], size_t be
     }
 }
 
-static enum msc_status check_order(struct msc_record *record) {
+static enum msc_status check_time_order(struct msc_record *record) {
     enum msc_status status = MSC_OK;
-    if (record->schema >= MSC_RECORD_SCHEMA_SUM || is_in_order(record)) {
+    if (record->schema >= MSC_RECORD_SCHEMA_SUM || is_in_time_order(record)) {
         return MSC_OK;
     }
     size_t *tails = msc_alloc_zero(record->n_trials, sizeof *tails);
@@ -79,7 +79,7 @@ static enum msc_status check_order(struct msc_record *record) {
 
 enum msc_status msc_record__settle_measured(struct msc_record *record) {
     double last = 0.0;
-    MSC_TRY(check_order(record));
+    MSC_TRY(check_time_order(record));
     for (size_t i = 0; i < record->n_trials; i++) {
         struct msc_record_line *line = &record->trials[i];
         line->elapsed_s = isnan(line->elapsed_s) ? last : line->elapsed_s;

@@ -9,7 +9,7 @@
 // ---- The torn end -----------------------------------------------------------------------------
 
 // Adds a text to a file, which then ends in a newline.
-static enum msc_status keep(const char *path, const char *text, size_t length) {
+static enum msc_status keep_good_lines(const char *path, const char *text, size_t length) {
     struct msc_str whole = {0};
     char *old = NULL;
     size_t n_old = 0;
@@ -41,7 +41,7 @@ enum msc_status msc_record__cut_tail(const struct msc_record *record) {
     }
     MSC_TRY_OUT(msc_file_read(&text, &length, record->path));
     if (length > n_good) {
-        status = keep(path, text + n_good, length - n_good);
+        status = keep_good_lines(path, text + n_good, length - n_good);
         if (status != MSC_OK) {
             status = msc_status_prefix(
                 status, "%s: its damaged end cannot be kept, so it is not cut", record->path);
@@ -61,7 +61,7 @@ out:
 
 // ---- The rest ---------------------------------------------------------------------------------
 
-static enum msc_status check_is_free(const char *path) {
+static enum msc_status check_name_is_free(const char *path) {
     return !msc_file_exists(path)
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID, "%s: there is such a file already; name another one",
@@ -71,8 +71,8 @@ static enum msc_status check_is_free(const char *path) {
 // What a search needs to go on.
 static const char *const needed[] = {".params", ".base.json"};
 
-static enum msc_status copy(struct msc_arena *arena, const char *path, const char *new_path,
-                            const char *ending) {
+static enum msc_status copy_companion(struct msc_arena *arena, const char *path,
+                                      const char *new_path, const char *ending) {
     const char *from = msc_arena_printf(arena, "%s%s", path, ending);
     const char *to = msc_arena_printf(arena, "%s%s", new_path, ending);
     char *data = NULL;
@@ -83,7 +83,7 @@ static enum msc_status copy(struct msc_arena *arena, const char *path, const cha
     if (!msc_file_exists(from)) {
         return MSC_OK;
     }
-    MSC_TRY(check_is_free(to));
+    MSC_TRY(check_name_is_free(to));
     MSC_TRY(msc_file_read(&data, &n_bytes, from));
     enum msc_status status = msc_file_write(to, data, n_bytes);
     msc_free(data);
@@ -94,7 +94,7 @@ enum msc_status msc_record__copy_needed(const char *path, const char *new_path) 
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
     for (size_t i = 0; i < sizeof needed / sizeof needed[0] && status == MSC_OK; i++) {
-        status = copy(&arena, path, new_path, needed[i]);
+        status = copy_companion(&arena, path, new_path, needed[i]);
     }
     msc_arena_finish(&arena);
     return status;
@@ -107,7 +107,7 @@ enum msc_status msc_record_salvage(struct msc_record_salvaged *out, const char *
     char *text = NULL;
     size_t length = 0;
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(check_is_free(new_path));
+    MSC_TRY_OUT(check_name_is_free(new_path));
     MSC_TRY_OUT(msc_record__new(&record, path, NULL));
     MSC_TRY_OUT(msc_file_read(&text, &length, path));
     MSC_TRY_OUT(msc_record__load_good(out, record, text, length));

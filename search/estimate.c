@@ -58,8 +58,8 @@ static void limit_left(struct msc_estimate_live *out, const struct msc_search_op
     out->effort = agent && n_done == 0.0 ? msc_agent_effort(agent, out->left.n) : out->left.n;
 }
 
-static enum msc_status make_baseline(struct msc_trial *trial, struct msc_arena *arena,
-                                     const struct msc_space *space, size_t index) {
+static enum msc_status make_baseline_trial(struct msc_trial *trial, struct msc_arena *arena,
+                                           const struct msc_space *space, size_t index) {
     MSC_TRY(msc_trial_init(trial, arena, space));
     trial->id = (int64_t)index;
     trial->proposal.probe = true;
@@ -89,7 +89,7 @@ static enum msc_status ask_agent(struct msc_estimate_live *out, const struct msc
     // Baselines are told before the first ask; what came of them makes no difference here.
     for (size_t i = 0; i < space->n_baselines; i++) {
         struct msc_trial trial;
-        MSC_TRY_OUT(make_baseline(&trial, &arena, space, i));
+        MSC_TRY_OUT(make_baseline_trial(&trial, &arena, space, i));
         trial.outcome.state = MSC_TRIAL_FAILED;
         MSC_TRY_OUT(msc_agent_tell(agent, &trial));
     }
@@ -125,7 +125,7 @@ static double recorded_trial_s(const struct msc_record *record) {
                        : end_s / (n > 0 ? (double)n : NAN);
 }
 
-static double member(const cJSON *object, const char *key) {
+static double number_member(const cJSON *object, const char *key) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     return cJSON_IsNumber(item) ? item->valuedouble : 0.0;
 }
@@ -142,8 +142,8 @@ static enum msc_status reevaluate_seconds(double *out, struct msc_env *env, doub
     enum msc_status status = msc_env_reevaluate(env, point, MSC_REEVALUATE_EFFORT, &object);
     const cJSON *effort = cJSON_GetObjectItemCaseSensitive(object, "effort");
     if (status == MSC_OK && effort) {
-        double n = member(effort, "noise") + member(effort, "alone") +
-                   member(effort, "validation") * (1.0 + (double)space->n_baselines);
+        double n = number_member(effort, "noise") + number_member(effort, "alone") +
+                   number_member(effort, "validation") * (1.0 + (double)space->n_baselines);
         *out = (n + 1.0) * whole_s; // and the uncompressed model
     }
     cJSON_Delete(object);
@@ -195,8 +195,8 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
 
 // Time for the baselines, or for one point when there are none. The first one is left out where
 // there are others: it touches memory and packs weights for all.
-static enum msc_status measure(struct msc_estimate *e, const struct msc_search_options *o,
-                               const struct msc_space *space) {
+static enum msc_status measure_baselines(struct msc_estimate *e, const struct msc_search_options *o,
+                                         const struct msc_space *space) {
     size_t n = space->n_baselines > 0 ? space->n_baselines : 1;
     size_t n_first = n > 1 ? 1 : 0;
     struct msc_arena arena = {0};
@@ -209,7 +209,7 @@ static enum msc_status measure(struct msc_estimate *e, const struct msc_search_o
     }
     for (size_t i = 0; i < n; i++) {
         measured[i] = &trials[i];
-        MSC_TRY_OUT(make_baseline(&trials[i], &arena, space, i));
+        MSC_TRY_OUT(make_baseline_trial(&trials[i], &arena, space, i));
     }
     const struct msc_evaluation first = {.trials = measured, .n = n_first};
     const struct msc_evaluation others = {.trials = measured + n_first, .n = n - n_first};
@@ -240,7 +240,7 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
         }
     }
     describe_record(out, space);
-    MSC_TRY(measure(out, options, space));
+    MSC_TRY(measure_baselines(out, options, space));
     MSC_TRY(ask_agent(&asked, options, 0));
     // Baselines are written and take their time, too.
     fill_rest(out, options, &asked, 0.0);

@@ -10,7 +10,7 @@
 
 static const char schema[] = "mscgym.result.1";
 
-static const cJSON *get(const cJSON *object, const char *key) {
+static const cJSON *kept_get(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
@@ -20,7 +20,7 @@ static enum msc_status make_path(const char **out, struct msc_arena *arena,
     return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", msc_record_path(record));
 }
 
-static enum msc_status add_copy(cJSON *object, const char *key, const cJSON *value) {
+static enum msc_status kept_add_copy(cJSON *object, const char *key, const cJSON *value) {
     return value ? msc_json_add(object, key, cJSON_Duplicate(value, true)) : MSC_OK;
 }
 
@@ -35,36 +35,37 @@ static enum msc_status fill_row(cJSON *row, const struct msc_record *record, con
     MSC_TRY(msc_record_checksum(&checksum, record, id));
     MSC_TRY(msc_json_add_number(row, "id", (double)id));
     MSC_TRY(msc_json_add_text(row, "checksum", msc_hash_format(text, checksum)));
-    return add_copy(row, "examined", get(from, "examined"));
+    return kept_add_copy(row, "examined", kept_get(from, "examined"));
 }
 
-static enum msc_status fill(cJSON *kept, const struct msc_record *record, const cJSON *report) {
+static enum msc_status kept_fill(cJSON *kept, const struct msc_record *record,
+                                 const cJSON *report) {
     char text[MSC_HASH_TEXT_BYTES];
     struct msc_hash identity;
     const cJSON *item = NULL;
-    const cJSON *winner = get(report, "winner");
+    const cJSON *winner = kept_get(report, "winner");
     MSC_TRY(msc_record_identity(&identity, record));
     MSC_TRY(msc_json_add_text(kept, "schema", schema));
     MSC_TRY(msc_json_add_text(kept, "record", msc_hash_format(text, identity)));
     MSC_TRY(msc_json_add_number(kept, "trials", (double)msc_record_n_trials(record)));
-    MSC_TRY(add_copy(kept, "end", get(report, "end")));
+    MSC_TRY(kept_add_copy(kept, "end", kept_get(report, "end")));
     if (cJSON_IsObject(winner)) {
         cJSON *row = cJSON_CreateObject();
         MSC_TRY(msc_json_add(kept, "winner", row));
         MSC_TRY(fill_row(row, record, winner));
     }
-    MSC_TRY(add_copy(kept, "reference", get(report, "reference")));
+    MSC_TRY(kept_add_copy(kept, "reference", kept_get(report, "reference")));
     cJSON *baselines = cJSON_CreateArray();
     MSC_TRY(msc_json_add(kept, "baselines", baselines));
-    cJSON_ArrayForEach(item, get(report, "baselines")) {
+    cJSON_ArrayForEach(item, kept_get(report, "baselines")) {
         cJSON *row = cJSON_CreateObject();
         MSC_TRY(msc_json_push(baselines, row));
         MSC_TRY(fill_row(row, record, item));
     }
-    return add_copy(kept, "left_out", get(report, "left_out"));
+    return kept_add_copy(kept, "left_out", kept_get(report, "left_out"));
 }
 
-static enum msc_status write(const char *path, cJSON *kept) {
+static enum msc_status kept_write(const char *path, cJSON *kept) {
     char text[MSC_HASH_TEXT_BYTES];
     struct msc_hash checksum;
     struct msc_str out = {0};
@@ -86,10 +87,10 @@ enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSO
     enum msc_status status = kept ? make_path(&path, &arena, record)
                                   : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
     if (status == MSC_OK) {
-        status = fill(kept, record, report);
+        status = kept_fill(kept, record, report);
     }
     if (status == MSC_OK) {
-        status = write(path, kept);
+        status = kept_write(path, kept);
     }
     cJSON_Delete(kept);
     msc_arena_finish(&arena);
@@ -99,7 +100,7 @@ enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSO
 // ---- Loading ----------------------------------------------------------------------------------
 
 // Reads the file as it was written. MSC_E_FORMAT when it is damaged.
-static enum msc_status read_file(cJSON **out, const char *path) {
+static enum msc_status kept_read_file(cJSON **out, const char *path) {
     char *text = NULL;
     size_t length = 0;
     struct msc_hash stored;
@@ -109,7 +110,7 @@ static enum msc_status read_file(cJSON **out, const char *path) {
     msc_free(text);
     MSC_TRY(status);
     cJSON *checksum = cJSON_DetachItemFromObjectCaseSensitive(*out, "checksum");
-    const cJSON *name = get(*out, "schema");
+    const cJSON *name = kept_get(*out, "schema");
     status = msc_json_hash(&now, *out);
     if (status == MSC_OK &&
         !(cJSON_IsString(checksum) && msc_hash_parse(&stored, checksum->valuestring) &&
@@ -125,8 +126,8 @@ static enum msc_status read_file(cJSON **out, const char *path) {
 static enum msc_status check_row(bool *fits, const cJSON *row, const struct msc_record *record) {
     struct msc_hash stored;
     struct msc_hash now;
-    const cJSON *id = get(row, "id");
-    const cJSON *checksum = get(row, "checksum");
+    const cJSON *id = kept_get(row, "id");
+    const cJSON *checksum = kept_get(row, "checksum");
     *fits = cJSON_IsNumber(id) && id->valuedouble >= 0 &&
             id->valuedouble < (double)msc_record_n_trials(record) && cJSON_IsString(checksum) &&
             msc_hash_parse(&stored, checksum->valuestring);
@@ -138,7 +139,7 @@ static enum msc_status check_row(bool *fits, const cJSON *row, const struct msc_
 }
 
 // Leaves out what was left out before; rows that do not fit are dropped.
-static enum msc_status leave_out(cJSON *kept, struct msc_record *record) {
+static enum msc_status kept_leave_out(cJSON *kept, struct msc_record *record) {
     cJSON *next = NULL;
     cJSON *list = cJSON_GetObjectItemCaseSensitive(kept, "left_out");
     for (cJSON *row = list ? list->child : NULL; row; row = next) {
@@ -146,7 +147,7 @@ static enum msc_status leave_out(cJSON *kept, struct msc_record *record) {
         next = row->next;
         MSC_TRY(check_row(&fits, row, record));
         if (fits) {
-            msc_record_leave_out(record, (int64_t)get(row, "id")->valuedouble);
+            msc_record_leave_out(record, (int64_t)kept_get(row, "id")->valuedouble);
         } else {
             cJSON_Delete(cJSON_DetachItemViaPointer(list, row));
         }
@@ -157,14 +158,14 @@ static enum msc_status leave_out(cJSON *kept, struct msc_record *record) {
 // *fits: all that was measured once more is about the record as it is.
 static enum msc_status check_rows(bool *fits, const cJSON *kept, const struct msc_record *record) {
     const struct msc_record_line *best = msc_record_best(record);
-    const cJSON *winner = get(kept, "winner");
+    const cJSON *winner = kept_get(kept, "winner");
     const cJSON *row = NULL;
     *fits = !best == !winner;
     if (*fits && winner) {
         MSC_TRY(check_row(fits, winner, record));
-        *fits = *fits && get(winner, "id")->valuedouble == (double)best->trial.id;
+        *fits = *fits && kept_get(winner, "id")->valuedouble == (double)best->trial.id;
     }
-    cJSON_ArrayForEach(row, get(kept, "baselines")) {
+    cJSON_ArrayForEach(row, kept_get(kept, "baselines")) {
         bool row_fits = false;
         MSC_TRY(check_row(&row_fits, row, record));
         *fits = *fits && row_fits;
@@ -175,7 +176,7 @@ static enum msc_status check_rows(bool *fits, const cJSON *kept, const struct ms
 static enum msc_status is_of(bool *out, const cJSON *kept, const struct msc_record *record) {
     struct msc_hash stored;
     struct msc_hash now;
-    const cJSON *identity = get(kept, "record");
+    const cJSON *identity = kept_get(kept, "record");
     MSC_TRY(msc_record_identity(&now, record));
     *out = cJSON_IsString(identity) && msc_hash_parse(&stored, identity->valuestring) &&
            msc_hash_equal(stored, now);
@@ -183,8 +184,8 @@ static enum msc_status is_of(bool *out, const cJSON *kept, const struct msc_reco
 }
 
 // Takes away what is not true any more, and says so.
-static enum msc_status check(cJSON **kept, struct msc_record *record, const char *path,
-                             const struct msc_log *log) {
+static enum msc_status kept_check(cJSON **kept, struct msc_record *record, const char *path,
+                                  const struct msc_log *log) {
     static const char *const measured[] = {"end", "winner", "reference", "baselines"};
     bool fits = false;
     MSC_TRY(is_of(&fits, *kept, record));
@@ -194,7 +195,7 @@ static enum msc_status check(cJSON **kept, struct msc_record *record, const char
         *kept = NULL;
         return MSC_OK;
     }
-    MSC_TRY(leave_out(*kept, record));
+    MSC_TRY(kept_leave_out(*kept, record));
     MSC_TRY(check_rows(&fits, *kept, record));
     if (!fits) {
         msc_log(log, MSC_LOG_INFO,
@@ -215,7 +216,7 @@ enum msc_status msc_kept_load(struct cJSON **out, struct msc_record *record,
     *out = NULL;
     enum msc_status status = make_path(&path, &arena, record);
     if (status == MSC_OK) {
-        status = read_file(&kept, path);
+        status = kept_read_file(&kept, path);
     }
     if (status == MSC_E_NOT_FOUND) {
         status = MSC_OK;
@@ -228,7 +229,7 @@ enum msc_status msc_kept_load(struct cJSON **out, struct msc_record *record,
         goto out;
     }
     if (status == MSC_OK) {
-        status = check(&kept, record, path, log);
+        status = kept_check(&kept, record, path, log);
     }
     if (status == MSC_OK) {
         *out = kept;
@@ -249,13 +250,13 @@ enum msc_status msc_kept_leave_out(struct msc_record *record, const struct msc_l
 
 // ---- Showing ----------------------------------------------------------------------------------
 
-static enum msc_status add_baselines(cJSON *report, const cJSON *kept) {
+static enum msc_status kept_add_baselines(cJSON *report, const cJSON *kept) {
     const cJSON *row = NULL;
     cJSON *baseline = NULL;
-    cJSON_ArrayForEach(row, get(kept, "baselines")) {
+    cJSON_ArrayForEach(row, kept_get(kept, "baselines")) {
         cJSON_ArrayForEach(baseline, cJSON_GetObjectItemCaseSensitive(report, "baselines")) {
-            if (get(baseline, "id")->valuedouble == get(row, "id")->valuedouble) {
-                MSC_TRY(add_copy(baseline, "examined", get(row, "examined")));
+            if (kept_get(baseline, "id")->valuedouble == kept_get(row, "id")->valuedouble) {
+                MSC_TRY(kept_add_copy(baseline, "examined", kept_get(row, "examined")));
             }
         }
     }
@@ -264,19 +265,19 @@ static enum msc_status add_baselines(cJSON *report, const cJSON *kept) {
 
 enum msc_status msc_kept_add(struct cJSON *report, const struct cJSON *kept) {
     cJSON *winner = cJSON_GetObjectItemCaseSensitive(report, "winner");
-    const cJSON *n_trials = get(kept, "trials");
-    const cJSON *n_now = get(get(report, "counts"), "trials");
+    const cJSON *n_trials = kept_get(kept, "trials");
+    const cJSON *n_now = kept_get(kept_get(report, "counts"), "trials");
     if (!kept) {
         return MSC_OK;
     }
     if (cJSON_IsNumber(n_trials) && cJSON_IsNumber(n_now) &&
         n_trials->valuedouble == n_now->valuedouble) {
-        MSC_TRY(add_copy(report, "end", get(kept, "end")));
+        MSC_TRY(kept_add_copy(report, "end", kept_get(kept, "end")));
     }
     if (cJSON_IsObject(winner)) {
-        MSC_TRY(add_copy(winner, "examined", get(get(kept, "winner"), "examined")));
+        MSC_TRY(kept_add_copy(winner, "examined", kept_get(kept_get(kept, "winner"), "examined")));
     }
-    MSC_TRY(add_copy(report, "reference", get(kept, "reference")));
-    MSC_TRY(add_baselines(report, kept));
-    return add_copy(report, "left_out", get(kept, "left_out"));
+    MSC_TRY(kept_add_copy(report, "reference", kept_get(kept, "reference")));
+    MSC_TRY(kept_add_baselines(report, kept));
+    return kept_add_copy(report, "left_out", kept_get(kept, "left_out"));
 }

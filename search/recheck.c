@@ -8,9 +8,10 @@
 #include <string.h>
 
 // *is_same: the winner comes out again, or nothing can be said. Else its difference is in `text`.
-static enum msc_status evaluate(bool *is_same, struct msc_str *text, const char **metric,
-                                const struct msc_record *record, const struct msc_record_line *best,
-                                const struct msc_recheck_options *o) {
+static enum msc_status recheck_evaluate(bool *is_same, struct msc_str *text, const char **metric,
+                                        const struct msc_record *record,
+                                        const struct msc_record_line *best,
+                                        const struct msc_recheck_options *o) {
     struct msc_verify_result result = {0};
     const struct msc_verify_options what = {
         .record = record,
@@ -36,9 +37,9 @@ static enum msc_status evaluate(bool *is_same, struct msc_str *text, const char 
     return msc_str_status(text);
 }
 
-static enum msc_status leave_out(cJSON *list, struct msc_record *record, int64_t id,
-                                 const char *metric, const char *difference,
-                                 const struct msc_log *log) {
+static enum msc_status recheck_leave_out(cJSON *list, struct msc_record *record, int64_t id,
+                                         const char *metric, const char *difference,
+                                         const struct msc_log *log) {
     char text[MSC_HASH_TEXT_BYTES];
     struct msc_hash checksum;
     cJSON *object = cJSON_CreateObject();
@@ -58,17 +59,18 @@ static enum msc_status leave_out(cJSON *list, struct msc_record *record, int64_t
     return MSC_OK;
 }
 
-static enum msc_status check(cJSON *list, struct msc_record *record,
-                             const struct msc_recheck_options *o) {
+static enum msc_status recheck_best(cJSON *list, struct msc_record *record,
+                                    const struct msc_recheck_options *o) {
     for (int n = 0; n < MSC_RECHECK_MOST; n++) {
         const struct msc_record_line *best = msc_record_best(record);
         const char *metric = "";
         struct msc_str text = {0};
         bool is_same = true;
         enum msc_status status =
-            best ? evaluate(&is_same, &text, &metric, record, best, o) : MSC_OK;
+            best ? recheck_evaluate(&is_same, &text, &metric, record, best, o) : MSC_OK;
         if (status == MSC_OK && !is_same) {
-            status = leave_out(list, record, best->trial.id, metric, msc_str_text(&text), o->log);
+            status = recheck_leave_out(list, record, best->trial.id, metric, msc_str_text(&text),
+                                       o->log);
         }
         msc_str_finish(&text);
         if (status != MSC_OK || is_same) {
@@ -85,8 +87,8 @@ static enum msc_status check(cJSON *list, struct msc_record *record,
 enum msc_status msc_recheck_winner(struct cJSON **left_out, struct msc_record *record,
                                    const struct msc_recheck_options *options) {
     cJSON *list = cJSON_CreateArray();
-    enum msc_status status =
-        list ? check(list, record, options) : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
+    enum msc_status status = list ? recheck_best(list, record, options)
+                                  : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
     if (status != MSC_OK) {
         cJSON_Delete(list);
         return status;

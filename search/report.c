@@ -10,8 +10,8 @@
 #include <math.h>
 #include <stdio.h>
 
-static enum msc_status add_metrics(cJSON *object, const struct msc_space *space,
-                                   const double metrics[]) {
+static enum msc_status report_add_metrics(cJSON *object, const struct msc_space *space,
+                                          const double metrics[]) {
     cJSON *values = cJSON_CreateObject();
     MSC_TRY(msc_json_add(object, "metrics", values));
     for (size_t i = 0; i < space->n_metrics; i++) {
@@ -22,8 +22,8 @@ static enum msc_status add_metrics(cJSON *object, const struct msc_space *space,
     return MSC_OK;
 }
 
-static enum msc_status add_choices(cJSON *object, const struct msc_space *space,
-                                   const uint32_t choices[]) {
+static enum msc_status report_add_choices(cJSON *object, const struct msc_space *space,
+                                          const uint32_t choices[]) {
     cJSON *labels = cJSON_CreateObject();
     MSC_TRY(msc_json_add(object, "choices", labels));
     for (size_t t = 0; t < space->n_tasks; t++) {
@@ -33,8 +33,8 @@ static enum msc_status add_choices(cJSON *object, const struct msc_space *space,
     return MSC_OK;
 }
 
-static enum msc_status add_trial(cJSON *object, const struct msc_report_options *o,
-                                 const struct msc_record_line *line) {
+static enum msc_status report_add_trial(cJSON *object, const struct msc_report_options *o,
+                                        const struct msc_record_line *line) {
     const struct msc_space *space = msc_record_space(o->record);
     const struct msc_outcome *outcome = &line->trial.outcome;
     MSC_TRY(msc_json_add_number(object, "id", (double)line->trial.id));
@@ -49,7 +49,7 @@ static enum msc_status add_trial(cJSON *object, const struct msc_report_options 
     if (outcome->reason[0] != '\0') {
         MSC_TRY(msc_json_add_text(object, "reason", outcome->reason));
     }
-    return add_metrics(object, space, outcome->metrics);
+    return report_add_metrics(object, space, outcome->metrics);
 }
 
 static void tell_measuring(const struct msc_report_options *o, const char *what,
@@ -102,19 +102,19 @@ static enum msc_status add_reevaluated(cJSON *object, const struct msc_report_op
     return MSC_OK;
 }
 
-static enum msc_status add_winner(cJSON *report, const struct msc_report_options *o) {
+static enum msc_status report_add_winner(cJSON *report, const struct msc_report_options *o) {
     const struct msc_record_line *best = msc_record_best(o->record);
     if (!best) {
         return msc_json_add(report, "winner", cJSON_CreateNull());
     }
     cJSON *winner = cJSON_CreateObject();
     MSC_TRY(msc_json_add(report, "winner", winner));
-    MSC_TRY(add_trial(winner, o, best));
-    MSC_TRY(add_choices(winner, msc_record_space(o->record), best->trial.proposal.choices));
+    MSC_TRY(report_add_trial(winner, o, best));
+    MSC_TRY(report_add_choices(winner, msc_record_space(o->record), best->trial.proposal.choices));
     return add_reevaluated(winner, o, &best->trial, MSC_REEVALUATE_ALL, "the winner");
 }
 
-static enum msc_status add_baselines(cJSON *report, const struct msc_report_options *o) {
+static enum msc_status report_add_baselines(cJSON *report, const struct msc_report_options *o) {
     cJSON *array = cJSON_CreateArray();
     MSC_TRY(msc_json_add(report, "baselines", array));
     for (size_t i = 0; i < msc_record_space(o->record)->n_baselines; i++) {
@@ -125,7 +125,7 @@ static enum msc_status add_baselines(cJSON *report, const struct msc_report_opti
         char name[64];
         cJSON *object = cJSON_CreateObject();
         MSC_TRY(msc_json_push(array, object));
-        MSC_TRY(add_trial(object, o, line));
+        MSC_TRY(report_add_trial(object, o, line));
         snprintf(name, sizeof name, "uniform %.50s",
                  msc_record_space(o->record)->baselines[i].label);
         MSC_TRY(add_reevaluated(object, o, &line->trial, MSC_REEVALUATE_VALIDATION, name));
@@ -133,7 +133,7 @@ static enum msc_status add_baselines(cJSON *report, const struct msc_report_opti
     return MSC_OK;
 }
 
-static enum msc_status add_reference(cJSON *report, const struct msc_report_options *o) {
+static enum msc_status report_add_reference(cJSON *report, const struct msc_report_options *o) {
     double metrics[MSC_MAX_METRICS];
     if (!o->env) {
         return MSC_OK;
@@ -142,22 +142,23 @@ static enum msc_status add_reference(cJSON *report, const struct msc_report_opti
     MSC_TRY(msc_json_add(report, "reference", reference));
     tell_measuring(o, "metrics", "the uncompressed model");
     MSC_TRY(msc_env_reference(o->env, metrics));
-    return add_metrics(reference, msc_record_space(o->record), metrics);
+    return report_add_metrics(reference, msc_record_space(o->record), metrics);
 }
 
-static enum msc_status add_list(cJSON *report, const char *key, const struct msc_report_options *o,
-                                const int64_t ids[], size_t n) {
+static enum msc_status report_add_list(cJSON *report, const char *key,
+                                       const struct msc_report_options *o, const int64_t ids[],
+                                       size_t n) {
     cJSON *array = cJSON_CreateArray();
     MSC_TRY(msc_json_add(report, key, array));
     for (size_t i = 0; i < n; i++) {
         cJSON *object = cJSON_CreateObject();
         MSC_TRY(msc_json_push(array, object));
-        MSC_TRY(add_trial(object, o, msc_record_trial(o->record, (size_t)ids[i])));
+        MSC_TRY(report_add_trial(object, o, msc_record_trial(o->record, (size_t)ids[i])));
     }
     return MSC_OK;
 }
 
-static enum msc_status add_top(cJSON *report, const struct msc_report_options *o) {
+static enum msc_status report_add_top(cJSON *report, const struct msc_report_options *o) {
     size_t n = 0;
     if (o->n_top == 0) {
         return MSC_OK;
@@ -167,24 +168,24 @@ static enum msc_status add_top(cJSON *report, const struct msc_report_options *o
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the best %zu trials", o->n_top);
     }
     msc_record_top(ids, &n, o->n_top, o->record);
-    enum msc_status status = add_list(report, "top", o, ids, n);
+    enum msc_status status = report_add_list(report, "top", o, ids, n);
     msc_free(ids);
     return status;
 }
 
-static enum msc_status add_front(cJSON *report, const struct msc_report_options *o) {
+static enum msc_status report_add_front(cJSON *report, const struct msc_report_options *o) {
     int64_t *ids = NULL;
     size_t n = 0;
     if (!o->has_front) {
         return MSC_OK;
     }
     MSC_TRY(msc_record_front(&ids, &n, o->record));
-    enum msc_status status = add_list(report, "front", o, ids, n);
+    enum msc_status status = report_add_list(report, "front", o, ids, n);
     msc_free(ids);
     return status;
 }
 
-static enum msc_status add_counts(cJSON *report, const struct msc_record *record) {
+static enum msc_status report_add_counts(cJSON *report, const struct msc_record *record) {
     struct msc_record_counts counts;
     msc_record_count(&counts, record);
     cJSON *object = cJSON_CreateObject();
@@ -201,7 +202,7 @@ static enum msc_status add_counts(cJSON *report, const struct msc_record *record
     return msc_json_add_number(object, "reuse", counts.reuse_ratio);
 }
 
-static enum msc_status add_goal(cJSON *report, const struct msc_record *record) {
+static enum msc_status report_add_goal(cJSON *report, const struct msc_record *record) {
     static const char *const members[] = {"numerics", "seed", "objectives", "bounds", "agent"};
     const cJSON *header = msc_record_header(record);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
@@ -222,19 +223,19 @@ static enum msc_status add_metric_names(cJSON *report, const struct msc_space *s
     return MSC_OK;
 }
 
-static enum msc_status fill(cJSON *report, const struct msc_report_options *o) {
+static enum msc_status report_fill(cJSON *report, const struct msc_report_options *o) {
     MSC_TRY(msc_json_add_text(report, "record", msc_record_path(o->record)));
     if (o->result) {
         MSC_TRY(msc_json_add_text(report, "end", msc_search_end_name(o->result->end)));
     }
-    MSC_TRY(add_goal(report, o->record));
+    MSC_TRY(report_add_goal(report, o->record));
     MSC_TRY(add_metric_names(report, msc_record_space(o->record)));
-    MSC_TRY(add_counts(report, o->record));
-    MSC_TRY(add_winner(report, o));
-    MSC_TRY(add_reference(report, o));
-    MSC_TRY(add_baselines(report, o));
-    MSC_TRY(add_top(report, o));
-    return add_front(report, o);
+    MSC_TRY(report_add_counts(report, o->record));
+    MSC_TRY(report_add_winner(report, o));
+    MSC_TRY(report_add_reference(report, o));
+    MSC_TRY(report_add_baselines(report, o));
+    MSC_TRY(report_add_top(report, o));
+    return report_add_front(report, o);
 }
 
 enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_options *options) {
@@ -242,7 +243,7 @@ enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_op
     if (!report) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
     }
-    enum msc_status status = fill(report, options);
+    enum msc_status status = report_fill(report, options);
     if (status != MSC_OK) {
         cJSON_Delete(report);
         return status;

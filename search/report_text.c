@@ -45,7 +45,7 @@ static void add_column(struct table *table, const char *name) {
     }
 }
 
-static const cJSON *get(const cJSON *object, const char *key) {
+static const cJSON *report_get(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
@@ -54,11 +54,11 @@ static void add_goal_columns(struct table *table, const cJSON *report) {
     static const char *const keys[] = {"objectives", "bounds"};
     const cJSON *item = NULL;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        cJSON_ArrayForEach(item, get(report, keys[i])) {
-            add_column(table, get(item, "metric")->valuestring);
+        cJSON_ArrayForEach(item, report_get(report, keys[i])) {
+            add_column(table, report_get(item, "metric")->valuestring);
         }
     }
-    cJSON_ArrayForEach(item, get(report, "metrics")) {
+    cJSON_ArrayForEach(item, report_get(report, "metrics")) {
         add_column(table, item->valuestring);
     }
 }
@@ -66,7 +66,7 @@ static void add_goal_columns(struct table *table, const cJSON *report) {
 static enum msc_status add_reevaluated_columns(struct table *table, const cJSON *row) {
     const cJSON *group = NULL;
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(group, get(row, "examined")) {
+    cJSON_ArrayForEach(group, report_get(row, "examined")) {
         if (cJSON_IsNumber(group)) {
             add_column(table, group->string);
         }
@@ -86,21 +86,21 @@ static enum msc_status add_reevaluated_columns(struct table *table, const cJSON 
 }
 
 // The number that stands in a row's column, or NULL.
-static const cJSON *find_value(const cJSON *row, const char *column) {
-    const cJSON *value = get(get(row, "metrics"), column);
-    const cJSON *reevaluated = get(row, "examined");
+static const cJSON *report_find_value(const cJSON *row, const char *column) {
+    const cJSON *value = report_get(report_get(row, "metrics"), column);
+    const cJSON *reevaluated = report_get(row, "examined");
     const char *dot = strchr(column, '.');
     if (value || !reevaluated) {
         return value;
     }
     if (!dot) {
-        return get(reevaluated, column);
+        return report_get(reevaluated, column);
     }
     const cJSON *group = NULL;
     cJSON_ArrayForEach(group, reevaluated) {
         size_t length = strlen(group->string);
         if (length == (size_t)(dot - column) && memcmp(group->string, column, length) == 0) {
-            return get(group, dot + 1);
+            return report_get(group, dot + 1);
         }
     }
     return NULL;
@@ -121,13 +121,14 @@ static enum msc_status format_cell(char cell[CELL_BYTES], const cJSON *value) {
     return status;
 }
 
-static enum msc_status add_row(struct table *table, const char *name, const cJSON *row) {
+static enum msc_status report_add_row(struct table *table, const char *name, const cJSON *row) {
     size_t width = table->n_columns + 1;
     size_t first = table->n_rows * width;
     MSC_TRY(msc_grow(&table->cells, &table->cells_capacity, first + width, CELL_BYTES));
     snprintf(table->cells[first], CELL_BYTES, "%s", name);
     for (size_t i = 0; i < table->n_columns; i++) {
-        MSC_TRY(format_cell(table->cells[first + 1 + i], find_value(row, table->columns[i])));
+        MSC_TRY(
+            format_cell(table->cells[first + 1 + i], report_find_value(row, table->columns[i])));
     }
     table->n_rows++;
     return MSC_OK;
@@ -135,15 +136,15 @@ static enum msc_status add_row(struct table *table, const char *name, const cJSO
 
 // "trial 17", "uniform 8", with a remark for what cannot win.
 static void name_row(char name[CELL_BYTES], const cJSON *row) {
-    const cJSON *label = get(row, "label");
-    const char *state = get(row, "state")->valuestring;
-    const char *remark = get(row, "left_out") ? "left out" : state;
+    const cJSON *label = report_get(row, "label");
+    const char *state = report_get(row, "state")->valuestring;
+    const char *remark = report_get(row, "left_out") ? "left out" : state;
     bool is_usual = strcmp(remark, "complete") == 0;
     if (label) {
         snprintf(name, CELL_BYTES, "uniform %.20s%s%s", label->valuestring, is_usual ? "" : ", ",
                  is_usual ? "" : remark);
     } else {
-        snprintf(name, CELL_BYTES, "trial %.0f%s%s", get(row, "id")->valuedouble,
+        snprintf(name, CELL_BYTES, "trial %.0f%s%s", report_get(row, "id")->valuedouble,
                  is_usual ? "" : ", ", is_usual ? "" : remark);
     }
 }
@@ -151,7 +152,7 @@ static void name_row(char name[CELL_BYTES], const cJSON *row) {
 static const cJSON *find_id(const cJSON *list, double id) {
     const cJSON *row = NULL;
     cJSON_ArrayForEach(row, list) {
-        if (get(row, "id")->valuedouble == id) {
+        if (report_get(row, "id")->valuedouble == id) {
             return row;
         }
     }
@@ -164,17 +165,17 @@ static enum msc_status add_lists(struct table *table, const cJSON *report, doubl
     static const char *const keys[] = {"top", "front", "baselines"};
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
         const cJSON *row = NULL;
-        cJSON_ArrayForEach(row, get(report, keys[k])) {
-            double id = get(row, "id")->valuedouble;
+        cJSON_ArrayForEach(row, report_get(report, keys[k])) {
+            double id = report_get(row, "id")->valuedouble;
             bool is_listed = id == winner_id;
             for (size_t i = 0; i < k; i++) {
-                is_listed = is_listed || find_id(get(report, keys[i]), id);
+                is_listed = is_listed || find_id(report_get(report, keys[i]), id);
             }
             if (!is_listed) {
-                const cJSON *baseline = find_id(get(report, "baselines"), id);
+                const cJSON *baseline = find_id(report_get(report, "baselines"), id);
                 char name[CELL_BYTES];
                 name_row(name, row);
-                MSC_TRY(add_row(table, name, baseline ? baseline : row));
+                MSC_TRY(report_add_row(table, name, baseline ? baseline : row));
             }
         }
     }
@@ -182,25 +183,25 @@ static enum msc_status add_lists(struct table *table, const cJSON *report, doubl
 }
 
 static enum msc_status fill_table(struct table *table, const cJSON *report) {
-    const cJSON *winner = get(report, "winner");
+    const cJSON *winner = report_get(report, "winner");
     const cJSON *row = NULL;
     double winner_id = -1.0;
     add_goal_columns(table, report);
     MSC_TRY(add_reevaluated_columns(table, winner));
-    cJSON_ArrayForEach(row, get(report, "baselines")) {
+    cJSON_ArrayForEach(row, report_get(report, "baselines")) {
         MSC_TRY(add_reevaluated_columns(table, row));
     }
     if (cJSON_IsObject(winner)) {
         char name[CELL_BYTES];
         char text[CELL_BYTES];
-        winner_id = get(winner, "id")->valuedouble;
+        winner_id = report_get(winner, "id")->valuedouble;
         name_row(name, winner);
         snprintf(text, sizeof text, "winner: %.38s", name);
-        MSC_TRY(add_row(table, text, winner));
+        MSC_TRY(report_add_row(table, text, winner));
     }
     MSC_TRY(add_lists(table, report, winner_id));
-    if (get(report, "reference")) {
-        MSC_TRY(add_row(table, "uncompressed", get(report, "reference")));
+    if (report_get(report, "reference")) {
+        MSC_TRY(report_add_row(table, "uncompressed", report_get(report, "reference")));
     }
     return MSC_OK;
 }
@@ -296,51 +297,51 @@ static void write_end(struct msc_str *out, const char *name) {
 static void write_counts(struct msc_str *out, const cJSON *report) {
     static const char *const states[] = {"complete", "pruned", "infeasible", "failed"};
     static const char *const kinds[] = {"baselines", "repeats", "retries"};
-    const cJSON *counts = get(report, "counts");
+    const cJSON *counts = report_get(report, "counts");
     msc_str_append(out, "record: ");
-    msc_shown_append(out, get(report, "record")->valuestring);
-    msc_str_printf(out, "\ntrials: %.0f", get(counts, "trials")->valuedouble);
+    msc_shown_append(out, report_get(report, "record")->valuestring);
+    msc_str_printf(out, "\ntrials: %.0f", report_get(counts, "trials")->valuedouble);
     const char *before = " (";
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
-        if (get(counts, states[i])->valuedouble > 0.0) {
-            msc_str_printf(out, "%s%.0f %s", before, get(counts, states[i])->valuedouble,
+        if (report_get(counts, states[i])->valuedouble > 0.0) {
+            msc_str_printf(out, "%s%.0f %s", before, report_get(counts, states[i])->valuedouble,
                            states[i]);
             before = ", ";
         }
     }
     msc_str_append(out, before[0] == ',' ? ")" : "");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (get(counts, kinds[i])->valuedouble > 0.0) {
-            msc_str_printf(out, ", %.0f %s", get(counts, kinds[i])->valuedouble, kinds[i]);
+        if (report_get(counts, kinds[i])->valuedouble > 0.0) {
+            msc_str_printf(out, ", %.0f %s", report_get(counts, kinds[i])->valuedouble, kinds[i]);
         }
     }
     msc_str_char(out, '\n');
-    if (get(report, "end")) {
-        write_end(out, get(report, "end")->valuestring);
+    if (report_get(report, "end")) {
+        write_end(out, report_get(report, "end")->valuestring);
     }
 }
 
 static void write_left_out(struct msc_str *out, const cJSON *report) {
     const cJSON *row = NULL;
-    cJSON_ArrayForEach(row, get(report, "left_out")) {
+    cJSON_ArrayForEach(row, report_get(report, "left_out")) {
         msc_str_printf(out, "line %.0f (trial %.0f) does not come out again, and is left out: ",
-                       get(row, "line")->valuedouble, get(row, "id")->valuedouble);
-        msc_shown_append(out, get(row, "difference")->valuestring);
+                       report_get(row, "line")->valuedouble, report_get(row, "id")->valuedouble);
+        msc_shown_append(out, report_get(row, "difference")->valuestring);
         msc_str_char(out, '\n');
     }
 }
 
 static void write_verdict(struct msc_str *out, const cJSON *report) {
-    const cJSON *winner = get(report, "winner");
+    const cJSON *winner = report_get(report, "winner");
     if (!cJSON_IsObject(winner)) {
         msc_str_append(out, "no trial has a result yet\n");
-    } else if (strcmp(get(winner, "state")->valuestring, "complete") != 0) {
+    } else if (strcmp(report_get(winner, "state")->valuestring, "complete") != 0) {
         msc_str_printf(out,
                        "no trial meets every bound: the nearest one misses them by %.3g in all\n",
-                       get(winner, "violation")->valuedouble);
-    } else if (get(winner, "label")) {
+                       report_get(winner, "violation")->valuedouble);
+    } else if (report_get(winner, "label")) {
         msc_str_append(out, "nothing found is better than the uniform plan ");
-        msc_shown_append(out, get(winner, "label")->valuestring);
+        msc_shown_append(out, report_get(winner, "label")->valuestring);
         msc_str_char(out, '\n');
     }
 }

@@ -181,7 +181,7 @@ static enum msc_status run_baselines(struct msc_search *s) {
     return is_replaying(s) ? MSC_OK : msc_search__evaluate(s, NULL);
 }
 
-static enum msc_status ask(struct msc_search *s, size_t *n) {
+static enum msc_status ask_agent_for_round(struct msc_search *s, size_t *n) {
     for (size_t i = 0; i < s->options->parallel; i++) {
         s->proposals[i].choices = s->choices + i * s->space->n_tasks;
     }
@@ -256,7 +256,7 @@ static enum msc_status run_round(struct msc_search *s, bool *is_over, enum msc_s
         MSC_TRY(run_baselines(s));
         return tell_round(s);
     }
-    MSC_TRY(ask(s, &n));
+    MSC_TRY(ask_agent_for_round(s, &n));
     if (n == 0) {
         *is_over = true;
         *end = MSC_SEARCH_END_AGENT;
@@ -302,7 +302,7 @@ static enum msc_status say_estimate(struct msc_search *s) {
     return status;
 }
 
-static enum msc_status run_loop(struct msc_search *s, enum msc_search_end *end) {
+static enum msc_status search_loop(struct msc_search *s, enum msc_search_end *end) {
     bool is_over = false;
     bool is_estimated = false;
     while (!is_over) {
@@ -387,7 +387,7 @@ enum msc_status msc_search_run(struct msc_search_result *result,
         status = begin_segments(&s);
     }
     if (status == MSC_OK) {
-        status = run_loop(&s, &result->end);
+        status = search_loop(&s, &result->end);
     }
     if (status == MSC_E_CANCELLED && msc_cancel_soon(options->cancel)) {
         result->end = MSC_SEARCH_END_CANCELLED;

@@ -73,8 +73,8 @@ static void copy_outcome(struct msc_search *s, struct msc_search_item *item) {
     item->is_done = true;
 }
 
-static enum msc_status append(struct msc_search *s, struct msc_search_item *item,
-                              double elapsed_s) {
+static enum msc_status append_item(struct msc_search *s, struct msc_search_item *item,
+                                   double elapsed_s) {
     const struct msc_record_line *line = &item->line;
     item->line.elapsed_s = elapsed_s;
     MSC_TRY(msc_record_append_trial(s->record, line));
@@ -164,7 +164,7 @@ enum msc_status msc_search__commit(struct msc_search *s, bool is_inside) {
             break;
         }
         if (!item->is_recorded) {
-            MSC_TRY(append(s, item, elapsed_s));
+            MSC_TRY(append_item(s, item, elapsed_s));
         }
         s->n_written++;
     }

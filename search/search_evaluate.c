@@ -51,7 +51,7 @@ static bool is_late(const bool *is_over) {
     return is_over && *is_over;
 }
 
-static enum msc_status check_cancel(const struct msc_search *s) {
+static enum msc_status check_search_cancel(const struct msc_search *s) {
     return msc_cancel_soon(s->options->cancel) ? MSC_FAIL(MSC_E_CANCELLED, "stopped on request")
                                                : MSC_OK;
 }
@@ -69,7 +69,7 @@ static enum msc_status run_part(struct msc_search *s, struct part *part, bool *i
         note_lines(s, part->n_lines);
         return MSC_OK;
     }
-    MSC_TRY(check_cancel(s));
+    MSC_TRY(check_search_cancel(s));
     if (is_over && msc_search__is_time_over(s)) {
         *is_over = true;
         return MSC_OK;
@@ -98,11 +98,11 @@ static enum msc_status evaluate_together(struct msc_search *s, size_t first, boo
 }
 
 // A suspect: alone, or failed without being run once more.
-static enum msc_status settle(struct msc_search *s, size_t index,
-                              enum msc_attempt_verdict verdict) {
+static enum msc_status settle_suspect(struct msc_search *s, size_t index,
+                                      enum msc_attempt_verdict verdict) {
     struct msc_search_item *item = &s->items[index];
     MSC_TRY(msc_search__commit(s, false));
-    MSC_TRY(check_cancel(s));
+    MSC_TRY(check_search_cancel(s));
     if (verdict == MSC_ATTEMPT_FAILED) {
         msc_goal_judge(s->goal, s->space, &item->line.trial.outcome);
         item->is_done = true;
@@ -132,7 +132,7 @@ static enum msc_status evaluate_carefully(struct msc_search *s, size_t first, bo
             part = (struct part){.n_most = part_size(s, is_over != NULL)};
         }
         if (verdict != MSC_ATTEMPT_FREE && !is_late(is_over)) {
-            MSC_TRY(settle(s, i, verdict));
+            MSC_TRY(settle_suspect(s, i, verdict));
         }
     }
     return is_late(is_over) ? MSC_OK : run_part(s, &part, is_over);

@@ -22,8 +22,8 @@ static bool does_answer(const struct msc_search *s, int64_t id, const struct msc
            msc_goal_exact_violation(s->goal, s->space, asked->choices) <= 0.0;
 }
 
-static enum msc_status push(struct msc_search *s, const struct msc_search_item *item,
-                            struct msc_hash hash) {
+static enum msc_status push_item(struct msc_search *s, const struct msc_search_item *item,
+                                 struct msc_hash hash) {
     MSC_TRY(msc_grow(&s->items, &s->items_capacity, s->n_items + 1, sizeof *s->items));
     s->items[s->n_items++] = *item;
     s->next_id++;
@@ -38,11 +38,11 @@ enum msc_status msc_search__add_recorded(struct msc_search *s) {
         .is_recorded = true,
     };
     const uint32_t *choices = item.line.trial.proposal.choices;
-    return push(s, &item, msc_point_hash(choices, s->space->n_tasks));
+    return push_item(s, &item, msc_point_hash(choices, s->space->n_tasks));
 }
 
 // `line` has no id and no outcome yet.
-static enum msc_status add(struct msc_search *s, const struct msc_record_line *line) {
+static enum msc_status add_item(struct msc_search *s, const struct msc_record_line *line) {
     struct msc_search_item item = {.line = *line};
     struct msc_trial *trial = &item.line.trial;
     struct msc_hash hash = msc_point_hash(trial->proposal.choices, s->space->n_tasks);
@@ -53,13 +53,13 @@ static enum msc_status add(struct msc_search *s, const struct msc_record_line *l
         int64_t earlier = msc_points_find(&s->points, hash);
         item.line.repeat_of = earlier >= 0 && does_answer(s, earlier, trial) ? earlier : -1;
     }
-    return push(s, &item, hash);
+    return push_item(s, &item, hash);
 }
 
 enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal) {
     const struct msc_record_line line = {
         .trial.proposal = *proposal, .retry_of = -1, .baseline = -1};
-    return add(s, &line);
+    return add_item(s, &line);
 }
 
 enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
@@ -74,7 +74,7 @@ enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", s->space->n_tasks);
     }
     memcpy(line.trial.proposal.choices, s->space->baselines[index].choices, n_bytes);
-    return add(s, &line);
+    return add_item(s, &line);
 }
 
 enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_record_line *failed) {
@@ -83,5 +83,5 @@ enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_rec
         .retry_of = failed->trial.id,
         .baseline = failed->baseline,
     };
-    return add(s, &line);
+    return add_item(s, &line);
 }

@@ -34,7 +34,7 @@ static void finish_item(void *payload, size_t index) {
     }
 }
 
-static enum msc_status run_batch(struct msc_search *s, size_t n, bool is_alone) {
+static enum msc_status run_items(struct msc_search *s, size_t n, bool is_alone) {
     const struct msc_evaluation evaluation = {
         .trials = s->batch_trials,
         .n = n,
@@ -96,22 +96,22 @@ static enum msc_status check_machine(struct msc_search *s) {
     return status;
 }
 
-static enum msc_status try_alone(struct msc_search *s, size_t index) {
+static enum msc_status try_item_alone(struct msc_search *s, size_t index) {
     const struct msc_outcome *outcome = &s->items[index].line.trial.outcome;
     s->batch_items[0] = index;
-    MSC_TRY(run_batch(s, 1, true));
+    MSC_TRY(run_items(s, 1, true));
     return msc_search__may_succeed_later(outcome) ? MSC_FAIL(MSC_E_NOMEM, "%s", outcome->reason)
                                                   : MSC_OK;
 }
 
 // A trial that does not even run alone, twice, while others do has failed; the search goes on.
-static enum msc_status run_alone(struct msc_search *s, size_t index) {
+static enum msc_status run_item_alone(struct msc_search *s, size_t index) {
     struct msc_search_item *item = &s->items[index];
     struct msc_trial *trial = &item->line.trial;
-    enum msc_status status = try_alone(s, index);
+    enum msc_status status = try_item_alone(s, index);
     if (is_environments_fault(s, status)) {
         MSC_TRY(check_machine(s));
-        status = try_alone(s, index);
+        status = try_item_alone(s, index);
     }
     if (!is_environments_fault(s, status)) {
         return status;
@@ -130,7 +130,7 @@ static enum msc_status run_alone(struct msc_search *s, size_t index) {
 enum msc_status msc_search__run(struct msc_search *s, size_t n, bool one_by_one) {
     size_t open[MSC_ATTEMPT_MAX_TRIALS];
     memcpy(open, s->batch_items, n * sizeof *open);
-    enum msc_status status = one_by_one ? MSC_OK : run_batch(s, n, false);
+    enum msc_status status = one_by_one ? MSC_OK : run_items(s, n, false);
     if (is_environments_fault(s, status)) {
         msc_log(s->options->log, MSC_LOG_WARNING, "%s; trying %zu trials one by one",
                 msc_status_message(), n);
@@ -139,7 +139,7 @@ enum msc_status msc_search__run(struct msc_search *s, size_t n, bool one_by_one)
     }
     for (size_t i = 0; i < n; i++) {
         const struct msc_search_item *item = &s->items[open[i]];
-        MSC_TRY(item->is_done ? MSC_OK : run_alone(s, open[i]));
+        MSC_TRY(item->is_done ? MSC_OK : run_item_alone(s, open[i]));
         if (item->line.trial.outcome.cause != MSC_CAUSE_ENVIRONMENT) {
             s->n_environment_failures = 0;
         }

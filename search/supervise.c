@@ -55,10 +55,11 @@ struct supervisor {
 };
 
 // To the log, and to the file that the worker named: it may not be able to.
-static void say(const struct supervisor *s, enum msc_log_level level, const char *format, ...)
+static void say_death(const struct supervisor *s, enum msc_log_level level, const char *format, ...)
     MSC_PRINTF(3, 4);
 
-static void say(const struct supervisor *s, enum msc_log_level level, const char *format, ...) {
+static void say_death(const struct supervisor *s, enum msc_log_level level, const char *format,
+                      ...) {
     char line[512];
     va_list arguments;
     va_start(arguments, format);
@@ -152,7 +153,7 @@ static void become_worker(const struct supervisor *s) {
 
 // If the parent is killed, the worker and the agents that it started are killed with it, but not
 // what these have started. So somebody waits for the parent's end: a process that holds nothing else.
-static void guard(const struct supervisor *s, int descriptor) {
+static void guard_worker(const struct supervisor *s, int descriptor) {
     char nothing;
     ssize_t n;
     setsid();
@@ -181,7 +182,7 @@ static enum msc_status start_guard(struct supervisor *s) {
     if (between == 0) {
         pid_t guarding = fork();
         if (guarding == 0) {
-            guard(s, ends[0]);
+            guard_worker(s, ends[0]);
         }
         _exit(guarding < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
     }
@@ -226,10 +227,11 @@ static void hand_on(struct supervisor *s, int signal_number) {
     if (!is_same) {
         s->n_requests++;
         kill(s->worker, signal_number);
-        say(s, MSC_LOG_INFO, "%s",
-            s->n_requests == 1 ? "stopping: what is running now is finished first; asked again "
-                                 "(Ctrl-C), it stops at once, and nothing is lost"
-                               : "stopping at once; nothing is lost");
+        say_death(s, MSC_LOG_INFO, "%s",
+                  s->n_requests == 1
+                      ? "stopping: what is running now is finished first; asked again "
+                        "(Ctrl-C), it stops at once, and nothing is lost"
+                      : "stopping at once; nothing is lost");
     }
 }
 
@@ -281,7 +283,7 @@ static int wait_for_worker(struct supervisor *s) {
     }
 }
 
-static enum msc_worker_death classify(const struct supervisor *s, int state) {
+static enum msc_worker_death classify_death(const struct supervisor *s, int state) {
     if (s->was_limit) {
         return MSC_WORKER_DEATH_LIMIT;
     }
@@ -320,7 +322,7 @@ static void describe_death(char *out, size_t n_bytes, const struct supervisor *s
     }
 }
 
-static enum msc_status run(struct supervisor *s, int *exit_code) {
+static enum msc_status run_worker(struct supervisor *s, int *exit_code) {
     uint64_t n_lines = 0;
     int n_restarts = 0; // since the last new line
     for (;;) {
@@ -328,7 +330,7 @@ static enum msc_status run(struct supervisor *s, int *exit_code) {
         MSC_TRY(start_worker(s));
         int state = wait_for_worker(s);
         MSC_TRY(check_started(s, state));
-        enum msc_worker_death death = classify(s, state);
+        enum msc_worker_death death = classify_death(s, state);
         if (death == MSC_WORKER_DEATH_NONE) {
             *exit_code = WEXITSTATUS(state);
             return MSC_OK;
@@ -349,7 +351,7 @@ static enum msc_status run(struct supervisor *s, int *exit_code) {
                             what, n_restarts);
         }
         n_restarts++;
-        say(s, MSC_LOG_WARNING, "the search process %s and is started again", what);
+        say_death(s, MSC_LOG_WARNING, "the search process %s and is started again", what);
         atomic_store(&s->page->signal_number, WIFSIGNALED(state) ? WTERMSIG(state) : 0);
         atomic_store(&s->page->death, death);
     }
@@ -364,7 +366,7 @@ enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options
     MSC_TRY_OUT(make_page(&s));
     MSC_TRY_OUT(make_environment(&s));
     MSC_TRY_OUT(start_guard(&s));
-    status = run(&s, exit_code);
+    status = run_worker(&s, exit_code);
 out:
     if (s.page) {
         munmap(s.page, sizeof *s.page);

@@ -26,7 +26,7 @@ const char *msc_verify_verdict_name(enum msc_verify_verdict verdict) {
     return names[verdict];
 }
 
-static int compare_ids(const void *left, const void *right) {
+static int verify_compare_ids(const void *left, const void *right) {
     int64_t a = *(const int64_t *)left;
     int64_t b = *(const int64_t *)right;
     return (a > b) - (a < b);
@@ -34,7 +34,7 @@ static int compare_ids(const void *left, const void *right) {
 
 static size_t sort_unique(int64_t ids[], size_t n) {
     size_t n_kept = 0;
-    qsort(ids, n, sizeof *ids, compare_ids);
+    qsort(ids, n, sizeof *ids, verify_compare_ids);
     for (size_t i = 0; i < n; i++) {
         if (n_kept == 0 || ids[n_kept - 1] != ids[i]) {
             ids[n_kept++] = ids[i];
@@ -177,7 +177,7 @@ static bool is_same_double(double a, double b) {
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
 }
 
-static bool is_near(double a, double b, double ratio) {
+static bool is_near_ratio(double a, double b, double ratio) {
     return fabs(a - b) <= ratio * fmax(fabs(a), fabs(b));
 }
 
@@ -191,12 +191,12 @@ static bool may_stop_elsewhere(const struct msc_verify_options *o, int64_t id, d
     if (recorded->state != MSC_TRIAL_PRUNED && found->state != MSC_TRIAL_PRUNED) {
         return false;
     }
-    return is_near(recorded->metrics[loss], bound, noise_ratio) ||
-           is_near(found->metrics[loss], bound, noise_ratio);
+    return is_near_ratio(recorded->metrics[loss], bound, noise_ratio) ||
+           is_near_ratio(found->metrics[loss], bound, noise_ratio);
 }
 
-static void compare(struct msc_verify_line *line, const struct msc_verify_options *o,
-                    double noise_ratio, const struct msc_outcome *found) {
+static void verify_compare(struct msc_verify_line *line, const struct msc_verify_options *o,
+                           double noise_ratio, const struct msc_outcome *found) {
     const struct msc_space *space = msc_record_space(o->record);
     const struct msc_outcome *recorded =
         &msc_record_trial(o->record, (size_t)line->id)->trial.outcome;
@@ -215,7 +215,7 @@ static void compare(struct msc_verify_line *line, const struct msc_verify_option
         line->recorded = a;
         line->found = b;
         line->verdict = MSC_VERIFY_WITHIN_NOISE;
-        bool is_close = may_differ && (may_stop || is_near(a, b, noise_ratio));
+        bool is_close = may_differ && (may_stop || is_near_ratio(a, b, noise_ratio));
         if (!is_close || space->metrics[i].is_exact) {
             line->verdict = MSC_VERIFY_DIFFERENT;
             return;
@@ -244,15 +244,15 @@ static enum msc_status verify_batch(struct msc_verify_result *result,
     const struct msc_evaluation evaluation = {.trials = evaluated, .n = n};
     status = msc_env_evaluate(o->env, msc_record_goal(o->record), &evaluation);
     for (size_t i = 0; i < n && status == MSC_OK; i++) {
-        compare(&result->lines[places[i]], o, result->noise_ratio, &trials[i].outcome);
+        verify_compare(&result->lines[places[i]], o, result->noise_ratio, &trials[i].outcome);
     }
 out:
     msc_arena_finish(&arena);
     return status;
 }
 
-static enum msc_status verify_lines(struct msc_verify_result *result,
-                                    const struct msc_verify_options *o) {
+static enum msc_status verify_all_lines(struct msc_verify_result *result,
+                                        const struct msc_verify_options *o) {
     size_t places[BATCH];
     size_t n = 0;
     for (size_t i = 0; i < result->n_lines; i++) {
@@ -284,7 +284,7 @@ enum msc_status msc_verify_run(struct msc_verify_result *result,
         status = find_noise(result, options);
     }
     if (status == MSC_OK) {
-        status = verify_lines(result, options);
+        status = verify_all_lines(result, options);
     }
     if (status != MSC_OK) {
         msc_verify_result_finish(result);

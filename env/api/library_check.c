@@ -43,7 +43,7 @@ static bool write_some(const struct check *c, const char *place, size_t n_bytes)
     return n > 0 && read(c->pipe[0], copy, (size_t)n) == (ssize_t)n && (size_t)n == n_bytes;
 }
 
-static bool is_readable(const struct check *c, const void *place, size_t n_bytes) {
+static bool is_readable_memory(const struct check *c, const void *place, size_t n_bytes) {
     const char *next = place;
     while (n_bytes > 0) {
         size_t n = n_bytes < PAGE_BYTES ? n_bytes : PAGE_BYTES;
@@ -62,7 +62,7 @@ static enum msc_status check_text(const struct check *c, const char *text, const
     size_t length = 0;
     for (;; length++) {
         bool is_new_page = length == 0 || (uintptr_t)(text + length) % PAGE_BYTES == 0;
-        if (is_new_page && !is_readable(c, text + length, 1)) {
+        if (is_new_page && !is_readable_memory(c, text + length, 1)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: %s is no readable text", c->path, what);
         }
         if (text[length] == '\0') {
@@ -84,7 +84,7 @@ static enum msc_status check_text(const struct check *c, const char *text, const
 static enum msc_status read_member(const struct check *c, void *out, size_t n_bytes,
                                    const void *definition, size_t offset) {
     const char *place = (const char *)definition + offset;
-    if (!is_readable(c, place, n_bytes)) {
+    if (!is_readable_memory(c, place, n_bytes)) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: its definition cannot be read to its end", c->path);
     }
     memcpy(out, place, n_bytes);
@@ -143,8 +143,8 @@ static enum msc_status check_texts(const struct check *c, const struct msc_param
                             texts[i].name);
         }
         // A text may have "" as its default, and no unit may be written so.
-        if (texts[i].text &&
-            (texts[i].is_wanted || !is_readable(c, texts[i].text, 1) || texts[i].text[0] != '\0')) {
+        if (texts[i].text && (texts[i].is_wanted || !is_readable_memory(c, texts[i].text, 1) ||
+                              texts[i].text[0] != '\0')) {
             MSC_TRY(check_text(c, texts[i].text, what, MAX_TEXT_BYTES));
         }
     }
@@ -159,7 +159,7 @@ static enum msc_status check_params(const struct check *c, const struct msc_para
                                     size_t state_size) {
     for (size_t i = 0; i < MAX_PARAMS; i++) {
         char what[64];
-        if (!is_readable(c, &params[i], sizeof params[i])) {
+        if (!is_readable_memory(c, &params[i], sizeof params[i])) {
             return MSC_FAIL(MSC_E_FORMAT,
                             "%s: the table of its parameters cannot be read beyond row %zu",
                             c->path, i);
@@ -179,7 +179,7 @@ static enum msc_status check_params(const struct check *c, const struct msc_para
 
 // ---- The definition ---------------------------------------------------------------------------
 
-static enum msc_status fail_absent(const struct check *c, const char *name) {
+static enum msc_status fail_absent_member(const struct check *c, const char *name) {
     return MSC_FAIL(MSC_E_FORMAT, "%s: its definition has no %s", c->path, name);
 }
 
@@ -189,7 +189,7 @@ static enum msc_status check_function(const struct check *c, const void *definit
     Dl_info info;
     MSC_TRY(read_member(c, &function, sizeof function, definition, f->offset));
     if (!function) {
-        return f->is_optional ? MSC_OK : fail_absent(c, f->name);
+        return f->is_optional ? MSC_OK : fail_absent_member(c, f->name);
     }
     if (dladdr(function, &info) == 0) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: the %s of its definition is no function", c->path,
@@ -213,17 +213,17 @@ static enum msc_status check_members(const struct check *c, const void *definiti
         const char *text = NULL;
         MSC_TRY(read_member(c, &text, sizeof text, definition, texts[i].offset));
         MSC_TRY(text ? check_text(c, text, texts[i].what, texts[i].max_bytes)
-                     : fail_absent(c, texts[i].name));
+                     : fail_absent_member(c, texts[i].name));
     }
     MSC_TRY(read_member(c, &params, sizeof params, definition, form->params));
     MSC_TRY(read_member(c, &state_size, sizeof state_size, definition, form->state_size));
-    return params ? check_params(c, params, state_size) : fail_absent(c, "params");
+    return params ? check_params(c, params, state_size) : fail_absent_member(c, "params");
 }
 
 static enum msc_status check_definition(const struct check *c, const void *definition,
                                         const struct msc_library_form *form) {
     unsigned abi;
-    if (!is_readable(c, definition, sizeof abi)) {
+    if (!is_readable_memory(c, definition, sizeof abi)) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "%s: %s points to no definition; it must hold the address of one", c->path,
                         form->symbol);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static enum msc_status check_order(const struct msc_task *task) {
+static enum msc_status check_choice_order(const struct msc_task *task) {
     for (uint32_t c = 0; c < task->n_choices; c++) {
         uint32_t n_found = 0;
         for (uint32_t i = 0; i < task->n_choices; i++) {
@@ -44,7 +44,7 @@ static enum msc_status check_task(const struct msc_space *space, size_t t) {
                             space->feature_names[f]);
         }
     }
-    return check_order(task);
+    return check_choice_order(task);
 }
 
 static enum msc_status check_metric(const struct msc_space *space, size_t i) {

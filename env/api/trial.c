@@ -164,7 +164,8 @@ bool msc_goal_takes_bound(const struct msc_goal *goal, const struct msc_space *s
            strcmp(space->metrics[objective->metric].name, "distill_loss") == 0;
 }
 
-static enum msc_status check_bound(const struct msc_bound *bound, const struct msc_space *space) {
+static enum msc_status check_reachable_bound(const struct msc_bound *bound,
+                                             const struct msc_space *space) {
     if (bound->metric < 0 || (size_t)bound->metric >= space->n_metrics) {
         return MSC_FAIL(MSC_E_INVALID, "a bound names metric %d of %zu", bound->metric,
                         space->n_metrics);
@@ -221,7 +222,7 @@ enum msc_status msc_goal_check(const struct msc_goal *goal, const struct msc_spa
         }
     }
     for (size_t i = 0; i < goal->n_bounds; i++) {
-        MSC_TRY(check_bound(&goal->bounds[i], space));
+        MSC_TRY(check_reachable_bound(&goal->bounds[i], space));
     }
     return MSC_OK;
 }
