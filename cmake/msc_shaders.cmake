@@ -1,7 +1,5 @@
-# msc_add_shader(conv_u_quads conv_u.comp QUADS)
-#
 # Compiles kernels/vulkan/shaders/<source> into a list of words under <name>; further arguments are
-# macros. Call msc_finish_shaders afterwards.
+# macros.
 function(msc_add_shader name source)
     set(path "${PROJECT_SOURCE_DIR}/kernels/vulkan/shaders/${source}")
     set(out "${CMAKE_CURRENT_BINARY_DIR}/shaders/${name}.inc")
@@ -9,7 +7,6 @@ function(msc_add_shader name source)
     foreach(macro IN LISTS ARGN)
         list(APPEND flags "-D${macro}")
     endforeach()
-    file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/shaders")
     add_custom_command(OUTPUT "${out}"
         COMMAND "${Vulkan_GLSLC_EXECUTABLE}" ${flags} -mfmt=num -MD -MF "${out}.d" -MT "${out}"
             -o "${out}" "${path}"
@@ -17,24 +14,34 @@ function(msc_add_shader name source)
         DEPFILE "${out}.d"
         COMMENT "Compiling shader ${name}"
         VERBATIM)
-    set_property(GLOBAL APPEND PROPERTY MSC_SHADERS "${name}")
-    set_property(GLOBAL APPEND PROPERTY MSC_SHADER_FILES "${out}")
 endfunction()
 
-# Writes the table of all shaders; sets <out> to its source file.
-function(msc_finish_shaders out)
-    get_property(names GLOBAL PROPERTY MSC_SHADERS)
-    get_property(files GLOBAL PROPERTY MSC_SHADER_FILES)
+# msc_add_shaders(<out> <shaders.def>)
+#
+# Compiles every shader of the list, and writes the table of their words; sets <out> to its source
+# file.
+function(msc_add_shaders out list)
     set(table "${CMAKE_CURRENT_BINARY_DIR}/shaders/shader_table.c")
     set(text "#include \"kernels/vulkan/vk_shaders.h\"\n\n")
-    foreach(name IN LISTS names)
+    set(rows "")
+    set(files "")
+    file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/shaders")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
+    file(STRINGS "${list}" lines REGEX "^MSC_SHADER")
+    foreach(line IN LISTS lines)
+        if(NOT line MATCHES "^MSC_SHADER\\(([A-Z0-9_]+), \"([^\"]+)\", ")
+            message(FATAL_ERROR "${list}: not a row: ${line}")
+        endif()
+        set(id "${CMAKE_MATCH_1}")
+        string(REPLACE " " ";" source "${CMAKE_MATCH_2}")
+        string(TOLOWER "${id}" name)
+        msc_add_shader(${name} ${source})
+        list(APPEND files "${CMAKE_CURRENT_BINARY_DIR}/shaders/${name}.inc")
         string(APPEND text "static const uint32_t ${name}[] = {\n#include \"${name}.inc\"\n};\n")
+        string(APPEND rows "    [MSC_VK_${id}] = {\"${name}\", ${name}, sizeof(${name})},\n")
     endforeach()
-    string(APPEND text "\nconst struct msc_vk_shader_code msc_vk_shader_codes[] = {\n")
-    foreach(name IN LISTS names)
-        string(APPEND text "    {\"${name}\", ${name}, sizeof(${name})},\n")
-    endforeach()
-    string(APPEND text "    {0},\n};\n")
+    string(APPEND text "\nconst struct msc_vk_shader_code msc_vk_shader_codes[MSC_VK_SHADER_COUNT + 1] = {\n")
+    string(APPEND text "${rows}};\n")
     file(CONFIGURE OUTPUT "${table}" CONTENT "${text}" @ONLY)
     set_source_files_properties("${table}" PROPERTIES OBJECT_DEPENDS "${files}")
     set(${out} "${table}" PARENT_SCOPE)

@@ -156,8 +156,10 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                   (uint32_t)l.n_gone,
                                   !msc_vk_is_real(d->x[0].dtype),
                                   read_flags(d)};
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_ALONG, constants);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_ALONG_TOPK, constants);
     return msc_vk_pipeline(&s->pipeline, b->vk, kind == TOP ? MSC_VK_ALONG_TOPK : MSC_VK_ALONG,
-                           constants, 9);
+                           constants);
 }
 
 const struct msc_vk_family msc_vk_along = {.name = "lines", .init = init, MSC_VK_JOINT_FUNCTIONS};

@@ -169,7 +169,8 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                   msc_vk_element(d->y[0].dtype),
                                   !is_real,
                                   (uint32_t)c.has_b | (uint32_t)c.has_c << 1};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_CONTRACT, constants, 10);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_CONTRACT, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_CONTRACT, constants);
 }
 
 const struct msc_vk_family msc_vk_contract = {

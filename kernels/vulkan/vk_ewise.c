@@ -13,7 +13,6 @@ enum {
     FIRST_INSTR = 4,
     FIRST_PARAMETER = 20,
     FIRST_MODE = 52,
-    N_CONSTANTS = 60,
     OUTPUT_PLACE = 31,
     MAX_DIMS_TURNS = 8 * MAX_OPERANDS,
 };
@@ -91,9 +90,9 @@ static uint32_t place_of(const struct msc_ewise *e, int32_t ref) {
     return r == e->n_registers ? OUTPUT_PLACE : (uint32_t)(MAX_OPERANDS + r);
 }
 
-static void encode(uint32_t constants[N_CONSTANTS], const struct msc_vk *vk,
+static void encode(uint32_t constants[MSC_VK_EWISE_CONSTANTS], const struct msc_vk *vk,
                    const struct msc_ewise *e) {
-    memset(constants, 0, N_CONSTANTS * sizeof(constants[0]));
+    memset(constants, 0, MSC_VK_EWISE_CONSTANTS * sizeof(constants[0]));
     constants[0] = vk->tuning.lanes;
     constants[1] = !vk->divides_exactly;
     constants[2] = (uint32_t)e->n_instrs;
@@ -124,7 +123,7 @@ static enum msc_status upload_dims(struct msc_vk_program *p, struct msc_vk *vk,
 
 static enum msc_status init(struct msc_vk_program *p, struct msc_vk *vk,
                             const struct msc_ewise *e) {
-    uint32_t constants[N_CONSTANTS];
+    uint32_t constants[MSC_VK_EWISE_CONSTANTS];
     if (!is_supported(e)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: an element-wise program of %d instructions",
                         (int)e->n_instrs);
@@ -144,8 +143,9 @@ static enum msc_status init(struct msc_vk_program *p, struct msc_vk *vk,
     }
     MSC_TRY(upload_dims(p, vk, e));
     encode(constants, vk, e);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_EWISE_POWER, constants);
     return msc_vk_pipeline(&p->pipeline, vk, has_power(e) ? MSC_VK_EWISE_POWER : MSC_VK_EWISE,
-                           constants, N_CONSTANTS);
+                           constants);
 }
 
 enum msc_status msc_vk_program_create(struct msc_vk_program **out, struct msc_vk_backend *b,

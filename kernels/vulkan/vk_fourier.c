@@ -121,7 +121,8 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                   (uint32_t)f.n_dims,  (uint32_t)f.k_dim,
                                   f.is_complex,        f.is_inverse,
                                   f.has_window};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_FOURIER, constants, 7);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_FOURIER, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_FOURIER, constants);
 }
 
 const struct msc_vk_family msc_vk_fourier = {

@@ -237,7 +237,8 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                   (uint32_t)g.mode,
                                   g.fill_operand > 0};
     s->in[1] = g.fill_operand > 0 ? g.fill_operand : 1;
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_GATHER, constants, 8);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_GATHER, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_GATHER, constants);
 }
 
 const struct msc_vk_family msc_vk_gather = {.name = "gather", .init = init, MSC_VK_JOINT_FUNCTIONS};

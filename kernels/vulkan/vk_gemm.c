@@ -184,8 +184,7 @@ bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b
 // A dispatch's shader, and how its calls are spread over workgroups.
 struct choice {
     enum msc_vk_shader shader;
-    uint32_t constants[11];
-    int n_constants;
+    uint32_t constants[MSC_VK_CONV_G_CONSTANTS]; // which is the most
     enum msc_vk_kind x_kind, w_kind;
     uint32_t groups[3];
     uint32_t per_lane;
@@ -197,7 +196,6 @@ static void choose_depthwise(struct choice *c, const struct msc_vk_gemm *g, cons
     c->shader = is_u                        ? MSC_VK_DEPTHWISE_U
                 : unit == MSC_VK_UNIT_BYTES ? MSC_VK_DEPTHWISE_G_BYTES
                                             : MSC_VK_DEPTHWISE_G;
-    c->n_constants = 4;
     c->constants[0] = vk->tuning.lanes;
     c->x_kind = c->w_kind = is_u ? MSC_VK_FLOATS : MSC_VK_READ;
     c->groups[0] = msc_vk_spread(vk, (uint64_t)(g->desc.n_rows * g->desc.n_cols),
@@ -225,7 +223,6 @@ static void choose_u(struct choice *c, const struct msc_vk_gemm *g,
     row_lanes = row_lanes < lanes ? row_lanes : lanes;
     uint32_t quads = n_quads % (tile->col / 4) == 0 ? tile->col / 4 : 1;
     c->shader = g->has_x_quads ? MSC_VK_CONV_U_QUADS : MSC_VK_CONV_U_FLOATS;
-    c->n_constants = 7;
     c->constants[0] = lanes;
     c->constants[4] = rows;
     c->constants[5] = quads;
@@ -244,7 +241,6 @@ static void choose_g(struct choice *c, const struct msc_vk_gemm *g, const struct
         [MSC_VK_UNIT_BYTES] = MSC_VK_CONV_G_BYTES,
         [MSC_VK_UNIT_INT] = vk->has_dot ? MSC_VK_CONV_G_DOT : MSC_VK_CONV_G_INT};
     c->shader = shaders[unit];
-    c->n_constants = 11;
     c->constants[0] = tile->rows / tile->row * (tile->cols / tile->col);
     c->constants[4] = tile->rows;
     c->constants[5] = tile->cols;
@@ -289,8 +285,7 @@ static enum msc_status choose(struct choice *c, struct msc_vk_pipeline **pipelin
     c->constants[2] = g->is_pointwise;
     c->constants[3] = g->is_transposed;
     if (!g->pipelines[unit][tile]) {
-        MSC_TRY(msc_vk_pipeline(&g->pipelines[unit][tile], vk, c->shader, c->constants,
-                                c->n_constants));
+        MSC_TRY(msc_vk_pipeline(&g->pipelines[unit][tile], vk, c->shader, c->constants));
     }
     *pipeline = g->pipelines[unit][tile];
     return MSC_OK;

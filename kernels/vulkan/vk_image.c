@@ -58,7 +58,8 @@ static enum msc_status columns_init(struct msc_vk_joint *k, struct msc_vk_backen
     s->turns = (uint64_t)(taps * (n + 1));
     MSC_TRY(msc_vk_joint_numbers(s, b, rows, sizeof(rows)));
     const uint32_t constants[] = {b->vk->tuning.lanes, 0, (uint32_t)n};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_COL2IM, constants, 3);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_COL2IM, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_COL2IM, constants);
 }
 
 // ---- Grids ------------------------------------------------------------------------------------
@@ -81,7 +82,8 @@ static enum msc_status grid_init(struct msc_vk_joint *k, struct msc_vk_backend *
     s->n_push = 4;
     const uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly, (uint32_t)n,
                                   aligns};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_AFFINE_GRID, constants, 4);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_AFFINE_GRID, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_AFFINE_GRID, constants);
 }
 
 // ---- Deformable windows -----------------------------------------------------------------------
@@ -125,7 +127,8 @@ static enum msc_status deform_init(struct msc_vk_joint *k, struct msc_vk_backend
     const uint32_t constants[] = {b->vk->tuning.lanes, 0,
                                   d->n_x > 3 && d->x[3].dtype != MSC_DTYPE_NONE,
                                   d->n_x > 4 && d->x[4].dtype != MSC_DTYPE_NONE};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_DEFORM_CONV, constants, 4);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_DEFORM_CONV, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_DEFORM_CONV, constants);
 }
 
 static const struct {

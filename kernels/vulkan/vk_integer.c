@@ -80,7 +80,9 @@ static enum msc_status add_stage(struct msc_vk_stage **out, struct msc_vk_joint 
                                   many,
                                   (uint32_t)n_stack};
     *out = s;
-    return msc_vk_pipeline(&s->pipeline, b->vk, shader, constants, 9);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_INTEGER_CONV, constants);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_INTEGER_MATMUL, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, shader, constants);
 }
 
 // ---- Convolutions -----------------------------------------------------------------------------

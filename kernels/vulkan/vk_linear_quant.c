@@ -73,7 +73,8 @@ static enum msc_status linear_init(struct msc_vk_joint *k, struct msc_vk_backend
                                   has_zero ? msc_vk_element(d->x[2].dtype) : 0,
                                   msc_vk_element(y->dtype),
                                   has_zero};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_LINEAR_QUANT, constants, 8);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_LINEAR_QUANT, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_LINEAR_QUANT, constants);
 }
 
 const struct msc_vk_family msc_vk_linear_quant = {.name = "linear quantisation",
@@ -93,7 +94,8 @@ static enum msc_status dynamic_init(struct msc_vk_joint *k, struct msc_vk_backen
     for (uint32_t i = 0; i < 3; i++) {
         struct msc_vk_stage *s = msc_vk_joint_stage(k, i == 0 ? 1 : n, 1);
         const uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly, i};
-        MSC_TRY(msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_DYNAMIC_QUANT, constants, 3));
+        MSC_VK_CHECK_CONSTANTS(MSC_VK_DYNAMIC_QUANT, constants);
+        MSC_TRY(msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_DYNAMIC_QUANT, constants));
     }
     return MSC_OK;
 }

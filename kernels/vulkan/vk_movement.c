@@ -13,8 +13,10 @@ static enum msc_status init(struct msc_vk_movement *m, struct msc_vk_backend *b,
         m->n *= (uint64_t)dims[d].length;
         has_outside = has_outside || dims[d].in_length > 0;
     }
-    uint32_t constants[4] = {b->vk->tuning.lanes, 0, (uint32_t)n_dims, has_outside};
-    MSC_TRY(msc_vk_pipeline(&m->pipeline, b->vk, shader, constants, 4));
+    const uint32_t constants[] = {b->vk->tuning.lanes, 0, (uint32_t)n_dims, has_outside};
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_MOVE, constants);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_MOVE_BYTES, constants);
+    MSC_TRY(msc_vk_pipeline(&m->pipeline, b->vk, shader, constants));
     return msc_vk_upload_new(b->vk, &m->dims, dims, (uint64_t)n_dims * sizeof(dims[0]));
 }
 

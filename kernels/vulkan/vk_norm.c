@@ -35,7 +35,8 @@ static enum msc_status norm_init(struct msc_vk_joint *k, struct msc_vk_backend *
     s->turns = 3 * (uint64_t)(channels * n_spatial / b->vk->tuning.lanes + 1);
     const uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
                                   msc_vk_element(x->dtype), d->x[1].dims[0] == x->dims[1], is_last};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_NORM, constants, 5);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_NORM, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_NORM, constants);
 }
 
 const struct msc_vk_family msc_vk_norm = {.name = "group normalisation",
@@ -62,7 +63,8 @@ static enum msc_status lrn_init(struct msc_vk_joint *k, struct msc_vk_backend *b
     s->n_push = 6;
     const uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
                                   msc_vk_element(x->dtype)};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_LRN, constants, 3);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_LRN, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_LRN, constants);
 }
 
 const struct msc_vk_family msc_vk_lrn = {

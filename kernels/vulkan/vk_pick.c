@@ -95,7 +95,8 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                   msc_vk_element(d->y[0].dtype),
                                   has_indices ? msc_vk_element(d->x[p.indices].dtype) : 0,
                                   has_indices};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_PICK, constants, 6);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_PICK, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_PICK, constants);
 }
 
 const struct msc_vk_family msc_vk_pick = {

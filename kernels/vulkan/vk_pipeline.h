@@ -16,7 +16,6 @@ struct msc_vk_pipeline {
     enum msc_vk_shader shader;
     const struct msc_vk_layout *layout;
     VkPipeline pipeline;
-    int n_constants;
     uint32_t constants[MSC_VK_MAX_CONSTANTS];
 };
 

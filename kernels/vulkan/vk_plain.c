@@ -70,7 +70,8 @@ static enum msc_status conv_init(struct msc_vk_joint *k, struct msc_vk_backend *
     MSC_TRY(msc_vk_joint_numbers(s, b, numbers, sizeof(numbers)));
     const uint32_t constants[] = {b->vk->tuning.lanes, 0, c.is_transposed,
                                   msc_reference__has(&d->call, 2), msc_vk_element(dtype)};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_CONV_PLAIN, constants, 5);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_CONV_PLAIN, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_CONV_PLAIN, constants);
 }
 
 const struct msc_vk_family msc_vk_conv_plain = {
@@ -121,9 +122,10 @@ static enum msc_status pool_init(struct msc_vk_joint *k, struct msc_vk_backend *
     s->n_push = 1;
     const uint32_t constants[] = {b->vk->tuning.lanes,   !b->vk->divides_exactly, (uint32_t)kind,
                                   msc_vk_element(dtype), counts_padding,          is_column_major};
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_POOL_PLAIN_INDICES, constants);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_POOL_PLAIN, constants);
     return msc_vk_pipeline(&s->pipeline, b->vk,
-                           d->n_y == 2 ? MSC_VK_POOL_PLAIN_INDICES : MSC_VK_POOL_PLAIN, constants,
-                           6);
+                           d->n_y == 2 ? MSC_VK_POOL_PLAIN_INDICES : MSC_VK_POOL_PLAIN, constants);
 }
 
 const struct msc_vk_family msc_vk_pool_plain = {

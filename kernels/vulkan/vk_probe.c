@@ -30,10 +30,11 @@ static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct
                                    const struct msc_vk_block *out, const float pairs[],
                                    float quotients[], bool repairs) {
     static const enum msc_vk_kind kinds[] = {MSC_VK_READ, MSC_VK_WRITE};
-    uint32_t constants[2] = {LANES, repairs ? 1 : 0};
+    uint32_t constants[] = {LANES, repairs ? 1 : 0};
     uint32_t push[2] = {N_PAIRS, PER_LANE};
     struct msc_vk_pipeline *pipeline;
-    MSC_TRY(msc_vk_pipeline(&pipeline, vk, MSC_VK_PROBE, constants, 2));
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_PROBE, constants);
+    MSC_TRY(msc_vk_pipeline(&pipeline, vk, MSC_VK_PROBE, constants));
     struct msc_vk_dispatch d;
     msc_vk_dispatch_init(&d, pipeline, 2, kinds);
     struct msc_vk_call *c = msc_vk_add_call(&d);

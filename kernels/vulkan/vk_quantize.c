@@ -91,11 +91,12 @@ void msc_vk_put_bytes(uint32_t row[], const struct msc_vk_bytes *bytes) {
 enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_vk_quantizing items[],
                                 int n, uint64_t n_elements) {
     static const enum msc_vk_kind kinds[] = {MSC_VK_READ, MSC_VK_WRITE};
-    uint32_t constants[2] = {b->vk->tuning.lanes, !b->vk->divides_exactly};
+    uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly};
     uint32_t push[2] = {(uint32_t)n_elements, 0};
     struct msc_vk_pipeline *pipeline;
     struct msc_vk_dispatch d;
-    MSC_TRY(msc_vk_pipeline(&pipeline, b->vk, MSC_VK_QUANTIZE, constants, 2));
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_QUANTIZE, constants);
+    MSC_TRY(msc_vk_pipeline(&pipeline, b->vk, MSC_VK_QUANTIZE, constants));
     msc_vk_dispatch_init(&d, pipeline, 2, kinds);
     for (int i = 0; i < n; i++) {
         if (items[i].out.quant->n != 1) {
@@ -136,7 +137,8 @@ enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_vk_expa
     uint32_t push[2] = {(uint32_t)n_elements, 0};
     struct msc_vk_pipeline *pipeline;
     struct msc_vk_dispatch d;
-    MSC_TRY(msc_vk_pipeline(&pipeline, b->vk, MSC_VK_EXPAND, &b->vk->tuning.lanes, 1));
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_EXPAND, b->vk->tuning.lanes);
+    MSC_TRY(msc_vk_pipeline(&pipeline, b->vk, MSC_VK_EXPAND, &b->vk->tuning.lanes));
     msc_vk_dispatch_init(&d, pipeline, 2, kinds);
     for (int i = 0; i < n; i++) {
         struct msc_vk_call *c = msc_vk_add_call(&d);
@@ -168,10 +170,11 @@ static enum msc_status run_digits(struct msc_vk_backend *b, enum stage stage, bo
                                   const struct msc_vk_summing items[], int n,
                                   struct digits_push *push) {
     static const enum msc_vk_kind kinds[] = {MSC_VK_READ_WRITE, MSC_VK_READ_WRITE, MSC_VK_READ};
-    uint32_t constants[4] = {b->vk->tuning.lanes, 0, stage, has_bias};
+    uint32_t constants[] = {b->vk->tuning.lanes, 0, stage, has_bias};
     struct msc_vk_pipeline *pipeline;
     struct msc_vk_dispatch d;
-    MSC_TRY(msc_vk_pipeline(&pipeline, b->vk, MSC_VK_DIGITS, constants, 4));
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_DIGITS, constants);
+    MSC_TRY(msc_vk_pipeline(&pipeline, b->vk, MSC_VK_DIGITS, constants));
     msc_vk_dispatch_init(&d, pipeline, 3, kinds);
     for (int i = 0; i < n; i++) {
         struct msc_vk_call *c = msc_vk_add_call(&d);

@@ -127,7 +127,10 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
     uint32_t kind = d->joint->op == MSC_OP_RNN ? 0 : d->joint->op == MSC_OP_GRU ? 1 : 2;
     const uint32_t constants[] = {
         b->vk->tuning.lanes, !b->vk->divides_exactly, kind, (uint32_t)r->dims[2], has, flags};
-    return msc_vk_pipeline(&s->pipeline, b->vk, shaders[d->n_y - 1], constants, 6);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_RECURRENT_1, constants);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_RECURRENT_2, constants);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_RECURRENT_3, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, shaders[d->n_y - 1], constants);
 }
 
 const struct msc_vk_family msc_vk_recurrent = {

@@ -73,10 +73,11 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const st
     k->n = (uint64_t)msc_view_n_elements(&y);
     k->numbers[0] = (uint32_t)count;
     memcpy(&k->numbers[1], &divisor, sizeof(divisor));
-    uint32_t constants[5] = {b->vk->tuning.lanes, !b->vk->divides_exactly, (uint32_t)r.kind, n_kept,
-                             (uint32_t)n - n_kept};
+    uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly, (uint32_t)r.kind, n_kept,
+                            (uint32_t)n - n_kept};
     MSC_TRY(msc_vk_upload_new(b->vk, &k->dims, dims, sizeof(dims)));
-    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_REDUCE, constants, 5);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_REDUCE, constants);
+    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_REDUCE, constants);
 }
 
 static enum msc_status
@@ -144,9 +145,10 @@ static enum msc_status softmax_init(struct kernel *k, struct msc_vk_backend *b,
     k->n = (uint64_t)(outer * inner);
     k->numbers[0] = (uint32_t)x.dims[axis];
     k->numbers[1] = (uint32_t)inner;
-    uint32_t constants[3] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
-                             joint->op == MSC_OP_LOG_SOFTMAX};
-    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_SOFTMAX, constants, 3);
+    uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
+                            joint->op == MSC_OP_LOG_SOFTMAX};
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_SOFTMAX, constants);
+    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_SOFTMAX, constants);
 }
 
 static enum msc_status softmax_prepare(void **out, struct msc_vk_backend *b,
@@ -195,8 +197,9 @@ static enum msc_status layer_norm_init(struct kernel *k, struct msc_vk_backend *
     enum msc_status status = msc_vk_upload_new(b->vk, &k->dims, scale, 2 * n * sizeof(float));
     msc_free(scale);
     MSC_TRY(status);
-    uint32_t constants[2] = {b->vk->tuning.lanes, !b->vk->divides_exactly};
-    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_LAYER_NORM, constants, 2);
+    uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly};
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_LAYER_NORM, constants);
+    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_LAYER_NORM, constants);
 }
 
 static enum msc_status layer_norm_prepare(void **out, struct msc_vk_backend *b,

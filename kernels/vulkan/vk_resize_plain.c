@@ -132,7 +132,8 @@ static enum msc_status add_stage(struct msc_vk_joint *k, struct msc_vk_backend *
     MSC_TRY(msc_vk_joint_numbers(s, b, l->numbers, l->n * sizeof(l->numbers[0])));
     const uint32_t constants[] = {b->vk->tuning.lanes, 0, msc_vk_element(y->dtype),
                                   (uint32_t)y->n_dims};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_RESIZE_PLAIN, constants, 4);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_RESIZE_PLAIN, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_RESIZE_PLAIN, constants);
 }
 
 static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,

@@ -43,7 +43,8 @@ static enum msc_status grid_init(struct msc_vk_joint *k, struct msc_vk_backend *
     const uint32_t constants[] = {
         b->vk->tuning.lanes,     !b->vk->divides_exactly, (uint32_t)n_axes, method, padded, aligns,
         msc_vk_element(x->dtype)};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_GRID_SAMPLE, constants, 7);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_GRID_SAMPLE, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_GRID_SAMPLE, constants);
 }
 
 const struct msc_vk_family msc_vk_grid_sample = {
@@ -84,7 +85,8 @@ static enum msc_status roi_init(struct msc_vk_joint *k, struct msc_vk_backend *b
     const uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
                                   msc_vk_element(d->x[2].dtype), strcmp(mode, "max") == 0,
                                   msc_vk_element(x->dtype)};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_ROI_ALIGN, constants, 5);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_ROI_ALIGN, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_ROI_ALIGN, constants);
 }
 
 const struct msc_vk_family msc_vk_roi_align = {

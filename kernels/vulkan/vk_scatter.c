@@ -174,7 +174,8 @@ static enum msc_status add_stage(struct msc_vk_joint *k, struct msc_vk_backend *
                                   (uint32_t)s->n_listed,
                                   number,
                                   s->x != MSC_VK_JOINT_ABSENT};
-    return msc_vk_pipeline(&stage->pipeline, b->vk, MSC_VK_SCATTER, constants, 10);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_SCATTER, constants);
+    return msc_vk_pipeline(&stage->pipeline, b->vk, MSC_VK_SCATTER, constants);
 }
 
 static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,

@@ -238,7 +238,8 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                   modes[0],
                                   modes[1],
                                   modes[2]};
-    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_TYPED, constants, 12);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_TYPED, constants);
+    return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_TYPED, constants);
 }
 
 const struct msc_vk_family msc_vk_typed = {

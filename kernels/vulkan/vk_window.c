@@ -93,10 +93,11 @@ static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
     k->turns = (uint64_t)(g[KERNEL][0] * (g[KERNEL][1] + 1));
     k->numbers[0] = (uint32_t)x->dims[1];
     k->n_numbers = 1;
-    uint32_t constants[4] = {b->vk->tuning.lanes, !b->vk->divides_exactly, pool.is_max,
-                             pool.counts_padding};
+    uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly, pool.is_max,
+                            pool.counts_padding};
     MSC_TRY(msc_vk_upload_new(b->vk, &k->geometry, g, sizeof(g)));
-    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_POOL, constants, 4);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_POOL, constants);
+    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_POOL, constants);
 }
 
 static enum msc_status pool_prepare(void **out, struct msc_vk_backend *b,
@@ -174,11 +175,12 @@ static enum msc_status resize_init(struct kernel *k, struct msc_vk_backend *b,
     memcpy(k->numbers, numbers, sizeof(numbers));
     k->n_numbers = 5;
     k->turns = 4 * (4 + 1);
-    uint32_t constants[1] = {b->vk->tuning.lanes};
+    uint32_t constants[] = {b->vk->tuning.lanes};
     uint64_t n_taps = (uint64_t)(y->dims[2] + y->dims[3]);
     enum msc_status status = msc_vk_upload_new(b->vk, &k->geometry, taps, n_taps * sizeof(*taps));
     msc_free(taps);
-    return status == MSC_OK ? msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_RESIZE, constants, 1)
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_RESIZE, constants);
+    return status == MSC_OK ? msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_RESIZE, constants)
                             : status;
 }
 
