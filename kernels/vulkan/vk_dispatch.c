@@ -163,6 +163,7 @@ static enum msc_status check_groups(const struct msc_vk *vk, const struct msc_vk
 enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch *d) {
     bool is_done[MSC_VK_MAX_CALLS] = {false};
     assert(d->n_bindings == (int)d->pipeline->layout->n_bindings);
+    assert(d->push_bytes <= msc_vk_shader_info(d->pipeline->shader)->push_bytes);
     assert(d->n_calls <= MSC_VK_MAX_CALLS && d->n_row <= MSC_VK_MAX_ROW && d->push_bytes > 0);
     if (d->groups[0] == 0 || d->groups[1] == 0 || d->groups[2] == 0) {
         return MSC_OK;

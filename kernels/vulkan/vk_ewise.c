@@ -218,6 +218,7 @@ enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk
         return MSC_OK;
     }
     uint32_t push[2] = {(uint32_t)p->n, 0};
+    MSC_VK_CHECK_PUSH(MSC_VK_EWISE, push);
     msc_vk_dispatch_init(&d, p->pipeline, 3 + MAX_OPERANDS, kinds);
     for (int i = 0; i < n; i++) {
         fill_call(msc_vk_add_call(&d), p, b, &calls[i], anchors ? anchors[i] : NULL);

@@ -324,6 +324,9 @@ enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,
     push.per_lane = c.per_lane;
     push.x_step /= c.x_kind == MSC_VK_QUADS ? 4 : 1;
     push.w_step /= c.w_kind == MSC_VK_QUADS || unit == MSC_VK_UNIT_INT ? 4 : 1;
+    MSC_VK_CHECK_PUSH(MSC_VK_CONV_G, push);
+    MSC_VK_CHECK_PUSH(MSC_VK_CONV_U_QUADS, push);
+    MSC_VK_CHECK_PUSH(MSC_VK_DEPTHWISE_G, push);
     d.push = &push;
     d.push_bytes = sizeof(push);
     d.n_row = N_ROW;

@@ -73,6 +73,8 @@ enum msc_status msc_vk_movement_run(const struct msc_vk_movement *m, struct msc_
         c->blocks[2] = m->dims;
     }
     d.groups[0] = msc_vk_spread(b->vk, m->n, MSC_MAX_DIMS + 1, &push.per_lane);
+    MSC_VK_CHECK_PUSH(MSC_VK_MOVE, push);
+    MSC_VK_CHECK_PUSH(MSC_VK_MOVE_BYTES, push);
     d.push = &push;
     d.push_bytes = sizeof(push);
     return msc_vk_dispatch(b->vk, &d);

@@ -40,6 +40,7 @@ static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct
     struct msc_vk_call *c = msc_vk_add_call(&d);
     c->blocks[0] = in;
     c->blocks[1] = out;
+    MSC_VK_CHECK_PUSH(MSC_VK_PROBE, push);
     d.push = push;
     d.push_bytes = sizeof(push);
     d.groups[0] = msc_vk_groups(N_PAIRS, LANES * PER_LANE);

@@ -108,6 +108,7 @@ enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_vk_qu
         c->blocks[1] = &c->quantized;
     }
     d.groups[0] = msc_vk_spread(b->vk, n_elements, 1, &push[1]);
+    MSC_VK_CHECK_PUSH(MSC_VK_QUANTIZE, push);
     d.push = push;
     d.push_bytes = sizeof(push);
     d.n_row = MSC_VK_QUANTIZED_WORDS;
@@ -147,6 +148,7 @@ enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_vk_expa
         msc_vk_put_bytes(c->row, &items[i].bytes);
     }
     d.groups[0] = msc_vk_spread(b->vk, (n_elements + 3) / 4, 4, &push[1]);
+    MSC_VK_CHECK_PUSH(MSC_VK_EXPAND, push);
     d.push = push;
     d.push_bytes = sizeof(push);
     d.n_row = MSC_VK_BYTES_WORDS;
@@ -185,6 +187,7 @@ static enum msc_status run_digits(struct msc_vk_backend *b, enum stage stage, bo
     }
     push->n_scales = items[0].tail != NULL;
     d.groups[0] = msc_vk_spread(b->vk, push->n, 1, &push->per_lane);
+    MSC_VK_CHECK_PUSH(MSC_VK_DIGITS, *push);
     d.push = push;
     d.push_bytes = sizeof(*push);
     d.n_row = 1;

@@ -112,6 +112,7 @@ static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct 
                            int n) {
     const struct kernel *k = kernel;
     uint32_t push[4] = {(uint32_t)k->n, 0, k->numbers[0], k->numbers[1]};
+    MSC_VK_CHECK_PUSH(MSC_VK_REDUCE, push);
     uint32_t groups = msc_vk_spread(b->vk, k->n, turns_of(k->numbers[0]), &push[1]);
     struct msc_vk_simple simple = {k->pipeline, k->input, k->dims, push, sizeof(push), groups};
     return msc_vk_simple_run(&simple, b, calls, n);
@@ -161,6 +162,8 @@ static enum msc_status run_rows(void *kernel, struct msc_vk_backend *b,
                                 const struct msc_call calls[], int n) {
     const struct kernel *k = kernel;
     uint32_t push[3] = {(uint32_t)k->n, k->numbers[0], k->numbers[1]};
+    MSC_VK_CHECK_PUSH(MSC_VK_SOFTMAX, push);
+    MSC_VK_CHECK_PUSH(MSC_VK_LAYER_NORM, push);
     uint32_t groups = msc_vk_groups(k->n, b->vk->tuning.lanes);
     struct msc_vk_simple simple = {k->pipeline, k->input, k->dims, push, sizeof(push), groups};
     return msc_vk_simple_run(&simple, b, calls, n);

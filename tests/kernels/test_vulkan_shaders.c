@@ -26,9 +26,71 @@ static void test_kernels_vulkan_shaders__valid(void **state) {
     assert_int_equal(n_bad, 0);
 }
 
+// What a compiled shader says of itself.
+struct facts {
+    uint32_t n_constants, n_bindings, push_bytes; // at least
+};
+
+// Word `value` of the first instruction `op` whose word `key` is `wanted`; 0 when there is none.
+// Instructions follow a header of five words, each with its length and number in the first word.
+static uint32_t find_word(const struct msc_vk_shader_code *code, uint32_t op, int key,
+                          uint32_t wanted, int value) {
+    size_t n = code->n_bytes / sizeof(uint32_t);
+    for (size_t i = 5; i < n; i += code->words[i] >> 16) {
+        const uint32_t *w = &code->words[i];
+        if ((w[0] & 0xffff) == op && w[key] == wanted) {
+            return w[value];
+        }
+    }
+    return 0;
+}
+
+static uint32_t most(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+static struct facts read_facts(const struct msc_vk_shader_code *code) {
+    enum { TYPE_POINTER = 32, VARIABLE = 59, DECORATE = 71, MEMBER_DECORATE = 72 };
+    enum { SPEC_ID = 1, PUSH_CONSTANT = 9, BINDING = 33, OFFSET = 35 };
+    struct facts f = {0};
+    size_t n = code->n_bytes / sizeof(uint32_t);
+    uint32_t pointer = find_word(code, VARIABLE, 3, PUSH_CONSTANT, 1);
+    uint32_t block = find_word(code, TYPE_POINTER, 1, pointer, 3);
+    for (size_t i = 5; i < n; i += code->words[i] >> 16) {
+        const uint32_t *w = &code->words[i];
+        uint32_t op = w[0] & 0xffff;
+        if (op == DECORATE && w[2] == SPEC_ID) {
+            f.n_constants = most(f.n_constants, w[3] + 1);
+        } else if (op == DECORATE && w[2] == BINDING) {
+            f.n_bindings = most(f.n_bindings, w[3] + 1);
+        } else if (op == MEMBER_DECORATE && w[1] == block && w[3] == OFFSET) {
+            f.push_bytes = most(f.push_bytes, w[4] + 4);
+        }
+    }
+    return f;
+}
+
+// Rows of calls are bound behind what the row names; a shader may leave out what it does not use.
+static void test_kernels_vulkan_shaders__as_the_table_says(void **state) {
+    (void)state;
+    for (int i = 0; i < MSC_VK_SHADER_COUNT; i++) {
+        const struct msc_vk_shader_info *info = msc_vk_shader_info((enum msc_vk_shader)i);
+        uint32_t n_bindings = info->n_texels + info->n_buffers;
+        struct facts f = read_facts(&msc_vk_shader_codes[i]);
+        if (f.n_constants > (uint32_t)info->n_constants || f.n_bindings > n_bindings + 1 ||
+            f.n_bindings < n_bindings || f.push_bytes == 0 || f.push_bytes > info->push_bytes) {
+            fail_msg("%s: %u constants, %u bindings, %u bytes of push constants",
+                     msc_vk_shader_name((enum msc_vk_shader)i), f.n_constants, f.n_bindings,
+                     f.push_bytes);
+        }
+    }
+    assert_null(msc_vk_shader_codes[MSC_VK_SHADER_COUNT].name);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_vulkan_shaders__valid),
+        cmocka_unit_test(test_kernels_vulkan_shaders__as_the_table_says),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
