@@ -7,7 +7,7 @@
 // layout than a value has, the plan holds a reorder step; where a joint only renames (reshape of a
 // plain value) it holds an alias step.
 //
-//     values:  x(plain) --reorder--> x(last) --conv+relu--> y(last) --conv--> ...
+//     values:  x(NCHW) --reorder--> x(NHWC) --conv+relu--> y(NHWC) --conv--> ...
 //
 // Lengths that depend on what joints compute (behind a NonZero, say) end the planned region: such
 // joints, and those that read them, are the plan's dynamic-shape remainder, which is run joint by

@@ -27,7 +27,7 @@ static struct msc_entry_list *list_of(struct msc_cache *cache, const struct msc_
     return entry->was_found ? &cache->kept : &cache->probation;
 }
 
-static uint64_t bytes_of(const struct msc_entry *e) {
+static uint64_t entry_bytes(const struct msc_entry *e) {
     uint64_t n = e->weights_bytes;
     for (int32_t i = 0; i < e->n_outputs; i++) {
         n += e->outputs[i].n_bytes;
@@ -52,14 +52,14 @@ static void list_remove(struct msc_entry_list *list, struct msc_entry *entry) {
     entry->newer = entry->older = NULL;
 }
 
-static void store(struct msc_cache *cache, struct msc_entry *entry) {
+static void cache_store(struct msc_cache *cache, struct msc_entry *entry) {
     list_push(list_of(cache, entry), entry);
-    cache->probation_bytes += entry->was_found ? 0 : bytes_of(entry);
+    cache->probation_bytes += entry->was_found ? 0 : entry_bytes(entry);
 }
 
-static void unstore(struct msc_cache *cache, struct msc_entry *entry) {
+static void cache_unstore(struct msc_cache *cache, struct msc_entry *entry) {
     list_remove(list_of(cache, entry), entry);
-    cache->probation_bytes -= entry->was_found ? 0 : bytes_of(entry);
+    cache->probation_bytes -= entry->was_found ? 0 : entry_bytes(entry);
 }
 
 static void free_entry(struct msc_cache *cache, struct msc_entry *entry) {
@@ -86,7 +86,7 @@ static bool evict_one(struct msc_cache *cache) {
     if (!entry) {
         return false;
     }
-    unstore(cache, entry);
+    cache_unstore(cache, entry);
     free_entry(cache, entry);
     return true;
 }
@@ -102,8 +102,8 @@ struct msc_entry *msc_cache_find(struct msc_cache *cache, struct msc_hash key) {
     for (struct msc_entry *e = *bucket_of(cache, key); e; e = e->next) {
         if (msc_hash_equal(e->key, key)) {
             if (e->pins++ == 0) {
-                unstore(cache, e);
-                count_pinned(cache, bytes_of(e));
+                cache_unstore(cache, e);
+                count_pinned(cache, entry_bytes(e));
             }
             e->was_found = true;
             e->is_brief = false;
@@ -134,7 +134,7 @@ static void grow_buckets(struct msc_cache *cache) {
     msc_free(old);
 }
 
-static void *take_memory(struct msc_cache *cache, size_t n_bytes) {
+static void *cache_take_memory(struct msc_cache *cache, size_t n_bytes) {
     void *memory = msc_pool_take(&cache->pool, n_bytes, false);
     while (!memory && evict_one(cache)) {
         memory = msc_pool_take(&cache->pool, n_bytes, false);
@@ -153,7 +153,7 @@ enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, s
     e->n_outputs = n_outputs;
     for (int32_t i = 0; i < n_outputs; i++) {
         e->outputs[i].n_bytes = n_bytes[i];
-        e->outputs[i].data = take_memory(cache, n_bytes[i]);
+        e->outputs[i].data = cache_take_memory(cache, n_bytes[i]);
         if (!e->outputs[i].data) {
             for (int32_t k = 0; k < i; k++) {
                 msc_pool_give(&cache->pool, e->outputs[k].data, e->outputs[k].n_bytes);
@@ -170,7 +170,7 @@ enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, s
     e->next = *bucket;
     *bucket = e;
     cache->n_entries++;
-    count_pinned(cache, bytes_of(e));
+    count_pinned(cache, entry_bytes(e));
     *out = e;
     return MSC_OK;
 }
@@ -185,13 +185,13 @@ void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry) {
     if (--entry->pins > 0) {
         return;
     }
-    cache->pinned_bytes -= bytes_of(entry);
+    cache->pinned_bytes -= entry_bytes(entry);
     if (entry->is_brief) {
         free_entry(cache, entry);
         return;
     }
     entry->last_use = cache->now;
-    store(cache, entry);
+    cache_store(cache, entry);
     if (cache->pool.held_bytes > cache->pool.limit_bytes) {
         msc_pool_trim(&cache->pool);
     }
@@ -209,16 +209,16 @@ void msc_cache_pass(struct msc_cache *cache, uint64_t n_trials) {
     struct msc_entry *e;
     cache->now += n_trials;
     while ((e = cache->kept.oldest) != NULL && e->last_use + LIFE_TRIALS < cache->now) {
-        unstore(cache, e);
+        cache_unstore(cache, e);
         free_entry(cache, e);
     }
 }
 
 void msc_cache_discard(struct msc_cache *cache, struct msc_entry *entry) {
     if (entry->pins == 0) {
-        unstore(cache, entry);
+        cache_unstore(cache, entry);
     } else {
-        cache->pinned_bytes -= bytes_of(entry);
+        cache->pinned_bytes -= entry_bytes(entry);
     }
     free_entry(cache, entry);
 }

@@ -187,7 +187,7 @@ void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluato
 }
 
 // The first failure of the trials as a status.
-static enum msc_status status_of(const struct msc_eval_trial trials[], size_t n) {
+static enum msc_status first_failure_of(const struct msc_eval_trial trials[], size_t n) {
     for (size_t t = 0; t < n; t++) {
         if (trials[t].status != MSC_OK) {
             return msc_status_restore(trials[t].status, trials[t].message);
@@ -227,7 +227,7 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     ev->options.memory_bytes = memory_bytes;
     ev->next_limit_s = 0;
     ev->cache.pool.was_short = was_short;
-    status = status == MSC_OK ? status_of(trials, n) : status;
+    status = status == MSC_OK ? first_failure_of(trials, n) : status;
     *out = other_bytes(ev) + ev->cache.pinned_peak + remainder_bytes(ev);
     msc_free(trials);
     return status;

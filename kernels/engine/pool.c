@@ -37,7 +37,7 @@ void *msc_pool_take(struct msc_pool *pool, size_t n_bytes, bool force) {
     return memory;
 }
 
-static void release(struct msc_pool *pool, void *memory, size_t class_bytes) {
+static void pool_release(struct msc_pool *pool, void *memory, size_t class_bytes) {
     pool->backend->def->release_memory(pool->backend, memory, class_bytes);
     pool->held_bytes -= class_bytes;
 }
@@ -50,7 +50,7 @@ void msc_pool_give(struct msc_pool *pool, void *memory, size_t n_bytes) {
     struct msc_pool_list *list = &pool->free_lists[size_class(n_bytes, &class_bytes)];
     if (pool->held_bytes > pool->limit_bytes ||
         msc_grow(&list->items, &list->capacity, list->n + 1, sizeof(void *)) != MSC_OK) {
-        release(pool, memory, class_bytes);
+        pool_release(pool, memory, class_bytes);
         return;
     }
     list->items[list->n++] = memory;
@@ -73,7 +73,7 @@ void msc_pool_trim(struct msc_pool *pool) {
     for (size_t i = 0; i < MSC_POOL_CLASSES; i++) {
         struct msc_pool_list *list = &pool->free_lists[i];
         while (list->n > 0) {
-            release(pool, list->items[--list->n], class_size(i));
+            pool_release(pool, list->items[--list->n], class_size(i));
         }
     }
 }

@@ -18,8 +18,8 @@ void msc_remainder_store_finish(struct msc_remainder_store *store) {
 
 // ---- The table (with the lock) ----------------------------------------------------------------
 
-static struct msc_array *find(struct msc_remainder_store *store, const struct msc_array *weight,
-                              struct msc_hash edit) {
+static struct msc_array *find_edited(struct msc_remainder_store *store,
+                                     const struct msc_array *weight, struct msc_hash edit) {
     for (size_t i = 0; i < store->n_weights; i++) {
         struct msc_remainder_weight *w = &store->weights[i];
         if (w->weight == weight && msc_hash_equal(w->edit, edit)) {
@@ -50,8 +50,8 @@ static void make_room(struct msc_remainder_store *store, uint64_t n_bytes, size_
 }
 
 // Kept where it fits and there is memory for its entry.
-static void keep(struct msc_remainder_store *store, const struct msc_array *weight,
-                 struct msc_hash edit, const struct msc_array *edited) {
+static void keep_edited(struct msc_remainder_store *store, const struct msc_array *weight,
+                        struct msc_hash edit, const struct msc_array *edited) {
     uint64_t n_bytes = msc_array_n_bytes(edited);
     make_room(store, n_bytes, 1);
     if (n_bytes > store->limit_bytes ||
@@ -73,7 +73,7 @@ enum msc_status msc_remainder_store_get(struct msc_array **out, struct msc_remai
                                         const struct msc_array *weight,
                                         const struct msc_edit *edit) {
     pthread_mutex_lock(&store->lock);
-    *out = find(store, weight, edit->hash);
+    *out = find_edited(store, weight, edit->hash);
     pthread_mutex_unlock(&store->lock);
     if (*out) {
         return MSC_OK;
@@ -83,10 +83,10 @@ enum msc_status msc_remainder_store_get(struct msc_array **out, struct msc_remai
     // What is freed here was made by other remainders: it is not counted in this one's memory.
     struct msc_array_meter *meter = msc_array_measure(NULL);
     pthread_mutex_lock(&store->lock);
-    *out = find(store, weight, edit->hash); // another thread may have been faster
+    *out = find_edited(store, weight, edit->hash); // another thread may have been faster
     if (!*out) {
         store->n_made++;
-        keep(store, weight, edit->hash, edited);
+        keep_edited(store, weight, edit->hash, edited);
     }
     pthread_mutex_unlock(&store->lock);
     msc_array_measure(meter);

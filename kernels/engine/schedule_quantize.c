@@ -16,7 +16,7 @@ MSC_SIMD static void perturb_block(float x[], int64_t n, uint64_t bits) {
 
 enum { NOISE_BLOCK = 64, NOISE_PIECE = 256 * NOISE_BLOCK }; // elements
 
-static void perturb(float x[], int64_t n, struct msc_rng *rng) {
+static void perturb_elements(float x[], int64_t n, struct msc_rng *rng) {
     for (int64_t i = 0; i < n; i += NOISE_BLOCK) {
         perturb_block(x + i, n - i < NOISE_BLOCK ? n - i : NOISE_BLOCK, msc_rng_u64(rng));
     }
@@ -45,7 +45,7 @@ static enum msc_status quantize_pieces(struct msc_backend *b, struct msc_rng *rn
         in.dims[0] = out.dims[0] = n - i < NOISE_PIECE ? n - i : NOISE_PIECE;
         out.data = to + (size_t)i * msc_dtype_bytes(out.dtype);
         memcpy(piece, from + i, (size_t)in.dims[0] * sizeof(piece[0]));
-        perturb(piece, in.dims[0], rng);
+        perturb_elements(piece, in.dims[0], rng);
         status = b->def->quantize(b, &in, &out, edit, thread);
     }
     msc_free_aligned(piece);
@@ -66,7 +66,7 @@ static enum msc_status quantize_copy(struct msc_backend *b, struct msc_rng *rng,
         goto out;
     }
     MSC_TRY_OUT(def->download(b, host, in.data, n_bytes));
-    perturb(host, msc_view_n_elements(&in), rng);
+    perturb_elements(host, msc_view_n_elements(&in), rng);
     MSC_TRY_OUT(def->upload(b, copy, host, n_bytes));
     in.data = copy;
     status = def->quantize(b, &in, out, edit, thread);

@@ -40,9 +40,10 @@ static enum msc_status check_parameter(const struct msc_graph *g, const struct m
                                                       : "differs between chunks of a sequence");
 }
 
-static enum msc_status describe(struct msc_unroll *u, bool is_chunked[], int32_t state_of[],
-                                const struct msc_graph *bound, const struct msc_dataset *dataset,
-                                size_t batch, const bool is_parameter[]) {
+static enum msc_status describe_sequence(struct msc_unroll *u, bool is_chunked[],
+                                         int32_t state_of[], const struct msc_graph *bound,
+                                         const struct msc_dataset *dataset, size_t batch,
+                                         const bool is_parameter[]) {
     for (size_t i = 0; i < msc_dataset_n_inputs(dataset); i++) {
         const char *state = msc_dataset_state(dataset, i);
         is_chunked[i] = msc_dataset_form(dataset, i) == MSC_INPUT_CHUNKS;
@@ -88,7 +89,7 @@ enum msc_status msc_sequence_unroll(struct msc_unrolled *out, const struct msc_g
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory for a sequence");
         goto out;
     }
-    MSC_TRY_OUT(describe(&u, is_chunked, state_of, bound, dataset, batch, is_parameter));
+    MSC_TRY_OUT(describe_sequence(&u, is_chunked, state_of, bound, dataset, batch, is_parameter));
     MSC_TRY_OUT(msc_graph_unroll(out, bound, &u));
     name_joints(out, graph, bound);
 out:
