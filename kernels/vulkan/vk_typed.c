@@ -7,20 +7,45 @@
 #include <math.h>
 #include <string.h>
 
-// As in shaders/typed_ops.glsl; codes below FIRST_TYPED are instructions of ewise.def.
-enum { FIRST_TYPED = 40, GELU_TANH = 42, MOD = 44, FLOOR_MOD = 45, WHERE = 82, CAST = 83 };
-_Static_assert((int)MSC_EWISE_OP_COUNT <= FIRST_TYPED, "ewise.def: a code that typed_ops.glsl has");
+// Codes of operators: instructions of ewise.def, then those of typed.def.
+enum {
+#define TYPED(code, name, op, operands) name = (code),
+#define TYPED_REAL(code, name, op, operands, expression) name = (code),
+#define TYPED_ACTIVATION(code, name, op, key0, key1, expression) name = (code),
+#define TYPED_VARIANT(code, name, expression) name = (code),
+#include "kernels/vulkan/shaders/typed.def"
+};
+_Static_assert((int)MSC_EWISE_OP_COUNT <= ELU, "ewise.def: a code that typed.def has");
+_Static_assert(MSC_EWISE_ADD == 0 && MSC_EWISE_SUBTRACT == 1 && MSC_EWISE_MULTIPLY == 2 &&
+                   MSC_EWISE_DIVIDE == 3 && MSC_EWISE_MAXIMUM == 4 && MSC_EWISE_MINIMUM == 5 &&
+                   MSC_EWISE_POWER == 6 && MSC_EWISE_RELU == 8 && MSC_EWISE_CLIP == 10 &&
+                   MSC_EWISE_ABS == 20 && MSC_EWISE_NEGATIVE == 21 && MSC_EWISE_FLOOR == 23 &&
+                   MSC_EWISE_CEIL == 24 && MSC_EWISE_ROUND == 25 && MSC_EWISE_ELU_TAIL == 26 &&
+                   MSC_EWISE_GELU_TAIL == 27 && MSC_EWISE_TANH_ARGUMENT == 28,
+               "ewise.def: typed.def and typed_ops.glsl have other codes");
 
-// Instructions of two operands, as typed_ops.glsl counts them.
+// Operands as typed_ops.glsl counts them.
+#define N_OPERANDS(code)                                                                           \
+    ((code) == WHERE ? 3                                                                           \
+     : (code) <= MSC_EWISE_POWER || ((code) >= PRELU && (code) <= SHIFT_RIGHT) ||                  \
+             ((code) >= EQUAL && (code) <= LESS_EQUAL)                                             \
+         ? 2                                                                                       \
+         : 1)
 enum {
 #define EWISE(code, name, operands, expression) OPERANDS_##name = (operands),
 #define EWISE_LOOP(code, name, operands, loop, expression) OPERANDS_##name = (operands),
 #include "kernels/lowering/ewise.def"
 };
 #define EWISE_OP(op, emit, instr, key0, key1)                                                      \
-    _Static_assert((OPERANDS_##instr == 2) == (MSC_EWISE_##instr <= MSC_EWISE_POWER),              \
+    _Static_assert(N_OPERANDS((int)MSC_EWISE_##instr) == OPERANDS_##instr,                         \
                    "ewise.def: typed_ops.glsl counts the operands of " #op " differently");
 #include "kernels/lowering/ewise.def"
+#define TYPED(code, name, op, operands)                                                            \
+    _Static_assert(N_OPERANDS(code) == (operands),                                                 \
+                   "typed.def: typed_ops.glsl counts the operands of " #op " differently");
+#define TYPED_REAL(code, name, op, operands, expression) TYPED(code, name, op, operands)
+#define TYPED_ACTIVATION(code, name, op, key0, key1, expression) TYPED(code, name, op, 1)
+#include "kernels/vulkan/shaders/typed.def"
 
 static const struct {
     uint8_t code;        // less 1; 0: none
@@ -28,53 +53,13 @@ static const struct {
 } ops[MSC_OP_COUNT] = {
 #define EWISE_OP(op, emit, instr, key0, key1) [MSC_OP_##op] = {MSC_EWISE_##instr + 1, {key0, key1}},
 #include "kernels/lowering/ewise.def"
-    [MSC_OP_ELU] = {41, {"alpha"}},
-    [MSC_OP_GELU] = {42, {0}},
-    [MSC_OP_PRELU] = {44, {0}},
-    [MSC_OP_MOD] = {45, {0}},
-    [MSC_OP_FLOOR_MOD] = {46, {0}},
-    [MSC_OP_LOGICAL_AND] = {47, {0}},
-    [MSC_OP_LOGICAL_OR] = {48, {0}},
-    [MSC_OP_LOGICAL_XOR] = {49, {0}},
-    [MSC_OP_BITWISE_AND] = {50, {0}},
-    [MSC_OP_BITWISE_OR] = {51, {0}},
-    [MSC_OP_BITWISE_XOR] = {52, {0}},
-    [MSC_OP_LEFT_SHIFT] = {53, {0}},
-    [MSC_OP_RIGHT_SHIFT] = {54, {0}},
-    [MSC_OP_LOGICAL_NOT] = {55, {0}},
-    [MSC_OP_BITWISE_NOT] = {56, {0}},
-    [MSC_OP_EQUAL] = {57, {0}},
-    [MSC_OP_GREATER] = {58, {0}},
-    [MSC_OP_LESS] = {59, {0}},
-    [MSC_OP_GREATER_EQUAL] = {60, {0}},
-    [MSC_OP_LESS_EQUAL] = {61, {0}},
-    [MSC_OP_ISNAN] = {62, {0}},
-    [MSC_OP_ISINF] = {63, {0}},
-    [MSC_OP_SELU] = {64, {"alpha", "gamma"}},
-    [MSC_OP_CELU] = {65, {"alpha"}},
-    [MSC_OP_SOFTPLUS] = {66, {0}},
-    [MSC_OP_SOFTSIGN] = {67, {0}},
-    [MSC_OP_THRESHOLDED_RELU] = {68, {"alpha"}},
-    [MSC_OP_SHRINK] = {69, {"bias", "lambd"}},
-    [MSC_OP_MISH] = {70, {0}},
-    [MSC_OP_SIGN] = {71, {0}},
-    [MSC_OP_SIN] = {72, {0}},
-    [MSC_OP_COS] = {73, {0}},
-    [MSC_OP_TAN] = {74, {0}},
-    [MSC_OP_ASIN] = {75, {0}},
-    [MSC_OP_ACOS] = {76, {0}},
-    [MSC_OP_ATAN] = {77, {0}},
-    [MSC_OP_SINH] = {78, {0}},
-    [MSC_OP_COSH] = {79, {0}},
-    [MSC_OP_ASINH] = {80, {0}},
-    [MSC_OP_ACOSH] = {81, {0}},
-    [MSC_OP_ATANH] = {82, {0}},
-    [MSC_OP_WHERE] = {WHERE + 1, {0}},
-    [MSC_OP_CAST] = {CAST + 1, {0}},
-    [MSC_OP_IDENTITY] = {CAST + 1, {0}},
-    [MSC_OP_RESHAPE] = {CAST + 1, {0}},
-    [MSC_OP_FLATTEN] = {CAST + 1, {0}},
-    [MSC_OP_EXPAND_DIMS] = {CAST + 1, {0}},
+#define TYPED(code, name, op, operands) [MSC_OP_##op] = {name + 1, {0}},
+#define TYPED_REAL(code, name, op, operands, expression) [MSC_OP_##op] = {name + 1, {0}},
+#define TYPED_ACTIVATION(code, name, op, key0, key1, expression)                                   \
+    [MSC_OP_##op] = {name + 1, {key0, key1}},
+#include "kernels/vulkan/shaders/typed.def"
+    [MSC_OP_IDENTITY] = {CAST + 1, {0}}, [MSC_OP_RESHAPE] = {CAST + 1, {0}},
+    [MSC_OP_FLATTEN] = {CAST + 1, {0}},  [MSC_OP_EXPAND_DIMS] = {CAST + 1, {0}},
     [MSC_OP_SQUEEZE] = {CAST + 1, {0}},
 };
 
@@ -83,7 +68,7 @@ static bool is_for_integers(enum msc_op op) {
     uint32_t code = ops[op].code - 1u;
     bool rounds = code >= MSC_EWISE_ABS && code <= MSC_EWISE_ROUND && code != MSC_EWISE_RECIPROCAL;
     return code <= MSC_EWISE_POWER || code == MSC_EWISE_RELU || code == MSC_EWISE_CLIP || rounds ||
-           (code >= 43 && code <= 60) || op == MSC_OP_SIGN;
+           (code >= PRELU && code <= LESS_EQUAL) || code == SIGN;
 }
 
 // ---- Parameters -------------------------------------------------------------------------------
@@ -137,9 +122,7 @@ static bool read_parameters(struct parameters *out, const struct msc_vk_joint_de
 
 static int count_operands(enum msc_op op) {
     uint32_t code = ops[op].code - 1u;
-    bool is_binary =
-        code <= MSC_EWISE_POWER || (code >= 43 && code <= 53) || (code >= 56 && code <= 60);
-    return code == WHERE ? 3 : is_binary ? 2 : 1;
+    return N_OPERANDS(code);
 }
 
 // Integers that are divided by none that is zero, which would be an error.

@@ -64,7 +64,7 @@ uvec2 compute(uint i) {
     uvec2 c0 = reads_high ? read_c(TYPE_C, begin_of(2), 0) : uvec2(0);
     z = reads_low ? read_b(TYPE_B, begin_of(1), 0) : z;
     if (!TAKES_FLOATS) {
-        int64_t result = apply_whole(OP, whole(TYPE_A, x), whole(TYPE_B, z),
+        int64_t result = apply_integer(OP, whole(TYPE_A, x), whole(TYPE_B, z),
                                      reads_low ? whole(TYPE_B, z) : packInt2x32(ivec2(low)),
                                      reads_high ? whole(TYPE_C, c0) : packInt2x32(ivec2(high)));
         return bits_of_whole(TYPE_Y, result);

@@ -1,12 +1,11 @@
-// The operators of typed.comp; numbers below 40 are instructions of ewise_ops.glsl. Needs that,
-// elements.glsl, power.glsl, angles.glsl.
-const uint POWER = 6, CLIP = 10, ELU = 40, GELU = 41, GELU_TANH = 42, PRELU = 43, MOD = 44,
-           FLOOR_MOD = 45, AND = 46, OR = 47, XOR = 48, BIT_AND = 49, BIT_OR = 50, BIT_XOR = 51, SHIFT_LEFT = 52,
-           SHIFT_RIGHT = 53, NOT = 54, BIT_NOT = 55, EQUAL = 56, GREATER = 57, LESS = 58,
-           GREATER_EQUAL = 59, LESS_EQUAL = 60, IS_NAN = 61, IS_INF = 62, SELU = 63, CELU = 64,
-           SOFTPLUS = 65, SOFTSIGN = 66, THRESHOLDED_RELU = 67, SHRINK = 68, MISH = 69, SIGN = 70,
-           SIN = 71, COS = 72, TAN = 73, ASIN = 74, ACOS = 75, ATAN = 76, SINH = 77, COSH = 78,
-           ASINH = 79, ACOSH = 80, ATANH = 81, WHERE = 82, CAST = 83;
+// The operators of typed.comp: instructions of ewise_ops.glsl, then those of typed.def. Needs the
+// former, elements.glsl, power.glsl, angles.glsl.
+const uint POWER = 6, CLIP = 10; // of ewise.def; as all of them here, vk_typed.c checks that
+#define TYPED(code, name, op, operands) const uint name = code;
+#define TYPED_REAL(code, name, op, operands, expression) const uint name = code;
+#define TYPED_ACTIVATION(code, name, op, key0, key1, expression) const uint name = code;
+#define TYPED_VARIANT(code, name, expression) const uint name = code;
+#include "typed.def"
 
 uint n_operands(uint op) {
     bool is_binary = op <= POWER || (op >= PRELU && op <= SHIFT_RIGHT) ||
@@ -53,28 +52,9 @@ float remainder_of(float a, float b) {
 float apply_activation(uint op, float a, float p, float q) {
     precise float r = 0.0;
     switch (op) {
-    case ELU: r = apply(26, a, exp_one(a), p, q); break;
-    case GELU: r = apply(27, a, erf_one(0.70710678118654752 * a), p, q); break;
-    case GELU_TANH: r = apply(27, a, tanh_one(apply(28, a, 0.0, p, q)), p, q); break;
-    case SELU: r = q * (a > 0.0 ? a : p * expm1_one(a)); break;
-    case CELU: r = a > 0.0 ? a : p * expm1_one(divide(a, p)); break;
-    case SOFTPLUS: r = softplus(a); break;
-    case SOFTSIGN: r = divide(a, 1.0 + abs(a)); break;
-    case THRESHOLDED_RELU: r = a > p ? a : 0.0; break;
-    case SHRINK: r = a < -q ? a + p : a > q ? a - p : 0.0; break;
-    case MISH: r = a * tanh_one(softplus(a)); break;
-    case SIGN: r = a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a; break;
-    case SIN: r = sine(a, false); break;
-    case COS: r = sine(a, true); break;
-    case TAN: r = divide(sine(a, false), sine(a, true)); break;
-    case ASIN: r = asin_one(a); break;
-    case ACOS: r = acos_one(a); break;
-    case ATAN: r = atan_one(a); break;
-    case SINH: r = sinh_one(a); break;
-    case COSH: r = cosh_one(a); break;
-    case ASINH: r = asinh_one(a); break;
-    case ACOSH: r = acosh_one(a); break;
-    case ATANH: r = atanh_one(a); break;
+#define TYPED_ACTIVATION(code, name, op, key0, key1, expression) case name: r = expression; break;
+#define TYPED_VARIANT(code, name, expression) case name: r = expression; break;
+#include "typed.def"
     }
     return r;
 }
@@ -82,25 +62,17 @@ float apply_activation(uint op, float a, float p, float q) {
 float apply_real(uint op, float a, float b, float p, float q) {
     precise float r = 0.0;
     switch (op) {
-    case PRELU: r = a < 0.0 ? a * b : a; break;
-    case MOD: r = remainder_of(a, b); break;
-    case FLOOR_MOD: r = a - floor(divide(a, b)) * b; break;
-    case EQUAL: r = a == b ? 1.0 : 0.0; break;
-    case GREATER: r = a > b ? 1.0 : 0.0; break;
-    case LESS: r = a < b ? 1.0 : 0.0; break;
-    case GREATER_EQUAL: r = a >= b ? 1.0 : 0.0; break;
-    case LESS_EQUAL: r = a <= b ? 1.0 : 0.0; break;
-    case IS_NAN: r = isnan(a) ? 1.0 : 0.0; break;
-    case IS_INF: r = isinf(a) ? (a < 0.0 ? p : q) : 0.0; break;
-    default: r = op < 40 ? apply(op, a, b, p, q) : apply_activation(op, a, p, q); break;
+#define TYPED_REAL(code, name, op, operands, expression) case name: r = expression; break;
+#include "typed.def"
+    default: r = op < ELU ? apply(op, a, b, p, q) : apply_activation(op, a, p, q); break;
     }
     return r;
 }
 
-// ---- Whole numbers ----------------------------------------------------------------------------
+// ---- Integers ---------------------------------------------------------------------------------
 
 // Modulo 2^64; negative powers truncate.
-int64_t power_whole(int64_t a, int64_t b) {
+int64_t power_integer(int64_t a, int64_t b) {
     int64_t result = int64_t(1), factor = a;
     if (b < int64_t(0)) {
         bool is_odd = (b & int64_t(1)) != int64_t(0);
@@ -124,7 +96,7 @@ int64_t floor_mod(int64_t a, int64_t b) {
     return rest != int64_t(0) && (rest < int64_t(0)) != (b < int64_t(0)) ? rest + b : rest;
 }
 
-bool compare_whole(uint op, int64_t a, int64_t b) {
+bool compare_integers(uint op, int64_t a, int64_t b) {
     switch (op) {
     case AND: return a != int64_t(0) && b != int64_t(0);
     case OR: return a != int64_t(0) || b != int64_t(0);
@@ -140,13 +112,13 @@ bool compare_whole(uint op, int64_t a, int64_t b) {
 }
 
 // Shifts are of unsigned numbers.
-int64_t shift_whole(bool is_left, int64_t a, int64_t b) {
+int64_t shift_integer(bool is_left, int64_t a, int64_t b) {
     uint by = b < int64_t(0) || b > int64_t(63) ? 64 : uint(b);
     uint64_t bits = uint64_t(a);
     return by > 63 ? int64_t(0) : int64_t(is_left ? bits << by : bits >> by);
 }
 
-int64_t apply_whole(uint op, int64_t a, int64_t b, int64_t low, int64_t high) {
+int64_t apply_integer(uint op, int64_t a, int64_t b, int64_t low, int64_t high) {
     switch (op) {
     case 0: return a + b;
     case 1: return a - b;
@@ -154,7 +126,7 @@ int64_t apply_whole(uint op, int64_t a, int64_t b, int64_t low, int64_t high) {
     case 3: return quotient(a, b);
     case 4: return max(a, b);
     case 5: return min(a, b);
-    case POWER: return power_whole(a, b);
+    case POWER: return power_integer(a, b);
     case 8: return max(a, int64_t(0));
     case 10: return min(max(a, low), high);
     case 20: return a < int64_t(0) ? -a : a;
@@ -169,9 +141,9 @@ int64_t apply_whole(uint op, int64_t a, int64_t b, int64_t low, int64_t high) {
     case BIT_OR: return a | b;
     case BIT_XOR: return a ^ b;
     case BIT_NOT: return ~a;
-    case SHIFT_LEFT: return shift_whole(true, a, b);
-    case SHIFT_RIGHT: return shift_whole(false, a, b);
+    case SHIFT_LEFT: return shift_integer(true, a, b);
+    case SHIFT_RIGHT: return shift_integer(false, a, b);
     case SIGN: return int64_t(sign(int(a >> 63)) | (a > int64_t(0) ? 1 : 0));
     }
-    return int64_t(compare_whole(op, a, b) ? 1 : 0);
+    return int64_t(compare_integers(op, a, b) ? 1 : 0);
 }
