@@ -5,7 +5,7 @@
 //     struct msc_hash_index index = {0};
 //     int32_t at = msc_hash_index_find(&index, hash, items, sizeof items[0]);   // -1: none
 //     MSC_TRY(msc_hash_index_reserve(&index, n + 1, items, sizeof items[0]));
-//     msc_hash_index_add(&index, n, items, sizeof items[0]);                    // items[n] is there
+//     msc_hash_index_add(&index, n, items, sizeof items[0]); // items[n] is there
 //     msc_hash_index_finish(&index);
 #ifndef MSC_BASE_HASH_INDEX_H
 #define MSC_BASE_HASH_INDEX_H

@@ -5,8 +5,8 @@
 // under a quantisation. A value number names an output of one. Trials that agree on everything a
 // step depends on share its expression, and with it the value numbers of its outputs.
 //
-// A value under a quantisation that data movement makes (msc_backend_def.is_movement) is that step over
-// its inputs under the same quantisation: bytes are moved, and what makes the inputs can write
+// A value under a quantisation that data movement makes (msc_backend_def.is_movement) is that step
+// over its inputs under the same quantisation: bytes are moved, and what makes the inputs can write
 // them.
 #ifndef MSC_KERNELS_ENGINE_NUMBERING_H
 #define MSC_KERNELS_ENGINE_NUMBERING_H

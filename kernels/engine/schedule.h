@@ -25,7 +25,8 @@
 //
 //     struct msc_schedule *schedule;
 //     MSC_TRY(msc_schedule_create(&schedule, &options));
-//     const struct msc_job job = {.trials = trials, .n_trials = 2, .sink = &sink, .window = choose};
+//     const struct msc_job job = {
+//         .trials = trials, .n_trials = 2, .sink = &sink, .window = choose};
 //     MSC_TRY(msc_schedule_run(schedule, &job));
 //     msc_schedule_destroy(schedule);
 #ifndef MSC_KERNELS_ENGINE_SCHEDULE_H
