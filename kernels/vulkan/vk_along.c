@@ -123,19 +123,19 @@ static struct lines cut_lines(const struct msc_view *x, const struct msc_view *y
     return l;
 }
 
-static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d,
-                        enum kind kind) {
+static bool vk_along_is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d,
+                                 enum kind kind) {
     bool is_real = msc_vk_is_real(d->x[0].dtype);
     bool needs_real = kind == SOFTMAX || kind == LOG_SOFTMAX || kind == HARDMAX;
     return msc_vk_joint_has_elements(b, d) && d->n_y == (kind == TOP ? 2 : 1) &&
            (is_real || !needs_real) && msc_view_n_elements(&d->x[0]) > 0;
 }
 
-static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                            const struct msc_vk_joint_desc *d) {
+static enum msc_status vk_along_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                     const struct msc_vk_joint_desc *d) {
     enum kind kind;
     bool is_gone[MSC_MAX_DIMS], is_largest = true;
-    if (!find_kind(&kind, d->joint->op) || !is_possible(b, d, kind) ||
+    if (!find_kind(&kind, d->joint->op) || !vk_along_is_possible(b, d, kind) ||
         !read_axes(is_gone, d, kind)) {
         return msc_vk_joint_refuse(d);
     }
@@ -162,4 +162,5 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                            constants);
 }
 
-const struct msc_vk_family msc_vk_along = {.name = "lines", .init = init, MSC_VK_JOINT_FUNCTIONS};
+const struct msc_vk_family msc_vk_along = {
+    .name = "lines", .init = vk_along_init, MSC_VK_JOINT_FUNCTIONS};

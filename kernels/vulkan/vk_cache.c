@@ -46,8 +46,8 @@ static char *path_of(const struct msc_vk *vk, struct msc_arena *arena) {
 }
 
 // The driver's part of the file, or *n_bytes 0.
-static const void *check(const struct msc_vk *vk, const char *file, size_t file_bytes,
-                         size_t *n_bytes) {
+static const void *vk_cache_check(const struct msc_vk *vk, const char *file, size_t file_bytes,
+                                  size_t *n_bytes) {
     struct header found;
     *n_bytes = 0;
     if (file_bytes < sizeof(found)) {
@@ -70,7 +70,7 @@ enum msc_status msc_vk_cache_open(struct msc_vk *vk) {
     if (vk->cache_folder) {
         char *path = path_of(vk, &arena);
         if (path && msc_file_exists(path) && msc_file_read(&file, &file_bytes, path) == MSC_OK) {
-            data = check(vk, file, file_bytes, &n_bytes);
+            data = vk_cache_check(vk, file, file_bytes, &n_bytes);
         }
     }
     VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
@@ -99,7 +99,7 @@ out:
     return status;
 }
 
-static void save(struct msc_vk *vk) {
+static void vk_cache_save(struct msc_vk *vk) {
     struct msc_arena arena = {0};
     size_t n_bytes = 0;
     if (vk->api.vkGetPipelineCacheData(vk->device, vk->cache, &n_bytes, NULL) == VK_SUCCESS &&
@@ -117,7 +117,7 @@ static void save(struct msc_vk *vk) {
 
 void msc_vk_cache_close(struct msc_vk *vk) {
     if (vk->cache && vk->cache_folder) {
-        save(vk);
+        vk_cache_save(vk);
     }
     vk->api.vkDestroyPipelineCache(vk->device, vk->cache, NULL);
     vk->cache = VK_NULL_HANDLE;

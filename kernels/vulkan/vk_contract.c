@@ -140,8 +140,8 @@ static bool describe(struct contraction *c, const struct msc_vk_joint_desc *d) {
     return false;
 }
 
-static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                            const struct msc_vk_joint_desc *d) {
+static enum msc_status vk_contract_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                        const struct msc_vk_joint_desc *d) {
     struct contraction c = {.alpha = 1.0f, .beta = 1.0f};
     bool is_real = msc_vk_is_real(d->y[0].dtype);
     int64_t count = 1;
@@ -174,4 +174,4 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 }
 
 const struct msc_vk_family msc_vk_contract = {
-    .name = "sums of products", .init = init, MSC_VK_JOINT_FUNCTIONS};
+    .name = "sums of products", .init = vk_contract_init, MSC_VK_JOINT_FUNCTIONS};

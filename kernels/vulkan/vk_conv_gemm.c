@@ -18,7 +18,7 @@
 
 // ---- Preparing --------------------------------------------------------------------------------
 
-static void release(void *memory, struct msc_vk_backend *b) {
+static void vk_conv_gemm_release(void *memory, struct msc_vk_backend *b) {
     struct msc_vk_conv_gemm *k = memory;
     if (k) {
         msc_vk_gemm_destroy(k->gemm, b);
@@ -28,8 +28,8 @@ static void release(void *memory, struct msc_vk_backend *b) {
     }
 }
 
-static enum msc_status init(struct msc_vk_conv_gemm *k, struct msc_vk_backend *b,
-                            const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status vk_conv_gemm_init(struct msc_vk_conv_gemm *k, struct msc_vk_backend *b,
+                                         const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_step_joint *anchor = &step->joints[0];
     k->name = anchor->joint->name;
     k->input = anchor->operands[0].index;
@@ -49,18 +49,19 @@ static enum msc_status init(struct msc_vk_conv_gemm *k, struct msc_vk_backend *b
     return msc_vk_program_create(&k->epilogues[1], b, plan, step, &options);
 }
 
-static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status vk_conv_gemm_prepare(void **out, struct msc_vk_backend *b,
+                                            const struct msc_plan *plan,
+                                            const struct msc_step *step) {
     struct msc_vk_conv_gemm *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
     }
     enum msc_status status =
         msc_gemm_describe(&k->spec, plan->graph, step->joints[0].joint)
-            ? init(k, b, plan, step)
+            ? vk_conv_gemm_init(k, b, plan, step)
             : MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", step->joints[0].joint->name);
     if (status != MSC_OK) {
-        release(k, b);
+        vk_conv_gemm_release(k, b);
         return status;
     }
     *out = k;
@@ -244,8 +245,8 @@ static enum msc_status run_together(struct run *r) {
     return msc_vk_program_run(k->epilogues[1], r->b, r->calls, r->results, r->n);
 }
 
-static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
-                           int n) {
+static enum msc_status vk_conv_gemm_run(void *kernel, struct msc_vk_backend *b,
+                                        const struct msc_call calls[], int n) {
     struct job jobs[MSC_VK_MAX_CALLS];
     bool is_done[MSC_VK_MAX_CALLS] = {false};
     for (int i = 0; i < n; i++) {
@@ -274,17 +275,17 @@ static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct 
 }
 
 const struct msc_vk_family msc_vk_conv = {.name = "convolution",
-                                          .prepare = prepare,
-                                          .release = release,
-                                          .run = run,
+                                          .prepare = vk_conv_gemm_prepare,
+                                          .release = vk_conv_gemm_release,
+                                          .run = vk_conv_gemm_run,
                                           .writes_quantized = true,
                                           .weights = msc_vk_conv_gemm_weights,
                                           .release_weights = msc_vk_conv_gemm_release_weights};
 
 const struct msc_vk_family msc_vk_linear = {.name = "linear",
-                                            .prepare = prepare,
-                                            .release = release,
-                                            .run = run,
+                                            .prepare = vk_conv_gemm_prepare,
+                                            .release = vk_conv_gemm_release,
+                                            .run = vk_conv_gemm_run,
                                             .writes_quantized = true,
                                             .weights = msc_vk_conv_gemm_weights,
                                             .release_weights = msc_vk_conv_gemm_release_weights};

@@ -301,7 +301,8 @@ static enum msc_status choose_device(struct msc_vk *vk, int index) {
 
 // ---- Opening and closing ----------------------------------------------------------------------
 
-static enum msc_status init(struct msc_vk *vk, const struct msc_backend_options *options) {
+static enum msc_status vk_device_init(struct msc_vk *vk,
+                                      const struct msc_backend_options *options) {
     pthread_mutex_t *lock = msc_alloc_zero(1, sizeof(*lock));
     if (!lock || pthread_mutex_init(lock, NULL) != 0) {
         msc_free(lock);
@@ -333,7 +334,7 @@ enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_option
     vk->log = options->log;
     vk->forced_tile = -1;
     vk->cache_folder = options->cache_folder;
-    enum msc_status status = init(vk, options);
+    enum msc_status status = vk_device_init(vk, options);
     if (status != MSC_OK) {
         msc_vk_close(vk);
         return status;

@@ -38,7 +38,7 @@ static bool are_together(const struct msc_vk_dispatch *d, int a, int b) {
 
 // The range of what all calls of a part bind at one place. Shaders are given all of it, so it
 // counts as touched; texel views are of a whole arena.
-static struct msc_vk_range hull(const struct part *p, int binding) {
+static struct msc_vk_range vk_dispatch_hull(const struct part *p, int binding) {
     const struct msc_vk_dispatch *d = p->d;
     const struct msc_vk_block *first = d->calls[p->calls[0]].blocks[binding];
     struct msc_vk_range r = {first->arena, first->offset, first->offset + first->n_bytes,
@@ -119,7 +119,7 @@ static void write_descriptors(struct msc_vk *vk, VkDescriptorSet set, const stru
 
 // ---- Dispatching ------------------------------------------------------------------------------
 
-static enum msc_status record(struct msc_vk *vk, struct part *p) {
+static enum msc_status vk_dispatch_record(struct msc_vk *vk, struct part *p) {
     const struct msc_vk_dispatch *d = p->d;
     const struct msc_vk_layout *layout = d->pipeline->layout;
     struct msc_vk_batch *b;
@@ -127,7 +127,7 @@ static enum msc_status record(struct msc_vk *vk, struct part *p) {
     uint64_t n_bytes = row_bytes(d) * (uint64_t)p->n;
     MSC_TRY(take_rows(vk, &b, n_bytes));
     for (int i = 0; i < d->n_bindings; i++) {
-        p->ranges[i] = hull(p, i);
+        p->ranges[i] = vk_dispatch_hull(p, i);
     }
     msc_vk_touch(vk, b, p->ranges, d->n_bindings);
     write_rows(p, (uint32_t *)(void *)(b->rows->mapped + b->rows_used));
@@ -183,7 +183,7 @@ enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch 
                 is_done[i] = true;
             }
         }
-        MSC_TRY(record(vk, &p));
+        MSC_TRY(vk_dispatch_record(vk, &p));
     }
     return MSC_OK;
 }

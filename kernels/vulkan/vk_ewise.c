@@ -90,8 +90,8 @@ static uint32_t place_of(const struct msc_ewise *e, int32_t ref) {
     return r == e->n_registers ? OUTPUT_PLACE : (uint32_t)(MAX_OPERANDS + r);
 }
 
-static void encode(uint32_t constants[MSC_VK_EWISE_CONSTANTS], const struct msc_vk *vk,
-                   const struct msc_ewise *e) {
+static void vk_ewise_encode(uint32_t constants[MSC_VK_EWISE_CONSTANTS], const struct msc_vk *vk,
+                            const struct msc_ewise *e) {
     memset(constants, 0, MSC_VK_EWISE_CONSTANTS * sizeof(constants[0]));
     constants[0] = vk->tuning.lanes;
     constants[1] = !vk->divides_exactly;
@@ -121,8 +121,8 @@ static enum msc_status upload_dims(struct msc_vk_program *p, struct msc_vk *vk,
     return msc_vk_upload_new(vk, &p->dims, dims, sizeof(dims));
 }
 
-static enum msc_status init(struct msc_vk_program *p, struct msc_vk *vk,
-                            const struct msc_ewise *e) {
+static enum msc_status vk_ewise_init(struct msc_vk_program *p, struct msc_vk *vk,
+                                     const struct msc_ewise *e) {
     uint32_t constants[MSC_VK_EWISE_CONSTANTS];
     if (!is_supported(e)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: an element-wise program of %d instructions",
@@ -142,7 +142,7 @@ static enum msc_status init(struct msc_vk_program *p, struct msc_vk *vk,
         }
     }
     MSC_TRY(upload_dims(p, vk, e));
-    encode(constants, vk, e);
+    vk_ewise_encode(constants, vk, e);
     MSC_VK_CHECK_CONSTANTS(MSC_VK_EWISE_POWER, constants);
     return msc_vk_pipeline(&p->pipeline, vk, has_power(e) ? MSC_VK_EWISE_POWER : MSC_VK_EWISE,
                            constants);
@@ -158,7 +158,8 @@ enum msc_status msc_vk_program_create(struct msc_vk_program **out, struct msc_vk
         return MSC_OK;
     }
     struct msc_vk_program *p = msc_alloc_zero(1, sizeof(*p));
-    enum msc_status status = p ? init(p, b->vk, e) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    enum msc_status status =
+        p ? vk_ewise_init(p, b->vk, e) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     msc_ewise_destroy(e);
     if (status != MSC_OK) {
         msc_vk_program_destroy(p, b);
@@ -232,8 +233,8 @@ enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk
 
 // ---- Steps of element-wise joints alone -------------------------------------------------------
 
-static enum msc_status prepare(void **kernel, struct msc_vk_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status vk_ewise_prepare(void **kernel, struct msc_vk_backend *b,
+                                        const struct msc_plan *plan, const struct msc_step *step) {
     struct msc_ewise_options options = {.start = MSC_EWISE_CHAIN};
     struct msc_vk_program *p;
     MSC_TRY(msc_vk_program_create(&p, b, plan, step, &options));
@@ -244,17 +245,17 @@ static enum msc_status prepare(void **kernel, struct msc_vk_backend *b, const st
     return MSC_OK;
 }
 
-static void release(void *kernel, struct msc_vk_backend *b) {
+static void vk_ewise_release(void *kernel, struct msc_vk_backend *b) {
     msc_vk_program_destroy(kernel, b);
 }
 
-static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
-                           int n) {
+static enum msc_status vk_ewise_run(void *kernel, struct msc_vk_backend *b,
+                                    const struct msc_call calls[], int n) {
     return msc_vk_program_run(kernel, b, calls, NULL, n);
 }
 
 const struct msc_vk_family msc_vk_ewise = {.name = "element-wise",
-                                           .prepare = prepare,
-                                           .release = release,
-                                           .run = run,
+                                           .prepare = vk_ewise_prepare,
+                                           .release = vk_ewise_release,
+                                           .run = vk_ewise_run,
                                            .writes_quantized = true};

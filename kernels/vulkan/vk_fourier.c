@@ -90,18 +90,19 @@ static enum msc_status make_numbers(int32_t **out, const struct fourier *f,
     return MSC_OK;
 }
 
-static bool is_possible(const struct msc_vk_joint_desc *d) {
+static bool vk_fourier_is_possible(const struct msc_vk_joint_desc *d) {
     return d->n_y == 1 && d->x[0].dtype == MSC_DTYPE_F32 && d->y[0].dtype == MSC_DTYPE_F32 &&
            d->x[0].n_dims > 1 && msc_view_n_elements(&d->x[0]) > 0;
 }
 
-static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                            const struct msc_vk_joint_desc *d) {
+static enum msc_status vk_fourier_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                       const struct msc_vk_joint_desc *d) {
     struct fourier f = {0};
     int32_t *numbers = NULL;
     bool is_frames = d->joint->op == MSC_OP_STFT;
-    if (!is_possible(d) || !(is_frames ? describe_frames(&f, d) : describe_lines(&f, d)) ||
-        f.length < 1 || (f.has_window && d->x[2].dtype != MSC_DTYPE_F32)) {
+    if (!vk_fourier_is_possible(d) ||
+        !(is_frames ? describe_frames(&f, d) : describe_lines(&f, d)) || f.length < 1 ||
+        (f.has_window && d->x[2].dtype != MSC_DTYPE_F32)) {
         return msc_vk_joint_refuse(d);
     }
     struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(&d->y[0]) / 2, 2);
@@ -126,4 +127,4 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 }
 
 const struct msc_vk_family msc_vk_fourier = {
-    .name = "Fourier transform", .init = init, MSC_VK_JOINT_FUNCTIONS};
+    .name = "Fourier transform", .init = vk_fourier_init, MSC_VK_JOINT_FUNCTIONS};

@@ -215,8 +215,8 @@ out:
     return status;
 }
 
-static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                            const struct msc_vk_joint_desc *d) {
+static enum msc_status vk_gather_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                      const struct msc_vk_joint_desc *d) {
     struct gather g = {0};
     int32_t numbers[5 * MAX_DIMS + 2 * MSC_MAX_DIMS + 1] = {0};
     if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !describe(&g, d)) {
@@ -241,4 +241,5 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
     return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_GATHER, constants);
 }
 
-const struct msc_vk_family msc_vk_gather = {.name = "gather", .init = init, MSC_VK_JOINT_FUNCTIONS};
+const struct msc_vk_family msc_vk_gather = {
+    .name = "gather", .init = vk_gather_init, MSC_VK_JOINT_FUNCTIONS};

@@ -119,8 +119,8 @@ static void set_geometry(geometry g, const struct msc_vk_gemm_desc *desc) {
 
 // ---- Creating ---------------------------------------------------------------------------------
 
-static enum msc_status init(struct msc_vk_gemm *g, struct msc_vk_backend *b,
-                            const struct msc_vk_gemm_desc *desc) {
+static enum msc_status vk_gemm_init(struct msc_vk_gemm *g, struct msc_vk_backend *b,
+                                    const struct msc_vk_gemm_desc *desc) {
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
     g->desc = *desc;
     g->weight = w;
@@ -151,7 +151,7 @@ enum msc_status msc_vk_gemm_create(struct msc_vk_gemm **out, struct msc_vk_backe
     if (!g) {
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
     }
-    enum msc_status status = init(g, b, desc);
+    enum msc_status status = vk_gemm_init(g, b, desc);
     if (status != MSC_OK) {
         msc_vk_gemm_destroy(g, b);
         return status;
@@ -265,9 +265,9 @@ static uint64_t depth_of(const struct msc_vk_gemm *g) {
     return depth;
 }
 
-static enum msc_status choose(struct choice *c, struct msc_vk_pipeline **pipeline,
-                              struct msc_vk_gemm *g, struct msc_vk *vk, enum msc_vk_unit unit,
-                              int n_calls) {
+static enum msc_status vk_gemm_choose(struct choice *c, struct msc_vk_pipeline **pipeline,
+                                      struct msc_vk_gemm *g, struct msc_vk *vk,
+                                      enum msc_vk_unit unit, int n_calls) {
     struct msc_vk_shape shape = {.rows = (uint64_t)(g->desc.n_rows * g->desc.n_z * n_calls),
                                  .cols = (uint64_t)g->desc.n_cols,
                                  .depth = depth_of(g),
@@ -317,7 +317,7 @@ enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,
     struct msc_vk_pipeline *pipeline;
     struct push push = g->push;
     struct msc_vk_dispatch d;
-    MSC_TRY(choose(&c, &pipeline, g, b->vk, unit, n));
+    MSC_TRY(vk_gemm_choose(&c, &pipeline, g, b->vk, unit, n));
     const enum msc_vk_kind kinds[] = {c.x_kind,    c.w_kind,    MSC_VK_WRITE,
                                       MSC_VK_READ, MSC_VK_READ, MSC_VK_WRITE};
     msc_vk_dispatch_init(&d, pipeline, 6, kinds);

@@ -140,8 +140,8 @@ static const struct {
     {MSC_OP_DEFORM_CONV, deform_init},
 };
 
-static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                            const struct msc_vk_joint_desc *d) {
+static enum msc_status vk_image_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                     const struct msc_vk_joint_desc *d) {
     size_t i = 0;
     while (rows[i].op != d->joint->op) {
         i++;
@@ -149,4 +149,5 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
     return rows[i].init(k, b, d);
 }
 
-const struct msc_vk_family msc_vk_image = {.name = "images", .init = init, MSC_VK_JOINT_FUNCTIONS};
+const struct msc_vk_family msc_vk_image = {
+    .name = "images", .init = vk_image_init, MSC_VK_JOINT_FUNCTIONS};

@@ -23,7 +23,7 @@ static bool is_scaled(const struct msc_vk_joint_desc *d) {
 }
 
 // NULL: absent.
-static const struct msc_view *find(const struct msc_vk_joint_desc *d, int operand) {
+static const struct msc_view *vk_integer_find(const struct msc_vk_joint_desc *d, int operand) {
     int at = positions[is_scaled(d)][operand];
     return at < d->n_x && d->x[at].dtype != MSC_DTYPE_NONE ? &d->x[at] : NULL;
 }
@@ -33,21 +33,22 @@ static bool is_byte(enum msc_dtype dtype) {
 }
 
 // Do the operands have the types that go together?
-static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d) {
+static bool vk_integer_is_possible(const struct msc_vk_backend *b,
+                                   const struct msc_vk_joint_desc *d) {
     enum msc_dtype y = d->y[0].dtype;
-    const struct msc_view *scale = find(d, SCALE_Y);
+    const struct msc_view *scale = vk_integer_find(d, SCALE_Y);
     enum msc_dtype scales = scale ? scale->dtype : MSC_DTYPE_NONE;
     enum msc_dtype wanted[N_OPERANDS] = {
         [SCALE_A] = scales, [ZERO_A] = d->x[0].dtype, [SCALE_B] = scales, [SCALE_Y] = scales,
         [ZERO_Y] = y,       [BIAS] = MSC_DTYPE_I32};
-    if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !find(d, B) ||
+    if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !vk_integer_find(d, B) ||
         (is_scaled(d) ? !is_byte(y) || !scale || !msc_vk_is_real(scales) : y != MSC_DTYPE_I32)) {
         return false;
     }
     wanted[A] = d->x[0].dtype;
-    wanted[B] = wanted[ZERO_B] = find(d, B)->dtype;
+    wanted[B] = wanted[ZERO_B] = vk_integer_find(d, B)->dtype;
     for (int i = 0; i < N_OPERANDS; i++) {
-        const struct msc_view *x = find(d, i);
+        const struct msc_view *x = vk_integer_find(d, i);
         if ((x && x->dtype != wanted[i]) ||
             (!x && is_scaled(d) && i < ZERO_Y && i != ZERO_A && i != ZERO_B)) {
             return false;
@@ -64,16 +65,16 @@ static enum msc_status add_stage(struct msc_vk_stage **out, struct msc_vk_joint 
     struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(&d->y[0]), 0);
     s->n_in = N_OPERANDS;
     for (int i = 0; i < N_OPERANDS; i++) {
-        const struct msc_view *x = find(d, i);
+        const struct msc_view *x = vk_integer_find(d, i);
         s->in[i] = x ? positions[is_scaled(d)][i] : MSC_VK_JOINT_ABSENT;
         there |= x ? 1u << i : 0;
         many |= x && msc_view_n_elements(x) != 1 ? 1u << i : 0;
     }
-    const struct msc_view *scale = find(d, SCALE_Y);
+    const struct msc_view *scale = vk_integer_find(d, SCALE_Y);
     const uint32_t constants[] = {b->vk->tuning.lanes,
                                   !b->vk->divides_exactly,
                                   msc_vk_element(d->x[0].dtype),
-                                  msc_vk_element(find(d, B)->dtype),
+                                  msc_vk_element(vk_integer_find(d, B)->dtype),
                                   msc_vk_element(d->y[0].dtype),
                                   scale ? msc_vk_element(scale->dtype) : 0,
                                   there,
@@ -112,10 +113,10 @@ static enum msc_status conv_init(struct msc_vk_joint *k, struct msc_vk_backend *
     struct msc_conv c;
     struct msc_vk_stage *s;
     int32_t numbers[MSC_VK_WINDOW_NUMBERS] = {0};
-    if (!is_possible(b, d)) {
+    if (!vk_integer_is_possible(b, d)) {
         return msc_vk_joint_refuse(d);
     }
-    struct msc_view operands[2] = {d->x[0], *find(d, B)};
+    struct msc_view operands[2] = {d->x[0], *vk_integer_find(d, B)};
     struct msc_reference_call call = d->call;
     call.operands = operands;
     call.n_operands = 2;
@@ -136,10 +137,10 @@ static enum msc_status matmul_init(struct msc_vk_joint *k, struct msc_vk_backend
                                    const struct msc_vk_joint_desc *d) {
     int32_t strides[2][MSC_MAX_DIMS], numbers[MSC_MAX_DIMS][4] = {{0}};
     struct msc_vk_stage *s;
-    if (!is_possible(b, d)) {
+    if (!vk_integer_is_possible(b, d)) {
         return msc_vk_joint_refuse(d);
     }
-    const struct msc_view *x[2] = {&d->x[0], find(d, B)}, *y = &d->y[0];
+    const struct msc_view *x[2] = {&d->x[0], vk_integer_find(d, B)}, *y = &d->y[0];
     int64_t rows = x[0]->n_dims > 1 ? x[0]->dims[x[0]->n_dims - 2] : 1;
     int64_t columns = x[1]->n_dims > 1 ? x[1]->dims[x[1]->n_dims - 1] : 1;
     int64_t count = x[0]->dims[x[0]->n_dims - 1];

@@ -130,9 +130,9 @@ static bool can_run(const struct msc_vk *vk, const struct msc_vk_stage *s) {
     return msc_vk_can_turn(vk, s->turns * per_lane);
 }
 
-static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                            const struct msc_vk_joint_desc *d, const struct msc_step *step,
-                            msc_vk_joint_init family_init) {
+static enum msc_status vk_joint_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                     const struct msc_vk_joint_desc *d, const struct msc_step *step,
+                                     msc_vk_joint_init family_init) {
     k->n_operands = d->n_x;
     k->n_outputs = d->n_y;
     k->n_edited = step->n_weight_slots;
@@ -183,7 +183,7 @@ enum msc_status msc_vk_joint_prepare(void **out, struct msc_vk_backend *b,
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", d.joint->name);
     }
-    enum msc_status status = init(k, b, &d, step, family->init);
+    enum msc_status status = vk_joint_init(k, b, &d, step, family->init);
     if (status != MSC_OK) {
         msc_vk_joint_release(k, b);
         return status;

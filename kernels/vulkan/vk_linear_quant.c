@@ -10,8 +10,8 @@ static bool is_code(enum msc_dtype dtype) {
            dtype == MSC_DTYPE_U16;
 }
 
-static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d,
-                        bool is_back) {
+static bool vk_linear_quant_is_possible(const struct msc_vk_backend *b,
+                                        const struct msc_vk_joint_desc *d, bool is_back) {
     enum msc_dtype x = d->x[0].dtype, y = d->y[0].dtype;
     if (d->n_x < 2 || d->n_y != 1 || !msc_vk_joint_has_elements(b, d)) {
         return false;
@@ -46,7 +46,7 @@ static enum msc_status linear_init(struct msc_vk_joint *k, struct msc_vk_backend
     const struct msc_view *x = &d->x[0], *y = &d->y[0], *scales = &d->x[1];
     struct msc_quant_format format;
     struct msc_linear_quant m;
-    if (!is_possible(b, d, is_back)) {
+    if (!vk_linear_quant_is_possible(b, d, is_back)) {
         return msc_vk_joint_refuse(d);
     }
     msc_quant_format_init(&format, d->joint, is_back ? x->dtype : y->dtype);

@@ -24,7 +24,7 @@ struct kernel {
     struct msc_vk_program *end;
 };
 
-static void release(void *memory, struct msc_vk_backend *b) {
+static void vk_matmul_release(void *memory, struct msc_vk_backend *b) {
     struct kernel *k = memory;
     if (k) {
         for (int i = 0; i < 2; i++) {
@@ -122,8 +122,8 @@ static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
     return msc_vk_gemm_create(&k->gemm, b, &desc);
 }
 
-static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const struct msc_plan *plan,
-                            const struct msc_step *step) {
+static enum msc_status vk_matmul_init(struct kernel *k, struct msc_vk_backend *b,
+                                      const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_step_joint *j = &step->joints[0];
     const struct msc_tensor *t[2];
     k->name = j->joint->name;
@@ -143,15 +143,15 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const st
     return msc_vk_program_create(&k->end, b, plan, step, &options);
 }
 
-static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
+static enum msc_status vk_matmul_prepare(void **out, struct msc_vk_backend *b,
+                                         const struct msc_plan *plan, const struct msc_step *step) {
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
     }
-    enum msc_status status = init(k, b, plan, step);
+    enum msc_status status = vk_matmul_init(k, b, plan, step);
     if (status != MSC_OK) {
-        release(k, b);
+        vk_matmul_release(k, b);
         return status;
     }
     *out = k;
@@ -197,8 +197,9 @@ static enum msc_status quantize_constant(struct msc_array **out, struct variant 
     return status;
 }
 
-static enum msc_status weights(void *kernel, struct msc_vk_backend *b,
-                               const struct msc_edit *const edits[], void **out, size_t *n_bytes) {
+static enum msc_status vk_matmul_weights(void *kernel, struct msc_vk_backend *b,
+                                         const struct msc_edit *const edits[], void **out,
+                                         size_t *n_bytes) {
     const struct kernel *k = kernel;
     const struct msc_quant *edit = msc_edit_quant(edits[0]);
     if (!edit || k->edited < 0) {
@@ -389,8 +390,8 @@ static enum msc_status run_together(struct run *r) {
     return msc_vk_program_run(k->end, r->b, r->calls, r->results, r->n);
 }
 
-static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
-                           int n) {
+static enum msc_status vk_matmul_run(void *kernel, struct msc_vk_backend *b,
+                                     const struct msc_call calls[], int n) {
     bool is_done[MSC_VK_MAX_CALLS] = {false};
     for (int first = 0; first < n; first++) {
         if (is_done[first]) {
@@ -419,9 +420,9 @@ static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct 
 }
 
 const struct msc_vk_family msc_vk_matmul = {.name = "matrix product",
-                                            .prepare = prepare,
-                                            .release = release,
-                                            .run = run,
+                                            .prepare = vk_matmul_prepare,
+                                            .release = vk_matmul_release,
+                                            .run = vk_matmul_run,
                                             .writes_quantized = true,
-                                            .weights = weights,
+                                            .weights = vk_matmul_weights,
                                             .release_weights = release_weights};

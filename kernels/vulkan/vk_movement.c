@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
-static enum msc_status init(struct msc_vk_movement *m, struct msc_vk_backend *b,
-                            enum msc_vk_shader shader, const struct msc_vk_movement_dim dims[],
-                            int n_dims) {
+static enum msc_status vk_movement_init(struct msc_vk_movement *m, struct msc_vk_backend *b,
+                                        enum msc_vk_shader shader,
+                                        const struct msc_vk_movement_dim dims[], int n_dims) {
     bool has_outside = false;
     *m = (struct msc_vk_movement){.n = 1};
     assert(n_dims >= 1 && n_dims <= MSC_MAX_DIMS + 1);
@@ -22,7 +22,7 @@ static enum msc_status init(struct msc_vk_movement *m, struct msc_vk_backend *b,
 
 enum msc_status msc_vk_movement_init(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                      const struct msc_vk_movement_dim dims[], int n_dims) {
-    return init(m, b, MSC_VK_MOVE, dims, n_dims);
+    return vk_movement_init(m, b, MSC_VK_MOVE, dims, n_dims);
 }
 
 enum msc_status msc_vk_movement_init_from(struct msc_vk_movement *m, struct msc_vk_backend *b,
@@ -40,7 +40,7 @@ enum msc_status msc_vk_movement_init_from(struct msc_vk_movement *m, struct msc_
     if (units > 1 || n == 0) {
         dims[n++] = (struct msc_vk_movement_dim){.length = units, .in = 1, .out = 1};
     }
-    MSC_TRY(init(m, b, is_bytes ? MSC_VK_MOVE_BYTES : MSC_VK_MOVE, dims, n));
+    MSC_TRY(vk_movement_init(m, b, is_bytes ? MSC_VK_MOVE_BYTES : MSC_VK_MOVE, dims, n));
     m->n = from->n == 0 ? 0 : m->n;
     m->in_base = (int32_t)in_base * units;
     m->out_base = (int32_t)out_base * units;

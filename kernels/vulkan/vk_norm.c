@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d) {
+static bool vk_norm_is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d) {
     bool is_same = b->vk->has_int64 && d->n_y == 1 && msc_vk_is_real(d->x[0].dtype);
     for (int i = 1; i < d->n_x; i++) {
         is_same = is_same && d->x[i].dtype == d->x[0].dtype;
@@ -16,7 +16,8 @@ static enum msc_status norm_init(struct msc_vk_joint *k, struct msc_vk_backend *
     const struct msc_view *x = &d->x[0];
     int64_t n_groups = x->dims[1];
     float epsilon;
-    if (!is_possible(b, d) || d->n_x != 3 || !msc_joint_attr_float(d->joint, "epsilon", &epsilon) ||
+    if (!vk_norm_is_possible(b, d) || d->n_x != 3 ||
+        !msc_joint_attr_float(d->joint, "epsilon", &epsilon) ||
         (d->joint->op == MSC_OP_GROUP_NORM && !msc_vk_joint_i64(&n_groups, d, "num_groups")) ||
         x->dims[0] * n_groups > b->vk->properties.limits.maxComputeWorkGroupCount[0]) {
         return msc_vk_joint_refuse(d);
@@ -49,7 +50,7 @@ static enum msc_status lrn_init(struct msc_vk_joint *k, struct msc_vk_backend *b
     const struct msc_view *x = &d->x[0];
     float numbers[3];
     int64_t size;
-    if (!is_possible(b, d) || !msc_joint_attr_float(d->joint, "alpha", &numbers[0]) ||
+    if (!vk_norm_is_possible(b, d) || !msc_joint_attr_float(d->joint, "alpha", &numbers[0]) ||
         !msc_joint_attr_float(d->joint, "beta", &numbers[1]) ||
         !msc_joint_attr_float(d->joint, "bias", &numbers[2]) ||
         !msc_vk_joint_i64(&size, d, "size")) {

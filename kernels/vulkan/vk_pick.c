@@ -74,8 +74,8 @@ static bool describe(struct pick *p, enum kind *kind, const struct msc_vk_joint_
     return false;
 }
 
-static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                            const struct msc_vk_joint_desc *d) {
+static enum msc_status vk_pick_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                    const struct msc_vk_joint_desc *d) {
     struct pick p;
     enum kind kind;
     if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !describe(&p, &kind, d)) {
@@ -100,4 +100,4 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 }
 
 const struct msc_vk_family msc_vk_pick = {
-    .name = "picked elements", .init = init, MSC_VK_JOINT_FUNCTIONS};
+    .name = "picked elements", .init = vk_pick_init, MSC_VK_JOINT_FUNCTIONS};

@@ -13,7 +13,7 @@
 #define PER_LANE 64
 
 // Numerators of any size and denominators as scales are: 2^-20 … 2^12 with full mantissas.
-static void fill(float pairs[]) {
+static void vk_probe_fill(float pairs[]) {
     struct msc_rng rng;
     msc_rng_seed(&rng, 20240607, 1);
     for (int i = 0; i < N_PAIRS; i++) {
@@ -63,7 +63,7 @@ enum msc_status msc_vk_probe(struct msc_vk *vk) {
     if (!pairs) {
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
     }
-    fill(pairs);
+    vk_probe_fill(pairs);
     MSC_TRY_OUT(msc_vk_upload_new(vk, &in, pairs, 2 * N_PAIRS * sizeof(float)));
     MSC_TRY_OUT(msc_vk_upload_new(vk, &out, pairs, N_PAIRS * sizeof(float)));
     float *quotients = pairs + (size_t)2 * N_PAIRS;

@@ -17,7 +17,7 @@ struct kernel {
     struct part parts[];
 };
 
-static void release(void *memory, struct msc_vk_backend *b) {
+static void vk_rearrange_release(void *memory, struct msc_vk_backend *b) {
     struct kernel *k = memory;
     if (k) {
         for (int32_t i = 0; i < k->n_parts; i++) {
@@ -28,7 +28,7 @@ static void release(void *memory, struct msc_vk_backend *b) {
     }
 }
 
-static enum msc_status create(struct kernel **out, int32_t n_parts) {
+static enum msc_status vk_rearrange_create(struct kernel **out, int32_t n_parts) {
     *out = msc_alloc_zero(1, sizeof(**out) + (size_t)n_parts * sizeof((*out)->parts[0]));
     if (!*out) {
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
@@ -41,15 +41,15 @@ static enum msc_status create(struct kernel **out, int32_t n_parts) {
 static enum msc_status settle(void **out, struct msc_vk_backend *b, struct kernel *k,
                               enum msc_status status) {
     if (status != MSC_OK) {
-        release(k, b);
+        vk_rearrange_release(k, b);
         return status;
     }
     *out = k;
     return MSC_OK;
 }
 
-static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
-                           int n) {
+static enum msc_status vk_rearrange_run(void *kernel, struct msc_vk_backend *b,
+                                        const struct msc_call calls[], int n) {
     const struct kernel *k = kernel;
     const struct msc_vk_block *in[MSC_VK_MAX_CALLS], *out[MSC_VK_MAX_CALLS];
     for (int32_t i = 0; i < k->n_parts; i++) {
@@ -78,12 +78,14 @@ static enum msc_status permute_prepare(void **out, struct msc_vk_backend *b,
     struct msc_movement m;
     struct kernel *k;
     msc_movement_set_permute(&m, joint, x, y);
-    MSC_TRY(create(&k, 1));
+    MSC_TRY(vk_rearrange_create(&k, 1));
     return settle(out, b, k, msc_vk_movement_init_from(&k->parts[0].move, b, &m, 0, 0));
 }
 
-const struct msc_vk_family msc_vk_permute = {
-    .name = "permute", .prepare = permute_prepare, .release = release, .run = run};
+const struct msc_vk_family msc_vk_permute = {.name = "permute",
+                                             .prepare = permute_prepare,
+                                             .release = vk_rearrange_release,
+                                             .run = vk_rearrange_run};
 
 static enum msc_status depth_space_prepare(void **out, struct msc_vk_backend *b,
                                            const struct msc_plan *plan,
@@ -95,12 +97,14 @@ static enum msc_status depth_space_prepare(void **out, struct msc_vk_backend *b,
                                       &plan->values[step->outputs[0]])) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: blocks of no size", joint->name);
     }
-    MSC_TRY(create(&k, 1));
+    MSC_TRY(vk_rearrange_create(&k, 1));
     return settle(out, b, k, msc_vk_movement_init_from(&k->parts[0].move, b, &m, 0, 0));
 }
 
-const struct msc_vk_family msc_vk_depth_space = {
-    .name = "depth to space", .prepare = depth_space_prepare, .release = release, .run = run};
+const struct msc_vk_family msc_vk_depth_space = {.name = "depth to space",
+                                                 .prepare = depth_space_prepare,
+                                                 .release = vk_rearrange_release,
+                                                 .run = vk_rearrange_run};
 
 // ---- Joining and splitting --------------------------------------------------------------------
 
@@ -113,8 +117,8 @@ static enum msc_status init_part(struct part *p, struct msc_vk_backend *b,
     return msc_vk_movement_init_from(&p->move, b, &m, is_to ? 0 : base, is_to ? base : 0);
 }
 
-static enum msc_status join(struct kernel *k, struct msc_vk_backend *b, const struct msc_plan *plan,
-                            const struct msc_step *step) {
+static enum msc_status vk_rearrange_join(struct kernel *k, struct msc_vk_backend *b,
+                                         const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_step_joint *j = &step->joints[0];
     const struct msc_value *y = &plan->values[step->outputs[0]];
     int axis = msc_lowering_axis(j->joint, "axis", y->n_dims);
@@ -146,15 +150,18 @@ static enum msc_status concat_prepare(void **out, struct msc_vk_backend *b,
             return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: a missing part");
         }
     }
-    MSC_TRY(create(&k, j->n_operands));
-    return settle(out, b, k, join(k, b, plan, step));
+    MSC_TRY(vk_rearrange_create(&k, j->n_operands));
+    return settle(out, b, k, vk_rearrange_join(k, b, plan, step));
 }
 
-const struct msc_vk_family msc_vk_concat = {
-    .name = "concat", .prepare = concat_prepare, .release = release, .run = run};
+const struct msc_vk_family msc_vk_concat = {.name = "concat",
+                                            .prepare = concat_prepare,
+                                            .release = vk_rearrange_release,
+                                            .run = vk_rearrange_run};
 
-static enum msc_status split(struct kernel *k, struct msc_vk_backend *b,
-                             const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status vk_rearrange_split(struct kernel *k, struct msc_vk_backend *b,
+                                          const struct msc_plan *plan,
+                                          const struct msc_step *step) {
     const struct msc_value *x = input_value(plan, step);
     int axis = msc_lowering_axis(step->joints[0].joint, "axis", x->n_dims);
     int64_t at = 0;
@@ -170,12 +177,14 @@ static enum msc_status split(struct kernel *k, struct msc_vk_backend *b,
 static enum msc_status split_prepare(void **out, struct msc_vk_backend *b,
                                      const struct msc_plan *plan, const struct msc_step *step) {
     struct kernel *k;
-    MSC_TRY(create(&k, step->n_outputs));
-    return settle(out, b, k, split(k, b, plan, step));
+    MSC_TRY(vk_rearrange_create(&k, step->n_outputs));
+    return settle(out, b, k, vk_rearrange_split(k, b, plan, step));
 }
 
-const struct msc_vk_family msc_vk_split = {
-    .name = "split", .prepare = split_prepare, .release = release, .run = run};
+const struct msc_vk_family msc_vk_split = {.name = "split",
+                                           .prepare = split_prepare,
+                                           .release = vk_rearrange_release,
+                                           .run = vk_rearrange_run};
 
 // ---- Slicing ----------------------------------------------------------------------------------
 
@@ -193,12 +202,14 @@ static enum msc_status slice_prepare(void **out, struct msc_vk_backend *b,
     if (step->n_inputs != 1) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: a slice that is computed");
     }
-    MSC_TRY(create(&k, 1));
+    MSC_TRY(vk_rearrange_create(&k, 1));
     return settle(out, b, k, slice(k, b, plan, step));
 }
 
-const struct msc_vk_family msc_vk_slice = {
-    .name = "slice", .prepare = slice_prepare, .release = release, .run = run};
+const struct msc_vk_family msc_vk_slice = {.name = "slice",
+                                           .prepare = slice_prepare,
+                                           .release = vk_rearrange_release,
+                                           .run = vk_rearrange_run};
 
 // ---- Padding ----------------------------------------------------------------------------------
 
@@ -235,9 +246,11 @@ static enum msc_status pad_prepare(void **out, struct msc_vk_backend *b,
     if (step->n_inputs != 1) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: padding that is computed");
     }
-    MSC_TRY(create(&k, 1));
+    MSC_TRY(vk_rearrange_create(&k, 1));
     return settle(out, b, k, pad(k, b, plan, step));
 }
 
-const struct msc_vk_family msc_vk_pad = {
-    .name = "pad", .prepare = pad_prepare, .release = release, .run = run};
+const struct msc_vk_family msc_vk_pad = {.name = "pad",
+                                         .prepare = pad_prepare,
+                                         .release = vk_rearrange_release,
+                                         .run = vk_rearrange_run};

@@ -95,8 +95,8 @@ static bool read_operands(uint32_t *has, const struct msc_vk_joint_desc *d) {
     return d->n_x >= 3;
 }
 
-static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                            const struct msc_vk_joint_desc *d) {
+static enum msc_status vk_recurrent_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                         const struct msc_vk_joint_desc *d) {
     static const enum msc_vk_shader shaders[] = {MSC_VK_RECURRENT_1, MSC_VK_RECURRENT_2,
                                                  MSC_VK_RECURRENT_3};
     const struct msc_view *x = &d->x[0], *w = &d->x[1], *r = &d->x[2];
@@ -134,4 +134,4 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 }
 
 const struct msc_vk_family msc_vk_recurrent = {
-    .name = "recurrent layer", .init = init, MSC_VK_JOINT_FUNCTIONS};
+    .name = "recurrent layer", .init = vk_recurrent_init, MSC_VK_JOINT_FUNCTIONS};

@@ -13,7 +13,7 @@ struct kernel {
     uint32_t numbers[2]; // further parameters of the shader
 };
 
-static void release(void *memory, struct msc_vk_backend *b) {
+static void vk_reduce_release(void *memory, struct msc_vk_backend *b) {
     struct kernel *k = memory;
     if (k) {
         msc_vk_free(b->vk, k->dims);
@@ -30,8 +30,8 @@ static uint64_t turns_of(uint64_t n_elements) {
 
 // Dims that stay in the order in which the output lies, then those that go in the order of axes,
 // which is that of the reference kernel.
-static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const struct msc_plan *plan,
-                            const struct msc_step *step) {
+static enum msc_status vk_reduce_init(struct kernel *k, struct msc_vk_backend *b,
+                                      const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[k->input]];
     struct msc_view y = msc_plan_view(plan, step->outputs[0], NULL);
@@ -81,10 +81,10 @@ static enum msc_status init(struct kernel *k, struct msc_vk_backend *b, const st
 }
 
 static enum msc_status
-create(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
-       const struct msc_step *step,
-       enum msc_status (*initialise)(struct kernel *, struct msc_vk_backend *,
-                                     const struct msc_plan *, const struct msc_step *)) {
+vk_reduce_create(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
+                 const struct msc_step *step,
+                 enum msc_status (*initialise)(struct kernel *, struct msc_vk_backend *,
+                                               const struct msc_plan *, const struct msc_step *)) {
     const struct msc_step_joint *j = &step->joints[0];
     if (j->operands[0].kind != MSC_OPERAND_INPUT) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: of a constant", j->joint->name);
@@ -96,20 +96,20 @@ create(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
     k->input = j->operands[0].index;
     enum msc_status status = initialise(k, b, plan, step);
     if (status != MSC_OK) {
-        release(k, b);
+        vk_reduce_release(k, b);
         return status;
     }
     *out = k;
     return MSC_OK;
 }
 
-static enum msc_status prepare(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
-                               const struct msc_step *step) {
-    return create(out, b, plan, step, init);
+static enum msc_status vk_reduce_prepare(void **out, struct msc_vk_backend *b,
+                                         const struct msc_plan *plan, const struct msc_step *step) {
+    return vk_reduce_create(out, b, plan, step, vk_reduce_init);
 }
 
-static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
-                           int n) {
+static enum msc_status vk_reduce_run(void *kernel, struct msc_vk_backend *b,
+                                     const struct msc_call calls[], int n) {
     const struct kernel *k = kernel;
     uint32_t push[4] = {(uint32_t)k->n, 0, k->numbers[0], k->numbers[1]};
     MSC_VK_CHECK_PUSH(MSC_VK_REDUCE, push);
@@ -118,8 +118,10 @@ static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct 
     return msc_vk_simple_run(&simple, b, calls, n);
 }
 
-const struct msc_vk_family msc_vk_reduce = {
-    .name = "reduction", .prepare = prepare, .release = release, .run = run};
+const struct msc_vk_family msc_vk_reduce = {.name = "reduction",
+                                            .prepare = vk_reduce_prepare,
+                                            .release = vk_reduce_release,
+                                            .run = vk_reduce_run};
 
 // ---- Softmax ----------------------------------------------------------------------------------
 
@@ -154,7 +156,7 @@ static enum msc_status softmax_init(struct kernel *k, struct msc_vk_backend *b,
 
 static enum msc_status softmax_prepare(void **out, struct msc_vk_backend *b,
                                        const struct msc_plan *plan, const struct msc_step *step) {
-    return create(out, b, plan, step, softmax_init);
+    return vk_reduce_create(out, b, plan, step, softmax_init);
 }
 
 // An invocation for each row.
@@ -170,7 +172,7 @@ static enum msc_status run_rows(void *kernel, struct msc_vk_backend *b,
 }
 
 const struct msc_vk_family msc_vk_softmax = {
-    .name = "softmax", .prepare = softmax_prepare, .release = release, .run = run_rows};
+    .name = "softmax", .prepare = softmax_prepare, .release = vk_reduce_release, .run = run_rows};
 
 // ---- Layer normalisation ----------------------------------------------------------------------
 
@@ -208,8 +210,10 @@ static enum msc_status layer_norm_init(struct kernel *k, struct msc_vk_backend *
 static enum msc_status layer_norm_prepare(void **out, struct msc_vk_backend *b,
                                           const struct msc_plan *plan,
                                           const struct msc_step *step) {
-    return create(out, b, plan, step, layer_norm_init);
+    return vk_reduce_create(out, b, plan, step, layer_norm_init);
 }
 
-const struct msc_vk_family msc_vk_layer_norm = {
-    .name = "layer_norm", .prepare = layer_norm_prepare, .release = release, .run = run_rows};
+const struct msc_vk_family msc_vk_layer_norm = {.name = "layer_norm",
+                                                .prepare = layer_norm_prepare,
+                                                .release = vk_reduce_release,
+                                                .run = run_rows};

@@ -13,7 +13,7 @@ struct lists {
     float extrapolation;
 };
 
-static enum msc_status add(struct lists *l, int32_t a, int32_t b) {
+static enum msc_status vk_resize_plain_add(struct lists *l, int32_t a, int32_t b) {
     MSC_TRY(msc_grow(&l->numbers, &l->capacity, l->n + 2, sizeof(l->numbers[0])));
     l->numbers[l->n++] = a;
     l->numbers[l->n++] = b;
@@ -23,7 +23,7 @@ static enum msc_status add(struct lists *l, int32_t a, int32_t b) {
 static enum msc_status add_tap(struct lists *l, int64_t at, float weight) {
     int32_t bits;
     memcpy(&bits, &weight, sizeof(bits));
-    return add(l, (int32_t)at, bits);
+    return vk_resize_plain_add(l, (int32_t)at, bits);
 }
 
 // Rows of axes and room for the heads of all coordinates.
@@ -105,7 +105,8 @@ out:
 // ---- Kernels ----------------------------------------------------------------------------------
 
 // Are all parameters known, and elements of a type that floats hold?
-static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d) {
+static bool vk_resize_plain_is_possible(const struct msc_vk_backend *b,
+                                        const struct msc_vk_joint_desc *d) {
     enum msc_dtype dtype = d->x[0].dtype;
     bool is_small = dtype == MSC_DTYPE_I8 || dtype == MSC_DTYPE_U8;
     bool is_filtered = d->joint->op == MSC_OP_RESIZE_ANTIALIAS;
@@ -136,10 +137,10 @@ static enum msc_status add_stage(struct msc_vk_joint *k, struct msc_vk_backend *
     return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_RESIZE_PLAIN, constants);
 }
 
-static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                            const struct msc_vk_joint_desc *d) {
+static enum msc_status vk_resize_plain_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                            const struct msc_vk_joint_desc *d) {
     struct lists l = {.most = 1};
-    if (!is_possible(b, d)) {
+    if (!vk_resize_plain_is_possible(b, d)) {
         return msc_vk_joint_refuse(d);
     }
     enum msc_status status = add_stage(k, b, d, &l);
@@ -148,4 +149,4 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 }
 
 const struct msc_vk_family msc_vk_resize_plain = {
-    .name = "plain resize", .init = init, MSC_VK_JOINT_FUNCTIONS};
+    .name = "plain resize", .init = vk_resize_plain_init, MSC_VK_JOINT_FUNCTIONS};

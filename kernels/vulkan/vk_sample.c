@@ -6,7 +6,8 @@
 enum { NEAREST, LINEAR, CUBIC }; // as in shaders/grid_sample.comp
 
 // Are x, where to sample it, and the output of one type?
-static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d, int n) {
+static bool vk_sample_is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d,
+                                  int n) {
     enum msc_dtype dtype = d->x[0].dtype;
     return d->n_x == n && d->n_y == 1 && msc_vk_joint_has_elements(b, d) && msc_vk_is_real(dtype) &&
            d->x[1].dtype == dtype && d->y[0].dtype == dtype && msc_view_n_elements(&d->x[0]) > 0;
@@ -21,7 +22,7 @@ static enum msc_status grid_init(struct msc_vk_joint *k, struct msc_vk_backend *
     int n_axes = x->n_dims - 2;
     bool aligns;
     uint32_t padded = 0;
-    if (!is_possible(b, d, 2) || n_axes < 1 || n_axes > 3 || !mode || !padding ||
+    if (!vk_sample_is_possible(b, d, 2) || n_axes < 1 || n_axes > 3 || !mode || !padding ||
         !msc_joint_attr_bool(d->joint, "align_corners", &aligns)) {
         return msc_vk_joint_refuse(d);
     }
@@ -59,7 +60,7 @@ static enum msc_status roi_init(struct msc_vk_joint *k, struct msc_vk_backend *b
     const char *transform = msc_joint_attr(d->joint, "coordinate_transformation_mode");
     float numbers[2] = {1.0f, 0.0f}; // scale, shift
     int64_t sampling;
-    if (!is_possible(b, d, 3) || x->n_dims != 4 || !mode || !transform ||
+    if (!vk_sample_is_possible(b, d, 3) || x->n_dims != 4 || !mode || !transform ||
         !msc_joint_attr_float(d->joint, "spatial_scale", &numbers[0]) ||
         !msc_vk_joint_i64(&sampling, d, "sampling_ratio")) {
         return msc_vk_joint_refuse(d);

@@ -178,8 +178,8 @@ static enum msc_status add_stage(struct msc_vk_joint *k, struct msc_vk_backend *
     return msc_vk_pipeline(&stage->pipeline, b->vk, MSC_VK_SCATTER, constants);
 }
 
-static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                            const struct msc_vk_joint_desc *d) {
+static enum msc_status vk_scatter_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                       const struct msc_vk_joint_desc *d) {
     struct scatter s;
     if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !describe(&s, d)) {
         return msc_vk_joint_refuse(d);
@@ -200,4 +200,4 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 }
 
 const struct msc_vk_family msc_vk_scatter = {
-    .name = "scatter", .init = init, MSC_VK_JOINT_FUNCTIONS};
+    .name = "scatter", .init = vk_scatter_init, MSC_VK_JOINT_FUNCTIONS};

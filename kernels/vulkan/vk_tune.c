@@ -41,7 +41,7 @@ static void finish_job(struct job *j) {
 }
 
 // A block of small numbers: floats, or any bytes.
-static enum msc_status fill(struct msc_vk_block **out, struct job *j, uint64_t n) {
+static enum msc_status vk_tune_fill(struct msc_vk_block **out, struct job *j, uint64_t n) {
     size_t n_bytes = (size_t)n * (j->shape.is_integer ? 1 : sizeof(float));
     struct msc_rng rng;
     uint8_t *data = msc_alloc(n_bytes + sizeof(uint64_t));
@@ -73,13 +73,13 @@ static enum msc_status init_job(struct job *j) {
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(&desc);
     desc.w_step = w.channels * w.row;
     MSC_TRY(msc_vk_gemm_create(&j->gemm, j->b, &desc));
-    MSC_TRY(fill(&j->x, j, s->rows * s->depth));
-    MSC_TRY(fill(&j->w, j, (uint64_t)desc.w_step));
+    MSC_TRY(vk_tune_fill(&j->x, j, s->rows * s->depth));
+    MSC_TRY(vk_tune_fill(&j->w, j, (uint64_t)desc.w_step));
     MSC_TRY(msc_vk_take(&j->tail, j->b, 1, 3 * s->cols * sizeof(float)));
     return msc_vk_take(&j->y, j->b, 1, s->rows * s->cols * sizeof(float));
 }
 
-static enum msc_status run(double *seconds, struct job *j, int times) {
+static enum msc_status vk_tune_run(double *seconds, struct job *j, int times) {
     struct msc_vk_gemm_call call = {
         .x = j->x, .w = j->w, .y = j->y, .tail = j->tail, .bytes = {true, 0, 0, -1, 1.0f}};
     double begin = msc_clock_seconds();
@@ -95,13 +95,13 @@ static enum msc_status run(double *seconds, struct job *j, int times) {
 // Seconds of one product by the forced tile, the best of some measurements.
 static enum msc_status measure(double *best, struct job *j) {
     double seconds;
-    MSC_TRY(run(&seconds, j, 1)); // compiles
-    MSC_TRY(run(&seconds, j, 1));
+    MSC_TRY(vk_tune_run(&seconds, j, 1)); // compiles
+    MSC_TRY(vk_tune_run(&seconds, j, 1));
     int times = seconds < LEAST_SECONDS ? (int)(LEAST_SECONDS / (seconds + 1e-6)) + 1 : 1;
     times = times < 200 ? times : 200;
     *best = seconds;
     for (int i = 0; i < N_MEASUREMENTS && seconds < 1.0; i++) {
-        MSC_TRY(run(&seconds, j, times));
+        MSC_TRY(vk_tune_run(&seconds, j, times));
         *best = i == 0 || seconds < *best ? seconds : *best;
     }
     return MSC_OK;

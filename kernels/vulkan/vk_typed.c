@@ -136,8 +136,8 @@ static bool divides_safely(const struct msc_vk_joint_desc *d) {
     return a != NULL;
 }
 
-static bool is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d,
-                        bool takes_floats) {
+static bool vk_typed_is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d,
+                                 bool takes_floats) {
     enum msc_op op = d->joint->op;
     uint32_t code = ops[op].code - 1u;
     int n = count_operands(op);
@@ -185,15 +185,15 @@ static void set_limits(struct msc_vk_stage *s, const struct msc_vk_joint_desc *d
     }
 }
 
-static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                            const struct msc_vk_joint_desc *d) {
+static enum msc_status vk_typed_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                     const struct msc_vk_joint_desc *d) {
     struct parameters p;
     enum msc_op op = d->joint->op;
     uint32_t code = ops[op].code - 1u, modes[3] = {0};
     bool takes_floats = msc_vk_is_real(d->x[0].dtype);
     bool is_tanh_gelu = op == MSC_OP_GELU && msc_joint_attr(d->joint, "approximate") &&
                         msc_joint_attr(d->joint, "approximate")[0] == 't';
-    if (!is_possible(b, d, takes_floats) || !read_parameters(&p, d)) {
+    if (!vk_typed_is_possible(b, d, takes_floats) || !read_parameters(&p, d)) {
         return msc_vk_joint_refuse(d);
     }
     struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(&d->y[0]), 3);
@@ -226,4 +226,4 @@ static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 }
 
 const struct msc_vk_family msc_vk_typed = {
-    .name = "typed element-wise", .init = init, MSC_VK_JOINT_FUNCTIONS};
+    .name = "typed element-wise", .init = vk_typed_init, MSC_VK_JOINT_FUNCTIONS};

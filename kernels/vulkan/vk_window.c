@@ -17,7 +17,7 @@ struct kernel {
     int n_numbers;
 };
 
-static void release(void *memory, struct msc_vk_backend *b) {
+static void vk_window_release(void *memory, struct msc_vk_backend *b) {
     struct kernel *k = memory;
     if (k) {
         msc_vk_free(b->vk, k->geometry);
@@ -25,8 +25,8 @@ static void release(void *memory, struct msc_vk_backend *b) {
     }
 }
 
-static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
-                           int n) {
+static enum msc_status vk_window_run(void *kernel, struct msc_vk_backend *b,
+                                     const struct msc_call calls[], int n) {
     const struct kernel *k = kernel;
     uint32_t push[7] = {(uint32_t)k->n, 0};
     memcpy(push + 2, k->numbers, sizeof(k->numbers));
@@ -39,8 +39,9 @@ static enum msc_status run(void *kernel, struct msc_vk_backend *b, const struct 
 typedef enum msc_status (*init_fn)(struct kernel *k, struct msc_vk_backend *b,
                                    const struct msc_plan *plan, const struct msc_step *step);
 
-static enum msc_status create(void **out, struct msc_vk_backend *b, const struct msc_plan *plan,
-                              const struct msc_step *step, init_fn init) {
+static enum msc_status vk_window_create(void **out, struct msc_vk_backend *b,
+                                        const struct msc_plan *plan, const struct msc_step *step,
+                                        init_fn init) {
     const struct msc_step_joint *j = &step->joints[0];
     const struct msc_value *y = &plan->values[step->outputs[0]];
     if (step->n_inputs != 1 || j->operands[0].kind != MSC_OPERAND_INPUT ||
@@ -55,7 +56,7 @@ static enum msc_status create(void **out, struct msc_vk_backend *b, const struct
     k->n = (uint64_t)msc_dims_product(y->n_dims, y->dims);
     enum msc_status status = init(k, b, plan, step);
     if (status != MSC_OK) {
-        release(k, b);
+        vk_window_release(k, b);
         return status;
     }
     *out = k;
@@ -102,11 +103,11 @@ static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
 
 static enum msc_status pool_prepare(void **out, struct msc_vk_backend *b,
                                     const struct msc_plan *plan, const struct msc_step *step) {
-    return create(out, b, plan, step, pool_init);
+    return vk_window_create(out, b, plan, step, pool_init);
 }
 
 const struct msc_vk_family msc_vk_pool = {
-    .name = "pooling", .prepare = pool_prepare, .release = release, .run = run};
+    .name = "pooling", .prepare = pool_prepare, .release = vk_window_release, .run = vk_window_run};
 
 // ---- Resizing ---------------------------------------------------------------------------------
 
@@ -186,8 +187,10 @@ static enum msc_status resize_init(struct kernel *k, struct msc_vk_backend *b,
 
 static enum msc_status resize_prepare(void **out, struct msc_vk_backend *b,
                                       const struct msc_plan *plan, const struct msc_step *step) {
-    return create(out, b, plan, step, resize_init);
+    return vk_window_create(out, b, plan, step, resize_init);
 }
 
-const struct msc_vk_family msc_vk_resize = {
-    .name = "resize", .prepare = resize_prepare, .release = release, .run = run};
+const struct msc_vk_family msc_vk_resize = {.name = "resize",
+                                            .prepare = resize_prepare,
+                                            .release = vk_window_release,
+                                            .run = vk_window_run};
