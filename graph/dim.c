@@ -107,8 +107,8 @@ static enum msc_status to_prim(int32_t *out, struct msc_graph *g, struct msc_dim
     return msc_graph__add_prim(out, g, NULL, "Int", 0, NULL, 1, &attr);
 }
 
-static enum msc_status make(struct msc_dim *out, struct msc_graph *g, enum dim_op op,
-                            struct msc_dim a, struct msc_dim b) {
+static enum msc_status dim_make(struct msc_dim *out, struct msc_graph *g, enum dim_op op,
+                                struct msc_dim a, struct msc_dim b) {
     int32_t parents[2];
     MSC_TRY(to_prim(&parents[0], g, a));
     MSC_TRY(to_prim(&parents[1], g, b));
@@ -118,8 +118,8 @@ static enum msc_status make(struct msc_dim *out, struct msc_graph *g, enum dim_o
 
 // Splits `d` into a base and the number that `op` applies to it: x+3 -> x, 3. When it is no such
 // expression the base is `d` itself and the number `neutral`.
-static void split(struct msc_dim *base, int64_t *amount, const struct msc_graph *g,
-                  struct msc_dim d, enum dim_op op, int64_t neutral) {
+static void dim_split(struct msc_dim *base, int64_t *amount, const struct msc_graph *g,
+                      struct msc_dim d, enum dim_op op, int64_t neutral) {
     *base = d;
     *amount = neutral;
     const struct msc_prim *p = g->prims[d.prim];
@@ -140,7 +140,7 @@ static enum msc_status add_number(struct msc_dim *out, struct msc_graph *g, stru
                                   int64_t b) {
     struct msc_dim base;
     int64_t before, total;
-    split(&base, &before, g, a, DIM_ADD, 0);
+    dim_split(&base, &before, g, a, DIM_ADD, 0);
     if (__builtin_add_overflow(before, b, &total) || total == INT64_MIN) {
         return fail(g, "does not fit 64 bits");
     }
@@ -148,8 +148,8 @@ static enum msc_status add_number(struct msc_dim *out, struct msc_graph *g, stru
         *out = base;
         return MSC_OK;
     }
-    return total > 0 ? make(out, g, DIM_ADD, base, number(total))
-                     : make(out, g, DIM_SUB, base, number(-total));
+    return total > 0 ? dim_make(out, g, DIM_ADD, base, number(total))
+                     : dim_make(out, g, DIM_SUB, base, number(-total));
 }
 
 static enum msc_status multiply_number(struct msc_dim *out, struct msc_graph *g, struct msc_dim a,
@@ -160,7 +160,7 @@ static enum msc_status multiply_number(struct msc_dim *out, struct msc_graph *g,
         *out = number(0);
         return MSC_OK;
     }
-    split(&base, &before, g, a, DIM_MUL, 1);
+    dim_split(&base, &before, g, a, DIM_MUL, 1);
     if (__builtin_mul_overflow(before, b, &total)) {
         return fail(g, "does not fit 64 bits");
     }
@@ -168,7 +168,7 @@ static enum msc_status multiply_number(struct msc_dim *out, struct msc_graph *g,
         *out = base;
         return MSC_OK;
     }
-    return make(out, g, DIM_MUL, base, number(total));
+    return dim_make(out, g, DIM_MUL, base, number(total));
 }
 
 static enum msc_status divide_number(struct msc_dim *out, struct msc_graph *g, struct msc_dim a,
@@ -182,7 +182,7 @@ static enum msc_status divide_number(struct msc_dim *out, struct msc_graph *g, s
         *out = a;
         return MSC_OK;
     }
-    split(&base, &before, g, a, DIM_MUL, 1);
+    dim_split(&base, &before, g, a, DIM_MUL, 1);
     if (before == INT64_MIN && b == -1) {
         return fail(g, "does not fit 64 bits");
     }
@@ -191,14 +191,14 @@ static enum msc_status divide_number(struct msc_dim *out, struct msc_graph *g, s
     }
     // floor((floor(x / before) + added) / b) = floor((x + added * before) / (before * b)).
     int64_t added;
-    split(&base, &added, g, a, DIM_ADD, 0);
-    split(&base, &before, g, base, DIM_FLOOR_DIV, 1);
+    dim_split(&base, &added, g, a, DIM_ADD, 0);
+    dim_split(&base, &before, g, base, DIM_FLOOR_DIV, 1);
     if (before > 1 && b > 0 && !__builtin_mul_overflow(before, b, &total) &&
         !__builtin_mul_overflow(added, before, &added)) {
         MSC_TRY(add_number(&base, g, base, added));
-        return make(out, g, DIM_FLOOR_DIV, base, number(total));
+        return dim_make(out, g, DIM_FLOOR_DIV, base, number(total));
     }
-    return make(out, g, DIM_FLOOR_DIV, a, number(b));
+    return dim_make(out, g, DIM_FLOOR_DIV, a, number(b));
 }
 
 // One of the factors of a product, when it is `b`.
@@ -238,7 +238,7 @@ static enum msc_status with_number(struct msc_dim *out, struct msc_graph *g, enu
     default:
         break;
     }
-    return make(out, g, op, a, number(b));
+    return dim_make(out, g, op, a, number(b));
 }
 
 static enum msc_status between_symbols(struct msc_dim *out, struct msc_graph *g, enum dim_op op,
@@ -256,9 +256,9 @@ static enum msc_status between_symbols(struct msc_dim *out, struct msc_graph *g,
     }
     bool commutes = op == DIM_ADD || op == DIM_MUL || op == DIM_MAX || op == DIM_MIN;
     if (commutes && a.prim > b.prim) {
-        return make(out, g, op, b, a);
+        return dim_make(out, g, op, b, a);
     }
-    return make(out, g, op, a, b);
+    return dim_make(out, g, op, a, b);
 }
 
 enum msc_status msc_dim_binary(struct msc_dim *out, struct msc_graph *g, const char *optype,
@@ -293,7 +293,7 @@ enum msc_status msc_dim_binary(struct msc_dim *out, struct msc_graph *g, const c
     if (is_number(b)) {
         return with_number(out, g, op, a, b.value);
     }
-    return is_number(a) ? make(out, g, op, a, b) : between_symbols(out, g, op, a, b);
+    return is_number(a) ? dim_make(out, g, op, a, b) : between_symbols(out, g, op, a, b);
 }
 
 // One prim from its parents' values in `values`; false when it cannot be known.

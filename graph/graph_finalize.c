@@ -74,7 +74,7 @@ static enum msc_status look_at_operand(int32_t *next, struct finalize *f, int32_
 }
 
 // Depth first from one joint, producers before readers, into f->order.
-static enum msc_status visit(struct finalize *f, int32_t root) {
+static enum msc_status graph_finalize_visit(struct finalize *f, int32_t root) {
     int32_t depth = 0;
     if (f->visits[root] != VISIT_NOT) {
         return MSC_OK;
@@ -114,7 +114,7 @@ static enum msc_status order_joints(struct finalize *f) {
             return MSC_FAIL(MSC_E_INVALID, "graph '%s': output '%s' belongs to a removed joint",
                             g->name, t->tensor.name);
         }
-        MSC_TRY(visit(f, t->tensor.producer));
+        MSC_TRY(graph_finalize_visit(f, t->tensor.producer));
     }
     for (int32_t i = 0; i < g->n_joints; i++) {
         bool is_input = g->joints[i]->joint.op == MSC_OP_INPUT && !g->joints[i]->is_dead;
@@ -124,7 +124,7 @@ static enum msc_status order_joints(struct finalize *f) {
     f->n_order = 0;
     for (int32_t i = 0; i < g->n_joints; i++) {
         if (f->is_needed[i]) {
-            MSC_TRY(visit(f, i));
+            MSC_TRY(graph_finalize_visit(f, i));
         }
     }
     return MSC_OK;

@@ -36,7 +36,7 @@ const struct msc_prim *msc_graph_prim(const struct msc_graph *g, int32_t id) {
 }
 
 // `i` may count from the end.
-static int32_t pick(const int32_t ids[], int32_t n, int32_t i) {
+static int32_t graph_query_pick(const int32_t ids[], int32_t n, int32_t i) {
     i = i < 0 ? i + n : i;
     assert(i >= 0 && i < n);
     return ids[i];
@@ -47,7 +47,7 @@ int32_t msc_graph_n_inputs(const struct msc_graph *g) {
 }
 
 int32_t msc_graph_input(const struct msc_graph *g, int32_t i) {
-    return pick(g->inputs, g->n_inputs, i);
+    return graph_query_pick(g->inputs, g->n_inputs, i);
 }
 
 int32_t msc_graph_n_outputs(const struct msc_graph *g) {
@@ -55,23 +55,23 @@ int32_t msc_graph_n_outputs(const struct msc_graph *g) {
 }
 
 int32_t msc_graph_output(const struct msc_graph *g, int32_t i) {
-    return pick(g->outputs, g->n_outputs, i);
+    return graph_query_pick(g->outputs, g->n_outputs, i);
 }
 
 int32_t msc_joint_input(const struct msc_joint *j, int32_t i) {
-    return pick(j->inputs, j->n_inputs, i);
+    return graph_query_pick(j->inputs, j->n_inputs, i);
 }
 
 int32_t msc_joint_output(const struct msc_joint *j, int32_t i) {
-    return pick(j->outputs, j->n_outputs, i);
+    return graph_query_pick(j->outputs, j->n_outputs, i);
 }
 
 int32_t msc_joint_parent(const struct msc_joint *j, int32_t i) {
-    return pick(j->parents, j->n_parents, i);
+    return graph_query_pick(j->parents, j->n_parents, i);
 }
 
 int32_t msc_joint_child(const struct msc_joint *j, int32_t i) {
-    return pick(j->children, j->n_children, i);
+    return graph_query_pick(j->children, j->n_children, i);
 }
 
 int32_t msc_graph__live_joint(const struct msc_graph *g, const char *name) {

@@ -37,7 +37,7 @@ static enum msc_status add_tensors(cJSON *root, const char *key, const struct ms
 }
 
 // Raises the count of `key` by one; new keys go to the end, in order of first appearance.
-static enum msc_status count(cJSON *counts, const char *key) {
+static enum msc_status inspect_count(cJSON *counts, const char *key) {
     cJSON *number = cJSON_GetObjectItemCaseSensitive(counts, key);
     if (number == NULL) {
         return msc_json_add_number(counts, key, 1);
@@ -55,7 +55,7 @@ static enum msc_status inspect(cJSON *root, const struct msc_graph *g) {
     }
     MSC_TRY(msc_json_add_number(nodes, "total", g->n_joints));
     for (int32_t i = 0; i < g->n_joints; i++) {
-        MSC_TRY(count(nodes, msc_op_info(g->joints[i]->joint.op)->name));
+        MSC_TRY(inspect_count(nodes, msc_op_info(g->joints[i]->joint.op)->name));
     }
     if (g->n_prims == 0) {
         return MSC_OK;
@@ -66,7 +66,7 @@ static enum msc_status inspect(cJSON *root, const struct msc_graph *g) {
     }
     MSC_TRY(msc_json_add_number(prims, "total", g->n_prims));
     for (int32_t i = 0; i < g->n_prims; i++) {
-        MSC_TRY(count(prims, g->prims[i]->optype));
+        MSC_TRY(inspect_count(prims, g->prims[i]->optype));
     }
     return MSC_OK;
 }

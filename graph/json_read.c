@@ -6,8 +6,8 @@
 #include <string.h>
 
 // "file.json: nodes[3]" for error texts.
-static enum msc_status place(const char **out, struct msc_graph_reader *r, const char *list,
-                             int index) {
+static enum msc_status json_read_place(const char **out, struct msc_graph_reader *r,
+                                       const char *list, int index) {
     *out = msc_arena_printf(&r->scratch, "%s: %s[%d]", r->name, list, index);
     return *out == NULL ? msc_graph__no_memory(r->g) : MSC_OK;
 }
@@ -121,7 +121,7 @@ static enum msc_status read_prims(struct msc_graph_reader *r, const cJSON *root)
     int i = 0;
     cJSON_ArrayForEach(item, list) {
         const char *where;
-        MSC_TRY(place(&where, r, "prims", i++));
+        MSC_TRY(json_read_place(&where, r, "prims", i++));
         MSC_TRY(read_prim(r, item, where));
     }
     return MSC_OK;
@@ -180,7 +180,7 @@ static enum msc_status read_graph(struct msc_graph_reader *r, const cJSON *root)
     int i = 0;
     cJSON_ArrayForEach(item, list) {
         const char *where;
-        MSC_TRY(place(&where, r, "nodes", i++));
+        MSC_TRY(json_read_place(&where, r, "nodes", i++));
         MSC_TRY(msc_graph__read_node(r, item, where));
     }
     MSC_TRY(order_inputs(r, root));

@@ -28,14 +28,14 @@ static void break_line(struct writer *w) {
     }
 }
 
-static void begin(struct writer *w, char bracket, bool is_multi_line) {
+static void json_write_begin(struct writer *w, char bracket, bool is_multi_line) {
     msc_str_char(w->out, bracket);
     w->scopes[w->depth].is_multi_line = is_multi_line;
     w->scopes[w->depth].n = 0;
     w->depth++;
 }
 
-static void end(struct writer *w, char bracket) {
+static void json_write_end(struct writer *w, char bracket) {
     w->depth--;
     if (w->scopes[w->depth].is_multi_line && w->scopes[w->depth].n > 0) {
         break_line(w);
@@ -43,7 +43,7 @@ static void end(struct writer *w, char bracket) {
     msc_str_char(w->out, bracket);
 }
 
-static void next(struct writer *w) {
+static void json_write_next(struct writer *w) {
     if (w->scopes[w->depth - 1].n++ > 0) {
         msc_str_append(w->out, ", ");
     }
@@ -51,7 +51,7 @@ static void next(struct writer *w) {
 }
 
 static void key(struct writer *w, const char *name) {
-    next(w);
+    json_write_next(w);
     msc_json_write_text(w->out, name);
     msc_str_append(w->out, ": ");
 }
@@ -67,17 +67,17 @@ static void int_member(struct writer *w, const char *name, int64_t value) {
 }
 
 static void element(struct writer *w, const char *value) {
-    next(w);
+    json_write_next(w);
     msc_json_write_text(w->out, value);
 }
 
 static void attrs_member(struct writer *w, const struct msc_attr attrs[], int32_t n) {
     key(w, "attrs");
-    begin(w, '{', n > 1);
+    json_write_begin(w, '{', n > 1);
     for (int32_t i = 0; i < n; i++) {
         text_member(w, attrs[i].key, attrs[i].value);
     }
-    end(w, '}');
+    json_write_end(w, '}');
 }
 
 static void prims_member(struct writer *w, const struct msc_graph *g, const struct msc_tensor *t) {
@@ -89,43 +89,43 @@ static void prims_member(struct writer *w, const struct msc_graph *g, const stru
         return;
     }
     key(w, "prims");
-    begin(w, '[', true);
+    json_write_begin(w, '[', true);
     for (int i = 0; i < t->n_dims; i++) {
         if (t->prims[i] != MSC_NO_ID) {
             element(w, g->prims[t->prims[i]]->name);
         } else {
-            next(w);
+            json_write_next(w);
             msc_str_char(w->out, '"');
             msc_str_i64(w->out, t->dims[i]);
             msc_str_char(w->out, '"');
         }
     }
-    end(w, ']');
+    json_write_end(w, ']');
 }
 
 static void write_tensor(struct writer *w, const struct msc_graph *g, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    begin(w, '{', true);
+    json_write_begin(w, '{', true);
     text_member(w, "name", t->name);
     text_member(w, "alias", t->alias);
     text_member(w, "dtype", msc_dtype_name(t->dtype));
     text_member(w, "layout", t->layout);
     key(w, "shape");
-    begin(w, '[', false);
+    json_write_begin(w, '[', false);
     for (int i = 0; i < t->n_dims; i++) {
-        next(w);
+        json_write_next(w);
         msc_str_i64(w->out, t->dims[i]);
     }
-    end(w, ']');
+    json_write_end(w, ']');
     prims_member(w, g, t);
-    end(w, '}');
+    json_write_end(w, '}');
 }
 
 // Inputs are dealt to roles in order when they are read back, so that an absent operand before a
 // present one is written as an empty name.
 static void inputs_member(struct writer *w, const struct msc_graph *g, const struct msc_joint *j) {
     key(w, "inputs");
-    begin(w, '[', true);
+    json_write_begin(w, '[', true);
     int n_absent = 0;
     for (int32_t i = 0; i < j->n_operands; i++) {
         int32_t tensor = j->operands[i];
@@ -140,102 +140,102 @@ static void inputs_member(struct writer *w, const struct msc_graph *g, const str
             element(w, g->tensors[tensor]->tensor.name);
         }
     }
-    end(w, ']');
+    json_write_end(w, ']');
 }
 
 static void write_graph(struct writer *w, const struct msc_graph *g);
 
 static void write_joint(struct writer *w, const struct msc_graph *g, const struct msc_joint *j) {
-    begin(w, '{', true);
+    json_write_begin(w, '{', true);
     int_member(w, "index", j->id);
     text_member(w, "name", j->name);
     text_member(w, "shared_ref", j->shared_ref);
     text_member(w, "optype", msc_op_info(j->op)->name);
     key(w, "parents");
-    begin(w, '[', true);
+    json_write_begin(w, '[', true);
     for (int32_t i = 0; i < j->n_parents; i++) {
         element(w, g->joints[j->parents[i]]->joint.name);
     }
-    end(w, ']');
+    json_write_end(w, ']');
     inputs_member(w, g, j);
     key(w, "outputs");
-    begin(w, '[', true);
+    json_write_begin(w, '[', true);
     for (int32_t i = 0; i < j->n_outputs; i++) {
-        next(w);
+        json_write_next(w);
         write_tensor(w, g, j->outputs[i]);
     }
-    end(w, ']');
+    json_write_end(w, ']');
     attrs_member(w, j->attrs, j->n_attrs);
     key(w, "weights");
-    begin(w, '{', j->n_weights > 1);
+    json_write_begin(w, '{', j->n_weights > 1);
     for (int32_t i = 0; i < j->n_weights; i++) {
         key(w, j->weights[i].role);
         write_tensor(w, g, j->weights[i].tensor);
     }
-    end(w, '}');
+    json_write_end(w, '}');
     if (strcmp(j->scope, msc_graph__default_scope(j->op)) != 0) {
         text_member(w, "scope", j->scope);
     }
     if (j->n_graphs > 0) {
         key(w, "graphs");
-        begin(w, '[', true);
+        json_write_begin(w, '[', true);
         for (int32_t i = 0; i < j->n_graphs; i++) {
-            next(w);
+            json_write_next(w);
             write_graph(w, j->graphs[i]);
         }
-        end(w, ']');
+        json_write_end(w, ']');
     }
-    end(w, '}');
+    json_write_end(w, '}');
 }
 
 static void write_prim(struct writer *w, const struct msc_graph *g, int32_t prim) {
     const struct msc_prim *p = g->prims[prim];
-    begin(w, '{', true);
+    json_write_begin(w, '{', true);
     int_member(w, "index", prim);
     text_member(w, "name", p->name);
     text_member(w, "optype", p->optype);
     key(w, "parents");
-    begin(w, '[', true);
+    json_write_begin(w, '[', true);
     for (int32_t i = 0; i < p->n_parents; i++) {
         element(w, g->prims[p->parents[i]]->name);
     }
-    end(w, ']');
+    json_write_end(w, ']');
     attrs_member(w, p->attrs, p->n_attrs);
-    end(w, '}');
+    json_write_end(w, '}');
 }
 
 static void tensor_names_member(struct writer *w, const char *name, const struct msc_graph *g,
                                 const int32_t tensors[], int32_t n) {
     key(w, name);
-    begin(w, '[', true);
+    json_write_begin(w, '[', true);
     for (int32_t i = 0; i < n; i++) {
         element(w, g->tensors[tensors[i]]->tensor.name);
     }
-    end(w, ']');
+    json_write_end(w, ']');
 }
 
 static void write_graph(struct writer *w, const struct msc_graph *g) {
-    begin(w, '{', true);
+    json_write_begin(w, '{', true);
     text_member(w, "name", g->name);
     tensor_names_member(w, "inputs", g, g->inputs, g->n_inputs);
     tensor_names_member(w, "outputs", g, g->outputs, g->n_outputs);
     key(w, "nodes");
-    begin(w, '[', true);
+    json_write_begin(w, '[', true);
     for (int32_t i = 0; i < g->n_joints; i++) {
-        next(w);
+        json_write_next(w);
         write_joint(w, g, &g->joints[i]->joint);
     }
-    end(w, ']');
+    json_write_end(w, ']');
     if (g->n_prims > 0) {
         key(w, "prims");
-        begin(w, '[', true);
+        json_write_begin(w, '[', true);
         for (int32_t i = 0; i < g->n_prims; i++) {
-            next(w);
+            json_write_next(w);
             write_prim(w, g, i);
         }
-        end(w, ']');
+        json_write_end(w, ']');
     }
-    end(w, '}');
+    json_write_end(w, '}');
 }
 
 void msc_graph_write_json(const struct msc_graph *g, struct msc_str *out) {

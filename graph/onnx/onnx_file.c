@@ -18,13 +18,14 @@ static void *allocate(void *payload, size_t n_bytes) {
     return pointer;
 }
 
-static void release(void *payload, void *pointer) {
+static void onnx_file_release(void *payload, void *pointer) {
     (void)payload;
     msc_free(pointer);
 }
 
 static ProtobufCAllocator make_allocator(bool *is_short) {
-    return (ProtobufCAllocator){.alloc = allocate, .free = release, .allocator_data = is_short};
+    return (ProtobufCAllocator){
+        .alloc = allocate, .free = onnx_file_release, .allocator_data = is_short};
 }
 
 // protobuf-c only says that a message is damaged. This walk over the same bytes says where, and

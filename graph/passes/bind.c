@@ -55,7 +55,7 @@ static enum msc_status check_bound(const struct msc_graph *g) {
     return MSC_OK;
 }
 
-static enum msc_status start(struct msc_bind *b) {
+static enum msc_status bind_start(struct msc_bind *b) {
     size_t n_tensors = (size_t)b->from->n_tensors, n_prims = (size_t)b->from->n_prims;
     MSC_TRY(msc_graph_create(&b->builder->graph, b->from->name));
     b->values = msc_arena_array(&b->builder->arena, n_tensors, sizeof(b->values[0]));
@@ -77,7 +77,8 @@ static enum msc_status build_bound(struct msc_bind *b) {
     return check_bound(b->builder->graph);
 }
 
-static enum msc_status finish(struct msc_graph **out, struct msc_bind *b, enum msc_status status) {
+static enum msc_status bind_finish(struct msc_graph **out, struct msc_bind *b,
+                                   enum msc_status status) {
     if (status == MSC_OK) {
         *out = b->builder->graph;
     } else {
@@ -91,14 +92,14 @@ enum msc_status msc_graph_bind_open(struct msc_graph **out, const struct msc_gra
                                     const struct msc_binding bindings[], size_t n) {
     struct msc_builder builder = {.evaluate = msc_constant_evaluate};
     struct msc_bind b = {.from = g, .builder = &builder};
-    enum msc_status status = start(&b);
+    enum msc_status status = bind_start(&b);
     if (status == MSC_OK) {
         status = msc_bind__names(&b, bindings, n);
     }
     if (status == MSC_OK) {
         status = build(&b);
     }
-    return finish(out, &b, status);
+    return bind_finish(out, &b, status);
 }
 
 // Hands `bound` over when all of its lengths are known.
@@ -123,14 +124,14 @@ enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_g
                                       const struct msc_input_shape shapes[], size_t n) {
     struct msc_builder builder = {.evaluate = msc_constant_evaluate};
     struct msc_bind b = {.from = g, .builder = &builder};
-    enum msc_status status = start(&b);
+    enum msc_status status = bind_start(&b);
     if (status == MSC_OK) {
         status = msc_bind__shapes(&b, shapes, n);
     }
     if (status == MSC_OK) {
         status = build_bound(&b);
     }
-    return finish(out, &b, status);
+    return bind_finish(out, &b, status);
 }
 
 static enum msc_status bind_arrays(struct msc_bind *b, const struct msc_array *const arrays[],
@@ -154,7 +155,7 @@ enum msc_status msc_graph_bind_known(struct msc_graph **out, bool is_parameter[]
                                      const struct msc_array *const arrays[], size_t n) {
     struct msc_builder builder = {.evaluate = msc_constant_evaluate};
     struct msc_bind b = {.from = g, .builder = &builder};
-    enum msc_status status = start(&b);
+    enum msc_status status = bind_start(&b);
     if (status == MSC_OK) {
         status = bind_arrays(&b, arrays, n);
     }
@@ -164,7 +165,7 @@ enum msc_status msc_graph_bind_known(struct msc_graph **out, bool is_parameter[]
     for (size_t i = 0; status == MSC_OK && is_parameter != NULL && i < n; i++) {
         is_parameter[i] = b.is_parameter[g->inputs[i]];
     }
-    return finish(out, &b, status);
+    return bind_finish(out, &b, status);
 }
 
 enum msc_status msc_graph_bind_arrays(struct msc_graph **out, const struct msc_graph *g,
@@ -189,14 +190,14 @@ enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken
         return MSC_FAIL(MSC_E_INVALID, "graph '%s' has %d inputs, found %zu", g->name,
                         (int)g->n_inputs, n);
     }
-    enum msc_status status = start(&b);
+    enum msc_status status = bind_start(&b);
     if (status == MSC_OK) {
         status = msc_bind__mark(&b);
     }
     if (status == MSC_OK) {
         status = build(&b);
     }
-    return finish(out, &b, status);
+    return bind_finish(out, &b, status);
 }
 
 static bool is_split(const struct msc_graph *g) {
@@ -220,9 +221,9 @@ enum msc_status msc_graph_split(struct msc_graph **out, const struct msc_graph *
         *out = msc_graph_retain(g);
         return MSC_OK;
     }
-    enum msc_status status = start(&b);
+    enum msc_status status = bind_start(&b);
     if (status == MSC_OK) {
         status = build(&b);
     }
-    return finish(out, &b, status);
+    return bind_finish(out, &b, status);
 }

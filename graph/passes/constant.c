@@ -14,7 +14,7 @@ bool msc_constant_is_folded(enum msc_op op) {
     return msc_op_info(op)->folding != MSC_FOLDING_KEPT;
 }
 
-static void store(char *data, enum msc_dtype dtype, int64_t i, int64_t value) {
+static void constant_store(char *data, enum msc_dtype dtype, int64_t i, int64_t value) {
     switch (dtype) {
     case MSC_DTYPE_I64:
         ((int64_t *)(void *)data)[i] = value;
@@ -49,7 +49,7 @@ static enum msc_status from_values(struct msc_array **out, const struct msc_grap
     }
     MSC_TRY(msc_array_create(out, t->tensor.dtype, t->tensor.n_dims, t->tensor.dims));
     for (int64_t i = 0; i < n; i++) {
-        store(msc_array_data(*out), t->tensor.dtype, i, t->values[i].value);
+        constant_store(msc_array_data(*out), t->tensor.dtype, i, t->values[i].value);
     }
     return MSC_OK;
 }

@@ -96,7 +96,7 @@ static bool is_last_axis(const struct attention *a, const struct msc_joint *soft
     return msc_joint_attr_i64(softmax, "axis", &axis) && (axis == -1 || axis == n_dims - 1);
 }
 
-static bool find(struct attention *a, int32_t joint) {
+static bool fuse_attention_find(struct attention *a, int32_t joint) {
     struct msc_match *m = &a->match;
     a->scale = 1;
     if (msc_fuse__find(m, a->fuse, scaled, sizeof(scaled) / sizeof(scaled[0]), joint)) {
@@ -143,7 +143,7 @@ static enum msc_status replace(bool *done, const struct attention *a) {
 
 enum msc_status msc_fuse_attention(bool *done, struct msc_fuse *f, int32_t joint) {
     struct attention a = {.fuse = f};
-    if (f->graph->joints[joint]->joint.op != MSC_OP_MATMUL || !find(&a, joint)) {
+    if (f->graph->joints[joint]->joint.op != MSC_OP_MATMUL || !fuse_attention_find(&a, joint)) {
         return MSC_OK;
     }
     look_ahead(&a);

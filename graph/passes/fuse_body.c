@@ -20,8 +20,8 @@ static int compare_ids(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static enum msc_status start(struct body *b, const struct msc_graph *g, const struct msc_match *m,
-                             int n_inputs) {
+static enum msc_status fuse_body_start(struct body *b, const struct msc_graph *g,
+                                       const struct msc_match *m, int n_inputs) {
     size_t n_tensors = (size_t)g->n_tensors, n_operands = (size_t)n_inputs;
     *b = (struct body){.from = g, .n_joints = m->n_joints};
     memcpy(b->joints, m->joints, (size_t)m->n_joints * sizeof(b->joints[0]));
@@ -38,7 +38,7 @@ static enum msc_status start(struct body *b, const struct msc_graph *g, const st
     return msc_graph_create(&b->graph, m->graph->name);
 }
 
-static void finish(struct body *b) {
+static void fuse_body_finish(struct body *b) {
     msc_graph_destroy(b->graph);
     msc_arena_finish(&b->arena);
 }
@@ -116,8 +116,8 @@ static enum msc_status copy_joint(struct body *b, const struct msc_joint *j) {
     return copy->layout == NULL ? msc_graph__no_memory(b->from) : MSC_OK;
 }
 
-static enum msc_status fill(struct body *b, const struct msc_fuse_input inputs[], int n,
-                            int32_t result) {
+static enum msc_status fuse_body_fill(struct body *b, const struct msc_fuse_input inputs[], int n,
+                                      int32_t result) {
     MSC_TRY(add_operands(b, inputs, n));
     for (int i = 0; i < b->n_joints; i++) {
         MSC_TRY(copy_joint(b, &b->from->joints[b->joints[i]]->joint));
@@ -167,8 +167,8 @@ enum msc_status msc_fuse__hold(bool *done, struct msc_fuse *f, const struct msc_
     if (!can_hold(f->graph, m, inputs, n)) {
         return MSC_OK;
     }
-    MSC_TRY_OUT(start(&b, f->graph, m, n));
-    MSC_TRY_OUT(fill(&b, inputs, n, result));
+    MSC_TRY_OUT(fuse_body_start(&b, f->graph, m, n));
+    MSC_TRY_OUT(fuse_body_fill(&b, inputs, n, result));
     if (!has_shape_of(&b, result)) {
         goto out;
     }
@@ -180,6 +180,6 @@ enum msc_status msc_fuse__hold(bool *done, struct msc_fuse *f, const struct msc_
     *done = true;
     status = msc_fuse__replace(f, m, m->joints[0], spec);
 out:
-    finish(&b);
+    fuse_body_finish(&b);
     return status;
 }

@@ -214,9 +214,10 @@ static enum msc_status bring_rows(int32_t *x, struct msc_graph *g, const struct 
 }
 
 // The joint that takes einsum's place: the last of those that bring the result to its axes.
-static enum msc_status finish(struct msc_fuse *f, const struct msc_match *m, int32_t einsum,
-                              const struct linear *l, const struct msc_joint_spec *product,
-                              const int64_t order[]) {
+static enum msc_status fuse_einsum_linear_finish(struct msc_fuse *f, const struct msc_match *m,
+                                                 int32_t einsum, const struct linear *l,
+                                                 const struct msc_joint_spec *product,
+                                                 const int64_t order[]) {
     struct msc_graph *g = f->graph;
     int64_t shape[MSC_MAX_DIMS] = {0};
     int n = l->rows.n + l->outputs.n;
@@ -284,5 +285,5 @@ enum msc_status msc_fuse__einsum_linear(bool *done, struct msc_fuse *f, const st
     MSC_TRY(bring_rows(&x, g, &l, g->joints[einsum]->joint.name));
     const struct msc_joint_spec product = {
         .op = MSC_OP_LINEAR, .n_inputs = 1, .inputs = &x, .n_weights = 1, .weights = &weight};
-    return finish(f, m, einsum, &l, &product, order);
+    return fuse_einsum_linear_finish(f, m, einsum, &l, &product, order);
 }

@@ -231,8 +231,8 @@ static enum msc_status add_chunk(struct unroller *u, const int32_t inputs[], int
 
 // ---- What is gathered -------------------------------------------------------------------------
 
-static enum msc_status join(int32_t *out, struct unroller *u, const char *name, int32_t parts[],
-                            int64_t n) {
+static enum msc_status unroll_join(int32_t *out, struct unroller *u, const char *name,
+                                   int32_t parts[], int64_t n) {
     const struct msc_attr axis = {"axis", "0"};
     while (n > 1) {
         int64_t n_joined = 0;
@@ -264,7 +264,8 @@ static enum msc_status gather(int32_t *out, struct unroller *u, size_t index) {
                         msc_arena_printf(&u->arena, "chunk_%lld/%s_row", (long long)c, name),
                         parts[c], 1, t));
     }
-    return join(out, u, msc_arena_printf(&u->arena, "%s_chunks", name), parts, u->unroll->n_chunks);
+    return unroll_join(out, u, msc_arena_printf(&u->arena, "%s_chunks", name), parts,
+                       u->unroll->n_chunks);
 }
 
 // ---- The whole --------------------------------------------------------------------------------

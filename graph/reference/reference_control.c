@@ -76,8 +76,8 @@ static enum msc_status run_turn(struct turn *t) {
                                    wanted, (size_t)t->n_outputs, t->limits);
 }
 
-static enum msc_status give(const struct msc_reference_call *call, int output,
-                            const struct msc_array *array) {
+static enum msc_status reference_control_give(const struct msc_reference_call *call, int output,
+                                              const struct msc_array *array) {
     MSC_TRY(msc_reference__allocate(call, output, msc_array_n_dims(array), msc_array_dims(array)));
     size_t n_bytes = msc_array_n_bytes(array);
     if (n_bytes > 0) {
@@ -94,7 +94,7 @@ static enum msc_status run_once(const struct msc_reference_call *call, int32_t w
     MSC_TRY_OUT(copy_operands(&t, call, first, 0));
     MSC_TRY_OUT(run_turn(&t));
     for (int i = 0; i < call->n_outputs; i++) {
-        MSC_TRY_OUT(give(call, i, t.outputs[i]));
+        MSC_TRY_OUT(reference_control_give(call, i, t.outputs[i]));
     }
 out:
     turn_finish(&t);
@@ -186,7 +186,7 @@ static enum msc_status give_stacked(const struct msc_reference_call *call, int o
     if (status != MSC_OK) {
         return msc_status_prefix(status, "joint %s", call->joint->name);
     }
-    status = give(call, output, array);
+    status = reference_control_give(call, output, array);
     msc_array_release(array);
     return status;
 }
@@ -262,7 +262,7 @@ enum msc_status msc_reference__loop(const struct msc_reference_call *call) {
     for (int i = 0; i < call->n_outputs; i++) {
         const struct msc_tensor *t =
             msc_graph_tensor(l.turn.body, msc_graph_output(l.turn.body, i + 1));
-        MSC_TRY_OUT(i < l.n_states ? give(call, i, l.turn.inputs[i + 2])
+        MSC_TRY_OUT(i < l.n_states ? reference_control_give(call, i, l.turn.inputs[i + 2])
                                    : give_stacked(call, i, &l.slices[i - l.n_states], t, 0, false));
     }
 out:
@@ -404,7 +404,8 @@ static enum msc_status give_batches(struct scan *s, const struct msc_reference_c
                                   s->out_reverse[k] != 0);
         }
         if (status == MSC_OK) {
-            status = s->has_batch ? keep_slice(&parts, part) : give(call, i, part);
+            status =
+                s->has_batch ? keep_slice(&parts, part) : reference_control_give(call, i, part);
         }
         msc_array_release(part);
     }

@@ -3,7 +3,8 @@
 #include "graph/linear_quant.h"
 #include "graph/reference/reference_internal.h"
 
-static enum msc_status init(struct msc_linear_quant *m, const struct msc_reference_call *call) {
+static enum msc_status reference_linear_quant_init(struct msc_linear_quant *m,
+                                                   const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *scales = &call->operands[1];
     return msc_linear_quant_init(m, call->joint, x->n_dims, x->dims, scales->n_dims, scales->dims);
 }
@@ -53,7 +54,7 @@ enum msc_status msc_reference__quantize(const struct msc_reference_call *call) {
     int64_t n = msc_view_n_elements(x);
     struct msc_linear_quant m;
     struct numbers q;
-    MSC_TRY(init(&m, call));
+    MSC_TRY(reference_linear_quant_init(&m, call));
     msc_quant_format_init(&q.format, call->joint, out->dtype);
     for (int64_t i = 0, length, at; i < n; i += length) {
         length = msc_linear_quant_run(&m, i, n, &at);
@@ -69,7 +70,7 @@ enum msc_status msc_reference__dequantize(const struct msc_reference_call *call)
     int64_t n = msc_view_n_elements(x);
     struct msc_linear_quant m;
     struct numbers q = {.zero = 0};
-    MSC_TRY(init(&m, call));
+    MSC_TRY(reference_linear_quant_init(&m, call));
     msc_quant_format_init(&q.format, call->joint, x->dtype);
     for (int64_t i = 0, length, at; i < n; i += length) {
         length = msc_linear_quant_run(&m, i, n, &at);

@@ -42,7 +42,7 @@ static double one_activation(const struct math *m, double x) {
     }
 }
 
-static double one(const struct math *m, double x) {
+static double reference_math_one(const struct math *m, double x) {
     switch (m->op) {
     case MSC_OP_SIN:
         return sin(x);
@@ -101,7 +101,7 @@ enum msc_status msc_reference__math(const struct msc_reference_call *call) {
     int64_t n = msc_view_n_elements(x);
     for (int64_t i = 0; i < n; i++) {
         msc_reference__set_double_at(&call->outputs[0], i,
-                                     one(&m, msc_reference__get_double_at(x, i)));
+                                     reference_math_one(&m, msc_reference__get_double_at(x, i)));
     }
     return MSC_OK;
 }

@@ -10,7 +10,8 @@
 
 static const double two_pi = 6.283185307179586476925286766559;
 
-static enum msc_status start(struct msc_rng *rng, const struct msc_reference_call *call) {
+static enum msc_status reference_random_start(struct msc_rng *rng,
+                                              const struct msc_reference_call *call) {
     float seed;
     MSC_TRY(msc_reference__get_float(&seed, call, "seed"));
     struct msc_hash h = msc_hash_bytes(&seed, sizeof(seed));
@@ -24,7 +25,7 @@ enum msc_status msc_reference__random(const struct msc_reference_call *call) {
     struct msc_rng rng;
     float first, second;
     bool is_normal = strcmp(msc_reference__get_text(call, "distribution"), "normal") == 0;
-    MSC_TRY(start(&rng, call));
+    MSC_TRY(reference_random_start(&rng, call));
     MSC_TRY(msc_reference__get_float(&first, call, "first"));
     MSC_TRY(msc_reference__get_float(&second, call, "second"));
     int64_t n = msc_view_n_elements(out);
@@ -45,7 +46,7 @@ enum msc_status msc_reference__random(const struct msc_reference_call *call) {
 enum msc_status msc_reference__multinomial(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
     struct msc_rng rng;
-    MSC_TRY(start(&rng, call));
+    MSC_TRY(reference_random_start(&rng, call));
     int64_t n = x->dims[1], samples = out->dims[1];
     for (int64_t i = 0; i < x->dims[0] * samples; i++) {
         int64_t row = i / samples * n, picked = 0;

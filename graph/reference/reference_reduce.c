@@ -88,7 +88,7 @@ static int64_t neutral_int(enum msc_op op) {
     return op == MSC_OP_MAX ? INT64_MIN : op == MSC_OP_MIN ? INT64_MAX : op == MSC_OP_PROD;
 }
 
-static void fill(struct accumulators *acc, enum msc_op op) {
+static void reference_reduce_fill(struct accumulators *acc, enum msc_op op) {
     for (int64_t i = 0; i < acc->n; i++) {
         switch (acc->kind) {
         case MSC_REFERENCE_F32:
@@ -124,8 +124,8 @@ static void add_row(struct accumulators *acc, enum msc_op op, const struct msc_v
 }
 
 // Divides by the count for a mean and stores what is not in place yet.
-static void finish(const struct accumulators *acc, const struct msc_view *out, enum msc_op op,
-                   int64_t count) {
+static void reference_reduce_finish(const struct accumulators *acc, const struct msc_view *out,
+                                    enum msc_op op, int64_t count) {
     int64_t divisor = op == MSC_OP_MEAN && count > 0 ? count : 1;
     for (int64_t i = 0; i < acc->n; i++) {
         switch (acc->kind) {
@@ -191,7 +191,7 @@ enum msc_status msc_reference__reduce(const struct msc_reference_call *call) {
         acc.real = memory;
         acc.whole = memory;
     }
-    fill(&acc, op);
+    reference_reduce_fill(&acc, op);
     struct msc_walk w;
     msc_reference__walk_init(&w, x->n_dims, x->dims);
     msc_reference__walk_add(&w, to);
@@ -199,7 +199,7 @@ enum msc_status msc_reference__reduce(const struct msc_reference_call *call) {
     for (bool more = msc_reference__walk_first(&w); more; more = msc_reference__walk_next(&w)) {
         add_row(&acc, op, x, &w);
     }
-    finish(&acc, out, op, count);
+    reference_reduce_finish(&acc, out, op, count);
     msc_free(memory);
     return MSC_OK;
 }

@@ -34,7 +34,7 @@ static bool interpolate(const struct resize *r, int axis, const int64_t at[], in
     return t->n > 0;
 }
 
-static void run(const struct resize *r) {
+static void reference_resize_run(const struct resize *r) {
     int64_t at[MSC_MAX_DIMS] = {0};
     int64_t n = msc_view_n_elements(r->out);
     for (int64_t i = 0; i < n; i++) {
@@ -57,7 +57,7 @@ enum msc_status msc_reference__resize(const struct msc_reference_call *call) {
     struct msc_resize_taps *taps;
     msc_reference__strides(r.strides, r.x->n_dims, r.x->dims);
     MSC_TRY(msc_resize_find_taps(&taps, r.taps, &r.extrapolation, call));
-    run(&r);
+    reference_resize_run(&r);
     msc_free(taps);
     return MSC_OK;
 }

@@ -50,7 +50,7 @@ static void run_finish(struct run *r) {
     msc_free(r->read);
 }
 
-static void need(struct run *r, int32_t tensor) {
+static void reference_run_need(struct run *r, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(r->g, tensor);
     r->uses[tensor]++;
     if (t->producer != MSC_NO_ID && !r->is_given[tensor]) {
@@ -64,13 +64,13 @@ static void find_needed(struct run *r) {
         r->is_given[r->asked->given[i]] = true;
     }
     for (size_t i = 0; i < r->asked->n_wanted; i++) {
-        need(r, r->asked->wanted[i]);
+        reference_run_need(r, r->asked->wanted[i]);
     }
     for (int32_t i = msc_graph_n_joints(r->g) - 1; i >= 0; i--) {
         const struct msc_joint *j = msc_graph_joint(r->g, i);
         for (int32_t k = 0; r->is_needed[i] && k < j->n_operands; k++) {
             if (j->operands[k] != MSC_NO_ID) {
-                need(r, j->operands[k]);
+                reference_run_need(r, j->operands[k]);
             }
         }
     }
@@ -231,7 +231,7 @@ static enum msc_status run_joint(struct run *r, const struct msc_joint *j) {
 }
 
 // Runs or, for sources, looks up one joint; then lets go of what nobody reads any more.
-static enum msc_status step(struct run *r, const struct msc_joint *j) {
+static enum msc_status reference_run_step(struct run *r, const struct msc_joint *j) {
     if (j->op == MSC_OP_CONSTANT) {
         r->arrays[j->outputs[0]] = msc_array_retain(r->arrays[j->operands[0]]);
     } else if (j->op != MSC_OP_INPUT) {
@@ -285,7 +285,7 @@ enum msc_status msc_reference_run_part(struct msc_array *out[],
     for (int32_t i = 0; i < msc_graph_n_joints(run->graph); i++) {
         if (r.is_needed[i]) {
             MSC_TRY_OUT(check_cancel(run));
-            MSC_TRY_OUT(step(&r, msc_graph_joint(run->graph, i)));
+            MSC_TRY_OUT(reference_run_step(&r, msc_graph_joint(run->graph, i)));
         }
     }
     for (size_t i = 0; i < run->n_wanted; i++) {
