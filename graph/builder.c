@@ -362,7 +362,7 @@ static enum msc_status deal(struct assembly *a, const struct msc_op_role *role,
 static enum msc_status assemble(struct assembly *a) {
     const struct msc_builder_joint *from = a->from;
     size_t n = (size_t)from->n_operands;
-    // Every operand may add one attribute, and spreading them two.
+    // Every operand may add one attribute, and broadcasting them two.
     a->attrs = msc_arena_array(&a->b->arena, (size_t)from->n_attrs + n + 2, sizeof(a->attrs[0]));
     a->inputs = msc_arena_array(&a->b->arena, n, sizeof(a->inputs[0]));
     a->weights = msc_arena_array(&a->b->arena, n, sizeof(a->weights[0]));
@@ -383,8 +383,8 @@ static enum msc_status assemble(struct assembly *a) {
         }
         MSC_TRY(deal(a, &role, from->operands[i]));
     }
-    MSC_TRY(msc_builder__spread(a->b, from->op, a->attrs, &a->n_attrs,
-                                from->n_operands > 0 ? from->operands[0] : NULL));
+    MSC_TRY(msc_builder__broadcast(a->b, from->op, a->attrs, &a->n_attrs,
+                                   from->n_operands > 0 ? from->operands[0] : NULL));
     while (a->n_inputs > 0 && a->inputs[a->n_inputs - 1] == MSC_NO_ID) {
         a->n_inputs--;
     }

@@ -1,4 +1,4 @@
-// Parameters that are given for some axes, spread to all: what kernels and backends read has one
+// Parameters that are given for some axes, broadcast to all: what kernels and backends read has one
 // number for every axis of the input.
 //
 // Pad: widths for `axes`, 0 elsewhere. Resize: scales for `axes`, 1 elsewhere; sizes for `axes`,
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-struct spread {
+struct broadcast {
     struct msc_builder *b;
     struct msc_attr *attrs; // room for two more
     int32_t *n_attrs;
@@ -19,7 +19,7 @@ struct spread {
     int axes[MSC_MAX_DIMS]; // not negative
 };
 
-static int find_attr(const struct spread *s, const char *key) {
+static int find_attr(const struct broadcast *s, const char *key) {
     for (int32_t i = 0; i < *s->n_attrs; i++) {
         if (strcmp(s->attrs[i].key, key) == 0 && s->attrs[i].value[0] != '\0') {
             return i;
@@ -28,12 +28,12 @@ static int find_attr(const struct spread *s, const char *key) {
     return -1;
 }
 
-static const char *attr_text(const struct spread *s, const char *key) {
+static const char *attr_text(const struct broadcast *s, const char *key) {
     int i = find_attr(s, key);
     return i < 0 ? "" : s->attrs[i].value;
 }
 
-static enum msc_status set_attr(struct spread *s, const char *key, const char *value) {
+static enum msc_status set_attr(struct broadcast *s, const char *key, const char *value) {
     if (value == NULL) {
         return msc_graph__no_memory(s->b->graph);
     }
@@ -49,7 +49,7 @@ static enum msc_status set_attr(struct spread *s, const char *key, const char *v
     return MSC_OK;
 }
 
-static void drop_attr(struct spread *s, const char *key) {
+static void drop_attr(struct broadcast *s, const char *key) {
     int i = find_attr(s, key);
     if (i >= 0) {
         s->attrs[i] = s->attrs[*s->n_attrs - 1];
@@ -57,7 +57,7 @@ static void drop_attr(struct spread *s, const char *key) {
     }
 }
 
-static enum msc_status read_axes(struct spread *s) {
+static enum msc_status read_axes(struct broadcast *s) {
     int64_t axes[MSC_MAX_DIMS];
     s->n_axes = msc_attr_read_ints(axes, MSC_MAX_DIMS, attr_text(s, "axes"));
     bool is_given = s->n_axes != 0;
@@ -79,7 +79,7 @@ static enum msc_status read_axes(struct spread *s) {
     return MSC_OK;
 }
 
-static enum msc_status spread_pad(struct spread *s) {
+static enum msc_status broadcast_pad(struct broadcast *s) {
     int64_t given[2 * MSC_MAX_DIMS], widths[2 * MSC_MAX_DIMS] = {0};
     if (find_attr(s, "axes") < 0 || find_attr(s, "pad_width") < 0) {
         return MSC_OK;
@@ -98,7 +98,7 @@ static enum msc_status spread_pad(struct spread *s) {
 }
 
 // A list of floats for the axes; *is_there is false without it.
-static enum msc_status read_floats(float out[], bool *is_there, const struct spread *s,
+static enum msc_status read_floats(float out[], bool *is_there, const struct broadcast *s,
                                    const char *key, int per_axis) {
     int n = msc_attr_read_floats(out, 2 * MSC_MAX_DIMS, attr_text(s, key));
     *is_there = n > 0;
@@ -108,8 +108,8 @@ static enum msc_status read_floats(float out[], bool *is_there, const struct spr
     return MSC_OK;
 }
 
-static enum msc_status spread_floats(struct spread *s, const char *key, int per_axis,
-                                     const float otherwise[2]) {
+static enum msc_status broadcast_floats(struct broadcast *s, const char *key, int per_axis,
+                                        const float otherwise[2]) {
     float given[2 * MSC_MAX_DIMS], all[2 * MSC_MAX_DIMS];
     bool is_there;
     MSC_TRY(read_floats(given, &is_there, s, key, per_axis));
@@ -128,7 +128,7 @@ static enum msc_status spread_floats(struct spread *s, const char *key, int per_
 }
 
 // One scale for all of the axes, such that none (or not every one) comes out longer than asked.
-static enum msc_status keep_aspect(struct spread *s, int64_t sizes[], bool is_smaller) {
+static enum msc_status keep_aspect(struct broadcast *s, int64_t sizes[], bool is_smaller) {
     float scale = 0, scales[MSC_MAX_DIMS];
     for (int i = 0; i < s->n_axes; i++) {
         float own = (float)sizes[s->axes[i]] / (float)s->dims[s->axes[i]];
@@ -145,7 +145,7 @@ static enum msc_status keep_aspect(struct spread *s, int64_t sizes[], bool is_sm
     return set_attr(s, "scales", msc_builder_floats(s->b, scales, s->rank));
 }
 
-static enum msc_status spread_sizes(bool *done, struct spread *s) {
+static enum msc_status broadcast_sizes(bool *done, struct broadcast *s) {
     int64_t given[MSC_MAX_DIMS], sizes[MSC_MAX_DIMS];
     const char *policy = attr_text(s, "keep_aspect_ratio_policy");
     int n = msc_attr_read_ints(given, MSC_MAX_DIMS, attr_text(s, "size"));
@@ -175,7 +175,7 @@ static enum msc_status spread_sizes(bool *done, struct spread *s) {
     return set_attr(s, "size", msc_builder_ints(s->b, sizes, s->rank));
 }
 
-static enum msc_status spread_resize(struct spread *s) {
+static enum msc_status broadcast_resize(struct broadcast *s) {
     bool has_axes = find_attr(s, "axes") >= 0;
     bool has_policy = find_attr(s, "keep_aspect_ratio_policy") >= 0;
     bool has_list = find_attr(s, "size") >= 0 || find_attr(s, "scales") >= 0;
@@ -186,12 +186,12 @@ static enum msc_status spread_resize(struct spread *s) {
     MSC_TRY(read_axes(s));
     int n_roi = msc_attr_read_floats(NULL, 0, attr_text(s, "roi"));
     if (n_roi == 2 * s->n_axes && s->n_axes != s->rank) {
-        MSC_TRY(spread_floats(s, "roi", 2, (const float[]){0.0f, 1.0f}));
+        MSC_TRY(broadcast_floats(s, "roi", 2, (const float[]){0.0f, 1.0f}));
     }
     if (find_attr(s, "scales") >= 0) {
-        MSC_TRY(spread_floats(s, "scales", 1, (const float[]){1.0f, 1.0f}));
+        MSC_TRY(broadcast_floats(s, "scales", 1, (const float[]){1.0f, 1.0f}));
     }
-    MSC_TRY(spread_sizes(&done, s));
+    MSC_TRY(broadcast_sizes(&done, s));
     if (done) {
         drop_attr(s, "axes");
         drop_attr(s, "keep_aspect_ratio_policy");
@@ -199,9 +199,10 @@ static enum msc_status spread_resize(struct spread *s) {
     return MSC_OK;
 }
 
-enum msc_status msc_builder__spread(struct msc_builder *b, enum msc_op op, struct msc_attr attrs[],
-                                    int32_t *n_attrs, const struct msc_value *x) {
-    struct spread s = {.b = b, .attrs = attrs, .n_attrs = n_attrs};
+enum msc_status msc_builder__broadcast(struct msc_builder *b, enum msc_op op,
+                                       struct msc_attr attrs[], int32_t *n_attrs,
+                                       const struct msc_value *x) {
+    struct broadcast s = {.b = b, .attrs = attrs, .n_attrs = n_attrs};
     bool is_resize = op == MSC_OP_RESIZE || op == MSC_OP_RESIZE_ANTIALIAS;
     if ((op != MSC_OP_PAD && !is_resize) || x == NULL) {
         return MSC_OK;
@@ -214,5 +215,5 @@ enum msc_status msc_builder__spread(struct msc_builder *b, enum msc_op op, struc
         s.rank = msc_array_n_dims(x->constant);
         memcpy(s.dims, msc_array_dims(x->constant), (size_t)s.rank * sizeof(s.dims[0]));
     }
-    return is_resize ? spread_resize(&s) : spread_pad(&s);
+    return is_resize ? broadcast_resize(&s) : broadcast_pad(&s);
 }

@@ -82,8 +82,9 @@ enum msc_status msc_builder_copy_joint(struct msc_builder_copy *out, struct msc_
 
 // Replaces attributes that hold parameters for some axes by those for all axes of `x`, the first
 // operand, where it can. `attrs` has room for two more.
-enum msc_status msc_builder__spread(struct msc_builder *b, enum msc_op op, struct msc_attr attrs[],
-                                    int32_t *n_attrs, const struct msc_value *x);
+enum msc_status msc_builder__broadcast(struct msc_builder *b, enum msc_op op,
+                                       struct msc_attr attrs[], int32_t *n_attrs,
+                                       const struct msc_value *x);
 
 // Attribute text in the builder's arena; NULL when memory is short.
 const char *msc_builder_ints(struct msc_builder *b, const int64_t values[], int n);

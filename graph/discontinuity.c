@@ -14,8 +14,8 @@ enum steps { STEPS_NONE, STEPS_INTEGERS, STEPS_ALL };
 // One function for each name of the column in ops.def.
 typedef enum msc_status (*discontinuity_fn)(enum steps *out, const struct msc_joint *j);
 
-// It is continuous, or its steps are those of a quantisation (as small as the scale, and made floats
-// again behind it), or it reads no floats. Nor does a small change make a number infinite.
+// It is continuous, or its steps are those of a quantisation (as small as the scale, and made
+// floats again behind it), or it reads no floats. Nor does a small change make a number infinite.
 static enum msc_status discontinuity_none(enum steps *out, const struct msc_joint *j) {
     (void)j;
     *out = STEPS_NONE;

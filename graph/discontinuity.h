@@ -1,7 +1,7 @@
-// Where results are discontinuous: behind joints that turn the smallest change of their inputs into
-// a whole step (comparisons, rounding, the greatest of many: a column of ops.def), and where lengths
-// are as the data say. Two computations that differ by a rounding may differ there by anything; what
-// is to be compared lies before it.
+// Where results are discontinuous: behind joints that turn the smallest change of their inputs
+// into a step (comparisons, rounding, the greatest of many: a column of ops.def), and where
+// lengths are as the data say. Two computations that differ by a rounding may differ there by
+// anything; what is to be compared lies before it.
 //
 //     struct msc_discontinuity *d;
 //     MSC_TRY(msc_discontinuity_create(&d, model, bound));
@@ -38,8 +38,9 @@ void msc_discontinuity_destroy(struct msc_discontinuity *d); // accepts NULL
 // MSC_NO_ID when there is none. Arithmetic on lengths does not change.
 int32_t msc_discontinuity_above(const struct msc_discontinuity *d, int32_t tensor);
 // Adds to `found` what comes before a tensor, or itself: the last tensors on each way up to it that
-// are float32, depend on inputs, lie behind no such joint, have a known number of elements where `g` was
-// made for given shapes, and can be named. Of several parts of one such tensor it is that one.
+// are float32, depend on inputs, lie behind no such joint, have a known number of elements where
+// `g` was made for given shapes, and can be named. Of several parts of one such tensor it is that
+// one.
 void msc_discontinuity_collect(struct msc_discontinuity *d, int32_t tensor);
 // As the network's file has it. Of tensors found never NULL.
 const char *msc_discontinuity_name(const struct msc_discontinuity *d, int32_t tensor);

@@ -250,7 +250,7 @@ struct msc_binding {
     const char *symbol;
     int64_t value;
 };
-// Names that a binding may have: symbols that are lengths of inputs, and inputs of one whole number.
+// Names that a binding may have: symbols that are lengths of inputs, and inputs of one integer.
 // Borrowed from the graph, the list from the arena.
 enum msc_status msc_graph_bindables(const char *const **out, size_t *n, const struct msc_graph *g,
                                     struct msc_arena *arena);

@@ -87,7 +87,7 @@ static struct msc_dim broadcast_value(const struct msc_infer_tensor *in,
     return in->values[position];
 }
 
-// The ranges that whole numbers survive a cast in.
+// The ranges that integers survive a cast in.
 static bool survives(int64_t value, enum msc_dtype dtype) {
     switch (dtype) {
     case MSC_DTYPE_I64:
@@ -104,7 +104,7 @@ static bool survives(int64_t value, enum msc_dtype dtype) {
     }
 }
 
-// Whole numbers that arithmetic in a type gives as they are, without wrapping or rounding.
+// Integers that arithmetic in a type gives as they are, without wrapping or rounding.
 static bool fits(int64_t value, enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_I64 || survives(value, dtype);
 }
@@ -137,7 +137,7 @@ static bool power(int64_t *out, int64_t a, int64_t b) {
     return b >= 0;
 }
 
-// False where the result is no whole number, or one that does not fit.
+// False where the result is no integer, or one that does not fit.
 static bool binary_numbers(int64_t *out, enum msc_op op, int64_t a, int64_t b, bool is_float) {
     switch (op) {
     case MSC_OP_ADD:
@@ -311,7 +311,7 @@ enum msc_status msc_infer__where(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Contents go through operators that leave whole numbers alone, and through a change of sign.
+// Contents go through operators that leave integers alone, and through a change of sign.
 enum msc_status msc_infer__unary(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];

@@ -329,7 +329,7 @@ enum msc_status msc_infer__pad(const struct msc_infer *call) {
     for (int i = 0; is_for_some && i < x->n_dims; i++) {
         MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
     }
-    if (is_for_some) { // not spread to all axes: something is not known yet
+    if (is_for_some) { // not broadcast to all axes: something is not known yet
         return MSC_OK;
     }
     if (width.n >= 0 && width.n != 2 * x->n_dims) {

@@ -9,7 +9,7 @@ static enum msc_dtype named_type(const struct msc_infer *call) {
     return dtype == MSC_DTYPE_NONE ? MSC_DTYPE_F32 : dtype;
 }
 
-// The whole number that an operand holds, as a dimension; a new symbol when it is not known.
+// The integer that an operand holds, as a dimension; a new symbol when it is not known.
 static enum msc_status count_operand(struct msc_dim *out, const struct msc_infer *call, int operand,
                                      int dim) {
     const struct msc_infer_tensor *t = call->operands[operand];

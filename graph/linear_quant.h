@@ -62,7 +62,7 @@ static inline int64_t msc_quantize_number(const struct msc_quant_format *f, floa
     return (int64_t)(q >= f->low ? (q <= f->high ? q : f->high) : f->low);
 }
 
-// Of two codes. Whole numbers are exact before they are rounded to a float once.
+// Of two codes. Integers are exact before they are rounded to a float once.
 static inline float msc_dequantize_number(const struct msc_quant_format *f, int64_t code,
                                           int64_t zero_point, float scale) {
     float value = f->float8

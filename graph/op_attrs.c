@@ -101,7 +101,7 @@ static bool read_float_element(void *out, const char *element) {
 static int read_list(void *out, size_t size, int max, const char *value, read_element_fn read) {
     char element[ELEMENT_BYTES];
     union {
-        int64_t whole;
+        int64_t integer;
         float real;
     } number;
     int n = 0;
@@ -132,14 +132,14 @@ int msc_attr_read_floats(float out[], int max, const char *value) {
 }
 
 bool msc_attr_is_valid(enum msc_attr_type type, const char *value) {
-    int64_t whole;
+    int64_t integer;
     float real;
     if (value[0] == '\0') {
         return true;
     }
     switch (type) {
     case MSC_ATTR_INT:
-        return msc_attr_read_int(&whole, value);
+        return msc_attr_read_int(&integer, value);
     case MSC_ATTR_BOOL:
         return strcmp(value, "0") == 0 || strcmp(value, "1") == 0;
     case MSC_ATTR_FLOAT:

@@ -1,7 +1,7 @@
 // Attributes of operators: which keys each operator has, of what form, with what default, and how
 // values are written as text.
 //
-// Every attribute is text, encoded as MSC did: whole numbers in decimal, booleans "0" and "1",
+// Every attribute is text, encoded as MSC did: integers in decimal, booleans "0" and "1",
 // lists joined with commas ("1,1"; one element "2,"; none ""), floats in the shortest form that
 // reads back to the same float, "" for none. A list also reads from "2", without the comma.
 //

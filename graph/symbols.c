@@ -1,5 +1,5 @@
-// What of a graph can be bound: symbols that are lengths of its inputs, and inputs of one whole
-// number, which may decide a branch.
+// What of a graph can be bound: symbols that are lengths of its inputs, and inputs of one
+// integer, which may decide a branch.
 #include "graph/graph_internal.h"
 
 #include "base/str.h"

@@ -18,7 +18,7 @@ enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, c
 enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
                                    const struct msc_array_list *feeds);
 // The same where bindings may decide how the file is read: networks whose branches hang on a
-// length, or on an input of one whole number (bound by the input's name). *is_bound: they are in
+// length, or on an input of one integer (bound by the input's name). *is_bound: they are in
 // the graph; else it is as msc_graph_load gives it, for the caller to bind.
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
                                      const struct msc_binding bindings[], size_t n);

@@ -1,12 +1,12 @@
-// Operators as ops.def says them: operands in the order of the roles, parameters that are attributes
-// here as initialisers, attributes under ONNX's names.
+// Operators as ops.def says them: operands in the order of the roles, parameters that are
+// attributes here as initialisers, attributes under ONNX's names.
 #include "base/str.h"
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/op_attrs.h"
 
 #include <string.h>
 
-// A single whole number is a scalar, but for TopK, which wants a list of one.
+// A single integer is a scalar, but for TopK, which wants a list of one.
 static enum msc_status integer_input(const char **out, struct msc_onnx_joint *j, const char *key) {
     int64_t value;
     if (!msc_joint_attr_i64(j->joint, key, &value)) {
@@ -104,7 +104,7 @@ static enum msc_status put_list(struct msc_onnx_joint *j, const struct msc_op_at
 
 static enum msc_status put_attr(struct msc_onnx_joint *j, const struct msc_op_attr *row) {
     const char *text = msc_joint_attr(j->joint, row->key);
-    int64_t whole;
+    int64_t integer;
     float real;
     if (text == NULL || text[0] == '\0' || row->onnx[0] == '\0' ||
         msc_op_is_parameter(j->joint->op, row->key)) {
@@ -113,8 +113,9 @@ static enum msc_status put_attr(struct msc_onnx_joint *j, const struct msc_op_at
     switch (row->type) {
     case MSC_ATTR_INT:
     case MSC_ATTR_BOOL:
-        return msc_attr_read_int(&whole, text) ? msc_onnx__put_int(j->e, j->node, row->onnx, whole)
-                                               : MSC_OK;
+        return msc_attr_read_int(&integer, text)
+                   ? msc_onnx__put_int(j->e, j->node, row->onnx, integer)
+                   : MSC_OK;
     case MSC_ATTR_FLOAT:
         return msc_attr_read_float(&real, text)
                    ? msc_onnx__put_float(j->e, j->node, row->onnx, real)

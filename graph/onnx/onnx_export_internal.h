@@ -21,7 +21,7 @@ struct msc_onnx_export {
     size_t n_nodes, nodes_capacity;
     Onnx__TensorProto **initializers;
     size_t n_initializers, initializers_capacity;
-    struct msc_onnx_pair *pairs; // quantised forms made so far
+    struct msc_onnx_pair *pairs; // quantised variants made so far
     size_t n_pairs, pairs_capacity;
 };
 
@@ -86,8 +86,8 @@ enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
 // Writers of graph/onnx/onnx_export_direct.c.
 enum msc_status msc_onnx__write_direct(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_implied(struct msc_onnx_joint *j);
-// The node's attributes of these keys (with spaces between), under ONNX's names, where the joint has
-// them; not those that are inputs.
+// The node's attributes of these keys (with spaces between), under ONNX's names, where the joint
+// has them; not those that are inputs.
 enum msc_status msc_onnx__put_attrs(struct msc_onnx_joint *j, const char *keys);
 // The value of a float parameter: the operand of this role, or the attribute as an initialiser of
 // the first operand's type; "" when it is neither.
@@ -98,7 +98,7 @@ enum msc_status msc_onnx__real_input(const char **out, struct msc_onnx_joint *j,
 enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_export *e,
                                           const char *wanted, enum msc_onnx_type type, int n_dims,
                                           const int64_t dims[], const void *data, size_t n_bytes);
-// A list of whole numbers, or of floats, copied; named after the joint.
+// A list of integers, or of floats, copied; named after the joint.
 enum msc_status msc_onnx__int64s(const char **out, struct msc_onnx_joint *j, const char *role,
                                  const int64_t values[], size_t n);
 enum msc_status msc_onnx__floats32(const char **out, struct msc_onnx_joint *j, const char *role,

@@ -1,5 +1,5 @@
-// Operators that opset 21 has in another form than ops.def: a writer and a row of the table below for
-// each. All others are written by msc_onnx__write_direct.
+// Operators that opset 21 has in another form than ops.def: a writer and a row of the table below
+// for each. All others are written by msc_onnx__write_direct.
 #include "base/str.h"
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/op_attrs.h"

@@ -1,10 +1,10 @@
-// Quantised forms: a weight as stored integers behind DequantizeLinear, an activation by way of
+// Quantised variants: a weight as stored integers behind DequantizeLinear, an activation by way of
 // QuantizeLinear and DequantizeLinear. Each (tensor, edit) is made once.
 //
 // ONNX Runtime computes clamp(rint(x / s) + z) to the whole range of the type, as we do to
 // [low, high]. Float types of 16 bits are stored as such, or cast there and back. A narrower range
 // is kept by a Clip of the float value before: its limits (low - z) * s and (high - z) * s divide
-// back to whole numbers to within one part in 2^23, and with at most 16 bits that rounds to low and
+// back to integers to within one part in 2^23, and with at most 16 bits that rounds to low and
 // high exactly.
 #include "graph/onnx/onnx_export_internal.h"
 

@@ -150,7 +150,7 @@ static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_imp
     return msc_graph_add_symbol(prim, im->builder.graph, name);
 }
 
-// An input that is one whole number, or yes or no, can be bound like a symbol (a sampling rate).
+// An input that is one integer, or yes or no, can be bound like a symbol (a sampling rate).
 static bool is_whole_number(enum msc_dtype dtype, int n_dims, const int64_t dims[]) {
     bool is_one = n_dims == 0 || (n_dims == 1 && dims[0] == 1);
     return is_one && (msc_dtype_is_integer(dtype) || dtype == MSC_DTYPE_BOOL);

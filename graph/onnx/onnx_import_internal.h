@@ -99,8 +99,8 @@ void msc_onnx__set_ints(struct msc_onnx_node *n, const char *key, const int64_t 
 void msc_onnx__set_int(struct msc_onnx_node *n, const char *key, int64_t value);
 void msc_onnx__set_float(struct msc_onnx_node *n, const char *key, float value);
 void msc_onnx__set_bool(struct msc_onnx_node *n, const char *key, bool value);
-// Sets those attributes of a joint of `op` that ONNX has as well (ops.def) and that are not set yet,
-// where the node gives them or leaving them out means there what is no default here.
+// Sets those attributes of a joint of `op` that ONNX has as well (ops.def) and that are not set
+// yet, where the node gives them or leaving them out means there what is no default here.
 enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op);
 
 // The node's name with the prefix; "" for one without.

@@ -149,12 +149,12 @@ static enum msc_status copy_texts(struct msc_onnx_node *n, const struct msc_op_a
 }
 
 static enum msc_status copy_list(struct msc_onnx_node *n, const struct msc_op_attr *row) {
-    const int64_t *wholes;
+    const int64_t *integers;
     const float *reals;
     int count;
     if (row->type == MSC_ATTR_INTS) {
-        MSC_TRY(msc_onnx__ints(&wholes, &count, n, row->onnx));
-        msc_onnx__set_ints(n, row->key, wholes, count);
+        MSC_TRY(msc_onnx__ints(&integers, &count, n, row->onnx));
+        msc_onnx__set_ints(n, row->key, integers, count);
         return MSC_OK;
     }
     MSC_TRY(msc_onnx__floats(&reals, &count, n, row->onnx));
@@ -163,17 +163,17 @@ static enum msc_status copy_list(struct msc_onnx_node *n, const struct msc_op_at
 }
 
 static enum msc_status copy_attr(struct msc_onnx_node *n, const struct msc_op_attr *row) {
-    int64_t whole;
+    int64_t integer;
     float real;
     const char *text;
     switch (row->type) {
     case MSC_ATTR_BOOL:
-        MSC_TRY(msc_onnx__int(&whole, n, row->onnx, 0));
-        msc_onnx__set_bool(n, row->key, whole != 0);
+        MSC_TRY(msc_onnx__int(&integer, n, row->onnx, 0));
+        msc_onnx__set_bool(n, row->key, integer != 0);
         return MSC_OK;
     case MSC_ATTR_INT:
-        MSC_TRY(msc_onnx__int(&whole, n, row->onnx, 0));
-        msc_onnx__set_int(n, row->key, whole);
+        MSC_TRY(msc_onnx__int(&integer, n, row->onnx, 0));
+        msc_onnx__set_int(n, row->key, integer);
         return MSC_OK;
     case MSC_ATTR_FLOAT:
         MSC_TRY(msc_onnx__float(&real, n, row->onnx, 0.0f));

@@ -1,5 +1,5 @@
-// Which ONNX operators there are, and who translates them. An operator that is as its row of ops.def
-// says needs none here: msc_onnx__direct reads it. The others are
+// Which ONNX operators there are, and who translates them. An operator that is as its row of
+// ops.def says needs none here: msc_onnx__direct reads it. The others are
 //   - those that differ, older opsets included: a translator beside its family, and a row;
 //   - those that are no operator here but several joints, or one by another name.
 #include "graph/onnx/onnx_import_internal.h"

@@ -12,7 +12,7 @@
 #define MSC_BIND_MAX_ELEMENTS 4096
 
 // Does the length of something hang on what this operand holds? Of parameters, all lists do, and
-// whole numbers.
+// integers.
 static bool is_shaping(const struct msc_joint *j, int32_t operand) {
     struct msc_op_role role;
     if (!msc_op_role(j->op, operand, &role) || !role.is_attribute) {

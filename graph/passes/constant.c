@@ -102,7 +102,7 @@ static enum msc_status from_inference(struct msc_array *out[], bool *done,
     return MSC_OK;
 }
 
-// What cannot be computed (a whole number divided by 0) stays, for running it to say why.
+// What cannot be computed (an integer divided by 0) stays, for running it to say why.
 static enum msc_status run_kernel(bool *done, struct msc_array *out[], const struct msc_graph *g,
                                   const struct msc_joint *j, struct msc_array *const operands[]) {
     struct msc_view inputs[MAX_OPERANDS], outputs[MAX_OPERANDS];

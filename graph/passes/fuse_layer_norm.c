@@ -6,16 +6,16 @@
 #include "graph/op_attrs.h"
 
 // The difference is made once, or once for each use.
-#define SPREAD "sqrt(add(v:mean(power(d, 2)), $epsilon))"
-#define SPREAD_BY_PRODUCT "sqrt(add(v:mean(multiply(d, d)), $epsilon))"
-#define SPREAD_TWICE "sqrt(add(v:mean(power(subtract(x, n:mean(x)), 2)), $epsilon))"
+#define DEVIATION "sqrt(add(v:mean(power(d, 2)), $epsilon))"
+#define DEVIATION_BY_PRODUCT "sqrt(add(v:mean(multiply(d, d)), $epsilon))"
+#define DEVIATION_TWICE "sqrt(add(v:mean(power(subtract(x, n:mean(x)), 2)), $epsilon))"
 
-#define FORMS(spread)                                                                              \
-    "multiply(divide(d:subtract(x, m:mean(x)), " spread "), $gamma)",                              \
-        "multiply(multiply(d:subtract(x, m:mean(x)), reciprocal(" spread ")), $gamma)"
+#define FORMS(deviation)                                                                           \
+    "multiply(divide(d:subtract(x, m:mean(x)), " deviation "), $gamma)",                           \
+        "multiply(multiply(d:subtract(x, m:mean(x)), reciprocal(" deviation ")), $gamma)"
 
-static const char *const patterns[] = {FORMS(SPREAD), FORMS(SPREAD_BY_PRODUCT),
-                                       FORMS(SPREAD_TWICE)};
+static const char *const patterns[] = {FORMS(DEVIATION), FORMS(DEVIATION_BY_PRODUCT),
+                                       FORMS(DEVIATION_TWICE)};
 
 static const char *const shifted[] = {"add(y:nn.layer_norm[center=0](x, $gamma), $beta)"};
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Adding and subtracting 1.5 * 2^23 rounds to the nearest whole number, half to even; the low bits
+// Adding and subtracting 1.5 * 2^23 rounds to the nearest integer, half to even; the low bits
 // of the sum are that number in two's complement. Unlike a conversion it is defined for NaN.
 #define ROUNDER 12582912.0f
 #define ROUNDER_BITS 0x4b400000u

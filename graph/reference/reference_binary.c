@@ -227,7 +227,7 @@ static void run_row(enum msc_op op, const struct msc_view *out, const struct msc
         const void *y = msc_reference__load_chunk(&from_b, b, w->offsets[2] + i * w->steps[2],
                                                   w->steps[2], n, kind);
         if (is_compare) {
-            run_compare(op, to.whole, x, y, n, kind);
+            run_compare(op, to.integer, x, y, n, kind);
         } else {
             run_kind(op, &to, x, y, n, kind);
         }

@@ -33,7 +33,7 @@ static double scalar_operand(const struct msc_reference_call *call, int position
     return has ? msc_reference__get_double_at(&call->operands[position], 0) : otherwise;
 }
 
-// A whole number, which a double may not hold: exporters ask for INT64_MAX boxes.
+// An integer, which a double may not hold: exporters ask for INT64_MAX boxes.
 static int64_t read_max_output(const struct msc_reference_call *call, int64_t n) {
     bool has = msc_reference__has(call, 2) && msc_view_n_elements(&call->operands[2]) > 0;
     int64_t most = has ? msc_reference__get_i64_at(&call->operands[2], 0) : 0;

@@ -15,13 +15,13 @@ struct product {
 };
 
 // The sum over all axes that the output does not have, at the output index given.
-static void sum_products(double *real, int64_t *whole, const struct msc_reference_call *call,
+static void sum_products(double *real, int64_t *integer, const struct msc_reference_call *call,
                          const struct product *p, const int64_t at[]) {
     int64_t index[MSC_EINSUM_AXES];
     bool is_real = msc_dtype_is_float(call->outputs[0].dtype);
     memcpy(index, at, sizeof(index));
     *real = 0;
-    *whole = 0;
+    *integer = 0;
     for (;;) {
         double term = 1;
         uint64_t int_term = 1;
@@ -37,7 +37,7 @@ static void sum_products(double *real, int64_t *whole, const struct msc_referenc
             }
         }
         *real += term;
-        *whole = (int64_t)((uint64_t)*whole + int_term);
+        *integer = (int64_t)((uint64_t)*integer + int_term);
         int a = p->e.n_axes - 1;
         for (; a >= p->e.n_output_axes; a--) {
             if (++index[a] < p->lengths[a]) {
@@ -86,19 +86,19 @@ enum msc_status msc_reference__einsum(const struct msc_reference_call *call) {
         n_summed *= p.lengths[a];
     }
     for (int64_t i = 0; i < n; i++) {
-        int64_t at[MSC_EINSUM_AXES] = {0}, rest = i, whole = 0;
+        int64_t at[MSC_EINSUM_AXES] = {0}, rest = i, integer = 0;
         double real = 0;
         for (int a = p.e.n_output_axes - 1; a >= 0; a--) {
             at[a] = rest % p.lengths[a];
             rest /= p.lengths[a];
         }
         if (n_summed > 0) {
-            sum_products(&real, &whole, call, &p, at);
+            sum_products(&real, &integer, call, &p, at);
         }
         if (msc_dtype_is_float(out->dtype)) {
             msc_reference__set_double_at(out, i, real);
         } else {
-            msc_reference__set_i64_at(out, i, whole);
+            msc_reference__set_i64_at(out, i, integer);
         }
     }
     return MSC_OK;

@@ -33,7 +33,7 @@ struct integer_conv {
 
 struct sums {
     double real;
-    int64_t whole;
+    int64_t integer;
 };
 
 // The window of output channel `channel` at output position `at`, less the zero points.
@@ -62,8 +62,8 @@ static struct sums sum_window(const struct integer_conv *c, int64_t batch, int64
                 sums.real += msc_reference__get_double_at(c->x, x_at) *
                              msc_reference__get_double_at(c->w, w_at);
             } else {
-                sums.whole += (msc_reference__get_i64_at(c->x, x_at) - x_zero) *
-                              (msc_reference__get_i64_at(c->w, w_at) - w_zero);
+                sums.integer += (msc_reference__get_i64_at(c->x, x_at) - x_zero) *
+                                (msc_reference__get_i64_at(c->w, w_at) - w_zero);
             }
         }
     }
@@ -87,9 +87,9 @@ static void store_conv(const struct msc_reference_call *call, const struct place
         int64_t bias = has_bias ? msc_reference__get_i64_at(&call->operands[p->bias], channel) : 0;
         float scale = scale_of(&call->operands[1], 0) * scale_of(&call->operands[4], channel) /
                       scale_of(&call->operands[6], 0);
-        store_quantized(out, to, sums.whole + bias, scale, zero_of(call, 7, 0));
+        store_quantized(out, to, sums.integer + bias, scale, zero_of(call, 7, 0));
     } else {
-        msc_reference__set_i64_at(out, to, sums.whole);
+        msc_reference__set_i64_at(out, to, sums.integer);
     }
 }
 
@@ -176,9 +176,9 @@ static void store_product(const struct msc_reference_call *call, int64_t to, str
     } else if (call->joint->op == MSC_OP_QLINEAR_MATMUL) {
         float scale = scale_of(&call->operands[1], row) * scale_of(&call->operands[4], column) /
                       scale_of(&call->operands[6], 0);
-        store_quantized(out, to, sums.whole, scale, zero_of(call, 7, 0));
+        store_quantized(out, to, sums.integer, scale, zero_of(call, 7, 0));
     } else {
-        msc_reference__set_i64_at(out, to, sums.whole);
+        msc_reference__set_i64_at(out, to, sums.integer);
     }
 }
 
@@ -199,7 +199,7 @@ static void multiply(const struct msc_reference_call *call, const struct matrice
                 // 64-bit operands wrap, as numpy's do.
                 uint64_t x = (uint64_t)msc_reference__get_i64_at(a, a_at) - (uint64_t)a_zero;
                 uint64_t y = (uint64_t)msc_reference__get_i64_at(b, b_at) - (uint64_t)b_zero;
-                sums.whole = (int64_t)((uint64_t)sums.whole + x * y);
+                sums.integer = (int64_t)((uint64_t)sums.integer + x * y);
             }
         }
         store_product(call, firsts[0] + i, sums, row, column);

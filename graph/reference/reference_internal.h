@@ -67,7 +67,7 @@ enum msc_reference_kind msc_reference__kind(enum msc_dtype dtype);
 union msc_reference_chunk {
     float f32[MSC_REFERENCE_CHUNK];
     double real[MSC_REFERENCE_CHUNK];
-    int64_t whole[MSC_REFERENCE_CHUNK];
+    int64_t integer[MSC_REFERENCE_CHUNK];
 };
 // Elements offset, offset + stride, ... of a view as numbers of that kind, n of them, in `buffer`
 // or, where they lie so already, in place.

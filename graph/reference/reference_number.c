@@ -139,9 +139,9 @@ enum msc_reference_kind msc_reference__kind(enum msc_dtype dtype) {
     return msc_dtype_is_float(dtype) ? MSC_REFERENCE_DOUBLE : MSC_REFERENCE_INT;
 }
 
-// Elements of whole types, one loop for each. False: of another type.
-static bool load_whole(int64_t out[], const struct msc_view *v, int64_t offset, int64_t stride,
-                       int64_t n) {
+// Elements of integer types, one loop for each. False: of another type.
+static bool load_integers(int64_t out[], const struct msc_view *v, int64_t offset, int64_t stride,
+                          int64_t n) {
 #define LOAD(type)                                                                                 \
     for (int64_t i = 0; i < n; i++) {                                                              \
         out[i] = (int64_t)((const type *)v->data + offset)[i * stride];                            \
@@ -199,7 +199,7 @@ const void *msc_reference__load_chunk(union msc_reference_chunk *buffer, const s
     if (kind == MSC_REFERENCE_F32 && is_f32 && stride == 1) {
         return x;
     }
-    if (kind == MSC_REFERENCE_INT && load_whole(buffer->whole, v, offset, stride, n)) {
+    if (kind == MSC_REFERENCE_INT && load_integers(buffer->integer, v, offset, stride, n)) {
         return buffer;
     }
     for (int64_t i = 0; i < n; i++) {
@@ -212,7 +212,7 @@ const void *msc_reference__load_chunk(union msc_reference_chunk *buffer, const s
             buffer->real[i] = msc_reference__get_double_at(v, at);
             break;
         case MSC_REFERENCE_INT:
-            buffer->whole[i] = msc_reference__get_i64_at(v, at);
+            buffer->integer[i] = msc_reference__get_i64_at(v, at);
             break;
         }
     }

@@ -9,19 +9,19 @@ static void sum_line(const struct msc_view *out, const struct msc_view *x, int64
                      int64_t step, int64_t n, bool is_exclusive) {
     bool is_real = msc_dtype_is_float(x->dtype);
     double real = 0;
-    uint64_t whole = 0;
+    uint64_t integer = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = first + i * step;
         double real_before = real;
-        uint64_t whole_before = whole;
+        uint64_t integer_before = integer;
         if (is_real) {
             real += msc_reference__get_double_at(x, at);
             // Each sum of float32 numbers is rounded, as adding them one by one does.
             real = x->dtype == MSC_DTYPE_F32 ? (double)(float)real : real;
             msc_reference__set_double_at(out, at, is_exclusive ? real_before : real);
         } else {
-            whole += (uint64_t)msc_reference__get_i64_at(x, at);
-            msc_reference__set_i64_at(out, at, (int64_t)(is_exclusive ? whole_before : whole));
+            integer += (uint64_t)msc_reference__get_i64_at(x, at);
+            msc_reference__set_i64_at(out, at, (int64_t)(is_exclusive ? integer_before : integer));
         }
     }
 }

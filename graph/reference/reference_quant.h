@@ -3,7 +3,7 @@
 //
 // With q the stored integers, z zero points and s scales, for output channel c:
 //
-//     sum = sum over k of (q_x - z_x) * (q_w - z_w[c])      exactly, in whole numbers
+//     sum = sum over k of (q_x - z_x) * (q_w - z_w[c])      exactly, in integers
 //     t   = s_x * s_w[c]                                    each line one float32 rounding
 //     y   = t * (float)sum
 //     y   = y + b[c]

@@ -1,6 +1,6 @@
 // The greatest and the least elements along an axis: TopK, ArgMax, ArgMin.
 //
-// Elements of all types are compared by keys: whole numbers in the order in which elements are
+// Elements of all types are compared by keys: integers in the order in which elements are
 // wanted, the least key first. Of equal keys the one that comes first wins.
 #include "graph/reference/reference_internal.h"
 

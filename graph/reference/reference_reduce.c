@@ -73,7 +73,7 @@ struct accumulators {
     int64_t n;
     float *f32;
     double *real;
-    int64_t *whole;
+    int64_t *integer;
 };
 
 // What is left alone by one more element.
@@ -98,7 +98,7 @@ static void reference_reduce_fill(struct accumulators *acc, enum msc_op op) {
             acc->real[i] = neutral(op);
             break;
         case MSC_REFERENCE_INT:
-            acc->whole[i] = neutral_int(op);
+            acc->integer[i] = neutral_int(op);
             break;
         }
     }
@@ -118,7 +118,7 @@ static void add_row(struct accumulators *acc, enum msc_op op, const struct msc_v
         if (acc->kind == MSC_REFERENCE_DOUBLE) {
             add_double(op, acc->real + to + i * step, step, buffer.real, n);
         } else {
-            add_int(op, acc->whole + to + i * step, step, buffer.whole, n);
+            add_int(op, acc->integer + to + i * step, step, buffer.integer, n);
         }
     }
 }
@@ -136,7 +136,7 @@ static void reference_reduce_finish(const struct accumulators *acc, const struct
             msc_reference__set_double_at(out, i, acc->real[i] / (double)divisor);
             break;
         case MSC_REFERENCE_INT:
-            msc_reference__set_i64_at(out, i, acc->whole[i] / divisor);
+            msc_reference__set_i64_at(out, i, acc->integer[i] / divisor);
             break;
         }
     }
@@ -189,7 +189,7 @@ enum msc_status msc_reference__reduce(const struct msc_reference_call *call) {
             return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
         }
         acc.real = memory;
-        acc.whole = memory;
+        acc.integer = memory;
     }
     reference_reduce_fill(&acc, op);
     struct msc_walk w;

@@ -31,7 +31,7 @@ static float pytorch_half_pixel(const struct axis *a, float x) {
     return a->out > 1 ? (x + 0.5f) / a->scale - 0.5f : 0.0f;
 }
 
-// The length that the scale gives counts, before it is cut to a whole number.
+// The length that the scale gives counts, before it is cut to an integer.
 static float align_corners(const struct axis *a, float x) {
     float length = (float)a->out, scaled = a->scale * (float)a->in;
     length = a->is_scaled && fabsf(scaled - length) > 1e-3f ? scaled : length;

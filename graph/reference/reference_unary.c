@@ -233,18 +233,18 @@ static void run_kind(const struct unary *u, void *out, const void *x, int64_t n,
 
 // One limit of clip: attribute, scalar operand, or none.
 static void clip_limit(const struct msc_reference_call *call, const char *key, double *real,
-                       int64_t *whole) {
+                       int64_t *integer) {
     float value;
     int position = msc_joint_operand(call->joint, key);
     if (msc_joint_attr_float(call->joint, key, &value)) {
         *real = (double)value;
         // The ends of int64 are not floats: nothing is cut there.
         if (value > -9.2e18f && value < 9.2e18f) {
-            *whole = (int64_t)value;
+            *integer = (int64_t)value;
         }
     } else if (position >= 0 && msc_reference__has(call, position)) {
         *real = msc_reference__get_double_at(&call->operands[position], 0);
-        *whole = msc_reference__get_i64_at(&call->operands[position], 0);
+        *integer = msc_reference__get_i64_at(&call->operands[position], 0);
     }
 }
 
@@ -309,7 +309,7 @@ enum msc_status msc_reference__cast(const struct msc_reference_call *call) {
         return msc_reference__copy(call);
     }
     MSC_TRY(msc_reference__check_u64(call));
-    // Floats through double, so that whole results are truncated from what is exact.
+    // Floats through double, so that integer results are truncated from what is exact.
     enum msc_reference_kind kind =
         msc_dtype_is_float(x->dtype) ? MSC_REFERENCE_DOUBLE : MSC_REFERENCE_INT;
     int64_t n = msc_view_n_elements(x);

@@ -79,8 +79,8 @@ void msc_vk_destroy_arena(struct msc_vk *vk, struct msc_vk_arena *arena); // acc
 #define MSC_VK_PUSH_BYTES 128 // the least that every device has
 
 // A shader with its specialisation constants, made when first asked for. constants[i] is
-// constant_id i (floats by their bits); id 0 is the number of invocations in a workgroup. Their number
-// is the shader's (MSC_VK_CHECK_CONSTANTS).
+// constant_id i (floats by their bits); id 0 is the number of invocations in a workgroup. There
+// are as many as the shader's row says (MSC_VK_CHECK_CONSTANTS).
 enum msc_status msc_vk_pipeline(struct msc_vk_pipeline **out, struct msc_vk *vk,
                                 enum msc_vk_shader shader, const uint32_t constants[]);
 enum msc_status msc_vk_pipelines_init(struct msc_vk *vk);
