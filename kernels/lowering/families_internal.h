@@ -1,4 +1,4 @@
-// What the files of families share; nobody else includes this.
+// What a family of joints is; nobody but families.c and family_*.c includes this.
 #ifndef MSC_KERNELS_LOWERING_FAMILIES_INTERNAL_H
 #define MSC_KERNELS_LOWERING_FAMILIES_INTERNAL_H
 

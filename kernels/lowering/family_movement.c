@@ -11,7 +11,7 @@ static bool family_accepts_computed(const struct msc_graph *g, const struct msc_
     return msc_lowering_is_computed(g, joint, 0);
 }
 
-// Always an alias. Plain in and out; channels stay last where only what is behind the channels is
+// Always an alias. NCHW in and out; NHWC stays where only what is behind the channels is
 // reshaped, or where both layouts of the input are the same.
 static void family_rename_layouts(const struct msc_graph *g, const struct msc_step *step,
                                   const enum msc_layout coming[], struct msc_step_layouts *out) {

@@ -1,4 +1,4 @@
-// Questions about joints that the cpu backend asks while planning, before there are steps.
+// Questions about joints and layouts that families and backends ask while planning.
 #ifndef MSC_KERNELS_LOWERING_LOWERING_H
 #define MSC_KERNELS_LOWERING_LOWERING_H
 
