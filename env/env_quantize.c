@@ -42,10 +42,9 @@ static int32_t quantizer_choice(const struct msc_quantize *z, int32_t task, uint
 static void fill_edits(const struct msc_quantize *z, const uint32_t choices[],
                        const struct msc_edit *edits[]) {
     for (size_t s = 0; s < z->n_slots; s++) {
-        int32_t site = z->space.site_of_slot[s];
-        int32_t task = z->space.task_of_site[site];
+        int32_t task = msc_quantize_task_of_slot(&z->space, (int32_t)s);
         edits[s] = task == MSC_NO_ID ? z->fixed[s]
-                                     : msc_quantizer_edit(z->quantizer, site,
+                                     : msc_quantizer_edit(z->quantizer, z->space.site_of_slot[s],
                                                           quantizer_choice(z, task, choices[task]));
     }
 }

@@ -101,7 +101,7 @@ static int32_t operand_task(double *bits, const struct msc_quantize_inputs *in,
     if (slot == MSC_NO_ID) {
         return MSC_NO_ID;
     }
-    int32_t task = s->task_of_site[s->site_of_slot[slot]];
+    int32_t task = msc_quantize_task_of_slot(s, slot);
     const struct msc_quant *fixed = msc_edit_quant(in->fixed[slot]);
     if (task == MSC_NO_ID && fixed) {
         *bits = fixed->bits;

@@ -41,7 +41,7 @@ static enum msc_status reevaluate_alone(struct msc_quantize *z, const uint32_t c
         msc_quantize__set_run(z, t, choices);
         const struct msc_edit **edits = z->edits + t * z->n_slots;
         for (size_t s = 0; s < z->n_slots; s++) {
-            int32_t task = z->space.task_of_site[z->space.site_of_slot[s]];
+            int32_t task = msc_quantize_task_of_slot(&z->space, (int32_t)s);
             edits[s] = task == (int32_t)t ? edits[s] : NULL;
         }
     }

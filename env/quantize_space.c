@@ -66,7 +66,7 @@ static enum msc_status space_number_tasks(struct builder *b, size_t *n_tasks) {
         parent[i] = i;
         task_of_root[i] = MSC_NO_ID;
     }
-    for (int32_t s = 1; s < b->sites->n_slots && msc_quantizer_group(b->q) == MSC_GROUP_JOINT;
+    for (int32_t s = 1; s < b->sites->n_site_slots && msc_quantizer_group(b->q) == MSC_GROUP_JOINT;
          s++) {
         int32_t here = b->out->site_of_slot[s];
         int32_t before = b->out->site_of_slot[s - 1];
@@ -99,6 +99,9 @@ static enum msc_status space_map_slots(struct builder *b) {
         msc_arena_array(b->arena, (size_t)b->sites->n_sites + 1, sizeof(int32_t));
     if (!b->out->site_of_slot || !b->out->task_of_site) {
         return no_space_memory();
+    }
+    for (int32_t s = 0; s < b->sites->n_slots; s++) {
+        b->out->site_of_slot[s] = MSC_NO_ID;
     }
     for (int32_t i = 0; i < b->sites->n_sites; i++) {
         for (int32_t k = 0; k < b->sites->sites[i].n_slots; k++) {

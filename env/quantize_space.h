@@ -29,7 +29,7 @@ struct msc_quantize_inputs {
 struct msc_quantize_space {
     struct msc_space space;
     int32_t *task_of_site; // [n_sites] or MSC_NO_ID
-    int32_t *site_of_slot; // [n_slots]
+    int32_t *site_of_slot; // [n_slots] MSC_NO_ID: of no site
     // [n_tasks][n_choices of the task] the quantizer's choices that a task has: all of them, or
     // where no weight is decided those that differ for activations, too; and the bits of each.
     const uint32_t **choices_of_task;
@@ -44,6 +44,11 @@ enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
                                          const struct msc_quantize_inputs *in,
                                          struct msc_arena *arena);
 
+// The task that decides a slot, or MSC_NO_ID.
+static inline int32_t msc_quantize_task_of_slot(const struct msc_quantize_space *s, int32_t slot) {
+    int32_t site = s->site_of_slot[slot];
+    return site == MSC_NO_ID ? MSC_NO_ID : s->task_of_site[site];
+}
 // Where a slot of a site that is included is in the plan's graph.
 const struct msc_slot *msc_quantize_bound_slot(const struct msc_plan *plan, int32_t slot);
 // Samples that the plan computes at once: a joint's costs are for as many.

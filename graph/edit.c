@@ -1,10 +1,44 @@
 #include "graph/edit.h"
 
+#include <math.h>
 #include <stddef.h>
+#include <string.h>
 
+// ---- Making -----------------------------------------------------------------------------------
+
+static struct msc_hash hash_rounding(const struct msc_bias_rounding *r) {
+    struct msc_hash h = msc_hash_add_u64(msc_hash_bytes("round bias", 10), (uint64_t)r->n);
+    return msc_hash_add_bytes(h, r->steps, (size_t)r->n * sizeof(r->steps[0]));
+}
+
+static struct msc_hash hash_mask(const struct msc_channel_mask *m) {
+    struct msc_hash h = msc_hash_bytes("keep channels", 13);
+    h = msc_hash_add_u64(msc_hash_add_u64(h, (uint64_t)m->axis), (uint64_t)m->n);
+    for (int32_t c = 0; c < m->n; c++) {
+        const uint8_t bit = m->is_kept[c];
+        h = msc_hash_add_bytes(h, &bit, 1);
+    }
+    return h;
+}
+
+// Records and models carry the hash of quantisations since there are any: alone they keep it.
 void msc_edit_seal(struct msc_edit *e) {
-    msc_quant_seal(&e->quant);
-    e->hash = e->quant.hash;
+    switch (e->kind) {
+    case MSC_EDIT_QUANTIZE:
+        msc_quant_seal(&e->quant);
+        e->hash = e->quant.hash;
+        break;
+    case MSC_EDIT_ROUND_BIAS:
+        e->hash = hash_rounding(&e->rounding);
+        break;
+    case MSC_EDIT_KEEP_CHANNELS:
+        e->hash = hash_mask(&e->mask);
+        break;
+    case MSC_EDIT_REPLACE:
+        e->hash = msc_hash_combine(msc_hash_bytes("replace", 7), msc_array_hash(e->elements));
+        break;
+    }
+    e->hash = e->next != NULL ? msc_hash_combine(e->hash, e->next->hash) : e->hash;
 }
 
 struct msc_edit msc_edit_quantize(struct msc_quant quant) {
@@ -13,11 +47,216 @@ struct msc_edit msc_edit_quantize(struct msc_quant quant) {
     return e;
 }
 
-enum msc_status msc_edit_apply(struct msc_array **out, const struct msc_array *x,
-                               const struct msc_edit *e) {
-    return msc_fake_quantize_array(out, x, &e->quant);
+// ---- Asking -----------------------------------------------------------------------------------
+
+static const struct msc_edit *find_kind(const struct msc_edit *e, enum msc_edit_kind kind) {
+    while (e != NULL && e->kind != kind) {
+        e = e->next;
+    }
+    return e;
 }
 
 const struct msc_quant *msc_edit_quant(const struct msc_edit *e) {
-    return e != NULL ? &e->quant : NULL;
+    const struct msc_edit *found = find_kind(e, MSC_EDIT_QUANTIZE);
+    return found != NULL ? &found->quant : NULL;
+}
+
+const struct msc_bias_rounding *msc_edit_rounding(const struct msc_edit *e) {
+    const struct msc_edit *found = find_kind(e, MSC_EDIT_ROUND_BIAS);
+    return found != NULL ? &found->rounding : NULL;
+}
+
+// ---- Checking ---------------------------------------------------------------------------------
+
+// When each kind's turn is, and where it may be.
+static const struct {
+    const char *name;
+    int turn;
+    bool is_for[MSC_SITE_KINDS];
+} kinds[] = {
+    [MSC_EDIT_QUANTIZE] = {"quantised",
+                           2,
+                           {[MSC_SITE_WEIGHT] = true, [MSC_SITE_ACTIVATION] = true}},
+    [MSC_EDIT_ROUND_BIAS] = {"rounded to int32", 2, {[MSC_SITE_BIAS] = true}},
+    [MSC_EDIT_KEEP_CHANNELS] =
+        {"masked",
+         1,
+         {[MSC_SITE_WEIGHT] = true, [MSC_SITE_ACTIVATION] = true, [MSC_SITE_BIAS] = true}},
+    [MSC_EDIT_REPLACE] = {"replaced", 0, {[MSC_SITE_WEIGHT] = true, [MSC_SITE_BIAS] = true}},
+};
+
+static enum msc_status check_mask(const struct msc_channel_mask *m, const struct msc_tensor *t) {
+    char text[MSC_DIMS_TEXT_BYTES];
+    bool has_axis = m->axis >= 0 && m->axis < t->n_dims;
+    if (!has_axis || (t->dims[m->axis] >= 0 && t->dims[m->axis] != m->n)) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "tensor %s: a mask of %d channels along axis %d does not fit %s", t->name,
+                        (int)m->n, (int)m->axis, msc_dims_format(text, t->n_dims, t->dims));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_rounding(const struct msc_bias_rounding *r,
+                                      const struct msc_tensor *t) {
+    int64_t length = t->n_dims > 0 ? t->dims[t->n_dims - 1] : 1;
+    if (r->n != 1 && r->n != length) {
+        return MSC_FAIL(MSC_E_INVALID, "bias %s: %d steps, expected 1 or %lld", t->name, (int)r->n,
+                        (long long)length);
+    }
+    for (int32_t c = 0; c < r->n; c++) {
+        if (!(r->steps[c] > 0) || isinf(r->steps[c])) {
+            return MSC_FAIL(MSC_E_INVALID, "bias %s: step %g of channel %d is no positive number",
+                            t->name, (double)r->steps[c], (int)c);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_elements(const struct msc_array *a, const struct msc_tensor *t) {
+    char found[MSC_DIMS_TEXT_BYTES], expected[MSC_DIMS_TEXT_BYTES];
+    int n_dims = msc_array_n_dims(a);
+    const int64_t *dims = msc_array_dims(a);
+    if (msc_array_dtype(a) != t->dtype || n_dims != t->n_dims ||
+        memcmp(dims, t->dims, (size_t)n_dims * sizeof(dims[0])) != 0) {
+        return MSC_FAIL(MSC_E_INVALID, "tensor %s: replaced by %s%s, expected %s%s", t->name,
+                        msc_dtype_name(msc_array_dtype(a)), msc_dims_format(found, n_dims, dims),
+                        msc_dtype_name(t->dtype), msc_dims_format(expected, t->n_dims, t->dims));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_one(const struct msc_edit *e, const struct msc_tensor *t) {
+    switch (e->kind) {
+    case MSC_EDIT_QUANTIZE:
+        return MSC_OK;
+    case MSC_EDIT_ROUND_BIAS:
+        return check_rounding(&e->rounding, t);
+    case MSC_EDIT_KEEP_CHANNELS:
+        return check_mask(&e->mask, t);
+    case MSC_EDIT_REPLACE:
+        return check_elements(e->elements, t);
+    }
+    return MSC_FAIL(MSC_E_INVALID, "tensor %s: an edit of unknown kind", t->name);
+}
+
+enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph *g,
+                               const struct msc_slot *slot) {
+    static const char *const places[MSC_SITE_KINDS] = {[MSC_SITE_WEIGHT] = "a weight",
+                                                       [MSC_SITE_ACTIVATION] = "an activation",
+                                                       [MSC_SITE_BIAS] = "a bias"};
+    const struct msc_tensor *t = msc_graph_tensor(g, slot->tensor);
+    for (; e != NULL; e = e->next) {
+        if (!kinds[e->kind].is_for[slot->kind]) {
+            return MSC_FAIL(MSC_E_INVALID, "tensor %s is %s, which cannot be %s", t->name,
+                            places[slot->kind], kinds[e->kind].name);
+        }
+        // Masks one behind the other leave what all of them keep.
+        int step = e->next != NULL ? kinds[e->next->kind].turn - kinds[e->kind].turn : 1;
+        if (step < 0 || (step == 0 && e->kind != MSC_EDIT_KEEP_CHANNELS)) {
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "tensor %s: %s before it is %s; edits replace, then mask, then quantise "
+                "or round",
+                t->name, kinds[e->kind].name, kinds[e->next->kind].name);
+        }
+        if (e->kind != MSC_EDIT_QUANTIZE && t->dtype != MSC_DTYPE_F32) {
+            return MSC_FAIL(MSC_E_INVALID, "tensor %s is %s: only float32 can be %s", t->name,
+                            msc_dtype_name(t->dtype), kinds[e->kind].name);
+        }
+        MSC_TRY(check_one(e, t));
+    }
+    return MSC_OK;
+}
+
+// ---- Applying ---------------------------------------------------------------------------------
+
+int32_t msc_bias_round(float bias, float step) {
+    float q = rintf(bias / step);
+    if (isnan(q)) {
+        return 0;
+    }
+    // 2^31 is a float32, the greatest int32 is not.
+    return q >= 0x1p31f ? INT32_MAX : q <= -0x1p31f ? INT32_MIN : (int32_t)q;
+}
+
+void msc_mask_run(float out[], const float x[], int64_t outer, int64_t inner,
+                  const struct msc_channel_mask *mask) {
+    for (int64_t i = 0; i < outer * mask->n; i++, x += inner, out += inner) {
+        if (!mask->is_kept[i % mask->n]) {
+            memset(out, 0, (size_t)inner * sizeof(out[0]));
+        } else if (out != x) {
+            memcpy(out, x, (size_t)inner * sizeof(out[0]));
+        }
+    }
+}
+
+static enum msc_status mask_array(struct msc_array **out, const struct msc_array *x,
+                                  const struct msc_channel_mask *mask) {
+    int n_dims = msc_array_n_dims(x);
+    const int64_t *dims = msc_array_dims(x);
+    char text[MSC_DIMS_TEXT_BYTES];
+    if (mask->axis >= n_dims || dims[mask->axis] != mask->n) {
+        return MSC_FAIL(MSC_E_INVALID, "a mask of %d channels along axis %d does not fit %s",
+                        (int)mask->n, (int)mask->axis, msc_dims_format(text, n_dims, dims));
+    }
+    MSC_TRY(msc_array_create(out, MSC_DTYPE_F32, n_dims, dims));
+    msc_mask_run(msc_array_data(*out), msc_array_data(x), msc_dims_product(mask->axis, dims),
+                 msc_dims_product(n_dims - mask->axis - 1, dims + mask->axis + 1), mask);
+    return MSC_OK;
+}
+
+static enum msc_status round_array(struct msc_array **out, const struct msc_array *x,
+                                   const struct msc_bias_rounding *r) {
+    MSC_TRY(msc_array_create(out, MSC_DTYPE_F32, msc_array_n_dims(x), msc_array_dims(x)));
+    const float *from = msc_array_data(x);
+    float *to = msc_array_data(*out);
+    for (int64_t i = 0; i < msc_array_n_elements(x); i++) {
+        float step = msc_bias_step(r, i % r->n);
+        to[i] = (float)msc_bias_round(from[i], step) * step;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status apply_one(struct msc_array **out, const struct msc_array *x,
+                                 const struct msc_edit *e) {
+    switch (e->kind) {
+    case MSC_EDIT_QUANTIZE:
+        return msc_fake_quantize_array(out, x, &e->quant);
+    case MSC_EDIT_ROUND_BIAS:
+        return round_array(out, x, &e->rounding);
+    case MSC_EDIT_KEEP_CHANNELS:
+        return mask_array(out, x, &e->mask);
+    case MSC_EDIT_REPLACE:
+        *out = msc_array_retain(e->elements);
+        return MSC_OK;
+    }
+    return MSC_FAIL(MSC_E_INVALID, "an edit of unknown kind");
+}
+
+static bool is_at_end(const struct msc_edit *e) {
+    return e->kind == MSC_EDIT_QUANTIZE || e->kind == MSC_EDIT_ROUND_BIAS;
+}
+
+static enum msc_status apply_all(struct msc_array **out, const struct msc_array *x,
+                                 const struct msc_edit *e, bool has_end) {
+    struct msc_array *at = msc_array_retain(x);
+    for (; e != NULL && (has_end || !is_at_end(e)); e = e->next) {
+        struct msc_array *next;
+        enum msc_status status = apply_one(&next, at, e);
+        msc_array_release(at);
+        MSC_TRY(status);
+        at = next;
+    }
+    *out = at;
+    return MSC_OK;
+}
+
+enum msc_status msc_edit_apply(struct msc_array **out, const struct msc_array *x,
+                               const struct msc_edit *e) {
+    return apply_all(out, x, e, true);
+}
+
+enum msc_status msc_edit_elements(struct msc_array **out, const struct msc_array *x,
+                                  const struct msc_edit *e) {
+    return apply_all(out, x, e, false);
 }

@@ -53,7 +53,7 @@ bool msc_op_find(enum msc_op *out, const char *name) {
 // Splits the word at `text` into name and marks.
 static struct msc_op_role parse_role(const char *text, size_t length) {
     struct msc_op_role role = {.name = text};
-    while (length > 0 && strchr("?*=!+#", text[length - 1]) != NULL) {
+    while (length > 0 && strchr("?*=!+#~", text[length - 1]) != NULL) {
         length--;
         role.is_optional |= text[length] == '?';
         role.is_repeated |= text[length] == '*';
@@ -61,6 +61,7 @@ static struct msc_op_role parse_role(const char *text, size_t length) {
         role.is_shaping |= text[length] == '!';
         role.is_slot |= text[length] == '+';
         role.is_weight_slot |= text[length] == '#';
+        role.is_bias_slot |= text[length] == '~';
     }
     role.length = (int)length;
     return role;

@@ -69,6 +69,7 @@ struct msc_op_role {
     bool is_shaping;     // lengths of outputs hang on what it holds
     bool is_slot;        // may be quantised
     bool is_weight_slot; // ... where it is constant
+    bool is_bias_slot;   // a bias that edits may be for where it is constant
 };
 // The role of operand `position` (repeated roles go on for ever); false past the last.
 bool msc_op_role(enum msc_op op, int position, struct msc_op_role *out);

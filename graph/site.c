@@ -91,14 +91,38 @@ static bool make_slot(struct msc_slot *slot, const struct msc_graph *g, const st
     return true;
 }
 
-// Counts the slots, or (with `slots`) lists them.
-static int32_t list_slots(struct msc_slot *slots, const struct msc_graph *g) {
+static bool make_bias_slot(struct msc_slot *slot, const struct msc_graph *g,
+                           const struct msc_joint *j, int32_t operand) {
+    struct msc_op_role role;
+    if (!msc_op_role(j->op, operand, &role) || !role.is_bias_slot ||
+        j->operands[operand] == MSC_NO_ID) {
+        return false;
+    }
+    int32_t bias = msc_graph_weight_of(g, j->operands[operand]);
+    const struct msc_tensor *t = bias == MSC_NO_ID ? NULL : msc_graph_tensor(g, bias);
+    if (t == NULL || !msc_dtype_is_float(t->dtype)) {
+        return false;
+    }
+    *slot = (struct msc_slot){.joint = j->id,
+                              .operand = operand,
+                              .tensor = bias,
+                              .kind = MSC_SITE_BIAS,
+                              .channel_axis = t->n_dims - 1,
+                              .group_axis = -1};
+    return true;
+}
+
+typedef bool (*make_slot_fn)(struct msc_slot *slot, const struct msc_graph *g,
+                             const struct msc_joint *j, int32_t operand);
+
+// Counts the slots that `make` makes, or (with `slots`) lists them.
+static int32_t list_slots(struct msc_slot *slots, const struct msc_graph *g, make_slot_fn make) {
     int32_t n = 0;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         const struct msc_joint *j = msc_graph_joint(g, i);
         for (int32_t k = 0; k < j->n_operands; k++) {
             struct msc_slot slot;
-            if (make_slot(&slot, g, j, k)) {
+            if (make(&slot, g, j, k)) {
                 if (slots != NULL) {
                     slots[n] = slot;
                 }
@@ -129,14 +153,14 @@ static enum msc_status name_site(struct msc_site *site, const struct msc_slot *s
 
 static enum msc_status group_slots(struct msc_sites *sites, const struct msc_graph *g, bool by_use,
                                    struct msc_arena *arena) {
-    size_t n = (size_t)sites->n_slots;
+    size_t n = (size_t)sites->n_site_slots;
     sites->sites = msc_arena_array(arena, n, sizeof(sites->sites[0]));
     bool *is_taken = msc_arena_array(arena, n, sizeof(is_taken[0]));
     int32_t *indices = msc_arena_array(arena, n, sizeof(indices[0]));
     if (sites->sites == NULL || is_taken == NULL || indices == NULL) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for sites");
     }
-    for (int32_t i = 0; i < sites->n_slots; i++) {
+    for (int32_t i = 0; i < sites->n_site_slots; i++) {
         if (is_taken[i]) {
             continue;
         }
@@ -149,7 +173,7 @@ static enum msc_status group_slots(struct msc_sites *sites, const struct msc_gra
         site->group_axes = first->group_axes;
         site->slots = indices;
         MSC_TRY(name_site(site, first, g, by_use, arena));
-        for (int32_t k = i; k < sites->n_slots; k++) {
+        for (int32_t k = i; k < sites->n_site_slots; k++) {
             const struct msc_slot *slot = &sites->slots[k];
             if (is_taken[k] || !is_same_site(first, slot, by_use)) {
                 continue;
@@ -166,12 +190,14 @@ static enum msc_status group_slots(struct msc_sites *sites, const struct msc_gra
 
 static enum msc_status find_sites(struct msc_sites *out, const struct msc_graph *g, bool by_use) {
     struct msc_arena *arena = out->storage;
-    out->n_slots = list_slots(NULL, g);
+    out->n_site_slots = list_slots(NULL, g, make_slot);
+    out->n_slots = out->n_site_slots + list_slots(NULL, g, make_bias_slot);
     out->slots = msc_arena_array(arena, (size_t)out->n_slots, sizeof(out->slots[0]));
     if (out->slots == NULL) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for sites");
     }
-    list_slots(out->slots, g);
+    list_slots(out->slots, g, make_slot);
+    list_slots(out->slots + out->n_site_slots, g, make_bias_slot);
     return group_slots(out, g, by_use, arena);
 }
 
@@ -204,8 +230,10 @@ int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name) {
     return MSC_NO_ID;
 }
 
-int32_t msc_sites_find_slot(const struct msc_sites *sites, int32_t joint, int32_t operand) {
-    int32_t low = 0, high = sites->n_slots;
+// Among slots low ... end - 1.
+static int32_t find_between(const struct msc_sites *sites, int32_t joint, int32_t operand,
+                            int32_t low, int32_t end) {
+    int32_t high = end;
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
         const struct msc_slot *slot = &sites->slots[middle];
@@ -213,7 +241,14 @@ int32_t msc_sites_find_slot(const struct msc_sites *sites, int32_t joint, int32_
         low = is_before ? middle + 1 : low;
         high = is_before ? high : middle;
     }
-    bool is_found = low < sites->n_slots && sites->slots[low].joint == joint &&
-                    sites->slots[low].operand == operand;
+    bool is_found =
+        low < end && sites->slots[low].joint == joint && sites->slots[low].operand == operand;
     return is_found ? low : MSC_NO_ID;
+}
+
+int32_t msc_sites_find_slot(const struct msc_sites *sites, int32_t joint, int32_t operand) {
+    int32_t slot = find_between(sites, joint, operand, 0, sites->n_site_slots);
+    return slot != MSC_NO_ID
+               ? slot
+               : find_between(sites, joint, operand, sites->n_site_slots, sites->n_slots);
 }

@@ -1,10 +1,11 @@
-// Sites: the places of a graph where quantisation can act, named and numbered once.
+// Sites: the places of a graph where quantisation can act, named and numbered once; and slots, the
+// places that edits are for.
 //
 // A slot is one use: an operand of one joint that the operator table marks as quantisable (the
 // activation and the weight of convolutions, linear layers and matrix products, both weights and
-// the input of recurrent layers, tables of embeddings). A site is what an edit addresses: a weight
-// with all its uses, an activation with all its quantisable uses, or, when grouped by site, one use
-// of an activation.
+// the input of recurrent layers, tables of embeddings), or the bias of such a joint. A site is what
+// a choice is made for: a weight with all its uses, an activation with all its quantisable uses, or,
+// when grouped by site, one use of an activation. Biases belong to none.
 #ifndef MSC_GRAPH_SITE_H
 #define MSC_GRAPH_SITE_H
 
@@ -15,7 +16,9 @@ MSC_PUBLIC_BEGIN
 enum msc_site_kind {
     MSC_SITE_WEIGHT,
     MSC_SITE_ACTIVATION,
+    MSC_SITE_BIAS, // of slots alone
 };
+#define MSC_SITE_KINDS 3
 
 struct msc_slot {
     int32_t joint;   // joint id
@@ -25,10 +28,11 @@ struct msc_slot {
     enum msc_site_kind kind;
     // Weights: axis of output channels in the tensor's own shape, of the gates' rows in a recurrent
     // layer, of the rows in a table. -1: the layout names none, or a
-    // transposed convolution has groups (one scale for all then), or it is an activation.
+    // transposed convolution has groups (one scale for all then), or it is an activation. Biases:
+    // their last axis.
     int32_t channel_axis;
     // Weights: the axes that outputs sum over, which groups of elements lie along: `group_axes` of
-    // them from `group_axis` on, taken as one. -1 and 0 for activations.
+    // them from `group_axis` on, taken as one. -1 and 0 for others.
     int32_t group_axis, group_axes;
 };
 
@@ -44,7 +48,10 @@ struct msc_site {
 
 struct msc_sites {
     int32_t n_slots;
-    struct msc_slot *slots; // in topological order of joints, then operand order
+    // In topological order of joints, then operand order: n_site_slots that belong to sites, then
+    // biases.
+    struct msc_slot *slots;
+    int32_t n_site_slots;
     int32_t n_sites;
     struct msc_site *sites; // in order of their first slot
     void *storage;

@@ -104,11 +104,11 @@ static enum msc_status spell_out(struct msc_strategy *s, const struct msc_graph 
         if (x->n_joints > 0 || strcmp(x->tensor, msc_graph_tensor(g, tensor)->name) != 0) {
             continue;
         }
-        x->joints = msc_arena_array(&s->arena, (size_t)sites->n_slots, sizeof(x->joints[0]));
+        x->joints = msc_arena_array(&s->arena, (size_t)sites->n_site_slots, sizeof(x->joints[0]));
         if (!x->joints) {
             return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
         }
-        for (int32_t k = 0; k < sites->n_slots; k++) {
+        for (int32_t k = 0; k < sites->n_site_slots; k++) {
             const char *joint = msc_graph_joint(g, sites->slots[k].joint)->name;
             bool is_new = x->n_joints == 0 || !names_joint(x, joint);
             if (sites->slots[k].tensor == tensor && is_new) {
@@ -197,7 +197,7 @@ static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struc
                         e->tensor);
     }
     MSC_TRY(strategy_check_fit(e, g, tensor));
-    for (int32_t i = 0; i < sites->n_slots; i++) {
+    for (int32_t i = 0; i < sites->n_site_slots; i++) {
         const struct msc_slot *slot = &sites->slots[i];
         if (slot->tensor == tensor && names_joint(e, msc_graph_joint(g, slot->joint)->name)) {
             edits[i] = &e->edit;

@@ -80,15 +80,18 @@ static enum msc_status list_tasks(struct msc_env *env, struct weight_bits *w) {
     if (!w->sites_of_tasks || !w->tasks_of_slots) {
         return MSC_FAIL(MSC_E_NOMEM, "weight_bits: out of memory");
     }
+    for (int32_t s = 0; s < w->sites->n_slots; s++) {
+        w->tasks_of_slots[s] = -1;
+    }
     for (int32_t i = 0; i < w->sites->n_sites; i++) {
         const struct msc_site *site = &w->sites->sites[i];
-        bool is_task = site->kind == MSC_SITE_WEIGHT;
+        if (site->kind != MSC_SITE_WEIGHT) {
+            continue;
+        }
         for (int32_t k = 0; k < site->n_slots; k++) {
-            w->tasks_of_slots[site->slots[k]] = is_task ? (int32_t)w->space.n_tasks : -1;
+            w->tasks_of_slots[site->slots[k]] = (int32_t)w->space.n_tasks;
         }
-        if (is_task) {
-            w->sites_of_tasks[w->space.n_tasks++] = i;
-        }
+        w->sites_of_tasks[w->space.n_tasks++] = i;
     }
     return w->space.n_tasks > 0
                ? MSC_OK

@@ -81,23 +81,8 @@ enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int
     if (t->data == NULL) {
         return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
     }
-    Onnx__TensorProto *proto;
-    MSC_TRY(msc_grow(&e->initializers, &e->initializers_capacity, e->n_initializers + 1,
-                     sizeof(e->initializers[0])));
-    proto = msc_arena_alloc(&e->arena, sizeof(*proto));
-    if (proto == NULL) {
-        return msc_onnx__no_memory(e);
-    }
-    onnx__tensor_proto__init(proto);
-    proto->name = (char *)*out;
-    proto->has_data_type = true;
-    proto->data_type = msc_onnx_type(t->dtype);
-    proto->n_dims = (size_t)t->n_dims;
-    proto->dims = (int64_t *)t->dims;
-    proto->has_raw_data = true;
-    proto->raw_data.data = msc_array_data(t->data);
-    proto->raw_data.len = msc_array_n_bytes(t->data);
-    e->initializers[e->n_initializers++] = proto;
+    MSC_TRY(msc_onnx__put_initializer(e, *out, msc_onnx_type(t->dtype), t->n_dims, t->dims,
+                                      msc_array_data(t->data), msc_array_n_bytes(t->data)));
     e->is_written[weight] = true;
     return MSC_OK;
 }
@@ -134,7 +119,7 @@ static enum msc_status write_joint(struct msc_onnx_export *e, const struct msc_j
         if (joint->operands[i] == MSC_NO_ID) {
             continue;
         }
-        MSC_TRY(msc_onnx__quantized_input(&j.inputs[i], e, joint, i));
+        MSC_TRY(msc_onnx__edited_input(&j.inputs[i], e, joint, i));
         if (j.inputs[i][0] == '\0') {
             MSC_TRY(msc_onnx__value(&j.inputs[i], e, joint->operands[i]));
         }

@@ -21,7 +21,7 @@ struct msc_onnx_export {
     size_t n_nodes, nodes_capacity;
     Onnx__TensorProto **initializers;
     size_t n_initializers, initializers_capacity;
-    struct msc_onnx_pair *pairs; // quantised variants made so far
+    struct msc_onnx_pair *pairs; // tensors under edits made so far
     size_t n_pairs, pairs_capacity;
 };
 
@@ -29,7 +29,7 @@ struct msc_onnx_export {
 struct msc_onnx_joint {
     struct msc_onnx_export *e;
     const struct msc_joint *joint;
-    const char **inputs;   // [n_operands] value names, "" where absent, quantised where an edit is
+    const char **inputs;   // [n_operands] value names, "" where absent, edited where an edit is
     Onnx__NodeProto *node; // the last one added, which makes the joint's outputs
 };
 
@@ -107,9 +107,21 @@ enum msc_status msc_onnx__floats32(const char **out, struct msc_onnx_joint *j, c
 // when it is neither.
 enum msc_status msc_onnx__list_input(const char **out, struct msc_onnx_joint *j, const char *role);
 
+// Adds an initialiser of just that name, which is taken already; as above.
+enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char *name,
+                                          enum msc_onnx_type type, int n_dims,
+                                          const int64_t dims[], const void *data, size_t n_bytes);
+
+// *value, named after `base`, becomes it quantised.
+enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
+                                              const char *base, const struct msc_quant *q);
+// Makes the value `result` of a weight, whose elements are these.
+enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_export *e,
+                                          int32_t weight, const struct msc_array *elements,
+                                          const struct msc_quant *q);
 // The value that slot (joint, operand) reads when it is edited; "" when it is not.
-enum msc_status msc_onnx__quantized_input(const char **out, struct msc_onnx_export *e,
-                                          const struct msc_joint *joint, int32_t operand);
+enum msc_status msc_onnx__edited_input(const char **out, struct msc_onnx_export *e,
+                                       const struct msc_joint *joint, int32_t operand);
 // The value that holds a tensor, its initialiser written when it is a weight.
 enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor);
 

@@ -189,13 +189,12 @@ enum msc_status msc_onnx__put_texts(struct msc_onnx_export *e, Onnx__NodeProto *
     return MSC_OK;
 }
 
-enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_export *e,
-                                          const char *wanted, enum msc_onnx_type type, int n_dims,
+enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char *name,
+                                          enum msc_onnx_type type, int n_dims,
                                           const int64_t dims[], const void *data, size_t n_bytes) {
     Onnx__TensorProto *t = msc_arena_alloc(&e->arena, sizeof(*t));
     int64_t *own_dims = msc_arena_array(&e->arena, (size_t)n_dims + 1, sizeof(own_dims[0]));
-    *out = msc_onnx__free_name(e, &e->value_names, wanted);
-    if (t == NULL || own_dims == NULL || *out == NULL) {
+    if (t == NULL || own_dims == NULL) {
         return msc_onnx__no_memory(e);
     }
     MSC_TRY(msc_grow(&e->initializers, &e->initializers_capacity, e->n_initializers + 1,
@@ -204,7 +203,7 @@ enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_expo
         own_dims[i] = dims[i];
     }
     onnx__tensor_proto__init(t);
-    t->name = (char *)*out;
+    t->name = (char *)name;
     t->has_data_type = true;
     t->data_type = (int32_t)type;
     t->n_dims = (size_t)n_dims;
@@ -214,6 +213,15 @@ enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_expo
     t->raw_data.len = n_bytes;
     e->initializers[e->n_initializers++] = t;
     return MSC_OK;
+}
+
+enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_export *e,
+                                          const char *wanted, enum msc_onnx_type type, int n_dims,
+                                          const int64_t dims[], const void *data, size_t n_bytes) {
+    *out = msc_onnx__free_name(e, &e->value_names, wanted);
+    return *out == NULL
+               ? msc_onnx__no_memory(e)
+               : msc_onnx__put_initializer(e, *out, type, n_dims, dims, data, n_bytes);
 }
 
 // A one-dimensional initialiser with a copy of the elements.

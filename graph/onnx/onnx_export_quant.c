@@ -1,5 +1,5 @@
 // Quantised variants: a weight as stored integers behind DequantizeLinear, an activation by way of
-// QuantizeLinear and DequantizeLinear. Each (tensor, edit) is made once.
+// QuantizeLinear and DequantizeLinear.
 //
 // ONNX Runtime computes clamp(rint(x / s) + z) to the whole range of the type, as we do to
 // [low, high]. Float types of 16 bits are stored as such, or cast there and back. A narrower range
@@ -9,12 +9,6 @@
 #include "graph/onnx/onnx_export_internal.h"
 
 #include <string.h>
-
-struct msc_onnx_pair {
-    int32_t tensor;
-    struct msc_hash hash;
-    const char *value;
-};
 
 // An integer type of ONNX and its range.
 struct type {
@@ -151,75 +145,34 @@ static enum msc_status cast(const char **value, struct msc_onnx_export *e, const
 
 // There and back. The cast would make infinity of what lies beyond the type's greatest number (also
 // in bfloat16, which has fewer digits than float32), and so a Clip comes first.
-static enum msc_status round_activation(const char **out, struct msc_onnx_export *e, int32_t tensor,
-                                        enum msc_dtype type) {
-    const char *base = e->names[tensor];
-    MSC_TRY(msc_onnx__value(out, e, tensor));
+static enum msc_status round_activation(const char **out, struct msc_onnx_export *e,
+                                        const char *base, enum msc_dtype type) {
     float most = type == MSC_DTYPE_F16 ? MSC_F16_MAX : MSC_BF16_MAX;
     MSC_TRY(clip_to(out, e, base, -most, most));
     MSC_TRY(cast(out, e, msc_arena_printf(&e->arena, "%s_%s", base, msc_dtype_name(type)), type));
     return cast(out, e, msc_arena_printf(&e->arena, "%s_rounded", base), MSC_DTYPE_F32);
 }
 
-static enum msc_status quantize_activation(const char **out, struct msc_onnx_export *e,
-                                           int32_t tensor, const struct msc_quant *q) {
-    const char *base = e->names[tensor], *value, *parameters[2];
+enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
+                                              const char *base, const struct msc_quant *q) {
+    const char *parameters[2];
     struct type type;
     if (q->type != MSC_DTYPE_NONE) {
-        return round_activation(out, e, tensor, q->type);
+        return round_activation(value, e, base, q->type);
     }
     if (q->axis >= 0) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "activation '%s' has scales for each channel", base);
     }
     MSC_TRY(pick_type(&type, q, false));
-    MSC_TRY(msc_onnx__value(&value, e, tensor));
     if (q->low != type.low || q->high != type.high) {
-        MSC_TRY(clip(&value, e, base, q));
+        MSC_TRY(clip(value, e, base, q));
     }
     MSC_TRY(add_parameters(parameters, e, base, q, &type, 0, NULL));
-    const char *inputs[3] = {value, parameters[0], parameters[1]};
+    const char *inputs[3] = {*value, parameters[0], parameters[1]};
     MSC_TRY(add_node(&inputs[0], e, "QuantizeLinear",
                      msc_arena_printf(&e->arena, "%s_quantized", base), inputs, -1));
-    return add_node(out, e, "DequantizeLinear", msc_arena_printf(&e->arena, "%s_dequantized", base),
-                    inputs, -1);
-}
-
-// True when every use of the weight has this edit: then the float elements need not be there, and
-// the dequantised value takes their name.
-static bool is_all_edited(const struct msc_onnx_export *e, int32_t weight,
-                          const struct msc_quant *q) {
-    const struct msc_graph *g = e->graph;
-    const struct msc_sites *sites = e->options->sites;
-    int32_t n_uses = 0, n_edited = 0;
-    for (int32_t i = 0; i < g->n_joints; i++) {
-        const struct msc_joint *j = &g->joints[i]->joint;
-        for (int32_t k = 0; k < j->n_operands && j->op != MSC_OP_CONSTANT; k++) {
-            n_uses +=
-                j->operands[k] != MSC_NO_ID && msc_graph_weight_of(g, j->operands[k]) == weight;
-        }
-        bool is_output = j->op == MSC_OP_CONSTANT && j->operands[0] == weight &&
-                         msc_graph_is_output(g, j->outputs[0]);
-        n_uses += is_output;
-    }
-    for (int32_t i = 0; i < sites->n_slots; i++) {
-        const struct msc_quant *edit = msc_edit_quant(e->options->slot_edits[i]);
-        n_edited +=
-            sites->slots[i].tensor == weight && edit != NULL && msc_hash_equal(edit->hash, q->hash);
-    }
-    return n_uses == n_edited;
-}
-
-// The name of a weight's value under an edit.
-static enum msc_status name_result(const char **out, struct msc_onnx_export *e, int32_t weight,
-                                   const struct msc_quant *q) {
-    const char *base = e->names[weight];
-    if (!e->is_written[weight] && is_all_edited(e, weight, q)) {
-        *out = base;
-        return MSC_OK;
-    }
-    const char *wanted = msc_arena_printf(&e->arena, "%s_dequantized", base);
-    *out = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
-    return *out == NULL ? msc_onnx__no_memory(e) : MSC_OK;
+    return add_node(value, e, "DequantizeLinear",
+                    msc_arena_printf(&e->arena, "%s_dequantized", base), inputs, -1);
 }
 
 // Adds the node that makes a weight's value.
@@ -247,7 +200,8 @@ static bool needs_shield(const struct msc_onnx_export *e, int32_t weight) {
     for (int32_t i = 0; i < sites->n_slots; i++) {
         for (int32_t k = 0; sites->slots[i].tensor == weight && k < sites->n_slots; k++) {
             if (sites->slots[k].joint == sites->slots[i].joint &&
-                sites->slots[k].kind == MSC_SITE_ACTIVATION && e->options->slot_edits[k] != NULL) {
+                sites->slots[k].kind == MSC_SITE_ACTIVATION &&
+                msc_edit_quant(e->options->slot_edits[k]) != NULL) {
                 return true;
             }
         }
@@ -301,7 +255,8 @@ static enum msc_status restore_dims(const char **result, struct msc_onnx_export 
 }
 
 static enum msc_status store_integers(const char **result, struct msc_onnx_export *e,
-                                      int32_t weight, const struct msc_quant *q) {
+                                      int32_t weight, const struct msc_array *elements,
+                                      const struct msc_quant *q) {
     const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
     const char *base = e->names[weight];
     const char *inputs[3], *blocks = NULL;
@@ -310,7 +265,7 @@ static enum msc_status store_integers(const char **result, struct msc_onnx_expor
     struct msc_array *integers;
     Onnx__NodeProto *node;
     MSC_TRY(pick_type(&type, q, true));
-    MSC_TRY(msc_quantize_array(&integers, t->data, q));
+    MSC_TRY(msc_quantize_array(&integers, elements, q));
     describe_stored(&stored, e, weight, q);
     const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
     enum msc_status status =
@@ -334,66 +289,34 @@ static enum msc_status store_integers(const char **result, struct msc_onnx_expor
 }
 
 static enum msc_status store_floats(const char **result, struct msc_onnx_export *e,
-                                    const struct msc_tensor *t, const char *base,
+                                    const struct msc_array *elements, const char *base,
                                     const struct msc_quant *q) {
     const char *stored;
     struct msc_array *rounded;
     Onnx__NodeProto *node;
-    size_t n_bytes = (size_t)msc_array_n_elements(t->data) * msc_dtype_bytes(q->type);
+    size_t n_bytes = (size_t)msc_array_n_elements(elements) * msc_dtype_bytes(q->type);
     uint16_t *halves = msc_arena_alloc(&e->arena, n_bytes + 1);
     const char *name = msc_arena_printf(&e->arena, "%s_%s", base, msc_dtype_name(q->type));
     if (halves == NULL || name == NULL) {
         return msc_onnx__no_memory(e);
     }
-    MSC_TRY(msc_fake_quantize_array(&rounded, t->data, q));
+    MSC_TRY(msc_fake_quantize_array(&rounded, elements, q));
     const float *x = msc_array_data(rounded);
     for (int64_t i = 0; i < msc_array_n_elements(rounded); i++) {
         halves[i] = q->type == MSC_DTYPE_F16 ? msc_f32_to_f16(x[i]) : msc_f32_to_bf16(x[i]);
     }
     msc_array_release(rounded);
-    MSC_TRY(msc_onnx__add_initializer(&stored, e, name, msc_onnx_type(q->type), t->n_dims, t->dims,
-                                      halves, n_bytes));
+    MSC_TRY(msc_onnx__add_initializer(&stored, e, name, msc_onnx_type(q->type),
+                                      msc_array_n_dims(elements), msc_array_dims(elements), halves,
+                                      n_bytes));
     MSC_TRY(add_result(&node, e, "Cast", base, &stored, 1, result));
     return msc_onnx__put_int(e, node, "to", MSC_ONNX_FLOAT);
 }
 
-static enum msc_status quantize_weight(const char **out, struct msc_onnx_export *e, int32_t weight,
-                                       const struct msc_quant *q) {
-    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
-    if (t->data == NULL) {
-        return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
-    }
-    MSC_TRY(name_result(out, e, weight, q));
+enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_export *e,
+                                          int32_t weight, const struct msc_array *elements,
+                                          const struct msc_quant *q) {
     bool is_float = q->type != MSC_DTYPE_NONE;
-    return is_float ? store_floats(out, e, t, e->names[weight], q)
-                    : store_integers(out, e, weight, q);
-}
-
-enum msc_status msc_onnx__quantized_input(const char **out, struct msc_onnx_export *e,
-                                          const struct msc_joint *joint, int32_t operand) {
-    *out = "";
-    if (e->options->slot_edits == NULL) {
-        return MSC_OK;
-    }
-    int32_t slot = msc_sites_find_slot(e->options->sites, joint->id, operand);
-    const struct msc_quant *q =
-        slot == MSC_NO_ID ? NULL : msc_edit_quant(e->options->slot_edits[slot]);
-    if (q == NULL) {
-        return MSC_OK;
-    }
-    const struct msc_slot *s = &e->options->sites->slots[slot];
-    for (size_t i = 0; i < e->n_pairs; i++) {
-        if (e->pairs[i].tensor == s->tensor && msc_hash_equal(e->pairs[i].hash, q->hash)) {
-            *out = e->pairs[i].value;
-            return MSC_OK;
-        }
-    }
-    if (s->kind == MSC_SITE_WEIGHT) {
-        MSC_TRY(quantize_weight(out, e, s->tensor, q));
-    } else {
-        MSC_TRY(quantize_activation(out, e, s->tensor, q));
-    }
-    MSC_TRY(msc_grow(&e->pairs, &e->pairs_capacity, e->n_pairs + 1, sizeof(e->pairs[0])));
-    e->pairs[e->n_pairs++] = (struct msc_onnx_pair){s->tensor, q->hash, *out};
-    return MSC_OK;
+    return is_float ? store_floats(&result, e, elements, e->names[weight], q)
+                    : store_integers(&result, e, weight, elements, q);
 }

@@ -139,7 +139,7 @@ static const struct msc_edit **make_edits(struct msc_arena *arena, const struct 
     size_t n_tensors = (size_t)msc_graph_n_tensors(g);
     const struct msc_edit **by_tensor = msc_arena_array(arena, n_tensors, sizeof(*by_tensor));
     const struct msc_edit **edits = msc_arena_array(arena, (size_t)sites->n_slots, sizeof(*edits));
-    for (int32_t i = 0; i < sites->n_slots; i++) {
+    for (int32_t i = 0; i < sites->n_site_slots; i++) {
         const struct msc_slot *slot = &sites->slots[i];
         const struct msc_tensor *t = msc_graph_tensor(g, slot->tensor);
         if (i % 7 == 6) {

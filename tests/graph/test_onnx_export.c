@@ -369,6 +369,60 @@ static void test_graph_onnx_export__weight_in_both_forms(void **state) {
     msc_graph_destroy(g);
 }
 
+// A mask is a Mul before the reader, quantised behind it where the edit says so; other elements
+// stand where the weight's were.
+static void test_graph_onnx_export__masks_and_replaced(void **state) {
+    (void)state;
+    static const bool kept[3] = {true, false, true};
+    static const float elements[6] = {6, 7, 8, 9, 10, 11};
+    struct msc_graph *g = fan_out();
+    struct msc_sites sites;
+    struct msc_array *other;
+    assert_ok(msc_sites_find(&sites, g, false));
+    assert_ok(msc_array_create_from(&other, MSC_DTYPE_F32, 4, DIMS(2, 3, 1, 1), elements));
+    const struct msc_edit *edits[6] = {NULL};
+    struct msc_edit byte = make_edit(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
+    struct msc_edit mask = {.kind = MSC_EDIT_KEEP_CHANNELS, .mask = {1, 3, kept}};
+    struct msc_edit both = {.kind = MSC_EDIT_KEEP_CHANNELS, .mask = {1, 3, kept}, .next = &byte};
+    struct msc_edit replace = {.kind = MSC_EDIT_REPLACE, .elements = other};
+    struct msc_edit some = {.kind = MSC_EDIT_REPLACE, .elements = other, .next = &mask};
+    msc_edit_seal(&mask);
+    msc_edit_seal(&both);
+    msc_edit_seal(&replace);
+    msc_edit_seal(&some);
+    edits[slot_of(&sites, g, "a", 0)] = &mask;
+    edits[slot_of(&sites, g, "b", 0)] = &both;
+    edits[slot_of(&sites, g, "a", 1)] = &replace;
+    edits[slot_of(&sites, g, "b", 1)] = &some;
+    struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
+    Onnx__ModelProto *model = save_and_read(g, &options);
+    const Onnx__NodeProto *a = find_node(model, "a"), *b = find_node(model, "b");
+    const Onnx__NodeProto *mul = find_node(model, a->input[0]);
+    assert_string_equal(mul->op_type, "Mul");
+    assert_string_equal(mul->input[0], "x");
+    assert_int_equal(find_initializer(model, mul->input[1])->n_dims, 3);
+    check_bytes(model, mul->input[1], MSC_ONNX_FLOAT, 12, (const float[]){1, 0, 1});
+    const Onnx__NodeProto *back = find_node(model, b->input[0]);
+    assert_string_equal(back->op_type, "DequantizeLinear");
+    mul = find_node(model, find_node(model, back->input[0])->input[0]);
+    assert_string_equal(mul->op_type, "Mul");
+    assert_string_equal(find_node(model, "c")->input[0], "x");
+    assert_string_equal(a->input[1], "w_a");
+    check_bytes(model, "w_a", MSC_ONNX_FLOAT, 24, elements);
+    assert_string_equal(b->input[1], "w_b");
+    check_bytes(model, "w_b", MSC_ONNX_FLOAT, 24, (const float[]){6, 0, 8, 9, 0, 11});
+    msc_onnx_model_free(model);
+    // What does not fit is told, and nothing is written.
+    mask.mask.n = 2;
+    unlink(scratch);
+    assert_int_equal(msc_onnx_save(g, scratch, &options), MSC_E_INVALID);
+    assert_message("tensor x:0: a mask of 2 channels along axis 1 does not fit [1,3,2,2]");
+    assert_false(msc_file_exists(scratch));
+    msc_array_release(other);
+    msc_sites_finish(&sites);
+    msc_graph_destroy(g);
+}
+
 static void test_graph_onnx_export__errors(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();
@@ -422,6 +476,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export__groups),
         cmocka_unit_test(test_graph_onnx_export__float_types),
         cmocka_unit_test(test_graph_onnx_export__weight_in_both_forms),
+        cmocka_unit_test(test_graph_onnx_export__masks_and_replaced),
         cmocka_unit_test(test_graph_onnx_export__errors),
     };
     msc_test_select(argc, argv);

@@ -179,6 +179,7 @@ void cpu__set_quant(struct cpu_quant *q, struct cpu_edit_kind kind, const struct
     int n_dims = msc_array_n_dims(x);
     const int64_t *dims = msc_array_dims(x);
     bool by_channel = kind.is_per_channel && axis >= 0;
+    q->edit = (struct msc_edit){.kind = MSC_EDIT_QUANTIZE};
     q->edit.quant = (struct msc_quant){
         .bits = kind.bits,
         .low = kind.is_symmetric ? (is_weight ? 1 - half : -half) : 0,
@@ -206,7 +207,7 @@ void cpu__set_quant(struct cpu_quant *q, struct cpu_edit_kind kind, const struct
 
 void cpu_case_edit(struct cpu_case *c, struct cpu_edit_kind activations,
                    struct cpu_edit_kind weights) {
-    for (int32_t i = 0; i < c->sites.n_slots; i++) {
+    for (int32_t i = 0; i < c->sites.n_site_slots; i++) {
         const struct msc_slot *slot = &c->sites.slots[i];
         bool is_weight = slot->kind == MSC_SITE_WEIGHT;
         struct cpu_edit_kind kind = is_weight ? weights : activations;

@@ -112,7 +112,7 @@ static void make_quants(struct eval_case *c) {
     static const int bits[EVAL_CHOICES] = {8, 4, 16};
     assert_ok(msc_sites_find(&c->sites, c->g, false));
     assert_true(c->sites.n_slots <= EVAL_MAX_SLOTS);
-    for (int32_t s = 0; s < c->sites.n_slots; s++) {
+    for (int32_t s = 0; s < c->sites.n_site_slots; s++) {
         const struct msc_slot *slot = &c->sites.slots[s];
         bool is_weight = slot->kind == MSC_SITE_WEIGHT;
         for (int k = 0; k < EVAL_CHOICES; k++) {
@@ -263,7 +263,7 @@ void eval_draw_edits(const struct eval_case *c, uint64_t number, struct eval_edi
     struct msc_rng rng;
     memset(out, 0, sizeof(*out));
     msc_rng_seed(&rng, number, 99);
-    for (int32_t s = 0; s < c->sites.n_slots && number > 0; s++) {
+    for (int32_t s = 0; s < c->sites.n_site_slots && number > 0; s++) {
         uint64_t choice = msc_rng_below(&rng, EVAL_CHOICES + 1);
         out->edits[s] = choice < EVAL_CHOICES ? &c->quants[s][choice].edit : NULL;
     }

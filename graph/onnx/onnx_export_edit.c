@@ -1,0 +1,144 @@
+// What edited slots read: other elements in a weight's place, masked values, quantised variants.
+// Each (tensor, edit) is made once.
+#include "graph/onnx/onnx_export_internal.h"
+
+#include <string.h>
+
+struct msc_onnx_pair {
+    int32_t tensor;
+    struct msc_hash hash;
+    const char *value;
+};
+
+// True when every use of the weight has this edit: then the elements of the model need not be there,
+// and what takes their place has their name.
+static bool is_all_edited(const struct msc_onnx_export *e, int32_t weight,
+                          const struct msc_edit *edit) {
+    const struct msc_graph *g = e->graph;
+    const struct msc_sites *sites = e->options->sites;
+    int32_t n_uses = 0, n_edited = 0;
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        for (int32_t k = 0; k < j->n_operands && j->op != MSC_OP_CONSTANT; k++) {
+            n_uses +=
+                j->operands[k] != MSC_NO_ID && msc_graph_weight_of(g, j->operands[k]) == weight;
+        }
+        bool is_output = j->op == MSC_OP_CONSTANT && j->operands[0] == weight &&
+                         msc_graph_is_output(g, j->outputs[0]);
+        n_uses += is_output;
+    }
+    for (int32_t i = 0; i < sites->n_slots; i++) {
+        const struct msc_edit *other = e->options->slot_edits[i];
+        n_edited += sites->slots[i].tensor == weight && other != NULL &&
+                    msc_hash_equal(other->hash, edit->hash);
+    }
+    return n_uses == n_edited;
+}
+
+// The name of a weight's value under an edit.
+static enum msc_status name_result(const char **out, struct msc_onnx_export *e, int32_t weight,
+                                   const struct msc_edit *edit) {
+    const char *base = e->names[weight];
+    if (!e->is_written[weight] && is_all_edited(e, weight, edit)) {
+        *out = base;
+        return MSC_OK;
+    }
+    const char *suffix = msc_edit_quant(edit) != NULL ? "dequantized" : "edited";
+    const char *wanted = msc_arena_printf(&e->arena, "%s_%s", base, suffix);
+    *out = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
+    return *out == NULL ? msc_onnx__no_memory(e) : MSC_OK;
+}
+
+static enum msc_status put_elements(const char *result, struct msc_onnx_export *e,
+                                    const struct msc_array *a) {
+    size_t n_bytes = msc_array_n_bytes(a);
+    void *copy = msc_arena_alloc(&e->arena, n_bytes + 1);
+    if (copy == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    memcpy(copy, msc_array_data(a), n_bytes);
+    return msc_onnx__put_initializer(e, result, MSC_ONNX_FLOAT, msc_array_n_dims(a),
+                                     msc_array_dims(a), copy, n_bytes);
+}
+
+// A weight or a bias.
+static enum msc_status edit_constant(const char **out, struct msc_onnx_export *e, int32_t weight,
+                                     const struct msc_edit *edit) {
+    const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
+    const struct msc_quant *quant = msc_edit_quant(edit);
+    struct msc_array *elements;
+    if (t->data == NULL) {
+        return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
+    }
+    MSC_TRY(name_result(out, e, weight, edit));
+    MSC_TRY(quant != NULL ? msc_edit_elements(&elements, t->data, edit)
+                          : msc_edit_apply(&elements, t->data, edit));
+    enum msc_status status = quant != NULL
+                                 ? msc_onnx__quantize_weight(*out, e, weight, elements, quant)
+                                 : put_elements(*out, e, elements);
+    msc_array_release(elements);
+    return status;
+}
+
+// Multiplies by 1 where a channel is kept, by 0 where not.
+static enum msc_status mask_activation(const char **value, struct msc_onnx_export *e,
+                                       int32_t tensor, const struct msc_channel_mask *mask) {
+    const char *base = e->names[tensor], *inputs[2] = {*value};
+    int64_t dims[MSC_MAX_DIMS] = {mask->n};
+    int n_dims = e->graph->tensors[tensor]->tensor.n_dims - mask->axis;
+    Onnx__NodeProto *node;
+    float *factors = msc_arena_array(&e->arena, (size_t)mask->n + 1, sizeof(factors[0]));
+    const char *name = msc_arena_printf(&e->arena, "%s_mask", base);
+    const char *wanted = msc_arena_printf(&e->arena, "%s_masked", base);
+    const char *result = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
+    if (factors == NULL || name == NULL || result == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    for (int32_t c = 0; c < mask->n; c++) {
+        factors[c] = mask->is_kept[c] ? 1.0f : 0.0f;
+    }
+    for (int i = 1; i < n_dims; i++) {
+        dims[i] = 1;
+    }
+    MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, name, MSC_ONNX_FLOAT, n_dims, dims, factors,
+                                      (size_t)mask->n * sizeof(factors[0])));
+    *value = result;
+    return msc_onnx__add_node(&node, e, "Mul", wanted, inputs, 2, value, 1);
+}
+
+static enum msc_status edit_activation(const char **out, struct msc_onnx_export *e, int32_t tensor,
+                                       const struct msc_edit *edit) {
+    MSC_TRY(msc_onnx__value(out, e, tensor));
+    for (; edit != NULL; edit = edit->next) {
+        MSC_TRY(edit->kind == MSC_EDIT_KEEP_CHANNELS
+                    ? mask_activation(out, e, tensor, &edit->mask)
+                    : msc_onnx__quantize_activation(out, e, e->names[tensor], &edit->quant));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__edited_input(const char **out, struct msc_onnx_export *e,
+                                       const struct msc_joint *joint, int32_t operand) {
+    *out = "";
+    if (e->options->slot_edits == NULL) {
+        return MSC_OK;
+    }
+    int32_t slot = msc_sites_find_slot(e->options->sites, joint->id, operand);
+    const struct msc_edit *edit = slot == MSC_NO_ID ? NULL : e->options->slot_edits[slot];
+    if (edit == NULL) {
+        return MSC_OK;
+    }
+    const struct msc_slot *s = &e->options->sites->slots[slot];
+    for (size_t i = 0; i < e->n_pairs; i++) {
+        if (e->pairs[i].tensor == s->tensor && msc_hash_equal(e->pairs[i].hash, edit->hash)) {
+            *out = e->pairs[i].value;
+            return MSC_OK;
+        }
+    }
+    MSC_TRY(msc_edit_check(edit, e->graph, s));
+    MSC_TRY(s->kind == MSC_SITE_ACTIVATION ? edit_activation(out, e, s->tensor, edit)
+                                           : edit_constant(out, e, s->tensor, edit));
+    MSC_TRY(msc_grow(&e->pairs, &e->pairs_capacity, e->n_pairs + 1, sizeof(e->pairs[0])));
+    e->pairs[e->n_pairs++] = (struct msc_onnx_pair){s->tensor, edit->hash, *out};
+    return MSC_OK;
+}
