@@ -184,7 +184,7 @@ static void set_activation(struct msc_quant *q, const float *scale, const int32_
 
 static enum msc_status make_weights(struct step_job *s, int64_t channels, bool is_quantised) {
     size_t n_bytes;
-    const struct msc_edit *edit = NULL;
+    const struct msc_edit *edits[MSC_STEP_MAX_WEIGHTS] = {NULL};
     if (is_quantised) {
         s->weight_scales = msc_alloc_zero((size_t)channels, sizeof(float));
         s->weight_zeros = msc_alloc_zero((size_t)channels, sizeof(int32_t));
@@ -201,9 +201,9 @@ static enum msc_status make_weights(struct step_job *s, int64_t channels, bool i
                                                          .n = (int32_t)channels,
                                                          .scales = s->weight_scales,
                                                          .zero_points = s->weight_zeros});
-        edit = &s->weight;
+        edits[0] = &s->weight;
     }
-    return s->backend->def->weights(s->backend, s->step, &edit, &s->weights, &n_bytes);
+    return s->backend->def->weights(s->backend, s->step, edits, &s->weights, &n_bytes);
 }
 
 // Views of one thread in the given form; *n_bytes is what a call reads and writes.

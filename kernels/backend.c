@@ -14,6 +14,24 @@ bool msc_quant_is_integer(const struct msc_quant *q) {
     return q->bits <= 8 && q->group_size == 0 && msc_quant_dtype(q) != MSC_DTYPE_F32;
 }
 
+enum msc_status msc_mask_place(int64_t *outer, int64_t *inner, const struct msc_view *v,
+                               const struct msc_channel_mask *mask) {
+    int64_t dims[MSC_MAX_DIMS];
+    int axes[MSC_MAX_DIMS], at = 0;
+    char text[MSC_DIMS_TEXT_BYTES];
+    if (mask->axis >= v->n_dims || v->dims[mask->axis] != mask->n) {
+        return MSC_FAIL(MSC_E_INVALID, "a mask of %d channels along axis %d does not fit %s",
+                        (int)mask->n, (int)mask->axis, msc_dims_format(text, v->n_dims, v->dims));
+    }
+    msc_view_physical(v, dims, axes);
+    while (axes[at] != mask->axis) {
+        at++;
+    }
+    *outer = msc_dims_product(at, dims);
+    *inner = msc_dims_product(v->n_dims - at - 1, dims + at + 1);
+    return MSC_OK;
+}
+
 struct msc_placement msc_backend_place(const struct msc_backend *b, const struct msc_step *step) {
     return b->def->place && step->kernel ? b->def->place(b, step)
                                          : (struct msc_placement){b->def->name, "none"};

@@ -87,8 +87,8 @@ struct msc_backend_def {
     // Optional: where a prepared step runs. Texts are static.
     struct msc_placement (*place)(const struct msc_backend *b, const struct msc_step *step);
 
-    // The step's weights packed for its kernel, under an edit for each of its weight slots (NULL:
-    // float); one may be read even where there is no slot.
+    // The step's weights and bias packed for its kernel, under an edit for each of its weight slots
+    // (NULL: float); one may be read even where there is no slot.
     // *out is NULL and *n_bytes 0 when the step needs none. From any thread.
     enum msc_status (*weights)(struct msc_backend *b, const struct msc_step *step,
                                const struct msc_edit *const edits[], void **out, size_t *n_bytes);
@@ -110,6 +110,11 @@ struct msc_backend_def {
     // float32 in to integers (out->quant set, uint8 or int8) or to fake-quantised float32.
     enum msc_status (*quantize)(struct msc_backend *b, const struct msc_view *in,
                                 const struct msc_view *out, const struct msc_quant *q, int thread);
+
+    // float32 in to float32 out, 0 where a channel is not kept. MSC_E_INVALID: it does not fit.
+    enum msc_status (*mask)(struct msc_backend *b, const struct msc_view *in,
+                            const struct msc_view *out, const struct msc_channel_mask *mask,
+                            int thread);
 
     // Memory of the backend. NULL when short.
     bool memory_is_host; // its addresses are host pointers: no download needed to read them
@@ -138,6 +143,11 @@ struct msc_placement msc_backend_place(const struct msc_backend *b, const struct
 bool msc_quant_is_integer(const struct msc_quant *q);
 // uint8 or int8 by its range; MSC_DTYPE_F32 for wider ones and float types.
 enum msc_dtype msc_quant_dtype(const struct msc_quant *q);
+
+// The elements of a view lie as [outer][mask->n][inner] around the channels of a mask. MSC_E_INVALID:
+// it does not fit.
+enum msc_status msc_mask_place(int64_t *outer, int64_t *inner, const struct msc_view *v,
+                               const struct msc_channel_mask *mask);
 
 void msc_backend_close(struct msc_backend *b); // accepts NULL
 

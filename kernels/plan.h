@@ -75,12 +75,23 @@ struct msc_step {
     int32_t n_outputs;
     const int32_t *outputs; // value ids
     int32_t n_weight_slots;
-    int32_t weight_slots[MSC_STEP_MAX_WEIGHTS]; // slots of the anchor's weights, in operand order
+    // Slots of the anchor's weights, then of its bias, in operand order.
+    int32_t weight_slots[MSC_STEP_MAX_WEIGHTS];
     int32_t weight_operands[MSC_STEP_MAX_WEIGHTS]; // and the operands that they are of
     struct msc_hash hash; // of everything above that changes a bit of the outputs
     double macs;          // multiply-accumulates, 0 for data movement
     void *kernel;         // the backend's, made by prepare
 };
+
+// Which of the step's weight slots an operand of the anchor is; MSC_NO_ID: none.
+static inline int32_t msc_step_weight_slot(const struct msc_step *s, int32_t operand) {
+    for (int32_t i = 0; i < s->n_weight_slots; i++) {
+        if (s->weight_operands[i] == operand) {
+            return i;
+        }
+    }
+    return MSC_NO_ID;
+}
 
 struct msc_plan {
     const struct msc_graph *graph; // bound; owned by the plan

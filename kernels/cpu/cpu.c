@@ -278,6 +278,17 @@ static bool cpu_is_movement(const struct msc_backend *base, const struct msc_ste
     return p->has_quantized && p->family->is_movement && p->family->is_movement(p->kernel);
 }
 
+static enum msc_status cpu_mask(struct msc_backend *b, const struct msc_view *in,
+                                const struct msc_view *out, const struct msc_channel_mask *mask,
+                                int thread) {
+    int64_t outer, inner;
+    (void)b;
+    (void)thread;
+    MSC_TRY(msc_mask_place(&outer, &inner, in, mask));
+    msc_mask_run(out->data, in->data, outer, inner, mask);
+    return MSC_OK;
+}
+
 // ---- Memory -----------------------------------------------------------------------------------
 
 static void *cpu_allocate(struct msc_backend *b, size_t n_bytes) {
@@ -321,6 +332,7 @@ const struct msc_backend_def msc_backend_cpu = {
     .quantizes = cpu_quantizes,
     .is_movement = cpu_is_movement,
     .quantize = msc_cpu_quantize,
+    .mask = cpu_mask,
     .memory_is_host = true,
     .allocate = cpu_allocate,
     .release_memory = cpu_release_memory,

@@ -138,7 +138,7 @@ static enum msc_status create_epilogues(struct msc_cpu_gemm *k, struct msc_gemm_
                                         int channel_axis) {
     static const enum msc_ewise_start starts[] = {MSC_EWISE_FLOAT, MSC_EWISE_SUM_F32,
                                                   MSC_EWISE_SUM_I32};
-    struct msc_ewise_options options = {.channel_axis = channel_axis, .bias = k->bias};
+    struct msc_ewise_options options = {.channel_axis = channel_axis, .bias = k->bias.floats};
     options.first = msc_gemm_limits(&options.low, &options.high, step);
     float_desc->has_clip =
         options.first == 2 && isfinite(options.low) && options.low <= options.high;
@@ -153,24 +153,6 @@ static enum msc_status create_epilogues(struct msc_cpu_gemm *k, struct msc_gemm_
     return MSC_OK;
 }
 
-static float largest_of(const float x[], int64_t n) {
-    float largest = 0.0f;
-    for (int64_t i = 0; x && i < n; i++) {
-        float size = isnan(x[i]) ? INFINITY : fabsf(x[i]);
-        largest = size > largest ? size : largest;
-    }
-    return largest;
-}
-
-static int64_t largest_integer(const int32_t x[], int64_t n) {
-    int64_t largest = 0;
-    for (int64_t i = 0; x && i < n; i++) {
-        int64_t size = x[i] < 0 ? -(int64_t)x[i] : x[i];
-        largest = size > largest ? size : largest;
-    }
-    return largest;
-}
-
 static enum msc_status cpu_gemm_init(struct msc_cpu_gemm *k, const struct msc_plan *plan,
                                      const struct msc_step *step, const struct msc_gemm_spec *spec,
                                      const struct msc_cpu_gemm_source *source) {
@@ -178,8 +160,11 @@ static enum msc_status cpu_gemm_init(struct msc_cpu_gemm *k, const struct msc_pl
     k->name = step->joints[0].joint->name;
     k->input = source->input;
     k->weight = source->weight;
-    k->bias = source->bias;
-    k->integer_bias = source->integer_bias;
+    k->weight_slot = source->weight_slot;
+    k->bias_slot = source->bias_slot;
+    k->bias_array = source->bias;
+    k->bias = msc_cpu_gemm_bias_of(source->bias ? msc_array_data(source->bias) : NULL,
+                                   source->integer_bias, spec->desc.out_channels);
     k->gives_sums = source->gives_sums;
     k->out_axis = spec->out_axis;
     k->channels = spec->desc.out_channels;
@@ -193,10 +178,8 @@ static enum msc_status cpu_gemm_init(struct msc_cpu_gemm *k, const struct msc_pl
     if (!k->gives_sums) {
         k->float_indirect = msc_cpu_gemm_choose_product(k, MSC_CPU_GEMM_FLOAT_INDIRECT);
     }
-    k->largest_bias = largest_of(k->bias, k->channels);
-    k->largest_integer_bias = largest_integer(k->integer_bias, k->channels);
     struct msc_gemm_desc *d = &k->chunks[MSC_CPU_GEMM_FLOAT].desc;
-    d->bias = k->bias;
+    d->bias = k->bias.floats;
     d->has_clip = float_desc.has_clip;
     d->low = float_desc.low;
     d->high = float_desc.high;
@@ -230,11 +213,14 @@ enum msc_status msc_cpu_gemm_prepare(void **out, struct msc_cpu_backend *b,
     if (!msc_gemm_describe(&spec, g, anchor->joint)) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: not as its family takes it", anchor->joint->name);
     }
-    struct msc_cpu_gemm_source source = {.input = anchor->operands[0].index,
-                                         .weight =
-                                             msc_graph_tensor(g, anchor->operands[1].index)->data};
+    struct msc_cpu_gemm_source source = {
+        .input = anchor->operands[0].index,
+        .weight = msc_graph_tensor(g, anchor->operands[1].index)->data,
+        .weight_slot = msc_step_weight_slot(step, 1),
+        .bias_slot = msc_step_weight_slot(step, 2),
+    };
     if (anchor->n_operands > 2 && anchor->operands[2].kind == MSC_OPERAND_WEIGHT) {
-        source.bias = msc_array_data(msc_graph_tensor(g, anchor->operands[2].index)->data);
+        source.bias = msc_graph_tensor(g, anchor->operands[2].index)->data;
     }
     MSC_TRY(msc_cpu_gemm_create(&k, b, plan, step, &spec, &source));
     *out = k;

@@ -47,14 +47,23 @@ static inline bool msc_cpu_gemm_is_indirect(enum msc_cpu_gemm_unit unit) {
     return unit == MSC_CPU_GEMM_INDIRECT || unit == MSC_CPU_GEMM_FLOAT_INDIRECT;
 }
 
+// What is added to sums.
+struct msc_cpu_gemm_bias {
+    const float *floats;     // [channels] to scaled ones; NULL: nothing
+    const int32_t *integers; // [channels] to integer ones themselves; NULL: nothing
+    float largest;           // of the sizes of floats; infinite, where one is no number
+    int64_t largest_integer;
+};
+
 // What a step multiplies and what follows its sums.
 struct msc_cpu_gemm_source {
     int32_t input;                  // of the step: the activations
     const struct msc_array *weight; // borrowed, as everything here
-    const float *bias;              // [channels], added to scaled sums; may be NULL
+    const struct msc_array *bias;   // [channels], added to scaled sums; may be NULL
     // Of joints between integers (cpu_integer.c): added to the sums themselves; may be NULL.
     const int32_t *integer_bias;
-    bool gives_sums; // int32 sums are the output: nothing follows
+    bool gives_sums;                // int32 sums are the output: nothing follows
+    int32_t weight_slot, bias_slot; // whose edits they have; MSC_NO_ID: none
 };
 
 // How a unit divides a step.
@@ -74,16 +83,15 @@ struct msc_cpu_gemm {
     const char *name; // the anchor's
     int32_t input;    // of the step: the activations
     const struct msc_array *weight;
-    const float *bias;           // may be NULL
-    const int32_t *integer_bias; // may be NULL
+    const struct msc_array *bias_array; // may be NULL
+    struct msc_cpu_gemm_bias bias;      // its numbers
+    int32_t weight_slot, bias_slot;
     bool gives_sums;
     int out_axis;
     int64_t channels;
     struct msc_gemm_desc desc;                                // the spec's
     bool is_depthwise;                                        // that unit can do it
     const struct msc_simd_product *indirect, *float_indirect; // of those two; NULL: none
-    float largest_bias; // its size; infinite, where one is no number
-    int64_t largest_integer_bias;
     struct msc_cpu_gemm_chunks chunks[MSC_CPU_GEMM_UNIT_COUNT];
     struct msc_cpu_gemm_routine *routines; // [MSC_CPU_GEMM_UNIT_COUNT]
     struct msc_cpu_ewise
@@ -123,8 +131,18 @@ enum msc_status msc_cpu_gemm_is_exact(bool *out, const struct msc_cpu_gemm *k,
 enum msc_status msc_cpu_gemm_create_routines(struct msc_cpu_gemm *k);
 void msc_cpu_gemm_destroy_routines(struct msc_cpu_gemm *k);
 
-// Weights under an edit, packed for each unit when it is first needed.
+// Weights and bias under edits, packed for each unit when it is first needed.
 struct msc_cpu_gemm_variant;
+
+struct msc_cpu_gemm_bias msc_cpu_gemm_bias_of(const float floats[], const int32_t integers[],
+                                              int64_t n);
+// What is added to the scaled sums of a variant.
+struct msc_cpu_gemm_bias msc_cpu_gemm_float_bias(const struct msc_cpu_gemm *k,
+                                                 const struct msc_cpu_gemm_variant *v);
+// Is the bias rounded to just the step of the sums of integers with this scale? Then it is added to
+// these themselves.
+bool msc_cpu_gemm_integer_bias(struct msc_cpu_gemm_bias *out, const struct msc_cpu_gemm_variant *v,
+                               float scale);
 
 struct msc_cpu_gemm_pack {
     struct msc_routine_weights *weights;

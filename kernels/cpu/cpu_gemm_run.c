@@ -67,12 +67,18 @@ static enum msc_status choose_unit(struct msc_cpu_gemm_run *r, const struct msc_
         return status;
     }
     int32_t largest = msc_digits_largest(r->quant);
+    int64_t most = largest * r->pack->largest;
+    struct msc_cpu_gemm_bias added;
     bool is_exact = false;
     // The int8 routine multiplies q itself, up to 255.
     r->digits = msc_digits_cut(r->unit == MSC_CPU_GEMM_INTEGER ? largest : 255, r->pack->largest);
-    if (largest * r->pack->largest >= ((int64_t)1 << 31) || r->digits.n == 0) {
+    if (most >= ((int64_t)1 << 31) || r->digits.n == 0) {
         // Sums that may not fit into int32: no unit computes them over integers.
         return set_unit(r, v, msc_cpu_gemm_float_unit(r->k));
+    }
+    if (msc_cpu_gemm_integer_bias(&added, v, r->quant->scales[0]) &&
+        most + added.largest_integer < ((int64_t)1 << 31)) {
+        r->bias = added;
     }
     if (is_own(r->unit)) {
         r->digits = (struct msc_digits){1, 0, 255};
@@ -100,12 +106,17 @@ static size_t own_scratch_bytes(const struct msc_cpu_gemm_run *r) {
 
 // Are the float routine's sums added up as int32?
 static bool adds_up(const struct msc_cpu_gemm_run *r) {
-    return r->unit == MSC_CPU_GEMM_INTEGER && (r->digits.n > 1 || r->k->integer_bias);
+    return r->unit == MSC_CPU_GEMM_INTEGER && (r->digits.n > 1 || r->bias.integers);
 }
 
 // Where results are written as float32; NULL: nobody wants them so.
 static float *floats_of(const struct msc_call *call) {
     return call->outputs[0].dtype == MSC_DTYPE_F32 ? call->outputs[0].data : NULL;
+}
+
+// Has the bias of the model been added to the integer sums?
+static bool has_no_floats(const struct msc_cpu_gemm_run *r) {
+    return r->k->bias.floats && !r->bias.floats;
 }
 
 // Gives places in `memory` to everything; returns how many bytes that takes.
@@ -132,8 +143,8 @@ static size_t cpu_gemm_place(struct msc_cpu_gemm_run *r, char *memory) {
     r->scales =
         !msc_cpu_gemm_is_float(r->unit) ? cpu_gemm_take(memory, &used, n * sizeof(float)) : NULL;
     r->offsets = is_int8 ? cpu_gemm_take(memory, &used, n * sizeof(int32_t)) : NULL;
-    bool adds_bias = r->is_direct || r->unit == MSC_CPU_GEMM_FLOAT_INDIRECT;
-    r->bias = adds_bias ? cpu_gemm_take(memory, &used, n * sizeof(float)) : NULL;
+    bool adds_bias = r->is_direct || r->unit == MSC_CPU_GEMM_FLOAT_INDIRECT || has_no_floats(r);
+    r->channel_bias = adds_bias ? cpu_gemm_take(memory, &used, n * sizeof(float)) : NULL;
     return used;
 }
 
@@ -180,6 +191,7 @@ static enum msc_status cpu_gemm_multiply(const struct msc_cpu_gemm_run *r, int64
     for (int i = 0; i < r->digits.n; i++) {
         struct msc_routine_call call = {.a = msc_cpu_gemm__input(r, chunk, i),
                                         .weights = r->pack->weights,
+                                        .bias = r->bias.floats,
                                         .out = out,
                                         .scratch = r->routine_scratch};
         if (is_int8) {
@@ -192,8 +204,8 @@ static enum msc_status cpu_gemm_multiply(const struct msc_cpu_gemm_run *r, int64
             msc_cpu_add_floats(r->sums, out, n, r->digits.shift * i);
         }
     }
-    if (r->k->integer_bias && !is_int8) {
-        add_rows(r->sums, r->k->integer_bias, n / r->k->channels, r->k->channels);
+    if (r->bias.integers && !is_int8) {
+        add_rows(r->sums, r->bias.integers, n / r->k->channels, r->k->channels);
     }
     if (is_sum && !is_int8) {
         msc_cpu_to_floats(out, r->sums, n);
@@ -205,8 +217,9 @@ static enum msc_status cpu_gemm_multiply(const struct msc_cpu_gemm_run *r, int64
 
 static void set_channels(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v) {
     int64_t n = r->k->channels;
-    for (int64_t c = 0; r->bias && c < n; c++) {
-        r->bias[c] = r->k->bias ? r->k->bias[c] : -0.0f; // adds to any number without changing it
+    for (int64_t c = 0; r->channel_bias && c < n; c++) {
+        // This adds to any number without changing it.
+        r->channel_bias[c] = r->bias.floats ? r->bias.floats[c] : -0.0f;
     }
     if (msc_cpu_gemm_is_float(r->unit)) {
         return;
@@ -214,7 +227,7 @@ static void set_channels(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_v
     msc_cpu_gemm_scales(r->scales, v, n, r->quant->scales[0]);
     uint32_t zero_point = (uint32_t)msc_cpu_gemm__zero_point(r->quant);
     for (int64_t c = 0; r->offsets && c < n; c++) {
-        uint32_t added = r->k->integer_bias ? (uint32_t)r->k->integer_bias[c] : 0;
+        uint32_t added = r->bias.integers ? (uint32_t)r->bias.integers[c] : 0;
         r->offsets[c] = (int32_t)(zero_point * (uint32_t)r->pack->sums[c] - added);
     }
 }
@@ -265,6 +278,9 @@ static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float 
                                      .begin = begin,
                                      .end = begin + r->chunks->out,
                                      .scratch = r->ewise_scratch};
+    if (r->bias.floats != r->k->bias.floats) {
+        end.bias = r->bias.floats ? r->bias.floats : r->channel_bias;
+    }
     msc_cpu_ewise_run(r->epilogue, &end);
 }
 
@@ -274,9 +290,9 @@ static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float 
 static bool has_numbers(const struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v,
                         const struct msc_simd_bytes *q) {
     float scale = r->quant->scales[0] * msc_cpu_gemm_largest_scale(v);
-    float largest = scale * (float)(msc_digits_largest(r->quant) * r->pack->largest +
-                                    r->k->largest_integer_bias);
-    return largest + r->k->largest_bias < 0x1p30f * q->scale;
+    float largest =
+        scale * (float)(msc_digits_largest(r->quant) * r->pack->largest + r->bias.largest_integer);
+    return largest + r->bias.largest < 0x1p30f * q->scale;
 }
 
 // False when not all quantised variants are bytes that can be made of numbers in registers.
@@ -333,7 +349,7 @@ static void begin_own(struct msc_cpu_gemm_run *r) {
     struct msc_simd_epilogue *e = &r->own_epilogue;
     e->finish.scales = r->scales;
     e->finish.offsets = r->offsets;
-    e->finish.bias = r->bias;
+    e->finish.bias = r->channel_bias;
     if (r->is_direct && r->epilogue) {
         msc_cpu_ewise_set_arrays(e, r->epilogue, call->inputs, r->ewise_scratch);
     }
@@ -370,6 +386,7 @@ enum msc_status msc_cpu_gemm_run(void *kernel, struct msc_cpu_backend *b,
     const struct msc_cpu_gemm_variant *v = call->weights;
     struct msc_cpu_gemm_run r = {.k = k, .call = call, .quant = call->inputs[k->input].quant};
     void *memory;
+    r.bias = msc_cpu_gemm_float_bias(k, v);
     MSC_TRY(choose_unit(&r, v, thread));
     r.epilogue = k->epilogues[msc_cpu_gemm_is_float(r.unit)    ? 0
                               : r.unit == MSC_CPU_GEMM_INTEGER ? 1

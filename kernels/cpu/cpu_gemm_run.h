@@ -28,7 +28,8 @@ struct msc_cpu_gemm_run {
     bool is_direct;                          // a kernel of our own does all that follows its sums
     struct msc_simd_epilogue own_epilogue;   // then
     struct msc_simd_quantized quantized[MSC_SIMD_MAX_QUANTIZED];
-    float *bias; // 0 where there is none
+    struct msc_cpu_gemm_bias bias;
+    float *channel_bias; // of floats, for kernels of our own
 };
 
 // Zero point of stored values as uint8: int8 ones are moved up by 128, and it with them.

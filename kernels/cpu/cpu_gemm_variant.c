@@ -1,6 +1,7 @@
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu_gemm.h"
+#include "kernels/lowering/bias.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -8,9 +9,11 @@
 // ---- Variants ---------------------------------------------------------------------------------
 
 struct msc_cpu_gemm_variant {
-    struct msc_quant quant; // a copy; bits is 0 for the float weights
+    struct msc_array *elements; // of the weight, before it is quantised
+    struct msc_quant quant;     // a copy; bits is 0 for the float weights
     float largest_scale;
     bool is_integer, is_int8;
+    struct msc_bias bias;
     _Atomic(struct msc_cpu_gemm_pack *) packs[MSC_CPU_GEMM_UNIT_COUNT];
 };
 
@@ -29,7 +32,9 @@ void msc_cpu_gemm_release_weights(void *weights) {
         for (int i = 0; i < MSC_CPU_GEMM_UNIT_COUNT; i++) {
             destroy_pack(atomic_load(&v->packs[i]));
         }
+        msc_array_release(v->elements);
         msc_quant_finish(&v->quant);
+        msc_bias_finish(&v->bias);
         msc_free(v);
     }
 }
@@ -64,16 +69,67 @@ static bool fits_int8(const struct msc_quant *q) {
     return true;
 }
 
-static enum msc_status cpu_gemm_variant_set_edit(struct msc_cpu_gemm_variant *v,
-                                                 const struct msc_cpu_gemm *k,
-                                                 const struct msc_quant *edit) {
-    MSC_TRY(msc_quant_copy(&v->quant, edit));
-    for (int32_t i = 0; i < edit->n; i++) {
-        v->largest_scale = fmaxf(v->largest_scale, edit->scales[i]);
+static enum msc_status cpu_gemm_variant_set_quant(struct msc_cpu_gemm_variant *v,
+                                                  const struct msc_cpu_gemm *k,
+                                                  const struct msc_quant *quant) {
+    MSC_TRY(msc_quant_copy(&v->quant, quant));
+    for (int32_t i = 0; i < quant->n; i++) {
+        v->largest_scale = fmaxf(v->largest_scale, quant->scales[i]);
     }
-    v->is_integer = msc_quant_is_integer(edit) && (edit->n == 1 || edit->axis == k->out_axis);
-    v->is_int8 = v->is_integer && fits_int8(edit);
+    v->is_integer = msc_quant_is_integer(quant) && (quant->n == 1 || quant->axis == k->out_axis);
+    v->is_int8 = v->is_integer && fits_int8(quant);
     return MSC_OK;
+}
+
+// ---- Biases -----------------------------------------------------------------------------------
+
+static float largest_of(const float x[], int64_t n) {
+    float largest = 0.0f;
+    for (int64_t i = 0; x && i < n; i++) {
+        float size = isnan(x[i]) ? INFINITY : fabsf(x[i]);
+        largest = size > largest ? size : largest;
+    }
+    return largest;
+}
+
+struct msc_cpu_gemm_bias msc_cpu_gemm_bias_of(const float floats[], const int32_t integers[],
+                                              int64_t n) {
+    return (struct msc_cpu_gemm_bias){.floats = floats,
+                                      .integers = integers,
+                                      .largest = largest_of(floats, n),
+                                      .largest_integer = msc_bias_largest(integers, n)};
+}
+
+struct msc_cpu_gemm_bias msc_cpu_gemm_float_bias(const struct msc_cpu_gemm *k,
+                                                 const struct msc_cpu_gemm_variant *v) {
+    return v->bias.floats ? msc_cpu_gemm_bias_of(v->bias.floats, NULL, k->channels) : k->bias;
+}
+
+bool msc_cpu_gemm_integer_bias(struct msc_cpu_gemm_bias *out, const struct msc_cpu_gemm_variant *v,
+                               float scale) {
+    *out = (struct msc_cpu_gemm_bias){.integers = v->bias.integers,
+                                      .largest_integer = v->bias.largest};
+    return msc_bias_joins_sums(&v->bias, &v->quant, scale);
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+static const struct msc_edit *cpu_gemm_edit_of(const struct msc_edit *const edits[], int32_t slot) {
+    return slot == MSC_NO_ID ? NULL : edits[slot];
+}
+
+static enum msc_status cpu_gemm_variant_init(struct msc_cpu_gemm_variant *v,
+                                             const struct msc_cpu_gemm *k,
+                                             const struct msc_edit *const edits[]) {
+    const struct msc_edit *weight = cpu_gemm_edit_of(edits, k->weight_slot);
+    const struct msc_edit *bias = cpu_gemm_edit_of(edits, k->bias_slot);
+    const struct msc_quant *quant = msc_edit_quant(weight);
+    const struct msc_cpu_gemm_pack *pack;
+    MSC_TRY(msc_edit_elements(&v->elements, k->weight, weight));
+    MSC_TRY(bias ? msc_bias_init(&v->bias, k->bias_array, bias) : MSC_OK);
+    // A quantised weight is packed when a step shows which way it is multiplied.
+    return quant ? cpu_gemm_variant_set_quant(v, k, quant)
+                 : msc_cpu_gemm_pack(&pack, k, v, msc_cpu_gemm_float_unit(k));
 }
 
 enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
@@ -81,7 +137,6 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
                                      size_t *n_bytes) {
     (void)b;
     const struct msc_cpu_gemm *k = kernel;
-    const struct msc_quant *edit = msc_edit_quant(edits[0]);
     struct msc_cpu_gemm_variant *v = msc_alloc_zero(1, sizeof(*v));
     if (!v) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
@@ -89,18 +144,14 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
     for (int i = 0; i < MSC_CPU_GEMM_UNIT_COUNT; i++) {
         atomic_init(&v->packs[i], NULL);
     }
-    enum msc_status status = edit ? cpu_gemm_variant_set_edit(v, k, edit) : MSC_OK;
-    const struct msc_cpu_gemm_pack *pack;
-    if (status == MSC_OK && !edit) {
-        status = msc_cpu_gemm_pack(&pack, k, v, msc_cpu_gemm_float_unit(k));
-    }
+    enum msc_status status = cpu_gemm_variant_init(v, k, edits);
     if (status != MSC_OK) {
         msc_cpu_gemm_release_weights(v);
         return status;
     }
-    // An edited weight is packed when a step shows which way it is multiplied; usually one, at most
-    // as large as its floats.
-    *n_bytes = msc_array_n_bytes(k->weight);
+    // Usually there is one pack, at most as large as the floats; other elements are held beside it.
+    size_t weight_bytes = msc_array_n_bytes(k->weight);
+    *n_bytes = v->elements == k->weight ? weight_bytes : 2 * weight_bytes;
     *out = v;
     return MSC_OK;
 }
@@ -232,7 +283,7 @@ static enum msc_status cpu_gemm_variant_pack_integers(struct msc_cpu_gemm_pack *
                                                       enum msc_cpu_gemm_unit unit) {
     bool is_int8 = unit >= MSC_CPU_GEMM_INT8;
     struct msc_array *array;
-    MSC_TRY(msc_quantize_array(&array, k->weight, &v->quant));
+    MSC_TRY(msc_quantize_array(&array, v->elements, &v->quant));
     int64_t n = msc_array_n_elements(array);
     int32_t *q = msc_array_data(array);
     void *plain = msc_alloc_aligned((size_t)n * (is_int8 ? sizeof(int8_t) : sizeof(float)));
@@ -259,10 +310,10 @@ static enum msc_status cpu_gemm_variant_pack_floats(struct msc_cpu_gemm_pack *p,
                                                     const struct msc_cpu_gemm_variant *v,
                                                     enum msc_cpu_gemm_unit unit) {
     if (v->quant.bits == 0) {
-        return pack_plain(p, k, msc_array_data(k->weight), unit);
+        return pack_plain(p, k, msc_array_data(v->elements), unit);
     }
     struct msc_array *quantised;
-    MSC_TRY(msc_fake_quantize_array(&quantised, k->weight, &v->quant));
+    MSC_TRY(msc_fake_quantize_array(&quantised, v->elements, &v->quant));
     enum msc_status status = pack_plain(p, k, msc_array_data(quantised), unit);
     msc_array_release(quantised);
     return status;

@@ -107,7 +107,9 @@ static enum msc_status cpu_integer_init(struct kernel *k, struct msc_cpu_backend
     struct msc_cpu_gemm_source source = {.input = anchor->operands[0].index,
                                          .weight = k->weight,
                                          .integer_bias = k->bias,
-                                         .gives_sums = k->gives_sums};
+                                         .gives_sums = k->gives_sums,
+                                         .weight_slot = 0,
+                                         .bias_slot = MSC_NO_ID};
     return msc_cpu_gemm_create(&k->gemm, b, plan, step, &spec, &source);
 }
 

@@ -121,18 +121,22 @@ static void cpu_matmul_release_weights(void *weights) {
     }
 }
 
-static enum msc_status cpu_matmul_quantize_constant(struct variant *v, const struct msc_array *from,
-                                                    const struct msc_quant *edit) {
-    if (!msc_quant_is_integer(edit) || edit->n != 1) {
-        return msc_fake_quantize_array(&v->array, from, edit);
+static enum msc_status cpu_matmul_edit_constant(struct variant *v, const struct msc_array *from,
+                                                const struct msc_edit *edit) {
+    const struct msc_quant *quant = msc_edit_quant(edit);
+    struct msc_array *elements, *q;
+    if (!quant || !msc_quant_is_integer(quant) || quant->n != 1) {
+        return msc_edit_apply(&v->array, from, edit);
     }
-    struct msc_array *q;
-    MSC_TRY(msc_quantize_array(&q, from, edit));
-    enum msc_status status = msc_array_convert(&v->array, q, msc_quant_dtype(edit));
+    MSC_TRY(msc_edit_elements(&elements, from, edit));
+    enum msc_status status = msc_quantize_array(&q, elements, quant);
+    msc_array_release(elements);
+    MSC_TRY(status);
+    status = msc_array_convert(&v->array, q, msc_quant_dtype(quant));
     msc_array_release(q);
-    v->scale = edit->scales[0];
-    v->zero_point = edit->zero_points[0];
-    v->quant = *edit;
+    v->scale = quant->scales[0];
+    v->zero_point = quant->zero_points[0];
+    v->quant = *quant;
     v->quant.scales = &v->scale;
     v->quant.zero_points = &v->zero_point;
     return status;
@@ -143,7 +147,7 @@ static enum msc_status cpu_matmul_weights(void *kernel, struct msc_cpu_backend *
                                           size_t *n_bytes) {
     (void)b;
     const struct kernel *k = kernel;
-    const struct msc_quant *edit = msc_edit_quant(edits[0]);
+    const struct msc_edit *edit = edits[0];
     if (!edit || k->edited < 0) {
         return MSC_OK;
     }
@@ -155,7 +159,7 @@ static enum msc_status cpu_matmul_weights(void *kernel, struct msc_cpu_backend *
     }
     enum msc_status status = msc_array_create_from(&from, c->dtype, c->n_dims, c->dims, c->data);
     if (status == MSC_OK) {
-        status = cpu_matmul_quantize_constant(v, from, edit);
+        status = cpu_matmul_edit_constant(v, from, edit);
     }
     msc_array_release(from);
     if (status != MSC_OK) {

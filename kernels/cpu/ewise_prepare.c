@@ -26,10 +26,15 @@ static enum msc_status choose_mode(struct msc_cpu_ewise *e, int32_t operand) {
         return MSC_OK;
     }
     bool repeats = by_rows ? row_stride == 0 : stride == 0;
-    if (from->source != MSC_EWISE_FROM_MEMORY || !repeats ||
-        !msc_ewise_is_constant(from, p->n_dims - 1)) {
+    bool is_bias = from->source == MSC_EWISE_FROM_BIAS;
+    bool is_ready = (from->source == MSC_EWISE_FROM_MEMORY || is_bias) && repeats &&
+                    msc_ewise_is_constant(from, p->n_dims - 1);
+    // A call may have another bias.
+    if (!is_ready || is_bias) {
         o->mode = MSC_CPU_EWISE_BROADCAST;
         o->buffer = e->n_buffers++;
+    }
+    if (!is_ready) {
         return MSC_OK;
     }
     float *block = allocate_block(e);

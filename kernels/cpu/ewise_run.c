@@ -72,6 +72,8 @@ static const float *base_of(const struct msc_ewise_operand *o,
         return call->inputs[o->input].data;
     case MSC_EWISE_FROM_MEMORY:
         return o->memory;
+    case MSC_EWISE_FROM_BIAS:
+        return call->bias ? call->bias : o->memory;
     case MSC_EWISE_FROM_ANCHOR:
         return call->anchor;
     case MSC_EWISE_FROM_SCALES:
@@ -125,7 +127,8 @@ static void locate(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_cal
     for (int32_t i = 0; i < p->n_operands; i++) {
         const struct msc_cpu_ewise_operand *o = &e->operands[i];
         const struct msc_ewise_operand *from = &p->operands[i];
-        if (o->mode == MSC_CPU_EWISE_READY) {
+        bool is_replaced = from->source == MSC_EWISE_FROM_BIAS && call->bias;
+        if (o->mode == MSC_CPU_EWISE_READY && !is_replaced) {
             continue;
         }
         if (from->source == MSC_EWISE_FROM_ANCHOR) {

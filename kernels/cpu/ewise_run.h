@@ -43,6 +43,7 @@ struct msc_cpu_ewise_call {
     const void *anchor;            // element `begin` of the anchor's result; may equal `out`
     const float *scales;           // [channels] or [1]
     const int32_t *offsets;        // [channels]
+    const float *bias;             // [channels], in the place of the options'; NULL: these
     float *out;                    // element `begin`; NULL: only the quantised variants
     const struct msc_quantized *quantized; // of the whole output, written besides; [n_quantized]
     int32_t n_quantized;

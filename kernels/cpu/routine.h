@@ -55,16 +55,23 @@ void msc_routine_weights_destroy(struct msc_routine_weights *w); // accepts NULL
 struct msc_routine_call {
     const void *a;
     const struct msc_routine_weights *weights;
-    const void *b; // second matrix of MATMUL, plain
-    void *out;     // float or int32_t
-    void *scratch; // msc_routine_scratch_bytes, aligned to 64 bytes
+    const void *b;     // second matrix of MATMUL, plain
+    const float *bias; // in the place of the description's, where that has one; NULL: that
+    void *out;         // float or int32_t
+    void *scratch;     // msc_routine_scratch_bytes, aligned to 64 bytes
 };
 enum msc_status msc_routine_run(const struct msc_routine *d, const struct msc_routine_call *call,
                                 int thread);
 
-// What the sources of this header share: bias and limits of a description over [n_positions]
-// [out_channels] float results.
-void msc_routine_finish(const struct msc_gemm_desc *desc, float out[], int64_t n_positions);
+// What the sources of this header share. The bias of a call:
+static inline const float *msc_routine_bias(const struct msc_gemm_desc *desc,
+                                            const struct msc_routine_call *call) {
+    return desc->bias && call->bias ? call->bias : desc->bias;
+}
+// A bias (NULL: none), and the limits of a description, over [n_positions][out_channels] float
+// results.
+void msc_routine_finish(const struct msc_gemm_desc *desc, const float bias[], float out[],
+                        int64_t n_positions);
 
 #ifdef __cplusplus
 }

@@ -2,8 +2,8 @@
 #include "base/platform.h"
 #include "kernels/cpu/routine.h"
 
-MSC_SIMD static void finish_position(const struct msc_gemm_desc *d, float *restrict out) {
-    const float *bias = d->bias;
+MSC_SIMD static void finish_position(const struct msc_gemm_desc *d, const float *bias,
+                                     float *restrict out) {
     for (int64_t c = 0; bias && c < d->out_channels; c++) {
         out[c] += bias[c];
     }
@@ -13,8 +13,9 @@ MSC_SIMD static void finish_position(const struct msc_gemm_desc *d, float *restr
     }
 }
 
-void msc_routine_finish(const struct msc_gemm_desc *desc, float out[], int64_t n_positions) {
+void msc_routine_finish(const struct msc_gemm_desc *desc, const float bias[], float out[],
+                        int64_t n_positions) {
     for (int64_t i = 0; i < n_positions; i++) {
-        finish_position(desc, out + i * desc->out_channels);
+        finish_position(desc, bias, out + i * desc->out_channels);
     }
 }

@@ -18,7 +18,7 @@ struct msc_routine_engine {
 
 // What a run points at its operands; one of each for every thread.
 struct places {
-    dnnl_memory_t a, b, out, scratch;
+    dnnl_memory_t a, b, bias, out, scratch;
 };
 
 struct msc_routine {
@@ -27,7 +27,6 @@ struct msc_routine {
     struct msc_gemm_desc tail; // as asked for, where bias and limits are our own; else empty
     dnnl_primitive_t primitive;
     dnnl_memory_desc_t packed;
-    dnnl_memory_t bias;
     size_t scratch_bytes;
     struct places *places; // [n_threads]
 };
@@ -158,6 +157,17 @@ static enum msc_status make_memory(dnnl_memory_t *out, const struct msc_routine 
                               "create a memory object");
 }
 
+static enum msc_status make_bias_places(struct msc_routine *d) {
+    dnnl_memory_desc_t md;
+    MSC_TRY(msc_routine__bias(&md, &d->desc));
+    for (int i = 0; i < d->engine->n_threads; i++) {
+        MSC_TRY(msc_routine__check(
+            dnnl_memory_create(&d->places[i].bias, &md, d->engine->engine, DNNL_MEMORY_NONE),
+            "create a memory object"));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status make_places(struct msc_routine *d, const_dnnl_primitive_desc_t pd) {
     const dnnl_memory_desc_t *scratch =
         dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
@@ -176,15 +186,7 @@ static enum msc_status make_places(struct msc_routine *d, const_dnnl_primitive_d
             MSC_TRY(make_memory(&p->b, d, pd, dnnl_query_weights_md, DNNL_MEMORY_NONE));
         }
     }
-    if (d->desc.bias) {
-        dnnl_memory_desc_t md;
-        MSC_TRY(msc_routine__bias(&md, &d->desc));
-        // Only ever read.
-        MSC_TRY(msc_routine__check(
-            dnnl_memory_create(&d->bias, &md, d->engine->engine, (void *)d->desc.bias),
-            "create a memory object"));
-    }
-    return MSC_OK;
+    return d->desc.bias ? make_bias_places(d) : MSC_OK;
 }
 
 // oneDNN's fallback is a scalar loop, slower than float32 arithmetic on the same integers.
@@ -245,11 +247,11 @@ void msc_routine_destroy(struct msc_routine *d) {
     for (int i = 0; d->places && i < d->engine->n_threads; i++) {
         dnnl_memory_destroy(d->places[i].a);
         dnnl_memory_destroy(d->places[i].b);
+        dnnl_memory_destroy(d->places[i].bias);
         dnnl_memory_destroy(d->places[i].out);
         dnnl_memory_destroy(d->places[i].scratch);
     }
     msc_free(d->places);
-    dnnl_memory_destroy(d->bias);
     dnnl_primitive_destroy(d->primitive);
     msc_free(d);
 }
@@ -355,8 +357,11 @@ static enum msc_status execute(const struct msc_routine *d, const struct msc_rou
     if (status == dnnl_success && !call->weights) {
         status = dnnl_memory_set_data_handle_v2(p->b, (void *)call->b, stream);
     }
-    if (d->bias) {
-        args[n++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, d->bias};
+    if (status == dnnl_success && p->bias) {
+        // Only ever read.
+        const float *bias = msc_routine_bias(&d->desc, call);
+        status = dnnl_memory_set_data_handle_v2(p->bias, (void *)bias, stream);
+        args[n++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, p->bias};
     }
     if (status == dnnl_success) {
         status = dnnl_primitive_execute(d->primitive, stream, n, args);
@@ -371,7 +376,8 @@ enum msc_status msc_routine_run(const struct msc_routine *d, const struct msc_ro
     leave(d->engine, before);
     if (status == MSC_OK && d->tail.out_channels > 0) {
         int64_t n_positions = msc_dims_product(d->tail.n_spatial, d->tail.out);
-        msc_routine_finish(&d->tail, call->out, d->tail.batch * n_positions);
+        msc_routine_finish(&d->tail, msc_routine_bias(&d->tail, call), call->out,
+                           d->tail.batch * n_positions);
     }
     return status;
 }

@@ -206,7 +206,7 @@ static void run_conv(const struct msc_routine *d, const struct msc_routine_call 
         run_image(d, (float *)call->out + i * n_out * desc->out_channels,
                   (const float *)call->a + i * n_in * desc->in_channels, call->weights->data);
     }
-    msc_routine_finish(desc, call->out, desc->batch * n_out);
+    msc_routine_finish(desc, msc_routine_bias(desc, call), call->out, desc->batch * n_out);
 }
 
 static void routine_plain_run_rows(const struct msc_routine *d,
@@ -227,7 +227,7 @@ static void routine_plain_run_rows(const struct msc_routine *d,
             out += d->out;
         }
     }
-    msc_routine_finish(desc, call->out, n_matrices * rows);
+    msc_routine_finish(desc, msc_routine_bias(desc, call), call->out, n_matrices * rows);
 }
 
 enum msc_status msc_routine_run(const struct msc_routine *d, const struct msc_routine_call *call,

@@ -144,11 +144,22 @@ static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_job job, s
     return MSC_OK;
 }
 
+static enum msc_status check_edits(const struct msc_evaluator *ev,
+                                   const struct msc_edit *const edits[]) {
+    for (int32_t i = 0; edits && i < ev->sites.n_slots; i++) {
+        MSC_TRY(msc_edit_check(edits[i], ev->graph, &ev->sites.slots[i]));
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_trial trials[],
                                   size_t n, const struct msc_sink *sink, unsigned flags) {
     const struct msc_job job = {.trials = trials, .n_trials = n, .sink = sink, .flags = flags};
     if (n == 0) {
         return MSC_OK;
+    }
+    for (size_t t = 0; t < n; t++) {
+        MSC_TRY(check_edits(ev, trials[t].edits));
     }
     enum msc_status status = run_job(ev, job);
     if (status != MSC_OK && status != MSC_E_NOMEM) {

@@ -55,7 +55,7 @@ struct msc_evaluator_options {
     { .n_threads = 1, .memory_bytes = (uint64_t)1 << 30 }
 
 struct msc_eval_trial {
-    // [n_slots] in the order of msc_sites; NULL entries stay float. Quants are borrowed for the
+    // [n_slots] in the order of msc_sites; NULL entries stay float. Edits are borrowed for the
     // call.
     const struct msc_edit *const *edits;
     // Not 0: the float32 input of every activation quantisation is multiplied element by element by
@@ -80,7 +80,7 @@ struct msc_sink {
     // trial.
     enum msc_status (*batch)(void *payload, size_t trial, size_t batch,
                              const struct msc_view values[]);
-    // Optional: the value that a slot of an activation reads, before quantisation, in the plan's
+    // Optional: the value that a slot of an activation reads, before its edits, in the plan's
     // layout; one by one, as they are computed, so that they need not all be held. `part` is the
     // chunk of a sequence, else 0.
     enum msc_status (*slot)(void *payload, size_t trial, size_t batch, int32_t part, int32_t slot,
@@ -109,7 +109,7 @@ enum msc_status msc_evaluator_create(struct msc_evaluator **out, const struct ms
 void msc_evaluator_destroy(struct msc_evaluator *ev); // accepts NULL
 
 // Evaluates n trials over all batches. MSC_OK also when trials failed one by one; MSC_E_CANCELLED
-// when stopped. A trial that ran out of memory is tried once more alone with an empty cache; its
+// when stopped; MSC_E_INVALID: an edit does not fit its slot (msc_edit_check). A trial that ran out of memory is tried once more alone with an empty cache; its
 // sink begins anew.
 enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_trial trials[],
                                   size_t n, const struct msc_sink *sink, unsigned flags);

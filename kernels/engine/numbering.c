@@ -74,6 +74,22 @@ static enum msc_status number_inputs(struct msc_numbering *num) {
     return MSC_OK;
 }
 
+// The hash of an edit is that of all behind it, too: where a mask is not all, it is hashed alone.
+static enum msc_status number_masked(struct msc_numbering *num, int32_t value,
+                                     const struct msc_edit *edit, struct msc_value_number *number) {
+    struct msc_edit alone = {.kind = MSC_EDIT_KEEP_CHANNELS, .mask = edit->mask};
+    struct msc_expr expr = {.kind = MSC_EXPR_MASK,
+                            .index = value,
+                            .n_inputs = 1,
+                            .weights = MSC_NO_ID,
+                            .mask = &edit->mask};
+    struct msc_value_number from = *number;
+    msc_edit_seal(&alone);
+    expr.hash = hash_number(num, msc_hash_combine(msc_hash_bytes("mask", 4), alone.hash), from);
+    number->output = 0;
+    return numbering_intern(num, &expr, &from, &number->expr);
+}
+
 static enum msc_status number_quantized(struct msc_numbering *num, int32_t value,
                                         const struct msc_quant *edit, uint64_t noise_seed,
                                         struct msc_value_number *number) {
@@ -115,10 +131,10 @@ static bool is_data_movement(const struct msc_numbering *num, const struct msc_q
     return s->n_outputs == 1 && in <= MOST_INPUTS * out && b->def->is_movement(b, s);
 }
 
-// Numbers `value`, which comes as *number, under an edit.
-static enum msc_status number_under_edit(struct msc_numbering *num, int32_t value,
-                                         const struct msc_quant *edit, uint64_t noise_seed,
-                                         int n_moves, struct msc_value_number *number) {
+// Numbers `value`, which comes as *number, under a quantisation.
+static enum msc_status number_under_quant(struct msc_numbering *num, int32_t value,
+                                          const struct msc_quant *edit, uint64_t noise_seed,
+                                          int n_moves, struct msc_value_number *number) {
     if (n_moves == MOST_MOVES || !is_data_movement(num, edit, noise_seed, *number)) {
         return number_quantized(num, value, edit, noise_seed, number);
     }
@@ -128,7 +144,7 @@ static enum msc_status number_under_edit(struct msc_numbering *num, int32_t valu
     expr.hash = msc_hash_combine(s->hash, msc_hash_bytes("moved", 5));
     for (int32_t i = 0; i < s->n_inputs; i++) {
         inputs[i] = num->inputs[expr.first_input + i];
-        MSC_TRY(number_under_edit(num, s->inputs[i], edit, 0, n_moves + 1, &inputs[i]));
+        MSC_TRY(number_under_quant(num, s->inputs[i], edit, 0, n_moves + 1, &inputs[i]));
         expr.hash = hash_number(num, expr.hash, inputs[i]);
     }
     if (expr.weights != MSC_NO_ID) {
@@ -136,6 +152,18 @@ static enum msc_status number_under_edit(struct msc_numbering *num, int32_t valu
     }
     expr.edit = edit;
     return numbering_intern(num, &expr, inputs, &number->expr);
+}
+
+// ... under an edit and all behind it.
+static enum msc_status number_under_edit(struct msc_numbering *num, int32_t value,
+                                         const struct msc_edit *edit, uint64_t noise_seed,
+                                         struct msc_value_number *number) {
+    for (; edit; edit = edit->next) {
+        MSC_TRY((edit->kind == MSC_EDIT_KEEP_CHANNELS
+                     ? number_masked(num, value, edit, number)
+                     : number_under_quant(num, value, &edit->quant, noise_seed, 0, number)));
+    }
+    return MSC_OK;
 }
 
 static const struct msc_edit *edit_of(const struct msc_edit *const edits[], int32_t slot) {
@@ -211,10 +239,8 @@ static enum msc_status number_step(struct msc_numbering *num, int32_t index,
     }
     for (int32_t i = 0; i < s->n_inputs; i++) {
         inputs[i] = num->values[s->inputs[i]];
-        const struct msc_quant *edit = msc_edit_quant(edit_of(edits, s->slots[i]));
-        if (edit) {
-            MSC_TRY(number_under_edit(num, s->inputs[i], edit, noise_seed, 0, &inputs[i]));
-        }
+        MSC_TRY(number_under_edit(num, s->inputs[i], edit_of(edits, s->slots[i]), noise_seed,
+                                  &inputs[i]));
         expr.hash = hash_number(num, expr.hash, inputs[i]);
     }
     if (has_weights(s)) {

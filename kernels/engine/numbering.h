@@ -1,8 +1,8 @@
 // Global value numbering of one call: what several trials have in common, found by hashing.
 //
 // An expression is a computation on any batch of one plan: the input batch, a step over inputs of
-// given value numbers with given packed weights, a step's packed weights under an edit, or a value
-// under a quantisation. A value number names an output of one. Trials that agree on everything a
+// given value numbers with given packed weights, a step's packed weights under edits, or a value
+// under a mask or a quantisation. A value number names an output of one. Trials that agree on everything a
 // step depends on share its expression, and with it the value numbers of its outputs.
 //
 // A value under a quantisation that data movement makes (msc_backend_def.is_movement) is that step
@@ -21,6 +21,7 @@ extern "C" {
 enum msc_expr_kind {
     MSC_EXPR_INPUT,
     MSC_EXPR_WEIGHTS,
+    MSC_EXPR_MASK,
     MSC_EXPR_QUANTIZE,
     MSC_EXPR_STEP,
 };
@@ -33,14 +34,15 @@ struct msc_value_number { // one output of an expression
 struct msc_expr {
     struct msc_hash hash;
     enum msc_expr_kind kind;
-    int32_t index; // graph input, or step; for QUANTIZE the value
+    int32_t index; // graph input, or step; for MASK and QUANTIZE the value
     int32_t n_inputs;
     int32_t first_input; // in msc_numbering.inputs
     int32_t weights;     // expression id, or MSC_NO_ID
     // Borrowed for the call. Of WEIGHTS the trial's edits, by slot; NULL: the float model.
     const struct msc_edit *const *slot_edits;
-    const struct msc_quant *edit; // of QUANTIZE; of a STEP that moves integers, theirs
-    uint64_t noise_seed;          // of QUANTIZE
+    const struct msc_channel_mask *mask; // of MASK
+    const struct msc_quant *edit;        // of QUANTIZE; of a STEP that moves integers, theirs
+    uint64_t noise_seed;                 // of QUANTIZE
 };
 
 struct msc_numbering {

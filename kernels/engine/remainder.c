@@ -103,18 +103,24 @@ static enum msc_status perturb_input(struct msc_array **out, const struct remain
     return MSC_OK;
 }
 
-static enum msc_status quantize_operand(struct msc_array **out, const struct remainder_run *r,
-                                        uint64_t slot, bool is_weight,
-                                        const struct msc_array *array,
-                                        const struct msc_edit *edit) {
-    struct msc_array *perturbed = NULL;
-    if (is_weight) {
-        return msc_remainder_store_get(out, r->remainder->store, array, edit);
+static enum msc_status edit_activation(struct msc_array **out, const struct remainder_run *r,
+                                       uint64_t slot, const struct msc_array *array,
+                                       const struct msc_edit *edit) {
+    const struct msc_quant *quant = msc_edit_quant(edit);
+    struct msc_array *masked, *perturbed = NULL;
+    MSC_TRY(msc_edit_elements(&masked, array, edit));
+    if (!quant) {
+        *out = masked;
+        return MSC_OK;
     }
+    enum msc_status status = MSC_OK;
     if (r->remainder->noise_seed != 0) {
-        MSC_TRY(perturb_input(&perturbed, r, slot, array));
+        status = perturb_input(&perturbed, r, slot, masked);
     }
-    enum msc_status status = msc_edit_apply(out, perturbed ? perturbed : array, edit);
+    if (status == MSC_OK) {
+        status = msc_fake_quantize_array(out, perturbed ? perturbed : masked, quant);
+    }
+    msc_array_release(masked);
     msc_array_release(perturbed);
     return status;
 }
@@ -131,10 +137,12 @@ static enum msc_status read_operand(void *payload, struct msc_array **out,
         *out = msc_array_retain(array);
         return MSC_OK;
     }
-    bool is_weight = r->plan->sites.slots[bound].kind == MSC_SITE_WEIGHT;
+    if (r->plan->sites.slots[bound].kind != MSC_SITE_ACTIVATION) {
+        return msc_remainder_store_get(out, r->remainder->store, array, edit);
+    }
     // A chunk of a sequence has noise of its own.
     uint64_t place = (uint64_t)r->plan->parts[joint->id] << 48 | (uint32_t)slot;
-    return quantize_operand(out, r, place, is_weight, array, edit);
+    return edit_activation(out, r, place, array, edit);
 }
 
 // ---- The sink ---------------------------------------------------------------------------------

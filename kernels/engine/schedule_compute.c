@@ -151,6 +151,15 @@ static enum msc_status pack_weights(struct msc_schedule *s, const struct msc_nod
     return b->def->weights(b, step, edits, weights, n_bytes);
 }
 
+static enum msc_status mask_value(struct msc_schedule *s, const struct msc_node *node, int thread) {
+    struct msc_backend *b = s->options.backend;
+    const struct msc_expr *expr = msc_schedule__expr(s, node);
+    struct msc_view in = msc_schedule__view(s, node, expr->index, msc_schedule__input(s, node, 0));
+    struct msc_view out =
+        msc_plan_view(msc_schedule__plan(s, node), expr->index, node->entry->outputs[0].data);
+    return b->def->mask(b, &in, &out, expr->mask, thread);
+}
+
 enum msc_status msc_schedule__compute(struct msc_schedule *s, const struct msc_node *node,
                                       int thread, void **weights, size_t *weights_bytes) {
     switch (msc_schedule__expr(s, node)->kind) {
@@ -158,6 +167,8 @@ enum msc_status msc_schedule__compute(struct msc_schedule *s, const struct msc_n
         return upload_input(s, node);
     case MSC_EXPR_WEIGHTS:
         return pack_weights(s, node, weights, weights_bytes);
+    case MSC_EXPR_MASK:
+        return mask_value(s, node, thread);
     case MSC_EXPR_QUANTIZE:
         return msc_schedule__quantize(s, node, thread);
     case MSC_EXPR_STEP:

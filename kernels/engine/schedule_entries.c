@@ -20,7 +20,7 @@ static size_t output_bytes(const struct msc_schedule *s, const struct msc_node *
     if (expr->kind == MSC_EXPR_STEP) {
         return value_bytes(plan, plan->steps[expr->index].outputs[i], expr->edit);
     }
-    if (expr->kind == MSC_EXPR_QUANTIZE) {
+    if (expr->kind == MSC_EXPR_MASK || expr->kind == MSC_EXPR_QUANTIZE) {
         return value_bytes(plan, expr->index, expr->edit);
     }
     return msc_array_n_bytes(

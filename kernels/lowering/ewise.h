@@ -40,12 +40,14 @@ struct msc_ewise_options {
     int channel_axis;     // of the output; no longer axis lies behind it in memory
     bool is_scalar_scale; // one scale instead of one for each channel
     float low, high;      // limits of scaled sums, behind the bias
-    const float *bias;    // added after the scale; [channels], borrowed; may be NULL
+    // Added after the scale, where a call has no other; [channels], borrowed; may be NULL.
+    const float *bias;
 };
 
 enum msc_ewise_source {
     MSC_EWISE_FROM_INPUT,
     MSC_EWISE_FROM_MEMORY, // a constant
+    MSC_EWISE_FROM_BIAS,   // the call's, or a constant
     MSC_EWISE_FROM_ANCHOR,
     MSC_EWISE_FROM_SCALES,
     MSC_EWISE_FROM_OFFSETS,

@@ -237,7 +237,7 @@ static enum msc_status emit_start(struct msc_ewise_builder *b,
     }
     x[1] = add_channels(b, MSC_EWISE_FROM_SCALES, NULL, options);
     if (options->bias) {
-        x[2] = add_channels(b, MSC_EWISE_FROM_MEMORY, options->bias, options);
+        x[2] = add_channels(b, MSC_EWISE_FROM_BIAS, options->bias, options);
     } else {
         MSC_TRY(msc_ewise__add_constant(b, zero, 0, NULL, &x[2]));
     }

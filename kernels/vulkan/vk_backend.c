@@ -322,6 +322,17 @@ static enum msc_status vulkan_quantize(struct msc_backend *base, const struct ms
     return status;
 }
 
+static enum msc_status vulkan_mask(struct msc_backend *base, const struct msc_view *in,
+                                   const struct msc_view *out, const struct msc_channel_mask *mask,
+                                   int thread) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    (void)thread;
+    msc_vk_lock(b->vk);
+    enum msc_status status = msc_vk_mask(b, in, out, mask);
+    msc_vk_unlock(b->vk);
+    return status;
+}
+
 // ---- Memory -----------------------------------------------------------------------------------
 
 static void *vulkan_allocate(struct msc_backend *base, size_t n_bytes) {
@@ -393,6 +404,7 @@ const struct msc_backend_def msc_backend_vulkan = {
     .run = vulkan_run,
     .quantizes = vulkan_quantizes,
     .quantize = vulkan_quantize,
+    .mask = vulkan_mask,
     .allocate = vulkan_allocate,
     .release_memory = vulkan_release_memory,
     .upload = vulkan_upload,

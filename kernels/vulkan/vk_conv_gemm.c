@@ -22,6 +22,7 @@ static void vk_conv_gemm_release(void *memory, struct msc_vk_backend *b) {
     struct msc_vk_conv_gemm *k = memory;
     if (k) {
         msc_vk_gemm_destroy(k->gemm, b);
+        msc_vk_movement_finish(&k->broadcast, b);
         msc_vk_program_destroy(k->epilogues[0], b);
         msc_vk_program_destroy(k->epilogues[1], b);
         msc_free(k);
@@ -35,8 +36,10 @@ static enum msc_status vk_conv_gemm_init(struct msc_vk_conv_gemm *k, struct msc_
     k->input = anchor->operands[0].index;
     k->weight = msc_graph_tensor(plan->graph, anchor->operands[1].index)->data;
     if (anchor->n_operands > 2 && anchor->operands[2].kind == MSC_OPERAND_WEIGHT) {
-        k->bias = msc_array_data(msc_graph_tensor(plan->graph, anchor->operands[2].index)->data);
+        k->bias = msc_graph_tensor(plan->graph, anchor->operands[2].index)->data;
     }
+    k->weight_slot = msc_step_weight_slot(step, 1);
+    k->bias_slot = msc_step_weight_slot(step, 2);
     msc_vk_gemm_describe(&k->desc, &k->spec.desc);
     MSC_TRY(msc_vk_gemm_create(&k->gemm, b, &k->desc));
     struct msc_ewise_options options = {
@@ -83,6 +86,7 @@ struct job {
     enum way way;
     struct msc_digits digits;
     const struct msc_vk_pack *pack;
+    const struct msc_vk_block *bias; // added to the sums themselves; NULL: there is none
 };
 
 static bool may_use_bytes(const struct msc_vk_conv_gemm *k, const struct msc_vk_backend *b,
@@ -105,6 +109,12 @@ static enum msc_status choose_integer(struct job *job, const struct msc_vk_conv_
         return MSC_OK;
     }
     job->digits = msc_digits_cut(largest, job->pack->largest);
+    if (msc_bias_joins_sums(&v->bias, &v->quant, in->scales[0]) &&
+        largest * job->pack->largest + v->bias.largest < ((int64_t)1 << 31)) {
+        job->bias = v->integers;
+        job->way = job->digits.n > 0 ? BY_DIGITS : BY_VALUE;
+        return msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_INTEGERS);
+    }
     bool is_one = job->digits.n == 1;
     if (first == MSC_VK_AS_BYTES || (may_be_int && !is_one)) {
         job->way = BY_INT;
@@ -142,6 +152,7 @@ struct run {
     struct msc_vk_block *made[MSC_VK_MAX_CALLS];   // results of calls that want only variants
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS];
     const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the output's blocks, or those made
+    const struct msc_vk_block *biases[MSC_VK_MAX_CALLS];  // of jobs that have one
 };
 
 static uint64_t n_outputs(const struct run *r) {
@@ -207,7 +218,21 @@ static enum msc_status multiply(struct run *r, int digit, bool ends) {
     return msc_vk_gemm_run(k->gemm, r->b, expands ? MSC_VK_UNIT_FLOATS : unit, gemm, r->n);
 }
 
-// In several digits: sums as int32.
+// Sums that begin with what is added to each of a channel.
+static enum msc_status begin_sums(struct run *r) {
+    struct msc_vk_conv_gemm *k = (struct msc_vk_conv_gemm *)r->k; // a cache, under the lock
+    const struct msc_vk_block *const *sums = (const struct msc_vk_block *const *)r->sums;
+    if (!k->broadcast.pipeline) {
+        int32_t channels = (int32_t)k->spec.desc.out_channels;
+        const struct msc_vk_movement_dim dims[2] = {
+            {.length = (int32_t)n_outputs(r) / channels, .in = 0, .out = channels},
+            {.length = channels, .in = 1, .out = 1}};
+        MSC_TRY(msc_vk_movement_init(&k->broadcast, r->b, dims, 2));
+    }
+    return msc_vk_movement_run(&k->broadcast, r->b, sums, r->biases, r->n);
+}
+
+// In several digits, or with a bias among the integers: sums as int32.
 static enum msc_status run_digits(struct run *r) {
     const struct msc_vk_conv_gemm *k = r->k;
     struct msc_vk_summing items[MSC_VK_MAX_CALLS];
@@ -216,13 +241,14 @@ static enum msc_status run_digits(struct run *r) {
         items[i] = (struct msc_vk_summing){r->results[i], r->sums[i], r->packs[i]->tail,
                                            r->calls[i].inputs[k->input].quant->scales[0]};
     }
+    MSC_TRY(r->job.bias ? begin_sums(r) : MSC_OK);
     for (int digit = 0; digit < r->job.digits.n; digit++) {
         MSC_TRY(multiply(r, digit, false));
         MSC_TRY(msc_vk_add_digits(r->b, items, r->n, n_outputs(r), r->job.digits.shift * digit,
-                                  digit == 0));
+                                  digit == 0 && !r->job.bias));
     }
     MSC_TRY(msc_vk_finish_sums(r->b, items, r->n, n_outputs(r), k->spec.desc.out_channels,
-                               k->bias != NULL));
+                               k->bias && !r->job.bias));
     return k->epilogues[0]
                ? msc_vk_program_run(k->epilogues[0], r->b, r->calls, r->results, r->n)
                : msc_vk_quantize_results(r->b, r->calls, r->results, r->n, n_outputs(r));
@@ -259,8 +285,9 @@ static enum msc_status vk_conv_gemm_run(void *kernel, struct msc_vk_backend *b,
         struct run r = {.k = kernel, .b = b, .job = jobs[first]};
         for (int i = first; i < n; i++) {
             if (!is_done[i] && jobs[i].way == jobs[first].way &&
-                jobs[i].digits.n == jobs[first].digits.n) {
+                jobs[i].digits.n == jobs[first].digits.n && !jobs[i].bias == !jobs[first].bias) {
                 r.packs[r.n] = jobs[i].pack;
+                r.biases[r.n] = jobs[i].bias;
                 r.calls[r.n++] = calls[i];
                 is_done[i] = true;
             }

@@ -2,8 +2,10 @@
 #ifndef MSC_KERNELS_VULKAN_VK_CONV_GEMM_H
 #define MSC_KERNELS_VULKAN_VK_CONV_GEMM_H
 
+#include "kernels/lowering/bias.h"
 #include "kernels/lowering/gemm.h"
 #include "kernels/vulkan/vk_gemm.h"
+#include "kernels/vulkan/vk_movement.h"
 
 struct msc_vk_conv_gemm {
     const char *name;
@@ -11,7 +13,9 @@ struct msc_vk_conv_gemm {
     struct msc_gemm_spec spec;
     struct msc_vk_gemm_desc desc; // its window is spec.desc
     const struct msc_array *weight;
-    const float *bias; // may be NULL
+    const struct msc_array *bias;     // may be NULL
+    int32_t weight_slot, bias_slot;   // whose edits they have; MSC_NO_ID: none
+    struct msc_vk_movement broadcast; // of numbers by channel to all positions; made when needed
     struct msc_vk_gemm *gemm;
     bool has_limits;
     struct msc_vk_program *epilogues[2]; // behind the anchor, behind the anchor and its limits
@@ -31,10 +35,13 @@ struct msc_vk_pack {
     int64_t largest;           // over channels, of sum |q - z|; 0 for floats
 };
 
-// Weights under an edit.
+// Weights and bias under edits.
 struct msc_vk_variant {
     const struct msc_vk_conv_gemm *kernel;
-    struct msc_quant quant; // a copy; bits is 0 for the float weights
+    struct msc_array *elements; // of the weight, before it is quantised
+    struct msc_quant quant;     // a copy; bits is 0 for the float weights
+    struct msc_bias bias;
+    struct msc_vk_block *integers; // of the bias, where it is rounded
     bool is_integer, fits_bytes;
     struct msc_vk_pack packs[MSC_VK_PACK_KINDS]; // made when first needed
 };

@@ -168,6 +168,12 @@ enum msc_status msc_vk_add_digits(struct msc_vk_backend *b, const struct msc_vk_
 enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk_summing items[],
                                    int n, uint64_t n_elements, int64_t channels, bool has_bias);
 
+// ---- vk_mask.c --------------------------------------------------------------------------------
+
+// As msc_backend_def.mask.
+enum msc_status msc_vk_mask(struct msc_vk_backend *b, const struct msc_view *in,
+                            const struct msc_view *out, const struct msc_channel_mask *mask);
+
 // ---- vk_ewise.c -------------------------------------------------------------------------------
 
 struct msc_vk_program;

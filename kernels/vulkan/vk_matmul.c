@@ -177,21 +177,24 @@ static void release_weights(void *weights, struct msc_vk_backend *b) {
     }
 }
 
-static enum msc_status quantize_constant(struct msc_array **out, struct variant *v,
-                                         const struct msc_array *from,
-                                         const struct msc_quant *edit) {
+static enum msc_status edit_constant(struct msc_array **out, struct variant *v,
+                                     const struct msc_array *from, const struct msc_edit *edit) {
+    const struct msc_quant *quant = msc_edit_quant(edit);
+    struct msc_array *elements, *q;
     v->dtype = MSC_DTYPE_F32;
-    if (!msc_quant_is_integer(edit) || edit->n != 1) {
-        return msc_fake_quantize_array(out, from, edit);
+    if (!quant || !msc_quant_is_integer(quant) || quant->n != 1) {
+        return msc_edit_apply(out, from, edit);
     }
-    struct msc_array *q;
-    MSC_TRY(msc_quantize_array(&q, from, edit));
-    v->dtype = msc_quant_dtype(edit);
-    enum msc_status status = msc_array_convert(out, q, v->dtype);
+    MSC_TRY(msc_edit_elements(&elements, from, edit));
+    enum msc_status status = msc_quantize_array(&q, elements, quant);
+    msc_array_release(elements);
+    MSC_TRY(status);
+    v->dtype = msc_quant_dtype(quant);
+    status = msc_array_convert(out, q, v->dtype);
     msc_array_release(q);
-    v->scale = edit->scales[0];
-    v->zero_point = edit->zero_points[0];
-    v->quant = *edit;
+    v->scale = quant->scales[0];
+    v->zero_point = quant->zero_points[0];
+    v->quant = *quant;
     v->quant.scales = &v->scale;
     v->quant.zero_points = &v->zero_point;
     return status;
@@ -201,7 +204,7 @@ static enum msc_status vk_matmul_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,
                                          size_t *n_bytes) {
     const struct kernel *k = kernel;
-    const struct msc_quant *edit = msc_edit_quant(edits[0]);
+    const struct msc_edit *edit = edits[0];
     if (!edit || k->edited < 0) {
         return MSC_OK;
     }
@@ -211,7 +214,7 @@ static enum msc_status vk_matmul_weights(void *kernel, struct msc_vk_backend *b,
     enum msc_status status = v ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     MSC_TRY(status);
     MSC_TRY_OUT(msc_array_create_from(&from, c->dtype, c->n_dims, c->dims, c->data));
-    MSC_TRY_OUT(quantize_constant(&array, v, from, edit));
+    MSC_TRY_OUT(edit_constant(&array, v, from, edit));
     *n_bytes = msc_array_n_bytes(array);
     msc_vk_lock(b->vk);
     status = msc_vk_upload_new(b->vk, &v->block, msc_array_data(array), *n_bytes);

@@ -10,13 +10,16 @@ void msc_vk_conv_gemm_release_weights(void *weights, struct msc_vk_backend *b) {
             msc_vk_free(b->vk, v->packs[i].weight);
             msc_vk_free(b->vk, v->packs[i].tail);
         }
+        msc_vk_free(b->vk, v->integers);
+        msc_array_release(v->elements);
+        msc_bias_finish(&v->bias);
         msc_quant_finish(&v->quant);
         msc_free(v);
     }
 }
 
-static enum msc_status set_edit(struct msc_vk_variant *v, const struct msc_vk_conv_gemm *k,
-                                const struct msc_quant *edit) {
+static enum msc_status set_quant(struct msc_vk_variant *v, const struct msc_vk_conv_gemm *k,
+                                 const struct msc_quant *edit) {
     MSC_TRY(msc_quant_copy(&v->quant, edit));
     v->is_integer = msc_quant_is_integer(edit) && (edit->n == 1 || edit->axis == k->spec.out_axis);
     v->fits_bytes = v->is_integer;
@@ -102,7 +105,7 @@ static enum msc_status pack_integers(struct packing *p, const struct msc_vk_vari
     int32_t *sums = (int32_t *)(void *)(p->tail + 2 * channels);
     bool as_bytes = p->kind == MSC_VK_AS_BYTES;
     struct msc_array *array;
-    MSC_TRY(msc_quantize_array(&array, k->weight, &v->quant));
+    MSC_TRY(msc_quantize_array(&array, v->elements, &v->quant));
     const int32_t *q = msc_array_data(array);
     int64_t *sizes = msc_alloc_zero((size_t)channels, sizeof(*sizes));
     if (!sizes) {
@@ -136,10 +139,10 @@ static enum msc_status pack_floats(struct packing *p, const struct msc_vk_varian
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(&k->desc);
     int64_t taps = n_taps(k), n = msc_array_n_elements(k->weight);
     struct msc_array *array = NULL;
-    const float *from = msc_array_data(k->weight);
+    const float *from = msc_array_data(v->elements);
     float *packed = p->elements;
     if (v->quant.bits != 0) {
-        MSC_TRY(msc_fake_quantize_array(&array, k->weight, &v->quant));
+        MSC_TRY(msc_fake_quantize_array(&array, v->elements, &v->quant));
         from = msc_array_data(array);
     }
     for (int64_t run = 0; run * taps < n; run++) {
@@ -155,9 +158,11 @@ static enum msc_status pack_floats(struct packing *p, const struct msc_vk_varian
 static void set_tail(float tail[], const struct msc_vk_variant *v) {
     const struct msc_vk_conv_gemm *k = v->kernel;
     int64_t n = k->spec.desc.out_channels;
+    const float *bias = k->bias ? msc_array_data(k->bias) : NULL;
+    bias = v->bias.floats ? v->bias.floats : bias;
     for (int64_t c = 0; c < n; c++) {
         tail[c] = v->quant.bits != 0 ? v->quant.scales[c % v->quant.n] : 1.0f;
-        tail[n + c] = k->bias ? k->bias[c] : 0.0f;
+        tail[n + c] = bias ? bias[c] : 0.0f;
     }
 }
 
@@ -214,25 +219,46 @@ static enum msc_vk_pack_kind first_kind(const struct msc_vk_variant *v,
     return as_bytes ? MSC_VK_AS_BYTES : MSC_VK_AS_INTEGERS;
 }
 
+static const struct msc_edit *edit_of(const struct msc_edit *const edits[], int32_t slot) {
+    return slot == MSC_NO_ID ? NULL : edits[slot];
+}
+
+static enum msc_status init(struct msc_vk_variant *v, const struct msc_vk_conv_gemm *k,
+                            const struct msc_edit *const edits[]) {
+    const struct msc_edit *weight = edit_of(edits, k->weight_slot);
+    const struct msc_edit *bias = edit_of(edits, k->bias_slot);
+    const struct msc_quant *quant = msc_edit_quant(weight);
+    v->kernel = k;
+    MSC_TRY(msc_edit_elements(&v->elements, k->weight, weight));
+    MSC_TRY(bias ? msc_bias_init(&v->bias, k->bias, bias) : MSC_OK);
+    return quant ? set_quant(v, k, quant) : MSC_OK;
+}
+
+static enum msc_status upload_all(const struct packing *p, struct msc_vk_backend *b,
+                                  struct msc_vk_variant *v) {
+    MSC_TRY(upload_packing(p, b, v));
+    return v->bias.integers ? msc_vk_upload_new(b->vk, &v->integers, v->bias.integers,
+                                                (uint64_t)v->bias.n * sizeof(int32_t))
+                            : MSC_OK;
+}
+
 // Packs without the lock: threads do so at the same time.
 enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,
                                          size_t *n_bytes) {
     const struct msc_vk_conv_gemm *k = kernel;
-    const struct msc_quant *edit = msc_edit_quant(edits[0]);
     struct packing p = {.elements = NULL};
     struct msc_vk_variant *v = msc_alloc_zero(1, sizeof(*v));
     if (!v) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     }
-    v->kernel = k;
-    enum msc_status status = edit ? set_edit(v, k, edit) : MSC_OK;
+    enum msc_status status = init(v, k, edits);
     if (status == MSC_OK) {
         status = make_packing(&p, v, first_kind(v, b));
     }
     msc_vk_lock(b->vk);
     if (status == MSC_OK) {
-        status = upload_packing(&p, b, v);
+        status = upload_all(&p, b, v);
     }
     if (status != MSC_OK) {
         msc_vk_conv_gemm_release_weights(v, b);

@@ -28,6 +28,7 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_integer.c
     vulkan/vk_joint.c
     vulkan/vk_linear_quant.c
+    vulkan/vk_mask.c
     vulkan/vk_matmul.c
     vulkan/vk_memory.c
     vulkan/vk_movement.c

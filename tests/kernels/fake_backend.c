@@ -260,6 +260,19 @@ static enum msc_status fake_quantize(struct msc_backend *b, const struct msc_vie
     return MSC_OK;
 }
 
+static enum msc_status fake_mask(struct msc_backend *b, const struct msc_view *in,
+                                 const struct msc_view *out, const struct msc_channel_mask *mask,
+                                 int thread) {
+    struct fake_backend *f = fake_from(b);
+    int64_t outer, inner;
+    (void)thread;
+    MSC_TRY(msc_mask_place(&outer, &inner, in, mask));
+    if (!f->does_nothing) {
+        msc_mask_run(address(f, out->data), address(f, in->data), outer, inner, mask);
+    }
+    return MSC_OK;
+}
+
 static bool fake_quantizes(const struct msc_backend *b, const struct msc_step *step) {
     return fake_from((struct msc_backend *)b)->quantizes && step->n_outputs == 1;
 }
@@ -401,9 +414,10 @@ static enum msc_status fake_download_all(struct msc_backend *b, void *const host
         .name = "fake", .numerics = fake_numerics, .fuses = fake_fuses, .layouts = fake_layouts,   \
         .prepare = fake_prepare, .release = fake_release, .weights = fake_weights,                 \
         .release_weights = fake_release_weights, .run = fake_run, .quantizes = fake_quantizes,     \
-        .is_movement = fake_is_movement, .quantize = fake_quantize, .memory_is_host = (is_host),   \
-        .allocate = fake_allocate, .release_memory = fake_release_memory, .upload = fake_upload,   \
-        .download = fake_download, __VA_ARGS__                                                     \
+        .is_movement = fake_is_movement, .quantize = fake_quantize, .mask = fake_mask,             \
+        .memory_is_host = (is_host), .allocate = fake_allocate,                                    \
+        .release_memory = fake_release_memory, .upload = fake_upload, .download = fake_download,   \
+        __VA_ARGS__                                                                                \
     }
 
 static const struct msc_backend_def on_host = FAKE_DEFINITION(true, .max_calls = 1);

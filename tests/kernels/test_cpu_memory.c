@@ -36,8 +36,11 @@ static enum msc_status run_step(const struct cpu_case *c, struct msc_backend *b,
         assert_true(msc_view_n_bytes(&outputs[i]) <= VALUE_BYTES);
     }
     if (s->n_joints > 0) {
-        const struct msc_edit *edit = s->n_weight_slots > 0 ? c->edits[s->weight_slots[0]] : NULL;
-        MSC_TRY(b->def->weights(b, s, &edit, &weights, &n_bytes));
+        const struct msc_edit *edits[MSC_STEP_MAX_WEIGHTS] = {NULL};
+        for (int32_t i = 0; i < s->n_weight_slots; i++) {
+            edits[i] = c->edits[s->weight_slots[i]];
+        }
+        MSC_TRY(b->def->weights(b, s, edits, &weights, &n_bytes));
     }
     struct msc_call call = {.inputs = inputs, .outputs = outputs, .weights = weights};
     enum msc_status status = b->def->run(b, s, &call, 1, 0);
