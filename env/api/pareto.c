@@ -30,23 +30,15 @@ static bool is_lexicographically_before(const void *context, const void *left, c
     return a < b;
 }
 
-// Lists the feasible outcomes in order; returns how many. Agents may not allocate while they are
-// asked.
-static size_t sort_feasible(const struct sorting *s, size_t n) {
+// Agents may not allocate while they are asked, so qsort is none of theirs.
+static void sort_order(const struct sorting *s, size_t n) {
     size_t spare;
     const struct msc_heap heap = {.elements = s->order,
                                   .element_bytes = sizeof *s->order,
                                   .spare = &spare,
                                   .is_before = is_lexicographically_before,
                                   .context = s};
-    size_t n_feasible = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (s->outcomes[i]->state == MSC_TRIAL_COMPLETE) {
-            s->order[n_feasible++] = i;
-        }
-    }
-    msc_heap_sort(&heap, n_feasible);
-    return n_feasible;
+    msc_heap_sort(&heap, n);
 }
 
 static bool front_dominates(const struct sorting *s, size_t front, size_t candidate) {
@@ -72,11 +64,15 @@ void msc_pareto_rank_with(size_t ranks[], size_t scratch[],
         .previous = scratch + n,
         .last = scratch + 2 * n,
     };
-    size_t n_feasible = sort_feasible(&s, n);
+    size_t n_feasible = 0;
     size_t n_fronts = 0;
     for (size_t i = 0; i < n; i++) {
         ranks[i] = SIZE_MAX;
+        if (outcomes[i]->state == MSC_TRIAL_COMPLETE) {
+            s.order[n_feasible++] = i;
+        }
     }
+    sort_order(&s, n_feasible);
     for (size_t i = 0; i < n_feasible; i++) {
         size_t candidate = s.order[i];
         // A front with a dominating member has only such fronts before it.
@@ -110,12 +106,34 @@ enum msc_status msc_pareto_rank(size_t ranks[], const struct msc_outcome *const 
     return MSC_OK;
 }
 
+// Lists the feasible outcomes that a good one does not cover: most are left out so, unsorted.
+static size_t list_candidates(const struct sorting *s, size_t n) {
+    size_t n_candidates = 0;
+    size_t good = SIZE_MAX; // dominated by none before it; of equal ones the first
+    for (size_t i = 0; i < n; i++) {
+        if (s->outcomes[i]->state == MSC_TRIAL_COMPLETE &&
+            (good == SIZE_MAX ||
+             msc_outcome_dominates(s->outcomes[i], s->outcomes[good], s->n_objectives))) {
+            good = i;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (s->outcomes[i]->state == MSC_TRIAL_COMPLETE &&
+            (i == good ||
+             !msc_outcome_covers(s->outcomes[good], s->outcomes[i], s->n_objectives))) {
+            s->order[n_candidates++] = i;
+        }
+    }
+    return n_candidates;
+}
+
 size_t msc_pareto_front(size_t front[], const struct msc_outcome *const outcomes[], size_t n,
                         size_t n_objectives) {
     const struct sorting s = {.outcomes = outcomes, .n_objectives = n_objectives, .order = front};
-    size_t n_feasible = sort_feasible(&s, n);
+    size_t n_candidates = list_candidates(&s, n);
     size_t n_kept = 0;
-    for (size_t i = 0; i < n_feasible; i++) {
+    sort_order(&s, n_candidates);
+    for (size_t i = 0; i < n_candidates; i++) {
         bool is_covered = false;
         // With two objectives the last one kept decides.
         size_t first = n_objectives <= 2 && n_kept > 0 ? n_kept - 1 : 0;
