@@ -69,7 +69,7 @@ size_t msc_grid_difference(size_t n_tasks, const uint32_t base[], const uint32_t
     return found;
 }
 
-static enum msc_status grid_init(struct msc_agent *agent) {
+static enum msc_status grid_search_init(struct msc_agent *agent) {
     struct msc_grid *grid = msc_agent_state(agent);
     grid->takes_bounds = msc_goal_takes_bound(msc_agent_goal(agent), msc_agent_space(agent));
     grid->best_loss = INFINITY;
@@ -79,8 +79,8 @@ static enum msc_status grid_init(struct msc_agent *agent) {
     return modes[grid->mode]->init(agent, grid);
 }
 
-static enum msc_status grid_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
-                                size_t *n) {
+static enum msc_status grid_search_ask(struct msc_agent *agent, struct msc_proposal out[],
+                                       size_t max, size_t *n) {
     struct msc_grid *grid = msc_agent_state(agent);
     MSC_TRY(modes[grid->mode]->ask(agent, grid, out, max, n));
     for (size_t i = 0; i < *n && !grid->bounded; i++) {
@@ -89,7 +89,7 @@ static enum msc_status grid_ask(struct msc_agent *agent, struct msc_proposal out
     return MSC_OK;
 }
 
-static enum msc_status grid_tell(struct msc_agent *agent, const struct msc_trial *trial) {
+static enum msc_status grid_search_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct msc_grid *grid = msc_agent_state(agent);
     const struct msc_outcome *outcome = &trial->outcome;
     if (outcome->state == MSC_TRIAL_COMPLETE) {
@@ -102,17 +102,17 @@ static enum msc_status grid_tell(struct msc_agent *agent, const struct msc_trial
     return MSC_OK;
 }
 
-static bool grid_done(const struct msc_agent *agent) {
+static bool grid_search_done(const struct msc_agent *agent) {
     const struct msc_grid *grid = msc_agent_state(agent);
     return modes[grid->mode]->done(grid);
 }
 
-static struct msc_agent_left grid_left(const struct msc_agent *agent) {
+static struct msc_agent_left grid_search_left(const struct msc_agent *agent) {
     const struct msc_grid *grid = msc_agent_state(agent);
     return modes[grid->mode]->left(grid);
 }
 
-static double grid_effort(const struct msc_agent *agent, double n) {
+static double grid_search_effort(const struct msc_agent *agent, double n) {
     const struct msc_grid *grid = msc_agent_state(agent);
     return modes[grid->mode]->effort ? modes[grid->mode]->effort(grid, n) : n;
 }
@@ -124,10 +124,10 @@ const struct msc_agent_def msc_agent_grid_search = {
     .version = 2,
     .state_size = sizeof(struct msc_grid),
     .params = grid_params,
-    .init = grid_init,
-    .ask = grid_ask,
-    .tell = grid_tell,
-    .done = grid_done,
-    .left = grid_left,
-    .effort = grid_effort,
+    .init = grid_search_init,
+    .ask = grid_search_ask,
+    .tell = grid_search_tell,
+    .done = grid_search_done,
+    .left = grid_search_left,
+    .effort = grid_search_effort,
 };

@@ -42,7 +42,7 @@ enum msc_status msc_search__add_recorded(struct msc_search *s) {
 }
 
 // `line` has no id and no outcome yet.
-static enum msc_status add_item(struct msc_search *s, const struct msc_record_line *line) {
+static enum msc_status add_round_item(struct msc_search *s, const struct msc_record_line *line) {
     struct msc_search_item item = {.line = *line};
     struct msc_trial *trial = &item.line.trial;
     struct msc_hash hash = msc_point_hash(trial->proposal.choices, s->space->n_tasks);
@@ -59,7 +59,7 @@ static enum msc_status add_item(struct msc_search *s, const struct msc_record_li
 enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal) {
     const struct msc_record_line line = {
         .trial.proposal = *proposal, .retry_of = -1, .baseline = -1};
-    return add_item(s, &line);
+    return add_round_item(s, &line);
 }
 
 enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
@@ -74,7 +74,7 @@ enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", s->space->n_tasks);
     }
     memcpy(line.trial.proposal.choices, s->space->baselines[index].choices, n_bytes);
-    return add_item(s, &line);
+    return add_round_item(s, &line);
 }
 
 enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_record_line *failed) {
@@ -83,5 +83,5 @@ enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_rec
         .retry_of = failed->trial.id,
         .baseline = failed->baseline,
     };
-    return add_item(s, &line);
+    return add_round_item(s, &line);
 }

@@ -322,7 +322,7 @@ static void describe_death(char *out, size_t n_bytes, const struct supervisor *s
     }
 }
 
-static enum msc_status run_worker(struct supervisor *s, int *exit_code) {
+static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
     uint64_t n_lines = 0;
     int n_restarts = 0; // since the last new line
     for (;;) {
@@ -366,7 +366,7 @@ enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options
     MSC_TRY_OUT(make_page(&s));
     MSC_TRY_OUT(make_environment(&s));
     MSC_TRY_OUT(start_guard(&s));
-    status = run_worker(&s, exit_code);
+    status = supervise_worker(&s, exit_code);
 out:
     if (s.page) {
         munmap(s.page, sizeof *s.page);

@@ -107,7 +107,7 @@ enum msc_status msc_pareto_rank(size_t ranks[], const struct msc_outcome *const 
 }
 
 // Lists the feasible outcomes that a good one does not cover: most are left out so, unsorted.
-static size_t list_candidates(const struct sorting *s, size_t n) {
+static size_t list_front_candidates(const struct sorting *s, size_t n) {
     size_t n_candidates = 0;
     size_t good = SIZE_MAX; // dominated by none before it; of equal ones the first
     for (size_t i = 0; i < n; i++) {
@@ -130,7 +130,7 @@ static size_t list_candidates(const struct sorting *s, size_t n) {
 size_t msc_pareto_front(size_t front[], const struct msc_outcome *const outcomes[], size_t n,
                         size_t n_objectives) {
     const struct sorting s = {.outcomes = outcomes, .n_objectives = n_objectives, .order = front};
-    size_t n_candidates = list_candidates(&s, n);
+    size_t n_candidates = list_front_candidates(&s, n);
     size_t n_kept = 0;
     sort_order(&s, n_candidates);
     for (size_t i = 0; i < n_candidates; i++) {
