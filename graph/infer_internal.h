@@ -80,89 +80,11 @@ void msc_infer__permute_layout(char out[MSC_MAX_DIMS + 4], const char *in, const
 // Layout after a reshape, axes matched by cumulative products; "" when nothing matches.
 void msc_infer__reshape_layout(struct msc_infer_tensor *out, const struct msc_infer_tensor *in);
 
-enum msc_status msc_infer__constant(const struct msc_infer *call);
-enum msc_status msc_infer__conv(const struct msc_infer *call);
-enum msc_status msc_infer__conv_transpose(const struct msc_infer *call);
-enum msc_status msc_infer__linear(const struct msc_infer *call);
-enum msc_status msc_infer__matmul(const struct msc_infer *call);
-enum msc_status msc_infer__gemm(const struct msc_infer *call);
-enum msc_status msc_infer__pool(const struct msc_infer *call);
-enum msc_status msc_infer__global_pool(const struct msc_infer *call);
-enum msc_status msc_infer__resize(const struct msc_infer *call);
-enum msc_status msc_infer__batch_norm(const struct msc_infer *call);
-enum msc_status msc_infer__softmax(const struct msc_infer *call);
-enum msc_status msc_infer__unary(const struct msc_infer *call);
-enum msc_status msc_infer__clip(const struct msc_infer *call);
-enum msc_status msc_infer__cast(const struct msc_infer *call);
-enum msc_status msc_infer__binary(const struct msc_infer *call);
-enum msc_status msc_infer__extremum(const struct msc_infer *call);
-enum msc_status msc_infer__where(const struct msc_infer *call);
-enum msc_status msc_infer__reduce(const struct msc_infer *call);
-enum msc_status msc_infer__argmax(const struct msc_infer *call);
-enum msc_status msc_infer__shape_of(const struct msc_infer *call);
-enum msc_status msc_infer__reshape(const struct msc_infer *call);
-enum msc_status msc_infer__flatten(const struct msc_infer *call);
-enum msc_status msc_infer__permute(const struct msc_infer *call);
-enum msc_status msc_infer__expand_dims(const struct msc_infer *call);
-enum msc_status msc_infer__squeeze(const struct msc_infer *call);
-enum msc_status msc_infer__concat(const struct msc_infer *call);
-enum msc_status msc_infer__split(const struct msc_infer *call);
-enum msc_status msc_infer__slice(const struct msc_infer *call);
-enum msc_status msc_infer__pad(const struct msc_infer *call);
-enum msc_status msc_infer__take(const struct msc_infer *call);
-enum msc_status msc_infer__broadcast_to(const struct msc_infer *call);
-enum msc_status msc_infer__tile(const struct msc_infer *call);
-enum msc_status msc_infer__test(const struct msc_infer *call);
-enum msc_status msc_infer__prelu(const struct msc_infer *call);
-enum msc_status msc_infer__quantize(const struct msc_infer *call);
-enum msc_status msc_infer__dequantize(const struct msc_infer *call);
-enum msc_status msc_infer__dynamic_quantize(const struct msc_infer *call);
-enum msc_status msc_infer__same(const struct msc_infer *call);
-enum msc_status msc_infer__gather_elements(const struct msc_infer *call);
-enum msc_status msc_infer__scatter_elements(const struct msc_infer *call);
-enum msc_status msc_infer__gather_nd(const struct msc_infer *call);
-enum msc_status msc_infer__scatter_nd(const struct msc_infer *call);
-enum msc_status msc_infer__one_hot(const struct msc_infer *call);
-enum msc_status msc_infer__topk(const struct msc_infer *call);
-enum msc_status msc_infer__reverse_sequence(const struct msc_infer *call);
-enum msc_status msc_infer__triangle(const struct msc_infer *call);
-enum msc_status msc_infer__depth_space(const struct msc_infer *call);
-enum msc_status msc_infer__size(const struct msc_infer *call);
-enum msc_status msc_infer__eye_like(const struct msc_infer *call);
-enum msc_status msc_infer__range(const struct msc_infer *call);
-enum msc_status msc_infer__nonzero(const struct msc_infer *call);
-enum msc_status msc_infer__compress(const struct msc_infer *call);
-enum msc_status msc_infer__unique(const struct msc_infer *call);
-enum msc_status msc_infer__non_max_suppression(const struct msc_infer *call);
-enum msc_status msc_infer__nll_loss(const struct msc_infer *call);
-enum msc_status msc_infer__recurrent(const struct msc_infer *call);
-enum msc_status msc_infer__grid_sample(const struct msc_infer *call);
-enum msc_status msc_infer__roi_align(const struct msc_infer *call);
-enum msc_status msc_infer__max_unpool(const struct msc_infer *call);
-enum msc_status msc_infer__group_norm(const struct msc_infer *call);
-enum msc_status msc_infer__lrn(const struct msc_infer *call);
-enum msc_status msc_infer__layer_norm(const struct msc_infer *call);
-enum msc_status msc_infer__einsum(const struct msc_infer *call);
-enum msc_status msc_infer__det(const struct msc_infer *call);
-enum msc_status msc_infer__window(const struct msc_infer *call);
-enum msc_status msc_infer__mel_weight_matrix(const struct msc_infer *call);
-enum msc_status msc_infer__dft(const struct msc_infer *call);
-enum msc_status msc_infer__stft(const struct msc_infer *call);
-enum msc_status msc_infer__tf_idf(const struct msc_infer *call);
-enum msc_status msc_infer__conv_integer(const struct msc_infer *call);
-enum msc_status msc_infer__qlinear_conv(const struct msc_infer *call);
-enum msc_status msc_infer__matmul_integer(const struct msc_infer *call);
-enum msc_status msc_infer__qlinear_matmul(const struct msc_infer *call);
-enum msc_status msc_infer__attention(const struct msc_infer *call);
-enum msc_status msc_infer__if(const struct msc_infer *call);
-enum msc_status msc_infer__loop(const struct msc_infer *call);
-enum msc_status msc_infer__scan(const struct msc_infer *call);
-enum msc_status msc_infer__random(const struct msc_infer *call);
-enum msc_status msc_infer__multinomial(const struct msc_infer *call);
-enum msc_status msc_infer__affine_grid(const struct msc_infer *call);
-enum msc_status msc_infer__center_crop_pad(const struct msc_infer *call);
-enum msc_status msc_infer__col2im(const struct msc_infer *call);
-enum msc_status msc_infer__deform_conv(const struct msc_infer *call);
+// The functions that ops.def names (graph/infer_<family>.c).
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \
+    enum msc_status msc_infer__##infer(const struct msc_infer *call);
+#include "graph/ops.def"
+#undef MSC_OP
 
 // One axis of a slice, all in numbers: *begin comes in as given and goes out as the first element;
 // *count is how many elements it takes. `stride` is not 0.

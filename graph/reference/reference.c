@@ -1,7 +1,6 @@
 #include "graph/reference/reference_internal.h"
 
-// The functions that ops.def names; sources have none. To add one: write it in
-// graph/reference/reference_<family>.c and declare it in reference_internal.h.
+// The functions that ops.def names; sources have none.
 #define msc_reference__none NULL
 static const msc_reference_fn kernels[MSC_OP_COUNT] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \

@@ -170,88 +170,13 @@ int64_t msc_reference__conv_source(const struct msc_conv *c, int a, int64_t o, i
 void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t step,
                              const float tile[], int64_t depth);
 
-// The kernels (graph/reference/reference_<family>.c), one for each family of operators.
-enum msc_status msc_reference__conv(const struct msc_reference_call *call);
-enum msc_status msc_reference__linear(const struct msc_reference_call *call);
-enum msc_status msc_reference__matmul(const struct msc_reference_call *call);
-enum msc_status msc_reference__gemm(const struct msc_reference_call *call);
-enum msc_status msc_reference__pool(const struct msc_reference_call *call);
-enum msc_status msc_reference__global_pool(const struct msc_reference_call *call);
-enum msc_status msc_reference__resize(const struct msc_reference_call *call);
-enum msc_status msc_reference__batch_norm(const struct msc_reference_call *call);
-enum msc_status msc_reference__softmax(const struct msc_reference_call *call);
-enum msc_status msc_reference__unary(const struct msc_reference_call *call);
-enum msc_status msc_reference__cast(const struct msc_reference_call *call);
-enum msc_status msc_reference__binary(const struct msc_reference_call *call);
-enum msc_status msc_reference__compare(const struct msc_reference_call *call);
-enum msc_status msc_reference__where(const struct msc_reference_call *call);
-enum msc_status msc_reference__reduce(const struct msc_reference_call *call);
-enum msc_status msc_reference__argmax(const struct msc_reference_call *call);
-enum msc_status msc_reference__shape_of(const struct msc_reference_call *call);
-enum msc_status msc_reference__copy(const struct msc_reference_call *call);
-enum msc_status msc_reference__permute(const struct msc_reference_call *call);
-enum msc_status msc_reference__concat(const struct msc_reference_call *call);
-enum msc_status msc_reference__split(const struct msc_reference_call *call);
-enum msc_status msc_reference__slice(const struct msc_reference_call *call);
-enum msc_status msc_reference__pad(const struct msc_reference_call *call);
-enum msc_status msc_reference__take(const struct msc_reference_call *call);
-enum msc_status msc_reference__broadcast_to(const struct msc_reference_call *call);
-enum msc_status msc_reference__quantize(const struct msc_reference_call *call);
-enum msc_status msc_reference__dequantize(const struct msc_reference_call *call);
-enum msc_status msc_reference__dynamic_quantize(const struct msc_reference_call *call);
-enum msc_status msc_reference__tile(const struct msc_reference_call *call);
-enum msc_status msc_reference__math(const struct msc_reference_call *call);
-enum msc_status msc_reference__test(const struct msc_reference_call *call);
-enum msc_status msc_reference__not(const struct msc_reference_call *call);
-enum msc_status msc_reference__hardmax(const struct msc_reference_call *call);
-enum msc_status msc_reference__nll_loss(const struct msc_reference_call *call);
-enum msc_status msc_reference__gather_elements(const struct msc_reference_call *call);
-enum msc_status msc_reference__scatter_elements(const struct msc_reference_call *call);
-enum msc_status msc_reference__gather_nd(const struct msc_reference_call *call);
-enum msc_status msc_reference__scatter_nd(const struct msc_reference_call *call);
-enum msc_status msc_reference__one_hot(const struct msc_reference_call *call);
-enum msc_status msc_reference__topk(const struct msc_reference_call *call);
-enum msc_status msc_reference__cumsum(const struct msc_reference_call *call);
-enum msc_status msc_reference__reverse_sequence(const struct msc_reference_call *call);
-enum msc_status msc_reference__triangle(const struct msc_reference_call *call);
-enum msc_status msc_reference__depth_space(const struct msc_reference_call *call);
-enum msc_status msc_reference__size(const struct msc_reference_call *call);
-enum msc_status msc_reference__eye_like(const struct msc_reference_call *call);
-enum msc_status msc_reference__range(const struct msc_reference_call *call);
-enum msc_status msc_reference__nonzero(const struct msc_reference_call *call);
-enum msc_status msc_reference__compress(const struct msc_reference_call *call);
-enum msc_status msc_reference__unique(const struct msc_reference_call *call);
-enum msc_status msc_reference__non_max_suppression(const struct msc_reference_call *call);
-enum msc_status msc_reference__recurrent(const struct msc_reference_call *call);
-enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call);
-enum msc_status msc_reference__roi_align(const struct msc_reference_call *call);
-enum msc_status msc_reference__max_unpool(const struct msc_reference_call *call);
-enum msc_status msc_reference__group_norm(const struct msc_reference_call *call);
-enum msc_status msc_reference__layer_norm(const struct msc_reference_call *call);
-enum msc_status msc_reference__lrn(const struct msc_reference_call *call);
-enum msc_status msc_reference__einsum(const struct msc_reference_call *call);
-enum msc_status msc_reference__det(const struct msc_reference_call *call);
-enum msc_status msc_reference__window(const struct msc_reference_call *call);
-enum msc_status msc_reference__mel_weight_matrix(const struct msc_reference_call *call);
-enum msc_status msc_reference__dft(const struct msc_reference_call *call);
-enum msc_status msc_reference__stft(const struct msc_reference_call *call);
-enum msc_status msc_reference__tf_idf(const struct msc_reference_call *call);
-enum msc_status msc_reference__conv_integer(const struct msc_reference_call *call);
-enum msc_status msc_reference__qlinear_conv(const struct msc_reference_call *call);
-enum msc_status msc_reference__matmul_integer(const struct msc_reference_call *call);
-enum msc_status msc_reference__qlinear_matmul(const struct msc_reference_call *call);
+// The kernels that ops.def names (graph/reference/reference_<family>.c), and what they call.
+#define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \
+    enum msc_status msc_reference__##kernel(const struct msc_reference_call *call);
+#include "graph/ops.def"
+#undef MSC_OP
+
 enum msc_status msc_reference__real_conv(const struct msc_reference_call *call);
 enum msc_status msc_reference__any_matmul(const struct msc_reference_call *call);
-enum msc_status msc_reference__attention(const struct msc_reference_call *call);
-enum msc_status msc_reference__if(const struct msc_reference_call *call);
-enum msc_status msc_reference__loop(const struct msc_reference_call *call);
-enum msc_status msc_reference__scan(const struct msc_reference_call *call);
-enum msc_status msc_reference__random(const struct msc_reference_call *call);
-enum msc_status msc_reference__multinomial(const struct msc_reference_call *call);
-enum msc_status msc_reference__resize_antialias(const struct msc_reference_call *call);
-enum msc_status msc_reference__affine_grid(const struct msc_reference_call *call);
-enum msc_status msc_reference__center_crop_pad(const struct msc_reference_call *call);
-enum msc_status msc_reference__col2im(const struct msc_reference_call *call);
-enum msc_status msc_reference__deform_conv(const struct msc_reference_call *call);
 
 #endif
