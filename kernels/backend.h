@@ -4,6 +4,18 @@
 // layouts to use, then prepares each step once; the evaluator makes weight variants, allocates
 // buffers and runs steps. Results depend on a step, its inputs and its weight variant only, never
 // on threads, on what else is in a call, or on earlier calls.
+//
+// A joint computes over integers where its input and its weight come as such (one scale and zero
+// point of the input, at most one of each output channel c of the weight) and every sum fits int32:
+// B = max over c of sum |q_w - z_w| * max |q_x - z_x| below 2^31. Then, each line rounded once to
+// float32,
+//
+//     t = s_x * s_w[c]    y = t * (float)sum    y += b[c]
+//
+// A bias that is rounded (graph/edit.h) to a step of just t for every c, compared bit by bit, and
+// for which B + max |q_b| is below 2^31, joins the sum instead: y = t * (float)(sum + q_b[c]).
+// Rounded otherwise it is a float32 like any other, b = (float)q_b * step. So the bits of such a
+// joint depend on neither unit nor backend.
 #ifndef MSC_KERNELS_BACKEND_H
 #define MSC_KERNELS_BACKEND_H
 
