@@ -118,10 +118,37 @@ static void test_kernels_cpu_memory__integers(void **state) {
     cpu_case_finish(&sample);
 }
 
+// Masked and quantised weights under a masked bias that joins the sums.
+static void test_kernels_cpu_memory__edits(void **state) {
+    (void)state;
+    static bool is_kept[8] = {true, true, false, true, true, true, true, true};
+    float steps[8];
+    build(&sample);
+    cpu_case_edit(&sample, (struct cpu_edit_kind){8, true, false},
+                  (struct cpu_edit_kind){8, true, true});
+    int32_t bias = sample.sites.n_site_slots;
+    int32_t joint = sample.sites.slots[bias].joint;
+    int32_t weight = msc_sites_find_slot(&sample.sites, joint, 1);
+    int32_t input = msc_sites_find_slot(&sample.sites, joint, 0);
+    for (int c = 0; c < 8; c++) {
+        steps[c] = sample.quants[input].scales[0] * sample.quants[weight].scales[c];
+    }
+    struct msc_edit mask = {
+        .kind = MSC_EDIT_KEEP_CHANNELS, .mask = {0, 8, is_kept}, .next = sample.edits[weight]};
+    struct msc_edit round = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {8, steps}};
+    struct msc_edit both = {
+        .kind = MSC_EDIT_KEEP_CHANNELS, .mask = {0, 8, is_kept}, .next = &round};
+    sample.edits[weight] = &mask;
+    sample.edits[bias] = &both;
+    run_failing(run_all, 20);
+    cpu_case_finish(&sample);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_cpu_memory__float),
         cmocka_unit_test(test_kernels_cpu_memory__integers),
+        cmocka_unit_test(test_kernels_cpu_memory__edits),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,8 @@
 #include "kernels/engine/backends.h"
 #include "tests/msc_test.h"
 
+#include <math.h>
+
 enum {
     TIMES = 5,
     BATCH = 2,
@@ -27,22 +29,26 @@ static struct msc_array *random_array(int64_t a, int64_t b, int64_t c, uint64_t 
     return array;
 }
 
-// x -> lstm, with these weights.
-static struct msc_graph *make_graph(struct msc_array *w, struct msc_array *r) {
+// x -> lstm, with these weights; b may be NULL.
+static struct msc_graph *make_graph(struct msc_array *w, struct msc_array *r, struct msc_array *b) {
     const int64_t dims[3] = {TIMES, BATCH, IN};
     struct msc_graph *g;
-    int32_t x, joint, weights[2];
+    int32_t x, joint, weights[3] = {0};
     assert_ok(msc_graph_create(&g, "main"));
     assert_ok(msc_graph_add_input(&x, g, "x", "x", MSC_DTYPE_F32, "", 3, dims));
     assert_ok(msc_graph_add_weight(&weights[0], g, "w", NULL, "", w));
     assert_ok(msc_graph_add_weight(&weights[1], g, "r", NULL, "", r));
-    const struct msc_weight_spec specs[2] = {{"weight", weights[0]}, {"recurrence", weights[1]}};
+    if (b) {
+        assert_ok(msc_graph_add_weight(&weights[2], g, "b", NULL, "", b));
+    }
+    const struct msc_weight_spec specs[3] = {
+        {"weight", weights[0]}, {"recurrence", weights[1]}, {"bias", weights[2]}};
     const struct msc_attr hidden = {"hidden_size", "3"};
     const struct msc_joint_spec spec = {.op = MSC_OP_LSTM,
                                         .name = "lstm",
                                         .n_inputs = 1,
                                         .inputs = &x,
-                                        .n_weights = 2,
+                                        .n_weights = b ? 3 : 2,
                                         .weights = specs,
                                         .n_attrs = 1,
                                         .attrs = &hidden};
@@ -75,7 +81,7 @@ static void expect(float out[N_OUT], struct msc_array *weights[2], const struct 
             rounded[i] = msc_array_retain(weights[i]);
         }
     }
-    struct msc_graph *g = make_graph(rounded[0], rounded[1]);
+    struct msc_graph *g = make_graph(rounded[0], rounded[1], NULL);
     int32_t wanted = msc_graph_output(g, 0);
     assert_ok(msc_reference_run_graph(&y, g, &x, &wanted, 1, NULL));
     memcpy(out, msc_array_data(y), N_OUT * sizeof(out[0]));
@@ -93,7 +99,7 @@ static void test_kernels_evaluator_weights__edits(void **state) {
     struct msc_edit quantise[2];
     struct msc_array *weights[2] = {random_array(1, ROWS, IN, 1), random_array(1, ROWS, HIDDEN, 2)};
     struct msc_array *x = random_array(TIMES, BATCH, IN, 3);
-    struct msc_graph *g = make_graph(weights[0], weights[1]);
+    struct msc_graph *g = make_graph(weights[0], weights[1], NULL);
     const struct msc_input_spec spec = {
         .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 3, .dims = {TIMES, BATCH, IN}};
     struct msc_backend_options backend_options = MSC_BACKEND_OPTIONS_INIT;
@@ -142,9 +148,62 @@ static void test_kernels_evaluator_weights__edits(void **state) {
     msc_array_release(x);
 }
 
+// A bias of a layer without a kernel for edits of its own: replaced, then rounded.
+static void test_kernels_evaluator_weights__bias(void **state) {
+    static const float step = 0.125f;
+    struct msc_array *w = random_array(1, ROWS, IN, 1), *r = random_array(1, ROWS, HIDDEN, 2);
+    struct msc_array *x = random_array(TIMES, BATCH, IN, 3), *b, *other, *rounded, *expected;
+    const int64_t dims[2] = {1, 2 * ROWS};
+    struct msc_array *numbers[2] = {random_array(1, 1, 2 * ROWS, 4),
+                                    random_array(1, 1, 2 * ROWS, 5)};
+    assert_ok(msc_array_create_from(&b, MSC_DTYPE_F32, 2, dims, msc_array_data(numbers[0])));
+    assert_ok(msc_array_create_from(&other, MSC_DTYPE_F32, 2, dims, msc_array_data(numbers[1])));
+    assert_ok(msc_array_create(&rounded, MSC_DTYPE_F32, 2, dims));
+    for (int i = 0; i < 2 * ROWS; i++) {
+        float number = ((float *)msc_array_data(other))[i];
+        ((float *)msc_array_data(rounded))[i] = rintf(number * 8) / 8; // exact: a power of two
+    }
+    struct msc_graph *g = make_graph(w, r, b), *g_rounded = make_graph(w, r, rounded);
+    const struct msc_input_spec spec = {
+        .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 3, .dims = {TIMES, BATCH, IN}};
+    struct msc_backend_options backend_options = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_evaluator_options options = MSC_EVALUATOR_OPTIONS_INIT;
+    struct msc_edit round = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {1, &step}};
+    msc_edit_seal(&round);
+    struct msc_edit replace = {.kind = MSC_EDIT_REPLACE, .elements = other, .next = &round};
+    msc_edit_seal(&replace);
+    const struct msc_edit *edits[4] = {NULL, NULL, NULL, &replace};
+    struct msc_eval_trial trial = {.edits = edits};
+    struct msc_dataset *data;
+    struct msc_evaluator *ev;
+    struct found found;
+    (void)state;
+    assert_ok(msc_dataset_create(&data, &spec, &x, 1, NULL, 1));
+    assert_ok(msc_backend_open(&options.backend, "cpu", &backend_options));
+    int32_t wanted = msc_graph_output(g, 0), same = msc_graph_output(g_rounded, 0);
+    assert_ok(msc_evaluator_create(&ev, g, data, &wanted, 1, &options));
+    assert_int_equal(msc_evaluator_sites(ev)->n_slots, 4); // the bias comes last
+    const struct msc_sink sink = {.batch = keep, .payload = &found};
+    assert_ok(msc_evaluator_run(ev, &trial, 1, &sink, 0));
+    assert_int_equal(trial.status, MSC_OK);
+    assert_ok(msc_reference_run_graph(&expected, g_rounded, (const struct msc_array *const *)&x,
+                                      &same, 1, NULL));
+    assert_memory_equal(found.values[0], msc_array_data(expected), sizeof(found.values[0]));
+    struct msc_array *all[] = {w, r, x, b, other, rounded, expected, numbers[0], numbers[1]};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        msc_array_release(all[i]);
+    }
+    msc_evaluator_destroy(ev);
+    msc_backend_close(options.backend);
+    msc_dataset_destroy(data);
+    msc_graph_destroy(g);
+    msc_graph_destroy(g_rounded);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_evaluator_weights__edits),
+        cmocka_unit_test(test_kernels_evaluator_weights__bias),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
