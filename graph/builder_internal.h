@@ -2,8 +2,9 @@
 //
 // A value is an activation or a constant. When a joint is added, each constant operand becomes what
 // the operator table says: an attribute, a weight of the joint, or the output of a `constant`
-// joint. A joint whose operands are all constants (or whose result inference knows) is computed at
-// once, and its outputs are constants. Nobody outside graph/ includes this.
+// joint. Where the builder is given `evaluate`, a joint whose operands are all constants (or whose
+// result inference knows) is computed at once, and its outputs are constants. Nobody outside graph/
+// includes this.
 #ifndef MSC_GRAPH_BUILDER_INTERNAL_H
 #define MSC_GRAPH_BUILDER_INTERNAL_H
 
@@ -58,7 +59,7 @@ struct msc_builder_copy {
     struct msc_value **outputs;     // room for msc_builder_add
 };
 
-// Zero-initialise, then set `graph`.
+// Zero-initialise, then set `graph` and, to compute at once, `evaluate`.
 void msc_builder_finish(struct msc_builder *b);
 
 // Keeps a name from being made for a joint without one.

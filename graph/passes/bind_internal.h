@@ -1,5 +1,5 @@
-// Building a graph anew from another with more known about it: what graph/bind*.c share. Nobody
-// outside graph/ includes this.
+// Building a graph anew from another with more known about it: what the files of binding share.
+// Nobody outside graph/ includes this.
 #ifndef MSC_GRAPH_PASSES_BIND_INTERNAL_H
 #define MSC_GRAPH_PASSES_BIND_INTERNAL_H
 
