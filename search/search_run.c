@@ -1,4 +1,7 @@
 // One call of the environment and what comes of it: trials are evaluated together, else one by one.
+// That is for environments that fail as a whole and devices that are lost: memory that trials took
+// from one another the evaluator gives back by itself, before it says that one is out of memory
+// (kernels/engine/evaluator.c).
 #include "search/search_internal.h"
 
 #include "base/clock.h"

@@ -105,23 +105,39 @@ static void set_limit(struct msc_evaluator *ev) {
     ev->cache.pool.limit_bytes = all > other ? all - other : 0;
 }
 
+// The next set_limit looks anew.
+static void set_limit_to_nothing(struct msc_evaluator *ev) {
+    ev->remainder_store.limit_bytes = 0;
+    ev->cache.pool.limit_bytes = 0;
+    ev->next_limit_s = 0;
+}
+
+// How the windows of a run are opened.
+struct windows {
+    struct msc_evaluator *ev;
+    bool keeps_nothing; // batches one by one, and what is not in use is freed
+};
+
 // Some thirty independent pieces of work for each thread leave none idle for long at the end, and a
 // step should have all the calls it can be run with; more batches would only hold more memory.
 // Where memory was short, they are taken one by one.
 static size_t open_window(void *payload, size_t n_trials) {
-    struct msc_evaluator *ev = payload;
+    const struct windows *windows = payload;
+    struct msc_evaluator *ev = windows->ev;
     size_t enough = 32 * (size_t)ev->options.n_threads;
     size_t calls = (size_t)ev->options.backend->def->max_calls;
     enough = enough < calls ? calls : enough;
+    if (windows->keeps_nothing) {
+        set_limit_to_nothing(ev);
+        return 1;
+    }
     set_limit(ev);
     return ev->cache.pool.was_short ? 1 : (enough + n_trials - 1) / n_trials;
 }
 
-static enum msc_status run_job(struct msc_evaluator *ev, struct msc_job job) {
-    job.window = open_window;
-    job.payload = ev;
-    MSC_TRY(msc_schedule_run(ev->schedule, &job));
-    msc_cache_pass(&ev->cache, job.n_trials);
+static enum msc_status run_job(struct msc_evaluator *ev, const struct msc_job *job) {
+    MSC_TRY(msc_schedule_run(ev->schedule, job));
+    msc_cache_pass(&ev->cache, job->n_trials);
     return MSC_OK;
 }
 
@@ -132,7 +148,7 @@ static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_job job, s
     job.n_trials = 1;
     job.is_last_attempt = true;
     msc_evaluator_drop_cache(ev);
-    enum msc_status status = run_job(ev, job);
+    enum msc_status status = run_job(ev, &job);
     if (status != MSC_E_NOMEM) {
         return status;
     }
@@ -152,16 +168,18 @@ static enum msc_status check_edits(const struct msc_evaluator *ev,
     return MSC_OK;
 }
 
-enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_trial trials[],
-                                  size_t n, const struct msc_sink *sink, unsigned flags) {
-    const struct msc_job job = {.trials = trials, .n_trials = n, .sink = sink, .flags = flags};
-    if (n == 0) {
-        return MSC_OK;
-    }
-    for (size_t t = 0; t < n; t++) {
-        MSC_TRY(check_edits(ev, trials[t].edits));
-    }
-    enum msc_status status = run_job(ev, job);
+// The one place where trials out of memory get another try: they need what the others and the cache
+// took.
+static enum msc_status run_trials(struct windows *windows, struct msc_eval_trial trials[], size_t n,
+                                  const struct msc_sink *sink, unsigned flags) {
+    struct msc_evaluator *ev = windows->ev;
+    const struct msc_job job = {.trials = trials,
+                                .n_trials = n,
+                                .sink = sink,
+                                .flags = flags,
+                                .window = open_window,
+                                .payload = windows};
+    enum msc_status status = run_job(ev, &job);
     if (status != MSC_OK && status != MSC_E_NOMEM) {
         return status;
     }
@@ -172,6 +190,15 @@ enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_tria
         }
     }
     return MSC_OK;
+}
+
+enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_trial trials[],
+                                  size_t n, const struct msc_sink *sink, unsigned flags) {
+    struct windows windows = {.ev = ev};
+    for (size_t t = 0; t < n; t++) {
+        MSC_TRY(check_edits(ev, trials[t].edits));
+    }
+    return n > 0 ? run_trials(&windows, trials, n, sink, flags) : MSC_OK;
 }
 
 const struct msc_sites *msc_evaluator_sites(const struct msc_evaluator *ev) {
@@ -220,8 +247,9 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
                                              const struct msc_edit *const edits[], uint64_t *out) {
     static const struct msc_sink none = {.batch = ignore_batch};
     size_t n = (size_t)ev->options.n_threads;
-    uint64_t memory_bytes = ev->options.memory_bytes;
+    struct windows windows = {.ev = ev, .keeps_nothing = true};
     bool was_short = ev->cache.pool.was_short;
+    MSC_TRY(check_edits(ev, edits));
     struct msc_eval_trial *trials = msc_alloc_zero(n, sizeof(trials[0]));
     if (!trials) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluation");
@@ -231,13 +259,8 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     }
     msc_evaluator_drop_cache(ev);
     ev->cache.pinned_peak = 0;
-    ev->options.memory_bytes = 0;
-    ev->next_limit_s = 0;
-    ev->cache.pool.was_short = true;
-    enum msc_status status = msc_evaluator_run(ev, trials, n, &none, 0);
-    ev->options.memory_bytes = memory_bytes;
-    ev->next_limit_s = 0;
-    ev->cache.pool.was_short = was_short;
+    enum msc_status status = run_trials(&windows, trials, n, &none, 0);
+    ev->cache.pool.was_short = was_short; // it is of every value that nothing is kept of
     status = status == MSC_OK ? first_failure_of(trials, n) : status;
     *out = other_bytes(ev) + ev->cache.pinned_peak + remainder_bytes(ev);
     msc_free(trials);
