@@ -230,8 +230,8 @@ bool msc_graph_equal(const struct msc_graph *a, const struct msc_graph *b, bool 
 struct msc_hash msc_graph_hash(const struct msc_graph *g);         // structure, without weight data
 struct msc_hash msc_graph_weights_hash(const struct msc_graph *g); // names and elements
 
-// Forms (graph/print.c, graph/json.c, graph/prototxt.c), byte for byte as MSC wrote them but for
-// attributes, which are sorted by key. The printed form is safe to show, whatever names hold
+// Forms (graph/print.c, graph/json_write.c, graph/prototxt.c), byte for byte as MSC wrote them but
+// for attributes, which are sorted by key. The printed form is safe to show, whatever names hold
 // (base/shown.h).
 void msc_graph_print(const struct msc_graph *g, struct msc_str *out);
 void msc_joint_print(const struct msc_graph *g, int32_t joint, struct msc_str *out);

@@ -2,8 +2,8 @@
 // runs them block by block, or makes a shader of them.
 //
 // A program is a whole step (element-wise joints alone) or the epilogue of one: it then begins with
-// the anchor's result. Behind integer sums it begins with y = t * (float)sum, y += b (docs: design,
-// quantised joints).
+// the anchor's result. Behind integer sums it begins with y = t * (float)sum, y += b
+// (kernels/backend.h).
 //
 //     struct msc_ewise *e;
 //     MSC_TRY(msc_ewise_create(&e, plan, step, &options));

@@ -106,7 +106,7 @@ enum msc_vk_kind {
 struct msc_vk_call {
     const struct msc_vk_block *blocks[MSC_VK_MAX_BINDINGS];
     uint32_t row[MSC_VK_MAX_ROW];
-    struct msc_vk_block quantized; // room for a block that covers several (msc_vk_put_forms)
+    struct msc_vk_block quantized; // room for a block that covers several (msc_vk_put_quantized)
 };
 
 // Bindings are those of the shader in order: texels first, then storage buffers. Behind them the

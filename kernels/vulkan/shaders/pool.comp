@@ -2,7 +2,7 @@
 // order of rows and columns; NaN stays. A mean divides by the taps on the image or, where padding
 // counts, by those on image or padding.
 // Buffers: 0 x, 1 y, 2 geometry (two axes). Constants: 0 lanes, 1 repair, 2 is it max?, 3 does
-// padding count? Tile: lanes * per_lane outputs. Dispatched by vk_pool.c.
+// padding count? Tile: lanes * per_lane outputs. Dispatched by vk_window.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 3

@@ -2,7 +2,7 @@
 // the element itself, more are their weighted sum.
 // Buffers: 0 x [batch][rows][cols][channels], 1 y, 2 taps of output rows, then of output columns:
 // {n, 4 places, 4 weights}. Constants: 0 lanes. Tile: lanes * per_lane outputs.
-// Dispatched by vk_resize.c.
+// Dispatched by vk_window.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 3

@@ -4,7 +4,8 @@
 // Constants: 0 lanes, 1 repair, 2 operator (typed_ops.glsl), 3 are operands taken as floats?,
 // 4 ... 6 types of the operands, 7 that of y, 8 number of dims, 9 ... 11 how an operand is read:
 // 0 at i, 1 by strides, 2 one number. Limits of a clip are p and q, low and high, or one number.
-// Tile: lanes * per_lane elements. Dispatched by vk_typed.c.
+// Tile: lanes * per_lane elements. Dispatched by vk_typed.c, and by
+// vk_mask.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 5
