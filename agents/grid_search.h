@@ -3,8 +3,8 @@
 #define MSC_AGENTS_GRID_SEARCH_H
 
 #include "agents/agent.h"
-#include "agents/knapsack.h"
 #include "agents/exact_bounds.h"
+#include "agents/knapsack.h"
 
 // Each task alone with the others at their most expensive, then the knapsack of them.
 struct msc_grid_per_task {

@@ -8,8 +8,8 @@
 #define MSC_CLI_CLI_H
 
 #include "base/status.h"
-#include "cli/options.h"
 #include "cli/console.h"
+#include "cli/options.h"
 
 struct cJSON;
 struct msc_str;

@@ -1,11 +1,11 @@
 #include "cli/cli.h"
 
 #include "base/json.h"
+#include "base/machine.h"
 #include "base/str.h"
 #include "kernels/backend.h"
 #include "kernels/engine/backends.h"
 #include "kernels/vulkan/vulkan.h"
-#include "base/machine.h"
 
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
 #include "pipeline/allclose.h"
 #include "pipeline/model.h"
 
-#include "graph/graph.h"
 #include "graph/discontinuity.h"
+#include "graph/graph.h"
 #include "graph/passes/bind.h"
 #include "graph/reference/reference.h"
 

@@ -12,8 +12,8 @@
 #define MSC_PIPELINE_MODEL_H
 
 #include "base/cancel.h"
-#include "pipeline/config.h"
 #include "kernels/backend.h"
+#include "pipeline/config.h"
 
 MSC_PUBLIC_BEGIN
 

@@ -13,8 +13,8 @@
 #define MSC_TOOLS_STRATEGY_H
 
 #include "base/json.h"
-#include "graph/site.h"
 #include "graph/edit.h"
+#include "graph/site.h"
 #include "tools/range.h"
 
 MSC_PUBLIC_BEGIN

@@ -3,8 +3,8 @@
 // both, and then stands in the new graph twice: as a constant, and as what computes it.
 #include "graph/passes/bind_internal.h"
 
-#include "graph/passes/constant_internal.h"
 #include "graph/op_attrs.h"
+#include "graph/passes/constant_internal.h"
 
 #include <string.h>
 

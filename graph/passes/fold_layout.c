@@ -1,6 +1,7 @@
 // Layouts that only readers know: "the input of a convolution is NCHW" says what the axes of all
 // that leads up to it are.
 #include "graph/passes/fold_internal.h"
+
 #include "graph/graph_internal.h"
 #include "graph/infer_internal.h"
 

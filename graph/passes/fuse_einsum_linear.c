@@ -4,8 +4,8 @@
 #include "graph/passes/fuse_einsum_internal.h"
 
 #include "base/str.h"
-#include "graph/passes/constant_internal.h"
 #include "graph/op_attrs.h"
+#include "graph/passes/constant_internal.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // The fallback: one joint, in NCHW, by its reference kernel. Integers that come in are dequantised
 // and edited weights are fake-quantised first.
 #include "base/alloc.h"
-#include "kernels/cpu/cpu.h"
 #include "graph/reference/reference.h"
+#include "kernels/cpu/cpu.h"
 
 #include <string.h>
 

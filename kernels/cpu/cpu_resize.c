@@ -2,8 +2,8 @@
 // input row first, then across rows.
 #include "base/alloc.h"
 #include "base/platform.h"
-#include "kernels/cpu/cpu.h"
 #include "graph/reference/reference_resize.h"
+#include "kernels/cpu/cpu.h"
 
 #include <string.h>
 

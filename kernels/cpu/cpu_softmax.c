@@ -1,9 +1,9 @@
 // Softmax and its logarithm along any axis, in either layout.
 #include "base/alloc.h"
 #include "base/platform.h"
+#include "graph/reference/numeric.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/simd.h"
-#include "graph/reference/numeric.h"
 
 #include <math.h>
 

@@ -1,5 +1,6 @@
 // Softmax and its logarithm along a row.
 #include "kernels/cpu/simd_avx512.h"
+
 #include "graph/reference/numeric.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 // Pooling and resizing in NHWC.
 #include "base/alloc.h"
+#include "graph/reference/reference_resize.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/lowering/pool.h"
-#include "graph/reference/reference_resize.h"
 #include "kernels/vulkan/vk_kernels.h"
 
 #include <string.h>

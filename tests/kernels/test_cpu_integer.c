@@ -2,9 +2,9 @@
 // convolutions that models quantise themselves, and quantising itself.
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "graph/reference/reference.h"
 #include "kernels/engine/backends.h"
 #include "kernels/engine/evaluator.h"
-#include "graph/reference/reference.h"
 #include "tests/msc_test.h"
 
 #include <math.h>

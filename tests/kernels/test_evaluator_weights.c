@@ -2,8 +2,8 @@
 // backend.
 #include "kernels/backend.h"
 #include "kernels/engine/evaluator.h"
-#include "graph/reference/reference.h"
 
+#include "graph/reference/reference.h"
 #include "kernels/engine/backends.h"
 #include "tests/msc_test.h"
 

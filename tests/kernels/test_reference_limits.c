@@ -1,9 +1,9 @@
 // Loops that would not end by themselves: in time, in turns, in memory.
 #include "kernels/engine/evaluator.h"
-#include "graph/reference/reference.h"
 
 #include "base/machine.h"
 #include "graph/onnx/onnx.h"
+#include "graph/reference/reference.h"
 #include "kernels/engine/backends.h"
 #include "tests/kernels/eval_case.h"
 

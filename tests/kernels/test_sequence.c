@@ -1,10 +1,9 @@
 // Chunks that follow one another as one graph.
 #include "kernels/engine/sequence.h"
 
-#include "kernels/engine/evaluator.h"
 #include "graph/reference/reference.h"
-
 #include "kernels/engine/backends.h"
+#include "kernels/engine/evaluator.h"
 #include "tests/msc_test.h"
 
 static int32_t add(struct msc_graph *g, enum msc_op op, const char *name, int32_t a, int32_t b) {

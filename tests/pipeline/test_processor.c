@@ -10,8 +10,8 @@
 #include "tools/strategy.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define FILES MSC_TESTS_FOLDER "/cli/files/"
