@@ -38,6 +38,9 @@ ALLOWED = {
     "pipeline": ABOVE_ENV + ["search"],
     "cli": ABOVE_ENV + ["search", "pipeline"],
 }
+SHADERS = [".comp", ".glsl"]
+SUFFIXES = [".c", ".h", ".def"] + SHADERS
+GENERATED = ["onnx.pb-c.h"]
 QUOTED = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 VULKAN = re.compile(r"^\s*#\s*include\s*[<\"]vulkan/")
 
@@ -60,9 +63,17 @@ def layer_of(path):
     return None
 
 
-def check_include(target, layer):
+def is_path(root, file, target):
+    """Does it name a file from the repository root, or, in a shader, one beside it?"""
+    if {".", ".."} & set(target.split("/")):
+        return False
+    is_beside = file.suffix in SHADERS and "/" not in target and (file.parent / target).is_file()
+    return is_beside or target in GENERATED or (root / target).is_file()
+
+
+def check_include(root, file, target, layer):
     """Why a file in `layer` may not include `target`, or None."""
-    if target.startswith(".") or "/../" in target:
+    if not is_path(root, file, target):
         return f'"{target}": write the path from the repository root'
     target_layer = layer_of(target)
     if target_layer and target_layer != layer and target_layer not in ALLOWED[layer]:
@@ -98,13 +109,14 @@ def main():
     errors = check_table()
     included = {}
     tops = sorted({name.split("/")[0] for name in ALLOWED})
-    for file in sorted(file for top in tops for file in (root / top).rglob("*.[ch]")):
+    files = (file for top in tops for file in (root / top).rglob("*") if file.suffix in SUFFIXES)
+    for file in sorted(files):
         n_files += 1
         path = file.relative_to(root).as_posix()
         layer = layer_of(path)
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
             match = QUOTED.match(line)
-            why = check_include(match.group(1), layer) if match else None
+            why = check_include(root, file, match.group(1), layer) if match else None
             if VULKAN.match(line) and not path.startswith("kernels/vulkan/"):
                 why = "Vulkan headers belong to kernels/vulkan/ alone"
             if why:
