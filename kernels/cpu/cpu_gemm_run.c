@@ -67,17 +67,16 @@ static enum msc_status choose_unit(struct msc_cpu_gemm_run *r, const struct msc_
         return status;
     }
     int32_t largest = msc_digits_largest(r->quant);
-    int64_t most = largest * r->pack->largest;
     struct msc_cpu_gemm_bias added;
     bool is_exact = false;
     // The int8 routine multiplies q itself, up to 255.
     r->digits = msc_digits_cut(r->unit == MSC_CPU_GEMM_INTEGER ? largest : 255, r->pack->largest);
-    if (most >= ((int64_t)1 << 31) || r->digits.n == 0) {
+    if (!msc_digits_sums_fit(largest, r->pack->largest, 0) || r->digits.n == 0) {
         // Sums that may not fit into int32: no unit computes them over integers.
         return set_unit(r, v, msc_cpu_gemm_float_unit(r->k));
     }
     if (msc_cpu_gemm_integer_bias(&added, v, r->quant->scales[0]) &&
-        most + added.largest_integer < ((int64_t)1 << 31)) {
+        msc_digits_sums_fit(largest, r->pack->largest, added.largest_integer)) {
         r->bias = added;
     }
     if (is_own(r->unit)) {

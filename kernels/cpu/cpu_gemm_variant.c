@@ -76,7 +76,7 @@ static enum msc_status cpu_gemm_variant_set_quant(struct msc_cpu_gemm_variant *v
     for (int32_t i = 0; i < quant->n; i++) {
         v->largest_scale = fmaxf(v->largest_scale, quant->scales[i]);
     }
-    v->is_integer = msc_quant_is_integer(quant) && (quant->n == 1 || quant->axis == k->out_axis);
+    v->is_integer = msc_gemm_is_integer(quant, k->out_axis);
     v->is_int8 = v->is_integer && fits_int8(quant);
     return MSC_OK;
 }

@@ -4,6 +4,7 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/ewise_run.h"
 #include "kernels/lowering/gemm.h"
+#include "kernels/lowering/matmul.h"
 
 #include <math.h>
 #include <string.h>
@@ -105,41 +106,12 @@ static enum msc_status cpu_matmul_prepare(void **out, struct msc_cpu_backend *b,
 
 // ---- A constant factor under an edit ----------------------------------------------------------
 
-// As an activation would come: integers of one scale, or fake-quantised floats.
-struct variant {
-    struct msc_array *array;
-    struct msc_quant quant; // bits is 0 for floats
-    float scale;
-    int32_t zero_point;
-};
-
 static void cpu_matmul_release_weights(void *weights) {
-    struct variant *v = weights;
+    struct msc_matmul_constant *v = weights;
     if (v) {
-        msc_array_release(v->array);
+        msc_matmul_constant_finish(v);
         msc_free(v);
     }
-}
-
-static enum msc_status cpu_matmul_edit_constant(struct variant *v, const struct msc_array *from,
-                                                const struct msc_edit *edit) {
-    const struct msc_quant *quant = msc_edit_quant(edit);
-    struct msc_array *elements, *q;
-    if (!quant || !msc_quant_is_integer(quant) || quant->n != 1) {
-        return msc_edit_apply(&v->array, from, edit);
-    }
-    MSC_TRY(msc_edit_elements(&elements, from, edit));
-    enum msc_status status = msc_quantize_array(&q, elements, quant);
-    msc_array_release(elements);
-    MSC_TRY(status);
-    status = msc_array_convert(&v->array, q, msc_quant_dtype(quant));
-    msc_array_release(q);
-    v->scale = quant->scales[0];
-    v->zero_point = quant->zero_points[0];
-    v->quant = *quant;
-    v->quant.scales = &v->scale;
-    v->quant.zero_points = &v->zero_point;
-    return status;
 }
 
 static enum msc_status cpu_matmul_weights(void *kernel, struct msc_cpu_backend *b,
@@ -151,22 +123,16 @@ static enum msc_status cpu_matmul_weights(void *kernel, struct msc_cpu_backend *
     if (!edit || k->edited < 0) {
         return MSC_OK;
     }
-    struct variant *v = msc_alloc_zero(1, sizeof(*v));
-    struct msc_array *from = NULL;
-    const struct msc_view *c = &k->constants[k->edited];
+    struct msc_matmul_constant *v = msc_alloc_zero(1, sizeof(*v));
     if (!v) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     }
-    enum msc_status status = msc_array_create_from(&from, c->dtype, c->n_dims, c->dims, c->data);
-    if (status == MSC_OK) {
-        status = cpu_matmul_edit_constant(v, from, edit);
-    }
-    msc_array_release(from);
+    enum msc_status status = msc_matmul_constant_init(v, &k->constants[k->edited], edit);
     if (status != MSC_OK) {
         cpu_matmul_release_weights(v);
         return status;
     }
-    *n_bytes = msc_array_n_bytes(v->array);
+    *n_bytes = msc_array_n_bytes(v->elements);
     *out = v;
     return MSC_OK;
 }
@@ -186,32 +152,16 @@ struct run {
 
 static struct msc_view cpu_matmul_factor(const struct kernel *k, const struct msc_call *call,
                                          int i) {
-    const struct variant *v = call->weights;
+    const struct msc_matmul_constant *v = call->weights;
     if (k->operands[i].kind == MSC_OPERAND_INPUT) {
         return call->inputs[k->operands[i].index];
     }
     if (i != k->edited || !v) {
         return k->constants[i];
     }
-    struct msc_view view = msc_view_of_array(v->array);
-    view.quant = v->quant.bits > 0 ? &v->quant : NULL;
+    struct msc_view view = msc_view_of_array(v->elements);
+    view.quant = msc_matmul_constant_quant(v);
     return view;
-}
-
-// Over integers when every sum fits into int32 and, cut into digits, each pass below 2^24.
-static void choose_arithmetic(struct run *r) {
-    const struct msc_quant *a = r->factors[0].quant, *b = r->factors[1].quant;
-    r->digits = (struct msc_digits){1, 0, 0};
-    if (!a || !b) {
-        return;
-    }
-    int32_t largest = msc_digits_largest(a);
-    int64_t rest = r->k->desc.in_channels * msc_digits_largest(b);
-    struct msc_digits digits = msc_digits_cut(largest, rest);
-    if (digits.n > 0 && largest * rest < ((int64_t)1 << 31)) {
-        r->is_integer = true;
-        r->digits = digits;
-    }
 }
 
 static void *cpu_matmul_take(char *memory, size_t *used, size_t n_bytes) {
@@ -293,7 +243,8 @@ static enum msc_status cpu_matmul_run(void *kernel, struct msc_cpu_backend *b,
         r.factors[i] = cpu_matmul_factor(k, call, i);
         r.n[i] = msc_view_n_elements(&r.factors[i]);
     }
-    choose_arithmetic(&r);
+    r.is_integer = msc_matmul_is_integer(&r.digits, r.factors[0].quant, r.factors[1].quant,
+                                         k->desc.in_channels);
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, cpu_matmul_place(&r, NULL)));
     cpu_matmul_place(&r, memory);
     MSC_TRY(cpu_matmul_multiply(&r, out, thread));

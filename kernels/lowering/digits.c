@@ -9,6 +9,10 @@ struct msc_digits msc_digits_cut(int32_t largest, int64_t rest) {
     return d;
 }
 
+bool msc_digits_sums_fit(int32_t largest, int64_t rest, int64_t bias) {
+    return largest * rest + bias < ((int64_t)1 << 31);
+}
+
 int32_t msc_digits_mask(const struct msc_digits *d, int digit) {
     return digit == d->n - 1 ? -1 : (1 << d->shift) - 1;
 }

@@ -22,6 +22,9 @@ struct msc_digits {
 // `largest` is the size of the integers, at most 255; `rest` the largest sum of sizes of what they
 // are multiplied with.
 struct msc_digits msc_digits_cut(int32_t largest, int64_t rest);
+// Do sums fit into int32, of integers of that size with all that they are multiplied with, and a
+// bias of this size at most?
+bool msc_digits_sums_fit(int32_t largest, int64_t rest, int64_t bias);
 // What is left of an integer moved down to a digit: the top one keeps the sign.
 int32_t msc_digits_mask(const struct msc_digits *d, int digit);
 // The largest |q - zero point| that a quantisation can give.

@@ -1,5 +1,6 @@
 #include "kernels/lowering/gemm.h"
 
+#include "kernels/backend.h"
 #include "kernels/lowering/families.h"
 
 #include <math.h>
@@ -14,6 +15,10 @@ bool msc_gemm_describe(struct msc_gemm_spec *out, const struct msc_graph *g,
     default:
         return false;
     }
+}
+
+bool msc_gemm_is_integer(const struct msc_quant *weight, int out_axis) {
+    return msc_quant_is_integer(weight) && (weight->n == 1 || weight->axis == out_axis);
 }
 
 int32_t msc_gemm_limits(float *low, float *high, const struct msc_step *step) {

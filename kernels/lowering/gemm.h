@@ -62,6 +62,10 @@ bool msc_gemm_describe_window(struct msc_gemm_spec *out, const struct msc_joint 
                               const struct msc_tensor *x, const struct msc_tensor *w,
                               const struct msc_tensor *y);
 
+// Is a weight under this quantisation multiplied as integers, where the input comes as such? It has
+// one scale, or one for each output channel.
+bool msc_gemm_is_integer(const struct msc_quant *weight, int out_axis);
+
 // A product of two activations, or of one with a constant on either side, and how many products
 // there are that one routine cannot take together. False when MSC_FAMILY_MATMUL does not take it.
 bool msc_gemm_describe_matmul(struct msc_gemm_desc *out, int64_t *n_products,

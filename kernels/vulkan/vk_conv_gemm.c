@@ -105,12 +105,12 @@ static enum msc_status choose_integer(struct job *job, const struct msc_vk_conv_
         may_be_int && b->vk->prefers_int ? MSC_VK_AS_BYTES : MSC_VK_AS_INTEGERS;
     int32_t largest = msc_digits_largest(in);
     MSC_TRY(msc_vk_get_pack(&job->pack, b, v, first));
-    if (largest * job->pack->largest >= ((int64_t)1 << 31)) {
+    if (!msc_digits_sums_fit(largest, job->pack->largest, 0)) {
         return MSC_OK;
     }
     job->digits = msc_digits_cut(largest, job->pack->largest);
     if (msc_bias_joins_sums(&v->bias, &v->quant, in->scales[0]) &&
-        largest * job->pack->largest + v->bias.largest < ((int64_t)1 << 31)) {
+        msc_digits_sums_fit(largest, job->pack->largest, v->bias.largest)) {
         job->bias = v->integers;
         job->way = job->digits.n > 0 ? BY_DIGITS : BY_VALUE;
         return msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_INTEGERS);

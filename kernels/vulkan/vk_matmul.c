@@ -2,8 +2,8 @@
 // factor is laid out anew as the product's weight, padded to whole quads; over integers when
 // both factors come as such.
 #include "base/alloc.h"
-#include "kernels/lowering/digits.h"
 #include "kernels/lowering/lowering.h"
+#include "kernels/lowering/matmul.h"
 #include "kernels/vulkan/vk_gemm.h"
 #include "kernels/vulkan/vk_movement.h"
 
@@ -160,13 +160,10 @@ static enum msc_status vk_matmul_prepare(void **out, struct msc_vk_backend *b,
 
 // ---- A constant factor under an edit ----------------------------------------------------------
 
-// As an activation would come: integers of one scale, or fake-quantised floats.
 struct variant {
-    struct msc_vk_block *block;
-    struct msc_quant quant; // bits is 0 for floats
+    struct msc_vk_block *block; // the elements
     enum msc_dtype dtype;
-    float scale;
-    int32_t zero_point;
+    struct msc_matmul_constant constant; // without its elements
 };
 
 static void release_weights(void *weights, struct msc_vk_backend *b) {
@@ -177,29 +174,6 @@ static void release_weights(void *weights, struct msc_vk_backend *b) {
     }
 }
 
-static enum msc_status edit_constant(struct msc_array **out, struct variant *v,
-                                     const struct msc_array *from, const struct msc_edit *edit) {
-    const struct msc_quant *quant = msc_edit_quant(edit);
-    struct msc_array *elements, *q;
-    v->dtype = MSC_DTYPE_F32;
-    if (!quant || !msc_quant_is_integer(quant) || quant->n != 1) {
-        return msc_edit_apply(out, from, edit);
-    }
-    MSC_TRY(msc_edit_elements(&elements, from, edit));
-    enum msc_status status = msc_quantize_array(&q, elements, quant);
-    msc_array_release(elements);
-    MSC_TRY(status);
-    v->dtype = msc_quant_dtype(quant);
-    status = msc_array_convert(out, q, v->dtype);
-    msc_array_release(q);
-    v->scale = quant->scales[0];
-    v->zero_point = quant->zero_points[0];
-    v->quant = *quant;
-    v->quant.scales = &v->scale;
-    v->quant.zero_points = &v->zero_point;
-    return status;
-}
-
 static enum msc_status vk_matmul_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,
                                          size_t *n_bytes) {
@@ -208,24 +182,22 @@ static enum msc_status vk_matmul_weights(void *kernel, struct msc_vk_backend *b,
     if (!edit || k->edited < 0) {
         return MSC_OK;
     }
-    struct msc_array *from = NULL, *array = NULL;
-    const struct msc_view *c = &k->constants[k->edited];
     struct variant *v = msc_alloc_zero(1, sizeof(*v));
     enum msc_status status = v ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     MSC_TRY(status);
-    MSC_TRY_OUT(msc_array_create_from(&from, c->dtype, c->n_dims, c->dims, c->data));
-    MSC_TRY_OUT(edit_constant(&array, v, from, edit));
-    *n_bytes = msc_array_n_bytes(array);
+    MSC_TRY_OUT(msc_matmul_constant_init(&v->constant, &k->constants[k->edited], edit));
+    const struct msc_array *elements = v->constant.elements;
+    v->dtype = msc_array_dtype(elements);
+    *n_bytes = msc_array_n_bytes(elements);
     msc_vk_lock(b->vk);
-    status = msc_vk_upload_new(b->vk, &v->block, msc_array_data(array), *n_bytes);
+    status = msc_vk_upload_new(b->vk, &v->block, msc_array_data(elements), *n_bytes);
     msc_vk_unlock(b->vk);
+    msc_matmul_constant_finish(&v->constant);
     if (status == MSC_OK) {
         *out = v;
         v = NULL;
     }
 out:
-    msc_array_release(from);
-    msc_array_release(array);
     msc_free(v); // without a block
     return status;
 }
@@ -262,26 +234,15 @@ static struct msc_view factor(const struct kernel *k, const struct msc_call *cal
     if (i == k->edited && v) {
         view.data = v->block;
         view.dtype = v->dtype;
-        view.quant = v->quant.bits > 0 ? &v->quant : NULL;
+        view.quant = msc_matmul_constant_quant(&v->constant);
     }
     return view;
 }
 
-// The same choice as the cpu backend's.
 static struct job job_of(const struct kernel *k, const struct msc_call *call) {
-    struct msc_view factors[2] = {factor(k, call, 0), factor(k, call, 1)};
-    const struct msc_quant *a = factors[0].quant, *b = factors[1].quant;
-    struct job job = {{a != NULL, b != NULL}, false, {1, 0, 0}};
-    if (!a || !b) {
-        return job;
-    }
-    int32_t largest = msc_digits_largest(a);
-    int64_t rest = k->depth * msc_digits_largest(b);
-    struct msc_digits digits = msc_digits_cut(largest, rest);
-    if (digits.n > 0 && largest * rest < ((int64_t)1 << 31)) {
-        job.multiplies_integers = true;
-        job.digits = digits;
-    }
+    const struct msc_quant *a = factor(k, call, 0).quant, *b = factor(k, call, 1).quant;
+    struct job job = {.is_integer = {a != NULL, b != NULL}};
+    job.multiplies_integers = msc_matmul_is_integer(&job.digits, a, b, k->depth);
     return job;
 }
 

@@ -21,7 +21,7 @@ void msc_vk_conv_gemm_release_weights(void *weights, struct msc_vk_backend *b) {
 static enum msc_status set_quant(struct msc_vk_variant *v, const struct msc_vk_conv_gemm *k,
                                  const struct msc_quant *edit) {
     MSC_TRY(msc_quant_copy(&v->quant, edit));
-    v->is_integer = msc_quant_is_integer(edit) && (edit->n == 1 || edit->axis == k->spec.out_axis);
+    v->is_integer = msc_gemm_is_integer(edit, k->spec.out_axis);
     v->fits_bytes = v->is_integer;
     for (int32_t i = 0; i < edit->n; i++) {
         v->fits_bytes = v->fits_bytes && edit->low - edit->zero_points[i] >= INT8_MIN &&
