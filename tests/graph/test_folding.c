@@ -355,10 +355,44 @@ static void test_graph_folding__not_a_number(void **state) {
     }
 }
 
+// All of them alike, whichever way a model asks; what numpy says.
+static void test_graph_folding__comparisons(void **state) {
+    (void)state;
+    static const float a[] = {1, 2, 3, NAN, NAN, -0.0f, INFINITY};
+    static const float b[] = {1, 3, 2, NAN, 1, 0.0f, INFINITY};
+    static const struct {
+        enum msc_op op;
+        int expected[7];
+    } rows[] = {
+        {MSC_OP_EQUAL, {1, 0, 0, 0, 0, 1, 1}},         {MSC_OP_GREATER, {0, 0, 1, 0, 0, 0, 0}},
+        {MSC_OP_GREATER_EQUAL, {1, 0, 1, 0, 0, 1, 1}}, {MSC_OP_LESS, {0, 1, 0, 0, 0, 0, 0}},
+        {MSC_OP_LESS_EQUAL, {1, 1, 0, 0, 0, 1, 1}},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct folding f = {.op = rows[i].op, .n_operands = 2, .n_outputs = 1};
+        struct msc_graph *g, *bound;
+        assert_ok(msc_array_create_from(&f.operands[0], MSC_DTYPE_F32, 1, &(int64_t){7}, a));
+        assert_ok(msc_array_create_from(&f.operands[1], MSC_DTYPE_F32, 1, &(int64_t){7}, b));
+        assert_ok(build(&g, &f, true));
+        assert_ok(msc_graph_bind(&bound, g, NULL, 0));
+        int32_t weight = constant_of(bound, 0);
+        assert_int_not_equal(weight, MSC_NO_ID);
+        for (int k = 0; k < 7; k++) {
+            const struct msc_array *data = msc_graph_tensor(bound, weight)->data;
+            assert_int_equal(msc_array_get_i64(data, k), rows[i].expected[k]);
+        }
+        msc_graph_destroy(bound);
+        msc_graph_destroy(g);
+        msc_array_release(f.operands[0]);
+        msc_array_release(f.operands[1]);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_folding__every_operator),
         cmocka_unit_test(test_graph_folding__not_a_number),
+        cmocka_unit_test(test_graph_folding__comparisons),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
