@@ -125,19 +125,15 @@ static enum msc_status fake_weights(struct msc_backend *b, const struct msc_step
     *out = NULL;
     *n_bytes = 0;
     atomic_fetch_add(&f->n_packed, 1);
-    const struct msc_quant *edit = msc_edit_quant(edits[0]);
+    const struct msc_quant *quant = msc_edit_quant(edits[0]);
     if (step->n_weight_slots == 0 || f->does_nothing) {
         return MSC_OK;
     }
     const struct msc_slot *slot = &plan->sites.slots[step->weight_slots[0]];
     const struct msc_array *w = msc_graph_tensor(plan->graph, slot->tensor)->data;
     struct packed *p = msc_alloc_zero(1, sizeof(*p));
-    p->bits = edit ? edit->bits : 32;
-    if (edit) {
-        MSC_TRY(msc_fake_quantize_array(&p->array, w, edit));
-    } else {
-        p->array = msc_array_retain(w);
-    }
+    p->bits = quant ? quant->bits : 32;
+    MSC_TRY(msc_edit_apply(&p->array, w, edits[0]));
     atomic_fetch_add(&f->live_weights, 1);
     *out = p;
     *n_bytes = msc_array_n_bytes(w);

@@ -190,12 +190,115 @@ static void test_kernels_evaluator__slot_values(void **state) {
     }
 }
 
+// ---- Every kind of edit -----------------------------------------------------------------------
+
+// In front of the quantisations drawn: other elements, and masks. Of two kinds each, so that trials
+// have some in common.
+enum { KINDS = 2 };
+struct chains {
+    struct msc_array *others[EVAL_MAX_SLOTS][KINDS];
+    bool is_kept[KINDS][EVAL_CHANNELS];
+    struct msc_edit edits[EVAL_MAX_TRIALS][EVAL_MAX_SLOTS][2];
+};
+
+static void open_chains(struct chains *c, struct eval_case *of) {
+    memset(c, 0, sizeof(*c));
+    for (int i = 0; i < KINDS * EVAL_CHANNELS; i++) {
+        c->is_kept[i % KINDS][i / KINDS] = msc_rng_below(&of->rng, 3) > 0;
+    }
+    for (int i = 0; i < KINDS * of->sites.n_site_slots; i++) {
+        const struct msc_slot *slot = &of->sites.slots[i / KINDS];
+        const struct msc_tensor *t = msc_graph_tensor(of->g, slot->tensor);
+        struct msc_array **a = &c->others[i / KINDS][i % KINDS];
+        if (slot->kind == MSC_SITE_WEIGHT) {
+            assert_ok(msc_array_create(a, MSC_DTYPE_F32, t->n_dims, t->dims));
+            for (int64_t k = 0; k < msc_array_n_elements(*a); k++) {
+                ((float *)msc_array_data(*a))[k] = (float)(msc_rng_double(&of->rng) * 2 - 1);
+            }
+        }
+    }
+}
+
+static void close_chains(struct chains *c) {
+    for (int i = 0; i < KINDS * EVAL_MAX_SLOTS; i++) {
+        msc_array_release(c->others[i / KINDS][i % KINDS]);
+    }
+}
+
+// The mask's axis is that of channels, or any of a weight.
+static struct msc_edit draw_mask(const struct chains *c, const struct eval_case *of, int32_t slot,
+                                 struct msc_rng *rng) {
+    const struct msc_slot *s = &of->sites.slots[slot];
+    const struct msc_tensor *t = msc_graph_tensor(of->g, s->tensor);
+    bool is_weight = s->kind == MSC_SITE_WEIGHT;
+    int32_t axis = is_weight ? (int32_t)msc_rng_below(rng, (uint64_t)t->n_dims) : 1;
+    return (struct msc_edit){
+        .kind = MSC_EDIT_KEEP_CHANNELS,
+        .mask = {axis, (int32_t)t->dims[axis], c->is_kept[msc_rng_below(rng, KINDS)]}};
+}
+
+static const struct msc_edit *put_before(const struct msc_edit *next, struct msc_edit *at,
+                                         struct msc_edit edit) {
+    *at = edit;
+    at->next = next;
+    msc_edit_seal(at);
+    return at;
+}
+
+static void draw_chains(struct chains *c, struct eval_bench *b) {
+    eval_draw_all(b);
+    for (uint64_t t = 1; t < EVAL_MAX_TRIALS; t++) {
+        struct msc_rng rng;
+        msc_rng_seed(&rng, t, 98);
+        for (int32_t s = 0; s < b->c.sites.n_site_slots; s++) {
+            const struct msc_edit **edit = &b->edits[t].edits[s];
+            struct msc_array *other = c->others[s][msc_rng_below(&rng, KINDS)];
+            if (msc_rng_below(&rng, 3) == 0) {
+                *edit = put_before(*edit, &c->edits[t][s][0], draw_mask(c, &b->c, s, &rng));
+            }
+            if (other && msc_rng_below(&rng, 3) == 0) {
+                const struct msc_edit replace = {.kind = MSC_EDIT_REPLACE, .elements = other};
+                *edit = put_before(*edit, &c->edits[t][s][1], replace);
+            }
+        }
+    }
+}
+
+// What the walk over the graph gives, from whatever other trials have left in the cache.
+static void test_kernels_evaluator__edits(void **state) {
+    static struct chains chains;
+    static struct eval_bench b;
+    (void)state;
+    for (int i = 0; i < 16; i++) {
+        eval_open_bench(&b);
+        b.fake.fuses = i % 2 == 0;
+        b.fake.uses_last = b.fake.moves = i / 2 % 2 == 0;
+        b.fake.quantizes = i / 4 % 2 == 0;
+        if (i / 8 % 2 == 0) {
+            fake_hide_memory(&b.fake);
+            fake_run_together(&b.fake);
+        }
+        eval_open_net(&b.c, 3, 2);
+        open_chains(&chains, &b.c);
+        draw_chains(&chains, &b);
+        b.ev = eval_create(&b, 1 + i % 2, (uint64_t)1 << 30);
+        eval_run_and_check(&b, b.ev, 0, N_TRIALS);
+        eval_run_and_check(&b, b.ev, 7, 9);
+        eval_run_and_check(&b, b.ev, 3, 1);
+        msc_evaluator_drop_cache(b.ev);
+        eval_run_and_check(&b, b.ev, 20, 20);
+        eval_close_bench(&b);
+        close_chains(&chains);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_evaluator__results),
         cmocka_unit_test(test_kernels_evaluator__batches_of_other_widths),
         cmocka_unit_test(test_kernels_evaluator__noise),
         cmocka_unit_test(test_kernels_evaluator__slot_values),
+        cmocka_unit_test(test_kernels_evaluator__edits),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
