@@ -120,22 +120,35 @@ static void close_rows(struct rows *r) {
     msc_graph_destroy(r->g);
 }
 
-// What a trial quantises, for each of the four operands: x, w1, kept, w2.
+enum { TRIALS = 3 };
+
+// What a trial does, for each of the four operands: x, w1, kept, w2.
 struct expected {
     const struct rows *r;
-    const struct msc_edit *const *edits[2]; // of each trial
+    const struct msc_edit *const *edits[TRIALS];
     int32_t slots[4];
     int n_batches, n_kept; // calls of the sink; rows of `kept` that its slot saw
 };
 
-static float edited(const struct expected *e, size_t trial, int operand, float x) {
-    const struct msc_quant *q = msc_edit_quant(e->edits[trial][e->slots[operand]]);
-    if (!q) {
-        return x;
-    }
+static float quantised(const struct msc_quant *q, float x) {
     float rounded = rintf(x / q->scales[0]) + (float)q->zero_points[0];
     rounded = fminf(fmaxf(rounded, (float)q->low), (float)q->high);
     return (rounded - (float)q->zero_points[0]) * q->scales[0];
+}
+
+// Element x of an operand, its i-th, on channel k of those that are added up.
+static float edited(const struct expected *e, size_t trial, int operand, float x, int i, int k) {
+    const struct msc_edit *edit = e->edits[trial][e->slots[operand]];
+    for (; edit; edit = edit->next) {
+        if (edit->kind == MSC_EDIT_REPLACE) {
+            x = ((const float *)msc_array_data(edit->elements))[i];
+        } else if (edit->kind == MSC_EDIT_KEEP_CHANNELS) {
+            x = edit->mask.is_kept[k] ? x : 0;
+        } else {
+            x = quantised(&edit->quant, x);
+        }
+    }
+    return x;
 }
 
 // y[n][columns] = x[n][WIDTH] w, both under the trial's edits.
@@ -144,8 +157,9 @@ static void multiply(const struct expected *e, size_t trial, int operand, const 
     for (int i = 0; i < n * columns; i++) {
         float sum = 0;
         for (int k = 0; k < WIDTH; k++) {
-            sum += edited(e, trial, operand, x[i / columns * WIDTH + k]) *
-                   edited(e, trial, operand + 1, number(k * columns + i % columns));
+            int at = i / columns * WIDTH + k, weight_at = k * columns + i % columns;
+            sum += edited(e, trial, operand, x[at], at, k) *
+                   edited(e, trial, operand + 1, number(weight_at), weight_at, k);
         }
         y[i] = sum;
     }
@@ -217,24 +231,40 @@ static void test_kernels_remainder__edits(void **state) {
                                                                 .n = 1,
                                                                 .scales = &scale,
                                                                 .zero_points = &zero});
+    // Masks in front of it, and another w2.
+    static const bool kept[2][WIDTH] = {{true, false, true, true}, {true, true, true, false}};
+    struct msc_array *other = numbers(2, (const int64_t[]){WIDTH, OUT});
+    for (int i = 0; i < WIDTH * OUT; i++) {
+        ((float *)msc_array_data(other))[i] = number(i + 5);
+    }
+    struct msc_edit x_mask = {
+        .kind = MSC_EDIT_KEEP_CHANNELS, .mask = {1, WIDTH, kept[0]}, .next = &edit};
+    struct msc_edit w_mask = {
+        .kind = MSC_EDIT_KEEP_CHANNELS, .mask = {0, WIDTH, kept[1]}, .next = &edit};
+    msc_edit_seal(&x_mask);
+    msc_edit_seal(&w_mask);
+    struct msc_edit replace = {.kind = MSC_EDIT_REPLACE, .elements = other, .next = &w_mask};
+    msc_edit_seal(&replace);
     const struct msc_edit *none[4] = {NULL}, *all[4] = {&edit, &edit, &edit, &edit};
-    struct expected e = {.r = &r, .edits = {none, all}, .slots = {0, 1, 2, 3}};
-    struct msc_eval_trial trials[2] = {{.edits = none}, {.edits = all}};
+    const struct msc_edit *chains[4] = {&x_mask, &w_mask, &x_mask, &replace};
+    struct expected e = {.r = &r, .edits = {none, all, chains}, .slots = {0, 1, 2, 3}};
+    struct msc_eval_trial trials[TRIALS] = {{.edits = none}, {.edits = all}, {.edits = chains}};
     const struct msc_sink sink = {.batch = check_rows, .slot = count_rows, .payload = &e};
     // All of them share a plan: what is kept is no parameter of it.
     assert_ptr_equal(msc_evaluator_plan(ev, 0), msc_evaluator_plan(ev, 2));
-    assert_ok(msc_evaluator_run(ev, trials, 2, &sink, 0));
-    for (int t = 0; t < 2; t++) {
+    assert_ok(msc_evaluator_run(ev, trials, TRIALS, &sink, 0));
+    for (int t = 0; t < TRIALS; t++) {
         assert_int_equal(trials[t].status, MSC_OK);
     }
-    assert_int_equal(e.n_batches, 2 * BATCHES);
-    assert_int_equal(e.n_kept, 2 * (3 + ROWS));
-    // w2 is quantised for the first batch that reads it so, and for no other and no later trial.
-    assert_ok(msc_evaluator_run(ev, trials, 2, &sink, 0));
+    assert_int_equal(e.n_batches, TRIALS * BATCHES);
+    assert_int_equal(e.n_kept, TRIALS * (3 + ROWS));
+    // w2 is edited for the first batch that reads it so, and for no other and no later trial.
+    assert_ok(msc_evaluator_run(ev, trials, TRIALS, &sink, 0));
     struct msc_evaluator_stats stats;
     msc_evaluator_get_stats(ev, &stats);
-    assert_int_equal(stats.remainder_weights_made, 1);
+    assert_int_equal(stats.remainder_weights_made, 2);
     msc_evaluator_destroy(ev);
+    msc_array_release(other);
     msc_backend_close(backend);
     close_rows(&r);
 }
