@@ -68,8 +68,8 @@ struct msc_agent_def {
     // Optional: what is left after those that it was asked for. Called between an ask and the next,
     // perhaps from another thread: look only. Default: nothing is known.
     struct msc_agent_left (*left)(const struct msc_agent *agent);
-    // Optional, as `left`: what the next n of them cost, in trials as expensive as those that it asked
-    // for last; before the first ask, as one that shares nothing with others. Default: n.
+    // Optional, as `left`: what the next n of them cost, in trials as expensive as those that it
+    // asked for last; before the first ask, as one that shares nothing with others. Default: n.
     double (*effort)(const struct msc_agent *agent, double n);
     // Optional: frees what the state holds beyond the arena. Accepts zeroed state.
     void (*finish)(struct msc_agent *agent);

@@ -3,8 +3,8 @@
 //
 // The population begins with the baselines told and random feasible points. A child is a uniform
 // crossover of two tournament winners, mutated task by task, repaired until its exact costs meet
-// the bounds, half the time made more expensive as far as these allow, and never proposed twice. Whatever
-// was told since the last ask joins the population, which is then cut back to its size.
+// the bounds, half the time made more expensive as far as these allow, and never proposed twice.
+// Whatever was told since the last ask joins the population, which is then cut back to its size.
 //
 // Bounded, a proposal says above which loss it will not survive: the worst of a full population's,
 // all of it feasible. A trial that is stopped there would have been cut at the next ask, so that

@@ -4,9 +4,9 @@
 // task's order that lowers the violation) and takes the change with the least (loss gained) /
 // (violation removed). Where no such change helps, a step tries all cheaper choices; where none
 // does, the search ends. Once within the bounds, a step tries the neighbours of every task's choice
-// in its order, more expensive and cheaper, that stay within the bounds, and takes the one of least loss,
-// until none lowers it. The plans of a step are proposed over as many asks as they need; the step
-// is decided at the ask after the last of them.
+// in its order, more expensive and cheaper, that stay within the bounds, and takes the one of least
+// loss, until none lowers it. The plans of a step are proposed over as many asks as they need; the
+// step is decided at the ask after the last of them.
 //
 // What promises most by the steps before is tried first: the best of what was told so far bounds
 // the rest. Where a step has nothing yet to bound its plans with, its first ask is for a few only.

@@ -1,9 +1,9 @@
 // Grid search, mode per_task: as MSC's, each task's choices alone with every other task at its most
 // expensive; then the plan of least summed loss within the bounds (a knapsack), proposed as the last
 // trial. The plans with one task changed usually break a bound on size: they are proposed as probes,
-// so that they are measured all the same. Under bounds the last plan depends on every loss. Where the goal
-// has none it is made of each task's best choice, and a choice is of no use above the least loss of
-// its task so far, which is that of the most expensive plan to begin with.
+// so that they are measured all the same. Under bounds the last plan depends on every loss. Where
+// the goal has none it is made of each task's best choice, and a choice is of no use above the
+// least loss of its task so far, which is that of the most expensive plan to begin with.
 #include "agents/grid_search.h"
 
 #include <math.h>
@@ -132,8 +132,8 @@ static bool per_task_done(const struct msc_grid *grid) {
     return grid->per_task.is_solved;
 }
 
-// The most expensive plan, which is proposed for the first task alone, every task's other choices, and the
-// plan of the knapsack.
+// The most expensive plan, which is proposed for the first task alone, every task's other choices,
+// and the plan of the knapsack.
 static struct msc_agent_left per_task_left(const struct msc_grid *grid) {
     const struct msc_grid_per_task *p = &grid->per_task;
     const struct msc_space *space = grid->exact.space;

@@ -75,8 +75,8 @@ bool msc_env_has_edits(const struct msc_env *env);
 // The edits of a point as a strategy; *out is owned by the caller (cJSON_Delete).
 // MSC_E_UNSUPPORTED when it has none.
 enum msc_status msc_env_edits(struct msc_env *env, const uint32_t choices[], struct cJSON **out);
-// Measures a point once more for the report (`what`: MSC_REEVALUATE_*). *out is a JSON object owned by
-// the caller, empty when the environment has nothing to say.
+// Measures a point once more for the report (`what`: MSC_REEVALUATE_*). *out is a JSON object owned
+// by the caller, empty when the environment has nothing to say.
 enum msc_status msc_env_reevaluate(struct msc_env *env, const uint32_t choices[], unsigned what,
                                    struct cJSON **out);
 // Hash of name, version, parameters, space and whatever else results depend on. MSC_E_NOMEM.

@@ -1,12 +1,12 @@
 // An analytic environment for tests, benchmarks and learning: no model, next to no evaluation
 // time, and an optimum that can be computed.
 //
-// Task t has `choices` widths, w = choices (most expensive, choice 0) down to 1 (cheapest), and elements_t
-// elements. A point's size is sum of elements_t * w_t / 8 bytes, exactly. Its loss is the sum over
-// tasks of a seeded table that grows as the width falls, plus, with `interaction` above 0, a seeded
-// term for each pair of neighbouring tasks, of either sign, so that the best joint plan is not made
-// of the best single choices. A trial with a bound is evaluated in eight batches of equal loss, and
-// stops after the first where what they sum to exceeds it.
+// Task t has `choices` widths, w = choices (most expensive, choice 0) down to 1 (cheapest), and
+// elements_t elements. A point's size is sum of elements_t * w_t / 8 bytes, exactly. Its loss is
+// the sum over tasks of a seeded table that grows as the width falls, plus, with `interaction`
+// above 0, a seeded term for each pair of neighbouring tasks, of either sign, so that the best
+// joint plan is not made of the best single choices. A trial with a bound is evaluated in eight
+// batches of equal loss, and stops after the first where what they sum to exceeds it.
 #include "env/env_toy.h"
 
 #include "base/alloc.h"

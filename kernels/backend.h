@@ -156,8 +156,8 @@ bool msc_quant_is_integer(const struct msc_quant *q);
 // uint8 or int8 by its range; MSC_DTYPE_F32 for wider ones and float types.
 enum msc_dtype msc_quant_dtype(const struct msc_quant *q);
 
-// The elements of a view lie as [outer][mask->n][inner] around the channels of a mask. MSC_E_INVALID:
-// it does not fit.
+// The elements of a view lie as [outer][mask->n][inner] around the channels of a mask.
+// MSC_E_INVALID: it does not fit.
 enum msc_status msc_mask_place(int64_t *outer, int64_t *inner, const struct msc_view *v,
                                const struct msc_channel_mask *mask);
 

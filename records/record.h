@@ -100,10 +100,10 @@ enum msc_status msc_record_append_trial(struct msc_record *record,
 enum msc_status msc_record_append_segment(struct msc_record *record, const char *numerics,
                                           bool is_warm_start);
 // Writes and syncs the buffered lines. When the path does not name the file any more, as long as it
-// was left (somebody removed, renamed or changed it), the whole record is written anew as PATH.saved.1
-// (or the next free number) and goes on there: what stands at the path is left alone. An error is
-// logged then, and msc_record_is_elsewhere says so. On MSC_E_IO (a full disk, say) the file is cut back to its
-// last complete commit and the record takes no more lines.
+// was left (somebody removed, renamed or changed it), the whole record is written anew as
+// PATH.saved.1 (or the next free number) and goes on there: what stands at the path is left alone.
+// An error is logged then, and msc_record_is_elsewhere says so. On MSC_E_IO (a full disk, say) the
+// file is cut back to its last complete commit and the record takes no more lines.
 enum msc_status msc_record_commit(struct msc_record *record);
 
 // The record was taken away under its writer; msc_record_path names where it is now.

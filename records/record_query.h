@@ -9,7 +9,8 @@
 MSC_PUBLIC_BEGIN
 
 // The winner in the order of msc_trial_compare: feasible before infeasible, then by the first
-// objective, then by the lower id. NULL when no trial was complete or infeasible, or all those were left out. Borrowed.
+// objective, then by the lower id. NULL when no trial was complete or infeasible, or all those were
+// left out. Borrowed.
 const struct msc_record_line *msc_record_best(const struct msc_record *record);
 
 // Ids [max] of the best `max` trials, best first, repeats left out; *n is how many there are.

@@ -43,8 +43,8 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
 enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct msc_record *record,
                                          const struct msc_search_options *options,
                                          const struct msc_estimate_live *live);
-// Seconds that measuring the record's best and the baselines once more will take (msc_env_reevaluate);
-// NaN: not known. `trial_s`: of one trial of late, NaN: what the record says.
+// Seconds that measuring the record's best and the baselines once more will take
+// (msc_env_reevaluate); NaN: not known. `trial_s`: of one trial of late, NaN: what the record says.
 enum msc_status msc_estimate_reevaluate(double *out, struct msc_env *env,
                                         const struct msc_record *record, double trial_s);
 // Appends "12 min 03 s".

@@ -19,8 +19,9 @@ struct msc_str;
 
 struct msc_report_options {
     const struct msc_record *record;
-    // Measures once more (msc_env_reevaluate) the winner, all that there is, and the baselines, on the
-    // validation samples; and gives the uncompressed model's metrics. NULL: only what is recorded.
+    // Measures once more (msc_env_reevaluate) the winner, all that there is, and the baselines, on
+    // the validation samples; and gives the uncompressed model's metrics. NULL: only what is
+    // recorded.
     struct msc_env *env;
     const struct msc_search_result *result; // how this launch ended; may be NULL
     size_t n_top;                           // trials listed after the winner; 0: none

@@ -102,8 +102,8 @@ enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_l
 enum msc_status msc_search__commit(struct msc_search *s, bool is_inside);
 // MSC_E_IO once the record had to be written anew elsewhere. All trials are in it.
 enum msc_status msc_search__check_record(const struct msc_search *s);
-// How many trials are to come (`is_exact` false: at most), and what they cost, in trials as expensive as
-// the last ones.
+// How many trials are to come (`is_exact` false: at most), and what they cost, in trials as
+// expensive as the last ones.
 struct msc_agent_left msc_search__left(const struct msc_search *s, double *effort);
 enum msc_status msc_search__announce_best(struct msc_search *s);
 

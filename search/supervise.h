@@ -21,9 +21,10 @@
 //
 // The worker is in a session of its own: only the parent hears the terminal, and it hands on each
 // SIGINT, SIGTERM and SIGHUP once. The first sets the cancel level to 1 (the trials in
-// flight are finished and written), the second to 2 (stop at once); a worker that is still there some seconds
-// after the second is killed. If the parent dies, the worker is killed. When a worker has ended,
-// the parent ends all that is left of its session: agents that are programs, and what they started.
+// flight are finished and written), the second to 2 (stop at once); a worker that is still there
+// some seconds after the second is killed. If the parent dies, the worker is killed. When a worker
+// has ended, the parent ends all that is left of its session: agents that are programs, and what
+// they started.
 #ifndef MSC_SEARCH_SUPERVISE_H
 #define MSC_SEARCH_SUPERVISE_H
 

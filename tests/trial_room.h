@@ -14,7 +14,8 @@ struct trial_room {
     char reason[MSC_REASON_BYTES];
 };
 
-// A trial of these choices (at most 256), without parent and bound, nothing measured; it lies in the room.
+// A trial of these choices (at most 256), without parent and bound, nothing measured; it lies in
+// the room.
 static inline struct msc_trial *trial_make(struct trial_room *room, int64_t id,
                                            const uint32_t choices[], size_t n_tasks) {
     memset(room, 0, sizeof *room);

@@ -2,8 +2,8 @@
 //
 // An expression is a computation on any batch of one plan: the input batch, a step over inputs of
 // given value numbers with given packed weights, a step's packed weights under edits, or a value
-// under a mask or a quantisation. A value number names an output of one. Trials that agree on everything a
-// step depends on share its expression, and with it the value numbers of its outputs.
+// under a mask or a quantisation. A value number names an output of one. Trials that agree on
+// everything a step depends on share its expression, and with it the value numbers of its outputs.
 //
 // A value under a quantisation that data movement makes (msc_backend_def.is_movement) is that step
 // over its inputs under the same quantisation: bytes are moved, and what makes the inputs can write

@@ -80,11 +80,11 @@ static void expect_sequence(const char *config, size_t round, const double losse
     cJSON_Delete(json);
 }
 
-// Followed by hand. 60 bytes at the most_expensive, 40 allowed. Each cheaper step removes 10/40.
+// Followed by hand. 60 bytes at the most expensive, 40 allowed. Each cheaper step removes 10/40.
 // Step 1: b's costs 0.5, a's 1.0: (0, 1). Step 2: (1, 1) gains 0.7, (0, 2) gains 1.5: (1, 1),
-// 40 bytes. Step 3: what is more expensive does not fit; b's step down gained 1.5 when it was tried, a's is
-// new, and comes last; (1, 2) lowers the loss to 1.1. Step 4: by what they gained before a's step
-// up (-0.7), b's step up (0.1), a's step down (0.3); nothing is lower than 1.1.
+// 40 bytes. Step 3: what is more expensive does not fit; b's step down gained 1.5 when it was
+// tried, a's is new, and comes last; (1, 2) lowers the loss to 1.1. Step 4: by what they gained
+// before a's step up (-0.7), b's step up (0.1), a's step down (0.3); nothing is lower than 1.1.
 static void test_agents_grid_search__greedy_by_hand(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 1.2, 1.1}, {9.0, 1.5, 3.0}};

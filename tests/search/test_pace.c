@@ -41,8 +41,8 @@ static void test_search_pace__rate(void **state) {
     assert_true(fabs(msc_rate_seconds(&rate) - 2.0) < 0.01);
 }
 
-// At the beginning every part is quicker than the one before: what is told after 20 trials must still
-// be within one and a half times of the pace that stays, 1 s.
+// At the beginning every part is quicker than the one before: what is told after 20 trials must
+// still be within one and a half times of the pace that stays, 1 s.
 static void test_search_pace__warms_up(void **state) {
     (void)state;
     struct msc_rate rate = {0};

@@ -159,8 +159,8 @@ static void test_search_report__nothing_better(void **state) {
     }
 }
 
-// All of its points are on the front: more of one choice is as much less of size. What was re-evaluated
-// of a baseline (twice its loss, last in its row) stays with it there.
+// All of its points are on the front: more of one choice is as much less of size. What was
+// re-evaluated of a baseline (twice its loss, last in its row) stays with it there.
 static void test_search_report__one_row_each(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
