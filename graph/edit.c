@@ -128,7 +128,7 @@ static enum msc_status check_elements(const struct msc_array *a, const struct ms
 static enum msc_status check_one(const struct msc_edit *e, const struct msc_tensor *t) {
     switch (e->kind) {
     case MSC_EDIT_QUANTIZE:
-        return MSC_OK;
+        break;
     case MSC_EDIT_ROUND_BIAS:
         return check_rounding(&e->rounding, t);
     case MSC_EDIT_KEEP_CHANNELS:
@@ -136,7 +136,14 @@ static enum msc_status check_one(const struct msc_edit *e, const struct msc_tens
     case MSC_EDIT_REPLACE:
         return check_elements(e->elements, t);
     }
-    return MSC_FAIL(MSC_E_INVALID, "tensor %s: an edit of unknown kind", t->name);
+    return MSC_OK;
+}
+
+static bool has_known_kinds(const struct msc_edit *e) {
+    while (e != NULL && (size_t)e->kind < sizeof(kinds) / sizeof(kinds[0])) {
+        e = e->next;
+    }
+    return e == NULL;
 }
 
 enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph *g,
@@ -145,6 +152,9 @@ enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph 
                                                        [MSC_SITE_ACTIVATION] = "an activation",
                                                        [MSC_SITE_BIAS] = "a bias"};
     const struct msc_tensor *t = msc_graph_tensor(g, slot->tensor);
+    if (!has_known_kinds(e)) {
+        return MSC_FAIL(MSC_E_INVALID, "tensor %s: an edit of unknown kind", t->name);
+    }
     for (; e != NULL; e = e->next) {
         if (!kinds[e->kind].is_for[slot->kind]) {
             return MSC_FAIL(MSC_E_INVALID, "tensor %s is %s, which cannot be %s", t->name,

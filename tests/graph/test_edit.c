@@ -226,6 +226,8 @@ static void test_graph_edit__check(void **state) {
     struct msc_edit twice = {.kind = MSC_EDIT_KEEP_CHANNELS, .mask = {1, 3, kept}, .next = &masked};
     struct msc_edit late = quant;
     late.next = &mask;
+    struct msc_edit strange = {.kind = (enum msc_edit_kind)1000};
+    struct msc_edit ahead = {.kind = MSC_EDIT_REPLACE, .elements = two, .next = &strange};
     const struct {
         const struct msc_edit *edit;
         int32_t slot; // x, w, b
@@ -244,6 +246,8 @@ static void test_graph_edit__check(void **state) {
         {&quant, 2, "tensor b is a bias, which cannot be quantised"},
         {&no_step, 2, "bias b: step 0 of channel 0 is no positive number"},
         {&steps, 2, "bias b: 3 steps, expected 1 or 2"},
+        {&strange, 0, "tensor x:0: an edit of unknown kind"},
+        {&ahead, 2, "tensor b: an edit of unknown kind"},
         {&late, 1, "tensor w: quantised before it is masked; edits replace, then mask"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
