@@ -15,14 +15,22 @@ static enum msc_status check_file(const char *path) {
     return S_ISREG(info.st_mode) ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: not a file", path);
 }
 
+// A library of another version may call what this program has no more: then nothing of it can be
+// looked at, its ABI neither.
+static enum msc_status fail_to_load(const char *path) {
+    const char *reason = dlerror();
+    bool wants_function = reason && strstr(reason, "undefined symbol: msc_");
+    return MSC_FAIL(MSC_E_FORMAT, "%s: cannot be loaded: %s%s", path,
+                    reason ? reason : "no reason given",
+                    wants_function ? "; build it anew against the installed headers" : "");
+}
+
 static enum msc_status open_at(void **library, const void **definition, const char *path,
                                const struct msc_library_form *form) {
     MSC_TRY(check_file(path));
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
-        const char *reason = dlerror();
-        return MSC_FAIL(MSC_E_FORMAT, "%s: cannot be loaded: %s", path,
-                        reason ? reason : "no reason given");
+        return fail_to_load(path);
     }
     const void *const *exported = dlsym(handle, form->symbol);
     enum msc_status status =

@@ -50,6 +50,8 @@ static void test_env_plugin__refuses(void **state) {
     assert_message("no/such/library.so");
     assert_int_equal(msc_env_library_open(&library, MSC_TESTS_FOLDER "/env/toy.h"), MSC_E_FORMAT);
     assert_message("cannot be loaded");
+    assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_GONE), MSC_E_FORMAT);
+    assert_message("undefined symbol: msc_gone; build it anew against the installed headers");
     assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_NAMELESS), MSC_E_FORMAT);
     assert_message("does not export msc_env_plugin");
     assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_OLD), MSC_E_UNSUPPORTED);
