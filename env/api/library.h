@@ -31,8 +31,8 @@ struct msc_library_form {
 // holds, valid until then. The library is searched for at `path` only, relative to `folder` (NULL:
 // the current one), never along the system's library path. MSC_E_NOT_FOUND: no such file;
 // MSC_E_FORMAT: not a shared library, without that symbol, calling functions that this program does
-// not have, or the definition is not whole: every text, number and pointer in it and in its table of
-// parameters was looked at. MSC_E_UNSUPPORTED: another ABI.
+// not have, or the definition is not whole: every text, number and pointer in it and in its table
+// of parameters was looked at. MSC_E_UNSUPPORTED: another ABI.
 enum msc_status msc_library_open(void **library, const void **definition, const char *path,
                                  const char *folder, const struct msc_library_form *form);
 void msc_library_close(void *library); // accepts NULL
