@@ -4,19 +4,11 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 uint64_t msc_clock_ns(void);         // monotonic
 double msc_clock_seconds(void);      // the same in seconds
 double msc_clock_wall_seconds(void); // seconds since 1970, UTC
 #define MSC_CLOCK_TEXT_BYTES 32
 // "2026-11-21T04:05:06Z"; returns `text`.
 const char *msc_clock_format(char text[MSC_CLOCK_TEXT_BYTES], double wall_seconds);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

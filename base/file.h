@@ -8,10 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_str;
 struct msc_arena;
 
@@ -65,9 +61,5 @@ enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, con
 // `path` as seen from `folder`, with "../" where needed; both made absolute first.
 enum msc_status msc_path_relative(char **out, struct msc_arena *arena, const char *path,
                                   const char *folder);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -11,10 +11,6 @@
 
 #include "base/alloc.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_file_set_item;
 
 struct msc_file_set {
@@ -30,9 +26,5 @@ enum msc_status msc_file_set_read(struct msc_file_set *set, const char *what, co
 // over.
 enum msc_status msc_file_set_write(struct msc_file_set *set, const char *what, const char *path);
 void msc_file_set_finish(struct msc_file_set *set); // accepts a zeroed one
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -5,10 +5,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 static inline uint32_t msc_float_bits(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof(bits));
@@ -20,9 +16,5 @@ static inline float msc_float_of_bits(uint32_t bits) {
     memcpy(&value, &bits, sizeof(value));
     return value;
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

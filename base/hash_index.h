@@ -13,10 +13,6 @@
 #include "base/hash.h"
 #include "base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_hash_index { // zero-initialise
     int32_t *slots;     // open addressing: an element's place + 1, 0 where none is
     size_t n_slots;     // a power of two, or 0; at most half are taken
@@ -33,9 +29,5 @@ void msc_hash_index_add(struct msc_hash_index *index, size_t place, const void *
                         size_t element_bytes);
 void msc_hash_index_clear(struct msc_hash_index *index); // forgets all elements, keeps the room
 void msc_hash_index_finish(struct msc_hash_index *index);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

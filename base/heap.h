@@ -15,10 +15,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_heap {
     void *elements; // the heap's first is the one that all others come before
     size_t element_bytes;
@@ -96,9 +92,5 @@ static inline void msc_heap_offer(const struct msc_heap *heap, size_t *n, size_t
         msc_heap_replace(heap, max, element);
     }
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,10 +4,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Processors that this process may use, at least 1.
 int msc_machine_n_threads(void);
 // Memory that can be had now without swapping, within the limits of the control group; 0: unknown.
@@ -20,9 +16,5 @@ uint64_t msc_machine_limit_bytes(void);
 struct msc_arena;
 // $XDG_CACHE_HOME/mscgym or ~/.cache/mscgym, which need not be there; NULL when neither is known.
 char *msc_machine_cache_folder(struct msc_arena *arena);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

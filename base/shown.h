@@ -15,10 +15,6 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_str;
 
 // Appends the text as part of a line.
@@ -33,9 +29,5 @@ void msc_shown_append_json(struct msc_str *out, const char *text);
 size_t msc_shown_copy(char *out, size_t n_bytes, const char *text);
 // The characters that the text has as part of a line. Takes no memory.
 size_t msc_shown_width(const char *text);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -16,10 +16,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_str;
 
 struct msc_table {
@@ -42,9 +38,5 @@ void msc_table_finish(struct msc_table *table);
 
 // Columns that a text takes, once it is safe to show.
 size_t msc_table_width(const char *text);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -11,10 +11,6 @@
 
 #include "data/dataset.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Zero-initialise.
 struct msc_image_list {
     char **paths; // sorted by name, byte by byte
@@ -46,9 +42,5 @@ enum msc_status msc_image__check_jpeg(int64_t *width, int64_t *height, const voi
 // To [height, width, channels], rounded to uint8 after each axis, as PIL's BILINEAR.
 enum msc_status msc_image__resize(struct msc_array **out, const struct msc_array *pixels,
                                   int64_t height, int64_t width);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

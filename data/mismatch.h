@@ -6,10 +6,6 @@
 
 #include "data/dataset.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_range {
     double min, max; // over the finite values; 0 when there is none
     int64_t n_finite, n_infinite, n_nan;
@@ -27,9 +23,5 @@ enum msc_status msc_mismatch__fail(const struct msc_input_spec *spec, const stru
 // not.
 enum msc_status msc_mismatch__convert(struct msc_array **out, const struct msc_input_spec *spec,
                                       const struct msc_array *array, const char *place);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -5,10 +5,6 @@
 #include "data/array.h"
 #include "data/stream.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_npy_header {
     enum msc_dtype dtype;
     bool is_big_endian;
@@ -33,9 +29,5 @@ const char *msc_npy__code(enum msc_dtype dtype);
 size_t msc_npy__format_header(char text[MSC_NPY_HEADER_BYTES], const struct msc_array *array);
 // The array in a type that numpy knows: itself with one more reference, or bfloat16 as float32.
 enum msc_status msc_npy__known_to_numpy(struct msc_array **out, const struct msc_array *array);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

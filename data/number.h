@@ -5,10 +5,6 @@
 
 #include "data/dtype.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum msc_number_kind {
     MSC_NUMBER_REAL,
     MSC_NUMBER_SIGNED,
@@ -30,9 +26,5 @@ void msc_number__store(void *data, enum msc_dtype dtype, int64_t index, struct m
 double msc_number__to_double(struct msc_number number);
 // Truncates towards zero and clamps to [low, high].
 int64_t msc_number__to_i64(struct msc_number number, int64_t low, int64_t high);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,18 +4,10 @@
 
 #include "data/dtype.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // The header's length, little-endian, comes first.
 #define MSC_SAFETENSORS_LENGTH_BYTES 8u
 
 // "F32", "BOOL", ...; never NULL for a type that arrays can have.
 const char *msc_safetensors__code(enum msc_dtype dtype);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

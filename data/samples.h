@@ -5,10 +5,6 @@
 
 #include "data/dataset.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum msc_samples_form {
     MSC_SAMPLES_ROWS,    // one array; sample i is row i and keeps a first axis of 1
     MSC_SAMPLES_STACKED, // one array; sample i is row i without the first axis
@@ -47,9 +43,5 @@ enum msc_status msc_samples__chunks(struct msc_array **out, const struct msc_sam
 enum msc_status msc_samples__state(struct msc_array **out, const struct msc_samples *samples,
                                    int64_t first);
 enum msc_status msc_samples__zero_state(struct msc_samples *out, const struct msc_input_spec *spec);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

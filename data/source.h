@@ -5,10 +5,6 @@
 #include "data/image.h"
 #include "data/samples.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Zero-initialise. One entry of `samples` for each input.
 struct msc_source {
     const char *path; // begins every error text; borrowed
@@ -36,9 +32,5 @@ enum msc_status msc_source__batch(struct msc_array **out, const struct msc_sourc
 enum msc_status msc_source__chunks(struct msc_array **out, const struct msc_source *source,
                                    size_t input, int64_t first, int64_t count);
 void msc_source__finish(struct msc_source *source);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -14,10 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_stream {
     const char *name;  // begins every error text; borrowed
     uint64_t n_bytes;  // from first to last byte
@@ -38,9 +34,5 @@ enum msc_status msc_stream__read(struct msc_stream *stream, void *to, size_t n_b
                                  const char *what);
 // Only for streams from msc_stream__open; position <= n_bytes.
 enum msc_status msc_stream__seek(struct msc_stream *stream, uint64_t position);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -6,14 +6,6 @@
 
 #include "env/api/env.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 extern const struct msc_env_def msc_env_quantize;
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,18 +4,10 @@
 
 #include "env/env.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // The least distill_loss of all points of at most `max_size_bytes` (+inf: of all points), and a
 // point that has it, by dynamic programming over (task, choice, size): exact for any number of
 // tasks, also with interactions. MSC_E_NOT_FOUND when no point is that small.
 enum msc_status msc_env_toy_optimum(const struct msc_env *env, double max_size_bytes,
                                     uint32_t choices[], double *distill_loss);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

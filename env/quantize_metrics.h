@@ -11,10 +11,6 @@
 #include "env/distill.h"
 #include "env/quantize_space.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct cJSON;
 struct msc_env;
 
@@ -101,9 +97,5 @@ enum msc_status msc_quantize_metrics_add_float(struct cJSON *object,
                                                const struct msc_distill_run *run);
 // True when a run of the float model measures something of the space that is not known without.
 bool msc_quantize_metrics_need_float(const struct msc_quantize_metrics *m);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -7,10 +7,6 @@
 #include "kernels/plan.h"
 #include "tools/quantizer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_arena;
 struct msc_quantize_metrics;
 
@@ -53,9 +49,5 @@ static inline int32_t msc_quantize_task_of_slot(const struct msc_quantize_space 
 const struct msc_slot *msc_quantize_bound_slot(const struct msc_plan *plan, int32_t slot);
 // Samples that the plan computes at once: a joint's costs are for as many.
 double msc_quantize_batch_samples(const struct msc_quantize_inputs *in);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -14,10 +14,6 @@
 
 #include "graph/graph.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_discontinuity {
     const struct msc_graph *model; // the network whose tensors can be named
     const struct msc_graph *g;     // the same, or made of it for given shapes: ids are of this one
@@ -44,9 +40,5 @@ int32_t msc_discontinuity_above(const struct msc_discontinuity *d, int32_t tenso
 void msc_discontinuity_collect(struct msc_discontinuity *d, int32_t tensor);
 // As the network's file has it. Of tensors found never NULL.
 const char *msc_discontinuity_name(const struct msc_discontinuity *d, int32_t tensor);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -9,10 +9,6 @@
 
 #include "data/array.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define MSC_EINSUM_OPERANDS 16
 #define MSC_EINSUM_AXES 32
 
@@ -25,9 +21,5 @@ struct msc_einsum {
 // once, in alphabetical order, after the axes of "...".
 const char *msc_einsum_parse(struct msc_einsum *out, const char *equation, int n_operands,
                              const int ranks[]);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -8,10 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_float8 {
     const char *name;
     int fraction_bits, bias;
@@ -27,9 +23,5 @@ float msc_float8_decode(const struct msc_float8 *f, uint8_t code);
 // The nearest, of two the even one. What lies beyond the greatest becomes that when `saturates`,
 // else infinity or NaN.
 uint8_t msc_float8_encode(const struct msc_float8 *f, float x, bool saturates);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

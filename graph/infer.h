@@ -12,10 +12,6 @@
 
 #include "graph/graph.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define MSC_INFER_MAX_VALUES 64
 
 struct msc_dim {
@@ -52,9 +48,5 @@ enum msc_status msc_dim_binary(struct msc_dim *out, struct msc_graph *g, const c
                                struct msc_dim a, struct msc_dim b);
 // The dimension's value when symbols have these values (by prim id; -1 where unknown); -1 unknown.
 int64_t msc_dim_evaluate(const struct msc_graph *g, struct msc_dim dim, const int64_t symbols[]);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

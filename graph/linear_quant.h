@@ -16,10 +16,6 @@
 
 #include <math.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // How scales lie over a tensor seen as [outer, length, inner].
 struct msc_linear_quant {
     int64_t length, inner; // of the axis and behind it; length 0: one scale for all
@@ -70,9 +66,5 @@ static inline float msc_dequantize_number(const struct msc_quant_format *f, int6
                       : (float)(code - zero_point);
     return value * scale;
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

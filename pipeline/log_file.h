@@ -11,10 +11,6 @@
 
 #include "base/log.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_log_file;
 
 // `path` NULL: no file, lines are only handed on. `next` (may be NULL) is borrowed until close and
@@ -26,9 +22,5 @@ const struct msc_log *msc_log_file_log(const struct msc_log_file *file);
 // The same without handing on: for what is shown in another way.
 const struct msc_log *msc_log_file_alone(const struct msc_log_file *file);
 void msc_log_file_close(struct msc_log_file *file); // accepts NULL
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -8,10 +8,6 @@
 
 #include "base/file_set.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_processor;
 
 enum msc_output {
@@ -30,9 +26,5 @@ enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc
 // and is of another kind. NULL is passed over.
 enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kind, const char *what,
                                  const char *path);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -5,17 +5,9 @@
 #include "base/log.h"
 #include "env/api/trial.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Warns of tasks whose choices differ in cost when neither objective nor bound uses any cost in
 // which they do: such a search can only take the most expensive choices.
 enum msc_status msc_remark_costs(const struct msc_space *space, const struct msc_goal *goal,
                                  const struct msc_log *log);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -5,10 +5,6 @@
 #include "pipeline/model.h"
 #include "tools/strategy.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // msc_strategy_load, with a warning where the file does not say which weights it is for.
 enum msc_status msc_strategy_open(struct msc_strategy **out, const char *path,
                                   const struct msc_log *log);
@@ -20,9 +16,5 @@ struct msc_recalibration {
 // is loaded.
 enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_strategy *strategy,
                                    struct msc_model *model);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

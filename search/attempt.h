@@ -15,10 +15,6 @@
 #include "env/api/trial.h"
 #include "search/supervise.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define MSC_ATTEMPT_MAX_TRIALS 1024 // in flight at once, and suspected at once
 
 struct msc_attempt;
@@ -57,9 +53,5 @@ void msc_attempt_finished(struct msc_attempt *attempt, size_t index);
 void msc_attempt_end(struct msc_attempt *attempt);
 // Trials before `next_id` are in the record: nothing needs to be known of them.
 void msc_attempt_committed(struct msc_attempt *attempt, int64_t next_id);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -15,10 +15,6 @@
 #include "base/log.h"
 #include "records/record.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct cJSON;
 
 // Keeps what is in a report made with an environment. The file is complete or as it was.
@@ -35,9 +31,5 @@ enum msc_status msc_kept_leave_out(struct msc_record *record, const struct msc_l
 
 // Adds what was kept to a report made without an environment. `kept` may be NULL.
 enum msc_status msc_kept_add(struct cJSON *report, const struct cJSON *kept);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

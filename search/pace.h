@@ -14,10 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Seconds for one of something, where the last ones count most. The first note, in which memory is
 // touched and weights are packed, counts only until there is a second.
 struct msc_rate {
@@ -46,9 +42,5 @@ void msc_pace_note(struct msc_pace *pace, size_t n, double seconds); // n trials
 size_t msc_pace_part(const struct msc_pace *pace, double seconds);
 // How many trials end within `seconds`; at least 1.
 size_t msc_pace_fit(const struct msc_pace *pace, double seconds);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -5,10 +5,6 @@
 
 #include "base/hash_index.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_point;
 
 struct msc_points { // zero-initialise
@@ -26,9 +22,5 @@ enum msc_status msc_points_set(struct msc_points *points, struct msc_hash hash, 
 // The point must be in the table.
 void msc_points_settle(struct msc_points *points, struct msc_hash hash);
 void msc_points_finish(struct msc_points *points);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

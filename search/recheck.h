@@ -11,10 +11,6 @@
 #include "env/api/env.h"
 #include "records/record.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct cJSON;
 
 // So many lines in a row that do not come out again are no damage: the machine or the environment
@@ -32,9 +28,5 @@ struct msc_recheck_options {
 // `line`, `checksum`, `metric` and `difference`, a text. MSC_E_STATE after MSC_RECHECK_MOST lines.
 enum msc_status msc_recheck_winner(struct cJSON **left_out, struct msc_record *record,
                                    const struct msc_recheck_options *options);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,17 +4,9 @@
 
 #include <sys/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Ends all that live in the session, by SIGTERM and, what is still there a second later, by SIGKILL.
 // A program that opened a session of its own wanted to be left alone, and is. The number must not
 // have become another's: its leader has not been waited for, or only just.
 void msc_session_end(pid_t session);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -11,10 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define MSC_WATCHDOG_DEFAULT_S 600.0
 
 struct msc_worker_page;
@@ -33,9 +29,5 @@ bool msc_watchdog_look(struct msc_watchdog *watchdog, struct msc_worker_page *pa
                        uint64_t now_ns);
 // 0: none.
 uint64_t msc_watchdog_limit_ns(const struct msc_worker_page *page);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

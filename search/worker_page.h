@@ -3,15 +3,8 @@
 #ifndef MSC_SEARCH_WORKER_PAGE_H
 #define MSC_SEARCH_WORKER_PAGE_H
 
-#include <stdint.h>
-
-// Written on one side while the other reads. C++ has no _Atomic, and no business here either.
-#ifndef __cplusplus
 #include <stdatomic.h>
-#define MSC_SHARED(type) _Atomic type
-#else
-#define MSC_SHARED(type) type
-#endif
+#include <stdint.h>
 
 // Environment variable of the worker: "<descriptor>".
 #define MSC_WORKER_VARIABLE "MSCGYM_WORKER"
@@ -20,25 +13,26 @@
 #define MSC_WORKER_MAGNITUDES 64
 #define MSC_WORKER_PATH_BYTES 4096
 
+// _Atomic: written on one side while the other reads.
 struct msc_worker_page {
     char magic[8];
     // Written by the worker.
-    MSC_SHARED(uint64_t) deadline_ns;             // kill it after this (msc_clock_ns); 0: never
-    MSC_SHARED(uint64_t) n_lines;                 // committed by all workers
-    MSC_SHARED(uint32_t) is_busy;                 // trials are in flight
-    MSC_SHARED(uint32_t) is_open;                 // the worker has taken the page over
-    MSC_SHARED(uint64_t) record_low, record_high; // hash of the record being written
-    uint64_t beats;                               // by __atomic alone (base/cancel.h)
-    MSC_SHARED(uint64_t) quiet_ns;                // so long without a beat; 0: for ever
+    _Atomic uint64_t deadline_ns;             // kill it after this (msc_clock_ns); 0: never
+    _Atomic uint64_t n_lines;                 // committed by all workers
+    _Atomic uint32_t is_busy;                 // trials are in flight
+    _Atomic uint32_t is_open;                 // the worker has taken the page over
+    _Atomic uint64_t record_low, record_high; // hash of the record being written
+    uint64_t beats;                           // by __atomic alone (base/cancel.h)
+    _Atomic uint64_t quiet_ns;                // so long without a beat; 0: for ever
     // How many trials took 2^i to 2^(i+1) ns, of all workers.
-    MSC_SHARED(uint64_t) trials[MSC_WORKER_MAGNITUDES];
+    _Atomic uint64_t trials[MSC_WORKER_MAGNITUDES];
     char log_path[MSC_WORKER_PATH_BYTES];
-    MSC_SHARED(int32_t) log_level; // enum msc_log_level of that file; -1: there is none
+    _Atomic int32_t log_level; // enum msc_log_level of that file; -1: there is none
     // Written by the parent (start_error by the child before it executes the program).
-    MSC_SHARED(uint32_t) death; // enum msc_worker_death of the worker before
-    MSC_SHARED(int32_t) signal_number;
-    MSC_SHARED(int32_t) start_error;
-    MSC_SHARED(int32_t) worker; // its process id, which is that of its session; 0: none yet
+    _Atomic uint32_t death; // enum msc_worker_death of the worker before
+    _Atomic int32_t signal_number;
+    _Atomic int32_t start_error;
+    _Atomic int32_t worker; // its process id, which is that of its session; 0: none yet
 };
 
 #endif

@@ -8,10 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_library_function {
     const char *name; // NULL ends the list
     size_t offset;    // of the pointer in the definition
@@ -39,9 +35,5 @@ void msc_library_close(void *library); // accepts NULL
 
 // True for what can only be the path of a library: it contains '/' or ends in ".so".
 bool msc_library_is_path(const char *text);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

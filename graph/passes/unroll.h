@@ -16,10 +16,6 @@
 
 #include "graph/graph.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_unroll {
     int64_t n_chunks;
     const bool *is_chunked;  // [n_inputs]
@@ -42,9 +38,5 @@ struct msc_unrolled {
 enum msc_status msc_graph_unroll(struct msc_unrolled *out, const struct msc_graph *g,
                                  const struct msc_unroll *unroll);
 void msc_unrolled_finish(struct msc_unrolled *unrolled); // accepts zeroed ones
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -10,10 +10,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 float msc_expf(float x); // overflow: inf; underflow below -87.3: 0 or denormal
 float msc_logf(float x); // x > 0; 0: -inf; negative: NaN
 float msc_tanhf(float x);
@@ -26,9 +22,5 @@ void msc_exp_run(float out[], const float x[], int64_t n);
 void msc_sigmoid_run(float out[], const float x[], int64_t n);
 void msc_tanh_run(float out[], const float x[], int64_t n);
 void msc_erf_run(float out[], const float x[], int64_t n);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -17,10 +17,6 @@
 #include "graph/graph.h"
 #include "graph/view.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // What ends work that would not end by itself.
 struct msc_reference_limits {
     const struct msc_cancel *cancel; // asked before every joint: MSC_E_CANCELLED
@@ -79,9 +75,5 @@ enum msc_status msc_reference_run_graph(struct msc_array *out[], const struct ms
                                         const struct msc_array *const inputs[],
                                         const int32_t wanted[], size_t n,
                                         const struct msc_reference_limits *limits);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

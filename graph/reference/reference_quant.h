@@ -19,10 +19,6 @@
 
 #include "graph/reference/reference.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Operands 0 and 1 are plain views of integers (uint8, int8 or wider) with `quant`: the input of
 // one scale, the weight of one scale or one for each of its output channels. Operand 2, when the
 // joint has one, is a float32 bias, and output 0 is float32. MSC_E_UNSUPPORTED: scales along
@@ -31,9 +27,5 @@ enum msc_status msc_reference_quantized_conv(const struct msc_reference_call *ca
 
 // The same for linear layers and matrix products (of two activations, say, each of one scale).
 enum msc_status msc_reference_quantized_linear(const struct msc_reference_call *call);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

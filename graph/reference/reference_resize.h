@@ -8,10 +8,6 @@
 
 #include "graph/reference/reference.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // The taps of one output coordinate: input coordinates and their weights. One tap is the element
 // itself, whatever its weight; `n` is 0 outside a cropped region.
 struct msc_resize_taps {
@@ -48,9 +44,5 @@ struct msc_resize_span msc_resize_filter_span(const struct msc_resize_filter *f,
                                               int64_t from, int64_t o);
 double msc_resize_filter_weight(const struct msc_resize_filter *f, const struct msc_resize_span *s,
                                 int64_t i);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -16,10 +16,6 @@
 #include "kernels/lowering/digits.h"
 #include "kernels/lowering/lowering.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Raised whenever a kernel of ours changes a bit of some result.
 #define MSC_CPU_KERNELS_VERSION 5
 
@@ -116,9 +112,5 @@ enum msc_status msc_cpu_check_quantized(enum msc_dtype dtype, const struct msc_q
 // Elements first, first + 1, ... of every quantised variant, from their floats: the bits of msc_cpu_quantize.
 void msc_cpu_write_quantized(const struct msc_quantized quantized[], int32_t n_quantized,
                              int64_t first, const float x[], int64_t n);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

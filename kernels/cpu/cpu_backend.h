@@ -4,14 +4,6 @@
 
 #include "kernels/backend.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 extern const struct msc_backend_def msc_backend_cpu;
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

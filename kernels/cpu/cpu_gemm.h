@@ -26,10 +26,6 @@
 #include "kernels/cpu/simd_indirect.h"
 #include "kernels/lowering/gemm.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum msc_cpu_gemm_unit {
     MSC_CPU_GEMM_FLOAT,
     MSC_CPU_GEMM_FLOAT_INDIRECT, // by cpu_gemm_indirect.c: no routine
@@ -208,9 +204,5 @@ size_t msc_cpu_gemm_indirect_scratch(const struct msc_cpu_gemm *k, enum msc_cpu_
 struct msc_simd_indirect msc_cpu_gemm_indirect(const struct msc_cpu_gemm *k,
                                                enum msc_cpu_gemm_unit unit, const void *packed,
                                                void *memory);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

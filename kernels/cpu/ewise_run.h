@@ -14,10 +14,6 @@
 
 #include "kernels/lowering/ewise.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_cpu_ewise;
 struct msc_simd_epilogue;
 
@@ -51,9 +47,5 @@ struct msc_cpu_ewise_call {
     void *scratch;      // msc_cpu_ewise_scratch_bytes, aligned to 64 bytes
 };
 void msc_cpu_ewise_run(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -13,10 +13,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_moments {
     double n, mean;
     double squares; // sum of (x - mean)^2
@@ -44,9 +40,5 @@ void msc_moments_add_rows(struct msc_moments_columns *m, const float x[], int64_
 // altogether.
 struct msc_moments msc_moments_of_columns(const struct msc_moments_columns *m, int64_t first,
                                           int64_t n, int64_t period, int64_t times);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,15 +4,7 @@
 
 #include "kernels/lowering/movement.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Copies the elements; the arrays do not overlap.
 void msc_cpu_movement_run(const struct msc_movement *m, void *out, const void *in);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -16,10 +16,6 @@
 
 #include "kernels/lowering/gemm.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_routine_engine;
 struct msc_routine;
 struct msc_routine_weights;
@@ -72,9 +68,5 @@ static inline const float *msc_routine_bias(const struct msc_gemm_desc *desc,
 // results.
 void msc_routine_finish(const struct msc_gemm_desc *desc, const float bias[], float out[],
                         int64_t n_positions);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -6,10 +6,6 @@
 
 #include <dnnl.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // "oneDNN cannot <what>: <status>", or MSC_OK.
 enum msc_status msc_routine__check(dnnl_status_t status, const char *what);
 
@@ -20,9 +16,5 @@ enum msc_status msc_routine__bias(dnnl_memory_desc_t *out, const struct msc_gemm
 // *out is owned by the caller.
 enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
                                             const struct msc_gemm_desc *desc, dnnl_engine_t engine);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -12,10 +12,6 @@
 
 #include "graph/quant.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // How a quantisation of 8 bits or fewer makes a byte, uint8 or int8, of x: divided by the scale in
 // float32, rounded to even, limited to low ... high (NaN to low) and moved by the zero point.
 //
@@ -164,9 +160,5 @@ struct msc_simd {
 // For this machine; never changes.
 const struct msc_simd *msc_simd_best(void);
 extern const struct msc_simd msc_simd_plain;
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -14,10 +14,6 @@
 
 #include "kernels/cpu/simd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum {
     MSC_SIMD_CHANNELS = 16, // of a vector
     MSC_SIMD_GROUP = 4,     // bytes; those behind a run that are read with it do not count
@@ -76,9 +72,5 @@ enum msc_simd_operands {
 
 // NULL where there is nothing that a library would not do better. Never changes.
 const struct msc_simd_product *msc_simd_product(enum msc_simd_operands operands);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

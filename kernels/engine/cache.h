@@ -10,10 +10,6 @@
 
 #include "kernels/engine/pool.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_entry {
     struct msc_hash key;
     int32_t pins;
@@ -69,9 +65,5 @@ void msc_cache_set_weights(struct msc_cache *cache, struct msc_entry *entry,
 void msc_cache_pass(struct msc_cache *cache, uint64_t n_trials);
 // Frees every unpinned entry and all free memory.
 void msc_cache_drop(struct msc_cache *cache);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -14,10 +14,6 @@
 #include "base/hash_index.h"
 #include "kernels/engine/evaluator.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum msc_expr_kind {
     MSC_EXPR_INPUT,
     MSC_EXPR_WEIGHTS,
@@ -76,9 +72,5 @@ static inline const struct msc_quant *msc_numbering_integers(const struct msc_nu
     const struct msc_expr *expr = &num->exprs[number.expr];
     return expr->edit && msc_quant_is_integer(expr->edit) ? expr->edit : NULL;
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

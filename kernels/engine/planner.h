@@ -8,10 +8,6 @@
 
 #include "kernels/backend.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // What a plan's graph was made from by binding: edits are for the slots of `sites`. A slot is found
 // again by its joint and operand. It may be gone (everything its joint reads was computed at once),
 // and what was an activation may be a constant by now.
@@ -36,9 +32,5 @@ void msc_plan_destroy(struct msc_plan *plan); // accepts NULL
 
 // The slot that edits of an operand are for, or MSC_NO_ID.
 int32_t msc_plan_find_slot(const struct msc_plan *plan, int32_t joint, int32_t operand);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

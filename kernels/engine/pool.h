@@ -6,10 +6,6 @@
 
 #include "kernels/backend.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define MSC_POOL_CLASSES 512 // eight sizes for each power of two
 
 struct msc_pool {
@@ -32,9 +28,5 @@ void msc_pool_account(struct msc_pool *pool, int64_t n_bytes);
 // Returns all free buffers to the backend.
 void msc_pool_trim(struct msc_pool *pool);
 void msc_pool_finish(struct msc_pool *pool);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -12,10 +12,6 @@
 #include "kernels/engine/evaluator.h"
 #include "kernels/engine/remainder_store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // That of one trial on one batch. All pointers are borrowed for the call.
 struct msc_remainder {
     const struct msc_plan *plan;
@@ -35,9 +31,5 @@ bool msc_remainder_is_asked(const struct msc_plan *plan, const struct msc_sink *
 // the sink: slots of the remainder one by one, then the batch. From any thread.
 enum msc_status msc_remainder_run(const struct msc_remainder *remainder,
                                   const struct msc_view live_out[]);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

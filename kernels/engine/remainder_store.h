@@ -13,10 +13,6 @@
 
 #include <pthread.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_remainder_weight {
     struct msc_array *weight; // as the model has it: holds on to its address
     struct msc_hash edit;
@@ -46,9 +42,5 @@ enum msc_status msc_remainder_store_get(struct msc_array **out, struct msc_remai
 // A remainder took so many bytes. From any thread.
 void msc_remainder_store_measured(struct msc_remainder_store *store, uint64_t n_bytes);
 void msc_remainder_store_drop(struct msc_remainder_store *store); // frees all weights
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -37,10 +37,6 @@
 #include "kernels/engine/evaluator.h"
 #include "kernels/engine/remainder_store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_schedule;
 
 // All is borrowed until the schedule is destroyed.
@@ -87,9 +83,5 @@ struct msc_schedule_stats {
     double macs_run, macs_asked;
 };
 struct msc_schedule_stats msc_schedule_stats(const struct msc_schedule *s);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

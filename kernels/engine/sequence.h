@@ -6,10 +6,6 @@
 #include "data/dataset.h"
 #include "graph/passes/unroll.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Inputs of the first chunk of a batch, for binding; arrays [n_inputs] are owned by the caller, also
 // on failure (NULL: not made).
 enum msc_status msc_sequence_first(struct msc_array *arrays[], const struct msc_dataset *dataset,
@@ -23,9 +19,5 @@ enum msc_status msc_sequence_unroll(struct msc_unrolled *out, const struct msc_g
                                     const struct msc_dataset *dataset, size_t batch,
                                     const bool is_parameter[], const int32_t wanted[],
                                     size_t n_wanted);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -12,10 +12,6 @@
 #include "base/hash_index.h"
 #include "data/dataset.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_signature {
     struct msc_hash hash;
     int32_t plan;
@@ -37,9 +33,5 @@ int32_t msc_signatures_find(const struct msc_signatures *s, size_t batch);
 // Of a batch that is not found. `is_parameter` [n_inputs] is copied.
 enum msc_status msc_signatures_add(struct msc_signatures *s, size_t batch, int32_t plan,
                                    const bool is_parameter[]);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -5,10 +5,6 @@
 
 #include "graph/edit.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_bias {
     int64_t n;
     float *floats;     // [n]; NULL: without an edit
@@ -25,9 +21,5 @@ void msc_bias_finish(struct msc_bias *b); // accepts zeroed
 bool msc_bias_joins_sums(const struct msc_bias *b, const struct msc_quant *weight, float x_scale);
 // The greatest size of n integers; 0 for NULL.
 int64_t msc_bias_largest(const int32_t integers[], int64_t n);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

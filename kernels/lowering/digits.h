@@ -9,10 +9,6 @@
 
 #include "graph/edit.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // n digits of `shift` bits, lowest first. n is 0 when there is no way.
 struct msc_digits {
     int n;
@@ -29,9 +25,5 @@ bool msc_digits_sums_fit(int32_t largest, int64_t rest, int64_t bias);
 int32_t msc_digits_mask(const struct msc_digits *d, int digit);
 // The largest |q - zero point| that a quantisation can give.
 int32_t msc_digits_largest(const struct msc_quant *quant);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -15,10 +15,6 @@
 #include "base/alloc.h"
 #include "kernels/backend.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum msc_ewise_op {
 #define EWISE(code, name, operands, expression) MSC_EWISE_##name = (code),
 #define EWISE_LOOP(code, name, operands, loop, expression) MSC_EWISE_##name = (code),
@@ -107,9 +103,5 @@ bool msc_ewise_is_constant(const struct msc_ewise_operand *o, int n);
 bool msc_ewise_lies_as_output(const struct msc_ewise *e, const struct msc_ewise_operand *o);
 // Operands that an instruction has.
 int msc_ewise_n_operands(enum msc_ewise_op op);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -14,10 +14,6 @@
 
 #include "kernels/backend.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum msc_family {
     MSC_FAMILY_REFERENCE, // everything else: one joint, everything NCHW
     MSC_FAMILY_EWISE,     // element-wise chains, batch_norm
@@ -53,9 +49,5 @@ bool msc_family_fuses(const struct msc_backend *b, const struct msc_graph *g,
 void msc_family_layouts(const struct msc_backend *b, const struct msc_graph *g,
                         const struct msc_step *step, const enum msc_layout coming[],
                         struct msc_step_layouts *out);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -14,10 +14,6 @@
 #include "graph/graph.h"
 #include "kernels/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum msc_gemm_kind {
     MSC_GEMM_CONV,
     MSC_GEMM_CONV_TRANSPOSE,
@@ -74,9 +70,5 @@ bool msc_gemm_describe_matmul(struct msc_gemm_desc *out, int64_t *n_products,
 // A relu or clip right behind the anchor is done together with it when nobody else reads the
 // anchor's result. Returns the first joint that is not: 2, or 1 with infinite limits.
 int32_t msc_gemm_limits(float *low, float *high, const struct msc_step *step);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

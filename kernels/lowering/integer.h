@@ -5,10 +5,6 @@
 
 #include "kernels/lowering/gemm.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Where the operands of an operator stand; 0: it has none.
 struct msc_integer_places {
     bool is_conv;
@@ -27,9 +23,5 @@ int64_t msc_integer_number(const struct msc_array *a, int64_t i);
 // x_scale * w_scale[channel] / y_scale, in the reference kernels' order.
 float msc_integer_scale(const struct msc_graph *g, const struct msc_joint *joint,
                         const struct msc_integer_places *p, int64_t channel);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -5,10 +5,6 @@
 #include "graph/graph.h"
 #include "kernels/backend.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // The elements of operand `position` when it is a weight or comes from a constant joint; NULL when
 // it is computed or absent.
 const struct msc_array *msc_lowering_constant(const struct msc_graph *g,
@@ -67,9 +63,5 @@ void msc_lowering_positions(int positions[MSC_MAX_DIMS], int n_dims, enum msc_la
 // Elements between neighbours along each axis.
 void msc_lowering_strides(int64_t strides[MSC_MAX_DIMS], int n_dims, const int64_t dims[],
                           enum msc_layout layout);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -11,10 +11,6 @@
 
 #include "kernels/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_movement {
     size_t bytes; // of an element
     int n_dims;
@@ -61,9 +57,5 @@ int64_t msc_movement_set_slice(struct msc_movement *m, const struct msc_joint *j
 // Widths of all axes, begins then ends, of float32 padding with one number. False: of another kind.
 bool msc_movement_read_pad(int64_t widths[2 * MSC_MAX_DIMS], float *value,
                            const struct msc_joint *joint, int n_dims);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

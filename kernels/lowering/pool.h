@@ -4,10 +4,6 @@
 
 #include "graph/graph.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // One spatial axis.
 struct msc_pool_axis {
     int64_t in, out, kernel, stride, dilation, pad_begin, pad_end;
@@ -22,9 +18,5 @@ struct msc_pool {
 // False when MSC_FAMILY_POOL does not take the joint.
 bool msc_pool_describe(struct msc_pool *out, const struct msc_graph *g,
                        const struct msc_joint *joint);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -24,10 +24,6 @@
 #include "kernels/vulkan/vk_api.h"
 #include "kernels/vulkan/vk_shaders.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_vk;
 struct msc_vk_pipeline;
 
@@ -285,9 +281,5 @@ int msc_vk_choose_by_rule(const struct msc_vk *vk, const struct msc_vk_shape *sh
 // Without a file, or with one of another device, driver or program, there is none.
 void msc_vk_tuned_load(struct msc_vk *vk);
 enum msc_status msc_vk_tuned_save(const struct msc_vk *vk);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -7,10 +7,6 @@
 
 #include "base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define MSC_VK_GLOBAL_LIST(X)                                                                      \
     X(vkCreateInstance)                                                                            \
     X(vkEnumerateInstanceVersion)                                                                  \
@@ -94,9 +90,5 @@ struct msc_vk_api {
 enum msc_status msc_vk_api_load(struct msc_vk_api *api);
 enum msc_status msc_vk_api_load_instance(struct msc_vk_api *api, VkInstance instance);
 enum msc_status msc_vk_api_load_device(struct msc_vk_api *api, VkDevice device);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -11,10 +11,6 @@
 #include "kernels/lowering/gemm.h"
 #include "kernels/vulkan/vk_kernels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // What is multiplied, and how.
 enum msc_vk_unit {
     MSC_VK_UNIT_FLOATS,
@@ -71,9 +67,5 @@ enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,
                                 int n);
 // Limits behind the bias, for calls with has_limits.
 void msc_vk_gemm_set_limits(struct msc_vk_gemm *g, float low, float high);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -4,10 +4,6 @@
 
 #include "kernels/vulkan/vk_kernels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_vk_host_step;
 
 // `step` is borrowed until the release.
@@ -24,9 +20,5 @@ void msc_vk_host_release_weights(struct msc_vk_host_step *h, struct msc_vk_backe
 // Takes the lock itself, and not while it computes.
 enum msc_status msc_vk_host_run(struct msc_vk_host_step *h, struct msc_vk_backend *b,
                                 const struct msc_call *call, int thread);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -26,10 +26,6 @@
 #include "graph/reference/reference.h"
 #include "kernels/vulkan/vk_kernels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define MSC_VK_JOINT_OPERANDS 9
 #define MSC_VK_JOINT_OUTPUTS 3
 #define MSC_VK_JOINT_PUSH 24 // words behind {n, per_lane}
@@ -132,9 +128,5 @@ extern const struct msc_vk_family msc_vk_dynamic_quant;
 extern const struct msc_vk_family msc_vk_fourier;
 extern const struct msc_vk_family msc_vk_integer_conv; // of bytes
 extern const struct msc_vk_family msc_vk_integer_matmul;
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -16,10 +16,6 @@
 #include "kernels/lowering/ewise.h"
 #include "kernels/vulkan/vk.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Raised whenever a kernel of ours changes a bit of some result.
 #define MSC_VK_KERNELS_VERSION 5
 
@@ -189,9 +185,5 @@ void msc_vk_program_destroy(struct msc_vk_program *p, struct msc_vk_backend *b);
 enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk_backend *b,
                                    const struct msc_call calls[],
                                    const struct msc_vk_block *const anchors[], int n);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

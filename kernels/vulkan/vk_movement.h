@@ -5,10 +5,6 @@
 #include "kernels/lowering/movement.h"
 #include "kernels/vulkan/vk_kernels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // One dim of the elements that are written, outermost first. The input coordinate is the index
 // plus `shift`; outside of [0, in_length) the element is `fill` (in_length 0: it is never outside).
 struct msc_vk_movement_dim {
@@ -33,9 +29,5 @@ void msc_vk_movement_finish(struct msc_vk_movement *m, struct msc_vk_backend *b)
 enum msc_status msc_vk_movement_run(const struct msc_vk_movement *m, struct msc_vk_backend *b,
                                     const struct msc_vk_block *const out[],
                                     const struct msc_vk_block *const in[], int n);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -5,10 +5,6 @@
 #include "graph/reference/reference_internal.h"
 #include "kernels/vulkan/vk_joint.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define MSC_VK_WINDOW_NUMBERS 40
 
 // Of a window, all that window.glsl wants; of a convolution, what taps.glsl wants too.
@@ -16,9 +12,5 @@ void msc_vk_put_window(int32_t numbers[MSC_VK_WINDOW_NUMBERS], const struct msc_
 void msc_vk_put_conv(int32_t numbers[MSC_VK_WINDOW_NUMBERS], const struct msc_conv *c);
 // Turns of loops that an element of a convolution takes, about.
 uint64_t msc_vk_conv_turns(const struct msc_conv *c);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -10,10 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum msc_vk_shader {
 #define MSC_SHADER(id, source, texels, buffers, push_bytes, constants) MSC_VK_##id,
 #include "kernels/vulkan/shaders.def"
@@ -52,9 +48,5 @@ struct msc_vk_shader_code {
 
 // Ends with a row of NULL.
 extern const struct msc_vk_shader_code msc_vk_shader_codes[MSC_VK_SHADER_COUNT + 1];
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

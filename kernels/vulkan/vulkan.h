@@ -9,10 +9,6 @@
 
 #include "kernels/backend.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct msc_vulkan_device {
     int index; // of `vulkan:N`
     char name[256];
@@ -46,9 +42,5 @@ struct msc_vulkan_tuned {
 // do not depend on tiles. *n is the number of rows filled.
 enum msc_status msc_vulkan_tune(struct msc_backend *b, double seconds,
                                 struct msc_vulkan_tuned rows[], int max, int *n);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif
