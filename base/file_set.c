@@ -17,8 +17,8 @@ static enum msc_status no_memory(const char *path) {
     return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
 }
 
-static enum msc_status look(struct msc_file_set_item *out, struct msc_file_set *set,
-                            const char *what, const char *path) {
+static enum msc_status file_set_look(struct msc_file_set_item *out, struct msc_file_set *set,
+                                     const char *what, const char *path) {
     struct stat info;
     char *place = NULL;
     out->what = msc_arena_strdup(&set->arena, what);
@@ -39,7 +39,8 @@ static bool is_same(const struct msc_file_set_item *a, const struct msc_file_set
     return is_one || (a->place[0] && strcmp(a->place, b->place) == 0);
 }
 
-static enum msc_status add(struct msc_file_set *set, const struct msc_file_set_item *item) {
+static enum msc_status file_set_add(struct msc_file_set *set,
+                                    const struct msc_file_set_item *item) {
     MSC_TRY(msc_grow(&set->items, &set->capacity, set->n + 1, sizeof set->items[0]));
     set->items[set->n++] = *item;
     return MSC_OK;
@@ -50,8 +51,8 @@ enum msc_status msc_file_set_read(struct msc_file_set *set, const char *what, co
     if (!path) {
         return MSC_OK;
     }
-    MSC_TRY(look(&item, set, what, path));
-    return add(set, &item);
+    MSC_TRY(file_set_look(&item, set, what, path));
+    return file_set_add(set, &item);
 }
 
 enum msc_status msc_file_set_write(struct msc_file_set *set, const char *what, const char *path) {
@@ -59,7 +60,7 @@ enum msc_status msc_file_set_write(struct msc_file_set *set, const char *what, c
     if (!path) {
         return MSC_OK;
     }
-    MSC_TRY(look(&item, set, what, path));
+    MSC_TRY(file_set_look(&item, set, what, path));
     for (size_t i = 0; i < set->n; i++) {
         const struct msc_file_set_item *other = &set->items[i];
         if (is_same(&item, other)) {
@@ -68,7 +69,7 @@ enum msc_status msc_file_set_write(struct msc_file_set *set, const char *what, c
                             other->is_read ? ", which is read" : "");
         }
     }
-    return add(set, &item);
+    return file_set_add(set, &item);
 }
 
 void msc_file_set_finish(struct msc_file_set *set) {

@@ -117,7 +117,7 @@ static enum msc_status make_temporary(struct msc_file_writer *w, mode_t mode) {
     return MSC_OK;
 }
 
-static enum msc_status begin(struct msc_file_writer *w, const struct stat *old) {
+static enum msc_status file_write_begin(struct msc_file_writer *w, const struct stat *old) {
     remove_all_dead(w->path);
     MSC_TRY(make_temporary(w, old ? 0600 : 0666));
     return !old || fchmod(w->descriptor, old->st_mode & 0777) == 0
@@ -137,7 +137,7 @@ enum msc_status msc_file_writer_begin(struct msc_file_writer *w, const char *pat
     if (!w->path) {
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
     }
-    enum msc_status status = begin(w, exists ? &old : NULL);
+    enum msc_status status = file_write_begin(w, exists ? &old : NULL);
     if (status != MSC_OK) {
         msc_file_writer_abort(w);
     }
@@ -174,7 +174,7 @@ static void sync_folder(const char *path) {
     msc_arena_finish(&arena);
 }
 
-static void finish(struct msc_file_writer *w) {
+static void file_write_finish(struct msc_file_writer *w) {
     if (w->descriptor >= 0) {
         close(w->descriptor); // what matters was synced
     }
@@ -192,7 +192,7 @@ enum msc_status msc_file_writer_commit(struct msc_file_writer *w) {
         return msc_file__fail("replace", w->path, errno);
     }
     sync_folder(w->path);
-    finish(w);
+    file_write_finish(w);
     return MSC_OK;
 }
 
@@ -203,5 +203,5 @@ void msc_file_writer_abort(struct msc_file_writer *w) {
     if (w->descriptor >= 0) {
         unlink(w->temporary);
     }
-    finish(w);
+    file_write_finish(w);
 }

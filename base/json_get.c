@@ -7,7 +7,7 @@
 
 #define INTEGER_LIMIT 9007199254740992.0 // 2^53, beyond which doubles skip integers
 
-static const char *kind_of(const cJSON *value) {
+static const char *json_get_kind_of(const cJSON *value) {
     static const struct {
         int type;
         const char *name;
@@ -27,12 +27,12 @@ static const char *kind_of(const cJSON *value) {
 static enum msc_status fail_kind(const cJSON *value, const char *key, const char *where,
                                  const char *expected) {
     return MSC_FAIL(MSC_E_FORMAT, "%s: \"%s\" is %s%s, expected %s", where, key,
-                    cJSON_IsNull(value) || cJSON_IsBool(value) ? "" : "of type ", kind_of(value),
-                    expected);
+                    cJSON_IsNull(value) || cJSON_IsBool(value) ? "" : "of type ",
+                    json_get_kind_of(value), expected);
 }
 
-static enum msc_status find(const cJSON **out, const cJSON *object, const char *key,
-                            const char *where, const char *expected) {
+static enum msc_status json_get_find(const cJSON **out, const cJSON *object, const char *key,
+                                     const char *where, const char *expected) {
     *out = cJSON_GetObjectItemCaseSensitive(object, key);
     if (!*out) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: \"%s\" is missing, expected %s", where, key, expected);
@@ -43,7 +43,7 @@ static enum msc_status find(const cJSON **out, const cJSON *object, const char *
 enum msc_status msc_json_get_text(const char **out, const cJSON *object, const char *key,
                                   const char *where) {
     const cJSON *value = NULL;
-    MSC_TRY(find(&value, object, key, where, "text"));
+    MSC_TRY(json_get_find(&value, object, key, where, "text"));
     if (!cJSON_IsString(value)) {
         return fail_kind(value, key, where, "text");
     }
@@ -54,7 +54,7 @@ enum msc_status msc_json_get_text(const char **out, const cJSON *object, const c
 enum msc_status msc_json_get_double(double *out, const cJSON *object, const char *key,
                                     const char *where) {
     const cJSON *value = NULL;
-    MSC_TRY(find(&value, object, key, where, "a number"));
+    MSC_TRY(json_get_find(&value, object, key, where, "a number"));
     if (!cJSON_IsNumber(value)) {
         return fail_kind(value, key, where, "a number");
     }
@@ -65,7 +65,7 @@ enum msc_status msc_json_get_double(double *out, const cJSON *object, const char
 enum msc_status msc_json_get_i64(int64_t *out, const cJSON *object, const char *key,
                                  const char *where) {
     const cJSON *value = NULL;
-    MSC_TRY(find(&value, object, key, where, "a whole number"));
+    MSC_TRY(json_get_find(&value, object, key, where, "a whole number"));
     if (cJSON_IsString(value)) {
         if (!msc_parse_i64(out, value->valuestring)) {
             return MSC_FAIL(MSC_E_FORMAT,
@@ -90,7 +90,7 @@ enum msc_status msc_json_get_i64(int64_t *out, const cJSON *object, const char *
 enum msc_status msc_json_get_bool(bool *out, const cJSON *object, const char *key,
                                   const char *where) {
     const cJSON *value = NULL;
-    MSC_TRY(find(&value, object, key, where, "true or false"));
+    MSC_TRY(json_get_find(&value, object, key, where, "true or false"));
     if (!cJSON_IsBool(value)) {
         return fail_kind(value, key, where, "true or false");
     }
@@ -101,7 +101,7 @@ enum msc_status msc_json_get_bool(bool *out, const cJSON *object, const char *ke
 enum msc_status msc_json_get_object(const cJSON **out, const cJSON *object, const char *key,
                                     const char *where) {
     const cJSON *value = NULL;
-    MSC_TRY(find(&value, object, key, where, "an object"));
+    MSC_TRY(json_get_find(&value, object, key, where, "an object"));
     if (!cJSON_IsObject(value)) {
         return fail_kind(value, key, where, "an object");
     }
@@ -112,7 +112,7 @@ enum msc_status msc_json_get_object(const cJSON **out, const cJSON *object, cons
 enum msc_status msc_json_get_array(const cJSON **out, const cJSON *object, const char *key,
                                    const char *where) {
     const cJSON *value = NULL;
-    MSC_TRY(find(&value, object, key, where, "an array"));
+    MSC_TRY(json_get_find(&value, object, key, where, "an array"));
     if (!cJSON_IsArray(value)) {
         return fail_kind(value, key, where, "an array");
     }

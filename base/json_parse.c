@@ -52,7 +52,7 @@ static enum msc_status fail_memory(const struct parser *p) {
     return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", p->name);
 }
 
-static int peek(const struct parser *p) {
+static int json_parse_peek(const struct parser *p) {
     return p->at < p->length ? (unsigned char)p->text[p->at] : -1;
 }
 
@@ -138,7 +138,7 @@ static enum msc_status fail_expected(const struct parser *p, const char *expecte
 static enum msc_status parse_hex4(struct parser *p, unsigned *out) {
     unsigned value = 0;
     for (int i = 0; i < 4; i++, p->at++) {
-        int c = peek(p);
+        int c = json_parse_peek(p);
         if (c >= '0' && c <= '9') {
             value = value * 16 + (unsigned)(c - '0');
         } else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') {
@@ -196,7 +196,7 @@ static enum msc_status parse_unicode(struct parser *p) {
 static enum msc_status parse_escape(struct parser *p) {
     static const char letters[] = "\"\\/bfnrt";
     static const char meanings[] = "\"\\/\b\f\n\r\t";
-    int c = peek(p);
+    int c = json_parse_peek(p);
     const char *letter = c > 0 ? strchr(letters, c) : NULL;
     if (c == 'u') {
         p->at++;
@@ -217,11 +217,12 @@ static enum msc_status parse_text(struct parser *p) {
     msc_str_clear(&p->scratch);
     for (;;) {
         size_t plain = p->at;
-        while (peek(p) >= 0x20 && peek(p) != '"' && peek(p) != '\\') {
+        while (json_parse_peek(p) >= 0x20 && json_parse_peek(p) != '"' &&
+               json_parse_peek(p) != '\\') {
             p->at++;
         }
         msc_str_append_n(&p->scratch, p->text + plain, p->at - plain);
-        int c = peek(p);
+        int c = json_parse_peek(p);
         if (c == '"') {
             p->text_end = ++p->at;
             return p->scratch.failed ? fail_memory(p) : MSC_OK;
@@ -240,7 +241,7 @@ static enum msc_status parse_text(struct parser *p) {
 
 static size_t skip_digits(struct parser *p) {
     size_t start = p->at;
-    while (peek(p) >= '0' && peek(p) <= '9') {
+    while (json_parse_peek(p) >= '0' && json_parse_peek(p) <= '9') {
         p->at++;
     }
     return p->at - start;
@@ -248,21 +249,21 @@ static size_t skip_digits(struct parser *p) {
 
 static enum msc_status parse_number(struct parser *p, cJSON **out) {
     size_t start = p->at;
-    p->at += peek(p) == '-';
-    bool leading_zero = peek(p) == '0';
+    p->at += json_parse_peek(p) == '-';
+    bool leading_zero = json_parse_peek(p) == '0';
     size_t n_digits = skip_digits(p);
     if (n_digits == 0 || (leading_zero && n_digits > 1)) {
         return fail_at(p, start, "malformed number", "");
     }
-    if (peek(p) == '.') {
+    if (json_parse_peek(p) == '.') {
         p->at++;
         if (skip_digits(p) == 0) {
             return fail_at(p, start, "malformed number", "");
         }
     }
-    if (peek(p) == 'e' || peek(p) == 'E') {
+    if (json_parse_peek(p) == 'e' || json_parse_peek(p) == 'E') {
         p->at++;
-        p->at += peek(p) == '+' || peek(p) == '-';
+        p->at += json_parse_peek(p) == '+' || json_parse_peek(p) == '-';
         if (skip_digits(p) == 0) {
             return fail_at(p, start, "malformed number", "");
         }
@@ -300,14 +301,14 @@ static enum msc_status parse_word(struct parser *p, cJSON **out) {
 // After an element: true when a comma says that another follows, false when `close` ends the list.
 static enum msc_status parse_separator(struct parser *p, char close, bool *more) {
     skip_space(p);
-    int c = peek(p);
+    int c = json_parse_peek(p);
     if (c != ',' && c != close) {
         return fail_expected(p, close == ']' ? "',' or ']'" : "',' or '}'");
     }
     size_t comma = p->at++;
     *more = c == ',';
     skip_space(p);
-    if (*more && peek(p) == close) {
+    if (*more && json_parse_peek(p) == close) {
         return fail_at(p, comma, "a comma with nothing behind it; JSON wants none before ",
                        close == ']' ? "']'" : "'}'");
     }
@@ -318,7 +319,7 @@ static enum msc_status parse_array(struct parser *p, cJSON *array) {
     bool more = true;
     p->at++;
     skip_space(p);
-    if (peek(p) == ']') {
+    if (json_parse_peek(p) == ']') {
         p->at++;
         return MSC_OK;
     }
@@ -359,7 +360,7 @@ static enum msc_status check_duplicates(struct parser *p, size_t first_key) {
 static enum msc_status parse_member(struct parser *p, cJSON *object) {
     skip_space(p);
     size_t offset = p->at;
-    if (peek(p) != '"') {
+    if (json_parse_peek(p) != '"') {
         return fail_expected(p, "a key in double quotes");
     }
     MSC_TRY(parse_text(p));
@@ -371,7 +372,7 @@ static enum msc_status parse_member(struct parser *p, cJSON *object) {
     }
     p->keys[p->n_keys++] = (struct key_place){.key = member->string, .offset = offset};
     skip_space(p);
-    if (peek(p) != ':') {
+    if (json_parse_peek(p) != ':') {
         return fail_expected(p, "':' after a key");
     }
     p->at++;
@@ -388,7 +389,7 @@ static enum msc_status parse_object(struct parser *p, cJSON *object) {
     size_t first_key = p->n_keys;
     p->at++;
     skip_space(p);
-    if (peek(p) == '}') {
+    if (json_parse_peek(p) == '}') {
         p->at++;
         return MSC_OK;
     }
@@ -400,7 +401,7 @@ static enum msc_status parse_object(struct parser *p, cJSON *object) {
 }
 
 static enum msc_status parse_container(struct parser *p, cJSON **out) {
-    bool is_array = peek(p) == '[';
+    bool is_array = json_parse_peek(p) == '[';
     if (p->depth >= DEEPEST) {
         return fail_at(p, p->at, "nested deeper than 200 levels", "");
     }
@@ -421,7 +422,7 @@ static enum msc_status parse_container(struct parser *p, cJSON **out) {
 
 static enum msc_status parse_value(struct parser *p, cJSON **out) {
     skip_space(p);
-    int c = peek(p);
+    int c = json_parse_peek(p);
     if (c == '{' || c == '[') {
         return parse_container(p, out);
     }

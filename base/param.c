@@ -201,7 +201,7 @@ static const char *type_name(enum msc_param_type type) {
     return names[type];
 }
 
-static enum msc_status describe(const struct msc_param *p, cJSON *object) {
+static enum msc_status param_describe(const struct msc_param *p, cJSON *object) {
     MSC_TRY(msc_json_add_text(object, "name", p->name));
     MSC_TRY(msc_json_add_text(object, "type", type_name(p->type)));
     MSC_TRY(msc_json_add_text(object, "help", p->help ? p->help : ""));
@@ -224,7 +224,7 @@ enum msc_status msc_param_describe(const struct msc_param params[], struct cJSON
     for (const struct msc_param *p = params; p->name; p++) {
         cJSON *object = cJSON_CreateObject();
         MSC_TRY(msc_json_push(list, object));
-        MSC_TRY(describe(p, object));
+        MSC_TRY(param_describe(p, object));
     }
     return MSC_OK;
 }

@@ -10,7 +10,7 @@ __extension__ typedef unsigned __int128 wide;
 #define PCG64_MULTIPLIER_HIGH 0x2360ed051fc65da4u
 #define PCG64_MULTIPLIER_LOW 0x4385df649fccf645u
 
-static wide join(uint64_t high, uint64_t low) {
+static wide rng_join(uint64_t high, uint64_t low) {
     return (wide)high << 64 | low;
 }
 
@@ -42,9 +42,9 @@ uint32_t msc_pcg32_below(struct msc_pcg32 *rng, uint32_t bound) {
 }
 
 static wide pcg64_step(struct msc_pcg64 *rng) {
-    wide state = join(rng->state_high, rng->state_low);
-    state = state * join(PCG64_MULTIPLIER_HIGH, PCG64_MULTIPLIER_LOW) +
-            join(rng->increment_high, rng->increment_low);
+    wide state = rng_join(rng->state_high, rng->state_low);
+    state = state * rng_join(PCG64_MULTIPLIER_HIGH, PCG64_MULTIPLIER_LOW) +
+            rng_join(rng->increment_high, rng->increment_low);
     rng->state_high = (uint64_t)(state >> 64);
     rng->state_low = (uint64_t)state;
     return state;
@@ -52,12 +52,12 @@ static wide pcg64_step(struct msc_pcg64 *rng) {
 
 void msc_pcg64_seed(struct msc_pcg64 *rng, uint64_t state_high, uint64_t state_low,
                     uint64_t stream_high, uint64_t stream_low) {
-    wide increment = join(stream_high, stream_low) << 1 | 1;
+    wide increment = rng_join(stream_high, stream_low) << 1 | 1;
     *rng = (struct msc_pcg64){
         .increment_high = (uint64_t)(increment >> 64),
         .increment_low = (uint64_t)increment,
     };
-    wide state = pcg64_step(rng) + join(state_high, state_low);
+    wide state = pcg64_step(rng) + rng_join(state_high, state_low);
     rng->state_high = (uint64_t)(state >> 64);
     rng->state_low = (uint64_t)state;
     pcg64_step(rng);

@@ -63,8 +63,8 @@ static void escape_json(char out[MOST_BYTES], uint32_t code, char byte) {
     snprintf(out, MOST_BYTES, "\\u%04x", code == 0 ? 0xfffdu : (unsigned)(code & 0xffff));
 }
 
-static void append(struct msc_str *out, const char *text, bool keeps_lines,
-                   void (*as)(char out[MOST_BYTES], uint32_t code, char byte)) {
+static void shown_append(struct msc_str *out, const char *text, bool keeps_lines,
+                         void (*as)(char out[MOST_BYTES], uint32_t code, char byte)) {
     const char *plain = text;
     while (*text) {
         char shown[MOST_BYTES];
@@ -82,15 +82,15 @@ static void append(struct msc_str *out, const char *text, bool keeps_lines,
 }
 
 void msc_shown_append(struct msc_str *out, const char *text) {
-    append(out, text, false, escape);
+    shown_append(out, text, false, escape);
 }
 
 void msc_shown_append_lines(struct msc_str *out, const char *text) {
-    append(out, text, true, escape);
+    shown_append(out, text, true, escape);
 }
 
 void msc_shown_append_json(struct msc_str *out, const char *text) {
-    append(out, text, true, escape_json);
+    shown_append(out, text, true, escape_json);
 }
 
 size_t msc_shown_copy(char *out, size_t n_bytes, const char *text) {

@@ -8,7 +8,7 @@
 #define BETWEEN 2 // blanks
 
 // Of a text that is safe to show: its characters.
-static size_t count(const char *shown) {
+static size_t table_count(const char *shown) {
     size_t n = 0;
     for (; *shown; shown++) {
         n += ((unsigned char)*shown & 0xc0) != 0x80;
@@ -40,12 +40,12 @@ void msc_table_finish(struct msc_table *table) {
     *table = (struct msc_table){0};
 }
 
-static void measure(size_t widths[], const struct msc_table *t) {
+static void table_measure(size_t widths[], const struct msc_table *t) {
     for (size_t i = 0; i < t->n_columns; i++) {
         widths[i] = i > 0 ? t->least_columns : 0;
     }
     for (size_t i = 0; i < t->n_cells; i++) {
-        size_t *width = &widths[i % t->n_columns], n = count(t->cells[i]);
+        size_t *width = &widths[i % t->n_columns], n = table_count(t->cells[i]);
         *width = n > *width ? n : *width;
     }
 }
@@ -62,7 +62,7 @@ static bool is_first(const struct block *b) {
     return b->first == 0;
 }
 
-static bool holds(const struct block *b, size_t column) {
+static bool table_holds(const struct block *b, size_t column) {
     return is_first(b) || column != b->table->key;
 }
 
@@ -71,7 +71,7 @@ static void find_end(struct block *b, size_t n_columns) {
     size_t used = b->table->indent + (is_first(b) ? 0 : b->widths[b->table->key] + BETWEEN);
     bool is_empty = true;
     for (b->end = b->first; b->end < b->table->n_columns; b->end++) {
-        if (!holds(b, b->end)) {
+        if (!table_holds(b, b->end)) {
             continue;
         }
         used += b->widths[b->end];
@@ -85,7 +85,7 @@ static void find_end(struct block *b, size_t n_columns) {
 
 static void write_cell(struct msc_str *out, const struct block *b, size_t column, const char *shown,
                        bool is_last) {
-    size_t n = count(shown);
+    size_t n = table_count(shown);
     int blanks = (int)(b->widths[column] - n);
     if (column > 0 && !b->table->is_left) {
         msc_str_printf(out, "%*s%s", blanks, "", shown);
@@ -97,13 +97,13 @@ static void write_cell(struct msc_str *out, const struct block *b, size_t column
 
 static void write_row(struct msc_str *out, const struct block *b, const char *const cells[]) {
     size_t last = b->end - 1;
-    last -= !holds(b, last);
+    last -= !table_holds(b, last);
     msc_str_printf(out, "%*s", (int)b->table->indent, "");
     if (!is_first(b)) {
         write_cell(out, b, b->table->key, cells[b->table->key], false);
     }
     for (size_t i = b->first; i < b->end; i++) {
-        if (holds(b, i)) {
+        if (table_holds(b, i)) {
             write_cell(out, b, i, cells[i], i == last);
         }
     }
@@ -118,7 +118,7 @@ void msc_table_write(struct msc_str *out, const struct msc_table *table, size_t 
         msc_free(widths);
         return;
     }
-    measure(widths, table);
+    table_measure(widths, table);
     for (; b.first < table->n_columns; b.first = b.end) {
         msc_str_append(out, is_first(&b) ? "" : "\n");
         find_end(&b, n_columns);

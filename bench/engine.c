@@ -95,14 +95,14 @@ out:
     return status;
 }
 
-static int compare_doubles(const void *a, const void *b) {
+static int engine_compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a;
     double y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double median(double values[], int n) {
-    qsort(values, (size_t)n, sizeof(values[0]), compare_doubles);
+static double engine_median(double values[], int n) {
+    qsort(values, (size_t)n, sizeof(values[0]), engine_compare_doubles);
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
@@ -146,7 +146,7 @@ static bool read_settings(struct settings *s, int argc, char **argv) {
     return argc % 2 == 1 && s->repeats >= 1 && s->repeats <= MAX_REPEATS;
 }
 
-static enum msc_status bench(const struct settings *s, const char *folder) {
+static enum msc_status engine_bench(const struct settings *s, const char *folder) {
     double wall[MAX_REPEATS], engine[MAX_REPEATS];
     printf("agent %s, %d binary tasks, rounds of %d, %d trials\n", s->agent, s->tasks, s->parallel,
            s->trials);
@@ -157,7 +157,7 @@ static enum msc_status bench(const struct settings *s, const char *folder) {
         engine[i] = r.engine;
         printf("%10.0f trials/s of wall time %10.0f less the time in fsync\n", r.wall, r.engine);
     }
-    struct rates medians = {median(wall, s->repeats), median(engine, s->repeats)};
+    struct rates medians = {engine_median(wall, s->repeats), engine_median(engine, s->repeats)};
     printf("%10.0f                       %10.0f medians\n", medians.wall, medians.engine);
     return s->json ? save_rows(s, &medians) : MSC_OK;
 }
@@ -176,7 +176,7 @@ int main(int argc, char **argv) {
         perror("bench_engine");
         return 3;
     }
-    enum msc_status status = bench(&s, folder);
+    enum msc_status status = engine_bench(&s, folder);
     if (status != MSC_OK) {
         fprintf(stderr, "bench_engine: %s\n", msc_status_message());
     }

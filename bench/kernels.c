@@ -53,7 +53,8 @@ static double clock_seconds(const struct settings *s) {
 }
 
 // Seconds of one thread; +inf when the job failed.
-static double run(const struct bench_job *job, int thread, int n_calls, const struct settings *s) {
+static double kernels_run(const struct bench_job *job, int thread, int n_calls,
+                          const struct settings *s) {
     double start = clock_seconds(s);
     if (job->run(job->state, thread, n_calls) == MSC_OK) {
         return clock_seconds(s) - start;
@@ -63,18 +64,18 @@ static double run(const struct bench_job *job, int thread, int n_calls, const st
 }
 
 // Seconds that n_threads threads need for n_calls each: those of the slowest.
-static double measure(const struct bench_job *job, int n_threads, int n_calls,
-                      const struct settings *s) {
+static double kernels_measure(const struct bench_job *job, int n_threads, int n_calls,
+                              const struct settings *s) {
     double seconds = 0;
 #pragma omp parallel num_threads(n_threads) reduction(max : seconds)
-    seconds = run(job, omp_get_thread_num(), n_calls, s);
+    seconds = kernels_run(job, omp_get_thread_num(), n_calls, s);
     return seconds;
 }
 
 // As many calls as last a hundredth of a second or more, after the first ones have warmed up.
 static bool choose_calls(struct bench_job *job, int n_threads, const struct settings *s) {
     for (job->n_calls = 1; job->n_calls < 1 << 20; job->n_calls *= 2) {
-        double seconds = measure(job, n_threads, job->n_calls, s);
+        double seconds = kernels_measure(job, n_threads, job->n_calls, s);
         if (isinf(seconds)) {
             return false;
         }
@@ -95,7 +96,7 @@ static bool measure_all(struct bench_jobs *jobs, const struct settings *s) {
         for (int k = 0; k < s->n_repeats; k++) {
             for (int i = 0; i < jobs->n; i++) {
                 struct bench_job *job = &jobs->job[i];
-                double seconds = measure(job, t, job->n_calls, s);
+                double seconds = kernels_measure(job, t, job->n_calls, s);
                 job->rates[t - 1][k] = job->work * job->n_calls * t / seconds;
             }
         }
@@ -103,16 +104,16 @@ static bool measure_all(struct bench_jobs *jobs, const struct settings *s) {
     return true;
 }
 
-static int compare_doubles(const void *a, const void *b) {
+static int kernels_compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a;
     double y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double median(const struct bench_job *job, int n_threads, int n) {
+static double kernels_median(const struct bench_job *job, int n_threads, int n) {
     double sorted[BENCH_MAX_REPEATS];
     memcpy(sorted, job->rates[n_threads - 1], (size_t)n * sizeof(sorted[0]));
-    qsort(sorted, (size_t)n, sizeof(sorted[0]), compare_doubles);
+    qsort(sorted, (size_t)n, sizeof(sorted[0]), kernels_compare_doubles);
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
@@ -127,12 +128,13 @@ static struct ceiling ceiling_of(const struct bench_jobs *jobs, const struct ben
                                  int n_threads, const struct settings *s) {
     struct ceiling best = {0, ""};
     if (job->beside) {
-        return (struct ceiling){median(job->beside, n_threads, s->n_repeats), job->beside->name};
+        return (struct ceiling){kernels_median(job->beside, n_threads, s->n_repeats),
+                                job->beside->name};
     }
     for (int i = 0; i < jobs->n; i++) {
         const struct bench_job *other = &jobs->job[i];
         if (other->is_ceiling && other->unit == job->unit && job->unit != BENCH_BYTES) {
-            double rate = median(other, n_threads, s->n_repeats);
+            double rate = kernels_median(other, n_threads, s->n_repeats);
             best = rate > best.rate ? (struct ceiling){rate, other->name} : best;
         }
     }
@@ -153,7 +155,7 @@ static double rate_of_same(const struct bench_jobs *jobs, const struct bench_job
         char end = job->name[length];
         if (other->is_ceiling && other->unit == job->unit && job->unit != BENCH_BYTES &&
             strncmp(other->name, job->name, length) == 0 && (end == '\0' || end == ' ')) {
-            return median(other, n_threads, n_repeats);
+            return kernels_median(other, n_threads, n_repeats);
         }
     }
     return 0;
@@ -164,7 +166,7 @@ static enum msc_status report_job(cJSON *rows, const struct bench_jobs *jobs,
     printf("| %-42s | %-7s |", job->name, unit_names[job->unit]);
     for (int t = 1; t <= s->n_threads; t++) {
         char agent[64], peer[96];
-        double ours = median(job, t, s->n_repeats);
+        double ours = kernels_median(job, t, s->n_repeats);
         struct ceiling c = ceiling_of(jobs, job, t, s);
         double same = rate_of_same(jobs, job, t, s->n_repeats);
         printf(" %9.3f | %5.1f %% |", ours / unit_sizes[job->unit],
@@ -180,8 +182,8 @@ static enum msc_status report_job(cJSON *rows, const struct bench_jobs *jobs,
     return MSC_OK;
 }
 
-static enum msc_status report(cJSON *rows, const struct bench_jobs *jobs,
-                              const struct settings *s) {
+static enum msc_status kernels_report(cJSON *rows, const struct bench_jobs *jobs,
+                                      const struct settings *s) {
     printf("\n| kernel | unit |");
     for (int t = 1; t <= s->n_threads; t++) {
         printf(" %d thr | of ceiling | of oneDNN here |", t);
@@ -198,7 +200,7 @@ static enum msc_status report(cJSON *rows, const struct bench_jobs *jobs,
         if (job->is_ceiling) {
             printf("| %-42s | %-7s |", job->name, unit_names[job->unit]);
             for (int t = 1; t <= s->n_threads; t++) {
-                printf(" %9.3f |", median(job, t, s->n_repeats) / unit_sizes[job->unit]);
+                printf(" %9.3f |", kernels_median(job, t, s->n_repeats) / unit_sizes[job->unit]);
             }
             printf("\n");
         }
@@ -208,7 +210,7 @@ static enum msc_status report(cJSON *rows, const struct bench_jobs *jobs,
 
 // ---- The program ------------------------------------------------------------------------------
 
-static enum msc_status bench(const struct settings *s, struct bench_jobs *jobs) {
+static enum msc_status kernels_bench(const struct settings *s, struct bench_jobs *jobs) {
     struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
     struct msc_backend *backend;
     options.n_threads = BENCH_MAX_THREADS;
@@ -224,7 +226,7 @@ static enum msc_status bench(const struct settings *s, struct bench_jobs *jobs) 
         status = MSC_FAIL(MSC_E_STATE, "a kernel failed");
         goto out;
     }
-    MSC_TRY_OUT(report(rows, jobs, s));
+    MSC_TRY_OUT(kernels_report(rows, jobs, s));
     if (s->json) {
         MSC_TRY_OUT(bench_rows_save(rows, s->json));
     }
@@ -276,7 +278,7 @@ int main(int argc, char **argv) {
     if (strncmp(s.device, "vulkan", 6) == 0) {
         s.n_threads = 1; // one thread owns a device
     }
-    if (bench(&s, &jobs) != MSC_OK) {
+    if (kernels_bench(&s, &jobs) != MSC_OK) {
         fprintf(stderr, "bench_kernels: %s\n", msc_status_message());
         return 1;
     }

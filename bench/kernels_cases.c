@@ -106,9 +106,10 @@ static enum msc_status add_weight(int32_t *tensor, struct msc_graph *g, const ch
     return status;
 }
 
-static enum msc_status add_joint(int32_t *output, struct msc_graph *g, enum msc_op op, int n_inputs,
-                                 const int32_t inputs[], const char *attributes, int n_weights,
-                                 const struct msc_weight_spec weights[]) {
+static enum msc_status kernels_cases_add_joint(int32_t *output, struct msc_graph *g, enum msc_op op,
+                                               int n_inputs, const int32_t inputs[],
+                                               const char *attributes, int n_weights,
+                                               const struct msc_weight_spec weights[]) {
     struct joint_attrs attrs;
     int32_t joint;
     joint_attrs_read(&attrs, attributes);
@@ -138,9 +139,9 @@ static enum msc_status add_product(int32_t *y, struct msc_graph *g, const struct
     snprintf(attributes, sizeof(attributes), "padding=%d,%d,%d,%d;strides=%d,%d;groups=%d",
              (int)p->kernel / 2, (int)p->kernel / 2, (int)p->kernel / 2, (int)p->kernel / 2,
              (int)p->stride, (int)p->stride, (int)p->groups);
-    MSC_TRY(add_joint(y, g, is_linear ? MSC_OP_LINEAR_BIAS : MSC_OP_CONV2D_BIAS, 1, &x,
-                      is_linear ? "" : attributes, 2, weights));
-    return add_joint(y, g, MSC_OP_RELU, 1, y, "", 0, NULL);
+    MSC_TRY(kernels_cases_add_joint(y, g, is_linear ? MSC_OP_LINEAR_BIAS : MSC_OP_CONV2D_BIAS, 1,
+                                    &x, is_linear ? "" : attributes, 2, weights));
+    return kernels_cases_add_joint(y, g, MSC_OP_RELU, 1, y, "", 0, NULL);
 }
 
 static enum msc_status add_mover(int32_t *y, struct msc_graph *g, const struct bench_mover *m) {
@@ -154,9 +155,9 @@ static enum msc_status add_mover(int32_t *y, struct msc_graph *g, const struct b
         int32_t w;
         MSC_TRY(add_weight(&w, g, "w", "OIHW", 4, (int64_t[]){m->dims[1], m->dims[1], 1, 1}));
         struct msc_weight_spec weight = {"weight", w};
-        MSC_TRY(add_joint(&inputs[0], g, MSC_OP_CONV2D, 1, inputs, "", 1, &weight));
+        MSC_TRY(kernels_cases_add_joint(&inputs[0], g, MSC_OP_CONV2D, 1, inputs, "", 1, &weight));
     }
-    return add_joint(y, g, m->op, m->n_inputs, inputs, m->attributes, 0, NULL);
+    return kernels_cases_add_joint(y, g, m->op, m->n_inputs, inputs, m->attributes, 0, NULL);
 }
 
 enum msc_status bench_build(struct msc_graph **out, int32_t *output,

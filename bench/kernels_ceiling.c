@@ -90,7 +90,7 @@ static enum msc_status describe_linear(dnnl_inner_product_desc_t *out,
 }
 
 // Bytes and floats that are small numbers, none of them denormal.
-static void fill(void *data, size_t n_bytes, dnnl_data_type_t type) {
+static void kernels_ceiling_fill(void *data, size_t n_bytes, dnnl_data_type_t type) {
     if (type == dnnl_f32) {
         for (size_t i = 0; i < n_bytes / sizeof(float); i++) {
             ((float *)data)[i] = (float)(i % 17) * 0.125f - 1.0f;
@@ -118,7 +118,7 @@ static enum msc_status make_memory(struct onednn *d, const_dnnl_primitive_desc_t
             DNNL_TRY(
                 dnnl_memory_create(&d->args[t][a].memory, md, d->engine, DNNL_MEMORY_ALLOCATE));
             DNNL_TRY(dnnl_memory_get_data_handle(d->args[t][a].memory, &data));
-            fill(data, dnnl_memory_desc_get_size(md), md->data_type);
+            kernels_ceiling_fill(data, dnnl_memory_desc_get_size(md), md->data_type);
         }
     }
     d->n_args = (int)(sizeof(wanted) / sizeof(wanted[0]));

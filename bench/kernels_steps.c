@@ -17,7 +17,7 @@ struct block {
     size_t n_bytes;
 };
 
-static void fill(void *host, size_t n_bytes, enum msc_dtype dtype) {
+static void kernels_steps_fill(void *host, size_t n_bytes, enum msc_dtype dtype) {
     if (dtype == MSC_DTYPE_F32) {
         bench_fill(host, (int64_t)(n_bytes / sizeof(float)));
         return;
@@ -35,7 +35,7 @@ static enum msc_status give_device_memory(struct msc_backend *b, struct msc_view
         msc_free(host);
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
-    fill(host, n_bytes, v->dtype);
+    kernels_steps_fill(host, n_bytes, v->dtype);
     enum msc_status status = b->def->upload(b, v->data, host, n_bytes);
     msc_free(host);
     return status;
@@ -65,7 +65,7 @@ static enum msc_status give_memory(struct msc_backend *b, struct block *block,
     char *at = block->data;
     for (int i = 0; i < n; i++) {
         views[i]->data = at;
-        fill(at, bytes_in_block(views[i]), views[i]->dtype);
+        kernels_steps_fill(at, bytes_in_block(views[i]), views[i]->dtype);
         at += bytes_in_block(views[i]);
     }
     return MSC_OK;
@@ -266,8 +266,8 @@ struct source { // one of both
     const struct bench_mover *mover;
 };
 
-static enum msc_status prepare(struct step_job *s, const struct source *from, enum form form,
-                               int n_threads, double *n_bytes) {
+static enum msc_status kernels_steps_prepare(struct step_job *s, const struct source *from,
+                                             enum form form, int n_threads, double *n_bytes) {
     struct msc_graph *g;
     int32_t y;
     const struct bench_product *p = from->product;
@@ -296,8 +296,9 @@ static enum msc_status prepare(struct step_job *s, const struct source *from, en
     return MSC_OK;
 }
 
-static enum msc_status add_step(struct bench_jobs *jobs, struct msc_backend *b,
-                                const struct source *from, enum form form, int n_threads) {
+static enum msc_status kernels_steps_add_step(struct bench_jobs *jobs, struct msc_backend *b,
+                                              const struct source *from, enum form form,
+                                              int n_threads) {
     struct step_job *s = msc_alloc_zero(1, sizeof(*s));
     char name[64];
     double n_bytes = 0;
@@ -305,7 +306,7 @@ static enum msc_status add_step(struct bench_jobs *jobs, struct msc_backend *b,
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     s->backend = b;
-    enum msc_status status = prepare(s, from, form, n_threads, &n_bytes);
+    enum msc_status status = kernels_steps_prepare(s, from, form, n_threads, &n_bytes);
     if (status != MSC_OK) {
         destroy_step(s);
         return status;
@@ -408,7 +409,7 @@ static enum msc_status add_named(struct bench_jobs *jobs, struct msc_backend *ba
     if (!is_wanted(name, only)) {
         return MSC_OK;
     }
-    enum msc_status status = add_step(jobs, backend, from, form, n_threads);
+    enum msc_status status = kernels_steps_add_step(jobs, backend, from, form, n_threads);
     return status == MSC_OK || status == MSC_E_UNSUPPORTED ? MSC_OK
                                                            : msc_status_prefix(status, "%s", name);
 }

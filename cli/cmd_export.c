@@ -258,8 +258,9 @@ static enum msc_status export_open_model(struct msc_model **out, const struct ms
     return msc_model_open(out, v->model, &o);
 }
 
-static enum msc_status recalibrate(struct msc_strategy *strategy, const struct msc_cli_call *call,
-                                   const struct export_values *v) {
+static enum msc_status cmd_export_recalibrate(struct msc_strategy *strategy,
+                                              const struct msc_cli_call *call,
+                                              const struct export_values *v) {
     static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
     struct msc_config_dataset dataset = {.options = init};
     struct msc_config *config = NULL;
@@ -306,7 +307,7 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
         MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->console->log));
     }
     if (v->recalibrate) {
-        MSC_TRY_OUT(recalibrate(strategy, call, v));
+        MSC_TRY_OUT(cmd_export_recalibrate(strategy, call, v));
     }
     if (v->save_strategy) {
         MSC_TRY_OUT(msc_strategy_save(strategy, graph, v->save_strategy));

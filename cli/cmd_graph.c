@@ -287,9 +287,10 @@ static enum msc_status print_graph(const struct msc_graph *g, const struct msc_c
 }
 
 // What only prints needs no weights.
-static enum msc_status load(struct msc_graph **out, bool *is_bound,
-                            const struct msc_binding bindings[], size_t n,
-                            const struct msc_cli_call *call, const struct graph_values *v) {
+static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
+                                      const struct msc_binding bindings[], size_t n,
+                                      const struct msc_cli_call *call,
+                                      const struct graph_values *v) {
     bool has_weights = true;
     if (n > 0 || v->placement || v->sites || v->output) {
         return msc_graph_load_bound(out, is_bound, v->model, bindings, n);
@@ -317,7 +318,7 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
         MSC_TRY_OUT(graph_claim_outputs(&files, v));
     }
     MSC_TRY_OUT(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
-    MSC_TRY_OUT(load(&g, &is_bound, bindings, n, call, v));
+    MSC_TRY_OUT(cmd_graph_load(&g, &is_bound, bindings, n, call, v));
     n = is_bound ? 0 : n; // that are not in the graph yet
     if (v->placement) {
         status = msc_cli_print_placement(g, bindings, n, call, &v->common);

@@ -231,7 +231,8 @@ static size_t n_wanted(const struct msc_model *m, const struct run_values *v) {
 }
 
 // What an output will be called.
-static const char *wanted_name(const struct msc_model *m, const struct run_values *v, size_t i) {
+static const char *cmd_run_wanted_name(const struct msc_model *m, const struct run_values *v,
+                                       size_t i) {
     return v->tensors.n > 0 ? v->tensors.items[i]
                             : msc_tensor_label(msc_graph_tensor(
                                   m->graph, msc_graph_output(m->graph, (int32_t)i)));
@@ -239,7 +240,7 @@ static const char *wanted_name(const struct msc_model *m, const struct run_value
 
 static bool is_wanted(const struct msc_model *m, const struct run_values *v, const char *name) {
     for (size_t i = 0; i < n_wanted(m, v); i++) {
-        if (strcmp(wanted_name(m, v, i), name) == 0) {
+        if (strcmp(cmd_run_wanted_name(m, v, i), name) == 0) {
             return true;
         }
     }
@@ -289,7 +290,7 @@ static enum msc_status run_claim_outputs(const struct msc_model *m, const struct
         goto out;
     }
     for (size_t i = 0; i < n_wanted(m, v); i++) {
-        const char *path = output_path(arena, v->output, wanted_name(m, v, i));
+        const char *path = output_path(arena, v->output, cmd_run_wanted_name(m, v, i));
         if (!path) {
             status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
             goto out;

@@ -74,7 +74,7 @@ static enum msc_status print_tuned(const struct msc_backend *b,
     return status;
 }
 
-static enum msc_status tune(struct tune_values *v, struct msc_arena *arena) {
+static enum msc_status cmd_tune_run(struct tune_values *v, struct msc_arena *arena) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_vulkan_tuned rows[MAX_ROWS];
     struct msc_backend *b = NULL;
@@ -101,7 +101,7 @@ out:
 }
 
 static int cmd_tune(const struct msc_cli_call *call, void *payload) {
-    enum msc_status status = tune(payload, call->arena);
+    enum msc_status status = cmd_tune_run(payload, call->arena);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 

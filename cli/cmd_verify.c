@@ -108,8 +108,8 @@ static enum msc_status print_verified(const struct msc_verify_result *result) {
 }
 
 // What a result's lines point at belongs to the environment, so it is printed before that goes.
-static enum msc_status verify(bool *is_different, const struct msc_cli_call *call,
-                              const struct verify_values *v) {
+static enum msc_status cmd_verify_run(bool *is_different, const struct msc_cli_call *call,
+                                      const struct verify_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
     struct msc_verify_result result = {0};
     struct msc_processor *p = NULL;
@@ -149,7 +149,7 @@ out:
 
 static int cmd_verify(const struct msc_cli_call *call, void *payload) {
     bool is_different = false;
-    enum msc_status status = verify(&is_different, call, payload);
+    enum msc_status status = cmd_verify_run(&is_different, call, payload);
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);
     }

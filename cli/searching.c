@@ -177,7 +177,7 @@ static void append_line(const char *path, enum msc_log_level level, const char *
     msc_log_file_close(file);
 }
 
-static int supervise(const struct msc_cli_call *call) {
+static int searching_supervise(const struct msc_cli_call *call) {
     int code = MSC_CLI_FAILED;
     const struct msc_supervise_options options = {
         .argv = call->whole_argv, .log = &call->console->log, .append = append_line};
@@ -198,5 +198,6 @@ int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_sea
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);
     }
-    return msc_worker_is_wanted() ? run_worker(call, values, options, open) : supervise(call);
+    return msc_worker_is_wanted() ? run_worker(call, values, options, open)
+                                  : searching_supervise(call);
 }

@@ -11,7 +11,7 @@ static bool is_inside_character(char c) { // of UTF-8
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-static const char *skip(const char *shown, size_t n_characters) {
+static const char *table_skip(const char *shown, size_t n_characters) {
     for (; n_characters > 0 && *shown; n_characters--) {
         do {
             shown++;
@@ -33,8 +33,8 @@ static void write_short(struct msc_str *out, const char *shown, size_t columns) 
         return;
     }
     size_t head = columns / 3;
-    msc_str_append_n(out, shown, (size_t)(skip(shown, head) - shown));
-    msc_str_printf(out, "*%s", skip(shown, n - (columns - head - 1)));
+    msc_str_append_n(out, shown, (size_t)(table_skip(shown, head) - shown));
+    msc_str_printf(out, "*%s", table_skip(shown, n - (columns - head - 1)));
 }
 
 void msc_cli_write_short(struct msc_str *out, const char *text, size_t columns) {

@@ -194,8 +194,8 @@ static int64_t choose_size(int64_t option, int64_t dim, int64_t own) {
 }
 
 // Writes pixels [h, w, c] into the sample's layout, each value through its channel's table row.
-static void normalise(struct msc_array *sample, const struct msc_array *pixels,
-                      const struct msc_image_options *options) {
+static void image_normalise(struct msc_array *sample, const struct msc_array *pixels,
+                            const struct msc_image_options *options) {
     enum msc_dtype dtype = msc_array_dtype(sample);
     int channels = options->channels;
     int64_t area = msc_array_dim(pixels, 0) * msc_array_dim(pixels, 1);
@@ -232,7 +232,7 @@ enum msc_status msc_image__load(struct msc_array **out, const char *path,
     dims[a.height] = height;
     dims[a.width] = width;
     MSC_TRY_OUT(msc_array_create(out, spec->dtype, 4, dims));
-    normalise(*out, resized, options);
+    image_normalise(*out, resized, options);
 out:
     msc_array_release(resized);
     msc_array_release(decoded);

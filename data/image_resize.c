@@ -54,8 +54,9 @@ static enum msc_status taps_init(struct taps *taps, int64_t old_length, int64_t 
 }
 
 // Resizes the middle axis of [outer, length, inner] and rounds.
-static void apply(uint8_t *to, const uint8_t *from, const struct taps *taps, int64_t outer,
-                  int64_t old_length, int64_t new_length, int64_t inner) {
+static void image_resize_apply(uint8_t *to, const uint8_t *from, const struct taps *taps,
+                               int64_t outer, int64_t old_length, int64_t new_length,
+                               int64_t inner) {
     for (int64_t o = 0; o < outer; o++) {
         const uint8_t *block = from + o * old_length * inner;
         for (int64_t i = 0; i < new_length; i++) {
@@ -90,8 +91,9 @@ static enum msc_status resize_axis(struct msc_array **out, const struct msc_arra
         status = msc_array_create(out, MSC_DTYPE_U8, 3, dims);
     }
     if (status == MSC_OK) {
-        apply(msc_array_data(*out), msc_array_data(pixels), &taps, axis == 0 ? 1 : dims[0],
-              old_length, length, axis == 0 ? dims[1] * dims[2] : dims[2]);
+        image_resize_apply(msc_array_data(*out), msc_array_data(pixels), &taps,
+                           axis == 0 ? 1 : dims[0], old_length, length,
+                           axis == 0 ? dims[1] * dims[2] : dims[2]);
     }
     taps_finish(&taps);
     return status;

@@ -105,13 +105,13 @@ static bool is_called_as_output(const struct msc_value *v) {
     return n > 0 && strncmp(v->name, v->joint_name, n) == 0 && strcmp(v->name + n, ":0") == 0;
 }
 
-static const char *wanted_name(const struct msc_value *v) {
+static const char *builder_wanted_name(const struct msc_value *v) {
     return v->name[0] == '\0' ? "const" : is_called_as_output(v) ? v->joint_name : v->name;
 }
 
 // A name for a weight: the wanted one, or that with the first free number.
 static const char *weight_name(struct msc_builder *b, const struct msc_value *v) {
-    const char *base = wanted_name(v);
+    const char *base = builder_wanted_name(v);
     const char *name = base;
     for (int n = 1; name != NULL && msc_graph__live_tensor(b->graph, name) != MSC_NO_ID; n++) {
         name = msc_arena_printf(&b->arena, "%s_%d", base, n);
@@ -122,7 +122,7 @@ static const char *weight_name(struct msc_builder *b, const struct msc_value *v)
 // The weight of this name when it has the same elements and letters: another value made it.
 static int32_t find_weight(const struct msc_builder *b, const struct msc_value *v,
                            const char *layout) {
-    int32_t id = msc_graph__live_tensor(b->graph, wanted_name(v));
+    int32_t id = msc_graph__live_tensor(b->graph, builder_wanted_name(v));
     if (id == MSC_NO_ID) {
         return MSC_NO_ID;
     }
@@ -341,8 +341,8 @@ static enum msc_status add_weight(struct assembly *a, const struct msc_op_role *
 }
 
 // What one operand becomes. Positions that take nothing else are filled with MSC_NO_ID.
-static enum msc_status deal(struct assembly *a, const struct msc_op_role *role,
-                            struct msc_value *v) {
+static enum msc_status builder_deal(struct assembly *a, const struct msc_op_role *role,
+                                    struct msc_value *v) {
     bool is_input = strncmp(role->name, "input", (size_t)role->length) == 0;
     if (v != NULL && msc_value_is_constant(v) && !is_input && !role->is_attribute) {
         return add_weight(a, role, v);
@@ -359,7 +359,7 @@ static enum msc_status deal(struct assembly *a, const struct msc_op_role *role,
     return MSC_OK;
 }
 
-static enum msc_status assemble(struct assembly *a) {
+static enum msc_status builder_assemble(struct assembly *a) {
     const struct msc_builder_joint *from = a->from;
     size_t n = (size_t)from->n_operands;
     // Every operand may add one attribute, and broadcasting them two.
@@ -381,7 +381,7 @@ static enum msc_status assemble(struct assembly *a) {
             return MSC_FAIL(MSC_E_INVALID, "%s takes %d operands, found %d",
                             msc_op_info(from->op)->name, (int)i, (int)from->n_operands);
         }
-        MSC_TRY(deal(a, &role, from->operands[i]));
+        MSC_TRY(builder_deal(a, &role, from->operands[i]));
     }
     MSC_TRY(msc_builder__broadcast(a->b, from->op, a->attrs, &a->n_attrs,
                                    from->n_operands > 0 ? from->operands[0] : NULL));
@@ -426,8 +426,8 @@ static enum msc_status remove_new_constants(struct msc_builder *b, const struct 
 }
 
 // The joint's outputs as constants, when they are; `arrays` [n_outputs] are handed over.
-static enum msc_status fold(struct msc_value *outputs[], struct msc_builder *b, int32_t joint,
-                            struct msc_array *arrays[]) {
+static enum msc_status builder_fold(struct msc_value *outputs[], struct msc_builder *b,
+                                    int32_t joint, struct msc_array *arrays[]) {
     const struct msc_joint *j = &b->graph->joints[joint]->joint;
     for (int32_t i = 0; i < j->n_outputs; i++) {
         const char *alias = b->graph->tensors[j->outputs[i]]->tensor.alias;
@@ -453,7 +453,7 @@ static enum msc_status make_outputs(struct msc_value *outputs[], bool *is_folded
     }
     enum msc_status status = MSC_OK;
     if (*is_folded) {
-        status = fold(outputs, b, joint, arrays);
+        status = builder_fold(outputs, b, joint, arrays);
     }
     for (size_t i = 0; i < n; i++) {
         const char *alias = b->graph->tensors[j->outputs[i]]->tensor.alias;
@@ -471,7 +471,7 @@ enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder 
     struct marks marks;
     int32_t hint = b->hints[joint->op];
     MSC_TRY(set_marks(&marks, b, joint));
-    MSC_TRY(assemble(&a));
+    MSC_TRY(builder_assemble(&a));
     struct msc_joint_spec spec = {
         .op = joint->op,
         .name = joint_name(b, joint->name, joint->op),

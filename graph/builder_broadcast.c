@@ -57,7 +57,7 @@ static void drop_attr(struct broadcast *s, const char *key) {
     }
 }
 
-static enum msc_status read_axes(struct broadcast *s) {
+static enum msc_status builder_broadcast_read_axes(struct broadcast *s) {
     int64_t axes[MSC_MAX_DIMS];
     s->n_axes = msc_attr_read_ints(axes, MSC_MAX_DIMS, attr_text(s, "axes"));
     bool is_given = s->n_axes != 0;
@@ -84,7 +84,7 @@ static enum msc_status broadcast_pad(struct broadcast *s) {
     if (find_attr(s, "axes") < 0 || find_attr(s, "pad_width") < 0) {
         return MSC_OK;
     }
-    MSC_TRY(read_axes(s));
+    MSC_TRY(builder_broadcast_read_axes(s));
     int n = msc_attr_read_ints(given, 2 * MSC_MAX_DIMS, attr_text(s, "pad_width"));
     if (n != 2 * s->n_axes) {
         return MSC_FAIL(MSC_E_INVALID, "%d widths for %d axes", n, s->n_axes);
@@ -183,7 +183,7 @@ static enum msc_status broadcast_resize(struct broadcast *s) {
     if ((!has_axes && !has_policy) || !has_list) {
         return MSC_OK;
     }
-    MSC_TRY(read_axes(s));
+    MSC_TRY(builder_broadcast_read_axes(s));
     int n_roi = msc_attr_read_floats(NULL, 0, attr_text(s, "roi"));
     if (n_roi == 2 * s->n_axes && s->n_axes != s->rank) {
         MSC_TRY(broadcast_floats(s, "roi", 2, (const float[]){0.0f, 1.0f}));

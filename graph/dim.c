@@ -36,7 +36,7 @@ static bool find_op(enum dim_op *out, const char *optype) {
     return false;
 }
 
-static struct msc_dim number(int64_t value) {
+static struct msc_dim dim_number(int64_t value) {
     return (struct msc_dim){value, MSC_NO_ID};
 }
 
@@ -50,7 +50,7 @@ static int64_t floor_div(int64_t a, int64_t b) {
 }
 
 // False when the result does not fit, or a division is by zero.
-static bool compute(int64_t *out, enum dim_op op, int64_t a, int64_t b) {
+static bool dim_compute(int64_t *out, enum dim_op op, int64_t a, int64_t b) {
     bool divides = op == DIM_FLOOR_DIV || op == DIM_CEIL_DIV || op == DIM_FLOOR_MOD;
     if (divides && (b == 0 || (a == INT64_MIN && b == -1))) {
         return false;
@@ -83,7 +83,7 @@ static bool compute(int64_t *out, enum dim_op op, int64_t a, int64_t b) {
     return false;
 }
 
-static enum msc_status fail(const struct msc_graph *g, const char *what) {
+static enum msc_status dim_fail(const struct msc_graph *g, const char *what) {
     return MSC_FAIL(MSC_E_INVALID, "graph '%s': a dimension %s", g->name, what);
 }
 
@@ -142,14 +142,14 @@ static enum msc_status add_number(struct msc_dim *out, struct msc_graph *g, stru
     int64_t before, total;
     dim_split(&base, &before, g, a, DIM_ADD, 0);
     if (__builtin_add_overflow(before, b, &total) || total == INT64_MIN) {
-        return fail(g, "does not fit 64 bits");
+        return dim_fail(g, "does not fit 64 bits");
     }
     if (total == 0) {
         *out = base;
         return MSC_OK;
     }
-    return total > 0 ? dim_make(out, g, DIM_ADD, base, number(total))
-                     : dim_make(out, g, DIM_SUB, base, number(-total));
+    return total > 0 ? dim_make(out, g, DIM_ADD, base, dim_number(total))
+                     : dim_make(out, g, DIM_SUB, base, dim_number(-total));
 }
 
 static enum msc_status multiply_number(struct msc_dim *out, struct msc_graph *g, struct msc_dim a,
@@ -157,24 +157,24 @@ static enum msc_status multiply_number(struct msc_dim *out, struct msc_graph *g,
     struct msc_dim base;
     int64_t before, total;
     if (b == 0) {
-        *out = number(0);
+        *out = dim_number(0);
         return MSC_OK;
     }
     dim_split(&base, &before, g, a, DIM_MUL, 1);
     if (__builtin_mul_overflow(before, b, &total)) {
-        return fail(g, "does not fit 64 bits");
+        return dim_fail(g, "does not fit 64 bits");
     }
     if (total == 1) {
         *out = base;
         return MSC_OK;
     }
-    return dim_make(out, g, DIM_MUL, base, number(total));
+    return dim_make(out, g, DIM_MUL, base, dim_number(total));
 }
 
 static enum msc_status divide_number(struct msc_dim *out, struct msc_graph *g, struct msc_dim a,
                                      int64_t b) {
     if (b == 0) {
-        return fail(g, "is divided by zero");
+        return dim_fail(g, "is divided by zero");
     }
     struct msc_dim base;
     int64_t before, total;
@@ -184,7 +184,7 @@ static enum msc_status divide_number(struct msc_dim *out, struct msc_graph *g, s
     }
     dim_split(&base, &before, g, a, DIM_MUL, 1);
     if (before == INT64_MIN && b == -1) {
-        return fail(g, "does not fit 64 bits");
+        return dim_fail(g, "does not fit 64 bits");
     }
     if (before % b == 0) {
         return multiply_number(out, g, base, before / b);
@@ -196,9 +196,9 @@ static enum msc_status divide_number(struct msc_dim *out, struct msc_graph *g, s
     if (before > 1 && b > 0 && !__builtin_mul_overflow(before, b, &total) &&
         !__builtin_mul_overflow(added, before, &added)) {
         MSC_TRY(add_number(&base, g, base, added));
-        return dim_make(out, g, DIM_FLOOR_DIV, base, number(total));
+        return dim_make(out, g, DIM_FLOOR_DIV, base, dim_number(total));
     }
-    return dim_make(out, g, DIM_FLOOR_DIV, a, number(b));
+    return dim_make(out, g, DIM_FLOOR_DIV, a, dim_number(b));
 }
 
 // One of the factors of a product, when it is `b`.
@@ -207,14 +207,14 @@ static bool cancel_factor(struct msc_dim *out, const struct msc_graph *g, struct
     const struct msc_prim *p = g->prims[a.prim];
     int64_t value;
     if (a.prim == b.prim) {
-        *out = number(1);
+        *out = dim_number(1);
         return true;
     }
     if (strcmp(p->optype, "Mul") != 0 || (p->parents[0] != b.prim && p->parents[1] != b.prim)) {
         return false;
     }
     int32_t other = p->parents[p->parents[0] == b.prim ? 1 : 0];
-    *out = int_value(&value, g, other) ? number(value) : (struct msc_dim){-1, other};
+    *out = int_value(&value, g, other) ? dim_number(value) : (struct msc_dim){-1, other};
     return true;
 }
 
@@ -224,27 +224,27 @@ static enum msc_status with_number(struct msc_dim *out, struct msc_graph *g, enu
     case DIM_ADD:
         return add_number(out, g, a, b);
     case DIM_SUB:
-        return b == INT64_MIN ? fail(g, "does not fit 64 bits") : add_number(out, g, a, -b);
+        return b == INT64_MIN ? dim_fail(g, "does not fit 64 bits") : add_number(out, g, a, -b);
     case DIM_MUL:
         return multiply_number(out, g, a, b);
     case DIM_FLOOR_DIV:
         return divide_number(out, g, a, b);
     case DIM_FLOOR_MOD:
         if (b == 1) {
-            *out = number(0);
+            *out = dim_number(0);
             return MSC_OK;
         }
         break;
     default:
         break;
     }
-    return dim_make(out, g, op, a, number(b));
+    return dim_make(out, g, op, a, dim_number(b));
 }
 
 static enum msc_status between_symbols(struct msc_dim *out, struct msc_graph *g, enum dim_op op,
                                        struct msc_dim a, struct msc_dim b) {
     if (op == DIM_SUB && a.prim == b.prim) {
-        *out = number(0);
+        *out = dim_number(0);
         return MSC_OK;
     }
     if ((op == DIM_MAX || op == DIM_MIN) && a.prim == b.prim) {
@@ -269,20 +269,20 @@ enum msc_status msc_dim_binary(struct msc_dim *out, struct msc_graph *g, const c
                         optype);
     }
     if (is_number(a) && is_number(b)) {
-        *out = number(0);
-        return compute(&out->value, op, a.value, b.value)
+        *out = dim_number(0);
+        return dim_compute(&out->value, op, a.value, b.value)
                    ? MSC_OK
-                   : fail(g, "overflows or is divided by zero");
+                   : dim_fail(g, "overflows or is divided by zero");
     }
     if (op == DIM_CEIL_DIV && is_number(b) && b.value > 0) {
-        MSC_TRY(msc_dim_binary(&a, g, "Add", a, number(b.value - 1)));
+        MSC_TRY(msc_dim_binary(&a, g, "Add", a, dim_number(b.value - 1)));
         return msc_dim_binary(out, g, "FloorDiv", a, b);
     }
     if (op == DIM_CEIL_DIV) {
         // ceil(a / b) = -floor(-a / b), as there is no CeilDiv among the prims.
-        MSC_TRY(msc_dim_binary(&a, g, "Sub", number(0), a));
+        MSC_TRY(msc_dim_binary(&a, g, "Sub", dim_number(0), a));
         MSC_TRY(msc_dim_binary(&a, g, "FloorDiv", a, b));
-        return msc_dim_binary(out, g, "Sub", number(0), a);
+        return msc_dim_binary(out, g, "Sub", dim_number(0), a);
     }
     bool commutes = op == DIM_ADD || op == DIM_MUL || op == DIM_MAX || op == DIM_MIN;
     if (is_number(a) && commutes) {
@@ -308,7 +308,7 @@ static bool evaluate_prim(int64_t *out, const struct msc_graph *g, int32_t prim,
         !known[p->parents[1]]) {
         return false;
     }
-    return compute(out, op, values[p->parents[0]], values[p->parents[1]]);
+    return dim_compute(out, op, values[p->parents[0]], values[p->parents[1]]);
 }
 
 int64_t msc_dim_evaluate(const struct msc_graph *g, struct msc_dim dim, const int64_t symbols[]) {

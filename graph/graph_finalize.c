@@ -289,8 +289,8 @@ static void list_once(struct finalize *f, int32_t *n, int32_t joint, int32_t by)
     }
 }
 
-static enum msc_status copy_list(const struct finalize *f, const int32_t **out, int32_t *n_out,
-                                 int32_t n) {
+static enum msc_status graph_finalize_copy_list(const struct finalize *f, const int32_t **out,
+                                                int32_t *n_out, int32_t n) {
     int32_t *ids;
     MSC_TRY(new_ids(&ids, f->g, n));
     for (int32_t i = 0; i < n; i++) {
@@ -316,7 +316,7 @@ static enum msc_status link_parents(struct finalize *f) {
         for (int32_t k = 0; k < j->n_inputs; k++) {
             list_once(f, &n, g->tensors[j->inputs[k]]->tensor.producer, i);
         }
-        MSC_TRY(copy_list(f, &j->parents, &j->n_parents, n));
+        MSC_TRY(graph_finalize_copy_list(f, &j->parents, &j->n_parents, n));
     }
     return MSC_OK;
 }
@@ -365,7 +365,7 @@ static enum msc_status link_ends(struct finalize *f) {
         for (int32_t i = 0; i < n_ids[e]; i++) {
             list_once(f, &n, g->tensors[ids[e][i]]->tensor.producer, 0);
         }
-        MSC_TRY(copy_list(f, &lists[e], &n_lists[e], n));
+        MSC_TRY(graph_finalize_copy_list(f, &lists[e], &n_lists[e], n));
     }
     g->entries = lists[0];
     g->n_entries = n_lists[0];

@@ -174,7 +174,8 @@ enum msc_status msc_infer__scan(const struct msc_infer *call) {
 
 // ---- One body, once ---------------------------------------------------------------------------
 
-static bool takes(const struct msc_infer *call, const struct msc_graph *body, int operand) {
+static bool infer_control_takes(const struct msc_infer *call, const struct msc_graph *body,
+                                int operand) {
     const struct msc_infer_tensor *x = call->operands[operand];
     const struct msc_tensor *t = msc_graph_tensor(body, msc_graph_input(body, operand));
     bool fits = x != NULL && x->dtype == t->dtype && x->n_dims == t->n_dims;
@@ -208,7 +209,7 @@ enum msc_status msc_infer__attention(const struct msc_infer *call) {
                                call->n_operands);
     }
     for (int i = 0; i < call->n_operands; i++) {
-        if (!takes(call, body, i)) {
+        if (!infer_control_takes(call, body, i)) {
             return msc_infer__fail(call, "operand %d is not what its body takes", i);
         }
     }

@@ -12,8 +12,8 @@ struct axes {
     int n_spatial;
 };
 
-static enum msc_status read_axes(struct axes *out, const struct msc_infer *call, const char *key,
-                                 const char *pair, int n_spatial) {
+static enum msc_status infer_conv_read_axes(struct axes *out, const struct msc_infer *call,
+                                            const char *key, const char *pair, int n_spatial) {
     const char *layout = msc_infer__text(call, key);
     const char *first = strchr(layout, pair[0]);
     const char *second = strchr(layout, pair[1]);
@@ -34,7 +34,7 @@ static enum msc_status read_axes(struct axes *out, const struct msc_infer *call,
     return MSC_OK;
 }
 
-static void set_layout(struct msc_infer_tensor *out, const char *layout) {
+static void infer_conv_set_layout(struct msc_infer_tensor *out, const char *layout) {
     size_t n = strlen(layout);
     if (n == (size_t)out->n_dims) {
         memcpy(out->layout, layout, n + 1);
@@ -177,10 +177,11 @@ static enum msc_status read_conv(struct conv *c, const struct msc_infer *call) {
     c->n = n;
     MSC_TRY(msc_infer__require_rank(call, 0, n + 2));
     MSC_TRY(msc_infer__require_rank(call, 1, n + 2));
-    MSC_TRY(read_axes(&c->data, call, "data_layout", "NC", n));
-    MSC_TRY(read_axes(&c->kernel, call, "kernel_layout", "OI", n));
+    MSC_TRY(infer_conv_read_axes(&c->data, call, "data_layout", "NC", n));
+    MSC_TRY(infer_conv_read_axes(&c->kernel, call, "kernel_layout", "OI", n));
     const char *result = msc_infer__text(call, "out_layout");
-    MSC_TRY(read_axes(&c->result, call, result[0] == '\0' ? "data_layout" : "out_layout", "NC", n));
+    MSC_TRY(infer_conv_read_axes(&c->result, call, result[0] == '\0' ? "data_layout" : "out_layout",
+                                 "NC", n));
     MSC_TRY(msc_infer__int(&c->groups, call, "groups"));
     MSC_TRY(read_windows(c->windows, call, n));
     for (int i = 0; i < n; i++) {
@@ -201,7 +202,7 @@ static void finish_conv(const struct conv *c, const struct msc_infer *call,
     out->dims[c->result.first] = c->x->dims[c->data.first];
     out->dims[c->result.second] = channels;
     const char *layout = msc_infer__text(call, "out_layout");
-    set_layout(out, layout[0] == '\0' ? msc_infer__text(call, "data_layout") : layout);
+    infer_conv_set_layout(out, layout[0] == '\0' ? msc_infer__text(call, "data_layout") : layout);
 }
 
 static enum msc_status infer_conv(const struct msc_infer *call) {
@@ -223,7 +224,7 @@ enum msc_status msc_infer__conv(const struct msc_infer *call) {
     MSC_TRY(infer_conv(call));
     struct axes result;
     const char *key = msc_infer__text(call, "out_layout")[0] == '\0' ? "data_layout" : "out_layout";
-    MSC_TRY(read_axes(&result, call, key, "NC", call->outputs[0].n_dims - 2));
+    MSC_TRY(infer_conv_read_axes(&result, call, key, "NC", call->outputs[0].n_dims - 2));
     return check_bias(call, 2, call->outputs[0].dims[result.second]);
 }
 
@@ -330,10 +331,10 @@ enum msc_status msc_infer__pool(const struct msc_infer *call) {
         return msc_infer__fail(call, "over %d spatial axes, expected 1 to %d", n, MAX_SPATIAL);
     }
     MSC_TRY(msc_infer__require_rank(call, 0, n + 2));
-    MSC_TRY(read_axes(&data, call, "layout", "NC", n));
+    MSC_TRY(infer_conv_read_axes(&data, call, "layout", "NC", n));
     const char *layout = msc_infer__text(call, "out_layout");
     const char *key = layout[0] == '\0' ? "layout" : "out_layout";
-    MSC_TRY(read_axes(&result, call, key, "NC", n));
+    MSC_TRY(infer_conv_read_axes(&result, call, key, "NC", n));
     MSC_TRY(msc_infer__ints(sizes, call, "pool_size", n));
     MSC_TRY(read_windows(windows, call, n));
     bool ceil_mode = msc_infer__bool(call, "ceil_mode");
@@ -346,7 +347,7 @@ enum msc_status msc_infer__pool(const struct msc_infer *call) {
     out->n_dims = n + 2;
     out->dims[result.first] = x->dims[data.first];
     out->dims[result.second] = x->dims[data.second];
-    set_layout(out, msc_infer__text(call, key));
+    infer_conv_set_layout(out, msc_infer__text(call, key));
     if (call->n_outputs > 1) {
         msc_infer__copy(&call->outputs[1], out);
         call->outputs[1].dtype = MSC_DTYPE_I64;
@@ -371,7 +372,7 @@ enum msc_status msc_infer__global_pool(const struct msc_infer *call) {
         }
     }
     if (is_named) {
-        set_layout(out, layout);
+        infer_conv_set_layout(out, layout);
     }
     return MSC_OK;
 }

@@ -46,7 +46,7 @@ static enum msc_status inspect_count(cJSON *counts, const char *key) {
     return MSC_OK;
 }
 
-static enum msc_status inspect(cJSON *root, const struct msc_graph *g) {
+static enum msc_status inspect_all(cJSON *root, const struct msc_graph *g) {
     MSC_TRY(add_tensors(root, "inputs", g, g->inputs, g->n_inputs));
     MSC_TRY(add_tensors(root, "outputs", g, g->outputs, g->n_outputs));
     cJSON *nodes = cJSON_AddObjectToObject(root, "nodes");
@@ -76,7 +76,7 @@ enum msc_status msc_graph_inspect(const struct msc_graph *g, struct cJSON **out)
     if (root == NULL) {
         return msc_graph__no_memory(g);
     }
-    enum msc_status status = inspect(root, g);
+    enum msc_status status = inspect_all(root, g);
     if (status != MSC_OK) {
         cJSON_Delete(root);
         return status;

@@ -30,8 +30,8 @@ static enum msc_status make_operand(struct msc_value **out, struct isolate *s,
     return msc_builder_activation(out, b, "", tensor);
 }
 
-static enum msc_status build(struct isolate *s, const struct msc_joint *j,
-                             const struct msc_array *const arrays[]) {
+static enum msc_status isolate_build(struct isolate *s, const struct msc_joint *j,
+                                     const struct msc_array *const arrays[]) {
     struct msc_builder_copy copy;
     MSC_TRY(msc_builder_copy_joint(&copy, &s->builder, j));
     for (int32_t i = 0; i < j->n_operands; i++) {
@@ -57,7 +57,7 @@ enum msc_status msc_graph_isolate(struct msc_graph **out, const struct msc_graph
     const struct msc_joint *j = &g->joints[joint]->joint;
     enum msc_status status = msc_graph_create(&s.builder.graph, j->name);
     if (status == MSC_OK) {
-        status = build(&s, j, arrays);
+        status = isolate_build(&s, j, arrays);
     }
     if (status == MSC_OK) {
         *out = s.builder.graph;

@@ -296,7 +296,8 @@ static enum msc_status check_output(struct msc_graph_reader *r, struct msc_tenso
     return MSC_OK;
 }
 
-static enum msc_status add_node(struct msc_graph_reader *r, const struct node *node) {
+static enum msc_status json_read_node_add_node(struct msc_graph_reader *r,
+                                               const struct node *node) {
     if (node->spec.op == MSC_OP_INPUT) {
         return add_input(r, node);
     }
@@ -346,7 +347,7 @@ enum msc_status msc_graph__read_node(struct msc_graph_reader *r, const cJSON *ob
         status = read_bodies(&node, r, object, bodies);
     }
     if (status == MSC_OK) {
-        status = add_node(r, &node);
+        status = json_read_node_add_node(r, &node);
     }
     for (int i = 0; i < MAX_BODIES; i++) {
         msc_graph_destroy(bodies[i]);

@@ -50,29 +50,29 @@ static void json_write_next(struct writer *w) {
     break_line(w);
 }
 
-static void key(struct writer *w, const char *name) {
+static void json_write_key(struct writer *w, const char *name) {
     json_write_next(w);
     msc_json_write_text(w->out, name);
     msc_str_append(w->out, ": ");
 }
 
 static void text_member(struct writer *w, const char *name, const char *value) {
-    key(w, name);
+    json_write_key(w, name);
     msc_json_write_text(w->out, value);
 }
 
 static void int_member(struct writer *w, const char *name, int64_t value) {
-    key(w, name);
+    json_write_key(w, name);
     msc_str_i64(w->out, value);
 }
 
-static void element(struct writer *w, const char *value) {
+static void json_write_element(struct writer *w, const char *value) {
     json_write_next(w);
     msc_json_write_text(w->out, value);
 }
 
 static void attrs_member(struct writer *w, const struct msc_attr attrs[], int32_t n) {
-    key(w, "attrs");
+    json_write_key(w, "attrs");
     json_write_begin(w, '{', n > 1);
     for (int32_t i = 0; i < n; i++) {
         text_member(w, attrs[i].key, attrs[i].value);
@@ -88,11 +88,11 @@ static void prims_member(struct writer *w, const struct msc_graph *g, const stru
     if (!is_symbolic) {
         return;
     }
-    key(w, "prims");
+    json_write_key(w, "prims");
     json_write_begin(w, '[', true);
     for (int i = 0; i < t->n_dims; i++) {
         if (t->prims[i] != MSC_NO_ID) {
-            element(w, g->prims[t->prims[i]]->name);
+            json_write_element(w, g->prims[t->prims[i]]->name);
         } else {
             json_write_next(w);
             msc_str_char(w->out, '"');
@@ -110,7 +110,7 @@ static void write_tensor(struct writer *w, const struct msc_graph *g, int32_t te
     text_member(w, "alias", t->alias);
     text_member(w, "dtype", msc_dtype_name(t->dtype));
     text_member(w, "layout", t->layout);
-    key(w, "shape");
+    json_write_key(w, "shape");
     json_write_begin(w, '[', false);
     for (int i = 0; i < t->n_dims; i++) {
         json_write_next(w);
@@ -124,7 +124,7 @@ static void write_tensor(struct writer *w, const struct msc_graph *g, int32_t te
 // Inputs are dealt to roles in order when they are read back, so that an absent operand before a
 // present one is written as an empty name.
 static void inputs_member(struct writer *w, const struct msc_graph *g, const struct msc_joint *j) {
-    key(w, "inputs");
+    json_write_key(w, "inputs");
     json_write_begin(w, '[', true);
     int n_absent = 0;
     for (int32_t i = 0; i < j->n_operands; i++) {
@@ -135,9 +135,9 @@ static void inputs_member(struct writer *w, const struct msc_graph *g, const str
             n_absent += !msc_graph__is_given_as_attr(j->attrs, j->n_attrs, &role);
         } else if (g->tensors[tensor]->tensor.producer != MSC_NO_ID) {
             for (; n_absent > 0; n_absent--) {
-                element(w, "");
+                json_write_element(w, "");
             }
-            element(w, g->tensors[tensor]->tensor.name);
+            json_write_element(w, g->tensors[tensor]->tensor.name);
         }
     }
     json_write_end(w, ']');
@@ -145,20 +145,21 @@ static void inputs_member(struct writer *w, const struct msc_graph *g, const str
 
 static void write_graph(struct writer *w, const struct msc_graph *g);
 
-static void write_joint(struct writer *w, const struct msc_graph *g, const struct msc_joint *j) {
+static void json_write_joint(struct writer *w, const struct msc_graph *g,
+                             const struct msc_joint *j) {
     json_write_begin(w, '{', true);
     int_member(w, "index", j->id);
     text_member(w, "name", j->name);
     text_member(w, "shared_ref", j->shared_ref);
     text_member(w, "optype", msc_op_info(j->op)->name);
-    key(w, "parents");
+    json_write_key(w, "parents");
     json_write_begin(w, '[', true);
     for (int32_t i = 0; i < j->n_parents; i++) {
-        element(w, g->joints[j->parents[i]]->joint.name);
+        json_write_element(w, g->joints[j->parents[i]]->joint.name);
     }
     json_write_end(w, ']');
     inputs_member(w, g, j);
-    key(w, "outputs");
+    json_write_key(w, "outputs");
     json_write_begin(w, '[', true);
     for (int32_t i = 0; i < j->n_outputs; i++) {
         json_write_next(w);
@@ -166,10 +167,10 @@ static void write_joint(struct writer *w, const struct msc_graph *g, const struc
     }
     json_write_end(w, ']');
     attrs_member(w, j->attrs, j->n_attrs);
-    key(w, "weights");
+    json_write_key(w, "weights");
     json_write_begin(w, '{', j->n_weights > 1);
     for (int32_t i = 0; i < j->n_weights; i++) {
-        key(w, j->weights[i].role);
+        json_write_key(w, j->weights[i].role);
         write_tensor(w, g, j->weights[i].tensor);
     }
     json_write_end(w, '}');
@@ -177,7 +178,7 @@ static void write_joint(struct writer *w, const struct msc_graph *g, const struc
         text_member(w, "scope", j->scope);
     }
     if (j->n_graphs > 0) {
-        key(w, "graphs");
+        json_write_key(w, "graphs");
         json_write_begin(w, '[', true);
         for (int32_t i = 0; i < j->n_graphs; i++) {
             json_write_next(w);
@@ -194,10 +195,10 @@ static void write_prim(struct writer *w, const struct msc_graph *g, int32_t prim
     int_member(w, "index", prim);
     text_member(w, "name", p->name);
     text_member(w, "optype", p->optype);
-    key(w, "parents");
+    json_write_key(w, "parents");
     json_write_begin(w, '[', true);
     for (int32_t i = 0; i < p->n_parents; i++) {
-        element(w, g->prims[p->parents[i]]->name);
+        json_write_element(w, g->prims[p->parents[i]]->name);
     }
     json_write_end(w, ']');
     attrs_member(w, p->attrs, p->n_attrs);
@@ -206,10 +207,10 @@ static void write_prim(struct writer *w, const struct msc_graph *g, int32_t prim
 
 static void tensor_names_member(struct writer *w, const char *name, const struct msc_graph *g,
                                 const int32_t tensors[], int32_t n) {
-    key(w, name);
+    json_write_key(w, name);
     json_write_begin(w, '[', true);
     for (int32_t i = 0; i < n; i++) {
-        element(w, g->tensors[tensors[i]]->tensor.name);
+        json_write_element(w, g->tensors[tensors[i]]->tensor.name);
     }
     json_write_end(w, ']');
 }
@@ -219,15 +220,15 @@ static void write_graph(struct writer *w, const struct msc_graph *g) {
     text_member(w, "name", g->name);
     tensor_names_member(w, "inputs", g, g->inputs, g->n_inputs);
     tensor_names_member(w, "outputs", g, g->outputs, g->n_outputs);
-    key(w, "nodes");
+    json_write_key(w, "nodes");
     json_write_begin(w, '[', true);
     for (int32_t i = 0; i < g->n_joints; i++) {
         json_write_next(w);
-        write_joint(w, g, &g->joints[i]->joint);
+        json_write_joint(w, g, &g->joints[i]->joint);
     }
     json_write_end(w, ']');
     if (g->n_prims > 0) {
-        key(w, "prims");
+        json_write_key(w, "prims");
         json_write_begin(w, '[', true);
         for (int32_t i = 0; i < g->n_prims; i++) {
             json_write_next(w);

@@ -98,7 +98,8 @@ static bool read_float_element(void *out, const char *element) {
 
 // Writes the first `max` elements, each of `size` bytes, and returns how many there are; -1 when
 // one is not a number.
-static int read_list(void *out, size_t size, int max, const char *value, read_element_fn read) {
+static int op_attrs_read_list(void *out, size_t size, int max, const char *value,
+                              read_element_fn read) {
     char element[ELEMENT_BYTES];
     union {
         int64_t integer;
@@ -124,11 +125,11 @@ static int read_list(void *out, size_t size, int max, const char *value, read_el
 }
 
 int msc_attr_read_ints(int64_t out[], int max, const char *value) {
-    return read_list(out, sizeof(out[0]), max, value, read_int_element);
+    return op_attrs_read_list(out, sizeof(out[0]), max, value, read_int_element);
 }
 
 int msc_attr_read_floats(float out[], int max, const char *value) {
-    return read_list(out, sizeof(out[0]), max, value, read_float_element);
+    return op_attrs_read_list(out, sizeof(out[0]), max, value, read_float_element);
 }
 
 bool msc_attr_is_valid(enum msc_attr_type type, const char *value) {

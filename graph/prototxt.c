@@ -44,7 +44,8 @@ static int compare_entries(const void *a, const void *b) {
     return strcmp(((const struct entry *)a)->key, ((const struct entry *)b)->key);
 }
 
-static void collect(struct entries *e, const struct msc_graph *g, const struct msc_joint *j) {
+static void prototxt_collect(struct entries *e, const struct msc_graph *g,
+                             const struct msc_joint *j) {
     add_entry(e, "idx", NULL, j->id);
     for (int32_t i = 0; i < j->n_inputs; i++) {
         add_tensor(e, msc_arena_printf(&e->arena, "input_%d", (int)i), g, j->inputs[i]);
@@ -99,9 +100,10 @@ static void write_type(struct msc_str *out, const char *optype) {
     msc_str_append(out, "\"\n");
 }
 
-static void write_joint(struct msc_str *out, const struct msc_graph *g, const struct msc_joint *j) {
+static void prototxt_write_joint(struct msc_str *out, const struct msc_graph *g,
+                                 const struct msc_joint *j) {
     struct entries e = {0};
-    collect(&e, g, j);
+    prototxt_collect(&e, g, j);
     msc_str_append(out, "\nlayer {\n");
     write_line(out, "  ", "name", j->name);
     write_type(out, msc_op_info(j->op)->name);
@@ -145,6 +147,6 @@ void msc_graph_write_prototxt(const struct msc_graph *g, struct msc_str *out) {
         write_prim(out, g, i);
     }
     for (int32_t i = 0; i < g->n_joints; i++) {
-        write_joint(out, g, &g->joints[i]->joint);
+        prototxt_write_joint(out, g, &g->joints[i]->joint);
     }
 }

@@ -11,7 +11,7 @@
 // Everything between the division and the result is exact in float32: q and the zero point have at
 // most 16 bits, and what lies outside of that is clamped away. A NaN passes every comparison
 // untouched, so that fake quantisation hands it on.
-static inline float quantize(float x, float scale, float zero_point, float low, float high) {
+static inline float quant_code(float x, float scale, float zero_point, float low, float high) {
     float q = rintf(x / scale) + zero_point;
     q = q < low ? low : q;
     return q > high ? high : q;
@@ -93,14 +93,14 @@ struct msc_quant msc_quant_of_float(enum msc_dtype type) {
 }
 
 int32_t msc_quantize_value(float x, float scale, int32_t zero_point, int32_t low, int32_t high) {
-    return to_integer(quantize(x, scale, (float)zero_point, (float)low, (float)high), low);
+    return to_integer(quant_code(x, scale, (float)zero_point, (float)low, (float)high), low);
 }
 
 MSC_SIMD static void quantize_clones(int32_t out[], const float x[], int64_t n, float scale,
                                      int32_t zero_point, int32_t low, int32_t high) {
     float zero = (float)zero_point, least = (float)low, most = (float)high;
     for (int64_t i = 0; i < n; i++) {
-        out[i] = to_integer(quantize(x[i], scale, zero, least, most), low);
+        out[i] = to_integer(quant_code(x[i], scale, zero, least, most), low);
     }
 }
 
@@ -113,7 +113,7 @@ MSC_SIMD static void fake_quantize_clones(float out[], const float x[], int64_t 
                                           int32_t zero_point, int32_t low, int32_t high) {
     float zero = (float)zero_point, least = (float)low, most = (float)high;
     for (int64_t i = 0; i < n; i++) {
-        out[i] = (quantize(x[i], scale, zero, least, most) - zero) * scale;
+        out[i] = (quant_code(x[i], scale, zero, least, most) - zero) * scale;
     }
 }
 
@@ -151,7 +151,7 @@ void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct m
 MSC_SIMD static void quantize_row(int32_t out[], const float x[], int64_t n, const float scales[],
                                   const int32_t zero_points[], int32_t low, int32_t high) {
     for (int64_t i = 0; i < n; i++) {
-        float q = quantize(x[i], scales[i], (float)zero_points[i], (float)low, (float)high);
+        float q = quant_code(x[i], scales[i], (float)zero_points[i], (float)low, (float)high);
         out[i] = to_integer(q, low);
     }
 }
@@ -161,7 +161,7 @@ MSC_SIMD static void fake_quantize_row(float out[], const float x[], int64_t n,
                                        int32_t low, int32_t high) {
     for (int64_t i = 0; i < n; i++) {
         float zero = (float)zero_points[i];
-        float q = quantize(x[i], scales[i], zero, (float)low, (float)high);
+        float q = quant_code(x[i], scales[i], zero, (float)low, (float)high);
         out[i] = (q - zero) * scales[i];
     }
 }

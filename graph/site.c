@@ -26,7 +26,7 @@ static bool is_constant_product(const struct msc_graph *g, const struct msc_join
 // Weights of recurrent layers are [directions, gates * hidden, in], tables have a row for each
 // index. With groups, axis O of a transposed convolution's weight counts the channels of one group
 // only, and the scales of the others would be needed along I as well: such a weight has one scale.
-static int32_t channel_axis(const struct msc_joint *j, const struct msc_tensor *weight) {
+static int32_t site_channel_axis(const struct msc_joint *j, const struct msc_tensor *weight) {
     int64_t groups = 1;
     if (is_recurrent(j->op)) {
         return 1;
@@ -82,7 +82,7 @@ static bool make_slot(struct msc_slot *slot, const struct msc_graph *g, const st
         .operand = operand,
         .tensor = tensor,
         .kind = weight == MSC_NO_ID ? MSC_SITE_ACTIVATION : MSC_SITE_WEIGHT,
-        .channel_axis = weight == MSC_NO_ID ? -1 : channel_axis(j, t),
+        .channel_axis = weight == MSC_NO_ID ? -1 : site_channel_axis(j, t),
         .group_axis = -1,
     };
     if (weight != MSC_NO_ID) {

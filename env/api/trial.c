@@ -238,7 +238,7 @@ static int outcome_class(const struct msc_outcome *outcome) {
     return classes[outcome->state];
 }
 
-static int compare_doubles(double a, double b) {
+static int trial_compare_doubles(double a, double b) {
     return (a > b) - (a < b);
 }
 
@@ -246,9 +246,9 @@ int msc_trial_compare(const struct msc_trial *a, const struct msc_trial *b) {
     int class_a = outcome_class(&a->outcome);
     int order = class_a - outcome_class(&b->outcome);
     if (order == 0 && class_a == 0) {
-        order = compare_doubles(a->outcome.objectives[0], b->outcome.objectives[0]);
+        order = trial_compare_doubles(a->outcome.objectives[0], b->outcome.objectives[0]);
     } else if (order == 0 && class_a == 1) {
-        order = compare_doubles(a->outcome.violation, b->outcome.violation);
+        order = trial_compare_doubles(a->outcome.violation, b->outcome.violation);
     }
     return order != 0 ? order : (a->id > b->id) - (a->id < b->id);
 }

@@ -12,13 +12,13 @@ enum {
     WRITTEN_IR_VERSION = 10,
 };
 
-static const char *wanted_name(const struct msc_tensor *t) {
+static const char *onnx_export_wanted_name(const struct msc_tensor *t) {
     return t->producer == MSC_NO_ID || t->alias[0] == '\0' ? t->name : t->alias;
 }
 
 static enum msc_status name_tensor(struct msc_onnx_export *e, int32_t tensor) {
     if (e->names[tensor] == NULL) {
-        const char *wanted = wanted_name(&e->graph->tensors[tensor]->tensor);
+        const char *wanted = onnx_export_wanted_name(&e->graph->tensors[tensor]->tensor);
         e->names[tensor] = msc_onnx__free_name(e, &e->value_names, wanted);
     }
     return e->names[tensor] == NULL ? msc_onnx__no_memory(e) : MSC_OK;
@@ -36,7 +36,8 @@ static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) 
     int32_t source = j->operands[0], weight = msc_graph_weight_of(g, source);
     const struct msc_tensor *s = &g->tensors[weight == MSC_NO_ID ? source : weight]->tensor;
     bool is_input = s->producer != MSC_NO_ID && g->joints[s->producer]->joint.op == MSC_OP_INPUT;
-    if (strcmp(wanted_name(s), wanted_name(t)) != 0 || (weight == MSC_NO_ID && !is_input)) {
+    if (strcmp(onnx_export_wanted_name(s), onnx_export_wanted_name(t)) != 0 ||
+        (weight == MSC_NO_ID && !is_input)) {
         return MSC_OK;
     }
     MSC_TRY(name_tensor(e, weight == MSC_NO_ID ? source : weight));
@@ -98,7 +99,8 @@ static enum msc_status write_constant_output(struct msc_onnx_export *e, const st
                               1);
 }
 
-static enum msc_status write_joint(struct msc_onnx_export *e, const struct msc_joint *joint) {
+static enum msc_status onnx_export_write_joint(struct msc_onnx_export *e,
+                                               const struct msc_joint *joint) {
     if (joint->op == MSC_OP_INPUT) {
         return MSC_OK;
     }
@@ -130,7 +132,7 @@ static enum msc_status write_joint(struct msc_onnx_export *e, const struct msc_j
 enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e) {
     for (int32_t i = 0; i < e->graph->n_joints; i++) {
         const struct msc_joint *j = &e->graph->joints[i]->joint;
-        enum msc_status status = write_joint(e, j);
+        enum msc_status status = onnx_export_write_joint(e, j);
         if (status != MSC_OK) {
             return msc_status_prefix(status, "joint '%s'", j->name);
         }
@@ -157,8 +159,8 @@ static enum msc_status describe_dim(Onnx__TensorShapeProto__Dimension **out,
     return MSC_OK;
 }
 
-static enum msc_status describe(Onnx__ValueInfoProto **out, struct msc_onnx_export *e,
-                                int32_t tensor) {
+static enum msc_status onnx_export_describe(Onnx__ValueInfoProto **out, struct msc_onnx_export *e,
+                                            int32_t tensor) {
     const struct msc_tensor *t = &e->graph->tensors[tensor]->tensor;
     Onnx__ValueInfoProto *info = msc_arena_alloc(&e->arena, sizeof(*info));
     Onnx__TypeProto *type = msc_arena_alloc(&e->arena, sizeof(*type));
@@ -199,7 +201,7 @@ enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_ou
         return msc_onnx__no_memory(e);
     }
     for (int32_t i = 0; i < n; i++) {
-        MSC_TRY(describe(&(*out)[i], e, tensors[i]));
+        MSC_TRY(onnx_export_describe(&(*out)[i], e, tensors[i]));
     }
     return MSC_OK;
 }
@@ -222,7 +224,8 @@ static enum msc_status add_metadata(Onnx__ModelProto *model, struct msc_onnx_exp
 }
 
 // Writes the message to `path`, or only measures it when that is NULL.
-static enum msc_status pack(const Onnx__ModelProto *model, const char *path, uint64_t *size) {
+static enum msc_status onnx_export_pack(const Onnx__ModelProto *model, const char *path,
+                                        uint64_t *size) {
     size_t n_bytes = onnx__model_proto__get_packed_size(model);
     *size = n_bytes;
     if (path == NULL) {
@@ -268,7 +271,7 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     model.opset_import = &opsets;
     model.graph = &graph;
     MSC_TRY(add_metadata(&model, e));
-    return pack(&model, path, size);
+    return onnx_export_pack(&model, path, size);
 }
 
 static enum msc_status export_split(const struct msc_graph *g, const char *path, uint64_t *size,

@@ -148,7 +148,7 @@ enum msc_status msc_onnx__put_attrs(struct msc_onnx_joint *j, const char *keys) 
     return MSC_OK;
 }
 
-static enum msc_status add_node(struct msc_onnx_joint *j) {
+static enum msc_status onnx_export_direct_add_node(struct msc_onnx_joint *j) {
     size_t n = (size_t)count_inputs(j);
     const char **inputs = msc_arena_array(&j->e->arena, n + 1, sizeof(inputs[0]));
     if (inputs == NULL) {
@@ -165,7 +165,7 @@ static enum msc_status add_node(struct msc_onnx_joint *j) {
 enum msc_status msc_onnx__write_direct(struct msc_onnx_joint *j) {
     int n_rows;
     const struct msc_op_attr *rows = msc_op_attrs(j->joint->op, &n_rows);
-    MSC_TRY(add_node(j));
+    MSC_TRY(onnx_export_direct_add_node(j));
     for (int i = 0; i < n_rows; i++) {
         MSC_TRY(put_attr(j, &rows[i]));
     }

@@ -77,9 +77,10 @@ static enum msc_status new_value(const char **out, struct msc_onnx_joint *j, con
 }
 
 // A node on the way to the joint's own, with one output.
-static enum msc_status add_step(const char **out, Onnx__NodeProto **node, struct msc_onnx_joint *j,
-                                const char *op_type, const char *what, const char *const inputs[],
-                                size_t n_inputs) {
+static enum msc_status onnx_export_ops_add_step(const char **out, Onnx__NodeProto **node,
+                                                struct msc_onnx_joint *j, const char *op_type,
+                                                const char *what, const char *const inputs[],
+                                                size_t n_inputs) {
     const char *name = msc_arena_printf(&j->e->arena, "%s.%s", j->joint->name, what);
     MSC_TRY(new_value(out, j, what));
     if (name == NULL) {
@@ -98,7 +99,7 @@ static enum msc_status write_product(struct msc_onnx_joint *j, bool is_oi) {
     if (is_oi) {
         static const int64_t swapped[] = {1, 0};
         const char *turned;
-        MSC_TRY(add_step(&turned, &node, j, "Transpose", "weight", &inputs[1], 1));
+        MSC_TRY(onnx_export_ops_add_step(&turned, &node, j, "Transpose", "weight", &inputs[1], 1));
         MSC_TRY(msc_onnx__put_ints(e, node, "perm", swapped, 2));
         inputs[1] = turned;
     }
@@ -106,7 +107,7 @@ static enum msc_status write_product(struct msc_onnx_joint *j, bool is_oi) {
         return msc_onnx__add_node(&j->node, e, "MatMul", j->joint->name, inputs, 2, &output, 1);
     }
     const char *product;
-    MSC_TRY(add_step(&product, &node, j, "MatMul", "product", inputs, 2));
+    MSC_TRY(onnx_export_ops_add_step(&product, &node, j, "MatMul", "product", inputs, 2));
     const char *operands[2] = {product, j->inputs[2]};
     return msc_onnx__add_node(&j->node, e, "Add", j->joint->name, operands, 2, &output, 1);
 }

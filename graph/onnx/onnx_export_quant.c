@@ -43,8 +43,8 @@ static enum msc_status pick_type(struct type *out, const struct msc_quant *q, bo
 }
 
 // Packs integers as the type stores them; 4-bit ones two in a byte, the first in the low half.
-static void *pack(size_t *n_bytes, struct msc_arena *arena, const int32_t values[], size_t n,
-                  const struct type *type) {
+static void *onnx_export_quant_pack(size_t *n_bytes, struct msc_arena *arena,
+                                    const int32_t values[], size_t n, const struct type *type) {
     *n_bytes = type->bits == 4 ? (n + 1) / 2 : n * (size_t)type->bits / 8;
     void *data = msc_arena_alloc(arena, *n_bytes + 1);
     for (size_t i = 0; data != NULL && i < n; i++) {
@@ -63,7 +63,7 @@ static enum msc_status add_integers(const char **out, struct msc_onnx_export *e,
                                     const struct type *type, int n_dims, const int64_t dims[],
                                     const int32_t values[], size_t n) {
     size_t n_bytes;
-    void *data = pack(&n_bytes, &e->arena, values, n, type);
+    void *data = onnx_export_quant_pack(&n_bytes, &e->arena, values, n, type);
     if (data == NULL || name == NULL) {
         return msc_onnx__no_memory(e);
     }
@@ -91,8 +91,9 @@ static enum msc_status add_parameters(const char *out[2], struct msc_onnx_export
 }
 
 // Adds a node of one output; *out is the output's name, `wanted` or like it.
-static enum msc_status add_node(const char **out, struct msc_onnx_export *e, const char *op_type,
-                                const char *wanted, const char *const inputs[], int32_t axis) {
+static enum msc_status onnx_export_quant_add_node(const char **out, struct msc_onnx_export *e,
+                                                  const char *op_type, const char *wanted,
+                                                  const char *const inputs[], int32_t axis) {
     Onnx__NodeProto *node;
     const char *name = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
     if (name == NULL) {
@@ -118,11 +119,12 @@ static enum msc_status clip_to(const char **value, struct msc_onnx_export *e, co
     const char *inputs[3] = {*value};
     MSC_TRY(add_limit(&inputs[1], e, msc_arena_printf(&e->arena, "%s_low", base), low));
     MSC_TRY(add_limit(&inputs[2], e, msc_arena_printf(&e->arena, "%s_high", base), high));
-    return add_node(value, e, "Clip", msc_arena_printf(&e->arena, "%s_clipped", base), inputs, -1);
+    return onnx_export_quant_add_node(value, e, "Clip",
+                                      msc_arena_printf(&e->arena, "%s_clipped", base), inputs, -1);
 }
 
-static enum msc_status clip(const char **value, struct msc_onnx_export *e, const char *base,
-                            const struct msc_quant *q) {
+static enum msc_status onnx_export_quant_clip(const char **value, struct msc_onnx_export *e,
+                                              const char *base, const struct msc_quant *q) {
     float scale = q->scales[0];
     float low = (float)(q->low - q->zero_points[0]) * scale;
     float high = (float)(q->high - q->zero_points[0]) * scale;
@@ -130,8 +132,8 @@ static enum msc_status clip(const char **value, struct msc_onnx_export *e, const
 }
 
 // Adds a Cast; as add_node.
-static enum msc_status cast(const char **value, struct msc_onnx_export *e, const char *wanted,
-                            enum msc_dtype type) {
+static enum msc_status onnx_export_quant_cast(const char **value, struct msc_onnx_export *e,
+                                              const char *wanted, enum msc_dtype type) {
     const char *inputs[3] = {*value};
     Onnx__NodeProto *node;
     const char *name = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
@@ -149,8 +151,10 @@ static enum msc_status round_activation(const char **out, struct msc_onnx_export
                                         const char *base, enum msc_dtype type) {
     float most = type == MSC_DTYPE_F16 ? MSC_F16_MAX : MSC_BF16_MAX;
     MSC_TRY(clip_to(out, e, base, -most, most));
-    MSC_TRY(cast(out, e, msc_arena_printf(&e->arena, "%s_%s", base, msc_dtype_name(type)), type));
-    return cast(out, e, msc_arena_printf(&e->arena, "%s_rounded", base), MSC_DTYPE_F32);
+    MSC_TRY(onnx_export_quant_cast(
+        out, e, msc_arena_printf(&e->arena, "%s_%s", base, msc_dtype_name(type)), type));
+    return onnx_export_quant_cast(out, e, msc_arena_printf(&e->arena, "%s_rounded", base),
+                                  MSC_DTYPE_F32);
 }
 
 enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
@@ -165,14 +169,16 @@ enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onn
     }
     MSC_TRY(pick_type(&type, q, false));
     if (q->low != type.low || q->high != type.high) {
-        MSC_TRY(clip(value, e, base, q));
+        MSC_TRY(onnx_export_quant_clip(value, e, base, q));
     }
     MSC_TRY(add_parameters(parameters, e, base, q, &type, 0, NULL));
     const char *inputs[3] = {*value, parameters[0], parameters[1]};
-    MSC_TRY(add_node(&inputs[0], e, "QuantizeLinear",
-                     msc_arena_printf(&e->arena, "%s_quantized", base), inputs, -1));
-    return add_node(value, e, "DequantizeLinear",
-                    msc_arena_printf(&e->arena, "%s_dequantized", base), inputs, -1);
+    MSC_TRY(onnx_export_quant_add_node(&inputs[0], e, "QuantizeLinear",
+                                       msc_arena_printf(&e->arena, "%s_quantized", base), inputs,
+                                       -1));
+    return onnx_export_quant_add_node(value, e, "DequantizeLinear",
+                                      msc_arena_printf(&e->arena, "%s_dequantized", base), inputs,
+                                      -1);
 }
 
 // Adds the node that makes a weight's value.
@@ -277,8 +283,9 @@ static enum msc_status store_integers(const char **result, struct msc_onnx_expor
     if (!stored.is_shaped) {
         MSC_TRY(add_result(&node, e, "DequantizeLinear", base, inputs, 3, result));
     } else {
-        MSC_TRY(add_node(&blocks, e, "DequantizeLinear",
-                         msc_arena_printf(&e->arena, "%s_blocks", base), inputs, -1));
+        MSC_TRY(onnx_export_quant_add_node(&blocks, e, "DequantizeLinear",
+                                           msc_arena_printf(&e->arena, "%s_blocks", base), inputs,
+                                           -1));
         node = e->nodes[e->n_nodes - 1];
         MSC_TRY(restore_dims(result, e, t, base, blocks));
     }

@@ -10,7 +10,7 @@
 #define MAX_DEPTH 100
 
 // The payload, when there is one, learns that memory was short.
-static void *allocate(void *payload, size_t n_bytes) {
+static void *onnx_file_allocate(void *payload, size_t n_bytes) {
     void *pointer = msc_alloc(n_bytes);
     if (pointer == NULL && payload != NULL) {
         *(bool *)payload = true;
@@ -25,7 +25,7 @@ static void onnx_file_release(void *payload, void *pointer) {
 
 static ProtobufCAllocator make_allocator(bool *is_short) {
     return (ProtobufCAllocator){
-        .alloc = allocate, .free = onnx_file_release, .allocator_data = is_short};
+        .alloc = onnx_file_allocate, .free = onnx_file_release, .allocator_data = is_short};
 }
 
 // protobuf-c only says that a message is damaged. This walk over the same bytes says where, and
@@ -118,8 +118,8 @@ static enum msc_status fail_scan(const struct scan *s, size_t n_bytes, const cha
                           s->at, n_bytes, s->message);
 }
 
-static enum msc_status unpack(Onnx__ModelProto **out, const void *data, size_t n_bytes,
-                              const char *path) {
+static enum msc_status onnx_file_unpack(Onnx__ModelProto **out, const void *data, size_t n_bytes,
+                                        const char *path) {
     struct scan scan = {.data = data, .message = "ModelProto"};
     if (n_bytes == 0) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: the file is empty, expected an ONNX model", path);
@@ -148,7 +148,7 @@ enum msc_status msc_onnx_model_read(Onnx__ModelProto **out, const char *path) {
     const void *data;
     size_t n_bytes;
     MSC_TRY(msc_file_map(&data, &n_bytes, path));
-    enum msc_status status = unpack(out, data, n_bytes, path);
+    enum msc_status status = onnx_file_unpack(out, data, n_bytes, path);
     msc_file_unmap(data, n_bytes);
     return status;
 }

@@ -289,7 +289,7 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
     return MSC_OK;
 }
 
-static enum msc_status add_node(struct msc_onnx_import *im, const Onnx__NodeProto *p) {
+static enum msc_status onnx_import_add_node(struct msc_onnx_import *im, const Onnx__NodeProto *p) {
     const char *domain = p->domain == NULL ? "" : p->domain;
     bool is_standard = domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
     struct msc_onnx_node n = {.import = im, .proto = p, .opset = im->opset};
@@ -308,7 +308,7 @@ enum msc_status msc_onnx__add_nodes(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
     for (size_t i = 0; i < g->n_node; i++) {
         const Onnx__NodeProto *p = g->node[i];
-        enum msc_status status = add_node(im, p);
+        enum msc_status status = onnx_import_add_node(im, p);
         const char *type = p->op_type == NULL ? "" : p->op_type;
         if (status != MSC_OK && p->name != NULL && p->name[0] != '\0') {
             return msc_status_prefix(status, "node '%s' (%s)", p->name, type);

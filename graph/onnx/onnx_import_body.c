@@ -148,9 +148,11 @@ static enum msc_status find_body(struct body *body, const struct msc_onnx_node *
 }
 
 // The joint over `operands` and what the bodies read around them.
-static enum msc_status add_joint(struct msc_onnx_node *n, struct msc_value *const operands[],
-                                 int n_operands, const struct captures *c,
-                                 const struct msc_graph *const graphs[], int n_graphs) {
+static enum msc_status onnx_import_body_add_joint(struct msc_onnx_node *n,
+                                                  struct msc_value *const operands[],
+                                                  int n_operands, const struct captures *c,
+                                                  const struct msc_graph *const graphs[],
+                                                  int n_graphs) {
     size_t n_all = (size_t)(n_operands + c->n);
     struct msc_value **all = msc_arena_array(&n->import->builder.arena, n_all + 1, sizeof(*all));
     if (all == NULL) {
@@ -234,7 +236,7 @@ enum msc_status msc_onnx__if(struct msc_onnx_node *n) {
         }
     }
     const struct msc_graph *const graphs[] = {bodies[0].graph, bodies[1].graph};
-    status = add_joint(n, n->inputs, 1, &captures, graphs, 2);
+    status = onnx_import_body_add_joint(n, n->inputs, 1, &captures, graphs, 2);
 out:
     msc_graph_destroy(bodies[0].graph);
     msc_graph_destroy(bodies[1].graph);
@@ -327,14 +329,15 @@ enum msc_status msc_onnx__loop(struct msc_onnx_node *n) {
     if (status == MSC_OK) {
         const struct msc_graph *graph = body.graph;
         msc_onnx__set_int(n, "n_states", n_states);
-        status = add_joint(n, operands, n_states + 2, &captures, &graph, 1);
+        status = onnx_import_body_add_joint(n, operands, n_states + 2, &captures, &graph, 1);
     }
     msc_graph_destroy(body.graph);
     return status;
 }
 
 // A list attribute of the node under the same key, when it is there.
-static enum msc_status copy_list(struct msc_onnx_node *n, const char *key, const char *name) {
+static enum msc_status onnx_import_body_copy_list(struct msc_onnx_node *n, const char *key,
+                                                  const char *name) {
     const int64_t *values;
     int count;
     MSC_TRY(msc_onnx__ints(&values, &count, n, name));
@@ -402,15 +405,20 @@ enum msc_status msc_onnx__scan(struct msc_onnx_node *n) {
         msc_onnx__set_bool(n, "has_batch", has_batch);
         msc_onnx__set_int(n, "n_states", n_states);
         msc_onnx__set_int(n, "n_scans", n_scans);
-        status = copy_list(n, "scan_input_axes", "scan_input_axes");
-        status = status == MSC_OK ? copy_list(n, "scan_input_directions",
-                                              has_batch ? "directions" : "scan_input_directions")
+        status = onnx_import_body_copy_list(n, "scan_input_axes", "scan_input_axes");
+        status = status == MSC_OK ? onnx_import_body_copy_list(n, "scan_input_directions",
+                                                               has_batch ? "directions"
+                                                                         : "scan_input_directions")
                                   : status;
-        status = status == MSC_OK ? copy_list(n, "scan_output_axes", "scan_output_axes") : status;
-        status = status == MSC_OK ? copy_list(n, "scan_output_directions", "scan_output_directions")
+        status = status == MSC_OK
+                     ? onnx_import_body_copy_list(n, "scan_output_axes", "scan_output_axes")
+                     : status;
+        status = status == MSC_OK ? onnx_import_body_copy_list(n, "scan_output_directions",
+                                                               "scan_output_directions")
                                   : status;
         if (status == MSC_OK) {
-            status = add_joint(n, n->inputs + first, n_states + (int)n_scans, &captures, &graph, 1);
+            status = onnx_import_body_add_joint(n, n->inputs + first, n_states + (int)n_scans,
+                                                &captures, &graph, 1);
         }
     }
     msc_graph_destroy(body.graph);

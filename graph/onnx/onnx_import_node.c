@@ -148,7 +148,8 @@ static enum msc_status copy_texts(struct msc_onnx_node *n, const struct msc_op_a
     return status;
 }
 
-static enum msc_status copy_list(struct msc_onnx_node *n, const struct msc_op_attr *row) {
+static enum msc_status onnx_import_node_copy_list(struct msc_onnx_node *n,
+                                                  const struct msc_op_attr *row) {
     const int64_t *integers;
     const float *reals;
     int count;
@@ -181,7 +182,7 @@ static enum msc_status copy_attr(struct msc_onnx_node *n, const struct msc_op_at
         return MSC_OK;
     case MSC_ATTR_INTS:
     case MSC_ATTR_FLOATS:
-        return copy_list(n, row);
+        return onnx_import_node_copy_list(n, row);
     case MSC_ATTR_TEXT:
         MSC_TRY(msc_onnx__text(&text, n, row->onnx, ""));
         msc_onnx__set(n, row->key, text);

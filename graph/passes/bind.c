@@ -67,13 +67,13 @@ static enum msc_status bind_start(struct msc_bind *b) {
     return MSC_OK;
 }
 
-static enum msc_status build(struct msc_bind *b) {
+static enum msc_status bind_build(struct msc_bind *b) {
     MSC_TRY(copy_joints(b));
     return set_outputs(b);
 }
 
 static enum msc_status build_bound(struct msc_bind *b) {
-    MSC_TRY(build(b));
+    MSC_TRY(bind_build(b));
     return check_bound(b->builder->graph);
 }
 
@@ -97,7 +97,7 @@ enum msc_status msc_graph_bind_open(struct msc_graph **out, const struct msc_gra
         status = msc_bind__names(&b, bindings, n);
     }
     if (status == MSC_OK) {
-        status = build(&b);
+        status = bind_build(&b);
     }
     return bind_finish(out, &b, status);
 }
@@ -160,7 +160,7 @@ enum msc_status msc_graph_bind_known(struct msc_graph **out, bool is_parameter[]
         status = bind_arrays(&b, arrays, n);
     }
     if (status == MSC_OK) {
-        status = build(&b);
+        status = bind_build(&b);
     }
     for (size_t i = 0; status == MSC_OK && is_parameter != NULL && i < n; i++) {
         is_parameter[i] = b.is_parameter[g->inputs[i]];
@@ -195,7 +195,7 @@ enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken
         status = msc_bind__mark(&b);
     }
     if (status == MSC_OK) {
-        status = build(&b);
+        status = bind_build(&b);
     }
     return bind_finish(out, &b, status);
 }
@@ -223,7 +223,7 @@ enum msc_status msc_graph_split(struct msc_graph **out, const struct msc_graph *
     }
     enum msc_status status = bind_start(&b);
     if (status == MSC_OK) {
-        status = build(&b);
+        status = bind_build(&b);
     }
     return bind_finish(out, &b, status);
 }

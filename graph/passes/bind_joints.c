@@ -67,8 +67,8 @@ static enum msc_status keep_layout(struct msc_graph *g, int32_t tensor, const ch
 }
 
 // The contents of an operand where they are known beside the data, else what stands for it.
-static enum msc_status find_operand(struct msc_value **out, struct msc_bind *b, int32_t tensor,
-                                    bool needs_contents) {
+static enum msc_status bind_joints_find_operand(struct msc_value **out, struct msc_bind *b,
+                                                int32_t tensor, bool needs_contents) {
     if (needs_contents && b->known != NULL && b->known[tensor] != NULL) {
         *out = b->known[tensor];
         return MSC_OK;
@@ -82,8 +82,8 @@ static enum msc_status find_operand(struct msc_value **out, struct msc_bind *b, 
 
 // Adds a joint that reads data, but for operands whose contents tell lengths, or (`is_known`) that
 // reads contents wherever there are some.
-static enum msc_status add_joint(struct msc_builder_copy *copy, struct msc_bind *b,
-                                 const struct msc_joint *j, bool is_known) {
+static enum msc_status bind_joints_add_joint(struct msc_builder_copy *copy, struct msc_bind *b,
+                                             const struct msc_joint *j, bool is_known) {
     MSC_TRY(msc_builder_copy_joint(copy, b->builder, j));
     copy->joint.name = joint_name(b, j);
     if (copy->joint.name == NULL) {
@@ -94,7 +94,8 @@ static enum msc_status add_joint(struct msc_builder_copy *copy, struct msc_bind 
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i] != MSC_NO_ID) {
             bool needs_contents = is_known || msc_bind__needs_contents(b, j, i);
-            MSC_TRY(find_operand(&copy->operands[i], b, j->operands[i], needs_contents));
+            MSC_TRY(
+                bind_joints_find_operand(&copy->operands[i], b, j->operands[i], needs_contents));
         }
     }
     for (int32_t i = 0; i < j->n_outputs; i++) {
@@ -140,7 +141,7 @@ static enum msc_status take_outputs(struct msc_bind *b, const struct msc_joint *
 static enum msc_status copy_contents(bool *is_done, struct msc_bind *b, const struct msc_joint *j) {
     struct msc_builder_copy copy;
     bool is_data = false, is_constant = true;
-    MSC_TRY(add_joint(&copy, b, j, true));
+    MSC_TRY(bind_joints_add_joint(&copy, b, j, true));
     for (int32_t i = 0; i < j->n_outputs; i++) {
         is_data = is_data || b->is_data[j->outputs[i]];
         is_constant = is_constant && copy.outputs[i]->constant != NULL;
@@ -163,7 +164,7 @@ static enum msc_status copy_operator(struct msc_bind *b, const struct msc_joint 
     if (is_done) {
         return MSC_OK;
     }
-    MSC_TRY(add_joint(&copy, b, j, false));
+    MSC_TRY(bind_joints_add_joint(&copy, b, j, false));
     return take_outputs(b, j, &copy);
 }
 

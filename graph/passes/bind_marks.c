@@ -39,14 +39,15 @@ struct marks {
     bool *is_parameter, *is_data; // [n_tensors]
 };
 
-static enum msc_status mark(struct marks *out, const struct msc_bind *b, const struct msc_graph *g);
+static enum msc_status bind_marks_make(struct marks *out, const struct msc_bind *b,
+                                       const struct msc_graph *g);
 
 // What the bodies of an If read from around them.
 static enum msc_status mark_bodies(struct marks *m, const struct msc_bind *b,
                                    const struct msc_joint *j) {
     for (int32_t k = 0; k < j->n_graphs; k++) {
         struct marks inner;
-        MSC_TRY(mark(&inner, b, j->graphs[k]));
+        MSC_TRY(bind_marks_make(&inner, b, j->graphs[k]));
         for (int32_t i = 0; i < j->graphs[k]->n_inputs && i + 1 < j->n_operands; i++) {
             int32_t outer = j->operands[i + 1], input = j->graphs[k]->inputs[i];
             if (outer != MSC_NO_ID) {
@@ -78,8 +79,8 @@ static void mark_operands(struct marks *m, const struct msc_bind *b, const struc
 }
 
 // From the last joint to the first.
-static enum msc_status mark(struct marks *out, const struct msc_bind *b,
-                            const struct msc_graph *g) {
+static enum msc_status bind_marks_make(struct marks *out, const struct msc_bind *b,
+                                       const struct msc_graph *g) {
     struct msc_arena *arena = &b->builder->arena;
     size_t n_tensors = (size_t)g->n_tensors + 1;
     out->is_parameter = msc_arena_array(arena, n_tensors, sizeof(bool));
@@ -109,7 +110,7 @@ static bool is_too_long(const struct msc_bind *b, const struct msc_array *array)
 enum msc_status msc_bind__mark(struct msc_bind *b) {
     const struct msc_graph *g = b->from;
     struct marks marks;
-    MSC_TRY(mark(&marks, b, g));
+    MSC_TRY(bind_marks_make(&marks, b, g));
     b->is_parameter = marks.is_parameter;
     b->is_data = marks.is_data;
     b->known = msc_arena_array(&b->builder->arena, (size_t)g->n_tensors + 1, sizeof(b->known[0]));

@@ -124,8 +124,9 @@ static enum msc_status run_kernel(bool *done, struct msc_array *out[], const str
     return status == MSC_E_NOMEM ? status : MSC_OK;
 }
 
-static enum msc_status evaluate(struct msc_array *out[], bool *done, const struct msc_graph *g,
-                                const struct msc_joint *j, struct msc_array *operands[]) {
+static enum msc_status constant_evaluate(struct msc_array *out[], bool *done,
+                                         const struct msc_graph *g, const struct msc_joint *j,
+                                         struct msc_array *operands[]) {
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i] != MSC_NO_ID) {
             MSC_TRY(msc_constant_of(&operands[i], g, j->operands[i]));
@@ -149,7 +150,7 @@ enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
     struct msc_array *operands[MAX_OPERANDS] = {NULL};
     if (msc_constant_is_folded(j->op) && j->n_operands > 0 && j->n_operands <= MAX_OPERANDS &&
         j->n_outputs <= MAX_OPERANDS) {
-        status = evaluate(out, done, g, j, operands);
+        status = constant_evaluate(out, done, g, j, operands);
     }
     if (status == MSC_OK && !*done && j->op != MSC_OP_CONSTANT && j->op != MSC_OP_INPUT) {
         release_all(out, j->n_outputs);

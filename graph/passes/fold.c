@@ -78,7 +78,7 @@ static bool has_data(const struct msc_graph *g, int32_t tensor) {
 }
 
 // The axis of the output of a convolution or linear layer that its output channels lie along.
-static int channel_axis(const struct msc_joint *joint, const struct msc_tensor *output) {
+static int fold_channel_axis(const struct msc_joint *joint, const struct msc_tensor *output) {
     bool is_linear = joint->op == MSC_OP_LINEAR || joint->op == MSC_OP_LINEAR_BIAS;
     return is_linear ? output->n_dims - 1 : msc_tensor_axis(output, 'C');
 }
@@ -110,7 +110,7 @@ static bool find_pair(struct pair *p, const struct msc_graph *g, const struct ms
         }
     }
     p->n_channels = g->tensors[p->params[0]]->tensor.dims[0];
-    return msc_joint_attr_i64(norm, "axis", &axis) && axis == channel_axis(p->conv, x);
+    return msc_joint_attr_i64(norm, "axis", &axis) && axis == fold_channel_axis(p->conv, x);
 }
 
 static void compute_scale(struct pair *p, const struct msc_graph *g) {

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-static enum msc_status set_layout(struct msc_graph *g, int32_t tensor, const char *layout) {
+static enum msc_status fold_layout_set_layout(struct msc_graph *g, int32_t tensor,
+                                              const char *layout) {
     struct msc_tensor *t = &g->tensors[tensor]->tensor;
     if (t->layout[0] != '\0' || strlen(layout) != (size_t)t->n_dims || layout[0] == '\0') {
         return MSC_OK;
@@ -43,7 +44,7 @@ static enum msc_status permute_back(struct msc_graph *g, const struct msc_joint 
     for (int i = 0; i < n; i++) {
         before[axes[i] < 0 ? axes[i] + n : axes[i]] = layout[i];
     }
-    return set_layout(g, j->operands[0], before);
+    return fold_layout_set_layout(g, j->operands[0], before);
 }
 
 static enum msc_status look_back(struct msc_graph *g, const struct msc_joint *j) {
@@ -53,7 +54,7 @@ static enum msc_status look_back(struct msc_graph *g, const struct msc_joint *j)
         return MSC_OK;
     }
     if (named[0] != '\0') {
-        return set_layout(g, j->operands[0], named);
+        return fold_layout_set_layout(g, j->operands[0], named);
     }
     if (j->op == MSC_OP_PERMUTE_DIMS) {
         return permute_back(g, j, layout);
@@ -65,7 +66,7 @@ static enum msc_status look_back(struct msc_graph *g, const struct msc_joint *j)
         int32_t tensor = j->operands[i];
         // Constants have no axes of their own, weights have their role's.
         if (tensor != MSC_NO_ID && msc_graph_weight_of(g, tensor) == MSC_NO_ID) {
-            MSC_TRY(set_layout(g, tensor, layout));
+            MSC_TRY(fold_layout_set_layout(g, tensor, layout));
         }
     }
     return MSC_OK;
@@ -86,7 +87,7 @@ static enum msc_status look_forward(struct msc_graph *g, const struct msc_joint 
             }
             msc_infer__permute_layout(layout, in->layout, axes, in->n_dims);
         }
-        return set_layout(g, j->outputs[0], layout);
+        return fold_layout_set_layout(g, j->outputs[0], layout);
     }
     for (int32_t i = 0; keeps_axes(j->op) && i < j->n_operands; i++) {
         if (j->operands[i] == MSC_NO_ID) {
@@ -94,7 +95,7 @@ static enum msc_status look_forward(struct msc_graph *g, const struct msc_joint 
         }
         const struct msc_tensor *in = &g->tensors[j->operands[i]]->tensor;
         for (int32_t k = 0; in->producer != MSC_NO_ID && k < j->n_outputs; k++) {
-            MSC_TRY(set_layout(g, j->outputs[k], in->layout));
+            MSC_TRY(fold_layout_set_layout(g, j->outputs[k], in->layout));
         }
     }
     return MSC_OK;

@@ -44,7 +44,8 @@ static bool is_constant(const struct attention *a, int32_t tensor) {
 
 // A transposition, or with `scale` a product or quotient with a constant number: which operand is
 // the tensor. -1: neither.
-static int find_operand(double *scale, const struct attention *a, const struct msc_joint *j) {
+static int fuse_attention_find_operand(double *scale, const struct attention *a,
+                                       const struct msc_joint *j) {
     double number;
     if (j->op == MSC_OP_PERMUTE_DIMS) {
         return 0;
@@ -68,7 +69,7 @@ static int32_t look_behind(struct attention *a, int32_t tensor, double *scale) {
             break;
         }
         const struct msc_graph_joint *j = a->fuse->graph->joints[producer];
-        int operand = j->is_dead ? -1 : find_operand(scale, a, &j->joint);
+        int operand = j->is_dead ? -1 : fuse_attention_find_operand(scale, a, &j->joint);
         if (operand < 0) {
             break;
         }
@@ -100,7 +101,7 @@ static bool fuse_attention_find(struct attention *a, int32_t joint) {
     struct msc_match *m = &a->match;
     a->scale = 1;
     if (msc_fuse__find(m, a->fuse, scaled, sizeof(scaled) / sizeof(scaled[0]), joint)) {
-        if (find_operand(&a->scale, a, msc_match_joint(m, "c")) < 0) {
+        if (fuse_attention_find_operand(&a->scale, a, msc_match_joint(m, "c")) < 0) {
             return false;
         }
     } else if (!msc_fuse__find(m, a->fuse, plain, sizeof(plain) / sizeof(plain[0]), joint)) {
@@ -119,7 +120,7 @@ static bool fuse_attention_find(struct attention *a, int32_t joint) {
            !is_constant(a, a->value);
 }
 
-static enum msc_status replace(bool *done, const struct attention *a) {
+static enum msc_status fuse_attention_replace(bool *done, const struct attention *a) {
     const struct msc_match *m = &a->match;
     const struct msc_fuse_input inputs[] = {
         {"query", a->query}, {"key", a->key}, {"value", a->value}};
@@ -147,5 +148,5 @@ enum msc_status msc_fuse_attention(bool *done, struct msc_fuse *f, int32_t joint
         return MSC_OK;
     }
     look_ahead(&a);
-    return replace(done, &a);
+    return fuse_attention_replace(done, &a);
 }

@@ -8,7 +8,7 @@ static const char *const patterns[] = {
     "add(y:nn.conv2d_transpose(x, weight), $bias)",
 };
 
-static int channel_axis(const struct msc_joint *layer, const struct msc_tensor *y) {
+static int fuse_bias_channel_axis(const struct msc_joint *layer, const struct msc_tensor *y) {
     return layer->op == MSC_OP_LINEAR ? y->n_dims - 1 : msc_tensor_axis(y, 'C');
 }
 
@@ -48,7 +48,8 @@ enum msc_status msc_fuse_bias(bool *done, struct msc_fuse *f, int32_t joint) {
     const struct msc_joint *layer = msc_match_joint(&m, "y");
     const struct msc_tensor *t = &g->tensors[y]->tensor;
     if (g->tensors[weight]->tensor.producer != MSC_NO_ID || !msc_fuse__same_shape(f, y, joint) ||
-        !is_by_channel(msc_match_constant(&bias, g, constant), t, channel_axis(layer, t))) {
+        !is_by_channel(msc_match_constant(&bias, g, constant), t,
+                       fuse_bias_channel_axis(layer, t))) {
         return MSC_OK;
     }
     MSC_TRY(make_bias(&bias, g, layer, constant));

@@ -127,7 +127,7 @@ static enum msc_status fuse_body_fill(struct body *b, const struct msc_fuse_inpu
 }
 
 // Inference on its own may know less of a length than it did among the other joints.
-static bool has_shape_of(const struct body *b, int32_t result) {
+static bool fuse_body_has_shape_of(const struct body *b, int32_t result) {
     const struct msc_graph *g = b->graph;
     const struct msc_tensor *t = &b->from->tensors[result]->tensor;
     const struct msc_tensor *copy = msc_graph_tensor(g, msc_graph_output(g, 0));
@@ -169,7 +169,7 @@ enum msc_status msc_fuse__hold(bool *done, struct msc_fuse *f, const struct msc_
     }
     MSC_TRY_OUT(fuse_body_start(&b, f->graph, m, n));
     MSC_TRY_OUT(fuse_body_fill(&b, inputs, n, result));
-    if (!has_shape_of(&b, result)) {
+    if (!fuse_body_has_shape_of(&b, result)) {
         goto out;
     }
     const struct msc_graph *graph = b.graph;

@@ -127,9 +127,9 @@ out:
 }
 
 // The factor with its leading axes first, then `last` two.
-static enum msc_status bring(int32_t *out, struct msc_graph *g, const struct product *p,
-                             const struct msc_einsum_factor *factor, const int last[2],
-                             int32_t einsum, const char *what) {
+static enum msc_status fuse_einsum_bring(int32_t *out, struct msc_graph *g, const struct product *p,
+                                         const struct msc_einsum_factor *factor, const int last[2],
+                                         int32_t einsum, const char *what) {
     int64_t order[MSC_MAX_DIMS];
     int n = 0;
     for (int i = 0; i < p->n_lead; i++) {
@@ -180,13 +180,15 @@ out:
     return status;
 }
 
-static enum msc_status replace(struct msc_fuse *f, const struct msc_match *m, int32_t einsum,
-                               const struct product *p) {
+static enum msc_status fuse_einsum_replace(struct msc_fuse *f, const struct msc_match *m,
+                                           int32_t einsum, const struct product *p) {
     struct msc_graph *g = f->graph;
     int64_t order[MSC_MAX_DIMS];
     int32_t factors[2];
-    MSC_TRY(bring(&factors[0], g, p, &p->a, (const int[]){p->a.own, p->depth}, einsum, "a"));
-    MSC_TRY(bring(&factors[1], g, p, &p->b, (const int[]){p->depth, p->b.own}, einsum, "b"));
+    MSC_TRY(fuse_einsum_bring(&factors[0], g, p, &p->a, (const int[]){p->a.own, p->depth}, einsum,
+                              "a"));
+    MSC_TRY(fuse_einsum_bring(&factors[1], g, p, &p->b, (const int[]){p->depth, p->b.own}, einsum,
+                              "b"));
     struct msc_joint_spec product = {.op = MSC_OP_MATMUL, .n_inputs = 2, .inputs = factors};
     order_result(order, p);
     return msc_einsum__is_in_order(order, p->e.n_output_axes)
@@ -215,5 +217,5 @@ enum msc_status msc_fuse_einsum(bool *done, struct msc_fuse *f, int32_t joint) {
         p.b = a;
     }
     *done = true;
-    return replace(f, &m, joint, &p);
+    return fuse_einsum_replace(f, &m, joint, &p);
 }

@@ -20,7 +20,7 @@ static bool is_output(const struct msc_graph *g, int32_t tensor) {
     return false;
 }
 
-static bool reads(const struct msc_graph_joint *j, int32_t tensor) {
+static bool fuse_einsum_linear_reads(const struct msc_graph_joint *j, int32_t tensor) {
     for (int32_t i = 0; !j->is_dead && i < j->joint.n_operands; i++) {
         if (j->operands[i] == tensor) {
             return true;
@@ -32,7 +32,7 @@ static bool reads(const struct msc_graph_joint *j, int32_t tensor) {
 // Is a tensor read by this joint and nobody else?
 static bool is_read_by(const struct msc_graph *g, int32_t tensor, int32_t reader) {
     for (int32_t i = 0; i < g->n_joints; i++) {
-        if (i != reader && reads(g->joints[i], tensor)) {
+        if (i != reader && fuse_einsum_linear_reads(g->joints[i], tensor)) {
             return false;
         }
     }

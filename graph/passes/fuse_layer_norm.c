@@ -39,8 +39,8 @@ static int first_axis(const struct msc_joint *mean, int n_dims) {
 }
 
 // Is it a constant of the shape that x has from axis `first` on?
-static bool has_shape_of(int32_t *weight, const struct msc_graph *g, int32_t constant,
-                         const struct msc_tensor *x, int first) {
+static bool fuse_layer_norm_has_shape_of(int32_t *weight, const struct msc_graph *g,
+                                         int32_t constant, const struct msc_tensor *x, int first) {
     const struct msc_array *data = msc_match_constant(weight, g, constant);
     bool fits = msc_array_n_dims(data) == x->n_dims - first;
     for (int i = first; fits && i < x->n_dims; i++) {
@@ -49,8 +49,8 @@ static bool has_shape_of(int32_t *weight, const struct msc_graph *g, int32_t con
     return fits;
 }
 
-static enum msc_status normalize(bool *done, struct msc_fuse *f, const struct msc_match *m,
-                                 int32_t joint) {
+static enum msc_status fuse_layer_norm_normalize(bool *done, struct msc_fuse *f,
+                                                 const struct msc_match *m, int32_t joint) {
     struct msc_graph *g = f->graph;
     int32_t x = msc_match_tensor(m, "x"), gamma;
     const struct msc_tensor *t = &g->tensors[x]->tensor;
@@ -61,7 +61,7 @@ static enum msc_status normalize(bool *done, struct msc_fuse *f, const struct ms
                  first_axis(msc_match_joint(m, "n"), t->n_dims) == first) &&
                 msc_fuse__same_shape(f, x, joint) &&
                 msc_match_number(&epsilon, g, msc_match_tensor(m, "epsilon")) &&
-                has_shape_of(&gamma, g, msc_match_tensor(m, "gamma"), t, first);
+                fuse_layer_norm_has_shape_of(&gamma, g, msc_match_tensor(m, "gamma"), t, first);
     if (!fits) {
         return MSC_OK;
     }
@@ -92,15 +92,15 @@ static enum msc_status normalize(bool *done, struct msc_fuse *f, const struct ms
     return status;
 }
 
-static enum msc_status shift(bool *done, struct msc_fuse *f, const struct msc_match *m,
-                             int32_t joint) {
+static enum msc_status fuse_layer_norm_shift(bool *done, struct msc_fuse *f,
+                                             const struct msc_match *m, int32_t joint) {
     struct msc_graph *g = f->graph;
     const struct msc_joint *norm = msc_match_joint(m, "y");
     int32_t x = msc_match_tensor(m, "x"), gamma = msc_match_tensor(m, "gamma"), beta;
     const struct msc_tensor *t = &g->tensors[x]->tensor;
     if (!msc_fuse__same_shape(f, x, joint) ||
-        !has_shape_of(&beta, g, msc_match_tensor(m, "beta"), t,
-                      t->n_dims - g->tensors[gamma]->tensor.n_dims)) {
+        !fuse_layer_norm_has_shape_of(&beta, g, msc_match_tensor(m, "beta"), t,
+                                      t->n_dims - g->tensors[gamma]->tensor.n_dims)) {
         return MSC_OK;
     }
     struct msc_weight_spec weights[] = {{"gamma", gamma}, {"beta", beta}};
@@ -120,10 +120,10 @@ static enum msc_status shift(bool *done, struct msc_fuse *f, const struct msc_ma
 enum msc_status msc_fuse_layer_norm(bool *done, struct msc_fuse *f, int32_t joint) {
     struct msc_match m;
     if (msc_fuse__find(&m, f, patterns, sizeof(patterns) / sizeof(patterns[0]), joint)) {
-        return normalize(done, f, &m, joint);
+        return fuse_layer_norm_normalize(done, f, &m, joint);
     }
     if (msc_fuse__find(&m, f, shifted, 1, joint)) {
-        return shift(done, f, &m, joint);
+        return fuse_layer_norm_shift(done, f, &m, joint);
     }
     return MSC_OK;
 }

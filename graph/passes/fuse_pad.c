@@ -57,8 +57,8 @@ static bool reaches_data(const int64_t padding[], int n, const struct msc_joint 
     return fits;
 }
 
-static enum msc_status replace(struct msc_fuse *f, const struct msc_match *m, int32_t joint,
-                               const int64_t padding[], int n) {
+static enum msc_status fuse_pad_replace(struct msc_fuse *f, const struct msc_match *m,
+                                        int32_t joint, const int64_t padding[], int n) {
     const struct msc_joint *conv = &f->graph->joints[joint]->joint;
     int32_t x = msc_match_tensor(m, "x");
     struct msc_attr attrs[MOST_ATTRS];
@@ -103,5 +103,5 @@ enum msc_status msc_fuse_pad(bool *done, struct msc_fuse *f, int32_t joint) {
         return MSC_OK;
     }
     *done = true;
-    return replace(f, &m, joint, padding, n);
+    return fuse_pad_replace(f, &m, joint, padding, n);
 }

@@ -125,9 +125,9 @@ static enum msc_status copy_joint(struct unroller *u, const struct msc_graph_joi
     return msc_graph__push_joint(u->to, to);
 }
 
-static enum msc_status add_joint(int32_t *out, struct unroller *u, const char *name, enum msc_op op,
-                                 int32_t n_inputs, const int32_t inputs[], int32_t n_attrs,
-                                 const struct msc_attr attrs[]) {
+static enum msc_status unroll_add_joint(int32_t *out, struct unroller *u, const char *name,
+                                        enum msc_op op, int32_t n_inputs, const int32_t inputs[],
+                                        int32_t n_attrs, const struct msc_attr attrs[]) {
     int32_t joint;
     const struct msc_joint_spec spec = {.op = op,
                                         .name = name,
@@ -144,8 +144,8 @@ static enum msc_status add_joint(int32_t *out, struct unroller *u, const char *n
 }
 
 // Other dims of the same elements. `first` (0: none) goes before those of `t`.
-static enum msc_status reshape(int32_t *out, struct unroller *u, const char *name, int32_t from,
-                               int64_t first, const struct msc_tensor *t) {
+static enum msc_status unroll_reshape(int32_t *out, struct unroller *u, const char *name,
+                                      int32_t from, int64_t first, const struct msc_tensor *t) {
     struct msc_str text = {0};
     const char *separator = "";
     if (first > 0) {
@@ -159,7 +159,7 @@ static enum msc_status reshape(int32_t *out, struct unroller *u, const char *nam
     enum msc_status status = msc_str_status(&text);
     if (status == MSC_OK) {
         const struct msc_attr attr = {"shape", msc_str_text(&text)};
-        status = add_joint(out, u, name, MSC_OP_RESHAPE, 1, &from, 1, &attr);
+        status = unroll_add_joint(out, u, name, MSC_OP_RESHAPE, 1, &from, 1, &attr);
     }
     msc_str_finish(&text);
     return status;
@@ -173,11 +173,12 @@ static enum msc_status take_chunk(struct unroller *u, int32_t tensor, int32_t al
     snprintf(end, sizeof(end), "%lld", (long long)chunk + 1);
     const struct msc_attr attrs[] = {{"begin", begin}, {"end", end}, {"axes", "0"}};
     int32_t cut = MSC_NO_ID;
-    MSC_TRY(add_joint(&cut, u,
-                      msc_arena_printf(&u->arena, "chunk_%lld/%s_cut", (long long)chunk, name),
-                      MSC_OP_STRIDED_SLICE, 1, &all, 3, attrs));
-    return reshape(&u->now[tensor], u,
-                   msc_arena_printf(&u->arena, "chunk_%lld/%s", (long long)chunk, name), cut, 0, t);
+    MSC_TRY(unroll_add_joint(
+        &cut, u, msc_arena_printf(&u->arena, "chunk_%lld/%s_cut", (long long)chunk, name),
+        MSC_OP_STRIDED_SLICE, 1, &all, 3, attrs));
+    return unroll_reshape(&u->now[tensor], u,
+                          msc_arena_printf(&u->arena, "chunk_%lld/%s", (long long)chunk, name), cut,
+                          0, t);
 }
 
 static enum msc_status check_state(const struct unroller *u, int32_t input, int32_t state) {
@@ -240,8 +241,8 @@ static enum msc_status unroll_join(int32_t *out, struct unroller *u, const char 
             int64_t count = n - i < MOST_JOINED ? n - i : MOST_JOINED;
             int32_t joined = parts[i];
             if (count > 1) {
-                MSC_TRY(add_joint(&joined, u, name, MSC_OP_CONCAT, (int32_t)count, &parts[i], 1,
-                                  &axis));
+                MSC_TRY(unroll_add_joint(&joined, u, name, MSC_OP_CONCAT, (int32_t)count, &parts[i],
+                                         1, &axis));
             }
             parts[n_joined++] = joined;
         }
@@ -251,7 +252,7 @@ static enum msc_status unroll_join(int32_t *out, struct unroller *u, const char 
     return MSC_OK;
 }
 
-static enum msc_status gather(int32_t *out, struct unroller *u, size_t index) {
+static enum msc_status unroll_gather(int32_t *out, struct unroller *u, size_t index) {
     int32_t tensor = u->unroll->gathered[index], *parts = u->parts[index];
     const struct msc_tensor *t = &u->from->tensors[tensor]->tensor;
     if (msc_graph_weight_of(u->from, tensor) != MSC_NO_ID || msc_tensor_n_elements(t) < 0) {
@@ -260,9 +261,9 @@ static enum msc_status gather(int32_t *out, struct unroller *u, size_t index) {
     }
     const char *name = u->from->joints[t->producer]->joint.name;
     for (int64_t c = 0; (t->n_dims == 0 || t->dims[0] != 1) && c < u->unroll->n_chunks; c++) {
-        MSC_TRY(reshape(&parts[c], u,
-                        msc_arena_printf(&u->arena, "chunk_%lld/%s_row", (long long)c, name),
-                        parts[c], 1, t));
+        MSC_TRY(unroll_reshape(&parts[c], u,
+                               msc_arena_printf(&u->arena, "chunk_%lld/%s_row", (long long)c, name),
+                               parts[c], 1, t));
     }
     return unroll_join(out, u, msc_arena_printf(&u->arena, "%s_chunks", name), parts,
                        u->unroll->n_chunks);
@@ -287,7 +288,7 @@ static enum msc_status make_room(struct unroller *u, int32_t **inputs) {
     return has_all ? MSC_OK : msc_graph__no_memory(u->from);
 }
 
-static enum msc_status build(struct unroller *u) {
+static enum msc_status unroll_build(struct unroller *u) {
     int32_t *inputs;
     MSC_TRY(make_room(u, &inputs));
     for (int32_t i = 0; i < u->from->n_inputs; i++) {
@@ -306,7 +307,7 @@ static enum msc_status build(struct unroller *u) {
     }
     for (size_t i = 0; i < u->unroll->n_gathered; i++) {
         int32_t tensor;
-        MSC_TRY(gather(&tensor, u, i));
+        MSC_TRY(unroll_gather(&tensor, u, i));
         u->outputs[u->n_outputs++] = tensor;
     }
     MSC_TRY(msc_graph__set_outputs(u->to, u->n_outputs, u->outputs));
@@ -345,7 +346,7 @@ enum msc_status msc_graph_unroll(struct msc_unrolled *out, const struct msc_grap
     struct unroller u = {.from = g, .unroll = unroll};
     *out = (struct msc_unrolled){0};
     MSC_TRY(msc_graph_create(&u.to, g->name));
-    enum msc_status status = build(&u);
+    enum msc_status status = unroll_build(&u);
     if (status == MSC_OK) {
         status = find_joints(out, &u);
     }

@@ -303,7 +303,8 @@ enum msc_status msc_reference__compare(const struct msc_reference_call *call) {
 }
 
 // n elements of `bytes`, `step` apart, one behind the other: in place, or in `buffer`.
-static const void *gather(void *buffer, const void *from, int64_t step, int64_t n, size_t bytes) {
+static const void *reference_binary_gather(void *buffer, const void *from, int64_t step, int64_t n,
+                                           size_t bytes) {
     if (step == 1) {
         return from;
     }
@@ -337,7 +338,7 @@ static void select_row(const struct msc_reference_call *call, const struct msc_w
             size_t bytes = msc_dtype_bytes(v->dtype);
             const char *first =
                 (const char *)v->data + (w->offsets[k + 1] + i * w->steps[k + 1]) * (int64_t)bytes;
-            from[k] = gather(buffers[k], first, w->steps[k + 1], n, bytes);
+            from[k] = reference_binary_gather(buffers[k], first, w->steps[k + 1], n, bytes);
         }
         char *to = (char *)out->data + (w->offsets[0] + i) * (int64_t)width;
         if (width == 4) {

@@ -47,8 +47,8 @@ static void tap_offsets(int64_t offsets[], const struct msc_conv *c, const struc
 
 // Columns [depth, MSC_DOT_WIDTH] for one group's channels, depth in the order (channel, kernel
 // position).
-static void gather(float columns[], const struct msc_window *w, const struct tile *t,
-                   const int64_t offsets[], const float x[], int64_t channels) {
+static void reference_conv_gather(float columns[], const struct msc_window *w, const struct tile *t,
+                                  const int64_t offsets[], const float x[], int64_t channels) {
     int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
     for (int64_t channel = 0; channel < channels; channel++) {
         const float *from = x + channel * w->in_channel_stride;
@@ -93,8 +93,9 @@ static void run_tile(const struct work *work, const struct tile *t, int64_t batc
     const struct msc_conv *c = work->conv;
     const struct msc_window *w = &c->window;
     int64_t in = w->in_channels / c->groups, out = w->out_channels / c->groups;
-    gather(work->columns, w, t, work->offsets,
-           work->x + batch * w->in_batch_stride + group * in * w->in_channel_stride, in);
+    reference_conv_gather(work->columns, w, t, work->offsets,
+                          work->x + batch * w->in_batch_stride + group * in * w->in_channel_stride,
+                          in);
     for (int64_t channel = group * out; channel < (group + 1) * out; channel++) {
         float sums[MSC_DOT_WIDTH];
         msc_reference__dot_tile(sums, work->rows + channel * work->depth, 1, work->columns,

@@ -75,8 +75,9 @@ struct columns {
 };
 
 // A list attribute of n numbers, all `otherwise` when it is empty.
-static enum msc_status read_list(int64_t out[], const struct msc_reference_call *call,
-                                 const char *key, int n, int64_t otherwise) {
+static enum msc_status reference_image_read_list(int64_t out[],
+                                                 const struct msc_reference_call *call,
+                                                 const char *key, int n, int64_t otherwise) {
     int found = msc_joint_attr_list(call->joint, key, out, n);
     for (int i = 0; found <= 0 && i < n; i++) {
         out[i] = otherwise;
@@ -93,9 +94,9 @@ static enum msc_status columns_init(struct columns *c, const struct msc_referenc
                                       MSC_MAX_DIMS - 2));
     MSC_TRY(msc_reference__param_ints(c->block, &n_block, call, "block_shape", "block_shape",
                                       MSC_MAX_DIMS - 2));
-    MSC_TRY(read_list(c->steps, call, "strides", c->n_axes, 1));
-    MSC_TRY(read_list(c->dilations, call, "dilations", c->n_axes, 1));
-    MSC_TRY(read_list(c->pads, call, "pads", 2 * c->n_axes, 0));
+    MSC_TRY(reference_image_read_list(c->steps, call, "strides", c->n_axes, 1));
+    MSC_TRY(reference_image_read_list(c->dilations, call, "dilations", c->n_axes, 1));
+    MSC_TRY(reference_image_read_list(c->pads, call, "pads", 2 * c->n_axes, 0));
     c->n_taps = c->n_places = 1;
     for (int a = 0; a < c->n_axes; a++) {
         int64_t extent = (c->block[a] - 1) * c->dilations[a] + 1;
@@ -156,7 +157,8 @@ struct deform {
 };
 
 // Bilinear, zero outside.
-static double sample(const struct msc_view *x, int64_t base, double row, double column) {
+static double reference_image_sample(const struct msc_view *x, int64_t base, double row,
+                                     double column) {
     double below[2] = {floor(row), floor(column)}, sum = 0;
     for (int i = 0; i < 4; i++) {
         int64_t r = (int64_t)below[0] + i / 2, c = (int64_t)below[1] + i % 2;
@@ -183,8 +185,8 @@ static double deform_tap(const struct msc_reference_call *call, const struct def
         position[a] = (double)(at[a] * d->steps[a] - d->pads[a] + k[a] * d->dilations[a]) +
                       msc_reference__get_double_at(offset, first + a * area);
     }
-    double value = sample(x, (batch * x->dims[1] + channel) * x->dims[2] * x->dims[3], position[0],
-                          position[1]);
+    double value = reference_image_sample(
+        x, (batch * x->dims[1] + channel) * x->dims[2] * x->dims[3], position[0], position[1]);
     if (msc_reference__has(call, 4)) {
         int64_t mask = ((batch * d->offset_group + group) * taps + tap) * area + place;
         value *= msc_reference__get_double_at(&call->operands[4], mask);
@@ -213,9 +215,9 @@ enum msc_status msc_reference__deform_conv(const struct msc_reference_call *call
     struct deform d;
     MSC_TRY(msc_reference__get_i64(&d.group, call, "group"));
     MSC_TRY(msc_reference__get_i64(&d.offset_group, call, "offset_group"));
-    MSC_TRY(read_list(d.steps, call, "strides", 2, 1));
-    MSC_TRY(read_list(d.dilations, call, "dilations", 2, 1));
-    MSC_TRY(read_list(d.pads, call, "pads", 4, 0));
+    MSC_TRY(reference_image_read_list(d.steps, call, "strides", 2, 1));
+    MSC_TRY(reference_image_read_list(d.dilations, call, "dilations", 2, 1));
+    MSC_TRY(reference_image_read_list(d.pads, call, "pads", 4, 0));
     int64_t n = msc_view_n_elements(out);
     for (int64_t i = 0; i < n; i++) {
         int64_t at[2] = {i / out->dims[3] % out->dims[2], i % out->dims[3]};

@@ -93,7 +93,8 @@ static void store_conv(const struct msc_reference_call *call, const struct place
     }
 }
 
-static enum msc_status run_conv(const struct msc_reference_call *call, const struct places *p) {
+static enum msc_status reference_integer_run_conv(const struct msc_reference_call *call,
+                                                  const struct places *p) {
     struct msc_view operands[2] = {call->operands[0], call->operands[p->weight]};
     struct msc_reference_call plain = *call;
     plain.operands = operands;
@@ -122,15 +123,18 @@ static enum msc_status run_conv(const struct msc_reference_call *call, const str
 }
 
 enum msc_status msc_reference__real_conv(const struct msc_reference_call *call) {
-    return run_conv(call, &(struct places){.weight = 1, .x_zero = 3, .w_zero = 3, .bias = 2});
+    return reference_integer_run_conv(
+        call, &(struct places){.weight = 1, .x_zero = 3, .w_zero = 3, .bias = 2});
 }
 
 enum msc_status msc_reference__conv_integer(const struct msc_reference_call *call) {
-    return run_conv(call, &(struct places){.weight = 1, .x_zero = 2, .w_zero = 3, .bias = -1});
+    return reference_integer_run_conv(
+        call, &(struct places){.weight = 1, .x_zero = 2, .w_zero = 3, .bias = -1});
 }
 
 enum msc_status msc_reference__qlinear_conv(const struct msc_reference_call *call) {
-    return run_conv(call, &(struct places){.weight = 3, .x_zero = 2, .w_zero = 5, .bias = 8});
+    return reference_integer_run_conv(
+        call, &(struct places){.weight = 3, .x_zero = 2, .w_zero = 5, .bias = 8});
 }
 
 // ---- Matrix products --------------------------------------------------------------------------
@@ -182,8 +186,9 @@ static void store_product(const struct msc_reference_call *call, int64_t to, str
     }
 }
 
-static void multiply(const struct msc_reference_call *call, const struct matrices *s,
-                     const int64_t firsts[3], const struct places *p) {
+static void reference_integer_multiply(const struct msc_reference_call *call,
+                                       const struct matrices *s, const int64_t firsts[3],
+                                       const struct places *p) {
     const struct msc_view *a = &call->operands[0], *b = &call->operands[p->weight];
     bool is_real = msc_dtype_is_float(a->dtype);
     for (int64_t i = 0; i < s->m * s->n; i++) {
@@ -219,7 +224,7 @@ static enum msc_status run_matmul(const struct msc_reference_call *call, const s
             for (int v = 0; v < 3; v++) {
                 firsts[v] = w->offsets[v] + i * w->steps[v];
             }
-            multiply(call, &s, firsts, p);
+            reference_integer_multiply(call, &s, firsts, p);
         }
     }
     return MSC_OK;

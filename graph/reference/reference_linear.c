@@ -31,8 +31,8 @@ struct product {
 };
 
 // `tile` [k, MSC_DOT_WIDTH] is memory for one tile of columns.
-static void multiply(const struct product *p, float out[], const float a[], const float b[],
-                     float tile[]) {
+static void reference_linear_multiply(const struct product *p, float out[], const float a[],
+                                      const float b[], float tile[]) {
     for (int64_t first = 0; first < p->n; first += MSC_DOT_WIDTH) {
         int64_t n = p->n - first < MSC_DOT_WIDTH ? p->n - first : MSC_DOT_WIDTH;
         for (int64_t k = 0; k < p->k; k++) {
@@ -90,7 +90,7 @@ enum msc_status msc_reference__linear(const struct msc_reference_call *call) {
     float *tile;
     MSC_TRY(create_tile(&tile, call, p.k));
     float *out = call->outputs[0].data;
-    multiply(&p, out, x->data, weight->data, tile);
+    reference_linear_multiply(&p, out, x->data, weight->data, tile);
     if (msc_reference__has(call, 2)) {
         const float *bias = call->operands[2].data;
         for (int64_t i = 0; i < p.m * p.n; i++) {
@@ -155,9 +155,9 @@ enum msc_status msc_reference__matmul(const struct msc_reference_call *call) {
     MSC_TRY(create_tile(&tile, call, p.k));
     for (bool more = msc_reference__walk_first(&w); more; more = msc_reference__walk_next(&w)) {
         for (int64_t i = 0; i < w.length; i++) {
-            multiply(&p, (float *)out->data + w.offsets[0] + i * w.steps[0],
-                     (const float *)a->data + w.offsets[1] + i * w.steps[1],
-                     (const float *)b->data + w.offsets[2] + i * w.steps[2], tile);
+            reference_linear_multiply(&p, (float *)out->data + w.offsets[0] + i * w.steps[0],
+                                      (const float *)a->data + w.offsets[1] + i * w.steps[1],
+                                      (const float *)b->data + w.offsets[2] + i * w.steps[2], tile);
         }
     }
     msc_free_aligned(tile);
@@ -189,7 +189,7 @@ enum msc_status msc_reference__gemm(const struct msc_reference_call *call) {
     float *tile;
     MSC_TRY(create_tile(&tile, call, p.k));
     float *y = out->data;
-    multiply(&p, y, a->data, b->data, tile);
+    reference_linear_multiply(&p, y, a->data, b->data, tile);
     msc_free_aligned(tile);
 
     bool has_c = msc_reference__has(call, 2);

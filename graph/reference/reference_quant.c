@@ -94,7 +94,8 @@ static void add_window(const struct work *work, int64_t batch, const int64_t at[
     }
 }
 
-static void run_conv(const struct msc_reference_call *call, const struct work *work) {
+static void reference_quant_run_conv(const struct msc_reference_call *call,
+                                     const struct work *work) {
     const struct msc_window *w = &work->conv.window;
     const float *bias = msc_reference__has(call, 2) ? call->operands[2].data : NULL;
     const struct msc_quant *q = call->operands[1].quant;
@@ -130,7 +131,7 @@ enum msc_status msc_reference_quantized_conv(const struct msc_reference_call *ca
         status = MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
         goto out;
     }
-    run_conv(call, &work);
+    reference_quant_run_conv(call, &work);
 out:
     msc_free(work.x);
     msc_free(work.w);
@@ -144,8 +145,8 @@ struct product {
     int64_t b_row, b_column;
 };
 
-static void multiply(const struct msc_reference_call *call, const struct product *p, float y[],
-                     const int32_t a[], const int32_t b[]) {
+static void reference_quant_multiply(const struct msc_reference_call *call, const struct product *p,
+                                     float y[], const int32_t a[], const int32_t b[]) {
     const float *bias = msc_reference__has(call, 2) ? call->operands[2].data : NULL;
     for (int64_t i = 0; i < p->m; i++) {
         for (int64_t j = 0; j < p->n; j++) {
@@ -215,10 +216,10 @@ enum msc_status msc_reference_quantized_linear(const struct msc_reference_call *
     for (bool more = msc_reference__walk_first(&walk); more;
          more = msc_reference__walk_next(&walk)) {
         for (int64_t i = 0; i < walk.length; i++) {
-            multiply(call, &p,
-                     (float *)out->data + (walk.offsets[0] + i * walk.steps[0]) * p.m * p.n,
-                     a + (walk.offsets[1] + i * walk.steps[1]) * p.m * p.k,
-                     b + (walk.offsets[2] + i * walk.steps[2]) * p.k * p.n);
+            reference_quant_multiply(
+                call, &p, (float *)out->data + (walk.offsets[0] + i * walk.steps[0]) * p.m * p.n,
+                a + (walk.offsets[1] + i * walk.steps[1]) * p.m * p.k,
+                b + (walk.offsets[2] + i * walk.steps[2]) * p.k * p.n);
         }
     }
     status = MSC_OK;

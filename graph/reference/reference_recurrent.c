@@ -195,7 +195,7 @@ static enum msc_status layer_init(struct layer *l, const struct msc_reference_ca
 
 // ---- Computing --------------------------------------------------------------------------------
 
-static double act(const struct layer *l, int direction, int which, double x) {
+static double reference_recurrent_act(const struct layer *l, int direction, int which, double x) {
     const struct activation *a = &l->activations[direction * n_activations(l) + which];
     if (l->clip > 0) {
         double limit = (double)l->clip;
@@ -252,8 +252,8 @@ static void dot_floats(double out[], const float w[], int64_t n_rows, const doub
 }
 
 // Sums of products of rows of weights [n_rows, n], from element `at` on, with n numbers.
-static void dot(double out[], const struct msc_view *weights, int64_t at, int64_t n_rows,
-                const double x[], int64_t n) {
+static void reference_recurrent_dot(double out[], const struct msc_view *weights, int64_t at,
+                                    int64_t n_rows, const double x[], int64_t n) {
     if (weights->dtype == MSC_DTYPE_F32) { // most models
         dot_floats(out, (const float *)weights->data + at, n_rows, x, n);
         return;
@@ -276,9 +276,10 @@ static void sum_gates(struct layer *l, int direction, int64_t time, int64_t batc
     for (int64_t i = 0; i < l->n_inputs; i++) {
         l->input[i] = msc_reference__get_double_at(x, from + i);
     }
-    dot(l->gates, w, direction * rows * l->n_inputs, rows, l->input, l->n_inputs);
-    dot(l->recurrent, r, direction * rows * l->n_hidden, rows, l->h + batch * l->n_hidden,
-        l->n_hidden);
+    reference_recurrent_dot(l->gates, w, direction * rows * l->n_inputs, rows, l->input,
+                            l->n_inputs);
+    reference_recurrent_dot(l->recurrent, r, direction * rows * l->n_hidden, rows,
+                            l->h + batch * l->n_hidden, l->n_hidden);
     for (int64_t row = 0; row < rows; row++) {
         l->gates[row] += l->biases[row];
         l->recurrent[row] += l->biases[rows + row];
@@ -287,7 +288,7 @@ static void sum_gates(struct layer *l, int direction, int64_t time, int64_t batc
 
 static void step_rnn(struct layer *l, int direction, double h[]) {
     for (int64_t i = 0; i < l->n_hidden; i++) {
-        h[i] = act(l, direction, 0, l->gates[i] + l->recurrent[i]);
+        h[i] = reference_recurrent_act(l, direction, 0, l->gates[i] + l->recurrent[i]);
     }
 }
 
@@ -297,7 +298,7 @@ static void step_gru(struct layer *l, int direction, double h[]) {
     int64_t n = l->n_hidden;
     double *z = l->gates, *r = l->gates + n;
     for (int64_t i = 0; i < 2 * n; i++) {
-        l->gates[i] = act(l, direction, 0, l->gates[i] + l->recurrent[i]);
+        l->gates[i] = reference_recurrent_act(l, direction, 0, l->gates[i] + l->recurrent[i]);
     }
     double *candidates = l->recurrent; // of z: not needed any more
     double *states = l->recurrent + 2 * n;
@@ -305,12 +306,12 @@ static void step_gru(struct layer *l, int direction, double h[]) {
         l->reset[i] = r[i] * h[i];
     }
     if (!l->is_linear_before_reset) {
-        dot(states, w, (direction * 3 + 2) * n * n, n, l->reset, n);
+        reference_recurrent_dot(states, w, (direction * 3 + 2) * n * n, n, l->reset, n);
     }
     for (int64_t i = 0; i < n; i++) {
         double state =
             l->is_linear_before_reset ? states[i] * r[i] : states[i] + l->biases[5 * n + i];
-        candidates[i] = act(l, direction, 1, l->gates[2 * n + i] + state);
+        candidates[i] = reference_recurrent_act(l, direction, 1, l->gates[2 * n + i] + state);
     }
     for (int64_t i = 0; i < n; i++) {
         h[i] = (1 - z[i]) * candidates[i] + z[i] * h[i];
@@ -330,14 +331,15 @@ static void step_lstm(struct layer *l, int direction, double h[], double c[]) {
     int64_t n = l->n_hidden;
     for (int64_t k = 0; k < n; k++) {
         double *g = l->gates, *s = l->recurrent;
-        double in = act(l, direction, 0, g[k] + s[k] + peephole(l, direction, 0, k) * c[k]);
-        double forget =
-            act(l, direction, 0, g[2 * n + k] + s[2 * n + k] + peephole(l, direction, 2, k) * c[k]);
-        double candidate = act(l, direction, 1, g[3 * n + k] + s[3 * n + k]);
+        double in = reference_recurrent_act(l, direction, 0,
+                                            g[k] + s[k] + peephole(l, direction, 0, k) * c[k]);
+        double forget = reference_recurrent_act(
+            l, direction, 0, g[2 * n + k] + s[2 * n + k] + peephole(l, direction, 2, k) * c[k]);
+        double candidate = reference_recurrent_act(l, direction, 1, g[3 * n + k] + s[3 * n + k]);
         forget = l->couples_input_forget ? 1 - in : forget;
         c[k] = forget * c[k] + in * candidate;
-        double out =
-            act(l, direction, 0, g[n + k] + s[n + k] + peephole(l, direction, 1, k) * c[k]);
+        double out = reference_recurrent_act(
+            l, direction, 0, g[n + k] + s[n + k] + peephole(l, direction, 1, k) * c[k]);
         h[k] = out * l->activations[direction * 3 + 2].fn(c[k],
                                                           l->activations[direction * 3 + 2].alpha,
                                                           l->activations[direction * 3 + 2].beta);

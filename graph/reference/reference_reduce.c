@@ -104,8 +104,8 @@ static void reference_reduce_fill(struct accumulators *acc, enum msc_op op) {
     }
 }
 
-static void add_row(struct accumulators *acc, enum msc_op op, const struct msc_view *x,
-                    const struct msc_walk *w) {
+static void reference_reduce_add_row(struct accumulators *acc, enum msc_op op,
+                                     const struct msc_view *x, const struct msc_walk *w) {
     int64_t to = w->offsets[0], step = w->steps[0];
     if (acc->kind == MSC_REFERENCE_F32) {
         add_float(op, acc->f32 + to, step, (const float *)x->data + w->offsets[1], w->length);
@@ -197,7 +197,7 @@ enum msc_status msc_reference__reduce(const struct msc_reference_call *call) {
     msc_reference__walk_add(&w, to);
     msc_reference__walk_add(&w, from);
     for (bool more = msc_reference__walk_first(&w); more; more = msc_reference__walk_next(&w)) {
-        add_row(&acc, op, x, &w);
+        reference_reduce_add_row(&acc, op, x, &w);
     }
     reference_reduce_finish(&acc, out, op, count);
     msc_free(memory);

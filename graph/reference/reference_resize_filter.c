@@ -66,8 +66,9 @@ enum msc_status msc_resize_filter_init(struct msc_resize_filter *f,
 }
 
 // One axis resampled from `from` to `to`, [outer, length, inner] each.
-static void resample(double *out, const double *in, int64_t outer, int64_t inner, int64_t to,
-                     int64_t from, int axis, const struct msc_resize_filter *f) {
+static void reference_resize_filter_resample(double *out, const double *in, int64_t outer,
+                                             int64_t inner, int64_t to, int64_t from, int axis,
+                                             const struct msc_resize_filter *f) {
     for (int64_t o = 0; o < to; o++) {
         struct msc_resize_span s = msc_resize_filter_span(f, axis, from, o);
         for (int64_t k = 0; k < outer * inner; k++) {
@@ -111,7 +112,7 @@ enum msc_status msc_reference__resize_antialias(const struct msc_reference_call 
         }
         int64_t outer = msc_dims_product(d, dims);
         int64_t inner = msc_dims_product(x->n_dims - d - 1, dims + d + 1);
-        resample(next, now, outer, inner, out->dims[d], x->dims[d], d, &f);
+        reference_resize_filter_resample(next, now, outer, inner, out->dims[d], x->dims[d], d, &f);
         dims[d] = out->dims[d];
         double *swap = now;
         now = next;

@@ -168,8 +168,8 @@ static void find_taps(struct msc_resize_taps *t, const struct resize *r, const s
 }
 
 // Scales and regions of all axes; a size instead of scales gives their ratio.
-static enum msc_status read_axes(struct axis axes[], const struct resize *r,
-                                 const struct msc_reference_call *call) {
+static enum msc_status reference_resize_taps_read_axes(struct axis axes[], const struct resize *r,
+                                                       const struct msc_reference_call *call) {
     float scales[MSC_MAX_DIMS], roi[2 * MSC_MAX_DIMS];
     int n, n_roi, n_dims = r->x->n_dims;
     MSC_TRY(msc_reference__param_floats(scales, &n, call, "scales", "scales", MSC_MAX_DIMS));
@@ -244,7 +244,7 @@ enum msc_status msc_resize_find_taps(struct msc_resize_taps **out,
     struct resize r = {.x = &call->operands[0], .out = &call->outputs[0]};
     struct axis axes[MSC_MAX_DIMS];
     MSC_TRY(read_modes(&r, call));
-    MSC_TRY(read_axes(axes, &r, call));
+    MSC_TRY(reference_resize_taps_read_axes(axes, &r, call));
     r.excludes_outside = r.excludes_outside && r.method == CUBIC;
     size_t n_taps = 0;
     for (int i = 0; i < r.out->n_dims; i++) {

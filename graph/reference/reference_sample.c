@@ -100,7 +100,8 @@ static double sample(const struct grid *g, int64_t base, const double x[3]) {
     return sum;
 }
 
-static enum msc_status grid_init(struct grid *g, const struct msc_reference_call *call) {
+static enum msc_status reference_sample_grid_init(struct grid *g,
+                                                  const struct msc_reference_call *call) {
     static const char *const paddings[] = {"zeros", "border", "reflection"};
     const char *mode = msc_reference__get_text(call, "mode");
     const char *padding = msc_reference__get_text(call, "padding_mode");
@@ -129,7 +130,7 @@ static enum msc_status grid_init(struct grid *g, const struct msc_reference_call
 
 enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call) {
     struct grid g;
-    MSC_TRY(grid_init(&g, call));
+    MSC_TRY(reference_sample_grid_init(&g, call));
     int64_t channels = g.x->dims[1];
     int64_t points = msc_dims_product(g.n_axes, g.out->dims + 2);
     int64_t area = msc_dims_product(g.n_axes, g.x->dims + 2);

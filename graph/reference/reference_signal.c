@@ -56,8 +56,8 @@ static void get_complex(double out[2], const struct line *l, int64_t i) {
 }
 
 // Element k of a transform of length n, weighted by `window` (NULL: all 1).
-static void transform(double out[2], const struct line *l, int64_t k, int64_t n, bool is_inverse,
-                      const struct msc_view *window) {
+static void reference_signal_transform(double out[2], const struct line *l, int64_t k, int64_t n,
+                                       bool is_inverse, const struct msc_view *window) {
     out[0] = out[1] = 0;
     for (int64_t i = 0; i < n; i++) {
         double x[2], angle = two_pi * (double)(i * k % n) / (double)n;
@@ -98,7 +98,8 @@ enum msc_status msc_reference__dft(const struct msc_reference_call *call) {
             int64_t at = 2 * i / out_strides[d] % out->dims[d];
             l.first += d == axis ? 0 : at * x_strides[d];
         }
-        transform(y, &l, 2 * i / out_strides[axis] % out->dims[axis], n, is_inverse, NULL);
+        reference_signal_transform(y, &l, 2 * i / out_strides[axis] % out->dims[axis], n,
+                                   is_inverse, NULL);
         msc_reference__set_double_at(out, 2 * i, y[0]);
         msc_reference__set_double_at(out, 2 * i + 1, y[1]);
     }
@@ -120,7 +121,7 @@ enum msc_status msc_reference__stft(const struct msc_reference_call *call) {
         int64_t batch = i / (frames * bins), frame = i / bins % frames;
         struct line l = {x, (batch * x->dims[1] + frame * step[0]) * width, width, n, is_complex};
         double y[2];
-        transform(y, &l, i % bins, n, false, window);
+        reference_signal_transform(y, &l, i % bins, n, false, window);
         msc_reference__set_double_at(out, 2 * i, y[0]);
         msc_reference__set_double_at(out, 2 * i + 1, y[1]);
     }

@@ -32,8 +32,9 @@ static enum msc_status read_layout(struct axes *a, const struct msc_reference_ca
 }
 
 // A list attribute of exactly n numbers.
-static enum msc_status read_list(int64_t out[], const struct msc_reference_call *call,
-                                 const char *key, int n) {
+static enum msc_status reference_window_read_list(int64_t out[],
+                                                  const struct msc_reference_call *call,
+                                                  const char *key, int n) {
     int found = msc_joint_attr_list(call->joint, key, out, n);
     if (found != n) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: %s holds %d numbers, expected %d",
@@ -52,9 +53,9 @@ enum msc_status msc_reference__window_init(struct msc_window *w,
     MSC_TRY(read_layout(&axes, call, layout, x->n_dims, 'N', 'C'));
     int n = axes.n_spatial;
     int64_t strides[3], dilation[3], padding[6];
-    MSC_TRY(read_list(strides, call, "strides", n));
-    MSC_TRY(read_list(dilation, call, "dilation", n));
-    MSC_TRY(read_list(padding, call, "padding", 2 * n));
+    MSC_TRY(reference_window_read_list(strides, call, "strides", n));
+    MSC_TRY(reference_window_read_list(dilation, call, "dilation", n));
+    MSC_TRY(reference_window_read_list(padding, call, "padding", 2 * n));
     if (n_kernel != n || out->n_dims != x->n_dims) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: a window of %d axes over %d spatial ones",
                         call->joint->name, n_kernel, n);

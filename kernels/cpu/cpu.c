@@ -19,7 +19,7 @@ struct msc_cpu_memory {
     struct buffer result; // or inputs, of families that write floats alone
 };
 
-static enum msc_status get(void **out, struct buffer *s, size_t n_bytes) {
+static enum msc_status cpu_buffer_get(void **out, struct buffer *s, size_t n_bytes) {
     if (s->n_bytes < n_bytes || !s->memory) {
         size_t larger = n_bytes + n_bytes / 4 + 4096;
         msc_free_aligned(s->memory);
@@ -35,7 +35,7 @@ static enum msc_status get(void **out, struct buffer *s, size_t n_bytes) {
 
 enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int thread,
                                     size_t n_bytes) {
-    return get(out, &b->memory[thread].scratch, n_bytes);
+    return cpu_buffer_get(out, &b->memory[thread].scratch, n_bytes);
 }
 
 // ---- Life cycle -------------------------------------------------------------------------------
@@ -188,14 +188,14 @@ static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu
     floats.outputs = &out;
     floats.n_quantized = 0;
     if (!out.data) {
-        MSC_TRY(get(&out.data, &b->memory[thread].result, (size_t)n * sizeof(float)));
+        MSC_TRY(cpu_buffer_get(&out.data, &b->memory[thread].result, (size_t)n * sizeof(float)));
     }
     MSC_TRY(p->family->run(p->kernel, b, &floats, thread));
     msc_cpu_write_quantized(call->quantized, call->n_quantized, 0, out.data, n);
     return MSC_OK;
 }
 
-static bool copies(const struct prepared *p) {
+static bool cpu_copies_inputs(const struct prepared *p) {
     return p->family->copies && p->family->is_movement(p->kernel);
 }
 
@@ -203,7 +203,7 @@ static bool copies(const struct prepared *p) {
 static bool moves_quantized(const struct prepared *p, const struct msc_call *call,
                             int32_t n_inputs) {
     int64_t n = 0;
-    if (!copies(p) || call->n_quantized != 1 || call->outputs[0].data ||
+    if (!cpu_copies_inputs(p) || call->n_quantized != 1 || call->outputs[0].data ||
         call->quantized[0].view.dtype == MSC_DTYPE_F32) {
         return false;
     }
@@ -226,7 +226,7 @@ static enum msc_status quantize_and_run(const struct prepared *p, struct msc_cpu
     for (int32_t i = 0; i < n_inputs; i++) {
         n_bytes += msc_cpu_round_up((size_t)msc_view_n_elements(&call->inputs[i]));
     }
-    MSC_TRY(get(&memory, &b->memory[thread].result, n_bytes));
+    MSC_TRY(cpu_buffer_get(&memory, &b->memory[thread].result, n_bytes));
     for (int32_t i = 0; i < n_inputs; i++) {
         struct msc_quantized quantized = {call->inputs[i], call->quantized[0].quant};
         int64_t n = msc_view_n_elements(&quantized.view);
@@ -259,7 +259,7 @@ static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *
             MSC_TRY(
                 msc_cpu_check_quantized(call->quantized[k].view.dtype, call->quantized[k].quant));
         }
-        bool is_apart = call->n_quantized > 0 && (!p->family->quantizes || copies(p));
+        bool is_apart = call->n_quantized > 0 && (!p->family->quantizes || cpu_copies_inputs(p));
         MSC_TRY((is_apart ? run_apart(p, msc_cpu_from(base), call, step->n_inputs, thread)
                           : p->family->run(p->kernel, msc_cpu_from(base), call, thread)));
     }

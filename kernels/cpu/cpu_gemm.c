@@ -23,7 +23,7 @@ static int64_t choose_divisor(int64_t n, int64_t most) {
 }
 
 // A pointwise convolution is one over a single long row of positions.
-static void flatten(struct msc_gemm_desc *d) {
+static void cpu_gemm_flatten(struct msc_gemm_desc *d) {
     int64_t positions = d->batch * msc_dims_product(d->n_spatial, d->in);
     d->batch = 1;
     d->n_spatial = 2;
@@ -47,7 +47,7 @@ static void divide_batch(struct msc_cpu_gemm_chunks *c, const struct msc_cpu_gem
     bool is_conv = d->kind != MSC_GEMM_LINEAR;
     int64_t in = d->in_channels, out = d->out_channels;
     if (is_conv && is_pointwise) {
-        flatten(d);
+        cpu_gemm_flatten(d);
     } else if (is_conv) {
         in *= msc_dims_product(d->n_spatial, d->in);
         out *= msc_dims_product(d->n_spatial, d->out);

@@ -122,7 +122,8 @@ size_t msc_cpu_gemm_depthwise_scratch(const struct msc_cpu_gemm *k) {
     return taps_bytes(k) + blank_bytes(k) + 3 * repeated_bytes(k);
 }
 
-static const void *repeat(char *memory, const void *from, const struct msc_cpu_gemm *k) {
+static const void *cpu_gemm_depthwise_repeat(char *memory, const void *from,
+                                             const struct msc_cpu_gemm *k) {
     size_t n_bytes = (size_t)k->channels * sizeof(float);
     for (size_t at = 0; at < (size_t)period_of(k) * sizeof(float); at += n_bytes) {
         memcpy(memory + at, from, n_bytes);
@@ -141,9 +142,9 @@ void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, uint8_t blan
     at += blank_bytes(k);
     if (finish) {
         d->finish = *finish;
-        d->finish.offsets = repeat(at, finish->offsets, k);
-        d->finish.scales = repeat(at + repeated_bytes(k), finish->scales, k);
-        d->finish.bias = repeat(at + 2 * repeated_bytes(k), finish->bias, k);
+        d->finish.offsets = cpu_gemm_depthwise_repeat(at, finish->offsets, k);
+        d->finish.scales = cpu_gemm_depthwise_repeat(at + repeated_bytes(k), finish->scales, k);
+        d->finish.bias = cpu_gemm_depthwise_repeat(at + 2 * repeated_bytes(k), finish->bias, k);
     }
 }
 

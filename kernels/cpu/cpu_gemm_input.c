@@ -27,8 +27,8 @@ bool msc_cpu_gemm__copies_input(const struct msc_cpu_gemm_run *r) {
 }
 
 // n input elements from `first` on in the form the routine reads; one digit of them.
-static void convert(const struct msc_cpu_gemm_run *r, char *to, int64_t first, int64_t n,
-                    int digit) {
+static void cpu_gemm_input_convert(const struct msc_cpu_gemm_run *r, char *to, int64_t first,
+                                   int64_t n, int digit) {
     const struct msc_view *in = &r->call->inputs[r->k->input];
     const char *from = (const char *)in->data + (size_t)first * msc_dtype_bytes(in->dtype);
     int shift = r->digits.shift * digit;
@@ -89,8 +89,8 @@ static void convert_row(const struct msc_cpu_gemm_run *r, const struct window *w
         return;
     }
     cpu_gemm_input_fill(r, to, begin * channels, digit);
-    convert(r, to + begin * channels * element, (row + w->first[2] + begin) * channels,
-            (end - begin) * channels, digit);
+    cpu_gemm_input_convert(r, to + begin * channels * element,
+                           (row + w->first[2] + begin) * channels, (end - begin) * channels, digit);
     cpu_gemm_input_fill(r, to + end * channels * element, (w->padded[2] - end) * channels, digit);
 }
 
@@ -119,7 +119,7 @@ const void *msc_cpu_gemm__input(const struct msc_cpu_gemm_run *r, int64_t chunk,
     if (r->chunks->is_padded) {
         convert_padded(r, chunk, digit);
     } else {
-        convert(r, r->input, first, r->chunks->in, digit);
+        cpu_gemm_input_convert(r, r->input, first, r->chunks->in, digit);
     }
     return r->input;
 }

@@ -37,9 +37,9 @@ static void cpu_integer_release(void *kernel) {
     }
 }
 
-static enum msc_status allocate(struct kernel *k, const struct msc_graph *g,
-                                const struct msc_joint *joint, const struct msc_integer_places *p,
-                                int64_t channels) {
+static enum msc_status cpu_integer_allocate(struct kernel *k, const struct msc_graph *g,
+                                            const struct msc_joint *joint,
+                                            const struct msc_integer_places *p, int64_t channels) {
     const struct msc_array *weight = msc_integer_constant(g, joint, p->weight);
     bool has_bias = msc_integer_constant(g, joint, p->bias) != NULL;
     MSC_TRY(msc_array_create(&k->weight, MSC_DTYPE_F32, msc_array_n_dims(weight),
@@ -96,7 +96,7 @@ static enum msc_status cpu_integer_init(struct kernel *k, struct msc_cpu_backend
     if (!msc_integer_describe(&spec, g, joint, p)) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: not as its family takes it", joint->name);
     }
-    MSC_TRY(allocate(k, g, joint, p, spec.desc.out_channels));
+    MSC_TRY(cpu_integer_allocate(k, g, joint, p, spec.desc.out_channels));
     cpu_integer_fill(k, g, joint, p, spec.out_axis);
     bool reads_zero = msc_lowering_is_computed(g, joint, p->x_zero);
     k->n_inputs = step->n_inputs;

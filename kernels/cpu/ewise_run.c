@@ -110,8 +110,8 @@ static int64_t offset_in(const struct msc_ewise *p, const struct msc_ewise_opera
 
 // The next block may begin at the same element and be longer. Then rows (or, in pieces of one row,
 // elements) are all the same, and as many are written as any block holds.
-static void refill(const struct msc_cpu_ewise *e, const struct msc_ewise_operand *o,
-                   const struct block *k, float *buffer, const float *at) {
+static void ewise_run_refill(const struct msc_cpu_ewise *e, const struct msc_ewise_operand *o,
+                             const struct block *k, float *buffer, const float *at) {
     const struct msc_ewise *p = e->program;
     int64_t stride = o->strides[p->n_dims - 1];
     int64_t row_stride = is_by_rows(p) ? o->strides[p->n_dims - 2] : 0;
@@ -120,8 +120,8 @@ static void refill(const struct msc_cpu_ewise *e, const struct msc_ewise_operand
     msc_cpu_ewise__broadcast(buffer, at, rows, row_stride, cols, stride);
 }
 
-static void locate(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
-                   const struct block *k, const struct scratch *s) {
+static void ewise_run_locate(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
+                             const struct block *k, const struct scratch *s) {
     const struct msc_ewise *p = e->program;
     size_t stride = block_bytes(e) / sizeof(float);
     for (int32_t i = 0; i < p->n_operands; i++) {
@@ -143,7 +143,7 @@ static void locate(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_cal
         float *buffer = s->blocks + (size_t)(p->n_registers + o->buffer) * stride;
         s->places[i] = buffer;
         if (s->origins[o->buffer] != at) {
-            refill(e, from, k, buffer, at);
+            ewise_run_refill(e, from, k, buffer, at);
             s->origins[o->buffer] = at;
         }
     }
@@ -265,7 +265,7 @@ void msc_cpu_ewise_run(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise
     for (int64_t at = call->begin; at < call->end;) {
         struct block k = next_block(e, at, call->end, most);
         int64_t n = k.rows * k.cols;
-        locate(e, call, &k, &s);
+        ewise_run_locate(e, call, &k, &s);
         cpu_ewise_run_block(e, call, &s, at, n, has_bytes ? &q : NULL);
         at += n;
     }

@@ -134,7 +134,7 @@ struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine) 
 }
 
 // oneDNN asks OpenMP how many threads there are, when it creates a primitive and when it runs one.
-static int enter(const struct msc_routine_engine *e) {
+static int routine_onednn_enter(const struct msc_routine_engine *e) {
     int before = omp_get_max_threads();
     if (before != e->kernel_threads) {
         omp_set_num_threads(e->kernel_threads);
@@ -142,7 +142,7 @@ static int enter(const struct msc_routine_engine *e) {
     return before;
 }
 
-static void leave(const struct msc_routine_engine *e, int before) {
+static void routine_onednn_leave(const struct msc_routine_engine *e, int before) {
     if (before != e->kernel_threads) {
         omp_set_num_threads(before);
     }
@@ -229,9 +229,9 @@ enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_
         d->desc.bias = NULL;
         d->desc.has_clip = false;
     }
-    int before = enter(engine);
+    int before = routine_onednn_enter(engine);
     enum msc_status status = routine_init(d);
-    leave(engine, before);
+    routine_onednn_leave(engine, before);
     if (status != MSC_OK) {
         msc_routine_destroy(d);
         return status;
@@ -303,9 +303,9 @@ static enum msc_status weights_init(struct msc_routine_weights *w, const struct 
     MSC_TRY(
         msc_routine__check(dnnl_memory_create(&w->memory, &d->packed, d->engine->engine, w->data),
                            "create a memory object"));
-    int before = enter(d->engine);
+    int before = routine_onednn_enter(d->engine);
     enum msc_status status = reorder_run(&r, d, w->memory, elements);
-    leave(d->engine, before);
+    routine_onednn_leave(d->engine, before);
     dnnl_stream_destroy(r.stream);
     dnnl_primitive_destroy(r.primitive);
     dnnl_primitive_desc_destroy(r.pd);
@@ -338,8 +338,8 @@ void msc_routine_weights_destroy(struct msc_routine_weights *w) {
 
 // ---- Running ----------------------------------------------------------------------------------
 
-static enum msc_status execute(const struct msc_routine *d, const struct msc_routine_call *call,
-                               int thread) {
+static enum msc_status routine_onednn_execute(const struct msc_routine *d,
+                                              const struct msc_routine_call *call, int thread) {
     const struct places *p = &d->places[thread];
     dnnl_stream_t stream = d->engine->streams[thread];
     dnnl_exec_arg_t args[5] = {{DNNL_ARG_SRC, p->a},
@@ -371,9 +371,9 @@ static enum msc_status execute(const struct msc_routine *d, const struct msc_rou
 
 enum msc_status msc_routine_run(const struct msc_routine *d, const struct msc_routine_call *call,
                                 int thread) {
-    int before = enter(d->engine);
-    enum msc_status status = execute(d, call, thread);
-    leave(d->engine, before);
+    int before = routine_onednn_enter(d->engine);
+    enum msc_status status = routine_onednn_execute(d, call, thread);
+    routine_onednn_leave(d->engine, before);
     if (status == MSC_OK && d->tail.out_channels > 0) {
         int64_t n_positions = msc_dims_product(d->tail.n_spatial, d->tail.out);
         msc_routine_finish(&d->tail, msc_routine_bias(&d->tail, call), call->out,

@@ -197,7 +197,8 @@ static void run_image(const struct msc_routine *d, float out[], const float x[],
     }
 }
 
-static void run_conv(const struct msc_routine *d, const struct msc_routine_call *call) {
+static void routine_plain_run_conv(const struct msc_routine *d,
+                                   const struct msc_routine_call *call) {
     const struct msc_gemm_desc *desc = &d->desc;
     int64_t n_in = desc->in[0] * desc->in[1] * desc->in[2];
     int64_t n_out = desc->out[0] * desc->out[1] * desc->out[2];
@@ -234,7 +235,7 @@ enum msc_status msc_routine_run(const struct msc_routine *d, const struct msc_ro
                                 int thread) {
     (void)thread;
     if (d->desc.kind == MSC_GEMM_CONV || d->desc.kind == MSC_GEMM_CONV_TRANSPOSE) {
-        run_conv(d, call);
+        routine_plain_run_conv(d, call);
     } else {
         routine_plain_run_rows(d, call);
     }

@@ -136,7 +136,8 @@ MSC_SIMD static void largest_of_two(uint8_t *restrict out, const uint8_t *restri
     }
 }
 
-static void largest(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p, uint8_t flip) {
+static void simd_largest(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p,
+                         uint8_t flip) {
     for (int64_t w = 0; w < p->n_windows; w++) {
         memcpy(out, x + p->offsets[0], (size_t)p->channels);
         for (int64_t t = 1; t < p->n_taps; t++) {
@@ -213,7 +214,7 @@ static void largest_float(float out[], const float x[], const struct msc_simd_po
     }
 }
 
-static void mean(float out[], const float x[], const struct msc_simd_pool *p, float divisor) {
+static void simd_mean(float out[], const float x[], const struct msc_simd_pool *p, float divisor) {
     for (int64_t w = 0; w < p->n_windows; w++) {
         mean_taps(out + w * p->channels, x + w * p->step, p->offsets, p->n_taps, p->channels,
                   divisor);
@@ -270,7 +271,7 @@ MSC_SIMD static void plain_add_piece(struct sum *s, const float x[], int64_t n) 
     s->rest = rest;
 }
 
-static float total(const struct sum *s) {
+static float simd_total(const struct sum *s) {
     float sum = s->rest;
     for (int k = 0; k < LANES; k++) {
         sum += s->lanes[k];
@@ -290,7 +291,7 @@ MSC_SIMD static void plain_divide(float out[], int64_t n, float value) {
     }
 }
 
-static void softmax(float out[], const float x[], int64_t n) {
+static void simd_softmax(float out[], const float x[], int64_t n) {
     float max = row_max(x, n);
     struct sum sum = {.rest = 0.0f};
     for (int64_t i = 0; i < n; i += PIECE) {
@@ -299,7 +300,7 @@ static void softmax(float out[], const float x[], int64_t n) {
         msc_exp_run(out + i, out + i, length);
         plain_add_piece(&sum, out + i, length);
     }
-    plain_divide(out, n, total(&sum));
+    plain_divide(out, n, simd_total(&sum));
 }
 
 static void log_softmax(float out[], const float x[], int64_t n) {
@@ -311,7 +312,7 @@ static void log_softmax(float out[], const float x[], int64_t n) {
         msc_exp_run(powers, out + i, length);
         plain_add_piece(&sum, powers, length);
     }
-    subtract(out, out, n, msc_logf(total(&sum)));
+    subtract(out, out, n, msc_logf(simd_total(&sum)));
 }
 
 const struct msc_simd msc_simd_plain = {
@@ -320,9 +321,9 @@ const struct msc_simd msc_simd_plain = {
     .pack_taps = plain_pack_taps,
     .add_taps = plain_add_taps,
     .add_taps_quantize = plain_add_taps_quantize,
-    .largest = largest,
+    .largest = simd_largest,
     .largest_float = largest_float,
-    .mean = mean,
-    .softmax = softmax,
+    .mean = simd_mean,
+    .softmax = simd_softmax,
     .log_softmax = log_softmax,
 };

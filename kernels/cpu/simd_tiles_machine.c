@@ -15,7 +15,7 @@
 // state component 18, XTILEDATA.
 enum { LEAF = 7, TILE = 1 << 24, INT8 = 1 << 25, ASK = 0x1023, TILE_DATA = 18 };
 
-static bool ask(void) {
+static bool simd_tiles_machine_ask(void) {
     unsigned int a = 0, b = 0, c = 0, d = 0;
     return __get_cpuid_count(LEAF, 0, &a, &b, &c, &d) && (d & TILE) && (d & INT8) &&
            syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0;
@@ -64,5 +64,5 @@ bool msc_simd__agrees(const struct msc_simd_product *tiles) {
 }
 
 bool msc_simd__get_tiles(void) {
-    return ask() && msc_simd__agrees(&msc_simd__tiles);
+    return simd_tiles_machine_ask() && msc_simd__agrees(&msc_simd__tiles);
 }

@@ -15,7 +15,7 @@ const struct msc_backend_def *const *msc_backend_list(void) {
     return backends;
 }
 
-static const struct msc_backend_def *find(const char *name, size_t length) {
+static const struct msc_backend_def *backends_find(const char *name, size_t length) {
     for (size_t i = 0; backends[i]; i++) {
         if (strlen(backends[i]->name) == length && strncmp(backends[i]->name, name, length) == 0) {
             return backends[i];
@@ -25,7 +25,7 @@ static const struct msc_backend_def *find(const char *name, size_t length) {
 }
 
 const struct msc_backend_def *msc_backend_find(const char *name) {
-    return find(name, strlen(name));
+    return backends_find(name, strlen(name));
 }
 
 enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
@@ -39,7 +39,7 @@ enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
         o.device = gpu >= 0 ? gpu : 0;
         return gpu >= 0 ? msc_backend_vulkan.open(out, &o) : msc_backend_cpu.open(out, &o);
     }
-    const struct msc_backend_def *def = find(device, length);
+    const struct msc_backend_def *def = backends_find(device, length);
     if (!def) {
         return MSC_FAIL(MSC_E_NOT_FOUND, "device '%s': this build has no such backend", device);
     }

@@ -86,8 +86,8 @@ static bool is_closed(const struct msc_planner *p, const int32_t group[], int n)
     return true;
 }
 
-static bool has_shape_of(const struct msc_planner *p, const struct msc_joint *anchor,
-                         const struct msc_joint *joint) {
+static bool planner_groups_has_shape_of(const struct msc_planner *p, const struct msc_joint *anchor,
+                                        const struct msc_joint *joint) {
     const struct msc_tensor *a = msc_graph_tensor(p->graph, anchor->outputs[0]);
     const struct msc_tensor *b = msc_graph_tensor(p->graph, joint->outputs[0]);
     return a->n_dims == b->n_dims && a->dtype == b->dtype &&
@@ -108,7 +108,7 @@ static int grow_group(const struct msc_planner *p, int32_t group[MAX_FUSED]) {
         }
         const struct msc_joint *joint = msc_graph_joint(p->graph, next);
         if (joint->n_outputs != 1 || joint->n_operands > MSC_MAX_DIMS ||
-            !has_shape_of(p, anchor, joint) ||
+            !planner_groups_has_shape_of(p, anchor, joint) ||
             !p->backend->def->fuses(p->backend, p->graph, anchor, joint)) {
             break;
         }

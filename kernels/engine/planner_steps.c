@@ -31,8 +31,9 @@ static enum msc_status add_value(struct msc_planner *p, int32_t tensor, enum msc
     return MSC_OK;
 }
 
-static enum msc_status add_step(struct msc_planner *p, enum msc_step_kind kind, int32_t n_inputs,
-                                int32_t n_outputs, struct msc_step **out) {
+static enum msc_status planner_steps_add_step(struct msc_planner *p, enum msc_step_kind kind,
+                                              int32_t n_inputs, int32_t n_outputs,
+                                              struct msc_step **out) {
     struct msc_plan *plan = p->plan;
     MSC_TRY(msc_grow(&plan->steps, &p->steps_capacity, (size_t)plan->n_steps + 1,
                      sizeof(plan->steps[0])));
@@ -69,7 +70,7 @@ static enum msc_status value_in(struct msc_planner *p, int32_t tensor, enum msc_
     }
     int32_t from = p->value_of[tensor][other];
     assert(from != MSC_NO_ID);
-    MSC_TRY(add_step(p, MSC_STEP_REORDER, 1, 1, &s));
+    MSC_TRY(planner_steps_add_step(p, MSC_STEP_REORDER, 1, 1, &s));
     int32_t step = p->plan->n_steps - 1;
     MSC_TRY(add_value(p, tensor, layout, step, 0, out));
     s = &p->plan->steps[step];
@@ -229,8 +230,8 @@ enum msc_status msc_planner__add_group(struct msc_planner *p, const int32_t memb
     for (int32_t i = 0; i < g.n; i++) {
         MSC_TRY(value_in(p, g.tensors[i], layouts.inputs[i], &inputs[i]));
     }
-    MSC_TRY(
-        add_step(p, layouts.is_alias ? MSC_STEP_ALIAS : MSC_STEP_RUN, g.n, last->n_outputs, &s));
+    MSC_TRY(planner_steps_add_step(p, layouts.is_alias ? MSC_STEP_ALIAS : MSC_STEP_RUN, g.n,
+                                   last->n_outputs, &s));
     int32_t step = p->plan->n_steps - 1;
     s->n_joints = n;
     s->joints = g.joints;

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static enum msc_status add_node(struct msc_schedule *s, struct msc_node model, int32_t *id) {
+static enum msc_status schedule_build_add_node(struct msc_schedule *s, struct msc_node model,
+                                               int32_t *id) {
     MSC_TRY(msc_grow(&s->nodes, &s->nodes_capacity, s->n_nodes + 1, sizeof(s->nodes[0])));
     model.first_edge = MSC_NO_ID;
     model.failure = MSC_NO_ID;
@@ -52,7 +53,8 @@ static enum msc_status find_cached(struct msc_schedule *s, int32_t plan, int32_t
     }
     model.entry = msc_cache_find(s->options.cache, msc_schedule__key(expr, batch));
     if (model.entry) {
-        enum msc_status status = add_node(s, model, msc_schedule__place(s, p, id, batch));
+        enum msc_status status =
+            schedule_build_add_node(s, model, msc_schedule__place(s, p, id, batch));
         if (status != MSC_OK) {
             msc_cache_unpin(s->options.cache, model.entry);
             return status;
@@ -68,7 +70,7 @@ static enum msc_status make_node(struct msc_schedule *s, int32_t plan, int32_t i
     const struct msc_expr *expr = &p->numbering.exprs[id];
     struct msc_node model = {.expr = id, .plan = plan, .batch = batch, .trial = s->trial_built};
     int32_t node;
-    MSC_TRY(add_node(s, model, &node));
+    MSC_TRY(schedule_build_add_node(s, model, &node));
     *msc_schedule__place(s, p, id, batch) = node;
     for (int32_t i = 0; i < expr->n_inputs; i++) {
         int32_t input = p->numbering.inputs[expr->first_input + i].expr;
@@ -94,7 +96,7 @@ static enum msc_status make_sink_node(struct msc_schedule *s, int32_t plan, size
                              .first_target = first_target,
                              .n_targets = n_targets};
     int32_t node;
-    MSC_TRY(add_node(s, model, &node));
+    MSC_TRY(schedule_build_add_node(s, model, &node));
     for (int32_t i = first_target; i < first_target + n_targets; i++) {
         if (targets[i].expr != MSC_NO_ID) {
             MSC_TRY(add_use(s, *msc_schedule__place(s, p, targets[i].expr, batch), node));

@@ -68,8 +68,9 @@ static void list_fused(const struct msc_schedule *s, const struct msc_node *node
     }
 }
 
-static enum msc_status fill_call(const struct msc_schedule *s, const struct msc_node *node,
-                                 struct views *v, struct msc_call *call) {
+static enum msc_status schedule_compute_fill_call(const struct msc_schedule *s,
+                                                  const struct msc_node *node, struct views *v,
+                                                  struct msc_call *call) {
     const struct msc_plan *plan = msc_schedule__plan(s, node);
     const struct msc_expr *expr = msc_schedule__expr(s, node);
     const struct msc_step *step = msc_schedule__step(s, node);
@@ -98,7 +99,7 @@ static enum msc_status run_step(struct msc_schedule *s, const struct msc_node *n
     struct msc_backend *b = s->options.backend;
     struct views v;
     struct msc_call call;
-    MSC_TRY(fill_call(s, node, &v, &call));
+    MSC_TRY(schedule_compute_fill_call(s, node, &v, &call));
     enum msc_status status = b->def->run(b, msc_schedule__step(s, node), &call, 1, thread);
     views_finish(&v);
     return status;
@@ -116,7 +117,8 @@ enum msc_status msc_schedule__compute_together(struct msc_schedule *s, const int
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory while running a step");
     }
     while (status == MSC_OK && n_filled < n) {
-        status = fill_call(s, &s->nodes[ids[n_filled]], &views[n_filled], &calls[n_filled]);
+        status = schedule_compute_fill_call(s, &s->nodes[ids[n_filled]], &views[n_filled],
+                                            &calls[n_filled]);
         n_filled += status == MSC_OK;
     }
     if (status == MSC_OK) {

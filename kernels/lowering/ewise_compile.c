@@ -47,7 +47,8 @@ static int32_t add_operand(struct msc_ewise_builder *b, const struct msc_ewise_o
 
 // A constant in the output's order of memory, without the axes it is broadcast along; as it is when
 // it lies so already.
-static enum msc_status arrange(struct msc_ewise_builder *b, struct msc_ewise_operand *o) {
+static enum msc_status ewise_compile_arrange(struct msc_ewise_builder *b,
+                                             struct msc_ewise_operand *o) {
     int64_t dense[MSC_MAX_DIMS] = {0};
     int64_t n = 1;
     for (int d = b->out->n_dims - 1; d >= 0; d--) {
@@ -80,7 +81,7 @@ enum msc_status msc_ewise__add_constant(struct msc_ewise_builder *b, const float
     struct msc_ewise_operand o = {
         .source = MSC_EWISE_FROM_MEMORY, .input = MSC_NO_ID, .memory = elements};
     broadcast_strides(b, o.strides, n_dims, dims, MSC_LAYOUT_NCHW);
-    MSC_TRY(arrange(b, &o));
+    MSC_TRY(ewise_compile_arrange(b, &o));
     *ref = add_operand(b, &o);
     return MSC_OK;
 }

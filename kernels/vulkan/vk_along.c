@@ -50,8 +50,8 @@ static bool find_kind(enum kind *out, enum msc_op op) {
 }
 
 // The dims that lines run along: a list of axes for reductions, all when it is empty; else one.
-static bool read_axes(bool is_gone[MSC_MAX_DIMS], const struct msc_vk_joint_desc *d,
-                      enum kind kind) {
+static bool vk_along_read_axes(bool is_gone[MSC_MAX_DIMS], const struct msc_vk_joint_desc *d,
+                               enum kind kind) {
     int n_dims = d->x[0].n_dims;
     int64_t axes[MSC_MAX_DIMS];
     int n = msc_joint_attr_list(d->joint, "axis", axes, MSC_MAX_DIMS);
@@ -136,7 +136,7 @@ static enum msc_status vk_along_init(struct msc_vk_joint *k, struct msc_vk_backe
     enum kind kind;
     bool is_gone[MSC_MAX_DIMS], is_largest = true;
     if (!find_kind(&kind, d->joint->op) || !vk_along_is_possible(b, d, kind) ||
-        !read_axes(is_gone, d, kind)) {
+        !vk_along_read_axes(is_gone, d, kind)) {
         return msc_vk_joint_refuse(d);
     }
     msc_joint_attr_bool(d->joint, "largest", &is_largest);

@@ -110,7 +110,7 @@ static void put_barrier(struct msc_vk *vk, struct msc_vk_batch *b) {
     vk->n_ranges = 0;
 }
 
-static bool conflicts(const struct msc_vk *vk, const struct msc_vk_range *r) {
+static bool vk_commands_conflicts(const struct msc_vk *vk, const struct msc_vk_range *r) {
     for (int i = 0; i < vk->n_ranges; i++) {
         const struct msc_vk_range *o = &vk->ranges[i];
         if (o->arena == r->arena && o->begin < r->end && r->begin < o->end &&
@@ -125,7 +125,7 @@ void msc_vk_touch(struct msc_vk *vk, struct msc_vk_batch *b, const struct msc_vk
                   int n) {
     bool needs_barrier = vk->n_ranges + n > MSC_VK_MAX_RANGES;
     for (int i = 0; i < n && !needs_barrier; i++) {
-        needs_barrier = conflicts(vk, &ranges[i]);
+        needs_barrier = vk_commands_conflicts(vk, &ranges[i]);
     }
     if (needs_barrier) {
         put_barrier(vk, b);
@@ -174,7 +174,7 @@ static enum msc_status read_times(struct msc_vk *vk, struct msc_vk_batch *b) {
 
 // ---- Recording and submitting -----------------------------------------------------------------
 
-static void stamp(struct msc_vk *vk, struct msc_vk_batch *b, uint32_t index) {
+static void vk_commands_stamp(struct msc_vk *vk, struct msc_vk_batch *b, uint32_t index) {
     if (vk->timings) {
         vk->api.vkCmdWriteTimestamp(b->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, b->queries,
                                     index);
@@ -201,7 +201,7 @@ enum msc_status msc_vk_begin(struct msc_vk *vk, struct msc_vk_batch **out) {
     if (vk->timings) {
         vk->api.vkCmdResetQueryPool(b->commands, b->queries, 0, MSC_VK_BATCH_DISPATCHES + 1);
     }
-    stamp(vk, b, 0);
+    vk_commands_stamp(vk, b, 0);
     // What an earlier batch wrote is seen by this one.
     put_barrier(vk, b);
     return MSC_OK;
@@ -267,7 +267,7 @@ enum msc_status msc_vk_count_dispatch(struct msc_vk *vk, struct msc_vk_batch *b,
                                       enum msc_vk_shader shader) {
     uint64_t n_done;
     b->shaders[b->n_dispatches++] = shader;
-    stamp(vk, b, (uint32_t)b->n_dispatches);
+    vk_commands_stamp(vk, b, (uint32_t)b->n_dispatches);
     bool is_full = b->n_dispatches == MSC_VK_BATCH_DISPATCHES;
     if (!is_full && b->n_dispatches % LOOK_EVERY == 0) {
         MSC_TRY(msc_vk_check(vk->api.vkGetSemaphoreCounterValue(vk->device, vk->timeline, &n_done),

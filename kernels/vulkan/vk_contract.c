@@ -131,7 +131,7 @@ static const struct {
 
 // ---- Kernels ----------------------------------------------------------------------------------
 
-static bool describe(struct contraction *c, const struct msc_vk_joint_desc *d) {
+static bool vk_contract_describe(struct contraction *c, const struct msc_vk_joint_desc *d) {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].op == d->joint->op) {
             return rows[i].describe(c, d);
@@ -145,7 +145,7 @@ static enum msc_status vk_contract_init(struct msc_vk_joint *k, struct msc_vk_ba
     struct contraction c = {.alpha = 1.0f, .beta = 1.0f};
     bool is_real = msc_vk_is_real(d->y[0].dtype);
     int64_t count = 1;
-    if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !describe(&c, d) ||
+    if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !vk_contract_describe(&c, d) ||
         (!is_real && (c.alpha != 1.0f || c.has_c))) {
         return msc_vk_joint_refuse(d);
     }

@@ -160,7 +160,7 @@ static uint64_t n_outputs(const struct run *r) {
 }
 
 // Bytes of the input as floats, for shaders that read nothing else.
-static enum msc_status expand(struct run *r, const struct msc_vk_bytes bytes[]) {
+static enum msc_status vk_conv_gemm_expand(struct run *r, const struct msc_vk_bytes bytes[]) {
     const struct msc_view *first = &r->calls[0].inputs[r->k->input];
     uint64_t n = (uint64_t)msc_view_n_elements(first);
     struct msc_vk_expanding items[MSC_VK_MAX_CALLS];
@@ -183,7 +183,7 @@ static struct msc_vk_bytes bytes_of(const struct run *r, const struct msc_view *
 }
 
 // One product; all there is but for digits. `ends` says whether what follows it is the output.
-static enum msc_status multiply(struct run *r, int digit, bool ends) {
+static enum msc_status vk_conv_gemm_multiply(struct run *r, int digit, bool ends) {
     const struct msc_vk_conv_gemm *k = r->k;
     struct msc_vk_gemm_call gemm[MSC_VK_MAX_CALLS];
     struct msc_vk_bytes bytes[MSC_VK_MAX_CALLS];
@@ -197,7 +197,7 @@ static enum msc_status multiply(struct run *r, int digit, bool ends) {
     }
     bool expands = !msc_vk_gemm_has(k->gemm, r->b, unit);
     if (expands) {
-        MSC_TRY(expand(r, bytes));
+        MSC_TRY(vk_conv_gemm_expand(r, bytes));
     }
     for (int i = 0; i < r->n; i++) {
         const struct msc_view *in = &r->calls[i].inputs[k->input];
@@ -243,7 +243,7 @@ static enum msc_status run_digits(struct run *r) {
     }
     MSC_TRY(r->job.bias ? begin_sums(r) : MSC_OK);
     for (int digit = 0; digit < r->job.digits.n; digit++) {
-        MSC_TRY(multiply(r, digit, false));
+        MSC_TRY(vk_conv_gemm_multiply(r, digit, false));
         MSC_TRY(msc_vk_add_digits(r->b, items, r->n, n_outputs(r), r->job.digits.shift * digit,
                                   digit == 0 && !r->job.bias));
     }
@@ -267,7 +267,7 @@ static enum msc_status run_together(struct run *r) {
     if (r->job.way == BY_DIGITS) {
         return run_digits(r);
     }
-    MSC_TRY(multiply(r, 0, true));
+    MSC_TRY(vk_conv_gemm_multiply(r, 0, true));
     return msc_vk_program_run(k->epilogues[1], r->b, r->calls, r->results, r->n);
 }
 

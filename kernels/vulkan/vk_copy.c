@@ -113,8 +113,9 @@ struct place {
 
 // Goes through the copies from `p` on as far as the staging buffer reaches: records them, or, once
 // they are done, takes them out of it.
-static enum msc_status pass(struct msc_vk *vk, struct place *p, struct msc_vk_arena *through,
-                            const struct msc_vk_copy copies[], size_t n, bool is_recording) {
+static enum msc_status vk_copy_pass(struct msc_vk *vk, struct place *p,
+                                    struct msc_vk_arena *through, const struct msc_vk_copy copies[],
+                                    size_t n, bool is_recording) {
     uint64_t used = 0;
     while (p->copy < n && used < RETURNED_BYTES) {
         const struct msc_vk_copy *c = &copies[p->copy];
@@ -148,9 +149,9 @@ static enum msc_status download_staged(struct msc_vk *vk, const struct msc_vk_co
     MSC_TRY(take_returned(vk, &through));
     while (done.copy < n) {
         struct place recorded = done;
-        MSC_TRY_OUT(pass(vk, &recorded, through, copies, n, true));
+        MSC_TRY_OUT(vk_copy_pass(vk, &recorded, through, copies, n, true));
         MSC_TRY_OUT(msc_vk_submit_and_wait(vk));
-        MSC_TRY_OUT(pass(vk, &done, through, copies, n, false));
+        MSC_TRY_OUT(vk_copy_pass(vk, &done, through, copies, n, false));
     }
 out:
     give_returned(vk, through);

@@ -127,7 +127,7 @@ static enum msc_status create_instance(struct msc_vk_api *api, VkInstance *out, 
     return msc_vk_api_load_instance(api, *out);
 }
 
-static enum msc_status listen(struct msc_vk *vk) {
+static enum msc_status vk_device_listen(struct msc_vk *vk) {
     PFN_vkCreateDebugUtilsMessengerEXT create =
         (PFN_vkCreateDebugUtilsMessengerEXT)vk->api.vkGetInstanceProcAddr(
             vk->instance, "vkCreateDebugUtilsMessengerEXT");
@@ -149,8 +149,8 @@ static enum msc_status listen(struct msc_vk *vk) {
 
 // ---- Physical devices -------------------------------------------------------------------------
 
-static uint32_t enumerate(const struct msc_vk_api *api, VkInstance instance,
-                          VkPhysicalDevice devices[MAX_DEVICES]) {
+static uint32_t vk_device_enumerate(const struct msc_vk_api *api, VkInstance instance,
+                                    VkPhysicalDevice devices[MAX_DEVICES]) {
     uint32_t n = MAX_DEVICES;
     VkResult result = api->vkEnumeratePhysicalDevices(instance, &n, devices);
     return result == VK_SUCCESS || result == VK_INCOMPLETE ? n : 0;
@@ -169,7 +169,7 @@ static int find_queue_family(const struct msc_vk_api *api, VkPhysicalDevice devi
     return -1;
 }
 
-static const char *kind_of(VkPhysicalDeviceType type) {
+static const char *vk_device_kind_of(VkPhysicalDeviceType type) {
     static const char *const names[] = {"other", "integrated gpu", "discrete gpu", "virtual gpu",
                                         "software"};
     return (size_t)type < sizeof(names) / sizeof(names[0]) ? names[type] : names[0];
@@ -188,8 +188,8 @@ static void describe_driver(const struct msc_vk_api *api, VkPhysicalDevice devic
     memcpy(uuid, id.driverUUID, VK_UUID_SIZE);
 }
 
-static void describe(const struct msc_vk_api *api, VkPhysicalDevice device, int index,
-                     struct msc_vulkan_device *out) {
+static void vk_device_describe(const struct msc_vk_api *api, VkPhysicalDevice device, int index,
+                               struct msc_vulkan_device *out) {
     VkPhysicalDeviceProperties p;
     VkPhysicalDeviceMemoryProperties memory;
     uint8_t uuid[VK_UUID_SIZE];
@@ -198,7 +198,7 @@ static void describe(const struct msc_vk_api *api, VkPhysicalDevice device, int 
     api->vkGetPhysicalDeviceMemoryProperties(device, &memory);
     out->index = index;
     snprintf(out->name, sizeof(out->name), "%s", p.deviceName);
-    snprintf(out->kind, sizeof(out->kind), "%s", kind_of(p.deviceType));
+    snprintf(out->kind, sizeof(out->kind), "%s", vk_device_kind_of(p.deviceType));
     out->is_gpu = p.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU &&
                   p.deviceType != VK_PHYSICAL_DEVICE_TYPE_OTHER;
     out->is_usable = p.apiVersion >= VK_API_VERSION_1_2 && find_queue_family(api, device) >= 0;
@@ -219,9 +219,9 @@ int msc_vulkan_list(struct msc_vulkan_device devices[], int max) {
     if (msc_vk_api_load(&api) != MSC_OK || create_instance(&api, &instance, false) != MSC_OK) {
         return 0;
     }
-    uint32_t n = enumerate(&api, instance, physical);
+    uint32_t n = vk_device_enumerate(&api, instance, physical);
     for (uint32_t i = 0; i < n && i < (uint32_t)max; i++) {
-        describe(&api, physical[i], (int)i, &devices[i]);
+        vk_device_describe(&api, physical[i], (int)i, &devices[i]);
     }
     api.vkDestroyInstance(instance, NULL);
     return (int)n;
@@ -268,7 +268,7 @@ static void limit_blocks(struct msc_vk *vk) {
 
 static enum msc_status choose_device(struct msc_vk *vk, int index) {
     VkPhysicalDevice physical[MAX_DEVICES];
-    int n = (int)enumerate(&vk->api, vk->instance, physical);
+    int n = (int)vk_device_enumerate(&vk->api, vk->instance, physical);
     if (index < 0 || index >= n) {
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: no device %d, there %s %d", index,
                         n == 1 ? "is" : "are", n);
@@ -312,7 +312,7 @@ static enum msc_status vk_device_init(struct msc_vk *vk,
     MSC_TRY(msc_vk_api_load(&vk->api));
     MSC_TRY(create_instance(&vk->api, &vk->instance, wants_validation()));
     if (wants_validation()) {
-        MSC_TRY(listen(vk));
+        MSC_TRY(vk_device_listen(vk));
     }
     MSC_TRY(choose_device(vk, options->device));
     MSC_TRY(msc_vk_create_device(vk));

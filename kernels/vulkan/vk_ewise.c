@@ -194,9 +194,9 @@ static const struct msc_vk_block *operand_block(const struct operand *o,
     }
 }
 
-static void fill_call(struct msc_vk_call *c, const struct msc_vk_program *p,
-                      const struct msc_vk_backend *b, const struct msc_call *call,
-                      const struct msc_vk_block *anchor) {
+static void vk_ewise_fill_call(struct msc_vk_call *c, const struct msc_vk_program *p,
+                               const struct msc_vk_backend *b, const struct msc_call *call,
+                               const struct msc_vk_block *anchor) {
     const struct msc_vk_block *y = msc_vk_block_of(&call->outputs[0]);
     c->row[0] = y != NULL;
     msc_vk_put_quantized(c, &c->row[1], call->quantized, call->n_quantized);
@@ -222,7 +222,7 @@ enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk
     MSC_VK_CHECK_PUSH(MSC_VK_EWISE, push);
     msc_vk_dispatch_init(&d, p->pipeline, 3 + MAX_OPERANDS, kinds);
     for (int i = 0; i < n; i++) {
-        fill_call(msc_vk_add_call(&d), p, b, &calls[i], anchors ? anchors[i] : NULL);
+        vk_ewise_fill_call(msc_vk_add_call(&d), p, b, &calls[i], anchors ? anchors[i] : NULL);
     }
     d.groups[0] = msc_vk_spread(b->vk, p->n, MAX_DIMS_TURNS, &push[1]);
     d.push = push;

@@ -192,7 +192,7 @@ static const struct {
 
 // ---- Kernels ----------------------------------------------------------------------------------
 
-static bool describe(struct gather *g, const struct msc_vk_joint_desc *d) {
+static bool vk_gather_describe(struct gather *g, const struct msc_vk_joint_desc *d) {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].op == d->joint->op) {
             return rows[i].describe(g, d);
@@ -219,7 +219,7 @@ static enum msc_status vk_gather_init(struct msc_vk_joint *k, struct msc_vk_back
                                       const struct msc_vk_joint_desc *d) {
     struct gather g = {0};
     int32_t numbers[5 * MAX_DIMS + 2 * MSC_MAX_DIMS + 1] = {0};
-    if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !describe(&g, d)) {
+    if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !vk_gather_describe(&g, d)) {
         return msc_vk_joint_refuse(d);
     }
     struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(&d->y[0]), 2);

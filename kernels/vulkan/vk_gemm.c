@@ -293,8 +293,8 @@ static enum msc_status vk_gemm_choose(struct choice *c, struct msc_vk_pipeline *
 
 // ---- Running ----------------------------------------------------------------------------------
 
-static void fill_call(struct msc_vk_call *c, const struct msc_vk_gemm_call *call,
-                      const struct msc_vk_gemm *g, const struct msc_vk_backend *b) {
+static void vk_gemm_fill_call(struct msc_vk_call *c, const struct msc_vk_gemm_call *call,
+                              const struct msc_vk_gemm *g, const struct msc_vk_backend *b) {
     c->blocks[0] = call->x;
     c->blocks[1] = call->w;
     c->blocks[3] = call->tail ? call->tail : b->nothing;
@@ -332,7 +332,7 @@ enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,
     d.n_row = N_ROW;
     memcpy(d.groups, c.groups, sizeof(d.groups));
     for (int i = 0; i < n; i++) {
-        fill_call(msc_vk_add_call(&d), &calls[i], g, b);
+        vk_gemm_fill_call(msc_vk_add_call(&d), &calls[i], g, b);
     }
     return msc_vk_dispatch(b->vk, &d);
 }

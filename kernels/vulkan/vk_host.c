@@ -68,8 +68,8 @@ static enum msc_status allocate_views(struct msc_view out[], const struct msc_vi
     return MSC_OK;
 }
 
-static enum msc_status download(struct msc_vk_backend *b, const struct msc_view to[],
-                                const struct msc_view from[], int32_t n) {
+static enum msc_status vk_host_download(struct msc_vk_backend *b, const struct msc_view to[],
+                                        const struct msc_view from[], int32_t n) {
     struct msc_vk_copy copies[MSC_STEP_MAX_INPUTS];
     for (int32_t i = 0; i < n; i++) {
         copies[i] =
@@ -81,8 +81,8 @@ static enum msc_status download(struct msc_vk_backend *b, const struct msc_view 
     return status;
 }
 
-static enum msc_status upload(struct msc_vk_backend *b, const struct msc_view to[],
-                              const struct msc_view from[], int32_t n) {
+static enum msc_status vk_host_upload(struct msc_vk_backend *b, const struct msc_view to[],
+                                      const struct msc_view from[], int32_t n) {
     enum msc_status status = MSC_OK;
     msc_vk_lock(b->vk);
     for (int32_t i = 0; i < n && status == MSC_OK; i++) {
@@ -106,9 +106,9 @@ enum msc_status msc_vk_host_run(struct msc_vk_host_step *h, struct msc_vk_backen
     enum msc_status status;
     MSC_TRY_OUT(allocate_views(views, call->inputs, n_in));
     MSC_TRY_OUT(allocate_views(outputs, call->outputs, n_out));
-    MSC_TRY_OUT(download(b, views, call->inputs, n_in));
+    MSC_TRY_OUT(vk_host_download(b, views, call->inputs, n_in));
     MSC_TRY_OUT(b->host->def->run(b->host, &h->step, &host, 1, thread));
-    status = upload(b, call->outputs, outputs, n_out);
+    status = vk_host_upload(b, call->outputs, outputs, n_out);
 out:
     free_views(views, n_in + n_out);
     msc_free(views);

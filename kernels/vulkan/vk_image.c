@@ -11,8 +11,8 @@ static bool is_float(const struct msc_vk_joint_desc *d) {
 }
 
 // A list attribute of n numbers, all `otherwise` when it is empty.
-static bool read_list(int64_t out[], const struct msc_vk_joint_desc *d, const char *key, int n,
-                      int64_t otherwise) {
+static bool vk_image_read_list(int64_t out[], const struct msc_vk_joint_desc *d, const char *key,
+                               int n, int64_t otherwise) {
     int found = msc_joint_attr_list(d->joint, key, out, n);
     for (int i = 0; found <= 0 && i < n; i++) {
         out[i] = otherwise;
@@ -32,8 +32,9 @@ static enum msc_status columns_init(struct msc_vk_joint *k, struct msc_vk_backen
     int n = msc_joint_attr_list(d->joint, "image_shape", image, MAX_AXES);
     if (!is_float(d) || n < 1 || n > MAX_AXES ||
         msc_joint_attr_list(d->joint, "block_shape", block, MAX_AXES) != n ||
-        !read_list(steps, d, "strides", n, 1) || !read_list(dilations, d, "dilations", n, 1) ||
-        !read_list(pads, d, "pads", 2 * n, 0)) {
+        !vk_image_read_list(steps, d, "strides", n, 1) ||
+        !vk_image_read_list(dilations, d, "dilations", n, 1) ||
+        !vk_image_read_list(pads, d, "pads", 2 * n, 0)) {
         return msc_vk_joint_refuse(d);
     }
     for (int a = 0; a < n; a++) {
@@ -64,8 +65,8 @@ static enum msc_status columns_init(struct msc_vk_joint *k, struct msc_vk_backen
 
 // ---- Grids ------------------------------------------------------------------------------------
 
-static enum msc_status grid_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                                 const struct msc_vk_joint_desc *d) {
+static enum msc_status vk_image_grid_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                          const struct msc_vk_joint_desc *d) {
     const struct msc_view *y = &d->y[0];
     int n = y->n_dims - 2;
     bool aligns;
@@ -95,8 +96,9 @@ static enum msc_status deform_init(struct msc_vk_joint *k, struct msc_vk_backend
     if (!is_float(d) || d->n_x < 3 || x->n_dims != 4 || w->n_dims != 4 ||
         !msc_vk_joint_i64(&group, d, "group") || group < 1 ||
         !msc_vk_joint_i64(&offset_group, d, "offset_group") || offset_group < 1 ||
-        !read_list(steps, d, "strides", 2, 1) || !read_list(dilations, d, "dilations", 2, 1) ||
-        !read_list(pads, d, "pads", 4, 0)) {
+        !vk_image_read_list(steps, d, "strides", 2, 1) ||
+        !vk_image_read_list(dilations, d, "dilations", 2, 1) ||
+        !vk_image_read_list(pads, d, "pads", 4, 0)) {
         return msc_vk_joint_refuse(d);
     }
     const int64_t numbers[18] = {x->dims[1],
@@ -136,7 +138,7 @@ static const struct {
     msc_vk_joint_init init;
 } rows[] = {
     {MSC_OP_COL2IM, columns_init},
-    {MSC_OP_AFFINE_GRID, grid_init},
+    {MSC_OP_AFFINE_GRID, vk_image_grid_init},
     {MSC_OP_DEFORM_CONV, deform_init},
 };
 

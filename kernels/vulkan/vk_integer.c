@@ -58,9 +58,10 @@ static bool vk_integer_is_possible(const struct msc_vk_backend *b,
 }
 
 // The stage but for its numbers.
-static enum msc_status add_stage(struct msc_vk_stage **out, struct msc_vk_joint *k,
-                                 struct msc_vk_backend *b, const struct msc_vk_joint_desc *d,
-                                 enum msc_vk_shader shader, int n_stack) {
+static enum msc_status vk_integer_add_stage(struct msc_vk_stage **out, struct msc_vk_joint *k,
+                                            struct msc_vk_backend *b,
+                                            const struct msc_vk_joint_desc *d,
+                                            enum msc_vk_shader shader, int n_stack) {
     uint32_t there = 0, many = 0;
     struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(&d->y[0]), 0);
     s->n_in = N_OPERANDS;
@@ -125,7 +126,7 @@ static enum msc_status conv_init(struct msc_vk_joint *k, struct msc_vk_backend *
         return msc_vk_joint_refuse(d);
     }
     msc_vk_put_conv(numbers, &c);
-    MSC_TRY(add_stage(&s, k, b, d, MSC_VK_INTEGER_CONV, 0));
+    MSC_TRY(vk_integer_add_stage(&s, k, b, d, MSC_VK_INTEGER_CONV, 0));
     s->turns = msc_vk_conv_turns(&c);
     s->n_push = 3; // they are of matrices
     return msc_vk_joint_numbers(s, b, numbers, sizeof(numbers));
@@ -158,7 +159,7 @@ static enum msc_status matmul_init(struct msc_vk_joint *k, struct msc_vk_backend
         numbers[i][1] = (int32_t)(strides[0][i] * rows * count);
         numbers[i][2] = (int32_t)(strides[1][i] * columns * count);
     }
-    MSC_TRY(add_stage(&s, k, b, d, MSC_VK_INTEGER_MATMUL, n_stack));
+    MSC_TRY(vk_integer_add_stage(&s, k, b, d, MSC_VK_INTEGER_MATMUL, n_stack));
     s->turns = (uint64_t)(count + n_stack + 1);
     const int64_t push[3] = {rows, columns, count};
     for (int i = 0; i < 3; i++) {

@@ -80,8 +80,8 @@ void msc_vk_broadcast_strides(int32_t strides[], const struct msc_view *v, int n
 
 // ---- Preparing --------------------------------------------------------------------------------
 
-static enum msc_status describe(struct msc_vk_joint_desc *d, const struct msc_plan *plan,
-                                const struct msc_step *step) {
+static enum msc_status vk_joint_describe(struct msc_vk_joint_desc *d, const struct msc_plan *plan,
+                                         const struct msc_step *step) {
     const struct msc_step_joint *j = &step->joints[0];
     *d = (struct msc_vk_joint_desc){
         .plan = plan, .joint = j->joint, .n_x = j->n_operands, .n_y = step->n_outputs};
@@ -174,7 +174,7 @@ static bool is_all_plain(const struct msc_vk_joint_desc *d) {
 enum msc_status msc_vk_joint_prepare(void **out, struct msc_vk_backend *b,
                                      const struct msc_plan *plan, const struct msc_step *step) {
     struct msc_vk_joint_desc d;
-    MSC_TRY(describe(&d, plan, step));
+    MSC_TRY(vk_joint_describe(&d, plan, step));
     const struct msc_vk_family *family = msc_vk_family_of(plan->graph, step);
     if (!family->takes_layouts && !is_all_plain(&d)) {
         return msc_vk_joint_refuse(&d);
@@ -266,9 +266,9 @@ struct operands {
     struct msc_vk_block *scratch[MSC_VK_MAX_CALLS];
 };
 
-static enum msc_status find_operand(struct operands *o, const struct msc_vk_joint *k,
-                                    struct msc_vk_backend *b, const struct msc_call calls[], int n,
-                                    int i) {
+static enum msc_status vk_joint_find_operand(struct operands *o, const struct msc_vk_joint *k,
+                                             struct msc_vk_backend *b,
+                                             const struct msc_call calls[], int n, int i) {
     const struct msc_vk_joint_operand *operand = &k->operands[i];
     for (int c = 0; c < n; c++) {
         if (i >= k->n_operands || operand->input == MSC_NO_ID) {
@@ -291,9 +291,9 @@ static enum msc_status find_operand(struct operands *o, const struct msc_vk_join
     return MSC_OK;
 }
 
-static enum msc_status dispatch(const struct msc_vk_joint *k, const struct msc_vk_stage *s,
-                                struct msc_vk_backend *b, const struct operands *o,
-                                const struct msc_call calls[], int n) {
+static enum msc_status vk_joint_dispatch(const struct msc_vk_joint *k, const struct msc_vk_stage *s,
+                                         struct msc_vk_backend *b, const struct operands *o,
+                                         const struct msc_call calls[], int n) {
     enum msc_vk_kind kinds[MSC_VK_MAX_BINDINGS];
     int n_written = k->n_outputs + (k->scratch_bytes > 0 ? 1 : 0);
     int n_bindings = s->n_in + n_written + (s->numbers ? 1 : 0);
@@ -334,14 +334,14 @@ enum msc_status msc_vk_joint_run(void *kernel, struct msc_vk_backend *b,
     struct operands o = {0};
     enum msc_status status = MSC_OK;
     for (int i = 0; i < MSC_VK_JOINT_OPERANDS; i++) {
-        MSC_TRY_OUT(find_operand(&o, k, b, calls, n, i));
+        MSC_TRY_OUT(vk_joint_find_operand(&o, k, b, calls, n, i));
     }
     if (k->scratch_bytes > 0) {
         MSC_TRY_OUT(msc_vk_take(o.scratch, b, n, k->scratch_bytes));
     }
     for (int s = 0; s < k->n_stages; s++) {
         if (k->stages[s].n > 0) {
-            MSC_TRY_OUT(dispatch(k, &k->stages[s], b, &o, calls, n));
+            MSC_TRY_OUT(vk_joint_dispatch(k, &k->stages[s], b, &o, calls, n));
         }
     }
 out:

@@ -20,7 +20,8 @@ static bool vk_linear_quant_is_possible(const struct msc_vk_backend *b,
 }
 
 // The axis where it lies in memory, which is one list for all other dims. False for blocks there.
-static bool set_layout(struct msc_linear_quant *m, const struct msc_vk_joint_desc *d) {
+static bool vk_linear_quant_set_layout(struct msc_linear_quant *m,
+                                       const struct msc_vk_joint_desc *d) {
     const struct msc_view *x = &d->x[0];
     int64_t dims[MSC_MAX_DIMS];
     int axes[MSC_MAX_DIMS], at = 0;
@@ -54,7 +55,7 @@ static enum msc_status linear_init(struct msc_vk_joint *k, struct msc_vk_backend
         return msc_vk_joint_refuse(d);
     }
     MSC_TRY(msc_linear_quant_init(&m, d->joint, x->n_dims, x->dims, scales->n_dims, scales->dims));
-    if (!set_layout(&m, d)) {
+    if (!vk_linear_quant_set_layout(&m, d)) {
         return msc_vk_joint_refuse(d);
     }
     struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(y), 3);

@@ -224,7 +224,8 @@ struct run {
     const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the output's blocks, or those made
 };
 
-static struct msc_view factor(const struct kernel *k, const struct msc_call *call, int i) {
+static struct msc_view vk_matmul_factor(const struct kernel *k, const struct msc_call *call,
+                                        int i) {
     const struct variant *v = call->weights;
     if (k->operands[i].kind == MSC_OPERAND_INPUT) {
         return call->inputs[k->operands[i].index];
@@ -240,7 +241,8 @@ static struct msc_view factor(const struct kernel *k, const struct msc_call *cal
 }
 
 static struct job job_of(const struct kernel *k, const struct msc_call *call) {
-    const struct msc_quant *a = factor(k, call, 0).quant, *b = factor(k, call, 1).quant;
+    const struct msc_quant *a = vk_matmul_factor(k, call, 0).quant,
+                           *b = vk_matmul_factor(k, call, 1).quant;
     struct job job = {.is_integer = {a != NULL, b != NULL}};
     job.multiplies_integers = msc_matmul_is_integer(&job.digits, a, b, k->depth);
     return job;
@@ -365,8 +367,8 @@ static enum msc_status vk_matmul_run(void *kernel, struct msc_vk_backend *b,
         for (int i = first; i < n; i++) {
             struct job job = job_of(kernel, &calls[i]);
             if (!is_done[i] && go_together(&job, &r.job)) {
-                r.factors[0][r.n] = factor(kernel, &calls[i], 0);
-                r.factors[1][r.n] = factor(kernel, &calls[i], 1);
+                r.factors[0][r.n] = vk_matmul_factor(kernel, &calls[i], 0);
+                r.factors[1][r.n] = vk_matmul_factor(kernel, &calls[i], 1);
                 r.calls[r.n++] = calls[i];
                 is_done[i] = true;
             }

@@ -149,7 +149,7 @@ static enum msc_status add_arena(struct msc_vk *vk, uint64_t n_bytes) {
 
 // ---- Blocks -----------------------------------------------------------------------------------
 
-static bool cut(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t *offset) {
+static bool vk_memory_cut(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t *offset) {
     for (size_t i = 0; i < arena->n_holes; i++) {
         struct msc_vk_hole *h = &arena->holes[i];
         if (h->n_bytes >= n_bytes) {
@@ -171,7 +171,7 @@ static bool cut(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t *offset) 
 static bool cut_from(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t *offset) {
     if (msc_grow(&arena->holes, &arena->hole_capacity, arena->n_blocks + 2,
                  sizeof(arena->holes[0])) != MSC_OK ||
-        !cut(arena, n_bytes, offset)) {
+        !vk_memory_cut(arena, n_bytes, offset)) {
         return false;
     }
     arena->n_blocks++;

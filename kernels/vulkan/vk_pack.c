@@ -223,8 +223,8 @@ static const struct msc_edit *edit_of(const struct msc_edit *const edits[], int3
     return slot == MSC_NO_ID ? NULL : edits[slot];
 }
 
-static enum msc_status init(struct msc_vk_variant *v, const struct msc_vk_conv_gemm *k,
-                            const struct msc_edit *const edits[]) {
+static enum msc_status vk_pack_init(struct msc_vk_variant *v, const struct msc_vk_conv_gemm *k,
+                                    const struct msc_edit *const edits[]) {
     const struct msc_edit *weight = edit_of(edits, k->weight_slot);
     const struct msc_edit *bias = edit_of(edits, k->bias_slot);
     const struct msc_quant *quant = msc_edit_quant(weight);
@@ -252,7 +252,7 @@ enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
     if (!v) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     }
-    enum msc_status status = init(v, k, edits);
+    enum msc_status status = vk_pack_init(v, k, edits);
     if (status == MSC_OK) {
         status = make_packing(&p, v, first_kind(v, b));
     }

@@ -63,7 +63,7 @@ static const struct {
     {MSC_OP_ONE_HOT, ONE_HOT, describe_one_hot},
 };
 
-static bool describe(struct pick *p, enum kind *kind, const struct msc_vk_joint_desc *d) {
+static bool vk_pick_describe(struct pick *p, enum kind *kind, const struct msc_vk_joint_desc *d) {
     *p = (struct pick){.x = 0, .indices = 1};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].op == d->joint->op) {
@@ -78,7 +78,7 @@ static enum msc_status vk_pick_init(struct msc_vk_joint *k, struct msc_vk_backen
                                     const struct msc_vk_joint_desc *d) {
     struct pick p;
     enum kind kind;
-    if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !describe(&p, &kind, d)) {
+    if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !vk_pick_describe(&p, &kind, d)) {
         return msc_vk_joint_refuse(d);
     }
     bool has_indices = p.indices != MSC_VK_JOINT_ABSENT;

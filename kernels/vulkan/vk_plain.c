@@ -81,7 +81,7 @@ const struct msc_vk_family msc_vk_conv_plain = {
 
 enum kind { MAXIMUM, MEAN, NORM }; // as in shaders/pool_plain.comp
 
-static enum kind kind_of(enum msc_op op) {
+static enum kind vk_plain_kind_of(enum msc_op op) {
     switch (op) {
     case MSC_OP_AVG_POOL1D:
     case MSC_OP_AVG_POOL2D:
@@ -96,7 +96,7 @@ static enum kind kind_of(enum msc_op op) {
 
 static enum msc_status pool_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                  const struct msc_vk_joint_desc *d) {
-    enum kind kind = kind_of(d->joint->op);
+    enum kind kind = vk_plain_kind_of(d->joint->op);
     enum msc_dtype dtype = d->x[0].dtype;
     struct msc_window w;
     int64_t kernel[3], p = 0;

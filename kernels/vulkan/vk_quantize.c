@@ -21,7 +21,7 @@ static void put_float(uint32_t *word, float value) {
 }
 
 // As forms.glsl counts them.
-static uint32_t kind_of(const struct msc_quantized *variant) {
+static uint32_t vk_quantize_kind_of(const struct msc_quantized *variant) {
     enum { BYTES, FLOATS, F16, BF16 };
     if (variant->view.dtype != MSC_DTYPE_F32) {
         return BYTES;
@@ -34,7 +34,7 @@ static void put_variant(uint32_t row[6], const struct msc_quantized *variant, ui
     const struct msc_quant *q = variant->quant;
     int64_t zero = q->zero_points[0];
     row[0] = (uint32_t)((msc_vk_block_of(&variant->view)->offset - begin) / sizeof(uint32_t));
-    row[1] = kind_of(variant);
+    row[1] = vk_quantize_kind_of(variant);
     put_float(&row[2], q->scales[0]);
     row[3] = (uint32_t)zero;
     put_float(&row[4], (float)(q->low - zero));

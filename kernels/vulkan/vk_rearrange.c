@@ -38,8 +38,8 @@ static enum msc_status vk_rearrange_create(struct kernel **out, int32_t n_parts)
 }
 
 // Hands the kernel over, or releases it.
-static enum msc_status settle(void **out, struct msc_vk_backend *b, struct kernel *k,
-                              enum msc_status status) {
+static enum msc_status vk_rearrange_settle(void **out, struct msc_vk_backend *b, struct kernel *k,
+                                           enum msc_status status) {
     if (status != MSC_OK) {
         vk_rearrange_release(k, b);
         return status;
@@ -79,7 +79,8 @@ static enum msc_status permute_prepare(void **out, struct msc_vk_backend *b,
     struct kernel *k;
     msc_movement_set_permute(&m, joint, x, y);
     MSC_TRY(vk_rearrange_create(&k, 1));
-    return settle(out, b, k, msc_vk_movement_init_from(&k->parts[0].move, b, &m, 0, 0));
+    return vk_rearrange_settle(out, b, k,
+                               msc_vk_movement_init_from(&k->parts[0].move, b, &m, 0, 0));
 }
 
 const struct msc_vk_family msc_vk_permute = {.name = "permute",
@@ -98,7 +99,8 @@ static enum msc_status depth_space_prepare(void **out, struct msc_vk_backend *b,
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: blocks of no size", joint->name);
     }
     MSC_TRY(vk_rearrange_create(&k, 1));
-    return settle(out, b, k, msc_vk_movement_init_from(&k->parts[0].move, b, &m, 0, 0));
+    return vk_rearrange_settle(out, b, k,
+                               msc_vk_movement_init_from(&k->parts[0].move, b, &m, 0, 0));
 }
 
 const struct msc_vk_family msc_vk_depth_space = {.name = "depth to space",
@@ -151,7 +153,7 @@ static enum msc_status concat_prepare(void **out, struct msc_vk_backend *b,
         }
     }
     MSC_TRY(vk_rearrange_create(&k, j->n_operands));
-    return settle(out, b, k, vk_rearrange_join(k, b, plan, step));
+    return vk_rearrange_settle(out, b, k, vk_rearrange_join(k, b, plan, step));
 }
 
 const struct msc_vk_family msc_vk_concat = {.name = "concat",
@@ -178,7 +180,7 @@ static enum msc_status split_prepare(void **out, struct msc_vk_backend *b,
                                      const struct msc_plan *plan, const struct msc_step *step) {
     struct kernel *k;
     MSC_TRY(vk_rearrange_create(&k, step->n_outputs));
-    return settle(out, b, k, vk_rearrange_split(k, b, plan, step));
+    return vk_rearrange_settle(out, b, k, vk_rearrange_split(k, b, plan, step));
 }
 
 const struct msc_vk_family msc_vk_split = {.name = "split",
@@ -188,8 +190,9 @@ const struct msc_vk_family msc_vk_split = {.name = "split",
 
 // ---- Slicing ----------------------------------------------------------------------------------
 
-static enum msc_status slice(struct kernel *k, struct msc_vk_backend *b,
-                             const struct msc_plan *plan, const struct msc_step *step) {
+static enum msc_status vk_rearrange_slice(struct kernel *k, struct msc_vk_backend *b,
+                                          const struct msc_plan *plan,
+                                          const struct msc_step *step) {
     struct msc_movement m;
     int64_t first = msc_movement_set_slice(&m, step->joints[0].joint, input_value(plan, step),
                                            &plan->values[step->outputs[0]]);
@@ -203,7 +206,7 @@ static enum msc_status slice_prepare(void **out, struct msc_vk_backend *b,
         return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: a slice that is computed");
     }
     MSC_TRY(vk_rearrange_create(&k, 1));
-    return settle(out, b, k, slice(k, b, plan, step));
+    return vk_rearrange_settle(out, b, k, vk_rearrange_slice(k, b, plan, step));
 }
 
 const struct msc_vk_family msc_vk_slice = {.name = "slice",
@@ -213,8 +216,8 @@ const struct msc_vk_family msc_vk_slice = {.name = "slice",
 
 // ---- Padding ----------------------------------------------------------------------------------
 
-static enum msc_status pad(struct kernel *k, struct msc_vk_backend *b, const struct msc_plan *plan,
-                           const struct msc_step *step) {
+static enum msc_status vk_rearrange_pad(struct kernel *k, struct msc_vk_backend *b,
+                                        const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = input_value(plan, step);
     struct msc_view y = msc_plan_view(plan, step->outputs[0], NULL);
@@ -247,7 +250,7 @@ static enum msc_status pad_prepare(void **out, struct msc_vk_backend *b,
         return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: padding that is computed");
     }
     MSC_TRY(vk_rearrange_create(&k, 1));
-    return settle(out, b, k, pad(k, b, plan, step));
+    return vk_rearrange_settle(out, b, k, vk_rearrange_pad(k, b, plan, step));
 }
 
 const struct msc_vk_family msc_vk_pad = {.name = "pad",

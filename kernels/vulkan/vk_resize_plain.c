@@ -120,8 +120,9 @@ static bool vk_resize_plain_is_possible(const struct msc_vk_backend *b,
            msc_view_n_elements(&d->x[0]) > 0;
 }
 
-static enum msc_status add_stage(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                                 const struct msc_vk_joint_desc *d, struct lists *l) {
+static enum msc_status vk_resize_plain_add_stage(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                                 const struct msc_vk_joint_desc *d,
+                                                 struct lists *l) {
     const struct msc_view *y = &d->y[0];
     MSC_TRY(add_heads(l, &d->x[0], y));
     MSC_TRY(d->joint->op == MSC_OP_RESIZE_ANTIALIAS ? add_filtered(l, d) : add_found(l, d));
@@ -143,7 +144,7 @@ static enum msc_status vk_resize_plain_init(struct msc_vk_joint *k, struct msc_v
     if (!vk_resize_plain_is_possible(b, d)) {
         return msc_vk_joint_refuse(d);
     }
-    enum msc_status status = add_stage(k, b, d, &l);
+    enum msc_status status = vk_resize_plain_add_stage(k, b, d, &l);
     msc_free(l.numbers);
     return status;
 }

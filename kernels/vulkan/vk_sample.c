@@ -13,8 +13,8 @@ static bool vk_sample_is_possible(const struct msc_vk_backend *b, const struct m
            d->x[1].dtype == dtype && d->y[0].dtype == dtype && msc_view_n_elements(&d->x[0]) > 0;
 }
 
-static enum msc_status grid_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                                 const struct msc_vk_joint_desc *d) {
+static enum msc_status vk_sample_grid_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                           const struct msc_vk_joint_desc *d) {
     static const char *const paddings[] = {"zeros", "border", "reflection"};
     const char *mode = msc_joint_attr(d->joint, "mode");
     const char *padding = msc_joint_attr(d->joint, "padding_mode");
@@ -49,7 +49,7 @@ static enum msc_status grid_init(struct msc_vk_joint *k, struct msc_vk_backend *
 }
 
 const struct msc_vk_family msc_vk_grid_sample = {
-    .name = "grid sampling", .init = grid_init, MSC_VK_JOINT_FUNCTIONS};
+    .name = "grid sampling", .init = vk_sample_grid_init, MSC_VK_JOINT_FUNCTIONS};
 
 // ---- Regions ----------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ struct scatter { // as in shaders/scatter.comp
     uint32_t reduction;
 };
 
-static void add_row(struct scatter *s, int64_t a, int64_t b, int64_t c, int64_t d) {
+static void vk_scatter_add_row(struct scatter *s, int64_t a, int64_t b, int64_t c, int64_t d) {
     const int64_t row[4] = {a, b, c, d};
     for (int i = 0; i < 4; i++) {
         s->rows[s->n_dims + s->n_indices][i] = (int32_t)row[i];
@@ -21,14 +21,14 @@ static void add_row(struct scatter *s, int64_t a, int64_t b, int64_t c, int64_t 
 
 static void add_dim(struct scatter *s, int64_t length, int64_t y, int64_t indices,
                     int64_t updates) {
-    add_row(s, length, y, indices, updates);
+    vk_scatter_add_row(s, length, y, indices, updates);
     s->n_dims++;
 }
 
 // Behind all dims.
 static void add_index(struct scatter *s, int64_t stride, int64_t length, int64_t divisor,
                       int64_t step) {
-    add_row(s, stride, length, divisor, step);
+    vk_scatter_add_row(s, stride, length, divisor, step);
     s->n_indices++;
 }
 
@@ -140,7 +140,7 @@ static const struct {
 
 // ---- Kernels ----------------------------------------------------------------------------------
 
-static bool describe(struct scatter *s, const struct msc_vk_joint_desc *d) {
+static bool vk_scatter_describe(struct scatter *s, const struct msc_vk_joint_desc *d) {
     *s = (struct scatter){.x = 0, .indices = 1, .updates = 2};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].op == d->joint->op) {
@@ -150,9 +150,9 @@ static bool describe(struct scatter *s, const struct msc_vk_joint_desc *d) {
     return false;
 }
 
-static enum msc_status add_stage(struct msc_vk_joint *k, struct msc_vk_backend *b,
-                                 const struct msc_vk_joint_desc *d, const struct scatter *s,
-                                 uint64_t n, int64_t n_listed) {
+static enum msc_status vk_scatter_add_stage(struct msc_vk_joint *k, struct msc_vk_backend *b,
+                                            const struct msc_vk_joint_desc *d,
+                                            const struct scatter *s, uint64_t n, int64_t n_listed) {
     uint32_t number = (uint32_t)k->n_stages;
     bool may_meet = number == 2 && s->reduction > 0;
     struct msc_vk_stage *stage = msc_vk_joint_stage(k, n, 3);
@@ -181,7 +181,7 @@ static enum msc_status add_stage(struct msc_vk_joint *k, struct msc_vk_backend *
 static enum msc_status vk_scatter_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                        const struct msc_vk_joint_desc *d) {
     struct scatter s;
-    if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !describe(&s, d)) {
+    if (d->n_y != 1 || !msc_vk_joint_has_elements(b, d) || !vk_scatter_describe(&s, d)) {
         return msc_vk_joint_refuse(d);
     }
     uint64_t n_out = (uint64_t)msc_view_n_elements(&d->y[0]), n = 1;
@@ -194,9 +194,9 @@ static enum msc_status vk_scatter_init(struct msc_vk_joint *k, struct msc_vk_bac
         return msc_vk_joint_refuse(d);
     }
     k->scratch_bytes = 2 * sizeof(uint32_t) * (n_out + 1);
-    MSC_TRY(add_stage(k, b, d, &s, n_out, n_listed));
-    MSC_TRY(add_stage(k, b, d, &s, n, n_listed));
-    return add_stage(k, b, d, &s, n, n_listed);
+    MSC_TRY(vk_scatter_add_stage(k, b, d, &s, n_out, n_listed));
+    MSC_TRY(vk_scatter_add_stage(k, b, d, &s, n, n_listed));
+    return vk_scatter_add_stage(k, b, d, &s, n, n_listed);
 }
 
 const struct msc_vk_family msc_vk_scatter = {

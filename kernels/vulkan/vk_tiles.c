@@ -51,7 +51,8 @@ bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index) {
 // ---- By rule ----------------------------------------------------------------------------------
 
 // Time of a shape in units of one element of the output by the first tile: workgroups run in waves.
-static double cost(const struct msc_vk *vk, const struct row *row, const struct msc_vk_shape *s) {
+static double vk_tiles_cost(const struct msc_vk *vk, const struct row *row,
+                            const struct msc_vk_shape *s) {
     const struct msc_vk_tile *t = &row->tile;
     uint64_t groups = ceil_div(s->rows, t->rows) * ceil_div(s->cols, t->cols);
     return (double)ceil_div(groups, vk->tuning.slots) * t->rows * t->cols / (double)row->speed;
@@ -64,7 +65,7 @@ int msc_vk_choose_by_rule(const struct msc_vk *vk, const struct msc_vk_shape *sh
         return 0;
     }
     for (int i = 0; i < N_TILES_G; i++) {
-        double c = cost(vk, &tiles_g[i], shape);
+        double c = vk_tiles_cost(vk, &tiles_g[i], shape);
         if ((vk->tuning.tiles >> i & 1u) != 0 && msc_vk_tile_is_possible(vk, i) &&
             (best < 0 || c < least)) {
             best = i;
@@ -76,14 +77,15 @@ int msc_vk_choose_by_rule(const struct msc_vk *vk, const struct msc_vk_shape *sh
 
 // ---- As tuned ---------------------------------------------------------------------------------
 
-static double ratio(uint64_t a, uint64_t b) {
+static double vk_tiles_ratio(uint64_t a, uint64_t b) {
     return fabs(log2((double)(a + 1) / (double)(b + 1)));
 }
 
 // Columns count twice: they are few, and a tile that is too wide computes what nobody reads.
-static double distance(const struct msc_vk_shape *a, const struct msc_vk_shape *b) {
-    return ratio(a->rows, b->rows) + 2.0 * ratio(a->cols, b->cols) +
-           0.5 * ratio(a->depth, b->depth) + (a->is_integer == b->is_integer ? 0.0 : 100.0);
+static double vk_tiles_distance(const struct msc_vk_shape *a, const struct msc_vk_shape *b) {
+    return vk_tiles_ratio(a->rows, b->rows) + 2.0 * vk_tiles_ratio(a->cols, b->cols) +
+           0.5 * vk_tiles_ratio(a->depth, b->depth) +
+           (a->is_integer == b->is_integer ? 0.0 : 100.0);
 }
 
 int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape) {
@@ -93,7 +95,7 @@ int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape
         return vk->forced_tile;
     }
     for (int i = 0; i < vk->n_tuned; i++) {
-        double d = distance(&vk->tuned[i].shape, shape);
+        double d = vk_tiles_distance(&vk->tuned[i].shape, shape);
         if (d < least) {
             least = d;
             best = &vk->tuned[i];

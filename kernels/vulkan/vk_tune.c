@@ -93,7 +93,7 @@ static enum msc_status vk_tune_run(double *seconds, struct job *j, int times) {
 }
 
 // Seconds of one product by the forced tile, the best of some measurements.
-static enum msc_status measure(double *best, struct job *j) {
+static enum msc_status vk_tune_measure(double *best, struct job *j) {
     double seconds;
     MSC_TRY(vk_tune_run(&seconds, j, 1)); // compiles
     MSC_TRY(vk_tune_run(&seconds, j, 1));
@@ -131,7 +131,7 @@ static enum msc_status tune_shape(struct msc_vulkan_tuned *out, struct job *j) {
             continue;
         }
         vk->forced_tile = tile;
-        MSC_TRY(measure(&seconds, j));
+        MSC_TRY(vk_tune_measure(&seconds, j));
         if (best == 0.0 || seconds < best) {
             best = seconds;
             best_tile = tile;

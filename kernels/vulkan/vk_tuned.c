@@ -96,8 +96,8 @@ void msc_vk_tuned_load(struct msc_vk *vk) {
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-static enum msc_status add_row(cJSON *list, const struct msc_vk *vk,
-                               const struct msc_vk_tuned *row) {
+static enum msc_status vk_tuned_add_row(cJSON *list, const struct msc_vk *vk,
+                                        const struct msc_vk_tuned *row) {
     char text[40];
     cJSON *json = cJSON_CreateObject();
     MSC_TRY(msc_json_push(list, json));
@@ -116,7 +116,7 @@ static enum msc_status add_all(cJSON *json, const struct msc_vk *vk) {
     MSC_TRY(msc_json_add_text(json, "driver", vk->driver));
     MSC_TRY(msc_json_add_text(json, "family", vk->tuning.is_family_u ? "u" : "g"));
     for (int i = 0; i < vk->n_tuned; i++) {
-        MSC_TRY(add_row(list, vk, &vk->tuned[i]));
+        MSC_TRY(vk_tuned_add_row(list, vk, &vk->tuned[i]));
     }
     return MSC_OK;
 }
