@@ -101,14 +101,14 @@ static enum msc_status add_copy(struct bench_job **out, struct bench_jobs *jobs,
 
 enum { MAX_INPUTS = 2 };
 
-// The forms that a step is run in.
-enum form {
-    FORM_FLOAT,     // float32 in and out
-    FORM_BYTES,     // bytes in and out: what lies between two integer joints
-    FORM_BYTES_IN,  // bytes in, float32 out
-    FORM_BYTES_OUT, // float32 in, bytes out
+// The variants that a step is run in.
+enum variant {
+    VARIANT_FLOAT,     // float32 in and out
+    VARIANT_BYTES,     // bytes in and out: what lies between two integer joints
+    VARIANT_BYTES_IN,  // bytes in, float32 out
+    VARIANT_BYTES_OUT, // float32 in, bytes out
 };
-static const char *const form_names[] = {"", " u8>u8", " u8>f32", " f32>u8"};
+static const char *const variant_names[] = {"", " u8>u8", " u8>f32", " f32>u8"};
 
 struct step_job {
     struct msc_backend *backend;
@@ -122,7 +122,7 @@ struct step_job {
     struct msc_view inputs[BENCH_MAX_THREADS][MAX_INPUTS], outputs[BENCH_MAX_THREADS];
     struct msc_quantized quantized[BENCH_MAX_THREADS];
     struct block blocks[BENCH_MAX_THREADS];
-    bool moves;        // elements of any form
+    bool is_movement;  // elements of any type
     bool is_quantised; // by msc_call.quantized
 };
 
@@ -206,30 +206,31 @@ static enum msc_status make_weights(struct step_job *s, int64_t channels, bool i
     return s->backend->def->weights(s->backend, s->step, edits, &s->weights, &n_bytes);
 }
 
-// Views of one thread in the given form; *n_bytes is what a call reads and writes.
-static enum msc_status make_views(struct step_job *s, enum form form, int thread, double *n_bytes) {
+// Views of one thread of the given variant; *n_bytes is what a call reads and writes.
+static enum msc_status make_views(struct step_job *s, enum variant variant, int thread,
+                                  double *n_bytes) {
     struct msc_view *views[MAX_INPUTS + 1];
     struct msc_view *made = &s->outputs[thread];
-    bool moves = form == FORM_BYTES && s->moves;
+    bool is_movement = variant == VARIANT_BYTES && s->is_movement;
     int n = 0;
     for (int32_t i = 0; i < s->step->n_inputs; i++) {
         struct msc_view *v = &s->inputs[thread][i];
         *v = msc_plan_view(s->plan, s->step->inputs[i], NULL);
-        if (form == FORM_BYTES || form == FORM_BYTES_IN) {
+        if (variant == VARIANT_BYTES || variant == VARIANT_BYTES_IN) {
             v->dtype = MSC_DTYPE_U8;
             v->quant = &s->in;
         }
         views[n++] = v;
     }
     *made = msc_plan_view(s->plan, s->step->outputs[0], NULL);
-    if (!moves && (form == FORM_BYTES || form == FORM_BYTES_OUT)) {
+    if (!is_movement && (variant == VARIANT_BYTES || variant == VARIANT_BYTES_OUT)) {
         s->is_quantised = true;
         s->quantized[thread] = (struct msc_quantized){*made, &s->out};
         made = &s->quantized[thread].view;
     }
-    if (form == FORM_BYTES || form == FORM_BYTES_OUT) {
+    if (variant == VARIANT_BYTES || variant == VARIANT_BYTES_OUT) {
         made->dtype = MSC_DTYPE_U8;
-        made->quant = moves ? &s->in : &s->out;
+        made->quant = is_movement ? &s->in : &s->out;
     }
     views[n++] = made;
     *n_bytes = 0;
@@ -267,7 +268,7 @@ struct source { // one of both
 };
 
 static enum msc_status kernels_steps_prepare(struct step_job *s, const struct source *from,
-                                             enum form form, int n_threads, double *n_bytes) {
+                                             enum variant variant, int n_threads, double *n_bytes) {
     struct msc_graph *g;
     int32_t y;
     const struct bench_product *p = from->product;
@@ -277,27 +278,27 @@ static enum msc_status kernels_steps_prepare(struct step_job *s, const struct so
                                       : MSC_OP_CONV2D_BIAS;
     MSC_TRY(plan_step(s, g, y, op));
     const struct msc_backend_def *def = s->backend->def;
-    bool is_out = form == FORM_BYTES || form == FORM_BYTES_OUT;
-    s->moves = def->is_movement && def->is_movement(s->backend, s->step);
+    bool is_out = variant == VARIANT_BYTES || variant == VARIANT_BYTES_OUT;
+    s->is_movement = def->is_movement && def->is_movement(s->backend, s->step);
     if (is_out && (!def->quantizes || !def->quantizes(s->backend, s->step))) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "it writes no bytes");
     }
-    if (form == FORM_BYTES && !p && !s->moves) {
+    if (variant == VARIANT_BYTES && !p && !s->is_movement) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "it reads no bytes");
     }
     set_activation(&s->in, &in_scale, p ? &p->zero_point : &no_zero_point);
     set_activation(&s->out, &out_scale, &no_zero_point);
     if (p) {
-        MSC_TRY(make_weights(s, p->out, form != FORM_FLOAT));
+        MSC_TRY(make_weights(s, p->out, variant != VARIANT_FLOAT));
     }
     for (int t = 0; t < n_threads; t++) {
-        MSC_TRY(make_views(s, form, t, n_bytes));
+        MSC_TRY(make_views(s, variant, t, n_bytes));
     }
     return MSC_OK;
 }
 
 static enum msc_status kernels_steps_add_step(struct bench_jobs *jobs, struct msc_backend *b,
-                                              const struct source *from, enum form form,
+                                              const struct source *from, enum variant variant,
                                               int n_threads) {
     struct step_job *s = msc_alloc_zero(1, sizeof(*s));
     char name[64];
@@ -306,7 +307,7 @@ static enum msc_status kernels_steps_add_step(struct bench_jobs *jobs, struct ms
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     s->backend = b;
-    enum msc_status status = kernels_steps_prepare(s, from, form, n_threads, &n_bytes);
+    enum msc_status status = kernels_steps_prepare(s, from, variant, n_threads, &n_bytes);
     if (status != MSC_OK) {
         destroy_step(s);
         return status;
@@ -317,8 +318,8 @@ static enum msc_status kernels_steps_add_step(struct bench_jobs *jobs, struct ms
     if (operations == 0) {
         MSC_TRY(add_copy(&copy, jobs, s->blocks));
     }
-    snprintf(name, sizeof(name), "%s%s", p ? p->name : from->mover->name, form_names[form]);
-    bool has_bytes = form == FORM_BYTES || form == FORM_BYTES_IN;
+    snprintf(name, sizeof(name), "%s%s", p ? p->name : from->mover->name, variant_names[variant]);
+    bool has_bytes = variant == VARIANT_BYTES || variant == VARIANT_BYTES_IN;
     struct bench_job *job = bench_add(jobs, name,
                                       operations == 0 ? BENCH_BYTES
                                       : has_bytes     ? BENCH_INT8
@@ -405,31 +406,31 @@ static bool is_wanted(const char *name, const char *words) {
 
 static enum msc_status add_named(struct bench_jobs *jobs, struct msc_backend *backend,
                                  int n_threads, const char *only, const char *name,
-                                 const struct source *from, enum form form) {
+                                 const struct source *from, enum variant variant) {
     if (!is_wanted(name, only)) {
         return MSC_OK;
     }
-    enum msc_status status = kernels_steps_add_step(jobs, backend, from, form, n_threads);
+    enum msc_status status = kernels_steps_add_step(jobs, backend, from, variant, n_threads);
     return status == MSC_OK || status == MSC_E_UNSUPPORTED ? MSC_OK
                                                            : msc_status_prefix(status, "%s", name);
 }
 
 enum msc_status bench_add_steps(struct bench_jobs *jobs, struct msc_backend *backend, int n_threads,
                                 const char *only) {
-    static const enum form product_forms[] = {FORM_FLOAT, FORM_BYTES, FORM_BYTES_IN};
-    static const enum form mover_forms[] = {FORM_FLOAT, FORM_BYTES_OUT, FORM_BYTES};
+    static const enum variant product_variants[] = {VARIANT_FLOAT, VARIANT_BYTES, VARIANT_BYTES_IN};
+    static const enum variant mover_variants[] = {VARIANT_FLOAT, VARIANT_BYTES_OUT, VARIANT_BYTES};
     for (int f = 0; f < 3; f++) {
         for (int i = 0; i < bench_n_products; i++) {
             struct source from = {.product = &bench_products[i]};
             MSC_TRY(add_named(jobs, backend, n_threads, only, bench_products[i].name, &from,
-                              product_forms[f]));
+                              product_variants[f]));
         }
     }
     for (int f = 0; f < 3; f++) {
         for (int i = 0; i < bench_n_movers; i++) {
             struct source from = {.mover = &bench_movers[i]};
             MSC_TRY(add_named(jobs, backend, n_threads, only, bench_movers[i].name, &from,
-                              mover_forms[f]));
+                              mover_variants[f]));
         }
     }
     return is_wanted("quantise", only) ? add_quantise(jobs, backend, n_threads) : MSC_OK;

@@ -161,12 +161,12 @@ enum msc_status msc_model_check(struct msc_model *m, const struct msc_config_dat
     MSC_TRY_OUT(take_inputs(inputs, first, m->n_inputs));
     MSC_TRY_OUT(check_init(&c));
     MSC_TRY_OUT(baseline_compare_outputs(&c));
-    bool jumped = c.discontinuity->n_found > 0;
-    if (jumped) {
+    bool is_discontinuous = c.discontinuity->n_found > 0;
+    if (is_discontinuous) {
         MSC_TRY_OUT(compare_before(&c));
     }
     msc_log(m->log, MSC_LOG_INFO, "baseline: %s agree with the reference kernels within %.2g",
-            jumped ? "the tensors before outputs that jump" : "outputs", c.worst);
+            is_discontinuous ? "the tensors before outputs that jump" : "outputs", c.worst);
 out:
     check_finish(&c);
     for (size_t i = 0; i < MAX_INPUTS; i++) {

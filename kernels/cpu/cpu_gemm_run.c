@@ -266,21 +266,21 @@ static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float 
         msc_cpu_write_quantized(call->quantized, call->n_quantized, begin, out, r->chunks->out);
         return;
     }
-    struct msc_cpu_ewise_call end = {.inputs = call->inputs,
-                                     .anchor =
-                                         r->unit >= MSC_CPU_GEMM_INT8 ? (const void *)r->sums : out,
-                                     .scales = r->scales,
-                                     .offsets = r->offsets,
-                                     .out = r->floats ? NULL : out,
-                                     .quantized = call->quantized,
-                                     .n_quantized = call->n_quantized,
-                                     .begin = begin,
-                                     .end = begin + r->chunks->out,
-                                     .scratch = r->ewise_scratch};
+    struct msc_cpu_ewise_call following = {
+        .inputs = call->inputs,
+        .anchor = r->unit >= MSC_CPU_GEMM_INT8 ? (const void *)r->sums : out,
+        .scales = r->scales,
+        .offsets = r->offsets,
+        .out = r->floats ? NULL : out,
+        .quantized = call->quantized,
+        .n_quantized = call->n_quantized,
+        .begin = begin,
+        .end = begin + r->chunks->out,
+        .scratch = r->ewise_scratch};
     if (r->bias.floats != r->k->bias.floats) {
-        end.bias = r->bias.floats ? r->bias.floats : r->channel_bias;
+        following.bias = r->bias.floats ? r->bias.floats : r->channel_bias;
     }
-    msc_cpu_ewise_run(r->epilogue, &end);
+    msc_cpu_ewise_run(r->epilogue, &following);
 }
 
 // ---- Kernels of our own -----------------------------------------------------------------------

@@ -252,13 +252,13 @@ static enum msc_status cpu_matmul_run(void *kernel, struct msc_cpu_backend *b,
         scale = r.factors[0].quant->scales[0] * r.factors[1].quant->scales[0];
     }
     if (k->epilogues[r.is_integer]) {
-        struct msc_cpu_ewise_call end = {.inputs = call->inputs,
-                                         .anchor = out,
-                                         .scales = &scale,
-                                         .out = out,
-                                         .end = k->n_out * k->n_products,
-                                         .scratch = r.ewise_scratch};
-        msc_cpu_ewise_run(k->epilogues[r.is_integer], &end);
+        struct msc_cpu_ewise_call following = {.inputs = call->inputs,
+                                               .anchor = out,
+                                               .scales = &scale,
+                                               .out = out,
+                                               .end = k->n_out * k->n_products,
+                                               .scratch = r.ewise_scratch};
+        msc_cpu_ewise_run(k->epilogues[r.is_integer], &following);
     }
     return MSC_OK;
 }

@@ -23,8 +23,8 @@ struct places {
 
 struct msc_routine {
     struct msc_routine_engine *engine;
-    struct msc_gemm_desc desc; // as oneDNN is told
-    struct msc_gemm_desc tail; // as asked for, where bias and limits are our own; else empty
+    struct msc_gemm_desc desc;     // as oneDNN is told
+    struct msc_gemm_desc epilogue; // as asked for, where bias and limits are our own; else empty
     dnnl_primitive_t primitive;
     dnnl_memory_desc_t packed;
     size_t scratch_bytes;
@@ -225,7 +225,7 @@ enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_
     d->desc = *desc;
     if (desc->kind == MSC_GEMM_CONV_TRANSPOSE && (desc->bias || desc->has_clip)) {
         // oneDNN 2.6 takes 25 times as long with limits, twice as long with a bias.
-        d->tail = *desc;
+        d->epilogue = *desc;
         d->desc.bias = NULL;
         d->desc.has_clip = false;
     }
@@ -374,10 +374,10 @@ enum msc_status msc_routine_run(const struct msc_routine *d, const struct msc_ro
     int before = routine_onednn_enter(d->engine);
     enum msc_status status = routine_onednn_execute(d, call, thread);
     routine_onednn_leave(d->engine, before);
-    if (status == MSC_OK && d->tail.out_channels > 0) {
-        int64_t n_positions = msc_dims_product(d->tail.n_spatial, d->tail.out);
-        msc_routine_finish(&d->tail, msc_routine_bias(&d->tail, call), call->out,
-                           d->tail.batch * n_positions);
+    if (status == MSC_OK && d->epilogue.out_channels > 0) {
+        int64_t n_positions = msc_dims_product(d->epilogue.n_spatial, d->epilogue.out);
+        msc_routine_finish(&d->epilogue, msc_routine_bias(&d->epilogue, call), call->out,
+                           d->epilogue.batch * n_positions);
     }
     return status;
 }

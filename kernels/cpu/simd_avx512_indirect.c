@@ -9,7 +9,7 @@
 //     loops     some windows, whose bytes stay in the first-level cache > blocks of one to four
 //               vectors > tiles
 //
-// The first block asks for the windows of the next tile, and tiles for what their ends read and
+// The first block asks for the windows of the next tile, and tiles for what epilogues read and
 // write: both lie too far apart for the machine to guess them.
 //
 // Where windows do not fill a tile, the last one reaches back and does some again.

@@ -1,8 +1,8 @@
 // What becomes of the sums of windows: for whichever file adds them up; nobody else includes this.
 //
 // Sums come as vectors of 16 channels, some vectors for each of some windows: int32, or float32
-// in the same registers. What follows them happens there, too: for the two most frequent ends by
-// loops of their own, for any other instruction by instruction over all of them.
+// in the same registers. What follows them happens there, too: for the two most frequent epilogues
+// by loops of their own, for any other instruction by instruction over all of them.
 #ifndef MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
 #define MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
 

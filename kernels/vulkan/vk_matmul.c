@@ -16,12 +16,12 @@ struct kernel {
     struct msc_vk_block *blocks[2];
     int edited; // operand that a weight edit replaces, or -1
     int64_t depth;
-    int64_t n_out;    // elements of the result
-    int64_t n_a, n_b; // floats of both factors as the shader reads them
-    bool spreads_a;   // products share rows of the first factor
-    struct msc_vk_movement moves[2];
+    int64_t n_out;     // elements of the result
+    int64_t n_a, n_b;  // floats of both factors as the shader reads them
+    bool broadcasts_a; // products share rows of the first factor
+    struct msc_vk_movement movements[2];
     struct msc_vk_gemm *gemm;
-    struct msc_vk_program *end;
+    struct msc_vk_program *epilogue;
 };
 
 static void vk_matmul_release(void *memory, struct msc_vk_backend *b) {
@@ -29,10 +29,10 @@ static void vk_matmul_release(void *memory, struct msc_vk_backend *b) {
     if (k) {
         for (int i = 0; i < 2; i++) {
             msc_vk_free(b->vk, k->blocks[i]);
-            msc_vk_movement_finish(&k->moves[i], b);
+            msc_vk_movement_finish(&k->movements[i], b);
         }
         msc_vk_gemm_destroy(k->gemm, b);
-        msc_vk_program_destroy(k->end, b);
+        msc_vk_program_destroy(k->epilogue, b);
         msc_free(k);
     }
 }
@@ -68,9 +68,9 @@ static struct shape shape_of(const struct msc_tensor *a, const struct msc_tensor
 }
 
 // Leading axes, then the matrix: `rows` x `cols` of the factor inside of as many or more.
-static enum msc_status init_move(struct msc_vk_movement *m, struct msc_vk_backend *b,
-                                 const struct shape *s, int factor, const int64_t size[2],
-                                 const int64_t padded[2]) {
+static enum msc_status init_movement(struct msc_vk_movement *m, struct msc_vk_backend *b,
+                                     const struct shape *s, int factor, const int64_t size[2],
+                                     const int64_t padded[2]) {
     struct msc_vk_movement_dim dims[MSC_MAX_DIMS];
     int64_t out = padded[0] * padded[1];
     dims[s->n_lead] = (struct msc_vk_movement_dim){(int32_t)padded[0], (int32_t)size[1],
@@ -100,7 +100,7 @@ static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
         s.n_products = 1;
         s.n_lead = 0;
     }
-    k->spreads_a = s.n_products > 1 && lead_a != s.n_products;
+    k->broadcasts_a = s.n_products > 1 && lead_a != s.n_products;
     int64_t a_size[2] = {s.rows, s.depth}, b_size[2] = {s.depth, s.cols};
     struct msc_vk_gemm_desc desc = {.n_z = s.n_products,
                                     .n_rows = s.rows,
@@ -115,10 +115,10 @@ static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
     desc.w_step = padded[0] * padded[1];
     k->n_a = s.n_products * s.rows * s.depth;
     k->n_b = s.n_products * desc.w_step;
-    if (k->spreads_a) {
-        MSC_TRY(init_move(&k->moves[0], b, &s, 0, a_size, a_size));
+    if (k->broadcasts_a) {
+        MSC_TRY(init_movement(&k->movements[0], b, &s, 0, a_size, a_size));
     }
-    MSC_TRY(init_move(&k->moves[1], b, &s, 1, b_size, padded));
+    MSC_TRY(init_movement(&k->movements[1], b, &s, 1, b_size, padded));
     return msc_vk_gemm_create(&k->gemm, b, &desc);
 }
 
@@ -140,7 +140,7 @@ static enum msc_status vk_matmul_init(struct kernel *k, struct msc_vk_backend *b
     }
     MSC_TRY(init_product(k, b, t[0], t[1], msc_lowering_output(plan->graph, j->joint)));
     struct msc_ewise_options options = {.start = MSC_EWISE_FLOAT, .first = 1};
-    return msc_vk_program_create(&k->end, b, plan, step, &options);
+    return msc_vk_program_create(&k->epilogue, b, plan, step, &options);
 }
 
 static enum msc_status vk_matmul_prepare(void **out, struct msc_vk_backend *b,
@@ -219,7 +219,7 @@ struct run {
     struct msc_call calls[MSC_VK_MAX_CALLS];
     struct msc_view factors[2][MSC_VK_MAX_CALLS];
     struct msc_vk_block *floats[2][MSC_VK_MAX_CALLS]; // of factors that come as bytes
-    struct msc_vk_block *spread[MSC_VK_MAX_CALLS], *packed[MSC_VK_MAX_CALLS];
+    struct msc_vk_block *broadcast[MSC_VK_MAX_CALLS], *packed[MSC_VK_MAX_CALLS];
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS], *made[MSC_VK_MAX_CALLS];
     const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the output's blocks, or those made
 };
@@ -261,15 +261,15 @@ static enum msc_status take_memory(struct run *r) {
             MSC_TRY(msc_vk_take(r->floats[i], r->b, r->n, n * sizeof(float)));
         }
     }
-    if (k->spreads_a) {
-        MSC_TRY(msc_vk_take(r->spread, r->b, r->n, (uint64_t)k->n_a * sizeof(float)));
+    if (k->broadcasts_a) {
+        MSC_TRY(msc_vk_take(r->broadcast, r->b, r->n, (uint64_t)k->n_a * sizeof(float)));
     }
     if (r->job.digits.n > 1) {
         MSC_TRY(msc_vk_take(r->sums, r->b, r->n, (uint64_t)k->n_out * sizeof(int32_t)));
     }
     for (int i = 0; i < r->n; i++) {
         r->results[i] = msc_vk_block_of(&r->calls[i].outputs[0]);
-        if (!r->results[i] && (k->end || r->job.digits.n > 1)) {
+        if (!r->results[i] && (k->epilogue || r->job.digits.n > 1)) {
             MSC_TRY(msc_vk_take(&r->made[i], r->b, 1, (uint64_t)k->n_out * sizeof(float)));
             r->results[i] = r->made[i];
         }
@@ -278,7 +278,7 @@ static enum msc_status take_memory(struct run *r) {
 }
 
 // A factor as floats: itself, a digit of it, or dequantised.
-static enum msc_status spread_factor(const struct run *r, const struct msc_vk_block *out[], int f,
+static enum msc_status expand_factor(const struct run *r, const struct msc_vk_block *out[], int f,
                                      int digit) {
     struct msc_vk_expanding items[MSC_VK_MAX_CALLS];
     const struct msc_digits *d = &r->job.digits;
@@ -308,15 +308,16 @@ static enum msc_status multiply_digit(const struct run *r, int digit) {
     const struct kernel *k = r->k;
     const struct msc_vk_block *a[MSC_VK_MAX_CALLS];
     struct msc_vk_gemm_call gemm[MSC_VK_MAX_CALLS];
-    bool is_last = r->job.digits.n == 1 && !k->end;
-    MSC_TRY(spread_factor(r, a, 0, digit));
-    if (k->spreads_a) {
-        const struct msc_vk_block *const *spread = (const struct msc_vk_block *const *)r->spread;
-        MSC_TRY(msc_vk_movement_run(&k->moves[0], r->b, spread, a, r->n));
+    bool is_last = r->job.digits.n == 1 && !k->epilogue;
+    MSC_TRY(expand_factor(r, a, 0, digit));
+    if (k->broadcasts_a) {
+        const struct msc_vk_block *const *broadcast =
+            (const struct msc_vk_block *const *)r->broadcast;
+        MSC_TRY(msc_vk_movement_run(&k->movements[0], r->b, broadcast, a, r->n));
     }
     for (int i = 0; i < r->n; i++) {
         gemm[i] = (struct msc_vk_gemm_call){
-            .x = k->spreads_a ? r->spread[i] : a[i], .w = r->packed[i], .y = r->results[i]};
+            .x = k->broadcasts_a ? r->broadcast[i] : a[i], .w = r->packed[i], .y = r->results[i]};
         if (r->job.multiplies_integers && r->job.digits.n == 1) {
             gemm[i].has_one_scale = true;
             gemm[i].x_scale = scale_of(r, i);
@@ -347,13 +348,13 @@ static enum msc_status run_together(struct run *r) {
     const struct msc_vk_block *factors[MSC_VK_MAX_CALLS];
     const struct msc_vk_block *const *packed = (const struct msc_vk_block *const *)r->packed;
     MSC_TRY(take_memory(r));
-    MSC_TRY(spread_factor(r, factors, 1, 0));
-    MSC_TRY(msc_vk_movement_run(&k->moves[1], r->b, packed, factors, r->n));
+    MSC_TRY(expand_factor(r, factors, 1, 0));
+    MSC_TRY(msc_vk_movement_run(&k->movements[1], r->b, packed, factors, r->n));
     MSC_TRY(r->job.digits.n == 1 ? multiply_digit(r, 0) : multiply_digits(r));
-    if (!k->end && r->job.digits.n > 1) {
+    if (!k->epilogue && r->job.digits.n > 1) {
         return msc_vk_quantize_results(r->b, r->calls, r->results, r->n, (uint64_t)k->n_out);
     }
-    return msc_vk_program_run(k->end, r->b, r->calls, r->results, r->n);
+    return msc_vk_program_run(k->epilogue, r->b, r->calls, r->results, r->n);
 }
 
 static enum msc_status vk_matmul_run(void *kernel, struct msc_vk_backend *b,
@@ -376,7 +377,7 @@ static enum msc_status vk_matmul_run(void *kernel, struct msc_vk_backend *b,
         enum msc_status status = run_together(&r);
         msc_vk_give(r.floats[0], b, r.n);
         msc_vk_give(r.floats[1], b, r.n);
-        msc_vk_give(r.spread, b, r.n);
+        msc_vk_give(r.broadcast, b, r.n);
         msc_vk_give(r.packed, b, r.n);
         msc_vk_give(r.sums, b, r.n);
         msc_vk_give(r.made, b, r.n);

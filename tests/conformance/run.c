@@ -45,7 +45,7 @@ static enum msc_status make_dataset(struct msc_dataset **out, const struct msc_g
     return msc_dataset_create_whole(out, specs, (const struct msc_array *const *)inputs, (size_t)n);
 }
 
-static bool has_tail(const struct msc_plan *plan) {
+static bool has_remainder(const struct msc_plan *plan) {
     for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
         if (plan->in_remainder[i]) {
             return true;
@@ -91,7 +91,7 @@ static enum msc_status evaluate(struct conformance_result *out, const struct msc
     if (trial.status != MSC_OK) {
         status = msc_status_restore(trial.status, trial.message);
     }
-    out->is_stepwise = out->is_stepwise || has_tail(msc_evaluator_plan(ev, 0));
+    out->is_stepwise = out->is_stepwise || has_remainder(msc_evaluator_plan(ev, 0));
 out:
     msc_free(edits);
     msc_evaluator_destroy(ev);

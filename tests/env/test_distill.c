@@ -423,7 +423,7 @@ static void test_env_distill__outputs_left_out(void **state) {
 }
 
 // x's two greatest values, their places, and a relu of either.
-static void test_env_distill__greatest_values_do_not_jump(void **state) {
+static void test_env_distill__greatest_values_are_continuous(void **state) {
     struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
     static const int64_t dims[2] = {3, 4};
     struct msc_input_spec spec = {.name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {3, 4}};
@@ -554,7 +554,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_distill__kl_axis),
         cmocka_unit_test(test_env_distill__reference_lists),
         cmocka_unit_test(test_env_distill__outputs_left_out),
-        cmocka_unit_test(test_env_distill__greatest_values_do_not_jump),
+        cmocka_unit_test(test_env_distill__greatest_values_are_continuous),
         cmocka_unit_test(test_env_distill__same_tensors_on_other_samples),
     };
     msc_test_select(argc, argv);

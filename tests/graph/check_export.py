@@ -248,7 +248,7 @@ def unpack(tensor):
     return numpy.where(values > 7, values - 16, values) if tensor.data_type == 22 else values
 
 
-def spread(values, axis, rank, dtype):
+def broadcast(values, axis, rank, dtype):
     shape = [1] * rank
     if axis >= 0:
         shape[axis] = -1
@@ -256,8 +256,8 @@ def spread(values, axis, rank, dtype):
 
 
 def quantize(x, edit):
-    scale = spread(edit["scales"], edit["axis"], x.ndim, numpy.float32)
-    zero = spread(edit["zero_points"], edit["axis"], x.ndim, numpy.int64)
+    scale = broadcast(edit["scales"], edit["axis"], x.ndim, numpy.float32)
+    zero = broadcast(edit["zero_points"], edit["axis"], x.ndim, numpy.int64)
     q = numpy.clip(numpy.rint(x / scale).astype(numpy.float64) + zero, edit["low"], edit["high"])
     return q.astype(numpy.int64), ((q - zero).astype(numpy.float32) * scale)
 

@@ -1,4 +1,4 @@
-// Where results jump, and what comes before them.
+// Discontinuities, and what comes before them.
 #include "graph/discontinuity.h"
 
 #include "tests/graph/graph_samples.h"
@@ -18,12 +18,12 @@ static int32_t add_one(struct msc_graph *g, enum msc_op op, const char *name, in
                                                  .n_outputs = n_outputs});
 }
 
-// A network with every way to jump, and some that are none.
-static struct msc_graph *make_jumping(int32_t outputs[6]) {
+// A network with every kind of discontinuity, and some that are none.
+static struct msc_graph *make_discontinuous(int32_t outputs[6]) {
     static const int64_t dims[] = {4, 6};
     struct msc_graph *g;
     int32_t x, y, part, top, rows;
-    assert_ok(msc_graph_create(&g, "jumping"));
+    assert_ok(msc_graph_create(&g, "discontinuous"));
     assert_ok(msc_graph_add_input(&x, g, "x", NULL, MSC_DTYPE_F32, "", 2, dims));
     y = add_one(g, MSC_OP_SQRT, "steady", 1, x, MSC_NO_ID, NULL);
     part = add_one(g, MSC_OP_STRIDED_SLICE, "part", 1, y, MSC_NO_ID, "begin=0,;end=3,");
@@ -49,17 +49,16 @@ static struct msc_graph *make_jumping(int32_t outputs[6]) {
 }
 
 // "" for no joint.
-static void check_above(const struct msc_discontinuity *jumps, int32_t tensor,
-                        const char *expected) {
-    int32_t joint = msc_discontinuity_above(jumps, tensor);
-    assert_string_equal(joint == MSC_NO_ID ? "" : msc_graph_joint(jumps->g, joint)->name, expected);
+static void check_above(const struct msc_discontinuity *d, int32_t tensor, const char *expected) {
+    int32_t joint = msc_discontinuity_above(d, tensor);
+    assert_string_equal(joint == MSC_NO_ID ? "" : msc_graph_joint(d->g, joint)->name, expected);
 }
 
-static void check_found(struct msc_discontinuity *jumps, int32_t tensor, const char *expected) {
+static void check_found(struct msc_discontinuity *d, int32_t tensor, const char *expected) {
     struct msc_str names = {0};
-    msc_discontinuity_collect(jumps, tensor);
-    for (size_t i = 0; i < jumps->n_found; i++) {
-        msc_str_item(&names, msc_discontinuity_name(jumps, jumps->found[i]));
+    msc_discontinuity_collect(d, tensor);
+    for (size_t i = 0; i < d->n_found; i++) {
+        msc_str_item(&names, msc_discontinuity_name(d, d->found[i]));
     }
     assert_string_equal(msc_str_text(&names), expected);
     msc_str_finish(&names);
@@ -68,33 +67,33 @@ static void check_found(struct msc_discontinuity *jumps, int32_t tensor, const c
 static void test_graph_discontinuity__above(void **state) {
     (void)state;
     int32_t outputs[6];
-    struct msc_discontinuity *jumps;
-    struct msc_graph *g = make_jumping(outputs);
-    assert_ok(msc_discontinuity_create(&jumps, g, g));
-    check_above(jumps, outputs[0], "");
-    check_above(jumps, outputs[1], "top");
-    check_above(jumps, outputs[2], "found");
-    check_above(jumps, outputs[3], "class");
-    check_above(jumps, outputs[4], "");
-    check_above(jumps, outputs[5], "rounded");
-    msc_discontinuity_destroy(jumps);
+    struct msc_discontinuity *d;
+    struct msc_graph *g = make_discontinuous(outputs);
+    assert_ok(msc_discontinuity_create(&d, g, g));
+    check_above(d, outputs[0], "");
+    check_above(d, outputs[1], "top");
+    check_above(d, outputs[2], "found");
+    check_above(d, outputs[3], "class");
+    check_above(d, outputs[4], "");
+    check_above(d, outputs[5], "rounded");
+    msc_discontinuity_destroy(d);
     msc_graph_destroy(g);
 }
 
 static void test_graph_discontinuity__before(void **state) {
     (void)state;
     int32_t outputs[6];
-    struct msc_discontinuity *jumps;
-    struct msc_graph *g = make_jumping(outputs);
-    assert_ok(msc_discontinuity_create(&jumps, g, g));
+    struct msc_discontinuity *d;
+    struct msc_graph *g = make_discontinuous(outputs);
+    assert_ok(msc_discontinuity_create(&d, g, g));
     // Nothing lies between an input and what it decides.
-    check_found(jumps, outputs[3], "");
+    check_found(d, outputs[3], "");
     // The whole of what the greatest are taken from, once.
-    check_found(jumps, outputs[1], "steady:0");
-    check_found(jumps, outputs[2], "steady:0");
-    check_found(jumps, outputs[5], "steady:0, scaled");
-    check_found(jumps, outputs[0], "steady:0, scaled, values");
-    msc_discontinuity_destroy(jumps);
+    check_found(d, outputs[1], "steady:0");
+    check_found(d, outputs[2], "steady:0");
+    check_found(d, outputs[5], "steady:0, scaled");
+    check_found(d, outputs[0], "steady:0, scaled, values");
+    msc_discontinuity_destroy(d);
     msc_graph_destroy(g);
 }
 
@@ -102,12 +101,12 @@ static void test_graph_discontinuity__before(void **state) {
 static void test_graph_discontinuity__names(void **state) {
     (void)state;
     int32_t outputs[6];
-    struct msc_discontinuity *jumps;
-    struct msc_graph *g = make_jumping(outputs), *other = make_branches();
-    assert_ok(msc_discontinuity_create(&jumps, other, g));
-    check_found(jumps, outputs[5], "");
-    assert_null(msc_discontinuity_name(jumps, outputs[5]));
-    msc_discontinuity_destroy(jumps);
+    struct msc_discontinuity *d;
+    struct msc_graph *g = make_discontinuous(outputs), *other = make_branches();
+    assert_ok(msc_discontinuity_create(&d, other, g));
+    check_found(d, outputs[5], "");
+    assert_null(msc_discontinuity_name(d, outputs[5]));
+    msc_discontinuity_destroy(d);
     msc_graph_destroy(other);
     msc_graph_destroy(g);
 }

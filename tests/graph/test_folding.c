@@ -56,7 +56,7 @@ static const struct form {
     const char *attrs[3][2];
     int n_outputs;           // 0: one
     enum msc_dtype types[3]; // of operands; NONE: the type at hand
-    bool is_small[3];        // 0 to 0.75 (scales), as whole numbers 0 to 3 (places)
+    bool is_small[3];        // 0 to 0.75 (scales), as integers 0 to 3 (places)
 } forms[] = {
     {.op = MSC_OP_CAST, .attrs = {{"dtype", "float32"}}},
     {.op = MSC_OP_CAST, .attrs = {{"dtype", "float64"}}},
@@ -243,7 +243,7 @@ static int32_t constant_of(const struct msc_graph *g, int output) {
     return msc_graph_weight_of(g, msc_graph_joint(g, copy)->operands[0]);
 }
 
-// What no kernel computes (a whole number divided by 0) is not folded either.
+// What no kernel computes (an integer divided by 0) is not folded either.
 static void compare(const struct folding *f, const struct msc_graph *run,
                     const struct msc_graph *bound) {
     struct msc_array *computed[3];

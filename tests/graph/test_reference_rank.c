@@ -68,7 +68,7 @@ static void test_graph_reference_rank__nan(void **state) {
     }
 }
 
-// The same without NaN, for types of whole numbers; numpy: argsort(kind="stable") of x and of -x.
+// The same without NaN, for integer types; numpy: argsort(kind="stable") of x and of -x.
 static void test_graph_reference_rank__whole(void **state) {
     static const enum msc_dtype dtypes[] = {MSC_DTYPE_I8,  MSC_DTYPE_U8,  MSC_DTYPE_I16,
                                             MSC_DTYPE_U16, MSC_DTYPE_I32, MSC_DTYPE_U32,

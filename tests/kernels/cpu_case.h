@@ -52,7 +52,7 @@ void cpu_case_finish(struct cpu_case *c);
 
 struct msc_array *cpu_random(struct cpu_case *c, int n_dims, const int64_t dims[]);
 int32_t cpu_input(struct cpu_case *c, const char *layout, int n_dims, const int64_t dims[]);
-// Random whole numbers in [low, high] as `dtype`.
+// Random integers in [low, high] as `dtype`.
 int32_t cpu_whole_input(struct cpu_case *c, const char *dtype, int low, int high, int n_dims,
                         const int64_t dims[]);
 int32_t cpu_whole_constant(struct cpu_case *c, enum msc_dtype dtype, int low, int high, int n_dims,

@@ -69,9 +69,9 @@ static int32_t add_conv(struct cpu_case *c, const struct shape *s, bool is_trans
     return cpu_joint(c, op, 1, &x, attributes, w, b);
 }
 
-// With a tail of joints: a limit that the routine takes itself, a longer chain with an operand of
-// every kind, what stands behind blocks with a residual, and a chain that never leaves registers.
-static int32_t add_tail(struct cpu_case *c, int32_t y, int kind) {
+// With an epilogue of joints: a limit that the routine takes itself, a longer chain with an operand
+// of every kind, what stands behind blocks with a residual, and a chain that never leaves registers.
+static int32_t add_epilogue(struct cpu_case *c, int32_t y, int kind) {
     const struct msc_tensor *t = msc_graph_tensor(c->g, y);
     int64_t dims[MSC_MAX_DIMS], channels[MSC_MAX_DIMS];
     int n = t->n_dims;
@@ -112,11 +112,12 @@ struct edits {
     struct cpu_edit_kind activations, weights;
 };
 
-static void check_shape(const struct shape *s, bool is_transposed, int tail,
+static void check_shape(const struct shape *s, bool is_transposed, int epilogue,
                         const struct edits *edits, bool is_exact) {
     struct cpu_case c;
     cpu_case_init(&c, 7);
-    cpu_case_finish_graph(&c, add_tail(&c, add_conv(&c, s, is_transposed, tail != 1), tail));
+    cpu_case_finish_graph(
+        &c, add_epilogue(&c, add_conv(&c, s, is_transposed, epilogue != 1), epilogue));
     cpu_case_edit(&c, edits->activations, edits->weights);
     if (is_exact) {
         cpu_check_equal(&c);
@@ -128,13 +129,13 @@ static void check_shape(const struct shape *s, bool is_transposed, int tail,
 
 static void check_all(const struct edits *edits, bool is_exact) {
     for (size_t i = 0; i < sizeof(convs) / sizeof(convs[0]); i++) {
-        for (int tail = 0; tail < 3; tail++) {
-            check_shape(&convs[i], false, tail, edits, is_exact);
+        for (int epilogue = 0; epilogue < 3; epilogue++) {
+            check_shape(&convs[i], false, epilogue, edits, is_exact);
         }
     }
     for (size_t i = 0; i < sizeof(transposed) / sizeof(transposed[0]); i++) {
-        for (int tail = 0; tail < 3; tail++) {
-            check_shape(&transposed[i], true, tail, edits, is_exact);
+        for (int epilogue = 0; epilogue < 3; epilogue++) {
+            check_shape(&transposed[i], true, epilogue, edits, is_exact);
         }
     }
 }
@@ -211,7 +212,7 @@ static void test_kernels_cpu_conv__integers_without_int8(void **state) {
         struct cpu_case c;
         cpu_case_init(&c, 7);
         c.options.allow_int8 = false;
-        cpu_case_finish_graph(&c, add_tail(&c, add_conv(&c, &convs[i], false, true), 2));
+        cpu_case_finish_graph(&c, add_epilogue(&c, add_conv(&c, &convs[i], false, true), 2));
         cpu_case_edit(&c, (struct cpu_edit_kind){8, false, false},
                       (struct cpu_edit_kind){8, true, true});
         cpu_check_equal(&c);
@@ -230,11 +231,11 @@ static void test_kernels_cpu_conv__bands(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
-        for (int tail = 0; tail < 3; tail += 2) {
-            check_shape(&large[i], false, tail, &(struct edits){{0, 0, 0}, {0, 0, 0}}, false);
-            check_shape(&large[i], false, tail, &(struct edits){{8, 0, 0}, {8, 1, 1}}, true);
-            check_shape(&large[i], false, tail, &(struct edits){{8, 1, 0}, {8, 0, 1}}, true);
-            check_shape(&large[i], false, tail, &(struct edits){{8, 0, 0}, {12, 1, 1}}, false);
+        for (int epilogue = 0; epilogue < 3; epilogue += 2) {
+            check_shape(&large[i], false, epilogue, &(struct edits){{0, 0, 0}, {0, 0, 0}}, false);
+            check_shape(&large[i], false, epilogue, &(struct edits){{8, 0, 0}, {8, 1, 1}}, true);
+            check_shape(&large[i], false, epilogue, &(struct edits){{8, 1, 0}, {8, 0, 1}}, true);
+            check_shape(&large[i], false, epilogue, &(struct edits){{8, 0, 0}, {12, 1, 1}}, false);
         }
     }
 }
@@ -245,7 +246,7 @@ static void test_kernels_cpu_conv__fuses(void **state) {
     struct cpu_case c;
     struct msc_array *out;
     cpu_case_init(&c, 3);
-    cpu_case_finish_graph(&c, add_tail(&c, add_conv(&c, &convs[0], false, true), 2));
+    cpu_case_finish_graph(&c, add_epilogue(&c, add_conv(&c, &convs[0], false, true), 2));
     cpu_run(&out, &c, 0);
     assert_int_equal(c.n_steps, 4); // input, residual, convolution, output
     msc_array_release(out);
@@ -276,9 +277,9 @@ static void test_kernels_cpu_conv__windows(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-        for (int tail = 0; tail < 5; tail++) {
+        for (int epilogue = 0; epilogue < 5; epilogue++) {
             for (size_t e = 0; e < sizeof(edits) / sizeof(edits[0]); e++) {
-                check_shape(&shapes[i], false, tail, &edits[e], true);
+                check_shape(&shapes[i], false, epilogue, &edits[e], true);
             }
         }
     }
@@ -304,11 +305,11 @@ static void test_kernels_cpu_conv__columns(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-        for (int tail = 0; tail < 5; tail++) {
+        for (int epilogue = 0; epilogue < 5; epilogue++) {
             for (size_t e = 0; e < sizeof(edits) / sizeof(edits[0]); e++) {
                 bool fits = shapes[i].out <= 512 || !edits[e].weights.is_per_channel;
                 if (fits) {
-                    check_shape(&shapes[i], false, tail, &edits[e], true);
+                    check_shape(&shapes[i], false, epilogue, &edits[e], true);
                 }
             }
         }
@@ -321,7 +322,7 @@ static void test_kernels_cpu_conv__threads(void **state) {
     struct cpu_case c;
     struct msc_array *one, *four;
     cpu_case_init(&c, 5);
-    cpu_case_finish_graph(&c, add_tail(&c, add_conv(&c, &convs[2], false, true), 2));
+    cpu_case_finish_graph(&c, add_epilogue(&c, add_conv(&c, &convs[2], false, true), 2));
     cpu_run(&one, &c, 0);
     c.options.n_threads = 4;
     cpu_run(&four, &c, 0);

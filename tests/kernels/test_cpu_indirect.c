@@ -1,5 +1,5 @@
 // Products of windows, each way that this machine has, against sums in plain C; tiles also where
-// the machine has none, by tiles in plain C. Sums of floats are of whole numbers, and so exact.
+// the machine has none, by tiles in plain C. Sums of floats are of integers, and so exact.
 #include "kernels/cpu/simd_indirect.h"
 
 #include "base/rng.h"
@@ -38,7 +38,7 @@ static int find_products(struct product out[MOST_PRODUCTS]) {
     return n;
 }
 
-// Operands as whole numbers, what they give, and places for results.
+// Operands as integers, what they give, and places for results.
 struct windows {
     uint8_t x[INPUT];
     int8_t weights[MOST_CHANNELS * MOST_RUNS * MOST_DEPTH];

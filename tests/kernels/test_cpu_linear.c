@@ -57,7 +57,7 @@ static void check(struct cpu_case *c, int32_t output, const struct edits *edits,
     cpu_case_finish(c);
 }
 
-static int32_t add_tail(struct cpu_case *c, int32_t y) {
+static int32_t add_epilogue(struct cpu_case *c, int32_t y) {
     const struct msc_tensor *t = msc_graph_tensor(c->g, y);
     int32_t other = cpu_input(c, "", t->n_dims, t->dims);
     y = cpu_joint(c, MSC_OP_GELU, 1, &y, "", MSC_NO_ID, MSC_NO_ID);
@@ -65,26 +65,26 @@ static int32_t add_tail(struct cpu_case *c, int32_t y) {
 }
 
 static void check_linear(const struct linear *l, const struct edits *edits, bool is_exact,
-                         bool has_tail) {
+                         bool has_epilogue) {
     struct cpu_case c;
     cpu_case_init(&c, 21);
     int64_t in = l->x[l->n_dims - 1];
     int32_t x = cpu_input(&c, "", l->n_dims, l->x);
     int32_t w = l->is_input_first ? cpu_weight(&c, "IO", 2, DIMS(in, l->out))
                                   : cpu_weight(&c, "OI", 2, DIMS(l->out, in));
-    int32_t y = has_tail ? cpu_joint(&c, MSC_OP_LINEAR, 1, &x, "", w, MSC_NO_ID)
-                         : cpu_joint(&c, MSC_OP_LINEAR_BIAS, 1, &x, "", w,
-                                     cpu_weight(&c, "O", 1, DIMS(l->out)));
-    check(&c, has_tail ? add_tail(&c, y) : y, edits, is_exact);
+    int32_t y = has_epilogue ? cpu_joint(&c, MSC_OP_LINEAR, 1, &x, "", w, MSC_NO_ID)
+                             : cpu_joint(&c, MSC_OP_LINEAR_BIAS, 1, &x, "", w,
+                                         cpu_weight(&c, "O", 1, DIMS(l->out)));
+    check(&c, has_epilogue ? add_epilogue(&c, y) : y, edits, is_exact);
 }
 
 static void check_product(const struct product *p, const struct edits *edits, bool is_exact,
-                          bool has_tail) {
+                          bool has_epilogue) {
     struct cpu_case c;
     cpu_case_init(&c, 22);
     int32_t a = cpu_input(&c, "", p->n_a, p->a), b = cpu_input(&c, "", p->n_b, p->b);
     int32_t y = cpu_joint(&c, MSC_OP_MATMUL, 2, IDS(a, b), "", MSC_NO_ID, MSC_NO_ID);
-    check(&c, has_tail ? add_tail(&c, y) : y, edits, is_exact);
+    check(&c, has_epilogue ? add_epilogue(&c, y) : y, edits, is_exact);
 }
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -235,7 +235,7 @@ static void test_kernels_plan__hashes(void **state) {
     y[3] = add_conv(g, names[3], x, add_weight(g, "other", "OIHW", 1), "0,0,0,0");
     // The same numbers with the axes the other way round.
     y[4] = add_conv(g, names[4], x, add_weight(g, "turned", "IOHW", 0), "0,0,0,0");
-    // The same work on another value: the classes of inputs tell them apart, not the step.
+    // The same work on another value: the value numbers of inputs tell them apart, not the step.
     y[5] = add_conv(g, names[5], y[0], w, "0,0,0,0");
     assert_ok(msc_graph_set_outputs(g, 6, y));
     assert_ok(msc_graph_finalize(g));

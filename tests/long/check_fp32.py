@@ -30,16 +30,16 @@ def compared_tensors(model):
     producers = {o: n for n in model.graph.node for o in n.output}
     constants = {i.name for i in model.graph.initializer}
 
-    def jump(name, seen):
+    def before_discontinuity(name, seen):
         node = producers.get(name)
         if node is None or node.op_type == "If" or name in seen:
             return None
         seen.add(name)
         if node.op_type in DISCONTINUOUS:
             return next(i for i in node.input if i not in constants)
-        return next(filter(None, (jump(i, seen) for i in node.input if i)), None)
+        return next(filter(None, (before_discontinuity(i, seen) for i in node.input if i)), None)
 
-    names = [jump(o.name, set()) or o.name for o in model.graph.output]
+    names = [before_discontinuity(o.name, set()) or o.name for o in model.graph.output]
     return list(dict.fromkeys(names))
 
 

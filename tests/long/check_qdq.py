@@ -59,7 +59,7 @@ class Plans:
         env = {"choices": [{"bits": 8}, {"bits": 6, "observer": "mse"},
                            {"bits": 4, "observer": "mse"}]}
         if name == "mlsd-tiny":
-            env["loss_tensors"] = self.loss_tensors = self.before_jump(model)
+            env["loss_tensors"] = self.loss_tensors = self.before_discontinuity(model)
         else:
             self.loss_tensors = [o.name for o in model.graph.output]
         config = {"workspace": folder, "model": model_path(name),
@@ -73,7 +73,7 @@ class Plans:
         self.record = os.path.join(folder, "r.jsonl")
 
     @staticmethod
-    def before_jump(model):
+    def before_discontinuity(model):
         """The network's outputs, with the data of Equal's reader in place of what lies behind it."""
         equal = next(n for n in model.graph.node if n.op_type == "Equal")
         return [model.graph.output[0].name, equal.input[0]]

@@ -57,7 +57,7 @@ def split_sites(mscgym, model, path):
     return parts
 
 
-def before_jump(model):
+def before_discontinuity(model):
     """The network's first output, and what Equal reads in place of the one behind it."""
     equal = next(n for n in model.graph.node if n.op_type == "Equal")
     return [model.graph.output[0].name, equal.input[0]]
@@ -71,7 +71,7 @@ def make_config(mscgym, case, folder):
     env = {"choices": CHOICES}
     if name == "mlsd-tiny":
         model = onnx.load(model_path(name))
-        env["loss_tensors"] = before_jump(model)
+        env["loss_tensors"] = before_discontinuity(model)
         others, last = split_sites(mscgym, model, model_path(name))
         if case == "mlsd-tiny":
             env["fix"] = dict.fromkeys(others, "8")

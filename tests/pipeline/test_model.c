@@ -142,7 +142,7 @@ static void test_pipeline_model__dataset(void **state) {
 }
 
 // An output that a rounding decides says nothing: what comes before it is compared.
-static void test_pipeline_model__outputs_that_jump(void **state) {
+static void test_pipeline_model__discontinuous_outputs(void **state) {
     (void)state;
     struct msc_model *m = open_model(FILES "jump.onnx", 1, false);
     struct msc_config_dataset from = {.options = MSC_DATASET_OPTIONS_INIT};
@@ -183,7 +183,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_pipeline_model__quantised_outputs),
         cmocka_unit_test(test_pipeline_model__named_tensors),
         cmocka_unit_test(test_pipeline_model__dataset),
-        cmocka_unit_test(test_pipeline_model__outputs_that_jump),
+        cmocka_unit_test(test_pipeline_model__discontinuous_outputs),
         cmocka_unit_test(test_pipeline_model__refused),
     };
     msc_test_select(argc, argv);

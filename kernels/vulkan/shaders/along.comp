@@ -7,7 +7,7 @@
 // Buffers: 0 x, 1 y, with TOPK 2 places as int64, then numbers: for each dim that stays {length,
 // stride in x, in y}, then for each other one {length, stride in x, in y}.
 // Constants: 0 lanes, 1 repair, 2 kind, 3 and 4 types of x and y, 5 and 6 numbers of dims, 7 over
-// whole numbers?, 8 flags: 1 the last of equals, 2 exclusive, 4 backwards.
+// integers?, 8 flags: 1 the last of equals, 2 exclusive, 4 backwards.
 // Tile: lanes * per_lane lines. Dispatched by vk_along.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

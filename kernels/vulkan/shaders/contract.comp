@@ -2,7 +2,7 @@
 // axes: products of matrices in any form and type, and all that Einsum can say of two operands.
 // Buffers: 0 a, 1 b, 2 c, 3 y, 4 numbers: for each axis of y, then each summed one {length, stride
 // in a, in b, in c}. Constants: 0 lanes, 2 and 3 numbers of axes, 4 ... 7 types of a, b, c, y,
-// 8 over whole numbers?, 9 operands there: 1 for b, 2 for c. Tile: lanes * per_lane outputs.
+// 8 over integers?, 9 operands there: 1 for b, 2 for c. Tile: lanes * per_lane outputs.
 // Dispatched by vk_contract.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

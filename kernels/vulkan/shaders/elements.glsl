@@ -1,6 +1,6 @@
 // Elements of any type but float64. An element is read as its bits (one word, or two for those of
-// 64), which are then taken as a float or as a whole number; storing a float truncates towards zero
-// and saturates, storing a whole number wraps. Types are those of vk_joint.h.
+// 64), which are then taken as a float or as an integer; storing a float truncates towards zero
+// and saturates, storing an integer wraps. Types are those of vk_joint.h.
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 const uint F32 = 0, I32 = 1, U32 = 2, I64 = 3, I8 = 4, U8 = 5, I16 = 6, U16 = 7, F16 = 8, BF16 = 9,

@@ -25,7 +25,7 @@ float softplus(float a) {
     return result;
 }
 
-// a - trunc(a / b) * b without rounding, over whole numbers of 24 bits: digits of 8 bits of a's are
+// a - trunc(a / b) * b without rounding, over integers of 24 bits: digits of 8 bits of a's are
 // brought down one after the other.
 float remainder_of(float a, float b) {
     uint x = floatBitsToUint(abs(a)), y = floatBitsToUint(abs(b));
