@@ -7,10 +7,6 @@
 #include "graph/view.h"
 #include "kernels/lowering/digits.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // Are factors that come so, NULL for floats, multiplied as integers? `out` is then how the first is
 // cut, otherwise one digit. `depth` is how many products a sum has.
 bool msc_matmul_is_integer(struct msc_digits *out, const struct msc_quant *a,
@@ -32,9 +28,5 @@ enum msc_status msc_matmul_constant_init(struct msc_matmul_constant *out,
 void msc_matmul_constant_finish(struct msc_matmul_constant *c); // accepts zeroed
 // NULL for floats.
 const struct msc_quant *msc_matmul_constant_quant(const struct msc_matmul_constant *c);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif
