@@ -25,10 +25,20 @@ SAMPLES = {"digits": 16, "fashion": 4, "mlsd-tiny": 1, "ocr-det": 1}  # of the o
 DISCONTINUOUS = {"Equal", "ArgMax", "TopK", "NonMaxSuppression"}
 
 
+def decided_tensors(model):
+    """Those that the inputs' values decide, and not only their shapes."""
+    names = {i.name for i in model.graph.input} - {i.name for i in model.graph.initializer}
+    for node in model.graph.node:
+        reads = names.intersection(node.input) and node.op_type not in ("Shape", "Size")
+        if reads or node.op_type == "If":
+            names.update(node.output)
+    return names
+
+
 def compared_tensors(model):
     """Outputs, and in place of those behind a discontinuous node the data that node reads."""
     producers = {o: n for n in model.graph.node for o in n.output}
-    constants = {i.name for i in model.graph.initializer}
+    decided = decided_tensors(model)
 
     def before_discontinuity(name, seen):
         node = producers.get(name)
@@ -36,8 +46,9 @@ def compared_tensors(model):
             return None
         seen.add(name)
         if node.op_type in DISCONTINUOUS:
-            return next(i for i in node.input if i not in constants)
-        return next(filter(None, (before_discontinuity(i, seen) for i in node.input if i)), None)
+            return next(i for i in node.input if i in decided)
+        found = (before_discontinuity(i, seen) for i in node.input if i in decided)
+        return next(filter(None, found), None)
 
     names = [before_discontinuity(o.name, set()) or o.name for o in model.graph.output]
     return list(dict.fromkeys(names))

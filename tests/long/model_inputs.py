@@ -5,7 +5,8 @@ feeds(NAME, COUNT) -> {input: array}, with what else it asks for.
 
 Photographs come from scikit-learn, text lines are rendered with DejaVu by Pillow, speech is that of
 Debian's asterisk-core-sounds-en-wav, digits and fashion images are the example's and the models'
-folder's; torchvision's networks have random weights and take seeded noise.
+folder's, as are all inputs of the networks that are made with calibration inputs beside them (SAVED,
+at most 64 samples); torchvision's others have random weights and take seeded noise.
 """
 import glob
 import os
@@ -131,6 +132,18 @@ def spectrograms(count):
     return (decibels / 10 + 2).reshape(count, 76, 32, 1).astype(numpy.float32)
 
 
+def saved(name):
+    """The arrays beside a network, a row for each sample."""
+    return numpy.load(os.path.join(models_folder(), SAVED[name] + ".inputs.npz"))
+
+
+SAVED = {  # whose calibration inputs
+    **dict.fromkeys(("mobilenet_v3_small", "efficientnet_b0", "shufflenet_v2_x1_0", "densenet121",
+                     "regnet_y_400mf", "swin_t", "vit_b_16", "convnext_tiny"), "photographs"),
+    "unet": "unet",
+    "bert": "bert",
+    "gpt": "gpt",
+}
 MAKERS = {
     "digits": lambda n: numpy.load(os.path.join(DIGITS, "calibration.npz"))["image"][:n],
     "fashion": lambda n: numpy.load(os.path.join(models_folder(), "fashion.npz"))["image"][:n],
@@ -142,6 +155,7 @@ MAKERS = {
     "squeezenet1_1": noise,
     "vad": chunks,
     "speech-embedding": spectrograms,
+    **{name: lambda n, name=name: saved(name)[NAMES.get(name, "input")][:n] for name in SAVED},
 }
 NAMES = {  # of the input
     "digits": "image",
@@ -150,6 +164,9 @@ NAMES = {  # of the input
     "ocr-det": "x",
     "ocr-rec": "x",
     "speech-embedding": "input_1",
+    "unet": "image",
+    "bert": "input_ids",
+    "gpt": "input_ids",
 }  # of the others "input"
 
 
@@ -162,4 +179,6 @@ def feeds(name, count):
     if name == "vad":  # what it heard before, and the samples in a second
         values["state"] = numpy.zeros((2, count, 128), numpy.float32)
         values["sr"] = numpy.array(RATE)
+    elif name in SAVED:
+        values.update((key, array[:count]) for key, array in saved(name).items())
     return values
