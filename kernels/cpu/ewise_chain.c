@@ -182,11 +182,15 @@ bool msc_cpu_ewise_get_sums_epilogue(struct msc_simd_epilogue *out, const struct
 
 void msc_cpu_ewise_set_arrays(struct msc_simd_epilogue *out, const struct msc_cpu_ewise *e,
                               const struct msc_view inputs[], void *scratch) {
+    int32_t n = e->program->n_operands;
     const float **arrays = scratch;
-    for (int32_t i = 0; i < e->program->n_operands; i++) {
+    const struct msc_quant **quants = (const struct msc_quant **)(void *)(arrays + n);
+    for (int32_t i = 0; i < n; i++) {
         const struct msc_ewise_operand *o = &e->program->operands[i];
-        arrays[i] =
-            o->source == MSC_EWISE_FROM_INPUT ? inputs[o->input].data : e->operands[i].memory;
+        const struct msc_view *x =
+            o->source == MSC_EWISE_FROM_INPUT ? &inputs[o->input] : NULL;
+        arrays[i] = x ? x->data : e->operands[i].memory;
+        quants[i] = x ? x->quant : NULL;
     }
-    out->arrays = arrays;
+    out->arrays = (struct msc_simd_arrays){arrays, quants};
 }

@@ -23,7 +23,7 @@ enum msc_cpu_ewise_mode {
 
 struct msc_cpu_ewise_operand {
     enum msc_cpu_ewise_mode mode;
-    int32_t buffer;      // of BROADCAST
+    int32_t buffer;      // of BROADCAST, and of every input: for the floats of integers
     const float *memory; // of a constant
 };
 
@@ -43,7 +43,7 @@ struct msc_cpu_ewise {
     struct msc_simd_chain chain; // the same program where it is one; else without instructions
 };
 
-// out[r][c] = in[r * row_stride + c * stride], 4-byte elements.
+// out[r][c] = in[r * row_stride + c * stride]
 void msc_cpu_ewise__broadcast(float *out, const float *in, int64_t rows, int64_t row_stride,
                               int64_t cols, int64_t stride);
 // Sets e->chain. No failure where the program is no chain.

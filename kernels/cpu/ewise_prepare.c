@@ -23,6 +23,7 @@ static enum msc_status choose_mode(struct msc_cpu_ewise *e, int32_t operand) {
     bool is_run = stride == 1 && (!by_rows || e->block_rows == 1 || row_stride == inner);
     *o = (struct msc_cpu_ewise_operand){.mode = MSC_CPU_EWISE_DIRECT, .memory = from->memory};
     if (is_run || e->block_elements == 1 || from->source == MSC_EWISE_FROM_ANCHOR) {
+        o->buffer = from->source == MSC_EWISE_FROM_INPUT ? e->n_buffers++ : 0;
         return MSC_OK;
     }
     bool repeats = by_rows ? row_stride == 0 : stride == 0;

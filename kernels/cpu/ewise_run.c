@@ -1,5 +1,6 @@
 #include "kernels/cpu/ewise_run.h"
 
+#include "base/platform.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/ewise_internal.h"
 
@@ -9,12 +10,14 @@ static size_t cpu_ewise_round_up(size_t n_bytes) {
     return (n_bytes + MSC_CPU_EWISE_LINE - 1) / MSC_CPU_EWISE_LINE * MSC_CPU_EWISE_LINE;
 }
 
-// Scratch holds the places, what each buffer was expanded from, then registers, buffers and a block
-// for the output.
+// Scratch holds the places, the quantisations of operands that a chain reads as integers, what each
+// buffer was expanded from, then registers, buffers and a block for the output.
 struct scratch {
     const float **places;
-    const float **origins;
+    const struct msc_quant **quants;
+    const void **origins;
     float *blocks;
+    bool has_quants; // any
 };
 
 static size_t block_bytes(const struct msc_cpu_ewise *e) {
@@ -26,43 +29,63 @@ static size_t places_bytes(const struct msc_cpu_ewise *e) {
                               sizeof(float *));
 }
 
+static size_t quants_bytes(const struct msc_cpu_ewise *e) {
+    return cpu_ewise_round_up((size_t)e->program->n_operands * sizeof(struct msc_quant *));
+}
+
 static size_t origins_bytes(const struct msc_cpu_ewise *e) {
-    return cpu_ewise_round_up((size_t)e->n_buffers * sizeof(float *));
+    return cpu_ewise_round_up((size_t)e->n_buffers * sizeof(void *));
 }
 
 size_t msc_cpu_ewise_scratch_bytes(const struct msc_cpu_ewise *e) {
     return e == NULL ? 0
-                     : places_bytes(e) + origins_bytes(e) +
+                     : places_bytes(e) + quants_bytes(e) + origins_bytes(e) +
                            (size_t)(e->program->n_registers + e->n_buffers + 1) * block_bytes(e);
 }
 
-// A row of equal or adjacent elements; any others go one by one.
-static void broadcast_row(float *out, const float *in, int64_t n, int64_t stride) {
+// A row of equal or adjacent elements; any others go one by one. The compiler knows `bytes`, of an
+// element.
+MSC_INLINE void broadcast_row(char *out, const char *in, int64_t n, int64_t stride, size_t bytes) {
     if (stride == 1) {
-        memcpy(out, in, (size_t)n * sizeof(out[0]));
+        memcpy(out, in, (size_t)n * bytes);
         return;
     }
     for (int64_t i = 0; i < n; i++) {
-        memcpy(&out[i], &in[i * stride], sizeof(out[0]));
+        memcpy(out + (size_t)i * bytes, in + i * stride * (int64_t)bytes, bytes);
     }
 }
 
-void msc_cpu_ewise__broadcast(float *out, const float *in, int64_t rows, int64_t row_stride,
-                              int64_t cols, int64_t stride) {
+// out[r][c] = in[r * row_stride + c * stride]
+MSC_INLINE void broadcast_rows(char *out, const char *in, int64_t rows, int64_t row_stride,
+                               int64_t cols, int64_t stride, size_t bytes) {
     if (row_stride == 0 && rows > 1) {
         // Every row is the same: double what is there.
         int64_t have = cols, need = rows * cols;
-        broadcast_row(out, in, cols, stride);
+        broadcast_row(out, in, cols, stride, bytes);
         while (have < need) {
             int64_t n = have < need - have ? have : need - have;
-            memcpy(out + have, out, (size_t)n * sizeof(out[0]));
+            memcpy(out + (size_t)have * bytes, out, (size_t)n * bytes);
             have += n;
         }
         return;
     }
     for (int64_t r = 0; r < rows; r++) {
-        broadcast_row(out + r * cols, in + r * row_stride, cols, stride);
+        broadcast_row(out + (size_t)(r * cols) * bytes, in + r * row_stride * (int64_t)bytes, cols,
+                      stride, bytes);
     }
+}
+
+void msc_cpu_ewise__broadcast(float *out, const float *in, int64_t rows, int64_t row_stride,
+                              int64_t cols, int64_t stride) {
+    broadcast_rows((char *)out, (const char *)in, rows, row_stride, cols, stride, sizeof(out[0]));
+}
+
+// The same of integers, which are at most a block.
+static void broadcast_integers(float *out, const char *in, const struct msc_view *x, int64_t rows,
+                               int64_t row_stride, int64_t cols, int64_t stride) {
+    char bytes[MSC_CPU_EWISE_BLOCK];
+    broadcast_rows(bytes, in, rows, row_stride, cols, stride, 1);
+    msc_cpu_dequantize(out, bytes, x->dtype, rows * cols, x->quant);
 }
 
 static const float *base_of(const struct msc_ewise_operand *o,
@@ -82,6 +105,13 @@ static const float *base_of(const struct msc_ewise_operand *o,
         return (const float *)(const void *)call->offsets;
     }
     return NULL;
+}
+
+// The input that an operand is, where it comes as integers; else NULL.
+static const struct msc_view *integers_of(const struct msc_ewise_operand *o,
+                                          const struct msc_cpu_ewise_call *call) {
+    bool is = o->source == MSC_EWISE_FROM_INPUT && call->inputs[o->input].quant;
+    return is ? &call->inputs[o->input] : NULL;
 }
 
 // Blocks are whole rows, not pieces of one.
@@ -111,13 +141,18 @@ static int64_t offset_in(const struct msc_ewise *p, const struct msc_ewise_opera
 // The next block may begin at the same element and be longer. Then rows (or, in pieces of one row,
 // elements) are all the same, and as many are written as any block holds.
 static void ewise_run_refill(const struct msc_cpu_ewise *e, const struct msc_ewise_operand *o,
-                             const struct block *k, float *buffer, const float *at) {
+                             const struct block *k, float *buffer, const void *at,
+                             const struct msc_view *integers) {
     const struct msc_ewise *p = e->program;
     int64_t stride = o->strides[p->n_dims - 1];
     int64_t row_stride = is_by_rows(p) ? o->strides[p->n_dims - 2] : 0;
     int64_t rows = is_by_rows(p) && row_stride == 0 ? e->block_rows : k->rows;
     int64_t cols = !is_by_rows(p) && stride == 0 ? e->block_elements : k->cols;
-    msc_cpu_ewise__broadcast(buffer, at, rows, row_stride, cols, stride);
+    if (integers) {
+        broadcast_integers(buffer, at, integers, rows, row_stride, cols, stride);
+    } else {
+        msc_cpu_ewise__broadcast(buffer, at, rows, row_stride, cols, stride);
+    }
 }
 
 static void ewise_run_locate(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
@@ -135,15 +170,20 @@ static void ewise_run_locate(const struct msc_cpu_ewise *e, const struct msc_cpu
             s->places[i] = (const float *)call->anchor + (k->begin - call->begin);
             continue;
         }
-        const float *at = base_of(from, call) + offset_in(p, from, k);
-        if (o->mode == MSC_CPU_EWISE_DIRECT) {
+        const struct msc_view *integers = integers_of(from, call);
+        int64_t bytes = integers ? 1 : sizeof(float);
+        const void *at = (const char *)base_of(from, call) + offset_in(p, from, k) * bytes;
+        bool is_direct = o->mode == MSC_CPU_EWISE_DIRECT;
+        if (is_direct && (!integers || s->quants[i])) {
             s->places[i] = at;
             continue;
         }
         float *buffer = s->blocks + (size_t)(p->n_registers + o->buffer) * stride;
         s->places[i] = buffer;
-        if (s->origins[o->buffer] != at) {
-            ewise_run_refill(e, from, k, buffer, at);
+        if (is_direct) {
+            msc_cpu_dequantize(buffer, at, integers->dtype, k->rows * k->cols, integers->quant);
+        } else if (s->origins[o->buffer] != at) {
+            ewise_run_refill(e, from, k, buffer, at, integers);
             s->origins[o->buffer] = at;
         }
     }
@@ -195,7 +235,8 @@ static bool makes_bytes(const struct msc_cpu_ewise *e, const struct msc_cpu_ewis
 static void run_chain(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                       const struct scratch *s, int64_t at, int64_t n, float *out,
                       const struct msc_simd_bytes *q) {
-    struct msc_simd_run run = {.arrays = s->places, .n = n, .q = q};
+    struct msc_simd_run run = {
+        .arrays = {s->places, s->has_quants ? s->quants : NULL}, .n = n, .q = q};
     int32_t n_made = q ? 1 : 0;
     run.bytes = q ? (uint8_t *)call->quantized[0].view.data + at : NULL;
     run.out = call->out || call->n_quantized > n_made ? out : NULL;
@@ -239,19 +280,25 @@ static bool needs_no_blocks(const struct msc_cpu_ewise *e, const struct msc_cpu_
         return fits;
     }
     for (int32_t i = 0; i < e->program->n_operands; i++) {
-        fits = fits && cpu_ewise_is_direct(e, i);
+        fits = fits && cpu_ewise_is_direct(e, i) && !integers_of(&e->program->operands[i], call);
     }
     return fits && e->program->n_instrs == 1;
 }
 
-void msc_cpu_ewise_run(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call) {
+static struct scratch begin_scratch(const struct msc_cpu_ewise *e,
+                                    const struct msc_cpu_ewise_call *call) {
     char *memory = call->scratch;
-    struct scratch s = {.places = (const float **)(void *)memory,
-                        .origins = (const float **)(void *)(memory + places_bytes(e)),
-                        .blocks = (float *)(void *)(memory + places_bytes(e) + origins_bytes(e))};
     size_t stride = block_bytes(e) / sizeof(float);
+    struct scratch s = {.places = (const float **)(void *)memory};
+    s.quants = (const struct msc_quant **)(void *)(memory += places_bytes(e));
+    s.origins = (const void **)(void *)(memory += quants_bytes(e));
+    s.blocks = (float *)(void *)(memory + origins_bytes(e));
     for (int32_t i = 0; i < e->program->n_operands; i++) {
+        const struct msc_view *integers = integers_of(&e->program->operands[i], call);
+        bool is_read = integers && is_chain(e) && cpu_ewise_is_direct(e, i);
         s.places[i] = e->operands[i].memory;
+        s.quants[i] = is_read ? integers->quant : NULL;
+        s.has_quants = s.has_quants || is_read;
     }
     for (int32_t i = 0; i < e->program->n_registers; i++) {
         s.places[e->program->n_operands + i] = s.blocks + (size_t)i * stride;
@@ -259,6 +306,11 @@ void msc_cpu_ewise_run(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise
     for (int32_t i = 0; i < e->n_buffers; i++) {
         s.origins[i] = NULL;
     }
+    return s;
+}
+
+void msc_cpu_ewise_run(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call) {
+    struct scratch s = begin_scratch(e, call);
     struct msc_simd_bytes q;
     bool has_bytes = makes_bytes(e, call, &q);
     int64_t most = needs_no_blocks(e, call, has_bytes ? 1 : 0) ? INT64_MAX : MSC_CPU_EWISE_BLOCK;

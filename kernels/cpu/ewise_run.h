@@ -3,8 +3,9 @@
 // Every instruction is one vectorised loop over a block of some thousand floats, so that what lies
 // between two instructions never leaves the first-level cache. An operand is read in place where
 // its elements lie as the output's do; anything broadcast (one number, one for each channel, any
-// strides) is expanded into a block first, once and for all where it is constant. A program behind
-// an anchor's result follows it block by block while that is still in the cache.
+// strides) is expanded into a block first, once and for all where it is constant. Inputs may come as
+// integers: these become floats as they are loaded, or block by block. A program behind an anchor's
+// result follows it block by block while that is still in the cache.
 //
 //     struct msc_cpu_ewise *e;
 //     MSC_TRY(msc_cpu_ewise_create(&e, plan, step, &options));

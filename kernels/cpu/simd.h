@@ -112,10 +112,23 @@ struct msc_simd_chain {
     const struct msc_simd_instr *instrs;
 };
 
+// What instructions read, by index: float32 or, where there is a quantisation of it, uint8 or int8 q
+// that stand for (float)(q - zero point) * scale.
+struct msc_simd_arrays {
+    const float *const *at;
+    const struct msc_quant *const *quants; // NULL: all are float32
+};
+
+// The quantisation of the array that an instruction reads, or NULL.
+static inline const struct msc_quant *msc_simd_quant_of(const struct msc_simd_arrays *arrays,
+                                                        const struct msc_simd_instr *instr) {
+    return arrays->quants ? arrays->quants[instr->operands[0]] : NULL;
+}
+
 // Where a chain reads and writes. `out` or `bytes` may be NULL; bytes are made by a q that is
 // corrected.
 struct msc_simd_run {
-    const float *const *arrays;
+    struct msc_simd_arrays arrays;
     float *out;
     uint8_t *bytes;
     const struct msc_simd_bytes *q;

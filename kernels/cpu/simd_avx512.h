@@ -115,6 +115,29 @@ AVX512 INLINE __m512 load_part(const float *array, int64_t i, __mmask16 mask) {
     return mask == 0xffff ? _mm512_loadu_ps(array + i) : _mm512_maskz_loadu_ps(mask, array + i);
 }
 
+// Integers in place of floats. int8 ones are read as uint8, 128 higher, and their zero point with
+// them.
+struct integers {
+    const uint8_t *at;
+    __m512 scale;
+    __m512i zero_point;
+    __m128i flip;
+};
+
+AVX512 INLINE struct integers load_integers(const float *array, const struct msc_quant *q) {
+    bool is_signed = q->low < 0;
+    return (struct integers){(const uint8_t *)array, _mm512_set1_ps(q->scales[0]),
+                             _mm512_set1_epi32(q->zero_points[0] + (is_signed ? 128 : 0)),
+                             _mm_set1_epi8((char)(is_signed ? 0x80 : 0))};
+}
+
+AVX512 INLINE __m512 integers_part(const struct integers *x, int64_t i, __mmask16 mask) {
+    __m128i bytes = mask == 0xffff ? _mm_loadu_si128((const __m128i *)(const void *)(x->at + i))
+                                   : _mm_maskz_loadu_epi8(mask, x->at + i);
+    __m512i q = _mm512_cvtepu8_epi32(_mm_xor_si128(bytes, x->flip));
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(q, x->zero_point)), x->scale);
+}
+
 AVX512 INLINE __m512 clip(__m512 y, __m512 low, __m512 high) {
     return _mm512_min_ps(high, _mm512_max_ps(low, y));
 }
@@ -145,17 +168,28 @@ AVX512 INLINE __mmask16 tile_mask(const struct tile *t, int k) {
     return k % t->per_row == t->per_row - 1 ? t->mask : (__mmask16)0xffff;
 }
 
-#define ARRAY(k) load_part(arrays[instr->operands[0]], tile_at(t, k), tile_mask(t, k))
 #define NUMBER(k) _mm512_set1_ps(instr->p[k])
 #define EACH(expression)                                                                           \
     UNROLL for (int k = 0; k < n; k++) {                                                           \
         y[k] = (expression);                                                                       \
     }                                                                                              \
     break
+// The array that the instruction reads; asked once, not for every vector, what it holds.
+#define EACH_ARRAY(function)                                                                       \
+    do {                                                                                           \
+        const float *array = arrays->at[instr->operands[0]];                                       \
+        const struct msc_quant *quant = msc_simd_quant_of(arrays, instr);                          \
+        if (quant) {                                                                               \
+            const struct integers x = load_integers(array, quant);                                 \
+            EACH(function(y[k], integers_part(&x, tile_at(t, k), tile_mask(t, k))));               \
+        }                                                                                          \
+        EACH(function(y[k], load_part(array, tile_at(t, k), tile_mask(t, k))));                    \
+    } while (0);                                                                                   \
+    break
 
 // One instruction on n vectors. `saved` is NULL where nothing is.
 AVX512 INLINE void run_instr(__m512 y[], __m512 saved[], int n, const struct msc_simd_instr *instr,
-                             const float *const *arrays, const struct tile *t) {
+                             const struct msc_simd_arrays *arrays, const struct tile *t) {
     switch (instr->op) {
     case MSC_SIMD_LOAD:
     case MSC_SIMD_FINISH:
@@ -166,13 +200,13 @@ AVX512 INLINE void run_instr(__m512 y[], __m512 saved[], int n, const struct msc
         }
         break;
     case MSC_SIMD_ADD:
-        EACH(_mm512_add_ps(y[k], ARRAY(k)));
+        EACH_ARRAY(_mm512_add_ps);
     case MSC_SIMD_SUBTRACT:
-        EACH(_mm512_sub_ps(y[k], ARRAY(k)));
+        EACH_ARRAY(_mm512_sub_ps);
     case MSC_SIMD_MULTIPLY:
-        EACH(_mm512_mul_ps(y[k], ARRAY(k)));
+        EACH_ARRAY(_mm512_mul_ps);
     case MSC_SIMD_DIVIDE:
-        EACH(_mm512_div_ps(y[k], ARRAY(k)));
+        EACH_ARRAY(_mm512_div_ps);
     case MSC_SIMD_ADD_NUMBER:
         EACH(_mm512_add_ps(y[k], NUMBER(0)));
     case MSC_SIMD_SUBTRACT_NUMBER:
@@ -194,9 +228,9 @@ AVX512 INLINE void run_instr(__m512 y[], __m512 saved[], int n, const struct msc
     }
 }
 
-#undef ARRAY
 #undef NUMBER
 #undef EACH
+#undef EACH_ARRAY
 
 // ---- simd_avx512_chain.c ----------------------------------------------------------------------
 

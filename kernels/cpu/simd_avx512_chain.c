@@ -29,7 +29,8 @@ AVX512 INLINE void store_tile(const struct msc_simd_run *run, const struct bytes
 // ---- Any chain --------------------------------------------------------------------------------
 
 static struct msc_simd_finish finish_of(const struct msc_simd_instr *instr,
-                                        const float *const *arrays) {
+                                        const struct msc_simd_run *run) {
+    const float *const *arrays = run->arrays.at;
     return (struct msc_simd_finish){
         .sums = (const int32_t *)(const void *)arrays[instr->operands[0]],
         .scales = arrays[instr->operands[1]],
@@ -39,17 +40,30 @@ static struct msc_simd_finish finish_of(const struct msc_simd_instr *instr,
         .high = instr->p[1]};
 }
 
-// The first instruction.
-AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_instr *instr,
-                              const struct msc_simd_run *run, int64_t i, __mmask16 mask) {
-    const float *const *arrays = run->arrays;
-    if (instr->op == MSC_SIMD_LOAD) {
+AVX512 INLINE void load_tile(__m512 y[], int n, const struct msc_simd_instr *instr,
+                             const struct msc_simd_arrays *arrays, int64_t i, __mmask16 mask) {
+    const float *array = arrays->at[instr->operands[0]];
+    const struct msc_quant *quant = msc_simd_quant_of(arrays, instr);
+    if (!quant) {
         for (int k = 0; k < n; k++) {
-            y[k] = load_part(arrays[instr->operands[0]], i + LANES * k, mask);
+            y[k] = load_part(array, i + LANES * k, mask);
         }
         return;
     }
-    const struct msc_simd_finish f = finish_of(instr, arrays);
+    const struct integers x = load_integers(array, quant);
+    for (int k = 0; k < n; k++) {
+        y[k] = integers_part(&x, i + LANES * k, mask);
+    }
+}
+
+// The first instruction.
+AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_instr *instr,
+                              const struct msc_simd_run *run, int64_t i, __mmask16 mask) {
+    if (instr->op == MSC_SIMD_LOAD) {
+        load_tile(y, n, instr, &run->arrays, i, mask);
+        return;
+    }
+    const struct msc_simd_finish f = finish_of(instr, run);
     for (int k = 0; k < n; k++) {
         y[k] = finish_16(&f, i + LANES * k, mask);
     }
@@ -65,7 +79,7 @@ AVX512 INLINE void avx512_chain_run_tile(int n, const struct msc_simd_chain *cha
     }
     const struct tile tile = {.per_row = n, .begin = i, .mask = mask};
     for (int32_t l = 1; l < chain->n_instrs; l++) {
-        run_instr(y, saved, n, &chain->instrs[l], run->arrays, &tile);
+        run_instr(y, saved, n, &chain->instrs[l], &run->arrays, &tile);
     }
     store_tile(run, b, y, n, i, mask);
 }
@@ -100,7 +114,7 @@ AVX512 static void run_tiles(const struct msc_simd_chain *chain, const struct ms
 
 AVX512 INLINE int64_t run_one(const struct msc_simd_instr *instr, const struct msc_simd_run *run,
                               const struct bytes *b, const float *x) {
-    const float *other = run->arrays[instr->operands[0]];
+    const float *other = run->arrays.at[instr->operands[0]];
     __m512 p = _mm512_set1_ps(instr->p[0]), p1 = _mm512_set1_ps(instr->p[1]);
     int64_t i = 0;
 #define OTHER _mm512_loadu_ps(other + i + LANES * k)
@@ -164,10 +178,10 @@ AVX512 void msc_simd__run_chain(const struct msc_simd_chain *chain,
     struct bytes b = load_bytes(run->bytes ? run->q : &none);
     int64_t made = 0;
     if (chain->n_instrs == 1 && instrs[0].op == MSC_SIMD_FINISH && !run->out) {
-        struct msc_simd_finish f = finish_of(&instrs[0], run->arrays);
+        struct msc_simd_finish f = finish_of(&instrs[0], run);
         made = finish_bytes(run->bytes, &f, run->n, &b);
-    } else if (chain->n_instrs == 2 && instrs[0].op == MSC_SIMD_LOAD) {
-        made = run_short(&instrs[1], run, &b, run->arrays[instrs[0].operands[0]]);
+    } else if (chain->n_instrs == 2 && instrs[0].op == MSC_SIMD_LOAD && !run->arrays.quants) {
+        made = run_short(&instrs[1], run, &b, run->arrays.at[instrs[0].operands[0]]);
     }
     run_tiles(chain, run, &b, made);
 }

@@ -205,9 +205,11 @@ AVX512 INLINE void announce_epilogue(int n, int vectors, const struct block *b, 
     const struct tile t = tile_of(vectors, b, at);
     for (int32_t l = 0; l < epilogue->n_instrs; l++) {
         if (msc_simd_reads_array(epilogue->instrs[l].op)) {
-            const float *array = epilogue->arrays[epilogue->instrs[l].operands[0]];
+            const struct msc_simd_instr *instr = &epilogue->instrs[l];
+            const char *array = (const char *)epilogue->arrays.at[instr->operands[0]];
+            int64_t bytes = msc_simd_quant_of(&epilogue->arrays, instr) ? 1 : sizeof(float);
             UNROLL for (int i = 0; i < n * vectors; i++) {
-                __builtin_prefetch(array + tile_at(&t, i));
+                __builtin_prefetch(array + tile_at(&t, i) * bytes);
             }
         }
     }
@@ -231,7 +233,7 @@ AVX512 INLINE void run_instrs(__m512i s[], int n, int vectors, const struct bloc
         y[i] = clip(_mm512_castsi512_ps(s[i]), low, high);
     }
     for (int32_t l = 0; l < epilogue->n_instrs; l++) {
-        run_instr(y, NULL, n * vectors, &epilogue->instrs[l], epilogue->arrays, &t);
+        run_instr(y, NULL, n * vectors, &epilogue->instrs[l], &epilogue->arrays, &t);
     }
     if (epilogue->out) {
         UNROLL for (int i = 0; i < n * vectors; i++) {

@@ -44,7 +44,7 @@ struct msc_simd_epilogue {
                                    // without sums
     int32_t n_instrs;
     const struct msc_simd_instr *instrs; // behind the first one of a chain
-    const float *const *arrays;
+    struct msc_simd_arrays arrays;
     float *out;          // may be NULL
     int32_t n_quantized; // up to MSC_SIMD_MAX_QUANTIZED
     const struct msc_simd_quantized *quantized;

@@ -156,7 +156,7 @@ static void check_ends(struct windows *t, struct results *r, const struct produc
                                                     .low = round % 3 == 0 ? -INFINITY : 0.0f,
                                                     .high = round % 3 == 2 ? 6.0f : INFINITY},
                                          .instrs = &add,
-                                         .arrays = arrays,
+                                         .arrays = {.at = arrays},
                                          .quantized = quantized,
                                          .has_numbers = has_numbers && !p->is_float};
     int64_t n = t->n * t->channels;
