@@ -49,8 +49,10 @@ struct msc_quantized {
     const struct msc_quant *quant; // always given
 };
 
-// One run of a prepared step. Inputs carry their format: an input read through a slot may be
-// integers (view.quant) or float32. Outputs are allocated by the caller as the plan's values say.
+// One run of a prepared step. Inputs carry their format: any float32 input may come as integers of a
+// quantisation with one scale (view.quant), each of its own. What is not computed over integers as
+// above gives the bits that the dequantised values (float)(q - z) * s would. Outputs are allocated
+// by the caller as the plan's values say.
 struct msc_call {
     const struct msc_view *inputs;  // [step.n_inputs]
     const struct msc_view *outputs; // [step.n_outputs]
@@ -116,8 +118,8 @@ struct msc_backend_def {
     // (msc_call.quantized)?
     bool (*quantizes)(const struct msc_backend *b, const struct msc_step *step);
     // Optional: is the step data movement, or a choice among elements? Then it also runs with
-    // every input, and output 0, in the quantised variant of one quantisation: the output is what
-    // quantising its float32 elements would be.
+    // every input, and output 0 (view.quant), in the quantised variant of one quantisation: the
+    // output is what quantising its float32 elements would be.
     bool (*is_movement)(const struct msc_backend *b, const struct msc_step *step);
     // float32 in to integers (out->quant set, uint8 or int8) or to fake-quantised float32.
     enum msc_status (*quantize)(struct msc_backend *b, const struct msc_view *in,

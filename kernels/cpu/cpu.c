@@ -17,6 +17,7 @@ struct buffer {
 struct msc_cpu_memory {
     _Alignas(64) struct buffer scratch;
     struct buffer result; // or inputs, of families that write floats alone
+    struct buffer floats; // of inputs that come as integers, of families that read floats alone
 };
 
 static enum msc_status cpu_buffer_get(void **out, struct buffer *s, size_t n_bytes) {
@@ -45,6 +46,7 @@ static void cpu_close(struct msc_backend *base) {
     for (int i = 0; b->memory && i < b->base.options.n_threads; i++) {
         msc_free_aligned(b->memory[i].scratch.memory);
         msc_free_aligned(b->memory[i].result.memory);
+        msc_free_aligned(b->memory[i].floats.memory);
     }
     msc_free_aligned(b->memory);
     msc_routine_close(b->engine);
@@ -195,6 +197,23 @@ static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu
     return MSC_OK;
 }
 
+// Elements that are made integers of integers at a time, while they are in a first-level cache.
+enum { PIECE = 1024 };
+
+static void quantize_input(const struct msc_quantized *out, const struct msc_view *in) {
+    int64_t n = msc_view_n_elements(in);
+    if (!in->quant) {
+        msc_cpu_write_quantized(out, 1, 0, in->data, n);
+        return;
+    }
+    for (int64_t at = 0; at < n; at += PIECE) {
+        float x[PIECE];
+        int64_t length = n - at < PIECE ? n - at : PIECE;
+        msc_cpu_dequantize(x, (const char *)in->data + at, in->dtype, length, in->quant);
+        msc_cpu_write_quantized(out, 1, at, x, length);
+    }
+}
+
 static bool cpu_copies_inputs(const struct prepared *p) {
     return p->family->copies && p->family->is_movement(p->kernel);
 }
@@ -203,12 +222,12 @@ static bool cpu_copies_inputs(const struct prepared *p) {
 static bool moves_quantized(const struct prepared *p, const struct msc_call *call,
                             int32_t n_inputs) {
     int64_t n = 0;
-    if (!cpu_copies_inputs(p) || call->n_quantized != 1 || call->outputs[0].data ||
+    if (call->n_quantized != 1 || !cpu_copies_inputs(p) || call->outputs[0].data ||
         call->quantized[0].view.dtype == MSC_DTYPE_F32) {
         return false;
     }
     for (int32_t i = 0; i < n_inputs; i++) {
-        if (call->inputs[i].dtype != MSC_DTYPE_F32) {
+        if (call->inputs[i].dtype != MSC_DTYPE_F32 && !call->inputs[i].quant) {
             return false;
         }
         n += msc_view_n_elements(&call->inputs[i]);
@@ -229,13 +248,12 @@ static enum msc_status quantize_and_run(const struct prepared *p, struct msc_cpu
     MSC_TRY(cpu_buffer_get(&memory, &b->memory[thread].result, n_bytes));
     for (int32_t i = 0; i < n_inputs; i++) {
         struct msc_quantized quantized = {call->inputs[i], call->quantized[0].quant};
-        int64_t n = msc_view_n_elements(&quantized.view);
         quantized.view.dtype = call->quantized[0].view.dtype;
         quantized.view.quant = quantized.quant;
         quantized.view.data = memory;
-        msc_cpu_write_quantized(&quantized, 1, 0, call->inputs[i].data, n);
+        quantize_input(&quantized, &call->inputs[i]);
         inputs[i] = quantized.view;
-        memory = (char *)memory + msc_cpu_round_up((size_t)n);
+        memory = (char *)memory + msc_cpu_round_up((size_t)msc_view_n_elements(&inputs[i]));
     }
     bytes.inputs = inputs;
     bytes.outputs = &call->quantized[0].view;
@@ -243,25 +261,68 @@ static enum msc_status quantize_and_run(const struct prepared *p, struct msc_cpu
     return p->family->run(p->kernel, b, &bytes, thread);
 }
 
-// A call with quantised variants, of a family that writes floats alone.
-static enum msc_status run_apart(const struct prepared *p, struct msc_cpu_backend *b,
-                                 const struct msc_call *call, int32_t n_inputs, int thread) {
-    return moves_quantized(p, call, n_inputs) ? quantize_and_run(p, b, call, n_inputs, thread)
-                                              : run_and_quantize(p, b, call, thread);
+static enum msc_status cpu_run_family(const struct prepared *p, struct msc_cpu_backend *b,
+                                      const struct msc_call *call, int thread) {
+    bool is_apart = call->n_quantized > 0 && (!p->family->quantizes || cpu_copies_inputs(p));
+    return is_apart ? run_and_quantize(p, b, call, thread)
+                    : p->family->run(p->kernel, b, call, thread);
+}
+
+// Runs a family that reads floats alone.
+static enum msc_status dequantize_and_run(const struct prepared *p, struct msc_cpu_backend *b,
+                                          const struct msc_call *call, int32_t n_inputs,
+                                          int thread) {
+    struct msc_view inputs[MSC_STEP_MAX_INPUTS];
+    struct msc_call floats = *call;
+    size_t n_bytes = 0;
+    void *memory = NULL;
+    for (int32_t i = 0; i < n_inputs; i++) {
+        inputs[i] = call->inputs[i];
+        if (inputs[i].quant) {
+            n_bytes += msc_cpu_round_up((size_t)msc_view_n_elements(&inputs[i]) * sizeof(float));
+        }
+    }
+    MSC_TRY(cpu_buffer_get(&memory, &b->memory[thread].floats, n_bytes));
+    for (int32_t i = 0; i < n_inputs; i++) {
+        int64_t n = msc_view_n_elements(&inputs[i]);
+        if (inputs[i].quant) {
+            msc_cpu_dequantize(memory, inputs[i].data, inputs[i].dtype, n, inputs[i].quant);
+            inputs[i].data = memory;
+            inputs[i].dtype = MSC_DTYPE_F32;
+            inputs[i].quant = NULL;
+            memory = (char *)memory + msc_cpu_round_up((size_t)n * sizeof(float));
+        }
+    }
+    floats.inputs = inputs;
+    return cpu_run_family(p, b, &floats, thread);
+}
+
+// Are there inputs that the family does not read as they come? Not where all is moved as integers.
+static bool needs_floats(const struct prepared *p, const struct msc_call *call, int32_t n_inputs) {
+    bool has_integers = false;
+    for (int32_t i = 0; i < n_inputs; i++) {
+        has_integers = has_integers || call->inputs[i].quant;
+    }
+    return has_integers && !p->family->reads_integers && !call->outputs[0].quant;
 }
 
 static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *step,
                                const struct msc_call calls[], size_t n, int thread) {
     const struct prepared *p = step->kernel;
+    struct msc_cpu_backend *b = msc_cpu_from(base);
     for (size_t i = 0; i < n; i++) {
         const struct msc_call *call = &calls[i];
         for (int32_t k = 0; k < call->n_quantized; k++) {
             MSC_TRY(
                 msc_cpu_check_quantized(call->quantized[k].view.dtype, call->quantized[k].quant));
         }
-        bool is_apart = call->n_quantized > 0 && (!p->family->quantizes || cpu_copies_inputs(p));
-        MSC_TRY((is_apart ? run_apart(p, msc_cpu_from(base), call, step->n_inputs, thread)
-                          : p->family->run(p->kernel, msc_cpu_from(base), call, thread)));
+        if (moves_quantized(p, call, step->n_inputs)) {
+            MSC_TRY(quantize_and_run(p, b, call, step->n_inputs, thread));
+        } else if (needs_floats(p, call, step->n_inputs)) {
+            MSC_TRY(dequantize_and_run(p, b, call, step->n_inputs, thread));
+        } else {
+            MSC_TRY(cpu_run_family(p, b, call, thread));
+        }
     }
     return MSC_OK;
 }

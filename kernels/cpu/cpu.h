@@ -52,6 +52,9 @@ struct msc_cpu_family {
     void (*release)(void *kernel);
     enum msc_status (*run)(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread);
+    // Runs take float32 inputs as integers, too. For others these are made floats in memory of the
+    // thread first.
+    bool reads_integers;
     // Runs obey call->quantized. Others, and kernels that copy, need not know: their whole output,
     // or bytes of their inputs, are made in memory of the thread first.
     bool quantizes;

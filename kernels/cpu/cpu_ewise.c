@@ -52,5 +52,6 @@ const struct msc_cpu_family msc_cpu_ewise = {
     .prepare = cpu_ewise_prepare,
     .release = cpu_ewise_release,
     .run = cpu_ewise_run,
+    .reads_integers = true,
     .quantizes = true,
 };

@@ -242,6 +242,7 @@ const struct msc_cpu_family msc_cpu_conv_gemm = {
     .prepare = msc_cpu_gemm_prepare,
     .release = msc_cpu_gemm_release,
     .run = msc_cpu_gemm_run,
+    .reads_integers = true,
     .quantizes = true,
     .weights = msc_cpu_gemm_weights,
     .release_weights = msc_cpu_gemm_release_weights,

@@ -267,6 +267,7 @@ const struct msc_cpu_family msc_cpu_matmul = {
     .prepare = cpu_matmul_prepare,
     .release = cpu_matmul_release,
     .run = cpu_matmul_run,
+    .reads_integers = true,
     .weights = cpu_matmul_weights,
     .release_weights = cpu_matmul_release_weights,
 };

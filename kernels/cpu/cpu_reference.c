@@ -1,5 +1,4 @@
-// The fallback: one joint, in NCHW, by its reference kernel. Integers that come in are dequantised
-// and edited weights are fake-quantised first.
+// The fallback: one joint, in NCHW, by its reference kernel. Edited weights are fake-quantised first.
 #include "base/alloc.h"
 #include "graph/reference/reference.h"
 #include "kernels/cpu/cpu.h"
@@ -15,7 +14,7 @@ struct kernel {
     struct msc_view *constants; // [n_operands], of weights
     int32_t n_edited;           // operands that weight edits replace
     int32_t edited[MSC_STEP_MAX_WEIGHTS];
-    int32_t n_inputs, n_outputs;
+    int32_t n_outputs;
 };
 
 static void cpu_reference_release(void *kernel) {
@@ -50,7 +49,6 @@ static enum msc_status cpu_reference_prepare(void **out, struct msc_cpu_backend 
                          .operands = j->operands,
                          .constants = constants,
                          .n_edited = step->n_weight_slots,
-                         .n_inputs = step->n_inputs,
                          .n_outputs = step->n_outputs};
     for (int32_t i = 0; i < step->n_weight_slots; i++) {
         k->edited[i] = step->weight_operands[i];
@@ -115,43 +113,6 @@ static enum msc_status cpu_reference_weights(void *kernel, struct msc_cpu_backen
     return MSC_OK;
 }
 
-// Bytes of scratch for the inputs that come as integers.
-static size_t integers_bytes(const struct kernel *k, const struct msc_call *call) {
-    size_t n_bytes = 0;
-    for (int32_t i = 0; i < k->n_inputs; i++) {
-        if (call->inputs[i].quant) {
-            n_bytes +=
-                msc_cpu_round_up((size_t)msc_view_n_elements(&call->inputs[i]) * sizeof(float));
-        }
-    }
-    return n_bytes;
-}
-
-static enum msc_status gather_inputs(struct msc_view inputs[], const struct kernel *k,
-                                     struct msc_cpu_backend *b, const struct msc_call *call,
-                                     int thread) {
-    char *scratch = NULL;
-    size_t n_bytes = integers_bytes(k, call);
-    if (n_bytes > 0) {
-        void *memory;
-        MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, n_bytes));
-        scratch = memory;
-    }
-    for (int32_t i = 0; i < k->n_inputs; i++) {
-        inputs[i] = call->inputs[i];
-        if (inputs[i].quant) {
-            int64_t n = msc_view_n_elements(&inputs[i]);
-            msc_cpu_dequantize((float *)(void *)scratch, inputs[i].data, inputs[i].dtype, n,
-                               inputs[i].quant);
-            inputs[i].data = scratch;
-            inputs[i].dtype = MSC_DTYPE_F32;
-            inputs[i].quant = NULL;
-            scratch += msc_cpu_round_up((size_t)n * sizeof(float));
-        }
-    }
-    return MSC_OK;
-}
-
 // What comes out of bodies is as long as the plan says, what is made inside may be anything.
 static enum msc_status run_bodies(msc_reference_fn fn, const struct msc_reference_call *call) {
     struct msc_array_meter meter = {.limit_bytes = call->limits ? call->limits->memory_bytes : 0};
@@ -164,12 +125,13 @@ static enum msc_status run_bodies(msc_reference_fn fn, const struct msc_referenc
 static enum msc_status cpu_reference_run(void *kernel, struct msc_cpu_backend *b,
                                          const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
-    struct msc_view inputs[MSC_STEP_MAX_INPUTS], operands[MSC_STEP_MAX_INPUTS];
-    MSC_TRY(gather_inputs(inputs, k, b, call, thread));
+    struct msc_view operands[MSC_STEP_MAX_INPUTS];
+    (void)b;
+    (void)thread;
     for (int32_t i = 0; i < k->n_operands; i++) {
         switch (k->operands[i].kind) {
         case MSC_OPERAND_INPUT:
-            operands[i] = inputs[k->operands[i].index];
+            operands[i] = call->inputs[k->operands[i].index];
             break;
         case MSC_OPERAND_WEIGHT:
             operands[i] = k->constants[i];

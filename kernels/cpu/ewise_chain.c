@@ -187,8 +187,7 @@ void msc_cpu_ewise_set_arrays(struct msc_simd_epilogue *out, const struct msc_cp
     const struct msc_quant **quants = (const struct msc_quant **)(void *)(arrays + n);
     for (int32_t i = 0; i < n; i++) {
         const struct msc_ewise_operand *o = &e->program->operands[i];
-        const struct msc_view *x =
-            o->source == MSC_EWISE_FROM_INPUT ? &inputs[o->input] : NULL;
+        const struct msc_view *x = o->source == MSC_EWISE_FROM_INPUT ? &inputs[o->input] : NULL;
         arrays[i] = x ? x->data : e->operands[i].memory;
         quants[i] = x ? x->quant : NULL;
     }
