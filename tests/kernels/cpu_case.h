@@ -39,6 +39,7 @@ struct cpu_case {
     struct msc_rng rng;
     float low, high; // of random elements
     struct msc_array *inputs[CPU_CASE_MAX];
+    const struct msc_quant *input_quants[CPU_CASE_MAX]; // they come as these integers; NULL: floats
     int n_inputs;
     struct msc_sites sites;
     struct cpu_quant *quants;                   // [n_slots]

@@ -29,6 +29,10 @@ void cpu__check_quantizing(const struct cpu_runner *r, const struct msc_step *s,
 // Steps that move elements give the variant of the output from that of the inputs.
 void cpu__check_moving(const struct cpu_runner *r, const struct msc_step *s,
                        const struct msc_call *call);
+// Float32 inputs that come as integers, each of a quantisation of its own, give the bits of the floats
+// that these stand for, quantised variants included.
+void cpu__check_integers(const struct cpu_runner *r, const struct msc_step *s,
+                         const struct msc_call *call);
 // Calls that differ in formats and weights give the same together as alone. `call` is one of them;
 // the other reads floats and the float weights.
 void cpu__check_together(const struct cpu_runner *r, const struct msc_step *s,

@@ -58,12 +58,20 @@ static void close_backend(struct msc_backend *b) {
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-// What a step reads through input i, quantised if there is an edit. *owned is freed by the caller.
+// How a step reads its input i: as an edit says, or as the graph's input comes. NULL: as float32.
+static const struct msc_quant *quant_of(const struct cpu_runner *r, const struct msc_step *s,
+                                        int32_t i) {
+    int32_t input = r->plan->values[s->inputs[i]].input;
+    const struct msc_quant *q =
+        s->slots[i] == MSC_NO_ID ? NULL : msc_edit_quant(r->c->edits[s->slots[i]]);
+    return q || input == MSC_NO_ID ? q : r->c->input_quants[input];
+}
+
+// What a step reads through input i, quantised if it shall be. *owned is freed by the caller.
 static struct msc_view input_view(const struct cpu_runner *r, const struct msc_step *s, int32_t i,
                                   void **owned) {
     struct msc_view in = msc_plan_view(r->plan, s->inputs[i], r->data[s->inputs[i]]);
-    const struct msc_quant *q =
-        s->slots[i] == MSC_NO_ID ? NULL : msc_edit_quant(r->c->edits[s->slots[i]]);
+    const struct msc_quant *q = quant_of(r, s, i);
     *owned = NULL;
     if (!q) {
         return in;
@@ -135,6 +143,7 @@ static void run_step(struct cpu_runner *r, struct msc_step *s) {
         cpu__check_quantizing(r, s, &call);
         cpu__check_moving(r, s, &call);
         cpu__check_together(r, s, &call);
+        cpu__check_integers(r, s, &call);
     }
     if (s->n_joints > 0) {
         r->b->def->release_weights(r->b, s, weights);

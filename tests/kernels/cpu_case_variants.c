@@ -1,6 +1,9 @@
 #include "tests/kernels/cpu_case_internal.h"
 
 #include "base/alloc.h"
+#include "kernels/lowering/families.h"
+
+#include <math.h>
 
 // ---- Variants of a result ---------------------------------------------------------------------
 
@@ -123,6 +126,11 @@ void cpu__check_moving(const struct cpu_runner *r, const struct msc_step *s,
         msc_view_n_elements(&call->outputs[0]) == 0) {
         return;
     }
+    for (int32_t i = 0; i < s->n_inputs; i++) {
+        if (call->inputs[i].quant) {
+            return; // a variant is made of floats
+        }
+    }
     make_variants(variants, quantized, r, &call->outputs[0]);
     for (int f = 0; f < N_VARIANTS; f++) {
         struct msc_call moving = *call;
@@ -181,5 +189,133 @@ void cpu__check_together(const struct cpu_runner *r, const struct msc_step *s,
     }
     if (s->n_joints > 0) {
         r->b->def->release_weights(r->b, s, weights);
+    }
+}
+
+// ---- Inputs as integers -----------------------------------------------------------------------
+
+// An input both ways.
+struct both {
+    float scale;
+    int32_t zero_point;
+    struct msc_quant quant;
+    void *owned[2]; // integers, floats; NULL: it comes as in the call
+};
+
+// Any scale about that of the range, any zero point.
+static void set_random_quant(struct both *x, struct msc_rng *rng, bool is_signed, const float v[],
+                             int64_t n) {
+    float low = 0.0f, high = 0.0f;
+    for (int64_t i = 0; i < n; i++) {
+        low = isfinite(v[i]) && v[i] < low ? v[i] : low;
+        high = isfinite(v[i]) && v[i] > high ? v[i] : high;
+    }
+    int32_t least = is_signed ? -128 : 0;
+    float range = high > low ? high - low : 1.0f;
+    x->scale = range / 255.0f * (0.5f + (float)msc_rng_double(rng));
+    x->zero_point = least + (int32_t)msc_rng_below(rng, 256);
+    x->quant = (struct msc_quant){.bits = 8,
+                                  .low = least,
+                                  .high = least + 255,
+                                  .axis = -1,
+                                  .n = 1,
+                                  .scales = &x->scale,
+                                  .zero_points = &x->zero_point};
+}
+
+// Sets both views of an input, which may be empty.
+static void make_both(const struct cpu_runner *r, struct both *x, struct msc_rng *rng,
+                      bool is_signed, struct msc_view *integers, struct msc_view *floats) {
+    int64_t n = msc_view_n_elements(floats);
+    float *host = fetch(r, floats);
+    set_random_quant(x, rng, is_signed, host, n);
+    integers->dtype = msc_quant_dtype(&x->quant);
+    integers->quant = &x->quant;
+    x->owned[0] = integers->data = allocate(r, msc_view_n_bytes(integers));
+    assert_ok(r->b->def->quantize(r->b, floats, integers, &x->quant, 0));
+    void *bytes = fetch(r, integers);
+    for (int64_t i = 0; i < n; i++) {
+        int32_t q = is_signed ? ((int8_t *)bytes)[i] : ((uint8_t *)bytes)[i];
+        host[i] = (float)(q - x->zero_point) * x->scale;
+    }
+    x->owned[1] = floats->data = allocate(r, msc_view_n_bytes(floats));
+    assert_ok(r->b->def->upload(r->b, floats->data, host, msc_view_n_bytes(floats)));
+    msc_free(bytes);
+    msc_free(host);
+}
+
+static bool is_factor(const struct msc_step_joint *anchor, int operand, int32_t input) {
+    const struct msc_operand *o = &anchor->operands[operand];
+    return operand < anchor->n_operands && o->kind == MSC_OPERAND_INPUT && o->index == input;
+}
+
+// Would the step compute over integers if this input were some? One factor alone does not make it.
+static bool may_multiply(const struct cpu_runner *r, const struct msc_step *s, int32_t input) {
+    enum msc_family family = msc_family_of_step(r->plan->graph, s);
+    bool has_edits = false;
+    for (int32_t i = 0; i < s->n_weight_slots; i++) {
+        has_edits = has_edits || r->c->edits[s->weight_slots[i]];
+    }
+    switch (family) {
+    case MSC_FAMILY_CONV:
+    case MSC_FAMILY_LINEAR:
+        return has_edits && is_factor(&s->joints[0], 0, input);
+    case MSC_FAMILY_MATMUL:
+        return is_factor(&s->joints[0], 1, input) ||
+               (is_factor(&s->joints[0], 0, input) &&
+                (has_edits || s->joints[0].operands[1].kind == MSC_OPERAND_INPUT));
+    default:
+        return false;
+    }
+}
+
+// The step with `inputs` as integers and as floats, one after the other.
+static void run_both(const struct cpu_runner *r, const struct msc_step *s,
+                     const struct msc_call *call, const struct msc_view *const inputs[2]) {
+    struct msc_view outputs[2][CPU_CASE_MAX];
+    struct msc_call calls[2] = {*call, *call};
+    for (int k = 0; k < 2; k++) {
+        for (int32_t i = 0; i < s->n_outputs; i++) {
+            outputs[k][i] = call->outputs[i];
+            outputs[k][i].data = allocate(r, msc_view_n_bytes(&outputs[k][i]));
+            cpu__fill_with_junk(r->b, outputs[k][i].data, msc_view_n_bytes(&outputs[k][i]));
+        }
+        calls[k].inputs = inputs[k];
+        calls[k].outputs = outputs[k];
+        assert_ok(r->b->def->run(r->b, s, &calls[k], 1, 0));
+    }
+    for (int32_t i = 0; i < s->n_outputs; i++) {
+        check_same(r, &outputs[0][i], &outputs[1][i]);
+    }
+    cpu__check_quantizing(r, s, &calls[0]);
+    cpu__check_together(r, s, &calls[0]);
+    for (int32_t i = 0; i < 2 * s->n_outputs; i++) {
+        r->b->def->release_memory(r->b, outputs[i % 2][i / 2].data, 0);
+    }
+}
+
+void cpu__check_integers(const struct cpu_runner *r, const struct msc_step *s,
+                         const struct msc_call *call) {
+    struct msc_view integers[MSC_STEP_MAX_INPUTS], floats[MSC_STEP_MAX_INPUTS];
+    const struct msc_view *const inputs[2] = {integers, floats};
+    struct msc_rng rng;
+    msc_rng_seed(&rng, 77, 0);
+    // As uint8, as int8 and as they come, in turns; large steps once.
+    for (int32_t turn = 0; turn < (s->macs < 1e6 ? 3 : 1); turn++) {
+        struct both both[MSC_STEP_MAX_INPUTS] = {0};
+        bool has_integers = false;
+        for (int32_t i = 0; i < s->n_inputs; i++) {
+            integers[i] = floats[i] = call->inputs[i];
+            if (floats[i].dtype == MSC_DTYPE_F32 && (turn + i) % 3 != 2 && !may_multiply(r, s, i)) {
+                make_both(r, &both[i], &rng, (turn + i) % 3 == 1, &integers[i], &floats[i]);
+                has_integers = true;
+            }
+        }
+        if (has_integers) {
+            run_both(r, s, call, inputs);
+        }
+        for (int32_t i = 0; i < 2 * s->n_inputs; i++) {
+            r->b->def->release_memory(r->b, both[i / 2].owned[i % 2], 0);
+        }
     }
 }
