@@ -37,6 +37,7 @@ double bench_product_operations(const struct bench_product *p) {
 const struct bench_mover bench_movers[] = {
     {"relu 6.4 MB", MSC_OP_RELU, 1, 4, {8, 64, 56, 56}, "", false, 0},
     {"add 6.4 MB", MSC_OP_ADD, 2, 4, {8, 64, 56, 56}, "", false, 0},
+    {"add 0.8 MB", MSC_OP_ADD, 2, 4, {1, 64, 56, 56}, "", false, 0},
     {"sigmoid 6.4 MB", MSC_OP_SIGMOID, 1, 4, {8, 64, 56, 56}, "", false, 0},
     {"relu 0.4 MB", MSC_OP_RELU, 1, 4, {1, 32, 56, 56}, "", false, 0},
     {"add 0.4 MB", MSC_OP_ADD, 2, 4, {1, 32, 56, 56}, "", false, 0},

@@ -283,9 +283,6 @@ static enum msc_status kernels_steps_prepare(struct step_job *s, const struct so
     if (is_out && (!def->quantizes || !def->quantizes(s->backend, s->step))) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "it writes no bytes");
     }
-    if (variant == VARIANT_BYTES && !p && !s->is_movement) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "it reads no bytes");
-    }
     set_activation(&s->in, &in_scale, p ? &p->zero_point : &no_zero_point);
     set_activation(&s->out, &out_scale, &no_zero_point);
     if (p) {
