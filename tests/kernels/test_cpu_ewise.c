@@ -264,6 +264,90 @@ static void test_kernels_cpu_ewise__numpy(void **state) {
     cpu_case_finish(&c);
 }
 
+// Inputs that come as integers: any bytes, under scales that are no powers of two.
+enum { INTEGERS = 2 * 5 * 231 };
+static const float integer_scales[2] = {0.0173f, 0.3117f};
+static const int32_t integer_zeros[2] = {97, -21};
+static const struct msc_quant integer_quants[2] = {
+    {.bits = 8,
+     .high = 255,
+     .axis = -1,
+     .n = 1,
+     .scales = &integer_scales[0],
+     .zero_points = &integer_zeros[0]},
+    {.bits = 8,
+     .low = -128,
+     .high = 127,
+     .axis = -1,
+     .n = 1,
+     .scales = &integer_scales[1],
+     .zero_points = &integer_zeros[1]},
+};
+
+// The next input, and what its elements stand for.
+static int32_t integer_input(struct cpu_case *c, const float **x, int n_dims,
+                             const int64_t dims[]) {
+    int k = c->n_inputs;
+    const struct msc_quant *q = c->input_quants[k] = &integer_quants[k];
+    int32_t tensor = cpu_input(c, n_dims == 4 ? "NCHW" : "", n_dims, dims);
+    float *elements = msc_array_data(c->inputs[k]);
+    for (int64_t i = 0; i < msc_array_n_elements(c->inputs[k]); i++) {
+        int32_t byte = q->low + (int32_t)msc_rng_below(&c->rng, 256);
+        elements[i] = (float)(byte - q->zero_points[0]) * q->scales[0];
+    }
+    *x = elements;
+    return tensor;
+}
+
+static void check_integers(struct cpu_case *c, int32_t y, const float expected[]) {
+    struct msc_array *out;
+    cpu_case_finish_graph(c, y);
+    cpu_run(&out, c, 0);
+    assert_int_equal(c->n_steps, 1);
+    assert_memory_equal(msc_array_data(out), expected, msc_array_n_bytes(out));
+    msc_array_release(out);
+    cpu_case_finish(c);
+}
+
+// max(a + b, 0), as wide and of one channel each; the same with a step that is no chain.
+static void test_kernels_cpu_ewise__integers(void **state) {
+    static float expected[INTEGERS];
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        struct cpu_case c;
+        const float *a, *b;
+        bool is_narrow = way % 2 == 1, is_chain = way < 2;
+        cpu_case_init(&c, 31);
+        int32_t x0 = integer_input(&c, &a, 4, DIMS(2, 5, 11, 21));
+        int32_t x1 = integer_input(&c, &b, 4, is_narrow ? DIMS(1, 5, 1, 1) : DIMS(2, 5, 11, 21));
+        int32_t y = binary(&c, is_chain ? MSC_OP_ADD : MSC_OP_MAXIMUM, x0, x1);
+        for (int i = 0; i < INTEGERS; i++) {
+            float other = b[is_narrow ? i / 231 % 5 : i];
+            float value = is_chain ? a[i] + other : a[i] > other ? a[i] : other;
+            expected[i] = value < 0.0f ? 0.0f : value;
+        }
+        check_integers(&c, unary(&c, MSC_OP_RELU, y, ""), expected);
+    }
+}
+
+// Two quantisations that become floats while they are joined.
+static void test_kernels_cpu_ewise__joined_integers(void **state) {
+    static float expected[2 * INTEGERS];
+    (void)state;
+    struct cpu_case c;
+    const float *a, *b;
+    cpu_case_init(&c, 32);
+    int32_t x[2];
+    x[0] = integer_input(&c, &a, 2, DIMS(10, 231));
+    x[1] = integer_input(&c, &b, 2, DIMS(10, 231));
+    for (int i = 0; i < INTEGERS; i++) {
+        expected[i / 231 * 462 + i % 231] = a[i];
+        expected[i / 231 * 462 + 231 + i % 231] = b[i];
+    }
+    check_integers(&c, cpu_joint(&c, MSC_OP_CONCAT, 2, x, "axis=1", MSC_NO_ID, MSC_NO_ID),
+                   expected);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_cpu_ewise__unary),
@@ -274,6 +358,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_ewise__chain),
         cmocka_unit_test(test_kernels_cpu_ewise__batch_norm),
         cmocka_unit_test(test_kernels_cpu_ewise__numpy),
+        cmocka_unit_test(test_kernels_cpu_ewise__integers),
+        cmocka_unit_test(test_kernels_cpu_ewise__joined_integers),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
