@@ -37,6 +37,7 @@ void msc_param_defaults(const struct msc_param params[], void *target) {
             *(double *)member = p->number;
             break;
         case MSC_PARAM_TEXT:
+        case MSC_PARAM_WORD:
             *(const char **)member = p->text;
             break;
         case MSC_PARAM_ENUM:
@@ -92,6 +93,7 @@ out:
 static enum msc_status write_param(cJSON *object, const struct msc_param *p, const void *target) {
     const void *member = (const char *)target + p->offset;
     const cJSON *json = NULL;
+    const char *text = NULL;
     switch (p->type) {
     case MSC_PARAM_BOOL:
         return msc_json_add_bool(object, p->name, *(const bool *)member);
@@ -104,6 +106,9 @@ static enum msc_status write_param(cJSON *object, const struct msc_param *p, con
         return write_text(object, p->name, *(const char *const *)member);
     case MSC_PARAM_ENUM:
         return write_enum(object, p, *(const int *)member);
+    case MSC_PARAM_WORD:
+        text = *(const char *const *)member;
+        return text ? write_text(object, p->name, text) : MSC_OK;
     case MSC_PARAM_JSON:
         json = *(const cJSON *const *)member;
         return msc_json_add(object, p->name, json ? cJSON_Duplicate(json, 1) : cJSON_CreateNull());
@@ -129,7 +134,7 @@ static void help_number(struct msc_str *out, double number) {
 }
 
 static bool is_text(const struct msc_param *p) {
-    return p->type == MSC_PARAM_TEXT || p->type == MSC_PARAM_ENUM;
+    return p->type == MSC_PARAM_TEXT || p->type == MSC_PARAM_WORD || p->type == MSC_PARAM_ENUM;
 }
 
 // What is left out of the others is nothing in particular, or what their help says.
@@ -194,9 +199,9 @@ void msc_param_help(const struct msc_param params[], struct msc_str *out) {
 
 static const char *type_name(enum msc_param_type type) {
     static const char *const names[] = {
-        [MSC_PARAM_BOOL] = "bool", [MSC_PARAM_I64] = "integer", [MSC_PARAM_F64] = "number",
-        [MSC_PARAM_TEXT] = "text", [MSC_PARAM_ENUM] = "name",   [MSC_PARAM_DURATION] = "time",
-        [MSC_PARAM_JSON] = "json",
+        [MSC_PARAM_BOOL] = "bool",     [MSC_PARAM_I64] = "integer", [MSC_PARAM_F64] = "number",
+        [MSC_PARAM_TEXT] = "text",     [MSC_PARAM_WORD] = "text",   [MSC_PARAM_ENUM] = "name",
+        [MSC_PARAM_DURATION] = "time", [MSC_PARAM_JSON] = "json",
     };
     return names[type];
 }

@@ -153,10 +153,10 @@ static enum msc_status read_json(const struct reading *r) {
 }
 
 static enum msc_status (*const readers[])(const struct reading *r) = {
-    [MSC_PARAM_BOOL] = read_bool, [MSC_PARAM_I64] = read_i64,
-    [MSC_PARAM_F64] = read_f64,   [MSC_PARAM_TEXT] = read_text,
-    [MSC_PARAM_ENUM] = read_enum, [MSC_PARAM_DURATION] = read_duration,
-    [MSC_PARAM_JSON] = read_json,
+    [MSC_PARAM_BOOL] = read_bool,         [MSC_PARAM_I64] = read_i64,
+    [MSC_PARAM_F64] = read_f64,           [MSC_PARAM_TEXT] = read_text,
+    [MSC_PARAM_WORD] = read_text,         [MSC_PARAM_ENUM] = read_enum,
+    [MSC_PARAM_DURATION] = read_duration, [MSC_PARAM_JSON] = read_json,
 };
 
 static bool is_ignored(const char *key, const char *const ignore[]) {

@@ -143,7 +143,10 @@ static enum msc_status add_site(cJSON *list, const struct msc_graph *g,
     MSC_TRY(msc_json_add(object, "joints", joints));
     for (int32_t k = 0; k < site->n_slots; k++) {
         const struct msc_slot *slot = &sites->slots[site->slots[k]];
-        MSC_TRY(msc_json_push(joints, cJSON_CreateString(msc_graph_joint(g, slot->joint)->name)));
+        if (slot->joint != MSC_NO_ID) {
+            const char *joint = msc_graph_joint(g, slot->joint)->name;
+            MSC_TRY(msc_json_push(joints, cJSON_CreateString(joint)));
+        }
     }
     return MSC_OK;
 }
@@ -152,7 +155,7 @@ static enum msc_status has_sites(bool *out, const struct msc_joint *j) {
     *out = false;
     for (int32_t k = 0; k < j->n_graphs && !*out; k++) {
         struct msc_sites sites = {0};
-        enum msc_status status = msc_sites_find(&sites, j->graphs[k], false);
+        enum msc_status status = msc_sites_find(&sites, j->graphs[k], NULL);
         *out = sites.n_sites > 0;
         msc_sites_finish(&sites);
         MSC_TRY(status);
@@ -194,7 +197,7 @@ static enum msc_status print_sites(const struct msc_graph *fused, const struct m
     cJSON *list = cJSON_CreateArray();
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_graph_split(&g, fused));
-    MSC_TRY_OUT(msc_sites_find(&sites, g, false));
+    MSC_TRY_OUT(msc_sites_find(&sites, g, NULL));
     MSC_TRY_OUT(tell_branches(g, call));
     if (!as_json) {
         write_sites(&text, g, &sites);

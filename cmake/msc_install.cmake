@@ -67,6 +67,7 @@ set(public_headers
     graph/passes/bind.h
     graph/quant.h
     graph/site.h
+    graph/target.h
     graph/view.h
     kernels/backend.h
     kernels/engine/backends.h

@@ -43,6 +43,7 @@ struct msc_distill_options {
     const char *class_scores; // output whose greatest entry is the class; NULL: the first compared
     const struct msc_sample_metric *metrics; // [n_metrics], borrowed until destroy
     size_t n_metrics;                        // at most MSC_MAX_METRICS
+    const struct msc_target *target;         // of the evaluator's slots; may be NULL
 };
 
 struct msc_distill_run {

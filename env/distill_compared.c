@@ -167,6 +167,7 @@ static enum msc_status make_evaluator(struct msc_distill *d) {
     o.host_bytes = d->host->memory_bytes;
     o.cancel = d->host->cancel;
     o.log = d->host->log;
+    o.target = d->options.target;
     return msc_evaluator_create(&d->evaluator, d->host->graph, d->dataset, wanted, d->n_compared,
                                 &o);
 }

@@ -39,14 +39,15 @@ static int32_t quantizer_choice(const struct msc_quantize *z, int32_t task, uint
     return (int32_t)z->space.choices_of_task[task][choice];
 }
 
-static void fill_edits(const struct msc_quantize *z, const uint32_t choices[],
-                       const struct msc_edit *edits[]) {
+static enum msc_status fill_edits(const struct msc_quantize *z, const uint32_t choices[],
+                                  const struct msc_edit *edits[]) {
     for (size_t s = 0; s < z->n_slots; s++) {
         int32_t task = msc_quantize_task_of_slot(&z->space, (int32_t)s);
         edits[s] = task == MSC_NO_ID ? z->fixed[s]
                                      : msc_quantizer_edit(z->quantizer, z->space.site_of_slot[s],
                                                           quantizer_choice(z, task, choices[task]));
     }
+    return msc_bias_roundings_fill(z->roundings, edits);
 }
 
 // ---- The environment's functions --------------------------------------------------------------
@@ -69,11 +70,14 @@ static enum msc_status quantize_init(struct msc_env *env) {
     MSC_TRY(msc_quantize_metrics_choose(&z->metrics, host, msc_env_config(env)));
     z->distill_options.metrics = z->metrics.sampled;
     z->distill_options.n_metrics = z->metrics.n_sampled;
+    z->distill_options.target = z->quantizer_options.all_sites ? z->quantizer_options.target : NULL;
     MSC_TRY(msc_quantizer_create(&z->quantizer, host->graph, &z->quantizer_options));
     MSC_TRY(msc_distill_create(&z->distill, host, host->dataset, &z->distill_options));
     MSC_TRY(leave_constants(z, host));
     MSC_TRY(msc_quantize__get_parameters(env, z));
     MSC_TRY(build_fixed(env, z));
+    MSC_TRY(
+        msc_bias_roundings_create(&z->roundings, host->graph, msc_quantizer_sites(z->quantizer)));
     const struct msc_quantize_inputs inputs = {
         .host = host,
         .quantizer = z->quantizer,
@@ -105,10 +109,10 @@ enum msc_status msc_quantize__make_room(struct msc_quantize *z, size_t n) {
     return MSC_OK;
 }
 
-void msc_quantize__set_run(struct msc_quantize *z, size_t i, const uint32_t choices[]) {
+enum msc_status msc_quantize__set_run(struct msc_quantize *z, size_t i, const uint32_t choices[]) {
     const struct msc_edit **edits = z->edits + i * z->n_slots;
-    fill_edits(z, choices, edits);
     z->runs[i] = (struct msc_distill_run){.edits = edits};
+    return fill_edits(z, choices, edits);
 }
 
 static void finish_trial(void *payload, size_t i) {
@@ -140,7 +144,7 @@ static enum msc_status quantize_evaluate(struct msc_env *env, const struct msc_e
     z->began_ns = msc_clock_ns();
     for (size_t i = 0; i < e->n; i++) {
         struct msc_trial *trial = e->trials[i];
-        msc_quantize__set_run(z, i, trial->proposal.choices);
+        MSC_TRY(msc_quantize__set_run(z, i, trial->proposal.choices));
         MSC_TRY(msc_quantize_metrics_before(trial->outcome.metrics, &z->metrics, env,
                                             z->runs[i].edits));
         z->runs[i].is_bounded = e->bounds[i] < INFINITY;
@@ -170,7 +174,7 @@ static enum msc_status quantize_edits(struct msc_env *env, const uint32_t choice
     const struct msc_sites *sites = msc_quantizer_sites(z->quantizer);
     struct msc_strategy *s;
     enum msc_status status = MSC_OK;
-    MSC_TRY(msc_strategy_create(&s));
+    MSC_TRY(msc_strategy_create(&s, &sites->scheme));
     if (host->base) {
         MSC_TRY_OUT(msc_strategy_merge(s, host->base));
     }
@@ -230,6 +234,7 @@ static void quantize_finish(struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
     msc_distill_destroy(z->validated);
     msc_distill_destroy(z->distill);
+    msc_bias_roundings_destroy(z->roundings);
     msc_quantizer_destroy(z->quantizer);
     msc_free(z->runs);
     msc_free(z->edits);

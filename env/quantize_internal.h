@@ -6,6 +6,7 @@
 #include "env/distill.h"
 #include "env/env.h"
 #include "env/quantize_metrics.h"
+#include "tools/bias_rounding.h"
 
 struct msc_quantize {
     // Parameters. Those of the quantizer are read by msc_quantizer_read_options.
@@ -15,12 +16,13 @@ struct msc_quantize {
     int kl_input;
     const char *class_scores;
     const cJSON *loss_tensors;
-    const char *target, *group;
+    const char *target, *sites, *group;
     const cJSON *choices, *weights, *activations, *include, *exclude, *fix;
 
     struct msc_quantizer_options quantizer_options;
     struct msc_distill_options distill_options;
     struct msc_quantizer *quantizer;
+    struct msc_bias_roundings *roundings;
     struct msc_distill *distill;   // on the calibration samples
     struct msc_distill *validated; // on the validation samples; made when first asked for
     struct msc_quantize_metrics metrics;
@@ -52,7 +54,7 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
 // Makes `runs` and `edits` hold at least n runs; what they held may be lost.
 enum msc_status msc_quantize__make_room(struct msc_quantize *z, size_t n);
 // Run i applies the choices, one per task.
-void msc_quantize__set_run(struct msc_quantize *z, size_t i, const uint32_t choices[]);
+enum msc_status msc_quantize__set_run(struct msc_quantize *z, size_t i, const uint32_t choices[]);
 
 // The environment's `reevaluate`.
 enum msc_status msc_quantize__reevaluate(struct msc_env *env, const uint32_t choices[],

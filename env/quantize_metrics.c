@@ -20,9 +20,16 @@ static double packed_size(double elements, int32_t bits, double n_scales, bool i
     return ceil(elements * bits / 8) + n_scales * (is_symmetric ? 4 : 8);
 }
 
-static double quant_size(double elements, const struct msc_quant *quant) {
+// For a target what its file takes: whole bytes mostly, and a byte for each zero point.
+static double quant_size(const struct msc_quantize_inputs *in, double elements,
+                         const struct msc_quant *quant) {
+    const struct msc_target *target = msc_quantizer_sites(in->quantizer)->scheme.target;
     if (quant->type != MSC_DTYPE_NONE) {
         return elements * (double)msc_dtype_bytes(quant->type);
+    }
+    if (target) {
+        int32_t bits = msc_target_stored_bits(target, true, quant->bits, quant->group_size > 0);
+        return packed_size(elements, bits, quant->n, true) + ceil(quant->n * bits / 8.0);
     }
     return packed_size(elements, quant->bits, quant->n, quant->low < 0);
 }
@@ -39,7 +46,7 @@ static enum msc_status add_weight_size(struct msc_quantize_cost *out,
     for (uint32_t c = 0; c < n_choices; c++) {
         int32_t choice = (int32_t)s->choices_of_task[task][c];
         const struct msc_quant *quant = msc_quantizer_quant(in->quantizer, site, choice);
-        bytes[c] = quant ? quant_size(n, quant) : 4 * n;
+        bytes[c] = quant ? quant_size(in, n, quant) : 4 * n;
     }
     const double *by_choice = bytes;
     return msc_quantize_add_term(out, 1, 1, &task, &by_choice);
@@ -66,10 +73,25 @@ static enum msc_status add_site_sizes(struct msc_quantize_cost *out,
             MSC_TRY(add_weight_size(out, in, s, site, n));
         } else {
             const struct msc_quant *quant = msc_edit_quant(in->fixed[slot]);
-            out->constant += quant ? quant_size(n, quant) : 4 * n;
+            out->constant += quant ? quant_size(in, n, quant) : 4 * n;
         }
     }
     return MSC_OK;
+}
+
+// Biases that are rounded have a step for each output channel.
+static double bias_steps_size(const struct msc_quantize_inputs *in) {
+    const struct msc_sites *sites = &in->plan->sites;
+    const struct msc_graph *g = in->plan->graph;
+    double n_bytes = 0;
+    for (int32_t i = sites->n_site_slots; sites->scheme.target && i < sites->n_slots; i++) {
+        const struct msc_joint *j = msc_graph_joint(g, sites->slots[i].joint);
+        if (msc_target_is_integer(msc_target_role(sites->scheme.target, g, j))) {
+            n_bytes +=
+                4.0 * (double)msc_tensor_n_elements(msc_graph_tensor(g, sites->slots[i].tensor));
+        }
+    }
+    return n_bytes;
 }
 
 static enum msc_status cost_size(struct msc_quantize_cost *out,
@@ -81,6 +103,7 @@ static enum msc_status cost_size(struct msc_quantize_cost *out,
         return no_cost_memory();
     }
     MSC_TRY(add_site_sizes(out, in, s, counted));
+    out->constant += bias_steps_size(in);
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, i);
         if (t->data && !counted[i]) {

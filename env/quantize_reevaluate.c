@@ -18,7 +18,7 @@ static enum msc_status reevaluate_noise(struct msc_quantize *z, const uint32_t c
     double noise = 0;
     MSC_TRY(msc_quantize__make_room(z, NOISE_RUNS + 1));
     for (size_t i = 0; i <= NOISE_RUNS; i++) {
-        msc_quantize__set_run(z, i, choices);
+        MSC_TRY(msc_quantize__set_run(z, i, choices));
         z->runs[i].noise_seed = i;
     }
     MSC_TRY(msc_distill_run(z->distill, z->runs, NOISE_RUNS + 1, NULL, NULL));
@@ -38,7 +38,7 @@ static enum msc_status reevaluate_alone(struct msc_quantize *z, const uint32_t c
     double sum = 0;
     MSC_TRY(msc_quantize__make_room(z, n));
     for (size_t t = 0; t < n; t++) {
-        msc_quantize__set_run(z, t, choices);
+        MSC_TRY(msc_quantize__set_run(z, t, choices));
         const struct msc_edit **edits = z->edits + t * z->n_slots;
         for (size_t s = 0; s < z->n_slots; s++) {
             int32_t task = msc_quantize_task_of_slot(&z->space, (int32_t)s);
@@ -73,7 +73,7 @@ static enum msc_status reevaluate_validation(struct msc_env *env, struct msc_qua
         MSC_TRY(msc_distill_compute_reference(z->validated));
     }
     MSC_TRY(msc_quantize__make_room(z, 1));
-    msc_quantize__set_run(z, 0, choices);
+    MSC_TRY(msc_quantize__set_run(z, 0, choices));
     runs[1].edits = z->edits;
     MSC_TRY(msc_distill_run(z->validated, runs, 2, NULL, NULL));
     cJSON *validation = cJSON_CreateObject();
@@ -88,7 +88,7 @@ static enum msc_status reevaluate_memory(struct msc_quantize *z, const uint32_t 
                                          cJSON *out) {
     uint64_t n_bytes;
     MSC_TRY(msc_quantize__make_room(z, 1));
-    msc_quantize__set_run(z, 0, choices);
+    MSC_TRY(msc_quantize__set_run(z, 0, choices));
     MSC_TRY(msc_evaluator_measure_memory(msc_distill_evaluator(z->distill), z->runs[0].edits,
                                          &n_bytes));
     return msc_json_add_number(out, "memory_bytes", (double)n_bytes);

@@ -203,11 +203,13 @@ static void fill_features(const struct builder *b, int32_t site, double f[N_FEAT
     double macs = 0;
     for (int32_t i = 0; i < s->n_slots; i++) {
         int32_t joint = msc_quantize_bound_slot(b->plan, s->slots[i])->joint;
-        macs += msc_joint_macs(g, msc_graph_joint(g, joint)) / n_samples;
+        macs += joint == MSC_NO_ID ? 0 : msc_joint_macs(g, msc_graph_joint(g, joint)) / n_samples;
     }
     bool is_weight = s->kind == MSC_SITE_WEIGHT;
     double n = (double)msc_tensor_n_elements(t) / (is_weight ? 1 : n_samples);
-    f[0] = (double)slot->joint * b->plan->n_parts / (double)msc_graph_n_joints(g);
+    int32_t n_joints = msc_graph_n_joints(g);
+    int32_t place = slot->joint == MSC_NO_ID ? n_joints : slot->joint;
+    f[0] = (double)place * b->plan->n_parts / (double)n_joints;
     f[1] = n > 0 ? log2(n) : 0;
     f[2] = b->out->macs > 0 ? macs / b->out->macs : 0;
     f[3] = is_weight;
@@ -234,8 +236,8 @@ static enum msc_status space_build_tasks(struct builder *b) {
             continue;
         }
         const struct msc_site *s = &b->sites->sites[i];
-        bool is_joint = msc_quantizer_group(b->q) == MSC_GROUP_JOINT;
         int32_t joint = msc_quantize_bound_slot(b->plan, s->slots[0])->joint;
+        bool is_joint = msc_quantizer_group(b->q) == MSC_GROUP_JOINT && joint != MSC_NO_ID;
         const struct choice_list *list = choices_of(b, task);
         fill_features(b, i, features[task]);
         b->out->choices_of_task[task] = list->choices;

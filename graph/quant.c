@@ -134,6 +134,16 @@ MSC_SIMD static void round_run_to_bf16(float out[], const float x[], int64_t n) 
     }
 }
 
+void msc_dequantize_run(float out[], const void *q, enum msc_dtype dtype, int64_t n,
+                        const struct msc_quant *quant) {
+    const uint8_t *bytes = q;
+    int32_t zero_point = quant->zero_points[0];
+    for (int64_t i = 0; i < n; i++) {
+        int32_t integer = dtype == MSC_DTYPE_I8 ? (int8_t)bytes[i] : bytes[i];
+        out[i] = (float)(integer - zero_point) * quant->scales[0];
+    }
+}
+
 void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct msc_quant *q) {
     switch (q->type) {
     case MSC_DTYPE_F16:

@@ -58,6 +58,9 @@ void msc_quantize_run(int32_t out[], const float x[], int64_t n, float scale, in
                       int32_t low, int32_t high);
 void msc_fake_quantize_run(float out[], const float x[], int64_t n, float scale, int32_t zero_point,
                            int32_t low, int32_t high);
+// (q - zero_point) * scale of integers of a byte (MSC_DTYPE_U8, MSC_DTYPE_I8), one scale for all.
+void msc_dequantize_run(float out[], const void *q, enum msc_dtype dtype, int64_t n,
+                        const struct msc_quant *quant);
 // Any edit with one scale; out may equal x.
 void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct msc_quant *q);
 // A whole array, per channel or group where q says so. *out is float32 of the same shape.

@@ -1,8 +1,15 @@
 #include "graph/site.h"
 
 #include "base/alloc.h"
+#include "graph/requantised.h"
 
 #include <string.h>
+
+struct finder {
+    const struct msc_graph *g;
+    const struct msc_target *target;
+    int32_t *class_of; // [n_tensors] what the target requantises; NULL without one
+};
 
 static bool is_recurrent(enum msc_op op) {
     return op == MSC_OP_RNN || op == MSC_OP_GRU || op == MSC_OP_LSTM;
@@ -63,18 +70,27 @@ static void find_group(struct msc_slot *slot, const struct msc_joint *j,
     }
 }
 
-static bool make_slot(struct msc_slot *slot, const struct msc_graph *g, const struct msc_joint *j,
+// What the operator table says of an operand, or, of activations, the target.
+static bool is_slot(const struct finder *f, const struct msc_joint *j,
+                    const struct msc_op_role *role, int32_t tensor, bool is_weight) {
+    if (f->class_of != NULL && !is_weight) {
+        return f->class_of[tensor] != MSC_NO_ID && !msc_op_has_trait(j->op, MSC_TRAIT_SHAPE);
+    }
+    bool is_marked = role->is_slot || (is_weight && role->is_weight_slot);
+    return is_marked && !is_constant_product(f->g, j);
+}
+
+static bool make_slot(struct msc_slot *slot, const struct finder *f, const struct msc_joint *j,
                       int32_t operand) {
+    const struct msc_graph *g = f->g;
     struct msc_op_role role;
-    if (!msc_op_role(j->op, operand, &role) || (!role.is_slot && !role.is_weight_slot) ||
-        j->operands[operand] == MSC_NO_ID) {
+    if (!msc_op_role(j->op, operand, &role) || j->operands[operand] == MSC_NO_ID) {
         return false;
     }
     int32_t weight = msc_graph_weight_of(g, j->operands[operand]);
     int32_t tensor = weight == MSC_NO_ID ? j->operands[operand] : weight;
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    if (!msc_dtype_is_float(t->dtype) || (weight == MSC_NO_ID && !role.is_slot) ||
-        is_constant_product(g, j)) {
+    if (!msc_dtype_is_float(t->dtype) || !is_slot(f, j, &role, tensor, weight != MSC_NO_ID)) {
         return false;
     }
     *slot = (struct msc_slot){
@@ -91,8 +107,9 @@ static bool make_slot(struct msc_slot *slot, const struct msc_graph *g, const st
     return true;
 }
 
-static bool make_bias_slot(struct msc_slot *slot, const struct msc_graph *g,
-                           const struct msc_joint *j, int32_t operand) {
+static bool make_bias_slot(struct msc_slot *slot, const struct finder *f, const struct msc_joint *j,
+                           int32_t operand) {
+    const struct msc_graph *g = f->g;
     struct msc_op_role role;
     if (!msc_op_role(j->op, operand, &role) || !role.is_bias_slot ||
         j->operands[operand] == MSC_NO_ID) {
@@ -112,17 +129,17 @@ static bool make_bias_slot(struct msc_slot *slot, const struct msc_graph *g,
     return true;
 }
 
-typedef bool (*make_slot_fn)(struct msc_slot *slot, const struct msc_graph *g,
+typedef bool (*make_slot_fn)(struct msc_slot *slot, const struct finder *f,
                              const struct msc_joint *j, int32_t operand);
 
 // Counts the slots that `make` makes, or (with `slots`) lists them.
-static int32_t list_slots(struct msc_slot *slots, const struct msc_graph *g, make_slot_fn make) {
+static int32_t list_slots(struct msc_slot *slots, const struct finder *f, make_slot_fn make) {
     int32_t n = 0;
-    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
-        const struct msc_joint *j = msc_graph_joint(g, i);
+    for (int32_t i = 0; i < msc_graph_n_joints(f->g); i++) {
+        const struct msc_joint *j = msc_graph_joint(f->g, i);
         for (int32_t k = 0; k < j->n_operands; k++) {
             struct msc_slot slot;
-            if (make(&slot, g, j, k)) {
+            if (make(&slot, f, j, k)) {
                 if (slots != NULL) {
                     slots[n] = slot;
                 }
@@ -133,8 +150,33 @@ static int32_t list_slots(struct msc_slot *slots, const struct msc_graph *g, mak
     return n;
 }
 
+// The same for outputs of the graph.
+static int32_t list_outputs(struct msc_slot *slots, const struct finder *f) {
+    int32_t n = 0;
+    for (int32_t i = 0; f->class_of != NULL && i < msc_graph_n_outputs(f->g); i++) {
+        int32_t tensor = msc_graph_output(f->g, i);
+        if (f->class_of[tensor] == MSC_NO_ID) {
+            continue;
+        }
+        if (slots != NULL) {
+            slots[n] = (struct msc_slot){.joint = MSC_NO_ID,
+                                         .operand = i,
+                                         .tensor = tensor,
+                                         .kind = MSC_SITE_ACTIVATION,
+                                         .channel_axis = -1,
+                                         .group_axis = -1};
+        }
+        n++;
+    }
+    return n;
+}
+
 // True when both slots belong to one site. The uses by one joint always do, as they have one name.
-static bool is_same_site(const struct msc_slot *a, const struct msc_slot *b, bool by_use) {
+static bool is_same_site(const struct finder *f, const struct msc_slot *a, const struct msc_slot *b,
+                         bool by_use) {
+    if (f->class_of != NULL && a->kind == MSC_SITE_ACTIVATION && b->kind == a->kind) {
+        return f->class_of[a->tensor] == f->class_of[b->tensor];
+    }
     bool is_shared = a->kind == MSC_SITE_WEIGHT || !by_use || a->joint == b->joint;
     return a->tensor == b->tensor && is_shared;
 }
@@ -151,8 +193,9 @@ static enum msc_status name_site(struct msc_site *site, const struct msc_slot *s
     return site->name == NULL ? MSC_FAIL(MSC_E_NOMEM, "out of memory for sites") : MSC_OK;
 }
 
-static enum msc_status group_slots(struct msc_sites *sites, const struct msc_graph *g, bool by_use,
+static enum msc_status group_slots(struct msc_sites *sites, const struct finder *f,
                                    struct msc_arena *arena) {
+    bool by_use = sites->scheme.by_use;
     size_t n = (size_t)sites->n_site_slots;
     sites->sites = msc_arena_array(arena, n, sizeof(sites->sites[0]));
     bool *is_taken = msc_arena_array(arena, n, sizeof(is_taken[0]));
@@ -172,10 +215,10 @@ static enum msc_status group_slots(struct msc_sites *sites, const struct msc_gra
         site->group_axis = first->group_axis;
         site->group_axes = first->group_axes;
         site->slots = indices;
-        MSC_TRY(name_site(site, first, g, by_use, arena));
+        MSC_TRY(name_site(site, first, f->g, by_use, arena));
         for (int32_t k = i; k < sites->n_site_slots; k++) {
             const struct msc_slot *slot = &sites->slots[k];
-            if (is_taken[k] || !is_same_site(first, slot, by_use)) {
+            if (is_taken[k] || !is_same_site(f, first, slot, by_use)) {
                 continue;
             }
             is_taken[k] = true;
@@ -188,25 +231,49 @@ static enum msc_status group_slots(struct msc_sites *sites, const struct msc_gra
     return MSC_OK;
 }
 
-static enum msc_status find_sites(struct msc_sites *out, const struct msc_graph *g, bool by_use) {
+static enum msc_status list_all(struct msc_sites *out, const struct finder *f) {
     struct msc_arena *arena = out->storage;
-    out->n_site_slots = list_slots(NULL, g, make_slot);
-    out->n_slots = out->n_site_slots + list_slots(NULL, g, make_bias_slot);
+    int32_t n_operands = list_slots(NULL, f, make_slot);
+    out->n_site_slots = n_operands + list_outputs(NULL, f);
+    out->n_slots = out->n_site_slots + list_slots(NULL, f, make_bias_slot);
     out->slots = msc_arena_array(arena, (size_t)out->n_slots, sizeof(out->slots[0]));
     if (out->slots == NULL) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for sites");
     }
-    list_slots(out->slots, g, make_slot);
-    list_slots(out->slots + out->n_site_slots, g, make_bias_slot);
-    return group_slots(out, g, by_use, arena);
+    list_slots(out->slots, f, make_slot);
+    list_outputs(out->slots + n_operands, f);
+    list_slots(out->slots + out->n_site_slots, f, make_bias_slot);
+    return group_slots(out, f, arena);
 }
 
-enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g, bool by_use) {
+static enum msc_status find_sites(struct msc_sites *out, const struct msc_graph *g) {
+    struct msc_arena scratch = {0};
+    struct finder f = {.g = g, .target = out->scheme.target};
+    enum msc_status status = MSC_OK;
+    if (f.target != NULL) {
+        size_t n = (size_t)msc_graph_n_tensors(g);
+        f.class_of = msc_arena_array(&scratch, n + 1, sizeof(f.class_of[0]));
+        status = f.class_of == NULL
+                     ? MSC_FAIL(MSC_E_NOMEM, "out of memory for sites")
+                     : msc_graph__find_requantised(f.class_of, g, f.target, &scratch);
+    }
+    status = status == MSC_OK ? list_all(out, &f) : status;
+    msc_arena_finish(&scratch);
+    return status;
+}
+
+enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g,
+                               const struct msc_site_scheme *scheme) {
     *out = (struct msc_sites){.storage = msc_alloc_zero(1, sizeof(struct msc_arena))};
     if (out->storage == NULL) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for sites");
     }
-    enum msc_status status = find_sites(out, g, by_use);
+    if (scheme != NULL) {
+        out->scheme = *scheme;
+        bool has_roles = scheme->target != NULL && scheme->target->requantises;
+        out->scheme.target = has_roles ? scheme->target : NULL;
+    }
+    enum msc_status status = find_sites(out, g);
     if (status != MSC_OK) {
         msc_sites_finish(out);
     }
@@ -237,7 +304,9 @@ static int32_t find_between(const struct msc_sites *sites, int32_t joint, int32_
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
         const struct msc_slot *slot = &sites->slots[middle];
-        bool is_before = slot->joint < joint || (slot->joint == joint && slot->operand < operand);
+        // MSC_NO_ID, of outputs, comes last.
+        uint32_t here = (uint32_t)slot->joint, wanted = (uint32_t)joint;
+        bool is_before = here < wanted || (here == wanted && slot->operand < operand);
         low = is_before ? middle + 1 : low;
         high = is_before ? high : middle;
     }

@@ -6,10 +6,14 @@
 // the input of recurrent layers, tables of embeddings), or the bias of such a joint. A site is what
 // a choice is made for: a weight with all its uses, an activation with all its quantisable uses, or,
 // when grouped by site, one use of an activation. Biases belong to none.
+//
+// For a target that requantises (graph/target.h) every use of a tensor that it passes on as
+// integers is a slot: operands of any joint, and outputs of the graph. A site then is all that has
+// one scale there: a tensor, with those that it is moved to.
 #ifndef MSC_GRAPH_SITE_H
 #define MSC_GRAPH_SITE_H
 
-#include "graph/graph.h"
+#include "graph/target.h"
 
 MSC_PUBLIC_BEGIN
 
@@ -21,8 +25,8 @@ enum msc_site_kind {
 #define MSC_SITE_KINDS 3
 
 struct msc_slot {
-    int32_t joint;   // joint id
-    int32_t operand; // position in msc_joint.operands
+    int32_t joint;   // joint id; MSC_NO_ID: the slot is an output of the graph
+    int32_t operand; // position in msc_joint.operands, or among the outputs
     // The operand's tensor; where a `constant` joint makes that, the weight which it holds.
     int32_t tensor;
     enum msc_site_kind kind;
@@ -46,10 +50,18 @@ struct msc_site {
     const int32_t *slots; // indices into msc_sites.slots
 };
 
+// Which uses are slots, and what they have in common.
+struct msc_site_scheme {
+    bool by_use; // every joint that uses an activation has a site of its own; not with a target
+    // One that requantises; others, and NULL, leave it to the operator table.
+    const struct msc_target *target;
+};
+
 struct msc_sites {
+    struct msc_site_scheme scheme;
     int32_t n_slots;
-    // In topological order of joints, then operand order: n_site_slots that belong to sites, then
-    // biases.
+    // In topological order of joints, then operand order, outputs of the graph behind them:
+    // n_site_slots that belong to sites, then biases.
     struct msc_slot *slots;
     int32_t n_site_slots;
     int32_t n_sites;
@@ -57,11 +69,11 @@ struct msc_sites {
     void *storage;
 };
 
-// `by_use` gives every joint that uses an activation a site of its own. Inside joints that hold
-// others there are none: the graph should be split (msc_graph_split). *out is owned by the caller.
-// Joint names, not ids, are what stays when a graph is bound: bound copies have the same slots in
-// the same order.
-enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g, bool by_use);
+// `scheme` NULL: all zero. Inside joints that hold others there are no sites: the graph should be
+// split (msc_graph_split). *out is owned by the caller. Joint names, not ids, are what stays when a
+// graph is bound: bound copies have the same slots in the same order.
+enum msc_status msc_sites_find(struct msc_sites *out, const struct msc_graph *g,
+                               const struct msc_site_scheme *scheme);
 void msc_sites_finish(struct msc_sites *sites);                               // accepts zeroed
 int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name); // or MSC_NO_ID
 // Index of the slot of (joint, operand), or MSC_NO_ID.

@@ -113,6 +113,7 @@ struct msc_plan {
     // remainder's), then of those that the remainder reads.
     int32_t n_live_out;
     int32_t *live_out;          // [n_live_out]
+    int32_t *live_out_slots;    // [n_wanted] slot whose edit sinks see them under, or MSC_NO_ID
     const bool *in_remainder;   // [n_joints]
     bool wants_remainder;       // something wanted is no live-out value
     bool remainder_reads_slots; // the remainder's joints read through slots

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "kernels/engine/evaluator.h"
+#include "tools/bias_rounding.h"
 #include "tools/strategy.h"
 
 #include <inttypes.h>
@@ -167,7 +168,9 @@ static enum msc_status run_on(const struct msc_model *m, const struct msc_datase
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
     struct msc_evaluator *ev = NULL;
     const struct msc_edit **edits = NULL;
+    struct msc_bias_roundings *roundings = NULL;
     enum msc_status status = MSC_OK;
+    o.target = run->strategy ? msc_strategy_scheme(run->strategy).target : NULL;
     o.backend = m->backend;
     o.memory_bytes = RUN_MEMORY_BYTES;
     o.host_bytes = m->memory_bytes;
@@ -182,9 +185,12 @@ static enum msc_status run_on(const struct msc_model *m, const struct msc_datase
     }
     if (run->strategy) {
         MSC_TRY_OUT(msc_strategy_apply(run->strategy, m->graph, sites, edits));
+        MSC_TRY_OUT(msc_bias_roundings_create(&roundings, m->graph, sites));
+        MSC_TRY_OUT(msc_bias_roundings_fill(roundings, edits));
     }
     status = model_evaluate(ev, edits, run);
 out:
+    msc_bias_roundings_destroy(roundings);
     msc_evaluator_destroy(ev);
     msc_free(edits);
     return status;

@@ -42,7 +42,7 @@ enum msc_status msc_processor__copy_base(struct msc_processor *p, const char *fr
 }
 
 static enum msc_status dup_strategy(struct msc_strategy **out, const struct msc_strategy *from) {
-    MSC_TRY(msc_strategy_create(out));
+    MSC_TRY(msc_strategy_create(out, NULL));
     return msc_strategy_merge(*out, from);
 }
 

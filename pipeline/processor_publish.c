@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "graph/onnx/onnx.h"
 #include "records/record_query.h"
+#include "tools/bias_rounding.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ enum msc_status msc_export_strategy(struct msc_strategy **out, struct msc_env *e
 enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc_strategy *strategy,
                                  const char *path, const struct msc_record *record, int64_t trial) {
     struct msc_sites sites = {0};
+    struct msc_bias_roundings *roundings = NULL;
     const struct msc_edit **edits = NULL;
     char strategy_text[MSC_HASH_TEXT_BYTES];
     char record_text[MSC_HASH_TEXT_BYTES];
@@ -32,7 +34,11 @@ enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc
     const char *metadata[4][2] = {{"mscgym.program", msc_program_name()}};
     size_t n = 1;
     enum msc_status status = MSC_OK;
-    MSC_TRY(msc_sites_find(&sites, graph, false));
+    struct msc_site_scheme scheme = {0};
+    if (strategy) {
+        scheme = msc_strategy_scheme(strategy);
+    }
+    MSC_TRY(msc_sites_find(&sites, graph, &scheme));
     edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof *edits);
     if (!edits) {
         status = msc_processor__no_memory();
@@ -40,6 +46,8 @@ enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc
     }
     if (strategy) {
         MSC_TRY_OUT(msc_strategy_apply(strategy, graph, &sites, edits));
+        MSC_TRY_OUT(msc_bias_roundings_create(&roundings, graph, &sites));
+        MSC_TRY_OUT(msc_bias_roundings_fill(roundings, edits));
         metadata[n][0] = "mscgym.strategy";
         metadata[n++][1] = msc_hash_format(strategy_text, msc_strategy_hash(strategy));
     }
@@ -62,6 +70,7 @@ enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc
     };
     status = msc_onnx_save(graph, path, &options);
 out:
+    msc_bias_roundings_destroy(roundings);
     msc_free(edits);
     msc_sites_finish(&sites);
     return status;

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "env/distill.h"
+#include "tools/bias_rounding.h"
 
 enum msc_status msc_strategy_open(struct msc_strategy **out, const char *path,
                                   const struct msc_log *log) {
@@ -18,9 +19,11 @@ enum msc_status msc_strategy_open(struct msc_strategy **out, const char *path,
 static enum msc_status measure_strategy(double *out, struct msc_distill *d,
                                         const struct msc_strategy *s, const struct msc_graph *g) {
     struct msc_sites sites = {0};
+    struct msc_bias_roundings *roundings = NULL;
     const struct msc_edit **edits = NULL;
     enum msc_status status = MSC_OK;
-    MSC_TRY(msc_sites_find(&sites, g, false));
+    struct msc_site_scheme scheme = msc_strategy_scheme(s);
+    MSC_TRY(msc_sites_find(&sites, g, &scheme));
     edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof edits[0]);
     struct msc_distill_run run = {.edits = edits};
     if (!edits) {
@@ -28,10 +31,13 @@ static enum msc_status measure_strategy(double *out, struct msc_distill *d,
         goto out;
     }
     MSC_TRY_OUT(msc_strategy_apply_to_any(s, g, &sites, edits));
+    MSC_TRY_OUT(msc_bias_roundings_create(&roundings, g, &sites));
+    MSC_TRY_OUT(msc_bias_roundings_fill(roundings, edits));
     MSC_TRY_OUT(msc_distill_run(d, &run, 1, NULL, NULL));
     *out = run.loss;
     status = run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);
 out:
+    msc_bias_roundings_destroy(roundings);
     msc_free(edits);
     msc_sites_finish(&sites);
     return status;
@@ -39,7 +45,8 @@ out:
 
 enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_strategy *strategy,
                                    struct msc_model *model) {
-    const struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
+    const struct msc_distill_options o = {.kind = MSC_LOSS_MSE,
+                                          .target = msc_strategy_scheme(strategy).target};
     const struct msc_env_host host = {
         .abi = MSC_ENV_ABI,
         .graph = model->graph,

@@ -96,7 +96,9 @@ static void set_float_types(struct msc_quantizer *q) {
 
 static enum msc_status quantizer_init(struct msc_quantizer *q,
                                       const struct msc_quantizer_options *o) {
-    MSC_TRY(msc_sites_find(&q->sites, q->graph, o->group != MSC_GROUP_TENSOR));
+    const struct msc_site_scheme scheme = {.by_use = o->group != MSC_GROUP_TENSOR,
+                                           .target = o->all_sites ? o->target : NULL};
+    MSC_TRY(msc_sites_find(&q->sites, q->graph, &scheme));
     size_t n_sites = (size_t)q->sites.n_sites;
     q->n_choices = o->n_choices;
     q->choices = msc_arena_array(&q->arena, o->n_choices + 1, sizeof(q->choices[0]));

@@ -49,6 +49,8 @@ struct msc_fixed_site {
 };
 
 struct msc_quantizer_options {
+    const struct msc_target *target;
+    bool all_sites; // all that the target requantises, and int32 biases; else what joints read
     enum msc_site_group group;
     size_t n_choices;
     const struct msc_choice *choices; // [n_choices], copied
@@ -63,12 +65,10 @@ struct msc_quantizer_options {
     size_t n_fixed;
 };
 
-// Reads the keys of an environment's configuration that belong to the quantizer ("target", "group",
-// "choices", "weights", "activations", "include", "exclude", "fix"); text and lists are in the
-// arena. A target refuses what its runtime cannot run: "onnx" nothing; the others anything but 8
-// bits, and groups; "tensorrt" asymmetric activations (symmetric is its default) and weights that
-// are not symmetric per channel; "openvino" and "tflite" asymmetric weights. `target` is used when
-// the object names none.
+// Reads the keys of an environment's configuration that belong to the quantizer ("target", "sites",
+// "group", "choices", "weights", "activations", "include", "exclude", "fix"); text and lists are in
+// the arena. A target refuses what its runtime cannot run (graph/target.h). `target` is used when
+// the object names none; without "sites" they are what joints read.
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);
 

@@ -12,7 +12,7 @@ enum { KEPT_OF_BATCH = 2048, KEPT_OF_ALL = 32768, KEPT_LEAST = 16 };
 // What is gathered of one activation tensor. Everything added up is exact (extrema and counts), so
 // the order in which batches come does not matter; kept values go to their batch's own place.
 struct seen {
-    int32_t slot; // whose value is looked at
+    int32_t slot; // whose values are kept
     float low, high;
     bool has_nan;
     bool is_seen; // at all
@@ -23,11 +23,12 @@ struct seen {
 
 struct calibration {
     struct msc_quantizer *q;
-    size_t n_places;     // where values are looked at: batches, or chunks of sequences
-    int32_t n_parts;     // of each batch
-    int64_t n_kept_room; // of each place
-    struct seen *seen;   // [n_sites]; slot MSC_NO_ID for weights and sites that are out
-    bool is_counting;    // second pass
+    size_t n_places;       // where values are looked at: batches, or chunks of sequences
+    int32_t n_parts;       // of each batch
+    int64_t n_kept_room;   // of each place
+    struct seen *seen;     // [n_sites]; slot MSC_NO_ID for weights and sites that are out
+    int32_t *site_of_slot; // [n_slots] whose value is looked at for a site; MSC_NO_ID: it is not
+    bool is_counting;      // second pass
     pthread_mutex_t lock;
 };
 
@@ -42,8 +43,7 @@ static void keep_values(const struct calibration *c, struct seen *s, size_t plac
     s->n_kept[place] = count;
 }
 
-static void find_extrema(struct calibration *c, struct seen *s, size_t place, const float x[],
-                         int64_t n) {
+static void find_extrema(struct calibration *c, struct seen *s, const float x[], int64_t n) {
     float low = 0;
     float high = 0;
     bool has_nan = false;
@@ -52,7 +52,6 @@ static void find_extrema(struct calibration *c, struct seen *s, size_t place, co
         high = x[i] > high ? x[i] : high;
         has_nan = has_nan || !isfinite(x[i]);
     }
-    keep_values(c, s, place, x, n);
     pthread_mutex_lock(&c->lock);
     s->low = low < s->low ? low : s->low;
     s->high = high > s->high ? high : s->high;
@@ -103,17 +102,20 @@ static void begin_pass(void *payload, size_t trial) {
 static enum msc_status observe_slot(void *payload, size_t trial, size_t batch, int32_t part,
                                     int32_t slot, const struct msc_view *value) {
     struct calibration *c = payload;
+    int32_t site = c->site_of_slot[slot];
     int64_t n = msc_view_n_elements(value);
     (void)trial;
-    for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
-        struct seen *s = &c->seen[i];
-        if (s->slot == slot && c->is_counting) {
-            MSC_TRY(count_histogram(c, s, value->data, n));
-        } else if (s->slot == slot) {
-            size_t place = batch * (size_t)c->n_parts + (size_t)part;
-            find_extrema(c, s, place, value->data, n);
-        }
+    if (site == MSC_NO_ID) {
+        return MSC_OK;
     }
+    struct seen *s = &c->seen[site];
+    if (c->is_counting) {
+        return count_histogram(c, s, value->data, n);
+    }
+    if (s->slot == slot) {
+        keep_values(c, s, batch * (size_t)c->n_parts + (size_t)part, value->data, n);
+    }
+    find_extrema(c, s, value->data, n);
     return MSC_OK;
 }
 
@@ -262,13 +264,39 @@ static enum msc_status fit_site(struct calibration *c, int32_t site) {
 
 // ---- The two passes ---------------------------------------------------------------------------
 
+// One slot for each tensor of a site that is made there; those that it is moved to hold no more.
+static void choose_slots(struct calibration *c, int32_t site) {
+    const struct msc_sites *sites = &c->q->sites;
+    const struct msc_site *s = &sites->sites[site];
+    const struct msc_target *target = sites->scheme.target;
+    const struct msc_graph *g = c->q->graph;
+    c->seen[site].slot = s->slots[0];
+    for (int32_t k = 0; k < s->n_slots; k++) {
+        int32_t tensor = sites->slots[s->slots[k]].tensor;
+        const struct msc_joint *maker = msc_graph_joint(g, msc_graph_producer(g, tensor));
+        bool is_first = true;
+        for (int32_t i = 0; i < k; i++) {
+            is_first = is_first && sites->slots[s->slots[i]].tensor != tensor;
+        }
+        bool is_moved = target && msc_target_role(target, g, maker) == MSC_TARGET_MOVES;
+        if (k == 0 || (is_first && !is_moved)) {
+            c->site_of_slot[s->slots[k]] = site;
+        }
+    }
+}
+
 static enum msc_status calibration_init(struct calibration *c, struct msc_arena *arena) {
     struct msc_quantizer *q = c->q;
     int64_t room = KEPT_OF_ALL / (int64_t)c->n_places;
     c->n_kept_room = room > KEPT_OF_BATCH ? KEPT_OF_BATCH : room < KEPT_LEAST ? KEPT_LEAST : room;
+    size_t n_slots = (size_t)q->sites.n_slots;
     c->seen = msc_arena_array(arena, (size_t)q->sites.n_sites + 1, sizeof(c->seen[0]));
-    if (!c->seen) {
+    c->site_of_slot = msc_arena_array(arena, n_slots + 1, sizeof(c->site_of_slot[0]));
+    if (!c->seen || !c->site_of_slot) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
+    }
+    for (size_t i = 0; i < n_slots; i++) {
+        c->site_of_slot[i] = MSC_NO_ID;
     }
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         struct seen *s = &c->seen[i];
@@ -277,7 +305,7 @@ static enum msc_status calibration_init(struct calibration *c, struct msc_arena 
         if (site->kind == MSC_SITE_WEIGHT || !msc_quantizer__is_used(q, i)) {
             continue;
         }
-        s->slot = site->slots[0];
+        choose_slots(c, i);
         s->kept = msc_arena_array(arena, c->n_places * (size_t)c->n_kept_room, sizeof(float));
         s->n_kept = msc_arena_array(arena, c->n_places, sizeof(int32_t));
         s->histogram = msc_arena_alloc(arena, sizeof(*s->histogram));

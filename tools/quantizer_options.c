@@ -8,8 +8,8 @@
 
 enum { MAX_CHOICES = 64 };
 
-const char *const msc_quantizer_keys[] = {"target",  "group",   "choices", "weights", "activations",
-                                          "include", "exclude", "fix",     NULL};
+const char *const msc_quantizer_keys[] = {"target",      "sites",   "group",   "choices", "weights",
+                                          "activations", "include", "exclude", "fix",     NULL};
 
 static const char *const choice_keys[] = {"bits",       "type",  "group_size", "observer",
                                           "percentile", "scale", "float"};
@@ -17,29 +17,6 @@ enum { N_CHOICE_KEYS = sizeof(choice_keys) / sizeof(choice_keys[0]) };
 static const char *const scheme_keys[] = {"per_channel", "symmetric", "float"};
 
 enum { MIN_BITS = 2, MAX_BITS = 16 };
-
-// What the integer path of a runtime takes. Weights per tensor are a special case of per channel,
-// which only a row with weights_per_channel refuses.
-struct target {
-    const char *name;
-    int32_t min_bits, max_bits;
-    bool weights_symmetric, weights_per_channel, activations_symmetric; // what it insists on
-    bool takes_groups;
-    const char *takes;
-};
-
-static const struct target targets[] = {
-    {"onnx", MIN_BITS, MAX_BITS, false, false, false, true, "2 to 16 bits"},
-    // Signed int8 without zero points; int4 is for weights of float joints alone.
-    {"tensorrt", 8, 8, true, true, true, false,
-     "8 bits, symmetric weights per channel and symmetric activations"},
-    // Low-precision transformations: u8 or i8 activations, i8 weights without zero point; fewer
-    // bits are for weights of float joints alone.
-    {"openvino", 8, 8, true, false, false, false, "8 bits and symmetric weights"},
-    // The 8-bit specification: int8 activations with a zero point, weights in [-127, 127] without.
-    {"tflite", 8, 8, true, false, false, false, "8 bits and symmetric weights"},
-};
-enum { N_TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
 static const char *const group_names[] = {"tensor", "site", "joint"};
 
@@ -308,15 +285,14 @@ static enum msc_status read_group(struct msc_quantizer_options *out, const cJSON
                     name);
 }
 
-static enum msc_status find_target(const struct target **out, const char *name) {
+static enum msc_status find_target(const struct msc_target **out, const char *name) {
     struct msc_str known = {0};
-    for (size_t i = 0; i < N_TARGETS; i++) {
-        if (strcmp(targets[i].name, name) == 0) {
-            *out = &targets[i];
-            msc_str_finish(&known);
-            return MSC_OK;
-        }
-        msc_str_item(&known, targets[i].name);
+    *out = msc_target_find(name);
+    if (*out) {
+        return MSC_OK;
+    }
+    for (size_t i = 0; msc_target_at(i); i++) {
+        msc_str_item(&known, msc_target_at(i)->name);
     }
     enum msc_status status = MSC_FAIL(MSC_E_INVALID, "target: \"%s\" is not known; there are %s",
                                       name, msc_str_text(&known));
@@ -324,11 +300,34 @@ static enum msc_status find_target(const struct target **out, const char *name) 
     return status;
 }
 
+static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON *config) {
+    const char *name = "inputs";
+    if (cJSON_GetObjectItemCaseSensitive(config, "sites")) {
+        MSC_TRY(msc_json_get_text(&name, config, "sites", "env"));
+    }
+    out->all_sites = strcmp(name, "all") == 0;
+    if (!out->all_sites && strcmp(name, "inputs") != 0) {
+        return MSC_FAIL(MSC_E_INVALID, "env.sites: \"%s\" is not known; there are all, inputs",
+                        name);
+    }
+    if (out->all_sites && !out->target->requantises) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "env.sites: target %s requantises nothing: take \"inputs\", or the target "
+                        "that the model is for",
+                        out->target->name);
+    }
+    if (out->all_sites && out->group == MSC_GROUP_SITE) {
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "env.group: with sites \"all\" a tensor has one scale for all that read it: "
+            "take \"tensor\" or \"joint\"");
+    }
+    return MSC_OK;
+}
+
 // A preset fixes what its runtime cannot do otherwise; asking for the contrary is refused.
-static enum msc_status apply_target(struct msc_quantizer_options *out, const cJSON *config,
-                                    const char *name) {
-    const struct target *t = NULL;
-    MSC_TRY(find_target(&t, name));
+static enum msc_status apply_target(struct msc_quantizer_options *out, const cJSON *config) {
+    const struct msc_target *t = out->target;
     out->weights = (struct msc_operand_scheme){.is_symmetric = true, .is_per_channel = true};
     out->activations = (struct msc_operand_scheme){.is_symmetric = t->activations_symmetric};
     MSC_TRY(read_scheme(&out->weights, config, "weights", true));
@@ -348,7 +347,7 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
         if (!c->is_float && is_refused) {
             return MSC_FAIL(MSC_E_INVALID,
                             "target %s takes %s: remove env.choices[%zu] (\"%s\"), or choose "
-                            "target onnx",
+                            "target generic",
                             t->name, t->takes, i, c->label);
         }
     }
@@ -361,9 +360,11 @@ enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, co
     if (cJSON_GetObjectItemCaseSensitive(config, "target")) {
         MSC_TRY(msc_json_get_text(&target, config, "target", "env"));
     }
+    MSC_TRY(find_target(&out->target, target ? target : "generic"));
     MSC_TRY(read_group(out, config));
+    MSC_TRY(read_sites(out, config));
     MSC_TRY(options_read_choices(out, config, arena));
-    MSC_TRY(apply_target(out, config, target ? target : "onnx"));
+    MSC_TRY(apply_target(out, config));
     MSC_TRY(read_patterns(&out->include, &out->n_include, config, "include", arena));
     MSC_TRY(read_patterns(&out->exclude, &out->n_exclude, config, "exclude", arena));
     return read_fixed(out, config, arena);

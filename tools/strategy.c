@@ -7,9 +7,18 @@
 // Records and models carry the hash of strategies since there are any: it begins as it always did.
 #define HASH_BEGIN "mscgym.strategy.1"
 
-enum msc_status msc_strategy_create(struct msc_strategy **out) {
+enum msc_status msc_strategy_create(struct msc_strategy **out,
+                                    const struct msc_site_scheme *scheme) {
     *out = msc_alloc_zero(1, sizeof(**out));
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+    if (!*out) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+    }
+    (*out)->target = scheme ? scheme->target : NULL;
+    return MSC_OK;
+}
+
+struct msc_site_scheme msc_strategy_scheme(const struct msc_strategy *s) {
+    return (struct msc_site_scheme){.target = s->target};
 }
 
 void msc_strategy_destroy(struct msc_strategy *s) {
@@ -152,7 +161,24 @@ enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph 
     return MSC_OK;
 }
 
+static const char *sites_text(const struct msc_target *target) {
+    return target ? target->name : "inputs of joints alone";
+}
+
+// Edits of a tensor mean something else where other joints read it as integers.
+static enum msc_status check_target(const struct msc_strategy *s, const struct msc_target *target) {
+    return s->target == target || s->n == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_STATE,
+                          "%s is for all sites of a target or for inputs, and this is not: %s, not "
+                          "%s; give both the same target and sites",
+                          s->name ? s->name : "the strategy", sites_text(s->target),
+                          sites_text(target));
+}
+
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later) {
+    s->target = s->n == 0 ? later->target : s->target;
+    MSC_TRY(check_target(later, s->target));
     for (size_t i = 0; i < later->n; i++) {
         MSC_TRY(msc_strategy__add(s, &later->edits[i]));
     }
@@ -188,6 +214,21 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
     return MSC_OK;
 }
 
+// All slots of the site that the tensor stands for.
+static bool apply_to_site(const struct msc_strategy_edit *e, const struct msc_sites *sites,
+                          int32_t tensor, const struct msc_edit *edits[]) {
+    for (int32_t i = 0; i < sites->n_sites; i++) {
+        const struct msc_site *site = &sites->sites[i];
+        for (int32_t k = 0; site->tensor == tensor && k < site->n_slots; k++) {
+            edits[site->slots[k]] = &e->edit;
+        }
+        if (site->tensor == tensor) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struct msc_graph *g,
                                   const struct msc_sites *sites, const struct msc_edit *edits[]) {
     int32_t tensor = msc_graph_find_tensor(g, e->tensor);
@@ -197,7 +238,10 @@ static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struc
                         e->tensor);
     }
     MSC_TRY(strategy_check_fit(e, g, tensor));
-    for (int32_t i = 0; i < sites->n_site_slots; i++) {
+    if (sites->scheme.target) {
+        found = apply_to_site(e, sites, tensor, edits);
+    }
+    for (int32_t i = 0; !sites->scheme.target && i < sites->n_site_slots; i++) {
         const struct msc_slot *slot = &sites->slots[i];
         if (slot->tensor == tensor && names_joint(e, msc_graph_joint(g, slot->joint)->name)) {
             edits[i] = &e->edit;
@@ -231,6 +275,7 @@ enum msc_status msc_strategy_check_weights(const struct msc_strategy *s,
 
 static enum msc_status apply_all(const struct msc_strategy *s, const struct msc_graph *g,
                                  const struct msc_sites *sites, const struct msc_edit *edits[]) {
+    MSC_TRY(check_target(s, sites->scheme.target));
     for (size_t i = 0; i < s->n; i++) {
         MSC_TRY(apply_edit(&s->edits[i], g, sites, edits));
     }
@@ -251,6 +296,7 @@ enum msc_status msc_strategy_apply_to_any(const struct msc_strategy *s, const st
 
 struct msc_hash msc_strategy_hash(const struct msc_strategy *s) {
     struct msc_hash h = msc_hash_bytes(HASH_BEGIN, sizeof(HASH_BEGIN) - 1);
+    h = s->target ? msc_hash_add_text(h, s->target->name) : h;
     for (size_t i = 0; i < s->n; i++) {
         h = msc_hash_add_text(h, s->edits[i].site);
         for (size_t k = 0; k < s->edits[i].n_joints; k++) {

@@ -7,7 +7,8 @@
 //         "scales": [...], "zero_points": [...]},
 //        {"site": "x:0-c-conv1", "tensor": "x:0", "joints": ["conv1"], ...}]}
 //
-// "joints", where present, limits an activation's edit to those that read it. Version 1 has neither
+// "target" and "sites", "all", where present, say that a tensor's edit is for all that the target
+// gives its scale, and that biases are rounded. "joints", where present, limits an activation's edit to those that read it. Version 1 has neither
 // the hash of the weights nor what the scales came from, and is read as well.
 #ifndef MSC_TOOLS_STRATEGY_H
 #define MSC_TOOLS_STRATEGY_H
@@ -22,7 +23,9 @@ MSC_PUBLIC_BEGIN
 struct msc_evaluator;
 struct msc_strategy;
 
-enum msc_status msc_strategy_create(struct msc_strategy **out);
+// For sites of that scheme's target (`by_use` is nothing to it); NULL: for what joints read.
+enum msc_status msc_strategy_create(struct msc_strategy **out,
+                                    const struct msc_site_scheme *scheme);
 void msc_strategy_destroy(struct msc_strategy *s); // accepts NULL
 
 // How the scales of an edit were found, so that they can be found anew.
@@ -40,11 +43,15 @@ struct msc_strategy_choice {
     const struct msc_strategy_origin *origin; // NULL: not known, or without scales
 };
 
+// The sites that it is for.
+struct msc_site_scheme msc_strategy_scheme(const struct msc_strategy *s);
+
 // Adds an edit over those that are there: what it is about is taken away from them.
 enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph *g,
                                  const struct msc_sites *sites, int32_t site,
                                  const struct msc_strategy_choice *choice);
-// Edits of `later` over those of `s`.
+// Edits of `later` over those of `s`, which is for its sites where it has none yet. MSC_E_STATE:
+// they are for other sites.
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later);
 size_t msc_strategy_n_edits(const struct msc_strategy *s);
 
@@ -60,7 +67,8 @@ enum msc_status msc_strategy_save(const struct msc_strategy *s, const struct msc
 
 // Fills edits [sites->n_slots] with edits borrowed from the strategy; slots it does not name stay
 // as they are. MSC_E_STATE names a tensor or joint that the graph does not have, parameters that do
-// not fit its shape, or a strategy that was found with other weights.
+// not fit its shape, or a strategy that was found with other weights; or the sites are of another
+// scheme.
 enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct msc_graph *g,
                                    const struct msc_sites *sites, const struct msc_edit *edits[]);
 // The same whatever the weights are.

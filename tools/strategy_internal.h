@@ -17,8 +17,9 @@ struct msc_strategy_edit {
 
 struct msc_strategy {
     struct msc_arena arena;
-    const char *name; // begins error texts; NULL: it was read from nowhere
-    bool has_weights; // hash of those that it was found with
+    const char *name;                // begins error texts; NULL: it was read from nowhere
+    const struct msc_target *target; // of the sites' scheme
+    bool has_weights;                // hash of those that it was found with
     struct msc_hash weights;
     struct msc_strategy_edit *edits;
     size_t n, capacity;

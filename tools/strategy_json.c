@@ -68,6 +68,10 @@ static enum msc_status strategy_to_json(const struct msc_strategy *s, const stru
     MSC_TRY(msc_json_add_text(root, "schema", SCHEMA));
     MSC_TRY(msc_json_add_text(root, "graph", msc_hash_format(hash, msc_graph_hash(g))));
     MSC_TRY(msc_json_add_text(root, "weights", msc_hash_format(hash, msc_graph_weights_hash(g))));
+    if (s->target) {
+        MSC_TRY(msc_json_add_text(root, "target", s->target->name));
+        MSC_TRY(msc_json_add_text(root, "sites", "all"));
+    }
     cJSON *edits = cJSON_CreateArray();
     MSC_TRY(msc_json_add(root, "edits", edits));
     for (size_t i = 0; i < s->n; i++) {
@@ -280,9 +284,24 @@ static enum msc_status fail_no_strategy(const char *name, const char *why) {
                     name, why);
 }
 
+// Without them it is for what joints read.
+static enum msc_status read_sites(struct msc_strategy *s, const cJSON *json, const char *name) {
+    const char *target, *sites;
+    if (!cJSON_GetObjectItemCaseSensitive(json, "sites")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_text(&sites, json, "sites", name));
+    MSC_TRY(msc_json_get_text(&target, json, "target", name));
+    s->target = msc_target_find(target);
+    return s->target && s->target->requantises && strcmp(sites, "all") == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, "%s: target \"%s\" with sites \"%s\" is not known", name,
+                          target, sites);
+}
+
 // Which schema it is, and what the file says of the whole.
 static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, const char *name) {
-    static const char *const keys[] = {"schema", "graph", "edits", "weights"};
+    static const char *const keys[] = {"schema", "graph", "edits", "weights", "target", "sites"};
     const char *schema;
     const char *weights;
     if (!cJSON_IsString(cJSON_GetObjectItemCaseSensitive(json, "schema"))) {
@@ -296,7 +315,8 @@ static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, cons
         return MSC_FAIL(MSC_E_FORMAT, "%s: schema is \"%s\", expected \"" SCHEMA "\"", name,
                         schema);
     }
-    MSC_TRY(msc_json_check_keys(json, keys, 4, name));
+    MSC_TRY(msc_json_check_keys(json, keys, 6, name));
+    MSC_TRY(read_sites(s, json, name));
     MSC_TRY(msc_json_get_text(&weights, json, "weights", name));
     s->has_weights = true;
     return msc_hash_parse(&s->weights, weights)
@@ -335,7 +355,7 @@ out:
 enum msc_status msc_strategy_from_json(struct msc_strategy **out, const cJSON *json,
                                        const char *name) {
     struct msc_strategy *s;
-    MSC_TRY(msc_strategy_create(&s));
+    MSC_TRY(msc_strategy_create(&s, NULL));
     enum msc_status status = strategy_read_all(s, json, name);
     if (status != MSC_OK) {
         msc_strategy_destroy(s);

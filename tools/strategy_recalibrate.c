@@ -62,8 +62,11 @@ static int32_t add_choice(struct recalibration *r, const struct msc_strategy_edi
 // True when there are edits left to do.
 static bool plan_round(struct recalibration *r) {
     bool has_weights = false, has_activations = false;
-    r->options = (struct msc_quantizer_options){
-        .group = MSC_GROUP_TENSOR, .choices = r->choices, .include = r->names};
+    r->options = (struct msc_quantizer_options){.target = r->strategy->target,
+                                                .all_sites = r->strategy->target != NULL,
+                                                .group = MSC_GROUP_TENSOR,
+                                                .choices = r->choices,
+                                                .include = r->names};
     for (size_t i = 0; i < r->strategy->n; i++) {
         const struct msc_strategy_edit *e = &r->strategy->edits[i];
         r->choice_of[i] = MSC_NO_ID;
@@ -126,7 +129,8 @@ static enum msc_status check_origins(struct recalibration *r) {
 // What the model lacks or cannot take is told before anything is observed.
 static enum msc_status recalibration_check_fit(const struct recalibration *r) {
     struct msc_sites sites = {0};
-    MSC_TRY(msc_sites_find(&sites, r->graph, false));
+    const struct msc_site_scheme scheme = msc_strategy_scheme(r->strategy);
+    MSC_TRY(msc_sites_find(&sites, r->graph, &scheme));
     const struct msc_edit **edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof(edits[0]));
     enum msc_status status = edits ? msc_strategy_apply_to_any(r->strategy, r->graph, &sites, edits)
                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");

@@ -102,6 +102,7 @@ static enum msc_status check_place(const struct check *c, const struct msc_param
         [MSC_PARAM_I64] = {sizeof(int64_t), alignof(int64_t)},
         [MSC_PARAM_F64] = {sizeof(double), alignof(double)},
         [MSC_PARAM_TEXT] = {sizeof(char *), alignof(char *)},
+        [MSC_PARAM_WORD] = {sizeof(char *), alignof(char *)},
         [MSC_PARAM_ENUM] = {sizeof(int), alignof(int)},
         [MSC_PARAM_DURATION] = {sizeof(double), alignof(double)},
         [MSC_PARAM_JSON] = {sizeof(void *), alignof(void *)},

@@ -275,7 +275,7 @@ static enum msc_status weight_bits_edits(struct msc_env *env, const uint32_t cho
     const struct msc_graph *graph = msc_env_host(env)->graph;
     struct msc_strategy *strategy;
     enum msc_status status = MSC_OK;
-    MSC_TRY(msc_strategy_create(&strategy));
+    MSC_TRY(msc_strategy_create(&strategy, NULL));
     for (size_t t = 0; t < w->space.n_tasks; t++) {
         const struct msc_strategy_choice choice = {
             .label = w->labels[choices[t]],

@@ -72,6 +72,25 @@ enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
     return MSC_OK;
 }
 
+// Outputs under edits: the names that they have been given are those of what is behind the edits.
+static enum msc_status name_outputs_seen(struct msc_onnx_export *e) {
+    const struct msc_sites *sites = e->options->sites;
+    for (int32_t i = 0; e->options->slot_edits != NULL && i < sites->n_site_slots; i++) {
+        int32_t tensor = sites->slots[i].tensor;
+        if (sites->slots[i].joint != MSC_NO_ID || e->options->slot_edits[i] == NULL ||
+            e->outputs_seen[tensor] != NULL) {
+            continue;
+        }
+        const char *wanted = msc_arena_printf(&e->arena, "%s_float", e->names[tensor]);
+        e->outputs_seen[tensor] = e->names[tensor];
+        e->names[tensor] = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
+        if (e->names[tensor] == NULL) {
+            return msc_onnx__no_memory(e);
+        }
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor) {
     int32_t weight = msc_graph_weight_of(e->graph, tensor);
     *out = e->names[weight == MSC_NO_ID ? tensor : weight];
@@ -186,7 +205,8 @@ static enum msc_status onnx_export_describe(Onnx__ValueInfoProto **out, struct m
     tensor_type->shape = shape;
     type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     type->tensor_type = tensor_type;
-    info->name = (char *)e->names[tensor];
+    bool is_behind = e->outputs_seen != NULL && e->outputs_seen[tensor] != NULL;
+    info->name = (char *)(is_behind ? e->outputs_seen : e->names)[tensor];
     info->type = type;
     *out = info;
     return MSC_OK;
@@ -251,7 +271,9 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT;
     Onnx__OperatorSetIdProto *opsets = &opset;
     MSC_TRY(msc_onnx__name_tensors(e));
+    MSC_TRY(name_outputs_seen(e));
     MSC_TRY(msc_onnx__write_joints(e));
+    MSC_TRY(msc_onnx__edit_outputs(e));
     MSC_TRY(msc_onnx__describe_all(&graph.input, &graph.n_input, e, e->graph->inputs,
                                    e->graph->n_inputs));
     MSC_TRY(msc_onnx__describe_all(&graph.output, &graph.n_output, e, e->graph->outputs,
@@ -280,9 +302,10 @@ static enum msc_status export_split(const struct msc_graph *g, const char *path,
     struct msc_onnx_export e = {.graph = g, .options = options == NULL ? &defaults : options};
     size_t n = (size_t)g->n_tensors;
     e.names = msc_arena_array(&e.arena, n, sizeof(e.names[0]));
+    e.outputs_seen = msc_arena_array(&e.arena, n, sizeof(e.outputs_seen[0]));
     e.is_written = msc_arena_array(&e.arena, n, sizeof(e.is_written[0]));
-    enum msc_status status = e.names == NULL || e.is_written == NULL ? msc_onnx__no_memory(&e)
-                                                                     : write_model(&e, path, size);
+    bool has_room = e.names != NULL && e.outputs_seen != NULL && e.is_written != NULL;
+    enum msc_status status = has_room ? write_model(&e, path, size) : msc_onnx__no_memory(&e);
     for (size_t i = 0; i < e.n_arrays; i++) {
         msc_array_release(e.arrays[i]);
     }

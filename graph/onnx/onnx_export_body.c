@@ -7,7 +7,7 @@
 // What a body has for itself while it is written; the rest is shared with the graph around it.
 struct own {
     const struct msc_graph *graph;
-    const char **names;
+    const char **names, **outputs_seen;
     bool *is_written;
     Onnx__NodeProto **nodes;
     size_t n_nodes, nodes_capacity;
@@ -19,16 +19,19 @@ struct own {
 };
 
 static struct own take_own(const struct msc_onnx_export *e) {
-    return (struct own){e->graph,        e->names,          e->is_written,
-                        e->nodes,        e->n_nodes,        e->nodes_capacity,
-                        e->initializers, e->n_initializers, e->initializers_capacity,
-                        e->pairs,        e->n_pairs,        e->pairs_capacity,
-                        e->options};
+    return (struct own){e->graph,          e->names,
+                        e->outputs_seen,   e->is_written,
+                        e->nodes,          e->n_nodes,
+                        e->nodes_capacity, e->initializers,
+                        e->n_initializers, e->initializers_capacity,
+                        e->pairs,          e->n_pairs,
+                        e->pairs_capacity, e->options};
 }
 
 static void give_own(struct msc_onnx_export *e, const struct own *o) {
     e->graph = o->graph;
     e->names = o->names;
+    e->outputs_seen = o->outputs_seen;
     e->is_written = o->is_written;
     e->nodes = o->nodes;
     e->n_nodes = o->n_nodes;

@@ -43,7 +43,8 @@ static enum msc_status name_result(const char **out, struct msc_onnx_export *e, 
         *out = base;
         return MSC_OK;
     }
-    const char *suffix = msc_edit_quant(edit) != NULL ? "dequantized" : "edited";
+    bool is_rounded = msc_edit_quant(edit) != NULL || msc_edit_rounding(edit) != NULL;
+    const char *suffix = is_rounded ? "dequantized" : "edited";
     const char *wanted = msc_arena_printf(&e->arena, "%s_%s", base, suffix);
     *out = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
     return *out == NULL ? msc_onnx__no_memory(e) : MSC_OK;
@@ -61,21 +62,28 @@ static enum msc_status put_elements(const char *result, struct msc_onnx_export *
                                      msc_array_dims(a), copy, n_bytes);
 }
 
+// Elements under all of an edit but a quantisation or rounding at its end, and that.
+static enum msc_status put_edited(const char *result, struct msc_onnx_export *e, int32_t weight,
+                                  const struct msc_array *elements, const struct msc_edit *edit) {
+    if (msc_edit_quant(edit) != NULL) {
+        return msc_onnx__quantize_weight(result, e, weight, elements, msc_edit_quant(edit));
+    }
+    return msc_edit_rounding(edit) != NULL
+               ? msc_onnx__round_bias(result, e, weight, elements, msc_edit_rounding(edit))
+               : put_elements(result, e, elements);
+}
+
 // A weight or a bias.
 static enum msc_status edit_constant(const char **out, struct msc_onnx_export *e, int32_t weight,
                                      const struct msc_edit *edit) {
     const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
-    const struct msc_quant *quant = msc_edit_quant(edit);
     struct msc_array *elements;
     if (t->data == NULL) {
         return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
     }
     MSC_TRY(name_result(out, e, weight, edit));
-    MSC_TRY(quant != NULL ? msc_edit_elements(&elements, t->data, edit)
-                          : msc_edit_apply(&elements, t->data, edit));
-    enum msc_status status = quant != NULL
-                                 ? msc_onnx__quantize_weight(*out, e, weight, elements, quant)
-                                 : put_elements(*out, e, elements);
+    MSC_TRY(msc_edit_elements(&elements, t->data, edit));
+    enum msc_status status = put_edited(*out, e, weight, elements, edit);
     msc_array_release(elements);
     return status;
 }
@@ -117,17 +125,22 @@ static enum msc_status edit_activation(const char **out, struct msc_onnx_export 
     return MSC_OK;
 }
 
-enum msc_status msc_onnx__edited_input(const char **out, struct msc_onnx_export *e,
-                                       const struct msc_joint *joint, int32_t operand) {
-    *out = "";
-    if (e->options->slot_edits == NULL) {
-        return MSC_OK;
+// What makes the value last may have the name of an output of the model.
+static void take_output_name(const char **value, struct msc_onnx_export *e, int32_t tensor,
+                             const struct msc_edit *edit) {
+    const struct msc_sites *sites = e->options->sites;
+    for (int32_t i = 0; i < sites->n_site_slots; i++) {
+        const struct msc_edit *other = e->options->slot_edits[i];
+        if (sites->slots[i].joint == MSC_NO_ID && sites->slots[i].tensor == tensor &&
+            other != NULL && msc_hash_equal(other->hash, edit->hash)) {
+            *value = e->outputs_seen[tensor];
+            e->nodes[e->n_nodes - 1]->output[0] = (char *)*value;
+        }
     }
-    int32_t slot = msc_sites_find_slot(e->options->sites, joint->id, operand);
-    const struct msc_edit *edit = slot == MSC_NO_ID ? NULL : e->options->slot_edits[slot];
-    if (edit == NULL) {
-        return MSC_OK;
-    }
+}
+
+static enum msc_status edit_slot(const char **out, struct msc_onnx_export *e, int32_t slot) {
+    const struct msc_edit *edit = e->options->slot_edits[slot];
     const struct msc_slot *s = &e->options->sites->slots[slot];
     for (size_t i = 0; i < e->n_pairs; i++) {
         if (e->pairs[i].tensor == s->tensor && msc_hash_equal(e->pairs[i].hash, edit->hash)) {
@@ -136,9 +149,35 @@ enum msc_status msc_onnx__edited_input(const char **out, struct msc_onnx_export 
         }
     }
     MSC_TRY(msc_edit_check(edit, e->graph, s));
-    MSC_TRY(s->kind == MSC_SITE_ACTIVATION ? edit_activation(out, e, s->tensor, edit)
-                                           : edit_constant(out, e, s->tensor, edit));
+    if (s->kind == MSC_SITE_ACTIVATION) {
+        MSC_TRY(edit_activation(out, e, s->tensor, edit));
+        take_output_name(out, e, s->tensor, edit);
+    } else {
+        MSC_TRY(edit_constant(out, e, s->tensor, edit));
+    }
     MSC_TRY(msc_grow(&e->pairs, &e->pairs_capacity, e->n_pairs + 1, sizeof(e->pairs[0])));
     e->pairs[e->n_pairs++] = (struct msc_onnx_pair){s->tensor, edit->hash, *out};
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__edited_input(const char **out, struct msc_onnx_export *e,
+                                       const struct msc_joint *joint, int32_t operand) {
+    *out = "";
+    if (e->options->slot_edits == NULL) {
+        return MSC_OK;
+    }
+    int32_t slot = msc_sites_find_slot(e->options->sites, joint->id, operand);
+    bool is_edited = slot != MSC_NO_ID && e->options->slot_edits[slot] != NULL;
+    return is_edited ? edit_slot(out, e, slot) : MSC_OK;
+}
+
+enum msc_status msc_onnx__edit_outputs(struct msc_onnx_export *e) {
+    const struct msc_sites *sites = e->options->sites;
+    const char *value;
+    for (int32_t i = 0; e->options->slot_edits != NULL && i < sites->n_site_slots; i++) {
+        if (sites->slots[i].joint == MSC_NO_ID && e->options->slot_edits[i] != NULL) {
+            MSC_TRY(edit_slot(&value, e, i));
+        }
+    }
     return MSC_OK;
 }

@@ -14,8 +14,11 @@ struct msc_onnx_export {
     struct msc_arena arena;
     struct msc_graph_names value_names, node_names; // those taken
     const char **names;                             // [n_tensors] the value that holds a tensor
-    bool *is_written;                               // [n_tensors] a weight that has its initialiser
-    struct msc_array **arrays;                      // references to arrays made here
+    // [n_tensors] names that the world sees, of outputs of the model that have edits: what makes
+    // them writes another value. NULL: none has.
+    const char **outputs_seen;
+    bool *is_written;          // [n_tensors] a weight that has its initialiser
+    struct msc_array **arrays; // references to arrays made here
     size_t n_arrays, arrays_capacity;
     Onnx__NodeProto **nodes;
     size_t n_nodes, nodes_capacity;
@@ -109,8 +112,8 @@ enum msc_status msc_onnx__list_input(const char **out, struct msc_onnx_joint *j,
 
 // Adds an initialiser of just that name, which is taken already; as above.
 enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char *name,
-                                          enum msc_onnx_type type, int n_dims,
-                                          const int64_t dims[], const void *data, size_t n_bytes);
+                                          enum msc_onnx_type type, int n_dims, const int64_t dims[],
+                                          const void *data, size_t n_bytes);
 
 // *value, named after `base`, becomes it quantised.
 enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
@@ -119,6 +122,12 @@ enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onn
 enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_export *e,
                                           int32_t weight, const struct msc_array *elements,
                                           const struct msc_quant *q);
+// Writes the edited outputs, where nothing that reads them has.
+enum msc_status msc_onnx__edit_outputs(struct msc_onnx_export *e);
+// Makes the value `result` of a bias, rounded: integers behind DequantizeLinear.
+enum msc_status msc_onnx__round_bias(const char *result, struct msc_onnx_export *e, int32_t bias,
+                                     const struct msc_array *elements,
+                                     const struct msc_bias_rounding *rounding);
 // The value that slot (joint, operand) reads when it is edited; "" when it is not.
 enum msc_status msc_onnx__edited_input(const char **out, struct msc_onnx_export *e,
                                        const struct msc_joint *joint, int32_t operand);

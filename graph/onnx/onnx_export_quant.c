@@ -327,3 +327,30 @@ enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_ex
     return is_float ? store_floats(&result, e, elements, e->names[weight], q)
                     : store_integers(&result, e, weight, elements, q);
 }
+
+enum msc_status msc_onnx__round_bias(const char *result, struct msc_onnx_export *e, int32_t bias,
+                                     const struct msc_array *elements,
+                                     const struct msc_bias_rounding *rounding) {
+    int64_t n = msc_array_n_elements(elements), n_steps = rounding->n;
+    const char *base = e->names[bias], *inputs[2];
+    const float *x = msc_array_data(elements);
+    int32_t *integers = msc_arena_array(&e->arena, (size_t)n + 1, sizeof(integers[0]));
+    const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
+    const char *scale = msc_arena_printf(&e->arena, "%s_scale", base);
+    Onnx__NodeProto *node;
+    if (integers == NULL || name == NULL || scale == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    for (int64_t c = 0; c < n; c++) {
+        integers[c] = msc_bias_round(x[c], msc_bias_step(rounding, c % n_steps));
+    }
+    MSC_TRY(msc_onnx__add_initializer(&inputs[0], e, name, MSC_ONNX_INT32,
+                                      msc_array_n_dims(elements), msc_array_dims(elements),
+                                      integers, (size_t)n * sizeof(integers[0])));
+    MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, scale, MSC_ONNX_FLOAT, n_steps > 1, &n_steps,
+                                      rounding->steps,
+                                      (size_t)n_steps * sizeof(rounding->steps[0])));
+    MSC_TRY(add_result(&node, e, "DequantizeLinear", base, inputs, 2, &result));
+    return n_steps > 1 ? msc_onnx__put_int(e, node, "axis", msc_array_n_dims(elements) - 1)
+                       : MSC_OK;
+}

@@ -33,7 +33,8 @@ static enum msc_status evaluator_init(struct msc_evaluator *ev, const int32_t wa
         return MSC_FAIL(MSC_E_INVALID, "%d threads to evaluate with, the backend has %d",
                         ev->options.n_threads, ev->options.backend->options.n_threads);
     }
-    MSC_TRY(msc_sites_find(&ev->sites, ev->graph, false));
+    const struct msc_site_scheme scheme = {.target = ev->options.target};
+    MSC_TRY(msc_sites_find(&ev->sites, ev->graph, &scheme));
     MSC_TRY(msc_cache_init(&ev->cache, ev->options.backend, ev->options.memory_bytes));
     ev->limits.cancel = ev->options.cancel;
     ev->limits.memory_bytes = ev->options.host_bytes;

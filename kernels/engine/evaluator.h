@@ -47,6 +47,9 @@ struct msc_evaluator_options {
     // Of the host, that the whole process may hold where only running a network tells how much it
     // takes (a Loop that goes on and on): a trial that would take more fails. 0: what is free.
     uint64_t host_bytes;
+    // Slots are those of its sites (graph/site.h), and wanted tensors are given as it passes them
+    // on; NULL: what the operator table marks.
+    const struct msc_target *target;
     const struct msc_cancel *cancel;
     const struct msc_log *log;
 };

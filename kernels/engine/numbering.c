@@ -112,12 +112,31 @@ enum { MOST_MOVES = 4 };
 // Inputs may have so many times the elements of the output: more are not worth quantising for it.
 enum { MOST_INPUTS = 5 };
 
+static bool can_move_integers(const struct msc_numbering *num, const struct msc_step *s) {
+    const struct msc_backend *b = num->plan->backend;
+    return s->n_outputs == 1 && b->def->is_movement && b->def->is_movement(b, s);
+}
+
+// The quantisation that all of a step's inputs come under, where it moves their integers; else NULL.
+static const struct msc_quant *moved_quant(const struct msc_numbering *num,
+                                           const struct msc_step *s,
+                                           const struct msc_value_number inputs[]) {
+    const struct msc_quant *quant = NULL;
+    for (int32_t i = 0; i < s->n_inputs; i++) {
+        const struct msc_quant *other = msc_numbering_integers(num, inputs[i]);
+        if (!other || (quant && !msc_hash_equal(other->hash, quant->hash))) {
+            return NULL;
+        }
+        quant = other;
+    }
+    return quant && can_move_integers(num, s) ? quant : NULL;
+}
+
 static bool is_data_movement(const struct msc_numbering *num, const struct msc_quant *edit,
                              uint64_t noise_seed, struct msc_value_number number) {
     const struct msc_expr *expr = &num->exprs[number.expr];
-    const struct msc_backend *b = num->plan->backend;
     if (expr->kind != MSC_EXPR_STEP || expr->edit || noise_seed != 0 ||
-        !msc_quant_is_integer(edit) || !b->def->is_movement) {
+        !msc_quant_is_integer(edit)) {
         return false;
     }
     const struct msc_step *s = &num->plan->steps[expr->index];
@@ -128,13 +147,17 @@ static bool is_data_movement(const struct msc_numbering *num, const struct msc_q
             return false; // it is quantised for this step already
         }
     }
-    return s->n_outputs == 1 && in <= MOST_INPUTS * out && b->def->is_movement(b, s);
+    return in <= MOST_INPUTS * out && can_move_integers(num, s);
 }
 
 // Numbers `value`, which comes as *number, under a quantisation.
 static enum msc_status number_under_quant(struct msc_numbering *num, int32_t value,
                                           const struct msc_quant *edit, uint64_t noise_seed,
                                           int n_moves, struct msc_value_number *number) {
+    const struct msc_quant *before = num->exprs[number->expr].edit;
+    if (before && msc_hash_equal(before->hash, edit->hash)) {
+        return MSC_OK;
+    }
     if (n_moves == MOST_MOVES || !is_data_movement(num, edit, noise_seed, *number)) {
         return number_quantized(num, value, edit, noise_seed, number);
     }
@@ -154,10 +177,9 @@ static enum msc_status number_under_quant(struct msc_numbering *num, int32_t val
     return numbering_intern(num, &expr, inputs, &number->expr);
 }
 
-// ... under an edit and all behind it.
-static enum msc_status number_under_edit(struct msc_numbering *num, int32_t value,
-                                         const struct msc_edit *edit, uint64_t noise_seed,
-                                         struct msc_value_number *number) {
+enum msc_status msc_numbering_edit(struct msc_numbering *num, int32_t value,
+                                   const struct msc_edit *edit, uint64_t noise_seed,
+                                   struct msc_value_number *number) {
     for (; edit; edit = edit->next) {
         MSC_TRY((edit->kind == MSC_EDIT_KEEP_CHANNELS
                      ? number_masked(num, value, edit, number)
@@ -239,8 +261,12 @@ static enum msc_status number_step(struct msc_numbering *num, int32_t index,
     }
     for (int32_t i = 0; i < s->n_inputs; i++) {
         inputs[i] = num->values[s->inputs[i]];
-        MSC_TRY(number_under_edit(num, s->inputs[i], edit_of(edits, s->slots[i]), noise_seed,
-                                  &inputs[i]));
+        MSC_TRY(msc_numbering_edit(num, s->inputs[i], edit_of(edits, s->slots[i]), noise_seed,
+                                   &inputs[i]));
+    }
+    expr.edit = moved_quant(num, s, inputs);
+    expr.hash = expr.edit ? msc_hash_combine(s->hash, msc_hash_bytes("moved", 5)) : s->hash;
+    for (int32_t i = 0; i < s->n_inputs; i++) {
         expr.hash = hash_number(num, expr.hash, inputs[i]);
     }
     if (has_weights(s)) {

@@ -7,7 +7,8 @@
 //
 // A value under a quantisation that data movement makes (msc_backend_def.is_movement) is that step
 // over its inputs under the same quantisation: bytes are moved, and what makes the inputs can write
-// them.
+// them. Data movement whose inputs all come under one quantisation moves their bytes as well, and a
+// value that is quantised twice in the same way is so once.
 #ifndef MSC_KERNELS_ENGINE_NUMBERING_H
 #define MSC_KERNELS_ENGINE_NUMBERING_H
 
@@ -65,6 +66,11 @@ void msc_numbering_clear(struct msc_numbering *num); // for the next call
 // in msc_eval_trial.
 enum msc_status msc_numbering_add_trial(struct msc_numbering *num,
                                         const struct msc_edit *const edits[], uint64_t noise_seed);
+
+// *number, of `value` of the trial that was added last, becomes its number under one more edit.
+enum msc_status msc_numbering_edit(struct msc_numbering *num, int32_t value,
+                                   const struct msc_edit *edit, uint64_t noise_seed,
+                                   struct msc_value_number *number);
 
 // The quantisation whose integers a value number stands for; NULL where it stands for plain values.
 static inline const struct msc_quant *msc_numbering_integers(const struct msc_numbering *num,

@@ -8,7 +8,8 @@ static enum msc_status planner_init(struct msc_planner *p, const int32_t wanted[
                                     size_t n_wanted) {
     size_t n_tensors = (size_t)msc_graph_n_tensors(p->graph);
     size_t n_joints = (size_t)msc_graph_n_joints(p->graph);
-    MSC_TRY(msc_sites_find(&p->plan->sites, p->graph, false));
+    MSC_TRY(msc_sites_find(&p->plan->sites, p->graph,
+                           p->origin != NULL ? &p->origin->sites->scheme : NULL));
     MSC_TRY(msc_planner__match_slots(p->plan, p->origin, p->arena));
     size_t n_slots = (size_t)p->plan->sites.n_slots;
     p->is_kept = msc_arena_array(&p->scratch, n_tensors + 1, sizeof(bool));

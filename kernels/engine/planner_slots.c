@@ -7,6 +7,9 @@
 
 static int32_t find_origin(const struct msc_plan *plan, const struct msc_plan_origin *origin,
                            const struct msc_slot *slot) {
+    if (slot->joint == MSC_NO_ID) {
+        return msc_sites_find_slot(origin->sites, MSC_NO_ID, slot->operand);
+    }
     int32_t joint =
         origin->joints != NULL
             ? origin->joints[slot->joint]
@@ -66,6 +69,9 @@ enum msc_status msc_planner__find_remainder_slots(struct msc_plan *plan,
     for (int32_t i = 0; i < plan->sites.n_slots; i++) {
         const struct msc_slot *slot = &plan->sites.slots[i];
         int32_t id = plan->slot_ids[i];
+        if (slot->joint == MSC_NO_ID) {
+            continue; // of what leaves the plan
+        }
         bool is_late = slot->kind == MSC_SITE_WEIGHT || plan->in_remainder[slot->joint];
         plan->is_remainder_slot[i] =
             is_late && id != MSC_NO_ID && before->slots[id].kind == MSC_SITE_ACTIVATION;

@@ -295,20 +295,48 @@ static enum msc_status add_remainder_inputs(struct msc_planner *p) {
     return MSC_OK;
 }
 
+// For a target, whoever reads a tensor that is passed on as integers reads these; so do sinks.
+static int32_t sink_slot(const struct msc_plan *plan, int32_t tensor) {
+    const struct msc_sites *sites = &plan->sites;
+    for (int32_t i = 0; sites->scheme.target && i < sites->n_site_slots; i++) {
+        const struct msc_slot *slot = &sites->slots[i];
+        if (slot->tensor == tensor && slot->kind == MSC_SITE_ACTIVATION &&
+            plan->slot_ids[i] != MSC_NO_ID) {
+            return plan->slot_ids[i];
+        }
+    }
+    return MSC_NO_ID;
+}
+
+// Outputs of the graph that are slots, so that what they hold can be looked at.
+static enum msc_status find_output_slots(struct msc_planner *p) {
+    const struct msc_sites *sites = &p->plan->sites;
+    for (int32_t i = 0; i < sites->n_site_slots; i++) {
+        const struct msc_slot *slot = &sites->slots[i];
+        if (slot->joint == MSC_NO_ID && is_made(p, slot->tensor)) {
+            MSC_TRY(value_in(p, slot->tensor, MSC_LAYOUT_NCHW, &p->plan->slot_values[i]));
+        }
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_planner__find_live_out(struct msc_planner *p, const int32_t wanted[],
                                            size_t n) {
     struct msc_plan *plan = p->plan;
     size_t room = n + (size_t)msc_graph_n_tensors(p->graph) + 1;
     int32_t *tensors = msc_arena_array(p->arena, n + 1, sizeof(int32_t));
     plan->live_out = msc_arena_array(p->arena, room, sizeof(int32_t));
-    if (!tensors || !plan->live_out) {
+    plan->live_out_slots = msc_arena_array(p->arena, n + 1, sizeof(int32_t));
+    if (!tensors || !plan->live_out || !plan->live_out_slots) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
     }
     for (size_t i = 0; i < n; i++) {
         tensors[i] = wanted[i];
         MSC_TRY(add_live_out(p, wanted[i]));
+        plan->live_out_slots[i] = sink_slot(plan, wanted[i]);
         plan->wants_remainder = plan->wants_remainder || plan->live_out[i] == MSC_NO_ID;
     }
+    MSC_TRY(find_output_slots(p));
     MSC_TRY(msc_planner__find_remainder_slots(plan, p->origin, p->arena));
     plan->n_wanted = (int32_t)n;
     plan->wanted_tensors = tensors;

@@ -44,6 +44,27 @@ static enum msc_status download_copies(struct msc_backend *b, const struct copie
     return MSC_OK;
 }
 
+// Sinks know float32 alone.
+static enum msc_status dequantize(struct copies *c, struct msc_view *v) {
+    int64_t n = msc_view_n_elements(v);
+    float *x = msc_arena_array(&c->arena, (size_t)n + 1, sizeof(x[0]));
+    if (!x) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
+    }
+    msc_dequantize_run(x, v->data, v->dtype, n, v->quant);
+    v->data = x;
+    v->dtype = MSC_DTYPE_F32;
+    v->quant = NULL;
+    return MSC_OK;
+}
+
+static enum msc_status dequantize_all(struct copies *c, struct msc_view values[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY(values[i].data && values[i].quant ? dequantize(c, &values[i]) : MSC_OK);
+    }
+    return MSC_OK;
+}
+
 // The values of all targets of the nodes, one node after the other, in host memory.
 static enum msc_status gather_values(const struct msc_schedule *s, const int32_t ids[], int32_t n,
                                      struct msc_view **values, struct copies *c) {
@@ -67,7 +88,8 @@ static enum msc_status gather_values(const struct msc_schedule *s, const int32_t
             }
         }
     }
-    return c->n > 0 ? download_copies(s->options.backend, c) : MSC_OK;
+    MSC_TRY(c->n > 0 ? download_copies(s->options.backend, c) : MSC_OK);
+    return dequantize_all(c, *values, at);
 }
 
 static enum msc_status feed_slot(const struct msc_schedule *s, const struct msc_node *node,
@@ -75,7 +97,8 @@ static enum msc_status feed_slot(const struct msc_schedule *s, const struct msc_
     const struct msc_sink *sink = s->job.sink;
     const struct msc_plan *plan = msc_schedule__plan(s, node);
     int32_t slot = node->first_target - s->n_live_out;
-    int32_t part = plan->parts[plan->sites.slots[slot].joint];
+    int32_t joint = plan->sites.slots[slot].joint;
+    int32_t part = joint == MSC_NO_ID ? 0 : plan->parts[joint];
     return sink->slot(sink->payload, s->job.first_trial + (size_t)node->trial, (size_t)node->batch,
                       part, plan->slot_ids[slot], value);
 }

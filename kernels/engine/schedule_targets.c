@@ -54,6 +54,21 @@ static enum msc_status count_asked(const struct msc_schedule *s, struct msc_sche
     return MSC_OK;
 }
 
+// What a trial's target is: wanted values under the edits that sinks see them under.
+static enum msc_status number_target(const struct msc_schedule *s, struct msc_scheduled_plan *p,
+                                     const struct msc_eval_trial *trial, int32_t i,
+                                     struct msc_value_number *number) {
+    int32_t value = msc_schedule__target_value(s, p->plan, i);
+    int32_t slot =
+        i < s->n_live_out && i < p->plan->n_wanted ? p->plan->live_out_slots[i] : MSC_NO_ID;
+    *number =
+        value == MSC_NO_ID ? (struct msc_value_number){MSC_NO_ID, 0} : p->numbering.values[value];
+    return value == MSC_NO_ID || slot == MSC_NO_ID || !trial->edits
+               ? MSC_OK
+               : msc_numbering_edit(&p->numbering, value, trial->edits[slot], trial->noise_seed,
+                                    number);
+}
+
 static enum msc_status number_under_plan(struct msc_schedule *s, struct msc_scheduled_plan *p) {
     const struct msc_job *job = &s->job;
     msc_numbering_clear(&p->numbering);
@@ -65,9 +80,7 @@ static enum msc_status number_under_plan(struct msc_schedule *s, struct msc_sche
         MSC_TRY(msc_numbering_add_trial(&p->numbering, job->trials[t].edits,
                                         job->trials[t].noise_seed));
         for (int32_t i = 0; i < s->n_targets; i++) {
-            int32_t value = msc_schedule__target_value(s, p->plan, i);
-            targets[i] = value == MSC_NO_ID ? (struct msc_value_number){MSC_NO_ID, 0}
-                                            : p->numbering.values[value];
+            MSC_TRY(number_target(s, p, &job->trials[t], i, &targets[i]));
         }
     }
     return MSC_OK;

@@ -280,7 +280,7 @@ static void test_env_quantize__file_bytes(void **state) {
     struct bench b;
     (void)state;
     open_bench(&b, "{\"objectives\":[\"distill_loss\",\"file_bytes\"]," CHOICES "}");
-    assert_ok(msc_sites_find(&sites, b.c.g, false));
+    assert_ok(msc_sites_find(&sites, b.c.g, NULL));
     assert_int_equal(sites.n_slots, N_TASKS);
     int metric_index = msc_space_find_metric(msc_env_space(b.env), "file_bytes");
     assert_ok(msc_env_reference(b.env, metrics));

@@ -65,7 +65,7 @@ static void use_edits(const struct msc_graph *g, const struct msc_sites *sites,
 static void apply(const struct msc_strategy *s, const struct msc_graph *g) {
     struct msc_sites sites = {0};
     const struct msc_edit **edits = NULL;
-    if (fuzz_check(msc_sites_find(&sites, g, false)) == MSC_OK) {
+    if (fuzz_check(msc_sites_find(&sites, g, NULL)) == MSC_OK) {
         edits = msc_alloc_zero((size_t)sites.n_slots, sizeof *edits);
     }
     if (edits && fuzz_check(msc_strategy_apply(s, g, &sites, edits)) == MSC_OK) {

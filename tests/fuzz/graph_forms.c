@@ -31,9 +31,9 @@ static void find_sites(const struct msc_graph *g) {
     struct msc_graph *split = NULL;
     struct msc_sites sites = {0};
     if (fuzz_check(msc_graph_split(&split, g)) == MSC_OK) {
-        fuzz_check(msc_sites_find(&sites, split, true));
+        fuzz_check(msc_sites_find(&sites, split, &(struct msc_site_scheme){.by_use = true}));
         msc_sites_finish(&sites);
-        fuzz_check(msc_sites_find(&sites, split, false));
+        fuzz_check(msc_sites_find(&sites, split, NULL));
     }
     msc_sites_finish(&sites);
     msc_graph_destroy(split);

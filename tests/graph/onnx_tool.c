@@ -169,7 +169,7 @@ static enum msc_status save(const struct msc_graph *fused, const struct argument
     if (a->bits > 0) {
         MSC_TRY_OUT(msc_graph_split(&split, fused));
         g = split;
-        MSC_TRY_OUT(msc_sites_find(&sites, g, false));
+        MSC_TRY_OUT(msc_sites_find(&sites, g, NULL));
         options.sites = &sites;
         options.slot_edits = make_edits(&arena, g, &sites, a);
     }

@@ -134,8 +134,8 @@ static void test_graph_bind__slots(void **state) {
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("view")), *bound;
     struct msc_sites before, after;
     assert_ok(msc_graph_bind(&bound, g, view_bindings, 3));
-    assert_ok(msc_sites_find(&before, g, false));
-    assert_ok(msc_sites_find(&after, bound, false));
+    assert_ok(msc_sites_find(&before, g, NULL));
+    assert_ok(msc_sites_find(&after, bound, NULL));
     assert_int_equal(before.n_slots, after.n_slots);
     for (int32_t i = 0; i < before.n_slots; i++) {
         assert_string_equal(msc_graph_joint(g, before.slots[i].joint)->name,

@@ -180,7 +180,7 @@ static struct msc_graph *biased(struct msc_sites *sites) {
                              });
     assert_ok(msc_graph_set_outputs(g, 1, &y));
     assert_ok(msc_graph_finalize(g));
-    assert_ok(msc_sites_find(sites, g, false));
+    assert_ok(msc_sites_find(sites, g, NULL));
     return g;
 }
 

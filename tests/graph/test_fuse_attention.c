@@ -64,7 +64,7 @@ static void test_graph_fuse_attention__split(void **state) {
     assert_int_equal(count_of(split, MSC_OP_MATMUL), 2 * N_ROWS);
     assert_int_equal(count_of(split, MSC_OP_SOFTMAX), N_ROWS);
     assert_int_equal(msc_graph_n_outputs(split), N_ROWS);
-    assert_ok(msc_sites_find(&sites, split, false));
+    assert_ok(msc_sites_find(&sites, split, NULL));
     for (int i = 0; i < N_ROWS; i++) {
         static const char *const keys[] = {"q", "k", "probabilities", "v"};
         const char *const aliases[] = {rows[i].q, rows[i].k, rows[i].probabilities, rows[i].v};
@@ -137,7 +137,7 @@ static void test_graph_fuse_attention__export(void **state) {
     msc_graph_destroy(again);
     remove(path);
     // Edits say which use of a tensor they are for: they need the graph that has these.
-    assert_ok(msc_sites_find(&sites, g, false));
+    assert_ok(msc_sites_find(&sites, g, NULL));
     const struct msc_edit **edits = msc_alloc_zero((size_t)sites.n_slots, sizeof(edits[0]));
     const struct msc_onnx_export_options options = {.sites = &sites, .slot_edits = edits};
     assert_int_equal(msc_onnx_save(g, path, &options), MSC_E_STATE);

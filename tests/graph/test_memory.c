@@ -54,7 +54,7 @@ static enum msc_status write_forms(void) {
 
 static enum msc_status find_sites(void) {
     struct msc_sites sites;
-    MSC_TRY(msc_sites_find(&sites, sample, true));
+    MSC_TRY(msc_sites_find(&sites, sample, &(struct msc_site_scheme){.by_use = true}));
     msc_sites_finish(&sites);
     return MSC_OK;
 }

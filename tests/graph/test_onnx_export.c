@@ -152,7 +152,7 @@ static void test_graph_onnx_export__activations(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();
     struct msc_sites sites;
-    assert_ok(msc_sites_find(&sites, g, true));
+    assert_ok(msc_sites_find(&sites, g, &(struct msc_site_scheme){.by_use = true}));
     const struct msc_edit *edits[6] = {NULL};
     struct msc_edit full = make_edit(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
     struct msc_edit same = make_edit(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
@@ -193,7 +193,7 @@ static void test_graph_onnx_export__weights(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();
     struct msc_sites sites;
-    assert_ok(msc_sites_find(&sites, g, false));
+    assert_ok(msc_sites_find(&sites, g, NULL));
     const struct msc_edit *edits[6] = {NULL};
     // 0 1 2 and 3 4 5 over 0.5 and 1: 0 2 4 and 3 4 5.
     struct msc_edit byte =
@@ -238,7 +238,7 @@ static void test_graph_onnx_export__einsum_weights(void **state) {
     const struct msc_edit *edits[64] = {NULL};
     struct msc_edit byte =
         make_edit(8, -127, 127, -1, 1, (const float[]){0.03125f}, (const int32_t[]){0});
-    assert_ok(msc_sites_find(&sites, g, false));
+    assert_ok(msc_sites_find(&sites, g, NULL));
     assert_in_range(sites.n_slots, 24, 64);
     for (int32_t i = 0; i < sites.n_slots; i++) {
         edits[i] = sites.slots[i].kind == MSC_SITE_WEIGHT ? &byte : NULL;
@@ -265,7 +265,7 @@ static void test_graph_onnx_export__groups(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();
     struct msc_sites sites;
-    assert_ok(msc_sites_find(&sites, g, false));
+    assert_ok(msc_sites_find(&sites, g, NULL));
     const struct msc_edit *edits[6] = {NULL};
     struct msc_edit a = make_edit(4, -7, 7, 1, 4, (const float[]){0.5f, 1.0f, 1.0f, 1.0f},
                                   (const int32_t[]){0, 0, 0, 0});
@@ -308,7 +308,7 @@ static void test_graph_onnx_export__float_types(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();
     struct msc_sites sites;
-    assert_ok(msc_sites_find(&sites, g, false));
+    assert_ok(msc_sites_find(&sites, g, NULL));
     const struct msc_edit *edits[6] = {NULL};
     struct msc_edit f16 = msc_edit_quantize(msc_quant_of_float(MSC_DTYPE_F16));
     struct msc_edit bf16 = msc_edit_quantize(msc_quant_of_float(MSC_DTYPE_BF16));
@@ -352,7 +352,7 @@ static void test_graph_onnx_export__weight_in_both_forms(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("shared"));
     struct msc_sites sites;
-    assert_ok(msc_sites_find(&sites, g, false));
+    assert_ok(msc_sites_find(&sites, g, NULL));
     const struct msc_edit **edits = msc_alloc_zero((size_t)sites.n_slots, sizeof(*edits));
     struct msc_edit q = make_edit(8, -127, 127, -1, 1, (const float[]){0.1f}, (const int32_t[]){0});
     edits[slot_of(&sites, g, "second", 1)] = &q;
@@ -378,7 +378,7 @@ static void test_graph_onnx_export__masks_and_replaced(void **state) {
     struct msc_graph *g = fan_out();
     struct msc_sites sites;
     struct msc_array *other;
-    assert_ok(msc_sites_find(&sites, g, false));
+    assert_ok(msc_sites_find(&sites, g, NULL));
     assert_ok(msc_array_create_from(&other, MSC_DTYPE_F32, 4, DIMS(2, 3, 1, 1), elements));
     const struct msc_edit *edits[6] = {NULL};
     struct msc_edit byte = make_edit(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){3});
@@ -427,7 +427,7 @@ static void test_graph_onnx_export__errors(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();
     struct msc_sites sites;
-    assert_ok(msc_sites_find(&sites, g, false));
+    assert_ok(msc_sites_find(&sites, g, NULL));
     const struct msc_edit *edits[6] = {NULL};
     struct msc_edit off =
         make_edit(8, 0, 255, -1, 1, (const float[]){0.5f}, (const int32_t[]){300});

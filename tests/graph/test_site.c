@@ -3,10 +3,11 @@
 #include "tests/graph/graph_samples.h"
 
 // "name:axis*slots" for weights, "name*slots" for activations, in order.
-static void check_sites(const struct msc_graph *g, bool by_use, const char *expected) {
+static void check_scheme(const struct msc_graph *g, const struct msc_site_scheme *scheme,
+                         const char *expected) {
     struct msc_sites sites;
     struct msc_str text = {0};
-    assert_ok(msc_sites_find(&sites, g, by_use));
+    assert_ok(msc_sites_find(&sites, g, scheme));
     for (int32_t i = 0; i < sites.n_sites; i++) {
         const struct msc_site *site = &sites.sites[i];
         msc_str_append(&text, i > 0 ? " " : "");
@@ -22,10 +23,18 @@ static void check_sites(const struct msc_graph *g, bool by_use, const char *expe
     msc_sites_finish(&sites);
 }
 
+static void check_sites(const struct msc_graph *g, bool by_use, const char *expected) {
+    check_scheme(g, &(struct msc_site_scheme){.by_use = by_use}, expected);
+}
+
+static void check_target(const struct msc_graph *g, const char *target, const char *expected) {
+    check_scheme(g, &(struct msc_site_scheme){.target = msc_target_find(target)}, expected);
+}
+
 // Where groups of a weight lie: along `axes` axes from `axis` on.
 static void check_group(const struct msc_graph *g, const char *name, int32_t axis, int32_t axes) {
     struct msc_sites sites;
-    assert_ok(msc_sites_find(&sites, g, false));
+    assert_ok(msc_sites_find(&sites, g, NULL));
     const struct msc_site *site = &sites.sites[msc_sites_find_name(&sites, name)];
     assert_int_equal(site->group_axis, axis);
     assert_int_equal(site->group_axes, axes);
@@ -45,7 +54,7 @@ static void test_graph_site__slots(void **state) {
     (void)state;
     struct msc_graph *g = make_branches();
     struct msc_sites sites;
-    assert_ok(msc_sites_find(&sites, g, false));
+    assert_ok(msc_sites_find(&sites, g, NULL));
     assert_int_equal(sites.n_slots, 4);
     int32_t slot = msc_sites_find_slot(&sites, find(g, "conv_b"), 1);
     assert_int_equal(slot, 3);
@@ -201,6 +210,75 @@ static void test_graph_site__none(void **state) {
     msc_graph_destroy(g);
 }
 
+static int32_t add_linear(struct msc_graph *g, const char *name, int32_t x, const char *weight) {
+    return add_joint(
+        g, &(struct msc_joint_spec){.op = MSC_OP_LINEAR,
+                                    .name = name,
+                                    .n_inputs = 1,
+                                    .inputs = &x,
+                                    .n_weights = 1,
+                                    .weights = &(struct msc_weight_spec){
+                                        "weight", add_weight(g, weight, "OI", 2, DIMS(3, 16))}});
+}
+
+// A residual block, pooled, with a classifier. Between a convolution or sum and the relu behind it
+// nothing is requantised; pooling and reshaping keep the scale.
+static void test_graph_site__target(void **state) {
+    (void)state;
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "block"));
+    int32_t x = add_input(g, "x", "NCHW", 4, DIMS(1, 3, 4, 4));
+    int32_t w1 = add_weight(g, "w1", "OIHW", 4, DIMS(4, 3, 1, 1));
+    int32_t w2 = add_weight(g, "w2", "OIHW", 4, DIMS(4, 4, 1, 1));
+    int32_t relu = add_unary(g, MSC_OP_RELU, "relu", add_conv(g, "conv1", x, w1));
+    int32_t pool =
+        add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_MAX_POOL2D,
+                                              .name = "pool",
+                                              .n_inputs = 1,
+                                              .inputs = &relu,
+                                              .n_attrs = 2,
+                                              .attrs = (const struct msc_attr[]){
+                                                  {"pool_size", "2,2"}, {"strides", "2,2"}}});
+    int32_t conv2 = add_conv(g, "conv2", pool, w2);
+    int32_t sum = add_joint(
+        g, &(struct msc_joint_spec){
+               .op = MSC_OP_ADD, .name = "sum", .n_inputs = 2, .inputs = IDS(conv2, pool)});
+    int32_t flat = add_unary(g, MSC_OP_FLATTEN, "flat", add_unary(g, MSC_OP_RELU, "relu2", sum));
+    int32_t y = add_linear(g, "fc", flat, "w3");
+    assert_ok(msc_graph_set_outputs(g, 1, &y));
+    assert_ok(msc_graph_finalize(g));
+    check_sites(g, false, "x:0*1 w1@0*1 pool:0*1 w2@0*1 flat:0*1 w3@0*1");
+    // ONNX Runtime's products may give floats.
+    check_target(g, "onnxruntime", "x:0*1 w1@0*1 relu:0*3 w2@0*1 conv2:0*1 relu2:0*2 w3@0*1");
+    check_target(g, "openvino", "x:0*1 w1@0*1 relu:0*3 w2@0*1 conv2:0*1 relu2:0*2 w3@0*1 fc:0*1");
+    check_target(g, "generic", "x:0*1 w1@0*1 pool:0*1 w2@0*1 flat:0*1 w3@0*1");
+    msc_graph_destroy(g);
+}
+
+// What others read, too, or what is an output, is requantised before the relu as well; of a float
+// joint nothing is.
+static void test_graph_site__target_readers(void **state) {
+    (void)state;
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "readers"));
+    int32_t x = add_input(g, "x", "NCHW", 4, DIMS(1, 3, 4, 4));
+    int32_t w1 = add_weight(g, "w1", "OIHW", 4, DIMS(3, 3, 1, 1));
+    int32_t conv = add_conv(g, "conv", x, w1);
+    int32_t relu = add_unary(g, MSC_OP_RELU, "relu", conv);
+    int32_t tanh = add_unary(g, MSC_OP_TANH, "tanh", add_unary(g, MSC_OP_TANH, "inner", relu));
+    assert_ok(msc_graph_set_outputs(g, 2, IDS(conv, tanh)));
+    assert_ok(msc_graph_finalize(g));
+    check_target(g, "onnxruntime", "x:0*1 w1@0*1 conv:0*2");
+    struct msc_sites sites;
+    assert_ok(msc_sites_find(&sites, g,
+                             &(struct msc_site_scheme){.target = msc_target_find("onnxruntime")}));
+    int32_t slot = msc_sites_find_slot(&sites, MSC_NO_ID, 0);
+    assert_int_equal(sites.slots[slot].tensor, conv);
+    assert_int_equal(msc_sites_find_slot(&sites, MSC_NO_ID, 1), MSC_NO_ID);
+    msc_sites_finish(&sites);
+    msc_graph_destroy(g);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_site__convolutions),
@@ -210,6 +288,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_site__recurrent),
         cmocka_unit_test(test_graph_site__transposed),
         cmocka_unit_test(test_graph_site__none),
+        cmocka_unit_test(test_graph_site__target),
+        cmocka_unit_test(test_graph_site__target_readers),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,7 +143,7 @@ int32_t cpu_joint(struct cpu_case *c, enum msc_op op, int32_t n_inputs, const in
 void cpu_case_finish_outputs(struct cpu_case *c, int32_t n, const int32_t outputs[]) {
     assert_ok(msc_graph_set_outputs(c->g, n, outputs));
     assert_ok(msc_graph_finalize(c->g));
-    assert_ok(msc_sites_find(&c->sites, c->g, false));
+    assert_ok(msc_sites_find(&c->sites, c->g, NULL));
     assert_true(c->sites.n_slots <= CPU_CASE_MAX);
     c->quants = msc_alloc_zero((size_t)c->sites.n_slots + 1, sizeof(c->quants[0]));
     assert_non_null(c->quants);

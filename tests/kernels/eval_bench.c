@@ -6,6 +6,7 @@ struct msc_evaluator *eval_create(struct eval_bench *b, int n_threads, uint64_t 
     o.backend = &b->fake.base;
     o.n_threads = n_threads;
     o.memory_bytes = memory_bytes;
+    o.target = b->c.sites.scheme.target;
     assert_ok(msc_evaluator_create(&ev, b->c.g, b->c.data, b->c.wanted, b->c.n_wanted, &o));
     return ev;
 }

@@ -108,9 +108,9 @@ static int32_t open_graph(struct eval_case *c, int64_t channels, int64_t height,
 }
 
 // For activations of about -2 to 3; for weights a scale for each channel.
-static void make_quants(struct eval_case *c) {
+static void make_quants(struct eval_case *c, const struct msc_site_scheme *scheme) {
     static const int bits[EVAL_CHOICES] = {8, 4, 16};
-    assert_ok(msc_sites_find(&c->sites, c->g, false));
+    assert_ok(msc_sites_find(&c->sites, c->g, scheme));
     assert_true(c->sites.n_slots <= EVAL_MAX_SLOTS);
     for (int32_t s = 0; s < c->sites.n_site_slots; s++) {
         const struct msc_slot *slot = &c->sites.slots[s];
@@ -145,7 +145,7 @@ static void finish_graph(struct eval_case *c, int32_t n, const int32_t outputs[]
         c->wanted[c->n_wanted] = msc_graph_find_tensor(c->g, wanted[c->n_wanted]);
         assert_int_not_equal(c->wanted[c->n_wanted], MSC_NO_ID);
     }
-    make_quants(c);
+    make_quants(c, NULL);
 }
 
 static void make_dataset(struct eval_case *c, int64_t n_samples, int64_t batch) {
@@ -251,6 +251,13 @@ void eval_open_widths(struct eval_case *c, const int64_t widths[], int64_t n_sam
     rmdir(folder);
 }
 
+void eval_set_target(struct eval_case *c, const char *name) {
+    const struct msc_site_scheme scheme = {.target = msc_target_find(name)};
+    assert_non_null(scheme.target);
+    msc_sites_finish(&c->sites);
+    make_quants(c, &scheme);
+}
+
 void eval_close(struct eval_case *c) {
     msc_dataset_destroy(c->data);
     msc_sites_finish(&c->sites);
@@ -266,6 +273,12 @@ void eval_draw_edits(const struct eval_case *c, uint64_t number, struct eval_edi
     for (int32_t s = 0; s < c->sites.n_site_slots && number > 0; s++) {
         uint64_t choice = msc_rng_below(&rng, EVAL_CHOICES + 1);
         out->edits[s] = choice < EVAL_CHOICES ? &c->quants[s][choice].edit : NULL;
+    }
+    for (int32_t i = 0; c->sites.scheme.target && i < c->sites.n_sites; i++) {
+        const struct msc_site *site = &c->sites.sites[i];
+        for (int32_t k = 1; k < site->n_slots; k++) {
+            out->edits[site->slots[k]] = out->edits[site->slots[0]];
+        }
     }
 }
 
@@ -372,6 +385,17 @@ static void walk_joint(const struct eval_case *c, const struct msc_graph *g,
     }
 }
 
+// What whoever reads a tensor sees it under, where a target passes it on.
+static const struct msc_edit *edit_of_tensor(const struct msc_sites *sites,
+                                             const struct eval_edits *edits, int32_t tensor) {
+    for (int32_t s = 0; sites->scheme.target && s < sites->n_site_slots; s++) {
+        if (sites->slots[s].tensor == tensor) {
+            return edits->edits[s];
+        }
+    }
+    return NULL;
+}
+
 static void walk(const struct eval_case *c, size_t batch, const struct eval_edits *edits,
                  struct msc_array *out[]) {
     const struct msc_array *x = msc_dataset_batch(c->data, batch, 0);
@@ -380,7 +404,7 @@ static void walk(const struct eval_case *c, size_t batch, const struct eval_edit
     struct msc_graph *g;
     memcpy(shape.dims, msc_array_dims(x), sizeof(int64_t) * (size_t)shape.n_dims);
     assert_ok(msc_graph_bind_shapes(&g, c->g, &shape, 1));
-    assert_ok(msc_sites_find(&sites, g, false));
+    assert_ok(msc_sites_find(&sites, g, &c->sites.scheme));
     struct msc_array **values = msc_alloc_zero((size_t)msc_graph_n_tensors(g), sizeof(values[0]));
     values[msc_graph_input(g, 0)] = msc_array_retain(x);
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
@@ -397,7 +421,13 @@ static void walk(const struct eval_case *c, size_t batch, const struct eval_edit
     }
     for (size_t i = 0; i < c->n_wanted; i++) {
         const char *name = msc_graph_tensor(c->g, c->wanted[i])->name;
-        out[i] = msc_array_retain(values[msc_graph_find_tensor(g, name)]);
+        int32_t tensor = msc_graph_find_tensor(g, name);
+        const struct msc_edit *edit = edit_of_tensor(&sites, edits, tensor);
+        if (edit) {
+            assert_ok(msc_edit_apply(&out[i], values[tensor], edit));
+        } else {
+            out[i] = msc_array_retain(values[tensor]);
+        }
     }
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
         msc_array_release(values[i]);

@@ -10,7 +10,7 @@
 
 #include "tests/msc_test.h"
 
-#define EVAL_MAX_SLOTS 24
+#define EVAL_MAX_SLOTS 64
 #define EVAL_MAX_WANTED 4
 #define EVAL_MAX_BATCHES 8
 #define EVAL_MAX_TRIALS 40
@@ -41,9 +41,12 @@ void eval_open_chain(struct eval_case *c, int64_t n_samples, int64_t batch);
 void eval_open_net(struct eval_case *c, int64_t n_samples, int64_t batch);
 // The same network over samples whose widths alternate, each a batch of its own.
 void eval_open_widths(struct eval_case *c, const int64_t widths[], int64_t n_samples);
+// Slots are those of a target's sites; each has the quants of its site's first.
+void eval_set_target(struct eval_case *c, const char *name);
 void eval_close(struct eval_case *c);
 
-// What a trial does: NULL or one of the slot's quants, drawn from the trial's number alone.
+// What a trial does: NULL or one of the slot's quants, drawn from the trial's number alone; with a
+// target one for each site.
 struct eval_edits {
     const struct msc_edit *edits[EVAL_MAX_SLOTS];
 };

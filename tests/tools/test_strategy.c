@@ -66,9 +66,9 @@ struct fixture {
 
 static void open_fixture(struct fixture *f) {
     f->graph = make_graph();
-    assert_ok(msc_sites_find(&f->by_tensor, f->graph, false));
-    assert_ok(msc_sites_find(&f->by_use, f->graph, true));
-    assert_ok(msc_strategy_create(&f->strategy));
+    assert_ok(msc_sites_find(&f->by_tensor, f->graph, NULL));
+    assert_ok(msc_sites_find(&f->by_use, f->graph, &(struct msc_site_scheme){.by_use = true}));
+    assert_ok(msc_strategy_create(&f->strategy, NULL));
 }
 
 static void close_fixture(struct fixture *f) {

@@ -1,0 +1,113 @@
+#include "graph/requantised.h"
+
+#include "base/alloc.h"
+
+struct finder {
+    const struct msc_graph *g;
+    const struct msc_target *target;
+    int32_t *parent;  // [n_tensors] union-find; the root is the least id
+    bool *is_inside;  // [n_tensors] between a joint and the limit that is fused to it
+    bool *is_integer; // [n_tensors] made by, or read by, a joint that computes over integers
+};
+
+static bool is_float_activation(const struct msc_graph *g, int32_t tensor) {
+    return tensor != MSC_NO_ID && msc_graph_weight_of(g, tensor) == MSC_NO_ID &&
+           msc_dtype_is_float(msc_graph_tensor(g, tensor)->dtype);
+}
+
+static int32_t find_root(int32_t parent[], int32_t i) {
+    while (parent[i] != i) {
+        i = parent[i] = parent[parent[i]];
+    }
+    return i;
+}
+
+static void join(struct finder *f, int32_t a, int32_t b) {
+    int32_t x = find_root(f->parent, a), y = find_root(f->parent, b);
+    f->parent[x > y ? x : y] = x > y ? y : x;
+}
+
+// Does a joint move this operand's elements, beside what says how?
+static bool is_moved(const struct msc_joint *j, int32_t operand) {
+    struct msc_op_role role;
+    return operand == 0 || (msc_op_role(j->op, operand, &role) && role.is_repeated);
+}
+
+static void join_moved(struct finder *f, const struct msc_joint *j) {
+    for (int32_t k = 0; k < j->n_operands; k++) {
+        for (int32_t o = 0; is_moved(j, k) && o < j->n_outputs; o++) {
+            if (is_float_activation(f->g, j->operands[k]) &&
+                is_float_activation(f->g, j->outputs[o])) {
+                join(f, j->operands[k], j->outputs[o]);
+            }
+        }
+    }
+}
+
+// Is the joint one with that before it? Then nobody else reads what is between them.
+static bool is_fused_limit(const struct finder *f, const struct msc_joint *j) {
+    const int32_t *readers;
+    if (msc_target_role(f->target, f->g, j) != MSC_TARGET_SATURATES ||
+        !is_float_activation(f->g, j->operands[0])) {
+        return false;
+    }
+    int32_t between = j->operands[0];
+    const struct msc_joint *maker = msc_graph_joint(f->g, msc_graph_producer(f->g, between));
+    return msc_target_is_integer(msc_target_role(f->target, f->g, maker)) &&
+           msc_graph_consumers(f->g, between, &readers) == 1 && !msc_graph_is_output(f->g, between);
+}
+
+static bool makes_integers_before(const struct finder *f, const struct msc_joint *limit) {
+    int32_t maker = msc_graph_producer(f->g, limit->operands[0]);
+    return msc_target_role(f->target, f->g, msc_graph_joint(f->g, maker)) == MSC_TARGET_INTEGER;
+}
+
+static void mark_joint(struct finder *f, const struct msc_joint *j) {
+    bool is_limit = is_fused_limit(f, j);
+    enum msc_target_role role = msc_target_role(f->target, f->g, j);
+    bool makes_integers = role == MSC_TARGET_INTEGER || (is_limit && makes_integers_before(f, j));
+    if (role == MSC_TARGET_MOVES) {
+        join_moved(f, j);
+    }
+    if (is_limit) {
+        f->is_inside[j->operands[0]] = true;
+    }
+    for (int32_t k = 0; msc_target_is_integer(role) && k < j->n_operands; k++) {
+        if (is_float_activation(f->g, j->operands[k])) {
+            f->is_integer[j->operands[k]] = true;
+        }
+    }
+    for (int32_t o = 0; makes_integers && o < j->n_outputs; o++) {
+        f->is_integer[j->outputs[o]] = is_float_activation(f->g, j->outputs[o]);
+    }
+}
+
+enum msc_status msc_graph__find_requantised(int32_t class_of[], const struct msc_graph *g,
+                                            const struct msc_target *target,
+                                            struct msc_arena *scratch) {
+    size_t n = (size_t)msc_graph_n_tensors(g);
+    struct finder f = {.g = g, .target = target};
+    f.parent = msc_arena_array(scratch, n + 1, sizeof(f.parent[0]));
+    f.is_inside = msc_arena_array(scratch, n + 1, sizeof(bool));
+    f.is_integer = msc_arena_array(scratch, n + 1, sizeof(bool));
+    bool *is_live = msc_arena_array(scratch, n + 1, sizeof(bool)); // of roots
+    if (f.parent == NULL || f.is_inside == NULL || f.is_integer == NULL || is_live == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for sites");
+    }
+    for (size_t t = 0; t < n; t++) {
+        f.parent[t] = (int32_t)t;
+    }
+    for (int32_t j = 0; j < msc_graph_n_joints(g); j++) {
+        mark_joint(&f, msc_graph_joint(g, j));
+    }
+    for (size_t t = 0; t < n; t++) {
+        int32_t root = find_root(f.parent, (int32_t)t);
+        is_live[root] = is_live[root] || (f.is_integer[t] && !f.is_inside[t]);
+    }
+    for (size_t t = 0; t < n; t++) {
+        int32_t root = find_root(f.parent, (int32_t)t);
+        bool is_in = is_live[root] && !f.is_inside[t] && is_float_activation(g, (int32_t)t);
+        class_of[t] = is_in ? root : MSC_NO_ID;
+    }
+    return MSC_OK;
+}

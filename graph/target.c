@@ -1,0 +1,114 @@
+#include "graph/target.h"
+
+#include <string.h>
+
+enum { MIN_BITS = 2, MAX_BITS = 16 };
+
+static const struct msc_target targets[] = {
+    // int8 weights, unsigned activations with a zero point; 4-bit and grouped weights between
+    // floats. Without VNNI only unsigned weights of 7 bits keep its sums from saturating.
+    {.name = "onnxruntime",
+     .min_bits = MIN_BITS,
+     .max_bits = MAX_BITS,
+     .takes_groups = true,
+     .takes = "2 to 16 bits",
+     .requantises = true},
+    // Low-precision transformations: u8 or i8 activations, i8 weights without zero point; fewer
+    // bits are for weights of float joints alone.
+    {.name = "openvino",
+     .min_bits = 8,
+     .max_bits = 8,
+     .weights_symmetric = true,
+     .takes = "8 bits and symmetric weights",
+     .requantises = true},
+    // Signed int8 without zero points; int4 is for weights of float joints alone.
+    {.name = "tensorrt",
+     .min_bits = 8,
+     .max_bits = 8,
+     .weights_symmetric = true,
+     .weights_per_channel = true,
+     .activations_symmetric = true,
+     .takes = "8 bits, symmetric weights per channel and symmetric activations",
+     .requantises = true},
+    // The 8-bit specification: int8 activations with a zero point, weights in [-127, 127] without.
+    {.name = "tflite",
+     .min_bits = 8,
+     .max_bits = 8,
+     .weights_symmetric = true,
+     .takes = "8 bits and symmetric weights",
+     .requantises = true},
+    // No runtime: what a search asks for is what is exported.
+    {.name = "generic",
+     .alias = "onnx",
+     .min_bits = MIN_BITS,
+     .max_bits = MAX_BITS,
+     .takes_groups = true,
+     .takes = "2 to 16 bits"},
+};
+enum { N_TARGETS = sizeof(targets) / sizeof(targets[0]), N_WITH_ROLES = N_TARGETS - 1 };
+
+static const unsigned char roles[MSC_OP_COUNT][N_WITH_ROLES] = {
+#define MSC_TARGET_ROW(op, onnxruntime, openvino, tensorrt, tflite)                                \
+    [MSC_OP_##op] = {MSC_TARGET_##onnxruntime, MSC_TARGET_##openvino, MSC_TARGET_##tensorrt,       \
+                     MSC_TARGET_##tflite},
+#include "graph/targets.def"
+#undef MSC_TARGET_ROW
+};
+
+const struct msc_target *msc_target_at(size_t i) {
+    return i < N_TARGETS ? &targets[i] : NULL;
+}
+
+const struct msc_target *msc_target_find(const char *name) {
+    for (size_t i = 0; i < N_TARGETS; i++) {
+        const struct msc_target *t = &targets[i];
+        if (strcmp(t->name, name) == 0 || (t->alias != NULL && strcmp(t->alias, name) == 0)) {
+            return t;
+        }
+    }
+    return NULL;
+}
+
+static bool has_constant(const struct msc_graph *g, const struct msc_joint *j) {
+    for (int32_t k = 0; k < j->n_operands; k++) {
+        if (j->operands[k] != MSC_NO_ID && msc_graph_weight_of(g, j->operands[k]) != MSC_NO_ID) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_nearest(const struct msc_joint *j) {
+    const char *method = msc_joint_attr(j, "method");
+    return method != NULL && strncmp(method, "nearest", strlen("nearest")) == 0;
+}
+
+enum msc_target_role msc_target_role(const struct msc_target *t, const struct msc_graph *g,
+                                     const struct msc_joint *j) {
+    switch (j->op) {
+    case MSC_OP_ADD:
+    case MSC_OP_MULTIPLY:
+    case MSC_OP_CONCAT:
+        if (has_constant(g, j)) {
+            return MSC_TARGET_FLOAT;
+        }
+        break;
+    case MSC_OP_RESIZE:
+        if (!is_nearest(j)) {
+            return MSC_TARGET_FLOAT;
+        }
+        break;
+    default:
+        break;
+    }
+    return t->requantises ? (enum msc_target_role)roles[j->op][t - targets] : MSC_TARGET_FLOAT;
+}
+
+int32_t msc_target_stored_bits(const struct msc_target *t, bool is_weight, int32_t bits,
+                               bool has_groups) {
+    if (!t->requantises) {
+        return bits;
+    }
+    bool is_packed = is_weight && (bits == 4 || (bits < 4 && has_groups));
+    return is_packed ? 4 : bits <= 8 ? 8 : 16;
+}

@@ -1,0 +1,58 @@
+// Targets: the runtimes that a compressed model is for, a row each (graph/target.c) and for each
+// operator what it is to them (graph/targets.def).
+//
+// What a runtime computes over integers it reads and writes as such: each tensor between two such
+// joints is requantised once, whether a search chose it or not. That decides which tensors of a
+// network are sites (graph/site.h), how many bits a choice takes in the file, and what becomes of
+// biases.
+//
+//     const struct msc_target *t = msc_target_find("onnxruntime");
+//     if (msc_target_role(t, graph, joint) == MSC_TARGET_INTEGER) ...
+#ifndef MSC_GRAPH_TARGET_H
+#define MSC_GRAPH_TARGET_H
+
+#include "graph/graph.h"
+
+MSC_PUBLIC_BEGIN
+
+enum msc_target_role {
+    MSC_TARGET_FLOAT,   // computed in float32: what it reads is dequantised before
+    MSC_TARGET_INTEGER, // reads integers and writes integers, each with scales of their own
+    MSC_TARGET_READS,   // reads integers, and writes them where somebody reads such, else float32
+    MSC_TARGET_MOVES,   // moves integers, or chooses among them: one scale goes in and out
+    // A limit that the quantisation of what it gives keeps anyway: with the joint before it, which
+    // computes over integers, it is one.
+    MSC_TARGET_SATURATES,
+};
+
+struct msc_target {
+    const char *name;
+    const char *alias; // another name for it, or NULL
+    // What its integer path takes. Weights per tensor are a special case of per channel, which only
+    // `weights_per_channel` refuses.
+    int32_t min_bits, max_bits;
+    bool weights_symmetric, weights_per_channel, activations_symmetric; // what it insists on
+    bool takes_groups;
+    const char *takes; // the same in words
+    bool requantises;  // it has roles: all that it requantises may be a site, and biases are int32
+};
+
+// By name or alias; NULL when there is none.
+const struct msc_target *msc_target_find(const char *name);
+// Row i of all; NULL past the last.
+const struct msc_target *msc_target_at(size_t i);
+// What a joint is to a target; all are float to one that requantises nothing. So are sums and
+// products with a constant, concatenations with one, and resizing but to the nearest element.
+enum msc_target_role msc_target_role(const struct msc_target *t, const struct msc_graph *g,
+                                     const struct msc_joint *j);
+// Does it compute over integers?
+static inline bool msc_target_is_integer(enum msc_target_role role) {
+    return role == MSC_TARGET_INTEGER || role == MSC_TARGET_READS;
+}
+// The bits that an integer of a weight or activation takes in the exported file.
+int32_t msc_target_stored_bits(const struct msc_target *t, bool is_weight, int32_t bits,
+                               bool has_groups);
+
+MSC_PUBLIC_END
+
+#endif

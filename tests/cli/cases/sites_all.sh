@@ -1,0 +1,32 @@
+# Searches over all that a target requantises: strategy, record and exported model say the same.
+. "$(dirname "$0")/../lib.sh"
+tiny all '"target": "onnxruntime", "sites": "all"'
+mscgym search all.json | grep '^trials\|^model'
+mscgym verify all/tiny.jsonl --trials 3,5 && echo verified
+jq -c '[.target, .sites, ([.edits[].site] | length)]' all/msc_quantize.json
+
+# A record cut short goes on to the same.
+cp -r all cut
+head -n 8 all/tiny.jsonl >cut/tiny.jsonl
+mscgym resume cut/tiny.jsonl --quiet >/dev/null
+cmp <(mscgym show all/tiny.jsonl --canonical | tail -n +2) \
+    <(mscgym show cut/tiny.jsonl --canonical | tail -n +2) && echo "resumed equal"
+
+# What the exported file gives by its own pairs is what the strategy gives, as floats are summed.
+numbers() {
+    od -An -v -t f4 -w4 -j 128 "$1"
+}
+mscgym run "$FILES/tiny.onnx" --strategy all/msc_quantize.json --input "x=$FILES/x.npy" \
+    --output s --quiet >/dev/null
+mscgym run all/tiny.onnx --input "x=$FILES/x.npy" --output m --quiet >/dev/null
+paste <(numbers s/y.npy) <(numbers m/y.npy) |
+    awk '{ d = $1 - $2; most = d > most ? d : -d > most ? -d : most } END { print (NR > 0), (most < 1e-5) }'
+
+# Sites are another search's.
+tiny inputs '"target": "onnxruntime", "sites": "inputs"'
+sed -i 's/"workspace": "inputs"/"workspace": "all"/' inputs.json
+try mscgym search inputs.json
+tiny wrong '"sites": "all"'
+try mscgym search wrong.json
+tiny site '"target": "onnxruntime", "sites": "all", "group": "site"'
+try mscgym search site.json
