@@ -63,6 +63,39 @@ static enum msc_status leave_constants(struct msc_quantize *z, const struct msc_
     return MSC_OK;
 }
 
+// Another choice that takes as many bits in the target's file, and says more; or MSC_NO_ID.
+static int32_t find_dominating(const struct msc_quantizer *q, size_t choice, bool is_weight) {
+    const struct msc_choice *c = msc_quantizer_choice(q, choice);
+    double bits = msc_quantize_bits(q, choice, is_weight);
+    for (size_t i = 0; i < msc_quantizer_n_choices(q); i++) {
+        const struct msc_choice *other = msc_quantizer_choice(q, i);
+        if (!c->is_float && !other->is_float && other->type == c->type && other->bits > c->bits &&
+            other->group_size == c->group_size && msc_quantize_bits(q, i, is_weight) == bits) {
+            return (int32_t)i;
+        }
+    }
+    return MSC_NO_ID;
+}
+
+static void tell_dominated(const struct msc_quantize *z, const struct msc_log *log) {
+    const struct msc_quantizer *q = z->quantizer;
+    const struct msc_target *target = msc_quantizer_sites(q)->scheme.target;
+    for (size_t i = 0; target && i < msc_quantizer_n_choices(q); i++) {
+        int32_t of_weights = find_dominating(q, i, true);
+        int32_t of_activations = find_dominating(q, i, false);
+        int32_t other = of_weights != MSC_NO_ID ? of_weights : of_activations;
+        if (other != MSC_NO_ID) {
+            msc_log(log, MSC_LOG_WARNING,
+                    "choice \"%s\" takes %g bits for target %s, as \"%s\" does%s: it can only lose "
+                    "more",
+                    msc_quantizer_choice(q, i)->label,
+                    msc_quantize_bits(q, i, of_weights != MSC_NO_ID), target->name,
+                    msc_quantizer_choice(q, (size_t)other)->label,
+                    of_weights == MSC_NO_ID ? ", of activations" : "");
+        }
+    }
+}
+
 static enum msc_status quantize_init(struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
@@ -72,6 +105,7 @@ static enum msc_status quantize_init(struct msc_env *env) {
     z->distill_options.n_metrics = z->metrics.n_sampled;
     z->distill_options.target = z->quantizer_options.all_sites ? z->quantizer_options.target : NULL;
     MSC_TRY(msc_quantizer_create(&z->quantizer, host->graph, &z->quantizer_options));
+    tell_dominated(z, host->log);
     MSC_TRY(msc_distill_create(&z->distill, host, host->dataset, &z->distill_options));
     MSC_TRY(leave_constants(z, host));
     MSC_TRY(msc_quantize__get_parameters(env, z));

@@ -134,14 +134,14 @@ static int32_t operand_task(double *bits, const struct msc_quantize_inputs *in,
 
 // A task that decides both operands.
 static enum msc_status add_square(struct msc_quantize_cost *out, const struct msc_quantize_space *s,
-                                  double scale, uint32_t task) {
+                                  double scale, uint32_t task, const double *const bits[2]) {
     uint32_t n_choices = s->space.tasks[task].n_choices;
     double *squares = msc_arena_array(out->arena, n_choices, sizeof(squares[0]));
     if (!squares) {
         return no_cost_memory();
     }
     for (uint32_t c = 0; c < n_choices; c++) {
-        squares[c] = s->bits_of_task[task][c] * s->bits_of_task[task][c];
+        squares[c] = bits[0][c] * bits[1][c];
     }
     const double *by_choice = squares;
     return msc_quantize_add_term(out, scale, 1, &task, &by_choice);
@@ -162,7 +162,8 @@ static enum msc_status add_product(struct msc_quantize_cost *out,
         if (task == MSC_NO_ID) {
             scale *= bits[i];
         } else {
-            by_choice[n] = s->bits_of_task[task];
+            by_choice[n] =
+                s->bits_of_task[task][msc_quantizer_sites(in->quantizer)->slots[slot].kind];
             tasks[n++] = (uint32_t)task;
         }
     }
@@ -170,7 +171,7 @@ static enum msc_status add_product(struct msc_quantize_cost *out,
         out->constant += scale;
         return MSC_OK;
     }
-    return n == 2 && tasks[0] == tasks[1] ? add_square(out, s, scale, tasks[0])
+    return n == 2 && tasks[0] == tasks[1] ? add_square(out, s, scale, tasks[0], by_choice)
                                           : msc_quantize_add_term(out, scale, n, tasks, by_choice);
 }
 

@@ -46,8 +46,9 @@ const struct msc_param msc_quantize__params[] = {
      .type = MSC_PARAM_TEXT,
      .text = "onnx"},
     {.name = "sites",
-     .help = "what is quantised: all that the target passes on as integers, or the inputs of joints "
-             "(default: inputs)",
+     .help =
+         "what is quantised: all that the target passes on as integers, or the inputs of joints "
+         "(default: inputs)",
      .offset = FIELD(sites),
      .type = MSC_PARAM_WORD},
     {.name = "group",

@@ -18,7 +18,7 @@ struct choice_list {
     size_t n;
     uint32_t *choices; // [n] the quantizer's
     uint32_t *index;   // [all choices] which of the list each is, or is the same as
-    double *bits;      // [n]
+    double *bits[2];   // [kind][n] that weights and activations take
     const char **labels;
     uint32_t *order; // most expensive first
 };
@@ -128,21 +128,37 @@ static int compare_ranks(const void *a, const void *b) {
     return (x->choice > y->choice) - (x->choice < y->choice);
 }
 
+static double choice_bits(const struct msc_choice *choice) {
+    return choice->is_float ? MSC_QUANTIZE_FLOAT_BITS : choice->bits;
+}
+
+double msc_quantize_bits(const struct msc_quantizer *q, size_t choice, bool is_weight) {
+    const struct msc_choice *c = msc_quantizer_choice(q, choice);
+    const struct msc_target *target = msc_quantizer_sites(q)->scheme.target;
+    return c->is_float || c->type != MSC_DTYPE_NONE || !target
+               ? choice_bits(c)
+               : msc_target_stored_bits(target, is_weight, c->bits, c->group_size > 0);
+}
+
 static enum msc_status rank_choices(struct builder *b, struct choice_list *list) {
     struct rank *ranks = msc_arena_array(b->arena, list->n, sizeof(ranks[0]));
     list->labels = msc_arena_array(b->arena, list->n, sizeof(list->labels[0]));
     list->order = msc_arena_array(b->arena, list->n, sizeof(list->order[0]));
-    list->bits = msc_arena_array(b->arena, list->n, sizeof(list->bits[0]));
-    if (!ranks || !list->labels || !list->order || !list->bits) {
+    for (int kind = 0; kind < 2; kind++) {
+        list->bits[kind] = msc_arena_array(b->arena, list->n, sizeof(list->bits[0][0]));
+    }
+    if (!ranks || !list->labels || !list->order || !list->bits[0] || !list->bits[1]) {
         return no_space_memory();
     }
     for (size_t c = 0; c < list->n; c++) {
         const struct msc_choice *choice = msc_quantizer_choice(b->q, list->choices[c]);
-        list->bits[c] = choice->is_float ? MSC_QUANTIZE_FLOAT_BITS : choice->bits;
+        for (int kind = 0; kind < 2; kind++) {
+            list->bits[kind][c] = msc_quantize_bits(b->q, list->choices[c], kind == 0);
+        }
         list->labels[c] = choice->label;
         double scale_bits = choice->group_size > 0 ? 32.0 / choice->group_size : 0;
-        ranks[c] =
-            (struct rank){list->bits[c] + scale_bits, fabs(choice->range_scale - 1), (uint32_t)c};
+        ranks[c] = (struct rank){choice_bits(choice) + scale_bits, fabs(choice->range_scale - 1),
+                                 (uint32_t)c};
     }
     qsort(ranks, list->n, sizeof(ranks[0]), compare_ranks);
     for (size_t c = 0; c < list->n; c++) {
@@ -241,7 +257,8 @@ static enum msc_status space_build_tasks(struct builder *b) {
         const struct choice_list *list = choices_of(b, task);
         fill_features(b, i, features[task]);
         b->out->choices_of_task[task] = list->choices;
-        b->out->bits_of_task[task] = list->bits;
+        b->out->bits_of_task[task][0] = list->bits[0];
+        b->out->bits_of_task[task][1] = list->bits[1];
         tasks[task] = (struct msc_task){
             .name = is_joint ? msc_graph_joint(b->plan->graph, joint)->name : s->name,
             .n_choices = (uint32_t)list->n,

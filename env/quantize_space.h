@@ -27,9 +27,10 @@ struct msc_quantize_space {
     int32_t *task_of_site; // [n_sites] or MSC_NO_ID
     int32_t *site_of_slot; // [n_slots] MSC_NO_ID: of no site
     // [n_tasks][n_choices of the task] the quantizer's choices that a task has: all of them, or
-    // where no weight is decided those that differ for activations, too; and the bits of each.
+    // where no weight is decided those that differ for activations, too; and the bits of each, as
+    // weights and as activations (enum msc_site_kind).
     const uint32_t **choices_of_task;
-    const double **bits_of_task;
+    const double *(*bits_of_task)[2];
     double macs; // multiply-accumulates for one sample
     // Of the float model, by index in the space's metrics; NaN: it is to be measured.
     double references[MSC_MAX_METRICS];
@@ -47,6 +48,8 @@ static inline int32_t msc_quantize_task_of_slot(const struct msc_quantize_space 
 }
 // Where a slot of a site that is included is in the plan's graph.
 const struct msc_slot *msc_quantize_bound_slot(const struct msc_plan *plan, int32_t slot);
+// The bits that a choice takes: as it says, or as its target stores it.
+double msc_quantize_bits(const struct msc_quantizer *q, size_t choice, bool is_weight);
 // Samples that the plan computes at once: a joint's costs are for as many.
 double msc_quantize_batch_samples(const struct msc_quantize_inputs *in);
 
