@@ -16,7 +16,7 @@
 
 struct graph_values {
     struct msc_cli_common common;
-    const char *model, *output;
+    const char *model, *output, *target;
     bool prototxt, placement, sites;
 };
 
@@ -41,6 +41,11 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_FLAG,
      .help = "what can be compressed",
      .offset = GRAPH(sites)},
+    {.name = "target",
+     .argument = "NAME",
+     .type = MSC_CLI_TEXT,
+     .help = "with --sites: all that this target requantises, as onnxruntime",
+     .offset = GRAPH(target)},
     {.name = "output",
      .letter = 'o',
      .argument = "FILE.json",
@@ -93,7 +98,9 @@ static void write_readers(struct msc_str *out, const struct msc_graph *g,
     if (site->n_slots > 1) {
         snprintf(more, sizeof more, " and %d more", (int)site->n_slots - 1);
     }
-    msc_cli_write_short(out, msc_graph_joint(g, first->joint)->name, columns - strlen(more));
+    const char *reader =
+        first->joint == MSC_NO_ID ? "(output)" : msc_graph_joint(g, first->joint)->name;
+    msc_cli_write_short(out, reader, columns - strlen(more));
     msc_str_append(out, more);
 }
 
@@ -189,17 +196,37 @@ static enum msc_status tell_branches(const struct msc_graph *g, const struct msc
     return status;
 }
 
+static enum msc_status read_target(struct msc_site_scheme *scheme, const struct graph_values *v) {
+    scheme->target = v->target ? msc_target_find(v->target) : NULL;
+    if (!v->target || (scheme->target && scheme->target->requantises)) {
+        return MSC_OK;
+    }
+    struct msc_str known = {0};
+    for (size_t i = 0; msc_target_at(i); i++) {
+        if (msc_target_at(i)->requantises) {
+            msc_str_item(&known, msc_target_at(i)->name);
+        }
+    }
+    enum msc_status status =
+        MSC_FAIL(MSC_E_INVALID, "graph: --target is \"%s\", expected one that requantises: %s",
+                 v->target, msc_str_text(&known));
+    msc_str_finish(&known);
+    return status;
+}
+
 static enum msc_status print_sites(const struct msc_graph *fused, const struct msc_cli_call *call,
-                                   bool as_json) {
+                                   const struct graph_values *v) {
+    struct msc_site_scheme scheme = {0};
     struct msc_graph *g = NULL;
     struct msc_sites sites = {0};
     struct msc_str text = {0};
     cJSON *list = cJSON_CreateArray();
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_graph_split(&g, fused));
-    MSC_TRY_OUT(msc_sites_find(&sites, g, NULL));
+    MSC_TRY_OUT(read_target(&scheme, v));
+    MSC_TRY_OUT(msc_sites_find(&sites, g, &scheme));
     MSC_TRY_OUT(tell_branches(g, call));
-    if (!as_json) {
+    if (!v->common.json) {
         write_sites(&text, g, &sites);
         status = msc_cli_print_str(&text);
         goto out;
@@ -240,6 +267,9 @@ static enum msc_status graph_check(const struct graph_values *v) {
     if (v->prototxt + v->placement + v->sites > 1) {
         return MSC_FAIL(MSC_E_INVALID,
                         "graph: one of --prototxt, --placement and --sites at a time");
+    }
+    if (v->target && !v->sites) {
+        return MSC_FAIL(MSC_E_INVALID, "graph: --target goes with --sites");
     }
     if (!v->output) {
         return MSC_OK;
@@ -283,7 +313,7 @@ static enum msc_status graph_claim_outputs(struct msc_file_set *files,
 
 static enum msc_status print_graph(const struct msc_graph *g, const struct msc_cli_call *call,
                                    const struct graph_values *v) {
-    return v->sites         ? print_sites(g, call, v->common.json)
+    return v->sites         ? print_sites(g, call, v)
            : v->prototxt    ? print_form(g, msc_graph_write_prototxt, msc_cli_print_str)
            : v->common.json ? print_form(g, msc_graph_write_json, msc_cli_print_data)
                             : print_form(g, msc_graph_print, msc_cli_print_str);

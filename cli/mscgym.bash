@@ -43,7 +43,7 @@ _mscgym() {
             --allow-plugins $models"
         ;;
     run) options="--input --output --state --tensor --strategy --repeat $models" ;;
-    graph) options="--prototxt --placement --sites --output $models" ;;
+    graph) options="--prototxt --placement --sites --target --output $models" ;;
     config) options="--show --allow-plugins" ;;
     tune) options="--device --time" ;;
     esac
