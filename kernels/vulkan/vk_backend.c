@@ -232,10 +232,13 @@ static bool vulkan_quantizes(const struct msc_backend *base, const struct msc_st
 }
 
 // Calls as their family takes them: quantised variants that it does not write are left out, and their results
-// have memory.
+// have memory; inputs that come as integers are floats where it reads nothing else.
 struct run {
     int n;
+    int32_t n_inputs;
     struct msc_call calls[MSC_VK_MAX_CALLS];
+    struct msc_view *inputs;      // [n][n_inputs]; NULL: as they come
+    struct msc_vk_block **floats; // [n_inputs][n], of those
     struct msc_view outputs[MSC_VK_MAX_CALLS];
     struct msc_vk_block *made[MSC_VK_MAX_CALLS];
 };
@@ -260,6 +263,55 @@ static enum msc_status prepare_calls(struct run *r, const struct prepared *p,
     return MSC_OK;
 }
 
+static bool has_integers(const struct run *r) {
+    for (int i = 0; i < r->n; i++) {
+        for (int32_t k = 0; k < r->n_inputs; k++) {
+            if (r->calls[i].inputs[k].quant) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static enum msc_status vulkan_make_floats(struct run *r, const struct prepared *p,
+                                          struct msc_vk_backend *b) {
+    size_t n = (size_t)r->n * (size_t)r->n_inputs;
+    if (p->family->reads_integers || !has_integers(r)) {
+        return MSC_OK;
+    }
+    r->inputs = msc_alloc_zero(n, sizeof(r->inputs[0]));
+    r->floats = msc_alloc_zero(n, sizeof(r->floats[0]));
+    if (!r->inputs || !r->floats) {
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
+    }
+    for (int32_t k = 0; k < r->n_inputs; k++) {
+        struct msc_vk_block **made = &r->floats[k * r->n];
+        MSC_TRY(msc_vk_expand_input(made, b, r->calls, r->n, k));
+        for (int i = 0; i < r->n; i++) {
+            struct msc_view *v = &r->inputs[i * r->n_inputs + k];
+            *v = r->calls[i].inputs[k];
+            if (made[i]) {
+                v->data = made[i];
+                v->dtype = MSC_DTYPE_F32;
+                v->quant = NULL;
+            }
+        }
+    }
+    for (int i = 0; i < r->n; i++) {
+        r->calls[i].inputs = &r->inputs[i * r->n_inputs];
+    }
+    return MSC_OK;
+}
+
+static void vulkan_finish_floats(struct run *r, struct msc_vk_backend *b) {
+    if (r->floats) {
+        msc_vk_give(r->floats, b, r->n * r->n_inputs);
+    }
+    msc_free(r->floats);
+    msc_free(r->inputs);
+}
+
 // The variants that were left out.
 static enum msc_status make_quantized(struct run *r, struct msc_vk_backend *b,
                                       const struct msc_call calls[]) {
@@ -277,15 +329,18 @@ static enum msc_status make_quantized(struct run *r, struct msc_vk_backend *b,
                                             (uint64_t)msc_view_n_elements(&calls[0].outputs[0]));
 }
 
-static enum msc_status run_on_device(const struct prepared *p, struct msc_vk_backend *b,
+static enum msc_status run_on_device(const struct msc_step *step, struct msc_vk_backend *b,
                                      const struct msc_call calls[], int n) {
-    struct run r = {.n = n};
+    const struct prepared *p = step->kernel;
+    struct run r = {.n = n, .n_inputs = step->n_inputs};
     enum msc_status status;
     MSC_TRY_OUT(prepare_calls(&r, p, b, calls));
+    MSC_TRY_OUT(vulkan_make_floats(&r, p, b));
     MSC_TRY_OUT(p->family->run(p->kernel, b, r.calls, n));
     status = make_quantized(&r, b, calls);
 out:
     msc_vk_give(r.made, b, n);
+    vulkan_finish_floats(&r, b);
     return status;
 }
 
@@ -303,8 +358,8 @@ static enum msc_status vulkan_run(struct msc_backend *base, const struct msc_ste
     msc_vk_lock(b->vk);
     for (size_t i = 0; i < n && status == MSC_OK; i += MSC_VK_MAX_CALLS) {
         size_t rest = n - i;
-        status =
-            run_on_device(p, b, &calls[i], rest < MSC_VK_MAX_CALLS ? (int)rest : MSC_VK_MAX_CALLS);
+        status = run_on_device(step, b, &calls[i],
+                               rest < MSC_VK_MAX_CALLS ? (int)rest : MSC_VK_MAX_CALLS);
     }
     msc_vk_unlock(b->vk);
     return status;

@@ -181,12 +181,14 @@ void msc_vk_program_destroy(struct msc_vk_program *p, struct msc_vk_backend *b) 
 
 // ---- Running ----------------------------------------------------------------------------------
 
+// `made` is what became of an input that comes as integers, or NULL.
 static const struct msc_vk_block *operand_block(const struct operand *o,
                                                 const struct msc_call *call,
-                                                const struct msc_vk_block *anchor) {
+                                                const struct msc_vk_block *anchor,
+                                                const struct msc_vk_block *made) {
     switch (o->source) {
     case MSC_EWISE_FROM_INPUT:
-        return msc_vk_block_of(&call->inputs[o->input]);
+        return made ? made : msc_vk_block_of(&call->inputs[o->input]);
     case MSC_EWISE_FROM_ANCHOR:
         return anchor;
     default:
@@ -196,7 +198,8 @@ static const struct msc_vk_block *operand_block(const struct operand *o,
 
 static void vk_ewise_fill_call(struct msc_vk_call *c, const struct msc_vk_program *p,
                                const struct msc_vk_backend *b, const struct msc_call *call,
-                               const struct msc_vk_block *anchor) {
+                               const struct msc_vk_block *anchor,
+                               const struct msc_vk_block *const made[MAX_OPERANDS]) {
     const struct msc_vk_block *y = msc_vk_block_of(&call->outputs[0]);
     c->row[0] = y != NULL;
     msc_vk_put_quantized(c, &c->row[1], call->quantized, call->n_quantized);
@@ -204,31 +207,68 @@ static void vk_ewise_fill_call(struct msc_vk_call *c, const struct msc_vk_progra
     c->blocks[1] = p->dims;
     for (int i = 0; i < MAX_OPERANDS; i++) {
         c->blocks[2 + i] =
-            i < p->n_operands ? operand_block(&p->operands[i], call, anchor) : b->nothing;
+            i < p->n_operands ? operand_block(&p->operands[i], call, anchor, made[i]) : b->nothing;
     }
     c->blocks[2 + MAX_OPERANDS] = call->n_quantized > 0 ? &c->quantized : y;
 }
 
-enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk_backend *b,
-                                   const struct msc_call calls[],
-                                   const struct msc_vk_block *const anchors[], int n) {
+// Inputs that come as integers as floats.
+struct made {
+    struct msc_vk_block *blocks[MAX_OPERANDS][MSC_VK_MAX_CALLS];
+};
+
+static enum msc_status vk_ewise_make_floats(struct made *made, const struct msc_vk_program *p,
+                                            struct msc_vk_backend *b, const struct msc_call calls[],
+                                            int n) {
+    for (int i = 0; i < p->n_operands; i++) {
+        const struct operand *o = &p->operands[i];
+        if (o->source == MSC_EWISE_FROM_INPUT) {
+            MSC_TRY(msc_vk_expand_input(made->blocks[i], b, calls, n, o->input));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status vk_ewise_dispatch(const struct msc_vk_program *p, struct msc_vk_backend *b,
+                                         const struct msc_call calls[],
+                                         const struct msc_vk_block *const anchors[],
+                                         const struct made *made, int n) {
     static const enum msc_vk_kind kinds[3 + MAX_OPERANDS] = {[0] = MSC_VK_READ_WRITE,
                                                              [2 + MAX_OPERANDS] = MSC_VK_WRITE};
     struct msc_vk_dispatch d;
-    if (!p) {
-        return MSC_OK;
-    }
     uint32_t push[2] = {(uint32_t)p->n, 0};
     MSC_VK_CHECK_PUSH(MSC_VK_EWISE, push);
     msc_vk_dispatch_init(&d, p->pipeline, 3 + MAX_OPERANDS, kinds);
     for (int i = 0; i < n; i++) {
-        vk_ewise_fill_call(msc_vk_add_call(&d), p, b, &calls[i], anchors ? anchors[i] : NULL);
+        const struct msc_vk_block *blocks[MAX_OPERANDS];
+        for (int k = 0; k < MAX_OPERANDS; k++) {
+            blocks[k] = made->blocks[k][i];
+        }
+        vk_ewise_fill_call(msc_vk_add_call(&d), p, b, &calls[i], anchors ? anchors[i] : NULL,
+                           blocks);
     }
     d.groups[0] = msc_vk_spread(b->vk, p->n, MAX_DIMS_TURNS, &push[1]);
     d.push = push;
     d.push_bytes = sizeof(push);
     d.n_row = 1 + MSC_VK_QUANTIZED_WORDS;
     return msc_vk_dispatch(b->vk, &d);
+}
+
+enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk_backend *b,
+                                   const struct msc_call calls[],
+                                   const struct msc_vk_block *const anchors[], int n) {
+    struct made made = {0};
+    enum msc_status status;
+    if (!p) {
+        return MSC_OK;
+    }
+    MSC_TRY_OUT(vk_ewise_make_floats(&made, p, b, calls, n));
+    status = vk_ewise_dispatch(p, b, calls, anchors, &made, n);
+out:
+    for (int i = 0; i < p->n_operands; i++) {
+        msc_vk_give(made.blocks[i], b, n);
+    }
+    return status;
 }
 
 // ---- Steps of element-wise joints alone -------------------------------------------------------
@@ -258,4 +298,5 @@ const struct msc_vk_family msc_vk_ewise = {.name = "element-wise",
                                            .prepare = vk_ewise_prepare,
                                            .release = vk_ewise_release,
                                            .run = vk_ewise_run,
+                                           .reads_integers = true,
                                            .writes_quantized = true};

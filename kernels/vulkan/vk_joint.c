@@ -259,36 +259,24 @@ enum msc_status msc_vk_joint_weights(void *kernel, struct msc_vk_backend *b,
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// Operands of n calls; those that come as stored bytes are made floats first.
+// Operands of n calls.
 struct operands {
     const struct msc_vk_block *blocks[MSC_VK_JOINT_OPERANDS][MSC_VK_MAX_CALLS];
-    struct msc_vk_block *made[MSC_VK_JOINT_OPERANDS][MSC_VK_MAX_CALLS];
     struct msc_vk_block *scratch[MSC_VK_MAX_CALLS];
 };
 
-static enum msc_status vk_joint_find_operand(struct operands *o, const struct msc_vk_joint *k,
-                                             struct msc_vk_backend *b,
-                                             const struct msc_call calls[], int n, int i) {
+static void vk_joint_find_operand(struct operands *o, const struct msc_vk_joint *k,
+                                  const struct msc_vk_backend *b, const struct msc_call calls[],
+                                  int n, int i) {
     const struct msc_vk_joint_operand *operand = &k->operands[i];
     for (int c = 0; c < n; c++) {
-        if (i >= k->n_operands || operand->input == MSC_NO_ID) {
-            const struct variant *v = calls[c].weights;
-            o->blocks[i][c] = v && v->blocks[i]   ? v->blocks[i]
-                              : operand->constant ? operand->constant
-                                                  : b->nothing;
-            continue;
-        }
-        const struct msc_view *x = &calls[c].inputs[operand->input];
-        o->blocks[i][c] = msc_vk_block_of(x);
-        if (x->quant) {
-            uint64_t n_elements = (uint64_t)msc_view_n_elements(x);
-            MSC_TRY(msc_vk_take(&o->made[i][c], b, 1, n_elements * sizeof(float)));
-            struct msc_vk_expanding item = {o->blocks[i][c], o->made[i][c], msc_vk_bytes_value(x)};
-            MSC_TRY(msc_vk_expand(b, &item, 1, n_elements));
-            o->blocks[i][c] = o->made[i][c];
-        }
+        const struct variant *v = calls[c].weights;
+        bool is_input = i < k->n_operands && operand->input != MSC_NO_ID;
+        o->blocks[i][c] = is_input            ? msc_vk_block_of(&calls[c].inputs[operand->input])
+                          : v && v->blocks[i] ? v->blocks[i]
+                          : operand->constant ? operand->constant
+                                              : b->nothing;
     }
-    return MSC_OK;
 }
 
 static enum msc_status vk_joint_dispatch(const struct msc_vk_joint *k, const struct msc_vk_stage *s,
@@ -334,7 +322,7 @@ enum msc_status msc_vk_joint_run(void *kernel, struct msc_vk_backend *b,
     struct operands o = {0};
     enum msc_status status = MSC_OK;
     for (int i = 0; i < MSC_VK_JOINT_OPERANDS; i++) {
-        MSC_TRY_OUT(vk_joint_find_operand(&o, k, b, calls, n, i));
+        vk_joint_find_operand(&o, k, b, calls, n, i);
     }
     if (k->scratch_bytes > 0) {
         MSC_TRY_OUT(msc_vk_take(o.scratch, b, n, k->scratch_bytes));
@@ -345,9 +333,6 @@ enum msc_status msc_vk_joint_run(void *kernel, struct msc_vk_backend *b,
         }
     }
 out:
-    for (int i = 0; i < MSC_VK_JOINT_OPERANDS; i++) {
-        msc_vk_give(o.made[i], b, n);
-    }
     msc_vk_give(o.scratch, b, n);
     return status;
 }

@@ -3,8 +3,7 @@
 // other layouts.
 //
 // A family says in one function which shader computes the joint; what all of them share is here:
-// operands that are constants on the device, some perhaps under an edit, inputs that come as
-// stored bytes, the dispatch.
+// operands that are constants on the device, some perhaps under an edit, and the dispatch.
 //
 //     static enum msc_status init(struct msc_vk_joint *k, struct msc_vk_backend *b,
 //                                 const struct msc_vk_joint_desc *d) {

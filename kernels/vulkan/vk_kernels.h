@@ -46,6 +46,8 @@ struct msc_vk_family {
     // At most MSC_VK_MAX_CALLS calls, which share their dispatches.
     enum msc_status (*run)(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
                            int n);
+    // Runs take float32 inputs as integers, too. For others these are made floats before the run.
+    bool reads_integers;
     // Runs obey call->quantized where msc_vk_can_write; elsewhere, and in other families, variants are
     // made from the output behind the run.
     bool writes_quantized;
@@ -150,6 +152,11 @@ struct msc_vk_expanding {
 };
 enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_vk_expanding items[],
                               int n, uint64_t n_elements);
+
+// An input of n calls as floats: made[i] for each call whose input comes as integers, NULL for others.
+// The caller gives them back (msc_vk_give), in failure, too.
+enum msc_status msc_vk_expand_input(struct msc_vk_block *made[], struct msc_vk_backend *b,
+                                    const struct msc_call calls[], int n, int32_t input);
 
 // Sums of digits' products. `tail` has scales and biases [2][channels], or is NULL where `scale`
 // alone is the factor; all items have one or none has.

@@ -390,6 +390,7 @@ const struct msc_vk_family msc_vk_matmul = {.name = "matrix product",
                                             .prepare = vk_matmul_prepare,
                                             .release = vk_matmul_release,
                                             .run = vk_matmul_run,
+                                            .reads_integers = true,
                                             .writes_quantized = true,
                                             .weights = vk_matmul_weights,
                                             .release_weights = release_weights};

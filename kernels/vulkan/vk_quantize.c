@@ -155,6 +155,23 @@ enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_vk_expa
     return msc_vk_dispatch(b->vk, &d);
 }
 
+enum msc_status msc_vk_expand_input(struct msc_vk_block *made[], struct msc_vk_backend *b,
+                                    const struct msc_call calls[], int n, int32_t input) {
+    struct msc_vk_expanding items[MSC_VK_MAX_CALLS];
+    uint64_t n_elements = (uint64_t)msc_view_n_elements(&calls[0].inputs[input]);
+    int n_items = 0;
+    memset(made, 0, (size_t)n * sizeof(made[0]));
+    for (int i = 0; i < n; i++) {
+        const struct msc_view *x = &calls[i].inputs[input];
+        if (x->quant) {
+            MSC_TRY(msc_vk_take(&made[i], b, 1, n_elements * sizeof(float)));
+            items[n_items++] =
+                (struct msc_vk_expanding){msc_vk_block_of(x), made[i], msc_vk_bytes_value(x)};
+        }
+    }
+    return n_items > 0 ? msc_vk_expand(b, items, n_items, n_elements) : MSC_OK;
+}
+
 // As in shaders/digits.comp.
 enum stage {
     SET,
