@@ -12,9 +12,9 @@
 #include "agents/agent.h"
 #include "agents/agent_internal.h"
 #include "agents/process_messages.h"
-#include "agents/process_pipe.h"
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/process.h"
 #include "base/str.h"
 
 #define STOP_GRACE_S 2.0

@@ -1,4 +1,4 @@
-#include "agents/process_pipe.h"
+#include "base/process.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -1,9 +1,9 @@
 // A program run as a child, spoken to line by line over its standard input and output. Its standard
 // error is the caller's. Started without a shell; it runs in a process group of its own, so that a
-// Ctrl-C meant for the search does not end it, and so that it is ended with what it started itself.
+// Ctrl-C meant for its parent does not end it, and so that it is ended with what it started itself.
 // It is killed when the thread that started it ends, however that comes about.
-#ifndef MSC_AGENTS_PROCESS_PIPE_H
-#define MSC_AGENTS_PROCESS_PIPE_H
+#ifndef MSC_BASE_PROCESS_H
+#define MSC_BASE_PROCESS_H
 
 #include "base/status.h"
 
