@@ -51,30 +51,10 @@ static const struct msc_param process_params[] = {
     {0},
 };
 
-// Sends the request built in p->request and parses the answer; *answer is owned by the caller.
+// Sends the request built in p->request; *answer is owned by the caller.
 static enum msc_status process_exchange(struct process_agent *p, cJSON **answer) {
-    const char *line;
-    size_t length;
-    msc_str_char(&p->request, '\n');
-    MSC_TRY(msc_str_status(&p->request));
-    MSC_TRY(msc_process_send(p->process, p->request.data, p->request.length, p->timeout_s));
-    MSC_TRY(msc_process_receive(p->process, &line, &length, p->timeout_s));
-    cJSON *parsed = NULL;
-    MSC_TRY(msc_json_parse(&parsed, line, length, "answer"));
-    const cJSON *error = cJSON_GetObjectItemCaseSensitive(parsed, "error");
-    enum msc_status status = MSC_OK;
-    if (!cJSON_IsObject(parsed)) {
-        status = MSC_FAIL(MSC_E_FORMAT, "answer: expected a JSON object");
-    } else if (error) {
-        status = MSC_FAIL(MSC_E_STATE, "it says: %s",
-                          cJSON_IsString(error) ? error->valuestring : "an error without text");
-    }
-    if (status != MSC_OK) {
-        cJSON_Delete(parsed);
-        return status;
-    }
-    *answer = parsed;
-    return MSC_OK;
+    MSC_TRY(msc_process_request(p->process, &p->request, p->timeout_s));
+    return msc_process_answer(p->process, answer, p->timeout_s);
 }
 
 static enum msc_status name_error(const struct process_agent *p, enum msc_status status,

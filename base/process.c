@@ -2,6 +2,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -346,6 +348,36 @@ enum msc_status msc_process_receive(struct msc_process *process, const char **li
             return MSC_FAIL(MSC_E_IO, "%s: no answer; waited %g s", process->name, timeout_s);
         }
     }
+}
+
+enum msc_status msc_process_request(struct msc_process *process, struct msc_str *request,
+                                    double timeout_s) {
+    msc_str_char(request, '\n');
+    MSC_TRY(msc_str_status(request));
+    return msc_process_send(process, request->data, request->length, timeout_s);
+}
+
+enum msc_status msc_process_answer(struct msc_process *process, struct cJSON **answer,
+                                   double timeout_s) {
+    const char *line;
+    size_t length;
+    cJSON *parsed = NULL;
+    MSC_TRY(msc_process_receive(process, &line, &length, timeout_s));
+    MSC_TRY(msc_json_parse(&parsed, line, length, "answer"));
+    const cJSON *error = cJSON_GetObjectItemCaseSensitive(parsed, "error");
+    enum msc_status status = MSC_OK;
+    if (!cJSON_IsObject(parsed)) {
+        status = MSC_FAIL(MSC_E_FORMAT, "answer: expected a JSON object");
+    } else if (error) {
+        status = MSC_FAIL(MSC_E_STATE, "it says: %s",
+                          cJSON_IsString(error) ? error->valuestring : "an error without text");
+    }
+    if (status != MSC_OK) {
+        cJSON_Delete(parsed);
+        return status;
+    }
+    *answer = parsed;
+    return MSC_OK;
 }
 
 void msc_process_stop(struct msc_process *process, double grace_s) {

@@ -9,7 +9,9 @@
 
 #include <stddef.h>
 
+struct cJSON;
 struct msc_process;
+struct msc_str;
 
 // Starts argv[0] (searched in PATH) with the NULL-terminated `argv` in `folder` (NULL: the current
 // one). *out is owned by the caller (msc_process_stop). MSC_E_NOT_FOUND or MSC_E_IO when it cannot
@@ -24,6 +26,14 @@ enum msc_status msc_process_send(struct msc_process *process, const char *text, 
 // (the text says how) or wrote no line for `timeout_s`; MSC_E_FORMAT for a line without end.
 enum msc_status msc_process_receive(struct msc_process *process, const char **line, size_t *length,
                                     double timeout_s);
+// The same for programs that take a request and give an answer, each a line of JSON. The request
+// gets its newline here.
+enum msc_status msc_process_request(struct msc_process *process, struct msc_str *request,
+                                    double timeout_s);
+// *answer, an object, is owned by the caller. MSC_E_FORMAT when the line is none; MSC_E_STATE with
+// the text of an answer {"error":"text"}.
+enum msc_status msc_process_answer(struct msc_process *process, struct cJSON **answer,
+                                   double timeout_s);
 // Closes its input, waits `grace_s` for its end, then ends by signals what is left of it and of the
 // programs in its group. Accepts NULL.
 void msc_process_stop(struct msc_process *process, double grace_s);
