@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/str.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -89,4 +90,14 @@ char *msc_machine_cache_folder(struct msc_arena *arena) {
         return msc_path_join(arena, cache, "mscgym");
     }
     return home && home[0] == '/' ? msc_path_join(arena, home, ".cache/mscgym") : NULL;
+}
+
+char *msc_machine_program_folder(struct msc_arena *arena) {
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    if (n < 1 || (size_t)n >= sizeof path) {
+        return NULL;
+    }
+    path[n] = '\0';
+    return msc_path_folder(arena, path);
 }

@@ -16,5 +16,7 @@ uint64_t msc_machine_limit_bytes(void);
 struct msc_arena;
 // $XDG_CACHE_HOME/mscgym or ~/.cache/mscgym, which need not be there; NULL when neither is known.
 char *msc_machine_cache_folder(struct msc_arena *arena);
+// The folder that this program lies in, links resolved; NULL when it is not known.
+char *msc_machine_program_folder(struct msc_arena *arena);
 
 #endif

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Checks mscgym-runtime with the runtimes that are installed, and `mscgym bench` on top of it.
+
+    check_runtime.py MSCGYM RUNTIME
+
+RUNTIME is tools/mscgym-runtime. Outputs must be those that onnxruntime gives sample by sample, when it
+is called here; what a runtime cannot do must be one line that names the file. Needs numpy, onnx and
+onnxruntime, and takes openvino along where it is installed. Exit code 77 without onnxruntime.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto as types
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DIGITS = os.path.join(HERE, "..", "..", "examples", "digits")
+COUNT = 6  # of samples
+
+
+def model(path, nodes, inputs, outputs, weights=()):
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node(*node[:3], **(node[3] if len(node) > 3 else {})) for node in nodes],
+        "net", [onnx.helper.make_tensor_value_info(*i) for i in inputs],
+        [onnx.helper.make_tensor_value_info(*o) for o in outputs],
+        [onnx.numpy_helper.from_array(array, name) for name, array in weights])
+    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    made.ir_version = 8
+    onnx.save(made, path)
+    return path
+
+
+class Helper:
+    """The program, asked line by line."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+
+    def ask(self, method, **request):
+        self.process.stdin.write(json.dumps({"method": method, **request}) + "\n")
+        self.process.stdin.flush()
+        while True:
+            answer = json.loads(self.process.stdout.readline())
+            if "note" not in answer:
+                return answer
+
+    def close(self):
+        self.process.stdin.close()
+        return self.process.wait(60)
+
+
+def networks(folder):
+    """Models with inputs of every form, their samples, and what each sample feeds."""
+    random = numpy.random.RandomState(0)
+    w = random.randn(3, 5).astype(numpy.float32)
+    x = random.randn(COUNT, 3).astype(numpy.float32)
+    ids = random.randint(0, 7, (COUNT, 4))
+    gain = numpy.array(1.5, numpy.float32)
+    square = random.randn(2, 3).astype(numpy.float32)
+    product = [("MatMul", ["x", "w"], ["y"])]
+    place = folder + "/"
+    yield (model(place + "open.onnx", product, [("x", types.FLOAT, ["n", 3])],
+                 [("y", types.FLOAT, ["n", 5])], [("w", w)]),
+           {"x": x}, [{"x": x[i:i + 1]} for i in range(COUNT)])
+    yield (model(place + "one.onnx", product, [("x", types.FLOAT, [1, 3])],
+                 [("y", types.FLOAT, [1, 5])], [("w", w)]),
+           {"other": x}, [{"x": x[i:i + 1]} for i in range(COUNT)])
+    yield (model(place + "parts.onnx", product, [("x", types.FLOAT, [2, 3])],
+                 [("y", types.FLOAT, [2, 5])], [("w", w)]),
+           {"x": x.reshape(3, 2, 3)}, [{"x": x[2 * i:2 * i + 2]} for i in range(3)])
+    yield (model(place + "shared.onnx", [("Mul", ["x", "gain"], ["s"]),
+                                         ("ReduceMean", ["q"], ["m"], {"keepdims": 0}),
+                                         ("Add", ["s", "m"], ["y"])],
+                 [("x", types.FLOAT, [1, 3]), ("gain", types.FLOAT, []), ("q", types.FLOAT, [2, 3])],
+                 [("y", types.FLOAT, [1, 3])]),
+           {"x": x, "gain": gain, "q": square},
+           [{"x": x[i:i + 1], "gain": gain, "q": square} for i in range(COUNT)])
+    yield (model(place + "ids.onnx", [("Gather", ["table", "ids"], ["y"])],
+                 [("ids", types.INT64, ["n", "seq"])], [("y", types.FLOAT, ["n", "seq", 5])],
+                 [("table", random.randn(7, 5).astype(numpy.float32))]),
+           {"ids": ids.astype(numpy.int32)}, [{"ids": ids[i:i + 1]} for i in range(COUNT)])
+
+
+def check(wrong, holds, text):
+    if not holds:
+        wrong.append(text)
+
+
+def check_outputs(helper, runtime, folder, wrong):
+    for path, arrays, feeds in networks(folder):
+        session = onnxruntime.InferenceSession(path)
+        expected = numpy.concatenate([session.run(None, feed)[0] for feed in feeds])
+        numpy.savez(folder + "/x.npz", **arrays)
+        for batch in (1, 4):
+            out = folder + "/y.npz"
+            answer = helper.ask("outputs", runtime=runtime, model=path, inputs=folder + "/x.npz",
+                                batch=batch, outputs=out)
+            what = f"{runtime}, {os.path.basename(path)}, batch {batch}"
+            if answer.get("samples") != len(feeds):
+                wrong.append(f"{what}: {answer}")
+                continue
+            found = numpy.load(out)
+            check(wrong, found.files == ["y"], f"{what}: outputs {found.files}")
+            check(wrong, found["y"].shape == expected.shape and
+                  numpy.allclose(found["y"], expected, 1e-5, 1e-5), f"{what}: other values")
+            os.remove(out)
+        check(wrong, not [name for name in os.listdir(folder) if ".tmp." in name], "files are left")
+
+
+def check_latency(helper, runtime, folder, wrong):
+    paths = [path for path, _, _ in networks(folder)]
+    digits = os.path.join(DIGITS, "digits.onnx")
+    requests = [{"models": [digits, digits], "inputs": os.path.join(DIGITS, "calibration.npz"),
+                 "batch": 8, "threads": 2}, {"models": paths}]
+    if runtime == "onnxruntime":
+        requests.append({"models": paths[4:], "lengths": {"seq": 16}})
+    for request in requests:
+        answer = helper.ask("latency", runtime=runtime, rounds=5, **request)
+        rows = answer.get("models", [])
+        check(wrong, [row["model"] for row in rows] == request["models"] and
+              all(len(row["us"]) == 5 and min(row["us"]) > 0 and row["runs"] >= 1 for row in rows),
+              f"{runtime}: {answer}")
+
+
+def check_refusals(helper, runtime, folder, wrong):
+    with open(folder + "/text.onnx", "w", encoding="utf-8") as file:
+        file.write("no model")
+    good = folder + "/open.onnx"
+    numpy.savez(folder + "/names.npz", a=numpy.zeros((2, 3)), b=numpy.zeros(2))
+    numpy.savez(folder + "/shape.npz", x=numpy.zeros((2, 4), numpy.float32))
+    numpy.savez(folder + "/kind.npz", x=numpy.zeros((2, 3), numpy.int64))
+    numpy.savez(folder + "/none.npz", x=numpy.zeros((0, 3), numpy.float32))
+    numpy.savez(folder + "/counts.npz", x=numpy.zeros((2, 3), numpy.float32))
+    bad = model(folder + "/bad.onnx", [("Reshape", ["x", "s"], ["y"])],
+                [("x", types.FLOAT, ["n", 3])], [("y", types.FLOAT, None)],
+                [("s", numpy.array([5, 7]))])
+    text = model(folder + "/texts.onnx", [("Identity", ["x"], ["y"])], [("x", types.STRING, [1])],
+                 [("y", types.STRING, [1])])
+    cases = [
+        ("latency", {"models": [good, folder + "/absent.onnx"]}, "absent.onnx: there is no such file"),
+        ("latency", {"models": [good, folder + "/text.onnx"]}, "text.onnx: " + runtime),
+        ("latency", {"models": [bad]}, "bad.onnx: " + runtime),
+        ("latency", {"models": [text]}, "texts.onnx: "),
+        ("latency", {"models": []}, "models is no list of files"),
+        ("latency", {"models": [good], "threads": 0}, "threads is 0"),
+        ("latency", {"models": [good], "batch": "1"}, 'batch is "1"'),
+        ("latency", {"models": [good], "lengths": {"m": 2}}, "open.onnx: no length of its inputs is"),
+        ("outputs", {"model": good}, "outputs is null"),
+        ("outputs", {"model": good, "outputs": folder + "/y.npz"}, "inputs is null"),
+    ]
+    cases += [("outputs", {"model": good, "inputs": f"{folder}/{name}.npz",
+                           "outputs": folder + "/y.npz"}, f"{name}.npz: {said}")
+              for name, said in (("names", "there is no array x"), ("shape", "x is [2, 4]"),
+                                 ("kind", "int64 for the input x"), ("none", "it holds no samples"),
+                                 ("absent", "there is no such file"))]
+    cases.append(("outputs", {"model": good, "inputs": folder + "/counts.npz",
+                              "outputs": folder + "/no/y.npz"}, "y.npz: cannot be written"))
+    for method, request, expected in cases:
+        said = helper.ask(method, runtime=runtime, **request).get("error", "nothing")
+        check(wrong, expected in said and "\n" not in said and "Traceback" not in said,
+              f"{runtime}, {request}: says {said!r}, expected {expected!r}")
+
+
+def check_bench(command, mscgym, runtime, wrong):
+    path = os.path.join(DIGITS, "digits.onnx")
+    done = subprocess.run([mscgym, "bench", path, path, "--runtime", runtime, "--threads", "1",
+                           "--rounds", "5", "--json"], text=True, stdout=subprocess.PIPE,
+                          env=os.environ | {"MSCGYM_RUNTIME": " ".join(command)}, check=False)
+    found = json.loads(done.stdout) if done.returncode == 0 else {"models": []}
+    rows = found["models"]
+    check(wrong, len(rows) == 2 and found["runtime"] == runtime and rows[0]["ratio"]["median"] == 1
+          and rows[1]["file_bytes"] == os.path.getsize(path) and len(rows[1]["us_by_round"]) == 5,
+          f"mscgym bench --runtime {runtime}: exit code {done.returncode}, {found}")
+
+
+def main():
+    if len(sys.argv) != 3:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    mscgym, program = sys.argv[1:]
+    command = [sys.executable, program]
+    helper = Helper(command)
+    hello = helper.ask("hello")
+    runtimes = [row["name"] for row in hello["runtimes"] if "version" in row]
+    wrong = [] if "onnxruntime" in runtimes else [f"hello: {hello}"]
+    with tempfile.TemporaryDirectory() as folder:
+        for runtime in runtimes:
+            check_outputs(helper, runtime, folder, wrong)
+            check_latency(helper, runtime, folder, wrong)
+            check_refusals(helper, runtime, folder, wrong)
+            check_bench(command, mscgym, runtime, wrong)
+    check(wrong, helper.close() == 0, "the program did not end well")
+    print("\n".join(wrong + [f"{', '.join(runtimes)}: {len(wrong)} errors"]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

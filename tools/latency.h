@@ -1,0 +1,49 @@
+// Latencies of several forms of one network, measured in turn: each round runs all of them, so that
+// what disturbs the machine for a while disturbs all alike. Ratios are taken round by round.
+//
+//     struct msc_latency latency = {0};
+//     MSC_TRY(msc_latency_init(&latency, n_models, n_rounds));
+//     ... latency.us[model * n_rounds + round] ...
+//     MSC_TRY(msc_latency_quartiles(&time, &latency, 1));
+//     MSC_TRY(msc_latency_ratios(&ratio, &latency, 1, 0));
+//     msc_latency_finish(&latency);
+#ifndef MSC_TOOLS_LATENCY_H
+#define MSC_TOOLS_LATENCY_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Open structure.
+struct msc_latency {
+    size_t n_models;
+    size_t n_rounds;
+    double *us;    // [n_models, n_rounds]; of each round the median of its runs
+    int64_t *runs; // [n_models] in a round
+};
+
+// Of a list; between two values, by the line between them.
+struct msc_quartiles {
+    double lower, median, upper;
+};
+
+// How often a model runs in a round: as often as takes so long, within this number.
+#define MSC_LATENCY_TURN_US 10000.0
+#define MSC_LATENCY_MAX_RUNS 1000
+
+// All zeros, owned by the caller (msc_latency_finish).
+enum msc_status msc_latency_init(struct msc_latency *latency, size_t n_models, size_t n_rounds);
+void msc_latency_finish(struct msc_latency *latency); // accepts a zeroed one
+
+// Of what the rounds of a model took, in microseconds. There must be rounds.
+enum msc_status msc_latency_quartiles(struct msc_quartiles *out, const struct msc_latency *latency,
+                                      size_t model);
+// Of what the rounds of a model took as a multiple of what those of `base` did.
+enum msc_status msc_latency_ratios(struct msc_quartiles *out, const struct msc_latency *latency,
+                                   size_t model, size_t base);
+
+// Sorts `values` [n], n > 0.
+struct msc_quartiles msc_quartiles_of(double values[], size_t n);
+
+#endif

@@ -1,0 +1,421 @@
+#include "tools/runtime.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/machine.h"
+#include "base/process.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRAM "mscgym-runtime"
+#define VARIABLE "MSCGYM_RUNTIME"
+#define PROTOCOL 1
+#define STOP_GRACE_S 2.0
+#define NOTE_BYTES 512
+
+struct msc_runtime {
+    struct msc_arena arena;
+    struct msc_process *process; // NULL: it has failed, and was ended
+    double timeout_s;
+    struct msc_runtime_host host;
+    struct msc_str request; // kept for its memory
+    char note[NOTE_BYTES];  // what it said that it does; "": nothing
+};
+
+// ---- The program ------------------------------------------------------------------------------
+
+static enum msc_status no_runtime_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, PROGRAM ": out of memory");
+}
+
+// The words of a text, blanks being between them; a file's name may have blanks itself.
+static enum msc_status split_command(const char **argv[], const char *text,
+                                     struct msc_arena *arena) {
+    size_t n = 0;
+    const char **words = msc_arena_array(arena, strlen(text) / 2 + 2, sizeof *words);
+    if (!words) {
+        return no_runtime_memory();
+    }
+    if (msc_file_exists(text)) {
+        words[n++] = text;
+        text = "";
+    }
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+        size_t length = strcspn(text, " ");
+        words[n] = msc_arena_strndup(arena, text, length);
+        if (!words[n++]) {
+            return no_runtime_memory();
+        }
+        text += length;
+    }
+    words[n] = NULL;
+    *argv = words;
+    return MSC_OK;
+}
+
+static enum msc_status find_command(const char **argv[], struct msc_arena *arena) {
+    const char *named = getenv(VARIABLE);
+    if (named && named[strspn(named, " ")]) {
+        return split_command(argv, named, arena);
+    }
+    const char **words = msc_arena_array(arena, 2, sizeof *words);
+    char *folder = msc_machine_program_folder(arena);
+    char *beside = folder ? msc_path_join(arena, folder, PROGRAM) : NULL;
+    if (!words) {
+        return no_runtime_memory();
+    }
+    words[0] = beside && msc_file_exists(beside) ? beside : PROGRAM;
+    words[1] = NULL;
+    *argv = words;
+    return MSC_OK;
+}
+
+// ---- A request and its answer -----------------------------------------------------------------
+
+// Lines that only say what it does are signs of life.
+static enum msc_status runtime_answer(struct msc_runtime *r, cJSON **answer) {
+    for (;;) {
+        cJSON *line = NULL;
+        MSC_TRY(msc_process_answer(r->process, &line, r->timeout_s));
+        const cJSON *note = cJSON_GetObjectItemCaseSensitive(line, "note");
+        if (!note) {
+            *answer = line;
+            return MSC_OK;
+        }
+        const char *text = cJSON_IsString(note) ? note->valuestring : "";
+        size_t length = strnlen(text, NOTE_BYTES - 1);
+        memcpy(r->note, text, length);
+        r->note[length] = '\0';
+        cJSON_Delete(line);
+    }
+}
+
+// Words of the program are for the user; after anything else it cannot be trusted to go on.
+static enum msc_status fail_runtime(struct msc_runtime *r, enum msc_status status,
+                                    const char *method) {
+    status = msc_status_prefix(status, PROGRAM ", %s", method);
+    if (status == MSC_E_STATE) {
+        return status;
+    }
+    if (r->note[0]) {
+        status = MSC_FAIL(status, "%s; the last it said was \"%s\"", msc_status_message(), r->note);
+    }
+    msc_process_stop(r->process, 0.0);
+    r->process = NULL;
+    return status;
+}
+
+// Adds the method to `request`, whose ownership is taken, sends it and takes the answer; *answer is
+// owned by the caller.
+static enum msc_status runtime_exchange(struct msc_runtime *r, cJSON *request, const char *method,
+                                        cJSON **answer) {
+    enum msc_status status = msc_json_add_text(request, "method", method);
+    if (status == MSC_OK) {
+        msc_str_clear(&r->request);
+        msc_json_write(&r->request, request);
+        status = msc_str_status(&r->request);
+    }
+    cJSON_Delete(request);
+    MSC_TRY(status);
+    if (!r->process) {
+        return MSC_FAIL(MSC_E_STATE, PROGRAM ", %s: it has failed before, and was ended", method);
+    }
+    r->note[0] = '\0';
+    status = msc_process_request(r->process, &r->request, r->timeout_s);
+    if (status == MSC_OK) {
+        status = runtime_answer(r, answer);
+    }
+    return status == MSC_OK ? MSC_OK : fail_runtime(r, status, method);
+}
+
+// ---- What there is ----------------------------------------------------------------------------
+
+// The arena's copy of an optional text; false when memory is short.
+static bool copy_text(const char **out, const cJSON *object, const char *key,
+                      struct msc_arena *arena) {
+    const cJSON *text = cJSON_GetObjectItemCaseSensitive(object, key);
+    *out = cJSON_IsString(text) ? msc_arena_strdup(arena, text->valuestring) : NULL;
+    return !cJSON_IsString(text) || *out;
+}
+
+static enum msc_status read_found(struct msc_runtime_found *out, const cJSON *item,
+                                  struct msc_arena *arena) {
+    const char *name = NULL;
+    MSC_TRY(msc_json_get_text(&name, item, "name", "answer"));
+    if (!copy_text(&out->name, item, "name", arena) ||
+        !copy_text(&out->version, item, "version", arena) ||
+        !copy_text(&out->missing, item, "missing", arena)) {
+        return no_runtime_memory();
+    }
+    if (!out->version == !out->missing) {
+        return MSC_FAIL(MSC_E_FORMAT, "answer: %s has to have a version or to be missing", name);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_features(struct msc_runtime *r, const cJSON *features) {
+    struct msc_runtime_host *host = &r->host;
+    host->features = msc_arena_array(&r->arena, (size_t)cJSON_GetArraySize(features) + 1,
+                                     sizeof host->features[0]);
+    if (!host->features) {
+        return no_runtime_memory();
+    }
+    const cJSON *item;
+    cJSON_ArrayForEach(item, features) {
+        if (!cJSON_IsString(item)) {
+            return MSC_FAIL(MSC_E_FORMAT, "answer: feature %zu is no text", host->n_features);
+        }
+        const char *copy = msc_arena_strdup(&r->arena, item->valuestring);
+        if (!copy) {
+            return no_runtime_memory();
+        }
+        host->features[host->n_features++] = copy;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_host(struct msc_runtime *r, const cJSON *answer) {
+    struct msc_runtime_host *host = &r->host;
+    int64_t protocol = 0;
+    int64_t n_threads = 0;
+    const char *processor = NULL;
+    const cJSON *features = NULL;
+    const cJSON *runtimes = NULL;
+    MSC_TRY(msc_json_get_i64(&protocol, answer, "protocol", "answer"));
+    if (protocol != PROTOCOL) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "it speaks protocol %lld, expected %d; install both programs "
+                        "from one release",
+                        (long long)protocol, PROTOCOL);
+    }
+    MSC_TRY(msc_json_get_text(&processor, answer, "processor", "answer"));
+    MSC_TRY(msc_json_get_i64(&n_threads, answer, "threads", "answer"));
+    MSC_TRY(msc_json_get_array(&features, answer, "features", "answer"));
+    MSC_TRY(msc_json_get_array(&runtimes, answer, "runtimes", "answer"));
+    if (n_threads < 1 || n_threads > INT_MAX) {
+        return MSC_FAIL(MSC_E_FORMAT, "answer: threads is %lld", (long long)n_threads);
+    }
+    host->n_threads = (int)n_threads;
+    host->processor = msc_arena_strdup(&r->arena, processor);
+    host->found =
+        msc_arena_array(&r->arena, (size_t)cJSON_GetArraySize(runtimes) + 1, sizeof host->found[0]);
+    if (!host->processor || !host->found) {
+        return no_runtime_memory();
+    }
+    const cJSON *item;
+    cJSON_ArrayForEach(item, runtimes) {
+        MSC_TRY(read_found(&host->found[host->n_found], item, &r->arena));
+        host->n_found++;
+    }
+    return read_features(r, features);
+}
+
+static enum msc_status ask_host(struct msc_runtime *r) {
+    cJSON *answer = NULL;
+    MSC_TRY(runtime_exchange(r, cJSON_CreateObject(), "hello", &answer));
+    enum msc_status status = read_host(r, answer);
+    cJSON_Delete(answer);
+    return status == MSC_OK ? MSC_OK : msc_status_prefix(status, PROGRAM ", hello");
+}
+
+enum msc_status msc_runtime_start(struct msc_runtime **out,
+                                  const struct msc_runtime_options *options) {
+    const char *const *argv = options->command;
+    struct msc_runtime *r = msc_alloc_zero(1, sizeof *r);
+    enum msc_status status = MSC_OK;
+    if (!r) {
+        return no_runtime_memory();
+    }
+    r->timeout_s = options->timeout_s;
+    if (!argv) {
+        const char **found = NULL;
+        MSC_TRY_OUT(find_command(&found, &r->arena));
+        argv = found;
+    }
+    status = msc_process_start(&r->process, argv, NULL);
+    if (status != MSC_OK) {
+        status = msc_status_prefix(status, PROGRAM);
+        status = status == MSC_E_NOT_FOUND
+                     ? MSC_FAIL(status, "%s; install it beside mscgym, or name it in " VARIABLE,
+                                msc_status_message())
+                     : status;
+        goto out;
+    }
+    MSC_TRY_OUT(ask_host(r));
+    *out = r;
+    r = NULL;
+out:
+    msc_runtime_stop(r);
+    return status;
+}
+
+void msc_runtime_stop(struct msc_runtime *r) {
+    static const char farewell[] = "{\"method\":\"done\"}\n";
+    if (!r) {
+        return;
+    }
+    if (r->process) {
+        // Whether it still listens makes no difference now.
+        (void)msc_process_send(r->process, farewell, sizeof farewell - 1, STOP_GRACE_S);
+        msc_process_stop(r->process, STOP_GRACE_S);
+    }
+    msc_str_finish(&r->request);
+    msc_arena_finish(&r->arena);
+    msc_free(r);
+}
+
+const struct msc_runtime_host *msc_runtime_host(const struct msc_runtime *runtime) {
+    return &runtime->host;
+}
+
+enum msc_status msc_runtime_find(const struct msc_runtime_found **out,
+                                 const struct msc_runtime *runtime, const char *name) {
+    const struct msc_runtime_host *host = &runtime->host;
+    for (size_t i = 0; i < host->n_found; i++) {
+        const struct msc_runtime_found *found = &host->found[i];
+        if (strcmp(found->name, name) == 0) {
+            *out = found;
+            return found->version ? MSC_OK
+                                  : MSC_FAIL(MSC_E_DEVICE, "runtime %s: %s", name, found->missing);
+        }
+    }
+    struct msc_str names = {0};
+    for (size_t i = 0; i < host->n_found; i++) {
+        msc_str_item(&names, host->found[i].name);
+    }
+    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "there is no runtime \"%s\"; there are %s",
+                                      name, msc_str_text(&names));
+    msc_str_finish(&names);
+    return status;
+}
+
+// ---- Jobs -------------------------------------------------------------------------------------
+
+static enum msc_status add_lengths(cJSON *request, const struct msc_runtime_job *job) {
+    cJSON *lengths = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(request, "lengths", lengths));
+    for (size_t i = 0; i < job->n_bindings; i++) {
+        MSC_TRY(
+            msc_json_add_number(lengths, job->bindings[i].symbol, (double)job->bindings[i].value));
+    }
+    return MSC_OK;
+}
+
+// What all jobs say; *out is owned by the caller.
+static enum msc_status job_request(cJSON **out, const struct msc_runtime_job *job) {
+    cJSON *request = cJSON_CreateObject();
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_json_add_text(request, "runtime", job->runtime));
+    MSC_TRY_OUT(msc_json_add_number(request, "threads", job->n_threads));
+    MSC_TRY_OUT(msc_json_add_number(request, "batch", (double)job->batch));
+    if (job->inputs) {
+        MSC_TRY_OUT(msc_json_add_text(request, "inputs", job->inputs));
+    } else {
+        MSC_TRY_OUT(add_lengths(request, job));
+    }
+    *out = request;
+    request = NULL;
+out:
+    cJSON_Delete(request);
+    return status;
+}
+
+static enum msc_status read_rounds(struct msc_latency *l, size_t model, const cJSON *item) {
+    char where[64];
+    const cJSON *us = NULL;
+    snprintf(where, sizeof where, "answer: model %zu", model);
+    MSC_TRY(msc_json_get_i64(&l->runs[model], item, "runs", where));
+    MSC_TRY(msc_json_get_array(&us, item, "us", where));
+    if ((size_t)cJSON_GetArraySize(us) != l->n_rounds || l->runs[model] < 1) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s has %d rounds of %lld runs, expected %zu", where,
+                        cJSON_GetArraySize(us), (long long)l->runs[model], l->n_rounds);
+    }
+    size_t i = 0;
+    const cJSON *value;
+    cJSON_ArrayForEach(value, us) {
+        if (!cJSON_IsNumber(value) || !(value->valuedouble > 0.0) ||
+            !isfinite(value->valuedouble)) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: round %zu is no time", where, i);
+        }
+        l->us[model * l->n_rounds + i++] = value->valuedouble;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_latency(struct msc_latency *l, const cJSON *answer) {
+    const cJSON *models = NULL;
+    MSC_TRY(msc_json_get_array(&models, answer, "models", "answer"));
+    if ((size_t)cJSON_GetArraySize(models) != l->n_models) {
+        return MSC_FAIL(MSC_E_FORMAT, "answer: it has %d models, expected %zu",
+                        cJSON_GetArraySize(models), l->n_models);
+    }
+    size_t i = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, models) {
+        MSC_TRY(read_rounds(l, i++, item));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_models(cJSON *request, const struct msc_runtime_job *job) {
+    cJSON *models = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(request, "models", models));
+    for (size_t i = 0; i < job->n_models; i++) {
+        MSC_TRY(msc_json_push(models, cJSON_CreateString(job->models[i])));
+    }
+    return msc_json_add_number(request, "rounds", (double)job->n_rounds);
+}
+
+enum msc_status msc_runtime_latency(struct msc_runtime *r, const struct msc_runtime_job *job,
+                                    struct msc_latency *latency) {
+    const struct msc_runtime_found *found;
+    cJSON *request = NULL;
+    cJSON *answer = NULL;
+    assert(job->n_models > 0 && job->n_rounds > 0);
+    MSC_TRY(msc_runtime_find(&found, r, job->runtime));
+    MSC_TRY(job_request(&request, job));
+    enum msc_status status = add_models(request, job);
+    if (status != MSC_OK) {
+        cJSON_Delete(request);
+        return status;
+    }
+    MSC_TRY(runtime_exchange(r, request, "latency", &answer));
+    status = msc_latency_init(latency, job->n_models, (size_t)job->n_rounds);
+    if (status == MSC_OK) {
+        status = read_latency(latency, answer);
+    }
+    cJSON_Delete(answer);
+    if (status != MSC_OK) {
+        msc_latency_finish(latency);
+        return fail_runtime(r, status, "latency");
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_runtime_outputs(struct msc_runtime *r, const struct msc_runtime_job *job,
+                                    const char *path) {
+    const struct msc_runtime_found *found;
+    cJSON *request = NULL;
+    cJSON *answer = NULL;
+    assert(job->n_models == 1 && job->inputs);
+    MSC_TRY(msc_runtime_find(&found, r, job->runtime));
+    MSC_TRY(job_request(&request, job));
+    enum msc_status status = msc_json_add_text(request, "model", job->models[0]);
+    if (status == MSC_OK) {
+        status = msc_json_add_text(request, "outputs", path);
+    }
+    if (status != MSC_OK) {
+        cJSON_Delete(request);
+        return status;
+    }
+    status = runtime_exchange(r, request, "outputs", &answer);
+    cJSON_Delete(answer);
+    return status;
+}
