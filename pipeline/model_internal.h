@@ -12,5 +12,26 @@ enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_d
                                          const struct msc_dataset *more);
 // What the process may hold, unless it was said: half of what is free now, up to 4 GiB.
 void msc_model__settle_memory(struct msc_model *m);
+// Fills wanted and n_outputs of a run, with outputs that are NULL (msc_model_run_finish).
+enum msc_status msc_model__find_wanted(const struct msc_model *m, struct msc_model_run *run);
+
+// A network on one batch, ready to run again and again.
+struct msc_model_runner {
+    struct msc_evaluator *ev;
+    const struct msc_edit **edits;
+    struct msc_bias_roundings *roundings;
+    struct msc_array **outputs; // [n_outputs] borrowed; the first run fills them
+    size_t n_outputs;
+    bool is_done;
+};
+
+// With the strategy, wanted and outputs of `run`; model, data and run are borrowed until it is
+// closed.
+enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct msc_model *m,
+                                       const struct msc_dataset *data,
+                                       const struct msc_model_run *run);
+// What it took. The first time packs the weights, too.
+enum msc_status msc_model__runner_run(struct msc_model_runner *r, double *microseconds);
+void msc_model__runner_close(struct msc_model_runner *r); // accepts a zeroed one
 
 #endif

@@ -14,32 +14,26 @@
 #define MAX_INPUTS 64
 #define RUN_MEMORY_BYTES ((uint64_t)1 << 40) // nothing is kept longer than needed
 
-struct capture {
-    struct msc_array **outputs;
-    size_t n_outputs;
-    bool is_done; // further runs only take their time
-};
-
-// The outputs of the first run are for the caller.
+// The outputs of the first run are for the caller; further ones only take their time.
 static void model_begin_run(void *payload, size_t trial) {
-    struct capture *c = payload;
+    struct msc_model_runner *r = payload;
     (void)trial;
-    for (size_t i = 0; !c->is_done && i < c->n_outputs; i++) {
-        msc_array_release(c->outputs[i]);
-        c->outputs[i] = NULL;
+    for (size_t i = 0; !r->is_done && i < r->n_outputs; i++) {
+        msc_array_release(r->outputs[i]);
+        r->outputs[i] = NULL;
     }
 }
 
 static enum msc_status model_take_batch(void *payload, size_t trial, size_t batch,
                                         const struct msc_view values[]) {
-    struct capture *c = payload;
+    struct msc_model_runner *r = payload;
     (void)trial;
     (void)batch;
-    for (size_t i = 0; !c->is_done && i < c->n_outputs; i++) {
-        MSC_TRY(msc_array_create_from(&c->outputs[i], values[i].dtype, values[i].n_dims,
+    for (size_t i = 0; !r->is_done && i < r->n_outputs; i++) {
+        MSC_TRY(msc_array_create_from(&r->outputs[i], values[i].dtype, values[i].n_dims,
                                       values[i].dims, values[i].data));
     }
-    c->is_done = true;
+    r->is_done = true;
     return MSC_OK;
 }
 
@@ -113,7 +107,7 @@ out:
     return status;
 }
 
-static enum msc_status model_find_wanted(const struct msc_model *m, struct msc_model_run *run) {
+enum msc_status msc_model__find_wanted(const struct msc_model *m, struct msc_model_run *run) {
     bool is_named = run->n_tensors > 0;
     run->n_outputs = is_named ? run->n_tensors : (size_t)msc_graph_n_outputs(m->graph);
     run->outputs = msc_alloc_zero(run->n_outputs + 1, sizeof run->outputs[0]);
@@ -139,36 +133,11 @@ static int compare_times(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-// Once for the outputs, which also packs the weights; then as often as is to be measured.
-static enum msc_status model_evaluate(struct msc_evaluator *ev,
-                                      const struct msc_edit *const edits[],
-                                      struct msc_model_run *run) {
-    struct capture capture = {.outputs = run->outputs, .n_outputs = run->n_outputs};
-    const struct msc_sink sink = {
-        .begin = model_begin_run, .batch = model_take_batch, .payload = &capture};
-    for (int64_t i = -1; i < run->repeat; i++) {
-        struct msc_eval_trial trial = {.edits = edits};
-        double begin_s = msc_clock_seconds();
-        MSC_TRY(msc_evaluator_run(ev, &trial, 1, &sink, MSC_EVAL_FRESH));
-        if (trial.status != MSC_OK) {
-            return msc_status_restore(trial.status, trial.message);
-        }
-        if (i >= 0) {
-            run->microseconds[i] = (msc_clock_seconds() - begin_s) * 1e6;
-        }
-    }
-    if (run->repeat > 0) {
-        qsort(run->microseconds, (size_t)run->repeat, sizeof run->microseconds[0], compare_times);
-    }
-    return MSC_OK;
-}
-
-static enum msc_status run_on(const struct msc_model *m, const struct msc_dataset *data,
-                              struct msc_model_run *run) {
+enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct msc_model *m,
+                                       const struct msc_dataset *data,
+                                       const struct msc_model_run *run) {
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
-    struct msc_evaluator *ev = NULL;
-    const struct msc_edit **edits = NULL;
-    struct msc_bias_roundings *roundings = NULL;
+    *r = (struct msc_model_runner){.outputs = run->outputs, .n_outputs = run->n_outputs};
     enum msc_status status = MSC_OK;
     o.target = run->strategy ? msc_strategy_scheme(run->strategy).target : NULL;
     o.backend = m->backend;
@@ -176,34 +145,63 @@ static enum msc_status run_on(const struct msc_model *m, const struct msc_datase
     o.host_bytes = m->memory_bytes;
     o.cancel = m->cancel;
     o.log = m->log;
-    MSC_TRY_OUT(msc_evaluator_create(&ev, m->graph, data, run->wanted, run->n_outputs, &o));
-    const struct msc_sites *sites = msc_evaluator_sites(ev);
-    edits = msc_alloc_zero((size_t)sites->n_slots + 1, sizeof *edits);
-    if (!edits) {
+    MSC_TRY_OUT(msc_evaluator_create(&r->ev, m->graph, data, run->wanted, run->n_outputs, &o));
+    const struct msc_sites *sites = msc_evaluator_sites(r->ev);
+    r->edits = msc_alloc_zero((size_t)sites->n_slots + 1, sizeof *r->edits);
+    if (!r->edits) {
         status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for edits", m->path);
         goto out;
     }
     if (run->strategy) {
-        MSC_TRY_OUT(msc_strategy_apply(run->strategy, m->graph, sites, edits));
-        MSC_TRY_OUT(msc_bias_roundings_create(&roundings, m->graph, sites));
-        MSC_TRY_OUT(msc_bias_roundings_fill(roundings, edits));
+        MSC_TRY_OUT(msc_strategy_apply(run->strategy, m->graph, sites, r->edits));
+        MSC_TRY_OUT(msc_bias_roundings_create(&r->roundings, m->graph, sites));
+        MSC_TRY_OUT(msc_bias_roundings_fill(r->roundings, r->edits));
     }
-    status = model_evaluate(ev, edits, run);
+    return MSC_OK;
 out:
-    msc_bias_roundings_destroy(roundings);
-    msc_evaluator_destroy(ev);
-    msc_free(edits);
+    msc_model__runner_close(r);
     return status;
+}
+
+enum msc_status msc_model__runner_run(struct msc_model_runner *r, double *microseconds) {
+    const struct msc_sink sink = {
+        .begin = model_begin_run, .batch = model_take_batch, .payload = r};
+    struct msc_eval_trial trial = {.edits = r->edits};
+    double begin_s = msc_clock_seconds();
+    MSC_TRY(msc_evaluator_run(r->ev, &trial, 1, &sink, MSC_EVAL_FRESH));
+    *microseconds = (msc_clock_seconds() - begin_s) * 1e6;
+    return trial.status == MSC_OK ? MSC_OK : msc_status_restore(trial.status, trial.message);
+}
+
+void msc_model__runner_close(struct msc_model_runner *r) {
+    msc_bias_roundings_destroy(r->roundings);
+    msc_evaluator_destroy(r->ev);
+    msc_free(r->edits);
+    *r = (struct msc_model_runner){0};
+}
+
+// Once for the outputs, which also packs the weights; then as often as is to be measured.
+static enum msc_status model_evaluate(struct msc_model_runner *r, struct msc_model_run *run) {
+    double unmeasured;
+    MSC_TRY(msc_model__runner_run(r, &unmeasured));
+    for (int64_t i = 0; i < run->repeat; i++) {
+        MSC_TRY(msc_model__runner_run(r, &run->microseconds[i]));
+    }
+    if (run->repeat > 0) {
+        qsort(run->microseconds, (size_t)run->repeat, sizeof run->microseconds[0], compare_times);
+    }
+    return MSC_OK;
 }
 
 enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
     struct msc_dataset *data = NULL;
+    struct msc_model_runner runner = {0};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(model_check_inputs(&data, m, run));
     if (!m->dataset) { // else its samples have decided already
         MSC_TRY_OUT(msc_model__take_branches(m, data, NULL));
     }
-    MSC_TRY_OUT(model_find_wanted(m, run));
+    MSC_TRY_OUT(msc_model__find_wanted(m, run));
     msc_model__settle_memory(m);
     run->microseconds = msc_alloc_zero((size_t)run->repeat + 1, sizeof run->microseconds[0]);
     if (!run->microseconds) {
@@ -211,8 +209,10 @@ enum msc_status msc_model_run(struct msc_model *m, struct msc_model_run *run) {
             MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %" PRId64 " runs", m->path, run->repeat);
         goto out;
     }
-    status = run_on(m, data, run);
+    MSC_TRY_OUT(msc_model__runner_open(&runner, m, data, run));
+    status = model_evaluate(&runner, run);
 out:
+    msc_model__runner_close(&runner);
     msc_dataset_destroy(data);
     if (status != MSC_OK) {
         msc_model_run_finish(run);

@@ -4,6 +4,7 @@
 
 #include "data/npy.h"
 #include "pipeline/model.h"
+#include "pipeline/model_latency.h"
 #include "tools/strategy.h"
 
 #include <math.h>
@@ -95,6 +96,64 @@ static void test_pipeline_model__quantised_outputs(void **state) {
     }
 }
 
+// Models of one network in turn, on random inputs and on those of a file, of which only the first
+// batch is run.
+static void test_pipeline_model__latency(void **state) {
+    (void)state;
+    static const struct {
+        const char *inputs;
+        int64_t batch, n_found;
+    } cases[] = {{NULL, 1, 1}, {NULL, 3, 3}, {FILES "inputs.npz", 2, 2}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct msc_latency latency = {0};
+        struct msc_model *models[] = {open_tiny(1, true), open_model(FILES "tiny_4.onnx", 1, true)};
+        for (size_t i = 0; i < 2; i++) {
+            assert_ok(msc_model_load_first(models[i], cases[c].inputs, cases[c].batch));
+            assert_int_equal(msc_dataset_n_batches(models[i]->dataset), 1);
+            const struct msc_array *x = msc_dataset_batch(models[i]->dataset, 0, 0);
+            assert_int_equal(msc_array_dim(x, 0), cases[c].n_found);
+        }
+        assert_ok(msc_model_latency(&latency, models, 2, 3));
+        for (size_t i = 0; i < 6; i++) {
+            assert_true(latency.us[i] > 0);
+        }
+        assert_true(latency.runs[0] >= 1 && latency.runs[1] <= MSC_LATENCY_MAX_RUNS);
+        msc_latency_finish(&latency);
+        msc_model_close(models[0]);
+        msc_model_close(models[1]);
+    }
+}
+
+// What every input's type takes.
+static void test_pipeline_model__random_inputs(void **state) {
+    (void)state;
+    struct msc_model *m = NULL;
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    o.device = "cpu";
+    assert_ok(msc_model_open(&m, FILES "tiny.onnx", &o));
+    struct msc_input_spec spec = m->specs[0];
+    static const struct {
+        enum msc_dtype dtype;
+        double min, max;
+    } cases[] = {{MSC_DTYPE_F32, -1, 1}, {MSC_DTYPE_F16, -1, 1}, {MSC_DTYPE_U8, 0, 127},
+                 {MSC_DTYPE_I8, 0, 127}, {MSC_DTYPE_I64, 0, 1},  {MSC_DTYPE_BOOL, 0, 1}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        double least = INFINITY, most = -INFINITY;
+        m->specs[0] = spec;
+        m->specs[0].dtype = cases[c].dtype;
+        assert_ok(msc_model_load_first(m, NULL, 64));
+        const struct msc_array *x = msc_dataset_batch(m->dataset, 0, 0);
+        for (int64_t i = 0; i < msc_array_n_elements(x); i++) {
+            least = fmin(least, msc_array_get_double(x, i));
+            most = fmax(most, msc_array_get_double(x, i));
+        }
+        assert_true(least >= cases[c].min && most <= cases[c].max && least < most);
+        msc_dataset_destroy(m->dataset);
+        m->dataset = NULL;
+    }
+    msc_model_close(m);
+}
+
 static void test_pipeline_model__named_tensors(void **state) {
     (void)state;
     struct msc_array *x = NULL;
@@ -181,6 +240,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_pipeline_model__memory_of_a_run),
         cmocka_unit_test(test_pipeline_model__outputs),
         cmocka_unit_test(test_pipeline_model__quantised_outputs),
+        cmocka_unit_test(test_pipeline_model__latency),
+        cmocka_unit_test(test_pipeline_model__random_inputs),
         cmocka_unit_test(test_pipeline_model__named_tensors),
         cmocka_unit_test(test_pipeline_model__dataset),
         cmocka_unit_test(test_pipeline_model__discontinuous_outputs),
