@@ -8,6 +8,7 @@ extern const struct msc_cli_command msc_cmd_verify;
 extern const struct msc_cli_command msc_cmd_salvage;
 extern const struct msc_cli_command msc_cmd_export;
 extern const struct msc_cli_command msc_cmd_run;
+extern const struct msc_cli_command msc_cmd_bench;
 extern const struct msc_cli_command msc_cmd_graph;
 extern const struct msc_cli_command msc_cmd_config;
 extern const struct msc_cli_command msc_cmd_envs;
@@ -23,6 +24,7 @@ const struct msc_cli_command *const msc_cli_commands[] = {
     &msc_cmd_salvage,
     &msc_cmd_export,
     &msc_cmd_run,
+    &msc_cmd_bench,
     &msc_cmd_graph,
     &msc_cmd_config,
     &msc_cmd_envs,

@@ -3,7 +3,7 @@
 _mscgym() {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="search resume show verify salvage export run graph config envs agents devices tune"
+    local commands="search resume show verify salvage export run bench graph config envs agents devices tune"
     local basic="--json --quiet --help"
     local models="--device --threads --memory --bind"
     local options=""
@@ -17,12 +17,16 @@ _mscgym() {
         mapfile -t COMPREPLY < <(compgen -W "auto cpu vulkan" -- "$current")
         return
         ;;
+    --runtime)
+        mapfile -t COMPREPLY < <(compgen -W "onnxruntime openvino cpu" -- "$current")
+        return
+        ;;
     --baseline)
         mapfile -t COMPREPLY < <(compgen -W "uniform greedy" -- "$current")
         return
         ;;
     --threads | --memory | --bind | --trials | --time | --top | --sample | --seed | --trial | \
-        --repeat | --entry | --state | --tensor)
+        --repeat | --entry | --state | --tensor | --rounds | --batch)
         return
         ;;
     esac
@@ -43,6 +47,7 @@ _mscgym() {
             --allow-plugins $models"
         ;;
     run) options="--input --output --state --tensor --strategy --repeat $models" ;;
+    bench) options="--runtime --input --batch --rounds --threads --bind" ;;
     graph) options="--prototxt --placement --sites --target --output $models" ;;
     config) options="--show --allow-plugins" ;;
     tune) options="--device --time" ;;

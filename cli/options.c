@@ -167,10 +167,15 @@ struct parsing {
 
 static enum msc_status read_positional(struct parsing *p, const char *text) {
     const struct msc_cli_option *o = positional(p->tables, p->n_positional);
-    if (!o) {
+    const struct msc_cli_option *last =
+        p->n_positional > 0 ? positional(p->tables, p->n_positional - 1) : NULL;
+    if (!o && last && last->type == MSC_CLI_LIST) {
+        o = last;
+    } else if (!o) {
         return MSC_FAIL(MSC_E_INVALID, "\"%s\" is one argument too many", text);
+    } else {
+        p->n_positional++;
     }
-    p->n_positional++;
     return store_option(p->values, o, text, p->arena);
 }
 

@@ -32,7 +32,7 @@ enum msc_cli_type {
     MSC_CLI_COUNT,    // int64_t, 0 or more; -1: not given
     MSC_CLI_DURATION, // double, seconds; 0: not given
     MSC_CLI_BYTES,    // uint64_t
-    MSC_CLI_LIST,     // struct msc_cli_list: every time it is given
+    MSC_CLI_LIST,     // struct msc_cli_list: every time it is given; positional: all that are left
 };
 
 struct msc_cli_list {

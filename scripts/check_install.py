@@ -49,6 +49,7 @@ def install(arguments, prefix):
     run([arguments.cmake, "--install", arguments.build, "--prefix", prefix])
     found = {}
     for name, pattern in (("include", "include/mscgym"), ("program", "bin/mscgym"),
+                          ("runtime", "bin/mscgym-runtime"),
                           ("library", "lib*/**/libmscgym.so"), ("pc", "lib*/**/mscgym.pc")):
         paths = sorted(prefix.glob(pattern))
         if not paths:
