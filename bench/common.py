@@ -79,7 +79,7 @@ class Search:
         if batch:
             dataset["batch"] = batch
         config = {"workspace": os.path.join(folder, "workspace"), "model": os.path.abspath(model),
-                  "dataset": dataset, "quantize": {"gym": [entry]}}
+                  "dataset": dataset, "quantize": {"target": "generic", "gym": [entry]}}
         with open(self.path, "w") as file:
             json.dump(config, file)
 

@@ -48,7 +48,7 @@ const struct msc_param msc_quantize__params[] = {
     {.name = "sites",
      .help =
          "what is quantised: all that the target passes on as integers, or the inputs of joints "
-         "(default: inputs)",
+         "(default: all, inputs for generic)",
      .offset = FIELD(sites),
      .type = MSC_PARAM_WORD},
     {.name = "group",

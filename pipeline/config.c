@@ -154,8 +154,9 @@ static enum msc_status config_read_all(struct msc_config *c) {
     return msc_config__read_entries(c, &top);
 }
 
-enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
-                                  const char *folder, enum msc_config_code code) {
+static enum msc_status create_config(struct msc_config **out, struct cJSON *json, const char *path,
+                                     const char *folder, enum msc_config_code code,
+                                     bool is_stored) {
     struct msc_config *c = msc_alloc_zero(1, sizeof *c);
     if (!c) {
         cJSON_Delete(json);
@@ -163,6 +164,7 @@ enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, c
     }
     c->json = json;
     c->code = code;
+    c->is_stored = is_stored;
     c->path = msc_arena_strdup(&c->arena, path);
     c->folder = msc_arena_strdup(&c->arena, folder);
     enum msc_status status = MSC_OK;
@@ -177,6 +179,17 @@ enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, c
     }
     *out = c;
     return MSC_OK;
+}
+
+enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
+                                  const char *folder, enum msc_config_code code) {
+    return create_config(out, json, path, folder, code, false);
+}
+
+enum msc_status msc_config_create_stored(struct msc_config **out, struct cJSON *json,
+                                         const char *path, const char *folder,
+                                         enum msc_config_code code) {
+    return create_config(out, json, path, folder, code, true);
 }
 
 enum msc_status msc_config_load(struct msc_config **out, const char *path,

@@ -39,6 +39,8 @@ struct msc_config_entry {
     const char *record;        // path
     const char *strategy_file; // path; NULL without a tool
     const char *target;        // of the section; NULL without a tool
+    // Nobody has said what it is: a record that there is keeps its own.
+    bool is_target_default, are_sites_default;
     const char *base;          // the strategy to start from; NULL: what entries before found
     const char *folder;        // where an agent's program runs
     const struct msc_env_def *env_def;
@@ -79,6 +81,7 @@ struct msc_config {
     struct msc_arena arena;
     struct cJSON *json; // as read
     enum msc_config_code code;
+    bool is_stored;     // read from a record's header
     bool names_code;    // a library or program: who goes on from a record has to say so
     const char *path;   // begins error texts
     const char *folder; // that paths in `json` are relative to
@@ -104,6 +107,10 @@ enum msc_status msc_config_load(struct msc_config **out, const char *path,
 // From a tree, whose ownership is taken (also on failure). `path` begins error texts.
 enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
                                   const char *folder, enum msc_config_code code);
+// The same of a record's header: what it does not say is as it was before one could say it.
+enum msc_status msc_config_create_stored(struct msc_config **out, struct cJSON *json,
+                                         const char *path, const char *folder,
+                                         enum msc_config_code code);
 void msc_config_destroy(struct msc_config *config); // accepts NULL
 
 enum msc_log_level msc_config_log_level(const struct msc_config *config);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "env/api/library.h"
+#include "graph/target.h"
 
 #include <math.h>
 #include <string.h>
@@ -94,6 +95,18 @@ static enum msc_status set_target(struct place *p) {
     return e->target ? MSC_OK : msc_config__no_memory(p->config);
 }
 
+// All that the target requantises, unless the configuration is one of before that could be said.
+static enum msc_status set_sites(const struct place *p, cJSON *given) {
+    const cJSON *target = cJSON_GetObjectItemCaseSensitive(given, "target");
+    const struct msc_target *t =
+        cJSON_IsString(target) ? msc_target_find(target->valuestring) : NULL;
+    if (p->config->is_stored || !t || cJSON_GetObjectItemCaseSensitive(given, "sites")) {
+        return MSC_OK;
+    }
+    p->entry->are_sites_default = true;
+    return t->requantises ? msc_json_add_text(given, "sites", "all") : MSC_OK;
+}
+
 // Whoever wrote the file would run what they like: somebody has to have said that they may.
 static enum msc_status refuse_code(const struct place *p, const char *key, const char *what,
                                    const char *name) {
@@ -166,7 +179,11 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
     }
     if (p->section && has_param(def->params, "target") &&
         !cJSON_GetObjectItemCaseSensitive(given, "target")) {
+        e->is_target_default = p->section->is_target_default;
         status = msc_json_add_text(given, "target", p->section->target);
+    }
+    if (status == MSC_OK && has_param(def->params, "sites")) {
+        status = set_sites(p, given);
     }
     if (status == MSC_OK) {
         status = entry_resolve(p, e->env, def->params, def->state_size, given, ignore, where);
@@ -334,6 +351,7 @@ static enum msc_status read_section(struct msc_config *c, const char *name, cons
         return msc_config__no_memory(c);
     }
     MSC_TRY(msc_config__read(c, msc_config__section_params, of, object, name));
+    of->is_target_default = !cJSON_GetObjectItemCaseSensitive(object, "target");
     MSC_TRY(check_list(c, msc_config__text(c, "%s.gym", name), of->gym));
     if (cJSON_GetArraySize(of->gym) > 0) {
         return entry_read_list(c, name, of, of->gym);

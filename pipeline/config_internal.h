@@ -17,6 +17,7 @@ struct msc_config_top {
 
 struct msc_config_section {
     const char *strategy_file, *target;
+    bool is_target_default;
     const cJSON *gym;
 };
 

@@ -127,7 +127,7 @@ enum msc_status msc_processor_open_record(struct msc_processor **out, const char
         status = msc_processor__no_memory();
         goto out;
     }
-    MSC_TRY_OUT(msc_config_create(&config, json, path, folder, code_of_record(options)));
+    MSC_TRY_OUT(msc_config_create_stored(&config, json, path, folder, code_of_record(options)));
     status = msc_processor__find_base(config, path);
     if (status != MSC_OK) {
         msc_config_destroy(config);
@@ -272,6 +272,26 @@ static enum msc_status take_words(struct msc_processor *p, const cJSON *old) {
     return MSC_OK;
 }
 
+// Puts a copy of `old`'s member, or nothing where that has none, in an object.
+static enum msc_status take_member(cJSON *object, const cJSON *old, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(old, key);
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+    return item ? msc_json_add(object, key, cJSON_Duplicate(item, true)) : MSC_OK;
+}
+
+// Defaults change; a search that has begun keeps those that it began with.
+static enum msc_status keep_old_defaults(struct msc_processor *p, const cJSON *old) {
+    struct msc_config_entry *e = &p->config->entries[p->index];
+    const cJSON *env = find_env(old, e);
+    const cJSON *target = cJSON_GetObjectItemCaseSensitive(env, "target");
+    if (e->is_target_default && cJSON_IsString(target)) {
+        MSC_TRY(take_member(e->env, env, "target"));
+        e->target = msc_arena_strdup(&p->arena, target->valuestring);
+        MSC_TRY(e->target ? MSC_OK : msc_processor__no_memory());
+    }
+    return e->are_sites_default ? take_member(e->env, env, "sites") : MSC_OK;
+}
+
 // A change of the configuration is told as such, before anything is made of it.
 static enum msc_status check_config(struct msc_processor *p, const struct msc_record *record) {
     cJSON *stored = cJSON_CreateObject();
@@ -281,6 +301,7 @@ static enum msc_status check_config(struct msc_processor *p, const struct msc_re
     cJSON *old_copy = cJSON_Duplicate(old, true);
     cJSON *config = NULL;
     MSC_TRY_OUT(msc_json_add(stored, "config", old_copy));
+    MSC_TRY_OUT(keep_old_defaults(p, old));
     MSC_TRY_OUT(msc_processor__make_config(&config, p));
     MSC_TRY_OUT(msc_json_add(wanted, "config", config));
     MSC_TRY_OUT(complete_envs(msc_processor__entry(p), old_copy, config));

@@ -28,7 +28,7 @@ tiny() {
   "workspace": "$1", "verbose": "error", "model": "$FILES/tiny.onnx",
   "dataset": {"inputs": "$FILES/inputs.npz", "labels": "$FILES/labels.npy", "batch": 2,
               "validation": 0.2},
-  "quantize": {"gym": [{
+  "quantize": {"target": "generic", "gym": [{
     "record": "tiny.jsonl",
     "env": {"choices": [{"bits": 8}, {"bits": 4}]${2:+, $2}},
     "agent": {"type": "random"},

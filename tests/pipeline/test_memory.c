@@ -31,7 +31,7 @@ static enum msc_status make_config(void) {
     const cJSON *env = c->entries[0].env;
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(env, "choices")), 2);
     assert_non_null(cJSON_GetObjectItem(env, "bounds"));
-    assert_string_equal(cJSON_GetObjectItem(env, "target")->valuestring, "onnx");
+    assert_string_equal(cJSON_GetObjectItem(env, "target")->valuestring, "onnxruntime");
     assert_int_equal(cJSON_GetObjectItem(c->entries[0].agent, "population")->valueint, 4);
     msc_config_destroy(c);
     return MSC_OK;

@@ -42,7 +42,8 @@ static void write_config(char path[256]) {
     snprintf(path, 256, "%s/c.json", folder);
     msc_str_printf(&text,
                    "{\"model\": \"" FILES "tiny.onnx\", \"dataset\": {\"inputs\": \"" FILES
-                   "inputs.npz\", \"batch\": 4}, \"quantize\": {\"gym\": [{\"env\": {\"choices\": "
+                   "inputs.npz\", \"batch\": 4}, \"quantize\": {\"target\": \"generic\", \"gym\": "
+                   "[{\"env\": {\"choices\": "
                    "[{\"bits\": 8}, {\"bits\": 5}, {\"bits\": 3}], \"bounds\": {\"size_ratio\": "
                    "{\"max\": 0.25}}}, \"agent\": {\"type\": \"random\"}, \"budget\": {\"trials\": "
                    "20}, \"parallel\": 4}]}}");

@@ -14,7 +14,7 @@ search() {
 {
   "workspace": "$1", "verbose": "warning", "model": "$FILES/$2.onnx",
   "dataset": {"inputs": "$3.npz"},
-  "quantize": {"gym": [{
+  "quantize": {"target": "generic", "gym": [{
     "record": "r.jsonl",
     "env": {"choices": [{"bits": 8}, {"bits": 4}], "bounds": {"bit_ops_ratio": {"max": 0.5}}${4:+, $4}},
     "agent": {"type": "random"}, "budget": {"trials": 6}, "parallel": 4

@@ -4,7 +4,7 @@ cat >c.json <<END
 {
   "workspace": "w", "verbose": "error", "model": "$FILES/tiny.onnx",
   "dataset": {"inputs": "$FILES/inputs.npz", "batch": 4},
-  "quantize": {"gym": [
+  "quantize": {"target": "generic", "gym": [
     {"env": {"choices": [{"bits": 8}, {"bits": 4}], "include": ["*weight"],
              "bounds": {"size_bytes": {"max": 300}}},
      "agent": {"type": "random"}, "budget": {"trials": 2}, "parallel": 2},

@@ -24,7 +24,7 @@ mscgym graph wide.json --sites --json | jq -r .[2].name
 short=$(mscgym graph wide.json --sites | awk '/flatten/ { print $3 }')
 cat >c.json <<END
 {"verbose": "error", "model": "wide.json", "dataset": {"inputs": "inputs.npz"},
- "quantize": {"gym": [{"env": {"include": ["$short"]}, "budget": {"trials": 2}}]}}
+ "quantize": {"target": "generic", "gym": [{"env": {"include": ["$short"]}, "budget": {"trials": 2}}]}}
 END
 mscgym search c.json >/dev/null
 head -n 1 msc_workspace/quantize_0.jsonl | jq -r '.space.tasks[].name'

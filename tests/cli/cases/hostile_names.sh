@@ -29,7 +29,7 @@ jq -c '[.[].joints[0]]' sites.json
 # In a search: its log, its record, what does not fit.
 cat >search.json <<'END'
 {"workspace": "w", "verbose": "debug", "model": "names.json", "dataset": {"inputs": "inputs.npz"},
- "quantize": {"gym": [{"record": "r.jsonl", "budget": {"trials": 2}}]}}
+ "quantize": {"target": "generic", "gym": [{"record": "r.jsonl", "budget": {"trials": 2}}]}}
 END
 mscgym search search.json --quiet >/dev/null
 mscgym show w/r.jsonl --best | sed 's/:.*//'

@@ -30,3 +30,14 @@ tiny wrong '"sites": "all"'
 try mscgym search wrong.json
 tiny site '"target": "onnxruntime", "sites": "all", "group": "site"'
 try mscgym search site.json
+
+# Where nobody says it, target and sites are the runtime's, but for a record that has others.
+tiny old
+sed -i 's/"target": "generic"/"target": "onnx"/' old.json
+mscgym search old.json | grep '^trials'
+sed -i 's/"target": "onnx", //' old.json
+mscgym search old.json | grep '^trials'
+tiny new
+sed -i 's/"target": "generic", //' new.json
+mscgym search new.json >/dev/null
+head -n 1 new/tiny.jsonl | jq -c '.env.params | [.target, .sites]'

@@ -37,7 +37,7 @@ search() {
 {
   "workspace": "$1", "verbose": "warning", "model": "state.onnx",
   "dataset": {"inputs": "state.npz", "state": $2${3:+, $3}},
-  "quantize": {"gym": [{
+  "quantize": {"target": "generic", "gym": [{
     "record": "r.jsonl",
     "env": {"choices": [{"bits": 8}, {"bits": 4}],
             "bounds": {"bit_ops_ratio": {"max": 0.5}, "size_ratio": {"max": 0.9}}},
