@@ -12,6 +12,7 @@ static const struct msc_target targets[] = {
      .max_bits = MAX_BITS,
      .takes_groups = true,
      .takes = "2 to 16 bits",
+     .has_forms = true,
      .requantises = true},
     // Low-precision transformations: u8 or i8 activations, i8 weights without zero point; fewer
     // bits are for weights of float joints alone.
@@ -83,6 +84,72 @@ static bool is_nearest(const struct msc_joint *j) {
     return method != NULL && strncmp(method, "nearest", strlen("nearest")) == 0;
 }
 
+enum { IMAGE_DIMS = 4 };
+
+// What a depthwise convolution of ones computes (graph/onnx/onnx_export_form.h).
+static bool is_even_pool(const struct msc_joint *j) {
+    int64_t padding[IMAGE_DIMS] = {0}, dilation[2] = {1, 1};
+    bool is_counted = false, is_ceil = false;
+    (void)msc_joint_attr_list(j, "padding", padding, IMAGE_DIMS);
+    (void)msc_joint_attr_list(j, "dilation", dilation, 2);
+    (void)msc_joint_attr_bool(j, "count_include_pad", &is_counted);
+    (void)msc_joint_attr_bool(j, "ceil_mode", &is_ceil);
+    bool is_padded = padding[0] != 0 || padding[1] != 0 || padding[2] != 0 || padding[3] != 0;
+    return !is_ceil && (!is_padded || is_counted) && dilation[0] == 1 && dilation[1] == 1;
+}
+
+static bool is_over_image(const struct msc_joint *j) {
+    int64_t axes[MSC_MAX_DIMS];
+    int n = msc_joint_attr_list(j, "axis", axes, MSC_MAX_DIMS);
+    for (int i = 0; i < n; i++) {
+        axes[i] += axes[i] < 0 ? IMAGE_DIMS : 0;
+    }
+    return n == 2 && ((axes[0] == 2 && axes[1] == 3) || (axes[0] == 3 && axes[1] == 2));
+}
+
+// A constant is a byte when it is 0.
+static bool pads_bytes(const struct msc_joint *j) {
+    const char *mode = msc_joint_attr(j, "pad_mode");
+    bool is_constant = mode == NULL || strcmp(mode, "constant") == 0;
+    float value = 0;
+    for (int32_t k = 1; k < j->n_operands; k++) {
+        if (j->operands[k] != MSC_NO_ID) {
+            return false;
+        }
+    }
+    return (!is_constant || (msc_joint_attr_float(j, "pad_value", &value) && value == 0));
+}
+
+static bool is_constant_limit(const struct msc_graph *g, const struct msc_joint *j) {
+    if (j->n_operands != 2 || msc_graph_weight_of(g, j->operands[0]) != MSC_NO_ID) {
+        return false;
+    }
+    int32_t limit = msc_graph_weight_of(g, j->operands[1]);
+    const struct msc_tensor *t = limit == MSC_NO_ID ? NULL : msc_graph_tensor(g, limit);
+    return t != NULL && t->dtype == MSC_DTYPE_F32 && t->data != NULL &&
+           msc_array_n_elements(t->data) == 1;
+}
+
+// Is it a joint that a target with forms has an integer kernel for, though none of its own?
+static bool has_form(const struct msc_graph *g, const struct msc_joint *j) {
+    const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
+    switch (j->op) {
+    case MSC_OP_AVG_POOL2D:
+        return x->n_dims == IMAGE_DIMS && x->dims[1] > 0 && is_even_pool(j);
+    case MSC_OP_BATCH_NORM:
+        return x->n_dims == IMAGE_DIMS && x->dims[1] > 0;
+    case MSC_OP_MEAN:
+        return x->n_dims == IMAGE_DIMS && x->dims[1] > 0 && is_over_image(j);
+    case MSC_OP_PAD:
+        return pads_bytes(j);
+    case MSC_OP_MAXIMUM:
+    case MSC_OP_MINIMUM:
+        return is_constant_limit(g, j);
+    default:
+        return true;
+    }
+}
+
 enum msc_target_role msc_target_role(const struct msc_target *t, const struct msc_graph *g,
                                      const struct msc_joint *j) {
     switch (j->op) {
@@ -100,6 +167,9 @@ enum msc_target_role msc_target_role(const struct msc_target *t, const struct ms
         break;
     default:
         break;
+    }
+    if (t->has_forms && !has_form(g, j)) {
+        return MSC_TARGET_FLOAT;
     }
     return t->requantises ? (enum msc_target_role)roles[j->op][t - targets] : MSC_TARGET_FLOAT;
 }

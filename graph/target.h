@@ -34,7 +34,9 @@ struct msc_target {
     bool weights_symmetric, weights_per_channel, activations_symmetric; // what it insists on
     bool takes_groups;
     const char *takes; // the same in words
-    bool requantises;  // it has roles: all that it requantises may be a site, and biases are int32
+    // Its exports are in the forms that it makes integer kernels of (graph/onnx).
+    bool has_forms;
+    bool requantises; // it has roles: all that it requantises may be a site, and biases are int32
 };
 
 // By name or alias; NULL when there is none.

@@ -51,7 +51,8 @@ struct msc_onnx_export_options {
 // integers (weights). Weights in groups are blocks; where groups run over several axes these are
 // stored as one and a Reshape follows. Float types: weights are stored so behind a Cast,
 // activations cast there and back. Masks are a Mul of the activation before the pair; replaced and
-// masked weights, replaced, masked and rounded biases are written as such. Joints that hold others
+// masked weights, replaced, masked and rounded biases are written as such. Where the sites' target has
+// forms (graph/target.h), joints between pairs are written in these. Joints that hold others
 // are written as these; with edits the graph must be split before (MSC_E_STATE). Complete or
 // absent. Values keep their ONNX names.
 enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,

@@ -1,5 +1,6 @@
 // MSCGraph to ONNX, opset 21: names first, then a node (or a few) for every joint in topological
 // order, then the message is packed and written in one piece.
+#include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
 #include "base/file.h"
@@ -118,6 +119,16 @@ static enum msc_status write_constant_output(struct msc_onnx_export *e, const st
                               1);
 }
 
+enum msc_status msc_onnx__operand(const char **out, struct msc_onnx_export *e,
+                                  const struct msc_joint *joint, int32_t operand) {
+    *out = "";
+    if (joint->operands[operand] == MSC_NO_ID) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_onnx__edited_input(out, e, joint, operand));
+    return (*out)[0] != '\0' ? MSC_OK : msc_onnx__value(out, e, joint->operands[operand]);
+}
+
 static enum msc_status onnx_export_write_joint(struct msc_onnx_export *e,
                                                const struct msc_joint *joint) {
     if (joint->op == MSC_OP_INPUT) {
@@ -131,24 +142,25 @@ static enum msc_status onnx_export_write_joint(struct msc_onnx_export *e,
         return MSC_FAIL(MSC_E_UNSUPPORTED, "%s has no ONNX form", msc_op_info(joint->op)->name);
     }
     struct msc_onnx_joint j = {.e = e, .joint = joint};
+    bool is_written = false;
+    MSC_TRY(msc_onnx__write_form(&is_written, &j));
+    if (is_written) {
+        return MSC_OK;
+    }
     j.inputs = msc_arena_array(&e->arena, (size_t)joint->n_operands + 1, sizeof(j.inputs[0]));
     if (j.inputs == NULL) {
         return msc_onnx__no_memory(e);
     }
     for (int32_t i = 0; i < joint->n_operands; i++) {
-        j.inputs[i] = "";
-        if (joint->operands[i] == MSC_NO_ID) {
-            continue;
-        }
-        MSC_TRY(msc_onnx__edited_input(&j.inputs[i], e, joint, i));
-        if (j.inputs[i][0] == '\0') {
-            MSC_TRY(msc_onnx__value(&j.inputs[i], e, joint->operands[i]));
-        }
+        MSC_TRY(msc_onnx__operand(&j.inputs[i], e, joint, i));
     }
-    return writer(&j);
+    MSC_TRY(msc_onnx__shield_input(&j));
+    MSC_TRY(writer(&j));
+    return msc_onnx__shield_output(&j);
 }
 
 enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e) {
+    MSC_TRY(msc_onnx__find_unread(e));
     for (int32_t i = 0; i < e->graph->n_joints; i++) {
         const struct msc_joint *j = &e->graph->joints[i]->joint;
         enum msc_status status = onnx_export_write_joint(e, j);

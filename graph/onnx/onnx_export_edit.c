@@ -1,6 +1,6 @@
 // What edited slots read: other elements in a weight's place, masked values, quantised variants.
 // Each (tensor, edit) is made once.
-#include "graph/onnx/onnx_export_internal.h"
+#include "graph/onnx/onnx_export_form.h"
 
 #include <string.h>
 
@@ -117,6 +117,12 @@ static enum msc_status mask_activation(const char **value, struct msc_onnx_expor
 static enum msc_status edit_activation(const char **out, struct msc_onnx_export *e, int32_t tensor,
                                        const struct msc_edit *edit) {
     MSC_TRY(msc_onnx__value(out, e, tensor));
+    if (msc_onnx__has_forms(e) && msc_onnx__is_byte(edit) && edit->quant.axis < 0) {
+        float limits[2];
+        bool is_limited = msc_onnx__limits_of(limits, e, tensor);
+        return msc_onnx__quantize_bytes(out, e, e->names[tensor], &edit->quant,
+                                        is_limited ? limits : NULL);
+    }
     for (; edit != NULL; edit = edit->next) {
         MSC_TRY(edit->kind == MSC_EDIT_KEEP_CHANNELS
                     ? mask_activation(out, e, tensor, &edit->mask)

@@ -17,6 +17,7 @@ struct msc_onnx_export {
     // [n_tensors] names that the world sees, of outputs of the model that have edits: what makes
     // them writes another value. NULL: none has.
     const char **outputs_seen;
+    bool *is_unread;           // [n_joints] joints to be left out; NULL: none are
     bool *is_written;          // [n_tensors] a weight that has its initialiser
     struct msc_array **arrays; // references to arrays made here
     size_t n_arrays, arrays_capacity;
@@ -115,6 +116,25 @@ enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char 
                                           enum msc_onnx_type type, int n_dims, const int64_t dims[],
                                           const void *data, size_t n_bytes);
 
+// An integer type of ONNX and its range.
+struct msc_onnx_integers {
+    enum msc_onnx_type onnx;
+    int32_t low, high;
+    int bits;
+};
+// The one that a quantisation is stored as; MSC_E_UNSUPPORTED when none is wide enough.
+enum msc_status msc_onnx__pick_integers(struct msc_onnx_integers *out, const struct msc_quant *q,
+                                        bool is_weight);
+// An initialiser of that type; `name` NULL: memory was short.
+enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export *e,
+                                       const char *name, const struct msc_onnx_integers *type,
+                                       int n_dims, const int64_t dims[], const int32_t values[],
+                                       size_t n);
+// Adds a node of one output; *out, which may be one of the inputs, is the output's name, `wanted`
+// or like it. `wanted` NULL: memory was short.
+enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, const char *op_type,
+                                   const char *wanted, const char *const inputs[], size_t n_inputs);
+
 // *value, named after `base`, becomes it quantised.
 enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
                                               const char *base, const struct msc_quant *q);
@@ -131,6 +151,9 @@ enum msc_status msc_onnx__round_bias(const char *result, struct msc_onnx_export 
 // The value that slot (joint, operand) reads when it is edited; "" when it is not.
 enum msc_status msc_onnx__edited_input(const char **out, struct msc_onnx_export *e,
                                        const struct msc_joint *joint, int32_t operand);
+// The value that an operand reads, edited where an edit is; "" where it is absent.
+enum msc_status msc_onnx__operand(const char **out, struct msc_onnx_export *e,
+                                  const struct msc_joint *joint, int32_t operand);
 // The value that holds a tensor, its initialiser written when it is a weight.
 enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor);
 

@@ -6,18 +6,11 @@
 // is kept by a Clip of the float value before: its limits (low - z) * s and (high - z) * s divide
 // back to integers to within one part in 2^23, and with at most 16 bits that rounds to low and
 // high exactly.
-#include "graph/onnx/onnx_export_internal.h"
+#include "graph/onnx/onnx_export_form.h"
 
 #include <string.h>
 
-// An integer type of ONNX and its range.
-struct type {
-    enum msc_onnx_type onnx;
-    int32_t low, high;
-    int bits;
-};
-
-static const struct type types[] = {
+static const struct msc_onnx_integers types[] = {
     {MSC_ONNX_INT4, -8, 7, 4},           {MSC_ONNX_UINT4, 0, 15, 4},
     {MSC_ONNX_INT8, -128, 127, 8},       {MSC_ONNX_UINT8, 0, 255, 8},
     {MSC_ONNX_INT16, -32768, 32767, 16}, {MSC_ONNX_UINT16, 0, 65535, 16},
@@ -26,7 +19,8 @@ static const struct type types[] = {
 // The first that is wide enough, signed when the range goes below 0. Only weights of exactly 4
 // bits, or in groups of no more, take the types of 4 bits: for activations ONNX Runtime 1.31
 // refuses them at its default optimisation level behind a Clip or before a MaxPool.
-static enum msc_status pick_type(struct type *out, const struct msc_quant *q, bool is_weight) {
+enum msc_status msc_onnx__pick_integers(struct msc_onnx_integers *out, const struct msc_quant *q,
+                                        bool is_weight) {
     bool is_signed = q->low < 0;
     bool is_small = is_weight && (q->bits == 4 || (q->bits < 4 && q->group_size > 0));
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
@@ -44,7 +38,8 @@ static enum msc_status pick_type(struct type *out, const struct msc_quant *q, bo
 
 // Packs integers as the type stores them; 4-bit ones two in a byte, the first in the low half.
 static void *onnx_export_quant_pack(size_t *n_bytes, struct msc_arena *arena,
-                                    const int32_t values[], size_t n, const struct type *type) {
+                                    const int32_t values[], size_t n,
+                                    const struct msc_onnx_integers *type) {
     *n_bytes = type->bits == 4 ? (n + 1) / 2 : n * (size_t)type->bits / 8;
     void *data = msc_arena_alloc(arena, *n_bytes + 1);
     for (size_t i = 0; data != NULL && i < n; i++) {
@@ -59,9 +54,10 @@ static void *onnx_export_quant_pack(size_t *n_bytes, struct msc_arena *arena,
     return data;
 }
 
-static enum msc_status add_integers(const char **out, struct msc_onnx_export *e, const char *name,
-                                    const struct type *type, int n_dims, const int64_t dims[],
-                                    const int32_t values[], size_t n) {
+enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export *e,
+                                       const char *name, const struct msc_onnx_integers *type,
+                                       int n_dims, const int64_t dims[], const int32_t values[],
+                                       size_t n) {
     size_t n_bytes;
     void *data = onnx_export_quant_pack(&n_bytes, &e->arena, values, n, type);
     if (data == NULL || name == NULL) {
@@ -73,7 +69,8 @@ static enum msc_status add_integers(const char **out, struct msc_onnx_export *e,
 // Scale and zero point, of the given dims.
 static enum msc_status add_parameters(const char *out[2], struct msc_onnx_export *e,
                                       const char *base, const struct msc_quant *q,
-                                      const struct type *type, int n_dims, const int64_t dims[]) {
+                                      const struct msc_onnx_integers *type, int n_dims,
+                                      const int64_t dims[]) {
     for (int32_t i = 0; i < q->n; i++) {
         if (q->zero_points[i] < type->low || q->zero_points[i] > type->high) {
             return MSC_FAIL(MSC_E_INVALID, "zero point %d of '%s' lies outside of %d to %d",
@@ -86,22 +83,21 @@ static enum msc_status add_parameters(const char *out[2], struct msc_onnx_export
     }
     MSC_TRY(msc_onnx__add_initializer(&out[0], e, scale, MSC_ONNX_FLOAT, n_dims, dims, q->scales,
                                       (size_t)q->n * sizeof(float)));
-    return add_integers(&out[1], e, msc_arena_printf(&e->arena, "%s_zero_point", base), type,
-                        n_dims, dims, q->zero_points, (size_t)q->n);
+    return msc_onnx__add_integers(&out[1], e, msc_arena_printf(&e->arena, "%s_zero_point", base),
+                                  type, n_dims, dims, q->zero_points, (size_t)q->n);
 }
 
-// Adds a node of one output; *out is the output's name, `wanted` or like it.
-static enum msc_status onnx_export_quant_add_node(const char **out, struct msc_onnx_export *e,
-                                                  const char *op_type, const char *wanted,
-                                                  const char *const inputs[], int32_t axis) {
+enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, const char *op_type,
+                                   const char *wanted, const char *const inputs[],
+                                   size_t n_inputs) {
     Onnx__NodeProto *node;
     const char *name = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
     if (name == NULL) {
         return msc_onnx__no_memory(e);
     }
-    MSC_TRY(msc_onnx__add_node(&node, e, op_type, wanted, inputs, 3, &name, 1));
+    MSC_TRY(msc_onnx__add_node(&node, e, op_type, wanted, inputs, n_inputs, &name, 1));
     *out = name; // only now: it may be one of the inputs
-    return axis < 0 ? MSC_OK : msc_onnx__put_int(e, node, "axis", axis);
+    return MSC_OK;
 }
 
 static enum msc_status add_limit(const char **out, struct msc_onnx_export *e, const char *name,
@@ -119,8 +115,8 @@ static enum msc_status clip_to(const char **value, struct msc_onnx_export *e, co
     const char *inputs[3] = {*value};
     MSC_TRY(add_limit(&inputs[1], e, msc_arena_printf(&e->arena, "%s_low", base), low));
     MSC_TRY(add_limit(&inputs[2], e, msc_arena_printf(&e->arena, "%s_high", base), high));
-    return onnx_export_quant_add_node(value, e, "Clip",
-                                      msc_arena_printf(&e->arena, "%s_clipped", base), inputs, -1);
+    return msc_onnx__add_step(value, e, "Clip", msc_arena_printf(&e->arena, "%s_clipped", base),
+                              inputs, 3);
 }
 
 static enum msc_status onnx_export_quant_clip(const char **value, struct msc_onnx_export *e,
@@ -160,25 +156,23 @@ static enum msc_status round_activation(const char **out, struct msc_onnx_export
 enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
                                               const char *base, const struct msc_quant *q) {
     const char *parameters[2];
-    struct type type;
+    struct msc_onnx_integers type;
     if (q->type != MSC_DTYPE_NONE) {
         return round_activation(value, e, base, q->type);
     }
     if (q->axis >= 0) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "activation '%s' has scales for each channel", base);
     }
-    MSC_TRY(pick_type(&type, q, false));
+    MSC_TRY(msc_onnx__pick_integers(&type, q, false));
     if (q->low != type.low || q->high != type.high) {
         MSC_TRY(onnx_export_quant_clip(value, e, base, q));
     }
     MSC_TRY(add_parameters(parameters, e, base, q, &type, 0, NULL));
     const char *inputs[3] = {*value, parameters[0], parameters[1]};
-    MSC_TRY(onnx_export_quant_add_node(&inputs[0], e, "QuantizeLinear",
-                                       msc_arena_printf(&e->arena, "%s_quantized", base), inputs,
-                                       -1));
-    return onnx_export_quant_add_node(value, e, "DequantizeLinear",
-                                      msc_arena_printf(&e->arena, "%s_dequantized", base), inputs,
-                                      -1);
+    MSC_TRY(msc_onnx__add_step(&inputs[0], e, "QuantizeLinear",
+                               msc_arena_printf(&e->arena, "%s_quantized", base), inputs, 3));
+    return msc_onnx__add_step(value, e, "DequantizeLinear",
+                              msc_arena_printf(&e->arena, "%s_dequantized", base), inputs, 3);
 }
 
 // Adds the node that makes a weight's value.
@@ -260,32 +254,45 @@ static enum msc_status restore_dims(const char **result, struct msc_onnx_export 
     return add_result(&node, e, "Reshape", base, inputs, 2, result);
 }
 
+// In the type that is left in *type.
+static enum msc_status put_integers(const char **out, struct msc_onnx_export *e, const char *base,
+                                    struct msc_onnx_integers *type, const struct stored *stored,
+                                    const struct msc_array *integers) {
+    size_t n = (size_t)msc_array_n_elements(integers);
+    const int32_t *values = msc_array_data(integers);
+    if (!msc_onnx__has_forms(e) || stored->block > 0) {
+        const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
+        return msc_onnx__add_integers(out, e, name, type, stored->n_dims, stored->dims, values, n);
+    }
+    MSC_TRY(msc_onnx__put_packed(out, e, base, type, stored->n_dims, stored->dims, values, n));
+    if (type->bits == 4) {
+        *type = types[type->low < 0 ? 2 : 3];
+    }
+    return MSC_OK;
+}
+
 static enum msc_status store_integers(const char **result, struct msc_onnx_export *e,
                                       int32_t weight, const struct msc_array *elements,
                                       const struct msc_quant *q) {
     const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
     const char *base = e->names[weight];
     const char *inputs[3], *blocks = NULL;
-    struct type type;
+    struct msc_onnx_integers type;
     struct stored stored;
     struct msc_array *integers;
     Onnx__NodeProto *node;
-    MSC_TRY(pick_type(&type, q, true));
+    MSC_TRY(msc_onnx__pick_integers(&type, q, true));
     MSC_TRY(msc_quantize_array(&integers, elements, q));
     describe_stored(&stored, e, weight, q);
-    const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
-    enum msc_status status =
-        add_integers(&inputs[0], e, name, &type, stored.n_dims, stored.dims,
-                     msc_array_data(integers), (size_t)msc_array_n_elements(integers));
+    enum msc_status status = put_integers(&inputs[0], e, base, &type, &stored, integers);
     msc_array_release(integers);
     MSC_TRY(status);
     MSC_TRY(add_parameters(&inputs[1], e, base, q, &type, stored.n_scale_dims, stored.scale_dims));
     if (!stored.is_shaped) {
         MSC_TRY(add_result(&node, e, "DequantizeLinear", base, inputs, 3, result));
     } else {
-        MSC_TRY(onnx_export_quant_add_node(&blocks, e, "DequantizeLinear",
-                                           msc_arena_printf(&e->arena, "%s_blocks", base), inputs,
-                                           -1));
+        MSC_TRY(msc_onnx__add_step(&blocks, e, "DequantizeLinear",
+                                   msc_arena_printf(&e->arena, "%s_blocks", base), inputs, 3));
         node = e->nodes[e->n_nodes - 1];
         MSC_TRY(restore_dims(result, e, t, base, blocks));
     }
@@ -323,7 +330,13 @@ static enum msc_status store_floats(const char **result, struct msc_onnx_export 
 enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_export *e,
                                           int32_t weight, const struct msc_array *elements,
                                           const struct msc_quant *q) {
-    bool is_float = q->type != MSC_DTYPE_NONE;
+    bool is_float = q->type != MSC_DTYPE_NONE, is_folded = false;
+    if (!is_float && msc_onnx__is_folded(e, weight)) {
+        MSC_TRY(msc_onnx__fold_weight(&is_folded, result, e, weight, elements, q));
+    }
+    if (is_folded) {
+        return MSC_OK;
+    }
     return is_float ? store_floats(&result, e, elements, e->names[weight], q)
                     : store_integers(&result, e, weight, elements, q);
 }
@@ -350,6 +363,9 @@ enum msc_status msc_onnx__round_bias(const char *result, struct msc_onnx_export 
     MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, scale, MSC_ONNX_FLOAT, n_steps > 1, &n_steps,
                                       rounding->steps,
                                       (size_t)n_steps * sizeof(rounding->steps[0])));
+    if (msc_onnx__is_folded(e, bias)) {
+        return msc_onnx__scale_bias(result, e, base, inputs);
+    }
     MSC_TRY(add_result(&node, e, "DequantizeLinear", base, inputs, 2, &result));
     return n_steps > 1 ? msc_onnx__put_int(e, node, "axis", msc_array_n_dims(elements) - 1)
                        : MSC_OK;

@@ -1,0 +1,80 @@
+// Forms that fuse: how joints between quantised tensors are written for a runtime that makes
+// integer kernels of Q/DQ pairs by matching them (msc_target.has_forms). A joint's usual nodes
+// compute the same, but are not matched, or matched with something slower or less exact. Models
+// for other targets, and models without edits, have none of these.
+//
+//     bytes      activations are unsigned bytes, narrower ranges a Clip of the bytes, limits before
+//                them (Relu, Clip) part of that range          onnx_export_form_store.c
+//     stored     constants that only float kernels read become floats once, at load; tables are
+//                taken from as integers                        onnx_export_form_store.c
+//     convs      average pooling and batch normalisation as depthwise convolutions, means over
+//                images as global pooling                      onnx_export_form_conv.c
+//     limits     hard sigmoids as an addition that saturates   onnx_export_form.c
+//     moves      shuffles of channels as one Gather, padding as that of bytes
+//                                                              onnx_export_form_move.c
+//     shields    nodes without effect, where what stays float would be matched
+//                                                              onnx_export_form.c
+#ifndef MSC_GRAPH_ONNX_ONNX_EXPORT_FORM_H
+#define MSC_GRAPH_ONNX_ONNX_EXPORT_FORM_H
+
+#include "graph/onnx/onnx_export_internal.h"
+
+// Does the model take forms at all?
+bool msc_onnx__has_forms(const struct msc_onnx_export *e);
+
+// Marks the joints that nothing which is written reads: e->is_unread.
+enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e);
+// Does a form of the joint read this operand?
+bool msc_onnx__is_read(const struct msc_onnx_export *e, const struct msc_joint *j, int32_t operand);
+// Writes a joint in a form, or leaves it to its writer (*is_written stays false); `inputs` are not
+// filled yet.
+enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j);
+// Before and behind a joint that is written as usual.
+enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j);
+enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j);
+
+// Is the edit, NULL included, nothing but a quantisation to integers of a byte, without groups?
+bool msc_onnx__is_byte(const struct msc_edit *edit);
+// The edit of a slot where it is such; else NULL.
+const struct msc_edit *msc_onnx__byte_edit(const struct msc_onnx_export *e, int32_t joint,
+                                           int32_t operand);
+// That of all that read a tensor, but for its shape; NULL where they differ or it has none.
+const struct msc_edit *msc_onnx__byte_edit_of(const struct msc_onnx_export *e, int32_t tensor);
+// Does the target compute the joint over integers under these edits?
+bool msc_onnx__computes_integers(const struct msc_onnx_export *e, const struct msc_joint *j);
+// Should the constant be made float at load, as some of its readers stay float?
+bool msc_onnx__is_folded(const struct msc_onnx_export *e, int32_t constant);
+// The range that a tensor's elements lie in for the pair behind it: that of the limit which the pair
+// takes the place of. False where there is none.
+bool msc_onnx__limits_of(float limits[2], const struct msc_onnx_export *e, int32_t tensor);
+// Is the joint a limit that the pair behind it takes the place of?
+bool msc_onnx__is_dropped(const struct msc_onnx_export *e, const struct msc_joint *j);
+
+// *value, named after `base`, becomes it quantised, within the limits unless these are NULL.
+enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_export *e,
+                                         const char *base, const struct msc_quant *q,
+                                         const float limits[2]);
+// The DequantizeLinear that makes an edited value; NULL: something else does.
+const Onnx__NodeProto *msc_onnx__pair_of(const struct msc_onnx_export *e, const char *value);
+// Makes `result` of integers by operators on constants; *is_done stays false where groups do not
+// divide their axis.
+enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct msc_onnx_export *e,
+                                      int32_t weight, const struct msc_array *elements,
+                                      const struct msc_quant *q);
+// The same of a bias, {integers, steps}.
+enum msc_status msc_onnx__scale_bias(const char *result, struct msc_onnx_export *e,
+                                     const char *base, const char *const inputs[2]);
+// An initialiser of integers, in bytes for who reads it.
+enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e, const char *base,
+                                     const struct msc_onnx_integers *type, int n_dims,
+                                     const int64_t dims[], const int32_t values[], size_t n);
+
+// Forms; each leaves *is_written false where it does not fit.
+enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j);
+enum msc_status msc_onnx__form_pool(bool *is_written, struct msc_onnx_joint *j);
+enum msc_status msc_onnx__form_batch_norm(bool *is_written, struct msc_onnx_joint *j);
+enum msc_status msc_onnx__form_mean(bool *is_written, struct msc_onnx_joint *j);
+enum msc_status msc_onnx__form_pad(bool *is_written, struct msc_onnx_joint *j);
+enum msc_status msc_onnx__form_move(bool *is_written, struct msc_onnx_joint *j);
+
+#endif

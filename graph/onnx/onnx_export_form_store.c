@@ -1,0 +1,267 @@
+// Bytes and constants in the forms that fuse.
+#include "graph/onnx/onnx_export_form.h"
+
+#include <string.h>
+
+enum { SIGNED_OFFSET = 128 }; // of bytes that were signed
+
+static const struct msc_onnx_integers unsigned_bytes = {MSC_ONNX_UINT8, 0, 255, 8};
+
+static enum msc_status add_byte(const char **out, struct msc_onnx_export *e, const char *base,
+                                const char *what, int32_t value) {
+    if (value < unsigned_bytes.low || value > unsigned_bytes.high) {
+        return MSC_FAIL(MSC_E_INVALID, "%s %d of '%s' is no byte", what, (int)value, base);
+    }
+    const char *name = msc_arena_printf(&e->arena, "%s_%s", base, what);
+    return msc_onnx__add_integers(out, e, name, &unsigned_bytes, 0, NULL, &value, 1);
+}
+
+// QuantizeLinear saturates to the whole range of the type; rounding is monotonic, so that limits of
+// the floats are the rounded limits of the integers.
+enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_export *e,
+                                         const char *base, const struct msc_quant *q,
+                                         const float limits[2]) {
+    int32_t offset = q->low < 0 ? SIGNED_OFFSET : 0, low = q->low, high = q->high;
+    const char *inputs[3] = {*value}, *bounds[3];
+    const char *scale = msc_arena_printf(&e->arena, "%s_scale", base);
+    const char *bytes = msc_arena_printf(&e->arena, "%s_quantized", base);
+    const char *clipped = msc_arena_printf(&e->arena, "%s_clipped", base);
+    const char *floats = msc_arena_printf(&e->arena, "%s_dequantized", base);
+    if (scale == NULL || bytes == NULL || clipped == NULL || floats == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    if (limits != NULL) {
+        low = msc_quantize_value(limits[0], q->scales[0], q->zero_points[0], q->low, q->high);
+        high = msc_quantize_value(limits[1], q->scales[0], q->zero_points[0], q->low, q->high);
+    }
+    MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, scale, MSC_ONNX_FLOAT, 0, NULL, q->scales,
+                                      sizeof(float)));
+    MSC_TRY(add_byte(&inputs[2], e, base, "zero_point", q->zero_points[0] + offset));
+    MSC_TRY(msc_onnx__add_step(&inputs[0], e, "QuantizeLinear", bytes, inputs, 3));
+    if (low + offset > unsigned_bytes.low || high + offset < unsigned_bytes.high) {
+        bounds[0] = inputs[0];
+        MSC_TRY(add_byte(&bounds[1], e, base, "low", low + offset));
+        MSC_TRY(add_byte(&bounds[2], e, base, "high", high + offset));
+        MSC_TRY(msc_onnx__add_step(&inputs[0], e, "Clip", clipped, bounds, 3));
+    }
+    return msc_onnx__add_step(value, e, "DequantizeLinear", floats, inputs, 3);
+}
+
+// What reads integers of 4 bits would not be matched: as bytes, which they become at load, it is.
+enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e, const char *base,
+                                     const struct msc_onnx_integers *type, int n_dims,
+                                     const int64_t dims[], const int32_t values[], size_t n) {
+    const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
+    const char *wide = msc_arena_printf(&e->arena, "%s_bytes", base);
+    MSC_TRY(msc_onnx__add_integers(out, e, name, type, n_dims, dims, values, n));
+    if (type->bits != 4) {
+        return MSC_OK;
+    }
+    enum msc_onnx_type to = type->low < 0 ? MSC_ONNX_INT8 : MSC_ONNX_UINT8;
+    MSC_TRY(msc_onnx__add_step(out, e, "Cast", wide, out, 1));
+    return msc_onnx__put_int(e, e->nodes[e->n_nodes - 1], "to", to);
+}
+
+// Dims of the integers and of their scales, where both broadcast: blocks are axes of their own.
+struct folded {
+    int n_dims;
+    int64_t dims[MSC_MAX_DIMS], scale_dims[MSC_MAX_DIMS];
+};
+
+static bool describe_folded(struct folded *f, const struct msc_tensor *t,
+                            const struct msc_quant *q) {
+    *f = (struct folded){.n_dims = t->n_dims};
+    for (int i = 0; i < t->n_dims; i++) {
+        f->dims[i] = t->dims[i];
+        f->scale_dims[i] = i == q->axis ? t->dims[i] : 1;
+    }
+    if (q->group_size == 0) {
+        return true;
+    }
+    int end = q->axis + q->group_axes;
+    int64_t length = msc_dims_product(q->group_axes, t->dims + q->axis);
+    int64_t size = length < q->group_size ? length : q->group_size;
+    f->n_dims = t->n_dims - q->group_axes + 2;
+    if (length % size != 0 || f->n_dims > MSC_MAX_DIMS) {
+        return false;
+    }
+    f->dims[q->axis] = length / size;
+    f->dims[q->axis + 1] = size;
+    memcpy(f->dims + q->axis + 2, t->dims + end, (size_t)(t->n_dims - end) * sizeof(f->dims[0]));
+    memcpy(f->scale_dims, f->dims, sizeof(f->dims));
+    f->scale_dims[q->axis + 1] = 1;
+    return true;
+}
+
+// Zero points as floats; NULL when memory is short.
+static const float *float_zero_points(struct msc_onnx_export *e, const struct msc_quant *q,
+                                      bool *has_any) {
+    float *out = msc_arena_array(&e->arena, (size_t)q->n + 1, sizeof(out[0]));
+    *has_any = false;
+    for (int32_t i = 0; out != NULL && i < q->n; i++) {
+        out[i] = (float)q->zero_points[i];
+        *has_any = *has_any || q->zero_points[i] != 0;
+    }
+    return out;
+}
+
+struct factors {
+    const char *zero_points; // NULL: all are 0
+    const char *scales;
+};
+
+static enum msc_status add_factors(struct factors *out, struct msc_onnx_export *e, const char *base,
+                                   const struct msc_quant *q, int n_dims, const int64_t dims[]) {
+    const char *scale = msc_arena_printf(&e->arena, "%s_scale", base);
+    const char *zero = msc_arena_printf(&e->arena, "%s_zero_point", base);
+    bool has_zero_points;
+    const float *zero_points = float_zero_points(e, q, &has_zero_points);
+    if (scale == NULL || zero == NULL || zero_points == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    *out = (struct factors){0};
+    if (has_zero_points) {
+        MSC_TRY(msc_onnx__add_initializer(&out->zero_points, e, zero, MSC_ONNX_FLOAT, n_dims, dims,
+                                          zero_points, (size_t)q->n * sizeof(float)));
+    }
+    return msc_onnx__add_initializer(&out->scales, e, scale, MSC_ONNX_FLOAT, n_dims, dims,
+                                     q->scales, (size_t)q->n * sizeof(float));
+}
+
+// (q - z) * s in floats; the node added last makes *value.
+static enum msc_status scale_integers(const char **value, struct msc_onnx_export *e,
+                                      const char *base, const struct factors *factors) {
+    const char *floats = msc_arena_printf(&e->arena, "%s_floats", base);
+    const char *centred = msc_arena_printf(&e->arena, "%s_centred", base);
+    const char *scaled = msc_arena_printf(&e->arena, "%s_scaled", base);
+    MSC_TRY(msc_onnx__add_step(value, e, "Cast", floats, value, 1));
+    MSC_TRY(msc_onnx__put_int(e, e->nodes[e->n_nodes - 1], "to", MSC_ONNX_FLOAT));
+    if (factors->zero_points != NULL) {
+        const char *inputs[2] = {*value, factors->zero_points};
+        MSC_TRY(msc_onnx__add_step(value, e, "Sub", centred, inputs, 2));
+    }
+    const char *inputs[2] = {*value, factors->scales};
+    return msc_onnx__add_step(value, e, "Mul", scaled, inputs, 2);
+}
+
+enum msc_status msc_onnx__scale_bias(const char *result, struct msc_onnx_export *e,
+                                     const char *base, const char *const inputs[2]) {
+    const char *value = inputs[0];
+    const struct factors factors = {.scales = inputs[1]};
+    MSC_TRY(scale_integers(&value, e, base, &factors));
+    e->nodes[e->n_nodes - 1]->output[0] = (char *)result;
+    return MSC_OK;
+}
+
+// A DequantizeLinear would run each time.
+enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct msc_onnx_export *e,
+                                      int32_t weight, const struct msc_array *elements,
+                                      const struct msc_quant *q) {
+    const struct msc_tensor *t = msc_graph_tensor(e->graph, weight);
+    const char *base = e->names[weight], *inputs[2];
+    struct msc_onnx_integers type;
+    struct factors factors;
+    struct msc_array *integers;
+    struct folded f;
+    *is_done = describe_folded(&f, t, q);
+    if (!*is_done) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_onnx__pick_integers(&type, q, true));
+    MSC_TRY(msc_quantize_array(&integers, elements, q));
+    enum msc_status status =
+        msc_onnx__put_packed(&inputs[0], e, base, &type, f.n_dims, f.dims, msc_array_data(integers),
+                             (size_t)msc_array_n_elements(integers));
+    msc_array_release(integers);
+    MSC_TRY(status);
+    bool is_whole = q->axis < 0;
+    MSC_TRY(add_factors(&factors, e, base, q, is_whole ? 0 : f.n_dims, f.scale_dims));
+    MSC_TRY(scale_integers(&inputs[0], e, base, &factors));
+    if (q->group_size > 0) {
+        int64_t n = t->n_dims;
+        const char *name = msc_arena_printf(&e->arena, "%s_dims", base);
+        if (name == NULL) {
+            return msc_onnx__no_memory(e);
+        }
+        MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, name, MSC_ONNX_INT64, 1, &n, t->dims,
+                                          (size_t)n * sizeof(n)));
+        MSC_TRY(msc_onnx__add_step(&inputs[0], e, "Reshape", name, inputs, 2));
+    }
+    e->nodes[e->n_nodes - 1]->output[0] = (char *)result;
+    return MSC_OK;
+}
+
+// What a table is stored as, to be taken from.
+struct table {
+    const char *integers, *base;
+    struct factors factors; // along the axis that is taken from, or for all
+    int64_t axis;
+    bool is_by_row;
+};
+
+static enum msc_status store_table(struct table *out, struct msc_onnx_joint *j, int32_t weight,
+                                   const struct msc_quant *q) {
+    struct msc_onnx_export *e = j->e;
+    const struct msc_tensor *t = msc_graph_tensor(e->graph, weight);
+    struct msc_onnx_integers type;
+    struct msc_array *integers;
+    struct folded f;
+    describe_folded(&f, t, q);
+    MSC_TRY(msc_onnx__pick_integers(&type, q, true));
+    MSC_TRY(msc_quantize_array(&integers, t->data, q));
+    enum msc_status status =
+        msc_onnx__put_packed(&out->integers, e, out->base, &type, f.n_dims, f.dims,
+                             msc_array_data(integers), (size_t)msc_array_n_elements(integers));
+    msc_array_release(integers);
+    MSC_TRY(status);
+    return add_factors(&out->factors, e, out->base, q, out->is_by_row ? f.n_dims : 0, f.scale_dims);
+}
+
+static enum msc_status take_rows(const char **value, struct msc_onnx_joint *j, const char *indices,
+                                 const struct table *table, const char *what) {
+    const char *inputs[2] = {*value, indices};
+    const char *name = msc_arena_printf(&j->e->arena, "%s.%s", j->joint->name, what);
+    MSC_TRY(msc_onnx__add_step(value, j->e, "Gather", name, inputs, 2));
+    return msc_onnx__put_int(j->e, j->e->nodes[j->e->n_nodes - 1], "axis", table->axis);
+}
+
+// Is all that is done to the table its quantisation, with one scale or one for each row?
+static bool describe_table(struct table *out, const struct msc_onnx_export *e,
+                           const struct msc_joint *j) {
+    int32_t weight = msc_graph_weight_of(e->graph, j->operands[0]);
+    const struct msc_edit *edit = msc_onnx__byte_edit(e, j->id, 0);
+    if (weight == MSC_NO_ID || edit == NULL) {
+        return false;
+    }
+    const struct msc_tensor *t = msc_graph_tensor(e->graph, weight);
+    *out = (struct table){.base = e->names[weight], .is_by_row = edit->quant.axis >= 0};
+    (void)msc_joint_attr_i64(j, "axis", &out->axis);
+    out->axis += out->axis < 0 ? t->n_dims : 0;
+    return t->data != NULL && (!out->is_by_row || out->axis == edit->quant.axis);
+}
+
+// Rows are taken as integers, and only these become floats.
+enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j) {
+    struct msc_onnx_export *e = j->e;
+    struct table table;
+    const char *indices, *value;
+    if (!describe_table(&table, e, j->joint)) {
+        return MSC_OK;
+    }
+    int32_t weight = msc_graph_weight_of(e->graph, j->joint->operands[0]);
+    MSC_TRY(store_table(&table, j, weight, &msc_onnx__byte_edit(e, j->joint->id, 0)->quant));
+    MSC_TRY(msc_onnx__operand(&indices, e, j->joint, 1));
+    value = table.integers;
+    MSC_TRY(take_rows(&value, j, indices, &table, "integers"));
+    if (table.is_by_row && table.factors.zero_points != NULL) {
+        MSC_TRY(take_rows(&table.factors.zero_points, j, indices, &table, "zero_points"));
+    }
+    if (table.is_by_row) {
+        MSC_TRY(take_rows(&table.factors.scales, j, indices, &table, "scales"));
+    }
+    MSC_TRY(scale_integers(&value, e, j->joint->name, &table.factors));
+    j->node = e->nodes[e->n_nodes - 1];
+    j->node->output[0] = (char *)e->names[j->joint->outputs[0]];
+    *is_written = true;
+    return MSC_OK;
+}

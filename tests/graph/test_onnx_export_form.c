@@ -1,0 +1,450 @@
+// Joints in the forms that ONNX Runtime makes integer kernels of. That it does is what
+// tests/long/check_forms.py shows; here are the numbers, by hand.
+#include "graph/onnx/onnx_file_internal.h"
+
+#include "tests/graph/onnx_files.h"
+
+#include "base/file.h"
+#include "graph/edit.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static char scratch[64];
+
+static int make_scratch(void **state) {
+    (void)state;
+    snprintf(scratch, sizeof(scratch), "/tmp/msc_form_%d.onnx", (int)getpid());
+    return 0;
+}
+
+static int remove_scratch(void **state) {
+    (void)state;
+    unlink(scratch);
+    return 0;
+}
+
+enum { MAX_SLOTS = 16 };
+
+// A graph with one output, and edits of its slots for a target.
+struct net {
+    struct msc_graph *g;
+    struct msc_sites sites;
+    const struct msc_edit *edits[MAX_SLOTS];
+    Onnx__ModelProto *model;
+};
+
+static void finish_graph(struct net *n, int32_t output, const char *target) {
+    assert_ok(msc_graph_set_outputs(n->g, 1, &output));
+    assert_ok(msc_graph_finalize(n->g));
+    const struct msc_site_scheme scheme = {.target = msc_target_find(target)};
+    assert_ok(msc_sites_find(&n->sites, n->g, &scheme));
+    assert_in_range(n->sites.n_slots, 0, MAX_SLOTS);
+}
+
+static void export_net(struct net *n) {
+    struct msc_onnx_export_options options = {.sites = &n->sites, .slot_edits = n->edits};
+    assert_ok(msc_onnx_save(n->g, scratch, &options));
+    assert_ok(msc_onnx_model_read(&n->model, scratch));
+}
+
+static void finish_net(struct net *n) {
+    msc_onnx_model_free(n->model);
+    msc_sites_finish(&n->sites);
+    msc_graph_destroy(n->g);
+}
+
+static struct msc_edit make_edit(int32_t bits, int32_t low, int32_t high, const float *scale,
+                                 const int32_t *zero_point) {
+    return msc_edit_quantize((struct msc_quant){.bits = bits,
+                                                .low = low,
+                                                .high = high,
+                                                .axis = -1,
+                                                .n = 1,
+                                                .scales = scale,
+                                                .zero_points = zero_point});
+}
+
+// Gives all slots of a tensor an edit.
+static void edit_tensor(struct net *n, const char *name, const struct msc_edit *edit) {
+    int32_t n_found = 0;
+    for (int32_t i = 0; i < n->sites.n_slots; i++) {
+        if (strcmp(msc_graph_tensor(n->g, n->sites.slots[i].tensor)->name, name) == 0) {
+            n->edits[i] = edit;
+            n_found++;
+        }
+    }
+    if (n_found == 0) {
+        print_error("'%s' has no slot\n", name);
+        fail();
+    }
+}
+
+static int count(const struct net *n, const char *op_type) {
+    int found = 0;
+    for (size_t i = 0; i < n->model->graph->n_node; i++) {
+        found += strcmp(n->model->graph->node[i]->op_type, op_type) == 0;
+    }
+    return found;
+}
+
+static const Onnx__NodeProto *maker(const struct net *n, const char *value) {
+    for (size_t i = 0; i < n->model->graph->n_node; i++) {
+        if (strcmp(n->model->graph->node[i]->output[0], value) == 0) {
+            return n->model->graph->node[i];
+        }
+    }
+    print_error("no node makes '%s'\n", value);
+    fail();
+    return NULL;
+}
+
+// The first node of an operator.
+static const Onnx__NodeProto *node_of(const struct net *n, const char *op_type) {
+    for (size_t i = 0; i < n->model->graph->n_node; i++) {
+        if (strcmp(n->model->graph->node[i]->op_type, op_type) == 0) {
+            return n->model->graph->node[i];
+        }
+    }
+    print_error("there is no %s\n", op_type);
+    fail();
+    return NULL;
+}
+
+static void check_bytes(const struct net *n, const char *name, int type, size_t n_bytes,
+                        const void *expected) {
+    for (size_t i = 0; i < n->model->graph->n_initializer; i++) {
+        const Onnx__TensorProto *t = n->model->graph->initializer[i];
+        if (strcmp(t->name, name) == 0) {
+            assert_int_equal(t->data_type, type);
+            assert_int_equal(t->raw_data.len, n_bytes);
+            assert_memory_equal(t->raw_data.data, expected, n_bytes);
+            return;
+        }
+    }
+    print_error("no initialiser is '%s'\n", name);
+    fail();
+}
+
+static const float half = 0.5f, tenth = 0.1f, one = 1;
+static const int32_t zero = 0;
+
+// x ── conv ── limit ── conv2 ── y
+static void make_limited(struct net *n, const struct msc_joint_spec *limit, const char *target) {
+    *n = (struct net){0};
+    assert_ok(msc_graph_create(&n->g, "limited"));
+    int32_t x = add_input(n->g, "x", "NCHW", 4, DIMS(1, 2, 2, 2));
+    int32_t w = add_weight(n->g, "w", "OIHW", 4, DIMS(2, 2, 1, 1));
+    int32_t conv = add_conv(n->g, "conv", x, w);
+    struct msc_joint_spec spec = *limit;
+    spec.name = "limit";
+    spec.n_inputs = 1;
+    spec.inputs = &conv;
+    finish_graph(n, add_conv(n->g, "conv2", add_joint(n->g, &spec), w), target);
+}
+
+// The pair behind a limit keeps it: bytes from rint(0 / s) + z on. Signed integers are written 128
+// higher.
+static void test_graph_onnx_export_form__bytes(void **state) {
+    (void)state;
+    struct net n;
+    static const int32_t low_zero = -4;
+    struct msc_edit six = make_edit(6, -32, 31, &half, &low_zero);
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
+    make_limited(&n, &(struct msc_joint_spec){.op = MSC_OP_RELU}, "onnxruntime");
+    edit_tensor(&n, "limit:0", &six);
+    edit_tensor(&n, "x:0", &whole);
+    export_net(&n);
+    assert_int_equal(count(&n, "Relu"), 0);
+    assert_int_equal(count(&n, "Clip"), 1);
+    const Onnx__NodeProto *clip = node_of(&n, "Clip");
+    check_bytes(&n, clip->input[1], MSC_ONNX_UINT8, 1, "\x7c"); // 128 - 4
+    check_bytes(&n, clip->input[2], MSC_ONNX_UINT8, 1, "\x9f"); // 128 + 31
+    const Onnx__NodeProto *q = maker(&n, clip->input[0]);
+    assert_string_equal(q->op_type, "QuantizeLinear");
+    assert_string_equal(q->input[0], "conv:0");
+    check_bytes(&n, q->input[2], MSC_ONNX_UINT8, 1, "\x7c");
+    finish_net(&n);
+    const struct msc_attr limits[] = {{"min", "0"}, {"max", "6"}};
+    make_limited(&n, &(struct msc_joint_spec){.op = MSC_OP_CLIP, .n_attrs = 2, .attrs = limits},
+                 "onnxruntime");
+    struct msc_edit tenths = make_edit(8, 0, 255, &tenth, &zero);
+    edit_tensor(&n, "limit:0", &tenths);
+    export_net(&n);
+    assert_int_equal(count(&n, "Clip"), 1);
+    check_bytes(&n, node_of(&n, "Clip")->input[2], MSC_ONNX_UINT8, 1, "\x3c"); // 6 / 0.1
+    finish_net(&n);
+}
+
+// Without forms, and without an edit behind it, a limit stays.
+static void test_graph_onnx_export_form__usual(void **state) {
+    (void)state;
+    struct net n;
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
+    make_limited(&n, &(struct msc_joint_spec){.op = MSC_OP_RELU}, "generic");
+    edit_tensor(&n, "limit:0", &whole);
+    export_net(&n);
+    assert_int_equal(count(&n, "Relu"), 1);
+    finish_net(&n);
+    make_limited(&n, &(struct msc_joint_spec){.op = MSC_OP_RELU}, "onnxruntime");
+    edit_tensor(&n, "x:0", &whole);
+    export_net(&n);
+    assert_int_equal(count(&n, "Relu"), 1);
+    finish_net(&n);
+}
+
+// w is 0 ... 3. Four bits are bytes for who computes over integers; for who does not, floats, and
+// between pairs shielded.
+static void test_graph_onnx_export_form__weights(void **state) {
+    (void)state;
+    struct net n;
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
+    struct msc_edit four = make_edit(4, -7, 7, &one, &zero);
+    struct msc_edit wide = make_edit(16, -32767, 32767, &one, &zero);
+    const struct msc_joint_spec relu = {.op = MSC_OP_RELU};
+    make_limited(&n, &relu, "onnxruntime");
+    edit_tensor(&n, "x:0", &whole);
+    edit_tensor(&n, "limit:0", &whole);
+    edit_tensor(&n, "w", &four);
+    export_net(&n);
+    const Onnx__NodeProto *dequantize = maker(&n, node_of(&n, "Conv")->input[1]);
+    assert_string_equal(dequantize->op_type, "DequantizeLinear");
+    check_bytes(&n, dequantize->input[2], MSC_ONNX_INT8, 1, "\0");
+    const Onnx__NodeProto *cast = maker(&n, dequantize->input[0]);
+    assert_string_equal(cast->op_type, "Cast");
+    check_bytes(&n, cast->input[0], MSC_ONNX_INT4, 2, "\x10\x32");
+    assert_int_equal(count(&n, "LeakyRelu"), 0);
+    finish_net(&n);
+    make_limited(&n, &relu, "onnxruntime");
+    edit_tensor(&n, "x:0", &whole);
+    edit_tensor(&n, "limit:0", &whole);
+    edit_tensor(&n, "w", &wide);
+    export_net(&n);
+    assert_string_equal(maker(&n, node_of(&n, "Conv")->input[1])->op_type, "Mul");
+    assert_int_equal(count(&n, "DequantizeLinear"), 2);
+    assert_int_equal(count(&n, "LeakyRelu"), 2);
+    const Onnx__NodeProto *shield = node_of(&n, "LeakyRelu");
+    assert_string_equal(maker(&n, shield->input[0])->op_type, "Conv");
+    assert_string_equal(shield->output[0], "conv:0");
+    assert_true(shield->attribute[0]->f == 1.0f);
+    finish_net(&n);
+}
+
+// x ── joint ── conv ── y with x and the joint's output as bytes of 0.5, and what a test adds.
+static void make_joint(struct net *n, const struct msc_joint_spec *joint,
+                       const struct msc_edit *edit) {
+    int32_t x = msc_graph_find_tensor(n->g, "x:0");
+    struct msc_joint_spec spec = *joint;
+    spec.name = "joint";
+    spec.n_inputs = 1;
+    spec.inputs = &x;
+    int32_t w = add_weight(n->g, "w", "OIHW", 4, DIMS(2, 4, 1, 1));
+    finish_graph(n, add_conv(n->g, "conv", add_joint(n->g, &spec), w), "onnxruntime");
+    edit_tensor(n, "x:0", edit);
+    edit_tensor(n, "joint:0", edit);
+    edit_tensor(n, "w", edit);
+    export_net(n);
+}
+
+static void start_joint(struct net *n) {
+    *n = (struct net){0};
+    assert_ok(msc_graph_create(&n->g, "joint"));
+    add_input(n->g, "x", "NCHW", 4, DIMS(1, 4, 4, 4));
+}
+
+static void test_graph_onnx_export_form__pooling(void **state) {
+    (void)state;
+    struct net n;
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
+    const struct msc_attr attrs[] = {{"pool_size", "2,2"}, {"strides", "2,2"}};
+    start_joint(&n);
+    make_joint(&n, &(struct msc_joint_spec){.op = MSC_OP_AVG_POOL2D, .n_attrs = 2, .attrs = attrs},
+               &whole);
+    const Onnx__NodeProto *pool = maker(&n, "joint:0");
+    assert_string_equal(pool->op_type, "Conv");
+    const Onnx__NodeProto *ones = maker(&n, pool->input[1]);
+    check_bytes(&n, ones->input[0], MSC_ONNX_INT8, 16, "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1");
+    check_bytes(&n, ones->input[1], MSC_ONNX_FLOAT, 4, (const float[]){0.25f});
+    finish_net(&n);
+    const struct msc_attr axes[] = {{"axis", "-2,-1"}, {"keepdims", "1"}};
+    start_joint(&n);
+    make_joint(&n, &(struct msc_joint_spec){.op = MSC_OP_MEAN, .n_attrs = 2, .attrs = axes},
+               &whole);
+    assert_string_equal(maker(&n, "joint:0")->op_type, "GlobalAveragePool");
+    finish_net(&n);
+}
+
+static struct msc_weight_spec add_channels(struct msc_graph *g, const char *role,
+                                           const float values[4]) {
+    struct msc_array *data;
+    int32_t tensor;
+    assert_ok(msc_array_create_from(&data, MSC_DTYPE_F32, 1, DIMS(4), values));
+    assert_ok(msc_graph_add_weight(&tensor, g, role, NULL, "O", data));
+    msc_array_release(data);
+    return (struct msc_weight_spec){role, tensor};
+}
+
+// gamma / sqrt(var) is 127, -63.5, 0 and 1, beta - mean * that 1, 65.5, 2 and 2^40: scales of 1, 0.5
+// and, where the last two's sums would leave int32, 2 / 0.5 / 2^30 and 2^40 / 0.5 / 2^30.
+static void test_graph_onnx_export_form__batch_norm(void **state) {
+    (void)state;
+    struct net n;
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
+    start_joint(&n);
+    const struct msc_weight_spec weights[] = {
+        add_channels(n.g, "gamma", (const float[]){127, -127, 0, 1}),
+        add_channels(n.g, "beta", (const float[]){1, 2, 2, 0x1p40f}),
+        add_channels(n.g, "mean", (const float[]){0, 1, 5, 0}),
+        add_channels(n.g, "var", (const float[]){1, 4, 1, 1}),
+    };
+    const struct msc_attr attrs[] = {{"epsilon", "0"}};
+    make_joint(&n,
+               &(struct msc_joint_spec){.op = MSC_OP_BATCH_NORM,
+                                        .n_weights = 4,
+                                        .weights = weights,
+                                        .n_attrs = 1,
+                                        .attrs = attrs},
+               &whole);
+    const Onnx__NodeProto *norm = maker(&n, "joint:0");
+    assert_string_equal(norm->op_type, "Conv");
+    const Onnx__NodeProto *factor = maker(&n, norm->input[1]), *sum = maker(&n, norm->input[2]);
+    check_bytes(&n, factor->input[0], MSC_ONNX_INT8, 4, "\x7f\x81\0\0");
+    check_bytes(&n, factor->input[1], MSC_ONNX_FLOAT, 16,
+                (const float[]){1, 0.5f, 0x1p-28f, 0x1p11f});
+    check_bytes(&n, sum->input[0], MSC_ONNX_INT32, 16, (const int32_t[]){2, 262, 1 << 30, 1 << 30});
+    check_bytes(&n, sum->input[1], MSC_ONNX_FLOAT, 16,
+                (const float[]){0.5f, 0.25f, 0x1p-29f, 0x1p10f});
+    finish_net(&n);
+}
+
+// 0.2 * x + 0.5 of x = 0.5 * q is 0.1 * q + 0.5; within 0 ... 1 in steps of 0.5.
+static void test_graph_onnx_export_form__hard_sigmoid(void **state) {
+    (void)state;
+    struct net n;
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
+    start_joint(&n);
+    make_joint(&n, &(struct msc_joint_spec){.op = MSC_OP_HARD_SIGMOID}, &whole);
+    const Onnx__NodeProto *add = maker(&n, "joint:0");
+    assert_string_equal(add->op_type, "Add");
+    const Onnx__NodeProto *scaled = maker(&n, add->input[0]), *beta = maker(&n, add->input[1]);
+    assert_string_equal(maker(&n, scaled->input[0])->op_type, "QuantizeLinear");
+    check_bytes(&n, scaled->input[1], MSC_ONNX_FLOAT, 4, (const float[]){0.2f * 0.5f});
+    check_bytes(&n, beta->input[0], MSC_ONNX_UINT8, 1, "\1");
+    check_bytes(&n, beta->input[1], MSC_ONNX_FLOAT, 4, (const float[]){0.5f});
+    check_bytes(&n, node_of(&n, "Clip")->input[2], MSC_ONNX_UINT8, 1, "\2");
+    finish_net(&n);
+}
+
+static void test_graph_onnx_export_form__padding(void **state) {
+    (void)state;
+    struct net n;
+    static const int32_t seven = 7;
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &seven);
+    const struct msc_attr some[] = {{"pad_width", "0,0,1,1,0,0,1,1"}};
+    start_joint(&n);
+    make_joint(&n, &(struct msc_joint_spec){.op = MSC_OP_PAD, .n_attrs = 1, .attrs = some}, &whole);
+    const Onnx__NodeProto *pad = node_of(&n, "Pad");
+    assert_string_equal(maker(&n, pad->input[0])->op_type, "QuantizeLinear");
+    check_bytes(&n, pad->input[2], MSC_ONNX_UINT8, 1, "\7");
+    assert_string_equal(maker(&n, "joint:0")->op_type, "DequantizeLinear");
+    finish_net(&n);
+    const struct msc_attr none[] = {{"pad_width", "0,0,0,0,0,0,0,0"}};
+    start_joint(&n);
+    make_joint(&n, &(struct msc_joint_spec){.op = MSC_OP_PAD, .n_attrs = 1, .attrs = none}, &whole);
+    assert_int_equal(count(&n, "Pad"), 0);
+    finish_net(&n);
+}
+
+// Four channels as two groups of two, turned: 0 2 1 3.
+static void test_graph_onnx_export_form__shuffle(void **state) {
+    (void)state;
+    struct net n;
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
+    start_joint(&n);
+    int32_t x = msc_graph_find_tensor(n.g, "x:0");
+    const struct msc_attr parts[] = {{"shape", "1,2,2,4,4"}}, axes[] = {{"axes", "0,2,1,3,4"}};
+    const struct msc_attr merged[] = {{"shape", "1,4,4,4"}};
+    int32_t split = add_joint(n.g, &(struct msc_joint_spec){.op = MSC_OP_RESHAPE,
+                                                            .name = "split",
+                                                            .n_inputs = 1,
+                                                            .inputs = &x,
+                                                            .n_attrs = 1,
+                                                            .attrs = parts});
+    int32_t turn = add_joint(n.g, &(struct msc_joint_spec){.op = MSC_OP_PERMUTE_DIMS,
+                                                           .name = "turn",
+                                                           .n_inputs = 1,
+                                                           .inputs = &split,
+                                                           .n_attrs = 1,
+                                                           .attrs = axes});
+    int32_t merge = add_joint(n.g, &(struct msc_joint_spec){.op = MSC_OP_RESHAPE,
+                                                            .name = "merge",
+                                                            .n_inputs = 1,
+                                                            .inputs = &turn,
+                                                            .n_attrs = 1,
+                                                            .attrs = merged});
+    int32_t w = add_weight(n.g, "w", "OIHW", 4, DIMS(2, 4, 1, 1));
+    finish_graph(&n, add_conv(n.g, "conv", merge, w), "onnxruntime");
+    for (int32_t i = 0; i < n.sites.n_slots; i++) {
+        n.edits[i] = n.sites.slots[i].kind == MSC_SITE_ACTIVATION ? &whole : NULL;
+    }
+    export_net(&n);
+    assert_int_equal(count(&n, "Reshape") + count(&n, "Transpose"), 0);
+    const Onnx__NodeProto *gather = maker(&n, "merge:0");
+    assert_string_equal(gather->op_type, "Gather");
+    check_bytes(&n, gather->input[1], MSC_ONNX_INT64, 32, (const int64_t[]){0, 2, 1, 3});
+    finish_net(&n);
+}
+
+// Rows 0 1 and 2 3 of a table, with scales of 0.5 and 1.
+static void test_graph_onnx_export_form__table(void **state) {
+    (void)state;
+    struct net n = {0};
+    int32_t indices;
+    assert_ok(msc_graph_create(&n.g, "table"));
+    assert_ok(msc_graph_add_input(&indices, n.g, "i", NULL, MSC_DTYPE_I64, "", 1, DIMS(3)));
+    int32_t table = add_weight(n.g, "table", "", 2, DIMS(2, 2));
+    int32_t held = add_joint(
+        n.g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
+                                      .name = "held",
+                                      .n_weights = 1,
+                                      .weights = &(struct msc_weight_spec){"const", table}});
+    int32_t y = add_joint(
+        n.g, &(struct msc_joint_spec){
+                 .op = MSC_OP_TAKE, .name = "take", .n_inputs = 2, .inputs = IDS(held, indices)});
+    finish_graph(&n, y, "onnxruntime");
+    struct msc_edit rows =
+        msc_edit_quantize((struct msc_quant){.bits = 8,
+                                             .low = -127,
+                                             .high = 127,
+                                             .axis = 0,
+                                             .n = 2,
+                                             .scales = (const float[]){0.5f, 1},
+                                             .zero_points = (const int32_t[]){0, 0}});
+    edit_tensor(&n, "table", &rows);
+    export_net(&n);
+    assert_int_equal(count(&n, "DequantizeLinear"), 0);
+    const Onnx__NodeProto *scale = maker(&n, "take");
+    assert_string_equal(scale->op_type, "Mul");
+    const Onnx__NodeProto *integers = maker(&n, maker(&n, scale->input[0])->input[0]);
+    assert_string_equal(integers->op_type, "Gather");
+    check_bytes(&n, integers->input[0], MSC_ONNX_INT8, 4, "\0\2\2\3");
+    check_bytes(&n, maker(&n, scale->input[1])->input[0], MSC_ONNX_FLOAT, 8,
+                (const float[]){0.5f, 1});
+    finish_net(&n);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graph_onnx_export_form__bytes),
+        cmocka_unit_test(test_graph_onnx_export_form__usual),
+        cmocka_unit_test(test_graph_onnx_export_form__weights),
+        cmocka_unit_test(test_graph_onnx_export_form__pooling),
+        cmocka_unit_test(test_graph_onnx_export_form__batch_norm),
+        cmocka_unit_test(test_graph_onnx_export_form__hard_sigmoid),
+        cmocka_unit_test(test_graph_onnx_export_form__padding),
+        cmocka_unit_test(test_graph_onnx_export_form__shuffle),
+        cmocka_unit_test(test_graph_onnx_export_form__table),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
