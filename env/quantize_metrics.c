@@ -84,7 +84,8 @@ static double bias_steps_size(const struct msc_quantize_inputs *in) {
     const struct msc_sites *sites = &in->plan->sites;
     const struct msc_graph *g = in->plan->graph;
     double n_bytes = 0;
-    for (int32_t i = sites->n_site_slots; sites->scheme.target && i < sites->n_slots; i++) {
+    bool rounds = sites->scheme.target && sites->scheme.target->rounds_biases;
+    for (int32_t i = sites->n_site_slots; rounds && i < sites->n_slots; i++) {
         const struct msc_joint *j = msc_graph_joint(g, sites->slots[i].joint);
         if (msc_target_is_integer(msc_target_role(sites->scheme.target, g, j))) {
             n_bytes +=

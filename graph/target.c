@@ -13,6 +13,8 @@ static const struct msc_target targets[] = {
      .takes_groups = true,
      .takes = "2 to 16 bits",
      .has_forms = true,
+     .rounds_biases = true,
+     .pairs_moves = true,
      .requantises = true},
     // Low-precision transformations: u8 or i8 activations, i8 weights without zero point; fewer
     // bits are for weights of float joints alone.
@@ -30,6 +32,7 @@ static const struct msc_target targets[] = {
      .weights_per_channel = true,
      .activations_symmetric = true,
      .takes = "8 bits, symmetric weights per channel and symmetric activations",
+     .pairs_moves = true,
      .requantises = true},
     // The 8-bit specification: int8 activations with a zero point, weights in [-127, 127] without.
     {.name = "tflite",
@@ -37,6 +40,8 @@ static const struct msc_target targets[] = {
      .max_bits = 8,
      .weights_symmetric = true,
      .takes = "8 bits and symmetric weights",
+     .rounds_biases = true,
+     .pairs_moves = true,
      .requantises = true},
     // No runtime: what a search asks for is what is exported.
     {.name = "generic",

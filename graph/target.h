@@ -36,7 +36,9 @@ struct msc_target {
     const char *takes; // the same in words
     // Its exports are in the forms that it makes integer kernels of (graph/onnx).
     bool has_forms;
-    bool requantises; // it has roles: all that it requantises may be a site, and biases are int32
+    bool rounds_biases; // to int32 of the step of the sums; else they are float32
+    bool pairs_moves;   // what is only moved is quantised once more behind, in the file
+    bool requantises;   // it has roles: all that it requantises may be a site
 };
 
 // By name or alias; NULL when there is none.

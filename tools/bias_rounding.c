@@ -47,7 +47,8 @@ static enum msc_status roundings_init(struct msc_bias_roundings *b) {
     if (!b->biases) {
         return no_bias_memory();
     }
-    for (int32_t i = sites->n_site_slots; sites->scheme.target && i < sites->n_slots; i++) {
+    bool rounds = sites->scheme.target && sites->scheme.target->rounds_biases;
+    for (int32_t i = sites->n_site_slots; rounds && i < sites->n_slots; i++) {
         const struct msc_joint *j = msc_graph_joint(b->graph, sites->slots[i].joint);
         struct bias bias = {.slot = i};
         if (msc_target_is_integer(msc_target_role(sites->scheme.target, b->graph, j)) &&

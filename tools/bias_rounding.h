@@ -11,7 +11,8 @@
 
 struct msc_bias_roundings;
 
-// Both are borrowed until destroy. Without a target in the sites' scheme it has nothing to do. *out
+// Both are borrowed until destroy. Without a target that rounds biases in the sites' scheme
+// it has nothing to do. *out
 // is owned by the caller.
 enum msc_status msc_bias_roundings_create(struct msc_bias_roundings **out,
                                           const struct msc_graph *g, const struct msc_sites *sites);

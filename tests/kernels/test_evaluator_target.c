@@ -26,8 +26,9 @@ static void test_kernels_evaluator_target__onnxruntime(void **state) {
     check_trials("onnxruntime", true);
 }
 
-static void test_kernels_evaluator_target__openvino(void **state) {
+static void test_kernels_evaluator_target__others(void **state) {
     (void)state;
+    check_trials("tflite", true);
     check_trials("openvino", true);
 }
 
@@ -62,7 +63,7 @@ static void test_kernels_evaluator_target__moved_once(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_evaluator_target__onnxruntime),
-        cmocka_unit_test(test_kernels_evaluator_target__openvino),
+        cmocka_unit_test(test_kernels_evaluator_target__others),
         cmocka_unit_test(test_kernels_evaluator_target__moved_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
