@@ -155,28 +155,64 @@ static bool has_form(const struct msc_graph *g, const struct msc_joint *j) {
     }
 }
 
-enum msc_target_role msc_target_role(const struct msc_target *t, const struct msc_graph *g,
-                                     const struct msc_joint *j) {
+// What the table says, where the joint is one that it speaks of.
+static enum msc_target_role row_of(const struct msc_target *t, const struct msc_graph *g,
+                                   const struct msc_joint *j) {
+    bool is_float = !t->requantises || (t->has_forms && !has_form(g, j));
     switch (j->op) {
     case MSC_OP_ADD:
     case MSC_OP_MULTIPLY:
     case MSC_OP_CONCAT:
-        if (has_constant(g, j)) {
-            return MSC_TARGET_FLOAT;
-        }
+        is_float = is_float || has_constant(g, j);
         break;
     case MSC_OP_RESIZE:
-        if (!is_nearest(j)) {
-            return MSC_TARGET_FLOAT;
-        }
+        is_float = is_float || !is_nearest(j);
         break;
     default:
         break;
     }
-    if (t->has_forms && !has_form(g, j)) {
-        return MSC_TARGET_FLOAT;
+    return is_float ? MSC_TARGET_FLOAT : (enum msc_target_role)roles[j->op][t - targets];
+}
+
+// Sums of sums are followed back so far: what lies before is nothing to what reads them.
+enum { MOST_FOLLOWED = 6 };
+
+// Inputs of the model are what those who read them want.
+static bool is_written_as_integers(const struct msc_target *t, const struct msc_graph *g,
+                                   int32_t tensor, int n_followed) {
+    const struct msc_joint *j;
+    enum msc_target_role role = MSC_TARGET_MOVES;
+    while (role == MSC_TARGET_MOVES || role == MSC_TARGET_SATURATES) {
+        if (tensor == MSC_NO_ID || msc_graph_weight_of(g, tensor) != MSC_NO_ID) {
+            return false;
+        }
+        j = msc_graph_joint(g, msc_graph_producer(g, tensor));
+        role = j->op == MSC_OP_INPUT ? MSC_TARGET_INTEGER : row_of(t, g, j);
+        tensor = j->n_operands > 0 ? j->operands[0] : MSC_NO_ID;
     }
-    return t->requantises ? (enum msc_target_role)roles[j->op][t - targets] : MSC_TARGET_FLOAT;
+    if (role != MSC_TARGET_FOLLOWS || n_followed == MOST_FOLLOWED) {
+        return role == MSC_TARGET_INTEGER || role == MSC_TARGET_FOLLOWS;
+    }
+    for (int32_t k = 0; k < j->n_operands; k++) {
+        if (!is_written_as_integers(t, g, j->operands[k], n_followed + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum msc_target_role msc_target_role(const struct msc_target *t, const struct msc_graph *g,
+                                     const struct msc_joint *j) {
+    enum msc_target_role role = row_of(t, g, j);
+    if (role != MSC_TARGET_FOLLOWS) {
+        return role;
+    }
+    for (int32_t k = 0; k < j->n_operands; k++) {
+        if (!is_written_as_integers(t, g, j->operands[k], 0)) {
+            return MSC_TARGET_FLOAT;
+        }
+    }
+    return MSC_TARGET_INTEGER;
 }
 
 int32_t msc_target_stored_bits(const struct msc_target *t, bool is_weight, int32_t bits,

@@ -23,6 +23,9 @@ enum msc_target_role {
     // A limit that the quantisation of what it gives keeps anyway: with the joint before it, which
     // computes over integers, it is one.
     MSC_TARGET_SATURATES,
+    // In the table alone: INTEGER where all of its operands are written as integers, else FLOAT. So
+    // the sums behind a transformer's products, which may be read as floats, stay float.
+    MSC_TARGET_FOLLOWS,
 };
 
 struct msc_target {

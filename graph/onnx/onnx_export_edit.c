@@ -118,10 +118,7 @@ static enum msc_status edit_activation(const char **out, struct msc_onnx_export 
                                        const struct msc_edit *edit) {
     MSC_TRY(msc_onnx__value(out, e, tensor));
     if (msc_onnx__has_forms(e) && msc_onnx__is_byte(edit) && edit->quant.axis < 0) {
-        float limits[2];
-        bool is_limited = msc_onnx__limits_of(limits, e, tensor);
-        return msc_onnx__quantize_bytes(out, e, e->names[tensor], &edit->quant,
-                                        is_limited ? limits : NULL);
+        return msc_onnx__quantize_bytes(out, e, tensor, edit);
     }
     for (; edit != NULL; edit = edit->next) {
         MSC_TRY(edit->kind == MSC_EDIT_KEEP_CHANNELS

@@ -50,10 +50,9 @@ bool msc_onnx__limits_of(float limits[2], const struct msc_onnx_export *e, int32
 // Is the joint a limit that the pair behind it takes the place of?
 bool msc_onnx__is_dropped(const struct msc_onnx_export *e, const struct msc_joint *j);
 
-// *value, named after `base`, becomes it quantised, within the limits unless these are NULL.
+// *value, which holds the tensor, becomes it under the edit, of a byte and one scale.
 enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_export *e,
-                                         const char *base, const struct msc_quant *q,
-                                         const float limits[2]);
+                                         int32_t tensor, const struct msc_edit *edit);
 // The DequantizeLinear that makes an edited value; NULL: something else does.
 const Onnx__NodeProto *msc_onnx__pair_of(const struct msc_onnx_export *e, const char *value);
 // Makes `result` of integers by operators on constants; *is_done stays false where groups do not

@@ -16,12 +16,42 @@ static enum msc_status add_byte(const char **out, struct msc_onnx_export *e, con
     return msc_onnx__add_integers(out, e, name, &unsigned_bytes, 0, NULL, &value, 1);
 }
 
-// QuantizeLinear saturates to the whole range of the type; rounding is monotonic, so that limits of
-// the floats are the rounded limits of the integers.
+// Is the tensor made of integers that were in this range before?
+static bool is_moved_from(const struct msc_onnx_export *e, int32_t tensor,
+                          const struct msc_edit *edit) {
+    const struct msc_target *target = e->options->sites->scheme.target;
+    const struct msc_joint *j = msc_graph_joint(e->graph, msc_graph_producer(e->graph, tensor));
+    if (msc_target_role(target, e->graph, j) != MSC_TARGET_MOVES) {
+        return false;
+    }
+    const struct msc_edit *before = msc_onnx__byte_edit(e, j->id, 0);
+    return before != NULL && msc_hash_equal(before->hash, edit->hash);
+}
+
+// The bytes that a pair behind the tensor lets through. QuantizeLinear saturates to the whole range
+// of the type; rounding is monotonic, so that limits of the floats are the rounded limits of the
+// integers.
+static void find_range(int32_t *low, int32_t *high, const struct msc_onnx_export *e, int32_t tensor,
+                       const struct msc_edit *edit) {
+    const struct msc_quant *q = &edit->quant;
+    float limits[2];
+    *low = q->low;
+    *high = q->high;
+    if (msc_onnx__limits_of(limits, e, tensor)) {
+        *low = msc_quantize_value(limits[0], q->scales[0], q->zero_points[0], q->low, q->high);
+        *high = msc_quantize_value(limits[1], q->scales[0], q->zero_points[0], q->low, q->high);
+    }
+    int32_t offset = q->low < 0 ? SIGNED_OFFSET : 0;
+    bool is_within = is_moved_from(e, tensor, edit);
+    *low = is_within ? unsigned_bytes.low : *low + offset;
+    *high = is_within ? unsigned_bytes.high : *high + offset;
+}
+
 enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_export *e,
-                                         const char *base, const struct msc_quant *q,
-                                         const float limits[2]) {
-    int32_t offset = q->low < 0 ? SIGNED_OFFSET : 0, low = q->low, high = q->high;
+                                         int32_t tensor, const struct msc_edit *edit) {
+    const struct msc_quant *q = &edit->quant;
+    int32_t offset = q->low < 0 ? SIGNED_OFFSET : 0, low, high;
+    const char *base = e->names[tensor];
     const char *inputs[3] = {*value}, *bounds[3];
     const char *scale = msc_arena_printf(&e->arena, "%s_scale", base);
     const char *bytes = msc_arena_printf(&e->arena, "%s_quantized", base);
@@ -30,18 +60,15 @@ enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_exp
     if (scale == NULL || bytes == NULL || clipped == NULL || floats == NULL) {
         return msc_onnx__no_memory(e);
     }
-    if (limits != NULL) {
-        low = msc_quantize_value(limits[0], q->scales[0], q->zero_points[0], q->low, q->high);
-        high = msc_quantize_value(limits[1], q->scales[0], q->zero_points[0], q->low, q->high);
-    }
+    find_range(&low, &high, e, tensor, edit);
     MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, scale, MSC_ONNX_FLOAT, 0, NULL, q->scales,
                                       sizeof(float)));
     MSC_TRY(add_byte(&inputs[2], e, base, "zero_point", q->zero_points[0] + offset));
     MSC_TRY(msc_onnx__add_step(&inputs[0], e, "QuantizeLinear", bytes, inputs, 3));
-    if (low + offset > unsigned_bytes.low || high + offset < unsigned_bytes.high) {
+    if (low != unsigned_bytes.low || high != unsigned_bytes.high) {
         bounds[0] = inputs[0];
-        MSC_TRY(add_byte(&bounds[1], e, base, "low", low + offset));
-        MSC_TRY(add_byte(&bounds[2], e, base, "high", high + offset));
+        MSC_TRY(add_byte(&bounds[1], e, base, "low", low));
+        MSC_TRY(add_byte(&bounds[2], e, base, "high", high));
         MSC_TRY(msc_onnx__add_step(&inputs[0], e, "Clip", clipped, bounds, 3));
     }
     return msc_onnx__add_step(value, e, "DequantizeLinear", floats, inputs, 3);

@@ -281,6 +281,26 @@ static void test_graph_site__target_readers(void **state) {
     msc_graph_destroy(g);
 }
 
+// What products give may be read as floats, and so a sum of it and of such sums is one of floats.
+static void test_graph_site__target_sums(void **state) {
+    (void)state;
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "sums"));
+    int32_t x = add_input(g, "x", "NC", 2, DIMS(3, 16));
+    int32_t a = add_linear(g, "a", x, "w1"), b = add_linear(g, "b", x, "w2");
+    int32_t sum =
+        add_joint(g, &(struct msc_joint_spec){
+                         .op = MSC_OP_ADD, .name = "s", .n_inputs = 2, .inputs = IDS(a, b)});
+    int32_t outer =
+        add_joint(g, &(struct msc_joint_spec){
+                         .op = MSC_OP_ADD, .name = "outer", .n_inputs = 2, .inputs = IDS(sum, a)});
+    assert_ok(msc_graph_set_outputs(g, 1, &outer));
+    assert_ok(msc_graph_finalize(g));
+    check_target(g, "onnxruntime", "x:0*2 w1@0*1 w2@0*1");
+    check_target(g, "tflite", "x:0*2 w1@0*1 w2@0*1 a:0*2 b:0*1 s:0*1 outer:0*1");
+    msc_graph_destroy(g);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_site__convolutions),
@@ -292,6 +312,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_site__none),
         cmocka_unit_test(test_graph_site__target),
         cmocka_unit_test(test_graph_site__target_readers),
+        cmocka_unit_test(test_graph_site__target_sums),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
