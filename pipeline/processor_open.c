@@ -2,6 +2,7 @@
 #include "pipeline/processor_internal.h"
 
 #include "base/file.h"
+#include "graph/target.h"
 #include "records/record_header.h"
 #include "search/supervise.h"
 
@@ -279,12 +280,19 @@ static enum msc_status take_member(cJSON *object, const cJSON *old, const char *
     return item ? msc_json_add(object, key, cJSON_Duplicate(item, true)) : MSC_OK;
 }
 
+// One target has two names.
+static bool is_same_target(const cJSON *a, const cJSON *b) {
+    const struct msc_target *x = cJSON_IsString(a) ? msc_target_find(a->valuestring) : NULL;
+    return x && cJSON_IsString(b) && msc_target_find(b->valuestring) == x;
+}
+
 // Defaults change; a search that has begun keeps those that it began with.
 static enum msc_status keep_old_defaults(struct msc_processor *p, const cJSON *old) {
     struct msc_config_entry *e = &p->config->entries[p->index];
     const cJSON *env = find_env(old, e);
     const cJSON *target = cJSON_GetObjectItemCaseSensitive(env, "target");
-    if (e->is_target_default && cJSON_IsString(target)) {
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
+    if ((e->is_target_default && cJSON_IsString(target)) || is_same_target(target, own)) {
         MSC_TRY(take_member(e->env, env, "target"));
         e->target = msc_arena_strdup(&p->arena, target->valuestring);
         MSC_TRY(e->target ? MSC_OK : msc_processor__no_memory());

@@ -35,7 +35,9 @@ try mscgym search site.json
 tiny old
 sed -i 's/"target": "generic"/"target": "onnx"/' old.json
 mscgym search old.json | grep '^trials'
-sed -i 's/"target": "onnx", //' old.json
+sed -i 's/"target": "onnx"/"target": "generic"/' old.json
+mscgym search old.json | grep '^trials'
+sed -i 's/"target": "generic", //' old.json
 mscgym search old.json | grep '^trials'
 tiny new
 sed -i 's/"target": "generic", //' new.json
