@@ -105,11 +105,13 @@ static bool is_even_pool(const struct msc_joint *j) {
 
 static bool is_over_image(const struct msc_joint *j) {
     int64_t axes[MSC_MAX_DIMS];
-    int n = msc_joint_attr_list(j, "axis", axes, MSC_MAX_DIMS);
-    for (int i = 0; i < n; i++) {
+    if (msc_joint_attr_list(j, "axis", axes, MSC_MAX_DIMS) != 2) {
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
         axes[i] += axes[i] < 0 ? IMAGE_DIMS : 0;
     }
-    return n == 2 && ((axes[0] == 2 && axes[1] == 3) || (axes[0] == 3 && axes[1] == 2));
+    return (axes[0] == 2 && axes[1] == 3) || (axes[0] == 3 && axes[1] == 2);
 }
 
 // A constant is a byte when it is 0.
@@ -135,16 +137,21 @@ static bool is_constant_limit(const struct msc_graph *g, const struct msc_joint 
            msc_array_n_elements(t->data) == 1;
 }
 
+// Does the joint read images, whose channels are counted?
+static bool reads_images(const struct msc_graph *g, const struct msc_joint *j) {
+    const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
+    return x->n_dims == IMAGE_DIMS && x->dims[1] > 0;
+}
+
 // Is it a joint that a target with forms has an integer kernel for, though none of its own?
 static bool has_form(const struct msc_graph *g, const struct msc_joint *j) {
-    const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
     switch (j->op) {
     case MSC_OP_AVG_POOL2D:
-        return x->n_dims == IMAGE_DIMS && x->dims[1] > 0 && is_even_pool(j);
+        return reads_images(g, j) && is_even_pool(j);
     case MSC_OP_BATCH_NORM:
-        return x->n_dims == IMAGE_DIMS && x->dims[1] > 0;
+        return reads_images(g, j);
     case MSC_OP_MEAN:
-        return x->n_dims == IMAGE_DIMS && x->dims[1] > 0 && is_over_image(j);
+        return reads_images(g, j) && is_over_image(j);
     case MSC_OP_PAD:
         return pads_bytes(j);
     case MSC_OP_MAXIMUM:
