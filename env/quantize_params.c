@@ -44,7 +44,7 @@ const struct msc_param msc_quantize__params[] = {
      .help = "runtime that the model is for: onnxruntime, openvino, tensorrt, tflite, or generic",
      .offset = FIELD(target),
      .type = MSC_PARAM_TEXT,
-     .text = "onnx"},
+     .text = "onnxruntime"},
     {.name = "sites",
      .help =
          "what is quantised: all that the target passes on as integers, or the inputs of joints "
