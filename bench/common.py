@@ -63,7 +63,7 @@ class Search:
     """One search of a model, whose record lies in a folder of its own."""
 
     def __init__(self, mscgym, folder, model, values, choices, agent, trials=None, bounds=None,
-                 batch=None, parallel=64):
+                 batch=None, parallel=64, target="generic"):
         self.mscgym = mscgym
         self.path = os.path.join(folder, "search.json")
         self.record = os.path.join(folder, "workspace", "trials.jsonl")
@@ -79,7 +79,7 @@ class Search:
         if batch:
             dataset["batch"] = batch
         config = {"workspace": os.path.join(folder, "workspace"), "model": os.path.abspath(model),
-                  "dataset": dataset, "quantize": {"target": "generic", "gym": [entry]}}
+                  "dataset": dataset, "quantize": {"target": target, "gym": [entry]}}
         with open(self.path, "w") as file:
             json.dump(config, file)
 
@@ -115,9 +115,9 @@ class Run:
         self.numerics = self.header["numerics"]
 
 
-def n_sites(mscgym, model):
-    text = subprocess.run([mscgym, "graph", model, "--sites", "--json"], check=True,
-                          capture_output=True, text=True).stdout
+def n_sites(mscgym, model, target="generic"):
+    text = subprocess.run([mscgym, "graph", model, "--sites", "--target", target, "--json"],
+                          check=True, capture_output=True, text=True).stdout
     return len(json.loads(text))
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Do trials come out alike whatever unit computes them? Integer units and instruction sets.
 
-    invariance.py MSCGYM [--json FILE] [--trials 200] [MODEL ...]
+    invariance.py MSCGYM [--json FILE] [--trials 200] [--target generic] [MODEL ...]
 
 One search is run with all that the machine has. Then its header and RECORD.params alone, so that
 all have the same scales and references, are searched again under oneDNN limited to each instruction
@@ -34,7 +34,7 @@ AGENTS = {  # where lines are equal an agent may listen to losses
 
 
 class Comparison:
-    def __init__(self, mscgym, folder, name, trials):
+    def __init__(self, mscgym, folder, name, trials, target):
         self.mscgym, self.name, self.is_exact = mscgym, name, name in EXACT
         self.folder = os.path.join(folder, name.replace(" ", "_"))
         os.makedirs(self.folder)
@@ -48,7 +48,7 @@ class Comparison:
         agent, bounds = AGENTS[self.is_exact]
         self.search = common.Search(mscgym, self.folder, model, values, CHOICES, agent,
                                     trials if self.is_exact else min(trials, 24), bounds,
-                                    parallel=16)
+                                    parallel=16, target=target)
         self.search.run()
         self.expected = self.lines()
         self.numerics = common.Run(self.search.record).numerics
@@ -106,6 +106,7 @@ def main():
     parser.add_argument("models", nargs="*")
     parser.add_argument("--json")
     parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--target", default="generic")
     options = parser.parse_intermixed_args()
     print(common.machine())
     rows, failed = [], False
@@ -115,7 +116,8 @@ def main():
         for name in options.models or [*EXACT, "mobilenet_v2", "ocr-rec"]:
             if name not in EXACT and not common.available(name):
                 continue
-            comparison = Comparison(options.mscgym, folder, name, options.trials)
+            comparison = Comparison(options.mscgym, folder, name, options.trials,
+                                    options.target)
             for isa in ISAS:
                 numerics, lines = comparison.again(isa)
                 if numerics is None:

@@ -2,12 +2,13 @@
 """Trials a second, beside five ways to run the same trials by hand, in one run on both cores.
 
     trials.py MSCGYM [--json FILE] [--repeats 5] [--sample 40] [--agents greedy,evolutionary]
-              [--peers wide,narrow,weights,plain,PyTorch] [MODEL ...]
+              [--peers wide,narrow,weights,plain,PyTorch] [--target generic] [MODEL ...]
 
 Ours: from the record's own clock, the time between the last baseline and the last trial, over the
 trials in between that were evaluated. Theirs: a seeded sample of the very same trials, with the
 scales of RECORD.params (bench/README.md tells how each peer is run). Runs are interleaved; the
-table has medians, and the losses of both sides beside each other.
+table has medians, and the losses of both sides beside each other. With --target onnxruntime all
+that the runtime requantises is searched, and the peer is a session of each trial's exported model.
 """
 import argparse
 import os
@@ -54,7 +55,7 @@ class Bench:
         if name == "digits":
             trials = DIGITS_TRIALS[agent]
         elif trials is None:
-            sites = common.n_sites(options.mscgym, common.model_path(name))
+            sites = common.n_sites(options.mscgym, common.model_path(name), options.target)
             # The plan that the changes start from comes first, as a repeat of its baseline.
             trials = 1 + sites * (len(choices) - 1)
         self.parts = (options.mscgym, common.model_path(name), self.values, choices, trials, bounds,
@@ -64,7 +65,7 @@ class Bench:
     def make(self, folder, settings):
         mscgym, model, values, choices, trials, bounds, batch = self.parts
         return common.Search(mscgym, folder, model, values, choices, settings, trials, bounds,
-                             batch, 64)
+                             batch, 64, self.options.target)
 
     def ours(self):
         return self.search.run("--threads", "2")
@@ -90,6 +91,15 @@ class Bench:
         return {"model": model, "inputs": data, "batches": self.batches,
                 "record": self.search.record}
 
+    def export(self, trials):
+        """The models of trials, for the peer that runs them."""
+        folder = os.path.join(self.folder, "exported")
+        os.makedirs(folder, exist_ok=True)
+        for trial in trials:
+            subprocess.run([self.options.mscgym, "export", self.search.record, "--trial",
+                            str(trial["id"]), "-o", os.path.join(folder, f"{trial['id']}.onnx"),
+                            "--quiet"], check=True, stdout=subprocess.DEVNULL)
+
     def measure(self):
         """Rows of this model and agent."""
         first = self.ours()  # also our warm-up, and what the peers read
@@ -97,6 +107,8 @@ class Bench:
                                          min(self.options.sample, len(first.complete)))
         plans = [t["choices"] for t in sample]
         job = self.job()
+        if any("exported" in kind for kind in self.options.kinds):
+            self.export(sample)
         peers = [worker.Peer(kind, job) for kind in self.options.kinds]
         for peer in peers:
             key = (self.name, peer.kind)
@@ -171,8 +183,12 @@ def parse():
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--sample", type=int, default=40)
     parser.add_argument("--agents", default=",".join(AGENTS))
-    parser.add_argument("--peers", default="wide,narrow,weights,plain,PyTorch")
+    parser.add_argument("--target", default="generic")
+    parser.add_argument("--peers")
     options = parser.parse_intermixed_args()
+    if options.peers is None:
+        options.peers = ("wide,narrow,weights,plain,PyTorch" if options.target == "generic"
+                         else "exported")
     options.ways = {}  # of peers, found with the first agent
     options.kinds = [k for k in worker.KINDS if any(w in k for w in options.peers.split(",") if w)]
     return options

@@ -78,6 +78,7 @@ class Base:
     def __init__(self, path, inputs, batch):
         # The model may be edited to another batch than it was exported for.
         exported = onnx.load(path)
+        self.folder = os.path.dirname(path)
         self.feed = rebatch(exported, (batch,) + inputs.shape[1:])
         outputs = {(n.name, i): o for n in exported.graph.node for i, o in enumerate(n.output)}
         self.values = {f"{name}:{i}": output for (name, i), output in outputs.items()}

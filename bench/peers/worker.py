@@ -20,6 +20,7 @@ KINDS = {
     "onnxruntime loop, weights and scales": ("wide", "IntegerLoop"),
     "onnxruntime loop, plain Q/DQ": ("narrow", "NarrowLoop"),
     "PyTorch fake-quantise": ("torch_loop", "TorchLoop"),
+    "onnxruntime session, exported model": ("exported", "ExportedSession"),
 }
 
 
