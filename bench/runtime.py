@@ -12,12 +12,9 @@ channel, after quant_pre_process; its loss is the least of minmax, entropy and p
 foretold and in the runtime, and the bytes of its file beside those of uniform 8.
 """
 import argparse
-import json
 import os
 import statistics
-import subprocess
 import tempfile
-import time
 
 import numpy
 import onnxruntime
@@ -26,18 +23,10 @@ from onnxruntime.quantization.calibrate import CalibrationDataReader
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 import common
+import delivered
 
 METHODS = {"minmax": CalibrationMethod.MinMax, "entropy": CalibrationMethod.Entropy,
            "percentile": CalibrationMethod.Percentile}
-
-
-def samples_of(model, n):
-    """Arrays by input, from the file beside the model, or the one that all photographs share."""
-    stem = os.path.splitext(model)[0]
-    shared = os.path.join(os.path.dirname(model), "photographs.inputs.npz")
-    path = stem + ".inputs.npz"
-    with numpy.load(path if os.path.exists(path) else shared) as file:
-        return {name: file[name][:n] for name in file}
 
 
 class Reader(CalibrationDataReader):
@@ -70,35 +59,12 @@ def loss(base, other, samples, batch):
     return statistics.mean(wrong[k] / power[k] for k in wrong)
 
 
-UNIFORM = {"env": {"choices": [{"bits": 8}]}, "agent": {"type": "random"}, "budget": {"trials": 1}}
-
-
 def islands(trials):
     """A search that may give weights 4 bits and leave what loses most in float."""
     return {"env": {"choices": [{"float": True}, {"bits": 8}, {"bits": 8, "observer": "mse"},
                                 {"bits": 4, "observer": "mse"}],
                     "bounds": {"size_ratio": {"max": 0.25}}},
             "agent": {"type": "evolutionary", "population": 16}, "budget": {"trials": trials}}
-
-
-def search(mscgym, folder, model, samples, batch, entry):
-    """What a search finds: the exported model, what its loss is said to be, and its noise."""
-    os.makedirs(folder)
-    inputs = os.path.join(folder, "inputs.npz")
-    numpy.savez(inputs, **samples)
-    config = {"workspace": os.path.join(folder, "workspace"), "model": os.path.abspath(model),
-              "verbose": "error", "dataset": {"inputs": inputs, "batch": batch},
-              "quantize": {"target": "onnxruntime", "gym": [entry]}}
-    path = os.path.join(folder, "search.json")
-    with open(path, "w") as file:
-        json.dump(config, file)
-    out = subprocess.run([mscgym, "search", path, "--json"], check=True, capture_output=True,
-                         text=True)
-    result = json.loads(out.stdout)
-    result = result[0] if isinstance(result, list) else result
-    name = os.path.splitext(os.path.basename(model))[0]
-    return (os.path.join(folder, "workspace", name + ".onnx"),
-            result["winner"]["metrics"]["distill_loss"], result["winner"].get("examined", {}).get("noise"))
 
 
 def quantize(folder, model, samples, method):
@@ -112,59 +78,30 @@ def quantize(folder, model, samples, method):
     return path
 
 
-def fastest(s, feed, seconds=0.05):
-    best, until = float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < until:
-        begin = time.perf_counter()
-        s.run(None, feed)
-        best = min(best, time.perf_counter() - begin)
-    return best
-
-
-def latency(sessions, feed, rounds):
-    """Per round the ratio of each to the first."""
-    for s in sessions:
-        s.run(None, feed)
-    found = [[fastest(s, feed) for s in sessions] for _ in range(rounds)]
-    return [[times[k] / times[0] for times in found] for k in range(len(sessions))]
-
-
-def quartiles(values):
-    low, middle, high = statistics.quantiles(values, n=4)
-    return f"{middle:.3f} ({low:.3f} to {high:.3f})"
-
-
-def tell_loss(name, what, said, delivered, noise):
-    off, noise = abs(delivered / said - 1), noise or 0
-    print(f"{name}: {what}: loss said {said:.5g}, in the runtime {delivered:.5g} "
-          f"({100 * (delivered / said - 1):+.1f} %, noise {100 * noise:.1f} %)"
-          f"{'' if off <= max(0.02, 3 * noise) else ' WRONG'}", flush=True)
-
-
 def measure_search(args, folder, model, samples, base, uniform):
     """The winner of a search with float islands, beside uniform 8: (file, loss in the runtime)."""
     name = os.path.splitext(os.path.basename(model))[0]
-    winner, said, noise = search(args.mscgym, os.path.join(folder, "search"), model, samples,
-                                 args.batch, islands(args.trials))
-    delivered = loss(base, session(winner), samples, args.batch)
-    tell_loss(name, f"{args.trials} trials", said, delivered, noise)
+    winner, said, noise = delivered.search(args.mscgym, os.path.join(folder, "search"), model,
+                                           samples, "onnxruntime", args.batch, islands(args.trials))
+    found = loss(base, session(winner), samples, args.batch)
+    delivered.tell_loss(name, f"{args.trials} trials", said, found, noise)
     ours, theirs = os.path.getsize(winner), os.path.getsize(uniform[0])
     print(f"{name}: file {ours} bytes, uniform 8 {theirs} ({ours / theirs:.3f}), loss "
-          f"{delivered / uniform[1]:.3f} of its"
-          f"{'' if ours <= theirs or delivered < uniform[1] else ' WRONG'}", flush=True)
+          f"{found / uniform[1]:.3f} of its"
+          f"{'' if ours <= theirs or found < uniform[1] else ' WRONG'}", flush=True)
     return common.row("runtime", name, "1 / loss of a search", "uniform 8",
-                      [(1 / delivered, 1 / uniform[1])])
+                      [(1 / found, 1 / uniform[1])])
 
 
 def measure(args, model):
     name = os.path.splitext(os.path.basename(model))[0]
-    samples, batch, rounds = samples_of(model, args.samples), args.batch, args.rounds
+    samples, batch = delivered.samples_of(model, args.samples), args.batch
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        ours, said, noise = search(args.mscgym, os.path.join(folder, "uniform"), model, samples,
-                                   batch, UNIFORM)
+        ours, said, noise = delivered.search(args.mscgym, os.path.join(folder, "uniform"), model,
+                                             samples, "onnxruntime", batch, delivered.UNIFORM)
         base, s = session(model), session(ours)
-        delivered = loss(base, s, samples, batch)
+        found = loss(base, s, samples, batch)
         theirs = {}
         for method in METHODS:
             try:
@@ -172,24 +109,25 @@ def measure(args, model):
                 theirs[method] = (loss(base, session(path), samples, batch), path)
             except Exception as error:  # what it cannot quantise is a result, too
                 print(f"{name}: quantize_static, {method}: {str(error).splitlines()[0][:100]}")
-        tell_loss(name, "uniform 8", said, delivered, noise)
+        delivered.tell_loss(name, "uniform 8", said, found, noise)
         if args.trials:
-            rows.append(measure_search(args, folder, model, samples, base, (ours, delivered)))
+            rows.append(measure_search(args, folder, model, samples, base, (ours, found)))
         sessions = [base, s] + [session(theirs["minmax"][1])] * ("minmax" in theirs)
-        ratios = latency(sessions, {k: v[:1] for k, v in samples.items()}, rounds)
-        print(f"{name}: latency / float {quartiles(ratios[1])}")
+        feed = {k: v[:1] for k, v in samples.items()}
+        rounds = delivered.latency([lambda s=s: s.run(None, feed) for s in sessions], args.rounds)
+        print(f"{name}: latency / float {delivered.quartiles(delivered.ratios(rounds, 1, 0))}")
         if not theirs:
             return rows
         print(f"{name}: quantize_static: loss " +
               ", ".join(f"{m} {v[0]:.5g}" for m, v in theirs.items()) +
-              f"; latency / float {quartiles(ratios[2])}; ours / theirs "
-              f"{quartiles([a / b for a, b in zip(ratios[1], ratios[2])])}", flush=True)
+              f"; latency / float {delivered.quartiles(delivered.ratios(rounds, 2, 0))}; ours / "
+              f"theirs {delivered.quartiles(delivered.ratios(rounds, 1, 2))}", flush=True)
         # Higher is better in both.
         return rows + [
-                common.row("runtime", name, "speed", "quantize_static",
-                           [(1 / a, 1 / b) for a, b in zip(ratios[1], ratios[2])]),
-                common.row("runtime", name, "1 / loss", "quantize_static",
-                           [(1 / delivered, 1 / min(v[0] for v in theirs.values()))])]
+            common.row("runtime", name, "speed", "quantize_static",
+                       [(times[0] / times[1], times[0] / times[2]) for times in rounds]),
+            common.row("runtime", name, "1 / loss", "quantize_static",
+                       [(1 / found, 1 / min(v[0] for v in theirs.values()))])]
 
 
 def main():

@@ -1,0 +1,78 @@
+"""What the programs share that measure exported models in a runtime."""
+import json
+import os
+import statistics
+import subprocess
+import time
+
+import numpy
+
+import common  # noqa: F401: where model_inputs is
+from model_inputs import feeds
+
+
+def samples_of(model, n):
+    """The first n samples, an array for each input: of the file beside the model, or of
+    tests/long/model_inputs.py, which knows those of scripts/fetch-models."""
+    stem = os.path.splitext(model)[0]
+    if os.path.exists(stem + ".inputs.npz"):
+        with numpy.load(stem + ".inputs.npz") as file:
+            return {name: file[name][:n] for name in file}
+    return feeds(os.path.basename(stem), n)
+
+
+UNIFORM = {"env": {"choices": [{"bits": 8}]}, "agent": {"type": "random"}, "budget": {"trials": 1}}
+
+
+def search(mscgym, folder, model, samples, target, batch, entry):
+    """What a search finds: the exported model, what its loss is said to be, and its noise."""
+    os.makedirs(folder)
+    inputs = os.path.join(folder, "inputs.npz")
+    numpy.savez(inputs, **samples)
+    config = {"workspace": os.path.join(folder, "workspace"), "model": os.path.abspath(model),
+              "verbose": "error", "dataset": {"inputs": inputs, "batch": batch},
+              "quantize": {"target": target, "gym": [entry]}}
+    path = os.path.join(folder, "search.json")
+    with open(path, "w") as file:
+        json.dump(config, file)
+    out = subprocess.run([mscgym, "search", path, "--json"], check=True, stdout=subprocess.PIPE,
+                         text=True)
+    result = json.loads(out.stdout)
+    winner = (result[0] if isinstance(result, list) else result)["winner"]
+    name = os.path.splitext(os.path.basename(model))[0]
+    return (os.path.join(folder, "workspace", name + ".onnx"), winner["metrics"]["distill_loss"],
+            winner.get("examined", {}).get("noise") or 0)
+
+
+def tell_loss(name, what, said, delivered, noise):
+    """A line, and whether the loss is as near to what was said as it has to be."""
+    off = delivered / said - 1
+    print(f"{name}: {what}: loss said {said:.5g}, in the runtime {delivered:.5g} "
+          f"({100 * off:+.1f} %, noise {100 * noise:.1f} %)"
+          f"{'' if abs(off) <= max(0.02, 3 * noise) else ' WRONG'}", flush=True)
+
+
+def fastest(run, seconds=0.05):
+    best, until = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        begin = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def latency(runs, rounds):
+    """Seconds of each run, [round][run]; all of them in turn in every round."""
+    for run in runs:
+        run()
+    return [[fastest(run) for run in runs] for _ in range(rounds)]
+
+
+def ratios(rounds, one, other):
+    """Of the seconds of two runs, round by round."""
+    return [times[one] / times[other] for times in rounds]
+
+
+def quartiles(values):
+    low, middle, high = statistics.quantiles(values, n=4)
+    return f"{middle:.3f} ({low:.3f} to {high:.3f})"
