@@ -1,6 +1,7 @@
 #include "base/process.h"
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -27,14 +28,17 @@
 
 // How long it may take to end by SIGTERM.
 #define TERM_GRACE_S 1.0
+// Between looks at whether somebody wants us to stop.
+#define POLL_S 0.1
 
 struct msc_process {
     // Also of its group. Waited for only by msc_process_stop, so that until then nobody else can
     // have the number. -1: not started
     pid_t pid;
-    siginfo_t death; // how it ended, once it has
-    int input;       // we write
-    int output;      // we read
+    siginfo_t death;                 // how it ended, once it has
+    int input;                       // we write
+    int output;                      // we read
+    const struct msc_cancel *cancel; // NULL: nobody can stop a wait
     char *name;
     char *buffer;
     size_t capacity;
@@ -199,23 +203,45 @@ out:
     return status;
 }
 
-// Waits until the descriptor is ready. False when the time is up.
-static bool wait_ready(int descriptor, short events, double deadline_s) {
+void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel *cancel) {
+    process->cancel = cancel;
+}
+
+enum waited {
+    WAITED_READY,
+    WAITED_LATE,
+    WAITED_CANCELLED,
+};
+
+// Waits until the descriptor is ready.
+static enum waited wait_ready(const struct msc_process *process, int descriptor, short events,
+                              double deadline_s) {
     for (;;) {
         double left_s = deadline_s - msc_clock_seconds();
-        if (left_s <= 0.0) {
-            return false;
+        if (msc_cancel_soon(process->cancel)) {
+            return WAITED_CANCELLED;
         }
+        if (left_s <= 0.0) {
+            return WAITED_LATE;
+        }
+        left_s = process->cancel && left_s > POLL_S ? POLL_S : left_s;
         double left_ms = left_s * 1000.0 + 1.0;
         struct pollfd ready = {.fd = descriptor, .events = events};
         int n = poll(&ready, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
         if (n > 0) {
-            return true;
+            return WAITED_READY;
         }
         if (n < 0 && errno != EINTR) {
-            return false;
+            return WAITED_LATE;
         }
     }
+}
+
+static enum msc_status fail_waiting(const struct msc_process *process, enum waited waited,
+                                    const char *what, double timeout_s) {
+    return waited == WAITED_CANCELLED
+               ? MSC_FAIL(MSC_E_CANCELLED, "stopped on request")
+               : MSC_FAIL(MSC_E_IO, "%s: %s; waited %g s", process->name, what, timeout_s);
 }
 
 static void pause_briefly(void) {
@@ -297,9 +323,11 @@ enum msc_status msc_process_send(struct msc_process *process, const char *text, 
         } else if (errno != EAGAIN && errno != EINTR) {
             return MSC_FAIL(MSC_E_IO, "%s: cannot be written to: %s", process->name,
                             strerror(errno));
-        } else if (!wait_ready(process->input, POLLOUT, deadline_s)) {
-            return MSC_FAIL(MSC_E_IO, "%s: does not read its input; waited %g s", process->name,
-                            timeout_s);
+        } else {
+            enum waited waited = wait_ready(process, process->input, POLLOUT, deadline_s);
+            if (waited != WAITED_READY) {
+                return fail_waiting(process, waited, "does not read its input", timeout_s);
+            }
         }
     }
     return MSC_OK;
@@ -318,34 +346,57 @@ static enum msc_status pipe_make_room(struct msc_process *process) {
     return msc_grow(&process->buffer, &process->capacity, process->end + 4096, 1);
 }
 
+// The next complete line of what was read; *length without its newline. NULL: there is none.
+static char *take_line(struct msc_process *process, size_t *length, size_t n_seen) {
+    char *start = process->buffer ? process->buffer + process->begin : NULL;
+    size_t n_held = process->end - process->begin;
+    char *newline = start ? memchr(start + n_seen, '\n', n_held - n_seen) : NULL;
+    if (!newline) {
+        return NULL;
+    }
+    *newline = '\0';
+    *length = (size_t)(newline - start);
+    process->begin += *length + 1;
+    return start;
+}
+
+// Reads more. *is_over: it has closed its output, and there is no more.
+static enum msc_status read_more(struct msc_process *process, bool *is_over, double deadline_s,
+                                 double timeout_s) {
+    MSC_TRY(pipe_make_room(process));
+    for (;;) {
+        ssize_t n =
+            read(process->output, process->buffer + process->end, process->capacity - process->end);
+        if (n >= 0) {
+            process->end += (size_t)n;
+            *is_over = n == 0;
+            return MSC_OK;
+        }
+        if (errno != EAGAIN && errno != EINTR) {
+            return MSC_FAIL(MSC_E_IO, "%s: cannot be read from: %s", process->name,
+                            strerror(errno));
+        }
+        enum waited waited = wait_ready(process, process->output, POLLIN, deadline_s);
+        if (waited != WAITED_READY) {
+            return fail_waiting(process, waited, "no answer", timeout_s);
+        }
+    }
+}
+
 enum msc_status msc_process_receive(struct msc_process *process, const char **line, size_t *length,
                                     double timeout_s) {
     double deadline_s = msc_clock_seconds() + timeout_s;
     size_t n_seen = 0;
     for (;;) {
-        char *start = process->buffer ? process->buffer + process->begin : NULL;
-        size_t n_held = process->end - process->begin;
-        char *newline = start ? memchr(start + n_seen, '\n', n_held - n_seen) : NULL;
-        if (newline) {
-            *newline = '\0';
-            *line = start;
-            *length = (size_t)(newline - start);
-            process->begin += *length + 1;
+        bool is_over = false;
+        *line = take_line(process, length, n_seen);
+        if (*line) {
             return MSC_OK;
         }
-        n_seen = n_held;
-        MSC_TRY(pipe_make_room(process));
-        ssize_t n =
-            read(process->output, process->buffer + process->end, process->capacity - process->end);
-        if (n > 0) {
-            process->end += (size_t)n;
-        } else if (n == 0) {
+        n_seen = process->end - process->begin;
+        MSC_TRY(read_more(process, &is_over, deadline_s, timeout_s));
+        if (is_over) {
             return fail_ended(process);
-        } else if (errno != EAGAIN && errno != EINTR) {
-            return MSC_FAIL(MSC_E_IO, "%s: cannot be read from: %s", process->name,
-                            strerror(errno));
-        } else if (!wait_ready(process->output, POLLIN, deadline_s)) {
-            return MSC_FAIL(MSC_E_IO, "%s: no answer; waited %g s", process->name, timeout_s);
         }
     }
 }
@@ -397,4 +448,66 @@ void msc_process_stop(struct msc_process *process, double grace_s) {
     msc_free(process->buffer);
     msc_free(process->name);
     msc_free(process);
+}
+
+// ---- To its end -------------------------------------------------------------------------------
+
+// Keeps a line that is not blank, without the blanks around it.
+static void keep_line(struct msc_str *last, const char *line, size_t length) {
+    static const char blanks[] = " \t\r\v\f";
+    while (length > 0 && strchr(blanks, line[length - 1])) {
+        length--;
+    }
+    while (length > 0 && strchr(blanks, line[0])) {
+        line++;
+        length--;
+    }
+    if (length > 0) {
+        msc_str_clear(last);
+        msc_str_append_n(last, line, length);
+    }
+}
+
+static enum msc_status process_finish(struct msc_process *process, struct msc_str *last,
+                                      double timeout_s) {
+    double deadline_s = msc_clock_seconds() + timeout_s;
+    bool is_over = false;
+    close(process->input);
+    process->input = -1;
+    while (!is_over) {
+        size_t length;
+        for (const char *line = take_line(process, &length, 0); line;
+             line = take_line(process, &length, 0)) {
+            keep_line(last, line, length);
+        }
+        MSC_TRY(read_more(process, &is_over, deadline_s, timeout_s));
+    }
+    if (process->end > process->begin) { // a last line without an end
+        keep_line(last, process->buffer + process->begin, process->end - process->begin);
+    }
+    while (!has_ended(process, msc_clock_seconds() + POLL_S)) {
+        bool is_late = msc_clock_seconds() >= deadline_s;
+        if (is_late || msc_cancel_soon(process->cancel)) {
+            return fail_waiting(process, is_late ? WAITED_LATE : WAITED_CANCELLED,
+                                "closed its output, but still runs", timeout_s);
+        }
+    }
+    if (process->death.si_code != CLD_EXITED || process->death.si_status != 0) {
+        enum msc_status status = fail_ended(process);
+        return status == MSC_E_IO ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
+    }
+    return last->length > 0 || last->failed
+               ? msc_str_status(last)
+               : MSC_FAIL(MSC_E_STATE, "%s: wrote nothing to its standard output", process->name);
+}
+
+enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], const char *folder,
+                                double timeout_s, const struct msc_cancel *cancel) {
+    struct msc_process *process = NULL;
+    msc_str_clear(last);
+    MSC_TRY(msc_process_start(&process, argv, folder));
+    msc_process_set_cancel(process, cancel);
+    enum msc_status status = process_finish(process, last, timeout_s);
+    msc_process_stop(process, 0.0);
+    return status;
 }

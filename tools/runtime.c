@@ -100,11 +100,11 @@ static enum msc_status runtime_answer(struct msc_runtime *r, cJSON **answer) {
 // Words of the program are for the user; after anything else it cannot be trusted to go on.
 static enum msc_status fail_runtime(struct msc_runtime *r, enum msc_status status,
                                     const char *method) {
-    status = msc_status_prefix(status, PROGRAM ", %s", method);
+    status = status == MSC_E_CANCELLED ? status : msc_status_prefix(status, PROGRAM ", %s", method);
     if (status == MSC_E_STATE) {
         return status;
     }
-    if (r->note[0]) {
+    if (status != MSC_E_CANCELLED && r->note[0]) {
         status = MSC_FAIL(status, "%s; the last it said was \"%s\"", msc_status_message(), r->note);
     }
     msc_process_stop(r->process, 0.0);
@@ -248,6 +248,7 @@ enum msc_status msc_runtime_start(struct msc_runtime **out,
                      : status;
         goto out;
     }
+    msc_process_set_cancel(r->process, options->cancel);
     MSC_TRY_OUT(ask_host(r));
     *out = r;
     r = NULL;
@@ -273,6 +274,10 @@ void msc_runtime_stop(struct msc_runtime *r) {
 
 const struct msc_runtime_host *msc_runtime_host(const struct msc_runtime *runtime) {
     return &runtime->host;
+}
+
+bool msc_runtime_is_alive(const struct msc_runtime *runtime) {
+    return runtime->process != NULL;
 }
 
 enum msc_status msc_runtime_find(const struct msc_runtime_found **out,

@@ -22,11 +22,13 @@
 
 #include <stdint.h>
 
+struct msc_cancel;
 struct msc_runtime;
 
 struct msc_runtime_options {
-    const char *const *command; // NULL-terminated; NULL: found as said above
-    double timeout_s;           // that it may be silent; every model loaded is a word of it
+    const char *const *command;      // NULL-terminated; NULL: found as said above
+    double timeout_s;                // that it may be silent; every model loaded is a word of it
+    const struct msc_cancel *cancel; // polled while waiting; may be NULL
 };
 
 #define MSC_RUNTIME_OPTIONS_INIT                                                                   \
@@ -53,6 +55,8 @@ enum msc_status msc_runtime_start(struct msc_runtime **out,
                                   const struct msc_runtime_options *options);
 void msc_runtime_stop(struct msc_runtime *runtime); // accepts NULL
 const struct msc_runtime_host *msc_runtime_host(const struct msc_runtime *runtime);
+// False once it has failed, and was ended.
+bool msc_runtime_is_alive(const struct msc_runtime *runtime);
 // MSC_E_INVALID when nobody knows the name, MSC_E_DEVICE when it is not installed.
 enum msc_status msc_runtime_find(const struct msc_runtime_found **out,
                                  const struct msc_runtime *runtime, const char *name);
