@@ -89,6 +89,14 @@ enum msc_status msc_distill_load_reference(struct msc_distill *d,
 enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
                                 void (*done)(void *payload, size_t run), void *payload);
 
+// What is compared: as many tensors, by their names in the model.
+size_t msc_distill_n_compared(const struct msc_distill *d);
+const char *msc_distill_compared_name(const struct msc_distill *d, size_t index);
+// Fills the results of a run that was computed elsewhere: outputs [n_compared] float32, sample after
+// sample of the dataset. MSC_E_INVALID where one has another number of elements.
+enum msc_status msc_distill_judge(struct msc_distill *d, struct msc_distill_run *run,
+                                  const struct msc_array *const outputs[]);
+
 // What a metric sees of a sample: the tensors that the loss compares, that of the class scores among
 // them, and the label. The last two only where the dataset has labels.
 size_t msc_sample_n_tensors(const struct msc_sample *s);

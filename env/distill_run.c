@@ -195,3 +195,54 @@ enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run ru
     }
     return msc_evaluator_run(d->evaluator, d->trials, n, &sink, 0);
 }
+
+// ---- Runs of others ---------------------------------------------------------------------------
+
+size_t msc_distill_n_compared(const struct msc_distill *d) {
+    return d->n_compared;
+}
+
+const char *msc_distill_compared_name(const struct msc_distill *d, size_t index) {
+    return d->compared[index].name;
+}
+
+static enum msc_status check_output(const struct msc_distill_tensor *c,
+                                    const struct msc_array *output) {
+    if (msc_array_dtype(output) != MSC_DTYPE_F32 || msc_array_n_elements(output) != c->n_elements) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "output %s has %lld elements of %s, expected %lld of float32", c->name,
+                        (long long)msc_array_n_elements(output),
+                        msc_dtype_name(msc_array_dtype(output)), (long long)c->n_elements);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_distill_judge(struct msc_distill *d, struct msc_distill_run *run,
+                                  const struct msc_array *const outputs[]) {
+    for (size_t i = 0; i < d->n_compared; i++) {
+        MSC_TRY(check_output(&d->compared[i], outputs[i]));
+    }
+    struct msc_view *views = msc_alloc_zero(d->n_compared, sizeof(views[0]));
+    if (!views) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+    }
+    enum msc_status status = distill_make_room(d, 1);
+    if (status == MSC_OK) {
+        d->runs = run;
+        d->done = NULL;
+        d->trials[0] = (struct msc_eval_trial){.edits = NULL};
+        distill_begin_run(d, 0);
+    }
+    for (size_t b = 0; status == MSC_OK && b < msc_dataset_n_batches(d->dataset); b++) {
+        for (size_t i = 0; i < d->n_compared; i++) {
+            views[i] = msc_view_of_array(outputs[i]);
+            views[i].data = (float *)msc_array_data(outputs[i]) + d->compared[i].parts[b].first;
+        }
+        status = distill_compare_batch(d, 0, b, views);
+    }
+    if (status == MSC_OK) {
+        distill_finish_run(d, 0);
+    }
+    msc_free(views);
+    return status;
+}

@@ -56,6 +56,11 @@ enum msc_status msc_quantize__make_room(struct msc_quantize *z, size_t n);
 // Run i applies the choices, one per task.
 enum msc_status msc_quantize__set_run(struct msc_quantize *z, size_t i, const uint32_t choices[]);
 
+// The loss on the validation samples, made when first asked for. *out is NULL where there is none,
+// and a warning says why.
+enum msc_status msc_quantize__get_validated(struct msc_distill **out, struct msc_env *env,
+                                            struct msc_quantize *z);
+
 // The environment's `reevaluate`.
 enum msc_status msc_quantize__reevaluate(struct msc_env *env, const uint32_t choices[],
                                          unsigned what, cJSON **out);

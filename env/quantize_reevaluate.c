@@ -55,27 +55,38 @@ static enum msc_status reevaluate_alone(struct msc_quantize *z, const uint32_t c
     return msc_json_add_number(out, "isolated_loss_sum", sum);
 }
 
+enum msc_status msc_quantize__get_validated(struct msc_distill **out, struct msc_env *env,
+                                            struct msc_quantize *z) {
+    const struct msc_env_host *host = msc_env_host(env);
+    *out = z->validated;
+    if (*out || !host->validation) {
+        return MSC_OK;
+    }
+    enum msc_status status = msc_distill_create_as(&z->validated, z->distill, host->validation);
+    if (status == MSC_E_INVALID) {
+        msc_log(host->log, MSC_LOG_WARNING, "no loss on the validation samples: %s",
+                msc_status_message());
+        return MSC_OK;
+    }
+    MSC_TRY(status);
+    MSC_TRY(msc_distill_compute_reference(z->validated));
+    *out = z->validated;
+    return MSC_OK;
+}
+
 static enum msc_status reevaluate_validation(struct msc_env *env, struct msc_quantize *z,
                                              const uint32_t choices[], cJSON *out) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_distill_run runs[2] = {{.edits = NULL}};
-    if (!host->validation) {
+    struct msc_distill *validated = NULL;
+    MSC_TRY(msc_quantize__get_validated(&validated, env, z));
+    if (!validated) {
         return MSC_OK;
-    }
-    if (!z->validated) {
-        enum msc_status status = msc_distill_create_as(&z->validated, z->distill, host->validation);
-        if (status == MSC_E_INVALID) {
-            msc_log(host->log, MSC_LOG_WARNING, "no loss on the validation samples: %s",
-                    msc_status_message());
-            return MSC_OK;
-        }
-        MSC_TRY(status);
-        MSC_TRY(msc_distill_compute_reference(z->validated));
     }
     MSC_TRY(msc_quantize__make_room(z, 1));
     MSC_TRY(msc_quantize__set_run(z, 0, choices));
     runs[1].edits = z->edits;
-    MSC_TRY(msc_distill_run(z->validated, runs, 2, NULL, NULL));
+    MSC_TRY(msc_distill_run(validated, runs, 2, NULL, NULL));
     cJSON *validation = cJSON_CreateObject();
     MSC_TRY(msc_json_add(out, "validation", validation));
     MSC_TRY(add_run_metrics(validation, z, &runs[1]));

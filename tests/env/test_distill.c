@@ -84,6 +84,23 @@ static double plain_mse(const struct eval_results *r, int index, int64_t n_sampl
     return sum / (double)n_samples;
 }
 
+// What the second trial gave for tensor `index`, sample after sample.
+static struct msc_array *join_values(const struct eval_results *r, int index, int64_t n_samples) {
+    struct msc_array *joined = NULL;
+    int64_t n = 0;
+    for (int64_t s = 0; s < n_samples; s++) {
+        n += msc_array_n_elements(r->values[1][s][index]);
+    }
+    assert_ok(msc_array_create(&joined, MSC_DTYPE_F32, 1, &n));
+    char *to = msc_array_data(joined);
+    for (int64_t s = 0; s < n_samples; s++) {
+        const struct msc_array *part = r->values[1][s][index];
+        memcpy(to, msc_array_data(part), msc_array_n_bytes(part));
+        to += msc_array_n_bytes(part);
+    }
+    return joined;
+}
+
 static void record_both(struct bench *b, struct eval_results *r, const struct eval_edits edits[2]) {
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
     struct msc_eval_trial trials[2] = {{0}};
@@ -118,6 +135,18 @@ static void test_env_distill__samples_of_several_shapes(void **state) {
         .kind = MSC_LOSS_MSE, .tensors = names, .n_tensors = 2, .weights = weights};
     assert_near(loss_of(&b, &o, &edits[1]),
                 (2 * plain_mse(&results, 0, 6) + plain_mse(&results, 2, 6)) / 3);
+    // The same from what was computed elsewhere, sample after sample.
+    struct msc_array *outputs[] = {join_values(&results, 0, 6), join_values(&results, 2, 6)};
+    struct msc_distill_run run = {.edits = NULL};
+    assert_int_equal(msc_distill_n_compared(b.d), 2);
+    assert_string_equal(msc_distill_compared_name(b.d, 1), names[1]);
+    assert_ok(msc_distill_judge(b.d, &run, (const struct msc_array *const *)outputs));
+    assert_near(run.loss, (2 * plain_mse(&results, 0, 6) + plain_mse(&results, 2, 6)) / 3);
+    const struct msc_array *const wrong[] = {outputs[0], results.values[1][0][2]};
+    assert_int_equal(msc_distill_judge(b.d, &run, wrong), MSC_E_INVALID);
+    assert_message("output plus_three:0 has ");
+    msc_array_release(outputs[0]);
+    msc_array_release(outputs[1]);
     eval_results_finish(&results);
     close_bench(&b);
 }

@@ -1,0 +1,52 @@
+// Outputs that something else has computed, by the search's own metrics.
+#include "env/env_quantize.h"
+
+#include "base/alloc.h"
+#include "env/quantize_internal.h"
+
+#include <math.h>
+
+static enum msc_status find_outputs(const struct msc_array **out, const struct msc_distill *d,
+                                    const struct msc_array_list *list) {
+    for (size_t i = 0; i < msc_distill_n_compared(d); i++) {
+        const char *name = msc_distill_compared_name(d, i);
+        out[i] = msc_array_list_find(list, name);
+        if (!out[i]) {
+            return MSC_FAIL(MSC_E_UNSUPPORTED,
+                            "tensor %s, which the loss compares, is no output of the model", name);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status judge_outputs(cJSON *object, const struct msc_quantize *z,
+                                     struct msc_distill *d, const struct msc_array_list *list) {
+    struct msc_distill_run run = {.edits = NULL};
+    const struct msc_array **outputs =
+        msc_alloc_zero(msc_distill_n_compared(d), sizeof(outputs[0]));
+    enum msc_status status = outputs ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+    MSC_TRY_OUT(status);
+    MSC_TRY_OUT(find_outputs(outputs, d, list));
+    MSC_TRY_OUT(msc_distill_judge(d, &run, outputs));
+    status = isfinite(run.loss) ? msc_quantize_metrics_add(object, &z->metrics, &run)
+                                : MSC_FAIL(MSC_E_INVALID, "the loss is not a finite number");
+out:
+    msc_free(outputs);
+    return status;
+}
+
+enum msc_status msc_quantize_judge(struct cJSON *object, struct msc_env *env,
+                                   enum msc_quantize_samples samples,
+                                   const struct msc_array_list *outputs) {
+    if (msc_env_definition(env) != &msc_env_quantize) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "environment %s has no distill loss of outputs",
+                        msc_env_definition(env)->name);
+    }
+    struct msc_quantize *z = msc_env_state(env);
+    struct msc_distill *d = z->distill;
+    if (samples == MSC_QUANTIZE_VALIDATION) {
+        MSC_TRY(msc_quantize__get_validated(&d, env, z));
+    }
+    return d ? judge_outputs(object, z, d, outputs)
+             : MSC_FAIL(MSC_E_NOT_FOUND, "there are no validation samples");
+}
