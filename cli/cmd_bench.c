@@ -1,12 +1,11 @@
 #include "cli/cli.h"
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/str.h"
 #include "base/table.h"
 #include "cli/table.h"
-#include "graph/onnx/load.h"
+#include "pipeline/delivery.h"
 #include "pipeline/model_latency.h"
 #include "tools/runtime.h"
 
@@ -14,7 +13,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct bench_values {
     struct msc_cli_common common;
@@ -148,22 +146,6 @@ out:
     return status;
 }
 
-// Of a model's file with those of its weights beside it.
-static enum msc_status model_bytes(uint64_t *out, const char *path, struct msc_arena *arena) {
-    const char *const *beside = NULL;
-    size_t n = 0;
-    MSC_TRY(msc_graph_companions(&beside, &n, arena, path));
-    *out = 0;
-    for (size_t i = 0; i <= n; i++) {
-        int descriptor = -1;
-        uint64_t n_bytes = 0;
-        MSC_TRY(msc_file_open(&descriptor, &n_bytes, i == 0 ? path : beside[i - 1]));
-        close(descriptor);
-        *out += n_bytes;
-    }
-    return MSC_OK;
-}
-
 static enum msc_status bench_sum_up(struct bench *b) {
     for (size_t i = 0; i < b->latency.n_models; i++) {
         MSC_TRY(msc_latency_quartiles(&b->times[i], &b->latency, i));
@@ -294,7 +276,7 @@ static enum msc_status bench_models(struct bench *b, struct bench_values *v,
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     for (size_t i = 0; i < n; i++) {
-        MSC_TRY(model_bytes(&b->file_bytes[i], v->models.items[i], call->arena));
+        MSC_TRY(msc_model_file_bytes(&b->file_bytes[i], v->models.items[i], call->arena));
     }
     MSC_TRY(strcmp(b->runtime, OWN_RUNTIME) == 0 ? bench_own(b, call) : bench_runtime(b, call));
     MSC_TRY(bench_sum_up(b));

@@ -32,6 +32,12 @@ enum msc_config_baseline {
     MSC_CONFIG_BASELINE_GREEDY,  // and a greedy search of its own beside the search
 };
 
+// Whether the end of a search measures what it found in the runtime that it is for, and how.
+struct msc_config_runtime {
+    bool is_wanted;
+    int64_t threads, rounds;
+};
+
 // One search: a row of a section's `gym` list. Plain data, borrowed from the configuration.
 struct msc_config_entry {
     const char *section;       // "quantize"; "gym" for entries without a tool
@@ -39,10 +45,11 @@ struct msc_config_entry {
     const char *record;        // path
     const char *strategy_file; // path; NULL without a tool
     const char *target;        // of the section; NULL without a tool
+    struct msc_config_runtime runtime;
     // Nobody has said what it is: a record that there is keeps its own.
     bool is_target_default, are_sites_default;
-    const char *base;          // the strategy to start from; NULL: what entries before found
-    const char *folder;        // where an agent's program runs
+    const char *base;   // the strategy to start from; NULL: what entries before found
+    const char *folder; // where an agent's program runs
     const struct msc_env_def *env_def;
     struct msc_env_library *library; // of env_def, or NULL
     struct cJSON *env;               // resolved

@@ -279,6 +279,7 @@ static enum msc_status set_paths(struct place *p, const struct msc_config_gym *f
     e->base = from->base;
     e->record = from->record ? from->record : msc_config__text(c, "%s_%d.jsonl", e->section, index);
     if (p->section) {
+        e->runtime = p->section->in_runtime;
         e->strategy_file = p->section->strategy_file
                                ? p->section->strategy_file
                                : msc_config__text(c, "msc_%s.json", e->section);
@@ -352,6 +353,8 @@ static enum msc_status read_section(struct msc_config *c, const char *name, cons
     }
     MSC_TRY(msc_config__read(c, msc_config__section_params, of, object, name));
     of->is_target_default = !cJSON_GetObjectItemCaseSensitive(object, "target");
+    MSC_TRY(msc_config__read_runtime(c, &of->in_runtime, of->runtime,
+                                     msc_config__text(c, "%s.runtime", name)));
     MSC_TRY(check_list(c, msc_config__text(c, "%s.gym", name), of->gym));
     if (cJSON_GetArraySize(of->gym) > 0) {
         return entry_read_list(c, name, of, of->gym);

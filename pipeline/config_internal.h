@@ -18,7 +18,12 @@ struct msc_config_top {
 struct msc_config_section {
     const char *strategy_file, *target;
     bool is_target_default;
-    const cJSON *gym;
+    const cJSON *runtime, *gym;
+    struct msc_config_runtime in_runtime; // what `runtime` says
+};
+
+struct msc_config_runtime_keys {
+    int64_t threads, rounds;
 };
 
 struct msc_config_gym {
@@ -66,6 +71,7 @@ struct msc_config_check_outer {
 
 extern const struct msc_param msc_config__top_params[];
 extern const struct msc_param msc_config__section_params[];
+extern const struct msc_param msc_config__runtime_params[];
 extern const struct msc_param msc_config__gym_params[];
 extern const struct msc_param msc_config__budget_params[];
 extern const struct msc_param msc_config__data_params[];
@@ -95,6 +101,13 @@ enum msc_status msc_config__no_memory(const struct msc_config *c);
 bool msc_config__join(struct msc_config *c, const char **path, const char *folder);
 
 enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object);
+// config_after.c: what comes after the trials.
+enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config_runtime *out,
+                                         const cJSON *value, const char *where);
+// Adds "runtime" to a section; unless `is_full` only where it is not the default, as records made
+// before one could say it are none the worse without it.
+enum msc_status msc_config__write_runtime(cJSON *section, const struct msc_config_runtime *runtime,
+                                          bool is_full);
 // All entries of all sections; the table of entries is allocated here.
 enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top);
 

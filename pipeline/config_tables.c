@@ -82,10 +82,34 @@ const struct msc_param msc_config__section_params[] = {
      .offset = SECTION(target),
      .type = MSC_PARAM_TEXT,
      .text = "onnxruntime"},
+    {.name = "runtime",
+     .help =
+         "what the end of a search measures there, where it is installed: {threads, rounds}, or "
+         "false: nothing",
+     .offset = SECTION(runtime),
+     .type = MSC_PARAM_JSON},
     {.name = "gym",
      .help = "searches, in turn; without any, 8 bits everywhere are calibrated",
      .offset = SECTION(gym),
      .type = MSC_PARAM_JSON},
+    {0},
+};
+
+const struct msc_param msc_config__runtime_params[] = {
+    {.name = "threads",
+     .help = "of one run",
+     .offset = offsetof(struct msc_config_runtime_keys, threads),
+     .type = MSC_PARAM_I64,
+     .number = 1,
+     .min = 1,
+     .max = 1024},
+    {.name = "rounds",
+     .help = "rounds of latencies, each of which runs all models in turn",
+     .offset = offsetof(struct msc_config_runtime_keys, rounds),
+     .type = MSC_PARAM_I64,
+     .number = 20,
+     .min = 1,
+     .max = 100000},
     {0},
 };
 
@@ -324,6 +348,7 @@ const char *const msc_config_free_keys[] = {
     "dataset.labels",
     "dataset.validation*",
     "*.strategy_file",
+    "quantize.runtime",
     "*.record",
     "*.base",
     "*.folder",
@@ -343,6 +368,7 @@ static const struct {
     {"dataset.validation", msc_config__validation_params},
     {"baseline.check_config", msc_config__check_params},
     {"quantize", msc_config__section_params},
+    {"quantize.runtime", msc_config__runtime_params},
     {"quantize.gym[N] and gym[N]", msc_config__gym_params},
     {"quantize.gym[N].budget", msc_config__budget_params},
     {"profile", msc_config__profile_params},

@@ -173,6 +173,7 @@ static enum msc_status find_list(struct writer *w, cJSON **list, cJSON *top,
             if (e->target) {
                 MSC_TRY(msc_json_add_text(object, "target", e->target));
             }
+            MSC_TRY(msc_config__write_runtime(object, &e->runtime, w->is_full));
         }
     }
     *list = cJSON_GetObjectItemCaseSensitive(object, "gym");

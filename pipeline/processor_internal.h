@@ -8,6 +8,9 @@
 #include "records/record.h"
 #include "tools/strategy.h"
 
+struct msc_delivery;
+struct msc_delivery_plan;
+
 struct msc_processor {
     struct msc_arena arena;
     struct msc_processor_options options;
@@ -114,6 +117,18 @@ enum msc_status msc_processor__add_greedy(struct msc_processor *p,
 // Latency of the float model and of a point.
 enum msc_status msc_processor__add_profile(struct msc_processor *p, cJSON *report,
                                            const uint32_t choices[]);
+
+// processor_runtime.c
+// Has the entry at hand a runtime that its plans can be measured in, and wants it?
+bool msc_processor__has_runtime(const struct msc_processor *p);
+enum msc_status msc_processor__open_delivery(struct msc_delivery **out, struct msc_processor *p);
+// Warns of a plan that its runtime refuses.
+void msc_processor__tell_refused(const struct msc_processor *p,
+                                 const struct msc_delivery_plan *plan);
+// Adds to a report what the runtime makes of the winner, the uniform plans and the float model, or
+// why it does not. MSC_E_CANCELLED when it was stopped; all other failures are only told.
+enum msc_status msc_processor__add_runtime(struct msc_processor *p, cJSON *report,
+                                           struct msc_record *record, const struct msc_trial *best);
 
 // processor_publish.c
 // For msc_search_callbacks.best; the payload is the processor.

@@ -206,6 +206,17 @@ static enum msc_status announce_report(struct msc_processor *p,
     return MSC_OK;
 }
 
+// A copy of it beside the record.
+static enum msc_status keep_report(const struct msc_processor *p, const struct msc_record *record,
+                                   const cJSON *report) {
+    enum msc_status status = msc_kept_save(record, report);
+    if (status != MSC_OK && status != MSC_E_NOMEM) { // the report has it
+        msc_log(p->log, MSC_LOG_WARNING, "%s", msc_status_message());
+        status = MSC_OK;
+    }
+    return status;
+}
+
 // The winner as it comes out again, what was measured once more, and a copy of it beside the record.
 static enum msc_status make_whole_report(cJSON **out, struct msc_processor *p,
                                          const struct msc_report_options *o,
@@ -230,11 +241,7 @@ static enum msc_status make_whole_report(cJSON **out, struct msc_processor *p,
         cJSON_Delete(left_out);
     }
     if (status == MSC_OK) {
-        status = msc_kept_save(record, *out);
-    }
-    if (status != MSC_OK && status != MSC_E_NOMEM) { // the report has it
-        msc_log(p->log, MSC_LOG_WARNING, "%s", msc_status_message());
-        status = MSC_OK;
+        status = keep_report(p, record, *out);
     }
     if (status != MSC_OK) {
         cJSON_Delete(*out);
@@ -266,6 +273,22 @@ enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
     return status;
 }
 
+// What the runtime makes of it. Stopped there, the search ended so, with all that it found before.
+static enum msc_status measure_delivered(struct msc_processor *p, cJSON *report,
+                                         struct msc_search_result *found,
+                                         const struct msc_trial *best) {
+    if (found->end == MSC_SEARCH_END_CANCELLED || !msc_processor__has_runtime(p)) {
+        return MSC_OK;
+    }
+    enum msc_status status = msc_processor__add_runtime(p, report, found->record, best);
+    if (status == MSC_E_CANCELLED) {
+        found->end = MSC_SEARCH_END_CANCELLED;
+        return MSC_OK;
+    }
+    MSC_TRY(status);
+    return keep_report(p, found->record, report);
+}
+
 static enum msc_status finish_entry(struct msc_processor *p, struct msc_processor_result *result,
                                     struct msc_search_result *found) {
     cJSON *report = NULL;
@@ -281,6 +304,8 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
         return MSC_OK;
     }
     MSC_TRY(deliver_winner(p, result, report, found->record, best));
+    MSC_TRY(measure_delivered(p, report, found, best));
+    result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;
     msc_processor__tell_end(p, report, found);
     if (result->was_cancelled) {
         return MSC_OK;

@@ -55,6 +55,7 @@ static enum msc_status kept_fill(cJSON *kept, const struct msc_record *record,
         MSC_TRY(fill_row(row, record, winner));
     }
     MSC_TRY(kept_add_copy(kept, "reference", kept_get(report, "reference")));
+    MSC_TRY(kept_add_copy(kept, "runtime", kept_get(report, "runtime")));
     cJSON *baselines = cJSON_CreateArray();
     MSC_TRY(msc_json_add(kept, "baselines", baselines));
     cJSON_ArrayForEach(item, kept_get(report, "baselines")) {
@@ -186,7 +187,7 @@ static enum msc_status is_of(bool *out, const cJSON *kept, const struct msc_reco
 // Takes away what is not true any more, and says so.
 static enum msc_status kept_check(cJSON **kept, struct msc_record *record, const char *path,
                                   const struct msc_log *log) {
-    static const char *const measured[] = {"end", "winner", "reference", "baselines"};
+    static const char *const measured[] = {"end", "winner", "reference", "runtime", "baselines"};
     bool fits = false;
     MSC_TRY(is_of(&fits, *kept, record));
     if (!fits) {
@@ -278,6 +279,7 @@ enum msc_status msc_kept_add(struct cJSON *report, const struct cJSON *kept) {
         MSC_TRY(kept_add_copy(winner, "examined", kept_get(kept_get(kept, "winner"), "examined")));
     }
     MSC_TRY(kept_add_copy(report, "reference", kept_get(kept, "reference")));
+    MSC_TRY(kept_add_copy(report, "runtime", kept_get(kept, "runtime")));
     MSC_TRY(kept_add_baselines(report, kept));
     return kept_add_copy(report, "left_out", kept_get(kept, "left_out"));
 }

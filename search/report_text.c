@@ -6,6 +6,7 @@
 #include "base/shown.h"
 #include "base/str.h"
 #include "base/table.h"
+#include "search/report_runtime.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,47 +64,53 @@ static void add_goal_columns(struct table *table, const cJSON *report) {
     }
 }
 
-static enum msc_status add_reevaluated_columns(struct table *table, const cJSON *row) {
-    const cJSON *group = NULL;
+// Numbers of an object, those of objects in it behind its name: "runtime.validation.distill_loss".
+static enum msc_status add_columns_of(struct table *table, const char *before,
+                                      const cJSON *object) {
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(group, report_get(row, "examined")) {
-        if (cJSON_IsNumber(group)) {
-            add_column(table, group->string);
+    cJSON_ArrayForEach(item, object) {
+        bool is_number = cJSON_IsNumber(item);
+        if (!is_number && !cJSON_IsObject(item)) {
+            continue;
         }
-        cJSON_ArrayForEach(item, group) {
-            if (!cJSON_IsNumber(item) || !item->string) {
-                continue;
-            }
-            const char *name =
-                msc_arena_printf(&table->arena, "%s.%s", group->string, item->string);
-            if (!name) {
-                return MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
-            }
+        const char *name =
+            msc_arena_printf(&table->arena, "%s%s%s", before, before[0] ? "." : "", item->string);
+        if (!name) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
+        }
+        if (is_number) {
             add_column(table, name);
+        } else {
+            MSC_TRY(add_columns_of(table, name, item));
         }
     }
     return MSC_OK;
 }
 
-// The number that stands in a row's column, or NULL.
-static const cJSON *report_find_value(const cJSON *row, const char *column) {
-    const cJSON *value = report_get(report_get(row, "metrics"), column);
-    const cJSON *reevaluated = report_get(row, "examined");
-    const char *dot = strchr(column, '.');
-    if (value || !reevaluated) {
-        return value;
+static enum msc_status add_reevaluated_columns(struct table *table, const cJSON *row) {
+    return add_columns_of(table, "", report_get(row, "examined"));
+}
+
+// The number of a column in an object and those in it. Names may have dots themselves.
+static const cJSON *find_in(const cJSON *object, const char *column) {
+    const cJSON *item = report_get(object, column);
+    if (item) {
+        return item;
     }
-    if (!dot) {
-        return report_get(reevaluated, column);
-    }
-    const cJSON *group = NULL;
-    cJSON_ArrayForEach(group, reevaluated) {
-        size_t length = strlen(group->string);
-        if (length == (size_t)(dot - column) && memcmp(group->string, column, length) == 0) {
-            return report_get(group, dot + 1);
+    cJSON_ArrayForEach(item, object) {
+        size_t length = item->string ? strlen(item->string) : 0;
+        if (length > 0 && cJSON_IsObject(item) && strncmp(item->string, column, length) == 0 &&
+            column[length] == '.') {
+            return find_in(item, column + length + 1);
         }
     }
     return NULL;
+}
+
+// The number that stands in a row's column, or NULL.
+static const cJSON *report_find_value(const cJSON *row, const char *column) {
+    const cJSON *value = report_get(report_get(row, "metrics"), column);
+    return value ? value : find_in(report_get(row, "examined"), column);
 }
 
 static enum msc_status format_cell(char cell[CELL_BYTES], const cJSON *value) {
@@ -359,6 +366,9 @@ enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *
     enum msc_status status = fill_table(&table, report);
     if (status == MSC_OK && table.n_rows > 0) {
         write_table(out, &table, n_columns);
+    }
+    if (status == MSC_OK) {
+        status = msc_report__write_runtime(out, report);
     }
     if (status == MSC_OK) {
         status = msc_str_status(out);

@@ -27,6 +27,10 @@ cd "$folder/work" || exit 1
 LC_ALL=C.UTF-8
 export LC_ALL
 
+# No runtime but what a case sets, whatever is installed here.
+MSCGYM_RUNTIME=no/runtime
+export MSCGYM_RUNTIME
+
 # The cases speak of the cpu; a GPU that happens to be here shall not change what they say.
 VK_DRIVER_FILES=/dev/null
 VK_ICD_FILENAMES=/dev/null

@@ -1,0 +1,393 @@
+#include "pipeline/delivery.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "data/npy.h"
+#include "env/env_quantize.h"
+#include "graph/onnx/load.h"
+#include "graph/target.h"
+#include "pipeline/processor.h"
+#include "pipeline/runtime_samples.h"
+#include "tools/runtime.h"
+#include "tools/strategy.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct msc_delivery {
+    struct msc_arena arena;
+    struct msc_delivery_options options;
+    const char *runtime_name; // NULL: the target has none
+    struct msc_runtime *runtime;
+    const char *version;
+    struct msc_runtime_samples calibration, validation, one; // n 0: none
+    const char *outputs_path;
+    size_t n_exported;
+};
+
+static enum msc_status no_delivery_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for models in their runtime");
+}
+
+// ---- Opening and closing ----------------------------------------------------------------------
+
+// mscgym-runtime knows them by the names of their targets.
+static const char *runtime_of(const char *target) {
+    static const char *const names[] = {"onnxruntime", "openvino"};
+    const struct msc_target *t = target ? msc_target_find(target) : NULL;
+    for (size_t i = 0; t && i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(t->name, names[i]) == 0) {
+            return names[i];
+        }
+    }
+    return NULL;
+}
+
+bool msc_delivery_has_runtime(const char *target) {
+    return runtime_of(target) != NULL;
+}
+
+enum msc_status msc_delivery_open(struct msc_delivery **out,
+                                  const struct msc_delivery_options *options) {
+    struct msc_delivery *d = msc_alloc_zero(1, sizeof *d);
+    if (!d) {
+        return no_delivery_memory();
+    }
+    d->options = *options;
+    d->runtime_name = runtime_of(options->target);
+    d->outputs_path = msc_arena_printf(&d->arena, "%s/outputs.npz", options->folder);
+    enum msc_status status =
+        d->outputs_path ? msc_file_make_folders(options->folder) : no_delivery_memory();
+    if (status != MSC_OK) {
+        msc_delivery_close(d);
+        return status;
+    }
+    *out = d;
+    return MSC_OK;
+}
+
+// The folder with what we, or one of us that was killed, wrote there. Anything else stays.
+static void remove_files(struct msc_arena *arena, const char *path) {
+    static const char *const names[] = {"plan_", "calibration_", "validation_", "one_", "outputs."};
+    DIR *folder = opendir(path);
+    for (const struct dirent *entry = folder ? readdir(folder) : NULL; entry;
+         entry = readdir(folder)) {
+        bool is_ours = false;
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            is_ours = is_ours || strncmp(entry->d_name, names[i], strlen(names[i])) == 0;
+        }
+        const char *file = is_ours ? msc_path_join(arena, path, entry->d_name) : NULL;
+        if (file) {
+            unlink(file);
+        }
+    }
+    if (folder) {
+        closedir(folder);
+        rmdir(path);
+    }
+}
+
+void msc_delivery_close(struct msc_delivery *d) {
+    if (!d) {
+        return;
+    }
+    msc_runtime_stop(d->runtime);
+    remove_files(&d->arena, d->options.folder);
+    msc_arena_finish(&d->arena);
+    msc_free(d);
+}
+
+static void delivery_tell(const struct msc_delivery *d, const char *what,
+                          const struct msc_delivery_plan *plan) {
+    char text[160];
+    snprintf(text, sizeof text, "%s%s%.60s in %s", what, plan ? " of " : "", plan ? plan->name : "",
+             d->runtime_name ? d->runtime_name : "its file");
+    if (d->options.tell) {
+        d->options.tell(d->options.payload, text);
+    }
+}
+
+// ---- The runtime ------------------------------------------------------------------------------
+
+static enum msc_status write_samples(struct msc_delivery *d) {
+    const struct msc_model *m = d->options.model;
+    const char *folder = d->options.folder;
+    MSC_TRY(
+        msc_runtime_samples_write_first(&d->one, &d->arena, m->dataset, m->specs, folder, "one"));
+    if (msc_dataset_is_sequence(m->dataset)) {
+        return MSC_OK; // a runtime runs chunks one by one, without their states
+    }
+    MSC_TRY(msc_runtime_samples_write(&d->calibration, &d->arena, m->dataset, m->specs, folder,
+                                      "calibration"));
+    return m->validation ? msc_runtime_samples_write(&d->validation, &d->arena, m->validation,
+                                                     m->specs, folder, "validation")
+                         : MSC_OK;
+}
+
+enum msc_status msc_delivery_start(struct msc_delivery *d, const char **missing) {
+    struct msc_runtime_options o = MSC_RUNTIME_OPTIONS_INIT;
+    const struct msc_runtime_found *found = NULL;
+    *missing = NULL;
+    o.cancel = d->options.cancel;
+    delivery_tell(d, "what there is", NULL);
+    enum msc_status status = msc_runtime_start(&d->runtime, &o);
+    if (status == MSC_OK) {
+        status = msc_runtime_find(&found, d->runtime, d->runtime_name);
+    }
+    if (status == MSC_E_NOT_FOUND || status == MSC_E_DEVICE) {
+        *missing = msc_arena_strdup(&d->arena,
+                                    status == MSC_E_DEVICE ? found->missing : msc_status_message());
+        return *missing ? MSC_OK : no_delivery_memory();
+    }
+    MSC_TRY(status);
+    d->version = found->version;
+    return write_samples(d);
+}
+
+enum msc_status msc_delivery_describe(const struct msc_delivery *d, struct cJSON *object) {
+    MSC_TRY(msc_json_add_text(object, "name", d->runtime_name));
+    MSC_TRY(msc_json_add_text(object, "version", d->version));
+    MSC_TRY(msc_json_add_text(object, "processor", msc_runtime_host(d->runtime)->processor));
+    MSC_TRY(msc_json_add_number(object, "threads", d->options.n_threads));
+    return msc_json_add_number(object, "rounds", (double)d->options.n_rounds);
+}
+
+// A refusal is the plan's own; what ends the program, or us, is not.
+static enum msc_status settle(struct msc_delivery *d, struct msc_delivery_plan *plan,
+                              enum msc_status status) {
+    if (status != MSC_E_STATE || !msc_runtime_is_alive(d->runtime)) {
+        return status;
+    }
+    plan->failure = msc_arena_strdup(&d->arena, msc_status_message());
+    return plan->failure ? MSC_OK : no_delivery_memory();
+}
+
+static void fill_job(struct msc_runtime_job *job, const struct msc_delivery *d,
+                     const struct msc_runtime_samples *samples) {
+    *job = (struct msc_runtime_job)MSC_RUNTIME_JOB_INIT;
+    job->runtime = d->runtime_name;
+    job->n_threads = d->options.n_threads;
+    job->n_rounds = d->options.n_rounds;
+    job->batch = samples->batch;
+    job->inputs = samples->paths[0];
+}
+
+// The object `runtime` of what was found of a plan.
+static enum msc_status runtime_object(cJSON **out, struct msc_delivery_plan *plan) {
+    *out = cJSON_GetObjectItemCaseSensitive(plan->found, "runtime");
+    if (*out) {
+        return MSC_OK;
+    }
+    *out = cJSON_CreateObject();
+    return msc_json_add(plan->found, "runtime", *out);
+}
+
+// ---- Files ------------------------------------------------------------------------------------
+
+enum msc_status msc_model_file_bytes(uint64_t *out, const char *path, struct msc_arena *arena) {
+    const char *const *beside = NULL;
+    size_t n = 0;
+    MSC_TRY(msc_graph_companions(&beside, &n, arena, path));
+    *out = 0;
+    for (size_t i = 0; i <= n; i++) {
+        int descriptor = -1;
+        uint64_t n_bytes = 0;
+        MSC_TRY(msc_file_open(&descriptor, &n_bytes, i == 0 ? path : beside[i - 1]));
+        close(descriptor);
+        *out += n_bytes;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status export_plan(const struct msc_delivery *d,
+                                   const struct msc_delivery_plan *plan) {
+    struct msc_strategy *strategy = NULL;
+    if (plan->choices) {
+        MSC_TRY(msc_export_strategy(&strategy, d->options.env, plan->choices));
+    }
+    enum msc_status status =
+        msc_export_model(d->options.model->graph, strategy, plan->path, NULL, -1);
+    msc_strategy_destroy(strategy);
+    return status;
+}
+
+static bool is_onnx(const char *path) {
+    size_t n = strlen(path);
+    return n > 5 && strcmp(path + n - 5, ".onnx") == 0;
+}
+
+enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_plan *plan) {
+    const char *original = d->options.model->path;
+    uint64_t n_bytes = 0;
+    plan->path =
+        !plan->choices && is_onnx(original)
+            ? original
+            : msc_arena_printf(&d->arena, "%s/plan_%zu.onnx", d->options.folder, d->n_exported++);
+    if (!plan->path) {
+        return no_delivery_memory();
+    }
+    if (plan->path != original) {
+        MSC_TRY(export_plan(d, plan));
+    }
+    MSC_TRY(msc_model_file_bytes(&n_bytes, plan->path, &d->arena));
+    if (!plan->found) {
+        plan->found = cJSON_CreateObject();
+        MSC_TRY(plan->found ? MSC_OK : no_delivery_memory());
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(plan->found, "file_bytes");
+    return msc_json_add_number(plan->found, "file_bytes", (double)n_bytes);
+}
+
+// ---- Outputs ----------------------------------------------------------------------------------
+
+// Adds the elements of arrays behind those of the same names.
+static enum msc_status append_outputs(struct msc_array_list *to,
+                                      const struct msc_array_list *from) {
+    for (size_t i = 0; i < from->n; i++) {
+        struct msc_array *old = msc_array_list_find(to, from->names[i]);
+        struct msc_array *joined = NULL;
+        int64_t n_old = old ? msc_array_n_elements(old) : 0;
+        int64_t n = n_old + msc_array_n_elements(from->arrays[i]);
+        enum msc_dtype dtype = msc_array_dtype(from->arrays[i]);
+        MSC_TRY(msc_array_create(&joined, dtype, 1, &n));
+        char *data = msc_array_data(joined);
+        if (old) {
+            memcpy(data, msc_array_data(old), msc_array_n_bytes(old));
+            data += msc_array_n_bytes(old);
+        }
+        memcpy(data, msc_array_data(from->arrays[i]), msc_array_n_bytes(from->arrays[i]));
+        for (size_t k = 0; old && k < to->n; k++) {
+            if (to->arrays[k] == old) {
+                to->arrays[k] = msc_array_retain(joined);
+            }
+        }
+        enum msc_status status = old ? MSC_OK : msc_array_list_add(to, from->names[i], joined);
+        msc_array_release(old);
+        msc_array_release(joined);
+        MSC_TRY(status);
+    }
+    return MSC_OK;
+}
+
+// What the runtime gives for all samples, in their order.
+static enum msc_status run_samples(struct msc_array_list *outputs, struct msc_delivery *d,
+                                   const struct msc_delivery_plan *plan,
+                                   const struct msc_runtime_samples *samples) {
+    struct msc_runtime_job job;
+    fill_job(&job, d, samples);
+    job.models = &plan->path;
+    job.n_models = 1;
+    for (size_t i = 0; i < samples->n; i++) {
+        struct msc_array_list part = {0};
+        job.inputs = samples->paths[i];
+        MSC_TRY(msc_runtime_outputs(d->runtime, &job, d->outputs_path));
+        enum msc_status status = msc_npz_load(&part, d->outputs_path);
+        if (status == MSC_OK) {
+            status = append_outputs(outputs, &part);
+        }
+        msc_array_list_finish(&part);
+        MSC_TRY(status);
+    }
+    return MSC_OK;
+}
+
+// Adds the metrics of a plan's outputs to `object`.
+static enum msc_status judge_samples(cJSON *object, struct msc_delivery *d,
+                                     struct msc_delivery_plan *plan,
+                                     enum msc_quantize_samples which,
+                                     const struct msc_runtime_samples *samples) {
+    struct msc_array_list outputs = {0};
+    enum msc_status status = run_samples(&outputs, d, plan, samples);
+    if (status == MSC_OK) {
+        status = msc_quantize_judge(object, d->options.env, which, &outputs);
+        status =
+            status == MSC_E_INVALID ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
+    }
+    msc_array_list_finish(&outputs);
+    if (status == MSC_E_UNSUPPORTED) { // whatever the plan
+        msc_log(d->options.log, MSC_LOG_WARNING, "no loss in %s: %s", d->runtime_name,
+                msc_status_message());
+        d->calibration.n = 0;
+        d->validation.n = 0;
+        return MSC_OK;
+    }
+    return status == MSC_E_NOT_FOUND ? MSC_OK : settle(d, plan, status);
+}
+
+enum msc_status msc_delivery_outputs(struct msc_delivery *d, struct msc_delivery_plan *plan) {
+    cJSON *object = NULL;
+    cJSON *validation = NULL;
+    if (d->calibration.n == 0) {
+        return MSC_OK;
+    }
+    delivery_tell(d, "outputs", plan);
+    MSC_TRY(runtime_object(&object, plan));
+    MSC_TRY(judge_samples(object, d, plan, MSC_QUANTIZE_CALIBRATION, &d->calibration));
+    if (d->validation.n == 0 || plan->failure) {
+        return MSC_OK;
+    }
+    validation = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(object, "validation", validation));
+    return judge_samples(validation, d, plan, MSC_QUANTIZE_VALIDATION, &d->validation);
+}
+
+// ---- Latency ----------------------------------------------------------------------------------
+
+static enum msc_status add_latency(struct msc_delivery_plan *plan, const struct msc_latency *l,
+                                   size_t index) {
+    cJSON *object = NULL;
+    struct msc_quartiles q;
+    MSC_TRY(runtime_object(&object, plan));
+    MSC_TRY(msc_latency_quartiles(&q, l, index));
+    cJSON_DeleteItemFromObjectCaseSensitive(object, "latency_us");
+    cJSON_DeleteItemFromObjectCaseSensitive(object, "us_by_round");
+    MSC_TRY(msc_json_add_number(object, "latency_us", q.median));
+    cJSON *rounds = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(object, "us_by_round", rounds));
+    for (size_t r = 0; r < l->n_rounds; r++) {
+        MSC_TRY(msc_json_push(rounds, cJSON_CreateNumber(l->us[index * l->n_rounds + r])));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status measure_turns(struct msc_delivery *d, struct msc_delivery_plan *plans[],
+                                     const char *paths[], size_t n) {
+    struct msc_runtime_job job;
+    struct msc_latency latency = {0};
+    fill_job(&job, d, &d->one);
+    job.batch = 1;
+    job.models = paths;
+    job.n_models = n;
+    enum msc_status status = msc_runtime_latency(d->runtime, &job, &latency);
+    for (size_t i = 0; status == MSC_OK && i < n; i++) {
+        status = add_latency(plans[i], &latency, i);
+    }
+    msc_latency_finish(&latency);
+    return status;
+}
+
+enum msc_status msc_delivery_latency(struct msc_delivery *d, struct msc_delivery_plan *plans[],
+                                     size_t n) {
+    const char **paths = msc_alloc_zero(n + 1, sizeof *paths);
+    struct msc_delivery_plan **measured = msc_alloc_zero(n + 1, sizeof(struct msc_delivery_plan *));
+    enum msc_status status = MSC_OK;
+    size_t n_measured = 0;
+    if (!paths || !measured) {
+        status = no_delivery_memory();
+        goto out;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!plans[i]->failure) {
+            paths[n_measured] = plans[i]->path;
+            measured[n_measured++] = plans[i];
+        }
+    }
+    delivery_tell(d, "latencies", NULL);
+    status = n_measured > 0 ? measure_turns(d, measured, paths, n_measured) : MSC_OK;
+out:
+    msc_free(measured);
+    msc_free(paths);
+    return status;
+}

@@ -1,0 +1,165 @@
+#include "search/report_runtime.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/shown.h"
+#include "base/str.h"
+#include "tools/latency.h"
+
+#include <math.h>
+#include <string.h>
+
+// Losses that are nearer than this are one loss to different runtimes.
+#define LOSS_MARGIN 0.02
+#define NOISE_MARGIN 3.0
+
+// A plan as its row of the report has it; NaN: not measured.
+struct measured {
+    const cJSON *row;
+    double file_bytes, loss, searched_loss, noise;
+    const cJSON *rounds; // of latencies, or NULL
+};
+
+static const cJSON *words_get(const cJSON *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+static double number_of(const cJSON *object, const char *key) {
+    const cJSON *item = words_get(object, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+static struct measured measured_of(const cJSON *row) {
+    const cJSON *examined = words_get(row, "examined");
+    const cJSON *runtime = words_get(examined, "runtime");
+    return (struct measured){
+        .row = row,
+        .file_bytes = number_of(examined, "file_bytes"),
+        .loss = number_of(runtime, "distill_loss"),
+        .searched_loss = number_of(words_get(row, "metrics"), "distill_loss"),
+        .noise = number_of(examined, "noise"),
+        .rounds = words_get(runtime, "us_by_round"),
+    };
+}
+
+// The quartiles of the rounds' ratios. False where there are no rounds of both.
+static bool find_ratio(struct msc_quartiles *out, const struct measured *of,
+                       const struct measured *to) {
+    int n = cJSON_GetArraySize(of->rounds);
+    double *ratios = n > 0 && n == cJSON_GetArraySize(to->rounds)
+                         ? msc_alloc_zero((size_t)n, sizeof *ratios)
+                         : NULL;
+    const cJSON *a = ratios ? of->rounds->child : NULL;
+    const cJSON *b = ratios ? to->rounds->child : NULL;
+    for (size_t i = 0; a && b; i++, a = a->next, b = b->next) {
+        ratios[i] = a->valuedouble / b->valuedouble;
+    }
+    if (ratios) {
+        *out = msc_quartiles_of(ratios, (size_t)n);
+    }
+    msc_free(ratios);
+    return ratios != NULL;
+}
+
+// The uniform plan of 8 bits that says nothing more; else the first one of 8 bits, or NULL.
+static const cJSON *find_uniform_8(const cJSON *report) {
+    const cJSON *row = NULL;
+    const cJSON *found = NULL;
+    cJSON_ArrayForEach(row, words_get(report, "baselines")) {
+        const cJSON *label = words_get(row, "label");
+        if (!cJSON_IsString(label)) {
+            continue;
+        }
+        if (strcmp(label->valuestring, "8") == 0) {
+            return row;
+        }
+        found = !found && strncmp(label->valuestring, "8 ", 2) == 0 ? row : found;
+    }
+    return found;
+}
+
+static void write_name(struct msc_str *out, const cJSON *runtime) {
+    msc_str_append(out, "runtime: ");
+    msc_shown_append(out, words_get(runtime, "name")->valuestring);
+    if (words_get(runtime, "missing")) {
+        msc_str_append(out, ", in which nothing was measured: ");
+        msc_shown_append(out, words_get(runtime, "missing")->valuestring);
+        msc_str_char(out, '\n');
+        return;
+    }
+    double n_threads = number_of(runtime, "threads");
+    msc_str_char(out, ' ');
+    msc_shown_append(out, words_get(runtime, "version")->valuestring);
+    msc_str_append(out, ", ");
+    msc_shown_append(out, words_get(runtime, "processor")->valuestring);
+    msc_str_printf(out, ", %.0f thread%s, %.0f rounds\n", n_threads, n_threads == 1.0 ? "" : "s",
+                   number_of(runtime, "rounds"));
+}
+
+static void write_loss(struct msc_str *out, const struct measured *winner, const char *runtime) {
+    double noise = isnan(winner->noise) ? 0.0 : NOISE_MARGIN * winner->noise;
+    double margin = winner->searched_loss * fmax(LOSS_MARGIN, noise);
+    if (fabs(winner->loss - winner->searched_loss) > margin) {
+        msc_str_printf(out,
+                       "the winner's loss in %s is not what the search measured: %.5g, not %.5g\n",
+                       runtime, winner->loss, winner->searched_loss);
+    }
+}
+
+static void write_beside_8(struct msc_str *out, const struct measured *winner,
+                           const struct measured *eight, const char *runtime) {
+    struct msc_quartiles ratio;
+    double noise = isnan(winner->noise) ? 0.0 : winner->noise;
+    bool is_larger = winner->file_bytes >= eight->file_bytes;
+    bool loses_less = winner->loss < eight->loss - noise * fmax(winner->loss, eight->loss);
+    bool has_ratio = find_ratio(&ratio, winner, eight);
+    const char *name = words_get(eight->row, "label")->valuestring;
+    if (!is_larger) {
+        return;
+    }
+    if (isnan(winner->loss) || loses_less || (has_ratio && ratio.upper < 1.0)) {
+        msc_str_append(out, "the winner's file is not smaller than that of uniform ");
+        msc_shown_append(out, name);
+        msc_str_printf(out, ": %.0f bytes, not below %.0f\n", winner->file_bytes,
+                       eight->file_bytes);
+        return;
+    }
+    msc_str_append(out, "the winner is not better than uniform ");
+    msc_shown_append(out, name);
+    msc_str_printf(out, ": a file of %.0f bytes beside %.0f, a loss in %s of %.5g beside %.5g",
+                   winner->file_bytes, eight->file_bytes, runtime, winner->loss, eight->loss);
+    if (has_ratio) {
+        msc_str_printf(out, ", %.3g times its latency (%.3g to %.3g)", ratio.median, ratio.lower,
+                       ratio.upper);
+    }
+    msc_str_char(out, '\n');
+}
+
+enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSON *report) {
+    const cJSON *runtime = words_get(report, "runtime");
+    const cJSON *winner_row = words_get(report, "winner");
+    const cJSON *eight_row = find_uniform_8(report);
+    struct msc_quartiles ratio;
+    if (!runtime) {
+        return MSC_OK;
+    }
+    write_name(out, runtime);
+    if (!cJSON_IsObject(winner_row) || words_get(runtime, "missing")) {
+        return msc_str_status(out);
+    }
+    const char *name = words_get(runtime, "name")->valuestring;
+    const struct measured winner = measured_of(winner_row);
+    const struct measured reference = measured_of(words_get(report, "reference"));
+    write_loss(out, &winner, name);
+    if (eight_row && number_of(eight_row, "id") != number_of(winner_row, "id")) {
+        const struct measured eight = measured_of(eight_row);
+        write_beside_8(out, &winner, &eight, name);
+    }
+    if (find_ratio(&ratio, &winner, &reference) && ratio.lower > 1.0) {
+        msc_str_printf(out,
+                       "the winner is slower than the float model in %s: %.3g times its latency "
+                       "(%.3g to %.3g)\n",
+                       name, ratio.median, ratio.lower, ratio.upper);
+    }
+    return msc_str_status(out);
+}

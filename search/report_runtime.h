@@ -1,0 +1,20 @@
+// What a report says in words of the runtime that a search is for: what it is, and where the winner is
+// not worth its name there.
+#ifndef MSC_SEARCH_REPORT_RUNTIME_H
+#define MSC_SEARCH_REPORT_RUNTIME_H
+
+#include "base/status.h"
+
+struct cJSON;
+struct msc_str;
+
+// Appends a line on the runtime, and one for each of these, of the winner:
+//   its loss there is not what the search has measured, beyond 2 % and three times the noise;
+//   it is not better than the uniform plan of 8 bits: its file is no smaller, and neither its loss, by
+//   more than the noise, nor its latency, by the quartiles of the rounds, is lower;
+//   or that alone: its file is no smaller;
+//   it is slower than the float model, by the quartiles of the rounds.
+// Nothing where the report has no `runtime`.
+enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSON *report);
+
+#endif

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Stands in for mscgym-runtime: needs no numpy, and does what the variable FAKE says.
+
+FAKE is JSON: "us" lists, model by model, what a round takes; "refuse" is a part of the inputs of a
+request whose outputs are refused, as "loss" is of models; "end" or "hang" name the method at which
+the program ends or says nothing more. Outputs are an array y of zeros, three to a sample. Requests
+are noted in the file FAKE_LOG.
+"""
+import json
+import os
+import struct
+import sys
+import time
+import zipfile
+
+FAKE = json.loads(os.environ.get("FAKE", "{}"))
+
+
+def n_samples(path):
+    """The first length of the only array, by the header of its .npy."""
+    with zipfile.ZipFile(path) as file:
+        data = file.read(file.namelist()[0])
+    header = eval(data[10:10 + struct.unpack("<H", data[8:10])[0]])
+    return header["shape"][0]
+
+
+def save_zeros(path, n):
+    header = str({"descr": "<f4", "fortran_order": False, "shape": (n, 3)}).encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    data = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(12 * n)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("y.npy", data)
+
+
+def answer(request):
+    method = request["method"]
+    if FAKE.get("end") == method:
+        sys.exit(3)
+    if FAKE.get("hang") == method:
+        time.sleep(1000)
+    if method == "hello":
+        runtimes = [{"name": "onnxruntime", "version": "1.2.3"},
+                    {"name": "openvino", "missing": "pip install openvino"}]
+        return {"protocol": 1, "processor": "A chip", "features": [], "threads": 2,
+                "runtimes": runtimes}
+    if method == "outputs":
+        if FAKE.get("refuse", "?") in request["model"]:
+            return {"error": "it is too new"}
+        n = n_samples(request["inputs"])
+        save_zeros(request["outputs"], n)
+        return {"version": "1.2.3", "samples": n}
+    base = FAKE.get("us", [10] * 100)
+    return {"version": "1.2.3", "models": [
+        {"model": model, "runs": 1, "us": [base[i] + r for r in range(request["rounds"])]}
+        for i, model in enumerate(request["models"])]}
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["method"] == "done":
+        break
+    reply = answer(request)
+    with open(os.environ.get("FAKE_LOG", os.devnull), "a") as log:
+        log.write(line)
+    print(json.dumps(reply), flush=True)
