@@ -215,6 +215,7 @@ enum msc_status msc_onnx__slice(struct msc_onnx_node *n);
 enum msc_status msc_onnx__pad(struct msc_onnx_node *n);
 enum msc_status msc_onnx__quantize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__dequantize(struct msc_onnx_node *n);
+enum msc_status msc_onnx__cast(struct msc_onnx_node *n);
 enum msc_status msc_onnx__resize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__upsample(struct msc_onnx_node *n);
 

@@ -1,4 +1,4 @@
-// QuantizeLinear and DequantizeLinear. Elements of 4 bits and floats of 8 lie in bytes here, so
+// QuantizeLinear, DequantizeLinear and Cast. Elements of 4 bits and floats of 8 lie in bytes here, so
 // that the joint says what the bytes stand for.
 #include "graph/onnx/onnx_import_internal.h"
 
@@ -36,4 +36,25 @@ enum msc_status msc_onnx__dequantize(struct msc_onnx_node *n) {
     MSC_TRY(copy_axis(n));
     msc_onnx__set(n, "format", n->inputs[0]->format);
     return msc_onnx__add_last(n, MSC_OP_DEQUANTIZE, n->inputs, n->n_inputs);
+}
+
+// Are they bytes, known here, that 4 bits are enough for?
+static bool fits_half(const struct msc_array *constant, bool is_signed) {
+    enum msc_dtype dtype = is_signed ? MSC_DTYPE_I8 : MSC_DTYPE_U8;
+    bool fits = constant != NULL && msc_array_dtype(constant) == dtype;
+    for (int64_t i = 0; fits && i < msc_array_n_elements(constant); i++) {
+        int64_t value = msc_array_get_i64(constant, i);
+        fits = is_signed ? value >= -8 && value <= 7 : value <= 15;
+    }
+    return fits;
+}
+
+// To a type of 4 bits what fits it lies in its bytes already.
+enum msc_status msc_onnx__cast(struct msc_onnx_node *n) {
+    int64_t type;
+    MSC_TRY(msc_onnx__int(&type, n, "to", 0));
+    bool is_half = type == MSC_ONNX_INT4 || type == MSC_ONNX_UINT4;
+    return is_half && fits_half(n->inputs[0]->constant, type == MSC_ONNX_INT4)
+               ? msc_onnx__add_last(n, MSC_OP_IDENTITY, n->inputs, 1)
+               : msc_onnx__direct(n);
 }

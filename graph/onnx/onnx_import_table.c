@@ -13,6 +13,7 @@ static const struct msc_onnx_rule rules[] = {
     {"BatchNormalization", msc_onnx__batch_norm, MSC_OP_BATCH_NORM, 5, 5},
     {"Bernoulli", msc_onnx__bernoulli, MSC_OP_RANDOM, 1, 1},
     {"BitShift", msc_onnx__bit_shift, MSC_OP_LEFT_SHIFT, 2, 2},
+    {"Cast", msc_onnx__cast, MSC_OP_CAST, 1, 1},
     {"CastLike", msc_onnx__cast_like, MSC_OP_CAST, 2, 2},
     {"Clip", msc_onnx__clip, MSC_OP_CLIP, 1, 3},
     {"Constant", msc_onnx__constant, MSC_OP_CONSTANT, 0, 0},

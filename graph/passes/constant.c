@@ -3,8 +3,9 @@
 #include "graph/graph_internal.h"
 #include "graph/reference/reference.h"
 
-// Folding must not blow a model up: what a constant grows to by being repeated is left to run time
-// beyond this many elements.
+// Folding must not blow a model up: what constants grow to by being repeated is left to run time
+// beyond this many elements; but integers in no more bytes than these, as of weights that are
+// unpacked, have not grown.
 #define MAX_GROWN_ELEMENTS (INT64_C(1) << 20)
 #define MAX_OPERANDS 64
 
@@ -65,12 +66,24 @@ enum msc_status msc_constant_of(struct msc_array **out, const struct msc_graph *
     return MSC_OK;
 }
 
+static bool grows_too_far(const struct msc_tensor *out, const struct msc_joint *j,
+                          struct msc_array *const operands[]) {
+    int64_t n = msc_tensor_n_elements(out);
+    size_t n_bytes = 0;
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        n_bytes += operands[i] == NULL ? 0 : msc_array_n_bytes(operands[i]);
+    }
+    bool is_grown =
+        msc_dtype_is_float(out->dtype) || (size_t)n > n_bytes / msc_dtype_bytes(out->dtype);
+    return msc_op_info(j->op)->folding == MSC_FOLDING_GROWN && n > MAX_GROWN_ELEMENTS && is_grown;
+}
+
 static enum msc_status create_outputs(struct msc_array *out[], bool *done,
-                                      const struct msc_graph *g, const struct msc_joint *j) {
-    bool grows = msc_op_info(j->op)->folding == MSC_FOLDING_GROWN;
+                                      const struct msc_graph *g, const struct msc_joint *j,
+                                      struct msc_array *const operands[]) {
     for (int32_t i = 0; i < j->n_outputs; i++) {
-        int64_t n = msc_tensor_n_elements(&g->tensors[j->outputs[i]]->tensor);
-        if (n < 0 || (grows && n > MAX_GROWN_ELEMENTS)) {
+        const struct msc_tensor *t = &g->tensors[j->outputs[i]]->tensor;
+        if (msc_tensor_n_elements(t) < 0 || grows_too_far(t, j, operands)) {
             return MSC_OK;
         }
     }
@@ -135,7 +148,7 @@ static enum msc_status constant_evaluate(struct msc_array *out[], bool *done,
             }
         }
     }
-    MSC_TRY(create_outputs(out, done, g, j));
+    MSC_TRY(create_outputs(out, done, g, j, operands));
     return *done ? run_kernel(done, out, g, j, operands) : MSC_OK;
 }
 
