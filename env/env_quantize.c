@@ -79,10 +79,11 @@ static int32_t find_dominating(const struct msc_quantizer *q, size_t choice, boo
 
 static void tell_dominated(const struct msc_quantize *z, const struct msc_log *log) {
     const struct msc_quantizer *q = z->quantizer;
+    const struct msc_quantizer_options *o = &z->quantizer_options;
     const struct msc_target *target = msc_quantizer_sites(q)->scheme.target;
     for (size_t i = 0; target && i < msc_quantizer_n_choices(q); i++) {
-        int32_t of_weights = find_dominating(q, i, true);
-        int32_t of_activations = find_dominating(q, i, false);
+        int32_t of_weights = o->weights.is_float ? MSC_NO_ID : find_dominating(q, i, true);
+        int32_t of_activations = o->activations.is_float ? MSC_NO_ID : find_dominating(q, i, false);
         int32_t other = of_weights != MSC_NO_ID ? of_weights : of_activations;
         if (other != MSC_NO_ID) {
             msc_log(log, MSC_LOG_WARNING,

@@ -5,6 +5,7 @@
 #include "env/quantize_internal.h"
 #include "graph/cost.h"
 #include "graph/onnx/onnx.h"
+#include "graph/packing.h"
 #include "kernels/engine/planner.h"
 
 #include <math.h>
@@ -20,23 +21,25 @@ static double packed_size(double elements, int32_t bits, double n_scales, bool i
     return ceil(elements * bits / 8) + n_scales * (is_symmetric ? 4 : 8);
 }
 
-// For a target what its file takes: whole bytes mostly, and a byte for each zero point.
-static double quant_size(const struct msc_quantize_inputs *in, double elements,
+// For a target that requantises what its file takes: zero points are of the integers' type. Weights in
+// groups become floats at load, by zero points of 4 bytes where they have any.
+static double quant_size(const struct msc_quantize_inputs *in, int64_t elements,
                          const struct msc_quant *quant) {
     const struct msc_target *target = msc_quantizer_sites(in->quantizer)->scheme.target;
     if (quant->type != MSC_DTYPE_NONE) {
-        return elements * (double)msc_dtype_bytes(quant->type);
+        return (double)elements * (double)msc_dtype_bytes(quant->type);
     }
-    if (target) {
-        int32_t bits = msc_target_stored_bits(target, true, quant->bits, quant->group_size > 0);
-        return packed_size(elements, bits, quant->n, true) + ceil(quant->n * bits / 8.0);
+    if (!target) {
+        return packed_size((double)elements, quant->bits, quant->n, quant->low < 0);
     }
-    return packed_size(elements, quant->bits, quant->n, quant->low < 0);
+    int32_t zero_point = quant->group_size == 0 ? quant->bits <= 8 ? 1 : 2 : quant->low < 0 ? 0 : 4;
+    return (double)msc_packed_bytes(elements, quant->bits) + (4.0 + zero_point) * quant->n;
 }
 
 static enum msc_status add_weight_size(struct msc_quantize_cost *out,
                                        const struct msc_quantize_inputs *in,
-                                       const struct msc_quantize_space *s, int32_t site, double n) {
+                                       const struct msc_quantize_space *s, int32_t site,
+                                       int64_t n) {
     uint32_t task = (uint32_t)s->task_of_site[site];
     uint32_t n_choices = s->space.tasks[task].n_choices;
     double *bytes = msc_arena_array(out->arena, n_choices, sizeof(bytes[0]));
@@ -46,7 +49,7 @@ static enum msc_status add_weight_size(struct msc_quantize_cost *out,
     for (uint32_t c = 0; c < n_choices; c++) {
         int32_t choice = (int32_t)s->choices_of_task[task][c];
         const struct msc_quant *quant = msc_quantizer_quant(in->quantizer, site, choice);
-        bytes[c] = quant ? quant_size(in, n, quant) : 4 * n;
+        bytes[c] = quant ? quant_size(in, n, quant) : 4.0 * (double)n;
     }
     const double *by_choice = bytes;
     return msc_quantize_add_term(out, 1, 1, &task, &by_choice);
@@ -65,15 +68,15 @@ static enum msc_status add_site_sizes(struct msc_quantize_cost *out,
         if (slot == MSC_NO_ID || sites->slots[slot].kind != MSC_SITE_WEIGHT || counted[tensor]) {
             continue;
         }
-        double n = (double)msc_tensor_n_elements(msc_graph_tensor(plan->graph, tensor));
+        int64_t n = msc_tensor_n_elements(msc_graph_tensor(plan->graph, tensor));
         int32_t site = s->site_of_slot[slot];
         counted[tensor] = true;
-        out->reference += 4 * n;
+        out->reference += 4.0 * (double)n;
         if (s->task_of_site[site] != MSC_NO_ID) {
             MSC_TRY(add_weight_size(out, in, s, site, n));
         } else {
             const struct msc_quant *quant = msc_edit_quant(in->fixed[slot]);
-            out->constant += quant ? quant_size(in, n, quant) : 4 * n;
+            out->constant += quant ? quant_size(in, n, quant) : 4.0 * (double)n;
         }
     }
     return MSC_OK;

@@ -137,7 +137,7 @@ double msc_quantize_bits(const struct msc_quantizer *q, size_t choice, bool is_w
     const struct msc_target *target = msc_quantizer_sites(q)->scheme.target;
     return c->is_float || c->type != MSC_DTYPE_NONE || !target
                ? choice_bits(c)
-               : msc_target_stored_bits(target, is_weight, c->bits, c->group_size > 0);
+               : msc_target_stored_bits(target, is_weight, c->bits);
 }
 
 static enum msc_status rank_choices(struct builder *b, struct choice_list *list) {

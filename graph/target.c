@@ -222,11 +222,7 @@ enum msc_target_role msc_target_role(const struct msc_target *t, const struct ms
     return MSC_TARGET_INTEGER;
 }
 
-int32_t msc_target_stored_bits(const struct msc_target *t, bool is_weight, int32_t bits,
-                               bool has_groups) {
-    if (!t->requantises) {
-        return bits;
-    }
-    bool is_packed = is_weight && (bits == 4 || (bits < 4 && has_groups));
-    return is_packed ? 4 : bits <= 8 ? 8 : 16;
+int32_t msc_target_stored_bits(const struct msc_target *t, bool is_weight, int32_t bits) {
+    bool has_type = bits == 8 || bits == 16;
+    return !t->requantises || has_type || (is_weight && bits < 8) ? bits : bits < 8 ? 8 : 16;
 }

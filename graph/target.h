@@ -56,9 +56,9 @@ enum msc_target_role msc_target_role(const struct msc_target *t, const struct ms
 static inline bool msc_target_is_integer(enum msc_target_role role) {
     return role == MSC_TARGET_INTEGER || role == MSC_TARGET_READS;
 }
-// The bits that an integer of a weight or activation takes in the exported file.
-int32_t msc_target_stored_bits(const struct msc_target *t, bool is_weight, int32_t bits,
-                               bool has_groups);
+// The bits that an integer of a weight takes in the exported file, unless it is small
+// (graph/packing.h), or one of an activation when the target computes it.
+int32_t msc_target_stored_bits(const struct msc_target *t, bool is_weight, int32_t bits);
 
 MSC_PUBLIC_END
 

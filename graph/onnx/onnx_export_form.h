@@ -63,11 +63,6 @@ enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct 
 // The same of a bias, {integers, steps}.
 enum msc_status msc_onnx__scale_bias(const char *result, struct msc_onnx_export *e,
                                      const char *base, const char *const inputs[2]);
-// An initialiser of integers, in bytes for who reads it.
-enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e, const char *base,
-                                     const struct msc_onnx_integers *type, int n_dims,
-                                     const int64_t dims[], const int32_t values[], size_t n);
-
 // Forms; each leaves *is_written false where it does not fit.
 enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_pool(bool *is_written, struct msc_onnx_joint *j);

@@ -74,21 +74,6 @@ enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_exp
     return msc_onnx__add_step(value, e, "DequantizeLinear", floats, inputs, 3);
 }
 
-// What reads integers of 4 bits would not be matched: as bytes, which they become at load, it is.
-enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e, const char *base,
-                                     const struct msc_onnx_integers *type, int n_dims,
-                                     const int64_t dims[], const int32_t values[], size_t n) {
-    const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
-    const char *wide = msc_arena_printf(&e->arena, "%s_bytes", base);
-    MSC_TRY(msc_onnx__add_integers(out, e, name, type, n_dims, dims, values, n));
-    if (type->bits != 4) {
-        return MSC_OK;
-    }
-    enum msc_onnx_type to = type->low < 0 ? MSC_ONNX_INT8 : MSC_ONNX_UINT8;
-    MSC_TRY(msc_onnx__add_step(out, e, "Cast", wide, out, 1));
-    return msc_onnx__put_int(e, e->nodes[e->n_nodes - 1], "to", to);
-}
-
 // Dims of the integers and of their scales, where both broadcast: blocks are axes of their own.
 struct folded {
     int n_dims;
@@ -194,11 +179,11 @@ enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct 
     if (!*is_done) {
         return MSC_OK;
     }
-    MSC_TRY(msc_onnx__pick_integers(&type, q, true));
+    MSC_TRY(msc_onnx__pick_integers(&type, q, false));
     MSC_TRY(msc_quantize_array(&integers, elements, q));
     enum msc_status status =
-        msc_onnx__put_packed(&inputs[0], e, base, &type, f.n_dims, f.dims, msc_array_data(integers),
-                             (size_t)msc_array_n_elements(integers));
+        msc_onnx__put_packed(&inputs[0], e, base, &type, q->bits, f.n_dims, f.dims,
+                             msc_array_data(integers), (size_t)msc_array_n_elements(integers));
     msc_array_release(integers);
     MSC_TRY(status);
     bool is_whole = q->axis < 0;
@@ -234,10 +219,10 @@ static enum msc_status store_table(struct table *out, struct msc_onnx_joint *j, 
     struct msc_array *integers;
     struct folded f;
     describe_folded(&f, t, q);
-    MSC_TRY(msc_onnx__pick_integers(&type, q, true));
+    MSC_TRY(msc_onnx__pick_integers(&type, q, false));
     MSC_TRY(msc_quantize_array(&integers, t->data, q));
     enum msc_status status =
-        msc_onnx__put_packed(&out->integers, e, out->base, &type, f.n_dims, f.dims,
+        msc_onnx__put_packed(&out->integers, e, out->base, &type, q->bits, f.n_dims, f.dims,
                              msc_array_data(integers), (size_t)msc_array_n_elements(integers));
     msc_array_release(integers);
     MSC_TRY(status);

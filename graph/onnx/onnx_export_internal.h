@@ -8,6 +8,12 @@
 #include "graph/onnx/onnx.h"
 #include "graph/onnx/onnx_file_internal.h"
 
+// Constants that unpack weights; each is NULL before a weight needs it.
+struct msc_onnx_unpacking {
+    const char *table, *dims;
+    const char *powers[2][8]; // [has a sign][bits]
+};
+
 struct msc_onnx_export {
     const struct msc_graph *graph;
     const struct msc_onnx_export_options *options; // never NULL
@@ -27,6 +33,7 @@ struct msc_onnx_export {
     size_t n_initializers, initializers_capacity;
     struct msc_onnx_pair *pairs; // tensors under edits made so far
     size_t n_pairs, pairs_capacity;
+    struct msc_onnx_unpacking unpacking;
 };
 
 // One joint as writers see it.
@@ -122,14 +129,20 @@ struct msc_onnx_integers {
     int32_t low, high;
     int bits;
 };
-// The one that a quantisation is stored as; MSC_E_UNSUPPORTED when none is wide enough.
+// The one that a quantisation is read as, of 4 bits where those are taken; MSC_E_UNSUPPORTED when
+// none is wide enough.
 enum msc_status msc_onnx__pick_integers(struct msc_onnx_integers *out, const struct msc_quant *q,
-                                        bool is_weight);
+                                        bool takes_small);
 // An initialiser of that type; `name` NULL: memory was short.
 enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export *e,
                                        const char *name, const struct msc_onnx_integers *type,
                                        int n_dims, const int64_t dims[], const int32_t values[],
                                        size_t n);
+// Integers of a weight as that type for who reads them, stored in as many bits as graph/packing.h
+// says.
+enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e, const char *base,
+                                     const struct msc_onnx_integers *type, int32_t bits, int n_dims,
+                                     const int64_t dims[], const int32_t values[], size_t n);
 // Adds a node of one output; *out, which may be one of the inputs, is the output's name, `wanted`
 // or like it. `wanted` NULL: memory was short.
 enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, const char *op_type,

@@ -16,13 +16,13 @@ static const struct msc_onnx_integers types[] = {
     {MSC_ONNX_INT16, -32768, 32767, 16}, {MSC_ONNX_UINT16, 0, 65535, 16},
 };
 
-// The first that is wide enough, signed when the range goes below 0. Only weights of exactly 4
+// The first that is wide enough, signed when the range goes below 0. Of weights those of exactly 4
 // bits, or in groups of no more, take the types of 4 bits: for activations ONNX Runtime 1.31
 // refuses them at its default optimisation level behind a Clip or before a MaxPool.
 enum msc_status msc_onnx__pick_integers(struct msc_onnx_integers *out, const struct msc_quant *q,
-                                        bool is_weight) {
+                                        bool takes_small) {
     bool is_signed = q->low < 0;
-    bool is_small = is_weight && (q->bits == 4 || (q->bits < 4 && q->group_size > 0));
+    bool is_small = takes_small && (q->bits == 4 || (q->bits < 4 && q->group_size > 0));
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         bool has_bits = types[i].bits == 4 ? is_small : q->bits <= types[i].bits;
         bool fits = has_bits && q->low >= types[i].low && q->high <= types[i].high &&
@@ -66,7 +66,18 @@ enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export 
     return msc_onnx__add_initializer(out, e, name, type->onnx, n_dims, dims, data, n_bytes);
 }
 
-// Scale and zero point, of the given dims.
+// A DequantizeLinear needs no zero points that are 0. Those of integers without blocks are written all
+// the same: with them ONNX Runtime matches its integer kernels.
+static bool has_zero_points(const struct msc_quant *q) {
+    for (int32_t i = 0; i < q->n; i++) {
+        if (q->zero_points[i] != 0) {
+            return true;
+        }
+    }
+    return q->group_size == 0;
+}
+
+// Scale and zero point, of the given dims; "" for a zero point that needs none.
 static enum msc_status add_parameters(const char *out[2], struct msc_onnx_export *e,
                                       const char *base, const struct msc_quant *q,
                                       const struct msc_onnx_integers *type, int n_dims,
@@ -83,6 +94,10 @@ static enum msc_status add_parameters(const char *out[2], struct msc_onnx_export
     }
     MSC_TRY(msc_onnx__add_initializer(&out[0], e, scale, MSC_ONNX_FLOAT, n_dims, dims, q->scales,
                                       (size_t)q->n * sizeof(float)));
+    out[1] = "";
+    if (!has_zero_points(q)) {
+        return MSC_OK;
+    }
     return msc_onnx__add_integers(&out[1], e, msc_arena_printf(&e->arena, "%s_zero_point", base),
                                   type, n_dims, dims, q->zero_points, (size_t)q->n);
 }
@@ -254,23 +269,6 @@ static enum msc_status restore_dims(const char **result, struct msc_onnx_export 
     return add_result(&node, e, "Reshape", base, inputs, 2, result);
 }
 
-// In the type that is left in *type.
-static enum msc_status put_integers(const char **out, struct msc_onnx_export *e, const char *base,
-                                    struct msc_onnx_integers *type, const struct stored *stored,
-                                    const struct msc_array *integers) {
-    size_t n = (size_t)msc_array_n_elements(integers);
-    const int32_t *values = msc_array_data(integers);
-    if (!msc_onnx__has_forms(e) || stored->block > 0) {
-        const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
-        return msc_onnx__add_integers(out, e, name, type, stored->n_dims, stored->dims, values, n);
-    }
-    MSC_TRY(msc_onnx__put_packed(out, e, base, type, stored->n_dims, stored->dims, values, n));
-    if (type->bits == 4) {
-        *type = types[type->low < 0 ? 2 : 3];
-    }
-    return MSC_OK;
-}
-
 static enum msc_status store_integers(const char **result, struct msc_onnx_export *e,
                                       int32_t weight, const struct msc_array *elements,
                                       const struct msc_quant *q) {
@@ -281,10 +279,12 @@ static enum msc_status store_integers(const char **result, struct msc_onnx_expor
     struct stored stored;
     struct msc_array *integers;
     Onnx__NodeProto *node;
-    MSC_TRY(msc_onnx__pick_integers(&type, q, true));
-    MSC_TRY(msc_quantize_array(&integers, elements, q));
     describe_stored(&stored, e, weight, q);
-    enum msc_status status = put_integers(&inputs[0], e, base, &type, &stored, integers);
+    MSC_TRY(msc_onnx__pick_integers(&type, q, !msc_onnx__has_forms(e) || stored.block > 0));
+    MSC_TRY(msc_quantize_array(&integers, elements, q));
+    enum msc_status status =
+        msc_onnx__put_packed(&inputs[0], e, base, &type, q->bits, stored.n_dims, stored.dims,
+                             msc_array_data(integers), (size_t)msc_array_n_elements(integers));
     msc_array_release(integers);
     MSC_TRY(status);
     MSC_TRY(add_parameters(&inputs[1], e, base, q, &type, stored.n_scale_dims, stored.scale_dims));

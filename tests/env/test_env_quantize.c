@@ -368,12 +368,41 @@ static void test_env_quantize__bounds(void **state) {
     close_bench(&b);
 }
 
+// What the file for a target takes: bytes, where nodes that unpack would take more than they save; a
+// byte for each zero point, or, of groups, 4 where they have any.
+static void test_env_quantize__target_sizes(void **state) {
+    (void)state;
+    static const struct {
+        const char *config;
+        double size; // of 72, 108 and 15 integers with 4, 3 and 5 scales; groups of 32: 4, 6 and 5
+    } rows[] = {
+        {"{\"bits\":8}]", 72 + 108 + 15 + 12 * 5},
+        {"{\"bits\":6}]", 72 + 108 + 15 + 12 * 5},
+        {"{\"bits\":3}]", 36 + 54 + 8 + 12 * 5},
+        {"{\"bits\":12}]", 144 + 216 + 30 + 12 * 6},
+        {"{\"bits\":3,\"group_size\":32}]", 36 + 54 + 8 + 15 * 4},
+        {"{\"bits\":3,\"group_size\":32}],\"weights\":{\"symmetric\":false}", 36 + 54 + 8 + 15 * 8},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        static const uint32_t zeros[16];
+        char config[256];
+        struct bench b;
+        snprintf(config, sizeof(config),
+                 "{\"target\":\"onnxruntime\",\"sites\":\"all\",\"choices\":[%s}", rows[i].config);
+        open_bench(&b, config);
+        struct msc_outcome o = evaluate(&b, zeros);
+        assert_near(metric(&b, &o, "size_bytes"), rows[i].size, 1e-12);
+        close_bench(&b);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_quantize__losses),
         cmocka_unit_test(test_env_quantize__reference),
         cmocka_unit_test(test_env_quantize__stops_at_its_bound),
         cmocka_unit_test(test_env_quantize__same_bits),
+        cmocka_unit_test(test_env_quantize__target_sizes),
         cmocka_unit_test(test_env_quantize__edits_reproduce_the_trial),
         cmocka_unit_test(test_env_quantize__base_gives_way),
         cmocka_unit_test(test_env_quantize__file_bytes),

@@ -1,0 +1,13 @@
+# Choices that a target stores as wide as another are told before the start.
+. "$(dirname "$0")/../lib.sh"
+widths() {
+    echo "$1"
+    tiny "$1" "$2"
+    sed -i "s/{\"bits\": 8}, {\"bits\": 4}/$3/; s/\"verbose\": \"error\"/\"verbose\": \"warning\"/" "$1.json"
+    mscgym search "$1.json" --dry-run 2>&1 | grep 'can only lose' || true
+}
+target='"target": "onnxruntime", "sites": "all"'
+widths both "$target" '{"bits": 8}, {"bits": 6}'
+widths weights "$target, \"activations\": {\"float\": true}" '{"bits": 8}, {"bits": 6}'
+widths wide "$target, \"activations\": {\"float\": true}" '{"bits": 16}, {"bits": 12}'
+widths any '"target": "generic"' '{"bits": 8}, {"bits": 6}'
