@@ -32,6 +32,8 @@ CHOICES = {"float16": ({"type": "float16"}, {}),
            "4 g32, weights alone": ({"bits": 4, "group_size": 32}, {"activations": {"float": True}}),
            "3 g64, zero points": ({"bits": 3, "group_size": 64}, {"weights": {"symmetric": False},
                                                                 "activations": {"float": True}}),
+           "6": ({"bits": 6}, {}),
+           "5 g32, zero points": ({"bits": 5, "group_size": 32}, {"weights": {"symmetric": False}}),
            "12 g128": ({"bits": 12, "group_size": 128}, {})}
 SAMPLES = 12
 
@@ -150,21 +152,45 @@ def in_peer(path, level, feeds):
     return session.run(None, feeds)[0]
 
 
+BITS = {TensorProto.FLOAT: 32, TensorProto.FLOAT16: 16, TensorProto.BFLOAT16: 16, TensorProto.INT8: 8,
+        TensorProto.UINT8: 8, TensorProto.INT16: 16, TensorProto.UINT16: 16, 21: 4, 22: 4}
+
+
+def behind(name, held, makers):
+    """The initialiser that a value comes from, and the nodes on the way."""
+    nodes = []
+    while name not in held:
+        node = makers.get(name)
+        if node is None:
+            return None, []
+        nodes.append(node)
+        name = node.input[1 if node.op_type in ("Gather", "MatMulInteger") else 0]
+    return held[name], nodes
+
+
 def stored_bytes(path, choice_bits):
     """Of the weights, their scales and the bias; fewer bits than the stored type has count as what they are."""
-    bits = {TensorProto.FLOAT: 32, TensorProto.FLOAT16: 16, TensorProto.BFLOAT16: 16,
-            TensorProto.INT8: 8, TensorProto.UINT8: 8, TensorProto.INT16: 16, 21: 4, 22: 4}
     model = onnx.load(path)
     held = {i.name: i for i in model.graph.initializer}
+    makers = {o: n for n in model.graph.node for o in n.output}
     total = sum(4 * int(numpy.prod(i.dims)) for i in held.values() if i.name == "bias")
     for node in model.graph.node:
-        weight = held.get(node.input[0]) if node.op_type in ("DequantizeLinear", "Cast") else None
-        if weight is not None:
-            stored = bits[weight.data_type]
-            total += -(-int(numpy.prod(weight.dims)) * (choice_bits if stored > choice_bits else
-                                                        stored) // 8)
-            scales = held[node.input[1]].dims if len(node.input) > 1 else [0]
-            total += (8 if weight.data_type in (2, 4, 21) else 4) * int(numpy.prod(scales))
+        if node.op_type == "Cast" and node.input[0] in held and \
+                held[node.input[0]].data_type in (TensorProto.FLOAT16, TensorProto.BFLOAT16):
+            total += 2 * int(numpy.prod(held[node.input[0]].dims))
+        weight, way = behind(node.input[0], held, makers) if node.op_type == "DequantizeLinear" \
+            else (None, [])
+        if weight is None or any(n.op_type == "QuantizeLinear" for n in way):
+            continue
+        dims, bits = weight.dims, min(BITS[weight.data_type], choice_bits)
+        if way:  # planes: as many as bits, and what they are shaped to at last
+            bits = weight.dims[0]
+            shaped = next(n for n in way if n.op_type == "Reshape")
+            dims = makers[shaped.input[1]].attribute[0].ints
+        is_unsigned = weight.data_type == TensorProto.UINT8 or len(node.input) > 2 and \
+            held[node.input[2]].data_type in (TensorProto.UINT8, TensorProto.UINT16, 21)
+        total += -(-int(numpy.prod(dims)) * bits // 8)
+        total += (8 if is_unsigned else 4) * int(numpy.prod(held[node.input[1]].dims))
     return total
 
 
@@ -197,7 +223,7 @@ class Case:
         env = {"choices": [choice, {"float": True}], **more}
         config = {"workspace": self.folder, "model": self.path,
                   "dataset": {"inputs": self.data, "batch": SAMPLES},
-                  "quantize": {"gym": [{"record": "r.jsonl", "env": env,
+                  "quantize": {"target": "generic", "gym": [{"record": "r.jsonl", "env": env,
                                         "agent": {"type": "random"}, "budget": {"trials": 2}}]}}
         path = os.path.join(self.folder, "search.json")
         with open(path, "w") as file:
