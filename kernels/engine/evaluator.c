@@ -19,7 +19,8 @@ static enum msc_status create_schedule(struct msc_evaluator *ev) {
                                                  .cache = &ev->cache,
                                                  .remainder_store = &ev->remainder_store,
                                                  .limits = &ev->limits,
-                                                 .cancel = ev->options.cancel};
+                                                 .cancel = ev->options.cancel,
+                                                 .timer = ev->options.timer};
     return msc_schedule_create(&ev->schedule, &options);
 }
 

@@ -38,6 +38,15 @@ MSC_PUBLIC_BEGIN
 
 struct msc_evaluator;
 
+// Is told what each step took that ran, and each value that was quantised by itself, from the
+// evaluator's threads. Where a backend runs several calls of a step together it is told of none.
+struct msc_step_timer {
+    // `step` MSC_NO_ID: value `value` was quantised.
+    void (*ran)(void *payload, const struct msc_plan *plan, int32_t step, int32_t value,
+                uint64_t ns);
+    void *payload;
+};
+
 struct msc_evaluator_options {
     struct msc_backend *backend; // borrowed until the evaluator is destroyed
     int n_threads;               // at most the backend's n_threads
@@ -52,6 +61,7 @@ struct msc_evaluator_options {
     const struct msc_target *target;
     const struct msc_cancel *cancel;
     const struct msc_log *log;
+    const struct msc_step_timer *timer; // borrowed until the evaluator is destroyed; NULL: none
 };
 
 #define MSC_EVALUATOR_OPTIONS_INIT                                                                 \

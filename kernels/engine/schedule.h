@@ -51,6 +51,7 @@ struct msc_schedule_options {
     struct msc_remainder_store *remainder_store;
     const struct msc_reference_limits *limits; // for bodies, and for remainders
     const struct msc_cancel *cancel;           // may be NULL
+    const struct msc_step_timer *timer;        // may be NULL
 };
 
 // What one call computes. All is borrowed for it.

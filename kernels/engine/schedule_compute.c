@@ -1,6 +1,7 @@
 #include "kernels/engine/schedule_internal.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 // ---- Views ------------------------------------------------------------------------------------
 
@@ -162,8 +163,8 @@ static enum msc_status mask_value(struct msc_schedule *s, const struct msc_node 
     return b->def->mask(b, &in, &out, expr->mask, thread);
 }
 
-enum msc_status msc_schedule__compute(struct msc_schedule *s, const struct msc_node *node,
-                                      int thread, void **weights, size_t *weights_bytes) {
+static enum msc_status compute_node(struct msc_schedule *s, const struct msc_node *node, int thread,
+                                    void **weights, size_t *weights_bytes) {
     switch (msc_schedule__expr(s, node)->kind) {
     case MSC_EXPR_INPUT:
         return upload_input(s, node);
@@ -177,4 +178,21 @@ enum msc_status msc_schedule__compute(struct msc_schedule *s, const struct msc_n
         return run_step(s, node, thread);
     }
     return MSC_FAIL(MSC_E_STATE, "unknown kind of expression");
+}
+
+// With the timer told of what it is told of.
+enum msc_status msc_schedule__compute(struct msc_schedule *s, const struct msc_node *node,
+                                      int thread, void **weights, size_t *weights_bytes) {
+    const struct msc_step_timer *timer = s->options.timer;
+    const struct msc_expr *expr = msc_schedule__expr(s, node);
+    if (!timer || (expr->kind != MSC_EXPR_STEP && expr->kind != MSC_EXPR_QUANTIZE)) {
+        return compute_node(s, node, thread, weights, weights_bytes);
+    }
+    bool is_step = expr->kind == MSC_EXPR_STEP;
+    int32_t index = expr->index;
+    uint64_t begin_ns = msc_clock_ns();
+    MSC_TRY(compute_node(s, node, thread, weights, weights_bytes));
+    timer->ran(timer->payload, msc_schedule__plan(s, node), is_step ? index : MSC_NO_ID,
+               is_step ? MSC_NO_ID : index, msc_clock_ns() - begin_ns);
+    return MSC_OK;
 }
