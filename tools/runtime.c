@@ -354,13 +354,18 @@ static enum msc_status read_rounds(struct msc_latency *l, size_t model, const cJ
     return MSC_OK;
 }
 
+// The member `models` of an answer, one for each of the job's.
+static enum msc_status get_models(const cJSON **out, const cJSON *answer, size_t n_models) {
+    MSC_TRY(msc_json_get_array(out, answer, "models", "answer"));
+    return (size_t)cJSON_GetArraySize(*out) == n_models
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, "answer: it has %d models, expected %zu",
+                          cJSON_GetArraySize(*out), n_models);
+}
+
 static enum msc_status read_latency(struct msc_latency *l, const cJSON *answer) {
     const cJSON *models = NULL;
-    MSC_TRY(msc_json_get_array(&models, answer, "models", "answer"));
-    if ((size_t)cJSON_GetArraySize(models) != l->n_models) {
-        return MSC_FAIL(MSC_E_FORMAT, "answer: it has %d models, expected %zu",
-                        cJSON_GetArraySize(models), l->n_models);
-    }
+    MSC_TRY(get_models(&models, answer, l->n_models));
     size_t i = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, models) {
@@ -378,11 +383,11 @@ static enum msc_status add_models(cJSON *request, const struct msc_runtime_job *
     return msc_json_add_number(request, "rounds", (double)job->n_rounds);
 }
 
-enum msc_status msc_runtime_latency(struct msc_runtime *r, const struct msc_runtime_job *job,
-                                    struct msc_latency *latency) {
+// Asks for something of all the job's models; *answer is owned by the caller.
+static enum msc_status ask_models(cJSON **answer, struct msc_runtime *r,
+                                  const struct msc_runtime_job *job, const char *method) {
     const struct msc_runtime_found *found;
     cJSON *request = NULL;
-    cJSON *answer = NULL;
     assert(job->n_models > 0 && job->n_rounds > 0);
     MSC_TRY(msc_runtime_find(&found, r, job->runtime));
     MSC_TRY(job_request(&request, job));
@@ -391,8 +396,14 @@ enum msc_status msc_runtime_latency(struct msc_runtime *r, const struct msc_runt
         cJSON_Delete(request);
         return status;
     }
-    MSC_TRY(runtime_exchange(r, request, "latency", &answer));
-    status = msc_latency_init(latency, job->n_models, (size_t)job->n_rounds);
+    return runtime_exchange(r, request, method, answer);
+}
+
+enum msc_status msc_runtime_latency(struct msc_runtime *r, const struct msc_runtime_job *job,
+                                    struct msc_latency *latency) {
+    cJSON *answer = NULL;
+    MSC_TRY(ask_models(&answer, r, job, "latency"));
+    enum msc_status status = msc_latency_init(latency, job->n_models, (size_t)job->n_rounds);
     if (status == MSC_OK) {
         status = read_latency(latency, answer);
     }
@@ -403,6 +414,95 @@ enum msc_status msc_runtime_latency(struct msc_runtime *r, const struct msc_runt
     }
     return MSC_OK;
 }
+
+// ---- Profiles ---------------------------------------------------------------------------------
+
+static enum msc_status read_time(double *out, const cJSON *object, const char *where) {
+    const cJSON *us = cJSON_GetObjectItemCaseSensitive(object, "us");
+    bool is_time = cJSON_IsNumber(us) && us->valuedouble >= 0.0 && isfinite(us->valuedouble);
+    *out = is_time ? us->valuedouble : 0.0;
+    return is_time ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: us is no time", where);
+}
+
+static enum msc_status read_kernel(struct msc_profile_kernel *out, const cJSON *item,
+                                   const char *where, struct msc_arena *arena) {
+    static const char *const kinds[] = {[MSC_PROFILE_COMPUTE] = "compute",
+                                        [MSC_PROFILE_QUANTIZE] = "quantize",
+                                        [MSC_PROFILE_DEQUANTIZE] = "dequantize"};
+    const cJSON *names = NULL, *name;
+    const char *kind = NULL;
+    size_t k = 0;
+    MSC_TRY(read_time(&out->us, item, where));
+    MSC_TRY(msc_json_get_text(&kind, item, "kind", where));
+    MSC_TRY(msc_json_get_array(&names, item, "names", where));
+    while (k < sizeof kinds / sizeof kinds[0] && strcmp(kind, kinds[k]) != 0) {
+        k++;
+    }
+    if (k == sizeof kinds / sizeof kinds[0]) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: there is no kind \"%s\"", where, kind);
+    }
+    out->kind = (enum msc_profile_kind)k;
+    const char **copies =
+        msc_arena_array(arena, (size_t)cJSON_GetArraySize(names) + 1, sizeof copies[0]);
+    if (!copies) {
+        return no_runtime_memory();
+    }
+    cJSON_ArrayForEach(name, names) {
+        if (!cJSON_IsString(name)) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: name %zu is no text", where, out->n_names);
+        }
+        copies[out->n_names] = msc_arena_strdup(arena, name->valuestring);
+        if (!copies[out->n_names++]) {
+            return no_runtime_memory();
+        }
+    }
+    out->names = copies;
+    return MSC_OK;
+}
+
+static enum msc_status read_profile(struct msc_profile *out, const cJSON *item, size_t model,
+                                    struct msc_arena *arena) {
+    char where[64];
+    const cJSON *kernels = NULL, *kernel;
+    snprintf(where, sizeof where, "answer: model %zu", model);
+    *out = (struct msc_profile){0};
+    MSC_TRY(read_time(&out->us, item, where));
+    MSC_TRY(msc_json_get_array(&kernels, item, "kernels", where));
+    out->kernels =
+        msc_arena_array(arena, (size_t)cJSON_GetArraySize(kernels) + 1, sizeof out->kernels[0]);
+    if (!out->kernels) {
+        return no_runtime_memory();
+    }
+    cJSON_ArrayForEach(kernel, kernels) {
+        snprintf(where, sizeof where, "answer: model %zu, kernel %zu", model, out->n_kernels);
+        MSC_TRY(read_kernel(&out->kernels[out->n_kernels], kernel, where, arena));
+        out->n_kernels++;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_profiles(struct msc_profile profiles[], const cJSON *answer,
+                                     size_t n_models, struct msc_arena *arena) {
+    const cJSON *models = NULL, *item;
+    size_t i = 0;
+    MSC_TRY(get_models(&models, answer, n_models));
+    cJSON_ArrayForEach(item, models) {
+        MSC_TRY(read_profile(&profiles[i], item, i, arena));
+        i++;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_runtime_profile(struct msc_runtime *r, const struct msc_runtime_job *job,
+                                    struct msc_profile profiles[], struct msc_arena *arena) {
+    cJSON *answer = NULL;
+    MSC_TRY(ask_models(&answer, r, job, "profile"));
+    enum msc_status status = read_profiles(profiles, answer, job->n_models, arena);
+    cJSON_Delete(answer);
+    return status == MSC_OK ? MSC_OK : fail_runtime(r, status, "profile");
+}
+
+// ---- Outputs ----------------------------------------------------------------------------------
 
 enum msc_status msc_runtime_outputs(struct msc_runtime *r, const struct msc_runtime_job *job,
                                     const char *path) {

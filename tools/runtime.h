@@ -19,9 +19,11 @@
 
 #include "graph/graph.h"
 #include "tools/latency.h"
+#include "tools/profile.h"
 
 #include <stdint.h>
 
+struct msc_arena;
 struct msc_cancel;
 struct msc_runtime;
 
@@ -71,7 +73,7 @@ struct msc_runtime_job {
     const struct msc_binding *bindings; // lengths of random inputs; 1 where none is given
     size_t n_bindings;
     int n_threads;
-    int64_t n_rounds; // of a latency
+    int64_t n_rounds; // of a latency or a profile
 };
 
 #define MSC_RUNTIME_JOB_INIT                                                                       \
@@ -81,6 +83,10 @@ struct msc_runtime_job {
 // caller. MSC_E_STATE with the program's words when it refuses, a model say.
 enum msc_status msc_runtime_latency(struct msc_runtime *runtime, const struct msc_runtime_job *job,
                                     struct msc_latency *latency);
+// What the job's models and their kernels take on the first batch, into profiles [n_models]: the
+// least of all runs, which is what takes nobody's time else. All live in the arena.
+enum msc_status msc_runtime_profile(struct msc_runtime *runtime, const struct msc_runtime_job *job,
+                                    struct msc_profile profiles[], struct msc_arena *arena);
 // The outputs of the job's only model on all samples of its inputs, which may not be NULL, as the
 // .npz `path`: an array for each output, batch after batch along its first axis.
 enum msc_status msc_runtime_outputs(struct msc_runtime *runtime, const struct msc_runtime_job *job,

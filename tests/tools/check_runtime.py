@@ -132,6 +132,33 @@ def check_latency(helper, runtime, folder, wrong):
               f"{runtime}: {answer}")
 
 
+def check_profile(helper, runtime, folder, wrong):
+    """Every node of a float model is found by its name, and a pair of Q and DQ is one of conversions."""
+    random = numpy.random.RandomState(0)
+    w = random.randn(8, 8, 3, 3).astype(numpy.float32)
+    scale = [("s", numpy.array(0.05, numpy.float32)), ("z", numpy.array(128, numpy.uint8))]
+    conv = {"pads": [1, 1, 1, 1]}
+    nodes = [("Conv", ["x", "w"], ["a"], conv), ("Relu", ["a"], ["b"]),
+             ("QuantizeLinear", ["b", "s", "z"], ["q"]), ("DequantizeLinear", ["q", "s", "z"], ["d"]),
+             ("Conv", ["d", "w"], ["e"], conv), ("Softmax", ["e"], ["y"])]
+    shape = [1, 8, 64, 64]
+    path = model(folder + "/profiled.onnx", nodes, [("x", types.FLOAT, shape)],
+                 [("y", types.FLOAT, shape)], [("w", w)] + scale)
+    answer = helper.ask("profile", runtime=runtime, models=[path, path], rounds=3)
+    rows = answer.get("models", [])
+    check(wrong, [row["model"] for row in rows] == [path, path], f"{runtime}, profile: {answer}")
+    for row in rows:
+        found = [(kernel["kind"], [name.split("_")[0].split("/")[0] for name in kernel["names"]])
+                 for kernel in row["kernels"]]
+        total = sum(kernel["us"] for kernel in row["kernels"])
+        check(wrong, row["us"] > 0 and 0.3 < total / row["us"] < 5,
+              f"{runtime}, profile: {row['us']} us, its kernels {total}")
+        check(wrong, any(kind == "compute" and "y" in names for kind, names in found) and
+              any("a" in names or "b" in names for _, names in found),
+              f"{runtime}, profile: {row['kernels']}")
+        check(wrong, any(kind == "quantize" for kind, _ in found), f"{runtime}, profile: {found}")
+
+
 def check_refusals(helper, runtime, folder, wrong):
     with open(folder + "/text.onnx", "w", encoding="utf-8") as file:
         file.write("no model")
@@ -152,6 +179,7 @@ def check_refusals(helper, runtime, folder, wrong):
         ("latency", {"models": [bad]}, "bad.onnx: " + runtime),
         ("latency", {"models": [text]}, "texts.onnx: "),
         ("latency", {"models": []}, "models is no list of files"),
+        ("profile", {"models": [good, bad]}, "bad.onnx: " + runtime),
         ("latency", {"models": [good], "threads": 0}, "threads is 0"),
         ("latency", {"models": [good], "batch": "1"}, 'batch is "1"'),
         ("latency", {"models": [good], "lengths": {"m": 2}}, "open.onnx: no length of its inputs is"),
@@ -197,6 +225,7 @@ def main():
         for runtime in runtimes:
             check_outputs(helper, runtime, folder, wrong)
             check_latency(helper, runtime, folder, wrong)
+            check_profile(helper, runtime, folder, wrong)
             check_refusals(helper, runtime, folder, wrong)
             check_bench(command, mscgym, runtime, wrong)
     check(wrong, helper.close() == 0, "the program did not end well")

@@ -1,6 +1,8 @@
 // What mscgym-runtime may answer and do wrong, and what is said of it.
 #include "tools/runtime.h"
 
+#include "base/alloc.h"
+
 #include "tests/processes.h"
 #include "tests/temp_folder.h"
 #include "tests/tools/runtime_script.h"
@@ -167,6 +169,56 @@ static void test_tools_runtime__measures_nonsense(void **state) {
     }
 }
 
+static void test_tools_runtime__profile(void **state) {
+    (void)state;
+    struct msc_arena arena = {0};
+    struct msc_profile profiles[2];
+    struct msc_runtime *runtime = started(
+        AFTER_HELLO "read -r b; echo '{\"note\":\"running\"}'; "
+                    "echo '{\"models\":[{\"us\":7.5,\"kernels\":[{\"names\":[\"a_nchwc\",\"a\"],"
+                    "\"kind\":\"compute\",\"us\":3},{\"names\":[],\"kind\":\"dequantize\","
+                    "\"us\":0}]},{\"us\":1,\"kernels\":[]}]}'; read -r c");
+    assert_ok(msc_runtime_profile(runtime, &two_models, profiles, &arena));
+    assert_true(profiles[0].us == 7.5 && profiles[1].us == 1);
+    assert_int_equal(profiles[0].n_kernels, 2);
+    assert_int_equal(profiles[0].kernels[0].n_names, 2);
+    assert_string_equal(profiles[0].kernels[0].names[1], "a");
+    assert_true(profiles[0].kernels[0].us == 3);
+    assert_int_equal(profiles[0].kernels[1].kind, MSC_PROFILE_DEQUANTIZE);
+    assert_int_equal(profiles[1].n_kernels, 0);
+    msc_runtime_stop(runtime);
+    msc_arena_finish(&arena);
+}
+
+static void test_tools_runtime__profiles_nonsense(void **state) {
+    (void)state;
+    static const struct {
+        const char *models, *message;
+    } cases[] = {
+        {"{}", "it has 1 models, expected 2"},
+        {"{},{}", "model 0: us is no time"},
+        {"{\"us\":1},{}", "kernels"},
+        {"{\"us\":1,\"kernels\":[{\"us\":-1}]},{}", "model 0, kernel 0: us is no time"},
+        {"{\"us\":1,\"kernels\":[{\"us\":1,\"kind\":\"move\",\"names\":[]}]},{}",
+         "kernel 0: there is no kind \"move\""},
+        {"{\"us\":1,\"kernels\":[{\"us\":1,\"kind\":\"compute\",\"names\":[5]}]},{}",
+         "kernel 0: name 0 is no text"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char script[800];
+        struct msc_arena arena = {0};
+        struct msc_profile profiles[2];
+        snprintf(script, sizeof script,
+                 AFTER_HELLO "read -r b; echo '{\"models\":[%s]}'; read -r c", cases[i].models);
+        struct msc_runtime *runtime = started(script);
+        assert_int_equal(msc_runtime_profile(runtime, &two_models, profiles, &arena), MSC_E_FORMAT);
+        assert_message("mscgym-runtime, profile: ");
+        assert_message(cases[i].message);
+        msc_runtime_stop(runtime);
+        msc_arena_finish(&arena);
+    }
+}
+
 static void test_tools_runtime__dies(void **state) {
     (void)state;
     struct msc_latency latency = {0};
@@ -243,6 +295,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_tools_runtime__cannot_start),
         cmocka_unit_test(test_tools_runtime__greets_with_nonsense),
         cmocka_unit_test(test_tools_runtime__measures_nonsense),
+        cmocka_unit_test(test_tools_runtime__profile),
+        cmocka_unit_test(test_tools_runtime__profiles_nonsense),
         cmocka_unit_test(test_tools_runtime__dies),
         cmocka_unit_test(test_tools_runtime__hangs),
         cmocka_unit_test(test_tools_runtime__is_named_by_the_environment),
