@@ -11,7 +11,7 @@
 // ---- Edits ------------------------------------------------------------------------------------
 
 // What holds whatever the trial chooses: earlier strategies, then sites fixed to a choice.
-static enum msc_status build_fixed(struct msc_env *env, struct msc_quantize *z) {
+enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quantize *z) {
     const struct msc_env_host *host = msc_env_host(env);
     const struct msc_sites *sites = msc_quantizer_sites(z->quantizer);
     z->n_slots = (size_t)sites->n_slots;
@@ -102,6 +102,7 @@ static enum msc_status quantize_init(struct msc_env *env) {
     const struct msc_env_host *host = msc_env_host(env);
     MSC_TRY(msc_quantize__read_options(env, z));
     MSC_TRY(msc_quantize_metrics_choose(&z->metrics, host, msc_env_config(env)));
+    z->asks_for_latency = msc_quantize_metrics_has(&z->metrics, MSC_QUANTIZE_LATENCY);
     z->distill_options.metrics = z->metrics.sampled;
     z->distill_options.n_metrics = z->metrics.n_sampled;
     z->distill_options.target = z->quantizer_options.all_sites ? z->quantizer_options.target : NULL;
@@ -110,15 +111,13 @@ static enum msc_status quantize_init(struct msc_env *env) {
     MSC_TRY(msc_distill_create(&z->distill, host, host->dataset, &z->distill_options));
     MSC_TRY(leave_constants(z, host));
     MSC_TRY(msc_quantize__get_parameters(env, z));
-    MSC_TRY(build_fixed(env, z));
-    MSC_TRY(
-        msc_bias_roundings_create(&z->roundings, host->graph, msc_quantizer_sites(z->quantizer)));
     const struct msc_quantize_inputs inputs = {
         .host = host,
         .quantizer = z->quantizer,
         .plan = msc_evaluator_plan(msc_distill_evaluator(z->distill), 0),
         .fixed = z->fixed,
         .metrics = &z->metrics,
+        .latency = z->asks_for_latency ? &z->latency : NULL,
     };
     return msc_quantize_space_build(&z->space, &inputs, msc_env_arena(env));
 }
@@ -262,6 +261,9 @@ static enum msc_status quantize_describe(const struct msc_env *env, cJSON *objec
     MSC_TRY(msc_json_add_text(object, "dataset",
                               msc_hash_format(text, msc_dataset_hash(host->dataset))));
     MSC_TRY(msc_json_add_text(object, "base_strategy", msc_hash_format(text, base_hash(host))));
+    if (z->asks_for_latency) {
+        MSC_TRY(msc_json_add_text(object, "latency_of", z->latency.table.of));
+    }
     return msc_json_add_text(object, "params_hash", msc_hash_format(text, z->parameters));
 }
 

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "env/distill.h"
 #include "env/env.h"
+#include "env/quantize_latency.h"
 #include "env/quantize_metrics.h"
 #include "tools/bias_rounding.h"
 
@@ -29,7 +30,10 @@ struct msc_quantize {
     struct msc_quantize_space space;
     size_t n_slots;
     const struct msc_edit **fixed; // [n_slots] edits of slots that are no task
-    struct msc_hash parameters;    // of scales, zero points and reference outputs
+    bool asks_for_latency;
+    struct msc_quantize_latency latency; // where it is asked for
+    // Of scales, zero points, reference outputs and the table of latencies.
+    struct msc_hash parameters;
     // Of the call at hand.
     const struct msc_evaluation *evaluation;
     uint64_t began_ns;
@@ -47,8 +51,11 @@ enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quant
 // The environment's `complete`.
 enum msc_status msc_quantize__complete(cJSON *config);
 
-// Scales, zero points and reference outputs: read from the host's parameters file if there is one,
-// else computed and written there. Sets `parameters`.
+// Fills `fixed`, once scales are there.
+enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quantize *z);
+// Scales, zero points, reference outputs and, where it is asked for, the table of latencies: read
+// from the host's parameters file if there is one, else computed and written there. Sets `fixed`,
+// `roundings` and `parameters`.
 enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z);
 
 // Makes `runs` and `edits` hold at least n runs; what they held may be lost.

@@ -28,6 +28,15 @@ static bool asks_for(const struct cJSON *config, const char *metric) {
     return cJSON_GetObjectItemCaseSensitive(bounds, metric) != NULL;
 }
 
+// Does it name the ratio of the metric?
+static bool asks_for_ratio(const struct cJSON *config, const char *metric) {
+    const struct msc_quantize_metric *row = msc_quantize_metric_rows;
+    while (row->metric.name && (!row->ratio_of || strcmp(row->ratio_of, metric) != 0)) {
+        row++;
+    }
+    return row->metric.name && asks_for(config, row->metric.name);
+}
+
 static enum msc_status fail_for(const struct msc_quantize_metric *row, unsigned lacking) {
     static const struct {
         unsigned need;
@@ -64,7 +73,8 @@ enum msc_status msc_quantize_metrics_choose(struct msc_quantize_metrics *out,
     *out = (struct msc_quantize_metrics){0};
     for (const struct msc_quantize_metric *row = msc_quantize_metric_rows; row->metric.name;
          row++) {
-        bool is_asked = asks_for(config, row->metric.name);
+        bool is_asked =
+            asks_for(config, row->metric.name) || asks_for_ratio(config, row->metric.name);
         unsigned lacking = row->needs & ~(is_asked ? met | MSC_QUANTIZE_NEEDS_ASKING : met);
         if (is_asked && lacking != 0) {
             return fail_for(row, lacking);
@@ -74,6 +84,14 @@ enum msc_status msc_quantize_metrics_choose(struct msc_quantize_metrics *out,
         }
     }
     return MSC_OK;
+}
+
+bool msc_quantize_metrics_has(const struct msc_quantize_metrics *m, const char *name) {
+    size_t i = 0;
+    while (i < m->n && strcmp(m->rows[i]->metric.name, name) != 0) {
+        i++;
+    }
+    return i < m->n;
 }
 
 // ---- In the space -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "env/quantize_internal.h"
+#include "env/quantize_latency.h"
 #include "graph/cost.h"
 #include "graph/onnx/onnx.h"
 #include "graph/packing.h"
@@ -274,6 +275,20 @@ const struct msc_quantize_metric msc_quantize_metric_rows[] = {
                 .help = "multiply-accumulates for one sample",
                 .is_exact = true},
      .cost = cost_macs},
+    {.metric = {.name = MSC_QUANTIZE_LATENCY,
+                .unit = "us",
+                .help =
+                    "of one run in the target's runtime where it is installed, else by mscgym's "
+                    "cpu kernels: by a table that is measured first; only where it is asked for",
+                .is_exact = true},
+     .needs = MSC_QUANTIZE_NEEDS_ASKING,
+     .cost = msc_quantize_cost_latency},
+    {.metric = {.name = "latency_ratio",
+                .unit = "",
+                .help = MSC_QUANTIZE_LATENCY " over that of the float model",
+                .is_exact = true},
+     .needs = MSC_QUANTIZE_NEEDS_ASKING,
+     .ratio_of = MSC_QUANTIZE_LATENCY},
     {.metric = {.name = "file_bytes",
                 .unit = "bytes",
                 .help = "of the exported file without metadata; only where it is asked for"},

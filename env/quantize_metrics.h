@@ -77,6 +77,8 @@ struct msc_quantize_metrics {
 enum msc_status msc_quantize_metrics_choose(struct msc_quantize_metrics *out,
                                             const struct msc_env_host *host,
                                             const struct cJSON *config);
+// Is the metric of this name among them?
+bool msc_quantize_metrics_has(const struct msc_quantize_metrics *m, const char *name);
 // Adds metrics, costs and references to a space whose tasks are there.
 enum msc_status msc_quantize_metrics_build(struct msc_quantize_space *s,
                                            const struct msc_quantize_inputs *in,

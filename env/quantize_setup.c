@@ -1,10 +1,12 @@
-// What trials rest on: scales and reference outputs, which are computed once and afterwards read from
-// RECORD.params.
+// What trials rest on: scales, reference outputs and latencies, which are computed once and
+// afterwards read from RECORD.params.
 #include "env/quantize_internal.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "data/safetensors.h"
+
+#include <string.h>
 
 static struct msc_hash hash_list(const struct msc_array_list *list) {
     struct msc_hash h = msc_hash_bytes("params", 6);
@@ -31,9 +33,66 @@ static void tell_calibrated(void *payload, size_t done, size_t all) {
     }
 }
 
+// ---- Latencies --------------------------------------------------------------------------------
+
+#define LATENCY_NAME "latency" // of the array that holds their table, as text
+
+static enum msc_status save_latency(const struct msc_quantize *z, struct msc_array_list *list) {
+    const char *text = z->latency.table.text;
+    int64_t length = (int64_t)strlen(text);
+    struct msc_array *bytes;
+    MSC_TRY(msc_array_create_from(&bytes, MSC_DTYPE_U8, 1, &length, text));
+    enum msc_status status = msc_array_list_add(list, LATENCY_NAME, bytes);
+    msc_array_release(bytes);
+    return status;
+}
+
+static enum msc_status measure_latency(struct msc_env *env, struct msc_quantize *z) {
+    const struct msc_latency_job job = {
+        .host = msc_env_host(env),
+        .quantizer = z->quantizer,
+        .target = z->quantizer_options.target,
+        .fixed = z->fixed,
+        .roundings = z->roundings,
+        .plan = msc_evaluator_plan(msc_distill_evaluator(z->distill), 0),
+    };
+    return msc_latency_table_measure(&z->latency.table, &z->latency.network, &job,
+                                     msc_env_arena(env));
+}
+
+// From what the file had, or, where there was none (NULL), by measuring.
+static enum msc_status get_latency(struct msc_env *env, struct msc_quantize *z,
+                                   const struct msc_array_list *found) {
+    struct msc_arena *arena = msc_env_arena(env);
+    const struct msc_array *text = found ? msc_array_list_find(found, LATENCY_NAME) : NULL;
+    if (!z->asks_for_latency) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_latency_network_find(&z->latency.network, msc_env_host(env)->graph, z->quantizer,
+                                     arena));
+    if (!found) {
+        return measure_latency(env, z);
+    }
+    if (!text || msc_array_dtype(text) != MSC_DTYPE_U8) {
+        return MSC_FAIL(MSC_E_STATE, "it has no latencies");
+    }
+    return msc_latency_table_read(&z->latency.table, &z->latency.network, msc_array_data(text),
+                                  (size_t)msc_array_n_elements(text), arena);
+}
+
+// ---- All of it --------------------------------------------------------------------------------
+
 static enum msc_status list_parameters(const struct msc_quantize *z, struct msc_array_list *list) {
     MSC_TRY(msc_quantizer_save(z->quantizer, list));
-    return msc_distill_save_reference(z->distill, list);
+    MSC_TRY(msc_distill_save_reference(z->distill, list));
+    return z->asks_for_latency ? save_latency(z, list) : MSC_OK;
+}
+
+// What rests on scales alone.
+static enum msc_status build_edits(struct msc_env *env, struct msc_quantize *z) {
+    MSC_TRY(msc_quantize__build_fixed(env, z));
+    return msc_bias_roundings_create(&z->roundings, msc_env_host(env)->graph,
+                                     msc_quantizer_sites(z->quantizer));
 }
 
 static enum msc_status compute_parameters(struct msc_env *env, struct msc_quantize *z,
@@ -41,32 +100,38 @@ static enum msc_status compute_parameters(struct msc_env *env, struct msc_quanti
     const struct msc_env_host *host = msc_env_host(env);
     struct progress progress = {.log = host->log, .cancel = host->cancel};
     if (host->parameters_required) {
-        return MSC_FAIL(MSC_E_STATE,
-                        "%s is missing: it holds the scales that this record was made with, which "
-                        "cannot be computed again under other numerics",
-                        host->parameters_path);
+        return MSC_FAIL(MSC_E_STATE, "%s is missing: it holds the %s; put it back",
+                        host->parameters_path,
+                        z->asks_for_latency ? "latencies that this record was made with, which "
+                                              "measured again would be others"
+                                            : "scales that this record was made with, which cannot "
+                                              "be computed again under other numerics");
     }
     MSC_TRY(msc_distill_compute_reference(z->distill));
     MSC_TRY(msc_quantizer_calibrate(z->quantizer, msc_distill_evaluator(z->distill),
                                     tell_calibrated, &progress));
+    MSC_TRY(build_edits(env, z));
+    MSC_TRY(get_latency(env, z, NULL));
     MSC_TRY(list_parameters(z, list));
     return host->parameters_path ? msc_safetensors_save(host->parameters_path, list, NULL, 0)
                                  : MSC_OK;
 }
 
-static enum msc_status load_parameters(struct msc_quantize *z, const char *path,
-                                       struct msc_array_list *list) {
-    enum msc_status status = msc_safetensors_load(list, path);
-    if (status == MSC_OK) {
-        status = msc_quantizer_load(z->quantizer, list);
-        if (status == MSC_OK) {
-            status = msc_distill_load_reference(z->distill, list);
-        }
-        if (status != MSC_OK) {
-            status = msc_status_prefix(status, "%s does not belong to this configuration", path);
-        }
-    }
-    return status;
+static enum msc_status take_parameters(struct msc_env *env, struct msc_quantize *z,
+                                       const struct msc_array_list *found) {
+    MSC_TRY(msc_quantizer_load(z->quantizer, found));
+    MSC_TRY(msc_distill_load_reference(z->distill, found));
+    MSC_TRY(build_edits(env, z));
+    return get_latency(env, z, found);
+}
+
+static enum msc_status load_parameters(struct msc_env *env, struct msc_quantize *z,
+                                       const char *path, struct msc_array_list *list) {
+    MSC_TRY(msc_safetensors_load(list, path));
+    enum msc_status status = take_parameters(env, z, list);
+    return status == MSC_OK
+               ? MSC_OK
+               : msc_status_prefix(status, "%s does not belong to this configuration", path);
 }
 
 enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z) {
@@ -75,7 +140,7 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
     struct msc_array_list own = {0};
     enum msc_status status;
     if (host->parameters_path && msc_file_exists(host->parameters_path)) {
-        MSC_TRY_OUT(load_parameters(z, host->parameters_path, &found));
+        MSC_TRY_OUT(load_parameters(env, z, host->parameters_path, &found));
         // Hashed in our order, whatever else is in the file.
         MSC_TRY_OUT(list_parameters(z, &own));
     } else {

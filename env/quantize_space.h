@@ -8,6 +8,7 @@
 #include "tools/quantizer.h"
 
 struct msc_arena;
+struct msc_quantize_latency;
 struct msc_quantize_metrics;
 
 enum { MSC_QUANTIZE_FLOAT_BITS = 32 }; // of what stays float
@@ -20,6 +21,7 @@ struct msc_quantize_inputs {
     // [n_slots] The edits of slots that are no task (NULL: float).
     const struct msc_edit *const *fixed;
     const struct msc_quantize_metrics *metrics;
+    const struct msc_quantize_latency *latency; // where a metric asks for it
 };
 
 struct msc_quantize_space {

@@ -8,6 +8,7 @@ static const struct msc_target targets[] = {
     // int8 weights, unsigned activations with a zero point; 4-bit and grouped weights between
     // floats. Without VNNI only unsigned weights of 7 bits keep its sums from saturating.
     {.name = "onnxruntime",
+     .runtime = "onnxruntime",
      .min_bits = MIN_BITS,
      .max_bits = MAX_BITS,
      .takes_groups = true,
@@ -19,6 +20,7 @@ static const struct msc_target targets[] = {
     // Low-precision transformations: u8 or i8 activations, i8 weights without zero point; fewer
     // bits are for weights of float joints alone.
     {.name = "openvino",
+     .runtime = "openvino",
      .min_bits = 8,
      .max_bits = 8,
      .weights_symmetric = true,

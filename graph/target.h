@@ -31,6 +31,8 @@ enum msc_target_role {
 struct msc_target {
     const char *name;
     const char *alias; // another name for it, or NULL
+    // By which tools/runtime.h knows the runtime; NULL: it does not.
+    const char *runtime;
     // What its integer path takes. Weights per tensor are a special case of per channel, which only
     // `weights_per_channel` refuses.
     int32_t min_bits, max_bits;

@@ -33,16 +33,9 @@ static enum msc_status no_delivery_memory(void) {
 
 // ---- Opening and closing ----------------------------------------------------------------------
 
-// mscgym-runtime knows them by the names of their targets.
 static const char *runtime_of(const char *target) {
-    static const char *const names[] = {"onnxruntime", "openvino"};
     const struct msc_target *t = target ? msc_target_find(target) : NULL;
-    for (size_t i = 0; t && i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(t->name, names[i]) == 0) {
-            return names[i];
-        }
-    }
-    return NULL;
+    return t ? t->runtime : NULL;
 }
 
 bool msc_delivery_has_runtime(const char *target) {

@@ -239,6 +239,12 @@ static bool is_foreign(const struct msc_processor *p, const struct msc_record *r
     return strcmp(msc_record_numerics(record, 0), msc_processor_numerics(p)) != 0;
 }
 
+// Do they hold what was measured, and would not be the same again?
+static bool is_measured(const struct msc_record *record) {
+    const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "env");
+    return cJSON_GetObjectItemCaseSensitive(env, "latency_of") != NULL;
+}
+
 // The environment in a configuration of one entry, as a record's header has it.
 static cJSON *find_env(const cJSON *config, const struct msc_config_entry *e) {
     const cJSON *object =
@@ -357,7 +363,7 @@ static enum msc_status set_parameters(struct msc_processor *p, struct msc_env_ho
     if (!p->parameters_path) {
         return msc_processor__no_memory();
     }
-    host->parameters_required = record && is_foreign(p, record);
+    host->parameters_required = record && (is_foreign(p, record) || is_measured(record));
     if (!record && mode == MSC_PROCESSOR_RUN) {
         MSC_TRY(msc_file_remove(p->parameters_path)); // of a record that is gone
     }

@@ -211,7 +211,9 @@ static enum msc_status report_add_goal(cJSON *report, const struct msc_record *r
             MSC_TRY(msc_json_add(report, members[i], cJSON_Duplicate(member, true)));
         }
     }
-    return MSC_OK;
+    const cJSON *env = cJSON_GetObjectItemCaseSensitive(header, "env");
+    const cJSON *of = cJSON_GetObjectItemCaseSensitive(env, "latency_of");
+    return of ? msc_json_add(report, "latency_of", cJSON_Duplicate(of, true)) : MSC_OK;
 }
 
 static enum msc_status add_metric_names(cJSON *report, const struct msc_space *space) {

@@ -292,6 +292,16 @@ static void write_table(struct msc_str *out, const struct table *table, size_t n
     write_notes(out, table);
 }
 
+// Where exact latencies are from.
+static void write_latency(struct msc_str *out, const cJSON *report) {
+    const cJSON *of = report_get(report, "latency_of");
+    if (of) {
+        msc_str_append(out, "latency_us: of ");
+        msc_shown_append(out, of->valuestring);
+        msc_str_append(out, ", by a table measured before the search\n");
+    }
+}
+
 static void write_end(struct msc_str *out, const char *name) {
     for (int i = 0; i < MSC_SEARCH_END_COUNT; i++) {
         enum msc_search_end end = (enum msc_search_end)i;
@@ -366,6 +376,7 @@ enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *
     enum msc_status status = fill_table(&table, report);
     if (status == MSC_OK && table.n_rows > 0) {
         write_table(out, &table, n_columns);
+        write_latency(out, report);
     }
     if (status == MSC_OK) {
         status = msc_report__write_runtime(out, report);

@@ -2,7 +2,8 @@
 """Stands in for mscgym-runtime: needs no numpy, and does what the variable FAKE says.
 
 FAKE is JSON: "us" lists, model by model, what a round takes; "refuse" is a part of the inputs of a
-request whose outputs are refused, as "loss" is of models; "end" or "hang" name the method at which
+request whose outputs are refused, as "loss" is of models; "kernels" list, model by model, [kind,
+name, microseconds] of a profile, which each model takes in all; "end" or "hang" name the method at which
 the program ends or says nothing more. Outputs are an array y of zeros, three to a sample. Requests
 are noted in the file FAKE_LOG.
 """
@@ -49,6 +50,11 @@ def answer(request):
         n = n_samples(request["inputs"])
         save_zeros(request["outputs"], n)
         return {"version": "1.2.3", "samples": n}
+    if method == "profile":
+        return {"version": "1.2.3", "models": [
+            {"us": sum(kernel[2] for kernel in FAKE["kernels"][i]), "kernels": [
+                {"kind": kind, "names": [name], "us": us} for kind, name, us in FAKE["kernels"][i]]}
+            for i, _ in enumerate(request["models"])]}
     base = FAKE.get("us", [10] * 100)
     return {"version": "1.2.3", "models": [
         {"model": model, "runs": 1, "us": [base[i] + r for r in range(request["rounds"])]}
