@@ -1,12 +1,13 @@
 #include "graph/requantised.h"
 
 #include "base/alloc.h"
+#include "graph/tail.h"
 
 struct finder {
     const struct msc_graph *g;
     const struct msc_target *target;
     int32_t *parent;  // [n_tensors] union-find; the root is the least id
-    bool *is_inside;  // [n_tensors] between a joint and the limit that is fused to it
+    bool *is_inside;  // [n_tensors] between a joint and the end of its tail
     bool *is_integer; // [n_tensors] made by, or read by, a joint that computes over integers
 };
 
@@ -44,33 +45,21 @@ static void join_moved(struct finder *f, const struct msc_joint *j) {
     }
 }
 
-// Is the joint one with that before it? Then nobody else reads what is between them.
-static bool is_fused_limit(const struct finder *f, const struct msc_joint *j) {
-    const int32_t *readers;
-    if (msc_target_role(f->target, f->g, j) != MSC_TARGET_SATURATES ||
-        !is_float_activation(f->g, j->operands[0])) {
-        return false;
-    }
-    int32_t between = j->operands[0];
-    const struct msc_joint *maker = msc_graph_joint(f->g, msc_graph_producer(f->g, between));
-    return msc_target_is_integer(msc_target_role(f->target, f->g, maker)) &&
-           msc_graph_consumers(f->g, between, &readers) == 1 && !msc_graph_is_output(f->g, between);
-}
-
-static bool makes_integers_before(const struct finder *f, const struct msc_joint *limit) {
-    int32_t maker = msc_graph_producer(f->g, limit->operands[0]);
-    return msc_target_role(f->target, f->g, msc_graph_joint(f->g, maker)) == MSC_TARGET_INTEGER;
+static bool is_tail(enum msc_target_role role) {
+    return role == MSC_TARGET_SATURATES || role == MSC_TARGET_AFFINE;
 }
 
 static void mark_joint(struct finder *f, const struct msc_joint *j) {
-    bool is_limit = is_fused_limit(f, j);
+    struct msc_tail tail;
     enum msc_target_role role = msc_target_role(f->target, f->g, j);
-    bool makes_integers = role == MSC_TARGET_INTEGER || (is_limit && makes_integers_before(f, j));
+    bool is_behind = is_tail(role) && msc_graph__find_tail(&tail, f->g, f->target, j->outputs[0]);
+    const struct msc_joint *maker = is_behind ? tail.maker : j;
+    bool makes_integers = msc_target_role(f->target, f->g, maker) == MSC_TARGET_INTEGER;
     if (role == MSC_TARGET_MOVES) {
         join_moved(f, j);
     }
-    if (is_limit) {
-        f->is_inside[j->operands[0]] = true;
+    if (is_behind) {
+        f->is_inside[msc_graph__passed_on(f->g, j)] = true;
     }
     for (int32_t k = 0; msc_target_is_integer(role) && k < j->n_operands; k++) {
         if (is_float_activation(f->g, j->operands[k])) {

@@ -1,5 +1,7 @@
 #include "graph/target.h"
 
+#include "graph/tail.h"
+
 #include <string.h>
 
 enum { MIN_BITS = 2, MAX_BITS = 16 };
@@ -164,46 +166,123 @@ static bool has_form(const struct msc_graph *g, const struct msc_joint *j) {
     }
 }
 
+static enum msc_target_role in_table(const struct msc_target *t, const struct msc_joint *j) {
+    return (enum msc_target_role)roles[j->op][t - targets];
+}
+
+static const struct msc_joint *find_root(const struct msc_target *t, const struct msc_graph *g,
+                                         const struct msc_joint *j, int n_before);
+
+// What makes a tensor that its one reader alone reads, but for tails; NULL where others do, too.
+static const struct msc_joint *root_behind(const struct msc_target *t, const struct msc_graph *g,
+                                           int32_t tensor, int n_before) {
+    for (; n_before < MSC_TAIL_MOST_JOINTS && msc_graph__is_between(g, tensor); n_before++) {
+        const struct msc_joint *j = msc_graph_joint(g, msc_graph_producer(g, tensor));
+        if (in_table(t, j) != MSC_TARGET_SATURATES || !has_form(g, j)) {
+            const struct msc_joint *root = find_root(t, g, j, n_before + 1);
+            return root == NULL ? j : root;
+        }
+        tensor = j->operands[0];
+    }
+    return NULL;
+}
+
+// The joint whose tail an affine one is part of; NULL: of none. What is multiplied needs a positive
+// factor, what is added a bias to be added to.
+static const struct msc_joint *find_root(const struct msc_target *t, const struct msc_graph *g,
+                                         const struct msc_joint *j, int n_before) {
+    struct msc_affine a;
+    if (!t->has_forms || !msc_graph__read_affine(&a, g, j) || !(a.factor > 0)) {
+        return NULL;
+    }
+    bool is_sum = j->op == MSC_OP_ADD || j->op == MSC_OP_SUBTRACT;
+    const struct msc_joint *root = root_behind(t, g, a.activation, n_before);
+    bool is_integer =
+        root != NULL && has_form(g, root) &&
+        (msc_target_is_integer(in_table(t, root)) || in_table(t, root) == MSC_TARGET_FOLLOWS);
+    return is_integer && (!is_sum || msc_op_is_conv(root->op)) ? root : NULL;
+}
+
+// Inputs of the model are what those who read them want: numbers that they are changed by stay float.
+static bool is_moved_input(const struct msc_target *t, const struct msc_graph *g, int32_t tensor) {
+    const struct msc_joint *j = msc_graph_joint(g, msc_graph_producer(g, tensor));
+    while (in_table(t, j) == MSC_TARGET_MOVES && j->operands[0] != MSC_NO_ID &&
+           msc_graph_weight_of(g, j->operands[0]) == MSC_NO_ID) {
+        j = msc_graph_joint(g, msc_graph_producer(g, j->operands[0]));
+    }
+    return j->op == MSC_OP_INPUT;
+}
+
+static enum msc_target_role role_of_sum(const struct msc_target *t, const struct msc_graph *g,
+                                        const struct msc_joint *j) {
+    struct msc_affine a;
+    if (find_root(t, g, j, 0) != NULL) {
+        return MSC_TARGET_AFFINE;
+    }
+    bool is_by_number =
+        t->has_forms && msc_graph__read_affine(&a, g, j) && !is_moved_input(t, g, a.activation);
+    bool is_float = in_table(t, j) == MSC_TARGET_AFFINE || (has_constant(g, j) && !is_by_number);
+    return is_float ? MSC_TARGET_FLOAT : in_table(t, j);
+}
+
 // What the table says, where the joint is one that it speaks of.
 static enum msc_target_role row_of(const struct msc_target *t, const struct msc_graph *g,
                                    const struct msc_joint *j) {
-    bool is_float = !t->requantises || (t->has_forms && !has_form(g, j));
+    if (!t->requantises || (t->has_forms && !has_form(g, j))) {
+        return MSC_TARGET_FLOAT;
+    }
     switch (j->op) {
     case MSC_OP_ADD:
     case MSC_OP_MULTIPLY:
+    case MSC_OP_SUBTRACT:
+    case MSC_OP_DIVIDE:
+        return role_of_sum(t, g, j);
     case MSC_OP_CONCAT:
-        is_float = is_float || has_constant(g, j);
-        break;
+        return has_constant(g, j) ? MSC_TARGET_FLOAT : in_table(t, j);
     case MSC_OP_RESIZE:
-        is_float = is_float || !is_nearest(j);
-        break;
+        return is_nearest(j) ? in_table(t, j) : MSC_TARGET_FLOAT;
     default:
-        break;
+        return in_table(t, j);
     }
-    return is_float ? MSC_TARGET_FLOAT : (enum msc_target_role)roles[j->op][t - targets];
 }
 
 // Sums of sums are followed back so far: what lies before is nothing to what reads them.
 enum { MOST_FOLLOWED = 6 };
+
+static bool passes_on(enum msc_target_role role) {
+    return role == MSC_TARGET_MOVES || role == MSC_TARGET_SATURATES || role == MSC_TARGET_AFFINE;
+}
+
+static bool reads_integers(const struct msc_target *t, const struct msc_graph *g,
+                           const struct msc_joint *j, int n_followed);
 
 // Inputs of the model are what those who read them want.
 static bool is_written_as_integers(const struct msc_target *t, const struct msc_graph *g,
                                    int32_t tensor, int n_followed) {
     const struct msc_joint *j;
     enum msc_target_role role = MSC_TARGET_MOVES;
-    while (role == MSC_TARGET_MOVES || role == MSC_TARGET_SATURATES) {
+    while (passes_on(role)) {
         if (tensor == MSC_NO_ID || msc_graph_weight_of(g, tensor) != MSC_NO_ID) {
             return false;
         }
         j = msc_graph_joint(g, msc_graph_producer(g, tensor));
         role = j->op == MSC_OP_INPUT ? MSC_TARGET_INTEGER : row_of(t, g, j);
-        tensor = j->n_operands > 0 ? j->operands[0] : MSC_NO_ID;
+        tensor = msc_graph__passed_on(g, j);
     }
     if (role != MSC_TARGET_FOLLOWS || n_followed == MOST_FOLLOWED) {
         return role == MSC_TARGET_INTEGER || role == MSC_TARGET_FOLLOWS;
     }
+    return reads_integers(t, g, j, n_followed + 1);
+}
+
+// Are all operands of a joint written as integers, but for a number beside one?
+static bool reads_integers(const struct msc_target *t, const struct msc_graph *g,
+                           const struct msc_joint *j, int n_followed) {
+    struct msc_affine a = {.activation = MSC_NO_ID};
+    bool has_number = msc_graph__read_affine(&a, g, j);
     for (int32_t k = 0; k < j->n_operands; k++) {
-        if (!is_written_as_integers(t, g, j->operands[k], n_followed + 1)) {
+        bool is_number = has_number && j->operands[k] != a.activation;
+        if (!is_number && !is_written_as_integers(t, g, j->operands[k], n_followed)) {
             return false;
         }
     }
@@ -216,12 +295,7 @@ enum msc_target_role msc_target_role(const struct msc_target *t, const struct ms
     if (role != MSC_TARGET_FOLLOWS) {
         return role;
     }
-    for (int32_t k = 0; k < j->n_operands; k++) {
-        if (!is_written_as_integers(t, g, j->operands[k], 0)) {
-            return MSC_TARGET_FLOAT;
-        }
-    }
-    return MSC_TARGET_INTEGER;
+    return reads_integers(t, g, j, 0) ? MSC_TARGET_INTEGER : MSC_TARGET_FLOAT;
 }
 
 int32_t msc_target_stored_bits(const struct msc_target *t, bool is_weight, int32_t bits) {

@@ -23,6 +23,9 @@ enum msc_target_role {
     // A limit that the quantisation of what it gives keeps anyway: with the joint before it, which
     // computes over integers, it is one.
     MSC_TARGET_SATURATES,
+    // One number multiplied by or added, likewise one with the integer joint before it: the factor is
+    // that of its output's scale, the summand part of its bias.
+    MSC_TARGET_AFFINE,
     // In the table alone: INTEGER where all of its operands are written as integers, else FLOAT. So
     // the sums behind a transformer's products, which may be read as floats, stay float.
     MSC_TARGET_FOLLOWS,
@@ -46,12 +49,17 @@ struct msc_target {
     bool requantises;   // it has roles: all that it requantises may be a site
 };
 
+// Where hard swishes, x * clip(x + 3, 0, 6) / 6, have their limits: all below is 0 as this is. A
+// target with forms computes them over integers where it is a number of whole steps.
+#define MSC_HARD_SWISH_CUT 3.0f
+
 // By name or alias; NULL when there is none.
 const struct msc_target *msc_target_find(const char *name);
 // Row i of all; NULL past the last.
 const struct msc_target *msc_target_at(size_t i);
 // What a joint is to a target; all are float to one that requantises nothing. So are sums and
-// products with a constant, concatenations with one, and resizing but to the nearest element.
+// products with a constant, but for numbers where it has forms, concatenations with one, and resizing
+// but to the nearest element.
 enum msc_target_role msc_target_role(const struct msc_target *t, const struct msc_graph *g,
                                      const struct msc_joint *j);
 // Does it compute over integers?

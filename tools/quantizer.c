@@ -230,15 +230,32 @@ bool msc_quantizer__has_scales(const struct msc_quantizer *q, size_t choice) {
     return !q->choices[choice].is_float && q->choices[choice].type == MSC_DTYPE_NONE;
 }
 
+float msc_quantizer__cut(const struct msc_quantizer *q, int32_t site) {
+    const struct msc_target *target = q->sites.scheme.target;
+    const struct msc_site *s = &q->sites.sites[site];
+    if (!target || !target->has_forms) {
+        return 0;
+    }
+    for (int32_t i = 0; i < s->n_slots; i++) {
+        int32_t joint = q->sites.slots[s->slots[i]].joint;
+        if (joint == MSC_NO_ID || msc_graph_joint(q->graph, joint)->op != MSC_OP_HARD_SWISH) {
+            return 0;
+        }
+    }
+    return MSC_HARD_SWISH_CUT;
+}
+
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
                                                   int32_t choice) {
     bool is_weight = q->sites.sites[site].kind == MSC_SITE_WEIGHT;
     const struct msc_operand_scheme *scheme = is_weight ? &q->weights : &q->activations;
     const struct msc_choice *c = &q->choices[choice];
-    return (struct msc_observation){
-        .observer = c->observer,
-        .percentile = c->percentile,
-        .scheme = {.bits = c->bits, .is_symmetric = scheme->is_symmetric, .is_weight = is_weight}};
+    return (struct msc_observation){.observer = c->observer,
+                                    .percentile = c->percentile,
+                                    .scheme = {.bits = c->bits,
+                                               .is_symmetric = scheme->is_symmetric,
+                                               .is_weight = is_weight,
+                                               .cut = msc_quantizer__cut(q, site)}};
 }
 
 struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site, int32_t choice) {

@@ -335,6 +335,14 @@ static bool needs_histograms(const struct msc_quantizer *q) {
     return false;
 }
 
+// What all that read a tensor take for the same is not looked at.
+static void cut_ranges(struct calibration *c) {
+    for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
+        float cut = msc_quantizer__cut(c->q, i);
+        c->seen[i].low = cut > 0 ? fmaxf(c->seen[i].low, -cut) : c->seen[i].low;
+    }
+}
+
 static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *ev) {
     MSC_TRY(calibration_run_pass(c, ev));
     for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
@@ -355,6 +363,7 @@ static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *
                             c->q->sites.sites[i].name);
         }
     }
+    cut_ranges(c);
     c->is_counting = true;
     return needs_histograms(c->q) ? calibration_run_pass(c, ev) : MSC_OK;
 }
@@ -387,6 +396,7 @@ enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_eval
             progress(payload, ++done, (size_t)q->sites.n_sites);
         }
     }
+    status = status == MSC_OK ? msc_quantizer__widen(q) : status;
     pthread_mutex_destroy(&c.lock);
     msc_arena_finish(&arena);
     return status;

@@ -21,6 +21,9 @@ struct msc_quantizer {
 // How a site's choice is observed and rounded.
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
                                                   int32_t choice);
+// The cut of its scheme (msc_scheme): that of hard swishes, where these alone read the site as bytes
+// for a target with forms; else 0.
+float msc_quantizer__cut(const struct msc_quantizer *q, int32_t site);
 // True when quants of the site are needed: it is a task or fixed to a choice.
 bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site);
 // True when the choice has scales, which come from what is observed.
@@ -30,5 +33,8 @@ struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site
 // Sets the quant of that form from its scales and zero points, copied into the arena.
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
                                    const float scales[], const int32_t zero_points[]);
+// Widens the scales of weights whose joints have biases that would not fit int32, where the target
+// rounds these (quantizer_widen.c).
+enum msc_status msc_quantizer__widen(struct msc_quantizer *q);
 
 #endif

@@ -43,12 +43,29 @@ void msc_scheme_limits(const struct msc_scheme *scheme, int32_t *low, int32_t *h
     *high = scheme->is_symmetric ? half - 1 : 2 * half - 1;
 }
 
+// As many steps below 0 as leave room for the range above; false where that is none.
+static bool fit_cut(const struct msc_scheme *scheme, double top, int32_t high, float *scale,
+                    int32_t *zero_point) {
+    double cut = scheme->cut;
+    double width = scheme->is_symmetric ? fmax(cut, top) : cut + top;
+    int32_t steps = cut > 0 && isfinite(width) ? (int32_t)(high * cut / width) : 0;
+    if (steps < 1) {
+        return false;
+    }
+    *scale = (float)(cut / steps);
+    *zero_point = scheme->is_symmetric ? 0 : steps;
+    return true;
+}
+
 void msc_scheme_fit(const struct msc_scheme *scheme, struct msc_range range, float *scale,
                     int32_t *zero_point) {
     int32_t low, high;
     msc_scheme_limits(scheme, &low, &high);
     double bottom = fmin(range.low, 0.0);
     double top = fmax(range.high, 0.0);
+    if (fit_cut(scheme, top, high, scale, zero_point)) {
+        return;
+    }
     double width = scheme->is_symmetric ? fmax(-bottom, top) / high : (top - bottom) / high;
     *zero_point = 0;
     *scale = (float)width;

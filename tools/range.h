@@ -45,11 +45,15 @@ struct msc_scheme {
     int32_t bits;      // 2 … 16
     bool is_symmetric; // zero point 0
     bool is_weight;    // symmetric weights leave out the lowest integer
+    // Positive: all below -cut is the same to what reads the tensor, and -cut is to be an integer
+    // number of steps; without symmetry the range begins there.
+    float cut;
 };
 
 // low and high integers of a scheme.
 void msc_scheme_limits(const struct msc_scheme *scheme, int32_t *low, int32_t *high);
-// Scale and zero point for a range; an empty range gives scale 1.
+// Scale and zero point for a range; an empty range gives scale 1. A range that has no room for a cut
+// of one step is fitted without.
 void msc_scheme_fit(const struct msc_scheme *scheme, struct msc_range range, float *scale,
                     int32_t *zero_point);
 

@@ -147,13 +147,15 @@ static enum msc_status onnx_export_write_joint(struct msc_onnx_export *e,
     if (is_written) {
         return MSC_OK;
     }
-    j.inputs = msc_arena_array(&e->arena, (size_t)joint->n_operands + 1, sizeof(j.inputs[0]));
+    j.n_inputs = (size_t)joint->n_operands;
+    j.inputs = msc_arena_array(&e->arena, j.n_inputs + 1, sizeof(j.inputs[0]));
     if (j.inputs == NULL) {
         return msc_onnx__no_memory(e);
     }
     for (int32_t i = 0; i < joint->n_operands; i++) {
         MSC_TRY(msc_onnx__operand(&j.inputs[i], e, joint, i));
     }
+    MSC_TRY(msc_onnx__shift_bias(&j));
     MSC_TRY(msc_onnx__shield_input(&j));
     MSC_TRY(writer(&j));
     return msc_onnx__shield_output(&j);
@@ -286,6 +288,7 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     MSC_TRY(name_outputs_seen(e));
     MSC_TRY(msc_onnx__write_joints(e));
     MSC_TRY(msc_onnx__edit_outputs(e));
+    MSC_TRY(msc_onnx__drop_unread_pairs(e));
     MSC_TRY(msc_onnx__describe_all(&graph.input, &graph.n_input, e, e->graph->inputs,
                                    e->graph->n_inputs));
     MSC_TRY(msc_onnx__describe_all(&graph.output, &graph.n_output, e, e->graph->outputs,

@@ -19,8 +19,8 @@ static enum msc_target_role role_of(const struct msc_onnx_export *e, const struc
     return msc_target_role(e->options->sites->scheme.target, e->graph, j);
 }
 
-static const struct msc_edit *edit_at(const struct msc_onnx_export *e, int32_t joint,
-                                      int32_t operand) {
+const struct msc_edit *msc_onnx__edit_at(const struct msc_onnx_export *e, int32_t joint,
+                                         int32_t operand) {
     int32_t slot = msc_sites_find_slot(e->options->sites, joint, operand);
     return slot == MSC_NO_ID ? NULL : e->options->slot_edits[slot];
 }
@@ -33,7 +33,7 @@ bool msc_onnx__is_byte(const struct msc_edit *edit) {
 
 const struct msc_edit *msc_onnx__byte_edit(const struct msc_onnx_export *e, int32_t joint,
                                            int32_t operand) {
-    const struct msc_edit *edit = edit_at(e, joint, operand);
+    const struct msc_edit *edit = msc_onnx__edit_at(e, joint, operand);
     return msc_onnx__is_byte(edit) ? edit : NULL;
 }
 
@@ -124,130 +124,58 @@ const Onnx__NodeProto *msc_onnx__pair_of(const struct msc_onnx_export *e, const 
     return NULL;
 }
 
-static bool has_known_limits(const struct msc_joint *j) {
-    bool is_known = true;
-    for (int32_t k = 1; k < j->n_operands && j->op == MSC_OP_CLIP; k++) {
-        is_known = is_known && j->operands[k] == MSC_NO_ID;
-    }
-    return is_known;
+static int32_t end_of_tail(const struct msc_onnx_export *e, int32_t tensor) {
+    return msc_graph__end_of_tail(e->graph, e->options->sites->scheme.target, tensor);
 }
 
-// Of a joint that saturates.
-static void read_limits(float limits[2], const struct msc_graph *g, const struct msc_joint *j) {
-    bool is_given = j->op == MSC_OP_MAXIMUM || j->op == MSC_OP_MINIMUM;
-    int32_t constant = is_given ? msc_graph_weight_of(g, j->operands[1]) : MSC_NO_ID;
-    float value = 0; // of Relu
-    if (is_given) {
-        value = *(const float *)msc_array_data(msc_graph_tensor(g, constant)->data);
-    }
-    limits[0] = j->op == MSC_OP_MINIMUM ? -INFINITY : value;
-    limits[1] = j->op == MSC_OP_MINIMUM ? value : INFINITY;
-    if (j->op == MSC_OP_CLIP && !msc_joint_attr_float(j, "min", &limits[0])) {
-        limits[0] = -INFINITY;
-    }
-    if (j->op == MSC_OP_CLIP && !msc_joint_attr_float(j, "max", &limits[1])) {
-        limits[1] = INFINITY;
-    }
+bool msc_onnx__tail_to(struct msc_tail *out, const struct msc_onnx_export *e, int32_t tensor) {
+    return msc_onnx__has_forms(e) && msc_onnx__byte_edit_of(e, tensor) != NULL &&
+           msc_graph__find_tail(out, e->graph, e->options->sites->scheme.target, tensor) &&
+           out->has_known_limits && (out->shift == 0 || msc_onnx__takes_shift(e, out));
+}
+
+bool msc_onnx__tail_behind(struct msc_tail *out, const struct msc_onnx_export *e, int32_t tensor) {
+    return msc_onnx__has_forms(e) && msc_onnx__tail_to(out, e, end_of_tail(e, tensor));
+}
+
+const struct msc_edit *msc_onnx__edit_behind(const struct msc_onnx_export *e, int32_t tensor) {
+    struct msc_tail tail;
+    bool has_tail = msc_onnx__tail_behind(&tail, e, tensor);
+    return msc_onnx__byte_edit_of(e, has_tail ? end_of_tail(e, tensor) : tensor);
 }
 
 bool msc_onnx__is_dropped(const struct msc_onnx_export *e, const struct msc_joint *j) {
-    const int32_t *readers;
-    if (!msc_onnx__has_forms(e) || role_of(e, j) != MSC_TARGET_SATURATES || !has_known_limits(j) ||
-        edit_at(e, j->id, 0) != NULL ||
-        msc_graph_weight_of(e->graph, j->operands[0]) != MSC_NO_ID) {
-        return false;
-    }
-    int32_t between = j->operands[0];
-    const struct msc_joint *maker =
-        msc_graph_joint(e->graph, msc_graph_producer(e->graph, between));
-    return msc_target_is_integer(role_of(e, maker)) &&
-           msc_graph_consumers(e->graph, between, &readers) == 1 &&
-           !msc_graph_is_output(e->graph, between) &&
-           msc_onnx__byte_edit_of(e, j->outputs[0]) != NULL;
-}
-
-// Between bytes x = (q - z) * s this is what an addition of (q - z) * (alpha * s) and beta gives.
-static bool is_saturated_sum(const struct msc_onnx_export *e, const struct msc_joint *j) {
-    float alpha, beta;
-    return j->op == MSC_OP_HARD_SIGMOID && msc_onnx__byte_edit(e, j->id, 0) != NULL &&
-           msc_onnx__byte_edit_of(e, j->outputs[0]) != NULL &&
-           msc_joint_attr_float(j, "alpha", &alpha) && msc_joint_attr_float(j, "beta", &beta) &&
-           alpha > 0 && beta > 0;
+    struct msc_tail tail;
+    enum msc_target_role role = msc_onnx__has_forms(e) ? role_of(e, j) : MSC_TARGET_FLOAT;
+    bool is_tail = role == MSC_TARGET_SATURATES || role == MSC_TARGET_AFFINE;
+    return is_tail && msc_onnx__tail_behind(&tail, e, j->outputs[0]);
 }
 
 bool msc_onnx__limits_of(float limits[2], const struct msc_onnx_export *e, int32_t tensor) {
     int32_t producer = msc_graph_producer(e->graph, tensor);
     const struct msc_joint *j = producer == MSC_NO_ID ? NULL : msc_graph_joint(e->graph, producer);
-    limits[0] = 0;
-    limits[1] = 1;
     if (!msc_onnx__has_forms(e) || j == NULL) {
         return false;
     }
-    if (is_saturated_sum(e, j)) {
-        return true;
+    struct msc_tail tail = {.maker = j, .factor = 1, .low = -INFINITY, .high = INFINITY};
+    bool has_tail = msc_onnx__tail_to(&tail, e, tensor);
+    bool is_sum = msc_onnx__is_saturated_sum(e, tail.maker);
+    if (is_sum) {
+        tail.low = fmax(tail.low, fmin(tail.shift, tail.high));
+        tail.high = fmin(tail.high, fmax(tail.factor + tail.shift, tail.low));
     }
-    if (!msc_onnx__is_dropped(e, j)) {
-        return false;
-    }
-    read_limits(limits, e->graph, j);
-    return true;
+    limits[0] = (float)tail.low;
+    limits[1] = (float)tail.high;
+    return is_sum || has_tail;
 }
 
 static enum msc_status form_limit(bool *is_written, struct msc_onnx_joint *j) {
     if (msc_onnx__is_dropped(j->e, j->joint)) {
-        j->e->names[j->joint->outputs[0]] = j->e->names[j->joint->operands[0]];
+        int32_t before = msc_graph__passed_on(j->e->graph, j->joint);
+        j->e->names[j->joint->outputs[0]] = j->e->names[before];
         *is_written = true;
     }
     return MSC_OK;
-}
-
-// A number behind DequantizeLinear, as the byte 1 of that scale, with as many axes as what it is
-// added to: these let the kernel stay between convolutions of its layout.
-static enum msc_status add_number(const char **out, struct msc_onnx_joint *j, float value) {
-    static const int64_t ones[MSC_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
-    int n_dims = msc_graph_tensor(j->e->graph, j->joint->operands[0])->n_dims;
-    const char *inputs[3];
-    uint8_t *bytes = msc_arena_alloc(&j->e->arena, 2);
-    float *scale = msc_arena_alloc(&j->e->arena, sizeof(*scale));
-    const char *name = msc_arena_printf(&j->e->arena, "%s.beta", j->joint->name);
-    if (bytes == NULL || scale == NULL || name == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
-    bytes[0] = 1;
-    bytes[1] = 0;
-    *scale = value;
-    MSC_TRY(
-        msc_onnx__add_initializer(&inputs[0], j->e, name, MSC_ONNX_UINT8, n_dims, ones, bytes, 1));
-    MSC_TRY(msc_onnx__add_initializer(&inputs[1], j->e, name, MSC_ONNX_FLOAT, 0, NULL, scale,
-                                      sizeof(*scale)));
-    MSC_TRY(
-        msc_onnx__add_initializer(&inputs[2], j->e, name, MSC_ONNX_UINT8, 0, NULL, bytes + 1, 1));
-    return msc_onnx__add_step(out, j->e, "DequantizeLinear", name, inputs, 3);
-}
-
-static enum msc_status form_hard_sigmoid(bool *is_written, struct msc_onnx_joint *j) {
-    const char *value, *scaled[3], *terms[2], *output = j->e->names[j->joint->outputs[0]];
-    float alpha = 0, beta = 0, *scale = msc_arena_alloc(&j->e->arena, sizeof(*scale));
-    const char *name = msc_arena_printf(&j->e->arena, "%s.alpha", j->joint->name);
-    if (!is_saturated_sum(j->e, j->joint)) {
-        return MSC_OK;
-    }
-    MSC_TRY(msc_onnx__operand(&value, j->e, j->joint, 0));
-    const Onnx__NodeProto *pair = msc_onnx__pair_of(j->e, value);
-    if (scale == NULL || name == NULL) {
-        return msc_onnx__no_memory(j->e);
-    }
-    (void)msc_joint_attr_float(j->joint, "alpha", &alpha);
-    (void)msc_joint_attr_float(j->joint, "beta", &beta);
-    *scale = alpha * msc_onnx__byte_edit(j->e, j->joint->id, 0)->quant.scales[0];
-    scaled[0] = pair->input[0];
-    scaled[2] = pair->input[2];
-    MSC_TRY(msc_onnx__add_initializer(&scaled[1], j->e, name, MSC_ONNX_FLOAT, 0, NULL, scale,
-                                      sizeof(*scale)));
-    MSC_TRY(msc_onnx__add_step(&terms[0], j->e, "DequantizeLinear", name, scaled, 3));
-    MSC_TRY(add_number(&terms[1], j, beta));
-    *is_written = true;
-    return msc_onnx__add_node(&j->node, j->e, "Add", j->joint->name, terms, 2, &output, 1);
 }
 
 // The shape of a tensor is that of its bytes: a reader of the floats would keep what makes them from
@@ -279,12 +207,78 @@ static enum msc_status form_shape(bool *is_written, struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
+// Float weights between pairs would be quantised at load, one scale for all of them.
+static bool is_weighted(enum msc_op op) {
+    switch (op) {
+    case MSC_OP_CONV1D:
+    case MSC_OP_CONV2D:
+    case MSC_OP_CONV3D:
+    case MSC_OP_CONV1D_BIAS:
+    case MSC_OP_CONV2D_BIAS:
+    case MSC_OP_CONV3D_BIAS:
+    case MSC_OP_LINEAR:
+    case MSC_OP_LINEAR_BIAS:
+    case MSC_OP_GEMM:
+        return true;
+    default:
+        return msc_op_is_conv_transpose(op);
+    }
+}
+
+static bool needs_shield(const struct msc_onnx_export *e, const struct msc_joint *j) {
+    return msc_onnx__has_forms(e) && is_weighted(j->op) && msc_onnx__edit_at(e, j->id, 0) != NULL &&
+           !msc_onnx__computes_integers(e, j);
+}
+
+// The Relu between a joint, which it alone reads, and a pair; NULL: there is none.
+static const struct msc_joint *relu_behind(const struct msc_onnx_export *e,
+                                           const struct msc_joint *j) {
+    const int32_t *readers;
+    if (!msc_graph__is_between(e->graph, j->outputs[0])) {
+        return NULL;
+    }
+    (void)msc_graph_consumers(e->graph, j->outputs[0], &readers);
+    const struct msc_joint *reader = msc_graph_joint(e->graph, readers[0]);
+    bool is_kept =
+        msc_onnx__byte_edit_of(e, reader->outputs[0]) != NULL && !msc_onnx__is_dropped(e, reader);
+    return reader->op == MSC_OP_RELU && is_kept ? reader : NULL;
+}
+
+// Shields what it reads, as a leaky limit of slope 0.
+static enum msc_status form_relu(bool *is_written, struct msc_onnx_joint *j) {
+    const char *input, *output = j->e->names[j->joint->outputs[0]];
+    int32_t before = j->joint->operands[0];
+    int32_t producer = msc_graph_producer(j->e->graph, before);
+    MSC_TRY(form_limit(is_written, j));
+    if (*is_written || producer == MSC_NO_ID) {
+        return MSC_OK;
+    }
+    const struct msc_joint *maker = msc_graph_joint(j->e->graph, producer);
+    if (!needs_shield(j->e, maker) || relu_behind(j->e, maker) != j->joint) {
+        return MSC_OK;
+    }
+    *is_written = true;
+    MSC_TRY(msc_onnx__operand(&input, j->e, j->joint, 0));
+    MSC_TRY(msc_onnx__add_node(&j->node, j->e, "LeakyRelu", j->joint->name, &input, 1, &output, 1));
+    return msc_onnx__put_float(j->e, j->node, "alpha", 0);
+}
+
+static enum msc_status form_number(bool *is_written, struct msc_onnx_joint *j) {
+    MSC_TRY(form_limit(is_written, j));
+    return *is_written ? MSC_OK : msc_onnx__form_sum(is_written, j);
+}
+
 static const form_fn forms[MSC_OP_COUNT] = {
-    [MSC_OP_RELU] = form_limit,
+    [MSC_OP_ADD] = form_number,
+    [MSC_OP_MULTIPLY] = form_number,
+    [MSC_OP_SUBTRACT] = form_limit,
+    [MSC_OP_DIVIDE] = form_limit,
+    [MSC_OP_RELU] = form_relu,
     [MSC_OP_CLIP] = form_limit,
     [MSC_OP_MAXIMUM] = form_limit,
     [MSC_OP_MINIMUM] = form_limit,
-    [MSC_OP_HARD_SIGMOID] = form_hard_sigmoid,
+    [MSC_OP_HARD_SIGMOID] = msc_onnx__form_hard_sigmoid,
+    [MSC_OP_HARD_SWISH] = msc_onnx__form_hard_swish,
     [MSC_OP_SHAPE_OF] = form_shape,
     [MSC_OP_TAKE] = msc_onnx__form_take,
     [MSC_OP_AVG_POOL2D] = msc_onnx__form_pool,
@@ -337,6 +331,9 @@ static bool has_slower_kernel(enum msc_op op) {
 }
 
 enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j) {
+    if (msc_onnx__resizes_image(j)) {
+        return msc_onnx__keep_layout(j);
+    }
     const char *shielded = msc_arena_printf(&j->e->arena, "%s.float", j->joint->name);
     bool is_needed = msc_onnx__has_forms(j->e) && has_slower_kernel(j->joint->op) &&
                      !msc_target_is_integer(role_of(j->e, j->joint));
@@ -348,28 +345,9 @@ enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// Float weights between pairs would be quantised at load, one scale for all of them.
-static bool is_weighted(enum msc_op op) {
-    switch (op) {
-    case MSC_OP_CONV1D:
-    case MSC_OP_CONV2D:
-    case MSC_OP_CONV3D:
-    case MSC_OP_CONV1D_BIAS:
-    case MSC_OP_CONV2D_BIAS:
-    case MSC_OP_CONV3D_BIAS:
-    case MSC_OP_LINEAR:
-    case MSC_OP_LINEAR_BIAS:
-    case MSC_OP_GEMM:
-        return true;
-    default:
-        return msc_op_is_conv_transpose(op);
-    }
-}
-
 // A leaky limit of slope 1 is part of the kernel that makes what it reads.
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j) {
-    if (!msc_onnx__has_forms(j->e) || !is_weighted(j->joint->op) ||
-        edit_at(j->e, j->joint->id, 0) == NULL || msc_onnx__computes_integers(j->e, j->joint)) {
+    if (!needs_shield(j->e, j->joint) || relu_behind(j->e, j->joint) != NULL) {
         return MSC_OK;
     }
     const char *inner = msc_arena_printf(&j->e->arena, "%s.float", j->joint->name);
@@ -382,4 +360,62 @@ enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j) {
     j->node->output[0] = (char *)inner;
     MSC_TRY(msc_onnx__add_node(&node, j->e, "LeakyRelu", j->joint->name, &inner, 1, &output, 1));
     return msc_onnx__put_float(j->e, node, "alpha", 1.0f);
+}
+
+static enum msc_status note_inputs(struct msc_graph_names *read, Onnx__NodeProto *const nodes[],
+                                   size_t n_nodes) {
+    for (size_t i = 0; i < n_nodes; i++) {
+        for (size_t k = 0; k < nodes[i]->n_input; k++) {
+            MSC_TRY(msc_graph__names_put(read, nodes[i]->input[k], 0));
+        }
+        for (size_t k = 0; k < nodes[i]->n_attribute; k++) {
+            const Onnx__GraphProto *body = nodes[i]->attribute[k]->g;
+            MSC_TRY(body == NULL ? MSC_OK : note_inputs(read, body->node, body->n_node));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status note_outputs(struct msc_graph_names *read, const struct msc_onnx_export *e) {
+    for (int32_t i = 0; i < msc_graph_n_outputs(e->graph); i++) {
+        int32_t t = msc_graph_output(e->graph, i);
+        const char *seen = e->outputs_seen[t];
+        MSC_TRY(msc_graph__names_put(read, seen == NULL ? e->names[t] : seen, 0));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status drop_initializers(struct msc_onnx_export *e) {
+    struct msc_graph_names read = {0};
+    size_t n = 0;
+    enum msc_status status = note_inputs(&read, e->nodes, e->n_nodes);
+    status = status == MSC_OK ? note_outputs(&read, e) : status;
+    for (size_t i = 0; status == MSC_OK && i < e->n_initializers; i++) {
+        bool is_read = msc_graph__names_find(&read, e->initializers[i]->name) != MSC_NO_ID;
+        e->initializers[n] = e->initializers[i];
+        n += is_read;
+    }
+    e->n_initializers = status == MSC_OK ? n : e->n_initializers;
+    msc_graph__names_finish(&read);
+    return status;
+}
+
+enum msc_status msc_onnx__drop_unread_pairs(struct msc_onnx_export *e) {
+    struct msc_graph_names read = {0};
+    size_t n = 0;
+    if (!msc_onnx__has_forms(e)) {
+        return MSC_OK;
+    }
+    enum msc_status status = note_inputs(&read, e->nodes, e->n_nodes);
+    status = status == MSC_OK ? note_outputs(&read, e) : status;
+    for (size_t i = 0; status == MSC_OK && i < e->n_nodes; i++) {
+        Onnx__NodeProto *node = e->nodes[i];
+        bool is_kept = strcmp(node->op_type, "DequantizeLinear") != 0 ||
+                       msc_graph__names_find(&read, node->output[0]) != MSC_NO_ID;
+        e->nodes[n] = node;
+        n += is_kept;
+    }
+    e->n_nodes = status == MSC_OK ? n : e->n_nodes;
+    msc_graph__names_finish(&read);
+    return status == MSC_OK ? drop_initializers(e) : status;
 }

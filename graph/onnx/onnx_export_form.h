@@ -9,8 +9,10 @@
 //                taken from as integers                        onnx_export_form_store.c
 //     convs      average pooling and batch normalisation as depthwise convolutions, means over
 //                images as global pooling                      onnx_export_form_conv.c
-//     limits     hard sigmoids as an addition that saturates   onnx_export_form.c
-//     moves      shuffles of channels as one Gather, padding as that of bytes
+//     gates      hard sigmoids as an addition that saturates, hard swishes as a product with what
+//                saturates                                     onnx_export_form_activation.c
+//     moves      shuffles of channels as one Gather, padding as that of bytes, images resized in the
+//                model's layout
 //                                                              onnx_export_form_move.c
 //     shields    nodes without effect, where what stays float would be matched
 //                                                              onnx_export_form.c
@@ -18,6 +20,7 @@
 #define MSC_GRAPH_ONNX_ONNX_EXPORT_FORM_H
 
 #include "graph/onnx/onnx_export_internal.h"
+#include "graph/tail.h"
 
 // Does the model take forms at all?
 bool msc_onnx__has_forms(const struct msc_onnx_export *e);
@@ -29,13 +32,24 @@ bool msc_onnx__is_read(const struct msc_onnx_export *e, const struct msc_joint *
 // Writes a joint in a form, or leaves it to its writer (*is_written stays false); `inputs` are not
 // filled yet.
 enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j);
+// Once all joints are written: without the DequantizeLinear of pairs whose bytes alone are read,
+// which would be computed all the same.
+enum msc_status msc_onnx__drop_unread_pairs(struct msc_onnx_export *e);
 // Before and behind a joint that is written as usual.
 enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j);
 
+// Is it resizing of images, between bytes? That of channels which lie side by side, as convolutions
+// have them, is many times slower: a Reshape to the same dims keeps the layout.
+bool msc_onnx__resizes_image(const struct msc_onnx_joint *j);
+enum msc_status msc_onnx__keep_layout(struct msc_onnx_joint *j);
+
 // Is the edit, NULL included, nothing but a quantisation to integers of a byte, without groups?
 bool msc_onnx__is_byte(const struct msc_edit *edit);
-// The edit of a slot where it is such; else NULL.
+// The edit of a slot, or NULL.
+const struct msc_edit *msc_onnx__edit_at(const struct msc_onnx_export *e, int32_t joint,
+                                         int32_t operand);
+// The same where it is such; else NULL.
 const struct msc_edit *msc_onnx__byte_edit(const struct msc_onnx_export *e, int32_t joint,
                                            int32_t operand);
 // That of all that read a tensor, but for its shape; NULL where they differ or it has none.
@@ -44,10 +58,22 @@ const struct msc_edit *msc_onnx__byte_edit_of(const struct msc_onnx_export *e, i
 bool msc_onnx__computes_integers(const struct msc_onnx_export *e, const struct msc_joint *j);
 // Should the constant be made float at load, as some of its readers stay float?
 bool msc_onnx__is_folded(const struct msc_onnx_export *e, int32_t constant);
-// The range that a tensor's elements lie in for the pair behind it: that of the limit which the pair
+// The tail that ends in the tensor, where the pair behind it takes its place.
+bool msc_onnx__tail_to(struct msc_tail *out, const struct msc_onnx_export *e, int32_t tensor);
+// That behind the joint which makes the tensor.
+bool msc_onnx__tail_behind(struct msc_tail *out, const struct msc_onnx_export *e, int32_t tensor);
+// The edit of the bytes that a tensor is written as, behind its maker's tail; NULL: of none.
+const struct msc_edit *msc_onnx__edit_behind(const struct msc_onnx_export *e, int32_t tensor);
+// Can what is added in a tail be part of the bias of the convolution before it?
+bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tail *tail);
+// Adds it, where the joint has such a tail.
+enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j);
+// The range that a tensor's elements lie in for the pair behind it: that of the limits which the pair
 // takes the place of. False where there is none.
 bool msc_onnx__limits_of(float limits[2], const struct msc_onnx_export *e, int32_t tensor);
-// Is the joint a limit that the pair behind it takes the place of?
+// Is the joint a hard sigmoid that becomes an addition?
+bool msc_onnx__is_saturated_sum(const struct msc_onnx_export *e, const struct msc_joint *j);
+// Is the joint part of a tail that the pair behind takes the place of?
 bool msc_onnx__is_dropped(const struct msc_onnx_export *e, const struct msc_joint *j);
 
 // *value, which holds the tensor, becomes it under the edit, of a byte and one scale.
@@ -65,6 +91,10 @@ enum msc_status msc_onnx__scale_bias(const char *result, struct msc_onnx_export 
                                      const char *base, const char *const inputs[2]);
 // Forms; each leaves *is_written false where it does not fit.
 enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j);
+enum msc_status msc_onnx__form_hard_sigmoid(bool *is_written, struct msc_onnx_joint *j);
+enum msc_status msc_onnx__form_hard_swish(bool *is_written, struct msc_onnx_joint *j);
+// Of a number and an activation.
+enum msc_status msc_onnx__form_sum(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_pool(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_batch_norm(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_mean(bool *is_written, struct msc_onnx_joint *j);

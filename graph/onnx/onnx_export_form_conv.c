@@ -49,23 +49,32 @@ static enum msc_status add_factor(const char **out, struct msc_onnx_joint *j,
     return msc_onnx__put_int(j->e, j->e->nodes[j->e->n_nodes - 1], "axis", 0);
 }
 
+// Integers of the steps of sums, behind DequantizeLinear.
+static enum msc_status add_bias(const char **out, struct msc_onnx_joint *j, int64_t n,
+                                const int32_t bias[], const float steps[]) {
+    const char *inputs[2], *name = msc_arena_printf(&j->e->arena, "%s.bias", j->joint->name);
+    if (name == NULL) {
+        return msc_onnx__no_memory(j->e);
+    }
+    MSC_TRY(msc_onnx__add_initializer(&inputs[0], j->e, name, MSC_ONNX_INT32, 1, &n, bias,
+                                      (size_t)n * sizeof(bias[0])));
+    MSC_TRY(msc_onnx__add_initializer(&inputs[1], j->e, name, MSC_ONNX_FLOAT, 1, &n, steps,
+                                      (size_t)n * sizeof(steps[0])));
+    MSC_TRY(msc_onnx__add_step(out, j->e, "DequantizeLinear", name, inputs, 2));
+    return msc_onnx__put_int(j->e, j->e->nodes[j->e->n_nodes - 1], "axis", 0);
+}
+
 static enum msc_status add_summand(const char **out, struct msc_onnx_joint *j,
                                    const struct depthwise *d) {
-    const char *inputs[2], *name = msc_arena_printf(&j->e->arena, "%s.bias", j->joint->name);
     size_t n = (size_t)d->channels;
     float *steps = msc_arena_array(&j->e->arena, n + 1, sizeof(steps[0]));
-    if (name == NULL || steps == NULL) {
+    if (steps == NULL) {
         return msc_onnx__no_memory(j->e);
     }
     for (size_t c = 0; c < n; c++) {
         steps[c] = d->input_scale * d->scales[c];
     }
-    MSC_TRY(msc_onnx__add_initializer(&inputs[0], j->e, name, MSC_ONNX_INT32, 1, &d->channels,
-                                      d->bias, n * sizeof(d->bias[0])));
-    MSC_TRY(msc_onnx__add_initializer(&inputs[1], j->e, name, MSC_ONNX_FLOAT, 1, &d->channels,
-                                      steps, n * sizeof(steps[0])));
-    MSC_TRY(msc_onnx__add_step(out, j->e, "DequantizeLinear", name, inputs, 2));
-    return msc_onnx__put_int(j->e, j->e->nodes[j->e->n_nodes - 1], "axis", 0);
+    return add_bias(out, j, d->channels, d->bias, steps);
 }
 
 static enum msc_status write_depthwise(struct msc_onnx_joint *j, const struct depthwise *d) {
@@ -85,7 +94,7 @@ enum msc_status msc_onnx__form_pool(bool *is_written, struct msc_onnx_joint *j) 
     struct depthwise d = {.channels = count_channels(j), .n_scales = 1};
     if (!is_between_pairs(j) || d.channels < 1 ||
         msc_joint_attr_list(j->joint, "pool_size", d.kernel, 2) != 2 ||
-        msc_onnx__byte_edit_of(j->e, j->joint->outputs[0]) == NULL) {
+        msc_onnx__edit_behind(j->e, j->joint->outputs[0]) == NULL) {
         return MSC_OK;
     }
     int64_t n = d.kernel[0] * d.kernel[1];
@@ -196,4 +205,73 @@ enum msc_status msc_onnx__form_mean(bool *is_written, struct msc_onnx_joint *j) 
     MSC_TRY(msc_onnx__add_step(&inputs[0], j->e, "GlobalAveragePool", pooled, inputs, 1));
     MSC_TRY(msc_onnx__int64s(&inputs[1], j, "axes", axes, 2));
     return msc_onnx__add_node(&j->node, j->e, "Squeeze", j->joint->name, inputs, 2, &output, 1);
+}
+
+// ---- What is added behind a convolution -------------------------------------------------------
+
+// Operands of convolutions.
+enum { DATA, WEIGHT, BIAS };
+
+static bool has_bias(const struct msc_joint *j) {
+    return j->n_operands > BIAS && j->operands[BIAS] != MSC_NO_ID;
+}
+
+// The bias of a channel under its edit, in steps of the sums; 0 without.
+static double bias_in_steps(const struct msc_onnx_export *e, const struct msc_joint *j, int64_t c,
+                            float step) {
+    int32_t bias = has_bias(j) ? msc_graph_weight_of(e->graph, j->operands[BIAS]) : MSC_NO_ID;
+    const struct msc_tensor *t = bias == MSC_NO_ID ? NULL : msc_graph_tensor(e->graph, bias);
+    return t == NULL ? 0
+                     : (double)msc_bias_round(((const float *)msc_array_data(t->data))[c], step);
+}
+
+static float step_of(const struct msc_onnx_export *e, const struct msc_joint *j, int64_t c) {
+    const struct msc_quant *x = &msc_onnx__byte_edit(e, j->id, DATA)->quant;
+    const struct msc_quant *w = &msc_onnx__byte_edit(e, j->id, WEIGHT)->quant;
+    return x->scales[0] * w->scales[w->n > 1 ? c : 0];
+}
+
+static int64_t count_outputs(const struct msc_onnx_export *e, const struct msc_joint *j) {
+    return msc_graph_tensor(e->graph, j->operands[WEIGHT])->dims[0];
+}
+
+static const double most_sum = 0x1.1p30; // of weights that are wide enough for most_bias, rounded
+
+bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tail *tail) {
+    const struct msc_joint *j = tail->maker;
+    const struct msc_edit *bias = has_bias(j) ? msc_onnx__edit_at(e, j->id, BIAS) : NULL;
+    bool is_rounded = !has_bias(j) || (bias != NULL && bias->kind == MSC_EDIT_ROUND_BIAS);
+    if (!msc_onnx__computes_integers(e, j) || !is_rounded) {
+        return false;
+    }
+    for (int64_t c = 0; c < count_outputs(e, j); c++) {
+        float step = step_of(e, j, c);
+        double sum = bias_in_steps(e, j, c, step) + tail->shift / tail->factor / (double)step;
+        if (!(fabs(sum) < most_sum)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j) {
+    struct msc_tail tail;
+    const struct msc_onnx_export *e = j->e;
+    if (!msc_onnx__has_forms(e) || !msc_op_is_conv(j->joint->op) ||
+        !msc_onnx__tail_behind(&tail, e, j->joint->outputs[0]) || tail.shift == 0) {
+        return MSC_OK;
+    }
+    size_t n = (size_t)count_outputs(e, j->joint);
+    float *steps = msc_arena_array(&j->e->arena, n, sizeof(steps[0]));
+    int32_t *bias = msc_arena_array(&j->e->arena, n, sizeof(bias[0]));
+    if (steps == NULL || bias == NULL) {
+        return msc_onnx__no_memory(j->e);
+    }
+    for (size_t c = 0; c < n; c++) {
+        steps[c] = step_of(e, j->joint, (int64_t)c);
+        bias[c] = (int32_t)rint(bias_in_steps(e, j->joint, (int64_t)c, steps[c]) +
+                                tail.shift / tail.factor / (double)steps[c]);
+    }
+    j->n_inputs = BIAS + 1;
+    return add_bias(&j->inputs[BIAS], j, (int64_t)n, bias, steps);
 }

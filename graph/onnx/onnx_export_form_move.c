@@ -1,6 +1,7 @@
 // What moves integers. Channel shuffles are Reshape, Transpose of five axes, Reshape: between
 // layouts that the runtime turns these are slower than the rest of their block, one Gather of bytes
-// is not. Padding is of bytes: there is no matching of floats.
+// is not. Padding is of bytes: there is no matching of floats. Images are resized before the runtime
+// turns them.
 #include "graph/onnx/onnx_export_form.h"
 
 #include <string.h>
@@ -155,4 +156,23 @@ enum msc_status msc_onnx__form_pad(bool *is_written, struct msc_onnx_joint *j) {
     j->node = e->nodes[e->n_nodes - 1];
     MSC_TRY(msc_onnx__put_attrs(j, "pad_mode"));
     return msc_onnx__add_node(&j->node, e, "DequantizeLinear", j->joint->name, parts, 3, output, 1);
+}
+
+bool msc_onnx__resizes_image(const struct msc_onnx_joint *j) {
+    const struct msc_tensor *x, *y;
+    if (!msc_onnx__has_forms(j->e) || j->joint->op != MSC_OP_RESIZE ||
+        msc_onnx__byte_edit(j->e, j->joint->id, 0) == NULL) {
+        return false;
+    }
+    x = msc_graph_tensor(j->e->graph, j->joint->operands[0]);
+    y = msc_graph_tensor(j->e->graph, j->joint->outputs[0]);
+    return x->n_dims == IMAGE_DIMS && is_same_dim(x, CHANNEL_AXIS, y, CHANNEL_AXIS);
+}
+
+enum msc_status msc_onnx__keep_layout(struct msc_onnx_joint *j) {
+    static const int64_t as_before[IMAGE_DIMS] = {0, 0, 0, 0};
+    const char *inputs[2] = {j->inputs[0]};
+    const char *name = msc_arena_printf(&j->e->arena, "%s.kept", j->joint->name);
+    MSC_TRY(msc_onnx__int64s(&inputs[1], j, "kept", as_before, IMAGE_DIMS));
+    return msc_onnx__add_step(&j->inputs[0], j->e, "Reshape", name, inputs, 2);
 }

@@ -47,6 +47,23 @@ static void find_range(int32_t *low, int32_t *high, const struct msc_onnx_export
     *high = is_within ? unsigned_bytes.high : *high + offset;
 }
 
+// A factor before a pair is the scale that the pair rounds with: rint(a x / s) = rint(x / (s / a)).
+static enum msc_status scale_of_tail(const char **scale, struct msc_onnx_export *e, int32_t tensor,
+                                     const struct msc_quant *q) {
+    struct msc_tail tail;
+    if (!msc_onnx__tail_to(&tail, e, tensor) || tail.factor == 1) {
+        return MSC_OK;
+    }
+    float *value = msc_arena_alloc(&e->arena, sizeof(*value));
+    const char *name = msc_arena_printf(&e->arena, "%s_unscaled", e->names[tensor]);
+    if (value == NULL || name == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    *value = (float)((double)q->scales[0] / tail.factor);
+    return msc_onnx__add_initializer(scale, e, name, MSC_ONNX_FLOAT, 0, NULL, value,
+                                     sizeof(*value));
+}
+
 enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_export *e,
                                          int32_t tensor, const struct msc_edit *edit) {
     const struct msc_quant *q = &edit->quant;
@@ -64,7 +81,9 @@ enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_exp
     MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, scale, MSC_ONNX_FLOAT, 0, NULL, q->scales,
                                       sizeof(float)));
     MSC_TRY(add_byte(&inputs[2], e, base, "zero_point", q->zero_points[0] + offset));
-    MSC_TRY(msc_onnx__add_step(&inputs[0], e, "QuantizeLinear", bytes, inputs, 3));
+    const char *parameters[3] = {inputs[0], inputs[1], inputs[2]};
+    MSC_TRY(scale_of_tail(&parameters[1], e, tensor, q));
+    MSC_TRY(msc_onnx__add_step(&inputs[0], e, "QuantizeLinear", bytes, parameters, 3));
     if (low != unsigned_bytes.low || high != unsigned_bytes.high) {
         bounds[0] = inputs[0];
         MSC_TRY(add_byte(&bounds[1], e, base, "low", low));

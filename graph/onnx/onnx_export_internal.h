@@ -40,7 +40,8 @@ struct msc_onnx_export {
 struct msc_onnx_joint {
     struct msc_onnx_export *e;
     const struct msc_joint *joint;
-    const char **inputs;   // [n_operands] value names, "" where absent, edited where an edit is
+    const char **inputs;   // [n_inputs] value names, "" where absent, edited where an edit is
+    size_t n_inputs;       // the joint's operands, and a bias that a form gives it
     Onnx__NodeProto *node; // the last one added, which makes the joint's outputs
 };
 

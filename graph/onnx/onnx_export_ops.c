@@ -15,7 +15,7 @@ static enum msc_status unsupported(const struct msc_onnx_joint *j, const char *k
 
 // All operands, then the attributes of these keys, in this order.
 static enum msc_status write_with(struct msc_onnx_joint *j, const char *keys) {
-    MSC_TRY(msc_onnx__add_own(j, j->inputs, (size_t)j->joint->n_operands));
+    MSC_TRY(msc_onnx__add_own(j, j->inputs, j->n_inputs));
     return msc_onnx__put_attrs(j, keys);
 }
 

@@ -335,6 +335,136 @@ static void test_graph_onnx_export_form__hard_sigmoid(void **state) {
     finish_net(&n);
 }
 
+// x = (q - 40) * 0.25, 3 is 12 steps: of the bytes from 28 to 52 the gate is (c - 28) * 0.25 / 6.
+static void test_graph_onnx_export_form__hard_swish(void **state) {
+    (void)state;
+    struct net n;
+    static const float quarter = 0.25f;
+    static const int32_t forty = 40, ten = 10;
+    struct msc_edit fits = make_edit(8, 0, 255, &quarter, &forty);
+    start_joint(&n);
+    make_joint(&n, &(struct msc_joint_spec){.op = MSC_OP_HARD_SWISH}, &fits);
+    const Onnx__NodeProto *mul = maker(&n, "joint:0");
+    assert_string_equal(mul->op_type, "Mul");
+    const Onnx__NodeProto *x = maker(&n, mul->input[0]), *gate = maker(&n, mul->input[1]);
+    const Onnx__NodeProto *clip = maker(&n, gate->input[0]);
+    assert_string_equal(clip->op_type, "Clip");
+    assert_string_equal(clip->input[0], x->input[0]);
+    check_bytes(&n, clip->input[1], MSC_ONNX_UINT8, 1, "\x1c");
+    check_bytes(&n, clip->input[2], MSC_ONNX_UINT8, 1, "\x34");
+    check_bytes(&n, gate->input[1], MSC_ONNX_FLOAT, 4, (const float[]){0.25f / 6});
+    check_bytes(&n, gate->input[2], MSC_ONNX_UINT8, 1, "\x1c");
+    finish_net(&n);
+    // 3 is no number of steps of 0.1001, and the range ends before -3: as usual.
+    static const float odd = 0.1001f;
+    struct msc_edit uneven = make_edit(8, 0, 255, &odd, &forty);
+    struct msc_edit narrow = make_edit(8, 0, 255, &quarter, &ten);
+    for (int i = 0; i < 2; i++) {
+        start_joint(&n);
+        make_joint(&n, &(struct msc_joint_spec){.op = MSC_OP_HARD_SWISH},
+                   i == 0 ? &uneven : &narrow);
+        assert_string_equal(maker(&n, "joint:0")->op_type, "HardSwish");
+        finish_net(&n);
+    }
+}
+
+static int32_t add_number(struct msc_graph *g, const char *name, float value) {
+    struct msc_array *data;
+    int32_t tensor;
+    assert_ok(msc_array_create_from(&data, MSC_DTYPE_F32, 1, DIMS(1), &value));
+    assert_ok(msc_graph_add_weight(&tensor, g, name, NULL, "", data));
+    msc_array_release(data);
+    return add_joint(
+        g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
+                                    .n_weights = 1,
+                                    .weights = &(struct msc_weight_spec){"const", tensor}});
+}
+
+static int32_t add_pair(struct msc_graph *g, enum msc_op op, const char *name, int32_t a,
+                        int32_t b) {
+    return add_joint(
+        g, &(struct msc_joint_spec){.op = op, .name = name, .n_inputs = 2, .inputs = IDS(a, b)});
+}
+
+// x ── conv ── * 2 ── + 3 ── relu ── * 0.25 ── conv2: q = rint(conv / (0.5 / 0.5)) with a bias of
+// 3 / 2 in steps of 0.5 * 1.
+static void test_graph_onnx_export_form__tail(void **state) {
+    (void)state;
+    struct net n = {0};
+    assert_ok(msc_graph_create(&n.g, "tail"));
+    int32_t x = add_input(n.g, "x", "NCHW", 4, DIMS(1, 2, 2, 2));
+    int32_t w = add_weight(n.g, "w", "OIHW", 4, DIMS(2, 2, 1, 1));
+    int32_t t = add_conv(n.g, "conv", x, w);
+    t = add_pair(n.g, MSC_OP_MULTIPLY, "twice", t, add_number(n.g, "two", 2));
+    t = add_pair(n.g, MSC_OP_ADD, "more", add_number(n.g, "three", 3), t);
+    t = add_joint(n.g, &(struct msc_joint_spec){
+                           .op = MSC_OP_RELU, .name = "relu", .n_inputs = 1, .inputs = &t});
+    t = add_pair(n.g, MSC_OP_MULTIPLY, "less", t, add_number(n.g, "quarter", 0.25f));
+    finish_graph(&n, add_conv(n.g, "conv2", t, w), "onnxruntime");
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
+    struct msc_edit weight = make_edit(8, -127, 127, &one, &zero);
+    edit_tensor(&n, "x:0", &whole);
+    edit_tensor(&n, "w", &weight);
+    edit_tensor(&n, "less:0", &whole);
+    export_net(&n);
+    assert_int_equal(count(&n, "Mul") + count(&n, "Add") + count(&n, "Relu"), 0);
+    const Onnx__NodeProto *conv = maker(&n, "conv:0");
+    assert_int_equal(conv->n_input, 3);
+    const Onnx__NodeProto *bias = maker(&n, conv->input[2]);
+    check_bytes(&n, bias->input[0], MSC_ONNX_INT32, 8, (const int32_t[]){3, 3});
+    check_bytes(&n, bias->input[1], MSC_ONNX_FLOAT, 8, (const float[]){half, half});
+    const Onnx__NodeProto *q = NULL;
+    for (size_t i = 0; i < n.model->graph->n_node; i++) {
+        q = strcmp(n.model->graph->node[i]->input[0], "conv:0") == 0 ? n.model->graph->node[i] : q;
+    }
+    assert_string_equal(q->op_type, "QuantizeLinear");
+    check_bytes(&n, q->input[1], MSC_ONNX_FLOAT, 4, (const float[]){1});
+    const Onnx__NodeProto *last = n.model->graph->node[n.model->graph->n_node - 1];
+    assert_string_equal(last->name, "conv2");
+    check_bytes(&n, maker(&n, last->input[0])->input[1], MSC_ONNX_FLOAT, 4, &half);
+    finish_net(&n);
+}
+
+// Numbers that no bias takes are bytes: -3 is 0 below a zero point of 1, times 3. What hard swishes
+// read as bytes alone is not made a float.
+static void test_graph_onnx_export_form__number(void **state) {
+    (void)state;
+    struct net n = {0};
+    static const int32_t twelve = 12;
+    static const float quarter = 0.25f;
+    assert_ok(msc_graph_create(&n.g, "number"));
+    int32_t x = add_input(n.g, "x", "NCHW", 4, DIMS(1, 2, 2, 2));
+    int32_t w = add_weight(n.g, "w", "OIHW", 4, DIMS(2, 2, 1, 1));
+    int32_t t = add_conv(n.g, "conv", x, w);
+    t = add_joint(n.g, &(struct msc_joint_spec){
+                           .op = MSC_OP_HARD_SIGMOID, .name = "gate", .n_inputs = 1, .inputs = &t});
+    t = add_pair(n.g, MSC_OP_ADD, "less", t, add_number(n.g, "three", -3));
+    finish_graph(&n, add_conv(n.g, "conv2", t, w), "onnxruntime");
+    struct msc_edit whole = make_edit(8, 0, 255, &quarter, &twelve);
+    struct msc_edit weight = make_edit(8, -127, 127, &one, &zero);
+    edit_tensor(&n, "x:0", &whole);
+    edit_tensor(&n, "w", &weight);
+    edit_tensor(&n, "conv:0", &whole);
+    edit_tensor(&n, "gate:0", &whole);
+    edit_tensor(&n, "less:0", &whole);
+    export_net(&n);
+    const Onnx__NodeProto *number = maker(&n, maker(&n, "less:0")->input[1]);
+    check_bytes(&n, number->input[0], MSC_ONNX_UINT8, 1, "\0");
+    check_bytes(&n, number->input[1], MSC_ONNX_FLOAT, 4, (const float[]){3});
+    check_bytes(&n, number->input[2], MSC_ONNX_UINT8, 1, "\1");
+    for (size_t i = 0; i + 1 < n.model->graph->n_node; i++) {
+        const Onnx__NodeProto *node = n.model->graph->node[i];
+        int n_read = 0;
+        for (size_t k = 0; k < n.model->graph->n_node; k++) {
+            for (size_t m = 0; m < n.model->graph->node[k]->n_input; m++) {
+                n_read += strcmp(n.model->graph->node[k]->input[m], node->output[0]) == 0;
+            }
+        }
+        assert_int_not_equal(n_read, 0);
+    }
+    finish_net(&n);
+}
+
 static void test_graph_onnx_export_form__padding(void **state) {
     (void)state;
     struct net n;
@@ -441,6 +571,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export_form__pooling),
         cmocka_unit_test(test_graph_onnx_export_form__batch_norm),
         cmocka_unit_test(test_graph_onnx_export_form__hard_sigmoid),
+        cmocka_unit_test(test_graph_onnx_export_form__hard_swish),
+        cmocka_unit_test(test_graph_onnx_export_form__tail),
+        cmocka_unit_test(test_graph_onnx_export_form__number),
         cmocka_unit_test(test_graph_onnx_export_form__padding),
         cmocka_unit_test(test_graph_onnx_export_form__shuffle),
         cmocka_unit_test(test_graph_onnx_export_form__table),

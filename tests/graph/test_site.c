@@ -257,6 +257,52 @@ static void test_graph_site__target(void **state) {
     msc_graph_destroy(g);
 }
 
+static int32_t add_number(struct msc_graph *g, const char *name, float value) {
+    struct msc_array *data;
+    int32_t tensor;
+    assert_ok(msc_array_create_from(&data, MSC_DTYPE_F32, 1, DIMS(1), &value));
+    assert_ok(msc_graph_add_weight(&tensor, g, name, NULL, "", data));
+    msc_array_release(data);
+    return add_joint(
+        g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
+                                    .n_weights = 1,
+                                    .weights = &(struct msc_weight_spec){"const", tensor}});
+}
+
+static int32_t add_pair(struct msc_graph *g, enum msc_op op, const char *name, int32_t a,
+                        int32_t b) {
+    return add_joint(
+        g, &(struct msc_joint_spec){.op = op, .name = name, .n_inputs = 2, .inputs = IDS(a, b)});
+}
+
+// x - 1 ── conv * 2 + 1 ── hard swish * 2 + 1 ── * -1 ── conv2. Numbers behind a convolution are part of
+// it, factors part of what they are multiplied with; what else is added, or turned, is requantised.
+// The model's input is read once.
+static void test_graph_site__target_numbers(void **state) {
+    (void)state;
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "numbers"));
+    int32_t x = add_input(g, "x", "NCHW", 4, DIMS(1, 4, 4, 4));
+    int32_t w = add_weight(g, "w", "OIHW", 4, DIMS(4, 4, 1, 1));
+    int32_t one = add_number(g, "one", 1), two = add_number(g, "two", 2);
+    int32_t minus = add_number(g, "minus", -1);
+    int32_t t = add_pair(g, MSC_OP_SUBTRACT, "centred", x, one);
+    t = add_conv(g, "conv", t, w);
+    t = add_pair(g, MSC_OP_MULTIPLY, "a", t, two);
+    t = add_pair(g, MSC_OP_ADD, "b", one, t);
+    t = add_unary(g, MSC_OP_HARD_SWISH, "swish", t);
+    t = add_pair(g, MSC_OP_MULTIPLY, "c", two, t);
+    t = add_pair(g, MSC_OP_ADD, "d", t, one);
+    t = add_pair(g, MSC_OP_MULTIPLY, "e", t, minus);
+    t = add_conv(g, "conv2", t, w);
+    assert_ok(msc_graph_set_outputs(g, 1, &t));
+    assert_ok(msc_graph_finalize(g));
+    check_target(g, "onnxruntime", "centred:0*1 w@0*2 b:0*1 c:0*1 d:0*1 e:0*1 conv2:0*1");
+    check_target(g, "tflite", "centred:0*1 w@0*2 conv:0*1 e:0*1 conv2:0*1");
+    check_sites(g, false, "centred:0*1 w@0*2 e:0*1");
+    msc_graph_destroy(g);
+}
+
 // What others read, too, or what is an output, is requantised before the relu as well; of a float
 // joint nothing is.
 static void test_graph_site__target_readers(void **state) {
@@ -311,6 +357,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_site__transposed),
         cmocka_unit_test(test_graph_site__none),
         cmocka_unit_test(test_graph_site__target),
+        cmocka_unit_test(test_graph_site__target_numbers),
         cmocka_unit_test(test_graph_site__target_readers),
         cmocka_unit_test(test_graph_site__target_sums),
     };

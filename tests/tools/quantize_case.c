@@ -82,8 +82,8 @@ static struct msc_array *make_labels(int64_t n) {
     return a;
 }
 
-void quantize_case_open_with(struct quantize_case *c, int n_threads, int64_t batch,
-                             struct msc_array *inputs) {
+static void open_graph(struct quantize_case *c, int n_threads, int64_t batch,
+                       struct msc_array *inputs, const char *target) {
     struct msc_input_spec spec = {.name = "x",
                                   .dtype = MSC_DTYPE_F32,
                                   .n_dims = 4,
@@ -91,17 +91,31 @@ void quantize_case_open_with(struct quantize_case *c, int n_threads, int64_t bat
                                   .is_batched = true};
     struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
-    memset(c, 0, sizeof(*c));
-    build(c);
     struct msc_array *labels = make_labels(msc_array_dim(inputs, 0));
     assert_ok(msc_dataset_create(&c->data, &spec, &inputs, 1, labels, batch));
     msc_array_release(labels);
     options.n_threads = n_threads;
     assert_ok(msc_backend_open(&c->backend, "cpu", &options));
     o.backend = c->backend;
+    o.target = msc_target_find(target);
     o.n_threads = n_threads;
     int32_t wanted = msc_graph_output(c->g, 0);
     assert_ok(msc_evaluator_create(&c->ev, c->g, c->data, &wanted, 1, &o));
+}
+
+void quantize_case_open_with(struct quantize_case *c, int n_threads, int64_t batch,
+                             struct msc_array *inputs) {
+    memset(c, 0, sizeof(*c));
+    build(c);
+    open_graph(c, n_threads, batch, inputs, "generic");
+}
+
+void quantize_case_open_graph(struct quantize_case *c, struct msc_graph *g, const char *target) {
+    struct msc_array *x = quantize_array(4, DIMS(QUANTIZE_SAMPLES, 2, 6, 6), 11);
+    memset(c, 0, sizeof(*c));
+    c->g = g;
+    open_graph(c, 1, QUANTIZE_SAMPLES, x, target);
+    msc_array_release(x);
 }
 
 void quantize_case_open(struct quantize_case *c, int n_threads, int64_t batch) {

@@ -44,11 +44,11 @@ static void test_tools_range__scheme_limits(void **state) {
         struct msc_scheme scheme;
         int32_t low, high;
     } rows[] = {
-        {{8, false, false}, 0, 255},    {{8, true, false}, -128, 127},
-        {{8, true, true}, -127, 127},   {{8, false, true}, 0, 255},
-        {{4, true, true}, -7, 7},       {{4, true, false}, -8, 7},
-        {{2, true, true}, -1, 1},       {{2, false, false}, 0, 3},
-        {{16, false, false}, 0, 65535}, {{16, true, true}, -32767, 32767},
+        {{8, false, false, 0}, 0, 255},    {{8, true, false, 0}, -128, 127},
+        {{8, true, true, 0}, -127, 127},   {{8, false, true, 0}, 0, 255},
+        {{4, true, true, 0}, -7, 7},       {{4, true, false, 0}, -8, 7},
+        {{2, true, true, 0}, -1, 1},       {{2, false, false, 0}, 0, 3},
+        {{16, false, false, 0}, 0, 65535}, {{16, true, true, 0}, -32767, 32767},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -94,7 +94,7 @@ static void test_tools_range__scheme_fit(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct msc_scheme scheme = {rows[i].bits, rows[i].is_symmetric, rows[i].is_weight};
+        struct msc_scheme scheme = {rows[i].bits, rows[i].is_symmetric, rows[i].is_weight, 0};
         float scale;
         int32_t zero_point;
         msc_scheme_fit(&scheme, (struct msc_range){rows[i].low, rows[i].high}, &scale, &zero_point);
@@ -104,7 +104,7 @@ static void test_tools_range__scheme_fit(void **state) {
 }
 
 static void test_tools_range__fit_of_empty_and_extreme(void **state) {
-    struct msc_scheme scheme = {8, false, false};
+    struct msc_scheme scheme = {.bits = 8};
     float scale;
     int32_t zero_point;
     (void)state;
@@ -120,6 +120,33 @@ static void test_tools_range__fit_of_empty_and_extreme(void **state) {
     // So narrow that the scale would be 0.
     msc_scheme_fit(&scheme, (struct msc_range){0, 1e-45f}, &scale, &zero_point);
     assert_true(scale == 1.0f && zero_point == 0);
+}
+
+// Below -3 all is the same: the range begins there, and 3 is a whole number of steps, as few as leave
+// room for what is above. 255 * 3 / (3 + 5) is 95.6, 127 * 3 / 5 is 76.2, 15 * 3 / 8 is 5.6.
+static void test_tools_range__scheme_cut(void **state) {
+    static const struct {
+        float low, high;
+        int bits, is_symmetric, steps, zero_point;
+    } rows[] = {
+        {-9, 5, 8, 0, 95, 95}, {-1, 5, 8, 0, 95, 95},   {-9, 5, 8, 1, 76, 0},
+        {-9, 5, 4, 0, 5, 5},   {-9, 0, 8, 0, 255, 255}, {-9, 2, 8, 1, 127, 0},
+    };
+    float scale;
+    int32_t zero_point;
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct msc_scheme scheme = {
+            .bits = rows[i].bits, .is_symmetric = rows[i].is_symmetric, .cut = 3};
+        msc_scheme_fit(&scheme, (struct msc_range){rows[i].low, rows[i].high}, &scale, &zero_point);
+        assert_close((double)scale, 3.0 / rows[i].steps, 1.2e-7);
+        assert_int_equal(zero_point, rows[i].zero_point);
+    }
+    // No step of it fits: as without.
+    struct msc_scheme scheme = {.bits = 8, .cut = 3};
+    msc_scheme_fit(&scheme, (struct msc_range){0, 2550}, &scale, &zero_point);
+    assert_close((double)scale, 10, 1.2e-7);
+    assert_int_equal(zero_point, 0);
 }
 
 // ---- Observers --------------------------------------------------------------------------------
@@ -335,6 +362,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_range__scheme_limits),
         cmocka_unit_test(test_tools_range__scheme_fit),
+        cmocka_unit_test(test_tools_range__scheme_cut),
         cmocka_unit_test(test_tools_range__fit_of_empty_and_extreme),
         cmocka_unit_test(test_tools_range__minmax),
         cmocka_unit_test(test_tools_range__percentile),

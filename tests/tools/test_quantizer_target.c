@@ -1,0 +1,149 @@
+// What a target asks of scales.
+#include "quantize_case.h"
+
+#include "graph/edit.h"
+#include "tools/bias_rounding.h"
+
+#include <math.h>
+
+#define DIMS(...)                                                                                  \
+    (const int64_t[]) {                                                                            \
+        __VA_ARGS__                                                                                \
+    }
+
+enum { CHANNELS = 2 };
+
+static int32_t add_weight(struct msc_graph *g, const char *name, const char *layout, int n_dims,
+                          const int64_t dims[], const float values[]) {
+    struct msc_array *a;
+    int32_t tensor;
+    assert_ok(msc_array_create_from(&a, MSC_DTYPE_F32, n_dims, dims, values));
+    assert_ok(msc_graph_add_weight(&tensor, g, name, NULL, layout, a));
+    msc_array_release(a);
+    return tensor;
+}
+
+static int32_t add_joint(struct msc_graph *g, const struct msc_joint_spec *spec) {
+    int32_t joint;
+    assert_ok(msc_graph_add_joint(&joint, g, spec));
+    return msc_graph_joint(g, joint)->outputs[0];
+}
+
+// x ── conv (w, b) ── hard swish ── conv2 (w2)
+static struct msc_graph *make_swish(const float w[4], const float b[CHANNELS]) {
+    static const float w2[] = {1, 0, 0, 1};
+    struct msc_graph *g;
+    int32_t t;
+    assert_ok(msc_graph_create(&g, "swish"));
+    assert_ok(
+        msc_graph_add_input(&t, g, "x", NULL, MSC_DTYPE_F32, "NCHW", 4, DIMS(10, CHANNELS, 6, 6)));
+    const struct msc_weight_spec weights[] = {
+        {"weight", add_weight(g, "w", "OIHW", 4, DIMS(CHANNELS, CHANNELS, 1, 1), w)},
+        {"bias", add_weight(g, "b", "O", 1, DIMS(CHANNELS), b)}};
+    const struct msc_weight_spec second = {
+        "weight", add_weight(g, "w2", "OIHW", 4, DIMS(CHANNELS, CHANNELS, 1, 1), w2)};
+    t = add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_CONV2D_BIAS,
+                                              .name = "conv",
+                                              .n_inputs = 1,
+                                              .inputs = &t,
+                                              .n_weights = 2,
+                                              .weights = weights});
+    t = add_joint(g, &(struct msc_joint_spec){
+                         .op = MSC_OP_HARD_SWISH, .name = "swish", .n_inputs = 1, .inputs = &t});
+    t = add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_CONV2D,
+                                              .name = "conv2",
+                                              .n_inputs = 1,
+                                              .inputs = &t,
+                                              .n_weights = 1,
+                                              .weights = &second});
+    assert_ok(msc_graph_set_outputs(g, 1, &t));
+    assert_ok(msc_graph_finalize(g));
+    return g;
+}
+
+static const struct msc_quant *quant_of(const struct msc_quantizer *q, const char *name,
+                                        int32_t choice) {
+    int32_t site = msc_sites_find_name(msc_quantizer_sites(q), name);
+    assert_int_not_equal(site, MSC_NO_ID);
+    return msc_quantizer_quant(q, site, choice);
+}
+
+static void open_quantizer(struct quantize_case *c, struct msc_quantizer **q, const float w[4],
+                           const float b[CHANNELS], const char *config) {
+    quantize_case_open_graph(c, make_swish(w, b), "onnxruntime");
+    assert_ok(quantize_create(q, c->g, config));
+    assert_ok(msc_quantizer_calibrate(*q, c->ev, NULL, NULL));
+}
+
+// Hard swish is 0 below -3: what it reads begins there, whatever is seen below, in whole steps; what it
+// gives, and what others read, does not. Of the values, those below -3 are no reason for a wider step.
+static void test_tools_quantizer_target__hard_swish(void **state) {
+    static const float w[] = {10, 0, 0, 10}, b[] = {0, 0};
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    (void)state;
+    open_quantizer(&c, &q, w, b,
+                   "{\"target\":\"onnxruntime\",\"sites\":\"all\",\"choices\":[{\"bits\":8},"
+                   "{\"bits\":8,\"observer\":\"mse\"},{\"bits\":6,\"observer\":\"kl\"}]}");
+    double most = 0;
+    const struct msc_array *x = quantize_array(4, DIMS(QUANTIZE_SAMPLES, 2, 6, 6), 11);
+    for (int64_t i = 0; i < msc_array_n_elements(x); i++) {
+        most = fmax(most, 10 * msc_array_get_double(x, i));
+    }
+    msc_array_release((struct msc_array *)x);
+    for (int32_t choice = 0; choice < 3; choice++) {
+        const struct msc_quant *conv = quant_of(q, "conv:0", choice);
+        double steps = 3 / (double)conv->scales[0];
+        assert_true(fabs(steps - rint(steps)) < 1e-4);
+        assert_int_equal(conv->zero_points[0], (int)rint(steps));
+    }
+    const struct msc_quant *conv = quant_of(q, "conv:0", 0);
+    assert_int_equal(conv->zero_points[0], (int)(255 * 3 / (3 + most)));
+    assert_int_not_equal(quant_of(q, "swish:0", 0)->zero_points[0],
+                         (int)rint(3 / (double)quant_of(q, "swish:0", 0)->scales[0]));
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+}
+
+// A channel with next to no weight beside a bias of 1000: the step of its sums is no less than
+// 1000 / 2^30, so that the bias is what it was; the other channel is as wide as it was.
+static void test_tools_quantizer_target__wide_biases(void **state) {
+    static const float w[] = {1e-20f, 0, 1, 0.5f}, b[] = {-1000, 1000};
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    struct msc_bias_roundings *roundings;
+    const struct msc_edit *edits[16] = {NULL};
+    (void)state;
+    open_quantizer(&c, &q, w, b,
+                   "{\"target\":\"onnxruntime\",\"sites\":\"all\",\"choices\":[{\"bits\":8}]}");
+    const struct msc_quant *x = quant_of(q, "x:0", 0), *weight = quant_of(q, "w", 0);
+    assert_true(weight->scales[1] == 1.0f / 127);
+    double step = (double)x->scales[0] * (double)weight->scales[0];
+    assert_true(fabs(step * 0x1p30 / 1000 - 1) < 1e-6);
+    const struct msc_sites *sites = msc_quantizer_sites(q);
+    assert_in_range(sites->n_slots, 1, 16);
+    for (int32_t i = 0; i < sites->n_sites; i++) {
+        for (int32_t k = 0; k < sites->sites[i].n_slots; k++) {
+            edits[sites->sites[i].slots[k]] = msc_quantizer_edit(q, i, 0);
+        }
+    }
+    assert_ok(msc_bias_roundings_create(&roundings, c.g, sites));
+    assert_ok(msc_bias_roundings_fill(roundings, edits));
+    const struct msc_bias_rounding *r = msc_edit_rounding(edits[sites->n_site_slots]);
+    assert_non_null(r);
+    for (int64_t k = 0; k < CHANNELS; k++) {
+        double rounded = msc_bias_round(b[k], msc_bias_step(r, k)) * (double)msc_bias_step(r, k);
+        assert_true(fabs(rounded - (double)b[k]) < 0.1);
+    }
+    msc_bias_roundings_destroy(roundings);
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tools_quantizer_target__hard_swish),
+        cmocka_unit_test(test_tools_quantizer_target__wide_biases),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
