@@ -10,6 +10,7 @@
 #include "pipeline/strategies.h"
 #include "records/record_query.h"
 #include "search/kept.h"
+#include "search/reranked.h"
 
 #include <string.h>
 
@@ -71,14 +72,18 @@ static const struct msc_cli_option options[] = {
 };
 
 static enum msc_status find_trial(const struct msc_trial **out, const struct msc_record *record,
-                                  const struct export_values *v) {
+                                  const struct export_values *v, const struct msc_log *log) {
     size_t n = msc_record_n_trials(record);
     if (v->trial >= 0 && (size_t)v->trial >= n) {
         return MSC_FAIL(MSC_E_INVALID, "%s: there is no trial %lld, it has %zu", v->record,
                         (long long)v->trial, n);
     }
-    const struct msc_record_line *line =
-        v->trial >= 0 ? msc_record_trial(record, (size_t)v->trial) : msc_record_best(record);
+    const struct msc_record_line *line = NULL;
+    if (v->trial >= 0) {
+        line = msc_record_trial(record, (size_t)v->trial);
+    } else {
+        MSC_TRY(msc_reranked_winner(&line, record, log));
+    }
     if (!line) {
         return MSC_FAIL(MSC_E_STATE, "%s: no trial of it has a result yet", v->record);
     }
@@ -142,7 +147,7 @@ static enum msc_status export_record(const struct msc_cli_call *call,
     MSC_TRY_OUT(msc_cli_fill_options(&o, call, &v->common));
     MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, o.log));
     MSC_TRY_OUT(msc_kept_leave_out(record, o.log));
-    MSC_TRY_OUT(find_trial(&trial, record, v));
+    MSC_TRY_OUT(find_trial(&trial, record, v, o.log));
     o.allow_plugins = v->allow_plugins;
     MSC_TRY_OUT(msc_processor_open_record(&p, v->record, &o));
     MSC_TRY_OUT(msc_processor_files(&files, p));

@@ -8,6 +8,7 @@
 #include "records/record_query.h"
 #include "search/kept.h"
 #include "search/report.h"
+#include "search/reranked.h"
 
 struct show_values {
     struct msc_cli_common common;
@@ -103,6 +104,7 @@ static enum msc_status show_record(const struct show_values *v, const struct msc
     struct msc_record *record = NULL;
     cJSON *kept = NULL;
     cJSON *report = NULL;
+    cJSON *reranked = NULL;
     enum msc_status status = MSC_OK;
     if (v->canonical) {
         return msc_record_canonical(v->record, log, print_line, NULL);
@@ -116,10 +118,13 @@ static enum msc_status show_record(const struct show_values *v, const struct msc
     };
     MSC_TRY_OUT(msc_report_create(&report, &o));
     MSC_TRY_OUT(msc_kept_add(report, kept));
+    MSC_TRY_OUT(msc_reranked_load(&reranked, record, log));
+    MSC_TRY_OUT(msc_report_add_reranked(report, record, reranked));
     status = v->common.json ? msc_cli_print_json(report)
              : v->best      ? print_choices(report)
                             : print_report(report);
 out:
+    cJSON_Delete(reranked);
     cJSON_Delete(report);
     cJSON_Delete(kept);
     msc_record_close(record);

@@ -54,6 +54,7 @@ struct msc_config_entry {
     struct msc_env_library *library; // of env_def, or NULL
     struct cJSON *env;               // resolved
     struct cJSON *agent;             // resolved
+    struct cJSON *rerank;            // resolved (docs/runtime.md); NULL: none
     struct msc_budget budget;
     double trial_seconds; // <= 0: none
     double quiet_seconds; // 0: for ever

@@ -125,14 +125,15 @@ static enum msc_status check_env_code(const struct place *p, const char *type) {
                : refuse_code(p, "env", "library", type);
 }
 
-static enum msc_status refuse_program(const struct place *p, const cJSON *command) {
+static enum msc_status refuse_program(const struct place *p, const char *key,
+                                      const cJSON *command) {
     struct msc_str words = {0};
     const cJSON *word = NULL;
     cJSON_ArrayForEach(word, command) {
         msc_str_append(&words, words.length > 0 ? " " : "");
         msc_str_append(&words, cJSON_IsString(word) ? word->valuestring : "?");
     }
-    enum msc_status status = refuse_code(p, "agent", "program", msc_str_text(&words));
+    enum msc_status status = refuse_code(p, key, "program", msc_str_text(&words));
     msc_str_finish(&words);
     return status;
 }
@@ -148,7 +149,16 @@ static enum msc_status check_agent_code(const struct place *p, const cJSON *agen
     }
     return is_library
                ? refuse_code(p, "agent", "library", cJSON_IsString(path) ? path->valuestring : "?")
-               : refuse_program(p, cJSON_GetObjectItemCaseSensitive(agent, "command"));
+               : refuse_program(p, "agent", cJSON_GetObjectItemCaseSensitive(agent, "command"));
+}
+
+// It runs at the end of a search; a dry run has none.
+static enum msc_status check_rerank_code(const struct place *p) {
+    const cJSON *command = cJSON_GetObjectItemCaseSensitive(p->entry->rerank, "command");
+    p->config->names_code = p->config->names_code || command;
+    return !command || p->config->code != MSC_CONFIG_CODE_REFUSED
+               ? MSC_OK
+               : refuse_program(p, "rerank", cJSON_GetObjectItemCaseSensitive(command, "argv"));
 }
 
 static enum msc_status read_env(struct place *p, const cJSON *object) {
@@ -297,6 +307,16 @@ static enum msc_status set_paths(struct place *p, const struct msc_config_gym *f
     return MSC_OK;
 }
 
+static enum msc_status read_rerank(struct place *p, const cJSON *object) {
+    MSC_TRY(
+        msc_config__read_rerank(p->config, &p->entry->rerank, object, place_of_key(p, "rerank")));
+    if (p->entry->rerank && !p->section) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: rerank is for searches of a tool, which export models",
+                        p->path);
+    }
+    return check_rerank_code(p);
+}
+
 static enum msc_status config_read_entry(struct msc_config *c, const char *section,
                                          const struct msc_config_section *of, const cJSON *object,
                                          int index) {
@@ -320,6 +340,7 @@ static enum msc_status config_read_entry(struct msc_config *c, const char *secti
     MSC_TRY(set_paths(&p, &from, index));
     MSC_TRY(read_budget(&p, from.budget));
     MSC_TRY(read_env(&p, from.env));
+    MSC_TRY(read_rerank(&p, from.rerank));
     return read_agent(&p, from.agent, &e->agent);
 }
 

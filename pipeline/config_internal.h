@@ -28,11 +28,16 @@ struct msc_config_runtime_keys {
 
 struct msc_config_gym {
     const char *record, *base, *folder;
-    const cJSON *env, *agent, *budget;
+    const cJSON *env, *agent, *budget, *rerank;
     double trial_seconds;
     double quiet_seconds;
     int64_t seed, parallel;
     int baseline;
+};
+
+struct msc_config_rerank {
+    int64_t top;
+    const cJSON *command;
 };
 
 struct msc_config_budget {
@@ -73,6 +78,7 @@ extern const struct msc_param msc_config__top_params[];
 extern const struct msc_param msc_config__section_params[];
 extern const struct msc_param msc_config__runtime_params[];
 extern const struct msc_param msc_config__gym_params[];
+extern const struct msc_param msc_config__rerank_params[];
 extern const struct msc_param msc_config__budget_params[];
 extern const struct msc_param msc_config__data_params[];
 extern const struct msc_param msc_config__image_params[];
@@ -104,6 +110,10 @@ enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *obje
 // config_after.c: what comes after the trials.
 enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config_runtime *out,
                                          const cJSON *value, const char *where);
+// *out, NULL where `value` is, is owned by the caller: `top`, and `command` as an object. Errors begin
+// with `place`.
+enum msc_status msc_config__read_rerank(struct msc_config *c, cJSON **out, const cJSON *value,
+                                        const char *place);
 // Adds "runtime" to a section; unless `is_full` only where it is not the default, as records made
 // before one could say it are none the worse without it.
 enum msc_status msc_config__write_runtime(cJSON *section, const struct msc_config_runtime *runtime,

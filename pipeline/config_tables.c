@@ -131,6 +131,11 @@ const struct msc_param msc_config__gym_params[] = {
      .help = "how long the search may go",
      .offset = GYM(budget),
      .type = MSC_PARAM_JSON},
+    {.name = "rerank",
+     .help = "after the search its best are measured in their runtime and ordered anew: {top, "
+             "command}",
+     .offset = GYM(rerank),
+     .type = MSC_PARAM_JSON},
     {.name = "seed",
      .help = "seed of the agent",
      .offset = GYM(seed),
@@ -174,6 +179,22 @@ const struct msc_param msc_config__gym_params[] = {
      .help = "where an agent's program runs and its paths start; default: the configuration's",
      .offset = GYM(folder),
      .type = MSC_PARAM_TEXT},
+    {0},
+};
+
+const struct msc_param msc_config__rerank_params[] = {
+    {.name = "top",
+     .help = "so many of the best trials are measured",
+     .offset = offsetof(struct msc_config_rerank, top),
+     .type = MSC_PARAM_I64,
+     .number = 10,
+     .min = 1,
+     .max = 1000},
+    {.name = "command",
+     .help = "a program whose number orders them: [\"./score.py\", \"{model}\"], or {argv, "
+             "maximise, timeout}",
+     .offset = offsetof(struct msc_config_rerank, command),
+     .type = MSC_PARAM_JSON},
     {0},
 };
 
@@ -352,6 +373,7 @@ const char *const msc_config_free_keys[] = {
     "*.record",
     "*.base",
     "*.folder",
+    "*.rerank",
     "*.trial_time",
     "*.quiet_time",
     "*.baseline",
@@ -370,6 +392,7 @@ static const struct {
     {"quantize", msc_config__section_params},
     {"quantize.runtime", msc_config__runtime_params},
     {"quantize.gym[N] and gym[N]", msc_config__gym_params},
+    {"quantize.gym[N].rerank", msc_config__rerank_params},
     {"quantize.gym[N].budget", msc_config__budget_params},
     {"profile", msc_config__profile_params},
 };

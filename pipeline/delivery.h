@@ -35,6 +35,7 @@ struct msc_delivery_options {
 };
 
 struct msc_delivery_plan {
+    int64_t id;              // the caller's
     const char *name;        // "trial 17", "uniform 8", for what is told
     const uint32_t *choices; // NULL: the float model, in the file that it was read from
     const char *path;        // of the model, once exported

@@ -5,6 +5,7 @@
 #include "pipeline/strategies.h"
 #include "records/record_query.h"
 #include "search/kept.h"
+#include "search/reranked.h"
 
 #include <string.h>
 
@@ -122,7 +123,8 @@ enum msc_status msc_processor__keep(struct msc_processor *p, const uint32_t choi
 static enum msc_status recall_winner(struct msc_processor *p, struct msc_record *record) {
     const struct msc_config_entry *e = msc_processor__entry(p);
     MSC_TRY(msc_kept_leave_out(record, p->log));
-    const struct msc_record_line *best = msc_record_best(record);
+    const struct msc_record_line *best = NULL;
+    MSC_TRY(msc_reranked_winner(&best, record, p->log));
     if (!best || best->trial.outcome.state != MSC_TRIAL_COMPLETE) {
         return MSC_FAIL(MSC_E_STATE,
                         "%s: no trial of it meets every bound, so nothing can start "

@@ -16,6 +16,7 @@ static const struct {
     {".params", "the scales of a record", false},
     {".base.json", "what a record started from", true},
     {".result.json", "what a search worked out", false},
+    {".rerank.json", "what was measured of a search's best trials", false},
     {".attempt", "what a record has in flight", false},
     {".cut", "what was cut off a record", false},
 };
@@ -46,6 +47,10 @@ static enum msc_status files_read_entry(struct msc_file_set *files,
                       cJSON_GetObjectItemCaseSensitive(e->agent, "path")));
     cJSON_ArrayForEach(word, cJSON_GetObjectItemCaseSensitive(e->agent, "command")) {
         MSC_TRY(read_code(files, e, "a file of the agent's command", word));
+    }
+    const cJSON *command = cJSON_GetObjectItemCaseSensitive(e->rerank, "command");
+    cJSON_ArrayForEach(word, cJSON_GetObjectItemCaseSensitive(command, "argv")) {
+        MSC_TRY(read_code(files, e, "a file of the rerank command", word));
     }
     return MSC_OK;
 }

@@ -10,6 +10,7 @@
 
 struct msc_delivery;
 struct msc_delivery_plan;
+struct msc_delivery_plans;
 
 struct msc_processor {
     struct msc_arena arena;
@@ -122,13 +123,30 @@ enum msc_status msc_processor__add_profile(struct msc_processor *p, cJSON *repor
 // Has the entry at hand a runtime that its plans can be measured in, and wants it?
 bool msc_processor__has_runtime(const struct msc_processor *p);
 enum msc_status msc_processor__open_delivery(struct msc_delivery **out, struct msc_processor *p);
-// Warns of a plan that its runtime refuses.
+// Describes the runtime, or why it is missing, in an object.
+enum msc_status msc_processor__start_runtime(bool *is_there, cJSON *runtime,
+                                             const struct msc_processor *p, struct msc_delivery *d);
+// Warns of a plan that cannot be measured.
 void msc_processor__tell_refused(const struct msc_processor *p,
                                  const struct msc_delivery_plan *plan);
+// What ends measuring is told, and costs nothing but the numbers: MSC_OK, unless it was stopped.
+enum msc_status msc_processor__settle_measuring(const struct msc_processor *p,
+                                                enum msc_status status);
+// Puts what was found into a report; takes the ownership of `runtime`, empty where nothing is known.
+enum msc_status msc_processor__report_runtime(cJSON *report, cJSON *runtime,
+                                              const struct msc_delivery_plans *list);
 // Adds to a report what the runtime makes of the winner, the uniform plans and the float model, or
 // why it does not. MSC_E_CANCELLED when it was stopped; all other failures are only told.
 enum msc_status msc_processor__add_runtime(struct msc_processor *p, cJSON *report,
-                                           struct msc_record *record, const struct msc_trial *best);
+                                           const struct msc_record *record,
+                                           const struct msc_trial *best);
+
+// processor_rerank.c
+// Measures the best trials, adds them to a report in their new order, and gives the first of them;
+// without a runtime and a command *best stays. Goes on where RECORD.rerank.json ends. As above else.
+enum msc_status msc_processor__rerank(struct msc_processor *p, cJSON *report,
+                                      const struct msc_record *record,
+                                      const struct msc_trial **best);
 
 // processor_publish.c
 // For msc_search_callbacks.best; the payload is the processor.

@@ -167,6 +167,7 @@ out:
 
 static enum msc_status add_files(cJSON *report, const struct msc_processor *p) {
     cJSON *files = cJSON_CreateObject();
+    cJSON_DeleteItemFromObjectCaseSensitive(report, "files");
     MSC_TRY(msc_json_add(report, "files", files));
     if (!p->is_strategy_due) {
         MSC_TRY(msc_json_add_text(files, "strategy", msc_processor__entry(p)->strategy_file));
@@ -174,14 +175,13 @@ static enum msc_status add_files(cJSON *report, const struct msc_processor *p) {
     return p->is_model_due ? MSC_OK : msc_json_add_text(files, "model", p->model_path);
 }
 
-// The winner on disk, and as what the next search starts from.
+// The winner on disk.
 static enum msc_status deliver_winner(struct msc_processor *p, struct msc_processor_result *result,
                                       cJSON *report, const struct msc_record *record,
                                       const struct msc_trial *best) {
     if (p->best_id != best->id) {
         MSC_TRY(msc_processor__take_best(p, best));
     }
-    MSC_TRY(msc_processor__keep(p, best->proposal.choices));
     if (!p->may_publish) {
         return MSC_OK;
     }
@@ -273,14 +273,22 @@ enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
     return status;
 }
 
-// What the runtime makes of it. Stopped there, the search ended so, with all that it found before.
+// What becomes of it outside of the search; *best may be another one then. Stopped there, the search
+// ended so, with all that it found before.
 static enum msc_status measure_delivered(struct msc_processor *p, cJSON *report,
                                          struct msc_search_result *found,
-                                         const struct msc_trial *best) {
-    if (found->end == MSC_SEARCH_END_CANCELLED || !msc_processor__has_runtime(p)) {
+                                         const struct msc_trial **best) {
+    enum msc_status status = MSC_OK;
+    if (found->end == MSC_SEARCH_END_CANCELLED) {
         return MSC_OK;
     }
-    enum msc_status status = msc_processor__add_runtime(p, report, found->record, best);
+    if (msc_processor__entry(p)->rerank && p->model && msc_env_has_edits(p->env)) {
+        status = msc_processor__rerank(p, report, found->record, best);
+    } else if (msc_processor__has_runtime(p)) {
+        status = msc_processor__add_runtime(p, report, found->record, *best);
+    } else {
+        return MSC_OK;
+    }
     if (status == MSC_E_CANCELLED) {
         found->end = MSC_SEARCH_END_CANCELLED;
         return MSC_OK;
@@ -303,8 +311,13 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
         msc_processor__tell_end(p, report, found);
         return MSC_OK;
     }
+    const struct msc_trial *delivered = best;
     MSC_TRY(deliver_winner(p, result, report, found->record, best));
-    MSC_TRY(measure_delivered(p, report, found, best));
+    MSC_TRY(measure_delivered(p, report, found, &delivered));
+    if (delivered != best) {
+        MSC_TRY(deliver_winner(p, result, report, found->record, delivered));
+    }
+    MSC_TRY(msc_processor__keep(p, delivered->proposal.choices));
     result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;
     msc_processor__tell_end(p, report, found);
     if (result->was_cancelled) {
@@ -314,7 +327,7 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
         MSC_TRY(msc_processor__add_greedy(p, result, report, best));
     }
     return p->config->profile_repeat > 0 && p->model
-               ? msc_processor__add_profile(p, report, best->proposal.choices)
+               ? msc_processor__add_profile(p, report, delivered->proposal.choices)
                : MSC_OK;
 }
 

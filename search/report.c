@@ -185,6 +185,47 @@ static enum msc_status report_add_front(cJSON *report, const struct msc_report_o
     return status;
 }
 
+// Rows of trials get what the record has of them.
+static enum msc_status complete_rows(cJSON *list, const struct msc_report_options *o) {
+    cJSON *row = NULL;
+    cJSON_ArrayForEach(row, list) {
+        const cJSON *id = cJSON_GetObjectItemCaseSensitive(row, "id");
+        if (!id) {
+            continue; // the float model
+        }
+        cJSON *known = cJSON_CreateObject();
+        enum msc_status status =
+            known ? report_add_trial(known, o, msc_record_trial(o->record, (size_t)id->valuedouble))
+                  : MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
+        if (status != MSC_OK) {
+            cJSON_Delete(known);
+            return status;
+        }
+        cJSON_DeleteItemFromObjectCaseSensitive(known, "violation"); // the row has one
+        cJSON_DeleteItemFromObjectCaseSensitive(known, "id");
+        MSC_TRY(move_members(row, known));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_report_add_reranked(struct cJSON *report, const struct msc_record *record,
+                                        const struct cJSON *from) {
+    static const char *const lists[] = {"plans", "references"};
+    const struct msc_report_options o = {.record = record};
+    if (!from) {
+        return MSC_OK;
+    }
+    cJSON *reranked = cJSON_Duplicate(from, true);
+    cJSON_DeleteItemFromObjectCaseSensitive(report, "reranked");
+    MSC_TRY(msc_json_add(report, "reranked", reranked));
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        MSC_TRY(complete_rows(cJSON_GetObjectItemCaseSensitive(reranked, lists[i]), &o));
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(reranked, "schema");
+    cJSON_DeleteItemFromObjectCaseSensitive(reranked, "record");
+    return MSC_OK;
+}
+
 static enum msc_status report_add_counts(cJSON *report, const struct msc_record *record) {
     struct msc_record_counts counts;
     msc_record_count(&counts, record);

@@ -35,6 +35,10 @@ struct msc_report_options {
 // baselines, top, front (docs/record.md); others may be added: left_out (msc_recheck_winner), and
 // what was kept of an earlier one (msc_kept_add).
 enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_options *options);
+// Adds the best trials in another order (msc_reranked_load; NULL: nothing), as `reranked`, their rows
+// with what the record has of them.
+enum msc_status msc_report_add_reranked(struct cJSON *report, const struct msc_record *record,
+                                        const struct cJSON *reranked);
 // How a number of the report is called in the table: "noise_ratio" for "noise".
 const char *msc_report_label(const char *name);
 // Appends the report as text for people, ending in a newline.

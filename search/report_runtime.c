@@ -137,7 +137,8 @@ static void write_beside_8(struct msc_str *out, const struct measured *winner,
 
 enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSON *report) {
     const cJSON *runtime = words_get(report, "runtime");
-    const cJSON *winner_row = words_get(report, "winner");
+    const cJSON *first = words_get(words_get(report, "reranked"), "plans");
+    const cJSON *winner_row = first && first->child ? first->child : words_get(report, "winner");
     const cJSON *eight_row = find_uniform_8(report);
     struct msc_quartiles ratio;
     if (!runtime) {
@@ -148,7 +149,8 @@ enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSO
         return msc_str_status(out);
     }
     const char *name = words_get(runtime, "name")->valuestring;
-    const struct measured winner = measured_of(winner_row);
+    struct measured winner = measured_of(winner_row);
+    winner.noise = measured_of(words_get(report, "winner")).noise; // of that one, if not of another
     const struct measured reference = measured_of(words_get(report, "reference"));
     write_loss(out, &winner, name);
     if (eight_row && number_of(eight_row, "id") != number_of(winner_row, "id")) {

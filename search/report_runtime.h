@@ -1,5 +1,5 @@
 // What a report says in words of the runtime that a search is for: what it is, and where the winner is
-// not worth its name there.
+// not worth its name there. The winner is the first of those that were reranked, where some were.
 #ifndef MSC_SEARCH_REPORT_RUNTIME_H
 #define MSC_SEARCH_REPORT_RUNTIME_H
 

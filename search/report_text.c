@@ -50,7 +50,7 @@ static const cJSON *report_get(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-// Objectives and bounds first, then the other metrics that any row has, then what was re-evaluated.
+// Objectives and bounds.
 static void add_goal_columns(struct table *table, const cJSON *report) {
     static const char *const keys[] = {"objectives", "bounds"};
     const cJSON *item = NULL;
@@ -59,6 +59,10 @@ static void add_goal_columns(struct table *table, const cJSON *report) {
             add_column(table, report_get(item, "metric")->valuestring);
         }
     }
+}
+
+static void add_metric_columns(struct table *table, const cJSON *report) {
+    const cJSON *item = NULL;
     cJSON_ArrayForEach(item, report_get(report, "metrics")) {
         add_column(table, item->valuestring);
     }
@@ -194,6 +198,7 @@ static enum msc_status fill_table(struct table *table, const cJSON *report) {
     const cJSON *row = NULL;
     double winner_id = -1.0;
     add_goal_columns(table, report);
+    add_metric_columns(table, report);
     MSC_TRY(add_reevaluated_columns(table, winner));
     cJSON_ArrayForEach(row, report_get(report, "baselines")) {
         MSC_TRY(add_reevaluated_columns(table, row));
@@ -302,6 +307,71 @@ static void write_latency(struct msc_str *out, const cJSON *report) {
     }
 }
 
+// ---- The best in another order ----------------------------------------------------------------
+
+// "trial 17, was 3", "uniform 8", "uncompressed".
+static void name_reranked(char name[CELL_BYTES], const cJSON *row) {
+    const cJSON *rank = report_get(row, "rank");
+    char plan[CELL_BYTES];
+    if (!report_get(row, "id")) {
+        snprintf(name, CELL_BYTES, "uncompressed");
+        return;
+    }
+    name_row(plan, row);
+    snprintf(name, CELL_BYTES, "%s", plan);
+    if (rank) {
+        snprintf(name, CELL_BYTES, "%.28s, was %.0f%s", plan, rank->valuedouble,
+                 report_get(row, "failure") ? ", failed" : "");
+    }
+}
+
+static enum msc_status fill_reranked(struct table *table, const cJSON *report,
+                                     const cJSON *reranked) {
+    static const char *const lists[] = {"plans", "references"};
+    const cJSON *row = NULL;
+    add_goal_columns(table, report);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        cJSON_ArrayForEach(row, report_get(reranked, lists[i])) {
+            MSC_TRY(add_reevaluated_columns(table, row));
+        }
+    }
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        cJSON_ArrayForEach(row, report_get(reranked, lists[i])) {
+            char name[CELL_BYTES];
+            name_reranked(name, row);
+            MSC_TRY(report_add_row(table, name, row));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status write_reranked(struct msc_str *out, const cJSON *report, size_t n_columns) {
+    const cJSON *reranked = report_get(report, "reranked");
+    const cJSON *first = cJSON_GetArrayItem(report_get(reranked, "plans"), 0);
+    struct table table = {0};
+    struct msc_table down = {0};
+    char name[CELL_BYTES];
+    if (!first) {
+        return MSC_OK;
+    }
+    name_reranked(name, first);
+    msc_str_printf(out,
+                   "the best %d, by %s as it was measured: %s, comes first, and is delivered\n",
+                   cJSON_GetArraySize(report_get(reranked, "plans")),
+                   report_get(reranked, "by")->valuestring, name);
+    enum msc_status status = fill_reranked(&table, report, reranked);
+    if (status == MSC_OK) {
+        fill_down(&down, &table);
+        msc_table_write(out, &down, n_columns);
+    }
+    msc_table_finish(&down);
+    msc_free(table.cells);
+    msc_arena_finish(&table.arena);
+    return status;
+}
+
+// ---- The sentences ----------------------------------------------------------------------------
+
 static void write_end(struct msc_str *out, const char *name) {
     for (int i = 0; i < MSC_SEARCH_END_COUNT; i++) {
         enum msc_search_end end = (enum msc_search_end)i;
@@ -380,6 +450,9 @@ enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *
     }
     if (status == MSC_OK) {
         status = msc_report__write_runtime(out, report);
+    }
+    if (status == MSC_OK) {
+        status = write_reranked(out, report, n_columns);
     }
     if (status == MSC_OK) {
         status = msc_str_status(out);

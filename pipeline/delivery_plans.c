@@ -1,0 +1,130 @@
+#include "pipeline/delivery_plans.h"
+
+#include "base/json.h"
+#include "records/record_query.h"
+
+#define MOST_BASELINES 8
+
+// ---- The list ---------------------------------------------------------------------------------
+
+static enum msc_status no_plans_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the plans to measure");
+}
+
+static bool is_in_list(const struct msc_delivery_plans *list, int64_t id) {
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->plans[i].id == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The uniform plan that a line is of, by its label, or NULL.
+static const char *uniform_label(const struct msc_record *record,
+                                 const struct msc_record_line *line) {
+    return line->baseline >= 0 ? msc_record_space(record)->baselines[line->baseline].label : NULL;
+}
+
+static enum msc_status add_plan(struct msc_delivery_plans *list, int64_t id,
+                                const uint32_t *choices, const char *label) {
+    const char *name = id == MSC_DELIVERY_FLOAT_ID ? "the float model"
+                       : label ? msc_arena_printf(&list->arena, "uniform %s", label)
+                               : msc_arena_printf(&list->arena, "trial %lld", (long long)id);
+    list->plans[list->n] = (struct msc_delivery_plan){.id = id, .name = name, .choices = choices};
+    list->order[list->n] = &list->plans[list->n];
+    list->n++;
+    return name ? MSC_OK : no_plans_memory();
+}
+
+static enum msc_status add_trial(struct msc_delivery_plans *list, const struct msc_record *record,
+                                 const struct msc_record_line *line) {
+    return is_in_list(list, line->trial.id)
+               ? MSC_OK
+               : add_plan(list, line->trial.id, line->trial.proposal.choices,
+                          uniform_label(record, line));
+}
+
+enum msc_status msc_delivery_plans_init(struct msc_delivery_plans *list,
+                                        const struct msc_record *record, const int64_t ids[],
+                                        size_t n_ids) {
+    size_t room = n_ids + MOST_BASELINES + 1;
+    list->plans = msc_arena_array(&list->arena, room, sizeof list->plans[0]);
+    list->order = msc_arena_array(&list->arena, room, sizeof(struct msc_delivery_plan *));
+    if (!list->plans || !list->order) {
+        return no_plans_memory();
+    }
+    for (size_t i = 0; i < n_ids; i++) {
+        MSC_TRY(add_trial(list, record, msc_record_trial(record, (size_t)ids[i])));
+    }
+    for (size_t i = 0; i < msc_record_space(record)->n_baselines && i < MOST_BASELINES; i++) {
+        const struct msc_record_line *line = msc_record_baseline(record, i);
+        if (line && line->trial.outcome.state != MSC_TRIAL_FAILED) {
+            MSC_TRY(add_trial(list, record, line));
+        }
+    }
+    return add_plan(list, MSC_DELIVERY_FLOAT_ID, NULL, NULL);
+}
+
+void msc_delivery_plans_finish(struct msc_delivery_plans *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        cJSON_Delete(list->plans[i].found);
+    }
+    msc_arena_finish(&list->arena);
+    *list = (struct msc_delivery_plans){.n = 0};
+}
+
+// ---- In the report ----------------------------------------------------------------------------
+
+static cJSON *plans_get(const cJSON *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+// Puts copies of what was found into a row's `examined`.
+static enum msc_status fill_examined(cJSON *row, const cJSON *found) {
+    cJSON *examined = plans_get(row, "examined");
+    const cJSON *item = NULL;
+    if (!examined) {
+        examined = cJSON_CreateObject();
+        MSC_TRY(msc_json_add(row, "examined", examined));
+    }
+    cJSON_ArrayForEach(item, found) {
+        cJSON_DeleteItemFromObjectCaseSensitive(examined, item->string);
+        MSC_TRY(msc_json_add(examined, item->string, cJSON_Duplicate(item, true)));
+    }
+    return MSC_OK;
+}
+
+static bool is_row_of(const cJSON *row, int64_t id) {
+    const cJSON *item = plans_get(row, "id");
+    return cJSON_IsNumber(item) && item->valuedouble == (double)id;
+}
+
+static enum msc_status report_plan(cJSON *report, const struct msc_delivery_plan *plan) {
+    cJSON *winner = plans_get(report, "winner");
+    cJSON *reference = plans_get(report, "reference");
+    cJSON *row = NULL;
+    if (!plan->found || !plan->found->child) {
+        return MSC_OK;
+    }
+    if (plan->id == MSC_DELIVERY_FLOAT_ID && reference) {
+        MSC_TRY(fill_examined(reference, plan->found));
+    }
+    if (is_row_of(winner, plan->id)) {
+        MSC_TRY(fill_examined(winner, plan->found));
+    }
+    cJSON_ArrayForEach(row, plans_get(report, "baselines")) {
+        if (is_row_of(row, plan->id)) {
+            MSC_TRY(fill_examined(row, plan->found));
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_delivery_plans_report(const struct msc_delivery_plans *list,
+                                          struct cJSON *report) {
+    for (size_t i = 0; i < list->n; i++) {
+        MSC_TRY(report_plan(report, &list->plans[i]));
+    }
+    return MSC_OK;
+}

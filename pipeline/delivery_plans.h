@@ -1,0 +1,34 @@
+// The plans of a search that are measured together: some of its trials, the uniform plans and the
+// float model, as they are put into its report.
+//
+//     MSC_TRY(msc_delivery_plans_init(&list, record, ids, n_ids));
+//     ... list.plans[i].found ...
+//     MSC_TRY(msc_delivery_plans_report(&list, report));
+//     msc_delivery_plans_finish(&list);
+#ifndef MSC_PIPELINE_DELIVERY_PLANS_H
+#define MSC_PIPELINE_DELIVERY_PLANS_H
+
+#include "pipeline/delivery.h"
+#include "records/record.h"
+
+#define MSC_DELIVERY_FLOAT_ID (-1)
+
+struct msc_delivery_plans {
+    struct msc_arena arena;
+    struct msc_delivery_plan *plans;  // [n]; what was found is owned here
+    struct msc_delivery_plan **order; // [n] the same, for msc_delivery_latency
+    size_t n;
+};
+
+// These trials, in their order; then the first uniform plans that are not among them; then the float
+// model. `list` must be zero. The record must stay open, as its lines hold the choices.
+enum msc_status msc_delivery_plans_init(struct msc_delivery_plans *list,
+                                        const struct msc_record *record, const int64_t ids[],
+                                        size_t n_ids);
+void msc_delivery_plans_finish(struct msc_delivery_plans *list); // accepts a zeroed one
+
+// Puts what was found into `examined` of a report's rows of these: winner, baselines, reference.
+enum msc_status msc_delivery_plans_report(const struct msc_delivery_plans *list,
+                                          struct cJSON *report);
+
+#endif

@@ -1,0 +1,149 @@
+#include "search/reranked.h"
+
+#include "base/alloc.h"
+#include "records/record_query.h"
+#include "search/kept_file.h"
+
+#include <string.h>
+
+#define MOST_TOP 1000000.0
+
+static const struct msc_kept_kind kind = {".rerank.json", "mscgym.rerank.1"};
+
+static cJSON *rerank_get(const cJSON *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+enum msc_status msc_reranked_save(const struct msc_record *record, const struct cJSON *reranked) {
+    return msc_kept_file_save(&kind, record, reranked);
+}
+
+enum msc_status msc_reranked_bind_row(struct cJSON *row, const struct msc_record *record,
+                                      int64_t id) {
+    return msc_kept_bind_row(row, record, id);
+}
+
+void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max,
+                             const struct msc_record *record) {
+    size_t n_top = 0;
+    *n = 0;
+    msc_record_top(ids, &n_top, max, record);
+    for (size_t i = 0; i < n_top; i++) {
+        const struct msc_trial *trial = &msc_record_trial(record, (size_t)ids[i])->trial;
+        if (trial->outcome.state == MSC_TRIAL_COMPLETE) {
+            ids[(*n)++] = ids[i];
+        }
+    }
+}
+
+// ---- Loading ----------------------------------------------------------------------------------
+
+// The file as it is, told of where it is of no use; *out NULL: there is none.
+static enum msc_status load_file(cJSON **out, const struct msc_record *record,
+                                 const struct msc_log *log) {
+    *out = NULL;
+    enum msc_status status = msc_kept_file_load(out, &kind, record);
+    if (status == MSC_E_STATE) {
+        msc_log(log, MSC_LOG_INFO, "%s", msc_status_message());
+    } else if (status != MSC_OK && status != MSC_E_NOMEM && status != MSC_E_NOT_FOUND) {
+        msc_log(log, MSC_LOG_WARNING, "%s; it is passed over, mscgym search makes it anew",
+                msc_status_message());
+    }
+    return status == MSC_E_NOMEM ? status : MSC_OK;
+}
+
+// Rows of trials must be of their lines; the float model's has no id.
+static enum msc_status drop_rows(cJSON *list, const struct msc_record *record) {
+    cJSON *next = NULL;
+    for (cJSON *row = list ? list->child : NULL; row; row = next) {
+        bool fits = !rerank_get(row, "id");
+        next = row->next;
+        if (!fits) {
+            MSC_TRY(msc_kept_row_fits(&fits, row, record));
+        }
+        if (!fits) {
+            cJSON_Delete(cJSON_DetachItemViaPointer(list, row));
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_reranked_load_rows(struct cJSON **out, const struct msc_record *record,
+                                       const struct msc_log *log) {
+    MSC_TRY(load_file(out, record, log));
+    enum msc_status status = drop_rows(rerank_get(*out, "plans"), record);
+    if (status == MSC_OK) {
+        status = drop_rows(rerank_get(*out, "references"), record);
+    }
+    if (status != MSC_OK) {
+        cJSON_Delete(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+static bool has_row(const cJSON *list, int64_t id) {
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, list) {
+        const cJSON *item = rerank_get(row, "id");
+        if (cJSON_IsNumber(item) && item->valuedouble == (double)id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// *fits: the trials that were measured are the record's best.
+static enum msc_status check_candidates(bool *fits, const cJSON *reranked,
+                                        const struct msc_record *record) {
+    const cJSON *plans = rerank_get(reranked, "plans");
+    const cJSON *top = rerank_get(reranked, "top");
+    size_t n = 0;
+    *fits = cJSON_IsNumber(top) && top->valuedouble >= 1.0 && top->valuedouble <= MOST_TOP;
+    if (!*fits) {
+        return MSC_OK;
+    }
+    size_t max = (size_t)top->valuedouble;
+    int64_t *ids = msc_alloc_zero(max, sizeof *ids);
+    if (!ids) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the best %zu trials", max);
+    }
+    msc_reranked_candidates(ids, &n, max, record);
+    *fits = n > 0 && (size_t)cJSON_GetArraySize(plans) == n;
+    for (size_t i = 0; *fits && i < n; i++) {
+        *fits = has_row(plans, ids[i]);
+    }
+    msc_free(ids);
+    return MSC_OK;
+}
+
+enum msc_status msc_reranked_load(struct cJSON **out, const struct msc_record *record,
+                                  const struct msc_log *log) {
+    bool fits = false;
+    MSC_TRY(msc_reranked_load_rows(out, record, log));
+    if (!*out) {
+        return MSC_OK;
+    }
+    enum msc_status status = check_candidates(&fits, *out, record);
+    if (status == MSC_OK && !fits) {
+        msc_log(log, MSC_LOG_INFO,
+                "%s%s: passed over: the search has gone on since, and measures at its end",
+                msc_record_path(record), kind.ending);
+    }
+    if (status != MSC_OK || !fits || !rerank_get(*out, "by")) {
+        cJSON_Delete(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+enum msc_status msc_reranked_winner(const struct msc_record_line **out,
+                                    const struct msc_record *record, const struct msc_log *log) {
+    cJSON *reranked = NULL;
+    MSC_TRY(msc_reranked_load(&reranked, record, log));
+    const cJSON *first = cJSON_GetArrayItem(rerank_get(reranked, "plans"), 0);
+    const cJSON *id = rerank_get(first, "id");
+    *out = id ? msc_record_trial(record, (size_t)id->valuedouble) : msc_record_best(record);
+    cJSON_Delete(reranked);
+    return MSC_OK;
+}

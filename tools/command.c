@@ -1,0 +1,187 @@
+#include "tools/command.h"
+
+#include "base/json.h"
+#include "base/param.h"
+#include "base/process.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+struct command_keys {
+    const cJSON *argv;
+    bool maximise;
+    double timeout_s;
+};
+
+static const struct msc_param command_params[] = {
+    {.name = "argv",
+     .help = "the program and its words; {model} stands for the exported file",
+     .offset = offsetof(struct command_keys, argv),
+     .type = MSC_PARAM_JSON},
+    {.name = "maximise",
+     .help = "greater numbers are better",
+     .offset = offsetof(struct command_keys, maximise),
+     .type = MSC_PARAM_BOOL},
+    {.name = "timeout",
+     .help = "that one run may take",
+     .offset = offsetof(struct command_keys, timeout_s),
+     .type = MSC_PARAM_DURATION,
+     .number = 600,
+     .min = 1e-3,
+     .max = 1e9},
+    {0},
+};
+
+static const char *const placeholders[] = {"{model}", "{outputs}"};
+enum { N_PLACEHOLDERS = sizeof placeholders / sizeof placeholders[0] };
+
+static enum msc_status no_command_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a command");
+}
+
+// ---- Reading and writing ----------------------------------------------------------------------
+
+static enum msc_status read_words(struct msc_command *out, const cJSON *argv, const char *where,
+                                  struct msc_arena *arena) {
+    size_t n = 0;
+    const cJSON *word = NULL;
+    if (!cJSON_IsArray(argv) || !argv->child) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: expected words: [\"./score.py\", \"{model}\"]", where);
+    }
+    out->argv = msc_arena_array(arena, (size_t)cJSON_GetArraySize(argv) + 1, sizeof out->argv[0]);
+    if (!out->argv) {
+        return no_command_memory();
+    }
+    cJSON_ArrayForEach(word, argv) {
+        if (!cJSON_IsString(word) || (n == 0 && !word->valuestring[0])) {
+            return MSC_FAIL(MSC_E_INVALID, "%s: word %zu is no text", where, n);
+        }
+        out->argv[n] = msc_arena_strdup(arena, word->valuestring);
+        if (!out->argv[n++]) {
+            return no_command_memory();
+        }
+    }
+    out->argv[n] = NULL;
+    return MSC_OK;
+}
+
+enum msc_status msc_command_read(struct msc_command *out, const struct cJSON *value,
+                                 const char *where, struct msc_arena *arena) {
+    struct command_keys keys;
+    bool is_list = cJSON_IsArray(value);
+    if (!is_list && !cJSON_IsObject(value)) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: expected words, [\"./score.py\", \"{model}\"], or {\"argv\", "
+                        "\"maximise\", \"timeout\"}",
+                        where);
+    }
+    msc_param_defaults(command_params, &keys);
+    MSC_TRY(msc_param_read(command_params, &keys, is_list ? NULL : value, where, NULL, arena));
+    MSC_TRY(read_words(out, is_list ? value : keys.argv, where, arena));
+    out->is_maximised = keys.maximise;
+    out->timeout_s = keys.timeout_s;
+    for (int i = 0; i < N_PLACEHOLDERS; i++) {
+        if (msc_command_wants(out, placeholders[i])) {
+            return MSC_OK;
+        }
+    }
+    return MSC_FAIL(MSC_E_INVALID,
+                    "%s: no word of it says {model}, which stands for the exported file", where);
+}
+
+enum msc_status msc_command_write(const struct msc_command *command, struct cJSON *object) {
+    cJSON *argv = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(object, "argv", argv));
+    for (size_t i = 0; command->argv[i]; i++) {
+        MSC_TRY(msc_json_push(argv, cJSON_CreateString(command->argv[i])));
+    }
+    MSC_TRY(msc_json_add_bool(object, "maximise", command->is_maximised));
+    return msc_json_add_number(object, "timeout", command->timeout_s);
+}
+
+bool msc_command_wants(const struct msc_command *command, const char *file) {
+    for (size_t i = 1; command->argv[i]; i++) {
+        if (strstr(command->argv[i], file)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// ---- Running ----------------------------------------------------------------------------------
+
+// A word with files in place of what stands for them.
+static const char *fill_word(const char *word, const struct msc_command_files *files,
+                             struct msc_arena *arena) {
+    const char *const paths[N_PLACEHOLDERS] = {files->model, files->outputs};
+    struct msc_str text = {0};
+    msc_str_append(&text, "");
+    while (*word) {
+        int found = -1;
+        for (int i = 0; i < N_PLACEHOLDERS; i++) {
+            if (paths[i] && strncmp(word, placeholders[i], strlen(placeholders[i])) == 0) {
+                found = i;
+            }
+        }
+        if (found >= 0) {
+            msc_str_append(&text, paths[found]);
+            word += strlen(placeholders[found]);
+        } else {
+            msc_str_char(&text, *word++);
+        }
+    }
+    return msc_str_keep(&text, arena);
+}
+
+static enum msc_status fill_words(const char **out[], const struct msc_command *command,
+                                  const struct msc_command_files *files, struct msc_arena *arena) {
+    size_t n = 0;
+    while (command->argv[n]) {
+        n++;
+    }
+    const char **argv = msc_arena_array(arena, n + 1, sizeof *argv);
+    if (!argv) {
+        return no_command_memory();
+    }
+    for (size_t i = 0; i < n; i++) {
+        argv[i] = i == 0 ? command->argv[0] : fill_word(command->argv[i], files, arena);
+        if (!argv[i]) {
+            return no_command_memory();
+        }
+    }
+    argv[n] = NULL;
+    *out = argv;
+    return MSC_OK;
+}
+
+static enum msc_status read_number(double *out, const char *program, const struct msc_str *last) {
+    enum { MOST_SHOWN = 60 };
+    if (msc_parse_double(out, msc_str_text(last)) && isfinite(*out)) {
+        return MSC_OK;
+    }
+    struct msc_str shown = {0};
+    msc_str_append_n(&shown, msc_str_text(last),
+                     last->length < MOST_SHOWN ? last->length : MOST_SHOWN);
+    enum msc_status status = MSC_FAIL(MSC_E_STATE, "%s: its last line is \"%s\", expected a number",
+                                      program, msc_str_text(&shown));
+    msc_str_finish(&shown);
+    return status;
+}
+
+enum msc_status msc_command_run(double *out, const struct msc_command *command,
+                                const struct msc_command_files *files, const char *folder,
+                                const struct msc_cancel *cancel) {
+    struct msc_arena arena = {0};
+    struct msc_str last = {0};
+    const char **argv = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(fill_words(&argv, command, files, &arena));
+    MSC_TRY_OUT(msc_process_run(&last, argv, folder, command->timeout_s, cancel));
+    status = read_number(out, argv[0], &last);
+out:
+    msc_str_finish(&last);
+    msc_arena_finish(&arena);
+    return status;
+}
