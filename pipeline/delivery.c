@@ -11,7 +11,6 @@
 #include "tools/runtime.h"
 #include "tools/strategy.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +22,7 @@ struct msc_delivery {
     struct msc_runtime *runtime;
     const char *version;
     struct msc_runtime_samples calibration, validation, one; // n 0: none
+    char *folder;                                            // of the files
     const char *outputs_path;
     size_t n_exported;
 };
@@ -50,9 +50,11 @@ enum msc_status msc_delivery_open(struct msc_delivery **out,
     }
     d->options = *options;
     d->runtime_name = runtime_of(options->target);
-    d->outputs_path = msc_arena_printf(&d->arena, "%s/outputs.npz", options->folder);
-    enum msc_status status =
-        d->outputs_path ? msc_file_make_folders(options->folder) : no_delivery_memory();
+    enum msc_status status = msc_file_make_scratch(&d->folder, &d->arena);
+    if (status == MSC_OK) {
+        d->outputs_path = msc_path_join(&d->arena, d->folder, "outputs.npz");
+        status = d->outputs_path ? MSC_OK : no_delivery_memory();
+    }
     if (status != MSC_OK) {
         msc_delivery_close(d);
         return status;
@@ -61,33 +63,12 @@ enum msc_status msc_delivery_open(struct msc_delivery **out,
     return MSC_OK;
 }
 
-// The folder with what we, or one of us that was killed, wrote there. Anything else stays.
-static void remove_files(struct msc_arena *arena, const char *path) {
-    static const char *const names[] = {"plan_", "calibration_", "validation_", "one_", "outputs."};
-    DIR *folder = opendir(path);
-    for (const struct dirent *entry = folder ? readdir(folder) : NULL; entry;
-         entry = readdir(folder)) {
-        bool is_ours = false;
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-            is_ours = is_ours || strncmp(entry->d_name, names[i], strlen(names[i])) == 0;
-        }
-        const char *file = is_ours ? msc_path_join(arena, path, entry->d_name) : NULL;
-        if (file) {
-            unlink(file);
-        }
-    }
-    if (folder) {
-        closedir(folder);
-        rmdir(path);
-    }
-}
-
 void msc_delivery_close(struct msc_delivery *d) {
     if (!d) {
         return;
     }
     msc_runtime_stop(d->runtime);
-    remove_files(&d->arena, d->options.folder);
+    msc_file_remove_scratch(d->folder);
     msc_arena_finish(&d->arena);
     msc_free(d);
 }
@@ -106,7 +87,7 @@ static void delivery_tell(const struct msc_delivery *d, const char *what,
 
 static enum msc_status write_samples(struct msc_delivery *d) {
     const struct msc_model *m = d->options.model;
-    const char *folder = d->options.folder;
+    const char *folder = d->folder;
     MSC_TRY(
         msc_runtime_samples_write_first(&d->one, &d->arena, m->dataset, m->specs, folder, "one"));
     if (msc_dataset_is_sequence(m->dataset)) {
@@ -214,10 +195,9 @@ static bool is_onnx(const char *path) {
 enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_plan *plan) {
     const char *original = d->options.model->path;
     uint64_t n_bytes = 0;
-    plan->path =
-        !plan->choices && is_onnx(original)
-            ? original
-            : msc_arena_printf(&d->arena, "%s/plan_%zu.onnx", d->options.folder, d->n_exported++);
+    plan->path = !plan->choices && is_onnx(original)
+                     ? original
+                     : msc_arena_printf(&d->arena, "%s/plan_%zu.onnx", d->folder, d->n_exported++);
     if (!plan->path) {
         return no_delivery_memory();
     }

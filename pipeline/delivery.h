@@ -24,7 +24,6 @@ struct msc_delivery_options {
     struct msc_env *env;
     struct msc_model *model;
     const char *target; // of the search; may be NULL
-    const char *folder; // for files, gone at the end; made where it is not there
     int n_threads;      // of the runtime
     int64_t n_rounds;
     const struct msc_log *log;

@@ -18,7 +18,6 @@ enum msc_status msc_processor__open_delivery(struct msc_delivery **out, struct m
         .env = p->env,
         .model = p->model,
         .target = e->target,
-        .folder = msc_arena_printf(&p->arena, "%s.runtime", e->record),
         .n_threads = (int)e->runtime.threads,
         .n_rounds = e->runtime.rounds,
         .log = p->log,
@@ -26,7 +25,7 @@ enum msc_status msc_processor__open_delivery(struct msc_delivery **out, struct m
         .tell = tell_step,
         .payload = p,
     };
-    return o.folder ? msc_delivery_open(out, &o) : msc_processor__no_memory();
+    return msc_delivery_open(out, &o);
 }
 
 void msc_processor__tell_refused(const struct msc_processor *p,
