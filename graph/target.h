@@ -45,8 +45,9 @@ struct msc_target {
     // Its exports are in the forms that it makes integer kernels of (graph/onnx).
     bool has_forms;
     bool rounds_biases; // to int32 of the step of the sums; else they are float32
-    bool pairs_moves;   // what is only moved is quantised once more behind, in the file
-    bool requantises;   // it has roles: all that it requantises may be a site
+    // In the file what is only moved is quantised once more behind; else it is moved as integers.
+    bool pairs_moves;
+    bool requantises; // it has roles: all that it requantises may be a site
 };
 
 // Where hard swishes, x * clip(x + 3, 0, 6) / 6, have their limits: all below is 0 as this is. A

@@ -152,8 +152,11 @@ static enum msc_status onnx_export_write_joint(struct msc_onnx_export *e,
     if (j.inputs == NULL) {
         return msc_onnx__no_memory(e);
     }
+    MSC_TRY(msc_onnx__move_integers(&j));
     for (int32_t i = 0; i < joint->n_operands; i++) {
-        MSC_TRY(msc_onnx__operand(&j.inputs[i], e, joint, i));
+        if (j.inputs[i] == NULL) {
+            MSC_TRY(msc_onnx__operand(&j.inputs[i], e, joint, i));
+        }
     }
     MSC_TRY(msc_onnx__shift_bias(&j));
     MSC_TRY(msc_onnx__shield_input(&j));
@@ -319,7 +322,9 @@ static enum msc_status export_split(const struct msc_graph *g, const char *path,
     e.names = msc_arena_array(&e.arena, n, sizeof(e.names[0]));
     e.outputs_seen = msc_arena_array(&e.arena, n, sizeof(e.outputs_seen[0]));
     e.is_written = msc_arena_array(&e.arena, n, sizeof(e.is_written[0]));
-    bool has_room = e.names != NULL && e.outputs_seen != NULL && e.is_written != NULL;
+    e.moved = msc_arena_array(&e.arena, n, sizeof(e.moved[0]));
+    bool has_room =
+        e.names != NULL && e.outputs_seen != NULL && e.is_written != NULL && e.moved != NULL;
     enum msc_status status = has_room ? write_model(&e, path, size) : msc_onnx__no_memory(&e);
     for (size_t i = 0; i < e.n_arrays; i++) {
         msc_array_release(e.arrays[i]);

@@ -116,6 +116,9 @@ static enum msc_status mask_activation(const char **value, struct msc_onnx_expor
 
 static enum msc_status edit_activation(const char **out, struct msc_onnx_export *e, int32_t tensor,
                                        const struct msc_edit *edit) {
+    if (msc_onnx__passes_integers(e, tensor)) {
+        return msc_onnx__dequantize_moved(out, e, tensor);
+    }
     MSC_TRY(msc_onnx__value(out, e, tensor));
     if (msc_onnx__has_forms(e) && msc_onnx__is_byte(edit) && edit->quant.axis < 0) {
         return msc_onnx__quantize_bytes(out, e, tensor, edit);
@@ -142,30 +145,9 @@ static void take_output_name(const char **value, struct msc_onnx_export *e, int3
     }
 }
 
-// Was the tensor moved from one that was read under the same edit, for a target that takes that?
-static bool is_moved(const struct msc_onnx_export *e, const struct msc_slot *s,
-                     const struct msc_edit *edit) {
-    const struct msc_target *target = e->options->sites->scheme.target;
-    if (target == NULL || target->pairs_moves || s->kind != MSC_SITE_ACTIVATION) {
-        return false;
-    }
-    const struct msc_joint *maker =
-        msc_graph_joint(e->graph, msc_graph_producer(e->graph, s->tensor));
-    bool is_same = false;
-    for (int32_t k = 0; k < maker->n_operands; k++) {
-        int32_t slot = msc_sites_find_slot(e->options->sites, maker->id, k);
-        const struct msc_edit *before = slot == MSC_NO_ID ? NULL : e->options->slot_edits[slot];
-        is_same = before != NULL ? msc_hash_equal(before->hash, edit->hash) : is_same;
-    }
-    return is_same && msc_target_role(target, e->graph, maker) == MSC_TARGET_MOVES;
-}
-
 static enum msc_status edit_slot(const char **out, struct msc_onnx_export *e, int32_t slot) {
     const struct msc_edit *edit = e->options->slot_edits[slot];
     const struct msc_slot *s = &e->options->sites->slots[slot];
-    if (is_moved(e, s, edit) && s->joint != MSC_NO_ID) {
-        return msc_onnx__value(out, e, s->tensor);
-    }
     for (size_t i = 0; i < e->n_pairs; i++) {
         if (e->pairs[i].tensor == s->tensor && msc_hash_equal(e->pairs[i].hash, edit->hash)) {
             *out = e->pairs[i].value;

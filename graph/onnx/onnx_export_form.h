@@ -14,6 +14,7 @@
 //     moves      shuffles of channels as one Gather, padding as that of bytes, images resized in the
 //                model's layout
 //                                                              onnx_export_form_move.c
+//     moved      for targets that pass integers on: moves of integers   onnx_export_moved.c
 //     shields    nodes without effect, where what stays float would be matched
 //                                                              onnx_export_form.c
 #ifndef MSC_GRAPH_ONNX_ONNX_EXPORT_FORM_H
@@ -75,6 +76,16 @@ bool msc_onnx__limits_of(float limits[2], const struct msc_onnx_export *e, int32
 bool msc_onnx__is_saturated_sum(const struct msc_onnx_export *e, const struct msc_joint *j);
 // Is the joint part of a tail that the pair behind takes the place of?
 bool msc_onnx__is_dropped(const struct msc_onnx_export *e, const struct msc_joint *j);
+
+// Does all that reads the tensor read it under one edit of a byte, for a target that passes integers
+// on?
+bool msc_onnx__passes_integers(const struct msc_onnx_export *e, int32_t tensor);
+// The value of such a tensor under its edit.
+enum msc_status msc_onnx__dequantize_moved(const char **out, struct msc_onnx_export *e,
+                                           int32_t tensor);
+// Before a joint is written that only moves such tensors: it reads and writes integers, those of
+// `inputs` that it moves are filled. Of others nothing is.
+enum msc_status msc_onnx__move_integers(struct msc_onnx_joint *j);
 
 // *value, which holds the tensor, becomes it under the edit, of a byte and one scale.
 enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_export *e,

@@ -23,9 +23,10 @@ struct msc_onnx_export {
     // [n_tensors] names that the world sees, of outputs of the model that have edits: what makes
     // them writes another value. NULL: none has.
     const char **outputs_seen;
-    bool *is_unread;           // [n_joints] joints to be left out; NULL: none are
-    bool *is_written;          // [n_tensors] a weight that has its initialiser
-    struct msc_array **arrays; // references to arrays made here
+    struct msc_onnx_moved **moved; // [n_tensors] the integers that a tensor has been written as
+    bool *is_unread;               // [n_joints] joints to be left out; NULL: none are
+    bool *is_written;              // [n_tensors] a weight that has its initialiser
+    struct msc_array **arrays;     // references to arrays made here
     size_t n_arrays, arrays_capacity;
     Onnx__NodeProto **nodes;
     size_t n_nodes, nodes_capacity;
@@ -149,6 +150,10 @@ enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e
 enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, const char *op_type,
                                    const char *wanted, const char *const inputs[], size_t n_inputs);
 
+// inputs[0], a value named after `base`, becomes the integers of it; with their scale and zero point
+// they are the inputs of DequantizeLinear. They have one scale.
+enum msc_status msc_onnx__quantize_integers(const char *inputs[3], struct msc_onnx_export *e,
+                                            const char *base, const struct msc_quant *q);
 // *value, named after `base`, becomes it quantised.
 enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
                                               const char *base, const struct msc_quant *q);

@@ -168,24 +168,28 @@ static enum msc_status round_activation(const char **out, struct msc_onnx_export
                                   MSC_DTYPE_F32);
 }
 
-enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
-                                              const char *base, const struct msc_quant *q) {
-    const char *parameters[2];
+enum msc_status msc_onnx__quantize_integers(const char *inputs[3], struct msc_onnx_export *e,
+                                            const char *base, const struct msc_quant *q) {
     struct msc_onnx_integers type;
-    if (q->type != MSC_DTYPE_NONE) {
-        return round_activation(value, e, base, q->type);
-    }
     if (q->axis >= 0) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "activation '%s' has scales for each channel", base);
     }
     MSC_TRY(msc_onnx__pick_integers(&type, q, false));
     if (q->low != type.low || q->high != type.high) {
-        MSC_TRY(onnx_export_quant_clip(value, e, base, q));
+        MSC_TRY(onnx_export_quant_clip(&inputs[0], e, base, q));
     }
-    MSC_TRY(add_parameters(parameters, e, base, q, &type, 0, NULL));
-    const char *inputs[3] = {*value, parameters[0], parameters[1]};
-    MSC_TRY(msc_onnx__add_step(&inputs[0], e, "QuantizeLinear",
-                               msc_arena_printf(&e->arena, "%s_quantized", base), inputs, 3));
+    MSC_TRY(add_parameters(&inputs[1], e, base, q, &type, 0, NULL));
+    return msc_onnx__add_step(&inputs[0], e, "QuantizeLinear",
+                              msc_arena_printf(&e->arena, "%s_quantized", base), inputs, 3);
+}
+
+enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
+                                              const char *base, const struct msc_quant *q) {
+    if (q->type != MSC_DTYPE_NONE) {
+        return round_activation(value, e, base, q->type);
+    }
+    const char *inputs[3] = {*value};
+    MSC_TRY(msc_onnx__quantize_integers(inputs, e, base, q));
     return msc_onnx__add_step(value, e, "DequantizeLinear",
                               msc_arena_printf(&e->arena, "%s_dequantized", base), inputs, 3);
 }

@@ -1,0 +1,118 @@
+// What is only moved, for a target that passes integers on (not msc_target.pairs_moves): quantised
+// where it is made, moved as integers, dequantised where it is read.
+//
+// The same integers would come of a pair where it is made and moves of its floats, if the runtime
+// takes the moves before the DequantizeLinear. OpenVINO 2026.4 does, but loses track of a zero point
+// in rows of slices and concatenations, as of shifted windows: what reads those is float then.
+#include "graph/onnx/onnx_export_form.h"
+
+struct msc_onnx_moved {
+    const char *inputs[3]; // of DequantizeLinear: integers, scale, zero point
+    const char *name;      // of what it makes; NULL: one made of the tensor's
+};
+
+bool msc_onnx__passes_integers(const struct msc_onnx_export *e, int32_t tensor) {
+    const struct msc_target *target = e->options->sites->scheme.target;
+    return target != NULL && !target->pairs_moves && msc_onnx__byte_edit_of(e, tensor) != NULL;
+}
+
+// Makes the integers of a tensor that passes them, e->moved[tensor], unless they are there.
+static enum msc_status quantize_once(struct msc_onnx_export *e, int32_t tensor) {
+    if (e->moved[tensor] != NULL) {
+        return MSC_OK;
+    }
+    const struct msc_edit *edit = msc_onnx__byte_edit_of(e, tensor);
+    struct msc_onnx_moved *m = msc_arena_alloc(&e->arena, sizeof(*m));
+    if (m == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    MSC_TRY(msc_onnx__value(&m->inputs[0], e, tensor));
+    e->moved[tensor] = m;
+    return msc_onnx__quantize_integers(m->inputs, e, e->names[tensor], &edit->quant);
+}
+
+enum msc_status msc_onnx__dequantize_moved(const char **out, struct msc_onnx_export *e,
+                                           int32_t tensor) {
+    Onnx__NodeProto *node;
+    MSC_TRY(quantize_once(e, tensor));
+    const struct msc_onnx_moved *m = e->moved[tensor];
+    const char *wanted = msc_arena_printf(&e->arena, "%s_dequantized", e->names[tensor]);
+    if (m->name == NULL || wanted == NULL) {
+        return msc_onnx__add_step(out, e, "DequantizeLinear", wanted, m->inputs, 3);
+    }
+    *out = m->name;
+    return msc_onnx__add_node(&node, e, "DequantizeLinear", wanted, m->inputs, 3, out, 1);
+}
+
+// Is the operand or output what the joint moves, not how?
+static bool is_data(const struct msc_graph *g, int32_t tensor) {
+    return tensor != MSC_NO_ID && msc_graph_weight_of(g, tensor) == MSC_NO_ID &&
+           msc_dtype_is_float(msc_graph_tensor(g, tensor)->dtype);
+}
+
+// Adds a tensor that a joint moves; false when it passes no integers, or in another range.
+static bool add_moved(const struct msc_edit **all, const struct msc_onnx_export *e,
+                      int32_t tensor) {
+    const struct msc_edit *edit = msc_onnx__byte_edit_of(e, tensor);
+    bool is_same = edit != NULL && (*all == NULL || msc_hash_equal(edit->hash, (*all)->hash));
+    *all = edit;
+    return is_same;
+}
+
+static bool moves_integers(const struct msc_onnx_export *e, const struct msc_joint *j) {
+    const struct msc_target *target =
+        e->options->slot_edits == NULL ? NULL : e->options->sites->scheme.target;
+    const struct msc_edit *edit = NULL;
+    if (target == NULL || target->pairs_moves ||
+        msc_target_role(target, e->graph, j) != MSC_TARGET_MOVES) {
+        return false;
+    }
+    for (int32_t k = 0; k < j->n_operands; k++) {
+        if (is_data(e->graph, j->operands[k]) && !add_moved(&edit, e, j->operands[k])) {
+            return false;
+        }
+    }
+    for (int32_t o = 0; o < j->n_outputs; o++) {
+        if (is_data(e->graph, j->outputs[o]) && !add_moved(&edit, e, j->outputs[o])) {
+            return false;
+        }
+    }
+    return edit != NULL;
+}
+
+// The output holds integers; its own name is that of what is dequantised.
+static enum msc_status name_moved(struct msc_onnx_export *e, int32_t output,
+                                  const struct msc_onnx_moved *from) {
+    struct msc_onnx_moved *m = msc_arena_alloc(&e->arena, sizeof(*m));
+    const char *own = e->names[output];
+    const char *wanted = msc_arena_printf(&e->arena, "%s_quantized", own);
+    const char *name = wanted == NULL ? NULL : msc_onnx__free_name(e, &e->value_names, wanted);
+    if (m == NULL || name == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    *m = (struct msc_onnx_moved){{name, from->inputs[1], from->inputs[2]}, own};
+    e->names[output] = name;
+    e->moved[output] = m;
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__move_integers(struct msc_onnx_joint *j) {
+    const struct msc_onnx_moved *from = NULL;
+    const struct msc_joint *joint = j->joint;
+    if (!moves_integers(j->e, joint)) {
+        return MSC_OK;
+    }
+    for (int32_t k = 0; k < joint->n_operands; k++) {
+        if (is_data(j->e->graph, joint->operands[k])) {
+            MSC_TRY(quantize_once(j->e, joint->operands[k]));
+            from = j->e->moved[joint->operands[k]];
+            j->inputs[k] = from->inputs[0];
+        }
+    }
+    for (int32_t o = 0; o < joint->n_outputs; o++) {
+        if (is_data(j->e->graph, joint->outputs[o])) {
+            MSC_TRY(name_moved(j->e, joint->outputs[o], from));
+        }
+    }
+    return MSC_OK;
+}
