@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Uniform 8 bits in OpenVINO beside the float model and NNCF's nncf.quantize.
 
-    runtime_openvino.py MSCGYM MODEL... [--samples N] [--rounds N] [--presets A,B] [--json FILE]
+    runtime_openvino.py MSCGYM MODEL... [--samples N] [--rounds N] [--presets A,B]
+                        [--clock wall|process] [--json FILE]
 
 MODEL is a name of scripts/fetch-models, or a file with NAME.inputs.npz beside it. For each: the
 loss that mscgym foretells and that of its exported model in OpenVINO, on the same samples; how many
@@ -60,10 +61,10 @@ class Network:
 
     def products(self):
         """How many convolutions and products run over integers, and of how many."""
-        kinds = [node.get_rt_info() for node in self.compiled.get_runtime_model().get_ops()]
-        precisions = [kind["runtimePrecision"].astype(str) for kind in kinds
-                      if kind["layerType"].astype(str) in PRODUCTS]
-        return sum(p in ("i8", "u8") for p in precisions), len(precisions)
+        nodes = [node.get_rt_info() for node in self.compiled.get_runtime_model().get_ops()]
+        kernels = [node["primitiveType"].astype(str) for node in nodes
+                   if node["layerType"].astype(str) in PRODUCTS]
+        return sum(kernel.lower().endswith("i8") for kernel in kernels), len(kernels)
 
 
 def loss(base, other, samples, names):
@@ -152,7 +153,7 @@ def measure(args, model, folder):
     networks = [base, ours, *nncfs.values()]
     for network in networks:
         network.bind(samples[0])
-    rounds = delivered.latency([network.run for network in networks], args.rounds)
+    rounds = delivered.latency([network.run for network in networks], args.rounds, args.clock)
     print(f"{name}: integer products {'%d of %d' % ours.products()}; latency / float "
           f"{delivered.quartiles(delivered.ratios(rounds, 1, 0))}")
     rows = []
@@ -176,6 +177,7 @@ def main():
     parser.add_argument("--samples", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--presets", default="performance,mixed,transformer")
+    parser.add_argument("--clock", choices=delivered.CLOCKS, default="wall")
     parser.add_argument("--json")
     args = parser.parse_args()
     logging.getLogger("nncf").setLevel(logging.ERROR)
