@@ -2,15 +2,21 @@
 
 #include <stdbool.h>
 
-// What the nodes of one weight take in a file, about, with a name of 20 characters.
-enum { UNPACKING_BYTES = 320 };
+// What the nodes of one weight take in a file with a name of 20 characters, about: those of each part
+// of 4, 2 and 1 bits, and those behind.
+enum { PART_BYTES = 170, LAST_BYTES = 40 };
+
+static int64_t node_bytes(int32_t bits) {
+    int32_t n_parts = (bits >> 2 & 1) + (bits >> 1 & 1) + (bits & 1);
+    return n_parts * PART_BYTES + LAST_BYTES;
+}
 
 static int32_t type_bits(int32_t bits) {
     return bits <= 4 ? 4 : bits <= 8 ? 8 : 16;
 }
 
-// Planes of a bit, each with 4 bits for every 4 integers, what is left at the end included.
-static int64_t plane_bytes(int64_t n, int32_t bits) {
+// With what fills up the last four, which are in whole numbers of 4 bits together.
+static int64_t parts_bytes(int64_t n, int32_t bits) {
     return ((n + 3) / 4 * bits + 1) / 2;
 }
 
@@ -19,10 +25,10 @@ static int64_t type_bytes(int64_t n, int32_t bits) {
 }
 
 int32_t msc_packed_bits(int64_t n, int32_t bits) {
-    bool is_packed = bits < 8 && plane_bytes(n, bits) + UNPACKING_BYTES < type_bytes(n, bits);
+    bool is_packed = bits < 8 && parts_bytes(n, bits) + node_bytes(bits) < type_bytes(n, bits);
     return is_packed ? bits : type_bits(bits);
 }
 
 int64_t msc_packed_bytes(int64_t n, int32_t bits) {
-    return msc_packed_bits(n, bits) < type_bits(bits) ? plane_bytes(n, bits) : type_bytes(n, bits);
+    return msc_packed_bits(n, bits) < type_bits(bits) ? parts_bytes(n, bits) : type_bytes(n, bits);
 }

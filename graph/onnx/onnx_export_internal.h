@@ -8,10 +8,9 @@
 #include "graph/onnx/onnx.h"
 #include "graph/onnx/onnx_file_internal.h"
 
-// Constants that unpack weights; each is NULL before a weight needs it.
+// Tables that unpack weights (graph/onnx/onnx_export_pack.c); NULL before a weight needs it.
 struct msc_onnx_unpacking {
-    const char *table, *dims;
-    const char *powers[2][8]; // [has a sign][bits]
+    const char *tables[2][8][2]; // [width - 1][first bit][has the sign]
 };
 
 struct msc_onnx_export {

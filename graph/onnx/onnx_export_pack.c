@@ -1,17 +1,17 @@
 // Integers of a weight in as many bits as they have, and the nodes that unpack them.
 //
-// Integers of 2, 3, 5, 6 and 7 bits are written as planes of one bit each: of four integers in a row,
-// bit k makes a number of 4 bits, and plane k is these of all integers. Gather takes the bits of each
-// number from a table, MatMulInteger adds the planes up, each times its power of two; where integers
-// have a sign, the last one's is negative. All of it is constant: ONNX Runtime and OpenVINO compute it
-// once, at load (shifts OpenVINO would not), and then see the bytes that 8 bits are stored as.
-#include "graph/onnx/onnx_export_internal.h"
+// Integers of 2, 3, 5, 6 and 7 bits are written in parts of 4, 2 and 1 bits, the widest of the lowest
+// bits: numbers of 4 bits that hold one, two or four integers' part. Those of 4 bits are cast to bytes;
+// what is in the others Gather takes from a table, at its place and with its sign, so that the parts only
+// have to be put together. All of it is constant, and computed once, at load. ONNX Runtime does it best
+// by BitwiseOr of bytes, which OpenVINO would do at each run; what both do at load are sums of int32.
+#include "graph/onnx/onnx_export_form.h"
 
 #include "graph/packing.h"
 
 #include <string.h>
 
-enum { IN_ROW = 4 };
+enum { IN_ROW = 4, N_NUMBERS = 16 };
 
 // Adds a step without a name, as there are many of them.
 static enum msc_status add(const char **out, struct msc_onnx_export *e, const char *op_type,
@@ -33,106 +33,124 @@ static enum msc_status add_numbers(const char **out, struct msc_onnx_export *e, 
     return msc_onnx__put_ints(e, e->nodes[e->n_nodes - 1], "value_ints", values, n);
 }
 
-// Plane by plane, the lowest bit first; numbers of 4 bits two in a byte, the first in the low half.
-static enum msc_status add_planes(const char **out, struct msc_onnx_export *e, const char *base,
-                                  int32_t bits, const int32_t values[], size_t n) {
-    size_t length = (n + IN_ROW - 1) / IN_ROW, n_bytes = ((size_t)bits * length + 1) / 2;
-    const int64_t dims[2] = {bits, (int64_t)length};
-    const char *name = msc_arena_printf(&e->arena, "%s_packed", base);
-    uint8_t *data = msc_arena_alloc(&e->arena, n_bytes + 1);
-    if (name == NULL || data == NULL) {
-        return msc_onnx__no_memory(e);
-    }
-    for (int32_t bit = 0; bit < bits; bit++) {
-        for (size_t i = 0; i < n; i++) {
-            size_t number = (size_t)bit * length + i / IN_ROW;
-            size_t place = number % 2 * IN_ROW + i % IN_ROW;
-            data[number / 2] |= (uint8_t)(((uint32_t)values[i] >> bit & 1) << place);
-        }
-    }
-    return msc_onnx__add_initializer(out, e, name, MSC_ONNX_UINT4, 2, dims, data, n_bytes);
+static enum msc_status reshape(const char **value, struct msc_onnx_export *e, const char *wanted,
+                               const int64_t dims[], size_t n) {
+    const char *inputs[2] = {*value};
+    MSC_TRY(add_numbers(&inputs[1], e, "dims", dims, n));
+    return add(value, e, "Reshape", wanted, inputs, 2);
 }
 
-// ---- Constants that all weights share, made for the first -------------------------------------
+// `width` bits of integers from bit `shift` on.
+struct part {
+    int32_t width, shift;
+    bool is_signed; // its highest bit is their sign
+};
 
-static enum msc_status share_table(struct msc_onnx_export *e) {
-    static const uint8_t table[1 << IN_ROW][IN_ROW] = {
-        {0, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {1, 1, 0, 0}, {0, 0, 1, 0}, {1, 0, 1, 0},
-        {0, 1, 1, 0}, {1, 1, 1, 0}, {0, 0, 0, 1}, {1, 0, 0, 1}, {0, 1, 0, 1}, {1, 1, 0, 1},
-        {0, 0, 1, 1}, {1, 0, 1, 1}, {0, 1, 1, 1}, {1, 1, 1, 1},
-    };
-    static const int64_t dims[2] = {1 << IN_ROW, IN_ROW};
-    return e->unpacking.table != NULL
-               ? MSC_OK
-               : msc_onnx__add_initializer(&e->unpacking.table, e, "bits_of", MSC_ONNX_UINT8, 2,
-                                           dims, table, sizeof(table));
+static int32_t bits_of(uint32_t value, int32_t shift, int32_t width) {
+    return (int32_t)(value >> shift & ((1u << width) - 1));
 }
 
-// A row for each plane.
-static enum msc_status share_dims(struct msc_onnx_export *e) {
-    static const int64_t dims[2] = {0, -1};
-    return e->unpacking.dims != NULL ? MSC_OK
-                                     : add_numbers(&e->unpacking.dims, e, "planes_dims", dims, 2);
-}
-
-static enum msc_status share_powers(const char **out, struct msc_onnx_export *e, int32_t bits,
-                                    bool is_signed) {
-    const char **shared = &e->unpacking.powers[is_signed][bits];
-    int64_t n = bits;
+// What Gather takes for each number: [16, 2] or [16, 2, 2] bytes. Weights share tables.
+static enum msc_status share_table(const char **out, struct msc_onnx_export *e,
+                                   const struct part *part) {
+    static const int64_t dims[3] = {N_NUMBERS, 2, 2};
+    const char **shared = &e->unpacking.tables[part->width - 1][part->shift][part->is_signed];
+    int32_t n_in = IN_ROW / part->width, sign = part->is_signed ? 1 << (part->width - 1) : 0;
     if (*shared == NULL) {
-        int8_t *powers = msc_arena_alloc(&e->arena, (size_t)n);
-        if (powers == NULL) {
+        int8_t *table = msc_arena_alloc(&e->arena, (size_t)(N_NUMBERS * n_in));
+        if (table == NULL) {
             return msc_onnx__no_memory(e);
         }
-        for (int32_t bit = 0; bit < bits; bit++) {
-            powers[bit] = (int8_t)(is_signed && bit == bits - 1 ? -(1 << bit) : 1 << bit);
+        for (int32_t i = 0; i < N_NUMBERS * n_in; i++) {
+            int32_t bits = bits_of((uint32_t)(i / n_in), i % n_in * part->width, part->width);
+            table[i] = (int8_t)(((bits ^ sign) - sign) * (1 << part->shift));
         }
-        MSC_TRY(msc_onnx__add_initializer(shared, e, "powers", MSC_ONNX_INT8, 1, &n, powers,
-                                          (size_t)n));
+        MSC_TRY(msc_onnx__add_initializer(shared, e, "bits_of", MSC_ONNX_INT8,
+                                          part->width == 1 ? 3 : 2, dims, table,
+                                          (size_t)(N_NUMBERS * n_in)));
     }
     *out = *shared;
     return MSC_OK;
 }
 
-// ---- Weights ----------------------------------------------------------------------------------
-
-// *value, planes, becomes their integers in one row, with what fills up the last number.
-static enum msc_status add_up(const char **value, struct msc_onnx_export *e, int32_t bits,
-                              bool is_signed) {
-    const char *inputs[2];
-    MSC_TRY(share_table(e));
-    MSC_TRY(share_dims(e));
-    MSC_TRY(cast(value, e, "rows", MSC_ONNX_INT32));
-    inputs[0] = e->unpacking.table;
-    inputs[1] = *value;
-    MSC_TRY(add(&inputs[0], e, "Gather", "bits", inputs, 2));
-    inputs[1] = e->unpacking.dims;
-    MSC_TRY(add(&inputs[1], e, "Reshape", "planes", inputs, 2));
-    MSC_TRY(share_powers(&inputs[0], e, bits, is_signed));
-    MSC_TRY(add(value, e, "MatMulInteger", "sums", inputs, 2));
-    return cast(value, e, "codes", is_signed ? MSC_ONNX_INT8 : MSC_ONNX_UINT8);
+// The part of all integers, two numbers in a byte, the first in the low half.
+static enum msc_status add_part(const char **out, struct msc_onnx_export *e, const char *base,
+                                const struct part *part, const int32_t values[], size_t n) {
+    size_t n_in = (size_t)(IN_ROW / part->width), n_rows = (n + IN_ROW - 1) / IN_ROW;
+    size_t n_bytes = (n_rows * (size_t)part->width + 1) / 2;
+    const int64_t dims[3] = {(int64_t)n_rows, 2, 2};
+    const char *name = msc_arena_printf(&e->arena, "%s_packed", base);
+    uint8_t *data = msc_arena_alloc(&e->arena, n_bytes + 1);
+    if (name == NULL || data == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t number = i / n_in, place = number % 2 * 4 + i % n_in * (size_t)part->width;
+        int32_t bits = bits_of((uint32_t)values[i], part->shift, part->width);
+        data[number / 2] |= (uint8_t)(bits << place);
+    }
+    int n_dims = part->width == 4 ? 3 : part->width;
+    return msc_onnx__add_initializer(out, e, name, MSC_ONNX_UINT4, n_dims, dims, data, n_bytes);
 }
 
-// The first n of a row.
+// [ceil(n / 4), 2, 2], at its place and with its sign.
+static enum msc_status unpack_part(const char **out, struct msc_onnx_export *e, const char *base,
+                                   const struct part *part, const int32_t values[], size_t n) {
+    const char *inputs[2];
+    enum msc_onnx_type type = msc_onnx__has_forms(e) ? MSC_ONNX_INT8 : MSC_ONNX_INT32;
+    if (part->width == 4) {
+        MSC_TRY(add_part(out, e, base, part, values, n));
+        return cast(out, e, "part", type);
+    }
+    MSC_TRY(share_table(&inputs[0], e, part));
+    MSC_TRY(add_part(&inputs[1], e, base, part, values, n));
+    MSC_TRY(cast(&inputs[1], e, "rows", MSC_ONNX_INT32));
+    MSC_TRY(add(out, e, "Gather", "part", inputs, 2));
+    return type == MSC_ONNX_INT8 ? MSC_OK : cast(out, e, "part", type);
+}
+
+static enum msc_status put_together(const char **out, struct msc_onnx_export *e, const char *base,
+                                    int32_t bits, bool is_signed, const int32_t values[],
+                                    size_t n) {
+    const char *op = msc_onnx__has_forms(e) ? "BitwiseOr" : "Add";
+    const char *inputs[2];
+    for (int32_t width = 4, shift = 0; width > 0; width /= 2) {
+        if ((bits & width) == 0) {
+            continue;
+        }
+        const struct part part = {width, shift, is_signed && shift + width == bits};
+        MSC_TRY(unpack_part(&inputs[shift > 0], e, base, &part, values, n));
+        if (shift > 0) {
+            MSC_TRY(add(&inputs[0], e, op, "codes", inputs, 2));
+        }
+        shift += width;
+    }
+    *out = inputs[0];
+    return is_signed && msc_onnx__has_forms(e)
+               ? MSC_OK
+               : cast(out, e, "bytes", is_signed ? MSC_ONNX_INT8 : MSC_ONNX_UINT8);
+}
+
+// The first n, in a row.
 static enum msc_status cut(const char **value, struct msc_onnx_export *e, int64_t n) {
-    static const int64_t zero = 0;
-    const char *inputs[3] = {*value};
+    static const int64_t zero = 0, row = -1;
+    const char *inputs[3];
+    MSC_TRY(reshape(value, e, "row", &row, 1));
+    inputs[0] = *value;
     MSC_TRY(add_numbers(&inputs[1], e, "begin", &zero, 1));
     MSC_TRY(add_numbers(&inputs[2], e, "end", &n, 1));
     return add(value, e, "Slice", "cut", inputs, 3);
 }
 
-static enum msc_status put_planes(const char **out, struct msc_onnx_export *e, const char *base,
-                                  const struct msc_onnx_integers *type, int32_t bits, int n_dims,
-                                  const int64_t dims[], const int32_t values[], size_t n) {
-    const char *inputs[2], *name = msc_arena_printf(&e->arena, "%s_quantized", base);
-    MSC_TRY(add_planes(&inputs[0], e, base, bits, values, n));
-    MSC_TRY(add_up(&inputs[0], e, bits, type->low < 0));
+static enum msc_status put_parts(const char **out, struct msc_onnx_export *e, const char *base,
+                                 const struct msc_onnx_integers *type, int32_t bits, int n_dims,
+                                 const int64_t dims[], const int32_t values[], size_t n) {
+    const char *name = msc_arena_printf(&e->arena, "%s_quantized", base);
+    MSC_TRY(put_together(out, e, base, bits, type->low < 0, values, n));
     if (n % IN_ROW != 0) {
-        MSC_TRY(cut(&inputs[0], e, (int64_t)n));
+        MSC_TRY(cut(out, e, (int64_t)n));
     }
-    MSC_TRY(add_numbers(&inputs[1], e, "dims", dims, (size_t)n_dims));
-    MSC_TRY(add(out, e, "Reshape", name, inputs, 2));
+    MSC_TRY(reshape(out, e, name, dims, (size_t)n_dims));
     return type->bits == 4 ? cast(out, e, "narrow", type->onnx) : MSC_OK;
 }
 
@@ -142,7 +160,7 @@ enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e
     bool is_counted = e->options->sites->scheme.target != NULL;
     int32_t packed = is_counted || n == 0 ? msc_packed_bits((int64_t)n, bits) : bits;
     if (packed < 8 && packed != 4) {
-        return put_planes(out, e, base, type, packed, n_dims, dims, values, n);
+        return put_parts(out, e, base, type, packed, n_dims, dims, values, n);
     }
     struct msc_onnx_integers stored = *type;
     if (packed == 4) {

@@ -120,8 +120,8 @@ static void fill_codes(int32_t values[], int64_t n, int32_t bits, bool is_signed
 
 // ---- Sizes ------------------------------------------------------------------------------------
 
-// Unpacking counts as 320 bytes: with them 1280 integers of 6 bits, which are 960 bytes, take as many
-// as of 8 bits. What fills up the last four counts.
+// The nodes of a part count as 170 bytes, with 40 once: so 1520 integers of 6 bits, 1140 bytes, take as
+// many as of 8 bits. What fills up the last four counts.
 static void test_graph_onnx_pack__sizes(void **state) {
     (void)state;
     static const struct {
@@ -129,9 +129,9 @@ static void test_graph_onnx_pack__sizes(void **state) {
         int32_t bits, packed;
         int64_t n_bytes;
     } rows[] = {
-        {1, 2, 4, 1},           {1280, 2, 4, 640},       {1288, 2, 2, 322},  {2560, 3, 4, 1280},
-        {2568, 3, 3, 963},      {100000, 4, 4, 50000},   {1280, 6, 8, 1280}, {1284, 6, 6, 963},
-        {1290, 6, 6, 969},      {2560, 7, 8, 2560},      {2568, 7, 7, 2247}, {100000, 5, 5, 62500},
+        {1, 2, 4, 1},           {840, 2, 4, 420},        {844, 2, 2, 211},   {3040, 3, 4, 1520},
+        {3048, 3, 3, 1143},     {100000, 4, 4, 50000},   {1520, 6, 8, 1520}, {1524, 6, 6, 1143},
+        {1530, 6, 6, 1149},     {4400, 7, 8, 4400},      {4408, 7, 7, 3857}, {100000, 5, 5, 62500},
         {100000, 8, 8, 100000}, {100000, 9, 16, 200000}, {7, 16, 16, 14},    {0, 3, 4, 0},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -142,9 +142,17 @@ static void test_graph_onnx_pack__sizes(void **state) {
 
 // ---- What lies in the file --------------------------------------------------------------------
 
-// 1 is 001, -1 111, 3 011, -4 100, 2 010. Bit 0 of the first four is 1, 1, 1, 0: 7, and so on, two
-// of these in a byte.
-static void test_graph_onnx_pack__planes(void **state) {
+static void check_data(const Onnx__ModelProto *model, const char *name, enum msc_onnx_type type,
+                       size_t n_bytes, const void *expected) {
+    const Onnx__TensorProto *t = initializer(model, name);
+    assert_int_equal(t->data_type, type);
+    assert_int_equal(t->raw_data.len, n_bytes);
+    assert_memory_equal(t->raw_data.data, expected, n_bytes);
+}
+
+// 1 is 0|01, -1 1|11, 3 0|11, -4 1|00, 2 0|10. Their last bits lie two in a number of 4 bits, the first
+// below, 0xd and 0x3, and 0x2: two of these in a byte. Their first bits are 0, 1, 0, 1: 0xa.
+static void test_graph_onnx_pack__parts(void **state) {
     (void)state;
     static const int32_t values[] = {1, -1, 3, -4, 2};
     struct packed p;
@@ -152,12 +160,13 @@ static void test_graph_onnx_pack__planes(void **state) {
     make_packed(&p, "generic", 3, true, 5, 1, values);
     export_packed(&p);
     assert_ok(msc_onnx_model_read(&model, scratch));
-    const Onnx__TensorProto *planes = initializer(model, "w_packed");
-    assert_int_equal(planes->data_type, MSC_ONNX_UINT4);
-    assert_true(planes->n_dims == 2 && planes->dims[0] == 3 && planes->dims[1] == 2);
-    assert_int_equal(planes->raw_data.len, 3);
-    assert_memory_equal(planes->raw_data.data, "\x07\x16\x0a", 3);
-    assert_memory_equal(initializer(model, "powers")->raw_data.data, "\x01\x02\xfc", 3);
+    check_data(model, "w_packed", MSC_ONNX_UINT4, 2, "\x3d\x02");
+    check_data(model, "w_packed_1", MSC_ONNX_UINT4, 1, "\x0a");
+    check_data(model, "bits_of", MSC_ONNX_INT8, 32,
+               "\0\0\1\0\2\0\3\0\0\1\1\1\2\1\3\1\0\2\1\2\2\2\3\2\0\3\1\3\2\3\3\3");
+    const Onnx__TensorProto *signs = initializer(model, "bits_of_1");
+    assert_int_equal(signs->raw_data.len, 64);
+    assert_memory_equal(signs->raw_data.data + 40, "\0\xfc\0\xfc", 4); // of 0xa
     assert_int_equal(count(model, "Slice"), 1);
     msc_onnx_model_free(model);
     check_read_again(values, 5);
@@ -171,13 +180,13 @@ static void test_graph_onnx_pack__small_weights(void **state) {
         const char *target;
         int32_t bits;
         int64_t n;
-        int n_products, type;
+        int n_tables, type;
     } rows[] = {
         {"generic", 6, 1280, 1, MSC_ONNX_UINT4},     {"generic", 4, 1280, 0, MSC_ONNX_INT4},
-        {"generic", 8, 1280, 0, MSC_ONNX_INT8},      {"onnxruntime", 6, 1280, 0, MSC_ONNX_INT8},
-        {"onnxruntime", 6, 1288, 1, MSC_ONNX_UINT4}, {"onnxruntime", 3, 1280, 0, MSC_ONNX_INT4},
+        {"generic", 8, 1280, 0, MSC_ONNX_INT8},      {"onnxruntime", 6, 1520, 0, MSC_ONNX_INT8},
+        {"onnxruntime", 6, 1528, 1, MSC_ONNX_UINT4}, {"onnxruntime", 3, 1280, 0, MSC_ONNX_INT4},
     };
-    int32_t values[1288];
+    int32_t values[1528];
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct packed p;
         Onnx__ModelProto *model;
@@ -185,8 +194,8 @@ static void test_graph_onnx_pack__small_weights(void **state) {
         make_packed(&p, rows[i].target, rows[i].bits, true, rows[i].n, 8, values);
         export_packed(&p);
         assert_ok(msc_onnx_model_read(&model, scratch));
-        assert_int_equal(count(model, "MatMulInteger"), rows[i].n_products);
-        const char *name = rows[i].n_products > 0 ? "w_packed" : "w_quantized";
+        assert_int_equal(count(model, "Gather"), rows[i].n_tables);
+        const char *name = rows[i].n_tables > 0 ? "w_packed" : "w_quantized";
         assert_int_equal(initializer(model, name)->data_type, rows[i].type);
         msc_onnx_model_free(model);
         check_read_again(values, rows[i].n);
@@ -214,10 +223,10 @@ static void test_graph_onnx_pack__every_width(void **state) {
     }
 }
 
-// More bits than what is folded at most of constants that grow.
+// More elements than what is folded at most of constants that grow.
 static void test_graph_onnx_pack__many(void **state) {
     (void)state;
-    enum { N = 300000 };
+    enum { N = 1100000 };
     int32_t *values = test_malloc(N * sizeof(values[0]));
     struct packed p;
     fill_codes(values, N, 6, true);
@@ -244,8 +253,10 @@ static void test_graph_onnx_pack__groups(void **state) {
         p.edit.quant.n = MAX_SCALES;
         export_packed(&p);
         assert_ok(msc_onnx_model_read(&model, scratch));
-        assert_int_equal(count(model, "MatMulInteger"), bits != 4);
-        assert_int_equal(count(model, "Cast"), bits < 4 ? 3 : bits == 4 ? 0 : 2);
+        static const int n_gathers[] = {[2] = 1, [3] = 2, [5] = 1, [6] = 1, [7] = 2};
+        assert_int_equal(count(model, "Gather"), bits == 4 ? 0 : n_gathers[bits]);
+        const Onnx__NodeProto *last = model->graph->node[model->graph->n_node - 3];
+        assert_true(bits >= 4 || (last->attribute[0]->i == MSC_ONNX_INT4));
         for (size_t i = 0; i < model->graph->n_node; i++) {
             bool is_last = strcmp(model->graph->node[i]->op_type, "DequantizeLinear") == 0;
             assert_true(!is_last || model->graph->node[i]->n_input == 2);
@@ -259,7 +270,7 @@ static void test_graph_onnx_pack__groups(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_onnx_pack__sizes),
-        cmocka_unit_test(test_graph_onnx_pack__planes),
+        cmocka_unit_test(test_graph_onnx_pack__parts),
         cmocka_unit_test(test_graph_onnx_pack__small_weights),
         cmocka_unit_test(test_graph_onnx_pack__every_width),
         cmocka_unit_test(test_graph_onnx_pack__many),

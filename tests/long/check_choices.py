@@ -164,7 +164,7 @@ def behind(name, held, makers):
         if node is None:
             return None, []
         nodes.append(node)
-        name = node.input[1 if node.op_type in ("Gather", "MatMulInteger") else 0]
+        name = node.input[1 if node.op_type == "Gather" else 0]
     return held[name], nodes
 
 
@@ -183,8 +183,8 @@ def stored_bytes(path, choice_bits):
         if weight is None or any(n.op_type == "QuantizeLinear" for n in way):
             continue
         dims, bits = weight.dims, min(BITS[weight.data_type], choice_bits)
-        if way:  # planes: as many as bits, and what they are shaped to at last
-            bits = weight.dims[0]
+        if way:  # parts of as many bits, and what they are shaped to at last
+            bits = choice_bits
             shaped = next(n for n in way if n.op_type == "Reshape")
             dims = makers[shaped.input[1]].attribute[0].ints
         is_unsigned = weight.data_type == TensorProto.UINT8 or len(node.input) > 2 and \
