@@ -1,4 +1,4 @@
-#include "env/quantize_metrics.h"
+#include "env/quantize_latency.h"
 
 #include "base/alloc.h"
 #include "data/dataset.h"
@@ -293,6 +293,29 @@ static enum msc_status space_build_baselines(struct builder *b) {
     return MSC_OK;
 }
 
+// Where latency counts, one plan more to begin with.
+static enum msc_status space_add_quickest(struct builder *b) {
+    struct msc_space *space = &b->out->space;
+    const struct msc_cost *cost = msc_space_find_cost(space, MSC_QUANTIZE_LATENCY);
+    const uint32_t *quickest = NULL;
+    if (cost) {
+        MSC_TRY(msc_quantize_find_quickest(&quickest, space, cost, b->arena));
+    }
+    if (!quickest) {
+        return MSC_OK;
+    }
+    struct msc_baseline *baselines =
+        msc_arena_array(b->arena, space->n_baselines + 1, sizeof(baselines[0]));
+    if (!baselines) {
+        return no_space_memory();
+    }
+    memcpy(baselines, space->baselines, space->n_baselines * sizeof(baselines[0]));
+    baselines[space->n_baselines] = (struct msc_baseline){"the quickest", quickest};
+    space->baselines = baselines;
+    space->n_baselines++;
+    return MSC_OK;
+}
+
 // Chunks of a sequence are alike: the first counts for all.
 static double sample_macs(const struct builder *b, int32_t joint) {
     const struct msc_graph *g = b->plan->graph;
@@ -321,5 +344,6 @@ enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
     MSC_TRY(space_map_slots(&b));
     MSC_TRY(space_build_tasks(&b));
     MSC_TRY(space_build_baselines(&b));
-    return msc_quantize_metrics_build(out, in, arena);
+    MSC_TRY(msc_quantize_metrics_build(out, in, arena));
+    return space_add_quickest(&b);
 }

@@ -102,7 +102,8 @@ void msc_processor__tell_best(const struct msc_processor *p, const struct msc_tr
     struct msc_str line = {0};
     msc_str_printf(&line, "best is trial %lld", (long long)trial->id);
     if (trial->id < (int64_t)space->n_baselines) {
-        msc_str_printf(&line, " (uniform %s)", space->baselines[trial->id].label);
+        const char *label = space->baselines[trial->id].label;
+        msc_str_printf(&line, " (%s%s)", msc_baseline_kind(label), label);
     }
     news_write_goal(&line, p, outcome);
     if (outcome->state != MSC_TRIAL_COMPLETE) {

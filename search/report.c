@@ -126,8 +126,8 @@ static enum msc_status report_add_baselines(cJSON *report, const struct msc_repo
         cJSON *object = cJSON_CreateObject();
         MSC_TRY(msc_json_push(array, object));
         MSC_TRY(report_add_trial(object, o, line));
-        snprintf(name, sizeof name, "uniform %.50s",
-                 msc_record_space(o->record)->baselines[i].label);
+        const char *label = msc_record_space(o->record)->baselines[i].label;
+        snprintf(name, sizeof name, "%s%.50s", msc_baseline_kind(label), label);
         MSC_TRY(add_reevaluated(object, o, &line->trial, MSC_REEVALUATE_VALIDATION, name));
     }
     return MSC_OK;

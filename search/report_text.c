@@ -6,6 +6,7 @@
 #include "base/shown.h"
 #include "base/str.h"
 #include "base/table.h"
+#include "env/api/space.h"
 #include "search/report_runtime.h"
 
 #include <stdio.h>
@@ -152,8 +153,8 @@ static void name_row(char name[CELL_BYTES], const cJSON *row) {
     const char *remark = report_get(row, "left_out") ? "left out" : state;
     bool is_usual = strcmp(remark, "complete") == 0;
     if (label) {
-        snprintf(name, CELL_BYTES, "uniform %.20s%s%s", label->valuestring, is_usual ? "" : ", ",
-                 is_usual ? "" : remark);
+        snprintf(name, CELL_BYTES, "%s%.20s%s%s", msc_baseline_kind(label->valuestring),
+                 label->valuestring, is_usual ? "" : ", ", is_usual ? "" : remark);
     } else {
         snprintf(name, CELL_BYTES, "trial %.0f%s%s", report_get(row, "id")->valuedouble,
                  is_usual ? "" : ", ", is_usual ? "" : remark);
@@ -427,9 +428,12 @@ static void write_verdict(struct msc_str *out, const cJSON *report) {
                        "no trial meets every bound: the nearest one misses them by %.3g in all\n",
                        report_get(winner, "violation")->valuedouble);
     } else if (report_get(winner, "label")) {
-        msc_str_append(out, "nothing found is better than the uniform plan ");
-        msc_shown_append(out, report_get(winner, "label")->valuestring);
-        msc_str_char(out, '\n');
+        const char *label = report_get(winner, "label")->valuestring;
+        bool is_uniform = msc_baseline_kind(label)[0] != '\0';
+        msc_str_printf(out, "nothing found is better than %s",
+                       is_uniform ? "the uniform plan " : "");
+        msc_shown_append(out, label);
+        msc_str_append(out, is_uniform ? "\n" : " of its plans, which it began with\n");
     }
 }
 

@@ -161,6 +161,10 @@ double msc_cost_max(const struct msc_space *space, const struct msc_cost *cost, 
     return cost_extreme(space, cost, is_exact, choices, true);
 }
 
+const char *msc_baseline_kind(const char *label) {
+    return strncmp(label, "the ", strlen("the ")) == 0 ? "" : "uniform ";
+}
+
 double msc_space_n_points(const struct msc_space *space) {
     double n = 1.0;
     for (size_t t = 0; t < space->n_tasks; t++) {

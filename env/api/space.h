@@ -58,7 +58,9 @@ struct msc_metric {
     bool is_exact;     // known without a run: an entry of `costs` has this name
 };
 
-struct msc_baseline { // one uniform plan: the label it is known by, and its point
+// A uniform plan: the label of its choice, and its point. Or another plan to begin with, whose label
+// begins with "the ".
+struct msc_baseline {
     const char *label;
     const uint32_t *choices; // [n_tasks]
 };
@@ -93,6 +95,8 @@ double msc_cost_max(const struct msc_space *space, const struct msc_cost *cost, 
 // not read. The narrower, the more is fixed; equal to the value (but for rounding) at n_tasks.
 void msc_cost_range(const struct msc_space *space, const struct msc_cost *cost,
                     const uint32_t choices[], size_t n_fixed, double *low, double *high);
+// What is said of a baseline before its label: "uniform ", or nothing.
+const char *msc_baseline_kind(const char *label);
 // Number of points; +inf when it overflows a double's integers (2^53).
 double msc_space_n_points(const struct msc_space *space);
 // MSC_E_INVALID with a text when a task has no choices, a name repeats, an order is no
