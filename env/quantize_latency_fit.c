@@ -1,8 +1,8 @@
 // From what the plans' kernels took to the table: each number is the mean of what was seen of it.
 //
 // What a group takes as floats is taken from the float model, where runtimes fuse most and keep
-// their own layouts; what it takes over integers, from the uniform plan. Elsewhere a float group
-// takes longer, alone between integers: that is added to the conversions beside it. These are then
+// their own layouts; what it takes over integers, from the uniform plan. Elsewhere a group takes
+// longer, alone among others: that is added to the conversions beside it. These are then
 // scaled together, so that plans of both are met on the whole, and what is over integers so that the
 // uniform plan is met exactly.
 #include "env/quantize_latency_internal.h"
@@ -113,17 +113,26 @@ static void find_first_sites(struct fit *f) {
     }
 }
 
-// What a float group takes longer than in the float model comes of the conversions beside it.
+// What a group takes longer among others of the other kind comes of the conversions beside it: as
+// floats than in the float model, over integers (there runtimes change layouts) than in the uniform
+// plan.
 static void see_excess(struct fit *f, int p, int32_t group) {
     int32_t made = f->first_made[group], read = f->first_read[group];
-    double excess = f->seen[p][group] - f->float_us[group];
     if (holds(&f->net->needed[group], f->plans->is_bytes[p])) {
+        double excess = f->seen[p][group] - f->seen[MSC_LATENCY_UNIFORM][group];
+        if (made != MSC_NO_ID && is_converted(f, p, made, &f->net->read[made])) {
+            f->dequantize.seen[p][made] += excess;
+        } else if (read != MSC_NO_ID && is_converted(f, p, read, &f->net->made[read])) {
+            f->quantize.seen[p][read] += excess;
+        }
         return;
     }
-    if (made != MSC_NO_ID && is_converted(f, p, made, &f->net->made[made])) {
-        f->quantize.seen[p][made] += excess;
-    } else if (read != MSC_NO_ID && is_converted(f, p, read, &f->net->read[read])) {
+    double excess = f->seen[p][group] - f->float_us[group];
+    // What reads floats is fused with what makes them.
+    if (read != MSC_NO_ID && is_converted(f, p, read, &f->net->read[read])) {
         f->dequantize.seen[p][read] += excess;
+    } else if (made != MSC_NO_ID && is_converted(f, p, made, &f->net->made[made])) {
+        f->quantize.seen[p][made] += excess;
     }
 }
 
