@@ -151,27 +151,33 @@ static enum msc_status own_measure(struct own *o, const struct msc_latency_plans
 
 // ---- Profiles ---------------------------------------------------------------------------------
 
-// The joints of a step; of a change of layout, or of a value that is quantised, the tensor.
+// The joints of a step; of a change of layout, or of a value that is quantised, the tensor. The plan
+// goes before the names do.
 static enum msc_status name_kernel(struct msc_profile_kernel *out, const struct msc_plan *plan,
                                    size_t kernel, struct msc_arena *arena) {
     bool is_step = kernel < (size_t)plan->n_steps;
     const struct msc_step *step = is_step ? &plan->steps[kernel] : NULL;
     int32_t n_joints = is_step ? step->n_joints : 0;
     const char **names = msc_arena_array(arena, (size_t)n_joints + 1, sizeof(names[0]));
+    bool has_room = true;
     if (!names) {
         return no_own_memory();
     }
     for (int32_t i = 0; i < n_joints; i++) {
-        names[i] = step->joints[i].joint->name;
+        names[i] = msc_arena_strdup(arena, step->joints[i].joint->name);
+        has_room = has_room && names[i];
     }
     if (n_joints == 0) {
         int32_t value = is_step ? step->outputs[0] : (int32_t)kernel - plan->n_steps;
-        names[n_joints++] = msc_graph_tensor(plan->graph, plan->values[value].tensor)->name;
+        const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->values[value].tensor);
+        names[0] = msc_arena_strdup(arena, t->name);
+        has_room = names[0] != NULL;
+        n_joints = 1;
     }
     out->names = names;
     out->n_names = (size_t)n_joints;
     out->kind = is_step ? MSC_PROFILE_COMPUTE : MSC_PROFILE_QUANTIZE;
-    return MSC_OK;
+    return has_room ? MSC_OK : no_own_memory();
 }
 
 static enum msc_status own_list(struct msc_profile *out, struct own *o, int plan,
