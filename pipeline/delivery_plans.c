@@ -29,8 +29,9 @@ static const char *uniform_label(const struct msc_record *record,
 static enum msc_status add_plan(struct msc_delivery_plans *list, int64_t id,
                                 const uint32_t *choices, const char *label) {
     const char *name = id == MSC_DELIVERY_FLOAT_ID ? "the float model"
-                       : label ? msc_arena_printf(&list->arena, "uniform %s", label)
-                               : msc_arena_printf(&list->arena, "trial %lld", (long long)id);
+                       : label
+                           ? msc_arena_printf(&list->arena, "%s%s", msc_baseline_kind(label), label)
+                           : msc_arena_printf(&list->arena, "trial %lld", (long long)id);
     list->plans[list->n] = (struct msc_delivery_plan){.id = id, .name = name, .choices = choices};
     list->order[list->n] = &list->plans[list->n];
     list->n++;
