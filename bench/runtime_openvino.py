@@ -101,6 +101,7 @@ def prepare(folder, path, compared):
     names = compared or floats
     is_cut = not all(name in floats for name in names)
     if is_cut:
+        model = onnx.shape_inference.infer_shapes(model)
         model = onnx.utils.Extractor(model).extract_model(inputs, names)
     if without_dropout(model) or is_cut:
         path = os.path.join(folder, os.path.basename(path))
