@@ -17,6 +17,8 @@ import statistics
 import tempfile
 
 import numpy
+import onnx
+import onnx.version_converter
 import onnxruntime
 from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.calibrate import CalibrationDataReader
@@ -67,10 +69,19 @@ def islands(trials):
             "agent": {"type": "evolutionary", "population": 16}, "budget": {"trials": trials}}
 
 
+def prepare(model, ready, folder):
+    """What quantize_static is to be given. Scales per channel need operator set 13."""
+    loaded = onnx.load(model)
+    if max(o.version for o in loaded.opset_import if o.domain in ("", "ai.onnx")) < 13:
+        model = os.path.join(folder, "converted.onnx")
+        onnx.save(onnx.version_converter.convert_version(loaded, 17), model)
+    quant_pre_process(model, ready, skip_symbolic_shape=True)
+
+
 def quantize(folder, model, samples, method):
     ready = os.path.join(folder, "ready.onnx")
     if not os.path.exists(ready):
-        quant_pre_process(model, ready, skip_symbolic_shape=True)
+        prepare(model, ready, folder)
     path = os.path.join(folder, method + ".onnx")
     quantize_static(ready, path, Reader(samples), quant_format=QuantFormat.QDQ, per_channel=True,
                     activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
