@@ -45,6 +45,7 @@ void msc_param_defaults(const struct msc_param params[], void *target) {
             *(int *)member = msc_param_index(p->names, p->text);
             break;
         case MSC_PARAM_JSON:
+        case MSC_PARAM_OBJECT:
             *(const cJSON **)member = NULL;
             break;
         }
@@ -112,6 +113,9 @@ static enum msc_status write_param(cJSON *object, const struct msc_param *p, con
     case MSC_PARAM_JSON:
         json = *(const cJSON *const *)member;
         return msc_json_add(object, p->name, json ? cJSON_Duplicate(json, 1) : cJSON_CreateNull());
+    case MSC_PARAM_OBJECT:
+        json = *(const cJSON *const *)member;
+        return json ? msc_json_add(object, p->name, cJSON_Duplicate(json, 1)) : MSC_OK;
     }
     return MSC_FAIL(MSC_E_INVALID, "parameter %s has no known type", p->name);
 }
@@ -137,9 +141,13 @@ static bool is_text(const struct msc_param *p) {
     return p->type == MSC_PARAM_TEXT || p->type == MSC_PARAM_WORD || p->type == MSC_PARAM_ENUM;
 }
 
+static bool is_json(const struct msc_param *p) {
+    return p->type == MSC_PARAM_JSON || p->type == MSC_PARAM_OBJECT;
+}
+
 // What is left out of the others is nothing in particular, or what their help says.
 static bool has_default(const struct msc_param *p) {
-    return p->type != MSC_PARAM_JSON && (!is_text(p) || p->text);
+    return !is_json(p) && (!is_text(p) || p->text);
 }
 
 static void help_default(const struct msc_param *p, struct msc_str *out) {
@@ -201,7 +209,7 @@ static const char *type_name(enum msc_param_type type) {
     static const char *const names[] = {
         [MSC_PARAM_BOOL] = "bool",     [MSC_PARAM_I64] = "integer", [MSC_PARAM_F64] = "number",
         [MSC_PARAM_TEXT] = "text",     [MSC_PARAM_WORD] = "text",   [MSC_PARAM_ENUM] = "name",
-        [MSC_PARAM_DURATION] = "time", [MSC_PARAM_JSON] = "json",
+        [MSC_PARAM_DURATION] = "time", [MSC_PARAM_JSON] = "json",   [MSC_PARAM_OBJECT] = "json",
     };
     return names[type];
 }
@@ -214,7 +222,7 @@ static enum msc_status param_describe(const struct msc_param *p, cJSON *object) 
         MSC_TRY(p->text ? msc_json_add_text(object, "default", p->text) : MSC_OK);
     } else if (p->type == MSC_PARAM_BOOL) {
         MSC_TRY(msc_json_add_bool(object, "default", p->number != 0));
-    } else if (p->type != MSC_PARAM_JSON) {
+    } else if (!is_json(p)) {
         MSC_TRY(msc_json_add_number(object, "default", p->number));
     }
     if (p->min != 0 || p->max != 0) {

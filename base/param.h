@@ -30,6 +30,7 @@ enum msc_param_type {
     MSC_PARAM_DURATION, // double, seconds; JSON number of seconds or text such as "8h"
     MSC_PARAM_JSON,     // const struct cJSON *: any value, of the object that is read
     MSC_PARAM_WORD,     // as TEXT, but not written where it is NULL: later than records without it
+    MSC_PARAM_OBJECT,   // as JSON, with the same difference
 };
 
 struct msc_param {

@@ -157,6 +157,7 @@ static enum msc_status (*const readers[])(const struct reading *r) = {
     [MSC_PARAM_F64] = read_f64,           [MSC_PARAM_TEXT] = read_text,
     [MSC_PARAM_WORD] = read_text,         [MSC_PARAM_ENUM] = read_enum,
     [MSC_PARAM_DURATION] = read_duration, [MSC_PARAM_JSON] = read_json,
+    [MSC_PARAM_OBJECT] = read_json,
 };
 
 static bool is_ignored(const char *key, const char *const ignore[]) {

@@ -96,8 +96,9 @@ static void test_base_param__errors(void **state) {
         {"{\"stps\":1}", "agent: unknown key \"stps\", did you mean \"steps\"?"},
         {"{\"tpye\":1}", "agent: unknown key \"tpye\", did you mean \"type\"?"},
         {"{\"Steps\":1}", "agent: unknown key \"Steps\", did you mean \"steps\"?"},
-        {"{\"frobnicate\":1}", "agent: unknown key \"frobnicate\", there are verbose, steps, t0, rate, "
-                              "label, path, mode, time, extra, type"},
+        {"{\"frobnicate\":1}",
+         "agent: unknown key \"frobnicate\", there are verbose, steps, t0, rate, "
+         "label, path, mode, time, extra, type"},
         {"{\"steps\":0}", "agent: \"steps\" is 0, expected 1 to 1000000"},
         {"{\"steps\":1.5}", "agent: \"steps\" is 1.5, expected a whole number"},
         {"{\"steps\":\"many\"}", "agent: \"steps\" is \"many\", expected a whole number"},
@@ -161,6 +162,35 @@ static void test_base_param__write(void **state) {
     msc_arena_finish(&arena);
 }
 
+// A later parameter is not written where it is not given, and else as it is.
+static void test_base_param__object(void **state) {
+    struct options {
+        const cJSON *extra;
+    } o, again;
+    static const struct msc_param params[] = {
+        {.name = "extra", .help = "anything", .type = MSC_PARAM_OBJECT}, {0}};
+    struct msc_arena arena = {0};
+    struct msc_str s = {0};
+    (void)state;
+    for (int is_given = 0; is_given < 2; is_given++) {
+        cJSON *tree = parse(is_given ? "{\"extra\":{\"a\":[1,2]}}" : "{}");
+        cJSON *out = cJSON_CreateObject();
+        msc_param_defaults(params, &o);
+        assert_ok(msc_param_read(params, &o, tree, "test", NULL, &arena));
+        assert_ok(msc_param_write(params, &o, out));
+        msc_str_clear(&s);
+        msc_json_write(&s, out);
+        assert_string_equal(msc_str_text(&s), is_given ? "{\"extra\":{\"a\":[1,2]}}" : "{}");
+        msc_param_defaults(params, &again);
+        assert_ok(msc_param_read(params, &again, out, "again", NULL, &arena));
+        assert_int_equal(again.extra != NULL, is_given);
+        cJSON_Delete(tree);
+        cJSON_Delete(out);
+    }
+    msc_str_finish(&s);
+    msc_arena_finish(&arena);
+}
+
 static void test_base_param__help(void **state) {
     (void)state;
     struct msc_str s = {0};
@@ -182,7 +212,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_param__defaults), cmocka_unit_test(test_base_param__read),
         cmocka_unit_test(test_base_param__errors),   cmocka_unit_test(test_base_param__write),
-        cmocka_unit_test(test_base_param__help),
+        cmocka_unit_test(test_base_param__object),   cmocka_unit_test(test_base_param__help),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
