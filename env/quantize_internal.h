@@ -18,7 +18,7 @@ struct msc_quantize {
     const char *class_scores;
     const cJSON *loss_tensors;
     const char *target, *sites, *group;
-    const cJSON *choices, *weights, *activations, *include, *exclude, *fix;
+    const cJSON *choices, *observers, *weights, *activations, *include, *exclude, *fix;
 
     struct msc_quantizer_options quantizer_options;
     struct msc_distill_options distill_options;

@@ -24,7 +24,8 @@ static int32_t find_bytes(const struct msc_quantizer *q, bool is_weight) {
         const struct msc_choice *c = msc_quantizer_choice(q, i);
         if (!c->is_float && c->type == MSC_DTYPE_NONE && c->bits <= 8 &&
             (!is_weight || c->group_size == 0)) {
-            return (int32_t)(is_weight ? i : msc_quantizer_activation_choice(q, i));
+            return (int32_t)msc_quantizer_first_choice(
+                q, is_weight ? MSC_SITE_WEIGHT : MSC_SITE_ACTIVATION, i);
         }
     }
     return MSC_NO_ID;

@@ -61,6 +61,11 @@ const struct msc_param msc_quantize__params[] = {
              "(default: 8 bits with the range scaled by 0.8, 0.9, 1, 1.1, 1.2)",
      .offset = FIELD(choices),
      .type = MSC_PARAM_JSON},
+    {.name = "observers",
+     .help = "{weights, activations}: what finds the range where a choice does not say: minmax, "
+             "percentile, mse, or auto, which goes by the bits (default: auto)",
+     .offset = FIELD(observers),
+     .type = MSC_PARAM_OBJECT},
     {.name = "weights",
      .help = "{per_channel, symmetric, float} (default: true, true, false)",
      .offset = FIELD(weights),

@@ -31,8 +31,8 @@ struct builder {
     double n_samples; // of the plan's batch
     struct msc_arena *arena;
     size_t n_choices;
-    struct choice_list all, of_activations;
-    bool *has_weight; // [n_tasks]
+    struct choice_list all, of_kind[2]; // of tasks of both kinds, and of one
+    bool *has_kind[2];                  // [kind][n_tasks]
 };
 
 static enum msc_status no_space_memory(void) {
@@ -167,16 +167,18 @@ static enum msc_status rank_choices(struct builder *b, struct choice_list *list)
     return MSC_OK;
 }
 
-// A choice that is the same as an earlier one is left out.
-static enum msc_status list_choices(struct builder *b, struct choice_list *list,
-                                    bool are_activations) {
+// A choice that is the same as an earlier one, for sites of that kind or (MSC_SITE_KINDS) for both,
+// is left out.
+static enum msc_status list_choices(struct builder *b, struct choice_list *list, int kind) {
     list->choices = msc_arena_array(b->arena, b->n_choices, sizeof(list->choices[0]));
     list->index = msc_arena_array(b->arena, b->n_choices, sizeof(list->index[0]));
     if (!list->choices || !list->index) {
         return no_space_memory();
     }
     for (size_t c = 0; c < b->n_choices; c++) {
-        size_t same = are_activations ? msc_quantizer_activation_choice(b->q, c) : c;
+        size_t same = kind == MSC_SITE_KINDS
+                          ? c
+                          : msc_quantizer_first_choice(b->q, (enum msc_site_kind)kind, c);
         if (same == c) {
             list->index[c] = (uint32_t)list->n;
             list->choices[list->n++] = (uint32_t)c;
@@ -188,18 +190,23 @@ static enum msc_status list_choices(struct builder *b, struct choice_list *list,
 }
 
 static const struct choice_list *choices_of(const struct builder *b, int32_t task) {
-    return b->has_weight[task] ? &b->all : &b->of_activations;
+    bool has_weight = b->has_kind[MSC_SITE_WEIGHT][task];
+    return has_weight && b->has_kind[MSC_SITE_ACTIVATION][task]
+               ? &b->all
+               : &b->of_kind[has_weight ? MSC_SITE_WEIGHT : MSC_SITE_ACTIVATION];
 }
 
-static enum msc_status find_weights(struct builder *b) {
-    b->has_weight = msc_arena_array(b->arena, b->out->space.n_tasks, sizeof(b->has_weight[0]));
-    if (!b->has_weight) {
-        return no_space_memory();
+static enum msc_status find_kinds(struct builder *b) {
+    for (int kind = 0; kind < 2; kind++) {
+        b->has_kind[kind] = msc_arena_array(b->arena, b->out->space.n_tasks, sizeof(bool));
+        if (!b->has_kind[kind]) {
+            return no_space_memory();
+        }
     }
     for (int32_t i = 0; i < b->sites->n_sites; i++) {
         int32_t task = b->out->task_of_site[i];
-        if (task != MSC_NO_ID && b->sites->sites[i].kind == MSC_SITE_WEIGHT) {
-            b->has_weight[task] = true;
+        if (task != MSC_NO_ID) {
+            b->has_kind[b->sites->sites[i].kind][task] = true;
         }
     }
     return MSC_OK;
@@ -234,9 +241,11 @@ static void fill_features(const struct builder *b, int32_t site, double f[N_FEAT
 static enum msc_status space_build_tasks(struct builder *b) {
     struct msc_space *space = &b->out->space;
     MSC_TRY(space_number_tasks(b, &space->n_tasks));
-    MSC_TRY(find_weights(b));
-    MSC_TRY(list_choices(b, &b->all, false));
-    MSC_TRY(list_choices(b, &b->of_activations, true));
+    MSC_TRY(find_kinds(b));
+    MSC_TRY(list_choices(b, &b->all, MSC_SITE_KINDS));
+    for (int kind = 0; kind < 2; kind++) {
+        MSC_TRY(list_choices(b, &b->of_kind[kind], kind));
+    }
     struct msc_task *tasks = msc_arena_array(b->arena, space->n_tasks, sizeof(tasks[0]));
     double(*features)[N_FEATURES] = msc_arena_array(b->arena, space->n_tasks, sizeof(features[0]));
     b->out->choices_of_task =

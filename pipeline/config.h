@@ -47,7 +47,7 @@ struct msc_config_entry {
     const char *target;        // of the section; NULL without a tool
     struct msc_config_runtime runtime;
     // Nobody has said what it is: a record that there is keeps its own.
-    bool is_target_default, are_sites_default;
+    bool is_target_default, are_sites_default, are_observers_default;
     const char *base;   // the strategy to start from; NULL: what entries before found
     const char *folder; // where an agent's program runs
     const struct msc_env_def *env_def;

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "env/api/library.h"
 #include "graph/target.h"
+#include "tools/quantizer.h"
 
 #include <math.h>
 #include <string.h>
@@ -107,6 +108,19 @@ static enum msc_status set_sites(const struct place *p, cJSON *given) {
     return t->requantises ? msc_json_add_text(given, "sites", "all") : MSC_OK;
 }
 
+// What finds ranges where a choice does not say, unless the configuration is one of before that
+// could be said.
+static enum msc_status set_observers(const struct place *p, cJSON *given) {
+    if (p->config->is_stored || cJSON_GetObjectItemCaseSensitive(given, "observers")) {
+        return MSC_OK;
+    }
+    p->entry->are_observers_default = true;
+    cJSON *object = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(given, "observers", object));
+    MSC_TRY(msc_json_add_text(object, "weights", MSC_OBSERVER_AUTO));
+    return msc_json_add_text(object, "activations", MSC_OBSERVER_AUTO);
+}
+
 // Whoever wrote the file would run what they like: somebody has to have said that they may.
 static enum msc_status refuse_code(const struct place *p, const char *key, const char *what,
                                    const char *name) {
@@ -194,6 +208,9 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
     }
     if (status == MSC_OK && has_param(def->params, "sites")) {
         status = set_sites(p, given);
+    }
+    if (status == MSC_OK && has_param(def->params, "observers")) {
+        status = set_observers(p, given);
     }
     if (status == MSC_OK) {
         status = entry_resolve(p, e->env, def->params, def->state_size, given, ignore, where);

@@ -303,7 +303,10 @@ static enum msc_status keep_old_defaults(struct msc_processor *p, const cJSON *o
         e->target = msc_arena_strdup(&p->arena, target->valuestring);
         MSC_TRY(e->target ? MSC_OK : msc_processor__no_memory());
     }
-    return e->are_sites_default ? take_member(e->env, env, "sites") : MSC_OK;
+    if (e->are_sites_default) {
+        MSC_TRY(take_member(e->env, env, "sites"));
+    }
+    return e->are_observers_default ? take_member(e->env, env, "observers") : MSC_OK;
 }
 
 // A change of the configuration is told as such, before anything is made of it.

@@ -112,6 +112,7 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
     q->group = o->group;
     q->weights = o->weights;
     q->activations = o->activations;
+    q->ends_together = o->ends_together;
     if (n_sites == 0) {
         return MSC_FAIL(MSC_E_INVALID,
                         "graph %s has nothing to quantise: no convolution, linear layer, matrix "
@@ -196,13 +197,15 @@ const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, siz
     return &q->choices[choice];
 }
 
-size_t msc_quantizer_activation_choice(const struct msc_quantizer *q, size_t choice) {
+size_t msc_quantizer_first_choice(const struct msc_quantizer *q, enum msc_site_kind kind,
+                                  size_t choice) {
     const struct msc_choice *c = &q->choices[choice];
     for (size_t i = 0; i < choice; i++) {
         const struct msc_choice *other = &q->choices[i];
-        bool is_percentile = c->observer == MSC_OBSERVER_PERCENTILE;
+        bool is_percentile = c->observers[kind] == MSC_OBSERVER_PERCENTILE;
         if (other->is_float == c->is_float && other->type == c->type && other->bits == c->bits &&
-            other->observer == c->observer && other->range_scale == c->range_scale &&
+            (kind != MSC_SITE_WEIGHT || other->group_size == c->group_size) &&
+            other->observers[kind] == c->observers[kind] && other->range_scale == c->range_scale &&
             (!is_percentile || other->percentile == c->percentile)) {
             return i;
         }
@@ -250,7 +253,8 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
     bool is_weight = q->sites.sites[site].kind == MSC_SITE_WEIGHT;
     const struct msc_operand_scheme *scheme = is_weight ? &q->weights : &q->activations;
     const struct msc_choice *c = &q->choices[choice];
-    return (struct msc_observation){.observer = c->observer,
+    return (struct msc_observation){.observer = c->observers[q->sites.sites[site].kind],
+                                    .ends_together = q->ends_together,
                                     .percentile = c->percentile,
                                     .scheme = {.bits = c->bits,
                                                .is_symmetric = scheme->is_symmetric,

@@ -26,13 +26,16 @@ enum msc_site_group {
 
 #define MSC_LABEL_BYTES 64
 
+// In "observers": for choices that name none, as the number of bits asks for.
+#define MSC_OBSERVER_AUTO "auto"
+
 // One row of "choices".
 struct msc_choice {
     bool is_float;       // the tensor is left alone
     enum msc_dtype type; // MSC_DTYPE_NONE: integers; else a float type of 16 bits
     int32_t bits;
     int32_t group_size; // of weights: elements that share a scale; 0: a channel, or the tensor
-    enum msc_observer observer;
+    enum msc_observer observers[2]; // [kind of site] of weights and of activations
     double percentile;
     double range_scale;          // the observed range times this
     char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "4 g32", "float16", "float"
@@ -55,6 +58,7 @@ struct msc_quantizer_options {
     size_t n_choices;
     const struct msc_choice *choices; // [n_choices], copied
     struct msc_operand_scheme weights, activations;
+    bool ends_together; // of `mse` (tools/range.h)
     // Name patterns with * and ?; a site is in when one of `include` (or none is given) and none of
     // `exclude` matches its name.
     const char *const *include, *const *exclude;
@@ -66,9 +70,11 @@ struct msc_quantizer_options {
 };
 
 // Reads the keys of an environment's configuration that belong to the quantizer ("target", "sites",
-// "group", "choices", "weights", "activations", "include", "exclude", "fix"); text and lists are in
-// the arena. A target refuses what its runtime cannot run (graph/target.h). `target` is used when
-// the object names none; without "sites" they are what joints read.
+// "group", "choices", "observers", "weights", "activations", "include", "exclude", "fix"); text and
+// lists are in the arena. A target refuses what its runtime cannot run (graph/target.h). `target` is
+// used when the object names none; without "sites" they are what joints read. Without "observers"
+// all is as in records of before there were any: choices that name none take the smallest and
+// greatest value, and the ends of `mse` go together.
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);
 
@@ -84,8 +90,9 @@ void msc_quantizer_destroy(struct msc_quantizer *q); // accepts NULL
 const struct msc_sites *msc_quantizer_sites(const struct msc_quantizer *q);
 size_t msc_quantizer_n_choices(const struct msc_quantizer *q);
 const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, size_t choice);
-// The first choice that is the same for activations, which know no groups.
-size_t msc_quantizer_activation_choice(const struct msc_quantizer *q, size_t choice);
+// The first choice that is the same for weights, or for activations, which know no groups.
+size_t msc_quantizer_first_choice(const struct msc_quantizer *q, enum msc_site_kind kind,
+                                  size_t choice);
 enum msc_site_group msc_quantizer_group(const struct msc_quantizer *q);
 bool msc_quantizer_is_included(const struct msc_quantizer *q, int32_t site);
 // The choice a site is fixed to, MSC_FIXED_FLOAT, or MSC_NO_ID: the search decides.

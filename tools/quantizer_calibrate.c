@@ -328,7 +328,8 @@ static enum msc_status calibration_run_pass(struct calibration *c, struct msc_ev
 
 static bool needs_histograms(const struct msc_quantizer *q) {
     for (size_t i = 0; i < q->n_choices; i++) {
-        if (msc_quantizer__has_scales(q, i) && q->choices[i].observer != MSC_OBSERVER_MINMAX) {
+        if (msc_quantizer__has_scales(q, i) &&
+            q->choices[i].observers[MSC_SITE_ACTIVATION] != MSC_OBSERVER_MINMAX) {
             return true;
         }
     }

@@ -13,6 +13,7 @@ struct msc_quantizer {
     size_t n_choices;
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;
+    bool ends_together;
     bool *included;         // [n_sites]
     int32_t *fixed;         // [n_sites] choice, MSC_FIXED_FLOAT or MSC_NO_ID
     struct msc_edit *edits; // [n_sites][n_choices]; bits 0: not computed

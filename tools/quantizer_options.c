@@ -8,8 +8,9 @@
 
 enum { MAX_CHOICES = 64 };
 
-const char *const msc_quantizer_keys[] = {"target",      "sites",   "group",   "choices", "weights",
-                                          "activations", "include", "exclude", "fix",     NULL};
+const char *const msc_quantizer_keys[] = {"target",    "sites",   "group",       "choices",
+                                          "observers", "weights", "activations", "include",
+                                          "exclude",   "fix",     NULL};
 
 static const char *const choice_keys[] = {"bits",       "type",  "group_size", "observer",
                                           "percentile", "scale", "float"};
@@ -20,7 +21,31 @@ enum { MIN_BITS = 2, MAX_BITS = 16 };
 
 static const char *const group_names[] = {"tensor", "site", "joint"};
 
-static enum msc_status label_choice(struct msc_choice *c) {
+#define DEFAULT_PERCENTILE 99.99
+
+// What choices take that name no observer.
+struct defaults {
+    enum msc_observer observers[2]; // [kind of site]
+    bool are_auto[2];
+    bool
+        are_given; // else as in records of before they could be: a named `minmax` is no other choice
+};
+
+// Of {minmax, mse} what loses less on networks of many kinds (docs/quantize.md). Errors of more bits
+// than these lie below what a histogram's bins resolve, or what is cut off counts for more than that.
+static enum msc_observer auto_observer(int kind, int32_t bits) {
+    return bits <= (kind == MSC_SITE_WEIGHT ? 4 : 8) ? MSC_OBSERVER_MSE : MSC_OBSERVER_MINMAX;
+}
+
+static void take_defaults(struct msc_choice *c, const struct defaults *defaults) {
+    for (int kind = 0; kind < 2; kind++) {
+        c->observers[kind] =
+            defaults->are_auto[kind] ? auto_observer(kind, c->bits) : defaults->observers[kind];
+    }
+}
+
+// `named`: whether the choice names its observer.
+static enum msc_status label_choice(struct msc_choice *c, bool named) {
     struct msc_str text = {0};
     if (c->is_float) {
         msc_str_append(&text, "float");
@@ -28,10 +53,12 @@ static enum msc_status label_choice(struct msc_choice *c) {
         msc_str_append(&text, msc_dtype_name(c->type));
     } else {
         msc_str_i64(&text, c->bits);
-        if (c->observer != MSC_OBSERVER_MINMAX) {
-            msc_str_printf(&text, " %s", msc_observer_name(c->observer));
+        bool is_percentile = c->observers[0] == MSC_OBSERVER_PERCENTILE ||
+                             c->observers[1] == MSC_OBSERVER_PERCENTILE;
+        if (named) {
+            msc_str_printf(&text, " %s", msc_observer_name(c->observers[0]));
         }
-        if (c->observer == MSC_OBSERVER_PERCENTILE) {
+        if (is_percentile && (named || c->percentile != DEFAULT_PERCENTILE)) {
             msc_str_append(&text, " ");
             msc_str_double(&text, c->percentile);
         }
@@ -83,7 +110,7 @@ static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON 
         return MSC_FAIL(MSC_E_INVALID, "%s: bits is %g, but %s has 16", where, bits, name);
     }
     c->bits = 16;
-    return label_choice(c);
+    return label_choice(c, false);
 }
 
 // Blocks as runtimes know them. A divergence says nothing of so few values.
@@ -97,7 +124,7 @@ static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object
     if (size != 32 && size != 64 && size != 128) {
         return MSC_FAIL(MSC_E_INVALID, "%s: group_size is %g, expected 32, 64 or 128", where, size);
     }
-    if (c->observer == MSC_OBSERVER_KL) {
+    if (c->observers[MSC_SITE_WEIGHT] == MSC_OBSERVER_KL) {
         return MSC_FAIL(MSC_E_INVALID,
                         "%s: kl needs more values than a group has: take minmax, percentile or mse",
                         where);
@@ -106,10 +133,30 @@ static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object
     return MSC_OK;
 }
 
-static enum msc_status read_choice(struct msc_choice *c, const cJSON *object, const char *where) {
+// kl is for records of before: a divergence weighs what a range cuts off by how often that comes, not
+// by how far off it is, and prefers ranges whose integers hold few of the histogram's bins.
+static enum msc_status read_observer(enum msc_observer *out, const cJSON *object, const char *key,
+                                     const struct defaults *defaults, const char *where) {
+    const char *name;
+    MSC_TRY(msc_json_get_text(&name, object, key, where));
+    bool is_known = msc_observer_find(out, name);
+    if (is_known && *out == MSC_OBSERVER_KL && defaults->are_given) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: observer kl is no longer offered, as it cuts off too much: take mse",
+                        where);
+    }
+    return is_known
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: observer \"%s\" is not known; there are minmax, percentile, mse",
+                          where, name);
+}
+
+static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
+                                   const struct defaults *defaults, const char *where) {
     double bits = 8;
-    const char *observer = "minmax";
-    *c = (struct msc_choice){.percentile = 99.99, .range_scale = 1};
+    bool is_named = cJSON_GetObjectItemCaseSensitive(object, "observer") != NULL;
+    *c = (struct msc_choice){.percentile = DEFAULT_PERCENTILE, .range_scale = 1};
     if (!cJSON_IsObject(object)) {
         return MSC_FAIL(MSC_E_INVALID, "%s: expected an object such as {\"bits\": 8}", where);
     }
@@ -123,14 +170,6 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object, co
     if (cJSON_GetObjectItemCaseSensitive(object, "type")) {
         return choice_read_float_type(c, object, where);
     }
-    if (cJSON_GetObjectItemCaseSensitive(object, "observer")) {
-        MSC_TRY(msc_json_get_text(&observer, object, "observer", where));
-    }
-    if (!msc_observer_find(&c->observer, observer)) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: observer \"%s\" is not known; there are minmax, percentile, kl, mse",
-                        where, observer);
-    }
     MSC_TRY(get_optional_double(&bits, object, "bits", MIN_BITS, MAX_BITS, where));
     MSC_TRY(get_optional_double(&c->percentile, object, "percentile", 50.0001, 100, where));
     MSC_TRY(get_optional_double(&c->range_scale, object, "scale", 0.01, 100, where));
@@ -138,31 +177,66 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object, co
         return MSC_FAIL(MSC_E_INVALID, "%s: bits is %g, expected a whole number", where, bits);
     }
     c->bits = (int32_t)bits;
+    take_defaults(c, defaults);
+    if (is_named) {
+        MSC_TRY(read_observer(&c->observers[0], object, "observer", defaults, where));
+        c->observers[1] = c->observers[0];
+        is_named = defaults->are_given || c->observers[0] != MSC_OBSERVER_MINMAX;
+    }
     MSC_TRY(read_group_size(c, object, where));
-    return label_choice(c);
+    return label_choice(c, is_named);
 }
 
 // MSC's own: 8 bits with the range scaled by 0.8 to 1.2.
-static enum msc_status default_choices(struct msc_choice choices[], size_t *n) {
+static enum msc_status default_choices(struct msc_choice choices[], size_t *n,
+                                       const struct defaults *defaults) {
     static const double scales[] = {0.8, 0.9, 1.0, 1.1, 1.2};
     for (*n = 0; *n < sizeof(scales) / sizeof(scales[0]); ++*n) {
-        choices[*n] =
-            (struct msc_choice){.bits = 8, .percentile = 99.99, .range_scale = scales[*n]};
-        MSC_TRY(label_choice(&choices[*n]));
+        choices[*n] = (struct msc_choice){
+            .bits = 8, .percentile = DEFAULT_PERCENTILE, .range_scale = scales[*n]};
+        take_defaults(&choices[*n], defaults);
+        MSC_TRY(label_choice(&choices[*n], false));
+    }
+    return MSC_OK;
+}
+
+// {"weights": "auto", "activations": "percentile"}
+static enum msc_status read_defaults(struct defaults *out, const cJSON *config) {
+    static const char *const keys[] = {
+        [MSC_SITE_WEIGHT] = "weights", [MSC_SITE_ACTIVATION] = "activations"};
+    const cJSON *object;
+    *out = (struct defaults){.observers = {MSC_OBSERVER_MINMAX, MSC_OBSERVER_MINMAX}};
+    if (!cJSON_GetObjectItemCaseSensitive(config, "observers")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_object(&object, config, "observers", "env"));
+    MSC_TRY(msc_json_check_keys(object, keys, 2, "env.observers"));
+    out->are_given = true;
+    for (int kind = 0; kind < 2; kind++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, keys[kind]);
+        out->are_auto[kind] =
+            !item || (cJSON_IsString(item) && strcmp(item->valuestring, MSC_OBSERVER_AUTO) == 0);
+        if (!out->are_auto[kind]) {
+            MSC_TRY(read_observer(&out->observers[kind], object, keys[kind], out,
+                                  "env.observers (beside auto)"));
+        }
     }
     return MSC_OK;
 }
 
 static enum msc_status options_read_choices(struct msc_quantizer_options *out, const cJSON *config,
                                             struct msc_arena *arena) {
+    struct defaults defaults;
     struct msc_choice *choices = msc_arena_array(arena, MAX_CHOICES, sizeof(choices[0]));
     const cJSON *list;
     if (!choices) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for choices");
     }
     out->choices = choices;
+    MSC_TRY(read_defaults(&defaults, config));
+    out->ends_together = !defaults.are_given;
     if (!cJSON_GetObjectItemCaseSensitive(config, "choices")) {
-        return default_choices(choices, &out->n_choices);
+        return default_choices(choices, &out->n_choices, &defaults);
     }
     MSC_TRY(msc_json_get_array(&list, config, "choices", "env"));
     const cJSON *item;
@@ -173,7 +247,7 @@ static enum msc_status options_read_choices(struct msc_quantizer_options *out, c
             return MSC_FAIL(MSC_E_INVALID, "env.choices: more than %d", MAX_CHOICES);
         }
         struct msc_choice *c = &choices[out->n_choices];
-        MSC_TRY(read_choice(c, item, where));
+        MSC_TRY(read_choice(c, item, &defaults, where));
         for (size_t i = 0; i < out->n_choices; i++) {
             if (strcmp(choices[i].label, c->label) == 0) {
                 return MSC_FAIL(MSC_E_INVALID, "%s: the same as env.choices[%zu] (\"%s\")", where,

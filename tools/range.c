@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 96 }; // shrunken ranges tried, from the whole one to a quarter of it
+enum { CANDIDATES = 96 }; // shrunken ranges tried, or positions of an end
 
 static const char *const observer_names[MSC_OBSERVER_COUNT] = {"minmax", "percentile", "kl", "mse"};
 
@@ -81,11 +81,6 @@ void msc_scheme_fit(const struct msc_scheme *scheme, struct msc_range range, flo
 
 static struct msc_range with_zero(double low, double high) {
     return (struct msc_range){(float)fmin(low, 0.0), (float)fmax(high, 0.0)};
-}
-
-static struct msc_range shrink_range(struct msc_range whole, int candidate) {
-    double factor = 1.0 - 0.75 * candidate / CANDIDATES;
-    return (struct msc_range){(float)(whole.low * factor), (float)(whole.high * factor)};
 }
 
 static double bin_centre(const struct msc_histogram *h, int bin) {
@@ -239,18 +234,114 @@ static double histogram_divergence(struct work *w, const struct msc_histogram *h
     return (log_p - log_q) / total - log(total) + log(inside);
 }
 
-static double score_of(struct work *w, const struct msc_histogram *h,
-                       const struct msc_observation *o, struct msc_range range) {
+// ---- The best of shrunken ranges ----------------------------------------------------------------
+
+static double values_error(const float x[], int64_t n, const struct msc_scheme *scheme,
+                           struct msc_range range) {
     int32_t low, high, zero_point;
     float scale;
-    msc_scheme_limits(&o->scheme, &low, &high);
-    msc_scheme_fit(&o->scheme, range, &scale, &zero_point);
-    if (o->observer == MSC_OBSERVER_MSE) {
-        return histogram_error(w, scale, zero_point, low, high);
+    double error = 0;
+    float block[512];
+    msc_scheme_limits(scheme, &low, &high);
+    msc_scheme_fit(scheme, range, &scale, &zero_point);
+    for (int64_t i = 0; i < n; i += 512) {
+        int64_t length = n - i < 512 ? n - i : 512;
+        msc_fake_quantize_run(block, x + i, length, scale, zero_point, low, high);
+        for (int64_t k = 0; k < length; k++) {
+            double d = (double)x[i + k] - (double)block[k];
+            error += d * d;
+        }
     }
-    find_levels(w, scale, zero_point, low, high);
-    return histogram_divergence(w, h, &o->scheme, range);
+    return error;
 }
+
+// What is searched: a histogram, or values.
+struct searched {
+    const struct msc_observation *o;
+    struct msc_range whole;
+    const struct msc_histogram *h; // NULL: values
+    struct work *w;
+    const float *x;
+    int64_t n;
+};
+
+static double score_of(const struct searched *s, struct msc_range range) {
+    int32_t low, high, zero_point;
+    float scale;
+    if (!s->h) {
+        return values_error(s->x, s->n, &s->o->scheme, range);
+    }
+    msc_scheme_limits(&s->o->scheme, &low, &high);
+    msc_scheme_fit(&s->o->scheme, range, &scale, &zero_point);
+    if (s->o->observer == MSC_OBSERVER_MSE) {
+        return histogram_error(s->w, scale, zero_point, low, high);
+    }
+    find_levels(s->w, scale, zero_point, low, high);
+    return histogram_divergence(s->w, s->h, &s->o->scheme, range);
+}
+
+static struct msc_range scale_ends(struct msc_range whole, double low, double high) {
+    return (struct msc_range){(float)(whole.low * low), (float)(whole.high * high)};
+}
+
+// Both ends by one factor, down to a quarter.
+static struct msc_range best_together(const struct searched *s) {
+    // Divergences are differences of sums near 10: below this they are rounding.
+    double margin = s->o->observer == MSC_OBSERVER_KL ? 1e-12 : 0;
+    double least = INFINITY;
+    struct msc_range best = s->whole;
+    for (int c = 0; c < CANDIDATES; c++) {
+        double factor = 1.0 - 0.75 * c / CANDIDATES;
+        struct msc_range range = scale_ends(s->whole, factor, factor);
+        double score = score_of(s, range);
+        if (score < least - margin) {
+            least = score;
+            best = range;
+        }
+    }
+    return best;
+}
+
+// Each end at one of CANDIDATES positions, from where it is to next to 0.
+static struct msc_range ends_at(const struct searched *s, const int at[2]) {
+    return scale_ends(s->whole, 1.0 - (double)at[0] / CANDIDATES, 1.0 - (double)at[1] / CANDIDATES);
+}
+
+static struct msc_range best_apart(const struct searched *s) {
+    int best[2] = {0, 0};
+    double least = INFINITY;
+    for (int c = 0; c < CANDIDATES; c++) {
+        double score = score_of(s, ends_at(s, (int[2]){c, c}));
+        if (score < least) {
+            least = score;
+            best[0] = best[1] = c;
+        }
+    }
+    bool has_moved = s->whole.low < 0 && s->whole.high > 0;
+    while (has_moved) {
+        has_moved = false;
+        for (int end = 1; end >= 0; end--) {
+            int at[2] = {best[0], best[1]};
+            for (at[end] = 0; at[end] < CANDIDATES; at[end]++) {
+                double score = score_of(s, ends_at(s, at));
+                if (score < least) {
+                    least = score;
+                    best[end] = at[end];
+                    has_moved = true;
+                }
+            }
+        }
+    }
+    return ends_at(s, best);
+}
+
+static struct msc_range best_shrunken(const struct searched *s) {
+    bool is_apart =
+        s->o->observer == MSC_OBSERVER_MSE && !s->o->ends_together && !s->o->scheme.is_symmetric;
+    return is_apart ? best_apart(s) : best_together(s);
+}
+
+// ---- Histograms, whole --------------------------------------------------------------------------
 
 static struct msc_range percentile_of_histogram(const struct msc_histogram *h, double percentile) {
     double total = 0;
@@ -272,27 +363,16 @@ static struct msc_range percentile_of_histogram(const struct msc_histogram *h, d
     return with_zero(h->low + width * first, h->low + width * (last + 1));
 }
 
-static enum msc_status best_shrunken(struct msc_range *out, const struct msc_histogram *h,
-                                     const struct msc_observation *o) {
-    // Divergences are differences of sums near 10: below this they are rounding.
-    double margin = o->observer == MSC_OBSERVER_KL ? 1e-12 : 0;
-    struct msc_range whole = with_zero(h->low, h->high);
-    double best_score = INFINITY;
-    struct work *w = msc_alloc(sizeof(*w));
-    if (!w) {
+static enum msc_status search_histogram(struct msc_range *out, const struct msc_histogram *h,
+                                        const struct msc_observation *o) {
+    struct searched s = {.o = o, .whole = with_zero(h->low, h->high), .h = h};
+    s.w = msc_alloc(sizeof(*s.w));
+    if (!s.w) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the range of a histogram");
     }
-    list_bins(w, h, o->observer == MSC_OBSERVER_KL);
-    *out = whole;
-    for (int c = 0; c < CANDIDATES; c++) {
-        struct msc_range range = shrink_range(whole, c);
-        double score = score_of(w, h, o, range);
-        if (score < best_score - margin) {
-            best_score = score;
-            *out = range;
-        }
-    }
-    msc_free(w);
+    list_bins(s.w, h, o->observer == MSC_OBSERVER_KL);
+    *out = best_shrunken(&s);
+    msc_free(s.w);
     return MSC_OK;
 }
 
@@ -304,7 +384,7 @@ enum msc_status msc_range_of_histogram(struct msc_range *out, const struct msc_h
         return MSC_OK;
     case MSC_OBSERVER_KL:
     case MSC_OBSERVER_MSE:
-        return best_shrunken(out, h, o);
+        return search_histogram(out, h, o);
     default:
         *out = with_zero(h->low, h->high);
         return MSC_OK;
@@ -336,25 +416,6 @@ static enum msc_status percentile_of_values(struct msc_range *out, const float x
     return MSC_OK;
 }
 
-static double values_error(const float x[], int64_t n, const struct msc_scheme *scheme,
-                           struct msc_range range) {
-    int32_t low, high, zero_point;
-    float scale;
-    double error = 0;
-    float block[512];
-    msc_scheme_limits(scheme, &low, &high);
-    msc_scheme_fit(scheme, range, &scale, &zero_point);
-    for (int64_t i = 0; i < n; i += 512) {
-        int64_t length = n - i < 512 ? n - i : 512;
-        msc_fake_quantize_run(block, x + i, length, scale, zero_point, low, high);
-        for (int64_t k = 0; k < length; k++) {
-            double d = (double)x[i + k] - (double)block[k];
-            error += d * d;
-        }
-    }
-    return error;
-}
-
 static struct msc_range min_max(const float x[], int64_t n) {
     float low = 0;
     float high = 0;
@@ -363,21 +424,6 @@ static struct msc_range min_max(const float x[], int64_t n) {
         high = x[i] > high ? x[i] : high;
     }
     return (struct msc_range){low, high};
-}
-
-static struct msc_range least_error(const float x[], int64_t n, const struct msc_scheme *scheme) {
-    struct msc_range whole = min_max(x, n);
-    struct msc_range best = whole;
-    double best_error = INFINITY;
-    for (int c = 0; c < CANDIDATES; c++) {
-        struct msc_range range = shrink_range(whole, c);
-        double error = values_error(x, n, scheme, range);
-        if (error < best_error) {
-            best_error = error;
-            best = range;
-        }
-    }
-    return best;
 }
 
 static enum msc_status histogram_of_values(struct msc_range *out, const float x[], int64_t n,
@@ -407,7 +453,7 @@ enum msc_status msc_range_of_values(struct msc_range *out, const float x[], int6
     case MSC_OBSERVER_KL:
         return histogram_of_values(out, x, n, o);
     case MSC_OBSERVER_MSE:
-        *out = least_error(x, n, &o->scheme);
+        *out = best_shrunken(&(struct searched){.o = o, .whole = min_max(x, n), .x = x, .n = n});
         return MSC_OK;
     default:
         *out = min_max(x, n);

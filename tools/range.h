@@ -2,7 +2,10 @@
 //
 //   minmax      the smallest and greatest value
 //   percentile  the central part of the values, `percentile` percent on either side
-//   mse         the range, of CANDIDATES shrunken ones, with the least squared rounding error
+//   mse         the range, of shrunken ones, with the least squared rounding error: of symmetric
+//               integers, and where the observation says that its ends go together, of CANDIDATES
+//               with both ends shrunken alike; else these, and from the best of them one end after
+//               the other, of as many positions each, until neither moves
 //   kl          the one whose rounded histogram diverges least from the histogram itself
 //               (S. Migacz, "8-bit Inference with TensorRT", GTC 2017); the bin that holds 0
 //               counts as its neighbours do
@@ -59,7 +62,8 @@ void msc_scheme_fit(const struct msc_scheme *scheme, struct msc_range range, flo
 
 struct msc_observation {
     enum msc_observer observer;
-    double percentile; // of MSC_OBSERVER_PERCENTILE: 50 < p <= 100
+    bool ends_together; // of MSC_OBSERVER_MSE
+    double percentile;  // of MSC_OBSERVER_PERCENTILE: 50 < p <= 100
     struct msc_scheme scheme;
 };
 

@@ -44,13 +44,14 @@ static int32_t add_choice(struct recalibration *r, const struct msc_strategy_edi
     struct msc_quantizer_options *o = &r->options;
     struct msc_choice c = {.bits = e->edit.quant.bits,
                            .group_size = e->edit.quant.group_size,
-                           .observer = e->origin.observer,
+                           .observers = {e->origin.observer, e->origin.observer},
                            .percentile = e->origin.percentile,
                            .range_scale = e->origin.range_scale};
     for (size_t i = 0; i < o->n_choices; i++) {
         const struct msc_choice *x = &r->choices[i];
-        if (x->bits == c.bits && x->group_size == c.group_size && x->observer == c.observer &&
-            x->percentile == c.percentile && x->range_scale == c.range_scale) {
+        if (x->bits == c.bits && x->group_size == c.group_size &&
+            x->observers[0] == c.observers[0] && x->percentile == c.percentile &&
+            x->range_scale == c.range_scale) {
             return (int32_t)i;
         }
     }

@@ -335,6 +335,28 @@ static void test_env_quantize_space__groups_of_activations(void **state) {
     close_bench(&b);
 }
 
+// By which observers choices differ, each kind of site for itself.
+static void test_env_quantize_space__observers_of_kinds(void **state) {
+    struct bench b;
+    (void)state;
+    open_bench(
+        &b,
+        "{\"observers\":{\"weights\":\"minmax\",\"activations\":\"mse\"},\"choices\":["
+        "{\"bits\":8},{\"bits\":8,\"observer\":\"minmax\"},{\"bits\":8,\"observer\":\"mse\"}]}",
+        4);
+    assert_ok(build(&b));
+    const struct msc_space *space = &b.space.space;
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        bool is_weight = space->tasks[t].features[3] == 1;
+        assert_int_equal(space->tasks[t].n_choices, 2);
+        assert_string_equal(space->tasks[t].labels[0], "8");
+        assert_string_equal(space->tasks[t].labels[1], is_weight ? "8 mse" : "8 minmax");
+        assert_int_equal(space->baselines[1].choices[t], is_weight ? 0 : 1);
+        assert_int_equal(space->baselines[2].choices[t], is_weight ? 1 : 0);
+    }
+    close_bench(&b);
+}
+
 static void test_env_quantize_space__nothing_left(void **state) {
     struct bench b;
     (void)state;
@@ -434,6 +456,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_quantize_space__costs),
         cmocka_unit_test(test_env_quantize_space__costs_of_schemes),
         cmocka_unit_test(test_env_quantize_space__groups_of_activations),
+        cmocka_unit_test(test_env_quantize_space__observers_of_kinds),
         cmocka_unit_test(test_env_quantize_space__nothing_left),
         cmocka_unit_test(test_env_quantize_space__shared),
     };

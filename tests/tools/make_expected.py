@@ -28,6 +28,8 @@ def values(n, shape):
         out = out * out * out
     if shape == "relu":
         out = np.maximum(out, np.float32(0))
+    if shape == "skew":
+        out = np.where(out < 0, out, out * out * out)
     return out.astype(np.float32)
 
 
@@ -86,6 +88,44 @@ def by_error_of_histogram(x, bits, symmetric, weight):
     return best
 
 
+def by_error_of_ends(x, bits, symmetric, weight, counts=None):
+    """Each end at one of CANDIDATES positions: the best pair of equal ones, then end by end, the
+    higher first, until neither moves. `x` counts `counts` times."""
+    whole_range = whole(x) if counts is None else counts[1]
+    weights = 1 if counts is None else counts[0]
+    x = x.astype(np.float64)
+    known = {}
+
+    def ends(low, high):
+        return (np.float32(whole_range[0] * (1 - low / CANDIDATES)),
+                np.float32(whole_range[1] * (1 - high / CANDIDATES)))
+
+    def error(low, high):
+        if (low, high) not in known:
+            scale, zero, qmin, qmax = fit(*ends(low, high), bits, symmetric, weight)
+            # Values are rounded in float32, a histogram's bins in double.
+            y = fake(x.astype(np.float32), scale, zero, qmin, qmax) if counts is None else \
+                fake(x, np.float64(scale), zero, qmin, qmax)
+            known[low, high] = np.sum(weights * (x - y) ** 2)
+        return known[low, high]
+
+    low = high = min(range(CANDIDATES), key=lambda c: error(c, c))
+    while True:
+        before = low, high
+        best = min(range(CANDIDATES), key=lambda c: error(low, c))
+        high = best if error(low, best) < error(low, high) else high
+        best = min(range(CANDIDATES), key=lambda c: error(c, high))
+        low = best if error(best, high) < error(low, high) else low
+        if (low, high) == before:
+            return (error(low, high), *ends(low, high))
+
+
+def by_error_of_ends_of_histogram(x, bits, symmetric, weight):
+    counts, edges = np.histogram(x.astype(np.float64), BINS, whole(x))
+    return by_error_of_ends((edges[1:] + edges[:-1]) / 2, bits, symmetric, weight,
+                            (counts, whole(x)))
+
+
 def by_divergence(x, bits, symmetric, weight):
     bottom, top = whole(x)
     counts, edges = np.histogram(x.astype(np.float64), BINS, (bottom, top))
@@ -138,7 +178,7 @@ def main():
             observer(torch.tensor([low, high], dtype=torch.float32))
             scale, zero = observer.calculate_qparams()
             row(number(low), number(high), bits, symmetric, weight, number(scale.item()), int(zero))
-    for shape in ("bell", "heavy", "relu"):
+    for shape in ("bell", "heavy", "relu", "skew"):
         x = values(20000, shape)
         print(f"// {shape}: min, max, sum", number(x.min()), number(x.max()),
               repr(float(np.sum(x.astype(np.float64)))))
@@ -149,9 +189,13 @@ def main():
             print("// percentile: shape, p, low, high")
             row(f"SHAPE_{shape.upper()}", p, number(min(low, 0)), number(max(high, 0)))
         for name, find in (("mse of values", by_error), ("mse of histogram", by_error_of_histogram),
+                           ("mse apart of values", by_error_of_ends),
+                           ("mse apart of histogram", by_error_of_ends_of_histogram),
                            ("kl", by_divergence)):
             print(f"// {name}: shape, bits, symmetric, weight, low, high, score")
             for bits, symmetric, weight in ((8, 0, 0), (6, 0, 0), (4, 0, 0), (3, 1, 0), (4, 1, 1)):
+                if "apart" in name and symmetric:
+                    continue
                 score, low, high = find(x, bits, symmetric, weight)
                 row(f"SHAPE_{shape.upper()}", bits, symmetric, weight, number(low), number(high),
                     f"{score:.6g}")

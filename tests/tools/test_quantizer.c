@@ -28,12 +28,51 @@ static void test_tools_quantizer__default_options(void **state) {
     for (int i = 0; i < 5; i++) {
         assert_string_equal(o.choices[i].label, labels[i]);
         assert_int_equal(o.choices[i].bits, 8);
-        assert_int_equal(o.choices[i].observer, MSC_OBSERVER_MINMAX);
+        assert_int_equal(o.choices[i].observers[MSC_SITE_WEIGHT], MSC_OBSERVER_MINMAX);
+        assert_int_equal(o.choices[i].observers[MSC_SITE_ACTIVATION], MSC_OBSERVER_MINMAX);
     }
+    assert_true(o.ends_together);
     assert_int_equal(o.group, MSC_GROUP_TENSOR);
     assert_true(o.weights.is_symmetric && o.weights.is_per_channel);
     assert_false(o.activations.is_symmetric);
     msc_arena_finish(&arena);
+}
+
+// What takes a choice that names no observer, or names one.
+static void test_tools_quantizer__observers(void **state) {
+    static const struct {
+        const char *observers, *choice, *label;
+        enum msc_observer of_weights, of_activations;
+    } rows[] = {
+        {"{}", "{\"bits\":8}", "8", MSC_OBSERVER_MINMAX, MSC_OBSERVER_MSE},
+        {"{}", "{\"bits\":5}", "5", MSC_OBSERVER_MINMAX, MSC_OBSERVER_MSE},
+        {"{}", "{\"bits\":4}", "4", MSC_OBSERVER_MSE, MSC_OBSERVER_MSE},
+        {"{}", "{\"bits\":9}", "9", MSC_OBSERVER_MINMAX, MSC_OBSERVER_MINMAX},
+        {"{\"weights\":\"auto\",\"activations\":\"minmax\"}", "{\"bits\":4}", "4", MSC_OBSERVER_MSE,
+         MSC_OBSERVER_MINMAX},
+        {"{\"weights\":\"mse\"}", "{\"bits\":8}", "8", MSC_OBSERVER_MSE, MSC_OBSERVER_MSE},
+        {"{\"activations\":\"percentile\"}", "{\"bits\":8}", "8", MSC_OBSERVER_MINMAX,
+         MSC_OBSERVER_PERCENTILE},
+        {"{\"activations\":\"percentile\"}", "{\"bits\":8,\"percentile\":99.5}", "8 99.5",
+         MSC_OBSERVER_MINMAX, MSC_OBSERVER_PERCENTILE},
+        {"{}", "{\"bits\":8,\"observer\":\"minmax\"}", "8 minmax", MSC_OBSERVER_MINMAX,
+         MSC_OBSERVER_MINMAX},
+        {"{}", "{\"bits\":8,\"observer\":\"mse\"}", "8 mse", MSC_OBSERVER_MSE, MSC_OBSERVER_MSE},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct msc_quantizer_options o;
+        struct msc_arena arena = {0};
+        char text[256];
+        snprintf(text, sizeof(text), "{\"observers\":%s,\"choices\":[%s]}", rows[i].observers,
+                 rows[i].choice);
+        assert_ok(read_options(&o, &arena, text));
+        assert_string_equal(o.choices[0].label, rows[i].label);
+        assert_int_equal(o.choices[0].observers[MSC_SITE_WEIGHT], rows[i].of_weights);
+        assert_int_equal(o.choices[0].observers[MSC_SITE_ACTIVATION], rows[i].of_activations);
+        assert_false(o.ends_together);
+        msc_arena_finish(&arena);
+    }
 }
 
 static void test_tools_quantizer__labels(void **state) {
@@ -127,6 +166,17 @@ static void test_tools_quantizer__bad_options(void **state) {
         {"{\"choices\":[{\"bits\":8,\"observer\":\"max\"}]}", "observer \"max\" is not known"},
         {"{\"choices\":[{\"bits\":8},{\"bits\":8,\"observer\":\"minmax\"}]}",
          "env.choices[1]: the same as env.choices[0] (\"8\")"},
+        {"{\"observers\":{\"weights\":\"max\"}}",
+         "env.observers (beside auto): observer \"max\" is not known"},
+        {"{\"observers\":{\"weight\":\"mse\"}}", "did you mean \"weights\""},
+        {"{\"observers\":\"mse\"}", "observers"},
+        {"{\"observers\":{},\"choices\":[{\"bits\":8,\"observer\":\"kl\"}]}",
+         "kl is no longer offered"},
+        {"{\"observers\":{\"weights\":\"kl\"}}", "kl is no longer offered"},
+        {"{\"observers\":{},\"choices\":[{\"bits\":8,\"observer\":\"mse\"},{\"bits\":8,"
+         "\"observer\":"
+         "\"mse\"}]}",
+         "env.choices[1]: the same as env.choices[0] (\"8 mse\")"},
         {"{\"choices\":[{\"float\":true,\"bits\":8}]}", "a float choice takes no other key"},
         {"{\"group\":\"layer\"}", "\"layer\" is not known"},
         {"{\"target\":\"tpu\"}",
@@ -555,6 +605,7 @@ static void test_tools_quantizer__save_and_load(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_quantizer__default_options),
+        cmocka_unit_test(test_tools_quantizer__observers),
         cmocka_unit_test(test_tools_quantizer__labels),
         cmocka_unit_test(test_tools_quantizer__targets),
         cmocka_unit_test(test_tools_quantizer__bad_options),

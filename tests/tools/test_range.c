@@ -11,7 +11,7 @@
 
 enum { N_VALUES = 20000 };
 
-enum shape { SHAPE_BELL, SHAPE_HEAVY, SHAPE_RELU };
+enum shape { SHAPE_BELL, SHAPE_HEAVY, SHAPE_RELU, SHAPE_SKEW };
 
 // The same numbers as `values` in make_expected.py: sums of four uniform numbers, cubed or cut off.
 static float *make_values(enum shape shape) {
@@ -25,7 +25,8 @@ static float *make_values(enum shape shape) {
             total += (int)(state >> 48);
         }
         float v = (float)(total - 131070) / 16384.0f;
-        x[i] = shape == SHAPE_HEAVY ? v * v * v : shape == SHAPE_RELU && v < 0 ? 0 : v;
+        bool is_cubed = shape == SHAPE_HEAVY || (shape == SHAPE_SKEW && v >= 0);
+        x[i] = is_cubed ? v * v * v : shape == SHAPE_RELU && v < 0 ? 0 : v;
     }
     return x;
 }
@@ -263,7 +264,7 @@ struct searched {
 };
 
 // The histogram is fine enough that the values themselves and their bins have the same answer.
-static const struct searched mse[] = {
+static const struct searched mse_together[] = {
     {SHAPE_BELL, 8, 0, 0, -7.05224276f, 7.30639696f},
     {SHAPE_BELL, 6, 0, 0, -6.31880951f, 6.54653168f},
     {SHAPE_BELL, 4, 0, 0, -5.30328655f, 5.49441051f},
@@ -279,6 +280,21 @@ static const struct searched mse[] = {
     {SHAPE_RELU, 4, 0, 0, 0.0f, 6.0204711f},
     {SHAPE_RELU, 3, 1, 0, 0.0f, 4.38383818f},
     {SHAPE_RELU, 4, 1, 1, 0.0f, 5.31905699f},
+};
+
+static const struct searched mse[] = {
+    {SHAPE_BELL, 8, 0, 0, -6.99582481f, 7.24794579f},
+    {SHAPE_BELL, 6, 0, 0, -6.31880951f, 6.46859694f},
+    {SHAPE_BELL, 4, 0, 0, -5.34089851f, 5.45544291f},
+    {SHAPE_HEAVY, 8, 0, 0, -364.832336f, 405.715302f},
+    {SHAPE_HEAVY, 6, 0, 0, -305.988434f, 349.002411f},
+    {SHAPE_HEAVY, 4, 0, 0, -223.606918f, 244.301682f},
+    {SHAPE_HEAVY, 4, 1, 1, -205.953751f, 229.032822f}, // symmetric: the ends go together
+    {SHAPE_RELU, 8, 0, 0, 0.0f, 7.32588053f},
+    {SHAPE_RELU, 6, 0, 0, 0.0f, 7.09207582f},
+    {SHAPE_RELU, 4, 0, 0, 0.0f, 6.00098753f},
+    {SHAPE_SKEW, 8, 0, 0, -5.71701813f, 410.07782f},
+    {SHAPE_SKEW, 4, 0, 0, -4.88955498f, 296.652039f},
 };
 
 static const struct searched kl[] = {
@@ -299,15 +315,15 @@ static const struct searched kl[] = {
     {SHAPE_RELU, 4, 1, 1, 0.0f, 7.42329931f},
 };
 
-static void check_searched(const struct searched rows[], size_t n, enum msc_observer observer,
+static void check_searched(const struct searched rows[], size_t n, struct msc_observation o,
                            bool is_histogram) {
     for (size_t i = 0; i < n; i++) {
         float *x = make_values(rows[i].shape);
         struct msc_histogram *h = histogram_of(x);
-        struct msc_observation o = {
-            .observer = observer,
-            .scheme = {rows[i].bits, rows[i].is_symmetric, rows[i].is_weight}};
         struct msc_range r;
+        o.scheme = (struct msc_scheme){.bits = rows[i].bits,
+                                       .is_symmetric = rows[i].is_symmetric,
+                                       .is_weight = rows[i].is_weight};
         if (is_histogram) {
             assert_ok(msc_range_of_histogram(&r, h, &o));
         } else {
@@ -322,14 +338,21 @@ static void check_searched(const struct searched rows[], size_t n, enum msc_obse
 
 static void test_tools_range__mse(void **state) {
     (void)state;
-    check_searched(mse, sizeof(mse) / sizeof(mse[0]), MSC_OBSERVER_MSE, false);
-    check_searched(mse, sizeof(mse) / sizeof(mse[0]), MSC_OBSERVER_MSE, true);
+    for (int is_histogram = 0; is_histogram < 2; is_histogram++) {
+        check_searched(mse, sizeof(mse) / sizeof(mse[0]),
+                       (struct msc_observation){.observer = MSC_OBSERVER_MSE}, is_histogram);
+        check_searched(
+            mse_together, sizeof(mse_together) / sizeof(mse_together[0]),
+            (struct msc_observation){.observer = MSC_OBSERVER_MSE, .ends_together = true},
+            is_histogram);
+    }
 }
 
 static void test_tools_range__kl(void **state) {
     (void)state;
-    check_searched(kl, sizeof(kl) / sizeof(kl[0]), MSC_OBSERVER_KL, true);
-    check_searched(kl, sizeof(kl) / sizeof(kl[0]), MSC_OBSERVER_KL, false);
+    const struct msc_observation o = {.observer = MSC_OBSERVER_KL};
+    check_searched(kl, sizeof(kl) / sizeof(kl[0]), o, true);
+    check_searched(kl, sizeof(kl) / sizeof(kl[0]), o, false);
 }
 
 // Nothing but zeros, and one value alone.
