@@ -17,6 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
 int msc_machine_n_threads(void) {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -25,6 +29,20 @@ int msc_machine_n_threads(void) {
     }
     int n = CPU_COUNT(&set);
     return n > 0 ? n : 1;
+}
+
+// Intel's manual, CPUID leaf 7: AVX512_VNNI is bit 11 of ECX, AVX_VNNI bit 4 of EAX of subleaf 1.
+bool msc_machine_sums_bytes(void) {
+#ifdef __x86_64__
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    bool has_leaf = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0;
+    bool has_more = has_leaf && eax >= 1;
+    bool is_wide = has_leaf && (ecx >> 11 & 1) != 0;
+    return is_wide || (has_more && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 &&
+                       (eax >> 4 & 1) != 0);
+#else
+    return true;
+#endif
 }
 
 // The number at the beginning of a file, or after `key` in it.

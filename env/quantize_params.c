@@ -41,7 +41,9 @@ const struct msc_param msc_quantize__params[] = {
      .offset = FIELD(class_scores),
      .type = MSC_PARAM_TEXT},
     {.name = "target",
-     .help = "runtime that the model is for: onnxruntime, openvino, tensorrt, tflite, or generic",
+     .help = "runtime that the model is for: onnxruntime, onnxruntime_avx2, openvino, tensorrt, "
+             "tflite, or "
+             "generic",
      .offset = FIELD(target),
      .type = MSC_PARAM_TEXT,
      .text = "onnxruntime"},

@@ -5,11 +5,13 @@
 #include <string.h>
 
 enum { MIN_BITS = 2, MAX_BITS = 16 };
+enum { COLUMN_ONNXRUNTIME, COLUMN_OPENVINO, COLUMN_TENSORRT, COLUMN_TFLITE, N_COLUMNS };
 
 static const struct msc_target targets[] = {
     // int8 weights, unsigned activations with a zero point; 4-bit and grouped weights between
-    // floats. Without VNNI only unsigned weights of 7 bits keep its sums from saturating.
+    // floats.
     {.name = "onnxruntime",
+     .column = COLUMN_ONNXRUNTIME,
      .runtime = "onnxruntime",
      .min_bits = MIN_BITS,
      .max_bits = MAX_BITS,
@@ -19,9 +21,25 @@ static const struct msc_target targets[] = {
      .rounds_biases = true,
      .pairs_moves = true,
      .requantises = true},
+    // The same without VNNI: there its kernels add up two products of a signed and an unsigned byte in 16
+    // bits, which saturate from 8 bits on. Products of unsigned bytes are added in 32, and those of
+    // signed ones of 7 bits fit (measured with version 1.32 on an emulated Haswell).
+    {.name = "onnxruntime_avx2",
+     .column = COLUMN_ONNXRUNTIME,
+     .runtime = "onnxruntime",
+     .min_bits = MIN_BITS,
+     .max_bits = MAX_BITS,
+     .takes_groups = true,
+     .takes = "2 to 16 bits",
+     .stores_unsigned = true,
+     .has_forms = true,
+     .rounds_biases = true,
+     .pairs_moves = true,
+     .requantises = true},
     // Low-precision transformations: u8 or i8 activations, i8 weights without zero point; fewer
     // bits are for weights of float joints alone.
     {.name = "openvino",
+     .column = COLUMN_OPENVINO,
      .runtime = "openvino",
      .min_bits = 8,
      .max_bits = 8,
@@ -30,6 +48,7 @@ static const struct msc_target targets[] = {
      .requantises = true},
     // Signed int8 without zero points; int4 is for weights of float joints alone.
     {.name = "tensorrt",
+     .column = COLUMN_TENSORRT,
      .min_bits = 8,
      .max_bits = 8,
      .weights_symmetric = true,
@@ -40,6 +59,7 @@ static const struct msc_target targets[] = {
      .requantises = true},
     // The 8-bit specification: int8 activations with a zero point, weights in [-127, 127] without.
     {.name = "tflite",
+     .column = COLUMN_TFLITE,
      .min_bits = 8,
      .max_bits = 8,
      .weights_symmetric = true,
@@ -55,12 +75,14 @@ static const struct msc_target targets[] = {
      .takes_groups = true,
      .takes = "2 to 16 bits"},
 };
-enum { N_TARGETS = sizeof(targets) / sizeof(targets[0]), N_WITH_ROLES = N_TARGETS - 1 };
+enum { N_TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
-static const unsigned char roles[MSC_OP_COUNT][N_WITH_ROLES] = {
+static const unsigned char roles[MSC_OP_COUNT][N_COLUMNS] = {
 #define MSC_TARGET_ROW(op, onnxruntime, openvino, tensorrt, tflite)                                \
-    [MSC_OP_##op] = {MSC_TARGET_##onnxruntime, MSC_TARGET_##openvino, MSC_TARGET_##tensorrt,       \
-                     MSC_TARGET_##tflite},
+    [MSC_OP_##op] = {[COLUMN_ONNXRUNTIME] = MSC_TARGET_##onnxruntime,                              \
+                     [COLUMN_OPENVINO] = MSC_TARGET_##openvino,                                    \
+                     [COLUMN_TENSORRT] = MSC_TARGET_##tensorrt,                                    \
+                     [COLUMN_TFLITE] = MSC_TARGET_##tflite},
 #include "graph/targets.def"
 #undef MSC_TARGET_ROW
 };
@@ -77,6 +99,10 @@ const struct msc_target *msc_target_find(const char *name) {
         }
     }
     return NULL;
+}
+
+const struct msc_target *msc_target_by_default(bool sums_bytes) {
+    return msc_target_find(sums_bytes ? "onnxruntime" : "onnxruntime_avx2");
 }
 
 static bool has_constant(const struct msc_graph *g, const struct msc_joint *j) {
@@ -167,7 +193,7 @@ static bool has_form(const struct msc_graph *g, const struct msc_joint *j) {
 }
 
 static enum msc_target_role in_table(const struct msc_target *t, const struct msc_joint *j) {
-    return (enum msc_target_role)roles[j->op][t - targets];
+    return (enum msc_target_role)roles[j->op][t->column];
 }
 
 static const struct msc_joint *find_root(const struct msc_target *t, const struct msc_graph *g,

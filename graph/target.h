@@ -42,12 +42,15 @@ struct msc_target {
     bool weights_symmetric, weights_per_channel, activations_symmetric; // what it insists on
     bool takes_groups;
     const char *takes; // the same in words
+    // Integers of 8 bits are unsigned in its exports: sums of signed ones saturate.
+    bool stores_unsigned;
     // Its exports are in the forms that it makes integer kernels of (graph/onnx).
     bool has_forms;
     bool rounds_biases; // to int32 of the step of the sums; else they are float32
     // In the file what is only moved is quantised once more behind; else it is moved as integers.
     bool pairs_moves;
     bool requantises; // it has roles: all that it requantises may be a site
+    int32_t column;   // of graph/targets.def, where it has
 };
 
 // Where hard swishes, x * clip(x + 3, 0, 6) / 6, have their limits: all below is 0 as this is. A
@@ -56,6 +59,9 @@ struct msc_target {
 
 // By name or alias; NULL when there is none.
 const struct msc_target *msc_target_find(const char *name);
+// The target of configurations that name none, on a machine that has instructions for sums of
+// products of bytes (msc_machine_sums_bytes), or has none.
+const struct msc_target *msc_target_by_default(bool sums_bytes);
 // Row i of all; NULL past the last.
 const struct msc_target *msc_target_at(size_t i);
 // What a joint is to a target; all are float to one that requantises nothing. So are sums and

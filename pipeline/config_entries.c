@@ -3,6 +3,7 @@
 
 #include "agents/agent.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/str.h"
 #include "env/api/library.h"
 #include "graph/target.h"
@@ -391,6 +392,9 @@ static enum msc_status read_section(struct msc_config *c, const char *name, cons
     }
     MSC_TRY(msc_config__read(c, msc_config__section_params, of, object, name));
     of->is_target_default = !cJSON_GetObjectItemCaseSensitive(object, "target");
+    if (of->is_target_default) {
+        of->target = msc_target_by_default(msc_machine_sums_bytes())->name;
+    }
     MSC_TRY(msc_config__read_runtime(c, &of->in_runtime, of->runtime,
                                      msc_config__text(c, "%s.runtime", name)));
     MSC_TRY(check_list(c, msc_config__text(c, "%s.gym", name), of->gym));

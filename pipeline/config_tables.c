@@ -78,7 +78,9 @@ const struct msc_param msc_config__section_params[] = {
      .offset = SECTION(strategy_file),
      .type = MSC_PARAM_TEXT},
     {.name = "target",
-     .help = "runtime that the model is for: onnxruntime, openvino, tensorrt, tflite, or generic",
+     .help = "runtime that the model is for: onnxruntime, onnxruntime_avx2, openvino, tensorrt, "
+             "tflite, or "
+             "generic",
      .offset = SECTION(target),
      .type = MSC_PARAM_TEXT,
      .text = "onnxruntime"},

@@ -8,7 +8,11 @@
 // high exactly.
 #include "graph/onnx/onnx_export_form.h"
 
+#include "graph/target.h"
+
 #include <string.h>
+
+enum { SIGNED_OFFSET = 128 }; // of bytes that were signed
 
 static const struct msc_onnx_integers types[] = {
     {MSC_ONNX_INT4, -8, 7, 4},           {MSC_ONNX_UINT4, 0, 15, 4},
@@ -273,6 +277,50 @@ static enum msc_status restore_dims(const char **result, struct msc_onnx_export 
     return add_result(&node, e, "Reshape", base, inputs, 2, result);
 }
 
+// Makes integers of 8 bits unsigned, for who needs them so.
+static enum msc_status make_unsigned(struct msc_quant *q, struct msc_array *integers,
+                                     struct msc_onnx_export *e) {
+    const struct msc_target *target = e->options->sites->scheme.target;
+    int32_t *values = msc_array_data(integers);
+    if (target == NULL || !target->stores_unsigned || q->low >= 0 || q->bits != 8 ||
+        q->group_size > 0) {
+        return MSC_OK;
+    }
+    int32_t *zero_points = msc_arena_array(&e->arena, (size_t)q->n, sizeof(zero_points[0]));
+    if (zero_points == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    for (int32_t i = 0; i < q->n; i++) {
+        zero_points[i] = q->zero_points[i] + SIGNED_OFFSET;
+    }
+    for (int64_t i = 0; i < msc_array_n_elements(integers); i++) {
+        values[i] += SIGNED_OFFSET;
+    }
+    q->zero_points = zero_points;
+    q->low += SIGNED_OFFSET;
+    q->high += SIGNED_OFFSET;
+    return MSC_OK;
+}
+
+static enum msc_status put_integers(const char **out, struct msc_onnx_integers *type,
+                                    struct msc_quant *q, struct msc_onnx_export *e, int32_t weight,
+                                    const struct msc_array *elements, const struct stored *stored) {
+    struct msc_array *integers;
+    MSC_TRY(msc_quantize_array(&integers, elements, q));
+    enum msc_status status = make_unsigned(q, integers, e);
+    if (status == MSC_OK) {
+        bool is_narrow = !msc_onnx__has_forms(e) || stored->block > 0;
+        status = msc_onnx__pick_integers(type, q, is_narrow);
+    }
+    if (status == MSC_OK) {
+        status = msc_onnx__put_packed(out, e, e->names[weight], type, q->bits, stored->n_dims,
+                                      stored->dims, msc_array_data(integers),
+                                      (size_t)msc_array_n_elements(integers));
+    }
+    msc_array_release(integers);
+    return status;
+}
+
 static enum msc_status store_integers(const char **result, struct msc_onnx_export *e,
                                       int32_t weight, const struct msc_array *elements,
                                       const struct msc_quant *q) {
@@ -280,18 +328,13 @@ static enum msc_status store_integers(const char **result, struct msc_onnx_expor
     const char *base = e->names[weight];
     const char *inputs[3], *blocks = NULL;
     struct msc_onnx_integers type;
+    struct msc_quant as_stored = *q;
     struct stored stored;
-    struct msc_array *integers;
     Onnx__NodeProto *node;
     describe_stored(&stored, e, weight, q);
-    MSC_TRY(msc_onnx__pick_integers(&type, q, !msc_onnx__has_forms(e) || stored.block > 0));
-    MSC_TRY(msc_quantize_array(&integers, elements, q));
-    enum msc_status status =
-        msc_onnx__put_packed(&inputs[0], e, base, &type, q->bits, stored.n_dims, stored.dims,
-                             msc_array_data(integers), (size_t)msc_array_n_elements(integers));
-    msc_array_release(integers);
-    MSC_TRY(status);
-    MSC_TRY(add_parameters(&inputs[1], e, base, q, &type, stored.n_scale_dims, stored.scale_dims));
+    MSC_TRY(put_integers(&inputs[0], &type, &as_stored, e, weight, elements, &stored));
+    MSC_TRY(add_parameters(&inputs[1], e, base, &as_stored, &type, stored.n_scale_dims,
+                           stored.scale_dims));
     if (!stored.is_shaped) {
         MSC_TRY(add_result(&node, e, "DequantizeLinear", base, inputs, 3, result));
     } else {

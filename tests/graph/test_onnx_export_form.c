@@ -106,6 +106,29 @@ static void test_graph_onnx_export_form__weights(void **state) {
     finish_net(&n);
 }
 
+// w is 0 ... 3. Where sums of signed bytes saturate, those of 8 bits are unsigned.
+static void test_graph_onnx_export_form__unsigned_weights(void **state) {
+    (void)state;
+    struct net n;
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
+    struct msc_edit eight = make_edit(8, -127, 127, &one, &zero);
+    const struct msc_joint_spec relu = {.op = MSC_OP_RELU};
+    for (int i = 0; i < 2; i++) {
+        make_limited(&n, &relu, i == 0 ? "onnxruntime_avx2" : "onnxruntime");
+        edit_tensor(&n, "x:0", &whole);
+        edit_tensor(&n, "limit:0", &whole);
+        edit_tensor(&n, "w", &eight);
+        export_net(&n);
+        const Onnx__NodeProto *dequantize = maker(&n, node_of(&n, "Conv")->input[1]);
+        int type = i == 0 ? MSC_ONNX_UINT8 : MSC_ONNX_INT8;
+        check_bytes(&n, dequantize->input[0], type, 4, i == 0 ? "\x80\x81\x82\x83" : "\0\1\2\3");
+        check_bytes(&n, dequantize->input[2], type, 1, i == 0 ? "\x80" : "\0");
+        finish_net(&n);
+    }
+    assert_string_equal(msc_target_by_default(true)->name, "onnxruntime");
+    assert_string_equal(msc_target_by_default(false)->name, "onnxruntime_avx2");
+}
+
 // x ── joint ── conv ── y with x and the joint's output as bytes of 0.5, and what a test adds.
 static void make_joint(struct net *n, const struct msc_joint_spec *joint,
                        const struct msc_edit *edit) {
@@ -444,6 +467,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export_form__bytes),
         cmocka_unit_test(test_graph_onnx_export_form__usual),
         cmocka_unit_test(test_graph_onnx_export_form__weights),
+        cmocka_unit_test(test_graph_onnx_export_form__unsigned_weights),
         cmocka_unit_test(test_graph_onnx_export_form__pooling),
         cmocka_unit_test(test_graph_onnx_export_form__batch_norm),
         cmocka_unit_test(test_graph_onnx_export_form__hard_sigmoid),
