@@ -179,8 +179,8 @@ static void test_tools_quantizer__bad_options(void **state) {
          "env.choices[1]: the same as env.choices[0] (\"8 mse\")"},
         {"{\"choices\":[{\"float\":true,\"bits\":8}]}", "a float choice takes no other key"},
         {"{\"group\":\"layer\"}", "\"layer\" is not known"},
-        {"{\"target\":\"tpu\"}",
-         "\"tpu\" is not known; there are onnxruntime, openvino, tensorrt, tflite, generic"},
+        {"{\"target\":\"tpu\"}", "\"tpu\" is not known; there are onnxruntime, onnxruntime_avx2, "
+                                 "openvino, tensorrt, tflite, generic"},
         {"{\"sites\":\"some\"}", "env.sites: \"some\" is not known; there are all, inputs"},
         {"{\"sites\":\"all\"}", "target generic requantises nothing"},
         {"{\"sites\":\"all\",\"target\":\"onnxruntime\",\"group\":\"site\"}",
