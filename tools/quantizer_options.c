@@ -134,7 +134,7 @@ static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object
 }
 
 // kl is for records of before: a divergence weighs what a range cuts off by how often that comes, not
-// by how far off it is, and prefers ranges whose integers hold few of the histogram's bins.
+// by how far off it is.
 static enum msc_status read_observer(enum msc_observer *out, const cJSON *object, const char *key,
                                      const struct defaults *defaults, const char *where) {
     const char *name;
