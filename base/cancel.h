@@ -41,6 +41,10 @@ static inline bool msc_cancel_now(const struct msc_cancel *cancel) {
     return cancel && __atomic_load_n(&cancel->level, __ATOMIC_RELAXED) >= 2;
 }
 
+static inline bool msc_cancel_reached(const struct msc_cancel *cancel, int level) {
+    return level > 1 ? msc_cancel_now(cancel) : msc_cancel_soon(cancel);
+}
+
 MSC_PUBLIC_END
 
 #endif

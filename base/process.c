@@ -39,6 +39,7 @@ struct msc_process {
     int input;                       // we write
     int output;                      // we read
     const struct msc_cancel *cancel; // NULL: nobody can stop a wait
+    int cancel_level;
     char *name;
     char *buffer;
     size_t capacity;
@@ -203,8 +204,10 @@ out:
     return status;
 }
 
-void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel *cancel) {
+void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel *cancel,
+                            int level) {
     process->cancel = cancel;
+    process->cancel_level = level;
 }
 
 enum waited {
@@ -218,7 +221,7 @@ static enum waited wait_ready(const struct msc_process *process, int descriptor,
                               double deadline_s) {
     for (;;) {
         double left_s = deadline_s - msc_clock_seconds();
-        if (msc_cancel_soon(process->cancel)) {
+        if (msc_cancel_reached(process->cancel, process->cancel_level)) {
             return WAITED_CANCELLED;
         }
         if (left_s <= 0.0) {
@@ -487,14 +490,13 @@ static enum msc_status process_finish(struct msc_process *process, struct msc_st
     }
     while (!has_ended(process, msc_clock_seconds() + POLL_S)) {
         bool is_late = msc_clock_seconds() >= deadline_s;
-        if (is_late || msc_cancel_soon(process->cancel)) {
+        if (is_late || msc_cancel_reached(process->cancel, process->cancel_level)) {
             return fail_waiting(process, is_late ? WAITED_LATE : WAITED_CANCELLED,
                                 "closed its output, but still runs", timeout_s);
         }
     }
     if (process->death.si_code != CLD_EXITED || process->death.si_status != 0) {
-        enum msc_status status = fail_ended(process);
-        return status == MSC_E_IO ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
+        return fail_ended(process);
     }
     return last->length > 0 || last->failed
                ? msc_str_status(last)
@@ -502,12 +504,12 @@ static enum msc_status process_finish(struct msc_process *process, struct msc_st
 }
 
 enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], const char *folder,
-                                double timeout_s, const struct msc_cancel *cancel) {
+                                double timeout_s, const struct msc_cancel *cancel, int level) {
     struct msc_process *process = NULL;
     msc_str_clear(last);
     MSC_TRY(msc_process_start(&process, argv, folder));
-    msc_process_set_cancel(process, cancel);
+    msc_process_set_cancel(process, cancel, level);
     enum msc_status status = process_finish(process, last, timeout_s);
     msc_process_stop(process, 0.0);
-    return status;
+    return status == MSC_E_IO ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
 }

@@ -20,8 +20,9 @@ struct msc_str;
 enum msc_status msc_process_start(struct msc_process **out, const char *const argv[],
                                   const char *folder);
 // From now on waiting polls `cancel` (borrowed until stop; NULL: nothing), which also tells that we
-// live, and ends with MSC_E_CANCELLED once it is raised.
-void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel *cancel);
+// live, and ends with MSC_E_CANCELLED once it has reached `level`, 1 or 2.
+void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel *cancel,
+                            int level);
 // Writes all bytes. MSC_E_IO when the program does not read for `timeout_s`; one that is gone shows
 // at the next receive.
 enum msc_status msc_process_send(struct msc_process *process, const char *text, size_t length,
@@ -40,10 +41,10 @@ enum msc_status msc_process_answer(struct msc_process *process, struct cJSON **a
                                    double timeout_s);
 // Runs a program that reads nothing to its end, within `timeout_s`, and ends what it left in its
 // group. *last is the last line of its standard output that is not blank, without blanks around it.
-// MSC_E_STATE when it failed (exit status, signal) or said nothing, MSC_E_IO when it took too long;
-// else as msc_process_start.
+// MSC_E_STATE when it failed (exit status, signal), said nothing or took too long; else as
+// msc_process_start.
 enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], const char *folder,
-                                double timeout_s, const struct msc_cancel *cancel);
+                                double timeout_s, const struct msc_cancel *cancel, int level);
 // Closes its input, waits `grace_s` for its end, then ends by signals what is left of it and of the
 // programs in its group. Accepts NULL.
 void msc_process_stop(struct msc_process *process, double grace_s);

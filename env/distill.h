@@ -89,6 +89,11 @@ enum msc_status msc_distill_load_reference(struct msc_distill *d,
 enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
                                 void (*done)(void *payload, size_t run), void *payload);
 
+// Adds what is compared of a run with these edits (NULL: of the float model), by name, with a row for
+// each sample. MSC_E_UNSUPPORTED where samples differ in shape.
+enum msc_status msc_distill_outputs(struct msc_distill *d, const struct msc_edit *const edits[],
+                                    struct msc_array_list *list);
+
 // What is compared: as many tensors, by their names in the model.
 size_t msc_distill_n_compared(const struct msc_distill *d);
 const char *msc_distill_compared_name(const struct msc_distill *d, size_t index);

@@ -196,6 +196,75 @@ enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run ru
     return msc_evaluator_run(d->evaluator, d->trials, n, &sink, 0);
 }
 
+// ---- Outputs ----------------------------------------------------------------------------------
+
+struct output_rows {
+    const struct msc_distill *distill;
+    struct msc_array **arrays; // [n_compared]
+};
+
+static enum msc_status create_rows(struct msc_array **out, const struct msc_distill *d,
+                                   size_t index) {
+    const struct msc_distill_tensor *c = &d->compared[index];
+    const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, 0);
+    const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[index]);
+    int64_t in_batch = msc_dataset_batch_samples(d->dataset, 0);
+    int first = t->n_dims > 0 && t->dims[0] == in_batch ? 1 : 0;
+    int64_t dims[MSC_MAX_DIMS] = {d->n_samples};
+    for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
+        if (c->parts[b].n != c->parts[0].n || t->n_dims + 1 - first > MSC_MAX_DIMS) {
+            return MSC_FAIL(MSC_E_UNSUPPORTED,
+                            "samples of %s differ in shape: there is no one array of them",
+                            c->name);
+        }
+    }
+    for (int i = first; i < t->n_dims; i++) {
+        dims[i + 1 - first] = t->dims[i];
+    }
+    return msc_array_create(out, MSC_DTYPE_F32, t->n_dims + 1 - first, dims);
+}
+
+static enum msc_status take_rows(void *payload, size_t trial, size_t batch,
+                                 const struct msc_view values[]) {
+    const struct output_rows *rows = payload;
+    const struct msc_distill *d = rows->distill;
+    int64_t n = msc_dataset_batch_samples(d->dataset, batch);
+    (void)trial;
+    for (size_t i = 0; i < d->n_compared; i++) {
+        const struct msc_distill_part *part = &d->compared[i].parts[batch];
+        memcpy((float *)msc_array_data(rows->arrays[i]) + part->first, values[i].data,
+               (size_t)(n * part->n) * sizeof(float));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_distill_outputs(struct msc_distill *d, const struct msc_edit *const edits[],
+                                    struct msc_array_list *list) {
+    struct output_rows rows = {
+        .distill = d, .arrays = msc_alloc_zero(d->n_compared + 1, sizeof(struct msc_array *))};
+    struct msc_sink sink = {.batch = take_rows, .payload = &rows};
+    struct msc_eval_trial trial = {.edits = edits};
+    enum msc_status status =
+        rows.arrays ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
+    for (size_t i = 0; status == MSC_OK && i < d->n_compared; i++) {
+        status = create_rows(&rows.arrays[i], d, i);
+    }
+    if (status == MSC_OK) {
+        status = msc_evaluator_run(d->evaluator, &trial, 1, &sink, 0);
+    }
+    if (status == MSC_OK && trial.status != MSC_OK) {
+        status = msc_status_restore(trial.status, trial.message);
+    }
+    for (size_t i = 0; rows.arrays && i < d->n_compared; i++) {
+        if (status == MSC_OK) {
+            status = msc_array_list_add(list, d->compared[i].name, rows.arrays[i]);
+        }
+        msc_array_release(rows.arrays[i]);
+    }
+    msc_free(rows.arrays);
+    return status;
+}
+
 // ---- Runs of others ---------------------------------------------------------------------------
 
 size_t msc_distill_n_compared(const struct msc_distill *d) {

@@ -157,7 +157,9 @@ static void finish_trial(void *payload, size_t i) {
     o->reuse_ratio = run->reuse_ratio;
     // Trials share their work, so each has its share of the time that all took so far.
     o->time_us = (msc_clock_ns() - z->began_ns) / 1000 / z->evaluation->n;
-    if (run->status != MSC_OK) {
+    if (o->state == MSC_TRIAL_FAILED) {
+        // Before it ran.
+    } else if (run->status != MSC_OK) {
         bool is_outside = run->status == MSC_E_NOMEM || run->status == MSC_E_DEVICE;
         msc_outcome_fail(o, is_outside ? MSC_CAUSE_ENVIRONMENT : MSC_CAUSE_TRIAL, "%s",
                          run->message);
@@ -171,6 +173,20 @@ static void finish_trial(void *payload, size_t i) {
     }
 }
 
+// What a program says of a trial that it cannot do, or does too long, is that trial's failure. One that
+// cannot even be started is the machine's.
+static enum msc_status measure_before(struct msc_env *env, const struct msc_quantize *z,
+                                      struct msc_outcome *outcome,
+                                      const struct msc_edit *const edits[]) {
+    enum msc_status status = msc_quantize_metrics_before(outcome->metrics, &z->metrics, env, edits);
+    if (status == MSC_OK || status == MSC_E_CANCELLED || status == MSC_E_NOMEM) {
+        return status;
+    }
+    msc_outcome_fail(outcome, status == MSC_E_STATE ? MSC_CAUSE_TRIAL : MSC_CAUSE_ENVIRONMENT, "%s",
+                     msc_status_message());
+    return MSC_OK;
+}
+
 static enum msc_status quantize_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
     struct msc_quantize *z = msc_env_state(env);
     MSC_TRY(msc_quantize__make_room(z, e->n));
@@ -179,8 +195,7 @@ static enum msc_status quantize_evaluate(struct msc_env *env, const struct msc_e
     for (size_t i = 0; i < e->n; i++) {
         struct msc_trial *trial = e->trials[i];
         MSC_TRY(msc_quantize__set_run(z, i, trial->proposal.choices));
-        MSC_TRY(msc_quantize_metrics_before(trial->outcome.metrics, &z->metrics, env,
-                                            z->runs[i].edits));
+        MSC_TRY(measure_before(env, z, &trial->outcome, z->runs[i].edits));
         z->runs[i].is_bounded = e->bounds[i] < INFINITY;
         z->runs[i].bound = e->bounds[i];
     }
@@ -193,7 +208,14 @@ static enum msc_status quantize_reference(struct msc_env *env, double metrics[MS
     for (size_t i = 0; i < z->space.space.n_metrics; i++) {
         metrics[i] = z->space.references[i];
     }
-    MSC_TRY(msc_quantize_metrics_before(metrics, &z->metrics, env, NULL));
+    enum msc_status status = msc_quantize_metrics_before(metrics, &z->metrics, env, NULL);
+    if (status == MSC_E_CANCELLED || status == MSC_E_NOMEM) {
+        return status;
+    }
+    if (status != MSC_OK) {
+        msc_log(msc_env_host(env)->log, MSC_LOG_WARNING, "of the float model: %s",
+                msc_status_message());
+    }
     if (!msc_quantize_metrics_need_float(&z->metrics)) {
         return MSC_OK;
     }

@@ -8,6 +8,7 @@
 #include "env/quantize_latency.h"
 #include "env/quantize_metrics.h"
 #include "tools/bias_rounding.h"
+#include "tools/command.h"
 
 struct msc_quantize {
     // Parameters. Those of the quantizer are read by msc_quantizer_read_options.
@@ -19,7 +20,9 @@ struct msc_quantize {
     const cJSON *loss_tensors;
     const char *target, *sites, *group;
     const cJSON *choices, *observers, *weights, *activations, *include, *exclude, *fix;
+    const cJSON *asked_command;
 
+    struct msc_command command; // where a metric asks for it
     struct msc_quantizer_options quantizer_options;
     struct msc_distill_options distill_options;
     struct msc_quantizer *quantizer;
@@ -67,6 +70,10 @@ enum msc_status msc_quantize__set_run(struct msc_quantize *z, size_t i, const ui
 // and a warning says why.
 enum msc_status msc_quantize__get_validated(struct msc_distill **out, struct msc_env *env,
                                             struct msc_quantize *z);
+
+// What the user's program says of a trial with these edits, NULL: of the float model.
+enum msc_status msc_quantize__run_command(double *out, const struct msc_env *env,
+                                          const struct msc_edit *const edits[]);
 
 // The environment's `reevaluate`.
 enum msc_status msc_quantize__reevaluate(struct msc_env *env, const uint32_t choices[],

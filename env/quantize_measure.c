@@ -43,7 +43,9 @@ static enum msc_status fail_for(const struct msc_quantize_metric *row, unsigned 
         const char *text;
     } texts[] = {{MSC_QUANTIZE_NEEDS_LABELS,
                   "the samples have no labels; give dataset.labels, a .npy of integers, one for "
-                  "each sample"}};
+                  "each sample"},
+                 {MSC_QUANTIZE_NEEDS_COMMAND,
+                  "there is no program; name it in env.command: [\"./score.py\", \"{model}\"]"}};
     size_t i = 0;
     while (!(texts[i].need & lacking)) {
         i++;
@@ -69,8 +71,12 @@ enum msc_status msc_quantize_metrics_choose(struct msc_quantize_metrics *out,
                                             const struct msc_env_host *host,
                                             const struct cJSON *config) {
     unsigned met = msc_dataset_has_labels(host->dataset) ? MSC_QUANTIZE_NEEDS_LABELS : 0;
+    const cJSON *command = cJSON_GetObjectItemCaseSensitive(config, "command");
     int n_indices = 0;
-    *out = (struct msc_quantize_metrics){0};
+    *out =
+        (struct msc_quantize_metrics){.command_is_maximised = cJSON_IsTrue(
+                                          cJSON_GetObjectItemCaseSensitive(command, "maximise"))};
+    met |= command && !cJSON_IsNull(command) ? MSC_QUANTIZE_NEEDS_COMMAND : 0;
     for (const struct msc_quantize_metric *row = msc_quantize_metric_rows; row->metric.name;
          row++) {
         bool is_asked =
@@ -187,7 +193,9 @@ enum msc_status msc_quantize_metrics_build(struct msc_quantize_space *s,
                 (struct msc_cost){row->metric.name, cost->constant, cost->n_terms, cost->terms};
         }
         s->references[index] = cost->reference;
-        metrics[s->space.n_metrics++] = row->metric;
+        metrics[s->space.n_metrics] = row->metric;
+        metrics[s->space.n_metrics++].is_maximised |=
+            (row->needs & MSC_QUANTIZE_NEEDS_COMMAND) && m->command_is_maximised;
     }
     s->space.metrics = metrics;
     s->space.costs = costs;

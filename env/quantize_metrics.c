@@ -237,6 +237,11 @@ static enum msc_status measure_file(double *out, const struct msc_env *env,
     return MSC_OK;
 }
 
+static enum msc_status measure_command(double *out, const struct msc_env *env,
+                                       const struct msc_edit *const edits[]) {
+    return msc_quantize__run_command(out, env, edits);
+}
+
 // ---- The table --------------------------------------------------------------------------------
 
 // In the order of the space. The first is the objective where none is given.
@@ -294,6 +299,12 @@ const struct msc_quantize_metric msc_quantize_metric_rows[] = {
                 .help = "of the exported file without metadata; only where it is asked for"},
      .needs = MSC_QUANTIZE_NEEDS_ASKING,
      .measure = measure_file},
+    {.metric = {.name = "command",
+                .unit = "",
+                .help = "the number that a program gives, by `command`; only where it is asked for",
+                .is_measured = true},
+     .needs = MSC_QUANTIZE_NEEDS_ASKING | MSC_QUANTIZE_NEEDS_COMMAND,
+     .measure = measure_command},
     {.metric = {.name = NULL}},
 };
 

@@ -16,8 +16,9 @@ struct msc_env;
 
 // What a metric takes.
 enum {
-    MSC_QUANTIZE_NEEDS_LABELS = 1 << 0, // of the samples
-    MSC_QUANTIZE_NEEDS_ASKING = 1 << 1, // an objective or a bound that names it: it takes time
+    MSC_QUANTIZE_NEEDS_LABELS = 1 << 0,  // of the samples
+    MSC_QUANTIZE_NEEDS_COMMAND = 1 << 2, // env.command
+    MSC_QUANTIZE_NEEDS_ASKING = 1 << 1,  // an objective or a bound that names it: it takes time
 };
 
 // An exact metric under construction: constant + the sum of its terms, and the float model's.
@@ -68,6 +69,7 @@ struct msc_quantize_metrics {
     // others may have.
     int indices[MSC_MAX_METRICS];
     size_t in_run[MSC_MAX_METRICS]; // of those with `sample`: which of `sampled` they are
+    bool command_is_maximised;      // greater numbers of the program are better
     size_t n_sampled;
     struct msc_sample_metric sampled[MSC_MAX_METRICS];
 };

@@ -88,6 +88,12 @@ const struct msc_param msc_quantize__params[] = {
      .help = "name patterns and the choice that they take without a search",
      .offset = FIELD(fix),
      .type = MSC_PARAM_JSON},
+    {.name = "command",
+     .help =
+         "the program of the metric command: [\"./score.py\", \"{model}\"], or {argv, maximise, "
+         "timeout}",
+     .offset = FIELD(asked_command),
+     .type = MSC_PARAM_OBJECT},
     {0},
 };
 
@@ -130,6 +136,9 @@ enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quant
                                                       .kl_is_logits = z->kl_input == 0,
                                                       .class_scores = z->class_scores};
     MSC_TRY(read_loss_tensors(z, arena));
+    if (z->asked_command) {
+        MSC_TRY(msc_command_read(&z->command, z->asked_command, "env.command", arena));
+    }
     return msc_quantizer_read_options(&z->quantizer_options, msc_env_config(env), z->target, arena);
 }
 

@@ -176,6 +176,17 @@ static enum msc_status check_rerank_code(const struct place *p) {
                : refuse_program(p, "rerank", cJSON_GetObjectItemCaseSensitive(command, "argv"));
 }
 
+// A metric of the environment may be a program's, which a dry run asks, too.
+static enum msc_status check_metric_code(const struct place *p, const cJSON *env) {
+    const cJSON *command = cJSON_GetObjectItemCaseSensitive(env, "command");
+    const cJSON *argv = cJSON_GetObjectItemCaseSensitive(command, "argv");
+    bool is_program = command && has_param(p->entry->env_def->params, "command");
+    p->config->names_code = p->config->names_code || is_program;
+    return !is_program || p->config->code == MSC_CONFIG_CODE_ALLOWED
+               ? MSC_OK
+               : refuse_program(p, "env", argv ? argv : command);
+}
+
 static enum msc_status read_env(struct place *p, const cJSON *object) {
     static const char *const ignore[] = {"type", "objectives", "bounds", NULL};
     struct msc_config_entry *e = p->entry;
@@ -198,6 +209,7 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
     }
     MSC_TRY(msc_json_add_text(e->env, "type", type));
     const struct msc_env_def *def = e->env_def;
+    MSC_TRY(check_metric_code(p, object));
     cJSON *given = object ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
     if (!given) {
         return no_entry_memory(p);

@@ -308,15 +308,22 @@ enum msc_status msc_delivery_outputs(struct msc_delivery *d, struct msc_delivery
 
 // ---- Latency ----------------------------------------------------------------------------------
 
+// `base` is the float model's index, or SIZE_MAX.
 static enum msc_status add_latency(struct msc_delivery_plan *plan, const struct msc_latency *l,
-                                   size_t index) {
+                                   size_t index, size_t base) {
+    static const char *const keys[] = {"latency_us", "latency_ratio", "us_by_round"};
     cJSON *object = NULL;
     struct msc_quartiles q;
     MSC_TRY(runtime_object(&object, plan));
     MSC_TRY(msc_latency_quartiles(&q, l, index));
-    cJSON_DeleteItemFromObjectCaseSensitive(object, "latency_us");
-    cJSON_DeleteItemFromObjectCaseSensitive(object, "us_by_round");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        cJSON_DeleteItemFromObjectCaseSensitive(object, keys[i]);
+    }
     MSC_TRY(msc_json_add_number(object, "latency_us", q.median));
+    if (base != SIZE_MAX) {
+        MSC_TRY(msc_latency_ratios(&q, l, index, base));
+        MSC_TRY(msc_json_add_number(object, "latency_ratio", q.median));
+    }
     cJSON *rounds = cJSON_CreateArray();
     MSC_TRY(msc_json_add(object, "us_by_round", rounds));
     for (size_t r = 0; r < l->n_rounds; r++) {
@@ -329,13 +336,17 @@ static enum msc_status measure_turns(struct msc_delivery *d, struct msc_delivery
                                      const char *paths[], size_t n) {
     struct msc_runtime_job job;
     struct msc_latency latency = {0};
+    size_t base = SIZE_MAX;
+    for (size_t i = 0; i < n; i++) {
+        base = plans[i]->choices ? base : i;
+    }
     fill_job(&job, d, &d->one);
     job.batch = 1;
     job.models = paths;
     job.n_models = n;
     enum msc_status status = msc_runtime_latency(d->runtime, &job, &latency);
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
-        status = add_latency(plans[i], &latency, i);
+        status = add_latency(plans[i], &latency, i, base);
     }
     msc_latency_finish(&latency);
     return status;

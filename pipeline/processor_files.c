@@ -48,9 +48,14 @@ static enum msc_status files_read_entry(struct msc_file_set *files,
     cJSON_ArrayForEach(word, cJSON_GetObjectItemCaseSensitive(e->agent, "command")) {
         MSC_TRY(read_code(files, e, "a file of the agent's command", word));
     }
-    const cJSON *command = cJSON_GetObjectItemCaseSensitive(e->rerank, "command");
-    cJSON_ArrayForEach(word, cJSON_GetObjectItemCaseSensitive(command, "argv")) {
-        MSC_TRY(read_code(files, e, "a file of the rerank command", word));
+    const cJSON *const commands[] = {cJSON_GetObjectItemCaseSensitive(e->rerank, "command"),
+                                     cJSON_GetObjectItemCaseSensitive(e->env, "command")};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        const cJSON *argv = cJSON_GetObjectItemCaseSensitive(commands[i], "argv");
+        const cJSON *words = argv ? argv : commands[i];
+        cJSON_ArrayForEach(word, words) {
+            MSC_TRY(read_code(files, e, "a file of a command", word));
+        }
     }
     return MSC_OK;
 }

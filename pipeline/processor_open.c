@@ -388,6 +388,7 @@ static void fill_host(struct msc_env_host *host, const struct msc_processor *p) 
         host->memory_bytes = p->model->memory_bytes;
     }
     host->base = p->base;
+    host->folder = msc_processor__entry(p)->folder;
     host->log = p->log;
     host->cancel = p->options.cancel;
 }

@@ -189,11 +189,11 @@ static enum msc_status score_plan(struct rerank *r, struct msc_delivery_plan *pl
     MSC_TRY(msc_path_absolute(&path, &r->arena, plan->path));
     files.model = path;
     enum msc_status status =
-        msc_command_run(&score, &r->command, &files, entry_of(r)->folder, r->p->options.cancel);
+        msc_command_run(&score, &r->command, &files, entry_of(r)->folder, r->p->options.cancel, 1);
     if (status == MSC_OK) {
         return msc_json_add_number(plan->found, "score", score);
     }
-    if (status != MSC_E_STATE && status != MSC_E_IO) {
+    if (status != MSC_E_STATE) {
         return status;
     }
     plan->failure = msc_arena_strdup(&r->arena, msc_status_message());

@@ -71,6 +71,9 @@ static enum msc_status header_add_metrics(cJSON *space_object, const struct msc_
         MSC_TRY(msc_json_add_text(metric, "unit", space->metrics[i].unit));
         MSC_TRY(msc_json_add_bool(metric, "maximised", space->metrics[i].is_maximised));
         MSC_TRY(msc_json_add_bool(metric, "exact", space->metrics[i].is_exact));
+        if (space->metrics[i].is_measured) {
+            MSC_TRY(msc_json_add_bool(metric, "measured", true));
+        }
     }
     return MSC_OK;
 }
@@ -205,6 +208,7 @@ static enum msc_status header_read_metrics(struct msc_space *space, struct msc_a
         MSC_TRY(msc_json_get_text(&metric->unit, item, "unit", where));
         MSC_TRY(msc_json_get_bool(&metric->is_maximised, item, "maximised", where));
         MSC_TRY(msc_json_get_bool(&metric->is_exact, item, "exact", where));
+        metric->is_measured = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "measured"));
         metric++;
     }
     space->metrics = metrics;

@@ -195,6 +195,16 @@ static bool may_stop_elsewhere(const struct msc_verify_options *o, int64_t id, d
            is_near_ratio(found->metrics[loss], bound, noise_ratio);
 }
 
+// Was something not measured that is outside of the program?
+static bool lacks_measured(const struct msc_space *space, const struct msc_outcome *found) {
+    for (size_t i = 0; i < space->n_metrics; i++) {
+        if (space->metrics[i].is_measured && isnan(found->metrics[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void verify_compare(struct msc_verify_line *line, const struct msc_verify_options *o,
                            double noise_ratio, const struct msc_outcome *found) {
     const struct msc_space *space = msc_record_space(o->record);
@@ -205,10 +215,18 @@ static void verify_compare(struct msc_verify_line *line, const struct msc_verify
     line->verdict = MSC_VERIFY_EQUAL;
     line->recorded_state = recorded->state;
     line->found_state = found->state;
+    if (found->state == MSC_TRIAL_FAILED && lacks_measured(space, found)) {
+        line->verdict = MSC_VERIFY_SKIPPED; // this time it was not measured
+        return;
+    }
     for (size_t i = 0; i < space->n_metrics; i++) {
         double a = recorded->metrics[i];
         double b = found->metrics[i];
         if (is_same_double(a, b)) {
+            continue;
+        }
+        if (space->metrics[i].is_measured) { // as it may
+            line->verdict = MSC_VERIFY_WITHIN_NOISE;
             continue;
         }
         line->metric = space->metrics[i].name;

@@ -1,7 +1,8 @@
 // Evaluates lines of a record again and compares.
 //
 // Under the numerics id the line was made with, every metric must have equal bits; under another
-// one it must be within the noise. Failed lines are passed over: they may take the program down.
+// one it must be within the noise. What something outside of the program has measured may differ
+// (msc_metric.is_measured), which counts as within the noise, and so may the state by it. Failed lines are passed over: they may take the program down.
 #ifndef MSC_SEARCH_VERIFY_H
 #define MSC_SEARCH_VERIFY_H
 

@@ -158,7 +158,9 @@ static enum msc_status fill_words(const char **out[], const struct msc_command *
 
 static enum msc_status read_number(double *out, const char *program, const struct msc_str *last) {
     enum { MOST_SHOWN = 60 };
-    if (msc_parse_double(out, msc_str_text(last)) && isfinite(*out)) {
+    double number = NAN;
+    if (msc_parse_double(&number, msc_str_text(last)) && isfinite(number)) {
+        *out = number;
         return MSC_OK;
     }
     struct msc_str shown = {0};
@@ -172,13 +174,13 @@ static enum msc_status read_number(double *out, const char *program, const struc
 
 enum msc_status msc_command_run(double *out, const struct msc_command *command,
                                 const struct msc_command_files *files, const char *folder,
-                                const struct msc_cancel *cancel) {
+                                const struct msc_cancel *cancel, int level) {
     struct msc_arena arena = {0};
     struct msc_str last = {0};
     const char **argv = NULL;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(fill_words(&argv, command, files, &arena));
-    MSC_TRY_OUT(msc_process_run(&last, argv, folder, command->timeout_s, cancel));
+    MSC_TRY_OUT(msc_process_run(&last, argv, folder, command->timeout_s, cancel, level));
     status = read_number(out, argv[0], &last);
 out:
     msc_str_finish(&last);

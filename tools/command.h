@@ -4,7 +4,7 @@
 //     "command": {"argv": ["./score.py", "--model={model}"], "maximise": true, "timeout": "10m"}
 //
 //     MSC_TRY(msc_command_read(&command, json, "rerank.command", &arena));
-//     MSC_TRY(msc_command_run(&value, &command, &files, folder, cancel));
+//     MSC_TRY(msc_command_run(&value, &command, &files, folder, cancel, 1));
 //
 // It is started without a shell, reads nothing, and is ended with what it has started itself when its
 // time is up, when somebody wants us to stop, or when we die.
@@ -39,10 +39,11 @@ enum msc_status msc_command_write(const struct msc_command *command, struct cJSO
 // Does a word of it stand for "{model}", or "{outputs}"?
 bool msc_command_wants(const struct msc_command *command, const char *file);
 
-// Runs in `folder` (NULL: the current one). MSC_E_STATE and MSC_E_IO with its name and what is wrong:
-// it failed, gave no number, or took too long; MSC_E_NOT_FOUND: there is none; MSC_E_CANCELLED.
+// Runs in `folder` (NULL: the current one). MSC_E_STATE with its name and what is wrong:
+// it failed, gave no number, or took too long; MSC_E_NOT_FOUND: there is none; MSC_E_CANCELLED once
+// the cancel has reached `level`.
 enum msc_status msc_command_run(double *out, const struct msc_command *command,
                                 const struct msc_command_files *files, const char *folder,
-                                const struct msc_cancel *cancel);
+                                const struct msc_cancel *cancel, int level);
 
 #endif

@@ -248,7 +248,7 @@ enum msc_status msc_runtime_start(struct msc_runtime **out,
                      : status;
         goto out;
     }
-    msc_process_set_cancel(r->process, options->cancel);
+    msc_process_set_cancel(r->process, options->cancel, 1);
     MSC_TRY_OUT(ask_host(r));
     *out = r;
     r = NULL;

@@ -36,7 +36,7 @@ MSC_PUBLIC_BEGIN
 // Not covered is what an environment may use beyond that, of graph/, data/, kernels/, tools/ and
 // env/distill.h: as all other installed headers it goes with the program's version (the name of the
 // library's file, libmscgym.so.0.1), and such an environment is built for that.
-#define MSC_ENV_ABI 3u
+#define MSC_ENV_ABI 4u
 
 struct cJSON;
 struct msc_graph;
@@ -58,6 +58,7 @@ struct msc_env_host {
     const char *parameters_path;          // RECORD.params: what must not be computed twice, or NULL
     // MSC_E_STATE when the file must exist already: the record was made under other numerics.
     bool parameters_required;
+    const char *folder; // that programs named in its configuration run in; NULL: the current one
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };

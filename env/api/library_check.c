@@ -106,6 +106,7 @@ static enum msc_status check_place(const struct check *c, const struct msc_param
         [MSC_PARAM_ENUM] = {sizeof(int), alignof(int)},
         [MSC_PARAM_DURATION] = {sizeof(double), alignof(double)},
         [MSC_PARAM_JSON] = {sizeof(void *), alignof(void *)},
+        [MSC_PARAM_OBJECT] = {sizeof(void *), alignof(void *)},
     };
     if ((unsigned)param->type >= sizeof members / sizeof members[0]) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: parameter %s has type %u, which there is not", c->path,

@@ -227,7 +227,8 @@ struct msc_hash msc_space_hash(const struct msc_space *space) {
     for (size_t i = 0; i < space->n_metrics; i++) {
         const struct msc_metric *metric = &space->metrics[i];
         h = msc_hash_add_text(h, metric->name);
-        h = msc_hash_add_u64(h, (uint64_t)metric->is_maximised * 2 + metric->is_exact);
+        h = msc_hash_add_u64(h, (uint64_t)metric->is_measured * 4 +
+                                    (uint64_t)metric->is_maximised * 2 + metric->is_exact);
     }
     h = msc_hash_add_u64(h, space->n_costs);
     for (size_t i = 0; i < space->n_costs; i++) {

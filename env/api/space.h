@@ -56,6 +56,7 @@ struct msc_metric {
     const char *help;  // what it is, in one line; may be NULL
     bool is_maximised; // what "better" means for an objective on it
     bool is_exact;     // known without a run: an entry of `costs` has this name
+    bool is_measured;  // outside of the program: another time it may be another number
 };
 
 // A uniform plan: the label of its choice, and its point. Or another plan to begin with, whose label

@@ -12,7 +12,7 @@
 static enum msc_status run_script(struct msc_str *last, const char *script, const char *folder,
                                   double timeout_s, const struct msc_cancel *cancel) {
     const char *const argv[] = {"/bin/sh", "-c", script, NULL};
-    return msc_process_run(last, argv, folder, timeout_s, cancel);
+    return msc_process_run(last, argv, folder, timeout_s, cancel, 1);
 }
 
 static void test_base_process__run_takes_the_last_line(void **state) {
@@ -46,7 +46,7 @@ static void test_base_process__run_says_what_went_wrong(void **state) {
     assert_message("/bin/sh: ended by signal 9");
     assert_int_equal(run_script(&last, "echo; echo ' '", NULL, PATIENCE_S, NULL), MSC_E_STATE);
     assert_message("wrote nothing");
-    assert_int_equal(msc_process_run(&last, absent, NULL, PATIENCE_S, NULL), MSC_E_NOT_FOUND);
+    assert_int_equal(msc_process_run(&last, absent, NULL, PATIENCE_S, NULL, 1), MSC_E_NOT_FOUND);
     assert_message("no/such/program: cannot be started");
     msc_str_finish(&last);
 }
@@ -65,7 +65,7 @@ static void test_base_process__run_ends_what_takes_too_long(void **state) {
     temp_folder_make(folder);
     snprintf(noted, sizeof noted, "%s/pid", folder);
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
-        assert_int_equal(run_script(&last, scripts[i], folder, 1.0, NULL), MSC_E_IO);
+        assert_int_equal(run_script(&last, scripts[i], folder, 1.0, NULL), MSC_E_STATE);
         assert_message("waited 1 s");
         assert_process_ends(process_noted(noted));
         assert_int_equal(unlink(noted), 0);
@@ -84,10 +84,12 @@ static void test_base_process__waits_are_stopped_on_request(void **state) {
     size_t length;
     (void)state;
     assert_ok(msc_process_start(&process, argv, NULL));
-    msc_process_set_cancel(process, &cancel);
+    msc_process_set_cancel(process, &cancel, 2);
     assert_int_equal(msc_process_receive(process, &line, &length, 1.0), MSC_E_IO);
     assert_true(beats >= 5); // who watches sees that we live
     msc_cancel_raise(&cancel, 1);
+    assert_int_equal(msc_process_receive(process, &line, &length, 0.2), MSC_E_IO);
+    msc_cancel_raise(&cancel, 2);
     double began_s = msc_clock_seconds();
     assert_int_equal(msc_process_receive(process, &line, &length, PATIENCE_S), MSC_E_CANCELLED);
     msc_process_stop(process, 0.0);

@@ -10,6 +10,6 @@ for trial in 0 1 5; do
 done
 # It is in the space of such a search, among all that the environment lists.
 mscgym envs quantize --json |
-    jq '.[].metrics | map(del(.help) | select(.name | startswith("latency") | not))' >listed
+    jq '.[].metrics | map(del(.help) | select(.name | test("^latency|^command$") | not))' >listed
 head -1 a/tiny.jsonl | jq '.space.metrics' | cmp - listed && echo "listed"
 mscgym envs quantize | grep -A 2 '^  metrics'

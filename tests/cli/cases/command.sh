@@ -1,0 +1,87 @@
+# `command` as a metric: what a program says of the model or the outputs of each trial.
+. "$(dirname "$0")/../lib.sh"
+cat >bytes.sh <<'END'
+#!/bin/sh
+echo "$(basename "$1")"
+wc -c <"$1"
+END
+chmod +x bytes.sh
+# By the bytes of the file, which file_bytes counts, too.
+tiny a '"command": ["./bytes.sh", "{model}"], "objectives": ["command"],
+        "bounds": {"distill_loss": {"max": 0.01}, "file_bytes": {"max": 1e6}}'
+mscgym search a.json >result.txt
+grep '^trials\|^ *command' result.txt | sed 's/   */  /g' | sed 's/[0-9][0-9][0-9][0-9]*/N/g'
+jq -c 'select(.kind == "trial") | .metrics | .command == .file_bytes' a/tiny.jsonl | sort | uniq -c
+head -n 1 a/tiny.jsonl | jq -c '.space.metrics[] | select(.measured) | [.name, .maximised, .exact]'
+head -n 1 a/tiny.jsonl | jq -c '.config.quantize.gym[0].env.command'
+try mscgym verify a/tiny.jsonl
+try mscgym verify a/tiny.jsonl --allow-plugins
+mscgym search a.json | cmp - result.txt && echo "nothing is left to do"
+ls "${TMPDIR:-/tmp}" | grep -c '^mscgym-' | sed 's/^[1-9].*/some/' # none of ours; others run beside
+
+echo "- what differs from run to run"
+cat >clock.sh <<'END'
+#!/bin/sh
+n=$(cat n.txt 2>/dev/null || echo 0)
+echo $((n + 1)) >n.txt
+echo $n
+END
+chmod +x clock.sh
+tiny c '"command": {"argv": ["./clock.sh", "{model}"], "maximise": true}, "objectives": ["command"]'
+mscgym search c.json --quiet | grep '^trials\|winner' | sed 's/   */  /g'
+head -n 1 c/tiny.jsonl | jq -c '.objectives'
+try mscgym verify c/tiny.jsonl --allow-plugins
+rm n.txt # goes on with other numbers
+mscgym resume c/tiny.jsonl --trials 14 --allow-plugins --quiet | grep '^trials'
+
+echo "- the outputs"
+cat >first.py <<'END'
+#!/usr/bin/env python3
+"""The first number of an .npz without numpy, and its shape."""
+import struct
+import sys
+import zipfile
+with zipfile.ZipFile(sys.argv[1]) as file:
+    name, = file.namelist()
+    data = file.read(name)
+end = 10 + struct.unpack("<H", data[8:10])[0]
+print(name, eval(data[10:end])["shape"])
+print(struct.unpack("<f", data[end:end + 4])[0])
+END
+chmod +x first.py
+tiny o '"command": ["./first.py", "{outputs}"], "objectives": ["distill_loss"],
+        "bounds": {"command": {"max": 100}}'
+mscgym search o.json --quiet >/dev/null
+# The float model's and the winner's, by `run` on the first samples.
+mscgym run "$FILES/tiny.onnx" --strategy o/msc_quantize.json --input "x=$FILES/x.npy" --output s --quiet >/dev/null
+jq -s -r 'map(select(.kind == "trial")) | min_by(.metrics.distill_loss) | .metrics.command' o/tiny.jsonl >said
+od -An -t f4 -j 128 -N 4 s/y.npy | paste - said | awk '{ d = $1 - $2; print (d < 1e-5 && d > -1e-5) }'
+
+echo "- what a program does wrong"
+cat >bad.sh <<'END'
+#!/bin/sh
+n=$(cat n.txt 2>/dev/null || echo 0)
+echo $((n + 1)) >n.txt
+case $n in
+    1) echo "one half" ;;
+    3) echo 1; exit 3 ;;
+    4) exec sleep 1000 ;;
+    *) echo $n ;;
+esac
+END
+chmod +x bad.sh
+tiny b '"command": {"argv": ["./bad.sh", "{model}"], "timeout": 1}, "objectives": ["command"]'
+rm -f n.txt
+mscgym search b.json --quiet | grep '^trials' | sed 's/, [0-9]* repeats//'
+jq -r 'select(.state == "failed") | .cause + ": " + .reason' b/tiny.jsonl
+mscgym resume b/tiny.jsonl --allow-plugins --quiet | grep '^trials' | sed 's/, [0-9]* repeats//'
+tiny n '"command": ["./absent.sh", "{model}"], "bounds": {"command": {"max": 1}}'
+try mscgym search n.json --quiet
+
+echo "- what is refused"
+for env in '"objectives": ["command"]' '"objectives": ["command"], "command": ["score"]' \
+    '"objectives": ["command"], "command": 5'; do
+    tiny r "$env"
+    try mscgym search r.json
+done
+try mscgym resume a/tiny.jsonl --dry-run
