@@ -117,4 +117,22 @@ if(MSC_ONEDNN)
         IMPORTED_LOCATION "${MSC_ONEDNN_LIBRARY}"
         INTERFACE_INCLUDE_DIRECTORIES "${MSC_ONEDNN_INCLUDE_DIR}")
 endif()
+# Products and factors of matrices, for tools/linear_algebra.h.
+find_path(MSC_OPENBLAS_INCLUDE_DIR cblas.h)
+find_path(MSC_LAPACKE_INCLUDE_DIR lapacke.h)
+find_library(MSC_OPENBLAS_LIBRARY openblas)
+find_library(MSC_LAPACKE_LIBRARY lapacke)
+if(NOT MSC_OPENBLAS_INCLUDE_DIR OR NOT MSC_OPENBLAS_LIBRARY OR
+        NOT MSC_LAPACKE_INCLUDE_DIR OR NOT MSC_LAPACKE_LIBRARY)
+    message(FATAL_ERROR "OpenBLAS is missing: install libopenblas-openmp-dev and liblapacke-dev")
+endif()
+add_library(openblas UNKNOWN IMPORTED)
+set_target_properties(openblas PROPERTIES
+    IMPORTED_LOCATION "${MSC_OPENBLAS_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${MSC_OPENBLAS_INCLUDE_DIR}")
+add_library(lapacke UNKNOWN IMPORTED)
+set_target_properties(lapacke PROPERTIES
+    IMPORTED_LOCATION "${MSC_LAPACKE_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${MSC_LAPACKE_INCLUDE_DIR}"
+    INTERFACE_LINK_LIBRARIES openblas)
 message(STATUS "mscgym: oneDNN ${MSC_WITH_ONEDNN}, Vulkan ${MSC_WITH_VULKAN}")

@@ -1,0 +1,69 @@
+#include "tools/linear_algebra.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <stdio.h>
+#include <string.h>
+
+void msc_linear_algebra_begin(void) {
+    openblas_set_num_threads(1);
+}
+
+// "OpenBLAS 0.3.21 NO_LAPACKE …" begins with the version.
+const char *msc_linear_algebra_name(char out[], size_t n_bytes) {
+    const char *version = strchr(openblas_get_config(), ' ');
+    version = version ? version + 1 : "";
+    snprintf(out, n_bytes, "openblas-%.*s %s", (int)strcspn(version, " "), version,
+             openblas_get_corename());
+    return out;
+}
+
+void msc_product_f32(float out[], const float a[], const float b[], int64_t m, int64_t k,
+                     int64_t n) {
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a, (int)k, b,
+                (int)n, 0, out, (int)n);
+}
+
+void msc_product_f64(double out[], const double a[], const double b[], int64_t m, int64_t k,
+                     int64_t n) {
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a, (int)k, b,
+                (int)n, 0, out, (int)n);
+}
+
+void msc_subtract_product_f64(double out[], int64_t stride, const double a[], int64_t a_stride,
+                              const double b[], int64_t b_stride, int64_t m, int64_t k, int64_t n) {
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, -1, a,
+                (int)a_stride, b, (int)b_stride, 1, out, (int)stride);
+}
+
+void msc_add_gram_f32(float out[], const float x[], int64_t m, int64_t n) {
+    cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, (int)n, (int)m, 1, x, (int)n, 1, out,
+                (int)n);
+}
+
+static enum msc_status not_definite(void) {
+    return MSC_FAIL(MSC_E_INVALID, "a matrix of second moments is not positive definite");
+}
+
+// Column by column, as LAPACK has it, the lower triangle is what is the upper one here.
+enum msc_status msc_cholesky_of_inverse(double a[], int64_t n) {
+    lapack_int order = (lapack_int)n;
+    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', order, a, order) != 0 ||
+        LAPACKE_dpotri(LAPACK_COL_MAJOR, 'L', order, a, order) != 0 ||
+        LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', order, a, order) != 0) {
+        return not_definite();
+    }
+    for (int64_t i = 1; i < n; i++) {
+        memset(a + i * n, 0, (size_t)i * sizeof(a[0]));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_solve_right(double a[], double b[], int64_t n_rows, int64_t n) {
+    lapack_int order = (lapack_int)n;
+    // Column by column the rows of b are right-hand sides.
+    if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', order, (lapack_int)n_rows, a, order, b, order) != 0) {
+        return not_definite();
+    }
+    return MSC_OK;
+}

@@ -1,0 +1,149 @@
+#include "tools/rounding_internal.h"
+
+#include "base/alloc.h"
+#include "tools/linear_algebra.h"
+
+#include <string.h>
+
+// One group of columns of all rows, side by side.
+struct fit {
+    const struct msc_rounding_rows *rows;
+    int64_t n;          // columns of the group
+    float *w;           // [n_rows, n]
+    float *h;           // [n, n]
+    float *off, *moved; // [n_rows, n]
+    struct msc_range *ranges;
+    float *scales; // [n_rows] of the range that is tried
+    int32_t *zero_points;
+    int *tried;         // [n_rows] range
+    int *best;          // [n_rows]
+    int *centre;        // [n_rows] the best of the first round
+    double *least;      // [n_rows] its error
+    float *kept;        // [n_rows] its scale
+    int32_t *kept_zero; // [n_rows]
+};
+
+// Candidate i of MSC_ROUNDING_RANGES: 1.1 down to 0.31 of the row's own range.
+static float range_factor(int i) {
+    return (float)(1.1 - 0.8 * i / MSC_ROUNDING_RANGES);
+}
+
+// q - w of all rows under the ranges that are tried.
+static void round_to_ranges(struct fit *f) {
+    const struct msc_rounding_rows *r = f->rows;
+    int32_t low, high;
+    msc_rounding__limits(r, &low, &high);
+    for (int64_t i = 0; i < r->n_rows; i++) {
+        float factor = range_factor(f->tried[i]);
+        struct msc_range range = {f->ranges[i].low * factor, f->ranges[i].high * factor};
+        msc_scheme_fit(&r->scheme, range, &f->scales[i], &f->zero_points[i]);
+        msc_fake_quantize_run(f->off + i * f->n, f->w + i * f->n, f->n, f->scales[i],
+                              f->zero_points[i], low, high);
+        for (int64_t k = i * f->n; k < (i + 1) * f->n; k++) {
+            f->off[k] -= f->w[k];
+        }
+    }
+}
+
+static void try_ranges(struct fit *f) {
+    int64_t n_rows = f->rows->n_rows;
+    round_to_ranges(f);
+    msc_product_f32(f->moved, f->off, f->h, n_rows, f->n, f->n);
+    for (int64_t i = 0; i < n_rows; i++) {
+        double error = msc_rounding__dot(f->off + i * f->n, f->moved + i * f->n, f->n);
+        if (f->best[i] < 0 || error < f->least[i]) {
+            f->least[i] = error;
+            f->best[i] = f->tried[i];
+            f->kept[i] = f->scales[i];
+            f->kept_zero[i] = f->zero_points[i];
+        }
+    }
+}
+
+static void gather_group(struct fit *f, int64_t begin) {
+    const struct msc_rounding_rows *r = f->rows;
+    for (int64_t k = 0; k < f->n; k++) {
+        memcpy(f->h + k * f->n, r->h + (begin + k) * r->n_columns + begin,
+               (size_t)f->n * sizeof(float));
+    }
+    for (int64_t i = 0; i < r->n_rows; i++) {
+        float *w = f->w + i * f->n;
+        memcpy(w, r->weights + i * r->n_columns + begin, (size_t)f->n * sizeof(float));
+        struct msc_range range = {0, 0};
+        for (int64_t k = 0; k < f->n; k++) {
+            range.low = w[k] < range.low ? w[k] : range.low;
+            range.high = w[k] > range.high ? w[k] : range.high;
+        }
+        f->ranges[i] = range;
+        f->best[i] = -1;
+    }
+}
+
+static enum msc_status fit_init(struct fit *f, const struct msc_rounding_rows *r,
+                                struct msc_arena *arena) {
+    size_t n_rows = (size_t)r->n_rows, n = (size_t)msc_rounding__group_columns(r);
+    f->rows = r;
+    f->w = msc_arena_array(arena, n_rows * n + 1, sizeof(float));
+    f->h = msc_arena_array(arena, n * n + 1, sizeof(float));
+    f->off = msc_arena_array(arena, n_rows * n + 1, sizeof(float));
+    f->moved = msc_arena_array(arena, n_rows * n + 1, sizeof(float));
+    f->ranges = msc_arena_array(arena, n_rows + 1, sizeof(f->ranges[0]));
+    f->scales = msc_arena_array(arena, n_rows + 1, sizeof(float));
+    f->zero_points = msc_arena_array(arena, n_rows + 1, sizeof(int32_t));
+    f->least = msc_arena_array(arena, n_rows + 1, sizeof(double));
+    f->tried = msc_arena_array(arena, 3 * n_rows + 1, sizeof(int));
+    f->best = f->tried + n_rows;
+    f->centre = f->best + n_rows;
+    f->kept = msc_arena_array(arena, n_rows + 1, sizeof(float));
+    f->kept_zero = msc_arena_array(arena, n_rows + 1, sizeof(int32_t));
+    return f->w && f->h && f->off && f->moved && f->ranges && f->scales && f->zero_points &&
+                   f->least && f->tried && f->kept && f->kept_zero
+               ? MSC_OK
+               : msc_rounding__no_memory();
+}
+
+// Every range; of many columns, whose error hardly jumps from one range to the next, every fourth
+// first, then each row's own around the best of these.
+static void fit_group(struct fit *f) {
+    enum { MANY = 256 };
+    int64_t n_rows = f->rows->n_rows;
+    int stride = f->n < MANY ? 1 : 4;
+    for (int range = 0; range < MSC_ROUNDING_RANGES; range += stride) {
+        for (int64_t i = 0; i < n_rows; i++) {
+            f->tried[i] = range;
+        }
+        try_ranges(f);
+    }
+    int *centre = f->centre;
+    memcpy(centre, f->best, (size_t)n_rows * sizeof(centre[0]));
+    for (int step = 1 - stride; step < stride; step++) {
+        for (int64_t i = 0; i < n_rows; i++) {
+            int range = centre[i] + step;
+            f->tried[i] = range < 0 ? 0 : range;
+        }
+        if (step != 0) {
+            try_ranges(f);
+        }
+    }
+}
+
+enum msc_status msc_rounding_fit(struct msc_rounding_rows *r) {
+    struct msc_arena arena = {0};
+    struct fit f;
+    int64_t n_groups = msc_rounding__n_groups(r);
+    enum msc_status status = fit_init(&f, r, &arena);
+    for (int64_t g = 0; status == MSC_OK && g < n_groups; g++) {
+        int64_t begin = g * msc_rounding__group_columns(r);
+        f.n = r->n_columns - begin < msc_rounding__group_columns(r)
+                  ? r->n_columns - begin
+                  : msc_rounding__group_columns(r);
+        gather_group(&f, begin);
+        fit_group(&f);
+        for (int64_t i = 0; i < r->n_rows; i++) {
+            r->scales[i * n_groups + g] = f.kept[i];
+            r->zero_points[i * n_groups + g] = f.kept_zero[i];
+        }
+    }
+    msc_arena_finish(&arena);
+    return status;
+}
