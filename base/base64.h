@@ -1,0 +1,18 @@
+// Bytes as text: base64 with padding (RFC 4648, section 4).
+#ifndef MSC_BASE_BASE64_H
+#define MSC_BASE_BASE64_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+
+struct msc_str;
+
+// Appends the text.
+enum msc_status msc_base64_write(struct msc_str *out, const void *bytes, size_t n);
+// How many bytes a text stands for; MSC_E_FORMAT: it is no base64.
+enum msc_status msc_base64_count(size_t *n, const char *text);
+// Into out [n] of msc_base64_count.
+enum msc_status msc_base64_read(void *out, size_t n, const char *text);
+
+#endif
