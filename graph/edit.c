@@ -125,10 +125,25 @@ static enum msc_status check_elements(const struct msc_array *a, const struct ms
     return MSC_OK;
 }
 
-static enum msc_status check_one(const struct msc_edit *e, const struct msc_tensor *t) {
+// Whether they lie in their range is checked where they come from.
+static enum msc_status check_quant(const struct msc_quant *q, const struct msc_slot *slot,
+                                   const struct msc_tensor *t) {
+    int64_t n = q->integers ? msc_array_n_elements(q->integers) : 0;
+    if (q->integers &&
+        (slot->kind != MSC_SITE_WEIGHT || msc_dims_product(t->n_dims, t->dims) != n)) {
+        return MSC_FAIL(MSC_E_INVALID, "tensor %s: %lld integers are chosen for it, which %s",
+                        t->name, (long long)n,
+                        slot->kind == MSC_SITE_WEIGHT ? "has not as many elements"
+                                                      : "is no weight");
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_one(const struct msc_edit *e, const struct msc_slot *slot,
+                                 const struct msc_tensor *t) {
     switch (e->kind) {
     case MSC_EDIT_QUANTIZE:
-        break;
+        return check_quant(&e->quant, slot, t);
     case MSC_EDIT_ROUND_BIAS:
         return check_rounding(&e->rounding, t);
     case MSC_EDIT_KEEP_CHANNELS:
@@ -169,11 +184,16 @@ enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph 
                 "or round",
                 t->name, kinds[e->kind].name, kinds[e->next->kind].name);
         }
+        if (e->next != NULL && e->next->kind == MSC_EDIT_QUANTIZE && e->next->quant.integers) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "tensor %s is %s, but integers for it are chosen already", t->name,
+                            kinds[e->kind].name);
+        }
         if (e->kind != MSC_EDIT_QUANTIZE && t->dtype != MSC_DTYPE_F32) {
             return MSC_FAIL(MSC_E_INVALID, "tensor %s is %s: only float32 can be %s", t->name,
                             msc_dtype_name(t->dtype), kinds[e->kind].name);
         }
-        MSC_TRY(check_one(e, t));
+        MSC_TRY(check_one(e, slot, t));
     }
     return MSC_OK;
 }

@@ -59,6 +59,10 @@ void msc_quant_seal(struct msc_quant *q) {
     size_t n = (size_t)q->n;
     h = msc_hash_add_bytes(h, q->scales, n * sizeof(q->scales[0]));
     q->hash = msc_hash_add_bytes(h, q->zero_points, n * sizeof(q->zero_points[0]));
+    if (q->integers) {
+        struct msc_hash integers = msc_array_hash(q->integers);
+        q->hash = msc_hash_add_bytes(q->hash, &integers, sizeof(integers));
+    }
 }
 
 enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q) {
@@ -75,12 +79,14 @@ enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q)
     *out = *q;
     out->scales = scales;
     out->zero_points = zero_points;
+    out->integers = q->integers ? msc_array_retain(q->integers) : NULL;
     return MSC_OK;
 }
 
 void msc_quant_finish(struct msc_quant *q) {
     msc_free((void *)q->scales);
     msc_free((void *)q->zero_points);
+    msc_array_release((struct msc_array *)q->integers);
 }
 
 struct msc_quant msc_quant_of_float(enum msc_dtype type) {
@@ -291,12 +297,51 @@ static void for_pieces(const struct msc_quant_split *s, const struct msc_quant *
     }
 }
 
+enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n) {
+    enum msc_dtype dtype = q->low < 0 ? MSC_DTYPE_I8 : MSC_DTYPE_U8;
+    if (!q->integers) {
+        return MSC_OK;
+    }
+    if (msc_array_dtype(q->integers) != dtype || msc_array_n_elements(q->integers) != n) {
+        return MSC_FAIL(MSC_E_INVALID, "%lld integers of %s, expected %lld of %s",
+                        (long long)msc_array_n_elements(q->integers),
+                        msc_dtype_name(msc_array_dtype(q->integers)), (long long)n,
+                        msc_dtype_name(dtype));
+    }
+    for (int64_t i = 0; i < n; i++) {
+        int64_t integer = msc_array_get_i64(q->integers, i);
+        if (integer < q->low || integer > q->high) {
+            return MSC_FAIL(MSC_E_INVALID, "integer %lld is %lld, expected %d to %d", (long long)i,
+                            (long long)integer, (int)q->low, (int)q->high);
+        }
+    }
+    return MSC_OK;
+}
+
+// (q - zero point) * scale of a piece of integers that were chosen.
+static void dequantize_chosen_piece(const struct piece *p, const struct msc_quant_split *s,
+                                    const struct msc_quant *q, const float x[], void *out) {
+    const uint8_t *bytes = (const uint8_t *)msc_array_data(q->integers) + p->at;
+    bool is_signed = q->low < 0;
+    float *to = (float *)out + p->at;
+    (void)x;
+    for (int64_t i = 0; i < p->n; i++) {
+        int64_t scale = p->scale + i * s->inner_step;
+        int32_t integer = is_signed ? (int8_t)bytes[i] : bytes[i];
+        to[i] = (float)(integer - q->zero_points[scale]) * q->scales[scale];
+    }
+}
+
 enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc_array *x,
                                         const struct msc_quant *q) {
     struct msc_quant_split split;
     MSC_TRY(split_array(&split, x, q));
     MSC_TRY(msc_array_create(out, MSC_DTYPE_F32, msc_array_n_dims(x), msc_array_dims(x)));
     const float *from = msc_array_data(x);
+    if (q->integers) {
+        for_pieces(&split, q, NULL, msc_array_data(*out), dequantize_chosen_piece);
+        return MSC_OK;
+    }
     if (q->axis < 0) {
         msc_quant_apply_run(msc_array_data(*out), from, split.length, q);
         return MSC_OK;
@@ -313,6 +358,13 @@ enum msc_status msc_quantize_array(struct msc_array **out, const struct msc_arra
     }
     MSC_TRY(split_array(&split, x, q));
     MSC_TRY(msc_array_create(out, MSC_DTYPE_I32, msc_array_n_dims(x), msc_array_dims(x)));
+    if (q->integers) {
+        int32_t *to = msc_array_data(*out);
+        for (int64_t i = 0; i < msc_array_n_elements(x); i++) {
+            to[i] = (int32_t)msc_array_get_i64(q->integers, i);
+        }
+        return MSC_OK;
+    }
     for_pieces(&split, q, msc_array_data(x), msc_array_data(*out), quantize_piece);
     return MSC_OK;
 }

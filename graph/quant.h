@@ -30,15 +30,21 @@ struct msc_quant {
     int32_t group_size, group_axes;
     const float *scales;        // [n], positive
     const int32_t *zero_points; // [n]
+    // Of a weight whose q are chosen, not rounded to nearest: these, int8 where `low` is negative,
+    // else uint8, in the order of its elements; what the weight holds counts no more. NULL: rounded.
+    const struct msc_array *integers;
     struct msc_hash hash;
 };
 
 // Fills `hash` from the other members.
 void msc_quant_seal(struct msc_quant *q);
-// A copy with parameters of its own, which outlives `q`; msc_quant_finish frees these. After an
+// A copy with parameters of its own and a reference to the integers, which outlives `q`; msc_quant_finish frees these. After an
 // error there is nothing to free.
 enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q);
 void msc_quant_finish(struct msc_quant *q); // of a copy, or all zero
+// Are the integers, if there are any, so many, and do they lie from low to high? MSC_E_INVALID says
+// what is wrong.
+enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n);
 // Rounding to MSC_DTYPE_F16 or MSC_DTYPE_BF16, sealed; it needs no memory of the caller's.
 struct msc_quant msc_quant_of_float(enum msc_dtype type);
 

@@ -41,7 +41,8 @@ struct msc_target {
     int32_t min_bits, max_bits;
     bool weights_symmetric, weights_per_channel, activations_symmetric; // what it insists on
     bool takes_groups;
-    const char *takes; // the same in words
+    bool narrow_weights; // symmetric ones without the lowest integer
+    const char *takes;   // the same in words
     // Integers of 8 bits are unsigned in its exports: sums of signed ones saturate.
     bool stores_unsigned;
     // Its exports are in the forms that it makes integer kernels of (graph/onnx).

@@ -211,6 +211,10 @@ const struct msc_plan *msc_evaluator_plan(const struct msc_evaluator *ev, size_t
     return ev->plans[ev->plan_of_batch[batch]];
 }
 
+int msc_evaluator_n_threads(const struct msc_evaluator *ev) {
+    return ev->options.n_threads;
+}
+
 const struct msc_dataset *msc_evaluator_dataset(const struct msc_evaluator *ev) {
     return ev->dataset;
 }

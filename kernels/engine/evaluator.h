@@ -132,6 +132,7 @@ const struct msc_sites *msc_evaluator_sites(const struct msc_evaluator *ev);
 // The plan that batch `b` runs by.
 const struct msc_plan *msc_evaluator_plan(const struct msc_evaluator *ev, size_t batch);
 const struct msc_dataset *msc_evaluator_dataset(const struct msc_evaluator *ev);
+int msc_evaluator_n_threads(const struct msc_evaluator *ev);
 
 struct msc_evaluator_stats {
     uint64_t steps_run;    // since creation

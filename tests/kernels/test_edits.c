@@ -262,6 +262,29 @@ static void check(const struct joint *j, int index, const float values[]) {
     }
 }
 
+// What a weight was replaced by, chosen as integers instead: nothing else may come of it.
+static void run_chosen(struct pool *p, const struct joint *j, struct msc_evaluator *ev,
+                       const struct msc_sink *sink, const struct found *f) {
+    struct msc_quant quant = quant_of(p, j, true);
+    struct msc_array *rounded, *integers;
+    assert_ok(msc_quantize_array(&rounded, p->other_w, &quant));
+    assert_ok(msc_array_convert(&integers, rounded, MSC_DTYPE_I8));
+    quant.integers = integers;
+    msc_quant_seal(&quant);
+    const struct msc_edit chosen = msc_edit_quantize(quant);
+    for (int i = 0; i < N_CASES; i++) {
+        if (has(cases[i], 'w') && has(cases[i], 'q') && !has(cases[i], 'W')) {
+            const struct msc_edit *edits[3] = {p->slots[i][0], &chosen, p->slots[i][2]};
+            struct msc_eval_trial trial = {.edits = edits};
+            assert_ok(msc_evaluator_run(ev, &trial, 1, sink, 0));
+            assert_int_equal(trial.status, MSC_OK);
+            check(j, i, f->values[0]);
+        }
+    }
+    msc_array_release(rounded);
+    msc_array_release(integers);
+}
+
 static void run_joint(const struct joint *j, struct msc_backend *b) {
     static struct pool p;
     static struct found f;
@@ -295,6 +318,7 @@ static void run_joint(const struct joint *j, struct msc_backend *b) {
         assert_ok(msc_evaluator_run(ev, &trials[i], 1, &sink, i % 2 ? MSC_EVAL_FRESH : 0));
         check(j, i, f.values[0]);
     }
+    run_chosen(&p, j, ev, &sink, &f);
     msc_evaluator_destroy(ev);
     msc_dataset_destroy(data);
     msc_graph_destroy(g);
